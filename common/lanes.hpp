@@ -1,0 +1,91 @@
+// A row taken a vector register at a time: sums, largest, and functions such as exp (through xsimd).
+//
+// A compiler may not reorder a float sum unasked, and knows no vector exp without fast-math; these
+// do both openly. A row that is no whole number of registers ends in a part-filled one.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <xsimd/xsimd.hpp>
+
+#include "tensor.hpp"
+
+namespace t2t {
+
+using Lanes = xsimd::batch<float>;
+
+/// The last, part-filled register of a row: count numbers, then filler.
+inline Lanes load_part(const float* from, std::size_t count, float filler) {
+  alignas(64) float part[Lanes::size];
+  std::fill(std::copy(from, from + count, part), part + Lanes::size, filler);
+  return Lanes::load_aligned(part);
+}
+inline void store_part(Lanes value, float* to, std::size_t count) {
+  alignas(64) float part[Lanes::size];
+  value.store_aligned(part);
+  std::copy(part, part + count, to);
+}
+
+/// y[c] = f(x[c]). f takes and returns Lanes. y may be x itself.
+template <class F>
+void map_row(ConstRow x, Row y, F f) {
+  std::size_t c = 0;
+  for (; c + Lanes::size <= x.size(); c += Lanes::size)
+    f(Lanes::load_unaligned(&x[c])).store_unaligned(&y[c]);
+  if (c < x.size()) store_part(f(load_part(&x[c], x.size() - c, 0)), &y[c], x.size() - c);
+}
+
+/// Joins f(x[0]), f(x[1]) … by join, which must not care for order, starting from start, its neutral
+/// element. Four registers run side by side, since each join waits for the one before. f(filler)
+/// must be start.
+template <class F, class Join>
+Lanes fold_lanes(ConstRow x, float filler, Lanes start, F f, Join join) {
+  constexpr std::size_t W = Lanes::size;
+  Lanes a0 = start, a1 = start, a2 = start, a3 = start;
+  std::size_t c = 0;
+  for (; c + 4 * W <= x.size(); c += 4 * W) {
+    a0 = join(a0, f(Lanes::load_unaligned(&x[c])));
+    a1 = join(a1, f(Lanes::load_unaligned(&x[c + W])));
+    a2 = join(a2, f(Lanes::load_unaligned(&x[c + 2 * W])));
+    a3 = join(a3, f(Lanes::load_unaligned(&x[c + 3 * W])));
+  }
+  for (; c + W <= x.size(); c += W) a0 = join(a0, f(Lanes::load_unaligned(&x[c])));
+  if (c < x.size()) a1 = join(a1, f(load_part(&x[c], x.size() - c, filler)));
+  return join(join(a0, a1), join(a2, a3));
+}
+
+/// The sum of the numbers in one register.
+inline float add_lanes(Lanes value) {
+  alignas(64) float lanes[Lanes::size];
+  value.store_aligned(lanes);
+  float sum = 0;
+  for (const float lane : lanes) sum += lane;
+  return sum;
+}
+
+/// Sum over c of f(x[c]), for an f that takes filler to 0.
+template <class F>
+float sum_of(ConstRow x, F f, float filler = 0) {
+  return add_lanes(fold_lanes(x, filler, Lanes(0), f, [](Lanes a, Lanes b) { return a + b; }));
+}
+
+inline float sum_row(ConstRow x) {
+  return sum_of(x, [](Lanes v) { return v; });
+}
+inline float sum_of_squares(ConstRow x) {
+  return sum_of(x, [](Lanes v) { return v * v; });
+}
+
+/// The largest of a row; -infinity of an empty one.
+inline float max_row(ConstRow x) {
+  constexpr float lowest = -std::numeric_limits<float>::infinity();
+  const Lanes most = fold_lanes(
+      x, lowest, Lanes(lowest), [](Lanes v) { return v; },
+      [](Lanes a, Lanes b) { return xsimd::max(a, b); });
+  alignas(64) float lanes[Lanes::size];
+  most.store_aligned(lanes);
+  return *std::max_element(lanes, lanes + Lanes::size);
+}
+
+}  // namespace t2t

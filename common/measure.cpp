@@ -1,0 +1,118 @@
+#include "measure.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <vector>
+
+#include "lanes.hpp"
+#include "linalg.hpp"
+#include "print.hpp"
+#include "rows.hpp"
+
+namespace t2t {
+
+static double seconds_of(const std::function<void()>& work) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+static double median(std::vector<double>& values) {
+  std::ranges::nth_element(values, values.begin() + long(values.size() / 2));
+  return values[values.size() / 2];
+}
+
+double median_seconds(const std::function<void()>& work) {
+  work();
+  std::vector<double> seconds;
+  double total = 0;
+  while (total < 0.2 || seconds.size() < 5) total += seconds.emplace_back(seconds_of(work));
+  return median(seconds);
+}
+
+Pair median_seconds_in_turn(const std::function<void()>& first,
+                            const std::function<void()>& second) {
+  first();
+  second();
+  std::vector<double> a, b;
+  double total = 0;
+  while (total < 0.6 || a.size() < 9) {
+    total += a.emplace_back(seconds_of(first));
+    total += b.emplace_back(seconds_of(second));
+  }
+  return {median(a), median(b)};
+}
+
+/// The limit for the present number of threads, measured the first time it is asked for.
+template <class Measure>
+static double kept(std::map<std::size_t, double>& known, Measure measure) {
+  const auto found = known.find(thread_count());
+  return found != known.end() ? found->second : known[thread_count()] = measure();
+}
+
+static constexpr std::size_t block = 1 << 14;  // floats a task: 64 KB
+
+double read_bandwidth() {
+  static std::map<std::size_t, double> known;
+  return kept(known, [] {
+    const std::vector<float> from(64 << 20, 1);
+    std::vector<float> sums(from.size() / block);
+    const double seconds = median_seconds([&] {
+      for_each_row(sums.size(), block,
+                   [&](std::size_t i) { sums[i] = sum_row({&from[i * block], block}); });
+    });
+    return double(from.size() * sizeof(float)) / seconds;
+  });
+}
+
+double copy_bandwidth() {
+  static std::map<std::size_t, double> known;
+  return kept(known, [] {
+    const std::vector<float> from(16 << 20, 1);
+    std::vector<float> to(from.size());
+    const double seconds = median_seconds([&] {
+      for_each_row(from.size() / block, block, [&](std::size_t i) {
+        map_row({&from[i * block], block}, {&to[i * block], block}, [](Lanes v) { return v; });
+      });
+    });
+    return 2.0 * double(from.size() * sizeof(float)) / seconds;
+  });
+}
+
+double product_peak() {
+  static std::map<std::size_t, double> known;
+  return kept(known, [] {
+    constexpr std::size_t n = 1024;
+    const Tensor<2> a = xt::ones<float>({n, n}), b = xt::ones<float>({n, n});
+    Tensor<2> y = empty(n, n);
+    return 2.0 * n * n * n / median_seconds([&] { matmul(a, b, y); });
+  });
+}
+
+void print_roofline_bytes(const std::string& what, double seconds, double bytes, double limit,
+                          const std::string& limit_name) {
+  fmt::print("  {:<32}{:>9} {:>7.1f} GB/s  {:>3.0f} % of {} ({:.1f} GB/s)\n", what,
+             duration_text(seconds), bytes / seconds / 1e9, 100 * bytes / seconds / limit,
+             limit_name, limit / 1e9);
+}
+
+void print_roofline_flops(const std::string& what, double seconds, double flops) {
+  const double limit = product_peak();
+  fmt::print("  {:<32}{:>9} {:>7.1f} GFLOP/s  {:>3.0f} % of a product ({:.0f})\n", what,
+             duration_text(seconds), flops / seconds / 1e9, 100 * flops / seconds / limit,
+             limit / 1e9);
+}
+
+std::string machine_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "unknown CPU";
+}
+
+}  // namespace t2t

@@ -1,0 +1,129 @@
+#include "program.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <sstream>
+
+#include "files.hpp"
+
+namespace t2t {
+
+struct Program::Parser {
+  CLI::App app;
+  CLI::Option* text = nullptr;
+};
+
+Program::Program(std::string name, std::string says)
+    : parser_(new Parser{CLI::App(says, name)}), name_(std::move(name)) {
+  parser_->app.get_formatter()->column_width(30);
+  parser_->app.set_help_flag("--help,-h", "this list, then stop");
+}
+Program::~Program() = default;
+
+/// Parsed by hand: the parser's own words for "0", "-3" and "many" would not say what is wanted.
+static std::size_t parse_size(const std::string& flag, const std::string& text) {
+  std::size_t used = 0;
+  long long value = 0;
+  try {
+    value = std::stoll(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  if (used != text.size() || value < 1 || value > 1 << 30)
+    throw std::invalid_argument(
+        fmt::format("{}: wanted a whole number from 1 to {}, got {}", flag, 1 << 30, text));
+  return std::size_t(value);
+}
+
+void Program::size(const std::string& name, std::size_t& value, const std::string& help) {
+  parser_->app
+      .add_option_function<std::string>(
+          "--" + name,
+          [&value, name](const std::string& text) { value = parse_size("--" + name, text); }, help)
+      ->default_str(std::to_string(value))
+      ->type_name("N");
+}
+void Program::number(const std::string& name, float& value, const std::string& help) {
+  parser_->app.add_option("--" + name, value, help)->capture_default_str()->type_name("X");
+}
+void Program::word(const std::string& name, std::string& value, const std::string& help) {
+  parser_->app.add_option("--" + name, value, help)->capture_default_str()->type_name("WORD");
+}
+void Program::yes(const std::string& name, bool& value, const std::string& help) {
+  parser_->app.add_flag("--" + name, value, help);
+}
+
+void Program::takes_text() {
+  CLI::App& app = parser_->app;
+  parser_->text = app.add_option("--text", given_text_, "the text to use; by default, the "
+                                                        "chapter's page")->type_name("TEXT");
+  app.add_option("--file", text_file_, "a file of UTF-8 text to use")
+      ->type_name("FILE")
+      ->excludes(parser_->text);
+}
+
+/// The prose of a page: without its title, its line of links, listings and tables.
+static std::string prose(const std::string& page) {
+  std::istringstream lines(page);
+  std::string text;
+  bool listing = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("```")) listing = !listing;
+    const bool plain = !listing && !line.empty() && std::string("#|<`$[>").find(line[0]) == std::string::npos;
+    if (plain && !line.starts_with("Read beside")) text += line + "\n";
+  }
+  return text;
+}
+
+std::string Program::text(std::size_t most_bytes) const {
+  std::string text, source;
+  if (parser_->text->count() > 0) {
+    text = given_text_, source = "--text";
+  } else if (!text_file_.empty()) {
+    text = read_file(text_file_), source = text_file_;
+  } else {
+    source = T2T_SOURCE_DIR "/docs/" + name_ + ".md";
+    text = prose(read_file(source));
+  }
+  expect_utf8(source, text);
+  if (text.empty())
+    throw std::invalid_argument(source + ": the text is empty, wanted at least one byte");
+  return text.substr(0, most_bytes);
+}
+
+/// Makes the folder and a file in it, so that an unwritable one is refused before any work.
+static void expect_writable(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw std::runtime_error("--save: " + folder.string() + ": " + error.message());
+  write_file(folder / ".probe", "");
+  std::filesystem::remove(folder / ".probe");
+}
+
+int Program::run(int argc, char** argv, const std::function<void()>& show) {
+  CLI::App& app = parser_->app;
+  size("seed", seed_, "of everything random");
+  std::string folder;
+  app.add_option("--save", folder, "write what is computed there, as .npy")->type_name("DIR");
+  try {
+    app.parse(argc, argv);
+    if (!folder.empty()) expect_writable(folder_ = folder);
+    show();
+    std::cout << std::flush;
+    return 0;
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    std::cerr << name_ << ": " << error.what() << " (--help lists the flags)\n";
+  } catch (const std::bad_alloc&) {
+    std::cerr << name_ << ": not enough memory for these sizes; make them smaller\n";
+  } catch (const std::exception& error) {
+    std::cerr << name_ << ": " << error.what() << '\n';
+  }
+  return 1;
+}
+
+}  // namespace t2t

@@ -1,0 +1,55 @@
+// What every chapter's program shares: flags with --help, real text as input, --seed, --save, and one
+// place that catches.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "npy.hpp"
+#include "tensor.hpp"
+
+namespace t2t {
+
+class Program {
+ public:
+  /// name: "02_normalization", also that of its page; says: what the reader will see, in a sentence.
+  Program(std::string name, std::string says);
+  ~Program();
+
+  /// A flag --name with its default in value. A size is a whole number of at least 1.
+  void size(const std::string& name, std::size_t& value, const std::string& help);
+  void number(const std::string& name, float& value, const std::string& help);
+  void word(const std::string& name, std::string& value, const std::string& help);
+  void yes(const std::string& name, bool& value, const std::string& help);
+  /// Adds --text and --file: real text goes in, by default from the chapter's own page.
+  void takes_text();
+
+  /// Reads the flags (--seed and --save among them) and runs show. Whatever it throws becomes one
+  /// line on stderr. Returns the exit status for main.
+  int run(int argc, char** argv, const std::function<void()>& show);
+
+  // While show runs:
+
+  std::size_t seed() const { return seed_; }
+  /// The text, at most this many bytes of it. UTF-8 but for a character cut at the end.
+  std::string text(std::size_t most_bytes) const;
+  /// With --save DIR, writes DIR/name.npy; without, nothing.
+  template <std::size_t N>
+  void save(const std::string& name, const Tensor<N>& x) const {
+    if (!folder_.empty()) save_npy(folder_ / (name + ".npy"), x);
+  }
+  void save(const std::string& name, const std::vector<int>& ids) const {
+    if (!folder_.empty()) save_npy(folder_ / (name + ".npy"), ids);
+  }
+
+ private:
+  struct Parser;  // CLI11 costs 4 s to include: program.cpp alone pays it
+  std::unique_ptr<Parser> parser_;
+  std::string name_, given_text_, text_file_;
+  std::filesystem::path folder_;
+  std::size_t seed_ = 1;
+};
+
+}  // namespace t2t
