@@ -1,4 +1,5 @@
-// What ./learn doctor prints last: the BLAS that programs are linked with, and this machine's limits.
+// What ./learn doctor prints last: the BLAS that programs are linked with, and this machine's
+// limits. With --kernels, only which kernels that BLAS picks.
 #include <fmt/core.h>
 
 #include "linalg.hpp"
@@ -7,8 +8,9 @@
 
 using namespace t2t;
 
-int main() {
+int main(int argc, char** argv) {
   const BlasInfo blas = blas_info();
+  if (argc > 1 && argv[1] == std::string("--kernels")) return fmt::print("{}\n", blas.kernels), 0;
   fmt::print("  CPU              {}, {} threads in use\n", machine_name(), thread_count());
   fmt::print("  BLAS in use      {}, threads: {}, kernels: {}\n", blas.name, blas.threading,
              blas.kernels);

@@ -65,9 +65,10 @@ void expect_utf8(std::string_view name, std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = character_length(text.substr(at));
     if (length == 0)
-      throw std::runtime_error(fmt::format("{}: byte 0x{:02x} at offset {} is not UTF-8; "
-                                           "save the text as UTF-8",
-                                           name, std::uint8_t(text[at]), at));
+      throw std::runtime_error(
+          fmt::format("{}: byte 0x{:02x} at offset {} is not UTF-8; "
+                      "save the text as UTF-8",
+                      name, std::uint8_t(text[at]), at));
     at += length;
   }
 }

@@ -14,7 +14,8 @@ std::string read_file(const std::filesystem::path& path);
 /// std::runtime_error, naming the file, when that fails.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
-/// Throws std::runtime_error, naming the first bad byte and its offset in name, unless text is UTF-8.
+/// Throws std::runtime_error, naming the first bad byte and its offset in name, unless text is
+/// UTF-8.
 void expect_utf8(std::string_view name, std::string_view text);
 
 }  // namespace t2t

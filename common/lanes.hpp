@@ -1,4 +1,5 @@
-// A row taken a vector register at a time: sums, largest, and functions such as exp (through xsimd).
+// A row taken a vector register at a time: sums, largest, and functions such as exp (through
+// xsimd).
 //
 // A compiler may not reorder a float sum unasked, and knows no vector exp without fast-math; these
 // do both openly. A row that is no whole number of registers ends in a part-filled one.
@@ -36,9 +37,9 @@ void map_row(ConstRow x, Row y, F f) {
   if (c < x.size()) store_part(f(load_part(&x[c], x.size() - c, 0)), &y[c], x.size() - c);
 }
 
-/// Joins f(x[0]), f(x[1]) … by join, which must not care for order, starting from start, its neutral
-/// element. Four registers run side by side, since each join waits for the one before. f(filler)
-/// must be start.
+/// Joins f(x[0]), f(x[1]) … by join, which must not care for order, starting from start, its
+/// neutral element. Four registers run side by side, since each join waits for the one before.
+/// f(filler) must be start.
 template <class F, class Join>
 Lanes fold_lanes(ConstRow x, float filler, Lanes start, F f, Join join) {
   constexpr std::size_t W = Lanes::size;

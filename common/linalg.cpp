@@ -5,7 +5,6 @@
 #include <sstream>
 #include <xtensor-blas/xblas.hpp>
 
-#include "lanes.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 
@@ -24,15 +23,14 @@ static void gemm(ConstMatrix a, ConstMatrix b, bool transposed, Matrix y, float 
   using Index = xt::blas_index_t;
   if (y.rows == 0 || y.cols == 0) return;
   cxxblas::gemm<Index>(cxxblas::RowMajor, cxxblas::NoTrans,
-                       transposed ? cxxblas::Trans : cxxblas::NoTrans, Index(y.rows),
-                       Index(y.cols), Index(a.cols), scale, a.data, Index(a.stride), b.data,
-                       Index(b.stride), 0.0f, y.data, Index(y.stride));
+                       transposed ? cxxblas::Trans : cxxblas::NoTrans, Index(y.rows), Index(y.cols),
+                       Index(a.cols), scale, a.data, Index(a.stride), b.data, Index(b.stride), 0.0f,
+                       y.data, Index(y.stride));
 }
 
 /// Throws unless inner dimensions meet and y has room for exactly the product.
 static void expect_product(ConstMatrix a, ConstMatrix b, bool transposed, Matrix y) {
-  expect_shape("b", b,
-               {transposed ? b.rows : a.cols, transposed ? a.cols : b.cols});  // K meets K
+  expect_shape("b", b, {transposed ? b.rows : a.cols, transposed ? a.cols : b.cols});  // K meets K
   expect_shape("y", y, {a.rows, transposed ? b.rows : b.cols});
 }
 
@@ -47,29 +45,8 @@ void matmul_bt(ConstMatrix a, ConstMatrix b, Matrix y, float scale) {
   gemm(a, b, true, y, scale);
 }
 
-/// Four rows at once: x is loaded once for all four, and four reads of memory are under way.
-static void four_dots(ConstMatrix w, std::size_t n, ConstRow x, Row y) {
-  constexpr std::size_t W = Lanes::size;
-  const float *w0 = &w.data[n * w.stride], *w1 = w0 + w.stride, *w2 = w1 + w.stride,
-              *w3 = w2 + w.stride;
-  Lanes s0(0), s1(0), s2(0), s3(0);
-  std::size_t k = 0;
-  for (; k + W <= x.size(); k += W) {
-    const Lanes x_k = Lanes::load_unaligned(&x[k]);
-    s0 = xsimd::fma(Lanes::load_unaligned(w0 + k), x_k, s0);
-    s1 = xsimd::fma(Lanes::load_unaligned(w1 + k), x_k, s1);
-    s2 = xsimd::fma(Lanes::load_unaligned(w2 + k), x_k, s2);
-    s3 = xsimd::fma(Lanes::load_unaligned(w3 + k), x_k, s3);
-  }
-  const Lanes sums[] = {s0, s1, s2, s3};
-  for (std::size_t i = 0; i < 4; ++i) {
-    y[n + i] = add_lanes(sums[i]);
-    for (std::size_t rest = k; rest < x.size(); ++rest)
-      y[n + i] += w.data[(n + i) * w.stride + rest] * x[rest];
-  }
-}
-
-static float one_dot(ConstRow w, ConstRow x) {
+/// One stream of memory a thread, which the hardware reads ahead on its own.
+static float dot(ConstRow w, ConstRow x) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::size_t k = 0; k < x.size(); ++k) sum += w[k] * x[k];
@@ -79,9 +56,7 @@ static float one_dot(ConstRow w, ConstRow x) {
 void matvec(ConstMatrix w, ConstRow x, Row y) {
   expect_shape("x", x, {w.cols});
   expect_shape("y", y, {w.rows});
-  const std::size_t fours = w.rows / 4;
-  for_each_row(fours, 4 * w.cols, [&](std::size_t i) { four_dots(w, 4 * i, x, y); });
-  for (std::size_t n = 4 * fours; n < w.rows; ++n) y[n] = one_dot(w.row(n), x);
+  for_each_row(w.rows, w.cols, [&](std::size_t n) { y[n] = dot(w.row(n), x); });
 }
 
 Tensor<2> matmul(const Tensor<2>& a, const Tensor<2>& b) {

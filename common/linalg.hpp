@@ -15,15 +15,15 @@
 namespace t2t {
 
 /// y = scale · a·b. y must not overlap a or b. Throws std::invalid_argument on unequal shapes.
-void matmul(ConstMatrix a,    // [M, K]
-            ConstMatrix b,    // [K, N]
-            Matrix y,         // [M, N]
+void matmul(ConstMatrix a,  // [M, K]
+            ConstMatrix b,  // [K, N]
+            Matrix y,       // [M, N]
             float scale = 1);
 
 /// y = scale · a·bᵀ, both read along their rows. Otherwise as matmul.
-void matmul_bt(ConstMatrix a,    // [M, K]
-               ConstMatrix b,    // [N, K]
-               Matrix y,         // [M, N]
+void matmul_bt(ConstMatrix a,  // [M, K]
+               ConstMatrix b,  // [N, K]
+               Matrix y,       // [M, N]
                float scale = 1);
 
 /// y = w·x: one dot product a row. Otherwise as matmul.

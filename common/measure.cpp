@@ -63,8 +63,9 @@ double read_bandwidth() {
     const std::vector<float> from(64 << 20, 1);
     std::vector<float> sums(from.size() / block);
     const double seconds = median_seconds([&] {
-      for_each_row(sums.size(), block,
-                   [&](std::size_t i) { sums[i] = sum_row({&from[i * block], block}); });
+      for_each_row(sums.size(), block, [&](std::size_t i) {
+        sums[i] = sum_row({&from[i * block], block});
+      });
     });
     return double(from.size() * sizeof(float)) / seconds;
   });

@@ -17,12 +17,13 @@ double median_seconds(const std::function<void()>& work);
 struct Pair {
   double first, second;
 };
-Pair median_seconds_in_turn(const std::function<void()>& first, const std::function<void()>& second);
+Pair median_seconds_in_turn(const std::function<void()>& first,
+                            const std::function<void()>& second);
 
 /// This machine's limits, measured at first use and kept for the run (for each number of threads).
-double read_bandwidth();   // bytes/s, summing 256 MB
-double copy_bandwidth();   // bytes/s read and written, y = a·x of 128 MB, with ordinary stores
-double product_peak();     // FLOP/s, a float32 matrix product of 1024³ through BLAS
+double read_bandwidth();  // bytes/s, summing 256 MB
+double copy_bandwidth();  // bytes/s read and written, y = a·x of 128 MB, with ordinary stores
+double product_peak();    // FLOP/s, a float32 matrix product of 1024³ through BLAS
 
 /// Prints one line: what, its size, its time, its speed, and the share of the limit.
 ///   rms_norm_rows [8192, 2048]  1.6 ms   84 GB/s   91 % of a copy (92 GB/s)

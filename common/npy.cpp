@@ -26,9 +26,8 @@ constexpr const char* type_name() {
 template <class Value>
 static void save(const std::filesystem::path& path, std::span<const Value> values,
                  std::span<const std::size_t> shape) {
-  std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({},), }}",
-                  type_name<Value>(), fmt::join(shape, ", "));
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({},), }}",
+                                   type_name<Value>(), fmt::join(shape, ", "));
   header.append(63 - (magic.size() + 2 + header.size()) % 64, ' ').push_back('\n');
 
   const auto length = static_cast<std::uint16_t>(header.size());
@@ -105,8 +104,6 @@ static NpyContent<Value> load(const std::filesystem::path& path) {
 }
 
 NpyContent<float> load_npy_floats(const std::filesystem::path& path) { return load<float>(path); }
-std::vector<int> load_npy_ints(const std::filesystem::path& path) {
-  return load<int>(path).values;
-}
+std::vector<int> load_npy_ints(const std::filesystem::path& path) { return load<int>(path).values; }
 
 }  // namespace t2t

@@ -1,5 +1,5 @@
-// NumPy's .npy files (format version 1.0): how fixtures come in, and how --save lets a reader redo a
-// sum in Python with numpy.load.
+// NumPy's .npy files (format version 1.0): how fixtures come in, and how --save lets a reader redo
+// a sum in Python with numpy.load.
 #pragma once
 
 #include <cstdint>

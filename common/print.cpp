@@ -158,8 +158,8 @@ void print_heat_map(ConstMatrix x, const HeatMap& options) {
   }
   fmt::print("  {} {:.3g}\n", key(high), high);
   if (rows < x.rows || cols < x.cols)
-    fmt::print("  {} the first {} of {} rows and {} of {} columns\n", std::string(margin, ' '), rows,
-               x.rows, cols, x.cols);
+    fmt::print("  {} the first {} of {} rows and {} of {} columns\n", std::string(margin, ' '),
+               rows, x.rows, cols, x.cols);
 }
 
 std::string sparkline(ConstRow values) {

@@ -49,8 +49,8 @@ struct HeatMap {
   std::vector<std::string> row_labels, col_labels;  // may be empty, or shorter than the matrix
   bool diverging = false;  // zero is the middle of the scale: for numbers of either sign
 };
-/// A matrix as shades: two characters a number, light to dark for small to large (and -infinity as a
-/// dot). What doesn't fit the width is left out, and a line says so. Ends with the scale.
+/// A matrix as shades: two characters a number, light to dark for small to large (and -infinity as
+/// a dot). What doesn't fit the width is left out, and a line says so. Ends with the scale.
 void print_heat_map(ConstMatrix x, const HeatMap& options = {});
 
 /// One character a value, low to high, for a curve in one line.

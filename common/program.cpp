@@ -57,8 +57,10 @@ void Program::yes(const std::string& name, bool& value, const std::string& help)
 
 void Program::takes_text() {
   CLI::App& app = parser_->app;
-  parser_->text = app.add_option("--text", given_text_, "the text to use; by default, the "
-                                                        "chapter's page")->type_name("TEXT");
+  parser_->text = app.add_option("--text", given_text_,
+                                 "the text to use; by default, the "
+                                 "chapter's page")
+                      ->type_name("TEXT");
   app.add_option("--file", text_file_, "a file of UTF-8 text to use")
       ->type_name("FILE")
       ->excludes(parser_->text);
@@ -71,7 +73,8 @@ static std::string prose(const std::string& page) {
   bool listing = false;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("```")) listing = !listing;
-    const bool plain = !listing && !line.empty() && std::string("#|<`$[>").find(line[0]) == std::string::npos;
+    const bool plain =
+        !listing && !line.empty() && std::string("#|<`$[>").find(line[0]) == std::string::npos;
     if (plain && !line.starts_with("Read beside")) text += line + "\n";
   }
   return text;

@@ -1,5 +1,5 @@
-// What every chapter's program shares: flags with --help, real text as input, --seed, --save, and one
-// place that catches.
+// What every chapter's program shares: flags with --help, real text as input, --seed, --save, and
+// one place that catches.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,8 @@ namespace t2t {
 
 class Program {
  public:
-  /// name: "02_normalization", also that of its page; says: what the reader will see, in a sentence.
+  /// name: "02_normalization", also that of its page; says: what the reader will see, in a
+  /// sentence.
   Program(std::string name, std::string says);
   ~Program();
 

@@ -43,8 +43,8 @@ void for_each_row(std::size_t T, std::size_t C, F f) {
   for (std::size_t t = 0; t < T; ++t) f(t);
 }
 
-/// Calls f(i, thread) for each i in [0, count), each on whichever thread is free next: for few tasks
-/// of unequal size. thread, in [0, thread_count()), lets f find scratch of its own.
+/// Calls f(i, thread) for each i in [0, count), each on whichever thread is free next: for few
+/// tasks of unequal size. thread, in [0, thread_count()), lets f find scratch of its own.
 template <class F>
 void for_each_task(std::size_t count, F f) {
 #pragma omp parallel for schedule(dynamic, 1)

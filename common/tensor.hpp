@@ -44,8 +44,7 @@ struct MatrixView {
       : MatrixView(x.data(), x.shape(0), x.shape(1), x.shape(1)) {}
   /// Whoever may write may read.
   template <class Other>
-    requires std::is_same_v<Float, const Other>
-  MatrixView(MatrixView<Other> other)
+  requires std::is_same_v<Float, const Other> MatrixView(MatrixView<Other> other)
       : MatrixView(other.data, other.rows, other.cols, other.stride) {}
 
   /// Row t, [cols].

@@ -1,0 +1,120 @@
+#include "bench.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <ctime>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "files.hpp"
+#include "lanes.hpp"
+#include "linalg.hpp"
+#include "measure.hpp"
+#include "print.hpp"
+#include "rows.hpp"
+
+namespace t2t {
+
+static constexpr std::size_t block = 1 << 14;  // floats a task: 64 KB
+
+/// from and to, in blocks spread over the cores.
+static void scale_all(const std::vector<float>& from, std::vector<float>& to, float factor) {
+  for_each_row(from.size() / block, block, [&](std::size_t i) {
+    map_row({&from[i * block], block}, {&to[i * block], block},
+            [&](Lanes v) { return v * factor; });
+  });
+}
+
+static std::vector<float> buffer(double bytes) {
+  return std::vector<float>((std::size_t(bytes / sizeof(float)) / block + 1) * block, 1);
+}
+
+void Bench::against_copy(const std::string& what, double bytes, const Work& work) {
+  const std::vector<float> from = buffer(bytes / 2);
+  std::vector<float> to(from.size());
+  against(what, work, "a copy", [&] { scale_all(from, to, 1); });
+}
+
+void Bench::against_update(const std::string& what, double bytes, const Work& work) {
+  std::vector<float> x = buffer(bytes / 2);
+  against(what, work, "an update", [&] { scale_all(x, x, 1); });
+}
+
+void Bench::against_read(const std::string& what, double bytes, const Work& work) {
+  const std::vector<float> from = buffer(bytes);
+  std::vector<float> sums(from.size() / block);
+  against(what, work, "a read", [&] {
+    for_each_row(sums.size(), block, [&](std::size_t i) {
+      sums[i] = sum_row({&from[i * block], block});
+    });
+  });
+}
+
+void Bench::against(const std::string& what, const Work& work, const std::string& other_name,
+                    const Work& other) {
+  const Pair seconds = median_seconds_in_turn(work, other);
+  fmt::print("  {:<46} {:>2} {:>9}  {:>9} {:<22} {:>5.2f}\n", what, thread_count(),
+             duration_text(seconds.first), duration_text(seconds.second), other_name,
+             seconds.second / seconds.first);
+  std::fflush(stdout);
+  lines_.push_back({what, other_name, thread_count(), seconds.first, seconds.second});
+}
+
+void Bench::expect_right(const std::string& what, bool right) const {
+  if (!right) throw std::runtime_error(what + ": computes something else; not timed");
+}
+
+/// Puts these lines in the file under the chapter's name, beside what it holds of other chapters.
+static void record(const std::string& file, const std::string& chapter, const Bench& bench) {
+  using nlohmann::json;
+  const std::time_t now = std::time(nullptr);
+  json all = std::filesystem::exists(file) ? json::parse(read_file(file)) : json::object();
+  json& mine = all[chapter];
+  const BlasInfo blas = blas_info();
+  mine = {{"cpu", machine_name()},
+          {"date", fmt::format("{:%Y-%m-%d}", fmt::gmtime(now))},
+          {"blas", fmt::format("{}, {} kernels", blas.name, blas.kernels)},
+          {"lines", json::array()}};
+  for (const Bench::Line& line : bench.lines())
+    mine["lines"].push_back({{"what", line.what},
+                             {"threads", line.threads},
+                             {"seconds", line.seconds},
+                             {"limit", line.limit},
+                             {"limit_seconds", line.limit_seconds}});
+  write_file(file, all.dump(1) + "\n");
+}
+
+static int bench_main(int argc, char** argv) {
+  CLI::App app(
+      "Times this chapter's work beside limits of the same kind, with 1 and with all threads.",
+      T2T_CHAPTER);
+  std::string file;
+  app.add_option("--json", file, "write the figures there, keeping those of other chapters")
+      ->type_name("FILE");
+  CLI11_PARSE(app, argc, argv);
+
+  Bench all;
+  const int most = int(thread_count());
+  fmt::print("\n{}\n\n  {:<46} {:>2} {:>9}  {:>32} {:>5}\n", T2T_CHAPTER, "work", "on", "median",
+             "beside                ", "ratio");
+  for (int threads = 1; threads <= most; threads = threads < most ? most : most + 1) {
+    set_threads(threads);
+    bench(all);
+  }
+  if (!file.empty()) record(file, T2T_CHAPTER, all);
+  return 0;
+}
+
+}  // namespace t2t
+
+int main(int argc, char** argv) {
+  try {
+    return t2t::bench_main(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << T2T_CHAPTER << " bench: " << error.what() << '\n';
+    return 1;
+  }
+}

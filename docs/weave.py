@@ -1,0 +1,105 @@
+"""What the pages' markers call. cogapp runs them: see ./learn docs.
+
+code(path, name)          the function or struct of that name, with the comment above it, as a listing
+part(path, name)          the lines between "// [name]" and "// [/name]"
+output(chapter, section)  one section of what a chapter's program prints, by its title
+measured(chapter)         the chapter's figures from the recorded run, docs/measured.json
+wrong(chapter)            the table of named wrong versions, each with its first line
+"""
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+
+import cog
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = pathlib.Path(os.environ.get("T2T_BUILD", ROOT / "build/release"))
+
+
+def code(path, name):
+    """Quotes by name: from the comment above `name(` at column 0 to the closing brace at column 0."""
+    lines = (ROOT / path).read_text().splitlines()
+    pattern = re.compile(rf"(?:\w[\w:<>,&* ]* )?{re.escape(name)}(\(| \{{)")
+    starts = [i for i, line in enumerate(lines) if pattern.match(line) and not _declares(lines, i)]
+    if len(starts) != 1:
+        raise SystemExit(f"{path}: {len(starts)} definitions of {name}, wanted one")
+    begin = end = starts[0]
+    while lines[begin - 1].startswith(("//", "#pragma omp", "template <")):
+        begin -= 1
+    while not lines[end].startswith("}"):
+        end += 1
+    _listing(path, begin, lines[begin:end + 1])
+
+
+def _declares(lines, at):
+    """Whether the name's statement ends before any body begins: a declaration, not a definition."""
+    for line in lines[at:]:
+        if "{" in line:
+            return False
+        if line.rstrip().endswith(";") or ";  //" in line:
+            return True
+    return True
+
+
+def part(path, name):
+    lines = (ROOT / path).read_text().splitlines()
+    marks = [i for i, line in enumerate(lines) if line.strip() in (f"// [{name}]", f"// [/{name}]")]
+    if len(marks) != 2:
+        raise SystemExit(f"{path}: {len(marks)} marks of region {name}, wanted two")
+    _listing(path, marks[0] + 1, lines[marks[0] + 1:marks[1]])
+
+
+def _listing(path, begin, lines):
+    indent = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
+    body = "\n".join(line[indent:] for line in lines)
+    _out(f"[`{path}`](../{path}#L{begin + 1})\n\n```cpp\n{body}\n```\n")
+
+
+def output(chapter, section, flags=""):
+    """The section's title is a line of its own at column 0; it ends where the next one begins."""
+    environment = dict(os.environ, COLUMNS="96", NO_COLOR="1")
+    command = [str(BUILD / chapter), *shlex.split(flags)]
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    if run.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}: {run.stderr}")
+    lines = run.stdout.splitlines()
+    titles = [i for i, line in enumerate(lines) if line and not line.startswith(" ")]
+    found = [i for i in titles if lines[i] == section]
+    if len(found) != 1:
+        raise SystemExit(f"{chapter}: {len(found)} sections titled {section!r}, wanted one")
+    end = min((i for i in titles if i > found[0]), default=len(lines))
+    text = "\n".join(line.rstrip() for line in lines[found[0]:end]).rstrip()
+    _out(f"```text\n{text}\n```\n")
+
+
+def measured(chapter):
+    run = json.loads((ROOT / "docs/measured.json").read_text()).get(chapter)
+    if run is None:
+        return _out("Not measured yet.\n")
+    rows = ["| work | threads | time | beside | ratio |", "| --- | ---: | ---: | --- | ---: |"]
+    for line in run["lines"]:
+        rows.append(f"| {line['what']} | {line['threads']} | {_time(line['seconds'])} | {line['limit']}, "
+                    f"{_time(line['limit_seconds'])} | {line['limit_seconds'] / line['seconds']:.2f} |")
+    rows.append(f"\nRecorded {run['date']} on {run['cpu']}, {run['blas']}. The ratio is the other time "
+                f"over ours, both medians of calls made in turn; `./learn bench {chapter[:2]}` measures yours.")
+    _out("\n".join(rows) + "\n")
+
+
+def _time(seconds):
+    unit, factor = ("us", 1e6) if seconds < 1e-3 else ("ms", 1e3) if seconds < 1 else ("s", 1)
+    return f"{seconds * factor:.3g} {unit}"
+
+
+def wrong(chapter):
+    rows = ["| mistake | what it does |", "| --- | --- |"]
+    for patch in sorted((ROOT / "tests/wrong" / chapter).glob("*.patch")):
+        says = patch.read_text().splitlines()[0]
+        rows.append(f"| [{patch.stem.replace('_', ' ')}](../{patch.relative_to(ROOT)}) | {says} |")
+    _out("\n".join(rows) + "\n")
+
+
+def _out(text):
+    cog.outl("\n" + text)

@@ -1,0 +1,253 @@
+// What must be true of the tensor core, so that no chapter meets the traps below it.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+
+#include "all_close.hpp"
+#include "files.hpp"
+#include "lanes.hpp"
+#include "linalg.hpp"
+#include "npy.hpp"
+#include "print.hpp"
+#include "random.hpp"
+#include "rows.hpp"
+#include "shapes.hpp"
+
+using namespace t2t;
+
+static constexpr float infinity = std::numeric_limits<float>::infinity();
+static constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+
+// A sum of K products, each rounded: at most (K + 1) · 2^-24 of the sum of their sizes (here up to
+// 4 deviations each, so 16 K).
+static double bound(std::size_t K) { return double(K + 1) * 0x1p-24 * 16 * double(K); }
+
+static Tensor<2> some(std::size_t rows, std::size_t cols) {
+  return Random(rows * 1000 + cols).normal<2>({rows, cols});
+}
+
+/// a·b or a·bᵀ in double, by three loops.
+static Tensor<2> product(ConstMatrix a, ConstMatrix b, bool transposed) {
+  Tensor<2> y = empty(a.rows, transposed ? b.rows : b.cols);
+  for (std::size_t m = 0; m < y.shape(0); ++m)
+    for (std::size_t n = 0; n < y.shape(1); ++n) {
+      double sum = 0;
+      for (std::size_t k = 0; k < a.cols; ++k)
+        sum += double(a.row(m)[k]) * (transposed ? b.row(n)[k] : b.row(k)[n]);
+      y(m, n) = float(sum);
+    }
+  return y;
+}
+
+TEST_CASE("products equal three loops, at odd sizes and at sizes of one") {
+  const std::array<std::size_t, 3> sizes[] = {{1, 1, 1}, {1, 7, 5},    {5, 1, 3},
+                                              {4, 3, 1}, {31, 17, 96}, {1, 129, 577}};
+  for (const auto& [M, N, K] : sizes) {
+    CAPTURE(M);
+    CAPTURE(N);
+    CAPTURE(K);
+    const Tensor<2> a = some(M, K), b = some(K, N), b_t = some(N, K);
+    CHECK(all_close(matmul(a, b), product(a, b, false), bound(K)));
+    CHECK(all_close(matmul_bt(a, b_t), product(a, b_t, true), bound(K)));
+  }
+}
+
+TEST_CASE("a product of matrices that start at one address is no special case") {
+  const Tensor<2> x = some(4, 6);
+  const ConstMatrix first = ConstMatrix(x).rows_from(0, 2);
+  Tensor<2> y = empty(2, 4);
+  matmul_bt(first, x, y);
+  CHECK(all_close(y, product(first, x, true), bound(6)));
+}
+
+TEST_CASE("a head inside [T, H·D] and the used rows of a cache are read and written in place") {
+  const std::size_t T = 5, H = 3, D = 8, S = 7;
+  const Tensor<2> q = some(T, H * D), cache = some(20, D);
+  Tensor<2> scores = xt::ones<float>({T, 2 * S});
+  const ConstMatrix q_1 = ConstMatrix(q).head(1, D), k = ConstMatrix(cache).rows_from(0, S);
+  matmul_bt(q_1, k, Matrix(scores).cols_from(S, S), 0.5f);
+
+  const Tensor<2> want = 0.5f * product(q_1, k, true);
+  for (std::size_t t = 0; t < T; ++t)
+    for (std::size_t s = 0; s < S; ++s) {
+      CHECK(std::abs(scores(t, S + s) - want(t, s)) <= bound(D));
+      CHECK(scores(t, s) == 1);  // nothing beside the view is touched
+    }
+}
+
+TEST_CASE("stacks are multiplied matrix by matrix") {
+  const Tensor<3> a = Random(1).normal<3>({3, 4, 5}), b = Random(2).normal<3>({3, 6, 5});
+  const Tensor<3> y = matmul_bt(a, b);
+  for (std::size_t h = 0; h < 3; ++h) {
+    const Tensor<2> want = product(matrix(a, h), matrix(b, h), true);
+    for (std::size_t i = 0; i < want.size(); ++i)
+      CHECK(std::abs(matrix(y, h).data[i] - want.data()[i]) <= bound(5));
+  }
+  CHECK_THROWS_WITH_AS(matmul(a, b), "b: wanted shape [3, 5, 5], got [3, 6, 5]",
+                       std::invalid_argument);
+}
+
+TEST_CASE("products refuse shapes that don't meet") {
+  const Tensor<2> a = some(2, 3), b = some(4, 5);
+  Tensor<2> y = empty(2, 4);
+  CHECK_THROWS_WITH_AS(matmul_bt(a, b, y), "b: wanted shape [4, 3], got [4, 5]",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(matmul(a, some(3, 5), y), "y: wanted shape [2, 5], got [2, 4]",
+                       std::invalid_argument);
+}
+
+TEST_CASE("BLAS waits for our threads and does not fight them") {
+  CHECK(blas_info().threading != "pthreads");
+}
+
+TEST_CASE("a reduction left lazy is evaluated for every element; given a type, once") {
+  const Tensor<2> x = some(4, 32);
+  std::size_t evaluated = 0;
+  const auto counted = [&evaluated](const Tensor<2>& of) {
+    return xt::make_lambda_xfunction([&evaluated](float v) { return ++evaluated, v; }, of);
+  };
+  const Tensor<2> lazy = x - xt::view(xt::mean(counted(x), {1}), xt::all(), xt::newaxis());
+  CHECK(evaluated == 4 * 32 * 32);
+
+  evaluated = 0;
+  const Tensor<1> mean = xt::mean(counted(x), {1});
+  const Tensor<2> typed = x - as_column(mean);
+  CHECK(evaluated == 4 * 32);
+  CHECK(all_close(lazy, typed, 1e-6));
+}
+
+TEST_CASE("empty() takes sizes, never values") {
+  CHECK(empty(2, 3).shape(1) == 3);
+  CHECK(empty(5).shape(0) == 5);
+}
+
+#if defined(XTENSOR_ENABLE_ASSERT)
+TEST_CASE("an index out of range throws in debug builds") {
+  const Tensor<2> x = some(2, 3);
+  CHECK_THROWS(x(5, 7));
+}
+#endif
+
+TEST_CASE("all_close lets no NaN pass and needs equal shapes") {
+  const Tensor<1> good = {1, 2}, bad = {1, not_a_number};
+  CHECK_FALSE(all_close(bad, good, 1e9));
+  CHECK_FALSE(all_close(good, bad, 1e9));
+  CHECK_FALSE(all_close(good, Tensor<1>{1, 2, 3}, 1e9));
+  CHECK(all_close(good, good, 0));
+  CHECK(std::isnan(not_a_number + infinity));  // and no fast-math assumes it away
+}
+
+TEST_CASE("rows: sums, largest and functions equal plain loops at every length") {
+  for (std::size_t C = 1; C < 200; C += (C < 70 ? 1 : 13)) {
+    CAPTURE(C);
+    const Tensor<1> x = Random(C).normal<1>({C});
+    double sum = 0, squares = 0;
+    float largest = -infinity;
+    for (const float v : x) sum += v, squares += double(v) * v, largest = std::max(largest, v);
+    CHECK(std::abs(sum_row(row(x)) - sum) <= bound(C));
+    CHECK(std::abs(sum_of_squares(row(x)) - squares) <= bound(C));
+    CHECK(max_row(row(x)) == largest);
+
+    Tensor<1> y = xt::ones<float>({C + 1});
+    map_row(row(x), row(y).first(C), [](Lanes v) { return v + v; });
+    for (std::size_t c = 0; c < C; ++c) CHECK(y(c) == x(c) + x(c));
+    CHECK(y(C) == 1);  // nothing behind the row is touched
+  }
+  CHECK(max_row({}) == -infinity);
+}
+
+TEST_CASE("every row and every task is visited once") {
+  std::vector<int> rows(1000, 0), tasks(1000, 0);
+  for_each_row(rows.size(), 1000, [&](std::size_t t) { ++rows[t]; });
+  for_each_task(tasks.size(), [&](std::size_t i, std::size_t thread) {
+    tasks[i] += thread < thread_count() ? 1 : 100;
+  });
+  CHECK(std::ranges::count(rows, 1) == 1000);
+  CHECK(std::ranges::count(tasks, 1) == 1000);
+}
+
+TEST_CASE("a seed gives the same numbers everywhere, with the right mean and deviation") {
+  CHECK(Random(1).next_uniform() == double(0x910a2dec89025cc1 >> 11) * 0x1p-53);  // SplitMix64(1)
+  const Tensor<1> a = Random(7).normal<1>({10000}, 2, 1), b = Random(7).normal<1>({10000}, 2, 1);
+  CHECK(all_close(a, b, 0));
+  const Tensor<0> mean = xt::mean(a), deviation = xt::stddev(a);
+  CHECK(std::abs(mean() - 1) < 5 * 2 / std::sqrt(10000.0));           // 5 deviations of a mean
+  CHECK(std::abs(deviation() - 2) < 5 * 2 / std::sqrt(2 * 10000.0));  // and of a deviation
+}
+
+TEST_CASE(".npy: what is saved is loaded; what is malformed is refused, with its name") {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "t2t_npy_test";
+  std::filesystem::create_directories(folder);
+  const auto file = folder / "x.npy";
+  const Tensor<3> x = Random(1).normal<3>({2, 3, 5});
+  save_npy(file, x);
+  CHECK(all_close(load_npy<3>(file), x, 0));
+  CHECK_THROWS_AS(load_npy<2>(file), std::runtime_error);
+  save_npy(file, std::vector<int>{3, 1, 2});
+  CHECK(load_npy_ints(file) == std::vector<int>{3, 1, 2});
+  CHECK_THROWS_AS(load_npy<1>(file), std::runtime_error);  // int32, not float32
+
+  const auto refused = [&](const std::string& bytes) {
+    std::ofstream(file, std::ios::binary) << bytes;
+    CHECK_THROWS_AS(load_npy_floats(file), std::runtime_error);
+  };
+  const auto with = [](std::string_view descr, std::string_view order, std::string_view shape) {
+    const std::string header = fmt::format(
+        "{{'descr': '{}', 'fortran_order': {}, 'shape': ({}), }}\n", descr, order, shape);
+    return std::string("\x93NUMPY\x01\x00", 8) + char(header.size()) + '\0' + header + "abcdefgh";
+  };
+  std::ofstream(file, std::ios::binary) << with("<f4", "False", "2,");
+  CHECK(load_npy<1>(file).size() == 2);
+  refused("");
+  refused("something else altogether");
+  refused(with("<f4", "False", "2,").substr(0, 9));
+  refused(with("<f4", "False", "2,").substr(0, 40));
+  refused(with("<f4", "False", "3,"));                          // more than there is
+  refused(with("<f4", "False", "1,"));                          // less than there is
+  refused(with("<f4", "False", "4294967296, 4294967296, 4,"));  // a count that overflows
+  refused(with("<f4", "False", "99999999999999999999999999,"));
+  refused(with("<f4", "True", "2,"));
+  refused(with("<f8", "False", "1,"));
+  refused(with("<f4", "False", "-2,"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a file appears whole or not at all, and errors name it") {
+  CHECK_THROWS_WITH(read_file("/no/such/file"),
+                    "/no/such/file: can't be read: No such file or "
+                    "directory");
+  CHECK_THROWS_WITH(read_file("/"), "/: is a folder, wanted a file");
+  CHECK_THROWS_AS(write_file("/no/such/folder/x", "x"), std::runtime_error);
+}
+
+TEST_CASE("UTF-8 is checked to the letter, and a wrong byte is named with its offset") {
+  for (const std::string good : {"", "abc", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x99\x82"})
+    CHECK_NOTHROW(expect_utf8("text", good));
+  CHECK_THROWS_WITH(expect_utf8("text", "ab\xff"),
+                    "text: byte 0xff at offset 2 is not UTF-8; save the text as UTF-8");
+  for (const std::string bad : {"\x80", "\xc3", "\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80",
+                                "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xe2\x82", "\xc3("})
+    CHECK_THROWS_AS(expect_utf8("text", bad), std::runtime_error);
+}
+
+TEST_CASE("shapes are named with what was wanted and what came") {
+  const Tensor<2> x = some(2, 3);
+  CHECK_NOTHROW(expect_shape("x", x, {2, 3}));
+  CHECK_THROWS_WITH_AS(expect_shape("x", x, {2, 4}), "x: wanted shape [2, 4], got [2, 3]",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(expect(false, "--width", "an even number", 7),
+                       "--width: wanted an even number, got 7", std::invalid_argument);
+}
+
+TEST_CASE("what is printed has the width that it takes") {
+  CHECK(display_width("é€🙂") == 3);
+  CHECK(with_commas(131072000) == "131,072,000");
+  CHECK(with_commas(12) == "12");
+  CHECK(display_width(bar(0.3, 10)) == 10);
+  CHECK(bar(1, 3) == "███");
+  CHECK(visible("a b\n\x01") == "a␣b⏎<01>");
+  CHECK(sparkline(row(Tensor<1>{0, 1})) == "▁█");
+}
