@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# What must be true of ./learn and of the programs on bad input: one clear line that names the value,
+# an exit status that is not zero, nothing half-written. $1 is the folder of the built programs.
+set -uo pipefail
+home=$(cd "$(dirname "$0")/.." && pwd)
+build=$1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+failed=0
+passed=0
+
+fail() { echo "FAILED: $*"; failed=$((failed + 1)); }
+
+# refuses PART-OF-THE-MESSAGE COMMAND…
+refuses() {
+  local want=$1 lines
+  shift
+  if "$@" >out 2>err </dev/null; then fail "accepted: $*" && return; fi
+  lines=$(wc -l <err)
+  grep -qF -- "$want" err || { fail "wanted '$want' from: $*" && cat err && return; }
+  [[ $lines == 1 ]] || { fail "$lines lines, wanted one, from: $*" && cat err && return; }
+  passed=$((passed + 1))
+}
+# accepts COMMAND…
+accepts() {
+  "$@" >out 2>err </dev/null && passed=$((passed + 1)) && return
+  fail "refused: $*"
+  cat err
+}
+
+learn=$home/learn
+printf 'ab\xff' >bad.txt
+: >empty.txt
+for program in "$build"/[0-9][0-9]_*[a-z]; do
+  [[ -x $program && ! $program =~ _(test|bench)$ && -d $home/chapters/${program##*/} ]] || continue
+  accepts "$program" --help
+  refuses "--unknown" "$program" --unknown
+  refuses "--seed: wanted a whole number from 1" "$program" --seed many
+  refuses "--save: /proc/here" "$program" --save /proc/here
+  refuses "/proc/self/.probe" "$program" --save /proc/self
+  grep -q -- '--text' <("$program" --help) || continue
+  refuses "the text is empty" "$program" --text ""
+  refuses "empty.txt: the text is empty" "$program" --file empty.txt
+  refuses "bad.txt: byte 0xff at offset 2 is not UTF-8" "$program" --file bad.txt
+  refuses "none.txt: can't be read" "$program" --file none.txt
+  refuses "--tokens: wanted a whole number from 1" "$program" --tokens 0
+  refuses "--tokens: wanted a whole number from 1" "$program" --tokens -3
+done
+
+accepts "$build/01_embedding" --save saved
+accepts test -s saved/ids.npy
+[[ -z $(find saved -name '*.partial' -o -name '.probe') ]] || fail "left behind: $(ls -A saved)"
+
+accepts "$learn"
+accepts "$learn" --help
+accepts "$learn" test --help
+refuses "unknown command 'fly'" "$learn" fly
+refuses "there is no chapter '99'" "$learn" run 99
+refuses "there is no chapter 'ropes'" "$learn" test ropes
+refuses "--json wants a file" "$learn" bench --json
+
+# Without a compiler: what is missing, and what to do.
+mkdir bin
+for tool in bash env cat cut dirname find getconf grep head id ls mkdir paste python3 readlink sed sort tail cmake ninja patch; do
+  ln -s "$(command -v $tool)" bin/
+done
+refuses "missing here: C++ compiler. Run: ./learn setup" env -u CXX PATH="$scratch/bin" "$learn" run 01
+PATH=$scratch/bin "$learn" setup </dev/null >out 2>err && fail "setup without a terminal went ahead"
+grep -q "Missing here: C++ compiler" err || fail "setup does not say what is missing: $(cat err)"
+
+# Only linalg.cpp pays for including xtensor-blas.
+[[ $(grep -rl 'xtensor-blas/' "$home/common" "$home/chapters") == "$home/common/linalg.cpp" ]] || fail "a second door to BLAS"
+
+echo "$passed passed, $failed failed"
+[[ $failed == 0 ]]
