@@ -1,6 +1,6 @@
 #include "npy.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <bit>
 #include <cstring>
