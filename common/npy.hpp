@@ -44,7 +44,7 @@ Tensor<N> load_npy(const std::filesystem::path& path) {
   if (content.shape.size() != N)
     throw std::runtime_error(path.string() + ": holds shape " + shape_text(content.shape) +
                              ", wanted " + std::to_string(N) + " dimensions");
-  std::array<std::size_t, N> shape;
+  std::array<std::size_t, N> shape{};
   std::copy(content.shape.begin(), content.shape.end(), shape.begin());
   Tensor<N> x = Tensor<N>::from_shape(shape);
   std::copy(content.values.begin(), content.values.end(), x.begin());

@@ -114,7 +114,8 @@ struct Shades {
     if (use_colour()) return fmt::format("\033[48;5;{}m  \033[0m", colour(p, diverging));
     static constexpr const char* shades[] = {"  ", "░░", "▒▒", "▓▓", "██"};
     static constexpr const char* signs[] = {"==", "--", "  ", "++", "##"};
-    return (diverging ? signs : shades)[std::min(4, int(p * 5))];
+    const int step = std::min(4, int(p * 5));
+    return diverging ? signs[step] : shades[step];
   }
   /// Of the 256 of a terminal: greys, or blue through grey to red.
   static int colour(double p, bool diverging) {
@@ -130,7 +131,8 @@ std::string label(const std::vector<std::string>& labels, std::size_t i) {
 
 }  // namespace
 
-void print_heat_map(ConstMatrix x, const HeatMap& options) {
+std::string heat_map_text(ConstMatrix x, const HeatMap& options) {
+  std::string text;
   const Shades shades(x, options.diverging);
   std::size_t margin = 0;
   for (const std::string& text : options.row_labels) margin = std::max(margin, display_width(text));
@@ -141,25 +143,30 @@ void print_heat_map(ConstMatrix x, const HeatMap& options) {
     std::string line(margin + 3, ' ');
     for (std::size_t c = 0; c < cols; ++c) line += padded(label(options.col_labels, c), 2, false);
     line.erase(line.find_last_not_of(' ') + 1);
-    fmt::print("{}\n", line);
+    text += line + "\n";
   }
   for (std::size_t t = 0; t < rows; ++t) {
     std::string line = "  " + padded(label(options.row_labels, t), margin, true) + " ";
     for (std::size_t c = 0; c < cols; ++c) line += shades.cell(x.row(t)[c], options.diverging);
-    fmt::print("{}\n", line);
+    text += line + "\n";
   }
 
   const auto key = [&](float value) { return shades.cell(value, options.diverging); };
   const float low = shades.low, high = shades.high;
-  fmt::print("  {} {} {:.3g}", std::string(margin, ' '), key(low), low);
+  text += fmt::format("  {} {} {:.3g}", std::string(margin, ' '), key(low), low);
   for (const float quarter : {0.25f, 0.5f, 0.75f}) {
     const float value = low + quarter * (high - low);
-    fmt::print("  {} {:.3g}", key(value), value);
+    text += fmt::format("  {} {:.3g}", key(value), value);
   }
-  fmt::print("  {} {:.3g}\n", key(high), high);
+  text += fmt::format("  {} {:.3g}\n", key(high), high);
   if (rows < x.rows || cols < x.cols)
-    fmt::print("  {} the first {} of {} rows and {} of {} columns\n", std::string(margin, ' '),
-               rows, x.rows, cols, x.cols);
+    text += fmt::format("  {} the first {} of {} rows and {} of {} columns\n",
+                        std::string(margin, ' '), rows, x.rows, cols, x.cols);
+  return text;
+}
+
+void print_heat_map(ConstMatrix x, const HeatMap& options) {
+  fmt::print("{}", heat_map_text(x, options));
 }
 
 std::string sparkline(ConstRow values) {

@@ -52,6 +52,7 @@ struct HeatMap {
 /// A matrix as shades: two characters a number, light to dark for small to large (and -infinity as
 /// a dot). What doesn't fit the width is left out, and a line says so. Ends with the scale.
 void print_heat_map(ConstMatrix x, const HeatMap& options = {});
+std::string heat_map_text(ConstMatrix x, const HeatMap& options = {});
 
 /// One character a value, low to high, for a curve in one line.
 std::string sparkline(ConstRow values);

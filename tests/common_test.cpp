@@ -250,4 +250,7 @@ TEST_CASE("what is printed has the width that it takes") {
   CHECK(bar(1, 3) == "███");
   CHECK(visible("a b\n\x01") == "a␣b⏎<01>");
   CHECK(sparkline(row(Tensor<1>{0, 1})) == "▁█");
+  const Tensor<2> x = {{0, 1, 2, 4, -infinity, not_a_number}};
+  CHECK(heat_map_text(x, {.row_labels = {"a"}, .col_labels = {}}) ==
+        "  a   ░░▒▒██ .??\n       0  ░░ 1  ▒▒ 2  ▓▓ 3  ██ 4\n");
 }
