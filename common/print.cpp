@@ -59,7 +59,13 @@ void print_paragraph(std::string_view text) {
   if (!line.empty()) fmt::print("  {}\n", line);
 }
 
-Table::Table(std::vector<std::string> header) { rows_.push_back(std::move(header)); }
+Table::Table(std::vector<std::string> header) {
+  for (std::string& name : header) {
+    right_.push_back(name.starts_with('>'));
+    if (right_.back()) name.erase(0, 1);
+  }
+  rows_.push_back(std::move(header));
+}
 
 void Table::add(std::vector<std::string> cells) {
   cells.resize(rows_.front().size());
@@ -67,19 +73,15 @@ void Table::add(std::vector<std::string> cells) {
 }
 
 void Table::print() const {
-  const std::vector<std::string>& header = rows_.front();
-  std::vector<std::size_t> width(header.size(), 0);
+  std::vector<std::size_t> width(right_.size(), 0);
   for (const auto& cells : rows_)
     for (std::size_t c = 0; c < cells.size(); ++c)
-      width[c] = std::max(width[c], display_width(cells[c]) - cells[c].starts_with('>'));
+      width[c] = std::max(width[c], display_width(cells[c]));
 
   for (const auto& cells : rows_) {
     std::string line = " ";
-    for (std::size_t c = 0; c < cells.size(); ++c) {
-      const bool right = header[c].starts_with('>');
-      const std::string_view text = cells[c];
-      line += " " + padded(text.substr(text.starts_with('>')), width[c], right) + " ";
-    }
+    for (std::size_t c = 0; c < cells.size(); ++c)
+      line += " " + padded(cells[c], width[c], right_[c]) + " ";
     line.erase(line.find_last_not_of(' ') + 1);
     const bool dim = &cells == &rows_.front() && use_colour();
     fmt::print("{}{}{}\n", dim ? "\033[2m" : "", line, dim ? "\033[0m" : "");
@@ -148,6 +150,7 @@ std::string heat_map_text(ConstMatrix x, const HeatMap& options) {
   for (std::size_t t = 0; t < rows; ++t) {
     std::string line = "  " + padded(label(options.row_labels, t), margin, true) + " ";
     for (std::size_t c = 0; c < cols; ++c) line += shades.cell(x.row(t)[c], options.diverging);
+    line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
 

@@ -25,8 +25,7 @@ void print_section(std::string_view title);
 /// Text broken into lines between words, each indented by two.
 void print_paragraph(std::string_view text);
 
-/// Columns as wide as they need; numbers (and anything else in a column whose header begins with
-/// '>') to the right.
+/// Columns as wide as they need; a column whose header begins with '>' keeps to the right.
 class Table {
  public:
   explicit Table(std::vector<std::string> header);
@@ -35,6 +34,7 @@ class Table {
 
  private:
   std::vector<std::vector<std::string>> rows_;  // the header first
+  std::vector<bool> right_;                     // for each column
 };
 
 /// A shape table: what flowed through, in order. Row: name, shape, what it is.
@@ -46,7 +46,7 @@ struct ShapeRow {
 void print_shapes(const std::vector<ShapeRow>& rows);
 
 struct HeatMap {
-  std::vector<std::string> row_labels, col_labels;  // may be empty, or shorter than the matrix
+  std::vector<std::string> row_labels = {}, col_labels = {};  // or shorter than the matrix
   bool diverging = false;  // zero is the middle of the scale: for numbers of either sign
 };
 /// A matrix as shades: two characters a number, light to dark for small to large (and -infinity as

@@ -76,7 +76,8 @@ def output(chapter, section, flags=""):
 
 
 def measured(chapter):
-    run = json.loads((ROOT / "docs/measured.json").read_text()).get(chapter)
+    record = ROOT / "docs/measured.json"
+    run = json.loads(record.read_text()).get(chapter) if record.exists() else None
     if run is None:
         return _out("Not measured yet.\n")
     rows = ["| work | threads | time | beside | ratio |", "| --- | ---: | ---: | --- | ---: |"]

@@ -1,0 +1,59 @@
+// Byte tokens for the eye, and ids typed by hand. For the programs' output: no model needs it.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "print.hpp"
+
+namespace t2t {
+
+/// The character, or the byte in hex where it is a control character or only part of one.
+inline std::string byte_text(int id) {
+  return id < 0x20 || id > 0x7e ? fmt::format("{:02x}", id) : visible(std::string(1, char(id)));
+}
+
+/// The same for a table: 'a', but c3.
+inline std::string quoted_byte(int id) {
+  return id < 0x20 || id > 0x7e ? byte_text(id) : "'" + byte_text(id) + "'";
+}
+
+/// Tokens over their ids, as many as fit on three double lines.
+inline void print_ids(const std::vector<int>& ids) {
+  const std::size_t columns = std::min<std::size_t>((terminal_width() - 2) / 4, 24);
+  const std::size_t most = std::min(ids.size(), 3 * columns);
+  for (std::size_t from = 0; from < most; from += columns) {
+    std::string tokens, numbers;
+    for (std::size_t t = from; t < std::min(most, from + columns); ++t) {
+      tokens += fmt::format("{:>4}", byte_text(ids[t]));
+      numbers += fmt::format("{:>4}", ids[t]);
+    }
+    fmt::print("{}\n{}\n\n", tokens, numbers);
+  }
+  if (most < ids.size()) fmt::print("  and {} more\n\n", ids.size() - most);
+}
+
+/// "1,2,3" as ids. Whether each is in a vocabulary is the look-up's to say. Throws
+/// std::invalid_argument, naming the word that is no whole number.
+inline std::vector<int> ids_by_hand(const std::string& words) {
+  std::vector<int> ids;
+  for (std::size_t at = 0; at <= words.size();) {
+    const std::size_t comma = std::min(words.find(',', at), words.size());
+    const std::string word = words.substr(at, comma - at);
+    int id = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (error != std::errc() || end != word.data() + word.size())
+      throw std::invalid_argument(
+          fmt::format("--ids: wanted whole numbers as in \"1,2,3\", got \"{}\"", word));
+    ids.push_back(id);
+    at = comma + 1;
+  }
+  return ids;
+}
+
+}  // namespace t2t

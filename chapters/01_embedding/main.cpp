@@ -1,0 +1,208 @@
+// Shows text become ids, ids become rows of a table, and rows become logits through the same table.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include "01_embedding/byte_text.hpp"
+#include "01_embedding/embedding.hpp"
+#include "01_embedding/neighbours.hpp"
+#include "01_embedding/samples.hpp"
+#include "measure.hpp"
+#include "print.hpp"
+#include "program.hpp"
+
+using namespace t2t;
+using fmt::format;
+
+static constexpr std::size_t V = 256;  // a token a byte
+
+static void show_tokens(const std::vector<int>& ids) {
+  print_section("Text becomes ids");
+  print_ids(ids);
+  print_paragraph(
+      "A token here is a byte of UTF-8, and its id is that byte's value. A character outside ASCII "
+      "is two to four tokens:");
+  fmt::print("\n");
+  Table table({"code point", ">tokens", "ids", "character"});
+  for (const auto& [point, character] : {std::pair("U+0041", "A"), std::pair("U+00E9", "é"),
+                                         std::pair("U+20AC", "€"), std::pair("U+1F600", "😀")}) {
+    const std::vector<int> bytes = byte_ids(character);
+    table.add({point, format("{}", bytes.size()), format("{}", fmt::join(bytes, " ")), character});
+  }
+  table.print();
+}
+
+static void show_rows(const std::vector<int>& ids, const Tensor<2>& x) {
+  print_section("The rows picked");
+  std::vector<std::string> labels;
+  for (const int id : ids) labels.push_back(byte_text(id));
+  print_heat_map(x, {.row_labels = labels, .col_labels = {}, .diverging = true});
+
+  // The token that stands in most places makes the clearest stripes.
+  const int most =
+      *std::ranges::max_element(ids, {}, [&](int id) { return std::ranges::count(ids, id); });
+  std::vector<std::size_t> places;
+  for (std::size_t t = 0; t < ids.size() && places.size() < 8; ++t)
+    if (ids[t] == most) places.push_back(t);
+  fmt::print("\n");
+  print_paragraph(
+      format("Each line is one token's row of the table. Token {} stands at {}: the "
+             "same row each time, wherever it stands. What order says, chapter 03 adds.",
+             quoted_byte(most), fmt::join(places, ", ")));
+}
+
+static void show_neighbours(const Tensor<2>& table, int id) {
+  print_section("Neighbours");
+  const std::vector<Neighbour> others = neighbours(table, std::size_t(id));  // [V - 1]
+  std::vector<double> cosines;
+  for (const Neighbour& other : others) cosines.push_back(other.cosine);
+
+  Table lines({"nearest to " + quoted_byte(id), ">id", ">cosine", ""});
+  for (const std::size_t place : {0, 1, 2, 254}) {
+    const auto [cosine, v] = others[place];
+    lines.add({format("{:>3}. {}", place + 1, quoted_byte(v)), format("{}", v),
+               format("{:.2f}", cosine), bar(std::abs(cosine), 24)});
+  }
+  lines.print();
+  fmt::print("\n  all 255, from -1 to 1   {}\n\n", histogram(cosines, 1));
+  print_paragraph(
+      format("No meaning yet: in a random table cosines lie around 0 with deviation 1/sqrt(C) = "
+             "{:.2f} (here {:.2f}). Whatever nearness means, training puts there (chapter 13).",
+             1 / std::sqrt(double(table.shape(1))), deviation(cosines)));
+}
+
+static void show_logits(const std::vector<int>& ids, const Tensor<2>& logits, std::size_t C) {
+  print_section("Back through the same table");
+  Table lines({"token", ">own row, |row|²", ">largest other", "of", ">deviation of others"});
+  std::size_t own_best = 0;
+  for (std::size_t t = 0; t < ids.size(); ++t) {
+    std::vector<double> others(row(logits, t).begin(), row(logits, t).end());
+    const double own = std::exchange(others[std::size_t(ids[t])], 0);
+    const auto best = std::ranges::max_element(others);
+    own_best += own > *best;
+    if (t < 4)
+      lines.add({quoted_byte(ids[t]), format("{:.4f}", own), format("{:.4f}", *best),
+                 quoted_byte(int(best - others.begin())), format("{:.4f}", deviation(others))});
+  }
+  lines.print();
+
+  const double square = 0.02 * 0.02, root = std::sqrt(double(C));
+  fmt::print("\n");
+  print_paragraph(format(
+      "A row against itself gives the square of its length, about C·0.02² = {:.4f}; against "
+      "another, a sum of C products of either sign, about sqrt(C)·0.02² = {:.4f}: sqrt(C) = {:.1f} "
+      "times less. {} of {} tokens agree best with their own row.",
+      double(C) * square, root * square, root, own_best, ids.size()));
+}
+
+static void show_start(const Tensor<2>& table) {
+  print_section("How a table begins");
+  const std::vector<double> values(table.begin(), table.end());
+  const double n = double(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+
+  Table lines({with_commas(values.size()) + " numbers", ">here", ">N(0, 0.02²)", ">by chance, ±"});
+  lines.add({"mean", format("{:.2g}", mean), "0", format("{:.2g}", 0.02 / std::sqrt(n))});
+  lines.add({"deviation", format("{:.5f}", deviation(values)), "0.02",
+             format("{:.5f}", 0.02 / std::sqrt(2 * n))});
+  for (const auto& [deviations, p] : {std::pair(1, 0.6827), std::pair(2, 0.9545)}) {
+    const auto inside = std::ranges::count_if(
+        values, [limit = 0.02 * deviations](double value) { return std::abs(value) < limit; });
+    lines.add({format("within ±{:.2f}", 0.02 * deviations),
+               format("{:.2f} %", 100 * double(inside) / n), format("{:.2f} %", 100 * p),
+               format("{:.2f} %", 100 * std::sqrt(p * (1 - p) / n))});
+  }
+  lines.print();
+  fmt::print("\n  from -0.06 to 0.06   {}\n\n", histogram(values, 0.06));
+  print_paragraph(
+      "A few times the last column is chance. Were 0.02 the variance, the deviation would be "
+      "0.14.");
+}
+
+/// All parameters of each model as chapter 09 counts them, a part at a time.
+static void show_weight() {
+  print_section("What a table weighs");
+  Table lines({"model", ">V", ">C", ">V·C", ">all parameters", "head", ">share"});
+  const auto line = [&](const char* name, std::size_t rows, std::size_t C, std::size_t all,
+                        bool tied) {
+    const std::size_t in_tables = rows * C * (tied ? 1 : 2);
+    lines.add({name, with_commas(rows), with_commas(C), with_commas(rows * C), with_commas(all),
+               tied ? "tied" : "own", format("{:.2f} %", 100 * double(in_tables) / double(all))});
+  };
+  line("llama2-7b", 32000, 4096, 6738415616, false);
+  line("gpt2", 50257, 768, 124439808, true);
+  line("smollm2-135m", 49152, 576, 134515008, true);
+  line("foundry-small", 8192, 256, 7078144, false);
+  line("foundry-small", 8192, 256, 4980992, true);
+  lines.print();
+  fmt::print("\n");
+  print_paragraph(
+      "A head of its own is a second table, and the share counts both: small models save it, large "
+      "ones hardly feel it.");
+}
+
+static void show_speed(Random& random) {
+  print_section("Speed");
+
+  // Both ways at the size of foundry-small, once they are known to agree.
+  const Tensor<2> table = embedding_table(8192, 256, random);
+  const std::vector<int> ids = scattered_ids(64, 8192, random);
+  Tensor<2> x = empty(64, 256), product = embed(ids, table);
+  embed_rows(ids, table, x);
+  if (x != product) throw std::runtime_error("look-up and one-hot product differ");
+  const auto [look_up, formula] = median_seconds_in_turn([&] { embed_rows(ids, table, x); },
+                                                         [&] { product = embed(ids, table); });
+  fmt::print("  64 tokens, table [8192, 256]: look-up {}, one-hot product {}, {:.0f} times\n",
+             duration_text(look_up), duration_text(formula), formula / look_up);
+
+  // Rows from all over a table that no cache holds.
+  const Tensor<2> large = xt::ones<float>({32000, 1024});
+  const std::vector<int> many = scattered_ids(32768, 32000, random);
+  Tensor<2> picked = empty(many.size(), 1024);
+  const double seconds = median_seconds([&] { embed_rows(many, large, picked); });
+  print_roofline_bytes("32768 tokens, table [32000, 1024]", seconds,
+                       2.0 * double(picked.size()) * sizeof(float), copy_bandwidth(), "a copy");
+}
+
+int main(int argc, char** argv) {
+  std::size_t T = 16, C = 32;
+  std::string words;
+  Program program("01_embedding",
+                  "Text becomes ids, ids become rows of a table, rows become logits again.");
+  program.takes_text();
+  program.size("tokens", T, "bytes of the text to take, T");
+  program.size("width", C, "numbers a token, C");
+  program.word("ids", words, "look these ids up, such as \"1,2,3\", in place of a text");
+
+  return program.run(argc, argv, [&] {
+    const std::vector<int> ids = words.empty() ? byte_ids(program.text(T)) : ids_by_hand(words);
+    Random random(program.seed());
+    const Tensor<2> table = embedding_table(V, C, random);  // [V, C]
+    Tensor<2> x = empty(ids.size(), C);                     // [T, C]
+    embed_rows(ids, table, x);
+    const Tensor<2> logits = unembed(x, table);  // [T, V]
+    program.save("ids", ids);
+    program.save("table", table);
+    program.save("x", x);
+    program.save("logits", logits);
+
+    show_tokens(ids);
+    print_section("What flows through");
+    print_shapes({{"ids", {ids.size()}, "a byte of the text each, T"},
+                  {"table", {V, C}, "a row for every id there is, learned"},
+                  {"x", {ids.size(), C}, "row ids[t] of the table: what the first layer reads"},
+                  {"logits", {ids.size(), V}, "x · tableᵀ: how well x agrees with every row"}});
+    show_rows(ids, x);
+    show_neighbours(table, ids.front());
+    show_logits(ids, logits, C);
+    show_start(table);
+    show_weight();
+    show_speed(random);
+
+    fmt::print("\n  Next: ./learn run 02, the norm; the page: docs/01_embedding.md\n");
+  });
+}
