@@ -1,0 +1,42 @@
+// Turning a long prompt's queries in place, beside a copy of as many bytes.
+#include "bench.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "03_rope/rope.hpp"
+#include "random.hpp"
+
+namespace t2t {
+
+/// Both voices on a few rows of the same input, so that what is timed is known to be right.
+static bool agrees(std::size_t D, const RopeTable& table, Pairing pairing) {
+  Random random(1);
+  const Tensor<3> x = random.normal<3>({4, 2, D});  // [T, H, D]
+  const Tensor<3> want = rope(x, table, 5, pairing);
+  Tensor<3> got = x;
+  rope_rows(Matrix(got.data(), 4, 2 * D, 2 * D), D, table, 5, pairing);
+  return std::ranges::equal(std::span(got.data(), got.size()), std::span(want.data(), want.size()),
+                            [](float a, float b) { return std::abs(a - b) < 1e-5f; });
+}
+
+void bench(Bench& bench) {
+  const std::size_t T = 8192, C = 2048;
+  for (const std::size_t D : {64, 128}) {
+    const RopeTable table = rope_table(T, rope_frequencies(D));
+    Tensor<2> x = xt::ones<float>({T, C});  // [T, C]: in place, so its size must not grow
+    const double bytes = 2.0 * double(x.size() * sizeof(float));
+    for (const Pairing pairing : {Pairing::neighbours, Pairing::halves}) {
+      const std::string what = fmt::format("rope_rows [{}, {}], D = {}, {}", T, C, D,
+                                           pairing == Pairing::halves ? "halves" : "neighbours");
+      bench.expect_right(what, agrees(D, table, pairing));
+      bench.against_copy(what, bytes, [&] { rope_rows(x, D, table, 0, pairing); });
+      bench.against_update(what, bytes, [&] { rope_rows(x, D, table, 0, pairing); });
+    }
+  }
+}
+
+}  // namespace t2t

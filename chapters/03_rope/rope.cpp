@@ -1,0 +1,161 @@
+#include "03_rope/rope.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <stdexcept>
+
+#include "rows.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+static void expect_even(std::size_t D) {
+  expect(D % 2 == 0 && D > 0, "D", "an even number", double(D));
+}
+
+static void expect_whole_heads(std::string_view name, std::size_t size, std::size_t D) {
+  expect_even(D);
+  if (size % D != 0) expect(false, name, fmt::format("a multiple of D = {}", D), double(size));
+}
+
+static void expect_table(const RopeTable& table, std::size_t D, std::size_t start, std::size_t T) {
+  const std::size_t S = table.cos.shape(0);
+  expect_shape("table.cos", table.cos, {S, D / 2});
+  expect_shape("table.sin", table.sin, {S, D / 2});
+  if (start > S || T > S - start)
+    throw std::invalid_argument(
+        fmt::format("position {}: the table ends at {}", start + T - 1, double(S) - 1));
+}
+
+Tensor<1> rope_frequencies(std::size_t D, float theta) {
+  expect_even(D);
+  expect(theta > 0 && std::isfinite(theta), "theta", "a number above 0", theta);
+
+  Tensor<1> frequencies = empty(D / 2);  // [D/2]
+  for (std::size_t i = 0; i < D / 2; ++i)
+    frequencies(i) = float(std::pow(double(theta), -2.0 * double(i) / double(D)));
+  return frequencies;
+}
+
+RopeTable rope_table(std::size_t S, const Tensor<1>& frequencies, float magnitude) {
+  expect(magnitude > 0, "magnitude", "a number above 0", magnitude);
+  const std::size_t pairs = frequencies.size();
+
+  RopeTable table{empty(S, pairs), empty(S, pairs)};
+  for_each_row(S, pairs, [&](std::size_t s) {
+    for (std::size_t i = 0; i < pairs; ++i) {
+      const double angle = double(s) * double(frequencies(i));
+      table.cos(s, i) = float(magnitude * std::cos(angle));
+      table.sin(s, i) = float(magnitude * std::sin(angle));
+    }
+  });
+  return table;
+}
+
+/// Pair i as the complex number x[2i] + j·x[2i+1]: to turn it is one product.
+static Tensor<3> turn_neighbours(const Tensor<3>& x, const RopeTable& table, std::size_t start) {
+  Tensor<3> y = Tensor<3>::from_shape(x.shape());  // [T, H, D]
+  for (std::size_t t = 0; t < x.shape(0); ++t)
+    for (std::size_t h = 0; h < x.shape(1); ++h)
+      for (std::size_t i = 0; i < x.shape(2) / 2; ++i) {
+        const std::complex<float> pair(x(t, h, 2 * i), x(t, h, 2 * i + 1));
+        const std::complex<float> turn(table.cos(start + t, i), table.sin(start + t, i));
+        const std::complex<float> turned = pair * turn;
+        y(t, h, 2 * i) = turned.real();
+        y(t, h, 2 * i + 1) = turned.imag();
+      }
+  return y;
+}
+
+/// Each head's (first half, second half) as (−second, first): all pairs a quarter turn on.
+static Tensor<3> rotate_half(const Tensor<3>& x) {
+  const std::size_t D = x.shape(2), half = D / 2;
+  Tensor<3> y = Tensor<3>::from_shape(x.shape());  // [T, H, D]
+  xt::view(y, xt::all(), xt::all(), xt::range(0, half)) =
+      -xt::view(x, xt::all(), xt::all(), xt::range(half, D));
+  xt::view(y, xt::all(), xt::all(), xt::range(half, D)) =
+      xt::view(x, xt::all(), xt::all(), xt::range(0, half));
+  return y;
+}
+
+/// The table's rows from start, once for each half, and the same for all heads: [T, 1, D].
+static Tensor<3> for_both_halves(const Tensor<2>& table, std::size_t start, std::size_t T) {
+  const std::size_t pairs = table.shape(1);
+  Tensor<3> both = empty(T, 1, 2 * pairs);
+  for (std::size_t t = 0; t < T; ++t)
+    for (std::size_t i = 0; i < pairs; ++i)
+      both(t, 0, i) = both(t, 0, i + pairs) = table(start + t, i);
+  return both;
+}
+
+static Tensor<3> turn_halves(const Tensor<3>& x, const RopeTable& table, std::size_t start) {
+  const Tensor<3> cos = for_both_halves(table.cos, start, x.shape(0));  // [T, 1, D]
+  const Tensor<3> sin = for_both_halves(table.sin, start, x.shape(0));  // [T, 1, D]
+  const Tensor<3> quarter_turn = rotate_half(x);                        // [T, H, D]
+  return x * cos + quarter_turn * sin;
+}
+
+Tensor<3> rope(const Tensor<3>& x, const RopeTable& table, std::size_t start, Pairing pairing) {
+  expect_even(x.shape(2));
+  expect_table(table, x.shape(2), start, x.shape(0));
+  return pairing == Pairing::neighbours ? turn_neighbours(x, table, start)
+                                        : turn_halves(x, table, start);
+}
+
+static void turn_neighbours_row(Row head, ConstRow cos, ConstRow sin) {
+#pragma omp simd
+  for (std::size_t i = 0; i < cos.size(); ++i) {
+    const float a = head[2 * i], b = head[2 * i + 1];
+    head[2 * i] = a * cos[i] - b * sin[i];
+    head[2 * i + 1] = a * sin[i] + b * cos[i];
+  }
+}
+
+static void turn_halves_row(Row head, ConstRow cos, ConstRow sin) {
+  const Row first = head.first(cos.size()), second = head.last(cos.size());
+#pragma omp simd
+  for (std::size_t i = 0; i < cos.size(); ++i) {
+    const float a = first[i], b = second[i];
+    first[i] = a * cos[i] - b * sin[i];
+    second[i] = a * sin[i] + b * cos[i];
+  }
+}
+
+void rope_rows(Matrix x, std::size_t D, const RopeTable& table, std::size_t start,
+               Pairing pairing) {
+  expect_whole_heads("columns of x", x.cols, D);
+  expect_table(table, D, start, x.rows);
+  const auto turn = pairing == Pairing::neighbours ? turn_neighbours_row : turn_halves_row;
+
+  for_each_row(x.rows, x.cols, [&](std::size_t t) {
+    const ConstRow cos = row(table.cos, start + t), sin = row(table.sin, start + t);
+    for (std::size_t h = 0; h < x.cols / D; ++h) turn(x.row(t).subspan(h * D, D), cos, sin);
+  });
+}
+
+/// Row d of each head where the halves' layout has it, in the neighbours' layout.
+static std::size_t neighbours_row(std::size_t row, std::size_t D) {
+  const std::size_t d = row % D, half = D / 2;
+  return row - d + (d < half ? 2 * d : 2 * (d - half) + 1);
+}
+
+Tensor<2> permute_halves_to_neighbours(ConstMatrix w, std::size_t D) {
+  expect_whole_heads("rows of w", w.rows, D);
+  Tensor<2> permuted = empty(w.rows, w.cols);  // [H·D, C]
+  for (std::size_t r = 0; r < w.rows; ++r)
+    std::ranges::copy(w.row(r), row(permuted, neighbours_row(r, D)).begin());
+  return permuted;
+}
+
+Tensor<2> permute_neighbours_to_halves(ConstMatrix w, std::size_t D) {
+  expect_whole_heads("rows of w", w.rows, D);
+  Tensor<2> permuted = empty(w.rows, w.cols);  // [H·D, C]
+  for (std::size_t r = 0; r < w.rows; ++r)
+    std::ranges::copy(w.row(neighbours_row(r, D)), row(permuted, r).begin());
+  return permuted;
+}
+
+}  // namespace t2t

@@ -1,0 +1,55 @@
+// RoPE beyond the length that a model was trained on: slow the clock hands down, so that the slow
+// ones never point where training did not see them. All four return frequencies, [D/2], for
+// rope_table.
+//
+//   linear     f / factor                                            Chen et al. 2023 (kaiokendev)
+//   NTK-aware  a larger θ: the fastest pair keeps f, the slowest gets f / factor    bloc97 2023
+//   Llama 3    by wavelength 2π/f: short ones keep f, long ones get f / factor      Llama 3.1 2024
+//   YaRN       by pair number, and sharper scores: yarn_magnitude             Peng et al. 2023
+//
+// A model trained or tuned with one must be run with it. Chapter 10 reads which from the file.
+#pragma once
+
+#include <cstddef>
+
+#include "tensor.hpp"
+
+namespace t2t {
+
+/// All throw std::invalid_argument, naming it, when a number is out of the range given here.
+Tensor<1> linear_scaling(const Tensor<1>& frequencies,  // [D/2]
+                         float factor);                 // new length / trained length, at least 1
+
+/// θ · factor^(D/(D−2)) instead of θ.
+Tensor<1> ntk_scaling(std::size_t D,  // even, above 2
+                      float theta,    //
+                      float factor);  // at least 1
+
+/// The defaults are Llama 3.1's.
+struct Llama3Scaling {
+  float factor = 8;
+  float low = 1;   // pairs that turn less than this often within trained positions get f / factor,
+  float high = 4;  // those that turn more often than this keep f; between, a blend by turns
+  std::size_t trained = 8192;  // positions
+};
+Tensor<1> llama3_scaling(const Tensor<1>& frequencies,  // [D/2]
+                         const Llama3Scaling& scaling);
+
+/// The defaults are the paper's, for LLaMA 1 and 2.
+struct YarnScaling {
+  float factor = 4;
+  float fast = 32;  // β: pairs that turn more often than this within trained positions keep f,
+  float slow = 1;  // α: those that turn less often get f / factor; between, a blend by pair number
+  std::size_t trained = 2048;  // positions, enough for one slow turn of pair 0
+};
+/// The blend runs over the pair's number, rounded outward, as in the authors' code and so in the
+/// models tuned with it; the paper's formula blends by turns, and differs in those pairs.
+Tensor<1> yarn_scaling(std::size_t D,  // even
+                       float theta,    // above 1
+                       const YarnScaling& scaling);
+
+/// YaRN's factor on cos and sin, 0.1·ln(factor) + 1. It meets q and k, so scores grow by its
+/// square: as if softmax were taken at a lower temperature.
+float yarn_magnitude(float factor);
+
+}  // namespace t2t

@@ -1,0 +1,307 @@
+// What must be true of positions: sinusoids, learned tables, ALiBi, RoPE in both pairings and
+// voices, and its scalings.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "03_rope/positions.hpp"
+#include "03_rope/rope.hpp"
+#include "03_rope/rope_scaling.hpp"
+#include "all_close.hpp"
+#include "linalg.hpp"
+#include "npy.hpp"
+
+using namespace t2t;
+
+static constexpr double u = 0x1p-24;  // half a last digit: what rounding a number to float loses
+static constexpr std::array pairings = {Pairing::neighbours, Pairing::halves};
+static constexpr std::array factors = {1.0f, 4.0f, 16.0f, 40.0f};
+
+static Tensor<1> fixture(const std::string& name) {
+  return load_npy<1>(T2T_FIXTURES "/" + name + ".npy");
+}
+static RopeTable table_for(std::size_t S, std::size_t D) {
+  return rope_table(S, rope_frequencies(D));
+}
+/// The row kernel, called as the formula is.
+static Tensor<3> by_rows(Tensor<3> x, const RopeTable& table, std::size_t start, Pairing pairing) {
+  const std::size_t D = x.shape(2), C = x.shape(1) * D;
+  rope_rows(Matrix(x.data(), x.shape(0), C, C), D, table, start, pairing);
+  return x;
+}
+static double largest(const Tensor<3>& x) {
+  double most = 0;
+  for (const float value : x) most = std::max(most, double(std::abs(value)));
+  return most;
+}
+static double dot(const Tensor<3>& a, const Tensor<3>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += double(a.data()[i]) * double(b.data()[i]);
+  return sum;
+}
+/// Every got / want is 1, but for so many roundings.
+static Closeness relatively_close(const Tensor<1>& got, const Tensor<1>& want, double roundings) {
+  if (got.size() != want.size()) return {false, "sizes differ"};
+  Tensor<1> ratio = empty(want.size()), one = empty(want.size());
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    ratio(i) = float(double(got(i)) / double(want(i)));
+    one(i) = 1;
+  }
+  return all_close(ratio, one, roundings * u);
+}
+
+// cos and sin are rounded once, then two products and a sum: 4 roundings of numbers up to 2·|x|.
+static double turned_bound(const Tensor<3>& x) { return 6 * u * largest(x); }
+
+TEST_CASE("by hand: a quarter turn takes (3, 4) to (-4, 3), half a turn to (-3, -4)") {
+  const Tensor<1> quarter = {std::numbers::pi_v<float> / 2};
+  const Tensor<3> x = {{{3, 4}}, {{3, 4}}, {{3, 4}}};  // [T, H, D]: positions 0, 1, 2
+  const Tensor<3> want = {{{3, 4}}, {{-4, 3}}, {{-3, -4}}};
+  for (const Pairing pairing : pairings) {
+    // The float nearest to π/2 is off by 4.4e-8 = 0.73 u: twice that at position 2, on numbers
+    // to 4.
+    CHECK(
+        all_close(rope(x, rope_table(3, quarter), 0, pairing), want, 2 * 4 * u + turned_bound(x)));
+    CHECK(all_close(by_rows(x, rope_table(3, quarter), 0, pairing), want,
+                    2 * 4 * u + turned_bound(x)));
+  }
+}
+
+TEST_CASE("by hand: neighbours turn (1, 2) and (3, 4), halves turn (1, 3) and (2, 4)") {
+  const Tensor<1> frequencies = {std::numbers::pi_v<float> / 2, std::numbers::pi_v<float>};
+  const RopeTable table = rope_table(2, frequencies);
+  const Tensor<3> x = {{{1, 2, 3, 4}}};
+  const Tensor<3> neighbours = {{{-2, 1, -3, -4}}}, halves = {{{-3, -2, 1, -4}}};
+  const double bound = 2 * 4 * u + turned_bound(x);
+  CHECK(all_close(rope(x, table, 1, Pairing::neighbours), neighbours, bound));
+  CHECK(all_close(rope(x, table, 1, Pairing::halves), halves, bound));
+  CHECK(all_close(by_rows(x, table, 1, Pairing::neighbours), neighbours, bound));
+  CHECK(all_close(by_rows(x, table, 1, Pairing::halves), halves, bound));
+}
+
+TEST_CASE("both voices equal PyTorch in float64, in both pairings") {
+  const Tensor<3> x = load_npy<3>(T2T_FIXTURES "/x.npy");  // [5, 3, 10]
+  const RopeTable table = table_for(12, 10);
+  // On top of turning: frequencies are rounded, which at position 11 moves an angle by 11 u / 2.
+  const double bound = turned_bound(x) + 11 * u / 2 * std::sqrt(2) * largest(x);
+  for (const Pairing pairing : pairings) {
+    const Tensor<3> want = load_npy<3>(pairing == Pairing::halves ? T2T_FIXTURES "/halves.npy"
+                                                                  : T2T_FIXTURES "/neighbours.npy");
+    CHECK(all_close(rope(x, table, 7, pairing), want, bound));
+    CHECK(all_close(by_rows(x, table, 7, pairing), want, bound));
+  }
+}
+
+TEST_CASE("the row kernel equals the formula at every shape") {
+  for (const auto& [T, H, D] :
+       {std::array{1u, 1u, 2u}, {3u, 5u, 6u}, {4u, 2u, 34u}, {2u, 3u, 128u}, {7u, 1u, 64u}}) {
+    CAPTURE(D);
+    const Tensor<3> x = Random(D).normal<3>({T, H, D});
+    for (const Pairing pairing : pairings)
+      CHECK(all_close(by_rows(x, table_for(20, D), 9, pairing),
+                      rope(x, table_for(20, D), 9, pairing), turned_bound(x)));
+  }
+}
+
+TEST_CASE("a row of a wider matrix is turned in its own columns only") {
+  Tensor<2> both = Random(4).normal<2>({3, 16});  // q in columns 0..7, v in 8..15
+  const Tensor<2> before = both;
+  rope_rows(Matrix(both).cols_from(0, 8), 4, table_for(9, 4), 5, Pairing::halves);
+  for (std::size_t t = 0; t < 3; ++t)
+    for (std::size_t c = 0; c < 16; ++c) CHECK((both(t, c) == before(t, c)) == (c >= 8));
+}
+
+TEST_CASE("position 0 is left exactly alone, and lengths are kept everywhere") {
+  const Tensor<3> x = Random(5).normal<3>({30, 2, 10});
+  for (const Pairing pairing : pairings) {
+    const Tensor<3> y = by_rows(x, table_for(30, 10), 0, pairing);
+    for (std::size_t h = 0; h < 2; ++h)
+      for (std::size_t d = 0; d < 10; ++d) CHECK(y(0, h, d) == x(0, h, d));
+    for (std::size_t t = 0; t < 30; ++t) {
+      double was = 0, is = 0;
+      for (std::size_t d = 0; d < 10; ++d) was += x(t, 1, d) * double(x(t, 1, d));
+      for (std::size_t d = 0; d < 10; ++d) is += y(t, 1, d) * double(y(t, 1, d));
+      CHECK(std::abs(std::sqrt(is / was) - 1) <= 4 * u);  // each number's four roundings
+    }
+  }
+}
+
+TEST_CASE("a score depends only on how far apart query and key stand") {
+  const std::size_t D = 16;
+  const Tensor<3> q = Random(6).normal<3>({1, 1, D}), k = Random(7).normal<3>({1, 1, D});
+  const RopeTable table = table_for(1100, D);
+  const auto score = [&](std::size_t m, std::size_t n, Pairing pairing) {
+    return dot(by_rows(q, table, m, pairing), by_rows(k, table, n, pairing));
+  };
+  // Each of 16 products brings the roundings of its two factors.
+  const double bound = 2 * 4 * u * D * largest(q) * largest(k);
+  for (const Pairing pairing : pairings)
+    for (const std::size_t distance : {0, 1, 5, 90}) {
+      const double near = score(distance, 0, pairing);
+      for (const std::size_t n : {1, 100, 1000})
+        CHECK(std::abs(score(n + distance, n, pairing) - near) <= bound);
+      if (distance > 0) CHECK(std::abs(near - score(0, 0, pairing)) > 0.01);
+    }
+}
+
+TEST_CASE("a key turned one position on scores highest one position back") {
+  const std::size_t D = 16;
+  const Tensor<3> q = Random(13).normal<3>({1, 1, D});
+  const RopeTable table = table_for(30, D);
+  for (const Pairing pairing : pairings) {
+    const Tensor<3> k = rope(q, table, 1, pairing), q20 = rope(q, table, 20, pairing);
+    std::size_t best = 0;
+    double highest = -1;
+    for (std::size_t n = 0; n < 30; ++n) {
+      const double score = dot(rope(k, table, n, pairing), q20);
+      if (score > highest) highest = score, best = n;
+    }
+    CHECK(best == 19);
+  }
+}
+
+TEST_CASE("a run from start equals that slice of the longer run, bit by bit") {
+  const Tensor<3> x = Random(8).normal<3>({9, 2, 6});
+  Tensor<3> tail = empty(4, 2, 6);  // rows 5 …
+  std::copy(x.data() + 5 * 12, x.data() + 9 * 12, tail.data());
+  for (const Pairing pairing : pairings) {
+    const Tensor<3> whole = by_rows(x, table_for(20, 6), 2, pairing);
+    const Tensor<3> part = by_rows(tail, table_for(20, 6), 7, pairing);
+    CHECK(std::equal(part.begin(), part.end(), whole.data() + 5 * 12));
+  }
+}
+
+TEST_CASE("by hand: permuting puts rows i and i + 2 of heads of 4 side by side") {
+  Tensor<2> w = empty(8, 1), want = {{0}, {2}, {1}, {3}, {4}, {6}, {5}, {7}};
+  for (std::size_t r = 0; r < 8; ++r) w(r, 0) = float(r);
+  CHECK(all_close(permute_halves_to_neighbours(w, 4), want, 0));
+  CHECK(all_close(permute_neighbours_to_halves(want, 4), w, 0));
+}
+
+TEST_CASE("with permuted weights the other pairing gives the same numbers, reordered") {
+  const std::size_t T = 4, H = 3, D = 6;
+  const Tensor<2> x = Random(9).normal<2>({T, 5}), w = Random(10).normal<2>({H * D, 5});
+  const RopeTable table = table_for(50, D);
+  Tensor<2> halves = matmul_bt(x, w);                                       // [T, H·D]
+  Tensor<2> neighbours = matmul_bt(x, permute_halves_to_neighbours(w, D));  // [T, H·D]
+  rope_rows(halves, D, table, 40, Pairing::halves);
+  rope_rows(neighbours, D, table, 40, Pairing::neighbours);
+  // The same sums of 5 in another place, where BLAS may add in another order; numbers up to 10.
+  for (std::size_t t = 0; t < T; ++t)
+    for (std::size_t c = 0; c < H * D; c += 2) {
+      const std::size_t at = c / D * D + c % D / 2;
+      CHECK(std::abs(neighbours(t, c) - halves(t, at)) <= 2 * 5 * 10 * u);
+      CHECK(std::abs(neighbours(t, c + 1) - halves(t, at + D / 2)) <= 2 * 5 * 10 * u);
+    }
+}
+
+TEST_CASE("frequencies and scalings equal the published formulas in float64") {
+  // One rounding in the fixture, one here; NTK's θ and the others' unscaled f are rounded once
+  // more.
+  CHECK(relatively_close(rope_frequencies(6, 100), fixture("frequencies_6_100"), 2));
+  CHECK(relatively_close(rope_frequencies(128, 500000), fixture("frequencies_128_500000"), 2));
+  CHECK(relatively_close(ntk_scaling(64, 10000, 4), fixture("ntk_64_4"), 3));
+  CHECK(relatively_close(llama3_scaling(rope_frequencies(128, 500000), {}), fixture("llama3_128"),
+                         4));
+  CHECK(relatively_close(llama3_scaling(rope_frequencies(26), {3, 2, 7, 1000}),
+                         fixture("llama3_26"), 4));
+  CHECK(relatively_close(yarn_scaling(128, 10000, {}), fixture("yarn_128"), 4));
+  CHECK(relatively_close(yarn_scaling(26, 500, {16, 5, 0.5f, 100}), fixture("yarn_26"), 4));
+  Tensor<1> quarter = rope_frequencies(6, 100);
+  for (float& f : quarter) f /= 4;
+  CHECK(relatively_close(linear_scaling(rope_frequencies(6, 100), 4), quarter, 0));
+  for (std::size_t i = 0; i < 4; ++i)
+    CHECK(std::abs(yarn_magnitude(factors[i]) - fixture("yarn_magnitudes")(i)) <= 2 * u);
+}
+
+TEST_CASE("a factor of 1 changes nothing; the others keep the fastest pair and slow the slowest") {
+  const Tensor<1> plain = rope_frequencies(64);
+  CHECK(all_close(linear_scaling(plain, 1), plain, 0));
+  CHECK(relatively_close(ntk_scaling(64, 10000, 1), plain, 2));
+  CHECK(relatively_close(llama3_scaling(plain, {1, 1, 4, 2048}), plain, 2));
+  CHECK(relatively_close(yarn_scaling(64, 10000, {1, 32, 1, 2048}), plain, 2));
+  for (const Tensor<1>& scaled : {ntk_scaling(64, 10000, 4), llama3_scaling(plain, {4, 1, 4, 2048}),
+                                  yarn_scaling(64, 10000, {4, 32, 1, 2048})}) {
+    CHECK(scaled(0) == 1);
+    CHECK(std::abs(scaled(31) / plain(31) * 4 - 1) <= 6 * u);
+  }
+}
+
+TEST_CASE("the table is right far out, and a magnitude is on cos and sin alike") {
+  const Tensor<1> frequencies = fixture("far_frequencies");
+  const RopeTable table = rope_table(100000, frequencies), twice = rope_table(3, frequencies, 2);
+  for (std::size_t i = 0; i < frequencies.size(); ++i) {
+    CHECK(std::abs(table.cos(99999, i) - fixture("far_cos")(i)) <= u);
+    CHECK(std::abs(table.sin(99999, i) - fixture("far_sin")(i)) <= u);
+    CHECK(twice.cos(2, i) == 2 * table.cos(2, i));
+    CHECK(twice.sin(2, i) == 2 * table.sin(2, i));
+  }
+}
+
+TEST_CASE("sinusoids equal the published formula and are added from start on") {
+  const Tensor<2> table = sinusoidal_positions(7, 10);
+  CHECK(all_close(table, load_npy<2>(T2T_FIXTURES "/sinusoids.npy"), 2 * u));
+  const Tensor<2> x = Random(11).normal<2>({3, 10});
+  Tensor<2> added = x;
+  add_positions(added, table, 4);
+  CHECK(all_close(added, with_positions(x, table, 4), 0));
+  CHECK(added(2, 9) == x(2, 9) + table(6, 9));
+  Random random(12);
+  const Tensor<2> learned = learned_positions(100, 100, random);
+  double squares = 0;
+  for (const float value : learned) squares += double(value) * double(value);
+  CHECK(std::abs(std::sqrt(squares / 10000) - 0.01) < 0.0003);  // four times 0.01 / sqrt(2 · 10000)
+}
+
+TEST_CASE("ALiBi: slopes as published, biases by hand") {
+  for (const std::size_t H : {1, 12, 20})
+    CHECK(relatively_close(alibi_slopes(H), fixture("slopes_" + std::to_string(H)), 2));
+  CHECK(alibi_slopes(8)(0) == 0.5f);
+  CHECK(alibi_slopes(8)(7) == 0x1p-8f);
+
+  const Tensor<3> biases = alibi_biases(2, 2, 3);  // slopes 1/16 and 1/256; queries at 1 and 2
+  CHECK(biases(0, 0, 0) == -1 / 16.0f);
+  CHECK(biases(0, 0, 1) == 0);
+  CHECK(biases(0, 0, 2) == -std::numeric_limits<float>::infinity());
+  CHECK(biases(1, 1, 0) == -2 / 256.0f);
+  CHECK(biases(1, 1, 2) == 0);
+}
+
+TEST_CASE("bad input is refused, with its message") {
+  using Bad = std::invalid_argument;
+  const RopeTable table = table_for(10, 4);
+  Tensor<2> x = Random(1).normal<2>({3, 8});
+  const auto run = [&](std::size_t D, std::size_t start) {
+    rope_rows(x, D, table, start, Pairing::halves);
+  };
+  CHECK_THROWS_WITH_AS(rope_frequencies(7), "D: wanted an even number, got 7", Bad);
+  CHECK_THROWS_WITH_AS(rope_frequencies(8, 0), "theta: wanted a number above 0, got 0", Bad);
+  CHECK_THROWS_WITH_AS(run(1, 0), "D: wanted an even number, got 1", Bad);
+  CHECK_THROWS_WITH_AS(run(6, 0), "columns of x: wanted a multiple of D = 6, got 8", Bad);
+  CHECK_THROWS_WITH_AS(run(8, 0), "table.cos: wanted shape [10, 4], got [10, 2]", Bad);
+  CHECK_THROWS_WITH_AS(run(4, 8), "position 10: the table ends at 9", Bad);
+  CHECK_THROWS_AS(run(4, std::numeric_limits<std::size_t>::max()), Bad);
+  CHECK_NOTHROW(run(4, 7));
+  CHECK_THROWS_WITH_AS(permute_halves_to_neighbours(x, 4),
+                       "rows of w: wanted a multiple of D = 4, got 3", Bad);
+  CHECK_THROWS_WITH_AS(rope_table(2, fixture("slopes_1"), 0),
+                       "magnitude: wanted a number above 0, got 0", Bad);
+  CHECK_THROWS_WITH_AS(linear_scaling(rope_frequencies(4), 0.5f),
+                       "factor: wanted at least 1, got 0.5", Bad);
+  CHECK_THROWS_WITH_AS(ntk_scaling(2, 10000, 4), "D: wanted an even number above 2, got 2", Bad);
+  CHECK_THROWS_WITH_AS(llama3_scaling(rope_frequencies(4), {8, 4, 4, 99}),
+                       "high: wanted more than low, got 4", Bad);
+  CHECK_THROWS_WITH_AS(yarn_scaling(4, 1, {}), "theta: wanted more than 1, got 1", Bad);
+  CHECK_THROWS_WITH_AS(yarn_scaling(4, 100, {4, 32, 1, 6}),
+                       "trained: wanted enough for one slow turn of pair 0, got 6", Bad);
+  CHECK_THROWS_WITH_AS(sinusoidal_positions(4, 5), "C: wanted an even number, got 5", Bad);
+  CHECK_THROWS_WITH_AS(add_positions(x, sinusoidal_positions(4, 8), 2),
+                       "position 4: the table ends at 3", Bad);
+  CHECK_THROWS_WITH_AS(add_positions(x, sinusoidal_positions(4, 6), 0),
+                       "table: wanted shape [4, 8], got [4, 6]", Bad);
+  CHECK_THROWS_WITH_AS(alibi_biases(2, 4, 3), "T: wanted at most S = 3, got 4", Bad);
+  CHECK_THROWS_WITH_AS(alibi_slopes(0), "H: wanted at least 1, got 0", Bad);
+}
