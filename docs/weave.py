@@ -3,7 +3,8 @@
 code(path, name)          the function or struct of that name, with the comment above it, as a listing
 part(path, name)          the lines between "// [name]" and "// [/name]"
 output(chapter, section)  one section of what a chapter's program prints, by its title
-measured(chapter)         the chapter's figures from the recorded run, docs/measured.json
+measured(chapter, only)   the chapter's figures from the recorded run, docs/measured.json; with only,
+                          the lines whose name holds that text
 wrong(chapter)            the table of named wrong versions, each with its first line
 """
 import json
@@ -75,13 +76,13 @@ def output(chapter, section, flags=""):
     _out(f"```text\n{text}\n```\n")
 
 
-def measured(chapter):
+def measured(chapter, only=""):
     record = ROOT / "docs/measured.json"
     run = json.loads(record.read_text()).get(chapter) if record.exists() else None
     if run is None:
         return _out("Not measured yet.\n")
     rows = ["| work | threads | time | beside | ratio |", "| --- | ---: | ---: | --- | ---: |"]
-    for line in run["lines"]:
+    for line in (line for line in run["lines"] if only in line["what"]):
         rows.append(f"| {line['what']} | {line['threads']} | {_time(line['seconds'])} | {line['limit']}, "
                     f"{_time(line['limit_seconds'])} | {line['limit_seconds'] / line['seconds']:.2f} |")
     rows.append(f"\nRecorded {run['date']} on {run['cpu']}, {run['blas']}. The ratio is the other time "
