@@ -1,0 +1,124 @@
+#include "02_normalization/layer_norm.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "lanes.hpp"
+#include "rows.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+struct Moments {
+  float mean, variance;
+};
+
+/// Both sums in one pass: the variance is mean(d²) − mean(d)², where d = x − shift. With a shift of
+/// 0 that loses every digit once the mean is large against the spread. The mean of the row's first
+/// 64 numbers is near enough: at most sqrt(C / 64) deviations from the mean of all.
+static Moments moments(ConstRow x) {
+  const ConstRow first = x.first(std::min<std::size_t>(64, x.size()));
+  const auto from_first = [&](Lanes v) { return v - x[0]; };
+  const float shift = x[0] + sum_of(first, from_first, x[0]) / float(first.size());
+
+  constexpr std::size_t W = Lanes::size;
+  Lanes sum[4] = {Lanes(0), Lanes(0), Lanes(0), Lanes(0)};
+  Lanes squares[4] = {Lanes(0), Lanes(0), Lanes(0), Lanes(0)};
+  const auto add = [&](std::size_t i, Lanes value) {
+    const Lanes d = value - shift;
+    sum[i] += d;
+    squares[i] += d * d;
+  };
+  std::size_t c = 0;
+  for (; c + 4 * W <= x.size(); c += 4 * W)
+    for (std::size_t i = 0; i < 4; ++i) add(i, Lanes::load_unaligned(&x[c + i * W]));
+  // The filler of the last register must add nothing: shift − shift.
+  for (; c < x.size(); c += W) add(0, load_part(&x[c], std::min(W, x.size() - c), shift));
+
+  const float C = float(x.size());
+  const float mean_d = add_lanes((sum[0] + sum[1]) + (sum[2] + sum[3])) / C;
+  const float mean_d2 = add_lanes((squares[0] + squares[1]) + (squares[2] + squares[3])) / C;
+  return {shift + mean_d, std::max(mean_d2 - mean_d * mean_d, 0.0f)};
+}
+
+/// Only an eps of 0 costs a look at the rows, and before any work: inside the parallel loop nothing
+/// may throw.
+static void expect_no_division_by_zero(ConstMatrix x, float eps) {
+  expect(x.cols > 0, "x", "at least 1 channel", 0);
+  expect(eps >= 0, "eps", "0 or more", eps);
+  for (std::size_t t = 0; eps == 0 && t < x.rows; ++t)
+    expect(moments(x.row(t)).variance != 0, "eps",
+           "more than 0 (row " + std::to_string(t) + " has a variance of 0)", eps);
+}
+
+Tensor<2> layer_norm(const Tensor<2>& x, const Tensor<1>& gain, const Tensor<1>& bias, float eps) {
+  expect_shape("gain", gain, {x.shape(1)});
+  expect_shape("bias", bias, {x.shape(1)});
+  expect_no_division_by_zero(x, eps);
+
+  const Tensor<1> mean = xt::mean(x, {1});                           // [T]
+  const Tensor<2> centred = x - as_column(mean);                     // [T, C]
+  const Tensor<1> variance = xt::mean(centred * centred, {1});       // [T]
+  const Tensor<1> inverse_deviation = 1 / xt::sqrt(variance + eps);  // [T]
+
+  return gain * centred * as_column(inverse_deviation) + bias;  // [T, C]
+}
+
+/// R rows together: what is read of gain and bias then serves R rows.
+template <std::size_t R>
+static void layer_norm_some(ConstMatrix x, ConstRow gain, ConstRow bias, float eps, Matrix y) {
+  Lanes mean[R], inverse_deviation[R];
+  for (std::size_t r = 0; r < R; ++r) {
+    const Moments row = moments(x.row(r));
+    mean[r] = row.mean;
+    inverse_deviation[r] = 1 / std::sqrt(row.variance + eps);
+  }
+  const auto normed = [&](std::size_t r, Lanes value, Lanes gain, Lanes bias) {
+    return gain * (value - mean[r]) * inverse_deviation[r] + bias;
+  };
+
+  // Four registers of a row are read before any is written: memory is kept busier than one by one.
+  constexpr std::size_t W = Lanes::size;
+  std::size_t c = 0;
+  for (; c + 4 * W <= x.cols; c += 4 * W)
+    for (std::size_t r = 0; r < R; ++r) {
+      const float* from = &x.row(r)[c];
+      float* to = &y.row(r)[c];
+      Lanes part[4];
+      for (std::size_t i = 0; i < 4; ++i)
+        part[i] =
+            normed(r, Lanes::load_unaligned(from + i * W), Lanes::load_unaligned(&gain[c + i * W]),
+                   Lanes::load_unaligned(&bias[c + i * W]));
+      for (std::size_t i = 0; i < 4; ++i) part[i].store_unaligned(to + i * W);
+    }
+
+  // What is left, at most four registers, the last of them part-filled.
+  for (; c < x.cols; c += W)
+    for (std::size_t r = 0; r < R; ++r) {
+      const std::size_t count = std::min(W, x.cols - c);
+      const Lanes part = normed(r, load_part(&x.row(r)[c], count, 0), load_part(&gain[c], count, 0),
+                                load_part(&bias[c], count, 0));
+      store_part(part, &y.row(r)[c], count);
+    }
+}
+
+void layer_norm_rows(ConstMatrix x, ConstRow gain, ConstRow bias, float eps, Matrix y) {
+  const std::size_t T = x.rows, C = x.cols;
+  expect_shape("gain", gain, {C});
+  expect_shape("bias", bias, {C});
+  expect_shape("y", y, {T, C});
+  expect_no_division_by_zero(x, eps);
+
+  // At C = 2048 the rows of x, y, gain and bias take 32 KB, all of a nearest cache: from there on
+  // gain and bias come from the next one, and four rows share the way.
+  const std::size_t R = C < 2048 ? 1 : 4;
+  for_each_row((T + R - 1) / R, R * C, [&](std::size_t i) {
+    if (R == 4 && i * R + R <= T)
+      layer_norm_some<4>(x.rows_from(i * R, 4), gain, bias, eps, y.rows_from(i * R, 4));
+    else
+      for (std::size_t t = i * R; t < std::min(T, i * R + R); ++t)
+        layer_norm_some<1>(x.rows_from(t, 1), gain, bias, eps, y.rows_from(t, 1));
+  });
+}
+
+}  // namespace t2t

@@ -1,0 +1,64 @@
+#include "02_normalization/rms_norm.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "lanes.hpp"
+#include "rows.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+/// Only an eps of 0 costs a look at the rows, and before any work: inside the parallel loop nothing
+/// may throw.
+static void expect_no_division_by_zero(ConstMatrix x, float eps) {
+  expect(eps >= 0, "eps", "0 or more", eps);
+  for (std::size_t t = 0; eps == 0 && t < x.rows; ++t)
+    expect(sum_of_squares(x.row(t)) != 0, "eps",
+           "more than 0 (row " + std::to_string(t) + " has a mean square of 0)", eps);
+}
+
+Tensor<2> rms_norm(const Tensor<2>& x, const Tensor<1>& gain, float eps) {
+  expect_shape("gain", gain, {x.shape(1)});
+  expect_no_division_by_zero(x, eps);
+
+  // Evaluated here, once: left lazy, the mean would be taken again for every element of its row.
+  const Tensor<1> mean_square = xt::mean(x * x, {1});             // [T]
+  const Tensor<1> inverse_rms = 1 / xt::sqrt(mean_square + eps);  // [T]
+
+  return gain * x * as_column(inverse_rms);  // [T, C]
+}
+
+static void rms_norm_row(ConstRow x, ConstRow gain, float eps, Row y) {
+  const float mean_square = sum_of_squares(x) / float(x.size());
+  const float inverse_rms = 1 / std::sqrt(mean_square + eps);
+  const auto scaled = [&](Lanes value, Lanes gain) { return gain * value * inverse_rms; };
+
+  // Four registers are read before any is written, which keeps memory busier than one by one.
+  constexpr std::size_t W = Lanes::size;
+  std::size_t c = 0;
+  for (; c + 4 * W <= x.size(); c += 4 * W) {
+    Lanes part[4];
+    for (std::size_t i = 0; i < 4; ++i)
+      part[i] =
+          scaled(Lanes::load_unaligned(&x[c + i * W]), Lanes::load_unaligned(&gain[c + i * W]));
+    for (std::size_t i = 0; i < 4; ++i) part[i].store_unaligned(&y[c + i * W]);
+  }
+
+  // What is left, at most four registers, the last of them part-filled.
+  for (; c < x.size(); c += W) {
+    const std::size_t count = std::min(W, x.size() - c);
+    store_part(scaled(load_part(&x[c], count, 0), load_part(&gain[c], count, 0)), &y[c], count);
+  }
+}
+
+void rms_norm_rows(ConstMatrix x, ConstRow gain, float eps, Matrix y) {
+  const std::size_t T = x.rows, C = x.cols;
+  expect_shape("gain", gain, {C});
+  expect_shape("y", y, {T, C});
+  expect_no_division_by_zero(x, eps);
+
+  for_each_row(T, C, [&](std::size_t t) { rms_norm_row(x.row(t), gain, eps, y.row(t)); });
+}
+
+}  // namespace t2t

@@ -1,0 +1,109 @@
+#include "04_causal_attention/multi_head.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "04_causal_attention/softmax.hpp"
+#include "linalg.hpp"
+#include "rows.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+static void expect_heads(std::size_t C, std::size_t H) {
+  if (H < 1 || C < 1 || C % H != 0)
+    throw std::invalid_argument(
+        fmt::format("heads: wanted a number H that divides C = {}, got H = {}", C, H));
+}
+
+Tensor<3> split_heads(const Tensor<2>& x, std::size_t H) {
+  const std::size_t T = x.shape(0), C = x.shape(1);
+  expect_heads(C, H);
+  Tensor<3> heads = empty(H, T, C / H);  // [H, T, D]
+  for (std::size_t h = 0; h < H; ++h)
+    for (std::size_t t = 0; t < T; ++t)
+      for (std::size_t d = 0; d < C / H; ++d) heads(h, t, d) = x(t, h * (C / H) + d);
+  return heads;
+}
+
+Tensor<2> merge_heads(const Tensor<3>& heads) {
+  const std::size_t H = heads.shape(0), T = heads.shape(1), D = heads.shape(2);
+  Tensor<2> x = empty(T, H * D);  // [T, C]
+  for (std::size_t h = 0; h < H; ++h)
+    for (std::size_t t = 0; t < T; ++t)
+      for (std::size_t d = 0; d < D; ++d) x(t, h * D + d) = heads(h, t, d);
+  return x;
+}
+
+AttentionWeights draw_attention_weights(std::size_t C, Random& random) {
+  const auto draw = [&] { return random.normal<2>({C, C}, 1 / std::sqrt(float(C))); };
+  return {draw(), draw(), draw(), draw()};  // braces: in this order
+}
+
+Tensor<2> multi_head_attention(const Tensor<2>& x, const Tensor<2>& memory,
+                               const AttentionWeights& weights, std::size_t H, Mask mask) {
+  const std::size_t T = x.shape(0), S = memory.shape(0), C = x.shape(1);
+  expect_heads(C, H);
+  expect_shape("memory", memory, {S, C});
+  expect_shape("w_q", weights.w_q, {C, C});
+  expect_shape("w_k", weights.w_k, {C, C});
+  expect_shape("w_v", weights.w_v, {C, C});
+  expect_shape("w_o", weights.w_o, {C, C});
+  const Tensor<2> mask_added = attention_mask(T, S, mask);  // [T, S], for every head
+
+  // [formula]
+  const Tensor<3> q = split_heads(matmul_bt(x, weights.w_q), H);       // [H, T, D]
+  const Tensor<3> k = split_heads(matmul_bt(memory, weights.w_k), H);  // [H, S, D]
+  const Tensor<3> v = split_heads(matmul_bt(memory, weights.w_v), H);  // [H, S, D]
+
+  const Tensor<3> scores = matmul_bt(q, k) / std::sqrt(float(C / H)) + mask_added;  // [H, T, S]
+  const Tensor<3> heads = matmul(softmax(scores), v);                               // [H, T, D]
+  return matmul_bt(merge_heads(heads), weights.w_o);                                // [T, C]
+  // [/formula]
+}
+
+Tensor<2> multi_head_attention(const Tensor<2>& x, const AttentionWeights& weights, std::size_t H,
+                               Mask mask) {
+  return multi_head_attention(x, x, weights, H, mask);
+}
+
+AttentionScratch::AttentionScratch(std::size_t T, std::size_t S)
+    : scores_(empty(thread_count(), attend_scratch(T, S))) {}
+
+/// Shapes are checked here, once: inside the loop over the cores nothing may throw.
+static void expect_attention_rows(ConstMatrix q, ConstMatrix k, ConstMatrix v, std::size_t H,
+                                  Mask mask, Matrix out, const AttentionScratch& scratch) {
+  const std::size_t T = q.rows, S = k.rows, C = q.cols;
+  expect_heads(C, H);
+  expect_mask(T, S, mask);
+  expect_shape("k", k, {S, C});
+  expect_shape("v", v, {S, C});
+  expect_shape("out", out, {T, C});
+  if (scratch.floats() < attend_scratch(T, S) || scratch.threads() < thread_count())
+    throw std::invalid_argument(
+        fmt::format("scratch: wanted {} floats for each of {} threads, got {} for each of {}",
+                    attend_scratch(T, S), thread_count(), scratch.floats(), scratch.threads()));
+}
+
+void attention_rows(ConstMatrix q, ConstMatrix k, ConstMatrix v, std::size_t H, Mask mask,
+                    Matrix out, AttentionScratch& scratch) {
+  expect_attention_rows(q, k, v, H, mask, out, scratch);
+  const std::size_t T = q.rows, S = k.rows, D = q.cols / H;
+  const std::size_t blocks = (T + query_block - 1) / query_block;
+
+  // A task is one block of one head. The last block sees most keys, so it is begun first: whoever
+  // is free at the end is left with little.
+  for_each_task(blocks * H, [&](std::size_t i, std::size_t thread) {
+    const std::size_t h = i % H, t = (blocks - 1 - i / H) * query_block;
+    const std::size_t count = std::min(query_block, T - t);
+    const std::size_t seen = keys_seen(t + count - 1, T, S, mask);
+    attend(q.head(h, D).rows_from(t, count), k.head(h, D).rows_from(0, seen),
+           v.head(h, D).rows_from(0, seen), mask, out.head(h, D).rows_from(t, count),
+           scratch.of(thread));
+  });
+}
+
+}  // namespace t2t

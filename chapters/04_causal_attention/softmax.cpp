@@ -1,0 +1,109 @@
+#include "04_causal_attention/softmax.hpp"
+
+#include <fmt/core.h>
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+
+#include "lanes.hpp"
+#include "rows.hpp"
+
+namespace t2t {
+
+using LaneBits = xsimd::batch<std::int32_t>;
+
+static constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// Throws for row t of a softmax, counted over all heads.
+[[noreturn]] static void refuse_row(std::size_t t) {
+  throw std::invalid_argument(
+      fmt::format("softmax: row {} is all -infinity: a mask that hides every key", t));
+}
+
+/// Over the last of N axes, which keep_dims leaves as an axis of length 1.
+template <std::size_t N>
+static Tensor<N> softmax_formula(const Tensor<N>& scores) {
+  const Tensor<N> highest = xt::amax(scores, {N - 1}, xt::keep_dims);  // [T, 1]
+  const Tensor<N> powers = xt::exp(scores - highest);                  // [T, S]
+  const Tensor<N> sum = xt::sum(powers, {N - 1}, xt::keep_dims);       // [T, 1]
+
+  // Of −infinity alone, amax gives −infinity or, in other versions, the lowest float.
+  for (std::size_t t = 0; t < sum.size(); ++t)
+    if (sum.data()[t] == 0 || highest.data()[t] == -infinity) refuse_row(t);
+  return powers / sum;  // [T, S]
+}
+
+Tensor<2> softmax(const Tensor<2>& scores) { return softmax_formula(scores); }
+Tensor<3> softmax(const Tensor<3>& scores) { return softmax_formula(scores); }
+
+/// e^x of numbers that are at most 0, to about 1 unit in the last place; 0 below −88, where float32
+/// runs out of normal numbers. x = n·ln 2 + r with a whole n, so e^x = 2^n · e^r, and for
+/// |r| ≤ ln 2 / 2 a polynomial gives e^r. (xsimd::exp serves every x, and takes longer.)
+static Lanes exp_below_0(Lanes x) {
+  x = xsimd::max(Lanes(-127 * 0.69314718f), x);  // in this order: NaN stays NaN
+
+  // Adding 1.5·2^23 + 127 leaves no bits for a fraction: the sum's last bits are n + 127, which
+  // shifted up by 23 are the float 2^n (and 0 for n = −127).
+  constexpr float magic = 0x1.8p23f + 127;
+  const Lanes shifted = xsimd::fma(x, Lanes(1.44269504f), Lanes(magic));
+  const Lanes n = shifted - magic;
+  const Lanes power = xsimd::bitwise_cast<Lanes>(xsimd::bitwise_cast<LaneBits>(shifted) << 23);
+
+  // ln 2 in two parts, the first short enough for n times it to be exact.
+  const Lanes r = xsimd::fma(n, Lanes(2.12194440e-4f), xsimd::fma(n, Lanes(-0.693359375f), x));
+  Lanes y = Lanes(1.381459879e-3f);  // fitted to the smallest relative error: 0.05 · 2^-24
+  for (const float c :
+       {8.368716575e-3f, 4.166838899e-2f, 1.666652113e-1f, 4.999999404e-1f, 1.f, 1.f})
+    y = xsimd::fma(y, r, Lanes(c));
+  return y * power;
+}
+
+/// x[s] becomes exp(scale · (x[s] − highest)); returns the sum. Four registers run side by side, as
+/// in fold_lanes, since each sum waits for the one before.
+static float exp_and_sum(Row x, float scale, float highest) {
+  constexpr std::size_t W = Lanes::size;
+  Lanes sums[4] = {Lanes(0), Lanes(0), Lanes(0), Lanes(0)};
+  const auto power = [&](Lanes v) { return exp_below_0((v - highest) * scale); };
+
+  std::size_t s = 0;
+  for (; s + 4 * W <= x.size(); s += 4 * W)
+    for (std::size_t i = 0; i < 4; ++i) {
+      __builtin_prefetch(x.data() + x.size() + s + i * W);  // in a matrix, the next row
+      const Lanes y = power(Lanes::load_unaligned(&x[s + i * W]));
+      y.store_unaligned(&x[s + i * W]);
+      sums[i] += y;
+    }
+  for (; s + W <= x.size(); s += W) {
+    const Lanes y = power(Lanes::load_unaligned(&x[s]));
+    y.store_unaligned(&x[s]);
+    sums[0] += y;
+  }
+  if (s < x.size()) {
+    const Lanes y = power(load_part(&x[s], x.size() - s, -infinity));
+    store_part(y, &x[s], x.size() - s);
+    sums[1] += y;
+  }
+  return add_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+bool softmax_row(Row x, float scale) {
+  const float highest = max_row(x);
+  if (highest == -infinity) return false;
+
+  const float inverse_sum = 1 / exp_and_sum(x, scale, highest);
+  map_row(x, x, [&](Lanes v) { return v * inverse_sum; });
+  return true;
+}
+
+void softmax_rows(Matrix x) {
+  // A loop over the cores may not throw: it notes a row that can't be, and we throw after it.
+  std::atomic<std::size_t> refused = x.rows;
+  for_each_row(x.rows, x.cols, [&](std::size_t t) {
+    if (!softmax_row(x.row(t))) refused = t;
+  });
+  if (refused < x.rows) refuse_row(refused);
+}
+
+}  // namespace t2t

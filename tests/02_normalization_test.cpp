@@ -1,0 +1,204 @@
+// What must be true of LayerNorm and RMSNorm, in both voices: the formula and the row kernel.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "02_normalization/layer_norm.hpp"
+#include "02_normalization/rms_norm.hpp"
+#include "all_close.hpp"
+#include "npy.hpp"
+#include "random.hpp"
+
+using namespace t2t;
+
+static Tensor<2> some_rows(std::size_t T, std::size_t C) {
+  return Random(T * 10000 + C).normal<2>({T, C}, 2, 0.5f);
+}
+static Tensor<1> some_channels(std::size_t C, std::uint64_t seed) {
+  return Random(seed).uniform<1>({C}, 0.5f, 1.5f);
+}
+static Tensor<1> full(std::size_t C, float value) {
+  Tensor<1> x = empty(C);
+  x.fill(value);
+  return x;
+}
+
+// The row kernels, writing over sevens, so that a number left unwritten shows.
+static Tensor<2> rms_by_rows(const Tensor<2>& x, const Tensor<1>& gain, float eps) {
+  Tensor<2> y = empty(x.shape(0), x.shape(1));
+  y.fill(7);
+  rms_norm_rows(x, row(gain), eps, y);
+  return y;
+}
+static Tensor<2> layer_by_rows(const Tensor<2>& x, const Tensor<1>& gain, const Tensor<1>& bias,
+                               float eps) {
+  Tensor<2> y = empty(x.shape(0), x.shape(1));
+  y.fill(7);
+  layer_norm_rows(x, row(gain), row(bias), eps, y);
+  return y;
+}
+
+// u = 2^-24 is the most by which one float operation is off, as a share of its result. A sum of C
+// terms is off by C·u at worst, by sqrt(C)·u as a rule, since roundings go either way; the root
+// halves that, and some six operations follow. Outputs are at most 6 here: 4
+// deviations times a gain of 1.5.
+static double bound(std::size_t C) { return 6 * (std::sqrt(double(C)) / 2 + 6) * 0x1p-24; }
+
+// The mean, and each difference from it, is off by sqrt(C)·u/2 + u of the largest number met, which
+// is `far` deviations from 0; the division by the deviation leaves it as it stands.
+static double bound(std::size_t C, double far) {
+  return bound(C) + 1.5 * far * (std::sqrt(double(C)) / 2 + 2) * 0x1p-24;
+}
+
+TEST_CASE("rms_norm: by hand, the row (3, 4) has root mean square sqrt(12.5)") {
+  const Tensor<2> x = {{3, 4}}, want = {{0.84852814f, 1.13137085f}};
+  CHECK(all_close(rms_norm(x, full(2, 1), 0), want, bound(2)));
+  CHECK(all_close(rms_by_rows(x, full(2, 1), 0), want, bound(2)));
+}
+
+TEST_CASE("layer_norm: by hand, the row (1, 3) goes to (-1, 1), and from there to gain and bias") {
+  const Tensor<2> x = {{1, 3}}, want = {{-1, 1}}, want_dressed = {{8, 12}};
+  CHECK(all_close(layer_norm(x, full(2, 1), full(2, 0), 0), want, bound(2)));
+  CHECK(all_close(layer_by_rows(x, full(2, 1), full(2, 0), 0), want, bound(2)));
+  CHECK(all_close(layer_norm(x, full(2, 2), full(2, 10), 0), want_dressed, 4 * bound(2)));
+  CHECK(all_close(layer_by_rows(x, full(2, 2), full(2, 10), 0), want_dressed, 4 * bound(2)));
+}
+
+TEST_CASE("both voices agree with float64, at odd sizes, for tiny rows and far from zero") {
+  struct Case {
+    std::string name;
+    double far;  // largest number over deviation: see bound
+  };
+  for (const Case& c : {Case{"odd", 4}, Case{"wide", 4}, Case{"tiny", 4}, Case{"far", 104}}) {
+    CAPTURE(c.name);
+    const std::string path = T2T_FIXTURES "/" + c.name;
+    const Tensor<2> x = load_npy<2>(path + "_x.npy");
+    const Tensor<1> gain = load_npy<1>(path + "_gain.npy"), bias = load_npy<1>(path + "_bias.npy");
+    const Tensor<2> rms = load_npy<2>(path + "_rms.npy"), layer = load_npy<2>(path + "_layer.npy");
+    const std::size_t C = x.shape(1);
+    CHECK(all_close(rms_norm(x, gain, 1e-5f), rms, bound(C)));
+    CHECK(all_close(rms_by_rows(x, gain, 1e-5f), rms, bound(C)));
+    CHECK(all_close(layer_norm(x, gain, bias, 1e-5f), layer, bound(C, c.far)));
+    CHECK(all_close(layer_by_rows(x, gain, bias, 1e-5f), layer, bound(C, c.far)));
+  }
+}
+
+TEST_CASE("the row kernel equals the formula, whatever T and C leave over") {
+  for (const std::size_t T : {1, 4, 7})
+    for (const std::size_t C : {1, 2, 31, 96, 577, 2048, 2051}) {
+      CAPTURE(T);
+      CAPTURE(C);
+      const Tensor<2> x = some_rows(T, C);
+      const Tensor<1> gain = some_channels(C, 1), bias = some_channels(C, 2);
+      // Twice the bound: either side may be off by it.
+      CHECK(all_close(rms_by_rows(x, gain, 1e-5f), rms_norm(x, gain, 1e-5f), 2 * bound(C)));
+      CHECK(all_close(layer_by_rows(x, gain, bias, 1e-5f), layer_norm(x, gain, bias, 1e-5f),
+                      2 * bound(C, 4)));
+    }
+}
+
+TEST_CASE("y may be x itself, and a view of part of each row") {
+  for (const std::size_t C : {37, 2051}) {
+    CAPTURE(C);
+    const Tensor<1> gain = some_channels(C, 1), bias = some_channels(C, 2);
+    Tensor<2> wide = some_rows(5, C + 20), part = empty(5, C);
+    const Matrix view = Matrix(wide).cols_from(7, C);
+    for (std::size_t t = 0; t < 5; ++t) std::ranges::copy(view.row(t), part.data() + t * C);
+    const Tensor<2> rms = rms_by_rows(part, gain, 1e-5f);
+    const Tensor<2> layer_of_rms = layer_by_rows(rms, gain, bias, 1e-5f);
+    const float before = wide(2, 6), after = wide(2, C + 7);
+
+    rms_norm_rows(view, row(gain), 1e-5f, view);
+    layer_norm_rows(view, row(gain), row(bias), 1e-5f, view);
+    for (std::size_t t = 0; t < 5; ++t) std::ranges::copy(view.row(t), part.data() + t * C);
+    CHECK(all_close(part, layer_of_rms, 0));
+    CHECK(wide(2, 6) == before);
+    CHECK(wide(2, C + 7) == after);
+  }
+}
+
+TEST_CASE("rms_norm ignores the scale of a row, not a shift; layer_norm ignores both") {
+  const Tensor<1> one = full(64, 1), zero = full(64, 0);
+  const Tensor<2> x = some_rows(4, 64), scaled = 8 * x, shifted = x + 3;
+  const Tensor<2> rms = rms_norm(x, one, 0), layer = layer_norm(x, one, zero, 0);
+  CHECK(all_close(rms_norm(scaled, one, 0), rms, 2 * bound(64)));
+  CHECK_FALSE(all_close(rms_norm(shifted, one, 0), rms, 0.1));
+  CHECK(all_close(layer_norm(scaled, one, zero, 0), layer, 2 * bound(64, 4)));
+  CHECK(all_close(layer_norm(shifted, one, zero, 0), layer, 2 * bound(64, 6)));
+}
+
+TEST_CASE("a token's result does not depend on the other tokens") {
+  Tensor<2> x = some_rows(6, 48);
+  const Tensor<1> gain = some_channels(48, 1), bias = some_channels(48, 2);
+  const Tensor<2> rms = rms_norm(x, gain), layer = layer_norm(x, gain, bias);
+  for (std::size_t c = 0; c < 48; ++c) x(5, c) += 100;
+  const Tensor<2> rms_after = rms_norm(x, gain), layer_after = layer_norm(x, gain, bias);
+  for (std::size_t c = 0; c < 48; ++c) {
+    CHECK(rms_after(4, c) == rms(4, c));
+    CHECK(layer_after(4, c) == layer(4, c));
+  }
+}
+
+TEST_CASE("eps holds a row of zeros, and of equal numbers, finite") {
+  const Tensor<2> zeros = {{0, 0, 0}}, sevens = {{7, 7, 7}}, bias_row = {{2, 2, 2}};
+  CHECK(all_close(rms_norm(zeros, full(3, 1)), zeros, 0));
+  CHECK(all_close(rms_by_rows(zeros, full(3, 1), 1e-5f), zeros, 0));
+  CHECK(all_close(layer_norm(sevens, full(3, 1), full(3, 2)), bias_row, 0));
+  CHECK(all_close(layer_by_rows(sevens, full(3, 1), full(3, 2), 1e-5f), bias_row, 0));
+}
+
+TEST_CASE("layer_norm keeps its digits when the mean is large against the spread") {
+  const Tensor<2> x = {{65535, 65537, 65535, 65537}}, want = {{-1, 1, -1, 1}};
+  CHECK(all_close(layer_norm(x, full(4, 1), full(4, 0), 0), want, bound(4)));
+  CHECK(all_close(layer_by_rows(x, full(4, 1), full(4, 0), 0), want, bound(4)));
+}
+
+TEST_CASE("layer_norm keeps its digits when a row begins far from where it goes on") {
+  Tensor<2> x = empty(1, 1024), want = empty(1, 1024);
+  for (std::size_t c = 0; c < 1024; ++c) x(0, c) = c < 64 ? 30 : c % 2 ? 1 : -1;
+  // Mean 1.875, mean square 57.1875, so variance 53.671875 by exact arithmetic.
+  for (std::size_t c = 0; c < 1024; ++c)
+    want(0, c) = float((x(0, c) - 1.875) / std::sqrt(53.671875));
+  // All sums are whole numbers here, so exact, if the shift is what it should be.
+  CHECK(all_close(layer_by_rows(x, full(1024, 1), full(1024, 0), 0), want, bound(1)));
+}
+
+TEST_CASE("NaN stays in its row") {
+  Tensor<2> x = some_rows(2, 37);
+  x(0, 36) = std::numeric_limits<float>::quiet_NaN();
+  const Tensor<2> rms = rms_by_rows(x, full(37, 1), 1e-5f);
+  const Tensor<2> layer = layer_by_rows(x, full(37, 1), full(37, 0), 1e-5f);
+  CHECK(std::isnan(rms(0, 0)));
+  CHECK(std::isnan(layer(0, 0)));
+  CHECK(std::isfinite(rms(1, 0)));
+  CHECK(std::isfinite(layer(1, 0)));
+}
+
+#define REFUSES(call, message) CHECK_THROWS_WITH_AS(call, message, std::invalid_argument)
+
+TEST_CASE("gain, bias and y of another shape are refused, with both shapes") {
+  const Tensor<2> x = some_rows(2, 8);
+  const Tensor<1> seven = full(7, 1), eight = full(8, 1);
+  Tensor<2> y = empty(3, 8);
+  REFUSES(rms_norm(x, seven), "gain: wanted shape [8], got [7]");
+  REFUSES(layer_norm(x, eight, seven), "bias: wanted shape [8], got [7]");
+  REFUSES(rms_norm_rows(x, row(seven), 1e-5f, y), "gain: wanted shape [8], got [7]");
+  REFUSES(rms_norm_rows(x, row(eight), 1e-5f, y), "y: wanted shape [2, 8], got [3, 8]");
+  REFUSES(layer_norm_rows(x, row(eight), row(eight), 1e-5f, y),
+          "y: wanted shape [2, 8], got [3, 8]");
+}
+
+TEST_CASE("an eps that could divide by zero is refused, naming the row") {
+  Tensor<2> x = some_rows(4, 8);
+  const Tensor<1> one = full(8, 1);
+  for (std::size_t c = 0; c < 8; ++c) x(3, c) = 0;
+  REFUSES(rms_norm(x, one, 0), "eps: wanted more than 0 (row 3 has a mean square of 0), got 0");
+  REFUSES(rms_by_rows(x, one, 0), "eps: wanted more than 0 (row 3 has a mean square of 0), got 0");
+  for (std::size_t c = 0; c < 8; ++c) x(3, c) = 0.1f;
+  REFUSES(layer_norm(x, one, one, 0), "eps: wanted more than 0 (row 3 has a variance of 0), got 0");
+  REFUSES(layer_by_rows(x, one, one, 0),
+          "eps: wanted more than 0 (row 3 has a variance of 0), got 0");
+  REFUSES(rms_norm(x, one, -1), "eps: wanted 0 or more, got -1");
+  REFUSES(layer_by_rows(x, one, one, std::nanf("")), "eps: wanted 0 or more, got nan");
+}

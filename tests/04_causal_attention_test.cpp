@@ -1,0 +1,252 @@
+// What must be true of softmax and attention, in both voices: the formula and the kernel.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "04_causal_attention/multi_head.hpp"
+#include "04_causal_attention/recurrence.hpp"
+#include "04_causal_attention/softmax.hpp"
+#include "all_close.hpp"
+#include "npy.hpp"
+
+using namespace t2t;
+
+static constexpr float infinity = std::numeric_limits<float>::infinity();
+static constexpr double u = 0x1p-24;  // half a unit in the last place of 1: one rounding
+
+static Tensor<2> draw(std::size_t rows, std::size_t cols, std::size_t seed, float deviation = 1) {
+  return Random(seed).normal<2>({rows, cols}, deviation);
+}
+
+/// All heads through the kernel.
+static Tensor<2> by_rows(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, std::size_t H,
+                         Mask mask) {
+  Tensor<2> out = empty(q.shape(0), q.shape(1));
+  AttentionScratch scratch(q.shape(0), k.shape(0));
+  attention_rows(q, k, v, H, mask, out, scratch);
+  return out;
+}
+/// All heads through the formula, one after the other: [T, H·D].
+static Tensor<2> by_formula(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v,
+                            std::size_t H, Mask mask) {
+  const Tensor<3> q3 = split_heads(q, H), k3 = split_heads(k, H), v3 = split_heads(v, H);
+  Tensor<3> heads = empty(H, q3.shape(1), q3.shape(2));
+  for (std::size_t h = 0; h < H; ++h) {
+    const auto head = [h](const Tensor<3>& x) { return Tensor<2>(xt::view(x, h)); };
+    xt::view(heads, h) = attention(head(q3), head(k3), head(v3), mask);
+  }
+  return merge_heads(heads);
+}
+static Tensor<2> rows_of_softmax(Tensor<2> x) {
+  softmax_rows(x);
+  return x;
+}
+
+// The roundings of a sum of n terms go up as often as down, so they come to about √n/2 · u of the
+// largest partial sum. A score is such a sum of D terms, and its error moves the weights by as
+// much; out is one of S terms. Partial sums reach some 4, and we allow twice that.
+static double bound(std::size_t D, std::size_t S) {
+  return 8 * (std::sqrt(double(D)) / 2 + std::sqrt(double(S)) / 2) * u;
+}
+
+TEST_CASE("softmax by hand: ln 1, ln 2 and ln 5 go to 1/8, 2/8 and 5/8") {
+  const Tensor<2> x = {{0, std::log(2.f), std::log(5.f)}}, want = {{0.125, 0.25, 0.625}};
+  CHECK(all_close(softmax(x), want, 4 * u));
+  CHECK(all_close(rows_of_softmax(x), want, 4 * u));
+}
+
+TEST_CASE("softmax: rows sum to 1, hidden keys weigh nothing, both voices agree at odd widths") {
+  for (const std::size_t S : {1, 2, 15, 16, 17, 63, 64, 65, 131, 577}) {
+    CAPTURE(S);
+    Tensor<2> x = draw(5, S, S, 3);
+    x(2, S / 2) = S > 1 ? -infinity : 1;
+    const Tensor<2> weights = rows_of_softmax(x);
+    const Tensor<1> sums = xt::sum(weights, {1}), ones = xt::ones<float>({5});
+    CHECK(all_close(sums, ones, (S / 2.0 + 4) * u));
+    CHECK(all_close(weights, softmax(x), (S / 2.0 + 4) * u));
+    if (S > 1) CHECK(weights(2, S / 2) == 0);
+  }
+}
+
+TEST_CASE("softmax: huge scores do not overflow, and NaN is not hidden") {
+  const Tensor<2> x = {{1e4, 1e4, -1e4}, {-3e38, 3e38, 0}, {1000, 999, -infinity}};
+  const float p = 1 / (1 + std::exp(-1.f));
+  const Tensor<2> want = {{0.5, 0.5, 0}, {0, 1, 0}, {p, 1 - p, 0}};
+  CHECK(all_close(softmax(x), want, 4 * u));
+  CHECK(all_close(rows_of_softmax(x), want, 4 * u));
+  const Tensor<2> bad = {{1, std::nanf(""), 3}};
+  CHECK(std::isnan(rows_of_softmax(bad)(0, 0)));
+}
+
+TEST_CASE("softmax_row: its exp is right to 2 units in the last place, down to where it is 0") {
+  Tensor<1> x = xt::zeros<float>({3001}), scaled = empty(3001);
+  for (std::size_t i = 1; i < 3001; ++i) x(i) = -0.03f * float(i);  // 0, -0.03 … -90
+  scaled = x * 4;
+  double sum = 0, worst = 0;
+  for (const float score : x) sum += std::exp(double(score));
+  CHECK(softmax_row(row(x)));
+  for (std::size_t i = 0; i < 2700; ++i) {  // down to -81: what is left after division is normal
+    const double ratio = double(x(i)) / double(x(0)) / std::exp(double(-0.03f * float(i)));
+    worst = std::max(worst, std::isnan(ratio) ? 1 : std::abs(ratio - 1));
+  }
+  // 1 unit is up to 2u of a number; x(0) and x(i) are each rounded twice besides.
+  CHECK(worst < (2 * 2 + 4) * u);
+  CHECK(std::abs(x(0) * sum - 1) < 16 * u);  // 3001 positive terms, mostly small
+  CHECK(x(3000) == 0);
+  CHECK(softmax_row(row(scaled), 0.25f));
+  CHECK(all_close(scaled, x, 0));  // a scale of 1/4 of scores times 4: the same bits
+}
+
+TEST_CASE("attention by hand: equal keys give the mean of the values seen") {
+  const Tensor<2> q = {{1, 0}, {0, 1}, {5, 5}}, k = {{2, 2}, {2, 2}, {2, 2}};
+  const Tensor<2> v = {{3, 0}, {5, 2}, {1, 7}}, want = {{3, 0}, {4, 1}, {3, 3}};
+  CHECK(all_close(attention(q, k, v, Mask::causal), want, 8 * 7 * u));
+  CHECK(all_close(by_rows(q, k, v, 1, Mask::causal), want, 8 * 7 * u));
+}
+
+TEST_CASE("attention by hand: scores are divided by the root of D") {
+  const Tensor<2> q = {{2, 2, 2, 2}}, k = {{std::log(3.f), 0, 0, 0}, {0, 0, 0, 0}};
+  const Tensor<2> v = {{4, 0, 0, 0}, {0, 4, 0, 0}}, want = {{3, 1, 0, 0}};  // 2·ln 3 / √4 = ln 3
+  CHECK(all_close(attention(q, k, v, Mask::none), want, 16 * u));
+  CHECK(all_close(by_rows(q, k, v, 1, Mask::none), want, 16 * u));
+}
+
+TEST_CASE("the first token gets its own value, and queries of a cache stand at its end") {
+  const Tensor<2> q = draw(70, 8, 1), k = draw(70, 8, 2), v = draw(70, 8, 3);
+  const Tensor<2> first = xt::view(v, xt::range(0, 1), xt::all());
+  for (const Tensor<2>& out : {attention(q, k, v, Mask::causal), by_rows(q, k, v, 1, Mask::causal)})
+    CHECK(all_close(Tensor<2>(xt::view(out, xt::range(0, 1), xt::all())), first, 0));
+
+  const Tensor<2> want = {{0, 0, 0, -infinity}, {0, 0, 0, 0}};
+  CHECK(attention_mask(2, 4, Mask::causal) == want);
+  CHECK(keys_seen(0, 2, 4, Mask::causal) == 3);
+  CHECK(keys_seen(0, 2, 4, Mask::none) == 4);
+}
+
+TEST_CASE("the past does not feel the future: its bits stay when later tokens change") {
+  const std::size_t T = 150, H = 3,
+                    kept = 83;  // kept: neither the end of a block nor of a register
+  Tensor<2> q = draw(T, 48, 1), k = draw(T, 48, 2), v = draw(T, 48, 3);
+  const Tensor<2> formula = by_formula(q, k, v, H, Mask::causal);
+  const Tensor<2> kernel = by_rows(q, k, v, H, Mask::causal);
+  for (Tensor<2>* x : {&q, &k, &v})
+    xt::view(*x, xt::range(kept, T), xt::all()) = draw(T - kept, 48, 4, 30);
+  const auto past = [&](const Tensor<2>& x) {
+    return Tensor<2>(xt::view(x, xt::range(0, kept), xt::all()));
+  };
+  CHECK(all_close(past(by_formula(q, k, v, H, Mask::causal)), past(formula), 0));
+  CHECK(all_close(past(by_rows(q, k, v, H, Mask::causal)), past(kernel), 0));
+  CHECK_FALSE(all_close(past(by_rows(q, k, v, H, Mask::none)), past(kernel), 0.1));
+}
+
+TEST_CASE("the kernel equals the formula: both masks, odd sizes, caches, many heads") {
+  struct Case {
+    std::size_t T, S, H, D;
+  };
+  for (const auto [T, S, H, D] : {Case{1, 1, 1, 1}, Case{1, 200, 3, 5}, Case{64, 64, 2, 16},
+                                  Case{65, 65, 2, 7}, Case{130, 193, 3, 33}})
+    for (const Mask mask : {Mask::none, Mask::causal}) {
+      CAPTURE(T);
+      CAPTURE(S);
+      CAPTURE(D);
+      const Tensor<2> q = draw(T, H * D, 1), k = draw(S, H * D, 2), v = draw(S, H * D, 3);
+      CHECK(all_close(by_rows(q, k, v, H, mask), by_formula(q, k, v, H, mask), bound(D, S)));
+    }
+}
+
+TEST_CASE("attention equals PyTorch's in float64: causal, the end of a cache, cross") {
+  struct Case {
+    std::string name;
+    std::size_t H;
+    Mask mask;
+  };
+  for (const auto& [name, H, mask] :
+       {Case{"causal", 6, Mask::causal}, Case{"cached", 4, Mask::causal},
+        Case{"cross", 2, Mask::none}}) {
+    CAPTURE(name);
+    const std::string path = T2T_FIXTURES "/" + name;
+    const Tensor<2> q = load_npy<2>(path + "_q.npy"), k = load_npy<2>(path + "_k.npy"),
+                    v = load_npy<2>(path + "_v.npy"), want = load_npy<2>(path + "_out.npy");
+    CHECK(all_close(by_formula(q, k, v, H, mask), want, bound(16, 42)));
+    CHECK(all_close(by_rows(q, k, v, H, mask), want, bound(16, 42)));
+  }
+}
+
+TEST_CASE("the layer equals PyTorch's; with one head of width C it is one attention") {
+  const Tensor<2> x = load_npy<2>(T2T_FIXTURES "/layer_x.npy");
+  const Tensor<2> w_qkv = load_npy<2>(T2T_FIXTURES "/layer_w_qkv.npy");
+  const auto rows = [&](int i) {
+    return Tensor<2>(xt::view(w_qkv, xt::range(12 * i, 12 * i + 12), xt::all()));
+  };
+  AttentionWeights weights{rows(0), rows(1), rows(2), load_npy<2>(T2T_FIXTURES "/layer_w_o.npy")};
+  // Four projections of C = 12 lie around the attention: each adds C/2 roundings or so.
+  CHECK(all_close(multi_head_attention(x, weights, 3, Mask::causal),
+                  load_npy<2>(T2T_FIXTURES "/layer_out.npy"), 4 * bound(12, 9)));
+
+  weights = {xt::eye<float>(12), xt::eye<float>(12), xt::eye<float>(12), xt::eye<float>(12)};
+  CHECK(all_close(multi_head_attention(x, weights, 1, Mask::none), attention(x, x, x, Mask::none),
+                  bound(12, 9)));
+}
+
+TEST_CASE("head h is channels hD to hD + D - 1 of each token; merging undoes splitting") {
+  const Tensor<2> x = {{0, 1, 2, 3}, {10, 11, 12, 13}};
+  const Tensor<3> want = {{{0, 1}, {10, 11}}, {{2, 3}, {12, 13}}};
+  CHECK(all_close(split_heads(x, 2), want, 0));
+  CHECK(all_close(merge_heads(split_heads(x, 2)), x, 0));
+}
+
+TEST_CASE("dropout keeps what a row sums to, on average, and is the same for the same seed") {
+  Random one(7), two(7);
+  const Tensor<2> weights = xt::ones<float>({100, 100}), kept = dropout(weights, 0.25f, one);
+  CHECK(all_close(dropout(weights, 0.25f, two), kept, 0));
+  const double mean = double(xt::mean(kept)()), largest = double(xt::amax(kept)());
+  CHECK(std::abs(mean - 1) < 5 * std::sqrt(0.25 / 0.75 / 1e4));  // 5 standard deviations
+  CHECK(std::abs(largest - 4.0 / 3) < 4 * u);
+}
+
+TEST_CASE("the recurrent cell by hand, and its echo is its derivative") {
+  const RecurrentCell cell{{{0.5f}}, {{2}}, {0.25f}};
+  const Tensor<2> states = recurrence({{1}, {-1}}, cell);
+  const double first = std::tanh(0.75), second = std::tanh(-0.25 + 2 * first);
+  CHECK(all_close(states, {{float(first)}, {float(second)}}, 8 * u));
+  const Tensor<1> echo = recurrence_echo(states, cell, {3});
+  CHECK(all_close(echo, {1, float(2 * (1 - second * second))}, 16 * u));
+}
+
+TEST_CASE("what can't be is refused, with the values") {
+  const Tensor<2> x = draw(3, 8, 1), hidden = {{1, 2}, {-infinity, -infinity}};
+  CHECK_THROWS_WITH_AS(softmax(hidden),
+                       "softmax: row 1 is all -infinity: a mask that hides every key",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(rows_of_softmax(hidden),
+                       "softmax: row 1 is all -infinity: a mask that hides every key",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(split_heads(x, 3), "heads: wanted a number H that divides C = 8, got H = 3",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(by_rows(x, x, x, 0, Mask::none),
+                       "heads: wanted a number H that divides C = 8, got H = 0",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(attention(x, draw(2, 8, 2), draw(2, 8, 3), Mask::causal),
+                       "causal mask: wanted at least as many keys as queries, got 2 and 3",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(attention(x, draw(2, 7, 2), draw(2, 7, 3), Mask::none),
+                       "k: wanted shape [2, 8], got [2, 7]", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(attention_mask(0, 4, Mask::none),
+                       "T, the number of queries: wanted at least 1, got 0", std::invalid_argument);
+  Random random(1);
+  CHECK_THROWS_WITH_AS(dropout(x, 1, random),
+                       "dropout: wanted a probability from 0 to below 1, got 1",
+                       std::invalid_argument);
+  Tensor<2> out = empty(3, 8);
+  AttentionScratch small(1, 3);
+  AttentionScratch enough(3, 3);
+  CHECK_THROWS_WITH_AS(attention_rows(x, x, x, 3, Mask::none, out, enough),
+                       "heads: wanted a number H that divides C = 8, got H = 3",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(attend(x, x, x, Mask::none, out, small.of(0)),
+                       "scratch: wanted at least 9 floats for 3 queries and 3 keys, got 3",
+                       std::invalid_argument);
+  CHECK_THROWS_AS(attention_rows(x, x, x, 2, Mask::none, out, small), std::invalid_argument);
+}
