@@ -7,6 +7,7 @@ measured(chapter, only)   the chapter's figures from the recorded run, docs/meas
                           the lines whose name holds that text
 wrong(chapter)            the table of named wrong versions, each with its first line
 """
+import functools
 import json
 import os
 import pathlib
@@ -61,12 +62,7 @@ def _listing(path, begin, lines):
 
 def output(chapter, section, flags=""):
     """The section's title is a line of its own at column 0; it ends where the next one begins."""
-    environment = dict(os.environ, COLUMNS="96", NO_COLOR="1")
-    command = [str(BUILD / chapter), *shlex.split(flags)]
-    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    if run.returncode != 0:
-        raise SystemExit(f"{' '.join(command)}: {run.stderr}")
-    lines = run.stdout.splitlines()
+    lines = _run(chapter, flags)
     titles = [i for i, line in enumerate(lines) if line and not line.startswith(" ")]
     found = [i for i in titles if lines[i] == section]
     if len(found) != 1:
@@ -74,6 +70,17 @@ def output(chapter, section, flags=""):
     end = min((i for i in titles if i > found[0]), default=len(lines))
     text = "\n".join(line.rstrip() for line in lines[found[0]:end]).rstrip()
     _out(f"```text\n{text}\n```\n")
+
+
+@functools.cache
+def _run(chapter, flags):
+    """A program's lines; each is run once however many sections are quoted."""
+    environment = dict(os.environ, COLUMNS="96", NO_COLOR="1")
+    command = [str(BUILD / chapter), *shlex.split(flags)]
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    if run.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}: {run.stderr}")
+    return run.stdout.splitlines()
 
 
 def measured(chapter, only=""):

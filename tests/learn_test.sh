@@ -65,7 +65,7 @@ mkdir bin
 for tool in bash env cat cut dirname find getconf grep head id ls mkdir paste python3 readlink sed sort tail cmake ninja patch; do
   ln -s "$(command -v $tool)" bin/
 done
-refuses "missing here: C++ compiler. Run: ./learn setup" env -u CXX PATH="$scratch/bin" "$learn" run 01
+refuses "missing here: C++ compiler" env -u CXX PATH="$scratch/bin" "$learn" run 01
 PATH=$scratch/bin "$learn" setup </dev/null >out 2>err && fail "setup without a terminal went ahead"
 grep -q "Missing here: C++ compiler" err || fail "setup does not say what is missing: $(cat err)"
 
