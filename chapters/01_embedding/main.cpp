@@ -1,5 +1,5 @@
 // Shows text become ids, ids become rows of a table, and rows become logits through the same table.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

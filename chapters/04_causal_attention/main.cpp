@@ -34,6 +34,7 @@ static void show_one_head(const Program& program, const Tensor<2>& x,
   print_heat_map(scores, {labels, labels, true});
   print_section("Weights: softmax of each row");
   print_heat_map(weights, {labels, labels});
+  fmt::print("\n");
   print_paragraph(
       "A row is a query, a column a key. Here each token is its own query and key, so it "
       "agrees with itself and its equals: where a letter comes again, it looks at both. The "
@@ -55,6 +56,7 @@ static void show_masks() {
     }
     fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
   }
+  fmt::print("\n");
   print_paragraph(
       "Cross attention looks at another text, here of 7 tokens, all of which are known already.");
 }
@@ -103,6 +105,7 @@ static void show_root(const Program& program) {
     table.add(cells);
   }
   table.print();
+  fmt::print("\n");
   print_paragraph(
       "256 random queries against 64 keys, all numbers from N(0, 1). Entropy in bits, 6 when "
       "all keys weigh the same; slope is the sum over keys of d weight / d score, in the "
@@ -160,6 +163,7 @@ static void show_split() {
         line += fmt::format("    {} {}       ", name(heads(h, t, 0)), name(heads(h, t, 1)));
       fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
     }
+  fmt::print("\n");
   print_paragraph(
       "A reshape keeps the order of the numbers in memory: head 0 would be all of token a, and "
       "its two \"tokens\" the halves of one. Nothing complains, and the mask hides the wrong "
@@ -186,6 +190,7 @@ static void show_recurrence(const Program& program) {
     table.add({std::to_string(t), fmt::format("{:.0e}", echo(t)), "after as many steps",
                fmt::format("{:.3f}", by_chance(t, 0)), fmt::format("{:.3f}", if_asked(t, 0))});
   table.print();
+  fmt::print("\n");
   print_paragraph(
       "Recurrence: the share of a small change of state 0 that arrives. Attention: the weight "
       "of token 0, one step away from each later token.");

@@ -12,7 +12,6 @@
 
 namespace t2t {
 
-using LaneBits = xsimd::batch<std::int32_t>;
 
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 
@@ -44,12 +43,11 @@ Tensor<3> softmax(const Tensor<3>& scores) { return softmax_formula(scores); }
 static Lanes exp_below_0(Lanes x) {
   x = xsimd::max(Lanes(-127 * 0.69314718f), x);  // in this order: NaN stays NaN
 
-  // Adding 1.5·2^23 + 127 leaves no bits for a fraction: the sum's last bits are n + 127, which
-  // shifted up by 23 are the float 2^n (and 0 for n = −127).
-  constexpr float magic = 0x1.8p23f + 127;
-  const Lanes shifted = xsimd::fma(x, Lanes(1.44269504f), Lanes(magic));
-  const Lanes n = shifted - magic;
-  const Lanes power = xsimd::bitwise_cast<Lanes>(xsimd::bitwise_cast<LaneBits>(shifted) << 23);
+  // Adding 1.5·2^23 leaves no bits for a fraction. The bits of the float 2^n are those of the whole
+  // number (n + 127)·2^23 (and of 0 for n = −127).
+  constexpr float magic = 0x1.8p23f;
+  const Lanes n = xsimd::fma(x, Lanes(1.44269504f), Lanes(magic)) - magic;
+  const Lanes power = xsimd::bitwise_cast<Lanes>(xsimd::to_int((n + 127.0f) * 0x1p23f));
 
   // ln 2 in two parts, the first short enough for n times it to be exact.
   const Lanes r = xsimd::fma(n, Lanes(2.12194440e-4f), xsimd::fma(n, Lanes(-0.693359375f), x));
