@@ -245,7 +245,7 @@ TEST_CASE("what can't be is refused, with the values") {
   CHECK_THROWS_WITH_AS(attention_rows(x, x, x, 3, Mask::none, out, enough),
                        "heads: wanted a number H that divides C = 8, got H = 3",
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS(attend(x, x, x, Mask::none, out, small.of(0)),
+  CHECK_THROWS_WITH_AS(attend(x, x, x, Mask::none, out, small.rows().row(0)),
                        "scratch: wanted at least 9 floats for 3 queries and 3 keys, got 3",
                        std::invalid_argument);
   CHECK_THROWS_AS(attention_rows(x, x, x, 2, Mask::none, out, small), std::invalid_argument);

@@ -88,22 +88,28 @@ static void expect_attention_rows(ConstMatrix q, ConstMatrix k, ConstMatrix v, s
                     attend_scratch(T, S), thread_count(), scratch.floats(), scratch.threads()));
 }
 
-void attention_rows(ConstMatrix q, ConstMatrix k, ConstMatrix v, std::size_t H, Mask mask,
-                    Matrix out, AttentionScratch& scratch) {
-  expect_attention_rows(q, k, v, H, mask, out, scratch);
-  const std::size_t T = q.rows, S = k.rows, D = q.cols / H;
+void attend_heads(ConstMatrix q, const KeyValueHeads& heads, std::size_t H, Mask mask, Matrix out,
+                  Matrix scratch) {
+  const std::size_t T = q.rows, S = heads.first_keys.rows, D = heads.first_keys.cols;
   const std::size_t blocks = (T + query_block - 1) / query_block;
 
   // A task is one block of one head. The last block sees most keys, so it is begun first: whoever
   // is free at the end is left with little.
   for_each_task(blocks * H, [&](std::size_t i, std::size_t thread) {
-    const std::size_t h = i % H, t = (blocks - 1 - i / H) * query_block;
+    const std::size_t h = i % H, g = h / (H / heads.G), t = (blocks - 1 - i / H) * query_block;
     const std::size_t count = std::min(query_block, T - t);
     const std::size_t seen = keys_seen(t + count - 1, T, S, mask);
-    attend(q.head(h, D).rows_from(t, count), k.head(h, D).rows_from(0, seen),
-           v.head(h, D).rows_from(0, seen), mask, out.head(h, D).rows_from(t, count),
-           scratch.of(thread));
+    attend(q.head(h, D).rows_from(t, count), heads.keys(g).rows_from(0, seen),
+           heads.values(g).rows_from(0, seen), mask, out.head(h, D).rows_from(t, count),
+           scratch.row(thread));
   });
+}
+
+void attention_rows(ConstMatrix q, ConstMatrix k, ConstMatrix v, std::size_t H, Mask mask,
+                    Matrix out, AttentionScratch& scratch) {
+  expect_attention_rows(q, k, v, H, mask, out, scratch);
+  const std::size_t D = q.cols / H;
+  attend_heads(q, {k.head(0, D), v.head(0, D), H, D}, H, mask, out, scratch.rows());
 }
 
 }  // namespace t2t

@@ -36,6 +36,22 @@ Tensor<2> multi_head_attention(const Tensor<2>& x,       // [T, C]
 Tensor<2> multi_head_attention(const Tensor<2>& x,  // [T, C]
                                const AttentionWeights& weights, std::size_t H, Mask mask);
 
+/// G heads of keys and of values, wherever they lie: side by side in rows [S, G·D], or one after
+/// the other as in chapter 05's cache.
+struct KeyValueHeads {
+  ConstMatrix first_keys, first_values;  // [S, D], those of head 0
+  std::size_t G;                         // heads there are
+  std::size_t apart;                     // floats from one head's first number to the next one's
+
+  ConstMatrix keys(std::size_t g) const { return moved(first_keys, g); }
+  ConstMatrix values(std::size_t g) const { return moved(first_values, g); }
+
+ private:
+  ConstMatrix moved(ConstMatrix first, std::size_t g) const {
+    return {first.data + g * apart, first.rows, first.cols, first.stride};
+  }
+};
+
 /// Scratch memory for attention_rows, a buffer a thread: make it once, use it for every layer.
 class AttentionScratch {
  public:
@@ -43,14 +59,22 @@ class AttentionScratch {
   AttentionScratch(std::size_t T, std::size_t S);
   std::size_t threads() const { return scores_.shape(0); }
   std::size_t floats() const { return scores_.shape(1); }  // for each thread
-  Row of(std::size_t thread) { return row(scores_, thread); }
+  Matrix rows() { return scores_; }                        // a row a thread
 
  private:
   Tensor<2> scores_;  // [threads, attend_scratch(T, S)]
 };
 
-/// The kernel for all heads, each read in place; heads and blocks of queries share the cores.
-/// Allocates nothing. Throws std::invalid_argument as split_heads and attend do.
+/// The loop that every kernel of many heads shares: heads and blocks of queries share the cores.
+/// Query head h reads head h / (H / G): its own when G = H; chapter 06 has fewer. Checks nothing,
+/// so shapes must fit: G divides H, scratch has thread_count() rows of attend_scratch(T, S).
+void attend_heads(ConstMatrix q,  // [T, H·D]
+                  const KeyValueHeads& heads, std::size_t H, Mask mask,
+                  Matrix out,       // [T, H·D]; must not overlap what is read
+                  Matrix scratch);  // a row a thread
+
+/// The kernel for all heads, each read in place. Allocates nothing. Throws std::invalid_argument as
+/// split_heads and attend do.
 void attention_rows(ConstMatrix q,  // [T, H·D]
                     ConstMatrix k,  // [S, H·D]
                     ConstMatrix v,  // [S, H·D]

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <atomic>
-#include <cstdint>
+#include <bit>
 #include <limits>
 #include <stdexcept>
 
@@ -11,7 +11,6 @@
 #include "rows.hpp"
 
 namespace t2t {
-
 
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 
@@ -41,13 +40,14 @@ Tensor<3> softmax(const Tensor<3>& scores) { return softmax_formula(scores); }
 /// runs out of normal numbers. x = n·ln 2 + r with a whole n, so e^x = 2^n · e^r, and for
 /// |r| ≤ ln 2 / 2 a polynomial gives e^r. (xsimd::exp serves every x, and takes longer.)
 static Lanes exp_below_0(Lanes x) {
-  x = xsimd::max(Lanes(-127 * 0.69314718f), x);  // in this order: NaN stays NaN
+  const Lanes lowest(-127 * 0.69314718f);
+  x = xsimd::select(x < lowest, lowest, x);  // NaN is not below it and stays NaN
 
   // Adding 1.5·2^23 leaves no bits for a fraction. The bits of the float 2^n are those of the whole
   // number (n + 127)·2^23 (and of 0 for n = −127).
   constexpr float magic = 0x1.8p23f;
   const Lanes n = xsimd::fma(x, Lanes(1.44269504f), Lanes(magic)) - magic;
-  const Lanes power = xsimd::bitwise_cast<Lanes>(xsimd::to_int((n + 127.0f) * 0x1p23f));
+  const Lanes power = std::bit_cast<Lanes>(xsimd::to_int((n + 127.0f) * 0x1p23f));
 
   // ln 2 in two parts, the first short enough for n times it to be exact.
   const Lanes r = xsimd::fma(n, Lanes(2.12194440e-4f), xsimd::fma(n, Lanes(-0.693359375f), x));

@@ -1,0 +1,120 @@
+// Shows a text going on token by token with and without the cache, what each has to compute, what
+// of the difference is left on the clock, and how much memory a cache takes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "01_embedding/byte_text.hpp"
+#include "05_kv_cache/babbler.hpp"
+#include "05_kv_cache/kv_cache.hpp"
+#include "05_kv_cache/show_cache.hpp"
+#include "05_kv_cache/show_cost.hpp"
+#include "linalg.hpp"
+#include "print.hpp"
+#include "program.hpp"
+#include "rows.hpp"
+#include "shapes.hpp"
+
+using namespace t2t;
+using fmt::format;
+
+static void show_side_by_side(Babbler& babbler, const std::vector<int>& ids, std::size_t count,
+                              KvCache& cache) {
+  print_section("Side by side");
+  const std::vector<Step> without = generate_without(babbler, ids, count);
+  const std::vector<Step> with = generate_with(babbler, ids, count, cache);
+
+  Table table({">step", "without", ">K/V rows", "", "with cache", ">K/V rows"});
+  std::size_t sum_without = 0, sum_with = 0;
+  std::string babble;
+  for (std::size_t i = 0; i < count; ++i) {
+    sum_without += without[i].kv_rows, sum_with += with[i].kv_rows;
+    babble += char(with[i].token);
+    if (without[i].token != with[i].token)
+      throw std::runtime_error(format("step {}: the two ways part", i));
+    if (i < 5 || i + 1 == count)
+      table.add({format("{}", i + 1), quoted_byte(without[i].token),
+                 format("{}", without[i].kv_rows),
+                 bar(double(without[i].kv_rows) / double(ids.size() + count), 24),
+                 quoted_byte(with[i].token), format("{}", with[i].kv_rows)});
+  }
+  table.add({"all", "", format("{}", sum_without), "", "", format("{}", sum_with)});
+  table.print();
+
+  std::string text;
+  for (const int id : ids) text += char(id);
+  fmt::print("\n");
+  print_paragraph(format("It went on: {} | {}", visible(text), visible(babble)));
+  print_paragraph(
+      "It babbles, having learned nothing, and babbles the same both ways. The first step is the "
+      "prompt, and costs both the same; from then on the cache needs one row a token.");
+}
+
+int main(int argc, char** argv) {
+  std::size_t P = 24, count = 12, C = 256, H = 16, S = 64;
+  Program program("05_kv_cache",
+                  "A text goes on token by token, with the KV cache and without: same bytes, less "
+                  "work.");
+  program.takes_text();
+  program.size("prompt", P, "bytes of the text to begin with");
+  program.size("tokens", count, "bytes to go on for");
+  program.size("width", C, "numbers a token, C");
+  program.size("heads", H, "heads, H; C must be a multiple of 2·H");
+  program.size("context", S, "positions of the cache, S");
+
+  return program.run(argc, argv, [&] {
+    expect(C % (2 * H) == 0, "--width", format("a multiple of 2 · {} heads", H), double(C));
+    const std::vector<int> ids = byte_ids(program.text(P));
+    const std::size_t needed = ids.size() + std::max<std::size_t>(count, 2);
+    expect(S >= needed, "--context", format("room for prompt and tokens, at least {}", needed),
+           double(S));
+
+    // So small a layer is fastest on one core; the last figure has them all again.
+    const int threads = int(thread_count());
+    set_threads(1);
+    Random random(program.seed());
+    const std::size_t D = C / H, longest = std::max({lengths.back(), S, ids.size() + count});
+    Babbler babbler(C, H, longest, random);
+    KvCache cache = make_kv_cache(H, S, D);
+
+    const std::size_t few = std::min<std::size_t>(ids.size(), 12);
+    const Tensor<2> logits = logits_with(babbler, std::span(ids).first(few), cache);
+    print_section("What flows through");
+    print_shapes({{"x", {few, C}, "the first bytes of the text, embedded"},
+                  {"q, k, v", {few, C}, "each x times a matrix [C, C] of its own"},
+                  {"cache.keys", {H, S, D}, "k, turned, head by head, and room for more"},
+                  {"cache.values", {H, S, D}, "v, head by head"},
+                  {"out", {few, C}, "each head's mean of the values that it sees"},
+                  {"logits", {1, 256}, "of the last token: which byte comes next"}});
+    show_storage(ids, cache);
+    program.save("ids", ids);
+    program.save("table", babbler.table);
+    program.save("w_q", babbler.weights.w_q);
+    program.save("w_k", babbler.weights.w_k);
+    program.save("w_v", babbler.weights.w_v);
+    program.save("w_o", babbler.weights.w_o);
+    program.save("keys", cache.keys);
+    program.save("values", cache.values);
+    program.save("logits", logits);
+
+    show_session(babbler, ids, S);
+    reset(cache);
+    show_side_by_side(babbler, ids, count, cache);
+
+    const std::vector<int> first = {ids.front()};
+    const std::vector<Cost> with =
+        costs(fastest_of_three([&] {
+                KvCache all = make_kv_cache(H, lengths.back(), D);
+                return generate_with(babbler, first, lengths.back(), all);
+              }),
+              C);
+    const std::vector<Cost> without = costs(
+        fastest_of_three([&] { return generate_without(babbler, first, lengths.back()); }), C);
+    show_count(without, with, C);
+    show_memory();
+    show_refusals();
+    show_speed(without, with, threads);
+    fmt::print("\n  Next: ./learn run 06, fewer key heads; the page: docs/05_kv_cache.md\n");
+  });
+}

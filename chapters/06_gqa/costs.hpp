@@ -1,0 +1,52 @@
+// Two tables of the show: what G heads of keys and values cost, and what published models chose.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <string>
+
+#include "06_gqa/grouped_query_attention.hpp"
+#include "print.hpp"
+
+namespace t2t {
+
+/// What is stored, by G, at one model's sizes.
+inline void print_costs() {
+  print_section("What G costs: C = 576, H = 9, D = 64, 30 layers, 8192 tokens");
+  Table table({">G", ">numbers in q, k, v, o", ">cache, 16 bits", ""});
+  for (const std::size_t G : {9, 3, 1}) {
+    const double megabytes = double(kv_cache_bytes(30, G, 8192, 64, 2)) / (1 << 20);
+    table.add({std::to_string(G), with_commas(30 * grouped_parameters(576, 9, G, 64)),
+               fmt::format("{:.0f} MiB", megabytes), bar(double(G) / 9, 27)});
+  }
+  table.print();
+  fmt::print("\n");
+  print_paragraph(
+      "The sizes are SmolLM2-135M's, which takes G = 3. The cache falls as G does; the parameters "
+      "fall less, since w_q and w_o stay.");
+}
+
+/// Published models, with the bytes that a token leaves in all their caches.
+inline void print_models() {
+  print_section("Which models share");
+  Table models({"model", ">L", ">H", ">G", ">D", ">cache a token, 16 bits", ">with G = H"});
+  struct Model {
+    const char* name;
+    std::size_t L, H, G, D;
+  };
+  for (const auto& [name, L, H, G, D] : {Model{"LLaMA 1 and 2, 7B", 32, 32, 32, 128},
+                                         {"Llama 2, 70B", 80, 64, 8, 128},
+                                         {"Llama 3, 8B", 32, 32, 8, 128},
+                                         {"Mistral 7B", 32, 32, 8, 128},
+                                         {"SmolLM2-135M", 30, 9, 3, 64},
+                                         {"Falcon-7B", 32, 71, 1, 64}}) {
+    const auto kibibytes = [L = L, D = D](std::size_t heads) {
+      return fmt::format("{:.1f} KiB", double(kv_cache_bytes(L, heads, 1, D, 2)) / 1024);
+    };
+    models.add({name, std::to_string(L), std::to_string(H), std::to_string(G), std::to_string(D),
+                kibibytes(G), kibibytes(H)});
+  }
+  models.print();
+}
+
+}  // namespace t2t

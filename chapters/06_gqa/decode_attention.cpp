@@ -1,0 +1,158 @@
+#include "06_gqa/decode_attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "04_causal_attention/softmax.hpp"
+#include "lanes.hpp"
+
+namespace t2t {
+
+static constexpr std::size_t W = Lanes::size;  // floats in a register
+
+std::size_t stretch_count(std::size_t S) { return (S + stretch_keys - 1) / stretch_keys; }
+
+/// Calls f(n, count) for heads n … n + count − 1 of N, up to four at once. count is known to the
+/// compiler, so that what f keeps for each head can stay in registers.
+template <class F>
+static void for_heads(std::size_t N, F f) {
+  std::size_t n = 0;
+  for (; n + 4 <= N; n += 4) f(n, std::integral_constant<std::size_t, 4>());
+  if (N - n == 3) f(n, std::integral_constant<std::size_t, 3>());
+  if (N - n == 2) f(n, std::integral_constant<std::size_t, 2>());
+  if (N - n == 1) f(n, std::integral_constant<std::size_t, 1>());
+}
+
+/// Two registers made one, with half as much left to add up: lanes whose number has the bit `step`
+/// are b's, the others a's, each with the lane added that differs from it in that bit.
+template <std::size_t step, std::size_t... lane>
+static Lanes fold(Lanes a, Lanes b, std::index_sequence<lane...>) {
+  const Lanes::register_type x = a, y = b;
+  return Lanes(__builtin_shufflevector(x, y, (lane + (lane & step ? W : 0))...)) +
+         Lanes(__builtin_shufflevector(x, y, ((lane ^ step) + (lane & step ? W : 0))...));
+}
+
+/// Lane s of the result is the sum of all lanes of rows[s], for W rows at once.
+template <std::size_t step = 1>
+static Lanes add_lanes_of_each(const Lanes* rows) {
+  if constexpr (step == W)
+    return rows[0];
+  else
+    return fold<step>(add_lanes_of_each<2 * step>(rows), add_lanes_of_each<2 * step>(rows + step),
+                      std::make_index_sequence<W>());
+}
+
+/// W keys against `heads` queries: keys are read two by two, in order of memory, their products
+/// with each query left in W lanes; the lanes of all are then summed together. Fewer than W keys:
+/// the last is taken again, for scores that nobody keeps.
+template <std::size_t heads>
+static void score_keys(ConstMatrix q, ConstMatrix k, Matrix scores) {
+  const std::size_t D = q.cols, whole = D - D % W, last = k.rows - 1;
+  Lanes products[heads][W];
+  for (std::size_t s = 0; s < W; s += 2) {
+    const float *first = k.row(std::min(s, last)).data(),
+                *second = k.row(std::min(s + 1, last)).data();
+    Lanes sums[heads][2];
+    for (auto& pair : sums) pair[0] = pair[1] = Lanes(0);
+    for (std::size_t d = 0; d < whole; d += W) {
+      const Lanes a = Lanes::load_unaligned(first + d), b = Lanes::load_unaligned(second + d);
+      for (std::size_t n = 0; n < heads; ++n) {
+        const Lanes query = Lanes::load_unaligned(q.data + n * q.stride + d);
+        sums[n][0] = xsimd::fma(query, a, sums[n][0]);
+        sums[n][1] = xsimd::fma(query, b, sums[n][1]);
+      }
+    }
+    for (std::size_t n = 0; n < heads; ++n)
+      products[n][s] = sums[n][0], products[n][s + 1] = sums[n][1];
+  }
+  if (whole < D)
+    for (std::size_t n = 0; n < heads; ++n) {
+      const Lanes query = load_part(q.row(n).data() + whole, D - whole, 0);
+      for (std::size_t s = 0; s < k.rows; ++s)
+        products[n][s] += query * load_part(k.row(s).data() + whole, D - whole, 0);
+    }
+
+  for (std::size_t n = 0; n < heads; ++n) {
+    const Lanes row = add_lanes_of_each(products[n]);  // [W] scores
+    if (k.rows == W)
+      row.store_unaligned(scores.row(n).data());
+    else
+      store_part(row, scores.row(n).data(), k.rows);
+  }
+}
+
+/// out = weights·v for `heads` heads and the channels of R registers: each value is read once, and
+/// the sums stay in registers until the stretch is through.
+template <std::size_t heads, std::size_t R>
+static void mix_columns(ConstMatrix weights, ConstMatrix v, std::size_t d, Matrix out) {
+  Lanes sums[heads][R];
+  for (auto& of_head : sums)
+    for (Lanes& sum : of_head) sum = Lanes(0);
+  for (std::size_t s = 0; s < v.rows; ++s)
+    for (std::size_t r = 0; r < R; ++r) {
+      const Lanes value = Lanes::load_unaligned(v.row(s).data() + d + r * W);
+      for (std::size_t n = 0; n < heads; ++n)
+        sums[n][r] = xsimd::fma(Lanes(weights.row(n)[s]), value, sums[n][r]);
+    }
+  for (std::size_t n = 0; n < heads; ++n)
+    for (std::size_t r = 0; r < R; ++r) sums[n][r].store_unaligned(out.row(n).data() + d + r * W);
+}
+
+/// All channels: four registers at a time, then one, then what is no whole register.
+template <std::size_t heads>
+static void mix_values(ConstMatrix weights, ConstMatrix v, Matrix out) {
+  std::size_t d = 0;
+  for (; d + 4 * W <= v.cols; d += 4 * W) mix_columns<heads, 4>(weights, v, d, out);
+  for (; d + W <= v.cols; d += W) mix_columns<heads, 1>(weights, v, d, out);
+  for (std::size_t n = 0; n < heads; ++n)
+    for (std::size_t rest = d; rest < v.cols; ++rest) {
+      float sum = 0;
+      for (std::size_t s = 0; s < v.rows; ++s) sum += weights.row(n)[s] * v.row(s)[rest];
+      out.row(n)[rest] = sum;
+    }
+}
+
+void attend_stretch(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix scores, Matrix out,
+                    Matrix log_sums) {
+  const std::size_t N = q.rows;
+  for (std::size_t s = 0; s < k.rows; s += W) {
+    const std::size_t count = std::min(W, k.rows - s);
+    for_heads(N, [&](std::size_t n, auto heads) {
+      score_keys<heads>(q.rows_from(n, heads), k.rows_from(s, count),
+                        scores.rows_from(n, heads).cols_from(s, count));
+    });
+  }
+
+  // The highest score's weight is e^0 over the sum of all powers: so the sum can be had from it.
+  const float scale = 1 / std::sqrt(float(q.cols));
+  for (std::size_t n = 0; n < N; ++n) {
+    const float highest = scale * max_row(scores.row(n));
+    softmax_row(scores.row(n), scale);
+    log_sums.row(n)[0] = highest - std::log(max_row(scores.row(n)));
+  }
+
+  const ConstMatrix weights = scores;
+  for_heads(N, [&](std::size_t n, auto heads) {
+    mix_values<heads>(weights.rows_from(n, heads), v, out.rows_from(n, heads));
+  });
+}
+
+void join_stretches(ConstMatrix stretches, ConstRow log_sums, Row out) {
+  // Powers are taken against the highest so far, and what is summed already shrinks when a higher
+  // one comes: nothing overflows.
+  float highest = -std::numeric_limits<float>::infinity(), total = 0;
+  std::ranges::fill(out, 0.0f);
+  for (std::size_t p = 0; p < stretches.rows; ++p) {
+    const float before = std::exchange(highest, std::max(highest, log_sums[p]));
+    const float kept = std::exp(before - highest), share = std::exp(log_sums[p] - highest);
+    total = kept * total + share;
+    for (std::size_t d = 0; d < out.size(); ++d)
+      out[d] = kept * out[d] + share * stretches.row(p)[d];
+  }
+  for (float& value : out) value /= total;
+}
+
+}  // namespace t2t

@@ -1,0 +1,65 @@
+// Two networks whose first output channel is to be the product of their two input channels, a and
+// b.
+//
+// Gated: act(a)·b − act(−a)·b = a·b, since relu, gelu and silu all have act(a) − act(−a) = a.
+// Plain: a·b = ((a + b)² − (a − b)²) / 4, each square by straight pieces between knots in [−4, 4].
+#pragma once
+
+#include <fmt/format.h>
+
+#include "07_swiglu/feed_forward.hpp"
+#include "print.hpp"
+
+namespace t2t {
+
+/// F = 2, exact.
+inline FeedForwardWeights product_by_gates() {
+  FeedForwardWeights weights;
+  weights.w_gate = {{1, 0}, {-1, 0}};  // [F, C]: a and −a
+  weights.w_up = {{0, 1}, {0, 1}};     // [F, C]: b and b
+  weights.w_down = {{1, -1}, {0, 0}};  // [C, F]
+  return weights;
+}
+
+/// F = 2·pieces, for ReLU. With s = a ± b, each unit relu(s − knot) bends the line at its knot; the
+/// first sets out with the slope of s² over its piece. What s² is at −4 cancels between the
+/// squares.
+inline FeedForwardWeights product_by_bends(std::size_t pieces) {
+  const std::size_t F = 2 * pieces;
+  const float width = 8 / float(pieces);
+  FeedForwardWeights weights;
+  weights.w_up = empty(F, 2);
+  weights.b_up = empty(F);
+  weights.w_down = xt::zeros<float>({std::size_t(2), F});
+  for (std::size_t f = 0; f < F; ++f) {
+    const float sign = f < pieces ? 1 : -1, knot = -4 + width * float(f % pieces);
+    weights.w_up(f, 0) = 1, weights.w_up(f, 1) = sign;
+    weights.b_up(f) = -knot;
+    weights.w_down(0, f) = sign / 4 * (f % pieces == 0 ? 2 * knot + width : 2 * width);
+  }
+  return weights;
+}
+
+/// The section: both at work.
+inline void show_product() {
+  print_section("The product of two channels");
+  const Tensor<2> x = {{0.5f, 0.5f}, {1.3f, 0.6f}, {-1.7f, 0.9f}, {10, 10}};  // [4, 2]: a, b
+  const Tensor<2> by_gates = feed_forward(x, product_by_gates(), Activation::swiglu);
+  const Tensor<2> by_8 = feed_forward(x, product_by_bends(4), Activation::relu);
+  const Tensor<2> by_32 = feed_forward(x, product_by_bends(16), Activation::relu);
+  Table table({">a", ">b", ">a·b", ">SwiGLU, F = 2", ">plain ReLU, F = 8", ">F = 32"});
+  for (std::size_t t = 0; t < 4; ++t) {
+    const float a = x(t, 0), b = x(t, 1);
+    std::vector<std::string> cells = {fmt::format("{:.1f}", a), fmt::format("{:.1f}", b)};
+    for (const float product : {a * b, by_gates(t, 0), by_8(t, 0), by_32(t, 0)})
+      cells.push_back(fmt::format("{:.3f}", product));
+    table.add(cells);
+  }
+  table.print();
+  fmt::print("\n");
+  print_paragraph(
+      "silu(a)·b - silu(-a)·b is a·b: two gated units multiply, at any size. A plain network lays "
+      "straight pieces along the curve, and past its last bend it goes straight on.");
+}
+
+}  // namespace t2t

@@ -1,0 +1,90 @@
+// One block of SmolLM2-135M's sizes: a prompt beside its bare matrix products, a token beside
+// reading the weights.
+#include "bench.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "08_block/block.hpp"
+#include "linalg.hpp"
+
+namespace t2t {
+
+namespace {
+
+constexpr std::size_t C = 576, H = 9, G = 3, D = 64, F = 1536, T = 512, L = 30;
+
+/// Results of the matrix products of a block, kept so that the products alone can be timed.
+struct Products {
+  Tensor<2> q = empty(T, H*D), k = empty(T, G*D), v = empty(T, G*D), o = empty(T, C);
+  Tensor<2> gate = empty(T, F), up = empty(T, F), down = empty(T, C);
+  Tensor<3> scores = empty(H, T, T);
+
+  /// The seven with weights, of the first `tokens` rows of x.
+  void with_weights(ConstMatrix x, const BlockWeights& w, std::size_t tokens) {
+    const auto first = [&](Tensor<2>& y) { return Matrix(y).rows_from(0, tokens); };
+    matmul_bt(x, w.w_q, first(q));
+    matmul_bt(x, w.w_k, first(k));
+    matmul_bt(x, w.w_v, first(v));
+    matmul_bt(first(q), w.w_o, first(o));
+    matmul_bt(first(o), w.feed_forward.w_gate, first(gate));
+    matmul_bt(first(o), w.feed_forward.w_up, first(up));
+    matmul_bt(first(up), w.feed_forward.w_down, first(down));
+  }
+  /// q·kᵀ and weights·v of every head, all T x T of them, as if there were no mask.
+  void of_attention() {
+    for (std::size_t h = 0; h < H; ++h) {
+      const std::size_t g = group_of(h, H, G);
+      matmul_bt(Matrix(q).head(h, D), Matrix(k).head(g, D), matrix(scores, h));
+      matmul(matrix(scores, h), Matrix(v).head(g, D), Matrix(o).head(h, D));
+    }
+  }
+};
+
+bool near(const Tensor<2>& got, const Tensor<2>& want, float bound) {
+  return std::ranges::equal(got, want, [&](float a, float b) { return std::abs(a - b) <= bound; });
+}
+
+}  // namespace
+
+void bench(Bench& bench) {
+  Random random(1);
+  const BlockSettings settings = llama_style(C, H, G, F);
+  const std::vector<BlockWeights> layers(L, block_weights(settings, random, 0.1f));
+  const Tensor<2> text = random.normal<2>({T, C});
+  const RopeTable table = block_rope_table(settings, T + 1);
+  KvCache cache = make_kv_cache(G, T + 1, D);
+  BlockScratch scratch = block_scratch(settings, T, T + 1);
+  Products products;
+  Tensor<2> x = text;
+
+  const auto prefill = [&] {
+    reset(cache);
+    block_rows(x, layers[0], settings, table, cache, scratch);
+  };
+  prefill();
+  bench.expect_right("block_rows", near(x, block(text, layers[0], settings, table), 1e-4f));
+  // x grows as it goes round and round, but slowly: what it holds takes no part in the time.
+  bench.against("block_rows, T = 512", prefill, "its bare matrix products", [&] {
+    products.with_weights(text, layers[0], T);
+    products.of_attention();
+  });
+
+  // One token through all layers: no weight is read twice, and all of them are no cache's size.
+  const double bytes = double(L * parameter_count(layers[0]) * sizeof(float));
+  const ConstMatrix token = ConstMatrix(text).rows_from(0, 1);
+  const double cached = double(L * 2 * G * T * D * sizeof(float));
+  bench.against_read("a token's seven products, 30 blocks", bytes, [&] {
+    for (const BlockWeights& weights : layers) products.with_weights(token, weights, 1);
+  });
+  std::vector<KvCache> caches(L, cache);
+  x = text;
+  bench.against_read("block_rows, one token, 30 blocks, S = 513", bytes + cached, [&] {
+    for (std::size_t l = 0; l < L; ++l) {
+      truncate(caches[l], T);
+      block_rows(Matrix(x).rows_from(0, 1), layers[l], settings, table, caches[l], scratch);
+    }
+  });
+}
+
+}  // namespace t2t

@@ -1,0 +1,54 @@
+// The transformer block: attention, then a feed-forward network, each adding to what flows past.
+//
+//   pre-norm    x ← x + attention(norm(x))      x ← x + feed_forward(norm(x))
+//   post-norm   x ← norm(x + attention(x))      x ← norm(x + feed_forward(x))
+//
+// It only puts chapters 02 to 07 together; of its own it has the two sums. Vaswani et al. 2017
+// (post-norm); Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture"
+// (pre-norm). One text at a time. Chapter 09 stacks L of these, 10 loads a real model into them.
+#pragma once
+
+#include <cstddef>
+
+#include "05_kv_cache/kv_cache.hpp"
+#include "06_gqa/grouped_query_attention.hpp"
+#include "08_block/block_weights.hpp"
+#include "08_block/trace.hpp"
+#include "tensor.hpp"
+
+namespace t2t {
+
+/// The formula, without a cache: all tokens at once, at positions 0 … T − 1. Returns the new x.
+/// Throws std::invalid_argument as block_rows does.
+Tensor<2> block(const Tensor<2>& x,  // [T, C]
+                const BlockWeights& weights, const BlockSettings& settings,
+                const RopeTable& table);  // [S, D/2] each; not read when nothing is turned
+
+/// Room for what a block makes on its way: made once, used by every layer at every step.
+struct BlockScratch {
+  std::size_t T_max, S, threads;    // what it was made for
+  Tensor<2> normed;                 // [T_max, C]
+  Tensor<2> q;                      // [T_max, H·D]
+  Tensor<2> k;                      // [T_max, G·D]
+  Tensor<2> v;                      // [T_max, G·D]
+  Tensor<2> heads;                  // [T_max, H·D]
+  Tensor<2> added;                  // [T_max, C]
+  GroupedScratch attention;         // for T_max queries and S positions
+  FeedForwardScratch feed_forward;  // gate, up [T_max, F]
+};
+/// For calls of up to T_max tokens and a cache of S positions, on as many threads as are in use
+/// now. Throws as expect_settings does, or when T_max or S is 0.
+BlockScratch block_scratch(const BlockSettings& settings, std::size_t T_max, std::size_t S);
+
+/// The block, in place: prefill, a chunk, or one token, at positions cache.length … + T − 1.
+/// Nothing is allocated. trace, if given, sees every intermediate by name, in order.
+/// Throws std::invalid_argument, with x and the cache untouched, when settings or weights are wrong
+/// (as expect_settings and expect_weights say), x is not [T, C] or T is 0, the cache is for other
+/// heads or has no room for T more, the table ends before, or the scratch is too small.
+void block_rows(Matrix x,  // [T, C], the residual stream
+                const BlockWeights& weights, const BlockSettings& settings,
+                const RopeTable& table,  // [S, D/2] each; not read when nothing is turned
+                KvCache& cache,          // [G, S, D], this layer's own
+                BlockScratch& scratch, const Trace& trace = {});
+
+}  // namespace t2t

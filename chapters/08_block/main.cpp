@@ -1,0 +1,243 @@
+// Shows what flows through a block, where its parameters and its work are, and what the sums and
+// the place of the norm do to a stack of 64.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "01_embedding/embedding.hpp"
+#include "08_block/block.hpp"
+#include "08_block/depth.hpp"
+#include "08_block/part_seconds.hpp"
+#include "linalg.hpp"
+#include "measure.hpp"
+#include "print.hpp"
+#include "program.hpp"
+#include "rows.hpp"
+
+using namespace t2t;
+
+namespace {
+
+/// Real text as the first block of a model meets it, but at size 1: no training has sized it yet.
+Tensor<2> stream(const Program& program, std::size_t T, std::size_t C, Random& random) {
+  return embed(byte_ids(program.text(T)), embedding_table(256, C, random)) / 0.02f;  // [T, C]
+}
+
+void show_flow(const Program& program, const Tensor<2>& x, const BlockSettings& settings,
+               Random& random) {
+  static const std::map<std::string_view, const char*> what = {
+      {"attention_norm", "x, each token brought to one size"},
+      {"q", "what each token asks, H heads side by side"},
+      {"k", "what it is found by, G heads"},
+      {"v", "what it says, G heads"},
+      {"q_turned", "turned to where it stands"},
+      {"k_turned", "the same; goes into the cache with v"},
+      {"heads", "what each head found"},
+      {"attention", "all heads' answers, as wide as x"},
+      {"x_plus_attention", "the first sum"},
+      {"feed_forward_norm", "the sum, brought to one size"},
+      {"gate", "before the activation"},
+      {"hidden", "up, let through by the gate"},
+      {"feed_forward", "back to x's width"},
+      {"x_plus_feed_forward", "the second sum: the next block's x"}};
+
+  print_section("What flows through");
+  std::vector<ShapeRow> rows = {{"x", {x.shape(0), x.shape(1)}, "the text, a token a row"}};
+  Tensor<2> y = x;
+  KvCache cache = make_kv_cache(settings.G, x.shape(0), settings.D);
+  BlockScratch scratch = block_scratch(settings, x.shape(0), x.shape(0));
+  const BlockWeights weights = block_weights(settings, random);
+  const RopeTable table = block_rope_table(settings, x.shape(0));
+  block_rows(y, weights, settings, table, cache, scratch,
+             [&](std::string_view name, ConstMatrix value) {
+               rows.push_back({std::string(name), {value.rows, value.cols}, what.at(name)});
+               Tensor<2> copy = empty(value.rows, value.cols);
+               for (std::size_t t = 0; t < value.rows; ++t)
+                 std::ranges::copy(value.row(t), row(copy, t).begin());
+               program.save(std::string(name), copy);
+             });
+  print_shapes(rows);
+  program.save("x", x);
+  program.save("w_q", weights.w_q), program.save("w_k", weights.w_k);
+  program.save("w_v", weights.w_v), program.save("w_o", weights.w_o);
+  program.save("w_gate", weights.feed_forward.w_gate);
+  program.save("w_up", weights.feed_forward.w_up);
+  program.save("w_down", weights.feed_forward.w_down);
+}
+
+void show_costs(const BlockSettings& settings, std::size_t T) {
+  print_section("Parameters and work, part by part");
+  const std::vector<PartCost> parts = block_costs(settings, T, T);
+  std::size_t parameters = 0;
+  double flops = 0;
+  for (const PartCost& part : parts) parameters += part.parameters, flops += part.flops;
+
+  Table table({"part", ">parameters", ">share", ">MFLOP", ">share", ""});
+  for (const PartCost& part : parts)
+    table.add({part.name, with_commas(part.parameters),
+               fmt::format("{:.1f} %", 100.0 * double(part.parameters) / double(parameters)),
+               fmt::format("{:.2f}", part.flops / 1e6),
+               fmt::format("{:.1f} %", 100 * part.flops / flops), bar(part.flops / flops, 20)});
+  table.add({"block", with_commas(parameters), "", fmt::format("{:.2f}", flops / 1e6), "", ""});
+  table.print();
+  fmt::print("\n");
+  print_paragraph(fmt::format(
+      "For {} tokens at once. Attention itself keeps no parameters, and its work alone grows with "
+      "the square of the text.",
+      T));
+}
+
+void show_models() {
+  print_section("One block of");
+  Table table(
+      {"model", ">C", ">H", ">G", ">F", ">attention", ">feed-forward", ">block", ">blocks"});
+  const auto add = [&](const char* name, const BlockSettings& s, std::size_t L) {
+    const std::vector<PartCost> parts = block_costs(s, 1, 1);
+    std::size_t all = 0;
+    for (const PartCost& part : parts) all += part.parameters;
+    table.add({name, std::to_string(s.C), std::to_string(s.H), std::to_string(s.G),
+               std::to_string(s.F), with_commas(parts[1].parameters + parts[3].parameters),
+               with_commas(parts[5].parameters), with_commas(all), std::to_string(L)});
+  };
+  add("foundry-small", llama_style(256, 8, 4, gated_width(256, 1)), 4);
+  add("SmolLM2-135M", llama_style(576, 9, 3, 1536), 30);
+  add("GPT-2", gpt2_style(768, 12), 12);
+  add("LLaMA-2-7B", llama_style(4096, 32, 32, gated_width(4096)), 32);
+  table.print();
+}
+
+void show_ways(const Tensor<2>& x, const BlockSettings& settings, Random& random) {
+  print_section("All at once, in chunks, a token at a time");
+  const std::size_t T = x.shape(0);
+  const BlockWeights weights = block_weights(settings, random);
+  const RopeTable rope = block_rope_table(settings, T);
+  const Tensor<2> want = block(x, weights, settings, rope);
+  KvCache cache = make_kv_cache(settings.G, T, settings.D);
+  BlockScratch scratch = block_scratch(settings, T, T);
+
+  Table table({"tokens a call", ">calls", ">furthest from the formula"});
+  for (std::size_t chunk : {T, std::min<std::size_t>(T, 5), std::size_t(1)}) {
+    Tensor<2> y = x;
+    reset(cache);
+    for (std::size_t t = 0; t < T; t += chunk)
+      block_rows(Matrix(y).rows_from(t, std::min(chunk, T - t)), weights, settings, rope, cache,
+                 scratch);
+    const Tensor<2> apart = xt::abs(y - want);
+    const float furthest = *std::ranges::max_element(apart);
+    table.add({std::to_string(chunk), std::to_string((T + chunk - 1) / chunk),
+               furthest < 1e-4f ? "< 0.0001" : fmt::format("{:.4f}", furthest)});
+  }
+  table.print();
+}
+
+/// Digits on which machines agree: what is far off the scale grew from rounding errors.
+std::string of_size(double value) {
+  if (value > 1e6) return "> 1,000,000";
+  if (value > 1000) return "> 1,000";
+  if (value >= 100) return fmt::format("{:.0f}", 10 * std::round(value / 10));
+  if (value >= 10) return fmt::format("{:.0f}", value);
+  if (value == 0) return "0";
+  return value < 0.01 ? "< 0.01" : fmt::format("{:.2f}", value);
+}
+
+void show_depth(const Tensor<2>& x, std::size_t L, float residual_scale, Random& random) {
+  const std::size_t C = x.shape(1);
+  const BlockSettings settings = llama_style(C, 4, 2, gated_width(C, 1));
+  std::vector<BlockWeights> layers;
+  for (std::size_t l = 0; l < L; ++l)
+    layers.push_back(block_weights(settings, random, residual_scale));
+  // Products this small are done before a second thread is awake.
+  const int threads = int(thread_count());
+  set_threads(1);
+  const std::vector<Depth> pre = depths(Joined::pre_norm, x, settings, layers, random);
+  const std::vector<Depth> post = depths(Joined::post_norm, x, settings, layers, random);
+  const std::vector<Depth> none = depths(Joined::without_sums, x, settings, layers, random);
+  set_threads(threads);
+  std::vector<std::size_t> shown = {0};
+  for (std::size_t l = 1; l <= L; l *= 2) shown.push_back(l);
+
+  print_section(fmt::format("The stream through {} layers", L));
+  Table sizes({">after layer", ">size: pre-norm", ">post-norm", ">apart: pre-norm", ">post-norm",
+               ">without sums"});
+  for (const std::size_t l : shown)
+    sizes.add({std::to_string(l), of_size(pre[l].size), of_size(post[l].size),
+               of_size(pre[l].spread), of_size(post[l].spread), of_size(none[l].spread)});
+  sizes.print();
+  fmt::print("\n");
+  print_paragraph(
+      "Size: root mean square. Pre-norm only adds, so the stream grows, and each layer's share of "
+      "it gets smaller; post-norm brings every sum back to 1. Apart: the share of the stream that "
+      "is not common to all tokens. At 0 all tokens are one vector, and what was read is lost.");
+
+  print_section(fmt::format("A change of the text, felt through {} layers", L));
+  Table felt({">after layer", ">felt: pre-norm", ">post-norm", ">without sums",
+              ">straight: pre-norm", ">post"});
+  for (const std::size_t l : shown)
+    felt.add({std::to_string(l), of_size(pre[l].felt), of_size(post[l].felt), of_size(none[l].felt),
+              of_size(pre[l].straight), of_size(post[l].straight)});
+  felt.print();
+  fmt::print("\n");
+  print_paragraph(
+      "A small random change of all tokens: its size as a share of the stream's, against what it "
+      "was in the text. Straight: what of it came up through sums and norms alone, through no "
+      "layer's matrices. Without sums nothing does. A gradient goes the same way back.");
+}
+
+void show_speed(const BlockSettings& settings, std::size_t T, Random& random) {
+  print_section("Speed");
+  ManyBlocks blocks(settings, T, random);
+  const PartSeconds prefill = blocks.part_seconds(0, T), decode = blocks.part_seconds(T, 1);
+  Table table({"part", fmt::format(">{} tokens", T), ">share", ">one token more", ">share"});
+  for (const std::string& part : blocks.parts)
+    table.add({part, duration_text(prefill.of.at(part)),
+               fmt::format("{:.0f} %", 100 * prefill.of.at(part) / prefill.all),
+               duration_text(decode.of.at(part)),
+               fmt::format("{:.0f} %", 100 * decode.of.at(part) / decode.all)});
+  table.add({"block", duration_text(prefill.all), "", duration_text(decode.all), ""});
+  table.print();
+  fmt::print("\n");
+
+  double flops = 0;
+  for (const PartCost& part : block_costs(settings, T, T)) flops += part.flops;
+  const double bytes = double(sizeof(float) * blocks.parameters());
+  print_roofline_flops(fmt::format("block, {} tokens", T), prefill.all, flops);
+  print_roofline_bytes("block, one token", decode.all, bytes, read_bandwidth(), "a read");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::size_t T = 64, C = 256, H = 8, G = 4, F = gated_width(256, 1), L = 64;
+  float residual_scale = 1;
+  Program program("08_block",
+                  "The transformer block: what flows through, what it costs, and why "
+                  "it adds to its input and norms before, shown on a stack of 64.");
+  program.takes_text();
+  program.size("tokens", T, "of the text, T");
+  program.size("width", C, "of the residual stream, C");
+  program.size("heads", H, "of queries, H; divides C");
+  program.size("groups", G, "heads of keys and values, G; divides H");
+  program.size("ffn", F, "feed-forward width, F");
+  program.size("layers", L, "of the stack (C = 64, H = 4, G = 2), L");
+  program.number("residual-scale", residual_scale, "of w_o and w_down in the stack");
+
+  return program.run(argc, argv, [&] {
+    Random random(program.seed());
+    const BlockSettings settings = llama_style(C, H, G, F);
+    expect_settings(settings);
+    const Tensor<2> x = stream(program, T, C, random);  // [T, C]
+    show_flow(program, x, settings, random);
+    show_costs(settings, x.shape(0));
+    show_models();
+    show_ways(stream(program, std::min<std::size_t>(T, 256), C, random), settings, random);
+    show_depth(stream(program, std::min<std::size_t>(T, 16), 64, random), L, residual_scale,
+               random);
+    show_speed(settings, x.shape(0), random);
+    fmt::print("\n");
+    print_paragraph(
+        "Next: ./learn run 09 puts blocks on top of each other and makes them speak; the page: "
+        "docs/08_block.md");
+  });
+}

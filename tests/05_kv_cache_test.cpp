@@ -1,0 +1,318 @@
+// What must be true of the cache: what it holds, that nothing is lost by keeping it, and that a
+// refused call leaves it as it was.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "05_kv_cache/kv_cache.hpp"
+#include "all_close.hpp"
+#include "npy.hpp"
+
+using namespace t2t;
+
+// Every allocation of this program passes here, so that a check can count them.
+static std::size_t allocations = 0;
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+// A score is a sum of D products, each of numbers that were turned (three roundings more), divided
+// by √D: with numbers of size 1 its error is about √(D + 3) · eps, eps = 2^-24. Softmax multiplies
+// a weight by 1 ± that, and the weighted mean of values of size up to 4 moves by 4 times as much.
+// We allow twice this, since both sides of a comparison round.
+static double bound(std::size_t D) { return 2 * 4 * std::sqrt(double(D + 3)) * 0x1p-24; }
+
+/// The tokens of one text, before RoPE.
+struct Text {
+  Tensor<2> q, k, v;  // [T, H·D] each
+};
+
+static Text some_text(std::size_t T, std::size_t C, std::size_t seed) {
+  Random random(seed);
+  const auto draw = [&] { return random.normal<2>({T, C}); };
+  return {draw(), draw(), draw()};
+}
+
+static RopeTable table_of(std::size_t D, std::size_t S = 400) {
+  return rope_table(S, rope_frequencies(D));
+}
+
+/// The oracle: formulas of chapters 03 and 04 over tokens 0 … T − 1 at once, no cache. [T, H·D].
+static Tensor<2> full_forward(const Text& text, std::size_t T, std::size_t H) {
+  const std::size_t D = text.q.shape(1) / H;
+  const RopeTable table = table_of(D);
+  const auto heads = [&](const Tensor<2>& x) -> Tensor<3> {  // [H, T, D]
+    return split_heads(xt::view(x, xt::range(0, T), xt::all()), H);
+  };
+  const auto turned = [&](const Tensor<3>& x) -> Tensor<3> {
+    return xt::transpose(rope(xt::transpose(x, {1, 0, 2}), table, 0, Pairing::halves), {1, 0, 2});
+  };
+  const Tensor<3> q = turned(heads(text.q)), k = turned(heads(text.k)), v = heads(text.v);
+  Tensor<3> out = empty(H, T, D);
+  for (std::size_t h = 0; h < H; ++h)
+    xt::view(out, h) = attention(xt::view(q, h), xt::view(k, h), xt::view(v, h), Mask::causal);
+  return merge_heads(out);
+}
+
+/// Tokens from … to − 1 through the cache, `chunk` at a time. [to − from, H·D].
+static Tensor<2> through_cache(const Text& text, std::size_t from, std::size_t to,
+                               std::size_t chunk, KvCache& cache) {
+  const std::size_t D = cache.keys.shape(2);
+  const RopeTable table = table_of(D);
+  Tensor<2> q = text.q;  // turned below
+  Tensor<2> out = xt::ones<float>({to - from, q.shape(1)}) * NAN;
+  AttentionScratch scratch(chunk, cache.keys.shape(1));
+  for (std::size_t t = from; t < to; t += chunk) {
+    const std::size_t T = std::min(chunk, to - t);
+    append_turned(cache, ConstMatrix(text.k).rows_from(t, T), ConstMatrix(text.v).rows_from(t, T),
+                  table, Pairing::halves);
+    CHECK(cache.length == t + T);
+    if (cache.length < T) continue;
+    rope_rows(Matrix(q).rows_from(t, T), D, table, t, Pairing::halves);
+    cached_attention_rows(ConstMatrix(q).rows_from(t, T), cache, Mask::causal,
+                          Matrix(out).rows_from(t - from, T), scratch);
+  }
+  return out;
+}
+
+static Tensor<2> rows(const Tensor<2>& x, std::size_t from, std::size_t to) {
+  return xt::view(x, xt::range(from, to), xt::all());
+}
+
+static bool same_bits(const KvCache& a, const KvCache& b) {
+  const auto same = [](const Tensor<3>& x, const Tensor<3>& y) {
+    return x.shape() == y.shape() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
+  };
+  return a.length == b.length && same(a.keys, b.keys) && same(a.values, b.values);
+}
+
+TEST_CASE("append: by hand, each head's numbers go to that group's rows, after those before") {
+  KvCache cache = make_kv_cache(2, 4, 2);
+  append(cache, Tensor<2>{{1, 2, 3, 4}, {5, 6, 7, 8}},
+         Tensor<2>{{10, 20, 30, 40}, {50, 60, 70, 80}});
+  CHECK(cache.length == 2);
+  append(cache, Tensor<2>{{9, 8, 7, 6}}, Tensor<2>{{90, 80, 70, 60}});
+  CHECK(cache.length == 3);
+  const Tensor<3> keys = {{{1, 2}, {5, 6}, {9, 8}, {0, 0}}, {{3, 4}, {7, 8}, {7, 6}, {0, 0}}};
+  CHECK(all_close(cache.keys, keys, 0));
+  CHECK(all_close(cache.values, Tensor<3>(keys * 10), 0));
+}
+
+TEST_CASE("views: the filled part of a group, where it lies") {
+  KvCache cache = make_kv_cache(2, 5, 3);
+  const Tensor<2> x = xt::ones<float>({2, 6});
+  append(cache, x, x);
+  CHECK(cached_keys(cache, 1).data == &cache.keys(1, 0, 0));
+  CHECK(cached_values(cache, 1).data == &cache.values(1, 0, 0));
+  CHECK(cached_keys(cache, 1).rows == 2);
+  CHECK(cached_values(cache, 0).cols == 3);
+}
+
+TEST_CASE("decode: by hand, keys of zero weigh all alike: values 2, 4, 9 give means 2, 3, 5") {
+  KvCache cache = make_kv_cache(1, 4, 1);
+  AttentionScratch scratch(1, 4);
+  const float values[] = {2, 4, 9}, means[] = {2, 3, 5};
+  for (std::size_t t = 0; t < 3; ++t) {
+    append(cache, Tensor<2>{{0}}, Tensor<2>{{values[t]}});
+    CHECK(cache.length == t + 1);
+    if (cache.length == 0) return;
+    Tensor<2> out = {{-1}};
+    cached_attention_rows(Tensor<2>{{7}}, cache, Mask::causal, out, scratch);
+    CHECK(all_close(out, Tensor<2>{{means[t]}}, 5 * 0x1p-22));  // a few roundings of a 5
+  }
+}
+
+TEST_CASE("bytes: LLaMA-7B's cache for 2048 tokens, 2 bytes a number, is 1 GiB exactly") {
+  CHECK(kv_cache_bytes(32, 32, 2048, 128, 2) == 1073741824);
+  CHECK(bytes(make_kv_cache(3, 7, 5)) == 2 * 3 * 7 * 5 * 4);
+  CHECK(kv_cache_bytes(1, 3, 7, 5, sizeof(float)) == bytes(make_kv_cache(3, 7, 5)));
+}
+
+TEST_CASE("decode equals the full forward pass at every step") {
+  const std::size_t T = 23, H = 3, D = 6;
+  const Text text = some_text(T, H * D, 1);
+  KvCache cache = make_kv_cache(H, 2 * T, D);
+  for (std::size_t t = 0; t < T; ++t) {
+    const Tensor<2> full = full_forward(text, t + 1, H);  // [t + 1, H·D]
+    CHECK(all_close(through_cache(text, t, t + 1, 1, cache), rows(full, t, t + 1), bound(D)));
+  }
+}
+
+TEST_CASE("prefill, chunks of any size and single tokens agree, past a block of queries too") {
+  const std::size_t T = 150, H = 2, D = 8;
+  const Text text = some_text(T, H * D, 2);
+  const Tensor<2> full = full_forward(text, T, H);
+  for (const std::size_t chunk : {1, 5, 16, 70, 150}) {
+    KvCache cache = make_kv_cache(H, T + 9, D);
+    CAPTURE(chunk);
+    CHECK(all_close(through_cache(text, 0, T, chunk, cache), full, bound(D)));
+  }
+}
+
+TEST_CASE("without a causal mask each query sees all that is cached") {
+  const Text text = some_text(9, 8, 3);
+  KvCache cache = make_kv_cache(1, 12, 8);
+  append(cache, text.k, text.v);
+  CHECK(cache.length == 9);
+  if (cache.length != 9) return;
+  AttentionScratch scratch(9, 12);
+  Tensor<2> out = empty(4, 8);
+  const Tensor<2> q = rows(text.q, 0, 4);
+  cached_attention_rows(q, cache, Mask::none, out, scratch);
+  CHECK(all_close(out, attention(q, text.k, text.v, Mask::none), bound(8)));
+}
+
+TEST_CASE("reset: another text then meets a cache as good as new") {
+  const Text old = some_text(20, 12, 4), text = some_text(20, 12, 5);
+  KvCache cache = make_kv_cache(2, 50, 6), fresh = make_kv_cache(2, 50, 6);
+  through_cache(old, 0, 20, 7, cache);
+  reset(cache);
+  CHECK(cache.length == 0);
+  CHECK(all_close(through_cache(text, 0, 20, 7, cache), through_cache(text, 0, 20, 7, fresh), 0));
+}
+
+TEST_CASE("truncate: a text edited from position 9 on goes as if it had always been so") {
+  const std::size_t T = 20;
+  const Text old = some_text(T, 12, 6);
+  Text text = some_text(T, 12, 7);
+  for (const auto& [to, from] : {std::pair(&text.q, &old.q), {&text.k, &old.k}, {&text.v, &old.v}})
+    xt::view(*to, xt::range(0, 9), xt::all()) = xt::view(*from, xt::range(0, 9), xt::all());
+  KvCache cache = make_kv_cache(2, 50, 6);
+  through_cache(old, 0, T, T, cache);
+  truncate(cache, 9);
+  CHECK(cache.length == 9);
+  CHECK(all_close(through_cache(text, 9, T, 4, cache), rows(full_forward(text, T, 2), 9, T),
+                  bound(6)));
+}
+
+TEST_CASE("what lies beyond length is not read") {
+  const Text text = some_text(10, 12, 8);
+  KvCache clean = make_kv_cache(2, 16, 6), dirty = clean;
+  dirty.keys.fill(NAN);
+  dirty.values.fill(std::numeric_limits<float>::infinity());
+  CHECK(all_close(through_cache(text, 0, 10, 3, dirty), through_cache(text, 0, 10, 3, clean), 0));
+}
+
+TEST_CASE("decoding allocates nothing") {
+  const Text text = some_text(1, 12, 9);
+  KvCache cache = make_kv_cache(2, 40, 6);
+  AttentionScratch scratch(1, 40);
+  Tensor<2> out = empty(1, 12);
+  append(cache, text.k, text.v);
+  CHECK(cache.length == 1);
+  if (cache.length != 1) return;
+  cached_attention_rows(text.q, cache, Mask::causal, out, scratch);
+  const std::size_t before = allocations;
+  for (std::size_t t = 0; t < 30; ++t) {
+    append(cache, text.k, text.v);
+    cached_attention_rows(text.q, cache, Mask::causal, out, scratch);
+  }
+  const std::size_t after = allocations;  // CHECK itself allocates
+  CHECK(after == before);
+}
+
+TEST_CASE("PyTorch's causal attention, 13 tokens, 3 heads of 10, in chunks of 4 and one by one") {
+  const Text text = {load_npy<2>(T2T_FIXTURES "/q.npy"), load_npy<2>(T2T_FIXTURES "/k.npy"),
+                     load_npy<2>(T2T_FIXTURES "/v.npy")};
+  const Tensor<2> out = load_npy<2>(T2T_FIXTURES "/out.npy");
+  const Tensor<3> keys = load_npy<3>(T2T_FIXTURES "/keys.npy");
+  for (const std::size_t chunk : {4, 1}) {
+    KvCache cache = make_kv_cache(3, 17, 10);
+    CHECK(all_close(through_cache(text, 0, 13, chunk, cache), out, bound(10)));
+    // Keys of size up to 4, turned: two products and their sum, cos and sin rounded before.
+    const Tensor<3> filled = xt::view(cache.keys, xt::all(), xt::range(0, 13), xt::all());
+    CHECK(all_close(filled, keys, 4 * 4 * 0x1p-24));
+  }
+}
+
+TEST_CASE("the last position can be filled, and one more is refused") {
+  KvCache cache = make_kv_cache(2, 5, 2);
+  const Tensor<2> two = xt::ones<float>({2, 4}), three = xt::ones<float>({3, 4});
+  CHECK_NOTHROW(append(cache, three, three));
+  CHECK_NOTHROW(append(cache, two, two));
+  CHECK(cache.length == 5);
+}
+
+TEST_CASE("a refused append says why, and leaves the cache bit by bit as it was") {
+  const Text text = some_text(8, 12, 10);
+  KvCache cache = make_kv_cache(2, 10, 6);
+  append(cache, text.k, text.v);
+  const KvCache before = cache;
+  const Tensor<2> three = xt::ones<float>({3, 12}), none = empty(0, 12), one = empty(1, 12);
+  const Tensor<2> narrow = empty(3, 10);
+  const RopeTable table = table_of(6), short_table = table_of(6, 9), other_table = table_of(8);
+  const auto refuses = [&](const Tensor<2>& k, const Tensor<2>& v, const RopeTable* turn,
+                           const char* message) {
+    CAPTURE(message);
+    CHECK_THROWS_WITH_AS(
+        turn ? append_turned(cache, k, v, *turn, Pairing::halves) : append(cache, k, v), message,
+        std::invalid_argument);
+    CHECK(same_bits(cache, before));
+    cache = before;
+  };
+  const char* full = "cache: length 8 and T = 3 more positions, wanted at most S = 10 in all";
+  refuses(three, three, nullptr, full);
+  refuses(three, three, &table, full);
+  refuses(none, none, nullptr, "T, the positions to append: wanted at least 1, got 0");
+  refuses(none, none, &table, "T, the positions to append: wanted at least 1, got 0");
+  refuses(narrow, three, nullptr, "k: wanted shape [3, 12], got [3, 10]");
+  refuses(three, narrow, nullptr, "v: wanted shape [3, 12], got [3, 10]");
+  refuses(one, three, &table, "v: wanted shape [1, 12], got [3, 12]");
+  const Tensor<2> two = xt::ones<float>({2, 12});
+  refuses(two, two, &short_table, "position 9: the table ends at 8");
+  refuses(one, one, &other_table, "table.cos: wanted shape [400, 3], got [400, 4]");
+}
+
+TEST_CASE("an odd head width can't be turned, and the cache stays empty") {
+  KvCache cache = make_kv_cache(2, 4, 3);
+  const KvCache before = cache;
+  const Tensor<2> row = xt::ones<float>({1, 6});
+  CHECK_THROWS_WITH_AS(append_turned(cache, row, row, table_of(4), Pairing::neighbours),
+                       "D: wanted an even number, got 3", std::invalid_argument);
+  CHECK(same_bits(cache, before));
+}
+
+TEST_CASE("refused: caches without size, positions and groups that are not there") {
+  CHECK_THROWS_WITH_AS(make_kv_cache(0, 4, 2),
+                       "G, the number of key and value heads: wanted at least 1, got 0",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(make_kv_cache(2, 0, 2),
+                       "S, the positions of the cache: wanted at least 1, got 0",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(make_kv_cache(2, 4, 0), "D, the width of a head: wanted at least 1, got 0",
+                       std::invalid_argument);
+  KvCache cache = make_kv_cache(2, 4, 2);
+  CHECK_THROWS_WITH_AS(truncate(cache, 1), "position: wanted at most the cache's length 0, got 1",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(cached_keys(cache, 2), "g: wanted a group from 0 to 1, got 2",
+                       std::invalid_argument);
+  CHECK_NOTHROW(truncate(cache, 0));
+}
+
+TEST_CASE("refused: attention over an empty cache, of other shapes, or with too little scratch") {
+  KvCache cache = make_kv_cache(2, 4, 2);
+  AttentionScratch scratch(4, 4), small(1, 1);
+  Tensor<2> out = empty(1, 4), two_rows = empty(2, 4);
+  const Tensor<2> q = xt::ones<float>({1, 4}), wide = empty(1, 6);
+  CHECK_THROWS_WITH_AS(cached_attention_rows(q, cache, Mask::causal, out, scratch),
+                       "S, the number of keys: wanted at least 1, got 0", std::invalid_argument);
+  append(cache, q, q);
+  CHECK_THROWS_WITH_AS(cached_attention_rows(wide, cache, Mask::causal, out, scratch),
+                       "q: wanted shape [1, 4], got [1, 6]", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(cached_attention_rows(q, cache, Mask::causal, two_rows, scratch),
+                       "out: wanted shape [1, 4], got [2, 4]", std::invalid_argument);
+  CHECK_THROWS_AS(cached_attention_rows(two_rows, cache, Mask::causal, two_rows, scratch),
+                  std::invalid_argument);
+  append(cache, q, q);
+  CHECK_THROWS_AS(cached_attention_rows(q, cache, Mask::causal, out, small), std::invalid_argument);
+}

@@ -1,0 +1,265 @@
+// What must be true of grouped-query attention: as formula, as kernel for many queries and for one.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <string>
+
+#include "04_causal_attention/multi_head.hpp"
+#include "06_gqa/decode_attention.hpp"
+#include "06_gqa/grouped_query_attention.hpp"
+#include "all_close.hpp"
+#include "linalg.hpp"
+#include "npy.hpp"
+
+using namespace t2t;
+using std::size_t;
+
+static constexpr double u = 0x1p-24;  // one rounding of a number up to 1
+
+static Tensor<2> draw(size_t rows, size_t cols, size_t seed, float deviation = 1) {
+  return Random(seed).normal<2>({rows, cols}, deviation);
+}
+static Tensor<2> fixture(const std::string& name) {
+  return load_npy<2>(T2T_FIXTURES "/" + name + ".npy");
+}
+/// The kernel on keys and values as they come from their projections …
+static Tensor<2> by_rows(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
+                         size_t G, Mask mask = Mask::causal) {
+  Tensor<2> out = Tensor<2>::from_shape(q.shape());
+  GroupedScratch scratch(q.shape(0), k.shape(0), H, q.shape(1) / H);
+  grouped_attention_rows(q, k, v, H, G, mask, out, scratch);
+  return out;
+}
+/// … and from a cache that has room for more, filled with what must not be seen.
+static Tensor<2> by_cache(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
+                          size_t G) {
+  KvCache cache = make_kv_cache(G, k.shape(0) + 5, k.shape(1) / G);
+  cache.keys.fill(3), cache.values.fill(1000);
+  append(cache, k, v);
+  Tensor<2> out = Tensor<2>::from_shape(q.shape());
+  GroupedScratch scratch(q.shape(0), k.shape(0), H, q.shape(1) / H);
+  grouped_attention_rows(q, cache, H, out, scratch);
+  return out;
+}
+
+// The roundings of a sum of n terms go up as often as down: they come to about √n/2 · u of its
+// largest partial sum. A score is such a sum of D terms, and its error moves the weights by as
+// much; out is one of S terms. Partial sums reach some 4, and we allow twice that.
+static double bound(size_t D, size_t S) {
+  return 8 * (std::sqrt(double(D)) / 2 + std::sqrt(double(S)) / 2) * u;
+}
+
+TEST_CASE("by hand: of four heads, two read group 0 and two read group 1") {
+  const Tensor<2> q = xt::zeros<float>({1, 4}), k = {{1, 1}, {1, 1}};  // equal scores: plain means
+  const Tensor<2> v = {{10, 20}, {30, 40}}, want = {{20, 20, 30, 30}};
+  CHECK(all_close(grouped_query_attention(q, k, v, 4, 2, Mask::causal), want, 40 * u));
+  CHECK(all_close(by_rows(q, k, v, 4, 2), want, 40 * u));
+  CHECK(all_close(by_cache(q, k, v, 4, 2), want, 40 * u));
+
+  const Tensor<2> two = xt::zeros<float>({2, 4}),
+                  first_and_both = {{10, 10, 20, 20}, {20, 20, 30, 30}};
+  CHECK(all_close(by_rows(two, k, v, 4, 2), first_and_both, 40 * u));
+}
+
+TEST_CASE("by hand: each head of a group is copied next to its like") {
+  const Tensor<2> x = {{1, 2, 3, 4}}, want = {{1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4}};
+  CHECK(all_close(repeat_kv(x, 6, 2), want, 0));
+}
+
+TEST_CASE("by hand: two stretches join by how much their scores sum to") {
+  // One key with score ln 3 and value 1 against one with score 0 and value 5: 3/4 and 1/4.
+  const Tensor<2> stretches = {{1}, {5}};
+  const Tensor<1> log_sums = {std::log(3.f), 0};
+  Tensor<2> out = empty(1, 1);
+  const Tensor<2> want = {{2}};
+  join_stretches(stretches, row(log_sums), row(out, 0));
+  CHECK(all_close(out, want, 8 * u));
+}
+
+TEST_CASE("PyTorch agrees: prefill, decode and a layer with H·D other than C") {
+  const Tensor<2> q = fixture("prefill_q"), k = fixture("prefill_k"), v = fixture("prefill_v");
+  const Tensor<2> want = fixture("prefill_out");  // T = 37, H = 6, G = 2, D = 16
+  CHECK(all_close(grouped_query_attention(q, k, v, 6, 2, Mask::causal), want, bound(16, 37)));
+  CHECK(all_close(by_rows(q, k, v, 6, 2), want, bound(16, 37)));
+  CHECK(all_close(by_cache(q, k, v, 6, 2), want, bound(16, 37)));
+
+  const Tensor<2> q1 = fixture("decode_q"), k1 = fixture("decode_k"), v1 = fixture("decode_v");
+  const Tensor<2> want1 = fixture("decode_out");  // S = 42
+  CHECK(all_close(grouped_query_attention(q1, k1, v1, 6, 2, Mask::causal), want1, bound(16, 42)));
+  CHECK(all_close(by_rows(q1, k1, v1, 6, 2), want1, bound(16, 42)));
+  CHECK(all_close(by_cache(q1, k1, v1, 6, 2), want1, bound(16, 42)));
+
+  const GroupedWeights weights = {fixture("layer_w_q"), fixture("layer_w_k"), fixture("layer_w_v"),
+                                  fixture("layer_w_o")};  // C = 20, H = 6, G = 3, D = 3
+  CHECK(all_close(grouped_query_attention(fixture("layer_x"), weights, 6, 3, Mask::causal),
+                  fixture("layer_out"), bound(20, 18)));
+}
+
+TEST_CASE("with G = H it is chapter 04, with G = 1 every head reads the same keys") {
+  const size_t H = 4, D = 10, S = 70;
+  const Tensor<2> k = draw(S, H * D, 1), v = draw(S, H * D, 2);
+  for (const size_t T : {1, 70}) {
+    CAPTURE(T);
+    const Tensor<2> q = draw(T, H * D, 3);
+    Tensor<2> heads = empty(T, H * D), shared = empty(T, H * D);
+    AttentionScratch scratch(T, S);
+    attention_rows(q, k, v, H, Mask::causal, heads, scratch);
+    CHECK(all_close(by_rows(q, k, v, H, H), heads, bound(D, S)));
+
+    const Tensor<2> k1 = xt::view(k, xt::all(), xt::range(0, D)),
+                    v1 = xt::view(v, xt::all(), xt::range(0, D));
+    for (size_t h = 0; h < H; ++h)
+      attend(ConstMatrix(q).head(h, D), k1, v1, Mask::causal, Matrix(shared).head(h, D),
+             scratch.rows().row(0));
+    CHECK(all_close(by_rows(q, k1, v1, H, 1), shared, bound(D, S)));
+    CHECK(all_close(grouped_query_attention(q, k1, v1, H, 1, Mask::causal), shared, bound(D, S)));
+  }
+}
+
+TEST_CASE("for every G, reading in place equals chapter 04 on repeated keys and values") {
+  const size_t H = 12, D = 7, S = 40;
+  for (const size_t G : {1, 2, 3, 4, 6, 12})
+    for (const size_t T : {1, 2, 40}) {
+      CAPTURE(G);
+      CAPTURE(T);
+      const Tensor<2> q = draw(T, H * D, G), k = draw(S, G * D, 50), v = draw(S, G * D, 51);
+      Tensor<2> want = empty(T, H * D);
+      AttentionScratch scratch(T, S);
+      attention_rows(q, repeat_kv(k, H, G), repeat_kv(v, H, G), H, Mask::causal, want, scratch);
+      CHECK(all_close(grouped_query_attention(q, k, v, H, G, Mask::causal), want, bound(D, S)));
+      CHECK(all_close(by_rows(q, k, v, H, G), want, bound(D, S)));
+      CHECK(all_close(by_cache(q, k, v, H, G), want, bound(D, S)));
+    }
+}
+
+TEST_CASE("tiled heads (h mod G) are another function, but not at heads 0 and H - 1") {
+  const size_t H = 6, G = 2, D = 8, S = 9;
+  const Tensor<2> q = draw(S, H * D, 1), k = draw(S, G * D, 2), v = draw(S, G * D, 3);
+  const Tensor<2> got = by_rows(q, k, v, H, G);
+  for (size_t h = 0; h < H; ++h) {
+    CAPTURE(h);
+    Tensor<2> tiled = empty(S, D), ours = xt::view(got, xt::all(), xt::range(h * D, h * D + D));
+    Tensor<1> scratch = empty(attend_scratch(S, S));
+    attend(ConstMatrix(q).head(h, D), ConstMatrix(k).head(h % G, D), ConstMatrix(v).head(h % G, D),
+           Mask::causal, tiled, row(scratch));
+    const bool same = bool(all_close(ours, tiled, bound(D, S)));
+    CHECK(same == (h / (H / G) == h % G));
+    CHECK(group_of(h, H, G) == h / 3);
+  }
+}
+
+TEST_CASE("decode equals the formula at every group size and width of head") {
+  for (const auto& [N, D] : {std::array{1u, 1u},
+                             {2u, 3u},
+                             {3u, 64u},
+                             {4u, 17u},
+                             {5u, 33u},
+                             {6u, 80u},
+                             {7u, 100u},
+                             {8u, 128u},
+                             {9u, 65u}}) {
+    CAPTURE(N);
+    CAPTURE(D);
+    for (const size_t S : {1, 15, 17, 600}) {
+      CAPTURE(S);
+      const Tensor<2> q = draw(1, 2 * N * D, D), k = draw(S, 2 * D, S), v = draw(S, 2 * D, N);
+      CHECK(all_close(by_cache(q, k, v, 2 * N, 2),
+                      grouped_query_attention(q, k, v, 2 * N, 2, Mask::causal), bound(D, S)));
+    }
+  }
+}
+
+TEST_CASE("decode equals prefill at every step, and in chunks") {
+  const size_t H = 6, G = 3, D = 12, S = 75;
+  const Tensor<2> q = draw(S, H * D, 1), k = draw(S, G * D, 2), v = draw(S, G * D, 3);
+  const Tensor<2> whole = by_rows(q, k, v, H, G);
+  for (const size_t chunk : {1, 3, 64}) {
+    CAPTURE(chunk);
+    KvCache cache = make_kv_cache(G, S, D);
+    GroupedScratch scratch(chunk, S, H, D);
+    Tensor<2> out = xt::zeros<float>({S, H * D});
+    for (size_t t = 0; t < S; t += chunk) {
+      const size_t T = std::min(chunk, S - t);
+      append(cache, ConstMatrix(k).rows_from(t, T), ConstMatrix(v).rows_from(t, T));
+      grouped_attention_rows(ConstMatrix(q).rows_from(t, T), cache, H, Matrix(out).rows_from(t, T),
+                             scratch);
+    }
+    CHECK(all_close(out, whole, bound(D, S)));
+  }
+}
+
+TEST_CASE("a long cache is cut into stretches and joined, and large scores do not overflow") {
+  const size_t H = 4, G = 2, D = 16, S = 2 * stretch_keys + 77;
+  const Tensor<2> q = draw(1, H * D, 1, 0.1f) + 1, v = draw(S, G * D, 3);
+  Tensor<2> k = draw(S, G * D, 2);
+  CHECK(stretch_count(stretch_keys) == 1);
+  CHECK(stretch_count(S) == 3);
+  // A mean of 1101 values stays below 0.2, and so do its partial sums: a sixteenth of the 4 above.
+  CHECK(all_close(by_cache(q, k, v, H, G), grouped_query_attention(q, k, v, H, G, Mask::causal),
+                  bound(D, S) / 16));
+
+  // Scores around 100, growing by 2 along the text: e^100 is beyond float32.
+  for (size_t s = 0; s < S; ++s)
+    for (size_t c = 0; c < G * D; ++c) k(s, c) += 25 + 0.5f * float(s) / float(S);
+  CHECK(all_close(by_cache(q, k, v, H, G), grouped_query_attention(q, k, v, H, G, Mask::causal),
+                  2 * 100 * std::sqrt(double(D)) / 2 * u));
+}
+
+TEST_CASE("the result is the same, bit by bit, on one thread and on two") {
+  const Tensor<2> q = draw(1, 9 * 8, 1), k = draw(1500, 3 * 8, 2), v = draw(1500, 3 * 8, 3);
+  set_threads(1);
+  const Tensor<2> one = by_rows(q, k, v, 9, 3);
+  set_threads(2);
+  CHECK(all_close(by_rows(q, k, v, 9, 3), one, 0));
+}
+
+TEST_CASE("weights: projections for keys and values are [G·D, C], and the count is 2·C·D·(H + G)") {
+  Random random(1);
+  const GroupedWeights weights = draw_grouped_weights(576, 9, 3, 64, random);
+  CHECK(weights.w_q.shape(0) == 576);
+  CHECK(weights.w_k.shape(0) == 192);
+  CHECK(weights.w_v.shape(0) == 192);
+  CHECK(weights.w_o.shape(1) == 576);
+  const size_t count =
+      weights.w_q.size() + weights.w_k.size() + weights.w_v.size() + weights.w_o.size();
+  CHECK(grouped_parameters(576, 9, 3, 64) == count);
+  CHECK(count == 884736);
+}
+
+TEST_CASE("bad input is refused, with its numbers") {
+  const Tensor<2> q = draw(3, 12, 1), k = draw(5, 8, 2), v = draw(5, 8, 3);
+  using Bad = std::invalid_argument;
+  CHECK_THROWS_WITH_AS(expect_groups(9, 2),
+                       "groups: wanted G key and value heads that divide H query heads, got H = 9, "
+                       "G = 2",
+                       Bad);
+  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 3, 0),
+                       "groups: wanted G key and value heads that divide H query heads, got H = 3, "
+                       "G = 0",
+                       Bad);
+  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 6, 2), "k: wanted shape [5, 4], got [5, 8]", Bad);
+  CHECK_THROWS_WITH_AS(grouped_query_attention(q, k, draw(4, 8, 1), 3, 1, Mask::none),
+                       "k: wanted shape [5, 4], got [5, 8]", Bad);
+  CHECK_THROWS_WITH_AS(by_rows(q, draw(5, 4, 1), v, 3, 1), "v: wanted shape [5, 4], got [5, 8]",
+                       Bad);
+  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 8, 2), "q: wanted columns for H = 8 heads, got 12", Bad);
+
+  KvCache cache = make_kv_cache(2, 8, 4);
+  Tensor<2> out = empty(3, 16);
+  GroupedScratch scratch(1, 8, 4, 4);
+  CHECK_THROWS_WITH_AS(grouped_attention_rows(draw(1, 16, 1), cache, 4, out, scratch),
+                       "S, the number of keys: wanted at least 1, got 0", Bad);
+  append(cache, k, v);
+  CHECK_THROWS_WITH_AS(grouped_attention_rows(q, cache, 4, out, scratch),
+                       "q: wanted shape [3, 16], got [3, 12]", Bad);
+  CHECK_THROWS_WITH_AS(grouped_attention_rows(draw(1, 12, 1), cache, 3, out, scratch),
+                       "groups: wanted G key and value heads that divide H query heads, got H = 3, "
+                       "G = 2",
+                       Bad);
+  GroupedScratch small(1, 4, 2, 4);
+  const std::string says = "scratch: wanted one made for T = 3, S = 5, H = 4, D = 4 and " +
+                           std::to_string(small.scores.shape(0)) + " threads or more";
+  CHECK_THROWS_WITH_AS(grouped_attention_rows(draw(3, 16, 1), cache, 4, out, small), says.c_str(),
+                       Bad);
+}

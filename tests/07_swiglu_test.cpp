@@ -1,0 +1,241 @@
+// What must be true of the activations and of the feed-forward network, in both voices.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "07_swiglu/activations.hpp"
+#include "07_swiglu/feed_forward.hpp"
+#include "all_close.hpp"
+#include "npy.hpp"
+
+using namespace t2t;
+using Use = Activation;
+
+static constexpr Use without_gate[] = {Use::relu, Use::gelu, Use::gelu_tanh, Use::silu};
+static constexpr Use with_gate[] = {Use::glu, Use::reglu, Use::geglu, Use::geglu_tanh, Use::swiglu};
+static constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+
+static Tensor<2> fixture(const std::string& name) {
+  return load_npy<2>(T2T_FIXTURES "/" + name + ".npy");
+}
+static Tensor<1> fixture_row(const std::string& name) {
+  return load_npy<1>(T2T_FIXTURES "/" + name + ".npy");
+}
+
+static Tensor<2> by_rows(Activation activation, const Tensor<2>& x) {
+  Tensor<2> y = empty(x.shape(0), x.shape(1));
+  activate_rows(activation, x, y);
+  return y;
+}
+static Tensor<2> by_rows(Activation activation, const Tensor<2>& gate, const Tensor<2>& up) {
+  Tensor<2> y = empty(gate.shape(0), gate.shape(1));
+  gated_rows(activation, gate, up, y);
+  return y;
+}
+static Tensor<2> by_rows(const Tensor<2>& x, const FeedForwardWeights& weights,
+                         Activation activation) {
+  FeedForwardScratch scratch = feed_forward_scratch(x.shape(0) + 2, weights);
+  Tensor<2> y = empty(x.shape(0), x.shape(1));
+  feed_forward_rows(x, weights, activation, scratch, y);
+  return y;
+}
+
+/// Every number its own, of either sign, so that no two places can be taken for each other.
+static Tensor<2> some_rows(std::size_t T, std::size_t C, float size = 4) {
+  return Random(T * 1000 + C).uniform<2>({T, C}, -size, size);
+}
+
+// u = 2^-24 is half the distance from 1 to the next float. exp, erf and tanh are good to some 2u of
+// their result, exp's argument and √2's rounding move it by |x|·u more where the result still
+// counts
+// (|x| below 4), and a sum, a division and two products add u each: under 12u of |x|, or of
+// |gate·up|.
+static constexpr double bound = 12 * 0x1p-24;
+
+TEST_CASE("by hand: silu(ln 3) is three quarters of ln 3, silu and gelu of 0 are 0") {
+  const float ln3 = 1.0986123f;  // so that σ is 1 / (1 + 1/3)
+  const Tensor<2> x = {{ln3, -ln3, 0}}, want = {{0.75f * ln3, -0.25f * ln3, 0}};
+  CHECK(all_close(silu(x), want, bound));
+  CHECK(all_close(by_rows(Use::silu, x), want, bound));
+}
+
+TEST_CASE("by hand: at 1 a normal variable is below with chance 0.8413, and the tanh is close") {
+  const Tensor<2> x = {{1, -1}};
+  const Tensor<2> erf_form = {{0.84134475f, -0.15865525f}},
+                  tanh_form = {{0.84119199f, -0.15880801f}};
+  CHECK(all_close(by_rows(Use::gelu, x), erf_form, bound));
+  CHECK(all_close(by_rows(Use::gelu_tanh, x), tanh_form, bound));
+}
+
+TEST_CASE("by hand: swiglu of gate ln 3 and up 2 is 1.5 ln 3, and the other way round it is not") {
+  const Tensor<2> gate = {{1.0986123f}}, up = {{2}}, want = {{1.6479184f}};
+  CHECK(all_close(swiglu(gate, up), want, 2 * bound));
+  CHECK(all_close(by_rows(Use::swiglu, gate, up), want, 2 * bound));
+  CHECK_FALSE(all_close(swiglu(up, gate), want, 0.1));
+}
+
+TEST_CASE("each activation equals PyTorch's in float64, formula and rows") {
+  const Tensor<2> x = fixture("x"), up = fixture("up");  // within ±10
+  for (const Use activation : without_gate) {
+    CAPTURE(activation_name(activation));
+    const Tensor<2> want = fixture(std::string(activation_name(activation)));
+    CHECK(all_close(activate(activation, x), want, 10 * bound));
+    CHECK(all_close(by_rows(activation, x), want, 10 * bound));
+  }
+  for (const Use activation : with_gate) {
+    CAPTURE(activation_name(activation));
+    const Tensor<2> want = fixture(std::string(activation_name(activation)));
+    const double size = activation == Use::glu ? 10 : 100;  // σ is at most 1
+    CHECK(all_close(gated(activation, x, up), want, size * bound));
+    CHECK(all_close(by_rows(activation, x, up), want, size * bound));
+  }
+  CHECK(all_close(sigmoid(x), fixture("sigmoid"), bound));
+}
+
+TEST_CASE("rows of any length end where they should, in place too") {
+  for (const std::size_t F : {1, 2, 15, 16, 17, 33, 682}) {
+    CAPTURE(F);
+    const Tensor<2> gate = some_rows(3, F), up = some_rows(4, F);
+    const Tensor<2> up3 = xt::view(up, xt::range(0, 3));
+    const Tensor<2> want = swiglu(gate, up3);
+    Tensor<2> on_gate = gate, on_up = up3, on_x = gate;
+    gated_rows(Use::swiglu, on_gate, up3, on_gate);
+    gated_rows(Use::swiglu, gate, on_up, on_up);
+    activate_rows(Use::silu, on_x, on_x);
+    CHECK(all_close(by_rows(Use::swiglu, gate, up3), want, 16 * bound));
+    CHECK(all_close(on_gate, want, 16 * bound));
+    CHECK(all_close(on_up, want, 16 * bound));
+    CHECK(all_close(on_x, silu(gate), 4 * bound));
+  }
+}
+
+TEST_CASE("far from zero each is 0 on the left and x on the right; NaN stays NaN, alone") {
+  const Tensor<2> x = {{-30, -88.5f, -104, -1e4f, -3e38f, 30, 88.5f, 104, 1e4f, 3e38f}};
+  const Tensor<2> want = {{0, 0, 0, 0, 0, 30, 88.5f, 104, 1e4f, 3e38f}}, ones = xt::ones_like(x);
+  const Tensor<2> with_nan = {{1, not_a_number, 1}}, two = {{1, 2, 3}};
+  const auto only_nan_inside = [](const Tensor<2>& y) {
+    return y(0, 0) > 0.5f && std::isnan(y(0, 1)) && y(0, 2) > 0.5f;
+  };
+  for (const Use activation : without_gate) {
+    CAPTURE(activation_name(activation));
+    CHECK(all_close(activate(activation, x), want, 1e-11));
+    CHECK(all_close(by_rows(activation, x), want, 1e-11));  // 30 · e^-30 is 2.8e-12
+    CHECK(only_nan_inside(activate(activation, with_nan)));
+    CHECK(only_nan_inside(by_rows(activation, with_nan)));
+  }
+  CHECK(all_close(by_rows(Use::swiglu, x, ones), want, 1e-11));
+  for (const Use activation : with_gate) {
+    CAPTURE(activation_name(activation));
+    CHECK(only_nan_inside(gated(activation, with_nan, two)));
+    CHECK(only_nan_inside(by_rows(activation, with_nan, two)));
+    CHECK(only_nan_inside(by_rows(activation, two, with_nan)));
+  }
+}
+
+TEST_CASE("f(x) - f(-x) = x: so two gated units multiply two channels, exactly but for rounding") {
+  const FeedForwardWeights weights = {.w_gate = {{1, 0}, {-1, 0}},  // a, -a
+                                      .w_up = {{0, 1}, {0, 1}},     // b, b
+                                      .w_down = {{1, -1}, {0, 0}},
+                                      .b_up = {},
+                                      .b_down = {}};
+  const Tensor<2> x = {{3, 4}, {-2, 5}, {0.5f, -8}}, want = {{12, 0}, {-10, 0}, {-4, 0}};
+  for (const Use activation : {Use::reglu, Use::geglu, Use::geglu_tanh, Use::swiglu}) {
+    CAPTURE(activation_name(activation));
+    CHECK(all_close(feed_forward(x, weights, activation), want, 12 * bound));
+    CHECK(all_close(by_rows(x, weights, activation), want, 12 * bound));
+  }
+}
+
+static FeedForwardWeights fixture_weights(bool is_gated) {
+  FeedForwardWeights weights;
+  weights.w_up = fixture("network_w_up");
+  weights.w_down = fixture("network_w_down");
+  if (is_gated) return weights.w_gate = fixture("network_w_gate"), weights;
+  weights.b_up = fixture_row("network_b_up");
+  weights.b_down = fixture_row("network_b_down");
+  return weights;
+}
+
+// Sums of C = 6 and F = 7 numbers below 3 in size, a product of two such sums between them: the
+// hidden numbers stay below 16, each carries (6 + 12)u of itself or less, and 7 of them are summed.
+static constexpr double network_bound = 7 * 16 * (6 + 6 + 12) * 0x1p-24;
+
+TEST_CASE("the networks equal PyTorch's in float64: SwiGLU, and GPT-2's with biases") {
+  const Tensor<2> x = fixture("network_x");  // [5, 6]
+  const Tensor<2> want = fixture("network_swiglu"), want_gpt2 = fixture("network_gpt2");
+  const FeedForwardWeights three = fixture_weights(true), two = fixture_weights(false);
+  CHECK(all_close(feed_forward(x, three, Use::swiglu), want, network_bound));
+  CHECK(all_close(by_rows(x, three, Use::swiglu), want, network_bound));
+  CHECK(all_close(feed_forward(x, two, Use::gelu_tanh), want_gpt2, network_bound));
+  CHECK(all_close(by_rows(x, two, Use::gelu_tanh), want_gpt2, network_bound));
+}
+
+TEST_CASE("a token's result is its own: alone, by matvec, and written over x, it is the same") {
+  for (const Use activation : {Use::swiglu, Use::gelu}) {
+    CAPTURE(activation_name(activation));
+    Random random(3);
+    const FeedForwardWeights weights = feed_forward_weights(33, 89, activation, random);
+    FeedForwardScratch scratch = feed_forward_scratch(5, weights);
+    Tensor<2> x = some_rows(5, 33, 1);
+    const Tensor<2> want = feed_forward(x, weights, activation);
+    const double sums = (33 + 89) * 0x1p-24 * 8;  // of numbers of size 1, some 8 at most
+    for (std::size_t t = 0; t < 5; ++t) {
+      Tensor<2> y = empty(1, 33);
+      feed_forward_rows(ConstMatrix(x).rows_from(t, 1), weights, activation, scratch, y);
+      const Tensor<2> want_t = xt::view(want, xt::range(t, t + 1));
+      CHECK(all_close(y, want_t, sums));
+    }
+    feed_forward_rows(x, weights, activation, scratch, x);
+    CHECK(all_close(x, want, sums));
+  }
+}
+
+TEST_CASE("at two thirds of 4C three matrices hold what two do; rounded as LLaMA rounds") {
+  for (const std::size_t C : {3, 48, 576, 768}) CHECK(3 * C * gated_width(C, 1) == 8 * C * C);
+  CHECK(gated_width(256, 1) == 682);  // 682.67, rounded down
+  CHECK(gated_width(576, 256) == 1536);
+  CHECK(gated_width(4096) == 11008);  // LLaMA 7B, 13B, 33B and 65B
+  CHECK(gated_width(5120) == 13824);
+  CHECK(gated_width(6656) == 17920);
+  CHECK(gated_width(8192) == 22016);
+
+  Random random(1);
+  CHECK(parameter_count(feed_forward_weights(48, 128, Use::swiglu, random)) == 8 * 48 * 48);
+  CHECK(parameter_count(feed_forward_weights(48, 192, Use::gelu, random)) == 8 * 48 * 48);
+}
+
+TEST_CASE("what does not fit is refused by name") {
+  using Error = std::invalid_argument;
+  const Tensor<2> x = some_rows(2, 6), wide = some_rows(2, 7);
+  FeedForwardWeights weights = fixture_weights(true);
+  CHECK_THROWS_WITH_AS(feed_forward(wide, weights, Use::swiglu),
+                       "w_up: wanted shape [7, 7], got [7, 6]", Error);
+  CHECK_THROWS_WITH_AS(feed_forward(x, weights, Use::gelu),
+                       "w_gate: wanted shape [0, 0], got [7, 6]", Error);
+  CHECK_THROWS_WITH_AS(feed_forward(x, fixture_weights(false), Use::swiglu),
+                       "w_gate: wanted shape [7, 6], got [0, 0]", Error);
+  weights.b_up = fixture_row("network_b_up");
+  CHECK_THROWS_WITH_AS(feed_forward(x, weights, Use::swiglu), "b_up: wanted shape [0], got [7]",
+                       Error);
+  weights.w_down = some_rows(7, 6);
+  CHECK_THROWS_WITH_AS(feed_forward(x, weights, Use::swiglu),
+                       "w_down: wanted shape [6, 7], got [7, 6]", Error);
+  CHECK_THROWS_WITH_AS(feed_forward(x, {}, Use::gelu),
+                       "F, the rows of w_up: wanted at least 1, got 0", Error);
+
+  weights = fixture_weights(true);
+  FeedForwardScratch scratch = feed_forward_scratch(1, weights);
+  Tensor<2> y = empty(2, 6);
+  CHECK_THROWS_WITH_AS(feed_forward_rows(x, weights, Use::swiglu, scratch, y),
+                       "T, more tokens than the scratch has room for: wanted at most 1, got 2",
+                       Error);
+  CHECK_THROWS_WITH_AS(swiglu(x, wide), "up: wanted shape [2, 6], got [2, 7]", Error);
+  CHECK_THROWS_WITH_AS(gated_rows(Use::swiglu, x, wide, y), "up: wanted shape [2, 6], got [2, 7]",
+                       Error);
+  CHECK_THROWS_WITH_AS(activate(Use::swiglu, x),
+                       "activation: wanted one without a gate, got swiglu", Error);
+  CHECK_THROWS_WITH_AS(gated_width(0), "C: wanted at least 1, got 0", Error);
+  CHECK_THROWS_WITH_AS(gated_width(64, 0), "multiple: wanted at least 1, got 0", Error);
+}
