@@ -74,6 +74,7 @@ Tensor<2> gated(Activation activation, const Tensor<2>& gate, const Tensor<2>& u
 // The same, a register of numbers at a time. Objects rather than functions, so that they are
 // inlined.
 
+// [lanes]
 static constexpr auto sigmoid_lanes = [](Lanes x) { return 1.0f / (1.0f + xsimd::exp(-x)); };
 static constexpr auto relu_lanes = [](Lanes x) { return xsimd::select(x < 0.0f, Lanes(0), x); };
 static constexpr auto gelu_lanes = [](Lanes x) {
