@@ -1,4 +1,4 @@
-// Softmax beside an update in place, attention beside the products it can't do without, and beside
+// Softmax beside a copy and an update in place, attention beside the products it can't do without, and beside
 // recurrence.
 #include "bench.hpp"
 
@@ -22,6 +22,7 @@ static void bench_softmax(Bench& bench) {
   bench.expect_right("softmax_rows", close(few, want));
 
   const double bytes = 2.0 * double(x.size() * sizeof(float));
+  bench.against_copy("softmax_rows [8192, 2048], in place", bytes, [&] { softmax_rows(x); });
   bench.against_update("softmax_rows [8192, 2048], in place", bytes, [&] { softmax_rows(x); });
 }
 
@@ -52,12 +53,12 @@ static void bench_attention(Bench& bench, std::size_t T) {
   bench.expect_right("attention_rows",
                      close(head(out), attention(head(q), head(k), head(v), Mask::causal)));
   bench.against("attention_rows H=9 T=" + std::to_string(T) + " D=64, causal", attend_all,
-                "its bare matrix products, nothing hidden",
+                "its bare products, unmasked",
                 [&] { bare_products(q, k, v, H, scores, out); });
 
   const RecurrentCell cell = draw_recurrent_cell(C, random);
   bench.against("attention_rows H=9 T=" + std::to_string(T) + " D=64, causal", attend_all,
-                "recurrence of as many steps, C=576", [&] { out = recurrence(q, cell); });
+                "recurrence, C = 576", [&] { out = recurrence(q, cell); });
 }
 
 void bench(Bench& bench) {
