@@ -12,19 +12,10 @@
 
 #include "05_kv_cache/kv_cache.hpp"
 #include "all_close.hpp"
+#include "allocations.hpp"
 #include "npy.hpp"
 
 using namespace t2t;
-
-// Every allocation of this program passes here, so that a check can count them.
-static std::size_t allocations = 0;
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 // A score is a sum of D products, each of numbers that were turned (three roundings more), divided
 // by √D: with numbers of size 1 its error is about √(D + 3) · eps, eps = 2^-24. Softmax multiplies

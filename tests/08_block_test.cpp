@@ -11,35 +11,13 @@
 
 #include "08_block/block.hpp"
 #include "all_close.hpp"
+#include "allocations.hpp"
+#include "hashed_numbers.hpp"
 #include "npy.hpp"
-
-// Every allocation of this program by new, counted: xtensor's among them.
-static std::size_t allocations = 0;
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 using namespace t2t;
 
 namespace {
-
-/// middle + scale · u, u from a hash of (seed, index): the fixtures' make.py has the same numbers.
-template <class... Size>
-Tensor<sizeof...(Size)> numbers(std::uint32_t seed, float scale, float middle, Size... sizes) {
-  Tensor<sizeof...(Size)> x = empty(sizes...);
-  for (std::uint32_t i = 0; i < x.size(); ++i) {
-    std::uint32_t h = i * 0x9E3779B1u + seed * 0x85EBCA6Bu;
-    h = (h ^ (h >> 16)) * 0x7FEB352Du;
-    h = (h ^ (h >> 15)) * 0x846CA68Bu;
-    h ^= h >> 16;
-    x.data()[i] = middle + scale * (float(h >> 8) * 0x1p-24f - 0.5f);
-  }
-  return x;
-}
 
 struct Case {
   std::string name;

@@ -40,6 +40,11 @@ struct BlockScratch {
 /// now. Throws as expect_settings does, or when T_max or S is 0.
 BlockScratch block_scratch(const BlockSettings& settings, std::size_t T_max, std::size_t S);
 
+/// The norm that the settings name, by rows, with their eps; a model ends with one more.
+void norm_rows(ConstMatrix x,  // [T, C]
+               const NormWeights& norm, const BlockSettings& settings,
+               Matrix y);  // [T, C], may be x
+
 /// The block, in place: prefill, a chunk, or one token, at positions cache.length … + T − 1.
 /// Nothing is allocated. trace, if given, sees every intermediate by name, in order.
 /// Throws std::invalid_argument, with x and the cache untouched, when settings or weights are wrong

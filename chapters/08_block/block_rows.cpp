@@ -72,8 +72,7 @@ static void expect_block(ConstMatrix x, const BlockWeights& weights, const Block
   expect_scratch(scratch, settings, T, cache.length + T);
 }
 
-static void norm_rows(ConstMatrix x, const NormWeights& norm, const BlockSettings& settings,
-                      Matrix y) {
+void norm_rows(ConstMatrix x, const NormWeights& norm, const BlockSettings& settings, Matrix y) {
   if (settings.norm == Norm::rms)
     rms_norm_rows(x, row(norm.gain), settings.eps, y);
   else
@@ -98,10 +97,6 @@ static void add_rows(ConstMatrix added, Matrix x) {
 #pragma omp simd
     for (std::size_t c = 0; c < x_t.size(); ++c) x_t[c] += added_t[c];
   });
-}
-
-static void tell(const Trace& trace, std::string_view name, ConstMatrix value) {
-  if (trace) trace(name, value);
 }
 
 /// Attention's part: x is what it reads, added what it would add to the stream.

@@ -14,4 +14,8 @@ namespace t2t {
 
 using Trace = std::function<void(std::string_view name, ConstMatrix value)>;
 
+inline void tell(const Trace& trace, std::string_view name, ConstMatrix value) {
+  if (trace) trace(name, value);
+}
+
 }  // namespace t2t

@@ -1,0 +1,72 @@
+#include "09_language_model/generate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "shapes.hpp"
+
+namespace t2t {
+
+std::string_view ending_text(Ending ending) {
+  switch (ending) {
+    case Ending::stop_token:
+      return "a stop token";
+    case Ending::most_tokens:
+      return "as many tokens as were wanted";
+    case Ending::context_full:
+      return "the context is full";
+    case Ending::caller:
+      return "enough";
+  }
+  return "";
+}
+
+static void expect_generation(const Generation& generation, const Config& config) {
+  expect(generation.most >= 1, "most, the tokens to generate", "at least 1",
+         double(generation.most));
+  expect_sampling(generation.sampling);
+  for (const int stop : generation.stops)
+    if (stop < 0 || std::size_t(stop) >= config.V)
+      throw std::invalid_argument(
+          fmt::format("stops: wanted ids in [0, {}), got {}", config.V, stop));
+}
+
+Ending generate(const Config& config, const ModelWeights& weights, ModelState& state,
+                std::span<const int> prompt, const Generation& generation, Random& random,
+                const std::function<bool(int id)>& on_token) {
+  expect_config(config);
+  expect_generation(generation, config);
+  Tensor<1> logits = empty(config.V);
+  SamplingScratch scratch = sampling_scratch(config.V);
+  forward(config, weights, state, prompt, row(logits));
+
+  // [loop]
+  for (std::size_t count = 1;; ++count) {
+    if (generation.filter) generation.filter(row(logits));
+    const int id = next_token(row(logits), generation.sampling, random, scratch);
+    if (std::ranges::find(generation.stops, id) != generation.stops.end())
+      return Ending::stop_token;
+    if (!on_token(id)) return Ending::caller;
+    if (count == generation.most) return Ending::most_tokens;
+
+    // The last position's token can still be foretold, but there is no place to put it.
+    if (state.length == state.S) return Ending::context_full;
+    forward(config, weights, state, {&id, 1}, row(logits));
+  }
+  // [/loop]
+}
+
+std::vector<int> generate(const Config& config, const ModelWeights& weights, ModelState& state,
+                          std::span<const int> prompt, const Generation& generation,
+                          Random& random) {
+  std::vector<int> ids;
+  generate(config, weights, state, prompt, generation, random, [&](int id) {
+    ids.push_back(id);
+    return true;
+  });
+  return ids;
+}
+
+}  // namespace t2t

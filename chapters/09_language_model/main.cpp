@@ -1,0 +1,90 @@
+// Shows an untrained model: what flows through it, how it babbles, its loss beside ln V, and exact
+// accounts of what models hold, compute and take in memory.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "09_language_model/show_accounts.hpp"
+#include "09_language_model/show_model.hpp"
+#include "09_language_model/show_speed.hpp"
+#include "shapes.hpp"
+
+using namespace t2t;
+
+static void show_model(const Program& program, const Config& config, std::size_t prompt_bytes,
+                       std::size_t tokens, const Sampling& sampling) {
+  Random random(program.seed());
+  const std::vector<int> ids = byte_ids(program.text(std::min<std::size_t>(config.T_max, 256)));
+  const std::vector<int> prompt(ids.begin(),
+                                ids.begin() + long(std::min(prompt_bytes, ids.size())));
+  const ModelWeights weights = draw_model(config, random);
+  show_flow(program, config, weights, prompt);
+  show_speech(config, weights, prompt, tokens, sampling, program.seed());
+  show_loss(config, weights, ids);
+}
+
+int main(int argc, char** argv) {
+  std::string name = "foundry-small";
+  Sizes sizes;
+  bool tied = false;
+  std::size_t prompt = 32, tokens = 40, top_k = 40;
+  Sampling sampling{.temperature = 0.7f, .top_p = 0.9f};
+  Program program("09_language_model",
+                  "A whole language model, untrained: it babbles, its loss is counted, and so are "
+                  "the parameters, FLOPs and bytes of four published or planned models.");
+  program.takes_text();
+  program.word("model", name, "a preset: foundry-small, gpt2, smollm2-135m or llama2-7b");
+  program.size("width", sizes.C, "of the residual stream, C, in place of the preset's");
+  program.size("layers", sizes.L, "blocks, L, likewise; as are the next five");
+  program.size("heads", sizes.H, "of queries, H; divides C");
+  program.size("groups", sizes.G, "heads of keys and values, G; divides H");
+  program.size("ffn", sizes.F, "feed-forward width, F");
+  program.size("vocabulary", sizes.V, "V; at least 256, for bytes");
+  program.size("context", sizes.T_max, "T_max");
+  program.yes("tied", tied, "the embedding's table serves as the head too");
+  program.size("prompt", prompt, "bytes of the text to begin with");
+  program.size("tokens", tokens, "to go on for");
+  program.number("temperature", sampling.temperature, "of sampling; 0 is greedy");
+  program.size("top-k", top_k, "tokens to keep");
+  program.number("top-p", sampling.top_p, "probability to keep");
+  program.number("min-p", sampling.min_p, "share of the likeliest's to ask for");
+
+  return program.run(argc, argv, [&] {
+    Config config = resized(preset(name), sizes);
+    config.tied = config.tied || tied;
+    sampling.top_k = top_k;
+    expect_config(config);
+    expect_sampling(sampling);
+    expect(config.V >= 256, "--vocabulary", "at least 256, for bytes", double(config.V));
+    expect(prompt <= config.T_max, "--prompt", fmt::format("at most T_max = {}", config.T_max),
+           double(prompt));
+
+    const std::size_t parameters = total(count_parameters(config));
+    if (parameters <= 200'000'000)
+      show_model(program, config, prompt, tokens, sampling);
+    else
+      print_paragraph(
+          fmt::format("{} parameters would take a while to draw: they are only counted.",
+                      with_commas(parameters)));
+    show_filters();
+
+    // Counted beside the presets: the model as the flags have it, if they changed it.
+    std::vector<Named> models;
+    for (const std::string_view of : preset_names()) models.emplace_back(of, preset(of));
+    Config small = preset("foundry-small");
+    small.tied = true;
+    models.insert(models.begin() + 1, {"  tied", small});
+    if (sizes != Sizes{} || tied) models.emplace_back("your flags", config);
+    show_parameters(models);
+    models.erase(models.begin() + 1);
+    show_rules(models);
+    show_work(models);
+    show_memory(models);
+    Random random(program.seed());
+    show_speed(random);
+    fmt::print("\n");
+    print_paragraph(
+        "Next: ./learn run 10 loads a model that has learned; the page: docs/09_language_model.md");
+  });
+}

@@ -1,0 +1,168 @@
+// What an untrained model does: what flows through it, how it speaks, how surprised it is by text,
+// and what the filters of sampling leave. For main.cpp.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "01_embedding/byte_text.hpp"
+#include "01_embedding/embedding.hpp"
+#include "04_causal_attention/softmax.hpp"
+#include "09_language_model/generate.hpp"
+#include "print.hpp"
+#include "program.hpp"
+
+namespace t2t {
+
+inline void show_flow(const Program& program, const Config& config, const ModelWeights& weights,
+                      const std::vector<int>& ids) {
+  const std::string last = fmt::format("layer {} x_plus_feed_forward", config.L - 1);
+  const std::map<std::string_view, const char*> what = {
+      {"embedding", "each token's row of the table"},
+      {"layer 0 heads", "block 0: what its heads found"},
+      {"layer 0 x_plus_attention", "added to the stream"},
+      {"layer 0 hidden", "its feed-forward network, at its widest"},
+      {"layer 0 x_plus_feed_forward", "added too: block 1's input"},
+      {last, "after all blocks"},
+      {"final_norm", "the last token alone, at one size"},
+      {"logits", "a score for each token that could come"}};
+
+  print_section("What flows through");
+  std::vector<ShapeRow> rows = {{"ids", {ids.size()}, "the text's first bytes, a token each"}};
+  ModelState state = model_state(config, ids.size());
+  Tensor<1> logits = empty(config.V);
+  forward(config, weights, state, ids, row(logits), [&](std::string_view name, ConstMatrix value) {
+    if (const auto found = what.find(name); found != what.end())
+      rows.push_back({std::string(name), {value.rows, value.cols}, found->second});
+    Tensor<2> copy = empty(value.rows, value.cols);
+    for (std::size_t t = 0; t < value.rows; ++t)
+      std::ranges::copy(value.row(t), row(copy, t).begin());
+    std::string file(name);
+    std::ranges::replace(file, ' ', '_');
+    program.save(file, copy);
+  });
+  print_shapes(rows);
+  program.save("ids", ids);
+  program.save("embedding_table", weights.embedding);
+  program.save("head", head_of(weights, config));
+}
+
+/// Of a byte vocabulary only what a terminal can show may be said. The rows of the table that no
+/// byte reaches wait for chapter 10's tokenizer.
+inline void only_printable(Row logits) {
+  for (std::size_t v = 0; v < logits.size(); ++v)
+    if (v < ' ' || v > '~') logits[v] = -std::numeric_limits<float>::infinity();
+}
+
+inline void show_speech(const Config& config, const ModelWeights& weights,
+                        const std::vector<int>& prompt, std::size_t tokens, const Sampling& flags,
+                        std::size_t seed) {
+  print_section("It speaks");
+  std::string text;
+  for (const int id : prompt) text += char(id);
+  print_paragraph("Prompt: " + visible(text));
+  fmt::print("\n");
+
+  ModelState state = model_state(config, std::min(config.T_max, prompt.size() + tokens));
+  Table table({"sampling", "goes on", "ended by"});
+  const auto speak = [&](const std::string& name, const Sampling& sampling) {
+    Random random(seed);
+    std::string said;
+    reset(state);
+    const Ending ending = generate(config, weights, state, prompt,
+                                   {.most = tokens, .sampling = sampling, .filter = only_printable},
+                                   random, [&](int id) {
+                                     said += char(id);
+                                     return true;
+                                   });
+    // As much of it as a line has room for.
+    const std::size_t room = std::max<std::size_t>(terminal_width(), 80) - 40;
+    if (said.size() > room) said = said.substr(0, room - 1) + "…";
+    table.add({name, visible(said),
+               ending == Ending::most_tokens ? "count" : std::string(ending_text(ending))});
+  };
+  speak("greedy", {.temperature = 0});
+  speak("temperature 0.1", {.temperature = 0.1f});
+  speak("temperature 1", {});
+  speak("as the flags say", flags);
+  table.print();
+  fmt::print("\n");
+  print_paragraph(
+      "It has learned nothing, so nothing is likely: at temperature 1 each character is about as "
+      "good as another. Greedy soon repeats itself, as trained models do too (Holtzman et al. "
+      "2020). "
+      "Chapter 10 loads weights that say something, with this same code.");
+}
+
+inline void show_loss(const Config& config, const ModelWeights& weights,
+                      const std::vector<int>& ids) {
+  if (ids.size() < 2) return;
+  print_section("Loss before any training");
+  Tensor<2> logits = empty(ids.size(), config.V);
+  ModelState state = model_state(config, ids.size());
+  forward_all(config, weights, state, ids, logits);
+  const double loss = next_token_loss(logits, ids), V = double(config.V);
+  const double variance = double(config.C) * 0.02 * 0.02;
+
+  Table table({"", ">nats", ">perplexity"});
+  const auto add = [&](const std::string& name, double nats) {
+    const double perplexity = std::exp(nats);
+    table.add({name, fmt::format("{:.2f}", nats),
+               with_commas(std::size_t(100 * std::llround(perplexity / 100)))});
+  };
+  add(fmt::format("measured on {} bytes of text", ids.size()), loss);
+  add("ln V: all tokens equally likely", std::log(V));
+  add("ln V + s²/2, s = 0.02·√C the spread of the logits", std::log(V) + variance / 2);
+  table.print();
+  fmt::print("\n");
+  print_paragraph(
+      "A model that starts far above has something wrong, such as a head drawn too wide. A tenth "
+      "is "
+      "chance: the text's most frequent byte counts often, and its row of the head is one draw. "
+      "Perplexities are rounded to hundreds.");
+}
+
+/// The probabilities that a filter leaves of these logits, a column of the table.
+template <class Filter>
+std::vector<std::string> left_by(Tensor<1> logits, Filter filter) {
+  filter(row(logits));
+  softmax_row(row(logits));
+  std::vector<std::string> column;
+  for (const float p : logits) column.push_back(p > 0 ? fmt::format("{:.0f} %", 100 * p) : "·");
+  return column;
+}
+
+inline void show_filters() {
+  print_section("What each filter leaves");
+  const std::vector<std::string> words = {"the", "a", "his", "her", "this", "no", "seven", "of"};
+  const Tensor<1> p = {0.40f, 0.22f, 0.14f, 0.09f, 0.06f, 0.05f, 0.03f, 0.01f};
+  const Tensor<1> logits = xt::log(p);
+  SamplingScratch scratch = sampling_scratch(p.size());
+  const std::vector<std::vector<std::string>> columns = {
+      left_by(logits, [&](Row) {}),
+      left_by(logits, [&](Row x) { apply_temperature(x, 0.5f); }),
+      left_by(logits, [&](Row x) { apply_temperature(x, 2); }),
+      left_by(logits, [&](Row x) { keep_top_k(x, 3, scratch); }),
+      left_by(logits, [&](Row x) { keep_top_p(x, 0.8f, scratch); }),
+      left_by(logits, [&](Row x) { keep_min_p(x, 0.2f); })};
+  Table table(
+      {"token", ">probability", ">heat 0.5", ">heat 2", ">top-k 3", ">top-p 0.8", ">min-p 0.2"});
+  for (std::size_t v = 0; v < words.size(); ++v) {
+    std::vector<std::string> cells = {words[v]};
+    for (const std::vector<std::string>& column : columns) cells.push_back(column[v]);
+    table.add(cells);
+  }
+  table.print();
+  fmt::print("\n");
+  print_paragraph(
+      "Heat is the temperature; a dot is a token dropped. The first three hold 76 % together, so "
+      "top-p 0.8 keeps the fourth too, which crosses. Min-p asks for a fifth of the first one's "
+      "40 %.");
+}
+
+}  // namespace t2t

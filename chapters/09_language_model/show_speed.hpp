@@ -1,0 +1,95 @@
+// How fast it is: a token more beside reading the weights, and a prompt's time part by part. On
+// SmolLM2-135M's blocks, since a small model's weights would never leave the processor. For
+// main.cpp.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "09_language_model/accounts.hpp"
+#include "09_language_model/model.hpp"
+#include "measure.hpp"
+#include "print.hpp"
+
+namespace t2t {
+
+/// The part that ends where the trace tells this name.
+inline std::string part_of(std::string_view name) {
+  if (name.ends_with(" heads")) return "attention";
+  if (name.ends_with(" gate") || name.ends_with(" hidden") || name.ends_with(" feed_forward"))
+    return "feed-forward";
+  for (const char* end : {" q", " k", " v", " attention"})
+    if (name.ends_with(end)) return "projections";
+  return name == "logits" ? "head" : "norms, sums, RoPE";
+}
+
+/// Seconds of each part of a prompt, through one forward pass.
+inline std::map<std::string, double> prompt_seconds(const Config& config,
+                                                    const ModelWeights& weights, std::size_t T) {
+  using Clock = std::chrono::steady_clock;
+  ModelState state = model_state(config, T);
+  Tensor<1> logits = empty(config.V);
+  const std::vector<int> ids(T, 1);
+  std::map<std::string, double> seconds;
+  Clock::time_point last = Clock::now();
+  forward(config, weights, state, ids, row(logits), [&](std::string_view name, ConstMatrix) {
+    seconds[part_of(name)] += std::chrono::duration<double>(Clock::now() - last).count();
+    last = Clock::now();
+  });
+  return seconds;
+}
+
+inline void show_speed(Random& random) {
+  print_section("Speed");
+  Config config = resized(preset("smollm2-135m"), {.L = 1, .V = 8192});
+  ModelWeights weights = draw_model(config, random);
+
+  // Where a prompt's time goes does not depend on how many blocks there are: one will do.
+  prompt_seconds(config, weights, 128);  // to warm up
+  std::map<std::string, double> brief = prompt_seconds(config, weights, 128);
+  std::map<std::string, double> lengthy = prompt_seconds(config, weights, 8192);
+  brief.erase("head"), lengthy.erase("head");
+  const auto add_up = [](const std::map<std::string, double>& seconds) {
+    double sum = 0;
+    for (const auto& [part, of] : seconds) sum += of;
+    return sum;
+  };
+  Table table({"one block of smollm2-135m", ">T = 128", ">share", ">T = 8192", ">share"});
+  for (const char* part : {"projections", "attention", "feed-forward", "norms, sums, RoPE"})
+    table.add({part, duration_text(brief[part]),
+               fmt::format("{:.0f} %", 100 * brief[part] / add_up(brief)),
+               duration_text(lengthy[part]),
+               fmt::format("{:.0f} %", 100 * lengthy[part] / add_up(lengthy))});
+  table.print();
+  fmt::print("\n");
+
+  // All thirty: copies, but each in memory of its own.
+  config.L = preset("smollm2-135m").L;
+  weights.blocks.resize(config.L, weights.blocks[0]);
+  const std::size_t S = 128;
+  ModelState state = model_state(config, S + 1);
+  Tensor<1> logits = empty(config.V);
+  const std::vector<int> prompt(S, 1), next = {2};
+  const double prefill = median_seconds([&] {
+    reset(state);
+    forward(config, weights, state, prompt, row(logits));
+  });
+  const double decode = median_seconds([&] {
+    truncate(state, S);
+    forward(config, weights, state, next, row(logits));
+  });
+  const double bytes = double(sizeof(float) * parameter_count(weights)) +
+                       inference_memory(config, S, sizeof(float)).cache;
+  print_paragraph(
+      fmt::format("30 such blocks, V = 8192: {:.0f} tokens/s of a prompt of {}, then "
+                  "{:.1f} tokens/s.",
+                  double(S) / prefill, S, 1 / decode));
+  print_roofline_flops("prompt, 128 tokens", prefill, total(count_flops(config, S, S, 1)));
+  print_roofline_bytes("one token more", decode, bytes, read_bandwidth(), "a read");
+}
+
+}  // namespace t2t
