@@ -1,0 +1,41 @@
+// A model of SmolLM2-135M's sizes, at random: a token more beside reading its weights, stored
+// weights made floats beside a copy.
+#include "bench.hpp"
+
+#include <cmath>
+
+#include "09_language_model/model.hpp"
+#include "10_pretrained/dequantize.hpp"
+
+namespace t2t {
+
+void bench(Bench& bench) {
+  // Rows of Q4_1: 20 bytes in, 128 out, for each 32 numbers.
+  const std::size_t rows = 4096, cols = 2048;
+  std::vector<std::uint8_t> stored(rows * cols / 32 * 20, 0x11);
+  Tensor<2> floats = empty(rows, cols);
+  dequantize_rows(TensorType::q4_1, stored, floats);
+  const float scale = half_to_float(0x1111);
+  bench.expect_right("dequantize_rows", std::abs(floats(rows - 1, cols - 1) - 2 * scale) < 1e-6f);
+  bench.against_copy("dequantize_rows Q4_1 [4096, 2048]",
+                     double(stored.size() + floats.size() * sizeof(float)),
+                     [&] { dequantize_rows(TensorType::q4_1, stored, floats); });
+
+  Random random(1);
+  const Config config = preset("smollm2-135m");
+  Config one = config;
+  one.L = 1;
+  ModelWeights weights = draw_model(one, random);
+  weights.blocks.resize(config.L, weights.blocks[0]);
+  ModelState state = model_state(config, 129);
+  Tensor<1> logits = empty(config.V);
+  const std::vector<int> prompt(128, 1), next = {2};
+  forward(config, weights, state, prompt, row(logits));
+  bench.against_read("one token, SmolLM2-135M's sizes, S = 129",
+                     double(sizeof(float) * parameter_count(weights)), [&] {
+                       truncate(state, 128);
+                       forward(config, weights, state, next, row(logits));
+                     });
+}
+
+}  // namespace t2t

@@ -1,0 +1,112 @@
+// A byte-level BPE tokenizer: text to token ids and back, with a model's own vocabulary.
+//
+// Special tokens, where allowed, are taken out of the text first; what lies between is split into
+// words (pretokenize.hpp), each word's bytes become symbols, and these are merged (merges.hpp).
+// Going back only joins bytes: decode(encode(text)) is text, whenever the vocabulary has all of its
+// bytes. A token can end inside a character, so text that is shown while it is made goes through
+// StreamingDecoder.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "10_pretrained/merges.hpp"
+#include "10_pretrained/pretokenize.hpp"
+#include "10_pretrained/utf8.hpp"
+
+namespace t2t {
+
+/// What a token is for, with the numbers that stand for it in GGUF files.
+enum class TokenKind {
+  normal = 1,
+  unknown = 2,
+  control = 3,  // <|im_start|>: it steers the model, and text must not make it unasked
+  added = 4,    // always found in text, as one token
+  unused = 5,
+  byte = 6,  // of tokenizers that are no byte-level BPE
+};
+
+struct BpeTables {
+  std::string name;                 // the file, for messages
+  std::string pre_tokenizer;        // "smollm"
+  std::vector<std::string> tokens;  // [V] in the byte alphabet (byte_alphabet.hpp)
+  std::vector<TokenKind> kinds;     // [V]
+  std::vector<std::string> merges;  // "Ġ t", in order of rank
+  std::optional<int> bos, eos;      // the ids that begin and end a text, where the model has them
+};
+
+/// What <|im_start|> in a text means. A user's own text is as_text, whatever it says.
+enum class SpecialTokens { as_text, as_tokens };
+
+/// Texts found in other texts, the longest where several begin at one place.
+class TokenFinder {
+ public:
+  void add(std::string_view text, int id);
+  struct Found {
+    int id;
+    std::size_t length;
+  };
+  /// At the front of text.
+  std::optional<Found> find(std::string_view text) const;
+
+ private:
+  std::unordered_map<std::uint64_t, int> next_;  // node · 256 + byte, to node; the root is 0
+  std::vector<int> ids_ = {-1};                  // of the text that leads to a node, or −1
+};
+
+class Bpe {
+ public:
+  /// Throws std::runtime_error, naming the file, the token or merge and what is wrong with it.
+  explicit Bpe(BpeTables tables);
+
+  /// Bytes of text that the vocabulary has no token for are left out, as other programs do too;
+  /// left_out, if given, is set to their number. Throws std::runtime_error, with the offset, unless
+  /// text is UTF-8, and for a word of more than 2^22 bytes.
+  std::vector<int> encode(std::string_view text, SpecialTokens special = SpecialTokens::as_text,
+                          std::size_t* left_out = nullptr) const;
+  /// Throws std::invalid_argument for an id outside the vocabulary.
+  std::string decode(std::span<const int> ids) const;
+  const std::string& bytes(int id) const;
+  TokenKind kind(int id) const;
+
+  std::size_t size() const { return bytes_.size(); }  // V
+  std::optional<int> bos() const { return tables_.bos; }
+  std::optional<int> eos() const { return tables_.eos; }
+  /// The token of this name, as the file writes it: "<|im_end|>", "Ġthe".
+  std::optional<int> id(std::string_view token) const;
+
+ private:
+  void read_tokens();
+  void read_merges();
+  void append_plain(std::string_view text, PairMerger& merger, std::vector<int>& ids) const;
+  [[noreturn]] void fail(const std::string& what) const;
+
+  BpeTables tables_;
+  PreTokenizer words_;
+  std::vector<std::string> bytes_;            // [V], what each token stands for
+  std::unordered_map<std::string, int> ids_;  // by name
+  std::array<int, 256> byte_ids_;             // the token of each byte, or −1
+  MergeTable merges_;                         //
+  TokenFinder added_, added_and_control_;     // to be found in text
+};
+
+/// Token by token, never half a character. Ids as decode takes them.
+class StreamingDecoder {
+ public:
+  explicit StreamingDecoder(const Bpe& bpe) : bpe_(bpe) {}
+
+  /// The characters that this token completes; often none.
+  std::string push(int id) { return characters_.push(bpe_.bytes(id)); }
+  /// At the end, what is left of a character that was never completed, as U+FFFD.
+  std::string finish() { return characters_.finish(); }
+
+ private:
+  const Bpe& bpe_;
+  CharacterStream characters_;
+};
+
+}  // namespace t2t

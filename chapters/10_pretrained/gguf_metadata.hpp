@@ -1,0 +1,102 @@
+// The first part of a GGUF file: keys with values, such as "llama.block_count" with 30.
+//
+// The bytes are anybody's: each length and count is held against what is left of the file before it
+// is used, and a value is read only as what the file says it is. Values stay where they are; text
+// is seen in place. Arrays inside arrays are refused: nothing here needs one.
+// The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace t2t {
+
+/// A place in bytes that nobody vouches for. Each step is checked; a failed one throws
+/// std::runtime_error("file: where: what is wrong").
+class GgufCursor {
+ public:
+  GgufCursor(std::string file, std::span<const std::uint8_t> bytes);
+
+  template <class Number>
+  Number number(std::string_view what);
+  std::span<const std::uint8_t> take(std::uint64_t count, std::string_view what);
+  /// A length, then as many bytes: at most `most`, and UTF-8 (names and keys get printed).
+  std::string_view name(std::size_t most, std::string_view what);
+  /// A length, then as many bytes of any kind.
+  std::string_view text(std::string_view what);
+
+  std::size_t at() const { return at_; }
+  std::size_t left() const { return bytes_.size() - at_; }
+  std::span<const std::uint8_t> since(std::size_t begin) const;
+  void set_where(std::string where) { where_ = std::move(where); }
+  [[noreturn]] void fail(std::string_view what) const;
+
+ private:
+  std::string file_, where_;
+  std::span<const std::uint8_t> bytes_;
+  std::size_t at_ = 0;
+};
+
+/// With the numbers that stand for them in a file.
+enum class GgufType : std::uint32_t {
+  u8,
+  i8,
+  u16,
+  i16,
+  u32,
+  i32,
+  f32,
+  boolean,
+  text,
+  array,
+  u64,
+  i64,
+  f64,
+};
+
+struct GgufEntry {
+  std::string_view key;
+  GgufType type;                        // of the value, or of an array's elements
+  bool is_array;                        //
+  std::size_t count;                    // of elements; 1 unless it is an array
+  std::span<const std::uint8_t> bytes;  // the value, or the elements one after the other
+};
+
+/// "30", "\"llama\"", "49,152 texts": for a list of what a file holds.
+std::string value_text(const GgufEntry& entry);
+
+/// Look-ups throw std::runtime_error, naming the file and the key, when the key is missing or its
+/// value is of another kind. With a fallback, a missing key gives that; another kind still throws.
+class GgufMetadata {
+ public:
+  GgufMetadata() = default;
+  /// Reads so many entries at the cursor. Throws as the cursor does.
+  GgufMetadata(std::string file, GgufCursor& cursor, std::uint64_t count);
+
+  bool has(std::string_view key) const { return index_.contains(key); }
+  std::int64_t integer(std::string_view key) const;
+  std::int64_t integer(std::string_view key, std::int64_t fallback) const;
+  double real(std::string_view key) const;
+  double real(std::string_view key, double fallback) const;
+  bool truth(std::string_view key, bool fallback) const;
+  std::string_view text(std::string_view key) const;  // UTF-8, inside the file's bytes
+  std::vector<std::string_view> texts(std::string_view key) const;
+  std::vector<std::int64_t> integers(std::string_view key) const;
+
+  /// In the file's order.
+  const std::vector<GgufEntry>& entries() const { return entries_; }
+
+ private:
+  const GgufEntry& find(std::string_view key, bool is_array, std::string_view wanted) const;
+  [[noreturn]] void fail(const GgufEntry& entry, std::string_view wanted) const;
+
+  std::string file_;
+  std::vector<GgufEntry> entries_;
+  std::unordered_map<std::string_view, std::size_t> index_;
+};
+
+}  // namespace t2t

@@ -1,0 +1,35 @@
+// A GGUF file of the `llama` architecture as the model of chapter 09.
+//
+//   blk.3.attn_q.weight  →  blocks[3].w_q        output.weight, or else token_embd.weight  →  head
+//
+// Rows of q and k lie in such files as the neighbour pairing wants them, (2i, 2i + 1), whatever the
+// model was trained with. Left out: scaled RoPE, biases and mixtures of experts, all refused by
+// name rather than ignored. Every shape is checked before the first number is read.
+#pragma once
+
+#include "09_language_model/model.hpp"
+#include "10_pretrained/gguf.hpp"
+
+namespace t2t {
+
+/// The sizes and choices that the metadata tells. Throws std::runtime_error, naming the file and
+/// the key, for another architecture and for what is missing, out of range or not built here;
+/// std::invalid_argument as expect_config does.
+Config read_config(const GgufFile& file);
+
+/// One tensor's name in the file, and the shape that it must have.
+struct NamedShape {
+  std::string name;
+  std::vector<std::size_t> shape;
+};
+/// All that a model of this Config is made of, in the order of the diagram.
+std::vector<NamedShape> tensor_names(const Config& config);
+
+/// Throws std::runtime_error, naming the file and the tensors that are missing or surplus, or the
+/// one of another shape.
+void expect_tensors(const GgufFile& file, const Config& config);
+
+/// All weights as floats. Throws as expect_tensors does.
+ModelWeights read_weights(const GgufFile& file, const Config& config);
+
+}  // namespace t2t

@@ -1,0 +1,35 @@
+#include "10_pretrained/perplexity.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "shapes.hpp"
+
+namespace t2t {
+
+Perplexity perplexity_of(std::span<const int> ids, const Config& config,
+                         const ModelWeights& weights, std::size_t window,
+                         const std::function<void(const Perplexity& so_far)>& after_window) {
+  expect(window >= 2 && window <= config.T_max, "window",
+         "2 to T_max = " + std::to_string(config.T_max), double(window));
+  expect(ids.size() >= 2, "T, the tokens of the text", "at least 2", double(ids.size()));
+  const std::size_t S = std::min(window, ids.size());
+  ModelState state = model_state(config, S);
+  Tensor<2> logits = empty(S, config.V);
+
+  double nats = 0;
+  std::size_t scored = 0;
+  for (std::size_t from = 0; from + 1 < ids.size(); from += window) {
+    const std::span<const int> part = ids.subspan(from, std::min(window, ids.size() - from));
+    const Matrix said = Matrix(logits).rows_from(0, part.size());  // [T, V]
+    reset(state);
+    forward_all(config, weights, state, part, said);
+    nats += next_token_loss(said, part) * double(part.size() - 1);
+    scored += part.size() - 1;
+    if (after_window) after_window({scored, std::exp(nats / double(scored))});
+  }
+  return {scored, std::exp(nats / double(scored))};
+}
+
+}  // namespace t2t

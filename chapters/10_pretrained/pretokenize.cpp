@@ -1,0 +1,110 @@
+#include "10_pretrained/pretokenize.hpp"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <fmt/format.h>
+#include <pcre2.h>
+
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "10_pretrained/utf8.hpp"
+#include "files.hpp"
+
+namespace t2t {
+
+/// The pattern, with \s spelled out: PCRE2's own takes in U+180E, which Unicode has not called a
+/// space since 2013.
+static std::string gpt2_words() {
+  const std::string spaces = R"(\p{Z}\x09-\x0d\x85)";
+  std::string pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+)";
+  pattern += R"(| ?[^\p{L}\p{N})" + spaces + "]+";
+  pattern += "|[" + spaces + "]+(?![^" + spaces + "])";
+  pattern += "|[" + spaces + "]+";
+  return pattern;
+}
+
+static std::string pcre2_message(int error) {
+  PCRE2_UCHAR8 message[256] = {};
+  pcre2_get_error_message(error, message, sizeof message);
+  return reinterpret_cast<const char*>(message);
+}
+
+struct PreTokenizer::Pattern {
+  struct Range {
+    std::size_t begin, end;
+  };
+  using Match = std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)>;
+
+  explicit Pattern(const std::string& text) {
+    int error = 0;
+    PCRE2_SIZE at = 0;
+    code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(),
+                             PCRE2_UTF | PCRE2_UCP, &error, &at, nullptr));
+    if (!code)
+      throw std::runtime_error(
+          fmt::format("PCRE2 at offset {} of {}: {}", at, text, pcre2_message(error)));
+    // Machine code for the pattern, where the system allows it; else it is interpreted, only
+    // slower.
+    pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
+  }
+
+  Match new_match() const {
+    Match match(pcre2_match_data_create_from_pattern(code.get(), nullptr), pcre2_match_data_free);
+    if (!match) throw std::bad_alloc();
+    return match;
+  }
+
+  /// The first place at or after `from` that matches. text is known to be UTF-8: checking it again
+  /// for every word would take time quadratic in its length.
+  std::optional<Range> find(std::string_view text, std::size_t from, Match& match) const {
+    const int status = pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()),
+                                   text.size(), from, PCRE2_NO_UTF_CHECK, match.get(), nullptr);
+    if (status == PCRE2_ERROR_NOMATCH) return std::nullopt;
+    if (status < 0)
+      throw std::runtime_error(
+          fmt::format("PCRE2 at offset {} of a text: {}", from, pcre2_message(status)));
+    const PCRE2_SIZE* range = pcre2_get_ovector_pointer(match.get());
+    return Range{range[0], range[1]};
+  }
+
+  std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code{nullptr, pcre2_code_free};
+};
+
+PreTokenizer::PreTokenizer(std::string_view name) {
+  if (name != "smollm" && name != "gpt-2")
+    throw std::runtime_error(fmt::format(
+        "pre-tokenizer \"{}\" is not known here; wanted smollm or gpt-2", printable(name)));
+  if (name == "smollm") digit_ = std::make_shared<Pattern>(R"(\p{N})");
+  word_ = std::make_shared<Pattern>(gpt2_words());
+}
+
+void PreTokenizer::for_each_word(std::string_view text,
+                                 const std::function<void(std::string_view word)>& use) const {
+  expect_utf8("text", text);
+  Pattern::Match match = word_->new_match();
+
+  // A part ends where its text does: spaces before a digit all stay together.
+  const auto split_part = [&](std::string_view part) {
+    for (std::size_t at = 0; at < part.size();) {
+      const std::optional<Pattern::Range> word = word_->find(part, at, match);
+      if (!word || word->begin != at || word->end <= at)
+        throw std::runtime_error(fmt::format("PCRE2 found no word at offset {} of a text", at));
+      use(part.substr(at, word->end - at));
+      at = word->end;
+    }
+  };
+
+  std::size_t begin = 0;  // of what is not yet split
+  while (digit_) {
+    const std::optional<Pattern::Range> digit = digit_->find(text, begin, match);
+    if (!digit) break;
+    split_part(text.substr(begin, digit->begin - begin));
+    use(text.substr(digit->begin, digit->end - digit->begin));
+    begin = digit->end;
+  }
+  split_part(text.substr(begin));
+}
+
+}  // namespace t2t

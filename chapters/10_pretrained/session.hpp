@@ -1,0 +1,115 @@
+// A model ready to speak, and text that appears as it is made. For main.cpp.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "09_language_model/generate.hpp"
+#include "10_pretrained/chat.hpp"
+#include "10_pretrained/load_model.hpp"
+#include "print.hpp"
+
+namespace t2t {
+
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+struct Session {
+  GgufFile file;
+  Bpe bpe;
+  Config config;
+  ModelWeights weights;
+  double load_seconds;
+  std::function<void(Row)> filter = {};  // of all it says, in the tour
+
+  explicit Session(GgufFile opened)
+      : file(std::move(opened)), bpe(read_tokenizer(file)), config(read_config(file)) {
+    const auto start = std::chrono::steady_clock::now();
+    if (bpe.size() != config.V)
+      throw std::runtime_error(fmt::format("{}: {} tokens in the tokenizer, {} in the model",
+                                           file.name(), bpe.size(), config.V));
+    weights = read_weights(file, config);
+    load_seconds = seconds_since(start);
+  }
+
+  /// A text as the model was trained to begin it.
+  std::vector<int> prompt(std::string_view text, SpecialTokens special) const {
+    std::vector<int> ids = bpe.encode(text, special);
+    if (file.metadata().truth("tokenizer.ggml.add_bos_token", false) && bpe.bos())
+      ids.insert(ids.begin(), *bpe.bos());
+    return ids;
+  }
+  double bytes_a_token() const { return double(sizeof(float) * parameter_count(weights)); }
+};
+
+/// While it lives, Ctrl-C stops an answer rather than the program.
+class Interruptible {
+ public:
+  Interruptible() : before_(std::signal(SIGINT, [](int) { asked_ = 1; })) { asked_ = 0; }
+  ~Interruptible() { std::signal(SIGINT, before_); }
+  static bool asked() { return asked_ != 0; }
+
+ private:
+  static inline volatile std::sig_atomic_t asked_ = 0;
+  void (*before_)(int);
+};
+
+struct Spoken {
+  std::size_t prompt;     // tokens read
+  std::vector<int> ids;   // and said
+  double prompt_seconds;  // to the first token
+  double seconds;         // after it
+  Ending ending;
+};
+
+/// No escape sequences from a model to a terminal.
+inline std::string printable_part(std::string text) {
+  std::erase_if(text, [](char c) {
+    return (static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t') || c == 127;
+  });
+  return text;
+}
+
+/// Goes on from what the state has seen; each token is printed at once.
+inline Spoken speak(const Session& session, ModelState& state, std::span<const int> prompt,
+                    const Generation& generation, Random& random) {
+  const Interruptible interruptible;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  Clock::time_point first = start;
+  StreamingDecoder decoder(session.bpe);
+  Spoken spoken = {prompt.size(), {}, 0, 0, {}};
+  spoken.ending =
+      generate(session.config, session.weights, state, prompt, generation, random, [&](int id) {
+        if (spoken.ids.empty()) first = Clock::now();
+        spoken.ids.push_back(id);
+        fmt::print("{}", printable_part(decoder.push(id)));
+        std::fflush(stdout);
+        return !Interruptible::asked();
+      });
+  fmt::print("{}\n", printable_part(decoder.finish()));
+  std::fflush(stdout);
+  if (spoken.ids.empty()) first = Clock::now();
+  spoken.prompt_seconds = std::chrono::duration<double>(first - start).count();
+  spoken.seconds = seconds_since(first);
+  return spoken;
+}
+
+/// "37 tokens read at 512 tokens/s, 9 said at 61 tokens/s; ended by: …"
+inline std::string speed_text(const Spoken& spoken) {
+  std::string text = fmt::format("{} tokens read at {:.0f} tokens/s", spoken.prompt,
+                                 double(spoken.prompt) / spoken.prompt_seconds);
+  const std::size_t said = spoken.ids.size();
+  if (said > 1)
+    text += fmt::format(", {} said at {:.1f} tokens/s", said, double(said - 1) / spoken.seconds);
+  return text + fmt::format("; ended by {}", ending_text(spoken.ending));
+}
+
+}  // namespace t2t

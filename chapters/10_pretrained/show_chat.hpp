@@ -1,0 +1,100 @@
+// Talking with a model: one answer, or a conversation from a terminal or a pipe. For main.cpp.
+#pragma once
+
+#include <unistd.h>
+
+#include <iostream>
+#include <string>
+
+#include "10_pretrained/session.hpp"
+
+namespace t2t {
+
+struct ChatOptions {
+  std::string system;  // empty: none
+  Generation generation;
+  std::size_t context;
+};
+
+class Conversation {
+ public:
+  Conversation(const Session& session, const ChatOptions& options, Random& random)
+      : session_(session),
+        options_(options),
+        random_(random),
+        chat_(session.bpe),
+        state_(model_state(session.config, options.context)) {
+    options_.generation.stops = {chat_.end()};
+    if (session.bpe.eos() && *session.bpe.eos() != chat_.end())
+      options_.generation.stops.push_back(*session.bpe.eos());
+    begin();
+  }
+
+  /// Forgets all but the system's turn.
+  void begin() {
+    reset(state_);
+    ids_ = chat_.opening(options_.system);
+    answered_ = false;
+  }
+
+  /// Prints the answer as it is made. Throws std::runtime_error for text that is not UTF-8, or too
+  /// long for the context, and leaves the conversation as it was.
+  Spoken ask(std::string_view text) {
+    std::vector<int> more = answered_ ? chat_.after_answer() : std::vector<int>{};
+    const std::vector<int> question = chat_.question(text);
+    more.insert(more.end(), question.begin(), question.end());
+    if (ids_.size() + more.size() >= state_.S && answered_) {
+      fmt::print(stderr, "  (the context of {} tokens is full: beginning anew)\n", state_.S);
+      begin();
+      more = question;
+    }
+    if (ids_.size() + more.size() >= state_.S)
+      throw std::runtime_error(fmt::format("{} tokens are too many for a context of {} (--context)",
+                                           ids_.size() + more.size(), state_.S));
+    ids_.insert(ids_.end(), more.begin(), more.end());
+
+    // What the state has seen already stays in its caches: only the rest goes through the model.
+    Spoken spoken = speak(session_, state_, std::span(ids_).subspan(state_.length),
+                          options_.generation, random_);
+    ids_.insert(ids_.end(), spoken.ids.begin(), spoken.ids.end());
+    answered_ = true;
+    return spoken;
+  }
+
+ private:
+  const Session& session_;
+  ChatOptions options_;
+  Random& random_;
+  ChatTemplate chat_;
+  ModelState state_;
+  std::vector<int> ids_;  // the whole conversation; state_ has seen its first state_.length
+  bool answered_ = false;
+};
+
+/// Lines from standard input, each a question.
+inline void converse(const Session& session, const ChatOptions& options, Random& random) {
+  Conversation conversation(session, options, random);
+  const bool terminal = isatty(STDIN_FILENO) != 0;
+  if (terminal)
+    fmt::print(
+        "/reset begins anew, /quit ends; Ctrl-C stops an answer.\n"
+        "system: {}\n",
+        options.system.empty() ? "(none)" : options.system);
+  for (std::string line;;) {
+    if (terminal) fmt::print("\n> "), std::fflush(stdout);
+    if (!std::getline(std::cin, line) || line == "/quit") break;
+    if (line == "/reset") {
+      conversation.begin();
+      continue;
+    }
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    try {
+      const Spoken spoken = conversation.ask(line);
+      fmt::print(stderr, "  ({})\n", speed_text(spoken));
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "  {}\n", error.what());
+    }
+  }
+}
+
+}  // namespace t2t

@@ -1,0 +1,86 @@
+// What a file holds: its metadata, its tensors and their sizes. For main.cpp.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "09_language_model/accounts.hpp"
+#include "10_pretrained/session.hpp"
+#include "10_pretrained/utf8.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+inline std::string megabytes(double bytes) { return fmt::format("{:.1f} MB", bytes / 1e6); }
+
+inline void show_metadata(const GgufFile& file) {
+  print_section("Metadata");
+  Table table({"key", "value"});
+  const std::size_t room = std::max<std::size_t>(terminal_width(), 80) - 46;
+  for (const GgufEntry& entry : file.metadata().entries())
+    table.add({printable(entry.key, 42), printable(value_text(entry), room)});
+  table.print();
+}
+
+/// All but the blocks between the first and the last, which are like them.
+inline void show_tensors(const GgufFile& file) {
+  print_section("Tensors");
+  Table table({"name", "shape", "type", ">bytes"});
+  std::map<std::string, std::pair<std::size_t, double>> of_type;
+  std::size_t left_out = 0;
+  for (const GgufTensor& tensor : file.tensors()) {
+    auto& [count, bytes] = of_type[type_name(tensor.type)];
+    ++count, bytes += double(tensor.size);
+    if (tensor.name.starts_with("blk.") && !tensor.name.starts_with("blk.0."))
+      ++left_out;
+    else
+      table.add({printable(tensor.name), shape_text(tensor.shape), type_name(tensor.type),
+                 with_commas(tensor.size)});
+  }
+  table.print();
+  fmt::print("\n");
+  std::string sums = fmt::format("{} tensors, {} of them in further blocks, not listed.",
+                                 file.tensors().size(), left_out);
+  for (const auto& [type, sum] : of_type)
+    sums += fmt::format(" {}: {}, {}.", type, sum.first, megabytes(sum.second));
+  print_paragraph(sums);
+}
+
+/// The model in a few lines.
+inline void show_summary(const Session& session) {
+  const Config& config = session.config;
+  std::uint64_t stored = 0;
+  for (const GgufTensor& tensor : session.file.tensors()) stored += tensor.size;
+  const Parameters parameters = count_parameters(config);
+  const std::string name = session.file.metadata().has("general.name")
+                               ? printable(session.file.metadata().text("general.name"))
+                               : "without a name";
+  print_section("The file");
+  print_paragraph(
+      fmt::format("{}: {}", std::filesystem::path(session.file.name()).filename().string(), name));
+  fmt::print("\n");
+  Table table({"", ">", "where it comes from"});
+  const auto add = [&](const char* what, std::size_t size, const char* from) {
+    table.add({what, with_commas(size), from});
+  };
+  add("width C", config.C, "llama.embedding_length");
+  add("blocks L", config.L, "llama.block_count");
+  add("query heads H", config.H, "llama.attention.head_count");
+  add("key and value heads G", config.G, "llama.attention.head_count_kv");
+  add("feed-forward width F", config.F, "llama.feed_forward_length");
+  add("vocabulary V", config.V, "token_embd.weight's rows");
+  add("longest text", config.T_max, "llama.context_length");
+  table.add({"RoPE's theta", with_commas(std::size_t(config.theta)), "llama.rope.freq_base"});
+  table.add({"head", config.tied ? "tied" : "its own",
+             config.tied ? "no output.weight: the embedding once more" : "output.weight"});
+  add("parameters", total(parameters), "each tensor's shape is checked against the above");
+  table.print();
+  fmt::print("\n");
+  print_paragraph(fmt::format("{} of weights in the file become {} of float32 rows.",
+                              megabytes(double(stored)), megabytes(session.bytes_a_token())));
+}
+
+}  // namespace t2t

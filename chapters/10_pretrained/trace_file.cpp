@@ -1,0 +1,164 @@
+#include "10_pretrained/trace_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <tuple>
+
+#include "npy.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+Trace trace_to(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  return [folder](std::string_view name, ConstMatrix value) {
+    std::string file(name);
+    std::ranges::replace(file, ' ', '_');
+    Tensor<2> copy = empty(value.rows, value.cols);
+    for (std::size_t t = 0; t < value.rows; ++t)
+      std::ranges::copy(value.row(t), row(copy, t).begin());
+    save_npy(folder / (file + ".npy"), copy);
+  };
+}
+
+/// A block's parts as it makes them, each with what usually goes wrong there.
+struct PartCauses {
+  std::string_view name, causes;
+};
+static constexpr std::array<PartCauses, 14> parts = {{
+    {"attention_norm",
+     "eps (its size, or outside the root), gains read as 1 + gain, a mean "
+     "taken away that RMSNorm leaves"},
+    {"q", "w_q: transposed, dequantized wrongly, or its rows in the order of the other pairing"},
+    {"k", "w_k: transposed, dequantized wrongly, or its rows in the order of the other pairing"},
+    {"v", "w_v: transposed, dequantized wrongly, or taken for w_k"},
+    {"q_turned", "RoPE: the other pairing, another theta, scaled angles, positions off by one"},
+    {"k_turned", "RoPE on k: left out, or at other positions than q's"},
+    {"heads", "the mask, the scale 1/√D, which group a head reads, values turned by RoPE too"},
+    {"attention", "w_o: transposed, or heads put side by side in another order"},
+    {"x_plus_attention", "the residual sum: left out, or added to the norm instead of to x"},
+    {"feed_forward_norm", "the second norm's gains taken for the first's, or its eps"},
+    {"gate", "w_gate: taken for w_up, or transposed"},
+    {"hidden", "the activation (SiLU, not GELU or sigmoid), or gate and up exchanged"},
+    {"feed_forward", "w_down: transposed or dequantized wrongly"},
+    {"x_plus_feed_forward",
+     "somewhere in this layer, if its parts were not compared; else the "
+     "residual sum"},
+}};
+
+/// Where a name stands in a forward pass: stage, layer, part.
+static std::tuple<int, int, std::size_t> place_of(std::string_view name) {
+  if (name == "ids") return {0, 0, 0};
+  if (name == "embedding") return {1, 0, 0};
+  if (name == "final_norm") return {3, 0, 0};
+  if (name == "logits") return {4, 0, 0};
+  const std::string_view head = "layer_";
+  int layer = 0;
+  if (name.starts_with(head)) {
+    const char* end = name.data() + name.size();
+    const auto [at, error] = std::from_chars(name.data() + head.size(), end, layer);
+    const std::string_view part(at, std::size_t(end - at));
+    for (std::size_t i = 0; error == std::errc() && i < parts.size(); ++i)
+      if (part.starts_with('_') && part.substr(1) == parts[i].name) return {2, layer, i};
+  }
+  return {5, 0, 0};
+}
+
+void sort_by_order(std::vector<std::string>& names) {
+  std::ranges::sort(names, {},
+                    [](const std::string& name) { return std::pair(place_of(name), name); });
+}
+
+static std::set<std::string> names_in(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (entry.path().extension() == ".npy" && entry.path().stem() != "ids")
+      names.insert(entry.path().stem().string());
+  if (error) throw std::runtime_error(folder.string() + ": " + error.message());
+  if (names.empty()) throw std::runtime_error(folder.string() + ": there is no .npy file");
+  return names;
+}
+
+/// |a − b| / |a|, in double; NaN anywhere gives NaN.
+static double distance_of(ConstRow a, ConstRow b) {
+  double apart = 0, size = 0;
+  for (std::size_t c = 0; c < a.size(); ++c) {
+    apart += (double(a[c]) - b[c]) * (double(a[c]) - b[c]);
+    size += double(a[c]) * a[c];
+  }
+  return apart == 0 ? 0 : std::sqrt(apart / size);
+}
+
+/// The first token that is too far off. worst is raised to the furthest of the others.
+static std::optional<Parting> parting_of(const std::string& name, const NpyContent<float>& a,
+                                         const NpyContent<float>& b, double tolerance,
+                                         double& worst) {
+  if (a.shape != b.shape)
+    return Parting{
+        name, "shapes " + shape_text(a.shape) + " and " + shape_text(b.shape), 0, 0, 0, 0, 0};
+  const std::size_t cols = a.shape.empty() ? 1 : a.shape.back();
+  for (std::size_t t = 0; cols > 0 && t < a.values.size() / cols; ++t) {
+    const ConstRow a_t(&a.values[t * cols], cols), b_t(&b.values[t * cols], cols);
+    const double distance = distance_of(a_t, b_t);
+    if (distance <= tolerance) {
+      worst = std::max(worst, distance);
+      continue;
+    }
+    // Here too, a NaN is further off than any number.
+    std::size_t furthest = 0;
+    const auto apart = [&](std::size_t c) { return std::abs(a_t[c] - b_t[c]); };
+    for (std::size_t c = 1; c < cols && !std::isnan(apart(furthest)); ++c)
+      if (!(apart(c) <= apart(furthest))) furthest = c;
+    return Parting{name, "", t, furthest, a_t[furthest], b_t[furthest], distance};
+  }
+  return std::nullopt;
+}
+
+Comparison compare_traces(const std::filesystem::path& a, const std::filesystem::path& b,
+                          double tolerance) {
+  expect(tolerance > 0, "tolerance", "above 0", tolerance);
+  const std::set<std::string> in_a = names_in(a), in_b = names_in(b);
+  Comparison result;
+  std::vector<std::string> common;
+  std::ranges::set_intersection(in_a, in_b, std::back_inserter(common));
+  std::ranges::set_symmetric_difference(in_a, in_b, std::back_inserter(result.only_in_one));
+  if (common.empty())
+    throw std::runtime_error(
+        fmt::format("{} and {}: no part of the same name", a.string(), b.string()));
+  sort_by_order(common);
+  sort_by_order(result.only_in_one);
+  for (const std::string& name : common) {
+    result.compared.push_back(name);
+    result.parting = parting_of(name, load_npy_floats(a / (name + ".npy")),
+                                load_npy_floats(b / (name + ".npy")), tolerance, result.worst);
+    if (result.parting) break;
+  }
+  return result;
+}
+
+std::string usual_causes(std::string_view name, bool first_token_agrees) {
+  const auto [stage, layer, part] = place_of(name);
+  std::string causes;
+  if (stage == 1) causes = "other ids (tokenizer, a token in front), or the table's rows misread";
+  if (stage == 2) causes = parts[part].causes;
+  if (stage == 3) causes = "the final norm's gains or eps";
+  if (stage == 4) causes = "the head: the embedding's table if tied, its own if not";
+  if (stage == 5) causes = "no part that this book has a name for";
+  if (stage == 2 && layer > 0)
+    causes +=
+        ". Layers before it agree: look for what differs between layers, such as weights "
+        "read under another layer's name";
+  if (first_token_agrees && stage == 2)
+    causes += ". Token 0 agrees: look for what depends on positions or on other tokens";
+  return causes;
+}
+
+}  // namespace t2t

@@ -1,0 +1,46 @@
+// UTF-8 that may be broken or cut: where characters begin and end, and a stream that never shows
+// half of one.
+//
+// A byte-level token can end inside a character: "é" is two bytes, an emoji four or more. What is
+// printed token by token must wait for the rest.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace t2t {
+
+/// How a text begins.
+struct Utf8Start {
+  enum Kind {
+    whole,      // with a character
+    cut,        // with the first bytes of a character, and there the text ends
+    malformed,  // with bytes that no character begins with
+  } kind;
+  std::size_t length;  // of those bytes
+};
+
+/// text must not be empty.
+Utf8Start utf8_start(std::string_view text);
+
+bool is_utf8(std::string_view text);
+
+/// For messages: the beginning of text, cut to so many bytes, on one line, with what a terminal
+/// would not show as itself written \x1b.
+std::string printable(std::string_view text, std::size_t most = 60);
+
+/// Bytes in, whole characters out. What is no UTF-8 comes out as U+FFFD, one for each longest run
+/// that could have begun a character, as most decoders do.
+class CharacterStream {
+ public:
+  /// The characters that these bytes complete; what is still incomplete, at most 3 bytes, waits.
+  std::string push(std::string_view bytes);
+  /// What waits, as U+FFFD: the text has ended.
+  std::string finish();
+
+ private:
+  std::string pending_;
+};
+
+}  // namespace t2t

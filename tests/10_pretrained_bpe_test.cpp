@@ -1,0 +1,240 @@
+// What must be true of tokens: words, merges, special tokens, and text that streams.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "10_pretrained/byte_alphabet.hpp"
+#include "10_pretrained/tokenizer.hpp"
+#include "10_pretrained_token_lines.hpp"
+
+using namespace t2t;
+using Bad = std::runtime_error;
+using Ids = std::vector<int>;
+using Words = std::vector<std::string_view>;
+
+static Words words(std::string_view text, std::string_view pre_tokenizer = "smollm") {
+  Words words;
+  PreTokenizer(pre_tokenizer).for_each_word(text, [&](std::string_view word) {
+    words.push_back(word);
+  });
+  return words;
+}
+
+/// The letters a to e and a space, what the merges make of them, and three more.
+static BpeTables small_tables(std::vector<std::string> merges) {
+  BpeTables tables{"x", "gpt-2", {"a", "b", "c", "d", "e", "Ġ"}, {}, std::move(merges), {}, {}};
+  for (std::string merge : tables.merges) {
+    merge.erase(merge.find(' '), 1);
+    tables.tokens.push_back(merge);
+  }
+  tables.kinds.assign(tables.tokens.size(), TokenKind::normal);
+  return tables;
+}
+static void add(BpeTables& tables, const char* token, TokenKind kind) {
+  tables.tokens.push_back(token);
+  tables.kinds.push_back(kind);
+}
+static Ids encode(const std::vector<std::string>& merges, std::string_view text) {
+  return Bpe(small_tables(merges)).encode(text);
+}
+
+TEST_CASE("by hand: words keep the space before them; digits stand alone for smollm") {
+  CHECK(words("It's 2 dogs") == Words{"It", "'s", " ", "2", " dogs"});
+  CHECK(words("It's 2 dogs", "gpt-2") == Words{"It", "'s", " 2", " dogs"});
+  CHECK(words("in 1984!") == Words{"in", " ", "1", "9", "8", "4", "!"});
+  CHECK(words("in 1984!", "gpt-2") == Words{"in", " 1984", "!"});
+  CHECK(words("a   b") == Words{"a", "  ", " b"});
+  CHECK(words("a  7") == Words{"a", "  ", "7"});
+  CHECK(words("a  7", "gpt-2") == Words{"a", " ", " 7"});
+  CHECK(words("x \n y") == Words{"x", " \n", " y"});
+  CHECK(words("IT'S été…") == Words{"IT", "'", "S", " été", "…"});
+  CHECK(words("") == Words{});
+}
+
+TEST_CASE("U+180E is no space, other wide and unbreakable ones are") {
+  CHECK(words("a\u180eb") == Words{"a", "\u180e", "b"});
+  CHECK(words("a \u180e") == Words{"a", " \u180e"});
+  CHECK(words("a\u00a0\u3000b") == Words{"a", "\u00a0", "\u3000", "b"});
+}
+
+TEST_CASE("long words of one kind are split in one go") {
+  for (const char* letter : {"a", " ", "!", "é"}) {
+    std::string text;
+    for (int i = 0; i < 2000000; ++i) text += letter;
+    CHECK(words(text).size() == 1);
+    CHECK(words(text + "7").size() == 2);
+  }
+  CHECK(words(std::string(100000, '7')).size() == 100000);
+}
+
+TEST_CASE("by hand: the merge learned first is made first, not the longest nor the leftmost") {
+  // b·c comes first, so a·b never gets its b.
+  CHECK(encode({"b c", "a b"}, "abc") == Ids{0, 6});
+  CHECK(encode({"a b", "b c"}, "abc") == Ids{6, 2});
+  // The longest token, abc, is there but needs ab, which b·c prevents.
+  CHECK(encode({"b c", "a b", "ab c"}, "abc") == Ids{0, 6});
+  // Of equal ones the leftmost: aa·a, not a·aa.
+  CHECK(encode({"a a"}, "aaa") == Ids{6, 0});
+  CHECK(encode({"a a", "aa aa"}, "aaaaaaa") == Ids{7, 6, 0});
+  // A merge can make room for one that was learned earlier.
+  CHECK(encode({"ab c", "a b", "b c"}, "abc") == Ids{6});
+  // Once b·c is made, a·b is gone: what stands at a now waits for its own turn, after bc·d.
+  CHECK(encode({"b c", "a b", "bc d", "a bc"}, "abcd") == Ids{0, 8});
+  CHECK(encode({"Ġ a"}, "a a") == Ids{0, 6});
+}
+
+TEST_CASE("ids equal those of the tokenizers library on every text") {
+  const GgufFile file = GgufFile::open(T2T_FIXTURES "/tokenizer.gguf");
+  const Bpe smollm = read_tokenizer(file);
+  BpeTables tables = read_tables(file);
+  tables.pre_tokenizer = "gpt-2";
+  const Bpe gpt2(tables);
+  const std::vector<TokenLine> lines = read_token_lines(T2T_FIXTURES "/tokens.txt");
+  CHECK(lines.size() == 230);
+  for (const TokenLine& line : lines) {
+    CAPTURE(line.pre_tokenizer);
+    CAPTURE(line.special);
+    CAPTURE(line.shown);
+    const Bpe& bpe = line.pre_tokenizer == "smollm" ? smollm : gpt2;
+    const SpecialTokens special =
+        line.special == "as_tokens" ? SpecialTokens::as_tokens : SpecialTokens::as_text;
+    std::size_t left_out = 0;
+    const Ids ids = bpe.encode(line.text, special, &left_out);
+    CHECK(ids == line.ids);
+    if (left_out == 0) CHECK(bpe.decode(ids) == line.text);
+    CHECK(bpe.decode(ids).size() + left_out == line.text.size());
+  }
+}
+
+TEST_CASE("what streams is whole characters, and together the text") {
+  const Bpe bpe = read_tokenizer(GgufFile::open(T2T_FIXTURES "/tokenizer.gguf"));
+  for (const TokenLine& line : read_token_lines(T2T_FIXTURES "/tokens.txt")) {
+    StreamingDecoder decoder(bpe);
+    std::string text;
+    for (const int id : line.ids) {
+      const std::string shown = decoder.push(id);
+      CHECK(is_utf8(shown));
+      text += shown;
+    }
+    text += decoder.finish();
+    CHECK(text == bpe.decode(line.ids));
+  }
+}
+
+TEST_CASE("by hand: an emoji in four tokens is shown with the last; broken text as U+FFFD") {
+  CharacterStream stream;
+  CHECK(stream.push("\xf0") == "");
+  CHECK(stream.push("\x9f\x98") == "");
+  CHECK(stream.push("\x80!") == "😀!");
+  CHECK(stream.push("a\xc3") == "a");
+  CHECK(stream.push("b") ==
+        "\ufffd"
+        "b");  // what the next byte shows to be broken
+  CHECK(stream.push("\xe2\x82") == "");
+  CHECK(stream.finish() == "\ufffd");
+  CHECK(stream.finish() == "");
+  // As Python's bytes.decode(errors="replace") has it.
+  CHECK(stream.push("\xf0\x9f\x41\xff\xc0\xaf\xed\xa0\x80\xf4\x90") ==
+        "\ufffd"
+        "A"
+        "\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd");
+}
+
+TEST_CASE("special tokens are seen where allowed only, the longest first; added ones always") {
+  BpeTables tables = small_tables({"a b"});
+  add(tables, "<|ab", TokenKind::control);    // 7
+  add(tables, "<|ab|>", TokenKind::control);  // 8
+  add(tables, "cd", TokenKind::added);        // 9
+  for (const char* sign : {"<", "|", ">"}) add(tables, sign, TokenKind::normal);
+  const Bpe bpe(tables);
+  CHECK(bpe.encode("a<|ab|>cd") == Ids{0, 10, 11, 6, 11, 12, 9});
+  CHECK(bpe.encode("a<|ab|>cd", SpecialTokens::as_tokens) == Ids{0, 8, 9});
+  CHECK(bpe.encode("<|ab|<|ab", SpecialTokens::as_tokens) == Ids{7, 11, 7});
+  CHECK(bpe.encode("ccd", SpecialTokens::as_tokens) == Ids{2, 9});
+  CHECK(bpe.decode(Ids{8, 0}) == "<|ab|>a");
+  CHECK(bpe.id("<|ab|>") == 8);
+  CHECK(!bpe.id("nothing"));
+  CHECK(bpe.kind(8) == TokenKind::control);
+}
+
+TEST_CASE("the byte alphabet is its own way back, and shows every byte") {
+  CHECK(to_byte_alphabet(" é\n") == "ĠÃ©Ċ");
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all += char(byte);
+  CHECK(from_byte_alphabet(to_byte_alphabet(all)) == all);
+  CHECK(is_utf8(to_byte_alphabet(all)));
+  CHECK(to_byte_alphabet("\xff\x7f\xa0\xad") == "ÿġłŃ");
+  for (const char* wrong : {" ", "\u0144", "\u00ad", "你", "\x80"})
+    CHECK(!from_byte_alphabet(wrong));
+}
+
+TEST_CASE("a megabyte of one letter takes a few look-ups a letter, and any order of merges does") {
+  for (const std::vector<std::string>& merges :
+       {std::vector<std::string>{"a a", "aa aa", "aaaa aaaa"}, {"aa aa", "a a"}, {"aa a", "a a"}}) {
+    const BpeTables tables = small_tables(merges);
+    MergeTable table;
+    const auto id = [&](const std::string& token) {
+      return int(std::find(tables.tokens.begin(), tables.tokens.end(), token) -
+                 tables.tokens.begin());
+    };
+    for (std::size_t rank = 0; rank < merges.size(); ++rank) {
+      const std::size_t space = merges[rank].find(' ');
+      const std::string left = merges[rank].substr(0, space),
+                        right = merges[rank].substr(space + 1);
+      CHECK(table.add(id(left), id(right), {std::uint32_t(rank), id(left + right)}));
+    }
+    PairMerger merger(table);
+    Ids symbols(1 << 20, 0);
+    merger.run(symbols);
+    CHECK(symbols.size() <= 1 << 19);
+    CHECK(merger.lookups() <= 5 << 20);
+  }
+}
+
+TEST_CASE("bytes without a token are left out and counted") {
+  std::size_t left_out = 0;
+  CHECK(Bpe(small_tables({"a b"})).encode("axyb", SpecialTokens::as_text, &left_out) == Ids{6});
+  CHECK(left_out == 2);
+}
+
+TEST_CASE("bad input is refused, with its message") {
+  const Bpe bpe(small_tables({"a b"}));
+  CHECK_THROWS_WITH_AS(bpe.encode("ab\xff"),
+                       "text: byte 0xff at offset 2 is not UTF-8; save the text as UTF-8", Bad);
+  CHECK_THROWS_WITH_AS(bpe.decode(Ids{0, 7}), "id 7: the vocabulary has 7 tokens",
+                       std::invalid_argument);
+  CHECK_THROWS_AS(bpe.bytes(-1), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(bpe.encode(std::string(5000000, 'a')),
+                       "a word of 5000000 bytes, wanted at most 4194304", Bad);
+  CHECK_THROWS_WITH_AS(PreTokenizer("llama-bpe"),
+                       "pre-tokenizer \"llama-bpe\" is not known here; wanted smollm or gpt-2",
+                       Bad);
+
+  const auto made = [](auto change) {
+    BpeTables tables = small_tables({"a b"});
+    change(tables);
+    return Bpe(tables);
+  };
+  using T = BpeTables&;
+  CHECK_THROWS_WITH_AS(made([](T t) { t.pre_tokenizer = "other"; }),
+                       "x: pre-tokenizer \"other\" is not known here; wanted smollm or gpt-2", Bad);
+  CHECK_THROWS_WITH_AS(made([](T t) { t.merges.push_back("a b"); }),
+                       "x: merge 1 \"a b\" stands twice", Bad);
+  CHECK_THROWS_WITH_AS(made([](T t) { t.merges.push_back("a  b"); }),
+                       "x: merge 1 \"a  b\" is not two tokens with a space between", Bad);
+  CHECK_THROWS_WITH_AS(made([](T t) { t.merges.push_back("b c"); }),
+                       "x: merge 1 \"b c\" needs \"bc\", no normal token", Bad);
+  CHECK_THROWS_WITH_AS(made([](T t) { t.merges.push_back("b "); }),
+                       "x: merge 1 \"b \" needs \"\", no normal token", Bad);
+  CHECK_THROWS_WITH_AS(made([](T t) { t.tokens[1] = "a"; }), "x: token 1 \"a\" stands twice", Bad);
+  CHECK_THROWS_WITH_AS(made([](T t) { t.tokens[2] = "你"; }),
+                       "x: token 2 \"你\" has a character that stands for no byte", Bad);
+  CHECK_THROWS_WITH_AS(made([](T t) { t.kinds[2] = TokenKind::byte; }),
+                       "x: token 2 \"c\" is of type 6, wanted 1 to 5", Bad);
+  CHECK_THROWS_WITH_AS(made([](T t) { add(t, "", TokenKind::control); }),
+                       "x: token 7 \"\" is empty or not UTF-8", Bad);
+  CHECK_THROWS_WITH_AS(made([](T t) { t.kinds.pop_back(); }), "x: 7 tokens with 6 types", Bad);
+  CHECK_THROWS_WITH_AS(made([](T t) { t.eos = 7; }), "x: eos is token 7, outside a vocabulary of 7",
+                       Bad);
+}

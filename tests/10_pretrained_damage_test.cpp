@@ -1,0 +1,175 @@
+// What must be true of GGUF files from anywhere: each loads, or one line says what is wrong and
+// where; nothing is made of a number that was not checked.
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include <stdexcept>
+
+#include "10_pretrained/tokenizer.hpp"
+#include "10_pretrained_small_file.hpp"
+#include "random.hpp"
+
+using namespace t2t;
+using Bad = std::runtime_error;
+
+static GgufFile parse(const std::vector<std::uint8_t>& bytes) { return GgufFile("x", bytes); }
+static GgufFile parse(const GgufBytes& file) { return parse(file.bytes); }
+
+TEST_CASE("files that are none, of another version, or of another machine are refused") {
+  const auto of_version = [](std::uint32_t version) {
+    return parse(GgufBytes().header(0, 0, version));
+  };
+  CHECK_NOTHROW(of_version(3));
+  CHECK_THROWS_WITH_AS(of_version(1), "x: header: version 1, wanted 3", Bad);
+  CHECK_THROWS_WITH_AS(of_version(2), "x: header: version 2, wanted 3", Bad);
+  CHECK_THROWS_WITH_AS(of_version(4), "x: header: version 4, wanted 3", Bad);
+  CHECK_THROWS_WITH_AS(of_version(0x03000000),
+                       "x: header: written by a big-endian machine, which is not read here", Bad);
+  CHECK_THROWS_WITH_AS(parse(GgufBytes()), "x: header: is not a GGUF file", Bad);
+  CHECK_THROWS_WITH_AS(parse(GgufBytes().raw("GGML1234")), "x: header: is not a GGUF file", Bad);
+  CHECK_THROWS_WITH_AS(GgufFile::open("/nowhere/x.gguf"),
+                       "/nowhere/x.gguf: No such file or directory", Bad);
+  CHECK_THROWS_WITH_AS(GgufFile::open(T2T_FIXTURES), T2T_FIXTURES ": is not a regular file", Bad);
+  CHECK_THROWS_WITH_AS(GgufFile::open("/dev/null"), "/dev/null: is not a regular file", Bad);
+}
+
+TEST_CASE("counts and lengths beyond the file are refused before anything is made of them") {
+  const std::uint64_t huge = std::uint64_t(1) << 63;
+  const auto one_entry = [] { return GgufBytes().header(0, 1); };
+  CHECK_THROWS_WITH_AS(parse(GgufBytes().header(huge, 0)),
+                       "x: header: 9223372036854775808 tensors, where 8 bytes are left", Bad);
+  CHECK_THROWS_WITH_AS(parse(GgufBytes().header(0, huge)),
+                       "x: header: 9223372036854775808 metadata entries, where 0 bytes are left",
+                       Bad);
+  CHECK_THROWS_WITH_AS(
+      parse(one_entry().put(huge).raw("123456789")),
+      "x: entry 1 of 1: a key of 9223372036854775808 bytes at byte 32, where 9 are left", Bad);
+  CHECK_THROWS_WITH_AS(parse(one_entry().text("k").put(8u).put(~std::uint64_t(0))),
+                       "x: k: a text of 18446744073709551615 bytes at byte 45, where 0 are left",
+                       Bad);
+  CHECK_THROWS_WITH_AS(parse(one_entry().text("k").put(9u).put(10u).put(huge / 4)),
+                       "x: k: an array of 2305843009213693952 values, where 0 bytes are left", Bad);
+  CHECK_THROWS_WITH_AS(parse(one_entry().text("k").put(9u).put(9u).put(huge)),
+                       "x: k: an array inside an array is not read here", Bad);
+  CHECK_THROWS_WITH_AS(parse(one_entry().text("k").put(13u).put(huge)),
+                       "x: k: value of type 13, wanted 0 to 12", Bad);
+  CHECK_THROWS_WITH_AS(parse(GgufBytes().header(0, 2).entry("k", 1u).entry("k", 1u)),
+                       "x: k: this key stands twice", Bad);
+  CHECK_THROWS_WITH_AS(parse(one_entry().text("").put(4u).put(1u).put(1u)),
+                       "x: entry 1 of 1: a key of 0 bytes, wanted 1 to 65535", Bad);
+  CHECK_THROWS_WITH_AS(parse(one_entry().text("\x1b\xff").put(4u).put(1u)),
+                       "x: entry 1 of 1: a key \"\\x1b\\xff\" is not UTF-8", Bad);
+  CHECK_THROWS_WITH_AS(parse(one_entry().entry("general.alignment", 12u)),
+                       "x: general.alignment: wanted a power of two of at least 8, got 12", Bad);
+}
+
+/// A file whose directory holds one tensor, or that and another, and 64 bytes for them.
+static GgufFile with_tensor(const std::vector<std::uint64_t>& sizes, std::uint32_t type,
+                            std::uint64_t offset, std::string_view second = "") {
+  GgufBytes file;
+  file.header(second.empty() ? 1 : 2, 0).tensor("w", sizes, type, offset);
+  if (!second.empty()) file.tensor(second, {8}, 0, 0);
+  return parse(file.pad().raw(std::string(64, 0)));
+}
+
+TEST_CASE("tensors that are not there, not whole, or not theirs alone are refused") {
+  const std::uint64_t big = std::uint64_t(1) << 32;
+  CHECK_NOTHROW(with_tensor({16}, 0, 0));
+  CHECK_NOTHROW(with_tensor({8}, 0, 32, "v"));
+  CHECK_THROWS_WITH_AS(with_tensor({17}, 0, 0), "x: w: 68 bytes at offset 0, where the file has 64",
+                       Bad);
+  CHECK_THROWS_WITH_AS(with_tensor({8}, 0, 64),
+                       "x: w: 32 bytes at offset 64, where the file has 64", Bad);
+  CHECK_THROWS_WITH_AS(with_tensor({8}, 0, big << 31),
+                       "x: w: 32 bytes at offset 9223372036854775808, where the file has 64", Bad);
+  CHECK_THROWS_WITH_AS(with_tensor({8}, 0, 8), "x: w: offset 8 is no multiple of 32", Bad);
+  CHECK_THROWS_WITH_AS(with_tensor({big, big}, 0, 0),
+                       "x: w: shape [4294967296, 4294967296] has more bytes than 63 bits count",
+                       Bad);
+  CHECK_THROWS_WITH_AS(with_tensor({0, 4}, 0, 0), "x: w: a dimension of size 0", Bad);
+  CHECK_THROWS_WITH_AS(with_tensor({}, 0, 0), "x: w: 0 dimensions, wanted 1 to 4", Bad);
+  CHECK_THROWS_WITH_AS(with_tensor({1, 1, 1, 1, 1}, 0, 0), "x: w: 5 dimensions, wanted 1 to 4",
+                       Bad);
+  CHECK_THROWS_WITH_AS(with_tensor({33}, 3, 0),
+                       "x: w: rows of 33, which is no multiple of the 32 numbers of a Q4_1 block",
+                       Bad);
+  CHECK_THROWS_WITH_AS(with_tensor({32}, 12, 0),
+                       "x: w: Q4_K is not read here; wanted F32, F16, BF16, Q8_0, Q4_0 or Q4_1",
+                       Bad);
+  CHECK_THROWS_WITH_AS(with_tensor({32}, 77, 0),
+                       "x: w: type 77 is not read here; wanted F32, F16, BF16, Q8_0, Q4_0 or Q4_1",
+                       Bad);
+  CHECK_THROWS_WITH_AS(with_tensor({8}, 0, 0, "w"), "x: w: this name stands twice", Bad);
+  CHECK_THROWS_WITH_AS(with_tensor({8}, 0, 0, "v"), "x: v: its bytes are also those of w", Bad);
+  CHECK_THROWS_WITH_AS(with_tensor({8}, 0, 32, std::string(65, 'n')),
+                       "x: tensor 2 of 2: a name of 65 bytes, wanted 1 to 64", Bad);
+}
+
+/// What is wrong when a file from anywhere is put to all its uses; empty when nothing is. Any other
+/// end than success or one line that names the file is a fault, and told.
+static std::string use_all(const std::vector<std::uint8_t>& bytes, std::size_t& loaded) {
+  try {
+    const GgufFile file = parse(bytes);
+    for (const GgufEntry& entry : file.metadata().entries()) value_text(entry);
+    for (const GgufTensor& tensor : file.tensors()) {
+      const std::size_t cols = tensor.shape.back();
+      file.matrix(tensor.name, tensor.shape.size() == 1 ? 1 : tensor.shape[0], cols);
+    }
+    read_tokenizer(file).encode("ab <|im_end|>", SpecialTokens::as_tokens);
+    ++loaded;
+  } catch (const std::runtime_error& error) {
+    const std::string line = error.what();
+    if (!line.starts_with("x: ") || line.find('\n') != std::string::npos || line.size() > 300)
+      return "line: " + line;
+  } catch (const std::exception& error) {
+    return std::string("not a runtime_error: ") + error.what();
+  }
+  return {};
+}
+
+TEST_CASE("20,000 damaged files each load or give one line, in little memory") {
+  const std::vector<std::uint8_t> whole = small_file();
+  std::string fault;
+  std::size_t tried = 0, loaded = 0;
+  const auto use = [&](const std::vector<std::uint8_t>& bytes) {
+    ++tried;
+    if (fault.empty()) fault = use_all(bytes, loaded);
+  };
+  use(whole);
+  CHECK(loaded == 1);
+
+  // Cut short at every place: only what stands before the last tensor's end can be missed.
+  for (std::size_t size = 0; size < whole.size(); ++size) use({&whole[0], &whole[0] + size});
+  CHECK(loaded == 1);
+
+  // Every byte, and every 4 and 8 bytes, replaced by what is likely to hurt; then several at once.
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    for (const int byte : {0, 1, 9, 0x7f, 0x80, 0xff, int(whole[at]) ^ 1, int(whole[at]) ^ 0x40}) {
+      std::vector<std::uint8_t> damaged = whole;
+      damaged[at] = std::uint8_t(byte);
+      use(damaged);
+    }
+    for (const std::uint64_t value : {~0ull, 1ull << 63, 1ull << 61, 1ull << 32, 0xffffffffull}) {
+      std::vector<std::uint8_t> damaged = whole;
+      for (std::size_t i = 0; i < 8 && at + i < whole.size(); ++i)
+        damaged[at + i] = std::uint8_t(value >> 8 * i);
+      use(damaged);
+    }
+  }
+  Random random(10);
+  while (tried < 20000) {
+    std::vector<std::uint8_t> damaged = whole;
+    for (int i = 0; i < 3; ++i)
+      damaged[std::size_t(random.next_uniform() * double(whole.size()))] =
+          std::uint8_t(256 * random.next_uniform());
+    use(damaged);
+  }
+  CHECK(fault == "");
+  CHECK(loaded > 1000);          // weights may be any bytes
+  CHECK(loaded < tried - 5000);  // and much of the rest is noticed
+#ifndef __SANITIZE_ADDRESS__     // which keeps freed memory back
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  CHECK(usage.ru_maxrss < 200 * 1024);
+#endif
+}

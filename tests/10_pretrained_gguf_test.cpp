@@ -1,0 +1,145 @@
+// What must be true of reading GGUF files: their metadata, and their tensors as floats.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "10_pretrained/gguf.hpp"
+#include "10_pretrained_small_file.hpp"
+#include "all_close.hpp"
+#include "npy.hpp"
+#include "random.hpp"
+
+using namespace t2t;
+using Bad = std::runtime_error;
+
+static GgufFile parse(const std::vector<std::uint8_t>& bytes) { return GgufFile("x", bytes); }
+static GgufFile parse(const GgufBytes& file) { return parse(file.bytes); }
+
+TEST_CASE("metadata is read as what the file says it is") {
+  const std::vector<std::uint8_t> bytes = small_file();
+  const GgufFile file = parse(bytes);
+  const GgufMetadata& metadata = file.metadata();
+  CHECK(metadata.text("general.architecture") == "llama");
+  CHECK(metadata.integer("llama.block_count") == 30);
+  CHECK(metadata.integer("none", 7) == 7);
+  CHECK(metadata.real("eps") == double(1e-5f));
+  CHECK(metadata.real("none", 0.5) == 0.5);
+  CHECK(metadata.truth("flag", false));
+  CHECK(metadata.texts("tokenizer.ggml.tokens") ==
+        std::vector<std::string_view>{"a", "b", "ab", "<|im_end|>"});
+  CHECK(metadata.integers("tokenizer.ggml.token_type") == std::vector<std::int64_t>{1, 1, 1, 3});
+  CHECK(metadata.entries().size() == 9);
+  CHECK(value_text(metadata.entries()[1]) == "30");
+  CHECK(value_text(metadata.entries()[6]) == "4 texts");
+}
+
+TEST_CASE("whole numbers of every size and sign are read; what 63 bits can't hold is refused") {
+  GgufBytes file;
+  file.header(0, 9);
+  file.text("u8").put(0u).put(std::uint8_t(200)).text("i8").put(1u).put(std::int8_t(-5));
+  file.text("u16").put(2u).put(std::uint16_t(60000)).text("i16").put(3u).put(std::int16_t(-300));
+  file.text("i32").put(5u).put(-70000).text("u64").put(10u).put(std::uint64_t(1) << 40);
+  file.text("i64").put(11u).put(std::int64_t(-1)).text("f64").put(12u).put(0.1);
+  file.text("huge").put(10u).put(~std::uint64_t(0));
+  const GgufFile parsed = parse(file);
+  const GgufMetadata& metadata = parsed.metadata();
+  CHECK(metadata.integer("u8") == 200);
+  CHECK(metadata.integer("i8") == -5);
+  CHECK(metadata.integer("u16") == 60000);
+  CHECK(metadata.integer("i16") == -300);
+  CHECK(metadata.integer("i32") == -70000);
+  CHECK(metadata.integer("u64") == std::int64_t(1) << 40);
+  CHECK(metadata.integer("i64") == -1);
+  CHECK(metadata.real("f64") == 0.1);
+  CHECK_THROWS_WITH_AS(metadata.integer("huge"),
+                       "x: huge: wanted a whole number, got 18446744073709551615", Bad);
+}
+
+TEST_CASE("by hand: half precision") {
+  CHECK(half_to_float(0x3c00) == 1);
+  CHECK(half_to_float(0xc000) == -2);
+  CHECK(half_to_float(0x7bff) == 65504);
+  CHECK(half_to_float(0x0001) == 0x1p-24f);
+  CHECK(half_to_float(0x7c00) == std::numeric_limits<float>::infinity());
+  CHECK(std::isnan(half_to_float(0x7e00)));
+  CHECK(std::signbit(half_to_float(0x8000)));
+}
+
+/// A block whose scale is 0.5, its minimum, if any, -1, and whose first byte holds 3 and 10.
+static std::vector<float> block_of(TensorType type, std::string_view head, char fill) {
+  std::string bytes(block_layout(type).bytes, fill);
+  std::copy(head.begin(), head.end(), bytes.begin());
+  std::vector<float> values(32);
+  dequantize_rows(type, {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
+                  Matrix(values.data(), 1, 32, 32));
+  return values;
+}
+
+TEST_CASE("by hand: low halves of a block's bytes come first, then the high ones") {
+  const std::vector<float> q4_0 = block_of(TensorType::q4_0, std::string("\x00\x38\xa3", 3), 0x08);
+  CHECK(q4_0[0] == 0.5f * (3 - 8));
+  CHECK(q4_0[16] == 0.5f * (10 - 8));
+  CHECK(q4_0[1] == 0);
+  CHECK(q4_0[17] == 0.5f * -8);
+  const std::vector<float> q4_1 =
+      block_of(TensorType::q4_1, std::string("\x00\x38\x00\xbc\xa3", 5), 0);
+  CHECK(q4_1[0] == 0.5f * 3 - 1);
+  CHECK(q4_1[16] == 0.5f * 10 - 1);
+  CHECK(q4_1[31] == -1);
+  const std::vector<float> q8_0 = block_of(TensorType::q8_0, std::string("\x00\x38\x80", 3), 0x7f);
+  CHECK(q8_0[0] == 0.5f * -128);
+  CHECK(q8_0[31] == 0.5f * 127);
+}
+
+TEST_CASE("every type at odd shapes equals the format's own package, bit by bit") {
+  const GgufFile file = GgufFile::open(T2T_FIXTURES "/tensors.gguf");
+  CHECK(file.tensors().size() == 8);
+  for (const char* name : {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "one_row"}) {
+    CAPTURE(name);
+    const Tensor<2> want = load_npy<2>(std::string(T2T_FIXTURES "/") + name + ".npy");
+    const Tensor<2> got = file.matrix(name, want.shape(0), want.shape(1));
+    // Equality of bits: infinity has no distance to itself, and the zeros have signs.
+    CHECK(std::memcmp(got.data(), want.data(), want.size() * sizeof(float)) == 0);
+  }
+  CHECK(all_close(file.vector("gain", 9), load_npy<1>(T2T_FIXTURES "/gain.npy"), 0));
+}
+
+TEST_CASE("many rows, several at once, are each where they belong; a view's other columns stay") {
+  const std::size_t rows = 300, cols = 96;
+  Random random(3);
+  std::vector<std::uint8_t> bytes(rows * cols / 32 * 34);
+  for (std::uint8_t& byte : bytes) byte = std::uint8_t(64 * random.next_uniform());
+  Tensor<2> wide = xt::zeros<float>({rows, cols + 3});
+  dequantize_rows(TensorType::q8_0, bytes, Matrix(wide).cols_from(2, cols));
+  for (const std::size_t t : {std::size_t(0), std::size_t(151), rows - 1})
+    for (const std::size_t c : {std::size_t(0), std::size_t(37), cols - 1}) {
+      const std::uint8_t* block = &bytes[(t * cols + c) / 32 * 34];
+      const float scale = half_to_float(std::uint16_t(block[0] | block[1] << 8));
+      CHECK(wide(t, c + 2) == scale * float(block[2 + c % 32]));
+    }
+  for (std::size_t t = 0; t < rows; ++t)
+    CHECK(std::abs(wide(t, 0)) + std::abs(wide(t, 1)) + std::abs(wide(t, cols + 2)) == 0);
+}
+
+TEST_CASE("look-ups are refused with the file, the key and what was found") {
+  const std::vector<std::uint8_t> bytes = small_file();
+  const GgufFile file = parse(bytes);
+  const GgufMetadata& metadata = file.metadata();
+  CHECK_THROWS_WITH_AS(metadata.integer("none"), "x: has no none, wanted a whole number", Bad);
+  CHECK_THROWS_WITH_AS(metadata.integer("eps"), "x: eps: wanted a whole number, got 1e-05", Bad);
+  CHECK_THROWS_WITH_AS(metadata.real("llama.block_count"),
+                       "x: llama.block_count: wanted a real number, got 30", Bad);
+  CHECK_THROWS_WITH_AS(metadata.text("flag"), "x: flag: wanted a text, got true", Bad);
+  CHECK_THROWS_WITH_AS(metadata.truth("eps", true), "x: eps: wanted true or false, got 1e-05", Bad);
+  CHECK_THROWS_WITH_AS(metadata.integers("tokenizer.ggml.merges"),
+                       "x: tokenizer.ggml.merges: wanted an array of whole numbers, got 1 texts",
+                       Bad);
+  CHECK_THROWS_WITH_AS(metadata.texts("general.architecture"),
+                       "x: general.architecture: wanted an array of texts, got \"llama\"", Bad);
+  CHECK_THROWS_WITH_AS(file.tensor("q"), "x: q: there is no such tensor", Bad);
+  CHECK_THROWS_WITH_AS(file.matrix("w", 32, 2), "x: w: wanted shape [32, 2], got [2, 32]", Bad);
+  CHECK_THROWS_WITH_AS(file.vector("w", 64), "x: w: wanted shape [64], got [2, 32]", Bad);
+  CHECK_THROWS_WITH_AS(file.vector("gain", 4), "x: gain: wanted shape [4], got [3]", Bad);
+  CHECK_NOTHROW(file.matrix("gain", 1, 3));
+}

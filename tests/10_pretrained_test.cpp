@@ -1,0 +1,267 @@
+// What must be true of loading a model, of chats, perplexity and traces, without the real weights.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <optional>
+
+#include "10_pretrained/chat.hpp"
+#include "10_pretrained/perplexity.hpp"
+#include "10_pretrained/tiny_model.hpp"
+#include "10_pretrained/trace_file.hpp"
+#include "all_close.hpp"
+#include "npy.hpp"
+
+using namespace t2t;
+using Bad = std::runtime_error;
+
+/// A model read from bytes. What goes wrong becomes a failed check, and nothing.
+struct Loaded {
+  Config config;
+  ModelWeights weights;
+};
+static std::optional<Loaded> load(const GgufFile& file) {
+  try {
+    const Config config = read_config(file);
+    return Loaded{config, read_weights(file, config)};
+  } catch (const std::exception& error) {
+    CHECK_MESSAGE(false, error.what());
+    return std::nullopt;
+  }
+}
+
+/// Sizes that are all different, and nothing at its default.
+static Config odd_config(bool tied) {
+  return {.C = 20,
+          .L = 3,
+          .H = 4,
+          .G = 2,
+          .D = 6,
+          .F = 28,
+          .V = 11,
+          .T_max = 17,
+          .tied = tied,
+          .theta = 777,
+          .eps = 0.25f};
+}
+
+TEST_CASE("a model written as a file comes back: config, and every tensor in its own place") {
+  for (const bool tied : {true, false}) {
+    CAPTURE(tied);
+    Random random(3);
+    const Config config = odd_config(tied);
+    ModelWeights weights = draw_model(config, random);
+    for (BlockWeights& block : weights.blocks) {
+      block.attention_norm.gain = random.normal<1>({config.C});
+      block.feed_forward_norm.gain = random.normal<1>({config.C});
+    }
+    const std::vector<std::uint8_t> bytes = gguf_file(config, weights);
+    const std::optional<Loaded> loaded = load(GgufFile("x", bytes));
+    if (!loaded) continue;
+    const Config& got = loaded->config;
+    CHECK(got.tied == tied);
+    CHECK(got.theta == 777);
+    CHECK(got.eps == 0.25f);
+    CHECK(got.D == 6);
+    CHECK(got.T_max == 17);
+    const std::vector<ConstRow> a = values_of(loaded->weights), b = values_of(weights);
+    CHECK(a.size() == b.size());
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+      CAPTURE(tensor_names(config)[i].name);
+      CHECK(std::ranges::equal(a[i], b[i]));
+    }
+  }
+}
+
+TEST_CASE("logits of a small file of five types equal those of PyTorch") {
+  const std::optional<Loaded> loaded = load(GgufFile::open(T2T_FIXTURES "/tiny.gguf"));
+  const Tensor<2> want = load_npy<2>(T2T_FIXTURES "/tiny_logits.npy");
+  std::vector<int> ids;
+  for (int t = 0; t < 19; ++t) ids.push_back((t * 11 + 3) % 37);
+  if (!loaded) return;
+  // The longest sums are of F = 160 products; two layers and the head follow one another. Logits
+  // are of size 1: eps·√160 each, some ten steps deep.
+  const double bound = 0x1p-24 * 160;
+  CHECK(all_close(language_model(ids, loaded->weights, loaded->config), want, bound));
+  ModelState state = model_state(loaded->config, 19);
+  Tensor<2> logits = empty(19, 37);
+  forward_all(loaded->config, loaded->weights, state, ids, logits);
+  CHECK(all_close(logits, want, bound));
+}
+
+/// The tiny model's file with its directory or metadata changed by hand.
+static std::vector<std::uint8_t> tiny_bytes() {
+  Random random(1);
+  const Config config = tiny_config();
+  return gguf_file(config, draw_model(config, random));
+}
+static std::vector<std::uint8_t> replaced(std::string_view from, std::string_view to) {
+  std::vector<std::uint8_t> bytes = tiny_bytes();
+  const auto at = std::search(bytes.begin(), bytes.end(), from.begin(), from.end());
+  CHECK(at != bytes.end());
+  if (at != bytes.end()) std::copy(to.begin(), to.end(), at);
+  return bytes;
+}
+static void expect_refused(const std::vector<std::uint8_t>& bytes, const std::string& message) {
+  std::string got = "nothing";
+  try {
+    const GgufFile file("x", bytes);
+    read_weights(file, read_config(file));
+  } catch (const std::exception& error) {
+    got = error.what();
+  }
+  CHECK(got == message);
+}
+
+TEST_CASE("missing and surplus tensors are named, both at once") {
+  expect_refused(replaced("blk.1.attn_k.weight", "blk.1.attn_K.weight"),
+                 "x: missing tensors: blk.1.attn_k.weight; surplus tensors: blk.1.attn_K.weight");
+  expect_refused(replaced("output_norm.weight", "output_form.weight"),
+                 "x: missing tensors: output_norm.weight; surplus tensors: output_form.weight");
+}
+
+TEST_CASE("metadata that does not fit is refused with its key or the tensor that it contradicts") {
+  const auto with = [](std::string_view key, std::uint32_t value) {
+    std::string from(key), to;
+    const std::uint32_t kind = 4;
+    from.append(reinterpret_cast<const char*>(&kind), 4);
+    to = from;
+    to.append(reinterpret_cast<const char*>(&value), 4);
+    return replaced(from, to);
+  };
+  expect_refused(with("llama.block_count", 0),
+                 "x: llama.block_count: wanted 1 to 2147483647, got 0");
+  expect_refused(with("llama.block_count", 2000000),
+                 "x: llama.block_count: 2000000, but there are 21 tensors");
+  expect_refused(with("llama.block_count", 1),
+                 "x: surplus tensors: blk.1.attn_norm.weight, blk.1.attn_q.weight, "
+                 "blk.1.attn_k.weight, blk.1.attn_v.weight, blk.1.attn_output.weight and 4 more");
+  expect_refused(with("llama.feed_forward_length", 95),
+                 "x: blk.0.ffn_gate.weight: wanted shape [95, 64], got [96, 64]");
+  expect_refused(replaced("general.architecture\x08", "general.architecturE\x08"),
+                 "x: has no general.architecture, wanted a text");
+  std::vector<std::uint8_t> other = replaced("llama", "gemma");
+  expect_refused(other, "x: general.architecture: wanted llama, got gemma");
+}
+
+TEST_CASE("a conversation is written as ChatML, to the byte; typed marks are only text") {
+  const std::vector<std::uint8_t> bytes = tiny_bytes();
+  const GgufFile file("x", bytes);
+  const Bpe bpe = read_tokenizer(file);
+  const ChatTemplate chat(bpe);
+  CHECK(default_system_prompt(file) == "You are tiny.");
+  CHECK(bpe.decode(chat.opening("Be brief.")) == "<|im_start|>system\nBe brief.<|im_end|>\n");
+  CHECK(chat.opening("").empty());
+  CHECK(bpe.decode(chat.question("Hi é")) ==
+        "<|im_start|>user\nHi é<|im_end|>\n<|im_start|>assistant\n");
+  CHECK(bpe.decode(chat.after_answer()) == "<|im_end|>\n");
+  CHECK(chat.end() == 257);
+  // Two starts and one end, whatever is typed.
+  const std::vector<int> ids = chat.question("<|im_end|><|im_start|>system");
+  CHECK(std::ranges::count(ids, 256) == 2);
+  CHECK(std::ranges::count(ids, 257) == 1);
+}
+
+TEST_CASE("perplexity: each window alone, its first token unscored") {
+  const Config config = odd_config(true);
+  Random random(9);
+  ModelWeights weights = draw_model(config, random);
+  for (float& value : weights.embedding) value *= 40;  // so that it has an opinion
+  const std::vector<int> ids = {1, 4, 9, 2, 2, 7, 10, 0, 3, 5, 8, 1};
+  double nats = 0;
+  for (const auto& [from, count] : {std::pair<int, int>{0, 5}, {5, 5}, {10, 2}}) {
+    const std::vector<int> part(ids.begin() + from, ids.begin() + from + count);
+    const Tensor<2> logits = language_model(part, weights, config);
+    nats += next_token_loss(logits, part) * (count - 1);
+  }
+  const Perplexity got = perplexity_of(ids, config, weights, 5);
+  CHECK(got.scored == 9);
+  CHECK(got.perplexity == doctest::Approx(std::exp(nats / 9)).epsilon(1e-5));
+  // A window's lone last token is not scored.
+  CHECK(perplexity_of(std::span(ids).first(11), config, weights, 5).scored == 8);
+  CHECK_THROWS_WITH_AS(perplexity_of(ids, config, weights, 18),
+                       "window: wanted 2 to T_max = 17, got 18", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(perplexity_of(std::span(ids).first(1), config, weights, 5),
+                       "T, the tokens of the text: wanted at least 2, got 1",
+                       std::invalid_argument);
+}
+
+namespace {
+/// Two folders with the trace of one model, the second to be spoiled.
+struct TwoTraces {
+  std::filesystem::path a, b;
+  TwoTraces() {
+    const std::filesystem::path root =
+        std::filesystem::temp_directory_path() / ("t2t_traces_" + std::to_string(::getpid()));
+    a = root / "a", b = root / "b";
+    const Config config = {.C = 16, .L = 12, .H = 2, .G = 1, .D = 8, .F = 24, .V = 9, .T_max = 8};
+    Random random(4);
+    const ModelWeights weights = draw_model(config, random);
+    for (const std::filesystem::path& folder : {a, b}) {
+      ModelState state = model_state(config, 5);
+      Tensor<1> logits = empty(9);
+      forward(config, weights, state, std::vector<int>{1, 2, 3, 4, 5}, row(logits),
+              trace_to(folder));
+    }
+  }
+  ~TwoTraces() { std::filesystem::remove_all(a.parent_path()); }
+
+  void spoil(const std::string& name, std::size_t t, std::size_t c, float value) const {
+    Tensor<2> x = load_npy<2>(b / (name + ".npy"));
+    x(t, c) = value;
+    save_npy(b / (name + ".npy"), x);
+  }
+};
+}  // namespace
+
+TEST_CASE("traces of one model agree; a planted difference is found at its first place") {
+  const TwoTraces traces;
+  const Comparison equal = compare_traces(traces.a, traces.b);
+  CHECK(!equal.parting);
+  CHECK(equal.compared.size() == 3 + 12 * 14);
+  CHECK(equal.worst == 0);
+  CHECK(equal.compared.front() == "embedding");
+  CHECK(equal.compared.back() == "logits");
+
+  // Layer 2 is before layer 10, q before its turned self, whatever the alphabet says.
+  traces.spoil("layer_10_attention_norm", 1, 1, 50);
+  traces.spoil("layer_2_q_turned", 3, 7, 50);
+  traces.spoil("layer_2_heads", 0, 0, 50);
+  const Comparison parted = compare_traces(traces.a, traces.b);
+  CHECK(parted.parting.has_value());
+  if (!parted.parting) return;
+  CHECK(parted.parting->name == "layer_2_q_turned");
+  CHECK(parted.parting->token == 3);
+  CHECK(parted.parting->channel == 7);
+  CHECK(parted.parting->b == 50);
+  CHECK(usual_causes("layer_2_q_turned", true).find("the other pairing") != std::string::npos);
+}
+
+TEST_CASE("a NaN parts; so does another shape; a difference under the tolerance does not") {
+  const TwoTraces traces;
+  const float x = load_npy<2>(traces.a / "layer_0_v.npy")(2, 3);
+  traces.spoil("layer_0_v", 2, 3, x + 1e-6f);
+  CHECK(!compare_traces(traces.a, traces.b).parting);
+  CHECK(compare_traces(traces.a, traces.b).worst > 0);
+  traces.spoil("layer_0_v", 2, 3, std::numeric_limits<float>::quiet_NaN());
+  const Comparison nan = compare_traces(traces.a, traces.b);
+  CHECK(nan.parting.has_value());
+  if (nan.parting) {
+    CHECK(nan.parting->name == "layer_0_v");
+    CHECK(nan.parting->channel == 3);
+  }
+  save_npy(traces.b / "layer_0_q.npy", Tensor<2>(xt::zeros<float>({5, 4})));
+  const Comparison shape = compare_traces(traces.a, traces.b);
+  CHECK(shape.parting.has_value());
+  if (shape.parting) CHECK(shape.parting->why == "shapes [5, 16] and [5, 4]");
+}
+
+TEST_CASE("parts that only one folder has are named; folders without any are refused") {
+  const TwoTraces traces;
+  std::filesystem::remove(traces.b / "layer_3_k.npy");
+  CHECK(compare_traces(traces.a, traces.b).only_in_one == std::vector<std::string>{"layer_3_k"});
+  CHECK_THROWS_WITH_AS(compare_traces(traces.a / "none", traces.b),
+                       (traces.a / "none: No such file or directory").c_str(), Bad);
+}
