@@ -9,6 +9,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "utf8_start.hpp"
+
 namespace t2t {
 
 static std::runtime_error failure(const std::filesystem::path& path, const char* what) {
@@ -44,32 +46,15 @@ void write_file(const std::filesystem::path& path, std::string_view bytes) {
   std::filesystem::rename(beside, path);
 }
 
-/// Bytes of the character that begins at text[0], or 0 when it is malformed: too long a form, half
-/// of a surrogate pair, beyond U+10FFFF, or cut short.
-static std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? std::uint8_t(text[i]) : 0u; };
-  const std::size_t length = byte(0) < 0x80                       ? 1
-                             : byte(0) >= 0xc2 && byte(0) <= 0xdf ? 2
-                             : (byte(0) & 0xf0) == 0xe0           ? 3
-                             : byte(0) >= 0xf0 && byte(0) <= 0xf4 ? 4
-                                                                  : 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  const bool overlong = (byte(0) == 0xe0 && byte(1) < 0xa0) || (byte(0) == 0xf0 && byte(1) < 0x90);
-  const bool surrogate = byte(0) == 0xed && byte(1) > 0x9f;
-  const bool too_large = byte(0) == 0xf4 && byte(1) > 0x8f;
-  return overlong || surrogate || too_large ? 0 : length;
-}
-
 void expect_utf8(std::string_view name, std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = character_length(text.substr(at));
-    if (length == 0)
+    const Utf8Start start = utf8_start(text.substr(at));
+    if (start.kind != Utf8Start::whole)
       throw std::runtime_error(
           fmt::format("{}: byte 0x{:02x} at offset {} is not UTF-8; "
                       "save the text as UTF-8",
                       name, std::uint8_t(text[at]), at));
-    at += length;
+    at += start.length;
   }
 }
 

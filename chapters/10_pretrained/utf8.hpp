@@ -9,22 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "utf8_start.hpp"
+
 namespace t2t {
-
-/// How a text begins.
-struct Utf8Start {
-  enum Kind {
-    whole,      // with a character
-    cut,        // with the first bytes of a character, and there the text ends
-    malformed,  // with bytes that no character begins with
-  } kind;
-  std::size_t length;  // of those bytes
-};
-
-/// text must not be empty.
-Utf8Start utf8_start(std::string_view text);
-
-bool is_utf8(std::string_view text);
 
 /// For messages: the beginning of text, cut to so many bytes, on one line, with what a terminal
 /// would not show as itself written \x1b.

@@ -1,0 +1,45 @@
+#include "utf8_start.hpp"
+
+#include <cstdint>
+
+namespace t2t {
+
+/// Bytes of the character that this byte begins, or 0.
+static std::size_t length_after(std::uint8_t first) {
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first <= 0xdf) return 2;
+  if (first >= 0xe0 && first <= 0xef) return 3;
+  if (first >= 0xf0 && first <= 0xf4) return 4;
+  return 0;
+}
+
+Utf8Start utf8_start(std::string_view text) {
+  const std::uint8_t first = std::uint8_t(text[0]);
+  const std::size_t length = length_after(first);
+  if (length == 0) return {Utf8Start::malformed, 1};
+
+  for (std::size_t i = 1; i < length; ++i) {
+    if (i == text.size()) return {Utf8Start::cut, i};
+    // Narrower for a second byte: no form longer than need be, no half of a surrogate pair,
+    // nothing beyond U+10FFFF.
+    std::uint8_t low = 0x80, high = 0xbf;
+    if (i == 1 && first == 0xe0) low = 0xa0;
+    if (i == 1 && first == 0xed) high = 0x9f;
+    if (i == 1 && first == 0xf0) low = 0x90;
+    if (i == 1 && first == 0xf4) high = 0x8f;
+    const std::uint8_t byte = std::uint8_t(text[i]);
+    if (byte < low || byte > high) return {Utf8Start::malformed, i};
+  }
+  return {Utf8Start::whole, length};
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const Utf8Start start = utf8_start(text);
+    if (start.kind != Utf8Start::whole) return false;
+    text.remove_prefix(start.length);
+  }
+  return true;
+}
+
+}  // namespace t2t

@@ -1,0 +1,24 @@
+// Where a UTF-8 character begins and ends (RFC 3629), in text that may be broken or cut.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace t2t {
+
+/// How a text begins.
+struct Utf8Start {
+  enum Kind {
+    whole,      // with a character
+    cut,        // with the first bytes of a character, and there the text ends
+    malformed,  // with bytes that no character begins with
+  } kind;
+  std::size_t length;  // of those bytes
+};
+
+/// text must not be empty.
+Utf8Start utf8_start(std::string_view text);
+
+bool is_utf8(std::string_view text);
+
+}  // namespace t2t
