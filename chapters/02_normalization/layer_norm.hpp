@@ -13,8 +13,8 @@
 namespace t2t {
 
 /// The formula as the paper writes it. Returns y [T, C].
-/// Throws std::invalid_argument when gain or bias is not [C], when eps is negative or not a number,
-/// and when eps is 0 and a row has no spread (0/0): the message names the row.
+/// Throws std::invalid_argument when C is 0, when gain or bias is not [C], when eps is negative or
+/// not a number, and when eps is 0 and a row has no spread (0/0): the message names the row.
 Tensor<2> layer_norm(const Tensor<2>& x,     // [T, C]
                      const Tensor<1>& gain,  // [C]
                      const Tensor<1>& bias,  // [C]
