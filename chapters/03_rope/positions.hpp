@@ -36,6 +36,7 @@ void add_positions(Matrix x,           // [T, C]
 
 /// How steeply each head forgets: 2^(−8/H), 2^(−16/H) … 2^(−8) when H is a power of two. Otherwise
 /// the slopes of the next lower power, then every second one of the next higher: [H].
+/// Throws std::invalid_argument when H is 0.
 Tensor<1> alibi_slopes(std::size_t H);
 
 /// What ALiBi adds to the scores of T queries, the last of S tokens: −slope · distance for a key at

@@ -40,10 +40,11 @@ struct YarnScaling {
   float factor = 4;
   float fast = 32;  // β: pairs that turn more often than this within trained positions keep f,
   float slow = 1;  // α: those that turn less often get f / factor; between, a blend by pair number
-  std::size_t trained = 2048;  // positions, enough for one slow turn of pair 0
+  std::size_t trained = 2048;  // positions, at least 2π · slow, or pair 0 never turns so often
 };
 /// The blend runs over the pair's number, rounded outward, as in the authors' code and so in the
-/// models tuned with it; the paper's formula blends by turns, and differs in those pairs.
+/// models tuned with it; the paper's formula blends by turns, and differs in those pairs. The pair
+/// that turns r times within trained positions is number D · ln(trained / (2π·r)) / (2 ln θ).
 Tensor<1> yarn_scaling(std::size_t D,  // even
                        float theta,    // above 1
                        const YarnScaling& scaling);
