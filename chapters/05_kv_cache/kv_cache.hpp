@@ -24,7 +24,8 @@ struct KvCache {
   std::size_t length;  // positions filled, at most S
 };
 
-/// An empty cache for S positions. Throws std::invalid_argument unless G, S and D are at least 1.
+/// An empty cache for S positions, all zeros. Throws std::invalid_argument unless G, S and D are at
+/// least 1.
 KvCache make_kv_cache(std::size_t G, std::size_t S, std::size_t D);
 
 /// Writes T positions from `length` on, then advances it by T. Throws std::invalid_argument, before
@@ -34,8 +35,9 @@ void append(KvCache& cache,
             ConstMatrix v);  // [T, G·D]
 
 /// The same, each key turned by RoPE on its way in, once, at its own position. (Queries are turned
-/// by their caller: rope_rows with start = length before this call.) Throws also as rope_rows does,
-/// before anything is written: D odd, a table for another D, or one that ends before length + T.
+/// by their caller: rope_rows with start = length before this call.) Neither allocates: keys are
+/// turned where they lie in the cache. Throws also as rope_rows does, before anything is written: D
+/// odd, a table for another D, or one that ends before length + T.
 void append_turned(KvCache& cache,
                    ConstMatrix k,           // [T, G·D], not turned
                    ConstMatrix v,           // [T, G·D]
