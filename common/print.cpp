@@ -157,11 +157,12 @@ std::string heat_map_text(ConstMatrix x, const HeatMap& options) {
   const auto key = [&](float value) { return shades.cell(value, options.diverging); };
   const float low = shades.low, high = shades.high;
   text += fmt::format("  {} {} {:.3g}", std::string(margin, ' '), key(low), low);
-  for (const float quarter : {0.25f, 0.5f, 0.75f}) {
+  for (const float quarter : {0.25f, 0.5f, 0.75f, 1.0f}) {
+    if (high == low) break;  // one number everywhere: the key is done
     const float value = low + quarter * (high - low);
     text += fmt::format("  {} {:.3g}", key(value), value);
   }
-  text += fmt::format("  {} {:.3g}\n", key(high), high);
+  text += "\n";
   if (rows < x.rows || cols < x.cols)
     text += fmt::format("  {} the first {} of {} rows and {} of {} columns\n",
                         std::string(margin, ' '), rows, x.rows, cols, x.cols);

@@ -16,7 +16,6 @@
 #include "program.hpp"
 
 using namespace t2t;
-using fmt::format;
 
 static constexpr std::size_t V = 256;  // a token a byte
 
@@ -31,7 +30,8 @@ static void show_tokens(const std::vector<int>& ids) {
   for (const auto& [point, character] : {std::pair("U+0041", "A"), std::pair("U+00E9", "é"),
                                          std::pair("U+20AC", "€"), std::pair("U+1F600", "😀")}) {
     const std::vector<int> bytes = byte_ids(character);
-    table.add({point, format("{}", bytes.size()), format("{}", fmt::join(bytes, " ")), character});
+    table.add({point, fmt::format("{}", bytes.size()), fmt::format("{}", fmt::join(bytes, " ")),
+               character});
   }
   table.print();
 }
@@ -50,9 +50,9 @@ static void show_rows(const std::vector<int>& ids, const Tensor<2>& x) {
     if (ids[t] == most) places.push_back(t);
   fmt::print("\n");
   print_paragraph(
-      format("Each line is one token's row of the table. Token {} stands at {}: the "
-             "same row each time, wherever it stands. What order says, chapter 03 adds.",
-             quoted_byte(most), fmt::join(places, ", ")));
+      fmt::format("Each line is one token's row of the table. Token {} stands at {}: the "
+                  "same row each time, wherever it stands. What order says, chapter 03 adds.",
+                  quoted_byte(most), fmt::join(places, ", ")));
 }
 
 static void show_neighbours(const Tensor<2>& table, int id) {
@@ -64,15 +64,15 @@ static void show_neighbours(const Tensor<2>& table, int id) {
   Table lines({"nearest to " + quoted_byte(id), ">id", ">cosine", ""});
   for (const std::size_t place : {0, 1, 2, 254}) {
     const auto [cosine, v] = others[place];
-    lines.add({format("{:>3}. {}", place + 1, quoted_byte(v)), format("{}", v),
-               format("{:.2f}", cosine), bar(std::abs(cosine), 24)});
+    lines.add({fmt::format("{:>3}. {}", place + 1, quoted_byte(v)), fmt::format("{}", v),
+               fmt::format("{:.2f}", cosine), bar(std::abs(cosine), 24)});
   }
   lines.print();
   fmt::print("\n  all 255, from -1 to 1   {}\n\n", histogram(cosines, 1));
-  print_paragraph(
-      format("No meaning yet: in a random table cosines lie around 0 with deviation 1/sqrt(C) = "
-             "{:.2f} (here {:.2f}). Whatever nearness means, training puts there (chapter 13).",
-             1 / std::sqrt(double(table.shape(1))), deviation(cosines)));
+  print_paragraph(fmt::format(
+      "No meaning yet: in a random table cosines lie around 0 with deviation 1/sqrt(C) = "
+      "{:.2f} (here {:.2f}). Whatever nearness means, training puts there (chapter 13).",
+      1 / std::sqrt(double(table.shape(1))), deviation(cosines)));
 }
 
 static void show_logits(const std::vector<int>& ids, const Tensor<2>& logits, std::size_t C) {
@@ -85,14 +85,15 @@ static void show_logits(const std::vector<int>& ids, const Tensor<2>& logits, st
     const auto best = std::ranges::max_element(others);
     own_best += own > *best;
     if (t < 4)
-      lines.add({quoted_byte(ids[t]), format("{:.4f}", own), format("{:.4f}", *best),
-                 quoted_byte(int(best - others.begin())), format("{:.4f}", deviation(others))});
+      lines.add({quoted_byte(ids[t]), fmt::format("{:.4f}", own), fmt::format("{:.4f}", *best),
+                 quoted_byte(int(best - others.begin())),
+                 fmt::format("{:.4f}", deviation(others))});
   }
   lines.print();
 
   const double square = 0.02 * 0.02, root = std::sqrt(double(C));
   fmt::print("\n");
-  print_paragraph(format(
+  print_paragraph(fmt::format(
       "A row against itself gives the square of its length, about C·0.02² = {:.4f}; against "
       "another, a sum of C products of either sign, about sqrt(C)·0.02² = {:.4f}: sqrt(C) = {:.1f} "
       "times less. {} of {} tokens agree best with their own row.",
@@ -106,15 +107,15 @@ static void show_start(const Tensor<2>& table) {
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
 
   Table lines({with_commas(values.size()) + " numbers", ">here", ">N(0, 0.02²)", ">by chance, ±"});
-  lines.add({"mean", format("{:.2g}", mean), "0", format("{:.2g}", 0.02 / std::sqrt(n))});
-  lines.add({"deviation", format("{:.5f}", deviation(values)), "0.02",
-             format("{:.5f}", 0.02 / std::sqrt(2 * n))});
+  lines.add({"mean", fmt::format("{:.2g}", mean), "0", fmt::format("{:.2g}", 0.02 / std::sqrt(n))});
+  lines.add({"deviation", fmt::format("{:.5f}", deviation(values)), "0.02",
+             fmt::format("{:.5f}", 0.02 / std::sqrt(2 * n))});
   for (const auto& [deviations, p] : {std::pair(1, 0.6827), std::pair(2, 0.9545)}) {
     const auto inside = std::ranges::count_if(
         values, [limit = 0.02 * deviations](double value) { return std::abs(value) < limit; });
-    lines.add({format("within ±{:.2f}", 0.02 * deviations),
-               format("{:.2f} %", 100 * double(inside) / n), format("{:.2f} %", 100 * p),
-               format("{:.2f} %", 100 * std::sqrt(p * (1 - p) / n))});
+    lines.add({fmt::format("within ±{:.2f}", 0.02 * deviations),
+               fmt::format("{:.2f} %", 100 * double(inside) / n), fmt::format("{:.2f} %", 100 * p),
+               fmt::format("{:.2f} %", 100 * std::sqrt(p * (1 - p) / n))});
   }
   lines.print();
   fmt::print("\n  from -0.06 to 0.06   {}\n\n", histogram(values, 0.06));
@@ -131,7 +132,8 @@ static void show_weight() {
                         bool tied) {
     const std::size_t in_tables = rows * C * (tied ? 1 : 2);
     lines.add({name, with_commas(rows), with_commas(C), with_commas(rows * C), with_commas(all),
-               tied ? "tied" : "own", format("{:.2f} %", 100 * double(in_tables) / double(all))});
+               tied ? "tied" : "own",
+               fmt::format("{:.2f} %", 100 * double(in_tables) / double(all))});
   };
   line("llama2-7b", 32000, 4096, 6738415616, false);
   line("gpt2", 50257, 768, 124439808, true);

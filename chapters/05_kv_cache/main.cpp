@@ -17,7 +17,6 @@
 #include "shapes.hpp"
 
 using namespace t2t;
-using fmt::format;
 
 static void show_side_by_side(Babbler& babbler, const std::vector<int>& ids, std::size_t count,
                               KvCache& cache) {
@@ -32,20 +31,20 @@ static void show_side_by_side(Babbler& babbler, const std::vector<int>& ids, std
     sum_without += without[i].kv_rows, sum_with += with[i].kv_rows;
     babble += char(with[i].token);
     if (without[i].token != with[i].token)
-      throw std::runtime_error(format("step {}: the two ways part", i));
+      throw std::runtime_error(fmt::format("step {}: the two ways part", i));
     if (i < 5 || i + 1 == count)
-      table.add({format("{}", i + 1), quoted_byte(without[i].token),
-                 format("{}", without[i].kv_rows),
+      table.add({fmt::format("{}", i + 1), quoted_byte(without[i].token),
+                 fmt::format("{}", without[i].kv_rows),
                  bar(double(without[i].kv_rows) / double(ids.size() + count), 24),
-                 quoted_byte(with[i].token), format("{}", with[i].kv_rows)});
+                 quoted_byte(with[i].token), fmt::format("{}", with[i].kv_rows)});
   }
-  table.add({"all", "", format("{}", sum_without), "", "", format("{}", sum_with)});
+  table.add({"all", "", fmt::format("{}", sum_without), "", "", fmt::format("{}", sum_with)});
   table.print();
 
   std::string text;
   for (const int id : ids) text += char(id);
   fmt::print("\n");
-  print_paragraph(format("It went on: {} | {}", visible(text), visible(babble)));
+  print_paragraph(fmt::format("It went on: {} | {}", visible(text), visible(babble)));
   print_paragraph(
       "It babbles, having learned nothing, and babbles the same both ways. The first step is the "
       "prompt, and costs both the same; from then on the cache needs one row a token.");
@@ -64,10 +63,10 @@ int main(int argc, char** argv) {
   program.size("context", S, "positions of the cache, S");
 
   return program.run(argc, argv, [&] {
-    expect(C % (2 * H) == 0, "--width", format("a multiple of 2 · {} heads", H), double(C));
+    expect(C % (2 * H) == 0, "--width", fmt::format("a multiple of 2 · {} heads", H), double(C));
     const std::vector<int> ids = byte_ids(program.text(P));
     const std::size_t needed = ids.size() + std::max<std::size_t>(count, 2);
-    expect(S >= needed, "--context", format("room for prompt and tokens, at least {}", needed),
+    expect(S >= needed, "--context", fmt::format("room for prompt and tokens, at least {}", needed),
            double(S));
 
     // So small a layer is fastest on one core; the last figure has them all again.
