@@ -16,7 +16,7 @@ namespace t2t {
 /// Keys in a stretch at most: their scores and values stay in a core's own cache.
 constexpr std::size_t stretch_keys = 512;
 
-/// P, the number of stretches that S keys are cut into, of equal length but for the last.
+/// P, the number of stretches that S keys are cut into: ⌈S/P⌉ keys each, the last what is left.
 std::size_t stretch_count(std::size_t S);
 
 /// One stretch, for the N query heads of a group. Never throws, so that parallel loops may call it:

@@ -46,7 +46,9 @@ void norm_rows(ConstMatrix x,  // [T, C]
                Matrix y);  // [T, C], may be x
 
 /// The block, in place: prefill, a chunk, or one token, at positions cache.length … + T − 1.
-/// Nothing is allocated. trace, if given, sees every intermediate by name, in order.
+/// Nothing is allocated. trace, if given, sees every intermediate by name, in order: (pre-norm)
+/// attention_norm, q, k, v, q_turned, k_turned, heads, attention, x_plus_attention,
+/// feed_forward_norm, gate (if there is one), hidden, feed_forward, x_plus_feed_forward.
 /// Throws std::invalid_argument, with x and the cache untouched, when settings or weights are wrong
 /// (as expect_settings and expect_weights say), x is not [T, C] or T is 0, the cache is for other
 /// heads or has no room for T more, the table ends before, or the scratch is too small.

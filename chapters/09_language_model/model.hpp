@@ -63,10 +63,11 @@ void reset(ModelState& state);
 void truncate(ModelState& state, std::size_t position);
 
 /// The kernel: T more tokens, a prompt or the one that came last. Writes the logits of the last.
-/// Allocates nothing. trace, if given, sees "embedding", each block's parts as "layer 3 q",
-/// "final_norm" and "logits", chunk by chunk. Throws std::invalid_argument as language_model does,
-/// when there is no room for T more, when the state is of another model or when logits is not [V]:
-/// all that before anything is written. If trace throws, the state forgets these T tokens.
+/// Allocates nothing. trace, if given, sees "embedding" (positions added), each block's parts as
+/// "layer 3 q", "final_norm" and "logits" (of the last token), chunk by chunk. Throws
+/// std::invalid_argument as language_model does, when there is no room for T more, when the state
+/// is of another model or when logits is not [V]: all that before anything is written. If trace
+/// throws, the state forgets these T tokens.
 void forward(const Config& config, const ModelWeights& weights, ModelState& state,
              std::span<const int> ids,  // [T]
              Row logits,                // [V], of the last token

@@ -7,9 +7,10 @@
 //   Q4_0  value = scale · (q − 8),       q in 0 … 15
 //   Q4_1  value = scale · q + minimum,   q in 0 … 15
 //
-// A 4-bit block holds q of numbers 0 … 15 in the low halves of its 16 bytes, of 16 … 31 in the high
-// halves. Scale and minimum are F16. Other types of the format are refused by gguf.hpp, by name.
-// Chapter 12 computes with such blocks as they are; here they become the block's float matrices.
+// A block is its scale, its minimum if it has one, both F16, then the q. A 4-bit block holds q of
+// numbers 0 … 15 in the low halves of its 16 bytes, of 16 … 31 in the high halves. Of all numbers
+// the least byte comes first. Other types of the format are refused by gguf.hpp, by name. Chapter
+// 12 computes with such blocks as they are; here they become the block's float matrices.
 #pragma once
 
 #include <cstdint>
