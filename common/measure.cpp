@@ -31,7 +31,7 @@ double median_seconds(const std::function<void()>& work) {
   work();
   std::vector<double> seconds;
   double total = 0;
-  while (total < 0.2 || seconds.size() < 5) total += seconds.emplace_back(seconds_of(work));
+  while (total < 0.2 || seconds.size() < 3) total += seconds.emplace_back(seconds_of(work));
   return median(seconds);
 }
 

@@ -9,7 +9,7 @@
 
 namespace t2t {
 
-/// Median seconds of one call, after a warm-up, over enough calls to fill about 0.2 s.
+/// Median seconds of one call, after a warm-up, over at least three calls that fill about 0.2 s.
 double median_seconds(const std::function<void()>& work);
 
 /// Median seconds of each of two pieces of work, called in turn, so that both meet the same
