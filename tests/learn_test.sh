@@ -52,6 +52,25 @@ accepts "$build/01_embedding" --save saved
 accepts test -s saved/ids.npy
 [[ -z $(find saved -name '*.partial' -o -name '.probe') ]] || fail "left behind: $(ls -A saved)"
 
+# A real model's program, on a file that has a tokenizer and nothing else.
+pretrained=$build/10_pretrained
+tokenizer=$home/tests/fixtures/10_pretrained/tokenizer.gguf
+head -c 50000000 /dev/zero | tr '\0' ' ' >spaces.txt
+accepts "$pretrained" --model "$tokenizer" --tokenize-file empty.txt
+refuses "spaces.txt: a word of 50000000 bytes" "$pretrained" --model "$tokenizer" --tokenize-file spaces.txt
+refuses "spaces.txt: a word of 50000000 bytes" "$pretrained" --model "$tokenizer" --perplexity spaces.txt
+refuses "bad.txt: byte 0xff at offset 2 is not UTF-8" "$pretrained" --model "$tokenizer" --perplexity bad.txt
+refuses "empty.txt: wanted at least 2 tokens" "$pretrained" --model "$tokenizer" --perplexity empty.txt
+refuses "none.gguf: there is no such file; ./learn weights" "$pretrained" --model none.gguf --chat
+refuses "empty.txt: header: is not a GGUF file" "$pretrained" --model empty.txt --chat
+refuses "--chat and --prompt: wanted one of them" "$pretrained" --chat --prompt hi
+refuses "--prompt and --ids: wanted one of them" "$pretrained" --prompt hi --ids 1
+refuses "--info and --logits: wanted one of them" "$pretrained" --info --logits x.npy
+refuses "--compare: wanted two folders, got one" "$pretrained" --compare a
+refuses "--system: it is a chat's" "$pretrained" --system "Be brief."
+refuses "--pairing: wanted neighbours or halves, got thirds" "$pretrained" --pairing thirds
+refuses "--top-k: wanted a whole number from 0" "$pretrained" --top-k -1
+
 accepts "$learn"
 accepts "$learn" --help
 accepts "$learn" test --help
