@@ -3,7 +3,7 @@
 # an exit status that is not zero, nothing half-written. $1 is the folder of the built programs.
 set -uo pipefail
 home=$(cd "$(dirname "$0")/.." && pwd)
-build=$1
+build=$(realpath "$1")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
@@ -79,13 +79,15 @@ refuses "there is no chapter '99'" "$learn" run 99
 refuses "there is no chapter 'ropes'" "$learn" test ropes
 refuses "--json wants a file" "$learn" bench --json
 
-# Without a compiler: what is missing, and what to do.
-mkdir bin
+# Without a compiler, where nothing is built yet: what is missing, and what to do.
+mkdir bin house
+cp "$learn" house/
+ln -s "$home/chapters" house/
 for tool in bash env cat cut dirname find getconf grep head id ls mkdir paste python3 readlink sed sort tail cmake ninja patch; do
   ln -s "$(command -v $tool)" bin/
 done
-refuses "missing here: C++ compiler" env -u CXX PATH="$scratch/bin" "$learn" run 01
-PATH=$scratch/bin "$learn" setup </dev/null >out 2>err && fail "setup without a terminal went ahead"
+refuses "missing here: C++ compiler" env -u CXX PATH="$scratch/bin" house/learn run 01
+PATH=$scratch/bin house/learn setup </dev/null >out 2>err && fail "setup without a terminal went ahead"
 grep -q "Missing here: C++ compiler" err || fail "setup does not say what is missing: $(cat err)"
 
 # Only linalg.cpp pays for including xtensor-blas.
