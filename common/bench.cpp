@@ -10,7 +10,6 @@
 #include <stdexcept>
 
 #include "files.hpp"
-#include "lanes.hpp"
 #include "linalg.hpp"
 #include "measure.hpp"
 #include "print.hpp"
@@ -18,39 +17,20 @@
 
 namespace t2t {
 
-static constexpr std::size_t block = 1 << 14;  // floats a task: 64 KB
-
-/// from and to, in blocks spread over the cores.
-static void scale_all(const std::vector<float>& from, std::vector<float>& to, float factor) {
-  for_each_row(from.size() / block, block, [&](std::size_t i) {
-    map_row({&from[i * block], block}, {&to[i * block], block},
-            [&](Lanes v) { return v * factor; });
-  });
-}
-
-static std::vector<float> buffer(double bytes) {
-  return std::vector<float>((std::size_t(bytes / sizeof(float)) / block + 1) * block, 1);
-}
-
 void Bench::against_copy(const std::string& what, double bytes, const Work& work) {
-  const std::vector<float> from = buffer(bytes / 2);
+  const std::vector<float> from = limit_buffer(bytes / 2);
   std::vector<float> to(from.size());
-  against(what, work, "a copy", [&] { scale_all(from, to, 1); });
+  against(what, work, "a copy", [&] { copy_all(from, to); });
 }
 
 void Bench::against_update(const std::string& what, double bytes, const Work& work) {
-  std::vector<float> x = buffer(bytes / 2);
-  against(what, work, "an update", [&] { scale_all(x, x, 1); });
+  std::vector<float> x = limit_buffer(bytes / 2);
+  against(what, work, "an update", [&] { copy_all(x, x); });
 }
 
 void Bench::against_read(const std::string& what, double bytes, const Work& work) {
-  const std::vector<float> from = buffer(bytes);
-  std::vector<float> sums(from.size() / block);
-  against(what, work, "a read", [&] {
-    for_each_row(sums.size(), block, [&](std::size_t i) {
-      sums[i] = sum_row({&from[i * block], block});
-    });
-  });
+  const std::vector<float> from = limit_buffer(bytes);
+  against(what, work, "a read", [&] { read_all(from); });
 }
 
 void Bench::against(const std::string& what, const Work& work, const std::string& other_name,

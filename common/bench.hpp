@@ -16,7 +16,7 @@ class Bench {
 
   /// Share of a copy with ordinary stores of as many bytes (read and written together).
   void against_copy(const std::string& what, double bytes, const Work& work);
-  /// Share of an update in place (x = a·x) of as many bytes (read and written together).
+  /// Share of an update in place, each number read and written back, of as many bytes together.
   void against_update(const std::string& what, double bytes, const Work& work);
   /// Share of the bandwidth at which this machine sums as many bytes.
   void against_read(const std::string& what, double bytes, const Work& work);

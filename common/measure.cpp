@@ -31,7 +31,7 @@ double median_seconds(const std::function<void()>& work) {
   work();
   std::vector<double> seconds;
   double total = 0;
-  while (total < 0.2 || seconds.size() < 5) total += seconds.emplace_back(seconds_of(work));
+  while (total < 0.2 || seconds.size() < 3) total += seconds.emplace_back(seconds_of(work));
   return median(seconds);
 }
 
@@ -57,31 +57,38 @@ static double kept(std::map<std::size_t, double>& known, Measure measure) {
 
 static constexpr std::size_t block = 1 << 14;  // floats a task: 64 KB
 
+std::vector<float> limit_buffer(double bytes) {
+  return std::vector<float>((std::size_t(bytes / sizeof(float)) + block - 1) / block * block, 1);
+}
+
+float read_all(const std::vector<float>& from) {
+  std::vector<float> sums(from.size() / block);
+  for_each_row(sums.size(), block, [&](std::size_t i) {
+    sums[i] = sum_row({&from[i * block], block});
+  });
+  return sum_row(sums);
+}
+
+void copy_all(const std::vector<float>& from, std::vector<float>& to) {
+  for_each_row(from.size() / block, block, [&](std::size_t i) {
+    map_row({&from[i * block], block}, {&to[i * block], block}, [](Lanes v) { return v; });
+  });
+}
+
 double read_bandwidth() {
   static std::map<std::size_t, double> known;
   return kept(known, [] {
-    const std::vector<float> from(64 << 20, 1);
-    std::vector<float> sums(from.size() / block);
-    const double seconds = median_seconds([&] {
-      for_each_row(sums.size(), block, [&](std::size_t i) {
-        sums[i] = sum_row({&from[i * block], block});
-      });
-    });
-    return double(from.size() * sizeof(float)) / seconds;
+    const std::vector<float> from = limit_buffer(256 << 20);
+    return double(from.size() * sizeof(float)) / median_seconds([&] { read_all(from); });
   });
 }
 
 double copy_bandwidth() {
   static std::map<std::size_t, double> known;
   return kept(known, [] {
-    const std::vector<float> from(16 << 20, 1);
+    const std::vector<float> from = limit_buffer(64 << 20);
     std::vector<float> to(from.size());
-    const double seconds = median_seconds([&] {
-      for_each_row(from.size() / block, block, [&](std::size_t i) {
-        map_row({&from[i * block], block}, {&to[i * block], block}, [](Lanes v) { return v; });
-      });
-    });
-    return 2.0 * double(from.size() * sizeof(float)) / seconds;
+    return 2.0 * double(from.size() * sizeof(float)) / median_seconds([&] { copy_all(from, to); });
   });
 }
 
@@ -97,9 +104,8 @@ double product_peak() {
 
 void print_roofline_bytes(const std::string& what, double seconds, double bytes, double limit,
                           const std::string& limit_name) {
-  fmt::print("  {:<30}{:>9}{:>7.1f} GB/s {:>3.0f} % of {} ({:.1f})\n", what,
-             duration_text(seconds), bytes / seconds / 1e9, 100 * bytes / seconds / limit,
-             limit_name, limit / 1e9);
+  fmt::print("  {:<30}{:>9}{:>7.1f} GB/s {:>3.0f} % of {} ({:.1f})\n", what, duration_text(seconds),
+             bytes / seconds / 1e9, 100 * bytes / seconds / limit, limit_name, limit / 1e9);
 }
 
 void print_roofline_flops(const std::string& what, double seconds, double flops) {

@@ -6,10 +6,11 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace t2t {
 
-/// Median seconds of one call, after a warm-up, over enough calls to fill about 0.2 s.
+/// Median seconds of one call, after a warm-up, over at least three calls that fill about 0.2 s.
 double median_seconds(const std::function<void()>& work);
 
 /// Median seconds of each of two pieces of work, called in turn, so that both meet the same
@@ -22,8 +23,14 @@ Pair median_seconds_in_turn(const std::function<void()>& first,
 
 /// This machine's limits, measured at first use and kept for the run (for each number of threads).
 double read_bandwidth();  // bytes/s, summing 256 MB
-double copy_bandwidth();  // bytes/s read and written, y = a·x of 128 MB, with ordinary stores
+double copy_bandwidth();  // bytes/s read and written, 128 MB in all, with ordinary stores
 double product_peak();    // FLOP/s, a float32 matrix product of 1024³ through BLAS
+
+/// The work that the first two time, spread over the cores in blocks. For timing in turn with
+/// other work; a copy of a buffer to itself is an update. Buffers are of whole blocks.
+std::vector<float> limit_buffer(double bytes);
+float read_all(const std::vector<float>& from);
+void copy_all(const std::vector<float>& from, std::vector<float>& to);
 
 /// Prints one line: what, its size, its time, its speed, and the share of the limit.
 ///   rms_norm_rows [8192, 2048]  1.6 ms   84 GB/s   91 % of a copy (92 GB/s)

@@ -23,7 +23,7 @@ Program::Program(std::string name, std::string says)
 Program::~Program() = default;
 
 /// Parsed by hand: the parser's own words for "0", "-3" and "many" would not say what is wanted.
-static std::size_t parse_size(const std::string& flag, const std::string& text) {
+static std::size_t parse_size(const std::string& flag, const std::string& text, std::size_t least) {
   std::size_t used = 0;
   long long value = 0;
   try {
@@ -31,17 +31,18 @@ static std::size_t parse_size(const std::string& flag, const std::string& text) 
   } catch (const std::exception&) {
     used = 0;
   }
-  if (used != text.size() || value < 1 || value > 1 << 30)
+  if (used != text.size() || value < static_cast<long long>(least) || value > 1 << 30)
     throw std::invalid_argument(
-        fmt::format("{}: wanted a whole number from 1 to {}, got {}", flag, 1 << 30, text));
+        fmt::format("{}: wanted a whole number from {} to {}, got {}", flag, least, 1 << 30, text));
   return std::size_t(value);
 }
 
-void Program::size(const std::string& name, std::size_t& value, const std::string& help) {
-  parser_->app
-      .add_option_function<std::string>(
-          "--" + name,
-          [&value, name](const std::string& text) { value = parse_size("--" + name, text); }, help)
+void Program::size(const std::string& name, std::size_t& value, const std::string& help,
+                   std::size_t least) {
+  const auto parse = [&value, flag = "--" + name, least](const std::string& text) {
+    value = parse_size(flag, text, least);
+  };
+  parser_->app.add_option_function<std::string>("--" + name, parse, help)
       ->default_str(std::to_string(value))
       ->type_name("N");
 }

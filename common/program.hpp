@@ -19,8 +19,9 @@ class Program {
   Program(std::string name, std::string says);
   ~Program();
 
-  /// A flag --name with its default in value. A size is a whole number of at least 1.
-  void size(const std::string& name, std::size_t& value, const std::string& help);
+  /// A flag --name with its default in value. A size is a whole number of at least `least`.
+  void size(const std::string& name, std::size_t& value, const std::string& help,
+            std::size_t least = 1);
   void number(const std::string& name, float& value, const std::string& help);
   void word(const std::string& name, std::string& value, const std::string& help);
   void yes(const std::string& name, bool& value, const std::string& help);

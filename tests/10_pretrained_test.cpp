@@ -89,6 +89,13 @@ TEST_CASE("logits of a small file of five types equal those of PyTorch") {
   Tensor<2> logits = empty(19, 37);
   forward_all(loaded->config, loaded->weights, state, ids, logits);
   CHECK(all_close(logits, want, bound));
+
+  // What --logits writes and an answer begins with: the last token's alone.
+  reset(state);
+  Tensor<2> last = empty(1, 37);
+  forward(loaded->config, loaded->weights, state, ids, row(last, 0));
+  const Tensor<2> want_last = xt::view(want, xt::range(18, 19), xt::all());
+  CHECK(all_close(last, want_last, bound));
 }
 
 /// The tiny model's file with its directory or metadata changed by hand.

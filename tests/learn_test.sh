@@ -3,7 +3,7 @@
 # an exit status that is not zero, nothing half-written. $1 is the folder of the built programs.
 set -uo pipefail
 home=$(cd "$(dirname "$0")/.." && pwd)
-build=$1
+build=$(realpath "$1")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
@@ -52,6 +52,25 @@ accepts "$build/01_embedding" --save saved
 accepts test -s saved/ids.npy
 [[ -z $(find saved -name '*.partial' -o -name '.probe') ]] || fail "left behind: $(ls -A saved)"
 
+# A real model's program, on a file that has a tokenizer and nothing else.
+pretrained=$build/10_pretrained
+tokenizer=$home/tests/fixtures/10_pretrained/tokenizer.gguf
+head -c 50000000 /dev/zero | tr '\0' ' ' >spaces.txt
+accepts "$pretrained" --model "$tokenizer" --tokenize-file empty.txt
+refuses "spaces.txt: a word of 50000000 bytes" "$pretrained" --model "$tokenizer" --tokenize-file spaces.txt
+refuses "spaces.txt: a word of 50000000 bytes" "$pretrained" --model "$tokenizer" --perplexity spaces.txt
+refuses "bad.txt: byte 0xff at offset 2 is not UTF-8" "$pretrained" --model "$tokenizer" --perplexity bad.txt
+refuses "empty.txt: wanted at least 2 tokens" "$pretrained" --model "$tokenizer" --perplexity empty.txt
+refuses "none.gguf: there is no such file; ./learn weights" "$pretrained" --model none.gguf --chat
+refuses "empty.txt: header: is not a GGUF file" "$pretrained" --model empty.txt --chat
+refuses "--chat and --prompt: wanted one of them" "$pretrained" --chat --prompt hi
+refuses "--prompt and --ids: wanted one of them" "$pretrained" --prompt hi --ids 1
+refuses "--info and --logits: wanted one of them" "$pretrained" --info --logits x.npy
+refuses "--compare: wanted two folders, got one" "$pretrained" --compare a
+refuses "--system: it is a chat's" "$pretrained" --system "Be brief."
+refuses "--pairing: wanted neighbours or halves, got thirds" "$pretrained" --pairing thirds
+refuses "--top-k: wanted a whole number from 0" "$pretrained" --top-k -1
+
 accepts "$learn"
 accepts "$learn" --help
 accepts "$learn" test --help
@@ -60,13 +79,15 @@ refuses "there is no chapter '99'" "$learn" run 99
 refuses "there is no chapter 'ropes'" "$learn" test ropes
 refuses "--json wants a file" "$learn" bench --json
 
-# Without a compiler: what is missing, and what to do.
-mkdir bin
+# Without a compiler, where nothing is built yet: what is missing, and what to do.
+mkdir bin house
+cp "$learn" house/
+ln -s "$home/chapters" house/
 for tool in bash env cat cut dirname find getconf grep head id ls mkdir paste python3 readlink sed sort tail cmake ninja patch; do
   ln -s "$(command -v $tool)" bin/
 done
-refuses "missing here: C++ compiler" env -u CXX PATH="$scratch/bin" "$learn" run 01
-PATH=$scratch/bin "$learn" setup </dev/null >out 2>err && fail "setup without a terminal went ahead"
+refuses "missing here: C++ compiler" env -u CXX PATH="$scratch/bin" house/learn run 01
+PATH=$scratch/bin house/learn setup </dev/null >out 2>err && fail "setup without a terminal went ahead"
 grep -q "Missing here: C++ compiler" err || fail "setup does not say what is missing: $(cat err)"
 
 # Only linalg.cpp pays for including xtensor-blas.

@@ -14,11 +14,11 @@ std::string_view ending_text(Ending ending) {
     case Ending::stop_token:
       return "a stop token";
     case Ending::most_tokens:
-      return "as many tokens as were wanted";
+      return "the limit of tokens";
     case Ending::context_full:
-      return "the context is full";
+      return "the end of the context";
     case Ending::caller:
-      return "enough";
+      return "the caller";
   }
   return "";
 }

@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   program.size("prompt", prompt, "bytes of the text to begin with");
   program.size("tokens", tokens, "to go on for");
   program.number("temperature", sampling.temperature, "of sampling; 0 is greedy");
-  program.size("top-k", top_k, "tokens to keep");
+  program.size("top-k", top_k, "tokens to keep; 0 keeps all", 0);
   program.number("top-p", sampling.top_p, "probability to keep");
   program.number("min-p", sampling.min_p, "share of the likeliest's to ask for");
 

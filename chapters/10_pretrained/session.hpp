@@ -29,8 +29,8 @@ struct Session {
   double load_seconds;
   std::function<void(Row)> filter = {};  // of all it says, in the tour
 
-  explicit Session(GgufFile opened)
-      : file(std::move(opened)), bpe(read_tokenizer(file)), config(read_config(file)) {
+  Session(GgufFile opened, Bpe tokenizer)
+      : file(std::move(opened)), bpe(std::move(tokenizer)), config(read_config(file)) {
     const auto start = std::chrono::steady_clock::now();
     if (bpe.size() != config.V)
       throw std::runtime_error(fmt::format("{}: {} tokens in the tokenizer, {} in the model",
@@ -49,14 +49,23 @@ struct Session {
   double bytes_a_token() const { return double(sizeof(float) * parameter_count(weights)); }
 };
 
-/// While it lives, Ctrl-C stops an answer rather than the program.
+inline Session make_session(GgufFile file) {
+  Bpe bpe = read_tokenizer(file);
+  return Session(std::move(file), std::move(bpe));
+}
+
+/// While it lives, Ctrl-C stops an answer rather than the program; a second one ends the program.
 class Interruptible {
  public:
-  Interruptible() : before_(std::signal(SIGINT, [](int) { asked_ = 1; })) { asked_ = 0; }
+  Interruptible() : before_(std::signal(SIGINT, note)) { asked_ = 0; }
   ~Interruptible() { std::signal(SIGINT, before_); }
   static bool asked() { return asked_ != 0; }
 
  private:
+  static void note(int) {
+    asked_ = 1;
+    std::signal(SIGINT, SIG_DFL);
+  }
   static inline volatile std::sig_atomic_t asked_ = 0;
   void (*before_)(int);
 };
@@ -94,7 +103,8 @@ inline Spoken speak(const Session& session, ModelState& state, std::span<const i
         std::fflush(stdout);
         return !Interruptible::asked();
       });
-  fmt::print("{}\n", printable_part(decoder.finish()));
+  // A character that was cut off is shown as such, unless it was the reader who cut.
+  fmt::print("{}\n", spoken.ending == Ending::caller ? "" : printable_part(decoder.finish()));
   std::fflush(stdout);
   if (spoken.ids.empty()) first = Clock::now();
   spoken.prompt_seconds = std::chrono::duration<double>(first - start).count();
@@ -102,14 +112,21 @@ inline Spoken speak(const Session& session, ModelState& state, std::span<const i
   return spoken;
 }
 
-/// "37 tokens read at 512 tokens/s, 9 said at 61 tokens/s; ended by: …"
+/// "37 tokens read at 512/s, 9 said at 61.3/s; ended by a stop token"
 inline std::string speed_text(const Spoken& spoken) {
-  std::string text = fmt::format("{} tokens read at {:.0f} tokens/s", spoken.prompt,
+  std::string text = fmt::format("{} tokens read at {:.0f}/s", spoken.prompt,
                                  double(spoken.prompt) / spoken.prompt_seconds);
   const std::size_t said = spoken.ids.size();
   if (said > 1)
-    text += fmt::format(", {} said at {:.1f} tokens/s", said, double(said - 1) / spoken.seconds);
-  return text + fmt::format("; ended by {}", ending_text(spoken.ending));
+    text += fmt::format(", {} said at {:.1f}/s", said, double(said - 1) / spoken.seconds);
+  return text + fmt::format("; ended by {}", spoken.ending == Ending::caller
+                                                 ? "Ctrl-C"
+                                                 : ending_text(spoken.ending));
+}
+
+/// What else Ctrl-C ends when there is nobody to go on with: the program, as if nothing caught it.
+inline void end_if_interrupted(const Spoken& spoken) {
+  if (spoken.ending == Ending::caller) std::raise(SIGINT);
 }
 
 }  // namespace t2t

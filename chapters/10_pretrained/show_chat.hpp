@@ -82,15 +82,21 @@ inline void converse(const Session& session, const ChatOptions& options, Random&
         options.system.empty() ? "(none)" : options.system);
   for (std::string line;;) {
     if (terminal) fmt::print("\n> "), std::fflush(stdout);
-    if (!std::getline(std::cin, line) || line == "/quit") break;
+    if (!std::getline(std::cin, line)) {
+      if (terminal) fmt::print("\n");
+      break;
+    }
+    if (line == "/quit") break;
     if (line == "/reset") {
       conversation.begin();
+      fmt::print(stderr, "  (begun anew)\n");
       continue;
     }
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     try {
       const Spoken spoken = conversation.ask(line);
       fmt::print(stderr, "  ({})\n", speed_text(spoken));
+      if (!terminal) end_if_interrupted(spoken);
     } catch (const std::exception& error) {
       fmt::print(stderr, "  {}\n", error.what());
     }

@@ -1,0 +1,130 @@
+// The flags of this chapter's program, and which of them go together. For main.cpp.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "09_language_model/sampling.hpp"
+#include "program.hpp"
+
+namespace t2t {
+
+inline std::string default_model() {
+  const char* path = std::getenv("T2T_WEIGHTS");
+  return path ? path : T2T_WEIGHTS;
+}
+
+/// What the flags say.
+struct Flags {
+  std::string model = default_model(), prompt, ids, system, pairing = "neighbours";
+  std::string tokenize, tokenize_file, logits, perplexity, trace, compare, with;
+  std::size_t tokens = 64, window = 512, context = 2048, top_k = 0;
+  bool chat = false, special = false, bench = false, info = false;
+  Sampling sampling = {.temperature = 0};
+  bool has_prompt = false, has_tokenize = false;  // "" may be given too
+};
+
+inline void add_flags(Program& program, Flags& flags) {
+  program.word("model", flags.model, "a GGUF file of the llama architecture");
+  program.word("prompt", flags.prompt, "text to go on from");
+  program.word("ids", flags.ids, "the same as token ids: 1,2,3");
+  program.yes("chat", flags.chat, "talk: questions from the keyboard or a pipe, a line each");
+  program.word("system", flags.system, "system prompt of a chat, in place of the model's own");
+  program.size("tokens", flags.tokens, "to say at most; in a chat, for each answer");
+  program.size("context", flags.context, "tokens of a chat to remember");
+  program.number("temperature", flags.sampling.temperature, "of sampling; 0 is greedy");
+  program.size("top-k", flags.top_k, "tokens to keep; 0 keeps all", 0);
+  program.number("top-p", flags.sampling.top_p, "probability to keep");
+  program.number("min-p", flags.sampling.min_p, "share of the likeliest's to ask for");
+  program.word("tokenize", flags.tokenize, "print this text's ids, and stop");
+  program.word("tokenize-file", flags.tokenize_file, "the same of a file");
+  program.yes("special", flags.special, "read <|im_start|> and such in texts as tokens");
+  program.word("logits", flags.logits, "file.npy for the last position's [V]");
+  program.word("perplexity", flags.perplexity, "a text file to be surprised by");
+  program.size("window", flags.window, "tokens that are read together for a perplexity");
+  program.word("trace", flags.trace, "folder for every part of every layer, as .npy");
+  program.word("compare", flags.compare, "two folders of traces: where do they part?");
+  program.word("with", flags.with, "the second of them");
+  program.word("pairing", flags.pairing, "neighbours, or halves, which these files do not have");
+  program.yes("bench", flags.bench, "prefill of 512 tokens and decode of 128, timed");
+  program.yes("info", flags.info, "metadata and tensors of the file");
+}
+
+/// --compare DIR DIR as --compare DIR --with DIR, and which flags are there.
+inline std::vector<std::string> arguments(int argc, char** argv, Flags& flags) {
+  std::vector<std::string> words(argv, argv + argc);
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "--compare" && i + 2 < words.size() && !words[i + 2].starts_with("-"))
+      words.insert(words.begin() + long(i) + 2, "--with");
+    if (words[i].starts_with("--prompt")) flags.has_prompt = true;
+    if (words[i] == "--tokenize" || words[i].starts_with("--tokenize=")) flags.has_tokenize = true;
+  }
+  return words;
+}
+
+/// The program does one thing at a time, and says so rather than leave a flag unheard. Throws
+/// std::invalid_argument.
+inline void expect_one_task(const Flags& flags) {
+  using Asked = std::vector<std::pair<bool, std::string>>;
+  const auto expect_one = [](const Asked& flags) {
+    std::string first;
+    for (const auto& [asked, name] : flags) {
+      if (asked && !first.empty())
+        throw std::invalid_argument(first + " and " + name + ": wanted one of them at a time");
+      if (asked) first = name;
+    }
+  };
+  Asked tasks = {{flags.chat, "--chat"},
+                 {flags.has_tokenize, "--tokenize"},
+                 {!flags.tokenize_file.empty(), "--tokenize-file"},
+                 {!flags.perplexity.empty(), "--perplexity"},
+                 {!flags.compare.empty() || !flags.with.empty(), "--compare"},
+                 {flags.bench, "--bench"},
+                 {flags.info, "--info"}};
+  const Asked prompts = {{flags.has_prompt, "--prompt"}, {!flags.ids.empty(), "--ids"}};
+  expect_one(prompts);
+
+  // What is made of a prompt goes with one, and both files can be had of the same.
+  for (const auto& prompt : prompts) {
+    tasks.push_back(prompt);
+    expect_one(tasks);
+    tasks.pop_back();
+  }
+  tasks.emplace_back(!flags.logits.empty(), "--logits");
+  expect_one(tasks);
+  tasks.back() = {!flags.trace.empty(), "--trace"};
+  expect_one(tasks);
+
+  if (!flags.system.empty() && !flags.chat)
+    throw std::invalid_argument("--system: it is a chat's; wanted --chat too");
+  if (flags.compare.empty() != flags.with.empty())
+    throw std::invalid_argument("--compare: wanted two folders, got one");
+  if (flags.pairing != "neighbours" && flags.pairing != "halves")
+    throw std::invalid_argument("--pairing: wanted neighbours or halves, got " + flags.pairing);
+}
+
+inline std::vector<int> parse_ids(const std::string& text, std::size_t V) {
+  std::vector<int> ids;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    std::size_t used = 0;
+    long long id = -1;
+    try {
+      id = std::stoll(word, &used);
+    } catch (const std::exception&) {
+    }
+    if (used != word.size() || id < 0 || std::size_t(id) >= V)
+      throw std::invalid_argument(
+          fmt::format("--ids: wanted whole numbers below {}, as in 1,2,3, got {}", V, word));
+    ids.push_back(int(id));
+    at = end + 1;
+  }
+  return ids;
+}
+
+}  // namespace t2t
