@@ -37,7 +37,7 @@ static void show_layers(std::size_t seed) {
 }
 
 int main(int argc, char** argv) {
-  std::size_t T = 1024;
+  std::size_t T = 512;
   Program program("11_flash_attention",
                   "Attention that never holds a whole row of scores: how, and what for.");
   program.takes_text();
