@@ -189,6 +189,31 @@ TEST_CASE("neither a token nor a whole prompt allocates anything, in any style")
   }
 }
 
+TEST_CASE("another attention is called for several tokens, and never for one") {
+  const Case c = llama();
+  std::size_t calls = 0;
+  GroupedScratch own(c.T, c.T, c.settings.H, c.settings.D);
+  const PrefillAttention counted = [&](ConstMatrix q, const KvCache& cache, std::size_t H,
+                                       Matrix out) {
+    ++calls;
+    grouped_attention_rows(q, cache, H, out, own);
+  };
+  const BlockWeights weights = c.weights();
+  const RopeTable table = c.table();
+  for (const std::size_t chunk : {c.T, std::size_t(16), std::size_t(1)}) {
+    CAPTURE(chunk);
+    KvCache cache = c.cache();
+    BlockScratch scratch = block_scratch(c.settings, chunk, c.T, counted);
+    Tensor<2> x = c.x();
+    calls = 0;
+    for (std::size_t t = 0; t < c.T; t += chunk)
+      block_rows(Matrix(x).rows_from(t, std::min(chunk, c.T - t)), weights, c.settings, table,
+                 cache, scratch);
+    CHECK(calls == (chunk == 1 ? 0 : (c.T + chunk - 1) / chunk));  // 37; 16, 16 and 5; 1 by 1
+    CHECK(all_close(x, in_chunks(c, chunk), 0));
+  }
+}
+
 TEST_CASE("a trace names every intermediate in order, and changes nothing") {
   const Case c = llama();
   KvCache cache = c.cache();

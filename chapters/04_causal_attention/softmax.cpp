@@ -58,9 +58,8 @@ static Lanes exp_below_0(Lanes x) {
   return y * power;
 }
 
-/// x[s] becomes exp(scale · (x[s] − highest)); returns the sum. Four registers run side by side, as
-/// in fold_lanes, since each sum waits for the one before.
-static float exp_and_sum(Row x, float scale, float highest) {
+/// Four registers run side by side, as in fold_lanes, since each sum waits for the one before.
+float exp_and_sum(Row x, float scale, float highest) {
   constexpr std::size_t W = Lanes::size;
   Lanes sums[4] = {Lanes(0), Lanes(0), Lanes(0), Lanes(0)};
   const auto power = [&](Lanes v) { return exp_below_0((v - highest) * scale); };

@@ -22,6 +22,10 @@ Tensor<3> softmax(const Tensor<3>& scores);  // [H, T, S]
 /// Never throws, so that parallel loops may call it.
 bool softmax_row(Row x, float scale = 1);
 
+/// Its middle part: x[s] becomes exp(scale · (x[s] − highest)), with no x[s] above highest. Returns
+/// the sum of these. Never throws either.
+float exp_and_sum(Row x, float scale, float highest);
+
 /// Each row in place, several at once. Throws as softmax does; the other rows are done then.
 void softmax_rows(Matrix x);  // [T, S]
 

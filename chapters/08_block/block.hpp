@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 #include "05_kv_cache/kv_cache.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
@@ -24,6 +25,11 @@ Tensor<2> block(const Tensor<2>& x,  // [T, C]
                 const BlockWeights& weights, const BlockSettings& settings,
                 const RopeTable& table);  // [S, D/2] each; not read when nothing is turned
 
+/// How a prompt's queries meet the cache: what chapter 06's grouped_attention_rows does, with the
+/// same arguments and scratch memory of its own. It has to take every q that the block can make.
+using PrefillAttention =
+    std::function<void(ConstMatrix q, const KvCache& cache, std::size_t H, Matrix out)>;
+
 /// Room for what a block makes on its way: made once, used by every layer at every step.
 struct BlockScratch {
   std::size_t T_max, S, threads;    // what it was made for
@@ -35,10 +41,13 @@ struct BlockScratch {
   Tensor<2> added;                  // [T_max, C]
   GroupedScratch attention;         // for T_max queries and S positions
   FeedForwardScratch feed_forward;  // gate, up [T_max, F]
+  PrefillAttention prefill;         // for T > 1; empty: chapter 06's
 };
 /// For calls of up to T_max tokens and a cache of S positions, on as many threads as are in use
-/// now. Throws as expect_settings does, or when T_max or S is 0.
-BlockScratch block_scratch(const BlockSettings& settings, std::size_t T_max, std::size_t S);
+/// now. With a prefill of the caller's, the scratch of chapter 06's is made for single tokens
+/// alone. Throws as expect_settings does, or when T_max or S is 0.
+BlockScratch block_scratch(const BlockSettings& settings, std::size_t T_max, std::size_t S,
+                           PrefillAttention prefill = {});
 
 /// The norm that the settings name, by rows, with their eps; a model ends with one more.
 void norm_rows(ConstMatrix x,  // [T, C]

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "02_normalization/layer_norm.hpp"
 #include "02_normalization/rms_norm.hpp"
@@ -12,7 +13,8 @@
 
 namespace t2t {
 
-BlockScratch block_scratch(const BlockSettings& settings, std::size_t T_max, std::size_t S) {
+BlockScratch block_scratch(const BlockSettings& settings, std::size_t T_max, std::size_t S,
+                           PrefillAttention prefill) {
   expect_settings(settings);
   expect(T_max >= 1, "T_max, the tokens of a call", "at least 1", double(T_max));
   expect(S >= 1, "S, the positions of the cache", "at least 1", double(S));
@@ -27,8 +29,9 @@ BlockScratch block_scratch(const BlockSettings& settings, std::size_t T_max, std
           .v = empty(T_max, G * D),
           .heads = empty(T_max, H * D),
           .added = empty(T_max, C),
-          .attention = GroupedScratch(T_max, S, H, D),
-          .feed_forward = {empty(gated ? T_max : 0, gated ? F : 0), empty(T_max, F)}};
+          .attention = GroupedScratch(prefill ? 1 : T_max, S, H, D),
+          .feed_forward = {empty(gated ? T_max : 0, gated ? F : 0), empty(T_max, F)},
+          .prefill = std::move(prefill)};
 }
 
 /// Throws unless the scratch was made for these settings, and for calls as large as this one.
@@ -126,7 +129,10 @@ static void attention_part(ConstMatrix x, const BlockWeights& weights,
 
   // From the cache on, the new tokens are no different from the old ones.
   append(cache, k, v);
-  grouped_attention_rows(q, cache, settings.H, heads, scratch.attention);
+  if (T > 1 && scratch.prefill)
+    scratch.prefill(q, cache, settings.H, heads);
+  else
+    grouped_attention_rows(q, cache, settings.H, heads, scratch.attention);
   tell(trace, "heads", heads);
   project_rows(heads, weights.w_o, weights.b_o, added);
   tell(trace, "attention", added);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "01_embedding/embedding.hpp"
 #include "02_normalization/layer_norm.hpp"
@@ -13,7 +14,8 @@
 
 namespace t2t {
 
-ModelState model_state(const Config& config, std::size_t S, std::size_t chunk) {
+ModelState model_state(const Config& config, std::size_t S, std::size_t chunk,
+                       PrefillAttention prefill) {
   expect_config(config);
   expect(S >= 1 && S <= config.T_max, "S, the positions to make room for",
          "1 to T_max = " + std::to_string(config.T_max), double(S));
@@ -24,7 +26,7 @@ ModelState model_state(const Config& config, std::size_t S, std::size_t chunk) {
           .S = S,
           .caches = std::vector<KvCache>(config.L, make_kv_cache(config.G, S, config.D)),
           .rope = block_rope_table(settings, S),
-          .scratch = block_scratch(settings, chunk, S),
+          .scratch = block_scratch(settings, chunk, S, std::move(prefill)),
           .x = empty(chunk, config.C),
           .normed = empty(chunk, config.C)};
 }

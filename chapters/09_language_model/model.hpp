@@ -53,9 +53,11 @@ struct ModelState {
   Tensor<2> x;                  // [chunk, C], the residual stream
   Tensor<2> normed;             // [chunk, C]
 };
-/// Room for S positions, at most T_max; longer prompts than chunk go through in chunks. Throws
-/// std::invalid_argument as expect_config does, or when S or chunk is 0 or S above T_max.
-ModelState model_state(const Config& config, std::size_t S, std::size_t chunk = 512);
+/// Room for S positions, at most T_max; longer prompts than chunk go through in chunks, by the
+/// caller's prefill where there is one (block.hpp). Throws std::invalid_argument as expect_config
+/// does, or when S or chunk is 0 or S above T_max.
+ModelState model_state(const Config& config, std::size_t S, std::size_t chunk = 512,
+                       PrefillAttention prefill = {});
 
 /// Forgets the text, or keeps its first `position` tokens only. Throws std::invalid_argument when
 /// there are not so many.

@@ -1,0 +1,61 @@
+// Shows how softmax is taken key by key, which blocks are made, what they need and what they cost,
+// and a model that reads a long prompt with them.
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "11_flash_attention/show_ladder.hpp"
+#include "11_flash_attention/show_model.hpp"
+#include "11_flash_attention/show_steps.hpp"
+#include "measure.hpp"
+#include "program.hpp"
+
+using namespace t2t;
+
+static std::string model_path() {
+  const char* path = std::getenv("T2T_WEIGHTS");
+  return path ? path : T2T_WEIGHTS;
+}
+
+/// Both kernels on the heads of one layer of SmolLM2-135M.
+static void show_layers(std::size_t seed) {
+  const std::size_t H = 9, G = 3, D = 64;
+  for (const std::size_t T : {512, 2048}) {
+    Random random(seed);
+    const Tensor<2> q = random.normal<2>({T, H * D}), k = random.normal<2>({T, G * D});
+    const Tensor<2> v = random.normal<2>({T, G * D});
+    Tensor<2> out = empty(T, H * D);
+    FlashScratch blocks(H, G, D);
+    GroupedScratch rows(T, T, H, D);
+    const Pair seconds = median_seconds_in_turn(
+        [&] { grouped_attention_rows(q, k, v, H, G, Mask::causal, out, rows); },
+        [&] { flash_attention_rows(q, k, v, H, G, Mask::causal, out, blocks); });
+    const double flops = 4 * double(H * D) * double(T) * (double(T) + 1) / 2;
+    print_roofline_flops(fmt::format("whole rows, T={}", T), seconds.first, flops);
+    print_roofline_flops(fmt::format("in blocks, T={}", T), seconds.second, flops);
+  }
+}
+
+int main(int argc, char** argv) {
+  std::size_t T = 512;
+  Program program("11_flash_attention",
+                  "Attention that never holds a whole row of scores: how, and what for.");
+  program.takes_text();
+  program.size("tokens", T, "of the prompt that the model reads, at most");
+
+  return program.run(argc, argv, [&] {
+    const std::string text = program.text(8 * T);
+    show_four_keys();
+    show_blocks();
+    show_memory();
+    show_error(program.seed());
+    show_ladder();
+    print_section("Speed");
+    show_layers(program.seed());
+    show_model(prepare(model_path(), text, T, program.seed()));
+    fmt::print("\n");
+    print_paragraph(
+        "Next: the page, docs/11_flash_attention.md, and the kernels for a GPU beside "
+        "this program's source.");
+  });
+}

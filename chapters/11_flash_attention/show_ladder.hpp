@@ -1,0 +1,55 @@
+// What each rung of the ladder of GPU kernels moves, by formula, beside a card's ridge point. For
+// main.cpp.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "print.hpp"
+
+namespace t2t {
+
+/// A query meets a key: 4·D FLOPs, and 2·D numbers (the key and its value) that `queries` share.
+struct Rung {
+  const char* name;
+  double queries;       // that share what is fetched
+  double number_bytes;  // 4 in float32, 2 in bf16
+  double score_trips;   // numbers written to memory or read from it for each score
+
+  double flops(double D) const { return 4 * D; }
+  double bytes(double D) const { return (2 * D / queries + score_trips) * number_bytes; }
+  double intensity(double D) const { return flops(D) / bytes(D); }
+};
+
+inline void show_ladder() {
+  const double T = 4096, D = 128;
+  print_section("What the rungs fetch: one head, 4096 queries and keys, D = 128");
+  // Rung 0 writes a score, reads it for the highest, reads and writes it twice more, as a power and
+  // as a weight, and reads the weight: 7 trips. An H100's tensor cores do 989 TFLOP/s in bf16, its
+  // other units 67 in float32, and its memory 3.35 TB/s (NVIDIA's data sheet of the SXM card).
+  const double memory = 3.35e12;
+  Table table({"rung", ">queries that share a key", ">fetched and stored", ">FLOP/byte",
+               ">ridge point", ""});
+  for (const auto& [rung, peak] : {std::pair{Rung{"0 naive, float32", 1, 4, 7}, 67e12},
+                                   {Rung{"1 fused, float32", 1, 4, 0}, 67e12},
+                                   {Rung{"2 shared tiles, float32", 64, 4, 0}, 67e12},
+                                   {Rung{"3 tensor cores, bf16", 64, 2, 0}, 989e12},
+                                   {Rung{"4 swizzle, async, bf16", 128, 2, 0}, 989e12}}) {
+    const double intensity = rung.intensity(D), ridge = peak / memory;
+    table.add({rung.name, fmt::format("{:.0f}", rung.queries),
+               fmt::format("{:.1f} MB", T * T * rung.bytes(D) / 1e6),
+               fmt::format("{:.2f}", intensity), fmt::format("{:.0f}", ridge),
+               bar(std::min(1.0, intensity / ridge), 16)});
+  }
+  table.print();
+  fmt::print("\n");
+  print_paragraph(fmt::format(
+      "All do the same {:.1f} GFLOP. FLOP/byte are of what leaves a multiprocessor, for L2 or "
+      "memory; the bar is its share of the ridge point, where a card's peak over its memory's "
+      "bytes a second meets. Beyond it computing would be the limit even if every byte came from "
+      "memory. At the least, q, k, v and out move once: {:.1f} MB in float32, {:.1f} MB in bf16.",
+      4 * T * T * D / 1e9, 4 * T * D * 4 / 1e6, 4 * T * D * 2 / 1e6));
+}
+
+}  // namespace t2t

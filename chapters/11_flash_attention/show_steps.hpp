@@ -1,0 +1,151 @@
+// What the show says of the method itself: four keys by hand, the blocks that are made, the scratch
+// memory and the error. For main.cpp.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "11_flash_attention/flash_attention.hpp"
+#include "11_flash_attention/online_softmax.hpp"
+#include "linalg.hpp"
+#include "print.hpp"
+#include "program.hpp"
+
+namespace t2t {
+
+inline void show_four_keys() {
+  print_section("Four keys, one after the other");
+  const float scores[] = {0, std::log(2.f), std::log(4.f), 0};
+  const Tensor<2> values = {{8}, {4}, {2}, {8}};
+  Table table({"key", ">score", ">v", ">m", ">kept", ">e^(score - m)", ">l", ">o", ">o / l"});
+  OnlineSoftmax so_far(1);
+  for (std::size_t s = 0; s < 4; ++s) {
+    const float before = so_far.highest;
+    take(so_far, scores[s], row(values, s));
+    const auto number = [](float x) { return fmt::format("{:.3f}", x); };
+    table.add({std::to_string(s), number(scores[s]), number(values(s, 0)), number(so_far.highest),
+               number(std::exp(before - so_far.highest)),
+               number(std::exp(scores[s] - so_far.highest)), number(so_far.sum),
+               number(so_far.values(0)), number(mean(so_far)(0))});
+  }
+  table.print();
+  fmt::print("\n");
+  print_paragraph(
+      "The weights are 1, 2, 4 and 1 eighths: 8/8 + 8/8 + 8/8 + 8/8 = 4. When a score is the "
+      "highest so far, what was summed before it shrinks by `kept`; key 3 is not, and only adds.");
+}
+
+/// The scores of T queries, the last of S positions, cut into blocks as the kernel cuts them.
+inline void show_blocks() {
+  const std::size_t T = 48, S = 64, tokens = 4, keys = 8;
+  print_section("Which blocks of scores are made: 48 queries, the last of 64 positions");
+  std::size_t made = 0, all = 0, needed = 0;
+  for (std::size_t t = 0; t < T; t += tokens) {
+    std::string line;
+    const std::size_t first = keys_seen(t, T, S, Mask::causal);
+    const std::size_t last = keys_seen(t + tokens - 1, T, S, Mask::causal);
+    for (std::size_t s = 0; s < S; s += keys, all += tokens * keys) {
+      for (std::size_t key = s; key < s + keys; ++key)
+        line += s + keys <= first ? "█" : key < first ? "▓" : key < last ? "▒" : "·";
+      if (s < last) made += tokens * std::min(keys, last - s);
+    }
+    for (std::size_t i = t; i < t + tokens; ++i) needed += keys_seen(i, T, S, Mask::causal);
+    fmt::print("  queries {:>2} to {:>2}  {}\n", t, t + tokens - 1, line);
+  }
+  fmt::print("\n");
+  const auto percent = [&](std::size_t n) { return 100 * double(n) / double(all); };
+  print_paragraph(fmt::format(
+      "A character is a key; blocks are of {} tokens by {} keys. █ whole: all see all. ▓ seen by "
+      "all "
+      "tokens of a block on the diagonal, ▒ by some of them, the others giving it weight 0. Dots: "
+      "never made. {:.1f} % of all scores are made, {:.1f} % are needed.",
+      tokens, keys, percent(made), percent(needed)));
+}
+
+inline std::string size_text(double bytes) {
+  return bytes < 1 << 20   ? fmt::format("{:.0f} KiB", bytes / (1 << 10))
+         : bytes < 1 << 30 ? fmt::format("{:.1f} MiB", bytes / (1 << 20))
+                           : fmt::format("{:.1f} GiB", bytes / (1 << 30));
+}
+
+inline void show_memory() {
+  const std::size_t H = 9, G = 3, D = 64;
+  print_section("Scratch memory for a prompt of T tokens, H = 9, G = 3, D = 64");
+  const FlashScratch scratch(H, G, D);
+  Table table({">T", ">all scores, H·T²", ">whole rows, 64·T a thread", ">blocks, a thread"});
+  for (const std::size_t T : {128, 512, 2048, 8192, 32768, 131072}) {
+    table.add({std::to_string(T), size_text(double(H * T * T * sizeof(float))),
+               size_text(double(attend_scratch(T, T) * sizeof(float))),
+               size_text(double(scratch.bytes()) / double(scratch.threads()))});
+  }
+  table.print();
+  fmt::print("\n");
+  print_paragraph(
+      "The formula keeps the scores of all heads. Chapter 04's kernel keeps 64 queries' whole rows "
+      "for each thread, which grow with T. Blocks do not grow.");
+}
+
+/// Largest difference from float64 of one head's output.
+inline double error_of(const Tensor<2>& got, const Tensor<2>& q, const Tensor<2>& k,
+                       const Tensor<2>& v) {
+  const std::size_t S = k.shape(0), D = q.shape(1);
+  double worst = 0;
+  std::vector<double> weights(S);
+  for (std::size_t t = 0; t < q.shape(0); ++t) {
+    double sum = 0, highest = -INFINITY;
+    for (std::size_t s = 0; s <= t; ++s) {
+      weights[s] = 0;
+      for (std::size_t d = 0; d < D; ++d) weights[s] += double(q(t, d)) * double(k(s, d));
+      highest = std::max(highest, weights[s] /= std::sqrt(double(D)));
+    }
+    for (std::size_t s = 0; s <= t; ++s) sum += weights[s] = std::exp(weights[s] - highest);
+    for (std::size_t d = 0; d < D; ++d) {
+      double mean = 0;
+      for (std::size_t s = 0; s <= t; ++s) mean += weights[s] / sum * double(v(s, d));
+      const double error = std::abs(mean - double(got(t, d)));
+      worst = std::isnan(error) || error > worst ? error : worst;
+      if (std::isnan(worst)) return worst;
+    }
+  }
+  return worst;
+}
+
+/// Softmax without its highest score: e^score, summed as it comes.
+inline Tensor<2> without_highest(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v) {
+  const Tensor<2> powers = xt::exp(attention_scores(q, k, Mask::causal));
+  const Tensor<1> sums = xt::sum(powers, {1});
+  return matmul(powers, v) / as_column(sums);
+}
+
+inline void show_error(std::size_t seed) {
+  print_section("Error against float64, T = 300, D = 64");
+  const std::size_t T = 300, D = 64;
+  Table table({"largest score", ">without m", ">chapter 04", ">key by key", ">in blocks"});
+  for (const float size : {1.f, 3.f, 64.f}) {
+    Random random(seed);
+    const Tensor<2> q = random.normal<2>({T, D}, size), k = random.normal<2>({T, D});
+    const Tensor<2> v = random.normal<2>({T, D});
+    Tensor<2> blocks = empty(T, D);
+    FlashScratch scratch(1, 1, D);
+    flash_attention_rows(q, k, v, 1, 1, Mask::causal, blocks, scratch);
+    const auto digits = [&](const Tensor<2>& got) {
+      const double error = error_of(got, q, k, v);
+      return std::isnan(error) ? "NaN" : fmt::format("< 1e{:.0f}", std::ceil(std::log10(error)));
+    };
+    const Tensor<2> scores = attention_scores(q, k, Mask::none);
+    table.add({fmt::format("{:.0f}", xt::amax(scores)()), digits(without_highest(q, k, v)),
+               digits(attention(q, k, v, Mask::causal)),
+               digits(online_attention(q, k, v, Mask::causal)), digits(blocks)});
+  }
+  table.print();
+  fmt::print("\n");
+  print_paragraph(
+      "All errors grow with the scores, whose own roundings they are. Without m the powers "
+      "overflow: e^89 is beyond float32. Carrying m from key to key, or from block to block, costs "
+      "nothing that shows.");
+}
+
+}  // namespace t2t

@@ -1,0 +1,274 @@
+// What must be true of flash attention on the CPU: key by key, and block by block.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "11_flash_attention/flash_attention.hpp"
+#include "11_flash_attention/online_softmax.hpp"
+#include "all_close.hpp"
+#include "allocations.hpp"
+#include "linalg.hpp"
+
+using namespace t2t;
+using std::size_t;
+
+static constexpr double u = 0x1p-24;  // one rounding of a number up to 1
+
+static Tensor<2> draw(size_t rows, size_t cols, size_t seed) {
+  return Random(seed).normal<2>({rows, cols});
+}
+static Tensor<2> by_rows(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
+                         size_t G, Mask mask = Mask::causal, FlashBlocks blocks = {}) {
+  Tensor<2> out = Tensor<2>::from_shape(q.shape());
+  FlashScratch scratch(H, G, q.shape(1) / H, blocks);
+  flash_attention_rows(q, k, v, H, G, mask, out, scratch);
+  return out;
+}
+/// From a cache that has room for more, filled with what must not be seen.
+static Tensor<2> by_cache(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
+                          size_t G) {
+  KvCache cache = make_kv_cache(G, k.shape(0) + 5, k.shape(1) / G);
+  cache.keys.fill(3), cache.values.fill(1000);
+  append(cache, k, v);
+  Tensor<2> out = Tensor<2>::from_shape(q.shape());
+  FlashScratch scratch(H, G, q.shape(1) / H);
+  flash_attention_rows(q, cache, H, out, scratch);
+  return out;
+}
+/// The definition in float64: two passes over whole rows of scores.
+static Tensor<2> reference(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
+                           size_t G, Mask mask = Mask::causal) {
+  const size_t T = q.shape(0), S = k.shape(0), D = q.shape(1) / H;
+  Tensor<2> out = empty(T, H * D);
+  for (size_t t = 0; t < T; ++t)
+    for (size_t h = 0; h < H; ++h) {
+      const size_t g = h / (H / G), seen = mask == Mask::causal ? S - T + t + 1 : S;
+      std::vector<double> weights(seen), mean(D);
+      for (size_t s = 0; s < seen; ++s) {
+        for (size_t d = 0; d < D; ++d) weights[s] += double(q(t, h * D + d)) * k(s, g * D + d);
+        weights[s] /= std::sqrt(double(D));
+      }
+      const double highest = *std::ranges::max_element(weights);
+      double sum = 0;
+      for (double& weight : weights) sum += weight = std::exp(weight - highest);
+      for (size_t s = 0; s < seen; ++s)
+        for (size_t d = 0; d < D; ++d) mean[d] += weights[s] / sum * v(s, g * D + d);
+      for (size_t d = 0; d < D; ++d) out(t, h * D + d) = float(mean[d]);
+    }
+  return out;
+}
+
+// Roundings of a sum of n terms go up as often as down: about √n/2 · u of its largest partial sum.
+// A score is such a sum of D terms, and its error moves the weights by as much; out is one of S
+// terms, and what is kept of it is rounded once a block more. Partial sums reach some 4; twice
+// that.
+static double bound(size_t D, size_t S) {
+  return 8 * (std::sqrt(double(D)) / 2 + std::sqrt(double(S)) / 2) * u;
+}
+
+static const float ln2 = std::log(2.f);
+
+TEST_CASE("by hand: four keys, one after the other") {
+  // Scores ln 1, ln 2, ln 4, ln 1 with values 8, 4, 2, 8: weights 1/8, 2/8, 4/8, 1/8, mean 4.
+  OnlineSoftmax so_far(1);
+  const auto takes = [&](float score, float value, float highest, float sum, float values) {
+    take(so_far, score, std::vector<float>{value});
+    const Tensor<1> got = {so_far.highest, so_far.sum, so_far.values(0)};
+    const Tensor<1> want = {highest, sum, values};
+    CHECK(all_close(got, want, 8 * 8 * u));  // numbers up to 8, a few roundings each
+  };
+  takes(0, 8, 0, 1, 8);
+  takes(ln2, 4, ln2, 1.5f, 8);           // the first counts half now: 8/2 + 4
+  takes(2 * ln2, 2, 2 * ln2, 1.75f, 6);  // 8/2 + 2
+  takes(0, 8, 2 * ln2, 2, 8);            // nothing higher: 6 + 8/4
+  CHECK(std::abs(mean(so_far)(0) - 4) <= 8 * 4 * u);
+}
+
+TEST_CASE("by hand: the same four keys in blocks of 1, 2, 3 and 4") {
+  const Tensor<2> q = {{1}}, k = {{0}, {ln2}, {2 * ln2}, {0}}, v = {{8}, {4}, {2}, {8}};
+  const Tensor<2> want = {{4}};
+  for (const size_t keys : {1, 2, 3, 4}) {
+    CAPTURE(keys);
+    CHECK(all_close(by_rows(q, k, v, 1, 1, Mask::causal, {48, 48, keys}), want, 8 * 4 * u));
+  }
+}
+
+TEST_CASE("keys may come in any order and in any parts; a hidden key changes nothing") {
+  // Scores from −60 to 60: what is joined counts e^60 times as much, or as little.
+  const size_t D = 3, S = 12;
+  const Tensor<2> v = draw(S, D, 1);
+  const auto part = [&](size_t from, size_t to) {
+    OnlineSoftmax part(D);
+    for (size_t s = from; s < to; ++s) take(part, 60 * std::cos(float(3 * s)), row(v, s));
+    return part;
+  };
+  const Tensor<1> all = mean(part(0, S));
+  const OnlineSoftmax parts[] = {part(0, 5), part(5, 6), part(6, S)};
+  std::vector<int> order = {0, 1, 2};
+  do {
+    OnlineSoftmax joined(D);
+    take(joined, -INFINITY, row(v, 0));
+    join(joined, OnlineSoftmax(D));
+    for (const int p : order) join(joined, parts[p]);
+    CHECK(all_close(mean(joined), all, 16 * u));  // at most 12 terms, values up to about 2
+  } while (std::ranges::next_permutation(order).found);
+}
+
+TEST_CASE("float64 agrees at odd sizes, from rows, from a cache, and key by key") {
+  for (const size_t D : {1, 10, 64})
+    for (const size_t S : {1, 31, 33, 127, 300})
+      for (const size_t start : {size_t(0), S / 3, S - 1}) {
+        CAPTURE(D);
+        CAPTURE(S);
+        CAPTURE(start);
+        const size_t T = S - start;
+        const Tensor<2> q = draw(T, 6 * D, D), k = draw(S, 2 * D, S), v = draw(S, 2 * D, T);
+        const Tensor<2> want = reference(q, k, v, 6, 2);
+        CHECK(all_close(by_rows(q, k, v, 6, 2), want, bound(D, S)));
+        CHECK(all_close(by_cache(q, k, v, 6, 2), want, bound(D, S)));
+
+        const Tensor<2> q0 = draw(T, D, D), k0 = draw(S, D, S), v0 = draw(S, D, T);
+        CHECK(all_close(online_attention(q0, k0, v0, Mask::causal), reference(q0, k0, v0, 1, 1),
+                        bound(D, S)));
+      }
+}
+
+TEST_CASE("any size of block gives the same, for any group") {
+  const size_t D = 9, S = 70;
+  for (const size_t G : {1, 2, 3, 6})
+    for (const Mask mask : {Mask::causal, Mask::none}) {
+      const size_t T = mask == Mask::causal ? 50 : 90;  // without a mask there may be more queries
+      const Tensor<2> q = draw(T, 6 * D, G), k = draw(S, G * D, 2), v = draw(S, G * D, 3);
+      const Tensor<2> want = reference(q, k, v, 6, G, mask);
+      for (const size_t rows : {1, 4, 13, 48, 400})
+        for (const size_t keys : {1, 2, 7, 16, 69, 70, 256}) {
+          CAPTURE(G);
+          CAPTURE(rows);
+          CAPTURE(keys);
+          CHECK(all_close(by_rows(q, k, v, 6, G, mask, {rows, rows, keys}), want, bound(D, S)));
+        }
+    }
+}
+
+TEST_CASE("keys that come from far away meet more queries at once, with the same result") {
+  const size_t D = 128, S = 1100;  // more than FlashBlocks::near_bytes
+  const Tensor<2> q = draw(100, 3 * D, 1), k = draw(S, D, 2), v = draw(S, D, 3);
+  FlashScratch scratch(3, 1, D);
+  CHECK(scratch.tokens(100) == 16);
+  CHECK(scratch.tokens(S) == 64);
+  // Every sum is a mean of many here and stays below 1: a quarter of the 4 above.
+  CHECK(all_close(by_rows(q, k, v, 3, 1), reference(q, k, v, 3, 1), bound(D, S) / 4));
+}
+
+TEST_CASE("scores that rise or fall by hundreds along the text neither overflow nor vanish") {
+  // q = 1, so a score is √D times the key: ±300 over 40 keys. e^300 is beyond float32.
+  const size_t D = 4, S = 40;
+  const Tensor<2> q = xt::ones<float>({S, D}), v = draw(S, D, 1);
+  for (const float slope : {7.5f, -7.5f}) {
+    CAPTURE(slope);
+    Tensor<2> k = empty(S, D);
+    for (size_t s = 0; s < S; ++s) std::ranges::fill(row(k, s), slope * float(s) / 2);
+    const Tensor<2> want = reference(q, k, v, 1, 1);
+    CHECK(all_close(online_attention(q, k, v, Mask::causal), want, bound(D, S)));
+    for (const size_t keys : {3, 16})  // exact: multiples of 1/4, so only the mean is rounded
+      CHECK(all_close(by_rows(q, k, v, 1, 1, Mask::causal, {8, 8, keys}), want, bound(D, S)));
+  }
+}
+
+TEST_CASE("the past does not feel the future, and threads change nothing, to the last bit") {
+  const size_t H = 6, G = 2, D = 8, S = 150;
+  const Tensor<2> q = draw(S, H * D, 1);
+  Tensor<2> k = draw(S, G * D, 2), v = draw(S, G * D, 3);
+  set_threads(1);
+  const Tensor<2> before = by_rows(q, k, v, H, G);
+  set_threads(2);
+  CHECK(all_close(by_rows(q, k, v, H, G), before, 0));
+  for (size_t s = 77; s < S; ++s) std::ranges::fill(row(k, s), 5), std::ranges::fill(row(v, s), 9);
+  const Tensor<2> after = by_rows(q, k, v, H, G);
+  for (size_t t = 0; t < S; ++t) {
+    CAPTURE(t);
+    CHECK(std::ranges::equal(row(before, t), row(after, t)) == (t < 77));
+  }
+}
+
+TEST_CASE("scratch memory is the same for every length, and a call allocates nothing") {
+  FlashScratch scratch(9, 3, 64);
+  const size_t threads = scratch.bytes() / (sizeof(float) * 192 * (3 * 64 + 3 + 256));
+  CHECK(scratch.bytes() == threads * sizeof(float) * 192 * (3 * 64 + 3 + 256));
+  for (const size_t T : {3, 200}) {
+    const Tensor<2> q = draw(T, 9 * 64, 1), k = draw(T, 3 * 64, 2), v = draw(T, 3 * 64, 3);
+    Tensor<2> out = empty(T, 9 * 64);
+    const size_t before = allocations;
+    flash_attention_rows(q, k, v, 9, 3, Mask::causal, out, scratch);
+#if !defined(__SANITIZE_THREAD__)  // there, rows.hpp starts plain threads
+    CHECK(allocations - before == 0);
+#endif
+  }
+}
+
+TEST_CASE("a block that is handed it computes what the block's formula does, in chunks too") {
+  const size_t T = 75;
+  const BlockSettings settings{.C = 48, .H = 6, .G = 2, .D = 8, .F = 40};
+  Random random(1);
+  const BlockWeights weights = block_weights(settings, random);
+  const RopeTable table = block_rope_table(settings, T);
+  const Tensor<2> x = draw(T, 48, 2), want = block(x, weights, settings, table);
+  for (const size_t chunk : {T, size_t(16)}) {
+    CAPTURE(chunk);
+    KvCache cache = make_kv_cache(2, T, 8);
+    BlockScratch scratch = block_scratch(settings, chunk, T, flash_prefill(6, 2, 8));
+    CHECK(scratch.attention.scores.shape(1) == 6 * T);  // room for one query, not for 64
+    Tensor<2> y = x;
+    for (size_t t = 0; t < T; t += chunk)
+      block_rows(Matrix(y).rows_from(t, std::min(chunk, T - t)), weights, settings, table, cache,
+                 scratch);
+    // As chapter 08's bound: sums of C, D, T, H·D and F terms follow one another; numbers up to 8.
+    const double terms = 4 * std::sqrt(48.0) + 4 * std::sqrt(8.0) + std::sqrt(75.0) +
+                         std::sqrt(48.0) + std::sqrt(40.0);
+    CHECK(all_close(y, want, terms * u * 8));
+  }
+}
+
+TEST_CASE("bad input is refused, with its numbers") {
+  const Tensor<2> q = draw(3, 12, 1), k = draw(5, 8, 2), v = draw(5, 8, 3);
+  using Bad = std::invalid_argument;
+  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 3, 2),
+                       "groups: wanted G key and value heads that divide H query heads, got H = 3, "
+                       "G = 2",
+                       Bad);
+  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 6, 2), "k: wanted shape [5, 4], got [5, 8]", Bad);
+  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 8, 2), "q: wanted columns for H = 8 heads, got 12", Bad);
+  CHECK_THROWS_WITH_AS(by_rows(k, q, q, 2, 2),
+                       "causal mask: wanted at least as many keys as queries, got 3 and 5", Bad);
+  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 3, 1, Mask::causal, {48, 192, 0}),
+                       "keys of a block: wanted at least 1, got 0", Bad);
+  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 3, 1, Mask::causal, {0, 192, 256}),
+                       "rows of a block of queries: wanted at least 1, got 0", Bad);
+  CHECK_THROWS_WITH_AS(online_attention(q, k, v, Mask::none), "k: wanted shape [5, 12], got [5, 8]",
+                       Bad);
+  CHECK_THROWS_WITH_AS(mean(OnlineSoftmax(4)),
+                       "mean: wanted at least one key that is seen, got none", Bad);
+  OnlineSoftmax so_far(4);
+  CHECK_THROWS_WITH_AS(take(so_far, 0, row(q, 0)), "v: wanted shape [4], got [12]", Bad);
+  CHECK_THROWS_WITH_AS(join(so_far, OnlineSoftmax(3)), "other.values: wanted shape [4], got [3]",
+                       Bad);
+
+  KvCache cache = make_kv_cache(2, 8, 4);
+  FlashScratch scratch(4, 2, 4);
+  Tensor<2> out = empty(3, 16), narrow = empty(3, 12);
+  CHECK_THROWS_WITH_AS(flash_attention_rows(draw(3, 16, 1), cache, 4, out, scratch),
+                       "S, the number of keys: wanted at least 1, got 0", Bad);
+  append(cache, k, v);
+  CHECK_THROWS_WITH_AS(flash_attention_rows(draw(3, 16, 1), cache, 4, narrow, scratch),
+                       "out: wanted shape [3, 16], got [3, 12]", Bad);
+  FlashScratch other(2, 2, 4);
+  const std::string threads = std::to_string(other.threads());
+  const std::string says = "scratch: made for H = 2, G = 2, D = 4 and " + threads +
+                           " threads, wanted H = 4, G = 2, D = 4 and " + threads;
+  CHECK_THROWS_WITH_AS(flash_attention_rows(draw(3, 16, 1), cache, 4, out, other), says.c_str(),
+                       Bad);
+}
