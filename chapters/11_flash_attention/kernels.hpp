@@ -10,6 +10,8 @@
 //
 // Sums and softmax are float32 in all of them. The names 5 to 7 and 9 are kept for what Hopper has
 // of its own (wgmma, the bulk copy engine, warps with roles) and for a paged cache.
+// A NaN in a value that the mask hides may still reach queries of its tile: 0·NaN is NaN. What lies
+// past S, past T or between rows is never read.
 // Every function throws std::invalid_argument as expect_call does. Chapters 12 and 15 build on 8.
 #pragma once
 

@@ -67,7 +67,7 @@ __device__ void multiply_values(float (&mean)[D / 8][4], const float (&weights)[
 /// The grid is [queries, H, B].
 template <int D>
 __global__ void __launch_bounds__(threads) tensor_cores(AttentionCall<bf16> call, float scale) {
-  __shared__ alignas(16) bf16 k[tile_keys * (D + 8)], v[tile_keys * (D + 8)];
+  __shared__ __align__(16) bf16 k[tile_keys * (D + 8)], v[tile_keys * (D + 8)];
   const int b = blockIdx.z, h = blockIdx.y, g = h / (call.H / call.G);
   const bf16* keys = row_of(call.k, call.k_strides, b, 0, g);
   const bf16* values = row_of(call.v, call.v_strides, b, 0, g);
