@@ -32,18 +32,27 @@ __device__ __forceinline__ void copy_rows(bf16* tile, const bf16* from, long str
     copy_async_16(tile + swizzled<D>(first + row, chunk), from, row < inside);
 }
 
-/// Block a [16, 16] of rows row … and channels 16·c ….
+/// Where a lane reads the chunks 2·c and 2·c + 1 of rows from `row` on: its row's place in the
+/// tile, and in it the chunk. (2·c + odd) ^ r is 2·c ^ (odd ^ r): one sum a lane, the rest is
+/// constant.
+template <int D>
+__device__ __forceinline__ const bf16* lane_chunk(const bf16* tile, int row, int lane_row, int odd,
+                                                  int c) {
+  return tile + row * D + lane_row * D + ((8 * odd ^ 8 * (lane_row % 8)) ^ 16 * c);
+}
+
+/// Block a [16, 16] of rows row … and channels 16·c …; row is a multiple of 8, here and below.
 template <int D>
 __device__ __forceinline__ void load_queries(uint32_t (&a)[4], const bf16* tile, int row, int c) {
   const int lane = threadIdx.x % 32;
-  ldmatrix_x4(a, tile + swizzled<D>(row + lane % 16, 2 * c + lane / 16));
+  ldmatrix_x4(a, lane_chunk<D>(tile, row, lane % 16, lane / 16, c));
 }
 
 /// Blocks b of keys key … key + 15 and channels 16·c …: b[0], b[1] for the first 8 keys.
 template <int D>
 __device__ __forceinline__ void load_keys(uint32_t (&b)[4], const bf16* tile, int key, int c) {
   const int lane = threadIdx.x % 32;
-  ldmatrix_x4(b, tile + swizzled<D>(key + lane / 16 * 8 + lane % 8, 2 * c + lane / 8 % 2));
+  ldmatrix_x4(b, lane_chunk<D>(tile, key, lane / 16 * 8 + lane % 8, lane / 8 % 2, c));
 }
 
 /// Blocks b of keys key … key + 15, which are summed over now, and channels 16·c …: b[0], b[1] for
@@ -51,7 +60,7 @@ __device__ __forceinline__ void load_keys(uint32_t (&b)[4], const bf16* tile, in
 template <int D>
 __device__ __forceinline__ void load_values(uint32_t (&b)[4], const bf16* tile, int key, int c) {
   const int lane = threadIdx.x % 32;
-  ldmatrix_x4_transposed(b, tile + swizzled<D>(key + lane % 16, 2 * c + lane / 16));
+  ldmatrix_x4_transposed(b, lane_chunk<D>(tile, key, lane % 16, lane / 16, c));
 }
 
 }  // namespace t2t

@@ -46,31 +46,39 @@ __device__ __forceinline__ void mask_scores(float (&scores)[Blocks][4], int firs
 }
 
 /// One tile's scores [16, 8·Blocks] become weights relative to the highest score so far, and what
-/// was summed before is brought to it.
+/// was summed before is brought to it. After the first tiles the highest seldom rises: when it
+/// stays for all 16 rows, the many multiplications by 1 are left out.
 template <int Blocks, int Channels>
 __device__ __forceinline__ void online_softmax(float (&scores)[Blocks][4],
                                                float (&mean)[Channels][4], OnlineRows& rows,
                                                float scale) {
+  float top[2], base[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const int i = 2 * half;
-    float top = rows.highest[half];
-    for (int n = 0; n < Blocks; ++n) top = fmaxf(top, fmaxf(scores[n][i], scores[n][i + 1]));
-    top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
-    top = fmaxf(top, __shfl_xor_sync(~0u, top, 2));
-
+    top[half] = rows.highest[half];
+    for (int n = 0; n < Blocks; ++n)
+      top[half] = fmaxf(top[half], fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
+    top[half] = fmaxf(top[half], __shfl_xor_sync(~0u, top[half], 1));
+    top[half] = fmaxf(top[half], __shfl_xor_sync(~0u, top[half], 2));
     // A row that has seen nothing has nothing to bring: -inf less -inf would be NaN.
-    const float base = top == -INFINITY ? 0 : top * scale;
-    const float rescale = exp2_fast(rows.highest[half] * scale - base);
-    rows.highest[half] = top;
-    rows.sum[half] *= rescale;
-    for (int n = 0; n < Channels; ++n) mean[n][i] *= rescale, mean[n][i + 1] *= rescale;
-    for (int n = 0; n < Blocks; ++n) {
-      scores[n][i] = exp2_fast(scores[n][i] * scale - base);
-      scores[n][i + 1] = exp2_fast(scores[n][i + 1] * scale - base);
-      rows.sum[half] += scores[n][i] + scores[n][i + 1];
+    base[half] = top[half] == -INFINITY ? 0 : top[half] * scale;
+  }
+  if (__any_sync(~0u, top[0] > rows.highest[0] || top[1] > rows.highest[1])) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float rescale = exp2_fast(rows.highest[half] * scale - base[half]);
+      rows.highest[half] = top[half];
+      rows.sum[half] *= rescale;
+      for (int n = 0; n < Channels; ++n)
+        mean[n][2 * half] *= rescale, mean[n][2 * half + 1] *= rescale;
     }
   }
+#pragma unroll
+  for (int n = 0; n < Blocks; ++n)
+    for (int i = 0; i < 4; ++i) {
+      scores[n][i] = exp2_fast(scores[n][i] * scale - base[i / 2]);
+      rows.sum[i / 2] += scores[n][i];
+    }
 }
 
 /// Two neighbouring blocks of weights as one block a.
