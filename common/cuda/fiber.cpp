@@ -1,4 +1,4 @@
-#include "fiber.hpp"
+#include "cuda/fiber.hpp"
 
 #include <sys/mman.h>
 

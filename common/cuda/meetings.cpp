@@ -4,7 +4,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "engine.hpp"
+#include "cuda/engine.hpp"
 
 namespace t2t::stand_in {
 namespace {
