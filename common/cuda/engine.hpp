@@ -51,7 +51,9 @@ struct Engine {
   std::span<std::byte> dynamic_shared;
   std::vector<std::span<std::byte>> static_shared;
   std::string fault;                      // not empty: the launch ends
-  char block_begins = 0, block_ends = 0;  // addresses that carry the order of block and host
+  // Their addresses carry what happened before a block begins, after it ends, and before a thread
+  // stopped for good because the launch was given up.
+  char block_begins = 0, block_ends = 0, given_up = 0;
 };
 Engine& engine();
 

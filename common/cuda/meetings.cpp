@@ -16,6 +16,7 @@ bool same(const Place& a, const Place& b) {
 
 /// The open meeting of this kind that the thread belongs to, or a new one.
 Meeting& find_or_open(const Meeting& like) {
+  const Unwatched unwatched;
   Engine& e = engine();
   for (auto& meeting : e.meetings) {
     if (meeting->kind == like.kind && meeting->key == like.key && meeting->warp == like.warp &&
@@ -37,6 +38,7 @@ void complete(Meeting& meeting) {
     if (thread.state == Thread::State::waiting) thread.state = Thread::State::ready;
     release(&thread.woken);
   }
+  const Unwatched unwatched;
   std::erase_if(e.meetings, [&](const auto& open) { return open.get() == &meeting; });
 }
 
@@ -52,6 +54,7 @@ void wait_until_woken() {
   Thread& self = *engine().current;
   if (self.meeting != nullptr) {
     self.state = Thread::State::waiting;
+    release(&engine().given_up);  // which this may turn out to be
     self.fiber.suspend();
   }
   acquire(&self.woken);

@@ -27,6 +27,8 @@ std::string describe(const Mismatch& access, std::uintptr_t address) {
 
 }  // namespace
 
-extern "C" void __ubsan_handle_type_mismatch_v1(const Mismatch* access, std::uintptr_t address) {
-  t2t::stand_in::end_launch(describe(*access, address), access->file, access->line);
+extern "C" void __ubsan_handle_type_mismatch_v1(void* mismatch, void* address) {
+  const auto& access = *static_cast<const Mismatch*>(mismatch);
+  t2t::stand_in::end_launch(describe(access, reinterpret_cast<std::uintptr_t>(address)),
+                            access.file, access.line);
 }

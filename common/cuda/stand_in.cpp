@@ -39,12 +39,20 @@ std::string to_string(const uint3& at) {
          ")";
 }
 
-void end_launch(std::string what, const char* file, unsigned line) {
+/// Writes down what the launch ends with.
+static void note_fault(std::string what, const std::string& at) {
   Engine& e = engine();
-  e.fault = std::string(file) + ":" + std::to_string(line) + ": thread " +
-            to_string(e.current->index) + " of block " + to_string(blockIdx) + ": " + what;
-  what = {};  // this stack is left as it is: nothing on it may own memory
-  e.current->fiber.suspend();
+  if (e.current == nullptr) throw std::runtime_error(at + what + ", outside of a kernel");
+  const Unwatched unwatched;
+  e.fault = at + "thread " + to_string(e.current->index) + " of block " + to_string(blockIdx) +
+            ": " + what;
+}
+
+void end_launch(std::string what, const char* file, unsigned line) {
+  // This stack will be left as it is: nothing on it may own memory.
+  note_fault(std::move(what), std::string(file) + ":" + std::to_string(line) + ": ");
+  release(&engine().given_up);
+  engine().current->fiber.suspend();
   std::abort();  // nobody resumes a thread after a fault
 }
 
@@ -153,15 +161,18 @@ void run_block(Engine& e, const std::vector<unsigned>& order) {
       e.current = &thread;
       threadIdx = thread.index;
       thread.fiber.resume();
-      if (!e.fault.empty()) return;
+      e.current = nullptr;
+      if (!e.fault.empty()) break;
     }
   }
   acquire(&e.block_ends);
-  if (e.live > 0) e.fault = describe_stuck_block();
+  if (e.live > 0 && e.fault.empty()) e.fault = describe_stuck_block();
 }
 
 /// After a fault: no thread of this block goes on, and the next launch finds the engine as new.
 [[noreturn]] void give_up(Engine& e) {
+  acquire(&e.given_up);
+  const Unwatched unwatched;
   e.meetings.clear();
   for (unsigned i = 0; i < e.count; ++i) {
     Thread& thread = *e.threads[i];
