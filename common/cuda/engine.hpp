@@ -50,12 +50,13 @@ struct Engine {
   LaunchSite site{};
   std::span<std::byte> dynamic_shared;
   std::vector<std::span<std::byte>> static_shared;
-  std::string fault;                      // not empty: the launch ends
+  std::string fault;  // not empty: the launch ends
   // Their addresses carry what happened before a block begins, after it ends, and before a thread
   // stopped for good because the launch was given up.
   char block_begins = 0, block_ends = 0, given_up = 0;
 };
-Engine& engine();
+extern Engine the_engine;
+inline Engine& engine() { return the_engine; }
 
 /// Stops the running thread, and with it the launch.
 [[noreturn]] void end_launch(std::string what, const char* file, unsigned line);

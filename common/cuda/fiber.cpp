@@ -140,11 +140,6 @@ Unwatched::~Unwatched() {
   AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
   AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
 }
-#else
-void release(void*) {}
-void acquire(void*) {}
-Unwatched::Unwatched() = default;
-Unwatched::~Unwatched() = default;
 #endif
 
 }  // namespace t2t::stand_in

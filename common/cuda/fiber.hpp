@@ -43,8 +43,10 @@ class Fiber {
 #endif
 };
 
+#ifdef T2T_RACE_DETECTOR
+
 /// Marks for ThreadSanitizer: what came before a release happened before what follows an acquire of
-/// the same address. Nothing in other builds.
+/// the same address.
 void release(void* address);
 void acquire(void* address);
 
@@ -55,5 +57,15 @@ class Unwatched {
   Unwatched();
   ~Unwatched();
 };
+
+#else
+
+inline void release(void*) {}
+inline void acquire(void*) {}
+struct Unwatched {
+  ~Unwatched() {}
+};
+
+#endif
 
 }  // namespace t2t::stand_in

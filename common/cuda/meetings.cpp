@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
-#include <stdexcept>
+#include <string_view>
 
 #include "cuda/engine.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 
 bool same(const Place& a, const Place& b) {
   return a.line() == b.line() && a.column() == b.column() &&
-         std::string_view(a.file_name()) == b.file_name();
+         (a.file_name() == b.file_name() || std::string_view(a.file_name()) == b.file_name());
 }
 
 /// The open meeting of this kind that the thread belongs to, or a new one.
@@ -31,7 +31,10 @@ Meeting& find_or_open(const Meeting& like) {
 void complete(Meeting& meeting) {
   Engine& e = engine();
   acquire(&meeting);
-  for (unsigned i = 0; i < e.count; ++i) {
+  const bool one_warp = meeting.kind == Meeting::Kind::warp;
+  const unsigned begin = one_warp ? meeting.warp * 32 : 0;
+  const unsigned end = one_warp ? std::min(begin + 32, e.count) : e.count;
+  for (unsigned i = begin; i < end; ++i) {
     Thread& thread = *e.threads[i];
     if (thread.meeting != &meeting) continue;
     thread.meeting = nullptr;

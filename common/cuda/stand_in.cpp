@@ -16,10 +16,7 @@ dim3 blockDim, gridDim;
 
 namespace t2t::stand_in {
 
-Engine& engine() {
-  static Engine only;
-  return only;
-}
+Engine the_engine;
 
 std::byte* dynamic_shared() { return engine().dynamic_shared.data(); }
 

@@ -88,6 +88,13 @@ __global__ void hand_on(int* out) {
   if (warp % 2 == 1) out[32 * pair + lane] = box[pair][31 - lane];
 }
 
+__global__ void take_turns(unsigned* out) {
+  __shared__ unsigned next;
+  if (threadIdx.x == 0) next = 0;
+  __syncthreads();
+  out[atomicAdd(&next, 1u)] = threadIdx.x;
+}
+
 __global__ void end_early(int* out) {
   __shared__ int seen[64];
   if (threadIdx.x >= 40) return;
@@ -186,13 +193,18 @@ __global__ void double_by_stages(const float* x, float* out, int steps, int insi
 }
 
 __global__ void look_before_wait(const float* x, float* out) {
-  __shared__ __align__(16) float to[4];
-  to[0] = 7;
-  copy_async_16(to, x);
+  __shared__ __align__(16) float first[4], second[4];
+  first[0] = second[0] = 7;
+  copy_async_16(first, x);
   commit_copies();
-  out[0] = to[0];
+  copy_async_16(second, x);
+  commit_copies();
+  out[0] = first[0];
+  wait_for_copies<1>();
+  out[1] = first[0];
+  out[2] = second[0];
   wait_for_copies<0>();
-  out[1] = to[0];
+  out[3] = second[0];
 }
 
 }  // namespace
@@ -241,6 +253,12 @@ std::vector<float> atomics() {
 std::vector<int> handed_on() {
   DeviceBuffer<int> out(64);
   T2T_LAUNCH(hand_on, 1, 128, 0, out.data());
+  return out.download();
+}
+
+std::vector<unsigned> turns() {
+  DeviceBuffer<unsigned> out(4);
+  T2T_LAUNCH(take_turns, 1, 4, 0, out.data());
   return out.download();
 }
 
@@ -306,7 +324,7 @@ std::vector<float> doubled_by_stages(const std::vector<float>& x, int inside) {
 
 std::vector<float> before_and_after_wait() {
   const auto in = uploaded(std::vector<float>{3, 0, 0, 0});
-  DeviceBuffer<float> out(2);
+  DeviceBuffer<float> out(4);
   T2T_LAUNCH(look_before_wait, 1, 1, 0, in.data(), out.data());
   return out.download();
 }

@@ -28,6 +28,8 @@ std::vector<unsigned> votes();
 std::vector<float> atomics();
 /// Two pairs of warps hand numbers on, each pair at a barrier of its own.
 std::vector<int> handed_on();
+/// Four threads in the order in which they come to one place.
+std::vector<unsigned> turns();
 /// Threads from 40 on end before the barrier that the others wait at.
 std::vector<int> ended_early();
 /// The warp sums of 1 … 64 (per warp), by shuffles, in one of two template kernels.
@@ -49,7 +51,8 @@ std::vector<float> multiplied(const std::vector<bf16>& a, const std::vector<bf16
 
 /// Per number: copied asynchronously, two stages ahead, then doubled; zero from `inside` on.
 std::vector<float> doubled_by_stages(const std::vector<float>& x, int inside);
-/// What a thread finds at its destination: before the wait, after it.
+/// Two copies of a 3, a group each. What the thread finds at the first before any wait; at both
+/// when one may still be on its way; at the second when none may.
 std::vector<float> before_and_after_wait();
 
 }  // namespace t2t
