@@ -1,9 +1,9 @@
-#include "async_copy.hpp"
+#include "cuda/async_copy.hpp"
 
 #include <cstdint>
 #include <numeric>
 
-#include "engine.hpp"
+#include "cuda/engine.hpp"
 
 namespace t2t::stand_in {
 namespace {
@@ -16,12 +16,16 @@ void issue_copy(void* shared, const void* global, const Place& place) {
   if (!aligned(shared))
     fault("copy_async_16 writes to an address that is no multiple of 16", place);
   if (!aligned(global)) fault("copy_async_16 reads at an address that is no multiple of 16", place);
+  if (!is_shared(shared))
+    fault("copy_async_16 writes to what is not shared memory of the kernel", place);
+  const Unwatched unwatched;
   engine().current->copies.push_back({static_cast<uint4*>(shared), {}});
 }
 
 PendingCopy& last_copy() { return engine().current->copies.back(); }
 
 void commit_group() {
+  const Unwatched unwatched;
   Thread& self = *engine().current;
   const std::size_t before =
       std::accumulate(self.committed.begin(), self.committed.end(), std::size_t{0});

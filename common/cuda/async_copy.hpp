@@ -10,8 +10,8 @@
 #ifndef __CUDACC__
 #include <vector>
 
-#include "stand_in.hpp"
-#include "vector_types.hpp"
+#include "cuda/stand_in.hpp"
+#include "cuda/vector_types.hpp"
 
 namespace t2t {
 namespace stand_in {

@@ -1,4 +1,4 @@
-#include "device.hpp"
+#include "cuda/device.hpp"
 
 #include <stdexcept>
 

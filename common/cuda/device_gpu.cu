@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "device.hpp"
+#include "cuda/device.hpp"
 
 namespace t2t {
 

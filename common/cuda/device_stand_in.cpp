@@ -3,7 +3,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "device.hpp"
+#include "cuda/device.hpp"
 
 namespace t2t {
 

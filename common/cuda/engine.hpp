@@ -5,11 +5,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
-#include "async_copy.hpp"
-#include "fiber.hpp"
-#include "stand_in.hpp"
+#include "cuda/async_copy.hpp"
+#include "cuda/fiber.hpp"
+#include "cuda/stand_in.hpp"
 
 namespace t2t::stand_in {
 
@@ -47,12 +48,18 @@ struct Engine {
   std::vector<std::unique_ptr<Meeting>> meetings;  // open ones
   std::function<void()> const* body = nullptr;
   LaunchSite site{};
-  std::byte* dynamic_shared = nullptr;
-  std::size_t dynamic_bytes = 0;
-  std::string fault;                      // not empty: the launch ends
-  char block_begins = 0, block_ends = 0;  // addresses that carry the order of block and host
+  std::span<std::byte> dynamic_shared;
+  std::vector<std::span<std::byte>> static_shared;
+  std::string fault;  // not empty: the launch ends
+  // Their addresses carry what happened before a block begins, after it ends, and before a thread
+  // stopped for good because the launch was given up.
+  char block_begins = 0, block_ends = 0, given_up = 0;
 };
-Engine& engine();
+extern Engine the_engine;
+inline Engine& engine() { return the_engine; }
+
+/// Stops the running thread, and with it the launch.
+[[noreturn]] void end_launch(std::string what, const char* file, unsigned line);
 
 /// After a thread has ended: completes a barrier that now has everybody.
 void complete_block_barrier();

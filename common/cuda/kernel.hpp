@@ -19,7 +19,7 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include "launch_gpu.hpp"
+#include "cuda/launch_gpu.hpp"
 
 #define T2T_DYNAMIC_SHARED(T, name)                                   \
   extern __shared__ __align__(16) unsigned char t2t_dynamic_shared[]; \
@@ -36,11 +36,11 @@ __device__ __forceinline__ void barrier_sync(int id, int threads) {
 
 #else
 
-#include "half_types.hpp"
-#include "intrinsics.hpp"
-#include "launch_stand_in.hpp"
-#include "vector_types.hpp"
-#include "warp_operations.hpp"
+#include "cuda/half_types.hpp"
+#include "cuda/intrinsics.hpp"
+#include "cuda/launch_stand_in.hpp"
+#include "cuda/vector_types.hpp"
+#include "cuda/warp_operations.hpp"
 
 #define T2T_DYNAMIC_SHARED(T, name) \
   T* name = reinterpret_cast<T*>(::t2t::stand_in::dynamic_shared())

@@ -18,7 +18,8 @@ endif()
 
 add_library(stand_in EXCLUDE_FROM_ALL common/cuda/async_copy.cpp common/cuda/device.cpp
   common/cuda/device_stand_in.cpp common/cuda/fiber.cpp common/cuda/meetings.cpp
-  common/cuda/stand_in.cpp common/cuda/tensor_core.cpp)
+  common/cuda/misaligned.cpp common/cuda/stand_in.cpp common/cuda/static_shared.cpp
+  common/cuda/tensor_core.cpp)
 target_include_directories(stand_in PUBLIC common chapters)
 target_compile_features(stand_in PUBLIC cxx_std_20)
 target_compile_options(stand_in PUBLIC -Wno-unknown-pragmas)  # kernels say #pragma unroll
@@ -52,6 +53,9 @@ function(t2t_kernels name)
   endforeach()
   set(ways stand_in)
   add_library(${name}_stand_in EXCLUDE_FROM_ALL ${includers})
+  # A misaligned or null access comes to misaligned.cpp, which is all of the sanitizer that we need.
+  target_compile_options(${name}_stand_in PRIVATE -fsanitize=alignment,null
+    -fsanitize-recover=alignment,null)
   if(T2T_NVCC)
     list(APPEND ways gpu)
     add_library(${name}_gpu EXCLUDE_FROM_ALL ${arg_FILES})
@@ -78,4 +82,18 @@ function(t2t_gpu_test name)
   add_dependencies(${name}_gpu_test on_gpu)
   add_dependencies(${name}_tests ${name}_gpu_test)
   add_dependencies(checks ${name}_gpu_test)
+endfunction()
+
+# Mistakes of tests/kernels/faults.cu that only this sanitizer sees: where it is on, it must report each.
+add_executable(fault EXCLUDE_FROM_ALL tests/kernels/fault.cpp)
+target_link_libraries(fault cuda_faults_stand_in)
+function(t2t_reports sanitizer says)
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=[a-z,]*${sanitizer}")
+    add_dependencies(checks fault)
+    foreach(name ${ARGN})
+      add_test(NAME cuda_faults/${name} COMMAND fault ${name})
+      string(REPLACE NAME ${name} report "${says}")
+      set_tests_properties(cuda_faults/${name} PROPERTIES PASS_REGULAR_EXPRESSION "${report}")
+    endforeach()
+  endif()
 endfunction()

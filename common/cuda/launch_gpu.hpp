@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "device.hpp"
+#include "cuda/device.hpp"
 
 namespace t2t {
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "stand_in.hpp"
+#include "cuda/stand_in.hpp"
 
 #define __global__
 #define __device__

@@ -2,20 +2,21 @@
 #include <algorithm>
 #include <bit>
 #include <map>
-#include <stdexcept>
+#include <string_view>
 
-#include "engine.hpp"
+#include "cuda/engine.hpp"
 
 namespace t2t::stand_in {
 namespace {
 
 bool same(const Place& a, const Place& b) {
   return a.line() == b.line() && a.column() == b.column() &&
-         std::string_view(a.file_name()) == b.file_name();
+         (a.file_name() == b.file_name() || std::string_view(a.file_name()) == b.file_name());
 }
 
 /// The open meeting of this kind that the thread belongs to, or a new one.
 Meeting& find_or_open(const Meeting& like) {
+  const Unwatched unwatched;
   Engine& e = engine();
   for (auto& meeting : e.meetings) {
     if (meeting->kind == like.kind && meeting->key == like.key && meeting->warp == like.warp &&
@@ -30,13 +31,17 @@ Meeting& find_or_open(const Meeting& like) {
 void complete(Meeting& meeting) {
   Engine& e = engine();
   acquire(&meeting);
-  for (unsigned i = 0; i < e.count; ++i) {
+  const bool one_warp = meeting.kind == Meeting::Kind::warp;
+  const unsigned begin = one_warp ? meeting.warp * 32 : 0;
+  const unsigned end = one_warp ? std::min(begin + 32, e.count) : e.count;
+  for (unsigned i = begin; i < end; ++i) {
     Thread& thread = *e.threads[i];
     if (thread.meeting != &meeting) continue;
     thread.meeting = nullptr;
     if (thread.state == Thread::State::waiting) thread.state = Thread::State::ready;
     release(&thread.woken);
   }
+  const Unwatched unwatched;
   std::erase_if(e.meetings, [&](const auto& open) { return open.get() == &meeting; });
 }
 
@@ -52,6 +57,7 @@ void wait_until_woken() {
   Thread& self = *engine().current;
   if (self.meeting != nullptr) {
     self.state = Thread::State::waiting;
+    release(&engine().given_up);  // which this may turn out to be
     self.fiber.suspend();
   }
   acquire(&self.woken);

@@ -1,4 +1,4 @@
-#include "stand_in.hpp"
+#include "cuda/stand_in.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,19 +8,26 @@
 #include <stdexcept>
 #include <utility>
 
-#include "engine.hpp"
+#include "cuda/engine.hpp"
+#include "cuda/static_shared.hpp"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 
 namespace t2t::stand_in {
 
-Engine& engine() {
-  static Engine only;
-  return only;
-}
+Engine the_engine;
 
-std::byte* dynamic_shared() { return engine().dynamic_shared; }
+std::byte* dynamic_shared() { return engine().dynamic_shared.data(); }
+
+bool is_shared(const void* address) {
+  const Engine& e = engine();
+  const auto* first = static_cast<const std::byte*>(address);
+  const auto holds = [first](std::span<const std::byte> memory) {
+    return first >= memory.data() && first + 16 <= memory.data() + memory.size();
+  };
+  return holds(e.dynamic_shared) || std::ranges::any_of(e.static_shared, holds);
+}
 
 unsigned lane() { return engine().current->number % 32; }
 
@@ -29,12 +36,25 @@ std::string to_string(const uint3& at) {
          ")";
 }
 
-void fault(const std::string& what, const Place& place) {
+/// Writes down what the launch ends with.
+static void note_fault(std::string what, const std::string& at) {
   Engine& e = engine();
-  e.fault = std::string(place.file_name()) + ":" + std::to_string(place.line()) + ": thread " +
-            to_string(e.current->index) + " of block " + to_string(blockIdx) + ": " + what;
-  e.current->fiber.suspend();
+  if (e.current == nullptr) throw std::runtime_error(at + what + ", outside of a kernel");
+  const Unwatched unwatched;
+  e.fault = at + "thread " + to_string(e.current->index) + " of block " + to_string(blockIdx) +
+            ": " + what;
+}
+
+void end_launch(std::string what, const char* file, unsigned line) {
+  // This stack will be left as it is: nothing on it may own memory.
+  note_fault(std::move(what), std::string(file) + ":" + std::to_string(line) + ": ");
+  release(&engine().given_up);
+  engine().current->fiber.suspend();
   std::abort();  // nobody resumes a thread after a fault
+}
+
+void fault(std::string what, const Place& place) {
+  end_launch(std::move(what), place.file_name(), place.line());
 }
 
 namespace {
@@ -66,8 +86,8 @@ std::string to_string(const dim3& size) {
                            site.kernel + ": " + why);
 }
 
-/// The limits of compute capability 8.0 to 9.0.
-void expect_launchable(const LaunchSite& site, dim3 grid, dim3 block, std::size_t shared_bytes) {
+/// The limits of compute capability 9.0.
+void expect_launchable(const LaunchSite& site, dim3 grid, dim3 block) {
   const std::size_t threads = std::size_t{block.x} * block.y * block.z;
   if (threads < 1 || threads > 1024 || block.x > 1024 || block.y > 1024 || block.z > 64) {
     refuse(site, "no GPU takes a block of " + to_string(block) + " threads: 1 to 1024, 64 in z");
@@ -77,9 +97,18 @@ void expect_launchable(const LaunchSite& site, dim3 grid, dim3 block, std::size_
     refuse(site, "no GPU takes a grid of " + to_string(grid) +
                      " blocks: 1 to 2147483647 in x, to 65535 in y and z");
   }
-  if (shared_bytes > 227 * 1024) {
-    refuse(site, std::to_string(shared_bytes) +
-                     " bytes of dynamic shared memory: a block has at most 232448");
+}
+
+void expect_shared_fits(const LaunchSite& site, const Engine& e) {
+  std::size_t bytes = 0;
+  for (const auto& variable : e.static_shared) bytes += variable.size();
+  if (bytes > 48 * 1024) {
+    refuse(site, std::to_string(bytes) + " bytes of static shared memory: at most 49152");
+  }
+  if (bytes + e.dynamic_shared.size() > 227 * 1024) {
+    refuse(site, std::to_string(bytes) + " bytes of static and " +
+                     std::to_string(e.dynamic_shared.size()) +
+                     " of dynamic shared memory: a block has at most 232448");
   }
 }
 
@@ -115,6 +144,8 @@ void prepare_threads(Engine& e, dim3 block) {
 
 /// Runs threads in turn until all have ended, or none can go on.
 void run_block(Engine& e, const std::vector<unsigned>& order) {
+  std::ranges::fill(e.dynamic_shared, std::byte{0xff});
+  for (const auto& variable : e.static_shared) std::ranges::fill(variable, std::byte{0xff});
   release(&e.block_begins);
   e.live = e.count;
   for (unsigned i = 0; i < e.count; ++i) e.threads[i]->state = Thread::State::ready;
@@ -127,15 +158,18 @@ void run_block(Engine& e, const std::vector<unsigned>& order) {
       e.current = &thread;
       threadIdx = thread.index;
       thread.fiber.resume();
-      if (!e.fault.empty()) return;
+      e.current = nullptr;
+      if (!e.fault.empty()) break;
     }
   }
   acquire(&e.block_ends);
-  if (e.live > 0) e.fault = describe_stuck_block();
+  if (e.live > 0 && e.fault.empty()) e.fault = describe_stuck_block();
 }
 
 /// After a fault: no thread of this block goes on, and the next launch finds the engine as new.
 [[noreturn]] void give_up(Engine& e) {
+  acquire(&e.given_up);
+  const Unwatched unwatched;
   e.meetings.clear();
   for (unsigned i = 0; i < e.count; ++i) {
     Thread& thread = *e.threads[i];
@@ -151,9 +185,9 @@ void run_block(Engine& e, const std::vector<unsigned>& order) {
 
 }  // namespace
 
-void run(const LaunchSite& site, const void* /*kernel*/, dim3 grid, dim3 block,
+void run(const LaunchSite& site, const void* kernel, dim3 grid, dim3 block,
          std::size_t shared_bytes, const std::function<void()>& body) {
-  expect_launchable(site, grid, block, shared_bytes);
+  expect_launchable(site, grid, block);
   static std::mutex one_launch_at_a_time;
   const std::lock_guard lock(one_launch_at_a_time);
   Engine& e = engine();
@@ -161,8 +195,9 @@ void run(const LaunchSite& site, const void* /*kernel*/, dim3 grid, dim3 block,
   prepare_threads(e, block);
   // As many bytes as were asked for, so that AddressSanitizer sees the first one past them.
   const std::unique_ptr<std::byte[]> shared(new std::byte[shared_bytes]);
-  e.dynamic_shared = shared.get();
-  e.dynamic_bytes = shared_bytes;
+  e.dynamic_shared = {shared.get(), shared_bytes};
+  e.static_shared = static_shared(kernel);
+  expect_shared_fits(site, e);
   e.body = &body;
   e.site = site;
   gridDim = grid;
@@ -171,7 +206,6 @@ void run(const LaunchSite& site, const void* /*kernel*/, dim3 grid, dim3 block,
     for (unsigned y = 0; y < grid.y; ++y) {
       for (unsigned x = 0; x < grid.x; ++x) {
         blockIdx = {x, y, z};
-        std::fill_n(shared.get(), shared_bytes, std::byte{0xff});
         run_block(e, order);
         if (!e.fault.empty()) give_up(e);
       }

@@ -13,7 +13,7 @@
 #include <source_location>
 #include <string>
 
-#include "vector_types.hpp"
+#include "cuda/vector_types.hpp"
 
 // Those of the thread that runs now.
 extern uint3 threadIdx, blockIdx;
@@ -36,11 +36,14 @@ struct LaunchSite {
 void run(const LaunchSite& site, const void* kernel, dim3 grid, dim3 block,
          std::size_t shared_bytes, const std::function<void()>& body);
 
-/// The block's dynamic shared memory: 0xff in every byte (a NaN in every float) as a block begins.
+/// The block's dynamic shared memory. As a block begins it and the kernel's static shared memory
+/// hold 0xff in every byte: a NaN in every float.
 std::byte* dynamic_shared();
+/// Whether these 16 bytes are in the block's shared memory, as far as we know it.
+bool is_shared(const void* address);
 
 /// Ends the launch: run() throws what, with the place, thread and block that it was noticed in.
-[[noreturn]] void fault(const std::string& what, const Place& place);
+[[noreturn]] void fault(std::string what, const Place& place);
 
 /// The running thread's place in its warp.
 unsigned lane();

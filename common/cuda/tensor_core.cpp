@@ -1,4 +1,4 @@
-#include "tensor_core.hpp"
+#include "cuda/tensor_core.hpp"
 
 namespace t2t {
 namespace {
@@ -47,6 +47,7 @@ stand_in::MatrixRows stand_in::gather_rows(const bf16* row, const Place& place) 
   if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0) {
     fault("ldmatrix wants rows at multiples of 16 bytes", place);
   }
+  if (!is_shared(row)) fault("ldmatrix reads from what is not shared memory of the kernel", place);
   return meet<MatrixRows>(
       ~0u, row,
       [](unsigned reader, const Lanes& lanes) {

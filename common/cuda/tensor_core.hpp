@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "kernel.hpp"
+#include "cuda/kernel.hpp"
 
 namespace t2t {
 
