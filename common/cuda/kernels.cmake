@@ -72,16 +72,17 @@ function(t2t_kernels name)
   endforeach()
 endfunction()
 
-# NAME_gpu_test: the checks NAME_kernels_checks on a GPU. Without one it is skipped, unless
-# T2T_REQUIRE_GPU=1.
-function(t2t_gpu_test name)
-  add_executable(${name}_gpu_test EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${name}_kernels_checks>)
-  target_link_libraries(${name}_gpu_test doctest_main ${name}_gpu)
-  add_test(NAME ${name}/gpu COMMAND on_gpu $<TARGET_FILE:${name}_gpu_test>)
-  set_tests_properties(${name}/gpu PROPERTIES SKIP_RETURN_CODE 77 LABELS gpu)
-  add_dependencies(${name}_gpu_test on_gpu)
-  add_dependencies(${name}_tests ${name}_gpu_test)
-  add_dependencies(checks ${name}_gpu_test)
+# NAME_gpu_test: CHECKS on a GPU. Without one it is skipped, unless T2T_REQUIRE_GPU=1.
+function(t2t_gpu_test name checks)
+  if(T2T_NVCC)
+    add_executable(${name}_gpu_test EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${checks}>)
+    target_link_libraries(${name}_gpu_test doctest_main ${name}_gpu)
+    add_test(NAME ${name}/gpu COMMAND on_gpu $<TARGET_FILE:${name}_gpu_test>)
+    set_tests_properties(${name}/gpu PROPERTIES SKIP_RETURN_CODE 77 LABELS gpu)
+    add_dependencies(${name}_gpu_test on_gpu)
+    add_dependencies(${name}_tests ${name}_gpu_test)
+    add_dependencies(checks ${name}_gpu_test)
+  endif()
 endfunction()
 
 # Mistakes of tests/kernels/faults.cu that only this sanitizer sees: where it is on, it must report each.
