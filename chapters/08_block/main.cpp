@@ -166,7 +166,8 @@ void show_depth(const Tensor<2>& x, std::size_t L, float residual_scale, Random&
   sizes.print();
   fmt::print("\n");
   print_paragraph(
-      "Size: root mean square. Pre-norm only adds, so the stream grows, and each layer's share of "
+      "Size: root mean square, after so many layers. Pre-norm only adds, so the stream grows, and "
+      "each layer's share of "
       "it gets smaller; post-norm brings every sum back to 1. Apart: the share of the stream that "
       "is not common to all tokens. At 0 all tokens are one vector, and what was read is lost.");
 
