@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <iostream>
 #include <sstream>
 
@@ -37,6 +38,20 @@ static std::size_t parse_size(const std::string& flag, const std::string& text, 
   return std::size_t(value);
 }
 
+/// NaN and infinity are no sizes of anything: they would go through a whole show unseen.
+static float parse_number(const std::string& flag, const std::string& text) {
+  std::size_t used = 0;
+  float value = 0;
+  try {
+    value = std::stof(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  if (used == 0 || used != text.size() || !std::isfinite(value))
+    throw std::invalid_argument(fmt::format("{}: wanted a number, got {}", flag, text));
+  return value;
+}
+
 void Program::size(const std::string& name, std::size_t& value, const std::string& help,
                    std::size_t least) {
   const auto parse = [&value, flag = "--" + name, least](const std::string& text) {
@@ -47,7 +62,12 @@ void Program::size(const std::string& name, std::size_t& value, const std::strin
       ->type_name("N");
 }
 void Program::number(const std::string& name, float& value, const std::string& help) {
-  parser_->app.add_option("--" + name, value, help)->capture_default_str()->type_name("X");
+  const auto parse = [&value, flag = "--" + name](const std::string& text) {
+    value = parse_number(flag, text);
+  };
+  parser_->app.add_option_function<std::string>("--" + name, parse, help)
+      ->default_str(fmt::format("{}", value))
+      ->type_name("X");
 }
 void Program::word(const std::string& name, std::string& value, const std::string& help) {
   parser_->app.add_option("--" + name, value, help)->capture_default_str()->type_name("WORD");

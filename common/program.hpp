@@ -19,7 +19,8 @@ class Program {
   Program(std::string name, std::string says);
   ~Program();
 
-  /// A flag --name with its default in value. A size is a whole number of at least `least`.
+  /// A flag --name with its default in value. A size is a whole number of at least `least`, a
+  /// number finite.
   void size(const std::string& name, std::size_t& value, const std::string& help,
             std::size_t least = 1);
   void number(const std::string& name, float& value, const std::string& help);

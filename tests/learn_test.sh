@@ -39,6 +39,9 @@ for chapter in "$home"/chapters/[0-9][0-9]_*; do
   refuses "--seed: wanted a whole number from 1" "$program" --seed many
   refuses "--save: /proc/here" "$program" --save /proc/here
   refuses "/proc/self/.probe" "$program" --save /proc/self
+  for flag in $("$program" --help | sed -n 's/^ *\(--[a-z-]*\) X=.*/\1/p'); do
+    refuses "$flag: wanted a number, got nan" "$program" "$flag" nan
+  done
   grep -q -- '--text' <("$program" --help) || continue
   refuses "the text is empty" "$program" --text ""
   refuses "empty.txt: the text is empty" "$program" --file empty.txt
@@ -47,6 +50,17 @@ for chapter in "$home"/chapters/[0-9][0-9]_*; do
   refuses "--tokens: wanted a whole number from 1" "$program" --tokens 0
   refuses "--tokens: wanted a whole number from 1" "$program" --tokens -3
 done
+
+refuses "ids: token 0 is 256, outside [0, 256)" "$build/01_embedding" --ids 256
+refuses "--eps: wanted 0 or more, got -1" "$build/02_normalization" --eps -1
+refuses "eps: wanted more than 0 (row 0 has a variance of 0)" "$build/02_normalization" --eps 0 --width 1
+refuses "--head-dim: wanted an even number" "$build/03_rope" --head-dim 7
+refuses "heads: wanted a number H that divides C = 10, got H = 3" "$build/04_causal_attention" --width 10 --heads 3
+refuses "--context: wanted room for prompt and tokens" "$build/05_kv_cache" --context 10
+refuses "groups: wanted G key and value heads that divide H query heads, got H = 8, G = 3" "$build/06_gqa" --groups 3
+refuses "/none/x.svg: can't be written" "$build/07_swiglu" --svg /none/x.svg
+refuses "C: wanted a multiple of H = 3, got 256" "$build/08_block" --heads 3
+refuses "preset: wanted one of foundry-small" "$build/09_language_model" --model gpt5
 
 accepts "$build/01_embedding" --save saved
 accepts test -s saved/ids.npy

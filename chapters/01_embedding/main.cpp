@@ -158,7 +158,7 @@ static void show_speed(Random& random) {
   if (x != product) throw std::runtime_error("look-up and one-hot product differ");
   const auto [look_up, formula] = median_seconds_in_turn([&] { embed_rows(ids, table, x); },
                                                          [&] { product = embed(ids, table); });
-  fmt::print("  64 tokens, table [8192, 256]: look-up {}, one-hot product {}, {:.0f} times\n",
+  fmt::print("  64 tokens, table [8192, 256]: look-up {}, one-hot {}, {:.0f} times\n",
              duration_text(look_up), duration_text(formula), formula / look_up);
 
   // Rows from all over a table that no cache holds.

@@ -11,6 +11,7 @@
 #include "02_normalization/rms_norm.hpp"
 #include "print.hpp"
 #include "program.hpp"
+#include "shapes.hpp"
 
 using namespace t2t;
 
@@ -169,6 +170,7 @@ int main(int argc, char** argv) {
   program.number("eps", set.eps, "added to the mean square inside the root");
 
   return program.run(argc, argv, [&] {
+    expect(set.eps >= 0, "--eps", "0 or more", set.eps);
     show_one_row();
     show_text(program, set);
     show_what_is_forgotten(program);

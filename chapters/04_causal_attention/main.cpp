@@ -185,7 +185,7 @@ static void show_recurrence(const Program& program) {
   program.save("echo", echo);
 
   print_section("The foil: what token 0 leaves at token t");
-  Table table({">t", ">recurrence", "", ">attention, by chance", ">attention, if t asks for it"});
+  Table table({">t", ">recurrence", "", ">attention, by chance", ">if t asks for it"});
   for (const std::size_t t : {1, 4, 16, 64})
     table.add({std::to_string(t), fmt::format("{:.0e}", echo(t)), "after as many steps",
                fmt::format("{:.3f}", by_chance(t, 0)), fmt::format("{:.3f}", if_asked(t, 0))});

@@ -158,11 +158,11 @@ void show_stretches(std::size_t seed) {
 
   double total = 0;
   for (const float log_sum : log_sums) total += std::exp(double(log_sum));
-  Table table({"keys", ">log of the sum of powers", ">share", "", ">its out[0]"});
+  Table table({"keys", ">log of sum of powers", ">share", "", ">its out[0]"});
   for (std::size_t p = 0; p < P; ++p) {
     const double share = std::exp(double(log_sums(0, p))) / total;
     table.add({fmt::format("{} to {}", p * count, (p + 1) * count - 1),
-               fmt::format("{:.3f}", log_sums(0, p)), fmt::format("{:.3f}", share), bar(share, 24),
+               fmt::format("{:.3f}", log_sums(0, p)), fmt::format("{:.3f}", share), bar(share, 14),
                fmt::format("{:.4f}", stretches(p, 0))});
   }
   table.add({"joined", "", "1.000", "", fmt::format("{:.4f}", joined(0, 0))});

@@ -124,8 +124,8 @@ static void show_equal_parameters() {
   Table table({"gated network", ">C", ">F", ">3·C·F", ">8·C²", ">network", ">block"});
   for (const Line& line :
        {Line{"equal F, F = 4C", 4096, 4 * 4096}, Line{"two thirds", 4096, gated_width(4096, 1)},
-        Line{"LLaMA-7B: rounded to 256", 4096, gated_width(4096)},
-        Line{"SmolLM2-135M: C = 3·192", 576, gated_width(576)}}) {
+        Line{"LLaMA-7B: rounded", 4096, gated_width(4096)},
+        Line{"SmolLM2: C = 3·192", 576, gated_width(576)}}) {
     const std::size_t three = 3 * line.C * line.F, two = 8 * line.C * line.C;
     const std::size_t attention = 4 * line.C * line.C;
     const auto more = [](std::size_t ours, std::size_t plain) {

@@ -91,8 +91,7 @@ void show_costs(const BlockSettings& settings, std::size_t T) {
 
 void show_models() {
   print_section("One block of");
-  Table table(
-      {"model", ">C", ">H", ">G", ">F", ">attention", ">feed-forward", ">block", ">blocks"});
+  Table table({"model", ">C", ">H", ">G", ">F", ">attention", ">feed-forward", ">block", ">L"});
   const auto add = [&](const char* name, const BlockSettings& s, std::size_t L) {
     const std::vector<PartCost> parts = block_costs(s, 1, 1);
     std::size_t all = 0;
@@ -159,7 +158,7 @@ void show_depth(const Tensor<2>& x, std::size_t L, float residual_scale, Random&
   for (std::size_t l = 1; l <= L; l *= 2) shown.push_back(l);
 
   print_section(fmt::format("The stream through {} layers", L));
-  Table sizes({">after layer", ">size: pre-norm", ">post-norm", ">apart: pre-norm", ">post-norm",
+  Table sizes({">layer", ">size: pre-norm", ">post-norm", ">apart: pre-norm", ">post-norm",
                ">without sums"});
   for (const std::size_t l : shown)
     sizes.add({std::to_string(l), of_size(pre[l].size), of_size(post[l].size),
@@ -167,13 +166,14 @@ void show_depth(const Tensor<2>& x, std::size_t L, float residual_scale, Random&
   sizes.print();
   fmt::print("\n");
   print_paragraph(
-      "Size: root mean square. Pre-norm only adds, so the stream grows, and each layer's share of "
+      "Size: root mean square, after so many layers. Pre-norm only adds, so the stream grows, and "
+      "each layer's share of "
       "it gets smaller; post-norm brings every sum back to 1. Apart: the share of the stream that "
       "is not common to all tokens. At 0 all tokens are one vector, and what was read is lost.");
 
   print_section(fmt::format("A change of the text, felt through {} layers", L));
-  Table felt({">after layer", ">felt: pre-norm", ">post-norm", ">without sums",
-              ">straight: pre-norm", ">post"});
+  Table felt(
+      {">layer", ">felt: pre-norm", ">post-norm", ">without sums", ">straight: pre-norm", ">post"});
   for (const std::size_t l : shown)
     felt.add({std::to_string(l), of_size(pre[l].felt), of_size(post[l].felt), of_size(none[l].felt),
               of_size(pre[l].straight), of_size(post[l].straight)});

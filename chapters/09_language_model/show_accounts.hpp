@@ -88,8 +88,8 @@ inline void show_work(const std::vector<Named>& models) {
 
 inline void show_memory(const std::vector<Named>& models) {
   print_section("Memory, with 16-bit numbers, one text of T_max tokens");
-  Table table({"model", ">weights", ">cache", ">to train", ">activations", ">[H, T, T]", ">times",
-               ">in all"});
+  Table table(
+      {"model", ">weights", ">cache", ">to train", ">activations", ">[H, T, T]", ">times", ">all"});
   for (const auto& [name, config] : models) {
     const InferenceMemory run = inference_memory(config, config.T_max, 2);
     const TrainingMemory train = training_memory(config, 1, config.T_max, 2);

@@ -26,7 +26,7 @@ inline void show_flow(const Program& program, const Config& config, const ModelW
       {"embedding", "each token's row of the table"},
       {"layer 0 heads", "block 0: what its heads found"},
       {"layer 0 x_plus_attention", "added to the stream"},
-      {"layer 0 hidden", "its feed-forward network, at its widest"},
+      {"layer 0 hidden", "its feed-forward network's widest"},
       {"layer 0 x_plus_feed_forward", "added too: block 1's input"},
       {last, "after all blocks"},
       {"final_norm", "the last token alone, at one size"},

@@ -76,7 +76,7 @@ inline void show_summary(const Session& session) {
   table.add({"RoPE's theta", with_commas(std::size_t(config.theta)), "llama.rope.freq_base"});
   table.add({"head", config.tied ? "tied" : "its own",
              config.tied ? "no output.weight: the embedding once more" : "output.weight"});
-  add("parameters", total(parameters), "each tensor's shape is checked against the above");
+  add("parameters", total(parameters), "all tensors' shapes fit the above");
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format("{} of weights in the file become {} of float32 rows.",
