@@ -1,0 +1,65 @@
+// What every attention kernel for a GPU is asked: tensors in device memory, their sizes, the mask.
+//
+//   out[b,t,h] = softmax(q[b,t,h]·k[b,s,g]ᵀ / √D over the keys s that t sees)·v[b,s,g]     g = h /
+//   (H / G)
+//
+// Rows lie where the caller has them: q, k and v inside one buffer [B, T, (H + 2·G)·D], or a cache
+// that has room for more keys, are read in place. Used by attention_naive.cu and by chapter 11.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuda/kernel.hpp"
+
+namespace t2t {
+
+/// Numbers from one batch, token or head to the next. A row's D numbers lie side by side.
+struct Strides {
+  long batch, token, head;
+};
+
+/// Strides of a tensor [B, T, heads, D] without gaps.
+Strides row_major(int T, int heads, int D);
+
+template <class Number>
+struct AttentionCall {
+  const Number* q;  // [B, T, H, D]
+  const Number* k;  // [B, S, G, D]
+  const Number* v;  // [B, S, G, D]
+  Number* out;      // [B, T, H, D]; must not overlap what is read
+  Strides q_strides, k_strides, v_strides, out_strides;
+  int B, T, S, H, G, D;
+  bool causal;
+  int start;  // causal: query t stands at position start + t, and sees no key after it
+};
+
+/// Row of token t and head h in batch b.
+template <class Number>
+__device__ __forceinline__ Number* row_of(Number* tensor, const Strides& strides, int b, int t,
+                                          int h) {
+  return tensor + b * strides.batch + t * strides.token + h * strides.head;
+}
+
+/// How many keys query t sees: keys 0, 1 … up to that many, at least one.
+template <class Number>
+__device__ __forceinline__ int keys_seen(const AttentionCall<Number>& call, int t) {
+  return call.causal && t < call.S - call.start ? call.start + t + 1 : call.S;
+}
+
+/// Throw std::invalid_argument with what was wanted and what came: D is 64 or 128, G divides H,
+/// sizes are 1 or more, B·H is at most 65535, start is 0 or more; rows begin at multiples of 16
+/// bytes.
+void expect_sizes(int B, int T, int S, int H, int G, int D, int start);
+void expect_rows(const char* name, const void* rows, const Strides& strides, std::size_t bytes);
+
+template <class Number>
+void expect_call(const AttentionCall<Number>& call) {
+  expect_sizes(call.B, call.T, call.S, call.H, call.G, call.D, call.start);
+  expect_rows("q", call.q, call.q_strides, sizeof(Number));
+  expect_rows("k", call.k, call.k_strides, sizeof(Number));
+  expect_rows("v", call.v, call.v_strides, sizeof(Number));
+  expect_rows("out", call.out, call.out_strides, sizeof(Number));
+}
+
+}  // namespace t2t

@@ -1,0 +1,99 @@
+// Softmax on the tensor cores' own layout: what rungs 3, 4 and 8 share.
+//
+//   block d [16, 8] of float32:  lane l has rows l/4 (d[0], d[1]) and l/4 + 8 (d[2], d[3]),
+//                                columns 2·(l%4) and the next
+//   block a [16, 16] of bf16:    the same twice: a[0], a[1] columns 0 to 7, a[2], a[3] columns 8 to
+//   15
+//
+// So 4 lanes hold a row, and two blocks of weights, packed, are what the product with the values
+// takes as a: they never leave their registers. A warp has 16 rows; "half" names a lane's two.
+// exp(x / √D) is exp2(scale·x) with scale = log2(e) / √D, one multiplication folded into the
+// subtraction of the highest score.
+#pragma once
+
+#include "cuda/tensor_core.hpp"
+
+namespace t2t {
+
+/// What a lane carries from one tile of keys to the next, for its two rows.
+struct OnlineRows {
+  float highest[2] = {-INFINITY, -INFINITY};  // raw scores: not yet scaled
+  float sum[2] = {0, 0};                      // of the columns that this lane holds
+};
+
+/// log2(e) / √D
+inline float scale_log2(int D) { return 1.44269504f / sqrtf(float(D)); }
+
+/// The bf16 rows at row[half] as a block a: columns column … column + 15. A null row is zeros.
+__device__ __forceinline__ void load_rows(uint32_t (&a)[4], const bf16* const (&row)[2],
+                                          int column) {
+  for (int i = 0; i < 4; ++i) {
+    const bf16* from = row[i % 2];
+    const int at = column + 8 * (i / 2) + threadIdx.x % 4 * 2;
+    a[i] = from ? *reinterpret_cast<const uint32_t*>(from + at) : 0;
+  }
+}
+
+/// Hides from the row of each half the keys at or past seen[half].
+template <int Blocks>
+__device__ __forceinline__ void mask_scores(float (&scores)[Blocks][4], int first_key,
+                                            const int (&seen)[2]) {
+  const int key = first_key + threadIdx.x % 4 * 2;
+#pragma unroll
+  for (int n = 0; n < Blocks; ++n)
+    for (int i = 0; i < 4; ++i)
+      if (key + 8 * n + i % 2 >= seen[i / 2]) scores[n][i] = -INFINITY;
+}
+
+/// One tile's scores [16, 8·Blocks] become weights relative to the highest score so far, and what
+/// was summed before is brought to it. After the first tiles the highest seldom rises: when it
+/// stays for all 16 rows, the many multiplications by 1 are left out.
+template <int Blocks, int Channels>
+__device__ __forceinline__ void online_softmax(float (&scores)[Blocks][4],
+                                               float (&mean)[Channels][4], OnlineRows& rows,
+                                               float scale) {
+  float top[2], base[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    top[half] = rows.highest[half];
+    for (int n = 0; n < Blocks; ++n)
+      top[half] = fmaxf(top[half], fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
+    top[half] = fmaxf(top[half], __shfl_xor_sync(~0u, top[half], 1));
+    top[half] = fmaxf(top[half], __shfl_xor_sync(~0u, top[half], 2));
+    // A row that has seen nothing has nothing to bring: -inf less -inf would be NaN.
+    base[half] = top[half] == -INFINITY ? 0 : top[half] * scale;
+  }
+  if (__any_sync(~0u, top[0] > rows.highest[0] || top[1] > rows.highest[1])) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float rescale = exp2_fast(rows.highest[half] * scale - base[half]);
+      rows.highest[half] = top[half];
+      rows.sum[half] *= rescale;
+      for (int n = 0; n < Channels; ++n)
+        mean[n][2 * half] *= rescale, mean[n][2 * half + 1] *= rescale;
+    }
+  }
+#pragma unroll
+  for (int n = 0; n < Blocks; ++n)
+    for (int i = 0; i < 4; ++i) {
+      scores[n][i] = exp2_fast(scores[n][i] * scale - base[i / 2]);
+      rows.sum[i / 2] += scores[n][i];
+    }
+}
+
+/// Two neighbouring blocks of weights as one block a.
+__device__ __forceinline__ void pack_weights(uint32_t (&a)[4], const float (&low)[4],
+                                             const float (&high)[4]) {
+  a[0] = pack_bf16(low[0], low[1]), a[1] = pack_bf16(low[2], low[3]);
+  a[2] = pack_bf16(high[0], high[1]), a[3] = pack_bf16(high[2], high[3]);
+}
+
+/// A whole row's sum: its 4 lanes together, once, after the last tile.
+__device__ __forceinline__ float whole_sum(const OnlineRows& rows, int half) {
+  float sum = rows.sum[half];
+  sum += __shfl_xor_sync(~0u, sum, 1);
+  sum += __shfl_xor_sync(~0u, sum, 2);
+  return sum;
+}
+
+}  // namespace t2t

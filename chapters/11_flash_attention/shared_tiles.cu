@@ -1,0 +1,154 @@
+// Rung 2: tiles in shared memory. A block takes 64 queries and reads each key and value once for
+// all of them; each of its 256 threads computes 4 x 4 scores and 4 rows of D / 16 channels in
+// registers.
+//
+// Changed from rung 1: 64 queries share a key's trip from memory, and 4 x 4 numbers in registers
+// share a read of shared memory: 8 reads of 16 bytes for 64 multiplications. Rows lie 4 floats
+// further apart than they are long, so that 8 threads who read down a column meet 8 sets of banks.
+// Expected: 15 to 30 TFLOP/s on an H100 in float32. Measured: not measured yet.
+#include "11_flash_attention/kernels.hpp"
+
+namespace t2t {
+
+namespace {
+
+constexpr int tile = 64;      // queries of a block; keys of a step
+constexpr int threads = 256;  // 16 x 16: thread (y, x) has queries 4·y …, keys x, x + 16 …
+
+/// Rows first, first + 1 … of a head; zeros for those at or past `rows`, which are never read.
+template <int D>
+__device__ void load_tile(float* shared, const float* head, long stride, int first, int rows) {
+  for (int i = threadIdx.x; i < tile * D / 4; i += threads) {
+    const int r = i / (D / 4), d = i % (D / 4) * 4;
+    float4 x = make_float4(0, 0, 0, 0);
+    if (first + r < rows) x = *reinterpret_cast<const float4*>(head + (first + r) * stride + d);
+    *reinterpret_cast<float4*>(shared + r * (D + 4) + d) = x;
+  }
+}
+
+__device__ __forceinline__ float dot(float4 a, float4 b, float sum) {
+  return sum + a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+}
+
+/// This thread's 4 x 4 scores of q·kᵀ.
+template <int D>
+__device__ void multiply_keys(float (&scores)[4][4], const float* q, const float* k) {
+  const int x = threadIdx.x % 16, y = threadIdx.x / 16;
+  for (int d = 0; d < D; d += 4) {
+    float4 query[4], key[4];
+    for (int i = 0; i < 4; ++i) {
+      query[i] = *reinterpret_cast<const float4*>(q + (4 * y + i) * (D + 4) + d);
+      key[i] = *reinterpret_cast<const float4*>(k + (x + 16 * i) * (D + 4) + d);
+    }
+    for (int i = 0; i < 4; ++i)
+      for (int j = 0; j < 4; ++j) scores[i][j] = dot(query[i], key[j], scores[i][j]);
+  }
+}
+
+/// This thread's 4 rows and D / 16 channels of weights·v: channels 4·x … of every 64.
+template <int D>
+__device__ void multiply_values(float (&mean)[4][D / 16], const float* weights, const float* v) {
+  const int x = threadIdx.x % 16, y = threadIdx.x / 16;
+  for (int s = 0; s < tile; ++s)
+    for (int c = 0; c < D / 64; ++c) {
+      const float4 value = *reinterpret_cast<const float4*>(v + s * (D + 4) + 64 * c + 4 * x);
+      for (int i = 0; i < 4; ++i) {
+        const float weight = weights[(4 * y + i) * (tile + 4) + s];
+        mean[i][4 * c + 0] += weight * value.x;
+        mean[i][4 * c + 1] += weight * value.y;
+        mean[i][4 * c + 2] += weight * value.z;
+        mean[i][4 * c + 3] += weight * value.w;
+      }
+    }
+}
+
+/// The highest, or the sum, over the 16 threads that share their queries.
+__device__ float row_max(float x) {
+  for (int apart = 8; apart > 0; apart /= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, apart));
+  return x;
+}
+__device__ float row_sum(float x) {
+  for (int apart = 8; apart > 0; apart /= 2) x += __shfl_xor_sync(~0u, x, apart);
+  return x;
+}
+
+template <int D>
+constexpr int shared_bytes() {
+  return 3 * tile * (D + 4) * int(sizeof(float));
+}
+
+/// The grid is [queries, H, B].
+template <int D>
+__global__ void __launch_bounds__(threads, 2) shared_tiles(AttentionCall<float> call, float scale) {
+  T2T_DYNAMIC_SHARED(float, q);  // [64, D], rows D + 4 apart, as k and v
+  float* k = q + tile * (D + 4);
+  float* v = k + tile * (D + 4);
+  float* weights = k;  // [64, 64], rows 68 apart: takes the keys' place once they are used up
+  const int x = threadIdx.x % 16, y = threadIdx.x / 16, first_query = blockIdx.x * tile;
+  const int b = blockIdx.z, h = blockIdx.y, g = h / (call.H / call.G);
+  const float* keys = row_of(call.k, call.k_strides, b, 0, g);
+  const float* values = row_of(call.v, call.v_strides, b, 0, g);
+  load_tile<D>(q, row_of(call.q, call.q_strides, b, 0, h), call.q_strides.token, first_query,
+               call.T);
+
+  float highest[4], sum[4] = {}, mean[4][D / 16] = {};
+  for (float& score : highest) score = -INFINITY;
+  const int seen_by_last = keys_seen(call, min(first_query + tile, call.T) - 1);
+  for (int first = 0; first < seen_by_last; first += tile) {
+    __syncthreads();  // everybody is done with the tile before
+    load_tile<D>(k, keys, call.k_strides.token, first, call.S);
+    load_tile<D>(v, values, call.v_strides.token, first, call.S);
+    __syncthreads();  // the new tile is complete
+    float scores[4][4] = {};
+    multiply_keys<D>(scores, q, k);
+    __syncthreads();  // everybody is done with the keys
+
+    // Key 0 is seen by all, so that from the first tile on the highest is a number.
+    for (int i = 0; i < 4; ++i) {
+      const int seen = keys_seen(call, first_query + 4 * y + i);
+      float top = highest[i];
+      for (int j = 0; j < 4; ++j) {
+        scores[i][j] = first + x + 16 * j < seen ? scores[i][j] * scale : -INFINITY;
+        top = fmaxf(top, scores[i][j]);
+      }
+      top = row_max(top);
+      const float rescale = expf(highest[i] - top);
+      highest[i] = top;
+      sum[i] *= rescale;
+      for (float& channel : mean[i]) channel *= rescale;
+      for (int j = 0; j < 4; ++j) {
+        const float weight = expf(scores[i][j] - top);
+        sum[i] += weight;  // of this thread's keys; joined after the loop
+        weights[(4 * y + i) * (tile + 4) + x + 16 * j] = weight;
+      }
+    }
+    __syncwarp();  // a row of weights is written and read by one warp
+    multiply_values<D>(mean, weights, v);
+  }
+
+  for (int i = 0; i < 4; ++i) {
+    const int t = first_query + 4 * y + i;
+    const float total = row_sum(sum[i]);
+    if (t >= call.T) continue;
+    float* out = row_of(call.out, call.out_strides, b, t, h) + 4 * x;
+    for (int c = 0; c < D / 64; ++c)
+      *reinterpret_cast<float4*>(out + 64 * c) =
+          make_float4(mean[i][4 * c] / total, mean[i][4 * c + 1] / total,
+                      mean[i][4 * c + 2] / total, mean[i][4 * c + 3] / total);
+  }
+}
+
+template <int D>
+void launch(const AttentionCall<float>& call) {
+  const dim3 grid((call.T + tile - 1) / tile, call.H, call.B);
+  T2T_LAUNCH(shared_tiles<D>, grid, dim3(threads), shared_bytes<D>(), call, 1 / sqrtf(float(D)));
+}
+
+}  // namespace
+
+void attend_shared_tiles(const AttentionCall<float>& call) {
+  expect_call(call);
+  call.D == 64 ? launch<64>(call) : launch<128>(call);
+}
+
+}  // namespace t2t

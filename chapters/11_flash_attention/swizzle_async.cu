@@ -1,0 +1,188 @@
+// Rung 4: copies in flight and no bank conflicts. A block is 4 warps of 32 queries; a step is 8 KiB
+// of keys and 8 of values, 64 rows at D = 64 and 32 at D = 128.
+//
+// Changed from rung 3: ldmatrix reads four 8 x 8 blocks at once from swizzled tiles
+// (async_tiles.hpp); cp.async brings the next step's tiles while this step computes, with one
+// barrier a step; a warp has 32 queries, so that a block of keys read once serves two products. At
+// D = 64 the queries stay in registers; at D = 128 the means (128 of 255) leave no room, and they
+// are read again at each step. 48 or 64 KiB: two blocks on a multiprocessor, one multiplies while
+// the other is at its exponentials. Under a causal mask tiles past the diagonal are skipped, only
+// those that need it are masked, and the longest rows go first, so that short ones fill the end.
+// Expected: 280 to 370 TFLOP/s on an H100 at D = 128. Measured: not measured yet.
+#include <algorithm>
+
+#include "11_flash_attention/async_tiles.hpp"
+#include "11_flash_attention/fragments.hpp"
+#include "11_flash_attention/kernels.hpp"
+
+namespace t2t {
+
+namespace {
+
+constexpr int warps = 4, threads = 32 * warps, warp_queries = 32;
+constexpr int tile_queries = warp_queries * warps;
+template <int D>
+constexpr int tile_keys = 4096 / D;
+
+/// Which queries of which head a block takes. Heads are taken in sections whose keys and values
+/// fit L2 together; within a section the last tiles of all heads first, then those before.
+struct Place {
+  int tile, h, b;
+};
+__device__ Place place_of(int block, int tiles, int B, int H, int section) {
+  const int part = block / (section * tiles), rest = block % (section * tiles);
+  const int heads = min(section, B * H - part * section);
+  const int head = part * section + rest % heads;
+  return {tiles - 1 - rest / heads, head % H, head / H};
+}
+
+/// scores [32, keys] = q·kᵀ; q holds what stays in registers, or is filled anew for each 16
+/// channels.
+template <int D, int Kept>
+__device__ __forceinline__ void multiply_keys(float (&scores)[2][tile_keys<D> / 8][4],
+                                              uint32_t (&q)[Kept][2][4], const bf16* q_tile,
+                                              const bf16* k_tile) {
+#pragma unroll
+  for (int c = 0; c < D / 16; ++c) {
+    uint32_t(&a)[2][4] = q[c % Kept];
+    if (Kept == 1)
+      for (int r = 0; r < 2; ++r) load_queries<D>(a[r], q_tile, 16 * r, c);
+#pragma unroll
+    for (int n = 0; n < tile_keys<D> / 16; ++n) {
+      uint32_t b[4];
+      load_keys<D>(b, k_tile, 16 * n, c);
+      for (int r = 0; r < 2; ++r) {
+        mma_16x8x16(scores[r][2 * n], a[r], b[0], b[1]);
+        mma_16x8x16(scores[r][2 * n + 1], a[r], b[2], b[3]);
+      }
+    }
+  }
+}
+
+/// mean [32, D] += weights·v
+template <int D>
+__device__ __forceinline__ void multiply_values(float (&mean)[2][D / 8][4],
+                                                const float (&weights)[2][tile_keys<D> / 8][4],
+                                                const bf16* v_tile) {
+#pragma unroll
+  for (int s = 0; s < tile_keys<D> / 16; ++s) {
+    uint32_t a[2][4];
+    for (int r = 0; r < 2; ++r) pack_weights(a[r], weights[r][2 * s], weights[r][2 * s + 1]);
+#pragma unroll
+    for (int n = 0; n < D / 16; ++n) {
+      uint32_t b[4];
+      load_values<D>(b, v_tile, 16 * s, n);
+      for (int r = 0; r < 2; ++r) {
+        mma_16x8x16(mean[r][2 * n], a[r], b[0], b[1]);
+        mma_16x8x16(mean[r][2 * n + 1], a[r], b[2], b[3]);
+      }
+    }
+  }
+}
+
+/// Means divided by their sums, by way of the warp's own rows of the tile of queries, so that what
+/// goes to memory goes 16 bytes a thread, in order.
+template <int D>
+__device__ void store_rows(const float (&mean)[2][D / 8][4], const OnlineRows (&rows)[2],
+                           bf16* tile, bf16* out, long stride, int inside) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int r = 0; r < 2; ++r)
+    for (int half = 0; half < 2; ++half) {
+      const float share = 1 / whole_sum(rows[r], half);
+      for (int n = 0; n < D / 8; ++n) {
+        bf16* at = tile + swizzled<D>(16 * r + 8 * half + lane / 4, n) + lane % 4 * 2;
+        *reinterpret_cast<uint32_t*>(at) =
+            pack_bf16(mean[r][n][2 * half] * share, mean[r][n][2 * half + 1] * share);
+      }
+    }
+  __syncwarp();
+  for (int i = lane; i < warp_queries * D / 8; i += 32) {
+    const int row = i / (D / 8), chunk = i % (D / 8);
+    if (row < inside)
+      *reinterpret_cast<uint4*>(out + row * stride + chunk * 8) =
+          *reinterpret_cast<const uint4*>(tile + swizzled<D>(row, chunk));
+  }
+}
+
+template <int D>
+__global__ void __launch_bounds__(threads, 2)
+    swizzle_async(AttentionCall<bf16> call, float scale, int tiles, int section) {
+  constexpr int keys = tile_keys<D>;
+  T2T_DYNAMIC_SHARED(bf16, q_tile);           // [128, D]
+  bf16* k_tiles = q_tile + tile_queries * D;  // [2, keys, D], a stage each
+  bf16* v_tiles = k_tiles + 2 * keys * D;     // [2, keys, D]
+  const auto [tile, h, b] = place_of(blockIdx.x, tiles, call.B, call.H, section);
+  const int g = h / (call.H / call.G), lane = threadIdx.x % 32;
+  const int first_of_block = tile * tile_queries;
+  const int from = threadIdx.x / 32 * warp_queries;  // the warp's rows in the tile
+  const int first_query = first_of_block + from;
+  const bf16* k = row_of(call.k, call.k_strides, b, 0, g);
+  const bf16* v = row_of(call.v, call.v_strides, b, 0, g);
+  const auto copy_step = [&](int first, int stage) {
+    const int inside = call.S - first, at = stage * keys * D;
+    copy_rows<D, keys, threads>(k_tiles + at, k + first * call.k_strides.token,
+                                call.k_strides.token, inside, threadIdx.x);
+    copy_rows<D, keys, threads>(v_tiles + at, v + first * call.v_strides.token,
+                                call.v_strides.token, inside, threadIdx.x);
+    commit_copies();
+  };
+
+  // Two groups of copies are under way: the queries, and the first step behind them.
+  copy_rows<D, tile_queries, threads>(q_tile, row_of(call.q, call.q_strides, b, first_of_block, h),
+                                      call.q_strides.token, call.T - first_of_block, threadIdx.x);
+  commit_copies();
+  copy_step(0, 0);
+  constexpr int kept = D == 64 ? D / 16 : 1;
+  uint32_t q[kept][2][4];
+  if constexpr (kept > 1) {
+    wait_for_copies<1>();
+    __syncthreads();
+    for (int c = 0; c < kept; ++c)
+      for (int r = 0; r < 2; ++r) load_queries<D>(q[c][r], q_tile, from + 16 * r, c);
+  }
+
+  OnlineRows rows[2];
+  float mean[2][D / 8][4] = {};
+  const int seen_by_first = keys_seen(call, first_query);
+  const int seen_by_last = keys_seen(call, min(first_of_block + tile_queries, call.T) - 1);
+  for (int first = 0, stage = 0; first < seen_by_last; first += keys, stage ^= 1) {
+    wait_for_copies<0>();
+    __syncthreads();  // this step's tiles are here, and everybody is done with the step before
+    if (first + keys < seen_by_last) copy_step(first + keys, stage ^ 1);
+    float scores[2][keys / 8][4] = {};
+    multiply_keys<D>(scores, q, q_tile + from * D, k_tiles + stage * keys * D);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int t = first_query + 16 * r + lane / 4;
+      const int seen[2] = {keys_seen(call, t), keys_seen(call, t + 8)};
+      if (first + keys > seen_by_first) mask_scores(scores[r], first, seen);
+      online_softmax(scores[r], mean[r], rows[r], scale);
+    }
+    multiply_values<D>(mean, scores, v_tiles + stage * keys * D);
+  }
+  if (first_query < call.T)
+    store_rows<D>(mean, rows, q_tile + from * D,
+                  row_of(call.out, call.out_strides, b, first_query, h), call.out_strides.token,
+                  call.T - first_query);
+}
+
+template <int D>
+void launch(const AttentionCall<bf16>& call) {
+  const int tiles = (call.T + tile_queries - 1) / tile_queries;
+  // Keys and values of a section: 16 MiB at most, well inside the L2 of an A100 (40) or H100 (50).
+  const long head_bytes = 2L * call.S * D * long(sizeof(bf16)) * call.G / call.H;
+  const int section = int(std::clamp((16L << 20) / (head_bytes + 1), 1L, long(call.B) * call.H));
+  const int shared_rows = tile_queries + 4 * tile_keys<D>;
+  T2T_LAUNCH(swizzle_async<D>, dim3(unsigned(tiles) * call.B * call.H), dim3(threads),
+             shared_rows * D * sizeof(bf16), call, scale_log2(D), tiles, section);
+}
+
+}  // namespace
+
+void attend_swizzle_async(const AttentionCall<bf16>& call) {
+  expect_call(call);
+  call.D == 64 ? launch<64>(call) : launch<128>(call);
+}
+
+}  // namespace t2t

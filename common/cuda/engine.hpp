@@ -1,0 +1,72 @@
+// What the stand-in's own sources share: the threads of the block that runs, and who waits for
+// whom.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cuda/async_copy.hpp"
+#include "cuda/fiber.hpp"
+#include "cuda/stand_in.hpp"
+
+namespace t2t::stand_in {
+
+/// Threads that wait for each other: at __syncthreads, at a named barrier or in a warp operation.
+struct Meeting {
+  enum class Kind { block, named, warp } kind;
+  unsigned key = 0;   // the barrier's id, or the mask
+  unsigned warp = 0;  // whose warp operation it is
+  unsigned wanted = 0, here = 0;
+  Place place;
+};
+
+struct Thread {
+  enum class State { ready, waiting, done };
+
+  explicit Thread(Fiber::Entry entry) : fiber(entry) {}
+
+  Fiber fiber;
+  uint3 index{};        // threadIdx
+  unsigned number = 0;  // in its block: warp * 32 + lane
+  State state = State::done;
+  Meeting* meeting = nullptr;  // where it waits, at `place`
+  Place place;
+  const void* brought = nullptr;  // to a warp operation
+  void* result = nullptr;
+  std::vector<PendingCopy> copies;     // issued, not yet waited for
+  std::vector<std::size_t> committed;  // how many copies each committed group holds
+  char woken = 0;  // its address carries what happened before this thread may go on
+};
+
+struct Engine {
+  std::vector<std::unique_ptr<Thread>> threads;
+  unsigned count = 0, live = 0;  // threads in the block; those that have not ended
+  Thread* current = nullptr;
+  std::vector<std::unique_ptr<Meeting>> meetings;  // open ones
+  std::function<void()> const* body = nullptr;
+  LaunchSite site{};
+  std::span<std::byte> dynamic_shared;
+  std::vector<std::span<std::byte>> static_shared;
+  std::string fault;  // not empty: the launch ends
+  // Their addresses carry what happened before a block begins, after it ends, and before a thread
+  // stopped for good because the launch was given up.
+  char block_begins = 0, block_ends = 0, given_up = 0;
+};
+extern Engine the_engine;
+inline Engine& engine() { return the_engine; }
+
+/// Stops the running thread, and with it the launch.
+[[noreturn]] void end_launch(std::string what, const char* file, unsigned line);
+
+/// After a thread has ended: completes a barrier that now has everybody.
+void complete_block_barrier();
+
+/// "block (0, 0, 0) is stuck" and who waits where.
+std::string describe_stuck_block();
+
+std::string to_string(const uint3& index);
+
+}  // namespace t2t::stand_in

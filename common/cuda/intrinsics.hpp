@@ -1,0 +1,50 @@
+// CUDA's scalar functions and atomics for the stand-in. expf, fmaxf, exp2f, INFINITY and their kin
+// are the C library's. The fast ones here are the exact ones: on a GPU they differ in the last
+// digits.
+#pragma once
+
+#include <math.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+using std::max;
+using std::min;
+
+inline float __expf(float x) noexcept { return expf(x); }
+inline float rsqrtf(float x) noexcept { return 1.0f / sqrtf(x); }
+inline float __fdividef(float a, float b) { return a / b; }
+inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
+inline float __int_as_float(int bits) { return std::bit_cast<float>(bits); }
+inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
+inline int __popc(unsigned x) { return std::popcount(x); }
+template <class T>
+T __ldg(const T* from) {
+  return *from;
+}
+
+// Real atomics, in no order with other memory: so that ThreadSanitizer tells them from plain
+// access, and still sees a race between what they announce and who reads it.
+
+template <class T>
+T atomicAdd(T* at, T value) {
+  return std::atomic_ref<T>(*at).fetch_add(value, std::memory_order_relaxed);
+}
+
+template <class T>
+T atomicCAS(T* at, T expected, T value) {
+  std::atomic_ref<T>(*at).compare_exchange_strong(expected, value, std::memory_order_relaxed);
+  return expected;
+}
+
+template <class T>
+T atomicMax(T* at, T value) {
+  std::atomic_ref<T> there(*at);
+  T before = there.load(std::memory_order_relaxed);
+  while (before < value && !there.compare_exchange_weak(before, value, std::memory_order_relaxed)) {
+  }
+  return before;
+}

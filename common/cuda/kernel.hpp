@@ -1,0 +1,52 @@
+// What a kernel's source includes. One source, two compilers: nvcc builds it for a GPU, g++ builds
+// it for the stand-in, which runs every CUDA thread as a fiber on the CPU and names the mistakes
+// that a GPU passes over in silence. CUDA's own names are spelt as CUDA spells them; beside them a
+// kernel needs only the two macros below. Tensor cores: tensor_core.hpp; asynchronous copies:
+// async_copy.hpp.
+//
+//   T2T_LAUNCH(kernel, grid, block, shared_bytes, args...)   kernel<<<...>>> and its check; throws
+//                                                            std::runtime_error naming the place
+//   T2T_DYNAMIC_SHARED(T, name);                             T* name, the block's dynamic shared
+//                                                            memory, 16-byte aligned; once a kernel
+//
+// A template kernel is launched in parentheses: T2T_LAUNCH((flash<64, true>), grid, block, 0, q,
+// k).
+#pragma once
+
+#ifdef __CUDACC__
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "cuda/launch_gpu.hpp"
+
+#define T2T_DYNAMIC_SHARED(T, name)                                   \
+  extern __shared__ __align__(16) unsigned char t2t_dynamic_shared[]; \
+  T* name = reinterpret_cast<T*>(t2t_dynamic_shared)
+
+namespace t2t {
+
+/// bar.sync: waits until `threads` of the block's threads wait at barrier `id`, 1 to 15.
+__device__ __forceinline__ void barrier_sync(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+}  // namespace t2t
+
+#else
+
+#include "cuda/half_types.hpp"
+#include "cuda/intrinsics.hpp"
+#include "cuda/launch_stand_in.hpp"
+#include "cuda/vector_types.hpp"
+#include "cuda/warp_operations.hpp"
+
+#define T2T_DYNAMIC_SHARED(T, name) \
+  T* name = reinterpret_cast<T*>(::t2t::stand_in::dynamic_shared())
+
+#endif
+
+#define T2T_LAUNCH(kernel, grid, block, shared_bytes, ...)              \
+  ::t2t::launch({#kernel, __FILE__, __LINE__}, kernel, (grid), (block), \
+                (shared_bytes)__VA_OPT__(, ) __VA_ARGS__)

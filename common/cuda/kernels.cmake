@@ -1,0 +1,100 @@
+# CUDA kernels, built both ways from the same sources: NAME_stand_in with g++, which runs on any CPU,
+# always; NAME_gpu with nvcc, where there is a toolkit. Both define the same functions: a program is
+# linked with one of them.
+
+option(T2T_CUDA "Build the kernels for a GPU too, where a CUDA toolkit is found" ON)
+set(T2T_NVCC FALSE)
+if(T2T_CUDA)
+  # sm_80: A100; sm_90: H100, H200, and 90a what only they have; compute_90: translated as it starts on
+  # newer ones. To be set before the language is enabled.
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90a-real 90-virtual)
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    set(T2T_NVCC TRUE)
+  endif()
+endif()
+
+add_library(stand_in EXCLUDE_FROM_ALL common/cuda/async_copy.cpp common/cuda/device.cpp
+  common/cuda/device_stand_in.cpp common/cuda/fiber.cpp common/cuda/meetings.cpp
+  common/cuda/misaligned.cpp common/cuda/stand_in.cpp common/cuda/static_shared.cpp
+  common/cuda/tensor_core.cpp)
+target_include_directories(stand_in PUBLIC common chapters)
+target_compile_features(stand_in PUBLIC cxx_std_20)
+target_compile_options(stand_in PUBLIC -Wno-unknown-pragmas)  # kernels say #pragma unroll
+if(CMAKE_CXX_FLAGS MATCHES "fsanitize=thread")
+  # Only the kernels are watched. What orders their threads is told by fiber.cpp.
+  target_compile_options(stand_in PRIVATE -fno-sanitize=thread)
+  target_compile_definitions(stand_in PRIVATE T2T_RACE_DETECTOR)
+endif()
+
+if(T2T_NVCC)
+  add_library(gpu EXCLUDE_FROM_ALL common/cuda/device.cpp common/cuda/device_gpu.cu)
+  target_include_directories(gpu PUBLIC common chapters)
+  target_compile_features(gpu PUBLIC cxx_std_20)
+  # CMake 3.25 does not know C++20 for nvcc 13. A kernel that spills registers is an error.
+  target_compile_options(gpu PUBLIC $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20
+    --expt-relaxed-constexpr -Xptxas=-warn-spills,-Werror>)
+  set_target_properties(gpu PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+  add_executable(on_gpu EXCLUDE_FROM_ALL tests/on_gpu.cpp)
+  target_link_libraries(on_gpu gpu)
+endif()
+
+# t2t_kernels(NAME FILES a.cu … LINK …): LINK names host libraries, and other kernels by their NAME.
+function(t2t_kernels name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES;LINK")
+  # g++ takes each .cu through a source of one line, which includes it.
+  set(includers)
+  foreach(file ${arg_FILES})
+    set(includer ${CMAKE_BINARY_DIR}/stand_in/${file}.cpp)
+    file(CONFIGURE OUTPUT ${includer} CONTENT "#include \"${CMAKE_SOURCE_DIR}/${file}\"\n")
+    list(APPEND includers ${includer})
+  endforeach()
+  set(ways stand_in)
+  add_library(${name}_stand_in EXCLUDE_FROM_ALL ${includers})
+  # A misaligned or null access comes to misaligned.cpp, which is all of the sanitizer that we need.
+  target_compile_options(${name}_stand_in PRIVATE -fsanitize=alignment,null
+    -fsanitize-recover=alignment,null)
+  if(T2T_NVCC)
+    list(APPEND ways gpu)
+    add_library(${name}_gpu EXCLUDE_FROM_ALL ${arg_FILES})
+    set_target_properties(${name}_gpu PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+  endif()
+  foreach(way ${ways})
+    target_link_libraries(${name}_${way} PUBLIC ${way})
+    foreach(library ${arg_LINK})
+      if(TARGET ${library}_stand_in)
+        set(library ${library}_${way})
+      endif()
+      target_link_libraries(${name}_${way} PUBLIC ${library})
+    endforeach()
+  endforeach()
+endfunction()
+
+# NAME_gpu_test: CHECKS on a GPU. Without one it is skipped, unless T2T_REQUIRE_GPU=1.
+function(t2t_gpu_test name checks)
+  if(T2T_NVCC)
+    add_executable(${name}_gpu_test EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${checks}>)
+    target_link_libraries(${name}_gpu_test doctest_main ${name}_gpu)
+    add_test(NAME ${name}/gpu COMMAND on_gpu $<TARGET_FILE:${name}_gpu_test>)
+    set_tests_properties(${name}/gpu PROPERTIES SKIP_RETURN_CODE 77 LABELS gpu)
+    add_dependencies(${name}_gpu_test on_gpu)
+    add_dependencies(${name}_tests ${name}_gpu_test)
+    add_dependencies(checks ${name}_gpu_test)
+  endif()
+endfunction()
+
+# Mistakes of tests/kernels/faults.cu that only this sanitizer sees: where it is on, it must report each.
+add_executable(fault EXCLUDE_FROM_ALL tests/kernels/fault.cpp)
+target_link_libraries(fault cuda_faults_stand_in)
+function(t2t_reports sanitizer says)
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=[a-z,]*${sanitizer}")
+    add_dependencies(checks fault)
+    foreach(name ${ARGN})
+      add_test(NAME cuda_faults/${name} COMMAND fault ${name})
+      string(REPLACE NAME ${name} report "${says}")
+      set_tests_properties(cuda_faults/${name} PROPERTIES PASS_REGULAR_EXPRESSION "${report}")
+    endforeach()
+  endif()
+endfunction()

@@ -1,0 +1,30 @@
+// T2T_LAUNCH on the stand-in, with the CUDA keywords it needs.
+#pragma once
+
+#include <cstddef>
+
+#include "cuda/stand_in.hpp"
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__ static
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __forceinline__ inline __attribute__((always_inline))
+#define __align__(bytes) __attribute__((aligned(bytes)))
+#define __shared__ static  // blocks run one after another: one copy is enough
+
+namespace t2t {
+
+/// What is launched, and where in the source.
+using LaunchSite = stand_in::LaunchSite;
+
+template <class... Parameters, class... Arguments>
+void launch(const LaunchSite& site, void (*kernel)(Parameters...), dim3 grid, dim3 block,
+            std::size_t shared_bytes, const Arguments&... arguments) {
+  stand_in::run(site, reinterpret_cast<const void*>(kernel), grid, block, shared_bytes,
+                [&] { kernel(static_cast<Parameters>(arguments)...); });
+}
+
+}  // namespace t2t

@@ -1,0 +1,34 @@
+// g++ checks each access of the kernels against its type's alignment (-fsanitize=alignment) and
+// calls this when a check fails; the names and layouts are those that it expects.
+#include <string>
+
+#include "cuda/engine.hpp"
+
+namespace {
+
+struct TypeName {
+  std::uint16_t kind, info;
+  char name[1];  // and on, to a zero
+};
+
+struct Mismatch {
+  const char* file;
+  std::uint32_t line, column;
+  const TypeName* type;
+  unsigned char log_of_alignment, kind_of_access;
+};
+
+std::string describe(const Mismatch& access, std::uintptr_t address) {
+  const std::string type = access.type->name;  // quoted already
+  if (address == 0) return "null pointer to " + type;
+  return "an address that is no multiple of " + std::to_string(1u << access.log_of_alignment) +
+         " is used as a " + type;
+}
+
+}  // namespace
+
+extern "C" void __ubsan_handle_type_mismatch_v1(void* mismatch, void* address) {
+  const auto& access = *static_cast<const Mismatch*>(mismatch);
+  t2t::stand_in::end_launch(describe(access, reinterpret_cast<std::uintptr_t>(address)),
+                            access.file, access.line);
+}

@@ -1,0 +1,216 @@
+#include "cuda/stand_in.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+#include "cuda/engine.hpp"
+#include "cuda/static_shared.hpp"
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+namespace t2t::stand_in {
+
+Engine the_engine;
+
+std::byte* dynamic_shared() { return engine().dynamic_shared.data(); }
+
+bool is_shared(const void* address) {
+  const Engine& e = engine();
+  const auto* first = static_cast<const std::byte*>(address);
+  const auto holds = [first](std::span<const std::byte> memory) {
+    return first >= memory.data() && first + 16 <= memory.data() + memory.size();
+  };
+  return holds(e.dynamic_shared) || std::ranges::any_of(e.static_shared, holds);
+}
+
+unsigned lane() { return engine().current->number % 32; }
+
+std::string to_string(const uint3& at) {
+  return "(" + std::to_string(at.x) + ", " + std::to_string(at.y) + ", " + std::to_string(at.z) +
+         ")";
+}
+
+/// Writes down what the launch ends with.
+static void note_fault(std::string what, const std::string& at) {
+  Engine& e = engine();
+  if (e.current == nullptr) throw std::runtime_error(at + what + ", outside of a kernel");
+  const Unwatched unwatched;
+  e.fault = at + "thread " + to_string(e.current->index) + " of block " + to_string(blockIdx) +
+            ": " + what;
+}
+
+void end_launch(std::string what, const char* file, unsigned line) {
+  // This stack will be left as it is: nothing on it may own memory.
+  note_fault(std::move(what), std::string(file) + ":" + std::to_string(line) + ": ");
+  release(&engine().given_up);
+  engine().current->fiber.suspend();
+  std::abort();  // nobody resumes a thread after a fault
+}
+
+void fault(std::string what, const Place& place) {
+  end_launch(std::move(what), place.file_name(), place.line());
+}
+
+namespace {
+
+/// What every fiber runs: the kernel, once a block.
+void run_thread() {
+  Fiber::entered();
+  Engine& e = engine();
+  for (;;) {
+    acquire(&e.block_begins);
+    (*e.body)();
+    release(&e.block_ends);
+    Thread& self = *e.current;
+    self.copies.clear();
+    self.committed.clear();
+    self.state = Thread::State::done;
+    --e.live;
+    complete_block_barrier();
+    self.fiber.suspend();
+  }
+}
+
+std::string to_string(const dim3& size) {
+  return stand_in::to_string(uint3{size.x, size.y, size.z});
+}
+
+[[noreturn]] void refuse(const LaunchSite& site, const std::string& why) {
+  throw std::runtime_error(std::string(site.file) + ":" + std::to_string(site.line) + ": " +
+                           site.kernel + ": " + why);
+}
+
+/// The limits of compute capability 9.0.
+void expect_launchable(const LaunchSite& site, dim3 grid, dim3 block) {
+  const std::size_t threads = std::size_t{block.x} * block.y * block.z;
+  if (threads < 1 || threads > 1024 || block.x > 1024 || block.y > 1024 || block.z > 64) {
+    refuse(site, "no GPU takes a block of " + to_string(block) + " threads: 1 to 1024, 64 in z");
+  }
+  if (grid.x < 1 || grid.y < 1 || grid.z < 1 || grid.x > 0x7fffffff || grid.y > 65535 ||
+      grid.z > 65535) {
+    refuse(site, "no GPU takes a grid of " + to_string(grid) +
+                     " blocks: 1 to 2147483647 in x, to 65535 in y and z");
+  }
+}
+
+void expect_shared_fits(const LaunchSite& site, const Engine& e) {
+  std::size_t bytes = 0;
+  for (const auto& variable : e.static_shared) bytes += variable.size();
+  if (bytes > 48 * 1024) {
+    refuse(site, std::to_string(bytes) + " bytes of static shared memory: at most 49152");
+  }
+  if (bytes + e.dynamic_shared.size() > 227 * 1024) {
+    refuse(site, std::to_string(bytes) + " bytes of static and " +
+                     std::to_string(e.dynamic_shared.size()) +
+                     " of dynamic shared memory: a block has at most 232448");
+  }
+}
+
+/// The order in which a block's threads take their turns.
+std::vector<unsigned> turns(unsigned count) {
+  std::vector<unsigned> order(count);
+  std::iota(order.begin(), order.end(), 0u);
+  const char* wanted = std::getenv("T2T_ORDER");
+  const std::string name = wanted == nullptr ? "forward" : wanted;
+  if (name == "reverse") {
+    std::reverse(order.begin(), order.end());
+  } else if (name != "forward") {
+    char* end = nullptr;
+    std::mt19937 random(static_cast<unsigned>(std::strtoul(name.c_str(), &end, 10)));
+    if (name.empty() || *end != '\0') {
+      throw std::runtime_error("T2T_ORDER: wanted forward, reverse or a number, got '" + name +
+                               "'");
+    }
+    for (unsigned i = count; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  }
+  return order;
+}
+
+void prepare_threads(Engine& e, dim3 block) {
+  e.count = block.x * block.y * block.z;
+  while (e.threads.size() < e.count) e.threads.push_back(std::make_unique<Thread>(run_thread));
+  for (unsigned i = 0; i < e.count; ++i) {
+    Thread& thread = *e.threads[i];
+    thread.number = i;
+    thread.index = {i % block.x, i / block.x % block.y, i / (block.x * block.y)};
+  }
+}
+
+/// Runs threads in turn until all have ended, or none can go on.
+void run_block(Engine& e, const std::vector<unsigned>& order) {
+  std::ranges::fill(e.dynamic_shared, std::byte{0xff});
+  for (const auto& variable : e.static_shared) std::ranges::fill(variable, std::byte{0xff});
+  release(&e.block_begins);
+  e.live = e.count;
+  for (unsigned i = 0; i < e.count; ++i) e.threads[i]->state = Thread::State::ready;
+  for (bool moved = true; moved && e.fault.empty();) {
+    moved = false;
+    for (const unsigned i : order) {
+      Thread& thread = *e.threads[i];
+      if (thread.state != Thread::State::ready) continue;
+      moved = true;
+      e.current = &thread;
+      threadIdx = thread.index;
+      thread.fiber.resume();
+      e.current = nullptr;
+      if (!e.fault.empty()) break;
+    }
+  }
+  acquire(&e.block_ends);
+  if (e.live > 0 && e.fault.empty()) e.fault = describe_stuck_block();
+}
+
+/// After a fault: no thread of this block goes on, and the next launch finds the engine as new.
+[[noreturn]] void give_up(Engine& e) {
+  acquire(&e.given_up);
+  const Unwatched unwatched;
+  e.meetings.clear();
+  for (unsigned i = 0; i < e.count; ++i) {
+    Thread& thread = *e.threads[i];
+    if (thread.state != Thread::State::done) thread.fiber.restart();
+    thread.state = Thread::State::done;
+    thread.meeting = nullptr;
+    thread.copies.clear();
+    thread.committed.clear();
+  }
+  const std::string what = std::exchange(e.fault, {});
+  refuse(e.site, what);
+}
+
+}  // namespace
+
+void run(const LaunchSite& site, const void* kernel, dim3 grid, dim3 block,
+         std::size_t shared_bytes, const std::function<void()>& body) {
+  expect_launchable(site, grid, block);
+  static std::mutex one_launch_at_a_time;
+  const std::lock_guard lock(one_launch_at_a_time);
+  Engine& e = engine();
+  const std::vector<unsigned> order = turns(block.x * block.y * block.z);
+  prepare_threads(e, block);
+  // As many bytes as were asked for, so that AddressSanitizer sees the first one past them.
+  const std::unique_ptr<std::byte[]> shared(new std::byte[shared_bytes]);
+  e.dynamic_shared = {shared.get(), shared_bytes};
+  e.static_shared = static_shared(kernel);
+  expect_shared_fits(site, e);
+  e.body = &body;
+  e.site = site;
+  gridDim = grid;
+  blockDim = block;
+  for (unsigned z = 0; z < grid.z; ++z) {
+    for (unsigned y = 0; y < grid.y; ++y) {
+      for (unsigned x = 0; x < grid.x; ++x) {
+        blockIdx = {x, y, z};
+        run_block(e, order);
+        if (!e.fault.empty()) give_up(e);
+      }
+    }
+  }
+}
+
+}  // namespace t2t::stand_in

@@ -1,0 +1,80 @@
+// What must be true of the plain kernels for a GPU; run on the stand-in, and on a GPU where one is.
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+
+#include "04_causal_attention/attention_naive.hpp"
+#include "attention_problem.hpp"
+
+using namespace t2t;
+
+static double worst_error(const Sizes& sizes, Layout layout = Layout::tight) {
+  AttentionProblem<float> problem(sizes, layout, 1);
+  const AttentionCall<float> call = problem.call();
+  DeviceBuffer<float> scores(naive_scores(call));
+  attend_naive(call, scores.data());
+  return problem.worst_error();
+}
+
+TEST_CASE("naive kernels: float64 agrees at every size, masked or not") {
+  for (const int T : {1, 31, 33, 70})
+    for (const int S : {1, 31, 33, 127})
+      for (const bool causal : {false, true}) {
+        CAPTURE(T);
+        CAPTURE(S);
+        CAPTURE(causal);
+        CHECK(worst_error({.B = 1, .T = T, .S = S, .H = 2, .G = 2, .D = 64, .causal = causal}) <=
+              1);
+      }
+  CHECK(worst_error({.B = 1, .T = 3, .S = 1000, .H = 1, .G = 1, .D = 128}) <= 1);
+}
+
+TEST_CASE("naive kernels: batches, groups of heads, a start, and rows that lie apart") {
+  Sizes sizes{.B = 2, .T = 9, .S = 40, .H = 6, .G = 2, .D = 64, .causal = true, .start = 20};
+  for (const Layout layout : {Layout::tight, Layout::gaps}) CHECK(worst_error(sizes, layout) <= 1);
+  sizes.S = sizes.T;
+  CHECK(worst_error(sizes, Layout::fused) <= 1);
+}
+
+TEST_CASE("naive kernels: high scores do not overflow") {
+  CHECK(worst_error({.B = 1, .T = 5, .S = 50, .H = 1, .G = 1, .D = 64, .deviation = 40}) <= 1);
+}
+
+static void attend_with(int B, int T, int S, int H, int G, int D, int start) {
+  alignas(16) float rows[4] = {};
+  const Strides strides = {64, 64, 64};
+  attend_naive(
+      {rows, rows, rows, rows, strides, strides, strides, strides, B, T, S, H, G, D, true, start},
+      rows);
+}
+
+TEST_CASE("a call that no kernel takes is refused") {
+  using Refusal = std::invalid_argument;
+  CHECK_THROWS_WITH_AS(attend_with(0, 1, 1, 1, 1, 64, 0), "B: wanted at least 1, got 0", Refusal);
+  CHECK_THROWS_WITH_AS(attend_with(1, 0, 1, 1, 1, 64, 0), "T: wanted at least 1, got 0", Refusal);
+  CHECK_THROWS_WITH_AS(attend_with(1, 1, 0, 1, 1, 64, 0), "S: wanted at least 1, got 0", Refusal);
+  CHECK_THROWS_WITH_AS(attend_with(1, 1, 1, 1, 0, 64, 0), "G: wanted at least 1, got 0", Refusal);
+  CHECK_THROWS_WITH_AS(attend_with(1, 1, 1, 3, 2, 64, 0), "H: wanted a multiple of G, got 3",
+                       Refusal);
+  CHECK_THROWS_WITH_AS(attend_with(1, 1, 1, 1, 1, 65, 0), "D: wanted 64 or 128, got 65", Refusal);
+  CHECK_THROWS_WITH_AS(attend_with(1, 1, 1, 1, 1, 64, -1), "start: wanted at least 0, got -1",
+                       Refusal);
+  CHECK_THROWS_WITH_AS(attend_with(65536, 1, 1, 1, 1, 64, 0),
+                       "B·H: wanted at most 65535, got 65536", Refusal);
+}
+
+TEST_CASE("rows must begin at multiples of 16 bytes") {
+  alignas(16) float rows[8] = {};
+  const Strides strides = {64, 64, 64}, odd = {64, 66, 64};
+  const char* words = "k: wanted rows that begin at multiples of 16 bytes, got ";
+  AttentionCall<float> call{rows, rows + 1, rows, rows, strides, strides, strides, strides,
+                            1,    1,        1,    1,    1,       64,      false,   0};
+  CHECK_THROWS_WITH_AS(attend_naive(call, rows), (words + std::string("4")).c_str(),
+                       std::invalid_argument);
+  call.k = rows, call.k_strides = odd;
+  CHECK_THROWS_WITH_AS(attend_naive(call, rows), (words + std::string("264")).c_str(),
+                       std::invalid_argument);
+  call.k = nullptr;
+  CHECK_THROWS_WITH_AS(attend_naive(call, rows), "k: wanted device memory, got 0",
+                       std::invalid_argument);
+}

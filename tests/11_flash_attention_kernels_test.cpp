@@ -1,0 +1,153 @@
+// What must be true of every rung of the ladder; run on the stand-in, and on a GPU where one is.
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "11_flash_attention/kernels.hpp"
+#include "attention_problem.hpp"
+
+using namespace t2t;
+
+#if defined(__SANITIZE_THREAD__)
+static constexpr int many = 200;  // the race detector is slow: a few tiles show what many do
+#else
+static constexpr int many = 1000;
+#endif
+
+template <int P>
+static void decode_in(const AttentionCall<bf16>& call) {
+  DeviceBuffer<float> scratch(decode_scratch(call, P));
+  attend_decode(call, P, scratch.data());
+  synchronize();
+}
+
+template <class Number>
+struct Rung {
+  std::string name;
+  void (*attend)(const AttentionCall<Number>&);
+};
+static const std::vector<Rung<float>> float_rungs = {{"fused", attend_fused},
+                                                     {"shared tiles", attend_shared_tiles}};
+static const std::vector<Rung<bf16>> bf16_rungs = {{"tensor cores", attend_tensor_cores},
+                                                   {"swizzle, async", attend_swizzle_async},
+                                                   {"decode, 1 stretch", decode_in<1>},
+                                                   {"decode, 3 stretches", decode_in<3>}};
+
+template <class Number>
+static double worst_error(const Rung<Number>& rung, const Sizes& sizes, Layout layout) {
+  AttentionProblem<Number> problem(sizes, layout, 1);
+  rung.attend(problem.call());
+  return problem.worst_error();
+}
+
+/// Every rung, against float64.
+static void check(const Sizes& n, Layout layout = Layout::tight) {
+  CAPTURE(n.T);
+  CAPTURE(n.S);
+  CAPTURE(n.D);
+  CAPTURE(n.causal);
+  CAPTURE(n.start);
+  for (const auto& rung : float_rungs) {
+    CAPTURE(rung.name);
+    CHECK(worst_error(rung, n, layout) <= 1);
+  }
+  for (const auto& rung : bf16_rungs) {
+    CAPTURE(rung.name);
+    CHECK(worst_error(rung, n, layout) <= 1);
+  }
+}
+
+TEST_CASE("every rung: float64 agrees at every size, masked or not") {
+  for (const int D : {64, 128})
+    for (const int T : {1, 31, 33, 127})
+      for (const int S : {1, 31, 33, 127})
+        for (const bool causal : {false, true})
+          check({.B = 1, .T = T, .S = S, .H = 1, .G = 1, .D = D, .causal = causal},
+                T % 2 == S % 4 ? Layout::gaps : Layout::tight);
+}
+
+TEST_CASE("every rung: many tiles, so that what is carried between them matters") {
+  check({.B = 1, .T = 127, .S = many, .H = 1, .G = 1, .D = 64});
+  check({.B = 1, .T = 33, .S = many, .H = 1, .G = 1, .D = 128, .causal = true, .start = many - 33});
+  check({.B = 1, .T = many, .S = many, .H = 1, .G = 1, .D = 64, .causal = true});
+}
+
+TEST_CASE("every rung: batches, groups of heads, rows that lie apart or in one buffer") {
+  for (const int D : {64, 128}) {
+    Sizes n{.B = 2, .T = 20, .S = 90, .H = 6, .G = 2, .D = D, .causal = true, .start = 70};
+    check(n, Layout::gaps);
+    n.S = n.T = 70, n.start = 0;
+    check(n, Layout::fused);
+  }
+}
+
+TEST_CASE(
+    "every rung: a start inside the keys, at their end, past it, and more queries than keys") {
+  for (const int start : {0, 10, 63, 64, 65, 95, 200})
+    check({.B = 1, .T = 5, .S = 100, .H = 2, .G = 1, .D = 64, .causal = true, .start = start});
+  check({.B = 1, .T = 140, .S = 20, .H = 1, .G = 1, .D = 64, .causal = true});
+}
+
+TEST_CASE("every rung: high scores do not overflow") {
+  check({.B = 1, .T = 40, .S = 150, .H = 1, .G = 1, .D = 64, .deviation = 40});
+}
+
+TEST_CASE("every rung: a NaN reaches the queries that see it, in its own channel") {
+  for (const auto& rung : bf16_rungs) {
+    CAPTURE(rung.name);
+    std::vector<bf16> ones(3 * 64, __float2bfloat16(1)), values = ones;
+    values[64] = __float2bfloat16(std::nanf(""));
+    const DeviceBuffer<bf16> q{std::span<const bf16>(ones)}, v{std::span<const bf16>(values)};
+    DeviceBuffer<bf16> out(3 * 64);
+    const Strides strides = row_major(3, 1, 64);
+    rung.attend({q.data(), q.data(), v.data(), out.data(), strides, strides, strides, strides, 1, 3,
+                 3, 1, 1, 64, true, 0});
+    const std::vector<bf16> got = out.download();
+    for (int t = 0; t < 3; ++t) CHECK(__bfloat162float(got[t * 64 + 1]) == 1);
+    for (int t = 1; t < 3; ++t) CHECK(std::isnan(__bfloat162float(got[t * 64])));
+  }
+}
+
+TEST_CASE("decode: any number of stretches, empty ones too, for groups of every size") {
+  const Rung<bf16> rungs[] = {
+      {"1", decode_in<1>}, {"2", decode_in<2>}, {"7", decode_in<7>}, {"40", decode_in<40>}};
+  for (const auto& rung : rungs)
+    for (const int N : {1, 4, 7, 16}) {
+      CAPTURE(rung.name);
+      CAPTURE(N);
+      Sizes n{.B = 2, .T = 1, .S = 300, .H = 2 * N, .G = 2, .D = 64};
+      CHECK(worst_error(rung, n, Layout::gaps) <= 1);
+      // Three queries near the beginning of a cache: most stretches hold nothing that they see, and
+      // with 7 heads the pairs fill more than one tile.
+      n.T = 3, n.causal = true, n.start = 20;
+      CHECK(worst_error(rung, n, Layout::gaps) <= 1);
+    }
+}
+
+TEST_CASE("decode: stretches fill the card, and are never shorter than 256 keys") {
+  CHECK(decode_splits(1, 1, 132) == 1);
+  CHECK(decode_splits(1, 256, 132) == 1);
+  CHECK(decode_splits(4, 1024, 132) == 4);       // too few keys to fill 264 places
+  CHECK(decode_splits(8, 1 << 16, 132) == 29);   // 232 of 264 places, 88 %; 28 take 84.8 %
+  CHECK(decode_splits(1, 1 << 20, 132) == 109);  // 85 % of what 128, the most, would use
+  CHECK(decode_splits(264, 1 << 16, 132) == 1);  // full already
+  CHECK(decode_splits(512, 1 << 16, 132) == 1);  // 97 % of two rounds
+  CHECK(decode_splits(140, 1 << 16, 132) == 5);  // 700 of 3 rounds' 792; 1 would leave half idle
+}
+
+TEST_CASE("a call that no rung takes is refused") {
+  AttentionProblem<float> floats({.B = 1, .T = 2, .S = 2, .H = 1, .G = 1, .D = 64}, Layout::tight,
+                                 1);
+  AttentionProblem<bf16> bf16s({.B = 1, .T = 2, .S = 2, .H = 1, .G = 1, .D = 64}, Layout::tight, 1);
+  AttentionCall<float> in_float = floats.call();
+  AttentionCall<bf16> in_bf16 = bf16s.call();
+  CHECK_THROWS_WITH_AS(attend_decode(in_bf16, 0, nullptr), "splits: wanted 1 to 65535, got 0",
+                       std::invalid_argument);
+  in_float.D = in_bf16.D = 96;
+  const char* words = "D: wanted 64 or 128, got 96";
+  for (const auto& rung : float_rungs)
+    CHECK_THROWS_WITH_AS(rung.attend(in_float), words, std::invalid_argument);
+  for (const auto& rung : bf16_rungs)
+    CHECK_THROWS_WITH_AS(rung.attend(in_bf16), words, std::invalid_argument);
+}

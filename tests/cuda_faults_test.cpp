@@ -1,0 +1,134 @@
+// Each mistake of tests/kernels/faults.cu is named, with its line, thread and block; and the
+// stand-in works on afterwards.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <stdexcept>
+
+#include "kernels/faults.hpp"
+
+using namespace t2t;
+
+namespace {
+
+/// "faults.cu:17", the line with this mark.
+std::string marked(const std::string& mark) {
+  const std::filesystem::path tests =
+      std::filesystem::path(T2T_FIXTURES).parent_path().parent_path();
+  std::ifstream source(tests / "kernels/faults.cu");
+  int number = 1;
+  for (std::string line; std::getline(source, line); ++number) {
+    if (line.ends_with("// mark: " + mark)) return "faults.cu:" + std::to_string(number);
+  }
+  return "no line is marked " + mark;
+}
+
+/// What the launch throws, without the launch's own place and the folders of files.
+std::string message(const std::string& fault) {
+  try {
+    launch_fault(fault);
+  } catch (const std::runtime_error& error) {
+    const std::string text = std::regex_replace(error.what(), std::regex("/[^ :]*/"), "");
+    const auto start = text.find("found->second: ");
+    CHECK(text.starts_with("faults.cu:"));
+    CHECK(launch_good() == 1);
+    return start == std::string::npos ? text : text.substr(start + 15);
+  }
+  return "nothing is thrown";
+}
+
+/// The fault's message: its marked line, the thread and block that notice it, and this.
+void check_named(const std::string& fault, const std::string& thread, const std::string& what) {
+  CHECK(message(fault) ==
+        marked(fault) + ": thread (" + thread + ", 0, 0) of block (0, 0, 0): " + what);
+}
+
+}  // namespace
+
+TEST_CASE("a barrier that not all reach is named") {
+  check_named("barrier_in_a_branch", "40",
+              "waits at one __syncthreads while others wait at another, " +
+                  marked("barrier_in_a_branch, the lower"));
+  CHECK(message("barrier_and_shuffle") ==
+        "block (0, 0, 0) is stuck:\n  24 threads ended; the first is (40, 0, 0)\n  32 threads wait "
+        "at "
+        "__syncthreads, " +
+            marked("barrier_and_shuffle, the barrier") +
+            "; the first is (0, 0, 0)\n  8 threads wait in a warp operation, " +
+            marked("barrier_and_shuffle") + "; the first is (32, 0, 0)");
+}
+
+TEST_CASE("a warp operation whose lanes do not fit its mask is named") {
+  CHECK(message("shuffle_without_all") ==
+        "block (0, 0, 0) is stuck:\n  32 threads ended; the first is (16, 0, 0)\n  32 threads wait "
+        "in a "
+        "warp operation, " +
+            marked("shuffle_without_all") + "; the first is (0, 0, 0)");
+  check_named("shuffle_left_out", "16",
+              "lane 16 takes part in a warp operation that leaves it out");
+  check_named("shuffle_from_absent", "15", "lane 0 reads from lane 20, which is not in the mask");
+  check_named("shuffle_width", "0", "a shuffle's width is a power of two up to 32, not 12");
+}
+
+TEST_CASE("a named barrier with the wrong number or count is named") {
+  CHECK(message("named_short") ==
+        "block (0, 0, 0) is stuck:\n  32 threads ended; the first is (32, 0, 0)\n  32 threads wait "
+        "at "
+        "barrier 3, " +
+            marked("named_short") + "; the first is (0, 0, 0)");
+  check_named("named_number", "0", "barriers are numbered 1 to 15 (0 is __syncthreads), not 0");
+  check_named("named_half_warp", "0", "a barrier takes whole warps of its block, not 48 threads");
+  check_named("named_differing", "32", "barrier 1 waits for 64 threads, here for 32");
+}
+
+TEST_CASE("an address that the hardware does not take is named") {
+  const std::string used = "an address that is no multiple of ";
+  check_named("misaligned_vector", "1", used + "16 is used as a 'const struct float4'");
+  check_named("null_pointer", "3", "null pointer to 'float'");
+  check_named("ldmatrix_misaligned", "1", "ldmatrix wants rows at multiples of 16 bytes");
+  check_named("ldmatrix_from_global", "0",
+              "ldmatrix reads from what is not shared memory of the kernel");
+  check_named("copy_to_misaligned", "0",
+              "copy_async_16 writes to an address that is no multiple of 16");
+  check_named("copy_from_misaligned", "0",
+              "copy_async_16 reads at an address that is no multiple of 16");
+  check_named("copy_to_global", "0",
+              "copy_async_16 writes to what is not shared memory of the kernel");
+}
+
+TEST_CASE("sizes that no GPU takes are refused") {
+  const auto refusal = [](auto... sizes) -> std::string {
+    try {
+      launch_sizes(sizes...);
+    } catch (const std::runtime_error& error) {
+      const std::string what = error.what();
+      return what.substr(what.find("empty_kernel"));
+    }
+    return "";
+  };
+  CHECK(refusal(1024u, 1u, 1u, 1u, 232448u) == "");
+  CHECK(refusal(0u, 1u, 1u, 1u, 0u) ==
+        "empty_kernel: no GPU takes a block of (0, 1, 1) threads: 1 to 1024, 64 in z");
+  CHECK(refusal(1025u, 1u, 1u, 1u, 0u).find("(1025, 1, 1)") != std::string::npos);
+  CHECK(refusal(1u, 65u, 1u, 1u, 0u).find("(1, 1, 65)") != std::string::npos);
+  CHECK(refusal(65536u, 65536u, 1u, 1u, 0u).find("(65536, 1, 65536)") != std::string::npos);
+  CHECK(refusal(1u, 1u, 0u, 1u, 0u) ==
+        "empty_kernel: no GPU takes a grid of (0, 1, 1) blocks: 1 to "
+        "2147483647 in x, to 65535 in y and z");
+  CHECK(refusal(1u, 1u, 1u, 65536u, 0u).find("(1, 65536, 1)") != std::string::npos);
+  CHECK(refusal(1u, 1u, 1u, 1u, 232449u) ==
+        "empty_kernel: 0 bytes of static and 232449 of dynamic "
+        "shared memory: a block has at most 232448");
+  CHECK(message("much_static_shared") == "52000 bytes of static shared memory: at most 49152");
+}
+
+TEST_CASE("an unknown order of threads is refused") {
+  setenv("T2T_ORDER", "backwards", 1);
+  CHECK_THROWS_WITH_AS(launch_good(),
+                       "T2T_ORDER: wanted forward, reverse or a number, got 'backwards'",
+                       std::runtime_error);
+  unsetenv("T2T_ORDER");
+}

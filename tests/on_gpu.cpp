@@ -1,0 +1,20 @@
+// on_gpu PROGRAM [arguments]: runs it where there is a GPU. Where there is none it exits with 77,
+// which ctest counts as skipped, or with 1 when T2T_REQUIRE_GPU=1 says that there should be one.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "cuda/device.hpp"
+
+int main(int argc, char** argv) {
+  const char* required = std::getenv("T2T_REQUIRE_GPU");
+  if (!t2t::has_gpu()) {
+    std::puts("no GPU here");
+    return required != nullptr && std::string_view(required) == "1" ? 1 : 77;
+  }
+  if (argc > 1) execv(argv[1], argv + 1);
+  std::perror("on_gpu");
+  return 1;
+}
