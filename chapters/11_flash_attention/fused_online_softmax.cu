@@ -36,6 +36,7 @@ __global__ void __launch_bounds__(32 * warps)
   const float* q = row_of(call.q, call.q_strides, b, t, h);
   const int seen = keys_seen(call, t);
 
+  // [walk]
   float highest = -INFINITY, sum = 0, mean[D / 32] = {};
   for (int first = 0; first < seen; first += 32) {
     // A lane a key: its score. Lanes past the last key get no weight.
@@ -58,6 +59,7 @@ __global__ void __launch_bounds__(32 * warps)
     }
   }
   sum = warp_sum(sum);
+  // [/walk]
   float* out = row_of(call.out, call.out_strides, b, t, h);
   for (int c = 0; c < D / 32; ++c) out[32 * c + lane] = mean[c] / sum;
 }

@@ -24,13 +24,13 @@ struct Rung {
 
 inline void show_ladder() {
   const double T = 4096, D = 128;
-  print_section("What the rungs fetch: one head, 4096 queries and keys, D = 128");
+  print_section("What the rungs ask for: one head, 4096 queries and keys, D = 128");
   // Rung 0 writes a score, reads it for the highest, reads and writes it twice more, as a power and
   // as a weight, and reads the weight: 7 trips. An H100's tensor cores do 989 TFLOP/s in bf16, its
   // other units 67 in float32, and its memory 3.35 TB/s (NVIDIA's data sheet of the SXM card).
   const double memory = 3.35e12;
-  Table table({"rung", ">queries that share a key", ">fetched and stored", ">FLOP/byte",
-               ">ridge point", ""});
+  Table table(
+      {"rung", ">queries that share a key", ">asked for", ">FLOP/byte", ">ridge point", ""});
   for (const auto& [rung, peak] : {std::pair{Rung{"0 naive, float32", 1, 4, 7}, 67e12},
                                    {Rung{"1 fused, float32", 1, 4, 0}, 67e12},
                                    {Rung{"2 shared tiles, float32", 64, 4, 0}, 67e12},
@@ -45,10 +45,12 @@ inline void show_ladder() {
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "All do the same {:.1f} GFLOP. FLOP/byte are of what leaves a multiprocessor, for L2 or "
-      "memory; the bar is its share of the ridge point, where a card's peak over its memory's "
-      "bytes a second meets. Beyond it computing would be the limit even if every byte came from "
-      "memory. At the least, q, k, v and out move once: {:.1f} MB in float32, {:.1f} MB in bf16.",
+      "All do the same {:.1f} GFLOP. Bytes are counted as the kernels ask for them, whether a "
+      "cache has them or memory. The ridge point is a card's peak over its memory's bytes a "
+      "second, and the bar the share of it that is reached: past it, computing is the limit even "
+      "if every byte comes from memory. At the least, q, k, v and out move once: {:.1f} MB in "
+      "float32, {:.1f} MB "
+      "in bf16.",
       4 * T * T * D / 1e9, 4 * T * D * 4 / 1e6, 4 * T * D * 2 / 1e6));
 }
 
