@@ -3,8 +3,10 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <tuple>
 

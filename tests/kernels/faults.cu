@@ -1,4 +1,5 @@
 #include <map>
+#include <span>
 #include <stdexcept>
 
 #include "cuda/async_copy.hpp"
