@@ -1,4 +1,5 @@
-// Small kernels, one for each thing that kernels may use; features.cu launches them.
+// Small kernels, one for each thing that kernels may use; block_features.cu and warp_features.cu
+// launch them.
 #pragma once
 
 #include <cstdint>
