@@ -161,6 +161,11 @@ TEST_CASE("2^x is right, and nothing below the normal numbers") {
   }
 }
 
+TEST_CASE("CUDA's scalar functions are there") {
+  // -4 is 0xc0800000, three bits; one more in the exponent doubles a number.
+  CHECK(functions_of_four() == std::vector<float>{0.5f, 1, 2, 4, 5, 3, 0.5f, 8});
+}
+
 TEST_CASE("ldmatrix hands each lane its pairs, transposed or not") {
   std::vector<bf16> four;  // matrix m, row r, column c holds 64·m + 8·r + c: exact up to 256
   for (int i = 0; i < 256; ++i) four.push_back(__float2bfloat16_rn(static_cast<float>(i)));

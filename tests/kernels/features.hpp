@@ -44,6 +44,9 @@ std::vector<int> fresh_shared_is_nan();
 std::vector<float> rounded(float x);
 std::vector<float> powers_of_two(const std::vector<float>& x);
 
+/// CUDA's scalar functions, of 4: 1/root, exp of 0, half of it, the larger, and others.
+std::vector<float> functions_of_four();
+
 /// What each lane's registers hold after ldmatrix_x4 of four 8x8 matrices: [lane, register, half].
 std::vector<int> loaded_matrices(const std::vector<bf16>& four, bool transposed);
 /// c + a·b by one warp. a [16, 16], b [16, 8] by its columns, c [16, 8].

@@ -53,6 +53,17 @@ __global__ void round_to_16_bits(float x, float* out) {
 
 __global__ void raise(const float* x, float* out) { out[threadIdx.x] = exp2_fast(x[threadIdx.x]); }
 
+__global__ void call_functions(float x, float* out) {
+  out[0] = rsqrtf(x);
+  out[1] = __expf(x - 4);
+  out[2] = __fdividef(x, 2);
+  out[3] = fmaxf(x, -INFINITY);
+  out[4] = static_cast<float>(min(static_cast<int>(x), 3) + max(1, 2));
+  out[5] = static_cast<float>(__popc(__float_as_uint(-x)));
+  out[6] = __ldg(out);
+  out[7] = __int_as_float(__float_as_int(x) + (1 << 23));
+}
+
 __global__ void load_matrices(const bf16* four, int* out, bool transposed) {
   __shared__ __align__(16) bf16 tile[4 * 64];
   for (unsigned i = threadIdx.x; i < 4 * 64; i += 32) tile[i] = four[i];
@@ -118,6 +129,12 @@ std::vector<float> powers_of_two(const std::vector<float>& x) {
   const auto in = uploaded(x);
   DeviceBuffer<float> out(x.size());
   T2T_LAUNCH(raise, 1, static_cast<unsigned>(x.size()), 0, in.data(), out.data());
+  return out.download();
+}
+
+std::vector<float> functions_of_four() {
+  DeviceBuffer<float> out(8);
+  T2T_LAUNCH(call_functions, 1, 1, 0, 4.0f, out.data());
   return out.download();
 }
 
