@@ -20,6 +20,7 @@ struct Sizes {
   bool causal = false;
   int start = 0;
   float deviation = 1;  // of the queries: larger ones make higher scores
+  bool fading = false;  // key s is divided by 1 + s / 16: scores of later tiles are ever lower
 };
 
 /// tight: [B, T, heads, D]. gaps: room after each head, token and batch. fused: q, k and v side by
@@ -62,9 +63,9 @@ class AttentionProblem {
     if (layout == Layout::fused) k_.strides = v_.strides = q_.strides;
     if (layout == Layout::fused) k_.first = std::size_t(n.H * n.D), v_.first = k_.first + n.G * n.D;
     if (layout == Layout::fused) k_.numbers = v_.numbers = q_.numbers;
-    draw(q_, n.T, n.H, n.deviation);
-    draw(k_, n.S, n.G, 1);
-    draw(v_, n.S, n.G, 1);
+    draw(q_, n.T, n.H, n.deviation, false);
+    draw(k_, n.S, n.G, 1, n.fading);
+    draw(v_, n.S, n.G, 1, false);
     device_q_.upload(q_), device_k_.upload(k_), device_v_.upload(v_), device_out_.upload(out_);
     // One buffer has all three: what each has drawn is put together on the way.
     if (layout == Layout::fused) fuse();
@@ -103,12 +104,13 @@ class AttentionProblem {
     Number* at(const Rows<Number>& rows) { return buffer[0].data() + rows.first; }
   };
 
-  void draw(Rows<Number>& rows, int tokens, int heads, float deviation) {
+  void draw(Rows<Number>& rows, int tokens, int heads, float deviation, bool fading) {
     for (int b = 0; b < n_.B; ++b)
       for (int t = 0; t < tokens; ++t)
         for (int h = 0; h < heads; ++h)
           for (int d = 0; d < n_.D; ++d)
-            put(rows.row(b, t, h)[d], deviation * float(random_.next_normal()));
+            put(rows.row(b, t, h)[d],
+                deviation * float(random_.next_normal()) / (fading ? 1 + float(t) / 16 : 1));
   }
   void fuse() {
     Rows<Number> all = q_;
