@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
     show_four_keys();
     show_blocks();
     show_memory();
-    show_error(program.seed());
+    show_error(program);
     show_ladder();
     print_section("Speed");
     show_layers(program.seed());
