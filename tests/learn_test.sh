@@ -81,6 +81,10 @@ refuses "--chat and --prompt: wanted one of them" "$pretrained" --chat --prompt 
 refuses "--prompt and --ids: wanted one of them" "$pretrained" --prompt hi --ids 1
 refuses "--info and --logits: wanted one of them" "$pretrained" --info --logits x.npy
 refuses "--compare: wanted two folders, got one" "$pretrained" --compare a
+cp -r "$home/tests/fixtures/10_pretrained/trace" parted && cp parted/embedding.npy parted/final_norm.npy
+accepts "$pretrained" --compare parted parted
+"$pretrained" --compare "$home/tests/fixtures/10_pretrained/trace" parted >out && fail "status 0 where traces part"
+grep -q "They part at final_norm" out || fail "does not say where traces part: $(cat out)"
 refuses "--system: it is a chat's" "$pretrained" --system "Be brief."
 refuses "--pairing: wanted neighbours or halves, got thirds" "$pretrained" --pairing thirds
 refuses "--top-k: wanted a whole number from 0" "$pretrained" --top-k -1

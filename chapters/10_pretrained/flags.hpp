@@ -47,7 +47,8 @@ inline void add_flags(Program& program, Flags& flags) {
   program.word("perplexity", flags.perplexity, "a text file to be surprised by");
   program.size("window", flags.window, "tokens that are read together for a perplexity");
   program.word("trace", flags.trace, "folder for every part of every layer, as .npy");
-  program.word("compare", flags.compare, "two folders of traces: where do they part?");
+  program.word("compare", flags.compare,
+               "two folders of traces: where do they part? Ends with status 1 if they do");
   program.word("with", flags.with, "the second of them");
   program.word("pairing", flags.pairing, "neighbours, or halves, which these files do not have");
   program.yes("bench", flags.bench, "prefill of 512 tokens and decode of 128, timed");

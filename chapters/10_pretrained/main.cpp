@@ -99,21 +99,24 @@ static void tour(const Program& program, const Flags& flags) {
   show_tour(session, program.seed());
 }
 
-static void run(const Program& program, Flags& flags, bool no_flags) {
+/// Returns the exit status: 1 where two traces part, as diff has it.
+static int run(const Program& program, Flags& flags, bool no_flags) {
   flags.sampling.top_k = flags.top_k;
   expect_sampling(flags.sampling);
   expect_one_task(flags);
   if (!flags.compare.empty()) {
-    show_comparison(compare_traces(flags.compare, flags.with));
-    return;
+    return show_comparison(compare_traces(flags.compare, flags.with)) ? 0 : 1;
   }
-  if (no_flags) return tour(program, flags);
+  if (no_flags) {
+    tour(program, flags);
+    return 0;
+  }
 
   GgufFile file = open_model(flags.model);
   if (flags.info) {
     show_metadata(file);
     show_tensors(file);
-    return;
+    return 0;
   }
   Bpe bpe = read_tokenizer(file);
   if (flags.has_tokenize || !flags.tokenize_file.empty()) {
@@ -121,7 +124,7 @@ static void run(const Program& program, Flags& flags, bool no_flags) {
     const std::vector<int> ids = flags.has_tokenize ? bpe.encode(flags.tokenize, special)
                                                     : file_ids(bpe, flags.tokenize_file, special);
     fmt::print("[{}]\n", fmt::join(ids, ", "));
-    return;
+    return 0;
   }
   // A text that can't be read is refused before the weights take their time and memory.
   std::vector<int> text;
@@ -159,6 +162,7 @@ static void run(const Program& program, Flags& flags, bool no_flags) {
   } else {
     go_on(session, prompt_ids(session, flags, "The capital of France is"), generation, random);
   }
+  return 0;
 }
 
 int main(int argc, char** argv) {
@@ -174,5 +178,8 @@ int main(int argc, char** argv) {
   for (std::size_t i = 1; i < words.size(); ++i)
     no_flags = no_flags && (words[i - 1] == "--model" || words[i - 1] == "--seed" ||
                             words[i].starts_with("--model") || words[i].starts_with("--seed"));
-  return program.run(int(pointers.size()), pointers.data(), [&] { run(program, flags, no_flags); });
+  int status = 0;
+  const int failed = program.run(int(pointers.size()), pointers.data(),
+                                 [&] { status = run(program, flags, no_flags); });
+  return failed ? failed : status;
 }
