@@ -8,7 +8,6 @@
 // other warp before the end. A stretch without keys has log-sum -infinity, and so no weight.
 // Expected: 85 % and more of a plain copy's bytes a second from 64 thousand keys on. Measured: not
 // measured yet.
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -190,24 +189,6 @@ void launch(const AttentionCall<bf16>& call, int splits, Stretches stretches) {
 }
 
 }  // namespace
-
-int decode_splits(int tiles, int S, int multiprocessors) {
-  const int slots = 2 * multiprocessors;            // two blocks on each
-  const int most = std::min((S + 255) / 256, 128);  // a stretch is 4 steps of each warp, or more
-  const auto use = [&](int splits) {                // share of the card that works, over all rounds
-    const long blocks = long(tiles) * splits;
-    return double(blocks) / double((blocks + slots - 1) / slots * slots);
-  };
-  double best = 0;
-  for (int splits = 1; splits <= most; ++splits) best = std::max(best, use(splits));
-  int splits = 1;
-  while (use(splits) < 0.85 * best) ++splits;
-  return splits;
-}
-
-std::size_t decode_scratch(const AttentionCall<bf16>& call, int splits) {
-  return std::size_t(call.B) * call.T * call.H * splits * (call.D + 1);
-}
 
 void attend_decode(const AttentionCall<bf16>& call, int splits, float* scratch) {
   expect_call(call);

@@ -1,0 +1,26 @@
+// How many stretches rung 8 cuts the keys into, and what memory they take: arithmetic for the host.
+#include <algorithm>
+
+#include "11_flash_attention/kernels.hpp"
+
+namespace t2t {
+
+int decode_splits(int tiles, int S, int multiprocessors) {
+  const int slots = 2 * multiprocessors;            // two blocks on each
+  const int most = std::min((S + 255) / 256, 128);  // a stretch is 4 steps of each warp, or more
+  const auto use = [&](int splits) {                // share of the card that works, over all rounds
+    const long blocks = long(tiles) * splits;
+    return double(blocks) / double((blocks + slots - 1) / slots * slots);
+  };
+  double best = 0;
+  for (int splits = 1; splits <= most; ++splits) best = std::max(best, use(splits));
+  int splits = 1;
+  while (use(splits) < 0.85 * best) ++splits;
+  return splits;
+}
+
+std::size_t decode_scratch(const AttentionCall<bf16>& call, int splits) {
+  return std::size_t(call.B) * call.T * call.H * splits * (call.D + 1);
+}
+
+}  // namespace t2t
