@@ -5,6 +5,7 @@ part(path, name)          the lines between "// [name]" and "// [/name]"
 output(chapter, section)  one section of what a chapter's program prints, by its title
 measured(chapter, only)   the chapter's figures from the recorded run, docs/measured.json; with only,
                           the lines whose name holds that text
+kernels(chapter)          what the chapter's CUDA kernels take of a GPU, from docs/kernels.json
 wrong(chapter)            the table of named wrong versions, each with its first line
 """
 import functools
@@ -100,6 +101,23 @@ def measured(chapter, only=""):
 def _time(seconds):
     unit, factor = ("us", 1e6) if seconds < 1e-3 else ("ms", 1e3) if seconds < 1 else ("s", 1)
     return f"{seconds * factor:.3g} {unit}"
+
+
+def kernels(chapter):
+    """docs/kernel_table.py records them where there is a CUDA toolkit."""
+    record = ROOT / "docs/kernels.json"
+    run = json.loads(record.read_text()) if record.exists() else {}
+    if chapter not in run:
+        return _out("Not compiled for a GPU yet.\n")
+    rows = ["| kernel | registers a thread, sm_80 / sm_90 | static shared memory, bytes | spilled bytes |",
+            "| --- | ---: | ---: | ---: |"]
+    for row in run[chapter]:
+        both = [row["sm_80"], row["sm_90"]]
+        registers, spills = (" / ".join(str(one[f]) for one in both) for f in ("registers", "spills"))
+        rows.append(f"| `{row['kernel']}` in [{row['source']}](../chapters/{chapter}/{row['source']}) | "
+                    f"{registers} | {row['sm_90']['shared']} | {spills} |")
+    rows.append(f"\nAs ptxas tells it, nvcc {run['nvcc']}. `python3 docs/kernel_table.py` asks it anew.")
+    _out("\n".join(rows) + "\n")
 
 
 def wrong(chapter):

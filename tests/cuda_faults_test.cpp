@@ -125,6 +125,11 @@ TEST_CASE("sizes that no GPU takes are refused") {
   CHECK(message("much_static_shared") == "52000 bytes of static shared memory: at most 49152");
 }
 
+TEST_CASE("kernels of one name in two files have their own shared memory") {
+  CHECK(launch_good() == 1);
+  CHECK(launch_twin() == 1);
+}
+
 TEST_CASE("an unknown order of threads is refused") {
   setenv("T2T_ORDER", "backwards", 1);
   CHECK_THROWS_WITH_AS(launch_good(),

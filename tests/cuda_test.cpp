@@ -3,8 +3,10 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <tuple>
 
@@ -16,7 +18,7 @@ using namespace t2t;
 
 namespace {
 
-const bool on_stand_in = device_name() == "CPU stand-in";
+bool on_stand_in() { return device_name() == "CPU stand-in"; }
 
 /// 0, 1, … count − 1.
 template <class T>
@@ -97,7 +99,7 @@ TEST_CASE("no result depends on the order of the threads") {
 }
 
 TEST_CASE("T2T_ORDER decides whose turn it is") {
-  if (!on_stand_in) return;
+  if (!on_stand_in()) return;
   CHECK(turns() == std::vector<unsigned>{3, 0, 1, 2});  // who comes last to a barrier goes on first
   setenv("T2T_ORDER", "reverse", 1);
   CHECK(turns() == std::vector<unsigned>{0, 3, 2, 1});
@@ -109,7 +111,7 @@ TEST_CASE("T2T_ORDER decides whose turn it is") {
 }
 
 TEST_CASE("on the stand-in memory begins as NaN, in each block anew") {
-  if (!on_stand_in) return;
+  if (!on_stand_in()) return;
   CHECK(fresh_shared_is_nan() == std::vector<int>(3 * 64, 1));
   CHECK(std::isnan(DeviceBuffer<float>(3).download()[2]));
 }
@@ -159,6 +161,11 @@ TEST_CASE("2^x is right, and nothing below the normal numbers") {
   }
 }
 
+TEST_CASE("CUDA's scalar functions are there") {
+  // -4 is 0xc0800000, three bits; one more in the exponent doubles a number.
+  CHECK(functions_of_four() == std::vector<float>{0.5f, 1, 2, 4, 5, 3, 0.5f, 8});
+}
+
 TEST_CASE("ldmatrix hands each lane its pairs, transposed or not") {
   std::vector<bf16> four;  // matrix m, row r, column c holds 64·m + 8·r + c: exact up to 256
   for (int i = 0; i < 256; ++i) four.push_back(__float2bfloat16_rn(static_cast<float>(i)));
@@ -199,9 +206,9 @@ TEST_CASE("asynchronous copies arrive by their wait, and zeros from outside") {
   const std::vector<float> out = doubled_by_stages(counted<float>(512), 300);
   for (int i = 0; i < 512; ++i) CHECK(out[i] == (i < 300 ? 2 * i : 0));
   const std::vector<float> seen = before_and_after_wait();
-  if (on_stand_in) CHECK(std::isnan(seen[0]));
+  if (on_stand_in()) CHECK(std::isnan(seen[0]));
   CHECK(seen[1] == 3);
-  if (on_stand_in) CHECK(std::isnan(seen[2]));
+  if (on_stand_in()) CHECK(std::isnan(seen[2]));
   CHECK(seen[3] == 3);
 }
 

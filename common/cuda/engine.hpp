@@ -61,6 +61,12 @@ inline Engine& engine() { return the_engine; }
 /// Stops the running thread, and with it the launch.
 [[noreturn]] void end_launch(std::string what, const char* file, unsigned line);
 
+/// Throws std::runtime_error: the launch, its place, and why.
+[[noreturn]] void refuse(const LaunchSite& site, const std::string& why);
+/// Refuses a launch that no GPU takes: its sizes, its static and dynamic shared memory.
+void expect_launchable(const LaunchSite& site, dim3 grid, dim3 block);
+void expect_shared_fits(const LaunchSite& site, const Engine& e);
+
 /// After a thread has ended: completes a barrier that now has everybody.
 void complete_block_barrier();
 

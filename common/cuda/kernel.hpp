@@ -15,10 +15,9 @@
 
 #ifdef __CUDACC__
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include "cuda/half_types.hpp"
 #include "cuda/launch_gpu.hpp"
 
 #define T2T_DYNAMIC_SHARED(T, name)                                   \

@@ -17,9 +17,9 @@ if(T2T_CUDA)
 endif()
 
 add_library(stand_in EXCLUDE_FROM_ALL common/cuda/async_copy.cpp common/cuda/device.cpp
-  common/cuda/device_stand_in.cpp common/cuda/fiber.cpp common/cuda/meetings.cpp
-  common/cuda/misaligned.cpp common/cuda/stand_in.cpp common/cuda/static_shared.cpp
-  common/cuda/tensor_core.cpp)
+  common/cuda/device_stand_in.cpp common/cuda/fiber.cpp common/cuda/limits.cpp
+  common/cuda/meetings.cpp common/cuda/misaligned.cpp common/cuda/stand_in.cpp
+  common/cuda/static_shared.cpp common/cuda/tensor_core.cpp)
 target_include_directories(stand_in PUBLIC common chapters)
 target_compile_features(stand_in PUBLIC cxx_std_20)
 target_compile_options(stand_in PUBLIC -Wno-unknown-pragmas)  # kernels say #pragma unroll
@@ -41,7 +41,8 @@ if(T2T_NVCC)
   target_link_libraries(on_gpu gpu)
 endif()
 
-# t2t_kernels(NAME FILES a.cu … LINK …): LINK names host libraries, and other kernels by their NAME.
+# t2t_kernels(NAME FILES a.cu … LINK …): LINK names host libraries, and OTHER_kernels for those of OTHER,
+# if it has any.
 function(t2t_kernels name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES;LINK")
   # g++ takes each .cu through a source of one line, which includes it.
@@ -64,10 +65,10 @@ function(t2t_kernels name)
   foreach(way ${ways})
     target_link_libraries(${name}_${way} PUBLIC ${way})
     foreach(library ${arg_LINK})
-      if(TARGET ${library}_stand_in)
-        set(library ${library}_${way})
+      string(REGEX REPLACE "_kernels$" "_${way}" built "${library}")
+      if(built STREQUAL library OR TARGET ${built})
+        target_link_libraries(${name}_${way} PUBLIC ${built})
       endif()
-      target_link_libraries(${name}_${way} PUBLIC ${library})
     endforeach()
   endforeach()
 endfunction()
@@ -85,7 +86,8 @@ function(t2t_gpu_test name checks)
   endif()
 endfunction()
 
-# Mistakes of tests/kernels/faults.cu that only this sanitizer sees: where it is on, it must report each.
+# Mistakes of tests/kernels/faults.cu that only this sanitizer sees: where it is on, it must report
+# each. NAME stands for the kernel in what it says.
 add_executable(fault EXCLUDE_FROM_ALL tests/kernels/fault.cpp)
 target_link_libraries(fault cuda_faults_stand_in)
 function(t2t_reports sanitizer says)

@@ -1,5 +1,6 @@
 // g++ checks each access of the kernels against its type's alignment (-fsanitize=alignment) and
 // calls this when a check fails; the names and layouts are those that it expects.
+#include <cstdint>
 #include <string>
 
 #include "cuda/engine.hpp"

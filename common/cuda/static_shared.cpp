@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -79,17 +80,27 @@ class ProgramFile {
 
 Variables find(const void* kernel) {
   static const ProgramFile program;
+  const auto symbols = program.symbols();
+  // A file's own symbols (those of unnamed namespaces) follow its name; other files may have the
+  // same.
+  const auto file_of = [&](std::size_t i) {
+    if (ELF64_ST_BIND(symbols[i].st_info) != STB_LOCAL) return symbols.size();
+    while (i > 0 && ELF64_ST_TYPE(symbols[i].st_info) != STT_FILE) --i;
+    return i;
+  };
   std::string its_own;  // kernel _Z…, its variables _ZZ…E
-  for (const auto& symbol : program.symbols()) {
-    if (program.address(symbol) == kernel && program.name(symbol).starts_with("_Z")) {
-      its_own = "_ZZ" + std::string(program.name(symbol).substr(2)) + "E";
+  std::size_t file = 0;
+  for (std::size_t i = 0; i < symbols.size(); ++i) {
+    if (program.address(symbols[i]) == kernel && program.name(symbols[i]).starts_with("_Z")) {
+      its_own = "_ZZ" + std::string(program.name(symbols[i]).substr(2)) + "E";
+      file = file_of(i);
     }
   }
   Variables variables;
-  for (const auto& symbol : program.symbols()) {
-    if (!its_own.empty() && program.name(symbol).starts_with(its_own) &&
-        program.is_writable(symbol)) {
-      variables.emplace_back(program.address(symbol), symbol.st_size);
+  for (std::size_t i = 0; i < symbols.size() && !its_own.empty(); ++i) {
+    if (program.name(symbols[i]).starts_with(its_own) && program.is_writable(symbols[i]) &&
+        file_of(i) == file) {
+      variables.emplace_back(program.address(symbols[i]), symbols[i].st_size);
     }
   }
   return variables;

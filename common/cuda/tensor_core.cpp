@@ -1,5 +1,7 @@
 #include "cuda/tensor_core.hpp"
 
+#include <bit>
+
 namespace t2t {
 namespace {
 

@@ -15,8 +15,6 @@
 
 namespace t2t {
 
-using bf16 = __nv_bfloat16;
-
 #ifdef __CUDACC__
 
 /// Two numbers, rounded to nearest even, in one register.

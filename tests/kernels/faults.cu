@@ -1,4 +1,5 @@
 #include <map>
+#include <span>
 #include <stdexcept>
 
 #include "cuda/async_copy.hpp"
@@ -13,10 +14,10 @@ namespace {
 constexpr unsigned kAll = 0xffffffffu;
 
 __global__ void good(int* out) {
-  __shared__ int ready;
-  if (threadIdx.x == 5) ready = 1;
+  __shared__ int ready, much[12000];
+  if (threadIdx.x == 5) ready = much[11999] = 1;
   __syncthreads();
-  if (threadIdx.x == 0) *out = __shfl_sync(1, ready, 0);
+  if (threadIdx.x == 0) *out = __shfl_sync(1, ready * much[11999], 0);
 }
 
 __global__ void empty_kernel() {}
@@ -146,6 +147,24 @@ __global__ void copy_without_barrier(float* x) {
   x[threadIdx.x + 8] = tile[0];
 }
 
+// Nobody waits for those who still read a half before the next copy into it is issued. That copy's
+// data come two barriers later: a stand-in that wrote only then would see no race.
+__global__ void copy_over_readers(float* x) {
+  T2T_DYNAMIC_SHARED(float, halves);
+  const unsigned thread = threadIdx.x;
+  const auto fetch = [=](int step) {
+    if (thread < 8) copy_async_16(halves + step % 2 * 32 + 4 * thread, x + 4 * thread);
+    commit_copies();
+  };
+  fetch(0);
+  for (int step = 0; step < 4; ++step) {
+    fetch(step + 1);
+    wait_for_copies<1>();
+    __syncthreads();
+    if (thread >= 32) x[thread] = halves[step % 2 * 32 + thread - 32];
+  }
+}
+
 __global__ void into_the_neighbour(float* x) {
   T2T_DYNAMIC_SHARED(float, tile);
   float *first = tile, *second = tile + 32;
@@ -167,8 +186,8 @@ const std::map<std::string, Kernel> faults{
     NAMED(ldmatrix_misaligned),  NAMED(ldmatrix_from_global), NAMED(copy_to_misaligned),
     NAMED(copy_from_misaligned), NAMED(copy_to_global),       NAMED(much_static_shared),
     NAMED(past_static),          NAMED(past_dynamic),         NAMED(past_global),
-    NAMED(missing_barrier),      NAMED(copy_without_barrier), NAMED(into_the_neighbour),
-    NAMED(lost_update)};
+    NAMED(missing_barrier),      NAMED(copy_without_barrier), NAMED(copy_over_readers),
+    NAMED(into_the_neighbour),   NAMED(lost_update)};
 #undef NAMED
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Small kernels, one for each thing that kernels may use; features.cu launches them.
+// Small kernels, one for each thing that kernels may use; block_features.cu and warp_features.cu
+// launch them.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,9 @@ std::vector<int> fresh_shared_is_nan();
 /// x rounded to 16 bits and back: bf16, half, and the lower half of a packed pair.
 std::vector<float> rounded(float x);
 std::vector<float> powers_of_two(const std::vector<float>& x);
+
+/// CUDA's scalar functions, of 4: 1/root, exp of 0, half of it, the larger, and others.
+std::vector<float> functions_of_four();
 
 /// What each lane's registers hold after ldmatrix_x4 of four 8x8 matrices: [lane, register, half].
 std::vector<int> loaded_matrices(const std::vector<bf16>& four, bool transposed);
