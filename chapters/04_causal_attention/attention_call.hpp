@@ -1,8 +1,9 @@
 // What every attention kernel for a GPU is asked: tensors in device memory, their sizes, the mask.
 //
-//   out[b,t,h] = softmax(q[b,t,h]·k[b,s,g]ᵀ / √D over the keys s that t sees)·v[b,s,g]     g = h /
-//   (H / G)
+//   weights[s] = softmax over s of q[b,t,h]·k[b,s,g] / √D        g = h / (H / G)
+//   out[b,t,h] = Σ over s of weights[s]·v[b,s,g]
 //
+// where s runs over the keys that query t sees.
 // Rows lie where the caller has them: q, k and v inside one buffer [B, T, (H + 2·G)·D], or a cache
 // that has room for more keys, are read in place. Used by attention_naive.cu and by chapter 11.
 #pragma once

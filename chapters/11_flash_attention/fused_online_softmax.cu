@@ -3,8 +3,8 @@
 // of values. When the highest rises, sum and mean are scaled down to it (Milakov & Gimelshein
 // 2018).
 //
-// Changed from rung 0: memory for T·S scores is gone, and their four trips with it. But each query
-// still reads all its keys and values for itself: 4·D floats a key for 4·D FLOPs, from L2 at best.
+// Changed from rung 0: memory for T·S scores is gone, and all their trips with it. But each query
+// still reads all its keys and values for itself: 2·D floats a key for 4·D FLOPs, from L2 at best.
 // Expected: 2 to 5 TFLOP/s on an H100 in float32. Measured: not measured yet.
 #include "04_causal_attention/warp_reduce.hpp"
 #include "11_flash_attention/kernels.hpp"
