@@ -29,8 +29,7 @@ inline void show_ladder() {
   // as a weight, and reads the weight: 7 trips. An H100's tensor cores do 989 TFLOP/s in bf16, its
   // other units 67 in float32, and its memory 3.35 TB/s (NVIDIA's data sheet of the SXM card).
   const double memory = 3.35e12;
-  Table table(
-      {"rung", ">queries that share a key", ">asked for", ">FLOP/byte", ">ridge point", ""});
+  Table table({"rung", ">queries a key", ">asked for", ">FLOP/byte", ">ridge", ""});
   for (const auto& [rung, peak] : {std::pair{Rung{"0 naive, float32", 1, 4, 7}, 67e12},
                                    {Rung{"1 fused, float32", 1, 4, 0}, 67e12},
                                    {Rung{"2 shared tiles, float32", 64, 4, 0}, 67e12},
