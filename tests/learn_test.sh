@@ -97,6 +97,11 @@ refuses "there is no chapter '99'" "$learn" run 99
 refuses "there is no chapter 'ropes'" "$learn" test ropes
 refuses "--json wants a file" "$learn" bench --json
 
+# A model file of the reader's own is neither written over nor removed.
+echo own >own.gguf
+refuses "own.gguf, which is not that model" env T2T_WEIGHTS="$scratch/own.gguf" "$learn" weights --yes
+[[ $(cat own.gguf) == own ]] || fail "own.gguf was written over"
+
 # Without a compiler, where nothing is built yet: what is missing, and what to do.
 mkdir bin house
 cp "$learn" house/
