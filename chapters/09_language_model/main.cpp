@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "09_language_model/sampling_flags.hpp"
 #include "09_language_model/show_accounts.hpp"
 #include "09_language_model/show_model.hpp"
 #include "09_language_model/show_speed.hpp"
@@ -28,8 +29,8 @@ int main(int argc, char** argv) {
   std::string name = "foundry-small";
   Sizes sizes;
   bool tied = false;
-  std::size_t prompt = 32, tokens = 40, top_k = 40;
-  Sampling sampling{.temperature = 0.7f, .top_p = 0.9f};
+  std::size_t prompt = 32, tokens = 40;
+  Sampling sampling{.temperature = 0.7f, .top_k = 40, .top_p = 0.9f};
   Program program("09_language_model",
                   "A whole language model, untrained: it babbles, its loss is counted, and so are "
                   "the parameters, FLOPs and bytes of four published or planned models.");
@@ -45,15 +46,11 @@ int main(int argc, char** argv) {
   program.yes("tied", tied, "the embedding's table serves as the head too");
   program.size("prompt", prompt, "bytes of the text to begin with");
   program.size("tokens", tokens, "to go on for");
-  program.number("temperature", sampling.temperature, "of sampling; 0 is greedy");
-  program.size("top-k", top_k, "tokens to keep; 0 keeps all", 0);
-  program.number("top-p", sampling.top_p, "probability to keep");
-  program.number("min-p", sampling.min_p, "share of the likeliest's to ask for");
+  add_sampling_flags(program, sampling);
 
   return program.run(argc, argv, [&] {
     Config config = resized(preset(name), sizes);
     config.tied = config.tied || tied;
-    sampling.top_k = top_k;
     expect_config(config);
     expect_sampling(sampling);
     expect(config.V >= 256, "--vocabulary", "at least 256, for bytes", double(config.V));

@@ -3,26 +3,21 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "09_language_model/sampling.hpp"
+#include "09_language_model/sampling_flags.hpp"
+#include "10_pretrained/default_model.hpp"
 #include "program.hpp"
 
 namespace t2t {
-
-inline std::string default_model() {
-  const char* path = std::getenv("T2T_WEIGHTS");
-  return path ? path : T2T_WEIGHTS;
-}
 
 /// What the flags say.
 struct Flags {
   std::string model = default_model(), prompt, ids, system, pairing = "neighbours";
   std::string tokenize, tokenize_file, logits, perplexity, trace, compare, with;
-  std::size_t tokens = 64, window = 512, context = 2048, top_k = 0;
+  std::size_t tokens = 64, window = 512, context = 2048;
   bool chat = false, special = false, bench = false, info = false;
   Sampling sampling = {.temperature = 0};
   bool has_prompt = false, has_tokenize = false;  // "" may be given too
@@ -36,10 +31,7 @@ inline void add_flags(Program& program, Flags& flags) {
   program.word("system", flags.system, "system prompt of a chat, in place of the model's own");
   program.size("tokens", flags.tokens, "to say at most; in a chat, for each answer");
   program.size("context", flags.context, "tokens of a chat to remember");
-  program.number("temperature", flags.sampling.temperature, "of sampling; 0 is greedy");
-  program.size("top-k", flags.top_k, "tokens to keep; 0 keeps all", 0);
-  program.number("top-p", flags.sampling.top_p, "probability to keep");
-  program.number("min-p", flags.sampling.min_p, "share of the likeliest's to ask for");
+  add_sampling_flags(program, flags.sampling);
   program.word("tokenize", flags.tokenize, "print this text's ids, and stop");
   program.word("tokenize-file", flags.tokenize_file, "the same of a file");
   program.yes("special", flags.special, "read <|im_start|> and such in texts as tokens");

@@ -101,7 +101,6 @@ static void tour(const Program& program, const Flags& flags) {
 
 /// Returns the exit status: 1 where two traces part, as diff has it.
 static int run(const Program& program, Flags& flags, bool no_flags) {
-  flags.sampling.top_k = flags.top_k;
   expect_sampling(flags.sampling);
   expect_one_task(flags);
   if (!flags.compare.empty()) {

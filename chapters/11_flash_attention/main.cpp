@@ -2,8 +2,7 @@
 // and a model that reads a long prompt with them.
 #include <fmt/format.h>
 
-#include <cstdlib>
-
+#include "10_pretrained/default_model.hpp"
 #include "11_flash_attention/show_ladder.hpp"
 #include "11_flash_attention/show_model.hpp"
 #include "11_flash_attention/show_steps.hpp"
@@ -11,11 +10,6 @@
 #include "program.hpp"
 
 using namespace t2t;
-
-static std::string model_path() {
-  const char* path = std::getenv("T2T_WEIGHTS");
-  return path ? path : T2T_WEIGHTS;
-}
 
 /// Both kernels on the heads of one layer of SmolLM2-135M.
 static void show_layers(std::size_t seed) {
@@ -52,7 +46,7 @@ int main(int argc, char** argv) {
     show_ladder();
     print_section("Speed");
     show_layers(program.seed());
-    show_model(prepare(model_path(), text, T, program.seed()));
+    show_model(prepare(default_model(), text, T, program.seed()));
     fmt::print("\n");
     print_paragraph(
         "Next: the page, docs/11_flash_attention.md, and the kernels for a GPU beside "
