@@ -23,17 +23,25 @@ void expect_groups(std::size_t H, std::size_t G) {
 
 std::size_t group_of(std::size_t h, std::size_t H, std::size_t G) { return h / (H / G); }
 
-/// Throws unless q, k and v are [T, H·D], [S, G·D] and [S, G·D] for some D; returns that D.
-static std::size_t expect_shared(ConstMatrix q, ConstMatrix k, ConstMatrix v, std::size_t H,
-                                 std::size_t G, Mask mask) {
+std::size_t expect_shared(ConstMatrix q, ConstMatrix k, ConstMatrix v, std::size_t H, std::size_t G,
+                          Mask mask) {
   expect_groups(H, G);
   const std::size_t T = q.rows, S = k.rows, D = q.cols / H;
   expect_mask(T, S, mask);
-  expect(D >= 1 && q.cols % H == 0, "q", fmt::format("columns for H = {} heads", H),
-         double(q.cols));
+  if (D < 1 || q.cols % H != 0)
+    throw std::invalid_argument(
+        fmt::format("q: wanted columns for H = {} heads, got {}", H, q.cols));
   expect_shape("k", k, {S, G * D});
   expect_shape("v", v, {S, G * D});
   return D;
+}
+
+void expect_shared(ConstMatrix q, const KvCache& cache, std::size_t H) {
+  const std::size_t G = cache.keys.shape(0), S = cache.keys.shape(1), D = cache.keys.shape(2);
+  expect_groups(H, G);
+  expect_mask(q.rows, cache.length, Mask::causal);
+  expect_shape("q", q, {q.rows, H * D});
+  expect_shape("cache.values", cache.values, {G, S, D});
 }
 
 // [formula]
@@ -143,11 +151,8 @@ static void attend_groups(ConstMatrix q, const KeyValueHeads& groups, std::size_
 
 void grouped_attention_rows(ConstMatrix q, const KvCache& cache, std::size_t H, Matrix out,
                             GroupedScratch& scratch) {
+  expect_shared(q, cache, H);
   const std::size_t G = cache.keys.shape(0), S = cache.keys.shape(1), D = cache.keys.shape(2);
-  expect_groups(H, G);
-  expect_mask(q.rows, cache.length, Mask::causal);
-  expect_shape("q", q, {q.rows, H * D});
-  expect_shape("cache.values", cache.values, {G, S, D});
   attend_groups(q, {cached_keys(cache, 0), cached_values(cache, 0), G, S * D}, H, Mask::causal, out,
                 scratch);
 }

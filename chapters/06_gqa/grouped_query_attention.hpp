@@ -18,6 +18,14 @@ namespace t2t {
 /// Throws std::invalid_argument, naming both, unless G is at least 1 and divides H.
 void expect_groups(std::size_t H, std::size_t G);
 
+/// Throws std::invalid_argument unless q, k and v are [T, H·D], [S, G·D] and [S, G·D] for some D,
+/// and as expect_groups and expect_mask do; returns that D.
+std::size_t expect_shared(ConstMatrix q, ConstMatrix k, ConstMatrix v, std::size_t H, std::size_t G,
+                          Mask mask);
+/// The same of q and the filled part of a cache: causal, H·D columns and G heads of keys and
+/// values.
+void expect_shared(ConstMatrix q, const KvCache& cache, std::size_t H);
+
 /// The group whose keys and values query head h reads: neighbours share.
 std::size_t group_of(std::size_t h, std::size_t H, std::size_t G);
 

@@ -154,25 +154,15 @@ static void attend(ConstMatrix q, const KeyValueHeads& groups, std::size_t H, Ma
 
 void flash_attention_rows(ConstMatrix q, const KvCache& cache, std::size_t H, Matrix out,
                           FlashScratch& scratch) {
+  expect_shared(q, cache, H);
   const std::size_t G = cache.keys.shape(0), S = cache.keys.shape(1), D = cache.keys.shape(2);
-  expect_groups(H, G);
-  expect_mask(q.rows, cache.length, Mask::causal);
-  expect_shape("q", q, {q.rows, H * D});
-  expect_shape("cache.values", cache.values, {G, S, D});
   attend(q, {cached_keys(cache, 0), cached_values(cache, 0), G, S * D}, H, Mask::causal, out,
          scratch);
 }
 
 void flash_attention_rows(ConstMatrix q, ConstMatrix k, ConstMatrix v, std::size_t H, std::size_t G,
                           Mask mask, Matrix out, FlashScratch& scratch) {
-  expect_groups(H, G);
-  const std::size_t T = q.rows, S = k.rows, D = q.cols / H;
-  expect_mask(T, S, mask);
-  if (D < 1 || q.cols % H != 0)
-    throw std::invalid_argument(
-        fmt::format("q: wanted columns for H = {} heads, got {}", H, q.cols));
-  expect_shape("k", k, {S, G * D});
-  expect_shape("v", v, {S, G * D});
+  const std::size_t D = expect_shared(q, k, v, H, G, mask);
   attend(q, {k.head(0, D), v.head(0, D), G, D}, H, mask, out, scratch);
 }
 
