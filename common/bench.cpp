@@ -18,18 +18,18 @@
 namespace t2t {
 
 void Bench::against_copy(const std::string& what, double bytes, const Work& work) {
-  const std::vector<float> from = limit_buffer(bytes / 2);
-  std::vector<float> to(from.size());
+  const Tensor<1> from = limit_buffer(bytes / 2);
+  Tensor<1> to = from;
   against(what, work, "a copy", [&] { copy_all(from, to); });
 }
 
 void Bench::against_update(const std::string& what, double bytes, const Work& work) {
-  std::vector<float> x = limit_buffer(bytes / 2);
+  Tensor<1> x = limit_buffer(bytes / 2);
   against(what, work, "an update", [&] { copy_all(x, x); });
 }
 
 void Bench::against_read(const std::string& what, double bytes, const Work& work) {
-  const std::vector<float> from = limit_buffer(bytes);
+  const Tensor<1> from = limit_buffer(bytes);
   against(what, work, "a read", [&] { read_all(from); });
 }
 

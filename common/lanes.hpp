@@ -28,13 +28,21 @@ inline void store_part(Lanes value, float* to, std::size_t count) {
   std::copy(part, part + count, to);
 }
 
-/// y[c] = f(x[c]). f takes and returns Lanes. y may be x itself.
-template <class F>
-void map_row(ConstRow x, Row y, F f) {
+/// y[c] = f(x[c], …) for one row or several of y's length. f takes and returns Lanes. y may be one
+/// of them.
+template <class F, class... Rows>
+void map_row(Row y, F f, const Rows&... x) {
+  constexpr std::size_t W = Lanes::size, together = 2;  // so many are read before any is written
   std::size_t c = 0;
-  for (; c + Lanes::size <= x.size(); c += Lanes::size)
-    f(Lanes::load_unaligned(&x[c])).store_unaligned(&y[c]);
-  if (c < x.size()) store_part(f(load_part(&x[c], x.size() - c, 0)), &y[c], x.size() - c);
+  for (; c + together * W <= y.size(); c += together * W) {
+    Lanes part[together];
+    for (std::size_t i = 0; i < together; ++i) part[i] = f(Lanes::load_unaligned(&x[c + i * W])...);
+    for (std::size_t i = 0; i < together; ++i) part[i].store_unaligned(&y[c + i * W]);
+  }
+  for (; c < y.size(); c += W) {
+    const std::size_t count = std::min(W, y.size() - c);
+    store_part(f(load_part(&x[c], count, 0)...), &y[c], count);
+  }
 }
 
 /// Joins f(x[0]), f(x[1]) … by join, which must not care for order, starting from start, its
@@ -56,13 +64,13 @@ Lanes fold_lanes(ConstRow x, float filler, Lanes start, F f, Join join) {
   return join(join(a0, a1), join(a2, a3));
 }
 
-/// The sum of the numbers in one register.
-inline float add_lanes(Lanes value) {
-  alignas(64) float lanes[Lanes::size];
-  value.store_aligned(lanes);
-  float sum = 0;
-  for (const float lane : lanes) sum += lane;
-  return sum;
+/// The sum of the numbers in one register. (xsimd 8 called it hadd.)
+template <class Register>
+float add_lanes(Register value) {
+  if constexpr (requires { reduce_add(value); })
+    return reduce_add(value);
+  else
+    return hadd(value);
 }
 
 /// Sum over c of f(x[c]), for an f that takes filler to 0.

@@ -57,11 +57,12 @@ static double kept(std::map<std::size_t, double>& known, Measure measure) {
 
 static constexpr std::size_t block = 1 << 14;  // floats a task: 64 KB
 
-std::vector<float> limit_buffer(double bytes) {
-  return std::vector<float>((std::size_t(bytes / sizeof(float)) + block - 1) / block * block, 1);
+Tensor<1> limit_buffer(double bytes) {
+  const std::size_t blocks = (std::size_t(bytes / sizeof(float)) + block - 1) / block;
+  return xt::ones<float>({blocks * block});
 }
 
-float read_all(const std::vector<float>& from) {
+float read_all(const Tensor<1>& from) {
   std::vector<float> sums(from.size() / block);
   for_each_row(sums.size(), block, [&](std::size_t i) {
     sums[i] = sum_row({&from[i * block], block});
@@ -69,16 +70,17 @@ float read_all(const std::vector<float>& from) {
   return sum_row(sums);
 }
 
-void copy_all(const std::vector<float>& from, std::vector<float>& to) {
+void copy_all(const Tensor<1>& from, Tensor<1>& to) {
   for_each_row(from.size() / block, block, [&](std::size_t i) {
-    map_row({&from[i * block], block}, {&to[i * block], block}, [](Lanes v) { return v; });
+    map_row(
+        {&to[i * block], block}, [](Lanes v) { return v; }, ConstRow(&from[i * block], block));
   });
 }
 
 double read_bandwidth() {
   static std::map<std::size_t, double> known;
   return kept(known, [] {
-    const std::vector<float> from = limit_buffer(256 << 20);
+    const Tensor<1> from = limit_buffer(256 << 20);
     return double(from.size() * sizeof(float)) / median_seconds([&] { read_all(from); });
   });
 }
@@ -86,8 +88,8 @@ double read_bandwidth() {
 double copy_bandwidth() {
   static std::map<std::size_t, double> known;
   return kept(known, [] {
-    const std::vector<float> from = limit_buffer(64 << 20);
-    std::vector<float> to(from.size());
+    const Tensor<1> from = limit_buffer(64 << 20);
+    Tensor<1> to = from;
     return 2.0 * double(from.size() * sizeof(float)) / median_seconds([&] { copy_all(from, to); });
   });
 }

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tensor.hpp"
+
 namespace t2t {
 
 /// Median seconds of one call, after a warm-up, over at least three calls that fill about 0.2 s.
@@ -28,9 +30,9 @@ double product_peak();    // FLOP/s, a float32 matrix product of 1024³ through 
 
 /// The work that the first two time, spread over the cores in blocks. For timing in turn with
 /// other work; a copy of a buffer to itself is an update. Buffers are of whole blocks.
-std::vector<float> limit_buffer(double bytes);
-float read_all(const std::vector<float>& from);
-void copy_all(const std::vector<float>& from, std::vector<float>& to);
+Tensor<1> limit_buffer(double bytes);
+float read_all(const Tensor<1>& from);
+void copy_all(const Tensor<1>& from, Tensor<1>& to);
 
 /// Prints one line: what, its size, its time, its speed, and the share of the limit.
 ///   rms_norm_rows [8192, 2048]  1.6 ms   84 GB/s   91 % of a copy (92 GB/s)

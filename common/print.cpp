@@ -81,7 +81,7 @@ void Table::print() const {
   for (const auto& cells : rows_) {
     std::string line = " ";
     for (std::size_t c = 0; c < cells.size(); ++c)
-      line += " " + padded(cells[c], width[c], right_[c]) + " ";
+      line += fmt::format(" {} ", padded(cells[c], width[c], right_[c]));
     line.erase(line.find_last_not_of(' ') + 1);
     const bool dim = &cells == &rows_.front() && use_colour();
     fmt::print("{}{}{}\n", dim ? "\033[2m" : "", line, dim ? "\033[0m" : "");
@@ -210,7 +210,7 @@ std::string visible(std::string_view text) {
 
 std::string with_commas(std::size_t n) {
   std::string digits = std::to_string(n);
-  for (int at = int(digits.size()) - 3; at > 0; at -= 3) digits.insert(std::size_t(at), ",");
+  for (int at = int(digits.size()) - 3; at > 0; at -= 3) digits.insert(std::size_t(at), 1, ',');
   return digits;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <new>
 #include <span>
 #include <type_traits>
 
@@ -23,8 +24,26 @@
 
 namespace t2t {
 
+/// Storage that begins where a cache line does: a register of 64 bytes that straddled two lines
+/// would be read twice.
+template <class T>
+struct FromCacheLine {
+  using value_type = T;
+  static constexpr std::align_val_t line{64};
+
+  FromCacheLine() = default;
+  template <class Other>
+  FromCacheLine(const FromCacheLine<Other>&) {}
+  T* allocate(std::size_t n) {
+    if (n > std::size_t(-1) / sizeof(T)) throw std::bad_array_new_length();
+    return static_cast<T*>(::operator new(n * sizeof(T), line));
+  }
+  void deallocate(T* from, std::size_t) { ::operator delete(from, line); }
+  bool operator==(const FromCacheLine&) const = default;
+};
+
 template <std::size_t N>
-using Tensor = xt::xtensor<float, N>;
+using Tensor = xt::xtensor<float, N, xt::layout_type::row_major, FromCacheLine<float>>;
 
 using Row = std::span<float>;
 using ConstRow = std::span<const float>;

@@ -125,6 +125,20 @@ TEST_CASE("empty() takes sizes, never values") {
 }
 
 #if defined(XTENSOR_ENABLE_ASSERT)
+TEST_CASE("storage begins where a cache line does, whoever made it") {
+  const auto line_offset = [](const auto& x) {
+    return reinterpret_cast<std::uintptr_t>(x.data()) % 64;
+  };
+  for (std::size_t C = 1; C < 40; ++C) {
+    const Tensor<1> x = xt::zeros<float>({C});
+    const Tensor<2> y = as_column(x) * 2.0f;
+    Tensor<3> z = empty(2, 3, C);
+    CHECK(line_offset(x) == 0);
+    CHECK(line_offset(y) == 0);
+    CHECK(line_offset(z) == 0);
+  }
+}
+
 TEST_CASE("an index out of range throws in debug builds") {
   const Tensor<2> x = some(2, 3);
   CHECK_THROWS(x(5, 7));
@@ -152,9 +166,13 @@ TEST_CASE("rows: sums, largest and functions equal plain loops at every length")
     CHECK(max_row(row(x)) == largest);
 
     Tensor<1> y = xt::ones<float>({C + 1});
-    map_row(row(x), row(y).first(C), [](Lanes v) { return v + v; });
+    map_row(
+        row(y).first(C), [](Lanes v) { return v + v; }, row(x));
     for (std::size_t c = 0; c < C; ++c) CHECK(y(c) == x(c) + x(c));
-    CHECK(y(C) == 1);  // nothing behind the row is touched
+    map_row(
+        row(y).first(C), [](Lanes v, Lanes w) { return v - w; }, row(y), row(x));
+    for (std::size_t c = 0; c < C; ++c) CHECK(y(c) == x(c));  // x + x is exact, so is x + x − x
+    CHECK(y(C) == 1);                                         // nothing behind the row is touched
   }
   CHECK(max_row({}) == -infinity);
 }

@@ -64,42 +64,13 @@ Tensor<2> layer_norm(const Tensor<2>& x, const Tensor<1>& gain, const Tensor<1>&
   return gain * centred * as_column(inverse_deviation) + bias;  // [T, C]
 }
 
-/// R rows together: what is read of gain and bias then serves R rows.
-template <std::size_t R>
-static void layer_norm_some(ConstMatrix x, ConstRow gain, ConstRow bias, float eps, Matrix y) {
-  Lanes mean[R], inverse_deviation[R];
-  for (std::size_t r = 0; r < R; ++r) {
-    const Moments row = moments(x.row(r));
-    mean[r] = row.mean;
-    inverse_deviation[r] = 1 / std::sqrt(row.variance + eps);
-  }
-  const auto normed = [&](std::size_t r, Lanes value, Lanes gain, Lanes bias) {
-    return gain * (value - mean[r]) * inverse_deviation[r] + bias;
+static void layer_norm_row(ConstRow x, ConstRow gain, ConstRow bias, float eps, Row y) {
+  const Moments all = moments(x);
+  const float inverse_deviation = 1 / std::sqrt(all.variance + eps);
+  const auto normed = [&](Lanes value, Lanes gain, Lanes bias) {
+    return gain * ((value - all.mean) * inverse_deviation) + bias;
   };
-
-  // Four registers of a row are read before any is written: memory is kept busier than one by one.
-  constexpr std::size_t W = Lanes::size;
-  std::size_t c = 0;
-  for (; c + 4 * W <= x.cols; c += 4 * W)
-    for (std::size_t r = 0; r < R; ++r) {
-      const float* from = &x.row(r)[c];
-      float* to = &y.row(r)[c];
-      Lanes part[4];
-      for (std::size_t i = 0; i < 4; ++i)
-        part[i] =
-            normed(r, Lanes::load_unaligned(from + i * W), Lanes::load_unaligned(&gain[c + i * W]),
-                   Lanes::load_unaligned(&bias[c + i * W]));
-      for (std::size_t i = 0; i < 4; ++i) part[i].store_unaligned(to + i * W);
-    }
-
-  // What is left, at most four registers, the last of them part-filled.
-  for (; c < x.cols; c += W)
-    for (std::size_t r = 0; r < R; ++r) {
-      const std::size_t count = std::min(W, x.cols - c);
-      const Lanes part = normed(r, load_part(&x.row(r)[c], count, 0), load_part(&gain[c], count, 0),
-                                load_part(&bias[c], count, 0));
-      store_part(part, &y.row(r)[c], count);
-    }
+  map_row(y, normed, x, gain, bias);
 }
 
 void layer_norm_rows(ConstMatrix x, ConstRow gain, ConstRow bias, float eps, Matrix y) {
@@ -109,16 +80,7 @@ void layer_norm_rows(ConstMatrix x, ConstRow gain, ConstRow bias, float eps, Mat
   expect_shape("y", y, {T, C});
   expect_no_division_by_zero(x, eps);
 
-  // At C = 2048 the rows of x, y, gain and bias take 32 KB, all of a nearest cache: from there on
-  // gain and bias come from the next one, and four rows share the way.
-  const std::size_t R = C < 2048 ? 1 : 4;
-  for_each_row((T + R - 1) / R, R * C, [&](std::size_t i) {
-    if (R == 4 && i * R + R <= T)
-      layer_norm_some<4>(x.rows_from(i * R, 4), gain, bias, eps, y.rows_from(i * R, 4));
-    else
-      for (std::size_t t = i * R; t < std::min(T, i * R + R); ++t)
-        layer_norm_some<1>(x.rows_from(t, 1), gain, bias, eps, y.rows_from(t, 1));
-  });
+  for_each_row(T, C, [&](std::size_t t) { layer_norm_row(x.row(t), gain, bias, eps, y.row(t)); });
 }
 
 }  // namespace t2t

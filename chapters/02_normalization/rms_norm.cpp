@@ -32,24 +32,8 @@ Tensor<2> rms_norm(const Tensor<2>& x, const Tensor<1>& gain, float eps) {
 static void rms_norm_row(ConstRow x, ConstRow gain, float eps, Row y) {
   const float mean_square = sum_of_squares(x) / float(x.size());
   const float inverse_rms = 1 / std::sqrt(mean_square + eps);
-  const auto scaled = [&](Lanes value, Lanes gain) { return gain * value * inverse_rms; };
-
-  // Four registers are read before any is written, which keeps memory busier than one by one.
-  constexpr std::size_t W = Lanes::size;
-  std::size_t c = 0;
-  for (; c + 4 * W <= x.size(); c += 4 * W) {
-    Lanes part[4];
-    for (std::size_t i = 0; i < 4; ++i)
-      part[i] =
-          scaled(Lanes::load_unaligned(&x[c + i * W]), Lanes::load_unaligned(&gain[c + i * W]));
-    for (std::size_t i = 0; i < 4; ++i) part[i].store_unaligned(&y[c + i * W]);
-  }
-
-  // What is left, at most four registers, the last of them part-filled.
-  for (; c < x.size(); c += W) {
-    const std::size_t count = std::min(W, x.size() - c);
-    store_part(scaled(load_part(&x[c], count, 0), load_part(&gain[c], count, 0)), &y[c], count);
-  }
+  const auto scaled = [&](Lanes value, Lanes gain) { return gain * (value * inverse_rms); };
+  map_row(y, scaled, x, gain);
 }
 
 void rms_norm_rows(ConstMatrix x, ConstRow gain, float eps, Matrix y) {

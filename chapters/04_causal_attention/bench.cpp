@@ -1,5 +1,5 @@
-// Softmax beside a copy and an update in place, attention beside the products it can't do without, and beside
-// recurrence.
+// Softmax beside a copy and an update in place, attention beside the products it can't do without,
+// and beside recurrence.
 #include "bench.hpp"
 
 #include "04_causal_attention/multi_head.hpp"
@@ -53,8 +53,7 @@ static void bench_attention(Bench& bench, std::size_t T) {
   bench.expect_right("attention_rows",
                      close(head(out), attention(head(q), head(k), head(v), Mask::causal)));
   bench.against("attention_rows H=9 T=" + std::to_string(T) + " D=64, causal", attend_all,
-                "its bare products, unmasked",
-                [&] { bare_products(q, k, v, H, scores, out); });
+                "its bare products, unmasked", [&] { bare_products(q, k, v, H, scores, out); });
 
   const RecurrentCell cell = draw_recurrent_cell(C, random);
   bench.against("attention_rows H=9 T=" + std::to_string(T) + " D=64, causal", attend_all,

@@ -27,7 +27,8 @@ Tensor<2> recurrence(const Tensor<2>& x, const RecurrentCell& cell) {
   for (std::size_t t = 0; t < T; ++t) {
     if (t > 0) matvec(cell.w_h, row(std::as_const(states), t - 1), row(passed));
     for (std::size_t c = 0; c < C; ++c) states(t, c) += passed(c);
-    map_row(row(states, t), row(states, t), [](Lanes v) { return xsimd::tanh(v); });
+    map_row(
+        row(states, t), [](Lanes v) { return xsimd::tanh(v); }, row(states, t));
   }
   return states;
 }

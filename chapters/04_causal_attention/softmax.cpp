@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <bit>
+#include <cstdint>
 #include <limits>
 #include <stdexcept>
 
@@ -43,11 +44,12 @@ static Lanes exp_below_0(Lanes x) {
   const Lanes lowest(-127 * 0.69314718f);
   x = xsimd::select(x < lowest, lowest, x);  // NaN is not below it and stays NaN
 
-  // Adding 1.5·2^23 leaves no bits for a fraction. The bits of the float 2^n are those of the whole
-  // number (n + 127)·2^23 (and of 0 for n = −127).
-  constexpr float magic = 0x1.8p23f;
-  const Lanes n = xsimd::fma(x, Lanes(1.44269504f), Lanes(magic)) - magic;
-  const Lanes power = std::bit_cast<Lanes>(xsimd::to_int((n + 127.0f) * 0x1p23f));
+  // At 1.5·2^23 floats are whole numbers: the sum ends in the bits of n + 127. Those, moved to
+  // where a float keeps its exponent, are 2^n (and 0 for n = −127).
+  constexpr float magic = 0x1.8p23f + 127;
+  const Lanes shifted = xsimd::fma(x, Lanes(1.44269504f), Lanes(magic)), n = shifted - magic;
+  using Bits = xsimd::batch<std::int32_t>;
+  const Lanes power = std::bit_cast<Lanes>(std::bit_cast<Bits>(shifted) << 23);
 
   // ln 2 in two parts, the first short enough for n times it to be exact.
   const Lanes r = xsimd::fma(n, Lanes(2.12194440e-4f), xsimd::fma(n, Lanes(-0.693359375f), x));
@@ -90,7 +92,8 @@ bool softmax_row(Row x, float scale) {
   if (highest == -infinity) return false;
 
   const float inverse_sum = 1 / exp_and_sum(x, scale, highest);
-  map_row(x, x, [&](Lanes v) { return v * inverse_sum; });
+  map_row(
+      x, [&](Lanes v) { return v * inverse_sum; }, x);
   return true;
 }
 

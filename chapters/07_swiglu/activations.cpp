@@ -113,20 +113,8 @@ void activate_rows(Activation activation, ConstMatrix x, Matrix y) {
   expect_kind(activation, false);
   expect_shape("y", y, {x.rows, x.cols});
   with_lanes(activation, [&](auto f) {
-    for_each_row(x.rows, x.cols, [&](std::size_t t) { map_row(x.row(t), y.row(t), f); });
+    for_each_row(x.rows, x.cols, [&](std::size_t t) { map_row(y.row(t), f, x.row(t)); });
   });
-}
-
-/// y[i] = f(gate[i]) · up[i].
-template <class F>
-static void gated_row(ConstRow gate, ConstRow up, Row y, F f) {
-  std::size_t i = 0;
-  for (; i + Lanes::size <= y.size(); i += Lanes::size) {
-    const Lanes open = f(Lanes::load_unaligned(&gate[i]));
-    (open * Lanes::load_unaligned(&up[i])).store_unaligned(&y[i]);
-  }
-  if (const std::size_t rest = y.size() - i; rest > 0)
-    store_part(f(load_part(&gate[i], rest, 0)) * load_part(&up[i], rest, 0), &y[i], rest);
 }
 
 void gated_rows(Activation activation, ConstMatrix gate, ConstMatrix up, Matrix y) {
@@ -134,8 +122,9 @@ void gated_rows(Activation activation, ConstMatrix gate, ConstMatrix up, Matrix 
   expect_shape("up", up, {gate.rows, gate.cols});
   expect_shape("y", y, {gate.rows, gate.cols});
   with_lanes(activation, [&](auto f) {
+    const auto gated = [&](Lanes open, Lanes up) { return f(open) * up; };
     for_each_row(gate.rows, gate.cols,
-                 [&](std::size_t t) { gated_row(gate.row(t), up.row(t), y.row(t), f); });
+                 [&](std::size_t t) { map_row(y.row(t), gated, gate.row(t), up.row(t)); });
   });
 }
 
