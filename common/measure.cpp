@@ -94,6 +94,14 @@ double copy_bandwidth() {
   });
 }
 
+double update_bandwidth() {
+  static std::map<std::size_t, double> known;
+  return kept(known, [] {
+    Tensor<1> x = limit_buffer(64 << 20);
+    return 2.0 * double(x.size() * sizeof(float)) / median_seconds([&] { copy_all(x, x); });
+  });
+}
+
 double product_peak() {
   static std::map<std::size_t, double> known;
   return kept(known, [] {

@@ -24,9 +24,10 @@ Pair median_seconds_in_turn(const std::function<void()>& first,
                             const std::function<void()>& second);
 
 /// This machine's limits, measured at first use and kept for the run (for each number of threads).
-double read_bandwidth();  // bytes/s, summing 256 MB
-double copy_bandwidth();  // bytes/s read and written, 128 MB in all, with ordinary stores
-double product_peak();    // FLOP/s, a float32 matrix product of 1024³ through BLAS
+double read_bandwidth();    // bytes/s, summing 256 MB
+double copy_bandwidth();    // bytes/s read and written, 128 MB in all, with ordinary stores
+double update_bandwidth();  // the same of a buffer written over in place
+double product_peak();      // FLOP/s, a float32 matrix product of 1024³ through BLAS
 
 /// The work that the first two time, spread over the cores in blocks. For timing in turn with
 /// other work; a copy of a buffer to itself is an update. Buffers are of whole blocks.
