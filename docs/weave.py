@@ -122,7 +122,8 @@ def kernels(chapter):
 
 def wrong(chapter):
     rows = ["| mistake | what it does |", "| --- | --- |"]
-    for patch in sorted((ROOT / "tests/wrong" / chapter).glob("*.patch")):
+    patches = ROOT / "tests/wrong" / chapter
+    for patch in sorted(patches.glob("*.patch")) + sorted(patches.glob("races/*.patch")):
         says = patch.read_text().splitlines()[0]
         rows.append(f"| [{patch.stem.replace('_', ' ')}](../{patch.relative_to(ROOT)}) | {says} |")
     _out("\n".join(rows) + "\n")
