@@ -71,9 +71,9 @@ float read_all(const Tensor<1>& from) {
 }
 
 void copy_all(const Tensor<1>& from, Tensor<1>& to) {
+  const auto same = [](Lanes v) { return v; };
   for_each_row(from.size() / block, block, [&](std::size_t i) {
-    map_row(
-        {&to[i * block], block}, [](Lanes v) { return v; }, ConstRow(&from[i * block], block));
+    map_row({&to[i * block], block}, same, ConstRow(&from[i * block], block));
   });
 }
 

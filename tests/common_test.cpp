@@ -166,11 +166,11 @@ TEST_CASE("rows: sums, largest and functions equal plain loops at every length")
     CHECK(max_row(row(x)) == largest);
 
     Tensor<1> y = xt::ones<float>({C + 1});
-    map_row(
-        row(y).first(C), [](Lanes v) { return v + v; }, row(x));
+    const auto twice = [](Lanes v) { return v + v; };
+    map_row(row(y).first(C), twice, row(x));
     for (std::size_t c = 0; c < C; ++c) CHECK(y(c) == x(c) + x(c));
-    map_row(
-        row(y).first(C), [](Lanes v, Lanes w) { return v - w; }, row(y), row(x));
+    const auto less = [](Lanes v, Lanes w) { return v - w; };
+    map_row(row(y).first(C), less, row(y), row(x));
     for (std::size_t c = 0; c < C; ++c) CHECK(y(c) == x(c));  // x + x is exact, so is x + x − x
     CHECK(y(C) == 1);                                         // nothing behind the row is touched
   }

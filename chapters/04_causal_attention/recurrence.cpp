@@ -23,12 +23,11 @@ Tensor<2> recurrence(const Tensor<2>& x, const RecurrentCell& cell) {
   Tensor<2> states = matmul_bt(x, cell.w_x) + cell.bias;  // [T, C]
 
   // … but step t waits for step t − 1.
+  const auto join = [](Lanes input, Lanes passed) { return xsimd::tanh(input + passed); };
   Tensor<1> passed = xt::zeros<float>({C});  // [C]
   for (std::size_t t = 0; t < T; ++t) {
     if (t > 0) matvec(cell.w_h, row(std::as_const(states), t - 1), row(passed));
-    for (std::size_t c = 0; c < C; ++c) states(t, c) += passed(c);
-    map_row(
-        row(states, t), [](Lanes v) { return xsimd::tanh(v); }, row(states, t));
+    map_row(row(states, t), join, row(states, t), row(passed));
   }
   return states;
 }

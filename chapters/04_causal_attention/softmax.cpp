@@ -92,8 +92,8 @@ bool softmax_row(Row x, float scale) {
   if (highest == -infinity) return false;
 
   const float inverse_sum = 1 / exp_and_sum(x, scale, highest);
-  map_row(
-      x, [&](Lanes v) { return v * inverse_sum; }, x);
+  const auto share = [&](Lanes power) { return power * inverse_sum; };
+  map_row(x, share, x);
   return true;
 }
 

@@ -119,9 +119,9 @@ static void end_block(const QueryBlock& block, std::size_t g, std::size_t N, Mat
   const std::size_t D = block.values.cols;
   for (std::size_t r = 0; r < block.values.rows; ++r) {
     const float inverse_sum = 1 / block.sum[r];
+    const auto share = [&](Lanes v) { return v * inverse_sum; };
     const Row to = out.head(g * N + r / block.tokens, D).row(block.first + r % block.tokens);
-    map_row(
-        to, [&](Lanes v) { return v * inverse_sum; }, block.values.row(r));
+    map_row(to, share, block.values.row(r));
   }
 }
 
