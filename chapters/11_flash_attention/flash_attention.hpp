@@ -17,8 +17,8 @@
 namespace t2t {
 
 /// How much is taken at once. Small blocks leave less above the causal diagonal, and their scores
-/// stay next to a core: 48 by 256 are 48 KiB. Where a head's keys and values fill more than
-/// near_bytes, about what a core has to itself, larger blocks of queries fetch them less often.
+/// stay next to a core: 48 by 256 are 48 KiB. Where a head's keys and values fill near_bytes or
+/// more, about what a core has to itself, larger blocks of queries fetch them less often.
 struct FlashBlocks {
   std::size_t rows = 48;       // queries, of all heads of a group together
   std::size_t far_rows = 192;  // the same, of keys and values that come from further away
@@ -37,8 +37,9 @@ class FlashScratch {
   /// Tokens of a block of queries that meet S keys: at least 1.
   std::size_t tokens(std::size_t S) const;
   std::size_t threads() const { return floats_.shape(0); }
-  std::size_t bytes() const { return floats_.size() * sizeof(float); }
-  /// Throws std::invalid_argument unless it was made for these heads and as many threads.
+  std::size_t bytes() const { return floats_.size() * sizeof(float); }  // of all threads
+  /// Throws std::invalid_argument unless it was made for these heads and for as many threads as
+  /// are in use now, or more.
   void expect_made_for(std::size_t H, std::size_t G, std::size_t D) const;
   Row of_thread(std::size_t thread) { return row(floats_, thread); }
 
