@@ -34,8 +34,8 @@ inline void show_four_keys() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The weights are 1, 2, 4 and 1 eighths: 8/8 + 8/8 + 8/8 + 8/8 = 4. When a score is the "
-      "highest so far, what was summed before it shrinks by `kept`; key 3 is not, and only adds.");
+      "Divided by l, the weights are 1/8, 2/8, 4/8 and 1/8. When a score is the highest so far, "
+      "what was summed before it shrinks by `kept`; key 3 is not, and only adds.");
 }
 
 /// The scores of T queries, the last of S positions, cut into blocks as the kernel cuts them.
@@ -150,9 +150,10 @@ inline void show_error(const Program& program) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "All errors grow with the scores, whose own roundings they are. Without m the powers "
-      "overflow: e^89 is beyond float32. Carrying m from key to key, or from block to block, costs "
-      "nothing that shows.");
+      "All errors grow with the scores: a large score is rounded more coarsely, and e^score makes "
+      "that a share of the weight. Without m the powers overflow: e^89 is beyond float32. Carrying "
+      "m from key to key, or from block to block, costs nothing that "
+      "shows.");
 }
 
 }  // namespace t2t
