@@ -19,7 +19,7 @@ __device__ __forceinline__ int swizzled(int row, int chunk) {
 }
 
 /// Begins the copy of `rows` rows, of which the first `inside` are there: the others become zeros,
-/// and are never read. As many threads share it, of which this one is number thread.
+/// and are never read. So many threads do it together; this one is number `thread` of them.
 template <int D, int rows, int threads>
 __device__ __forceinline__ void copy_rows(bf16* tile, const bf16* from, long stride, int inside,
                                           unsigned thread) {

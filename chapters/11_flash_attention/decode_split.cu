@@ -1,6 +1,6 @@
 // Rung 8: decode. One query a head meets a long cache: nothing to compute, everything to read.
 //
-// Changed from rung 4: the query heads of a group fill the 16 rows of a product, since they read
+// Changed from rung 4: the query heads of a group share the 16 rows of a product, as they read
 // the same keys, so the cache comes from memory once; the keys are cut into stretches, so that B·G
 // heads give work to every multiprocessor; each stretch leaves a mean and log2 of its sum, and a
 // second kernel joins them by those weights, as chapter 06 does on the CPU ("Flash-Decoding", Dao

@@ -2,8 +2,8 @@
 //
 //   block d [16, 8] of float32:  lane l has rows l/4 (d[0], d[1]) and l/4 + 8 (d[2], d[3]),
 //                                columns 2·(l%4) and the next
-//   block a [16, 16] of bf16:    the same twice: a[0], a[1] columns 0 to 7, a[2], a[3] columns 8 to
-//   15
+//   block a [16, 16] of bf16:    the same twice: a[0], a[1] in columns 0 to 7,
+//                                a[2], a[3] in columns 8 to 15
 //
 // So 4 lanes hold a row, and two blocks of weights, packed, are what the product with the values
 // takes as a: they never leave their registers. A warp has 16 rows; "half" names a lane's two.

@@ -1,10 +1,10 @@
 // Rung 1: one kernel, and no scores in memory. A warp takes one query and walks along the keys, 32
-// at a time, carrying three things: the highest score so far, the sum of exponentials, their mean
-// of values. When the highest rises, sum and mean are scaled down to it (Milakov & Gimelshein
-// 2018).
+// at a time, carrying three things: the highest score so far, the sum of exponentials, the sum of
+// values weighted by them, which becomes a mean at the end. When the highest rises, both sums are
+// scaled down to it (Milakov & Gimelshein 2018).
 //
 // Changed from rung 0: memory for T·S scores is gone, and all their trips with it. But each query
-// still reads all its keys and values for itself: 2·D floats a key for 4·D FLOPs, from L2 at best.
+// still reads all its keys and values for itself: 2·D floats a key for 4·D FLOPs, cached at best.
 // Expected: 2 to 5 TFLOP/s on an H100 in float32. Measured: not measured yet.
 #include "04_causal_attention/warp_reduce.hpp"
 #include "11_flash_attention/kernels.hpp"

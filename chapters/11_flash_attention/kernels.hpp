@@ -3,15 +3,17 @@
 //
 //   rung 0  04_causal_attention/attention_naive.cu   float32  the formula, scores in memory
 //   rung 1  fused_online_softmax.cu                  float32  no scores in memory, a warp a query
-//   rung 2  shared_tiles.cu                          float32  tiles in shared memory, 64 queries a
-//   block rung 3  tensor_cores.cu                          bf16     products on the tensor cores
+//   rung 2  shared_tiles.cu                          float32  shared memory, tiles for 64 queries
+//   rung 3  tensor_cores.cu                          bf16     products on the tensor cores
 //   rung 4  swizzle_async.cu                         bf16     copies in flight, no bank conflicts
 //   rung 8  decode_split.cu                          bf16     few queries, keys split over the card
 //
-// Sums and softmax are float32 in all of them. The names 5 to 7 and 9 are kept for what Hopper has
-// of its own (wgmma, the bulk copy engine, warps with roles) and for a paged cache.
+// Sums and softmax are float32 in all of them. The numbers 5 to 7 and 9 are kept for what Hopper
+// has of its own (wgmma, the bulk copy engine, warps with roles) and for a paged cache.
+//
 // A NaN in a value that the mask hides may still reach queries of its tile: 0·NaN is NaN. What lies
 // past S, past T or between rows is never read.
+//
 // Every function throws std::invalid_argument as expect_call does. Chapters 12 and 15 build on 8.
 #pragma once
 
@@ -29,11 +31,13 @@ void attend_swizzle_async(const AttentionCall<bf16>& call);
 /// of 16 query rows (B·G when T·H/G is at most 16).
 int decode_splits(int tiles, int S, int multiprocessors);
 
-/// Floats of device memory that attend_decode needs for P stretches.
+/// Floats of device memory that attend_decode needs for P stretches: for each a mean and a log-sum
+/// of every row of out.
 std::size_t decode_scratch(const AttentionCall<bf16>& call, int splits);
 
 /// For any T, but made for T·H/G of 16 or less. scratch must hold decode_scratch(call, splits)
-/// floats of device memory. Also throws unless splits is 1 … 65535.
+/// floats of device memory. Also throws unless splits is 1 … 65535: "splits: wanted 1 to 65535, got
+/// 0".
 void attend_decode(const AttentionCall<bf16>& call, int splits, float* scratch);
 
 }  // namespace t2t

@@ -44,12 +44,11 @@ inline void show_ladder() {
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "All do the same {:.1f} GFLOP. Bytes are counted as the kernels ask for them, whether a "
-      "cache has them or memory. The ridge point is a card's peak over its memory's bytes a "
-      "second, and the bar the share of it that is reached: past it, computing is the limit even "
-      "if every byte comes from memory. At the least, q, k, v and out move once: {:.1f} MB in "
-      "float32, {:.1f} MB "
-      "in bf16.",
+      "No mask. All do the same {:.1f} GFLOP. Bytes are those of keys, values and scores as the "
+      "kernels ask for them, whether a cache has them or memory. The ridge point is a card's peak "
+      "over its memory's bytes a second, and the bar the share of it that is reached: past it, "
+      "computing is the limit even if every byte comes from memory. At the least, q, k, v and out "
+      "move once: {:.1f} MB in float32, {:.1f} MB in bf16.",
       4 * T * T * D / 1e9, 4 * T * D * 4 / 1e6, 4 * T * D * 2 / 1e6));
 }
 

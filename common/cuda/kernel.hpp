@@ -9,8 +9,8 @@
 //   T2T_DYNAMIC_SHARED(T, name);                             T* name, the block's dynamic shared
 //                                                            memory, 16-byte aligned; once a kernel
 //
-// A template kernel is launched in parentheses: T2T_LAUNCH((flash<64, true>), grid, block, 0, q,
-// k).
+// A template kernel with a comma is launched in parentheses:
+//   T2T_LAUNCH((flash<64, true>), grid, block, 0, q, k)
 #pragma once
 
 #ifdef __CUDACC__
