@@ -3,6 +3,10 @@
 #include <omp.h>
 
 #include <sstream>
+
+// Before xblas.hpp, which as of 0.21 reads it too late and then multiplies by loops of its own.
+#include <xtensor-blas/xblas_config.hpp>
+// (Apart, so that no sorting of includes brings it back.)
 #include <xtensor-blas/xblas.hpp>
 
 #include "rows.hpp"
