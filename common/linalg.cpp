@@ -96,7 +96,9 @@ Tensor<3> matmul_bt(const Tensor<3>& a, const Tensor<3>& b) { return products(a,
 
 void set_threads(int count) {
   omp_set_num_threads(count);
-  if (openblas_set_num_threads) openblas_set_num_threads(count);
+  // An OpenMP build reads that number itself. Told one of its own, OpenBLAS 0.3.34 takes as many
+  // threads inside a task, where there is one, and waits for the others for ever.
+  if (blas_info().threading == "pthreads") openblas_set_num_threads(count);
 }
 
 BlasInfo blas_info() {

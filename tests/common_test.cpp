@@ -93,6 +93,16 @@ TEST_CASE("stacks are multiplied matrix by matrix") {
                        std::invalid_argument);
 }
 
+TEST_CASE("a product inside a task ends, whatever number of threads was asked for") {
+  const int before = omp_get_max_threads();
+  const Tensor<3> a = xt::ones<float>({4, 192, 64}), want = 64 * xt::ones<float>({4, 192, 192});
+  for (const int threads : {1, 2}) {
+    set_threads(threads);
+    CHECK(all_close(matmul_bt(a, a), want, 0));
+  }
+  set_threads(before);
+}
+
 TEST_CASE("products refuse shapes that don't meet") {
   const Tensor<2> a = some(2, 3), b = some(4, 5);
   Tensor<2> y = empty(2, 4);
@@ -128,7 +138,6 @@ TEST_CASE("empty() takes sizes, never values") {
   CHECK(empty(5).shape(0) == 5);
 }
 
-#if defined(XTENSOR_ENABLE_ASSERT)
 TEST_CASE("storage begins where a cache line does, whoever made it") {
   const auto line_offset = [](const auto& x) {
     return reinterpret_cast<std::uintptr_t>(x.data()) % 64;
@@ -143,6 +152,7 @@ TEST_CASE("storage begins where a cache line does, whoever made it") {
   }
 }
 
+#if defined(XTENSOR_ENABLE_ASSERT)
 TEST_CASE("an index out of range throws in debug builds") {
   const Tensor<2> x = some(2, 3);
   CHECK_THROWS(x(5, 7));
