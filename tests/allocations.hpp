@@ -12,12 +12,14 @@ constexpr bool allocations_counted = false;  // starting a plain thread allocate
 constexpr bool allocations_counted = true;
 #endif
 static std::atomic<std::size_t> allocations = 0;
-void* operator new(std::size_t size) {
+
+// Inlined, gcc would take them for a mistake: a new undone by a plain free.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   if (allocations_counted) ++allocations;
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-void* operator new(std::size_t size, std::align_val_t line) {
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t line) {
   if (allocations_counted) ++allocations;
   const std::size_t lines = (size + std::size_t(line) - 1) / std::size_t(line);
   if (void* memory = std::aligned_alloc(std::size_t(line), lines * std::size_t(line)))
@@ -25,7 +27,6 @@ void* operator new(std::size_t size, std::align_val_t line) {
   throw std::bad_alloc();
 }
 
-// Inlined, gcc would take them for a mistake: a new undone by a plain free.
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
   std::free(memory);
