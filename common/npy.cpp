@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <cstring>
-#include <fstream>
 #include <regex>
 #include <stdexcept>
 
@@ -17,6 +16,7 @@ static_assert(std::endian::native == std::endian::little, "the files are little-
 // A file: "\x93NUMPY", version (1, 0), header length in two bytes, header, values. The header is a
 // Python dictionary, padded so that the values begin at a multiple of 64.
 static constexpr std::string_view magic{"\x93NUMPY\x01\x00", 8};
+static constexpr std::size_t most_header = 1024;  // std::regex goes one call deeper a character
 
 template <class Value>
 constexpr const char* type_name() {
@@ -65,13 +65,16 @@ static std::vector<std::size_t> parse_shape(const std::string& text, std::size_t
 template <class Value>
 static NpyContent<Value> parse(const std::string& bytes) {
   static const std::regex dictionary(
-      R"(\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\),? *\}\s*)");
+      R"(\{'descr': '([<>|=]?[a-zA-Z][0-9]*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\),? *\}\s*)");
   if (!bytes.starts_with(magic)) throw std::runtime_error("not a .npy file of version 1.0");
   if (bytes.size() < magic.size() + 2) throw std::runtime_error("ends before its header");
   std::uint16_t length = 0;
   std::memcpy(&length, &bytes[magic.size()], 2);
   const std::size_t begin = magic.size() + 2 + length;
   if (bytes.size() < begin) throw std::runtime_error("ends inside its header");
+  if (length > most_header)
+    throw std::runtime_error(
+        fmt::format("has a header of {} bytes, wanted at most {}", length, most_header));
 
   std::smatch match;
   const std::string header = bytes.substr(magic.size() + 2, length);

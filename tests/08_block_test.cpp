@@ -322,6 +322,9 @@ TEST_CASE("a bad call is refused with what was wanted and got; x and the cache s
   const std::string small = "scratch: made for T_max = 7, S = 17 and " + threads +
                             " threads, wanted T_max = 8, S = 18 and " + threads;
   refuses(small, [](CALL) { scratch = block_scratch(settings, 7, 17); });
+  const std::string other_heads = "scratch: wanted one made for T = 8, S = 18, H = 6, D = 16 and " +
+                                  threads + " threads or more";
+  refuses(other_heads, [](CALL) { scratch.attention = GroupedScratch(1, 18, 6, 16); });
 }
 
 TEST_CASE("settings that no block can have are refused when weights or scratch are made") {

@@ -244,7 +244,11 @@ TEST_CASE("filters by hand, of probabilities 1/8, 1/2, 1/8, 1/4") {
 
   Tensor<1> logits = {1, -2, 4};
   apply_temperature(row(logits), 2);
-  CHECK(all_close(logits, Tensor<1>{0.5f, -1, 2}, 0));
+  CHECK(all_close(logits, Tensor<1>{-1.5f, -3, 0}, 0));  // from the highest down
+  logits = {-10, -20, -30};
+  apply_temperature(row(logits), 1e-38f);
+  CHECK(logits(0) == 0);  // all but greedy, and nothing above the largest float
+  CHECK(logits(1) <= -1e38f);
 }
 
 TEST_CASE("orders of filters: which ones agree and which don't") {

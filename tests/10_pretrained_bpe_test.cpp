@@ -141,6 +141,12 @@ TEST_CASE("by hand: an emoji in four tokens is shown with the last; broken text 
         "\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd");
 }
 
+TEST_CASE("what steers a terminal is left out of what is shown; lines, tabs and letters stay") {
+  CHECK(without_controls("a\tb\n\033[2Jc\x7f\xc2\x9b"
+                         "2J é😀") == "a\tb\n[2Jc2J é😀");
+  CHECK(without_controls("a\xff\xc3") == "a");
+}
+
 TEST_CASE("special tokens are seen where allowed only, the longest first; added ones always") {
   BpeTables tables = small_tables({"a b"});
   add(tables, "<|ab", TokenKind::control);    // 7
@@ -151,6 +157,7 @@ TEST_CASE("special tokens are seen where allowed only, the longest first; added 
   CHECK(bpe.encode("a<|ab|>cd") == Ids{0, 10, 11, 6, 11, 12, 9});
   CHECK(bpe.encode("a<|ab|>cd", SpecialTokens::as_tokens) == Ids{0, 8, 9});
   CHECK(bpe.encode("<|ab|<|ab", SpecialTokens::as_tokens) == Ids{7, 11, 7});
+  CHECK(bpe.encode("<|ab|c", SpecialTokens::as_tokens) == Ids{7, 11, 2});
   CHECK(bpe.encode("ccd", SpecialTokens::as_tokens) == Ids{2, 9});
   CHECK(bpe.decode(Ids{8, 0}) == "<|ab|>a");
   CHECK(bpe.id("<|ab|>") == 8);
@@ -234,6 +241,10 @@ TEST_CASE("bad input is refused, with its message") {
                        "x: token 2 \"c\" is of type 6, wanted 1 to 5", Bad);
   CHECK_THROWS_WITH_AS(made([](T t) { add(t, "", TokenKind::control); }),
                        "x: token 7 \"\" is empty or not UTF-8", Bad);
+  const std::string letters(60, 'a');
+  CHECK_THROWS_WITH_AS(
+      made([](T t) { add(t, std::string(257, 'a').c_str(), TokenKind::added); }),
+      ("x: token 7 \"" + letters + "…\" has 257 bytes, wanted at most 256").c_str(), Bad);
   CHECK_THROWS_WITH_AS(made([](T t) { t.kinds.pop_back(); }), "x: 7 tokens with 6 types", Bad);
   CHECK_THROWS_WITH_AS(made([](T t) { t.eos = 7; }), "x: eos is token 7, outside a vocabulary of 7",
                        Bad);

@@ -1,5 +1,6 @@
 // What must be true of loading a model, of chats, perplexity and traces, without the real weights.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -149,6 +150,20 @@ TEST_CASE("metadata that does not fit is refused with its key or the tensor that
                  "x: blk.0.ffn_gate.weight: wanted shape [95, 64], got [96, 64]");
   expect_refused(replaced("general.architecture\x08", "general.architecturE\x08"),
                  "x: has no general.architecture, wanted a text");
+  const auto with_factor = [](std::string_view key, float factor) {
+    GgufBytes entry;
+    entry.entry(std::string(key).c_str(), factor);
+    std::vector<std::uint8_t> bytes = tiny_bytes();
+    ++bytes[16];  // the number of entries; the first begins at 24
+    bytes.insert(bytes.begin() + 24, entry.bytes.begin(), entry.bytes.end());
+    bytes.insert(bytes.end(), 32, 0);  // what lies behind begins at a multiple of 32
+    return bytes;
+  };
+  expect_refused(with_factor("llama.rope.scale_linear", 8),
+                 "x: llama.rope.scale_linear: wanted 1, got 8");
+  expect_refused(with_factor("llama.rope.scaling.factor", 0.5f),
+                 "x: llama.rope.scaling.factor: wanted 1, got 0.5");
+  expect_refused(with_factor("llama.rope.scaling.factor", 1), "nothing");
   std::vector<std::uint8_t> other = replaced("llama", "gemma");
   expect_refused(other, "x: general.architecture: wanted llama, got gemma");
 }
@@ -268,6 +283,8 @@ TEST_CASE("a NaN parts; so does another shape; a difference under the tolerance 
 TEST_CASE("parts that only one folder has are named; folders without any are refused") {
   const TwoTraces traces;
   std::filesystem::remove(traces.b / "layer_3_k.npy");
+  CHECK(compare_traces(traces.a, traces.b).only_in_one == std::vector<std::string>{"layer_3_k"});
+  CHECK(::mkfifo((traces.b / "layer_3_q.npy.npy").c_str(), 0600) == 0);  // waited for, for ever
   CHECK(compare_traces(traces.a, traces.b).only_in_one == std::vector<std::string>{"layer_3_k"});
   CHECK_THROWS_WITH_AS(compare_traces(traces.a / "none", traces.b),
                        (traces.a / "none: No such file or directory").c_str(), Bad);

@@ -148,6 +148,10 @@ TEST_CASE("a call that no rung takes is refused") {
   AttentionCall<bf16> in_bf16 = bf16s.call();
   CHECK_THROWS_WITH_AS(attend_decode(in_bf16, 0, nullptr), "splits: wanted 1 to 65535, got 0",
                        std::invalid_argument);
+  AttentionCall<bf16> long_call = in_bf16;
+  long_call.T = 65535 * 16 + 1;
+  CHECK_THROWS_WITH_AS(attend_decode(long_call, 1, nullptr),
+                       "T·H/G: wanted at most 1048560, got 1048561", std::invalid_argument);
   in_float.D = in_bf16.D = 96;
   const char* words = "D: wanted 64 or 128, got 96";
   for (const auto& rung : float_rungs)

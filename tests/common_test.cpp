@@ -244,6 +244,8 @@ TEST_CASE(".npy: what is saved is loaded; what is malformed is refused, with its
   refused(with("<f4", "True", "2,"));
   refused(with("<f8", "False", "1,"));
   refused(with("<f4", "False", "-2,"));
+  refused(with("\033[2J", "False", "2,"));  // would clear a terminal, were it quoted
+  refused(std::string("\x93NUMPY\x01\x00\xff\xff", 10) + "{'descr': '" + std::string(65524, 'a'));
   std::filesystem::remove_all(folder);
 }
 

@@ -111,6 +111,16 @@ GroupedScratch::GroupedScratch(std::size_t T, std::size_t S, std::size_t H, std:
       stretches(empty(H * stretch_count(S), D)),
       log_sums(empty(H, stretch_count(S))) {}
 
+void expect_room(const GroupedScratch& scratch, std::size_t T, std::size_t S, std::size_t H,
+                 std::size_t G, std::size_t D) {
+  const std::size_t floats = task_floats(T, S, H / G), P = stretch_count(S);
+  if (scratch.scores.shape(0) < thread_count() || scratch.scores.shape(1) < floats ||
+      (T == 1 && (scratch.stretches.size() < H * P * D || scratch.log_sums.size() < H * P)))
+    throw std::invalid_argument(fmt::format(
+        "scratch: wanted one made for T = {}, S = {}, H = {}, D = {} and {} threads or more", T, S,
+        H, D, thread_count()));
+}
+
 /// One query a head. A task is one stretch of one group's keys, for all N heads of the group.
 static void decode(ConstRow q, const KeyValueHeads& groups, std::size_t H, Row out,
                    GroupedScratch& scratch) {
@@ -138,12 +148,7 @@ static void attend_groups(ConstMatrix q, const KeyValueHeads& groups, std::size_
                           Matrix out, GroupedScratch& scratch) {
   const std::size_t T = q.rows, S = groups.first_keys.rows, D = groups.first_keys.cols;
   expect_shape("out", out, {T, H * D});
-  const std::size_t floats = task_floats(T, S, H / groups.G), P = stretch_count(S);
-  if (scratch.scores.shape(0) < thread_count() || scratch.scores.shape(1) < floats ||
-      (T == 1 && (scratch.stretches.size() < H * P * D || scratch.log_sums.size() < H * P)))
-    throw std::invalid_argument(fmt::format(
-        "scratch: wanted one made for T = {}, S = {}, H = {}, D = {} and {} threads or more", T, S,
-        H, D, thread_count()));
+  expect_room(scratch, T, S, H, groups.G, D);
 
   if (T == 1) return decode(q.row(0), groups, H, out.row(0), scratch);
   attend_heads(q, groups, H, mask, out, scratch.scores);

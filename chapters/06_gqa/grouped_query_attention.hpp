@@ -70,6 +70,10 @@ struct GroupedScratch {
   /// Room for calls of up to T queries and S keys, on as many threads as are in use now.
   GroupedScratch(std::size_t T, std::size_t S, std::size_t H, std::size_t D);
 };
+/// Throws std::invalid_argument unless it has room for a call of T queries and S keys, on as many
+/// threads as are in use now.
+void expect_room(const GroupedScratch& scratch, std::size_t T, std::size_t S, std::size_t H,
+                 std::size_t G, std::size_t D);
 
 /// The kernel, causal: the queries belong to the last T positions of the cache, so append their
 /// keys and values first. One query goes the way of decode_attention.hpp, several go chapter 04's.

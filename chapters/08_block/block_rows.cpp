@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
 #include "02_normalization/layer_norm.hpp"
@@ -49,6 +48,7 @@ static void expect_scratch(const BlockScratch& scratch, const BlockSettings& set
   expect_shape("scratch.feed_forward.gate", scratch.feed_forward.gate,
                {gated ? T_max : 0, gated ? F : 0});
   expect_shape("scratch.feed_forward.up", scratch.feed_forward.up, {T_max, F});
+  expect_room(scratch.attention, scratch.prefill ? 1 : T, S, settings.H, settings.G, settings.D);
 }
 
 /// Everything that could go wrong, looked at before anything is written.

@@ -43,8 +43,9 @@ int greedy(ConstRow logits) {
 void apply_temperature(Row logits, float temperature) {
   expect(std::isfinite(temperature) && temperature > 0, "temperature", "a number above 0",
          temperature);
-  expect_logits(logits);
-  for (float& logit : logits) logit /= temperature;
+  // The odds hang on differences alone, and from the highest down none can overflow upwards.
+  const float highest = expect_logits(logits);
+  for (float& logit : logits) logit = (logit - highest) / temperature;
 }
 
 /// Whether token a comes after b in the order of likelihood; of equals, the first comes first.

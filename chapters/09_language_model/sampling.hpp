@@ -29,8 +29,9 @@ SamplingScratch sampling_scratch(std::size_t V);
 /// logit is NaN or +infinity, and when none is above −infinity. So do all below.
 int greedy(ConstRow logits);  // [V]
 
-/// Below 1 the likely become likelier, above 1 all become alike. Throws std::invalid_argument
-/// unless temperature is above 0 (towards 0 it becomes greedy).
+/// Below 1 the likely become likelier, above 1 all become alike; the likeliest comes out as 0,
+/// which changes no odds. Throws std::invalid_argument unless temperature is above 0 (towards 0 it
+/// becomes greedy).
 void apply_temperature(Row logits, float temperature);
 
 /// Of equals at the edge, the first ones stay. k of V or more drops nothing; 0 is refused.
@@ -46,9 +47,10 @@ void keep_min_p(Row logits, float min_p);
 /// One token, each with its softmax probability.
 int draw(ConstRow logits, Random& random, SamplingScratch& scratch);
 
-/// The filters in the order in which they are applied. Top-k and the temperature don't care which
-/// of them comes first; the others do, since a temperature moves the probabilities that they look
-/// at and each filter raises those of what it leaves. (llama.cpp takes the temperature last.)
+/// The filters in the order in which they are applied. Top-k may change places with the
+/// temperature or with min-p. Every other exchange changes the result, since a temperature moves
+/// the probabilities that the others look at, and each filter raises those of what it leaves.
+/// (llama.cpp takes the temperature last.)
 struct Sampling {
   float temperature = 1;  // 0: greedy, whatever the rest
   std::size_t top_k = 0;  // 0: off

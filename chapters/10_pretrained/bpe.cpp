@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 
@@ -10,27 +12,19 @@
 
 namespace t2t {
 
-void TokenFinder::add(std::string_view text, int id) {
-  int node = 0;
-  for (const char byte : text) {
-    const std::uint64_t step = std::uint64_t(node) << 8 | std::uint8_t(byte);
-    const auto [next, is_new] = next_.emplace(step, int(ids_.size()));
-    if (is_new) ids_.push_back(-1);
-    node = next->second;
-  }
-  ids_[node] = id;
-}
-
 std::optional<TokenFinder::Found> TokenFinder::find(std::string_view text) const {
-  std::optional<Found> longest;
-  int node = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto next = next_.find(std::uint64_t(node) << 8 | std::uint8_t(text[i]));
-    if (next == next_.end()) break;
-    node = next->second;
-    if (ids_[node] >= 0) longest = Found{ids_[node], i + 1};
+  // Of the tokens that don't come after text in order, the last is the one sought, or else shares a
+  // front with text. Every token that text begins with is then in that front, so it is sought
+  // there.
+  for (text = text.substr(0, most_bytes); !text.empty();) {
+    const auto after = ids_.upper_bound(text);
+    if (after == ids_.begin()) break;
+    const auto& [token, id] = *std::prev(after);
+    const std::size_t shared = std::ranges::mismatch(token, text).in1 - token.begin();
+    if (shared == token.size()) return Found{id, shared};
+    text = text.substr(0, shared);
   }
-  return longest;
+  return std::nullopt;
 }
 
 void Bpe::fail(const std::string& what) const {
@@ -86,6 +80,9 @@ void Bpe::read_tokens() {
       case TokenKind::control:
       case TokenKind::added:
         if (token.empty() || !is_utf8(token)) fail_token("is empty or not UTF-8");
+        if (token.size() > TokenFinder::most_bytes)
+          fail_token(fmt::format("has {} bytes, wanted at most {}", token.size(),
+                                 TokenFinder::most_bytes));
         bytes_.push_back(token);
         added_and_control_.add(token, int(i));
         if (tables_.kinds[i] == TokenKind::added) added_.add(token, int(i));

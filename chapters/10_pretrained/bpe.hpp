@@ -8,10 +8,13 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "10_pretrained/merges.hpp"
@@ -42,10 +45,11 @@ struct BpeTables {
 /// What <|im_start|> in a text means. A user's own text is as_text, whatever it says.
 enum class SpecialTokens { as_text, as_tokens };
 
-/// Texts found in other texts, the longest where several begin at one place.
+/// Tokens found in texts, the longest where several begin at one place.
 class TokenFinder {
  public:
-  void add(std::string_view text, int id);
+  static constexpr std::size_t most_bytes = 256;  // of a token, so that a place is soon looked at
+  void add(const std::string& token, int id) { ids_.emplace(token, id); }
   struct Found {
     int id;
     std::size_t length;
@@ -54,8 +58,7 @@ class TokenFinder {
   std::optional<Found> find(std::string_view text) const;
 
  private:
-  std::unordered_map<std::uint64_t, int> next_;  // node · 256 + byte, to node; the root is 0
-  std::vector<int> ids_ = {-1};                  // of the text that leads to a node, or −1
+  std::map<std::string, int, std::less<>> ids_;
 };
 
 class Bpe {
@@ -90,7 +93,7 @@ class Bpe {
   std::vector<std::string> bytes_;            // [V], what each token stands for
   std::unordered_map<std::string, int> ids_;  // by name
   std::array<int, 256> byte_ids_;             // the token of each byte, or −1
-  MergeTable merges_;                         //
+  MergeTable merges_;                         // which pairs become one token, and when
   TokenFinder added_, added_and_control_;     // to be found in text
 };
 

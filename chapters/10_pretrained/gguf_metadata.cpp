@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <limits>
 #include <stdexcept>
 
 #include "10_pretrained/utf8.hpp"

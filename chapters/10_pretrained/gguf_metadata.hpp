@@ -61,7 +61,7 @@ enum class GgufType : std::uint32_t {
 struct GgufEntry {
   std::string_view key;
   GgufType type;                        // of the value, or of an array's elements
-  bool is_array;                        //
+  bool is_array;                        // or one value
   std::size_t count;                    // of elements; 1 unless it is an array
   std::span<const std::uint8_t> bytes;  // the value, or the elements one after the other
 };

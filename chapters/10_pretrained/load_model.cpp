@@ -29,10 +29,16 @@ static void expect_plain_rope(const GgufFile& file, std::size_t D) {
   if (turned != D)
     throw std::runtime_error(fmt::format("{}: llama.rope.dimension_count: wanted D = {}, got {}",
                                          file.name(), D, turned));
-  const char* key = "llama.rope.scaling.type";
-  if (file.metadata().has(key) && file.metadata().text(key) != "none")
-    throw std::runtime_error(fmt::format("{}: {}: wanted none, got {}", file.name(), key,
-                                         printable(file.metadata().text(key))));
+  const char* type = "llama.rope.scaling.type";
+  if (file.metadata().has(type) && file.metadata().text(type) != "none")
+    throw std::runtime_error(fmt::format("{}: {}: wanted none, got {}", file.name(), type,
+                                         printable(file.metadata().text(type))));
+  // Without a type these mean linear scaling; 0 and 1 mean none.
+  for (const char* key : {"llama.rope.scaling.factor", "llama.rope.scale_linear"}) {
+    const double factor = file.metadata().real(key, 1);
+    if (!file.metadata().has(type) && factor != 0 && factor != 1)
+      throw std::runtime_error(fmt::format("{}: {}: wanted 1, got {}", file.name(), key, factor));
+  }
 }
 
 Config read_config(const GgufFile& file) {

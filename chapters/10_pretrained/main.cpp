@@ -45,7 +45,7 @@ static void go_on(const Session& session, const std::vector<int>& ids, const Gen
                   Random& random) {
   ModelState state =
       model_state(session.config, std::min(session.config.T_max, ids.size() + generation.most));
-  fmt::print("{}", printable_part(session.bpe.decode(ids)));
+  fmt::print("{}", without_controls(session.bpe.decode(ids)));
   std::fflush(stdout);
   const Spoken spoken = speak(session, state, ids, generation, random);
   fmt::print(stderr, "  ({})\n", speed_text(spoken));

@@ -5,9 +5,8 @@
 // An English ending, letters, digits or signs with the space before them, or space; of several
 // spaces before a word, the last belongs to it. Models differ in this pattern, and a tokenizer with
 // another one makes other tokens of the same vocabulary. Through PCRE2, since \p{L} needs Unicode's
-// tables and (?!…) looks ahead. Characters younger than
-// the installed PCRE2 count as signs. Radford et al. 2019, "Language Models are Unsupervised
-// Multitask Learners" (GPT-2), section 2.2.
+// tables and (?!…) looks ahead. Characters younger than the installed PCRE2 count as signs. Radford
+// et al. 2019, "Language Models are Unsupervised Multitask Learners" (GPT-2), section 2.2.
 #pragma once
 
 #include <functional>

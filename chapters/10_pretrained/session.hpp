@@ -6,13 +6,15 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <memory>
+#include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "09_language_model/generate.hpp"
 #include "10_pretrained/chat.hpp"
 #include "10_pretrained/load_model.hpp"
+#include "10_pretrained/utf8.hpp"
 #include "print.hpp"
 
 namespace t2t {
@@ -78,14 +80,6 @@ struct Spoken {
   Ending ending;
 };
 
-/// No escape sequences from a model to a terminal.
-inline std::string printable_part(std::string text) {
-  std::erase_if(text, [](char c) {
-    return (static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t') || c == 127;
-  });
-  return text;
-}
-
 /// Goes on from what the state has seen; each token is printed at once.
 inline Spoken speak(const Session& session, ModelState& state, std::span<const int> prompt,
                     const Generation& generation, Random& random) {
@@ -99,12 +93,12 @@ inline Spoken speak(const Session& session, ModelState& state, std::span<const i
       generate(session.config, session.weights, state, prompt, generation, random, [&](int id) {
         if (spoken.ids.empty()) first = Clock::now();
         spoken.ids.push_back(id);
-        fmt::print("{}", printable_part(decoder.push(id)));
+        fmt::print("{}", without_controls(decoder.push(id)));
         std::fflush(stdout);
         return !Interruptible::asked();
       });
   // A character that was cut off is shown as such, unless it was the reader who cut.
-  fmt::print("{}\n", spoken.ending == Ending::caller ? "" : printable_part(decoder.finish()));
+  fmt::print("{}\n", spoken.ending == Ending::caller ? "" : without_controls(decoder.finish()));
   std::fflush(stdout);
   if (spoken.ids.empty()) first = Clock::now();
   spoken.prompt_seconds = std::chrono::duration<double>(first - start).count();

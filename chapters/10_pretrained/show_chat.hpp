@@ -40,17 +40,18 @@ class Conversation {
   /// Prints the answer as it is made. Throws std::runtime_error for text that is not UTF-8, or too
   /// long for the context, and leaves the conversation as it was.
   Spoken ask(std::string_view text) {
-    std::vector<int> more = answered_ ? chat_.after_answer() : std::vector<int>{};
     const std::vector<int> question = chat_.question(text);
+    const std::size_t alone = chat_.opening(options_.system).size() + question.size();
+    if (alone >= state_.S)
+      throw std::runtime_error(
+          fmt::format("{} tokens are too many for a context of {} (--context)", alone, state_.S));
+    std::vector<int> more = answered_ ? chat_.after_answer() : std::vector<int>{};
     more.insert(more.end(), question.begin(), question.end());
-    if (ids_.size() + more.size() >= state_.S && answered_) {
+    if (ids_.size() + more.size() >= state_.S) {
       fmt::print(stderr, "  (the context of {} tokens is full: beginning anew)\n", state_.S);
       begin();
       more = question;
     }
-    if (ids_.size() + more.size() >= state_.S)
-      throw std::runtime_error(fmt::format("{} tokens are too many for a context of {} (--context)",
-                                           ids_.size() + more.size(), state_.S));
     ids_.insert(ids_.end(), more.begin(), more.end());
 
     // What the state has seen already stays in its caches: only the rest goes through the model.
@@ -79,7 +80,7 @@ inline void converse(const Session& session, const ChatOptions& options, Random&
     fmt::print(
         "/reset begins anew, /quit ends; Ctrl-C stops an answer.\n"
         "system: {}\n",
-        options.system.empty() ? "(none)" : options.system);
+        options.system.empty() ? "(none)" : without_controls(options.system));
   for (std::string line;;) {
     if (terminal) fmt::print("\n> "), std::fflush(stdout);
     if (!std::getline(std::cin, line)) {

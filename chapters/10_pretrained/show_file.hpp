@@ -25,7 +25,7 @@ inline void show_metadata(const GgufFile& file) {
   table.print();
 }
 
-/// All but the blocks between the first and the last, which are like them.
+/// All but the blocks after the first, which are like it.
 inline void show_tensors(const GgufFile& file) {
   print_section("Tensors");
   Table table({"name", "shape", "type", ">bytes"});
@@ -73,7 +73,7 @@ inline void show_summary(const Session& session) {
   add("feed-forward width F", config.F, "llama.feed_forward_length");
   add("vocabulary V", config.V, "token_embd.weight's rows");
   add("longest text", config.T_max, "llama.context_length");
-  table.add({"RoPE's theta", with_commas(std::size_t(config.theta)), "llama.rope.freq_base"});
+  table.add({"RoPE's theta", fmt::format("{}", config.theta), "llama.rope.freq_base"});
   table.add({"head", config.tied ? "tied" : "its own",
              config.tied ? "no output.weight: the embedding once more" : "output.weight"});
   add("parameters", total(parameters), "all tensors' shapes fit the above");

@@ -33,7 +33,8 @@ inline std::string show_answer(const Session& session, Random& random) {
   const ChatOptions options = {default_system_prompt(session.file), generation,
                                std::min<std::size_t>(256, session.config.T_max)};
   Conversation conversation(session, options, random);
-  fmt::print("  system     {}\n  user       {}\n  assistant  ", options.system, question);
+  fmt::print("  system     {}\n  user       {}\n  assistant  ", without_controls(options.system),
+             question);
   return "; the answer: " + speed_text(conversation.ask(question));
 }
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <map>
 #include <set>
 #include <stdexcept>
 #include <tuple>
@@ -80,7 +79,8 @@ static std::set<std::string> names_in(const std::filesystem::path& folder) {
   std::error_code error;
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (entry.path().extension() == ".npy" && entry.path().stem() != "ids")
+    if (entry.is_regular_file() && entry.path().extension() == ".npy" &&
+        entry.path().stem() != "ids")
       names.insert(entry.path().stem().string());
   if (error) throw std::runtime_error(folder.string() + ": " + error.message());
   if (names.empty()) throw std::runtime_error(folder.string() + ": there is no .npy file");

@@ -34,7 +34,7 @@ struct Parting {
 };
 struct Comparison {
   std::vector<std::string> compared;     // in order, the parting one last
-  std::vector<std::string> only_in_one;  //
+  std::vector<std::string> only_in_one;  // passed over
   std::optional<Parting> parting;        // none: they agree
   double worst = 0;                      // distance among the parts that agree
 };

@@ -31,6 +31,18 @@ std::string printable(std::string_view text, std::size_t most) {
   return shown;
 }
 
+std::string without_controls(std::string_view text) {
+  std::string kept;
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Start start = utf8_start(text.substr(at));
+    const std::string_view character = text.substr(at, start.length);
+    const bool in_lines = character == "\n" || character == "\t";
+    if (start.kind == Utf8Start::whole && (in_lines || !is_control(character))) kept += character;
+    at += start.length;
+  }
+  return kept;
+}
+
 std::string CharacterStream::push(std::string_view bytes) {
   pending_ += bytes;
   std::string characters;

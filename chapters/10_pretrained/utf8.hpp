@@ -17,6 +17,10 @@ namespace t2t {
 /// would not show as itself written \x1b.
 std::string printable(std::string_view text, std::size_t most = 60);
 
+/// What of a text may go to a terminal: without control characters (an escape sequence begins with
+/// one), but for line ends and tabs, and without what is no UTF-8.
+std::string without_controls(std::string_view text);
+
 /// Bytes in, whole characters out. What is no UTF-8 comes out as U+FFFD, one for each longest run
 /// that could have begun a character, as most decoders do.
 class CharacterStream {

@@ -35,9 +35,9 @@ int decode_splits(int tiles, int S, int multiprocessors);
 /// of every row of out.
 std::size_t decode_scratch(const AttentionCall<bf16>& call, int splits);
 
-/// For any T, but made for T·H/G of 16 or less. scratch must hold decode_scratch(call, splits)
-/// floats of device memory. Also throws unless splits is 1 … 65535: "splits: wanted 1 to 65535, got
-/// 0".
+/// Made for T·H/G of 16 or less. scratch must hold decode_scratch(call, splits) floats of device
+/// memory. Also throws when T·H/G is above 1,048,560 or splits not 1 … 65535: "splits: wanted 1 to
+/// 65535, got 0".
 void attend_decode(const AttentionCall<bf16>& call, int splits, float* scratch);
 
 }  // namespace t2t

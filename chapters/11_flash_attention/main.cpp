@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "10_pretrained/default_model.hpp"
+#include "10_pretrained/utf8.hpp"
 #include "11_flash_attention/show_ladder.hpp"
 #include "11_flash_attention/show_model.hpp"
 #include "11_flash_attention/show_steps.hpp"
@@ -38,7 +39,7 @@ int main(int argc, char** argv) {
   program.size("tokens", T, "of the prompt that the model reads, at most");
 
   return program.run(argc, argv, [&] {
-    const std::string text = program.text(8 * T);
+    const std::string text = CharacterStream().push(program.text(8 * T));  // whole characters
     show_four_keys();
     show_blocks();
     show_memory();
