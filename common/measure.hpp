@@ -36,12 +36,12 @@ float read_all(const Tensor<1>& from);
 void copy_all(const Tensor<1>& from, Tensor<1>& to);
 
 /// Prints one line: what, its size, its time, its speed, and the share of the limit.
-///   rms_norm_rows [8192, 2048]  1.6 ms   84 GB/s   91 % of a copy (92 GB/s)
+///   rms_norm_rows [8192, 2048]  1.6 ms   84.0 GB/s   91 % of a copy (92.0)
 void print_roofline_bytes(const std::string& what, double seconds, double bytes, double limit,
                           const std::string& limit_name);
 void print_roofline_flops(const std::string& what, double seconds, double flops);
 
-/// "AMD EPYC …, 2 threads"
+/// The CPU's name: "AMD EPYC 9R14".
 std::string machine_name();
 
 }  // namespace t2t

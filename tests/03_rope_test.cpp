@@ -277,9 +277,9 @@ TEST_CASE("bad input is refused, with its message") {
   const auto run = [&](std::size_t D, std::size_t start) {
     rope_rows(x, D, table, start, Pairing::halves);
   };
-  CHECK_THROWS_WITH_AS(rope_frequencies(7), "D: wanted an even number, got 7", Bad);
+  CHECK_THROWS_WITH_AS(rope_frequencies(7), "D: wanted an even number above 0, got 7", Bad);
   CHECK_THROWS_WITH_AS(rope_frequencies(8, 0), "theta: wanted a number above 0, got 0", Bad);
-  CHECK_THROWS_WITH_AS(run(1, 0), "D: wanted an even number, got 1", Bad);
+  CHECK_THROWS_WITH_AS(run(1, 0), "D: wanted an even number above 0, got 1", Bad);
   CHECK_THROWS_WITH_AS(run(6, 0), "columns of x: wanted a multiple of D = 6, got 8", Bad);
   CHECK_THROWS_WITH_AS(run(8, 0), "table.cos: wanted shape [10, 4], got [10, 2]", Bad);
   CHECK_THROWS_WITH_AS(run(4, 8), "position 10: the table ends at 9", Bad);
@@ -297,7 +297,7 @@ TEST_CASE("bad input is refused, with its message") {
   CHECK_THROWS_WITH_AS(yarn_scaling(4, 1, {}), "theta: wanted more than 1, got 1", Bad);
   CHECK_THROWS_WITH_AS(yarn_scaling(4, 100, {4, 32, 1, 6}),
                        "trained: wanted enough for one slow turn of pair 0, got 6", Bad);
-  CHECK_THROWS_WITH_AS(sinusoidal_positions(4, 5), "C: wanted an even number, got 5", Bad);
+  CHECK_THROWS_WITH_AS(sinusoidal_positions(4, 5), "C: wanted an even number above 0, got 5", Bad);
   CHECK_THROWS_WITH_AS(add_positions(x, sinusoidal_positions(4, 8), 2),
                        "position 4: the table ends at 3", Bad);
   CHECK_THROWS_WITH_AS(add_positions(x, sinusoidal_positions(4, 6), 0),

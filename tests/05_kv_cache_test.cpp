@@ -269,7 +269,7 @@ TEST_CASE("an odd head width can't be turned, and the cache stays empty") {
   const KvCache before = cache;
   const Tensor<2> row = xt::ones<float>({1, 6});
   CHECK_THROWS_WITH_AS(append_turned(cache, row, row, table_of(4), Pairing::neighbours),
-                       "D: wanted an even number, got 3", std::invalid_argument);
+                       "D: wanted an even number above 0, got 3", std::invalid_argument);
   CHECK(same_bits(cache, before));
 }
 

@@ -34,7 +34,8 @@ Tensor<2> one_hot(std::span<const int> ids,  // [T]
 Tensor<2> embed(std::span<const int> ids,  // [T]
                 const Tensor<2>& table);   // [V, C]
 
-/// The same by look-up: one row a token. x must not overlap the table. Otherwise as embed.
+/// The same by look-up: one row a token. x must not overlap the table. Throws as
+/// embed does, and when x is not [T, C]; x is untouched then.
 void embed_rows(std::span<const int> ids,  // [T]
                 ConstMatrix table,         // [V, C]
                 Matrix x);                 // [T, C]

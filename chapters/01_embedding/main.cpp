@@ -120,8 +120,8 @@ static void show_start(const Tensor<2>& table) {
   lines.print();
   fmt::print("\n  from -0.06 to 0.06   {}\n\n", histogram(values, 0.06));
   print_paragraph(
-      "A few times the last column is chance. Were 0.02 the variance, the deviation would be "
-      "0.14.");
+      "A difference of a few times the last column is chance. Were 0.02 the variance, the "
+      "deviation would be 0.14.");
 }
 
 /// All parameters of each model as chapter 09 counts them, a part at a time.

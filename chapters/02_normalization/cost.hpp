@@ -43,13 +43,13 @@ inline void show_speed(const Settings& set) {
 
 /// Two norms beside the matrix products that stand between them in one block.
 inline void show_share_of_a_block(const Settings& set) {
-  const std::size_t T = set.T, C = set.C, G = (C + 2) / 3, F = (8 * C + 2) / 3;
+  const std::size_t T = set.T, C = set.C, G_D = (C + 2) / 3, F = (8 * C + 2) / 3;
   Random random(1);
   const Tensor<2> x = random.normal<2>({T, C}), wide = random.normal<2>({T, F});
-  const Tensor<2> w_c = random.normal<2>({C, C}), w_g = random.normal<2>({G, C});
+  const Tensor<2> w_c = random.normal<2>({C, C}), w_g = random.normal<2>({G_D, C});
   const Tensor<2> w_up = random.normal<2>({F, C}), w_down = random.normal<2>({C, F});
   const Tensor<1> gain = ones(C), bias = zeros(C);
-  Tensor<2> y = empty(T, C), y_g = empty(T, G), y_f = empty(T, F), z = empty(T, C);
+  Tensor<2> y = empty(T, C), y_g = empty(T, G_D), y_f = empty(T, F), z = empty(T, C);
 
   const double products = median_seconds([&] {
     for (int i = 0; i < 2; ++i) matmul_bt(x, w_c, y);     // queries, output

@@ -3,9 +3,9 @@
 //   y[t,c] = gain[c] · (x[t,c] − mean) / sqrt(variance + eps) + bias[c]
 //
 // The variance is the biased one (divided by C, not C − 1) and eps stands inside the root:
-// PyTorch's and GPT-2's convention, and a different function from the other three. Ba, Kiros and
-// Hinton 2016, "Layer Normalization". rms_norm.hpp leaves the mean out. Chapter 08's GPT-2 block
-// uses it.
+// PyTorch's and GPT-2's convention, and each of the other three combinations is another function.
+// Ba, Kiros and Hinton 2016, "Layer Normalization". rms_norm.hpp leaves the mean out. Chapter 08's
+// GPT-2 block uses it.
 #pragma once
 
 #include "tensor.hpp"

@@ -82,9 +82,9 @@ static void show_text(const Program& program, const Settings& set) {
   fmt::print("\n");
   Table rows({"token", ">mean of x", ">rms of x", ">RMSNorm: rms", ">LayerNorm: mean", ">its rms"});
   for (std::size_t t = 0; t < std::min<std::size_t>(5, ids.size()); ++t)
-    rows.add({visible(std::string(1, char(ids[t]))), short_number(mean_of(row(x, t))),
-              short_number(rms_of(row(x, t))), short_number(rms_of(row(rms, t))),
-              short_number(mean_of(row(layer, t))), short_number(rms_of(row(layer, t)))});
+    rows.add({byte_text(ids[t]), short_number(mean_of(row(x, t))), short_number(rms_of(row(x, t))),
+              short_number(rms_of(row(rms, t))), short_number(mean_of(row(layer, t))),
+              short_number(rms_of(row(layer, t)))});
   rows.print();
   fmt::print("\n");
   print_paragraph(fmt::format(

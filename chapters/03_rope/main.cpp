@@ -55,7 +55,7 @@ void show_distances(const Program& program, std::size_t D, float theta, Random& 
     for (std::size_t d = 0; d < D; ++d)
       sum += turned ? double(qm(0, 0, d)) * kn(0, 0, d)
                     : double(q(0, 0, d) + sinusoids(m, d)) * (k(0, 0, d) + sinusoids(n, d));
-    return fmt::format("{:.2f}", sum / std::sqrt(double(D)) + 1e-9);
+    return fmt::format("{:.2f}", sum / std::sqrt(double(D)) + 1e-9);  // no "-0.00"
   };
   Table table({">distance", ">turned: key at 0", ">at 10", ">at 1000", ">added: key at 0", ">at 10",
                ">at 1000"});

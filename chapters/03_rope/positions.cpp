@@ -13,7 +13,7 @@
 namespace t2t {
 
 Tensor<2> sinusoidal_positions(std::size_t S, std::size_t C) {
-  expect(C % 2 == 0 && C > 0, "C", "an even number", double(C));
+  expect(C % 2 == 0 && C > 0, "C", "an even number above 0", double(C));
 
   Tensor<2> table = empty(S, C);  // [S, C]
   for_each_row(S, C, [&](std::size_t s) {

@@ -5,8 +5,8 @@
 //   ALiBi      score[h,t,s] −= slope[h] · (t − s), nothing added to x          Press et al. 2022
 //
 // The first two change a token's vector once, before the first layer; ALiBi and RoPE act inside
-// every attention. Chapter 08's GPT-2 style adds the learned table. Press et al.: "Train Short,
-// Test Long".
+// every attention. Chapter 09 adds the learned table when a model is of GPT-2's kind. Press et al.:
+// "Train Short, Test Long".
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 namespace t2t {
 
 /// Row t is the fixed pattern of position t: [S, C].
-/// Throws std::invalid_argument when C is odd.
+/// Throws std::invalid_argument when C is odd or 0.
 Tensor<2> sinusoidal_positions(std::size_t S, std::size_t C);
 
 /// A table to be trained, begun as GPT-2 begins it, from N(0, 0.01²): [S, C].
@@ -27,12 +27,12 @@ Tensor<2> learned_positions(std::size_t S, std::size_t C, Random& random);
 /// C]. Throws std::invalid_argument when the widths differ or the table ends before start + T.
 Tensor<2> with_positions(const Tensor<2>& x,      // [T, C]
                          const Tensor<2>& table,  // [S, C]
-                         std::size_t start = 0);
+                         std::size_t start);
 
 /// The same in place. Otherwise as with_positions.
 void add_positions(Matrix x,           // [T, C]
                    ConstMatrix table,  // [S, C]
-                   std::size_t start = 0);
+                   std::size_t start);
 
 /// How steeply each head forgets: 2^(−8/H), 2^(−16/H) … 2^(−8) when H is a power of two. Otherwise
 /// the slopes of the next lower power, then every second one of the next higher: [H].

@@ -13,7 +13,7 @@
 namespace t2t {
 
 static void expect_even(std::size_t D) {
-  expect(D % 2 == 0 && D > 0, "D", "an even number", double(D));
+  expect(D % 2 == 0 && D > 0, "D", "an even number above 0", double(D));
 }
 
 static void expect_whole_heads(std::string_view name, std::size_t size, std::size_t D) {
@@ -136,7 +136,8 @@ void rope_rows(Matrix x, std::size_t D, const RopeTable& table, std::size_t star
   });
 }
 
-/// Row d of each head where the halves' layout has it, in the neighbours' layout.
+/// Where a row of the halves' layout goes in the neighbours': within its head, row i to 2i, and row
+/// i + D/2 to 2i + 1.
 static std::size_t neighbours_row(std::size_t row, std::size_t D) {
   const std::size_t d = row % D, half = D / 2;
   return row - d + (d < half ? 2 * d : 2 * (d - half) + 1);

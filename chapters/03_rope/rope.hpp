@@ -30,7 +30,7 @@ struct RopeTable {
 };
 
 /// Angle a position, for each pair: θ^(−2i/D), from 1 down almost to 1/θ. [D/2].
-/// Throws std::invalid_argument when D is odd or theta not above 0.
+/// Throws std::invalid_argument when D is odd or 0, or theta is no finite number above 0.
 Tensor<1> rope_frequencies(std::size_t D,
                            float theta = 10000);  // 10,000 in LLaMA 1 and 2, 500,000 in LLaMA 3
 

@@ -1,6 +1,6 @@
 // RoPE beyond the length that a model was trained on: slow the clock hands down, so that the slow
-// ones never point where training did not see them. All four return frequencies, [D/2], for
-// rope_table.
+// ones point less, or not at all, where training did not see them. All four return frequencies,
+// [D/2], for rope_table.
 //
 //   linear     f / factor                                            Chen et al. 2023 (kaiokendev)
 //   NTK-aware  a larger θ: the fastest pair keeps f, the slowest gets f / factor    bloc97 2023
@@ -16,30 +16,33 @@
 
 namespace t2t {
 
-/// All throw std::invalid_argument, naming it, when a number is out of the range given here.
+/// All throw std::invalid_argument, naming the number, when one is out of the range given here.
 Tensor<1> linear_scaling(const Tensor<1>& frequencies,  // [D/2]
                          float factor);                 // new length / trained length, at least 1
 
 /// θ · factor^(D/(D−2)) instead of θ.
 Tensor<1> ntk_scaling(std::size_t D,  // even, above 2
-                      float theta,    //
+                      float theta,    // above 0
                       float factor);  // at least 1
 
-/// The defaults are Llama 3.1's.
+/// Pairs that turn less than `low` times within trained positions get f / factor, those that turn
+/// more than `high` times keep f; between, a blend by turns. The defaults are Llama 3.1's.
 struct Llama3Scaling {
-  float factor = 8;
-  float low = 1;   // pairs that turn less than this often within trained positions get f / factor,
-  float high = 4;  // those that turn more often than this keep f; between, a blend by turns
+  float factor = 8;            // at least 1
+  float low = 1;               // turns, above 0
+  float high = 4;              // turns, above low
   std::size_t trained = 8192;  // positions
 };
 Tensor<1> llama3_scaling(const Tensor<1>& frequencies,  // [D/2]
                          const Llama3Scaling& scaling);
 
-/// The defaults are the paper's, for LLaMA 1 and 2.
+/// Pairs that turn more than `fast` times within trained positions keep f, those that turn less
+/// than `slow` times get f / factor; between, a blend by pair number. The defaults are the paper's,
+/// for LLaMA 1 and 2.
 struct YarnScaling {
-  float factor = 4;
-  float fast = 32;  // β: pairs that turn more often than this within trained positions keep f,
-  float slow = 1;  // α: those that turn less often get f / factor; between, a blend by pair number
+  float factor = 4;            // at least 1
+  float fast = 32;             // β, turns, above slow
+  float slow = 1;              // α, turns, above 0
   std::size_t trained = 2048;  // positions, at least 2π · slow, or pair 0 never turns so often
 };
 /// The blend runs over the pair's number, rounded outward, as in the authors' code and so in the

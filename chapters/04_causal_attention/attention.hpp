@@ -16,7 +16,8 @@ namespace t2t {
 /// positions, so query t stands at position S − T + t and sees keys 0 … S − T + t.
 enum class Mask { none, causal };
 
-/// How many keys query t sees, of T queries and S keys: keys 0, 1 … up to that many.
+/// How many keys query t sees, of T queries and S keys: keys 0, 1 … up to that many. Checks
+/// nothing: t is below T, and T and S are as expect_mask wants them.
 std::size_t keys_seen(std::size_t t, std::size_t T, std::size_t S, Mask mask);
 
 /// Throws std::invalid_argument when T or S is 0, or when the mask is causal and T is above S.

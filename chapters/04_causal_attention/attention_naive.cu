@@ -1,9 +1,10 @@
 // Rung 0: the formula, a kernel a step, in float32. Scores and weights [B, H, T, S] lie in device
 // memory.
 //
-// Each product reads its rows from memory again for each number that it makes, and the scores, T·S
-// numbers a head, are written three times and read four times or more: most of the traffic. What it
-// is good for is to be read, and to check the others. Chapter 11 begins by not storing the scores.
+// Each product asks for its rows again for each number that it makes; caches serve most of that.
+// The scores, T·S numbers a head, are too many for a cache: written three times and read 3 + D/32
+// times, they are most of what goes to memory. What it is good for is to be read, and to check the
+// others. Chapter 11 begins by not storing the scores.
 // Expected: 1 to 3 TFLOP/s of an H100's 67 in float32. Measured: not measured yet.
 #include "04_causal_attention/attention_naive.hpp"
 #include "04_causal_attention/warp_reduce.hpp"

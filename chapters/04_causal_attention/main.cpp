@@ -154,10 +154,10 @@ static void show_split() {
   std::copy(x.begin(), x.end(), reshaped.begin());
 
   const auto name = [](float v) { return fmt::format("{}{}", v < 10 ? 'a' : 'b', int(v) % 10); };
-  fmt::print("             x               split_heads    reshape to [H, T, D]\n");
+  fmt::print("                   x               split_heads    reshape to [H, T, D]\n");
   for (std::size_t h = 0; h < 2; ++h)
     for (std::size_t t = 0; t < 2; ++t) {
-      std::string line = fmt::format("  head {}, {}  ", h, t);
+      std::string line = fmt::format("  head {}, token {}  ", h, t);
       for (std::size_t c = 0; c < 4; ++c) line += h == 0 ? name(x(t, c)) + " " : "   ";
       for (const Tensor<3>& heads : {split, reshaped})
         line += fmt::format("    {} {}       ", name(heads(h, t, 0)), name(heads(h, t, 1)));

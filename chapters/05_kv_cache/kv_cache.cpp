@@ -98,15 +98,15 @@ std::size_t kv_cache_bytes(std::size_t L, std::size_t G, std::size_t S, std::siz
 static void expect_cached_attention(ConstMatrix q, const KvCache& cache, Mask mask, Matrix out,
                                     const AttentionScratch& scratch) {
   const std::size_t G = cache.keys.shape(0), D = cache.keys.shape(2);
-  const std::size_t T = q.rows, S = cache.length;
-  expect_mask(T, S, mask);
+  const std::size_t T = q.rows, length = cache.length;
+  expect_mask(T, length, mask);
   expect_shape("q", q, {T, G * D});
   expect_shape("out", out, {T, G * D});
-  if (scratch.floats() < attend_scratch(T, S) || scratch.threads() < thread_count())
+  if (scratch.floats() < attend_scratch(T, length) || scratch.threads() < thread_count())
     throw std::invalid_argument(fmt::format(
         "scratch: wanted {} floats for each of {} threads ({} queries, {} keys), got "
         "{} for each of {}",
-        attend_scratch(T, S), thread_count(), T, S, scratch.floats(), scratch.threads()));
+        attend_scratch(T, length), thread_count(), T, length, scratch.floats(), scratch.threads()));
 }
 
 void cached_attention_rows(ConstMatrix q, const KvCache& cache, Mask mask, Matrix out,

@@ -69,7 +69,7 @@ std::size_t kv_cache_bytes(std::size_t L, std::size_t G, std::size_t S, std::siz
 /// does.
 void cached_attention_rows(ConstMatrix q,  // [T, H·D]
                            const KvCache& cache,
-                           Mask mask,   // causal, but none for another text's keys
+                           Mask mask,   // causal; none for keys of another text
                            Matrix out,  // [T, H·D]; must not overlap q or the cache
                            AttentionScratch& scratch);  // made for at least T and `length`
 

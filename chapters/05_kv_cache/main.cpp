@@ -31,7 +31,8 @@ static void show_side_by_side(Babbler& babbler, const std::vector<int>& ids, std
     sum_without += without[i].kv_rows, sum_with += with[i].kv_rows;
     babble += char(with[i].token);
     if (without[i].token != with[i].token)
-      throw std::runtime_error(fmt::format("step {}: the two ways part", i));
+      throw std::runtime_error(fmt::format(
+          "step {}: the two ways part, as two bytes all but tie; try another --seed", i + 1));
     if (i < 5 || i + 1 == count)
       table.add({fmt::format("{}", i + 1), quoted_byte(without[i].token),
                  fmt::format("{}", without[i].kv_rows),

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <string>
 
 #include "05_kv_cache/babbler.hpp"
 #include "05_kv_cache/kv_cache.hpp"

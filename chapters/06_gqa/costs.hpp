@@ -15,9 +15,9 @@ inline void print_costs() {
   print_section("What G costs: C = 576, H = 9, D = 64, 30 layers, 8192 tokens");
   Table table({">G", ">numbers in q, k, v, o", ">cache, 16 bits", ""});
   for (const std::size_t G : {9, 3, 1}) {
-    const double megabytes = double(kv_cache_bytes(30, G, 8192, 64, 2)) / (1 << 20);
+    const double mebibytes = double(kv_cache_bytes(30, G, 8192, 64, 2)) / (1 << 20);
     table.add({std::to_string(G), with_commas(30 * grouped_parameters(576, 9, G, 64)),
-               fmt::format("{:.0f} MiB", megabytes), bar(double(G) / 9, 27)});
+               fmt::format("{:.0f} MiB", mebibytes), bar(double(G) / 9, 27)});
   }
   table.print();
   fmt::print("\n");

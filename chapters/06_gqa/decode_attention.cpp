@@ -84,8 +84,8 @@ static void score_keys(ConstMatrix q, ConstMatrix k, Matrix scores) {
   }
 }
 
-/// out = weights·v for `heads` heads and the channels of R registers: each value is read once, and
-/// the sums stay in registers until the stretch is through.
+/// out = weights·v for `heads` heads and the channels of R registers from channel d on: each value
+/// is read once, and the sums stay in registers until the stretch is through.
 template <std::size_t heads, std::size_t R>
 static void mix_columns(ConstMatrix weights, ConstMatrix v, std::size_t d, Matrix out) {
   Lanes sums[heads][R];

@@ -22,7 +22,7 @@ std::size_t stretch_count(std::size_t S);
 /// One stretch, for the N query heads of a group. Never throws, so that parallel loops may call it:
 /// the caller has checked the shapes.
 void attend_stretch(ConstMatrix q,     // [N, D]
-                    ConstMatrix k,     // [s, D]
+                    ConstMatrix k,     // [s, D], s at least 1
                     ConstMatrix v,     // [s, D]
                     Matrix scores,     // [N, s], scratch
                     Matrix out,        // [N, D]

@@ -15,7 +15,6 @@
 #include "measure.hpp"
 #include "print.hpp"
 #include "program.hpp"
-#include "shapes.hpp"
 
 using namespace t2t;
 

@@ -68,10 +68,10 @@ static void bench_networks(Bench& bench) {
         feed_forward(equal_parameters.x, equal_parameters.weights, Activation::swiglu);
     bench.expect_right("SwiGLU network" + tokens, about_equal(equal_parameters.y, want, 1e-3f));
     bench.against(
-        "SwiGLU, F = 4C" + tokens, [&] { equal_width.run(); }, "plain GELU, F = 4C",
+        "SwiGLU, F = 4C" + tokens, [&] { equal_width.run(); }, "plain gelu_tanh, F = 4C",
         [&] { plain.run(); });
     bench.against(
-        "SwiGLU, F = 8C/3" + tokens, [&] { equal_parameters.run(); }, "plain GELU, F = 4C",
+        "SwiGLU, F = 8C/3" + tokens, [&] { equal_parameters.run(); }, "plain gelu_tanh, F = 4C",
         [&] { plain.run(); });
     if (T == 1)
       bench.against_read("SwiGLU, F = 8C/3, 1 token",

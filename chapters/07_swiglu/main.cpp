@@ -12,7 +12,6 @@
 #include "measure.hpp"
 #include "print.hpp"
 #include "program.hpp"
-#include "shapes.hpp"
 
 using namespace t2t;
 using Use = Activation;
@@ -161,7 +160,7 @@ static void show_speed(std::size_t C, std::size_t seed) {
   Table table({"network", ">F", ">one token", ">", ">128 tokens", ">"});
   double plain[2] = {0, 0}, seconds[2], flops = 0;
   for (const auto& [name, use, F] :
-       {std::tuple("plain GELU", Use::gelu_tanh, 4 * C),
+       {std::tuple("plain gelu_tanh", Use::gelu_tanh, 4 * C),
         std::tuple("SwiGLU, equal F", Use::swiglu, 4 * C),
         std::tuple("SwiGLU, equal parameters", Use::swiglu, gated_width(C, 32))}) {
     Random random(seed);

@@ -70,7 +70,7 @@ void bench(Bench& bench) {
     products.of_attention();
   });
 
-  // One token through all layers: no weight is read twice, and all of them are no cache's size.
+  // One token through all layers: no weight is read twice, and all together fit no cache.
   const double bytes = double(L * parameter_count(layers[0]) * sizeof(float));
   const ConstMatrix token = ConstMatrix(text).rows_from(0, 1);
   const double cached = double(L * 2 * G * T * D * sizeof(float));

@@ -84,6 +84,7 @@ void expect_weights(const BlockWeights& weights, const BlockSettings& settings);
 BlockWeights block_weights(const BlockSettings& settings, Random& random,
                            float residual_scale = 1);  // GPT-2 takes 1/√(2·L)
 
+/// Numbers in all its tensors: gains, biases, matrices.
 std::size_t parameter_count(const BlockWeights& weights);
 
 /// One part's share of a block: numbers to keep, and multiplications and additions to do.

@@ -1,10 +1,9 @@
-// Many blocks on top of each other, for the show: how long the stream grows, and what is left of a
+// Many blocks on top of each other, for the show: how large the stream grows, and what is left of a
 // change that was made far below. Chapter 09 stacks blocks for good.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "02_normalization/rms_norm.hpp"
@@ -84,8 +83,8 @@ class Stack {
 struct Depth {
   double size;      // root mean square of x
   double spread;    // how much of it differs from token to token
-  double straight;  // of a change of the input, what came up through the sums and norms alone
-  double felt;      // how large that change is, as a share of x
+  double felt;      // how large a change of the input has become, as a share of x
+  double straight;  // what of it came up through the sums and norms alone, as a share of x
 };
 
 /// Runs text through layers so joined, and with it a random change of the text. Index l: after l
@@ -98,7 +97,7 @@ inline std::vector<Depth> depths(Joined joined, const Tensor<2>& text,
   Tensor<2> x = text, change = random.normal<2>({T, C});  // [T, C]
   const double size_0 = root_mean_square(x);
   double grown = 1, straight = joined == Joined::without_sums ? 0 : 1;
-  std::vector<Depth> after = {{size_0, spread(x), straight, 1}};
+  std::vector<Depth> after = {{size_0, spread(x), 1, straight}};
   for (std::size_t l = 0; l < layers.size(); ++l) {
     Tensor<2> moved = stack.changed(l, x, change);
     grown *= root_mean_square(moved) / root_mean_square(change);
@@ -108,7 +107,7 @@ inline std::vector<Depth> depths(Joined joined, const Tensor<2>& text,
         straight /= root_mean_square(value);
     });
     const double size = root_mean_square(x);
-    after.push_back({size, spread(x), straight, grown * size_0 / size});
+    after.push_back({size, spread(x), grown * size_0 / size, straight * size_0 / size});
   }
   return after;
 }

@@ -181,8 +181,8 @@ void show_depth(const Tensor<2>& x, std::size_t L, float residual_scale, Random&
   fmt::print("\n");
   print_paragraph(
       "A small random change of all tokens: its size as a share of the stream's, against what it "
-      "was in the text. Straight: what of it came up through sums and norms alone, through no "
-      "layer's matrices. Without sums nothing does. A gradient goes the same way back.");
+      "was in the text. Straight: the same of what came up through sums and norms alone, through "
+      "no layer's matrices. Without sums nothing does. A gradient goes the same way back.");
 }
 
 void show_speed(const BlockSettings& settings, std::size_t T, Random& random) {

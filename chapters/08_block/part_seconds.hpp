@@ -5,7 +5,6 @@
 #include <chrono>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "08_block/block.hpp"

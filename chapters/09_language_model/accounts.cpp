@@ -1,7 +1,5 @@
 #include "09_language_model/accounts.hpp"
 
-#include <string_view>
-
 #include "05_kv_cache/kv_cache.hpp"
 #include "shapes.hpp"
 

@@ -6,8 +6,8 @@
 //   a query meets the keys up to its own: 2·D FLOPs each, and as many for their values
 //
 // Norms, activations and RoPE are left out of the FLOPs: they are additions to matrix products of
-// thousands of times their size. Kaplan et al. 2020, "Scaling Laws for Neural Language Models",
-// has the rules of thumb that main.cpp holds against these. Chapter 13 trains by them.
+// hundreds to thousands of times their size. Kaplan et al. 2020, "Scaling Laws for Neural Language
+// Models", has the rules of thumb that main.cpp holds against these. Chapter 13 trains by them.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +32,8 @@ std::size_t total(const Parameters& parameters);
 struct Flops {
   double projections;   // q, k, v and o
   double attention;     // queries with keys, weights with values
-  double feed_forward;  //
-  double head;          //
+  double feed_forward;  // gate (if there is one), up and down
+  double head;          // of the tokens that are scored
 };
 /// Throws also when T is 0 or above S, or scored above T. S may be above T_max: it is only counted.
 Flops count_flops(const Config& config, std::size_t T, std::size_t S, std::size_t scored);

@@ -1,7 +1,7 @@
 // What a model is, in sizes and choices: one Config tells everything but the numbers learned.
 //
-//   tokens [T]  →  embedding [V, C]  →  L blocks of width C  →  final norm  →  head [V, C]  →  [T,
-//   V]
+//   tokens [T]  →  embedding [V, C]  →  L blocks of width C  →  final norm  →  head [V, C]
+//   →  logits [T, V]
 //
 // The presets are published models (Radford et al. 2019, "Language Models are Unsupervised
 // Multitask Learners"; Touvron et al. 2023, "LLaMA 2"; Allal et al. 2025, "SmolLM2") and one small

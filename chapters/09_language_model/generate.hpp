@@ -1,7 +1,8 @@
 // Generation: a prompt goes in, and each token that is sampled goes in after it.
 //
-//   logits = forward(prompt)     then, again and again:  token = sample(logits), logits =
-//   forward(token)
+//   logits = forward(prompt)
+//   then, again and again:  token = sample(logits)
+//                           logits = forward(token)
 //
 // With the caches of chapter 05, every token goes through the model once. Ends at a stop token, at
 // a number of tokens, when the context is full, or when the caller has had enough. One text at a

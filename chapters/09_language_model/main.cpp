@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "09_language_model/sampling_flags.hpp"
 #include "09_language_model/show_accounts.hpp"

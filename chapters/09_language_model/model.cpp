@@ -78,7 +78,7 @@ Tensor<2> language_model(std::span<const int> ids, const ModelWeights& weights,
   const RopeTable table = block_rope_table(settings, T);
 
   Tensor<2> x = embed(ids, weights.embedding);  // [T, C]
-  if (config.positions == Positions::learned) x = with_positions(x, weights.positions);
+  if (config.positions == Positions::learned) x = with_positions(x, weights.positions, 0);
 
   for (const BlockWeights& weights_l : weights.blocks) x = block(x, weights_l, settings, table);
 

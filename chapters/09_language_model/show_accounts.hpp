@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -105,9 +104,8 @@ inline void show_memory(const std::vector<Named>& models) {
   print_paragraph(
       "Weights and cache are what inference needs. To train: weights and gradients of 2 bytes, "
       "AdamW's two means and its own weights of 4: 16 bytes a parameter. Activations wait for the "
-      "backward pass; the attention's weights [H, T, T] need not (chapter 11). Times: to train "
-      "over "
-      "inference, without these two and with them.");
+      "backward pass; the attention's weights [H, T, T] need not (chapter 11). Times: memory "
+      "to train over memory for inference, without these two; all: with them.");
 }
 
 }  // namespace t2t
