@@ -23,6 +23,7 @@ class Conversation {
         options_(options),
         random_(random),
         chat_(session.bpe),
+        opening_(chat_.opening(options.system)),
         state_(model_state(session.config, options.context)) {
     options_.generation.stops = {chat_.end()};
     if (session.bpe.eos() && *session.bpe.eos() != chat_.end())
@@ -33,7 +34,7 @@ class Conversation {
   /// Forgets all but the system's turn.
   void begin() {
     reset(state_);
-    ids_ = chat_.opening(options_.system);
+    ids_ = opening_;
     answered_ = false;
   }
 
@@ -41,7 +42,7 @@ class Conversation {
   /// long for the context, and leaves the conversation as it was.
   Spoken ask(std::string_view text) {
     const std::vector<int> question = chat_.question(text);
-    const std::size_t alone = chat_.opening(options_.system).size() + question.size();
+    const std::size_t alone = opening_.size() + question.size();
     if (alone >= state_.S)
       throw std::runtime_error(
           fmt::format("{} tokens are too many for a context of {} (--context)", alone, state_.S));
@@ -67,6 +68,7 @@ class Conversation {
   ChatOptions options_;
   Random& random_;
   ChatTemplate chat_;
+  std::vector<int> opening_;  // the system's turn
   ModelState state_;
   std::vector<int> ids_;  // the whole conversation; state_ has seen its first state_.length
   bool answered_ = false;

@@ -195,9 +195,10 @@ void attend_decode(const AttentionCall<bf16>& call, int splits, float* scratch) 
   if (splits < 1 || splits > 65535)
     throw std::invalid_argument("splits: wanted 1 to 65535, got " + std::to_string(splits));
   // A grid has at most 65535 blocks along z.
-  const long pairs = long(call.T) * (call.H / call.G);
-  if (pairs > 65535L * packed_rows)
-    throw std::invalid_argument("T·H/G: wanted at most 1048560, got " + std::to_string(pairs));
+  const long pairs = long(call.T) * (call.H / call.G), most = 65535L * packed_rows;
+  if (pairs > most)
+    throw std::invalid_argument("T·H/G: wanted at most " + std::to_string(most) + ", got " +
+                                std::to_string(pairs));
   const std::size_t rows = std::size_t(call.B) * call.T * call.H;
   const Stretches stretches{scratch, scratch + rows * splits * call.D};
   call.D == 64 ? launch<64>(call, splits, stretches) : launch<128>(call, splits, stretches);
