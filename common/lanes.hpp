@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <utility>
 #include <xsimd/xsimd.hpp>
 
 #include "tensor.hpp"
@@ -71,6 +72,27 @@ float add_lanes(Register value) {
     return reduce_add(value);
   else
     return hadd(value);
+}
+
+/// Two registers made one, with half as much left to add up: lanes whose number has the bit `step`
+/// are b's, the others a's, each with the lane added that differs from it in that bit.
+template <std::size_t step, std::size_t... lane>
+Lanes fold_two(Lanes a, Lanes b, std::index_sequence<lane...>) {
+  constexpr std::size_t W = Lanes::size;
+  const Lanes::register_type x = a, y = b;
+  return Lanes(__builtin_shufflevector(x, y, (lane + (lane & step ? W : 0))...)) +
+         Lanes(__builtin_shufflevector(x, y, ((lane ^ step) + (lane & step ? W : 0))...));
+}
+
+/// Lane s of the result is the sum of all lanes of rows[s], for as many rows as there are lanes.
+template <std::size_t step = 1>
+Lanes add_lanes_of_each(const Lanes* rows) {
+  if constexpr (step == Lanes::size)
+    return rows[0];
+  else
+    return fold_two<step>(add_lanes_of_each<2 * step>(rows),
+                          add_lanes_of_each<2 * step>(rows + step),
+                          std::make_index_sequence<Lanes::size>());
 }
 
 /// Sum over c of f(x[c]), for an f that takes filler to 0.

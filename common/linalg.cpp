@@ -85,7 +85,7 @@ static Tensor<3> products(const Tensor<3>& a, const Tensor<3>& b, bool transpose
     expect_shape("b", b, {H, K, N});
 
   Tensor<3> y = empty(H, M, N);
-  for_each_task(H, [&](std::size_t h, std::size_t) {
+  for_each_task(H, M * N + (M + N) * K, [&](std::size_t h, std::size_t) {
     gemm(matrix(a, h), matrix(b, h), transposed, matrix(y, h), 1);
   });
   return y;

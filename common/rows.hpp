@@ -21,7 +21,7 @@ namespace t2t {
 inline std::size_t thread_count() { return 3; }
 
 template <class F>
-void for_each_task(std::size_t count, F f) {
+void for_each_task(std::size_t count, std::size_t, F f) {
   std::atomic<std::size_t> next = 0;
   std::vector<std::jthread> threads;
   for (std::size_t thread = 0; thread < thread_count(); ++thread)
@@ -31,24 +31,36 @@ void for_each_task(std::size_t count, F f) {
 }
 template <class F>
 void for_each_row(std::size_t T, std::size_t, F f) {
-  for_each_task(T, [&](std::size_t t, std::size_t) { f(t); });
+  for_each_task(T, 0, [&](std::size_t t, std::size_t) { f(t); });
 }
 #else
 
 inline std::size_t thread_count() { return static_cast<std::size_t>(omp_get_max_threads()); }
 
-/// Calls f(t) for each t in [0, T), several at once, in equal shares. Rows of C floats: below some
-/// 16k floats in all, waking a thread costs more than it saves.
+/// Below so many floats, waking a thread costs more than it saves. (An `if` on the pragma would not
+/// do: OpenMP sets up a team even for one thread.)
+constexpr std::size_t worth_sharing = 16384;
+
+/// Calls f(t) for each t in [0, T), several at once, in equal shares. Rows of C floats.
 template <class F>
 void for_each_row(std::size_t T, std::size_t C, F f) {
-#pragma omp parallel for schedule(static) if (T * C > 16384)
+  if (T * C <= worth_sharing) {
+    for (std::size_t t = 0; t < T; ++t) f(t);
+    return;
+  }
+#pragma omp parallel for schedule(static)
   for (std::size_t t = 0; t < T; ++t) f(t);
 }
 
 /// Calls f(i, thread) for each i in [0, count), each on whichever thread is free next: for few
-/// tasks of unequal size. thread, in [0, thread_count()), lets f find scratch of its own.
+/// tasks of unequal size, of some `size` floats each. thread, in [0, thread_count()), lets f find
+/// scratch of its own.
 template <class F>
-void for_each_task(std::size_t count, F f) {
+void for_each_task(std::size_t count, std::size_t size, F f) {
+  if (count * size <= worth_sharing) {
+    for (std::size_t i = 0; i < count; ++i) f(i, std::size_t(0));
+    return;
+  }
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::size_t i = 0; i < count; ++i) f(i, static_cast<std::size_t>(omp_get_thread_num()));
 }

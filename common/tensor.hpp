@@ -6,6 +6,7 @@
 // products and row kernels read them in place (linalg.hpp).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <new>
 #include <span>
@@ -103,6 +104,13 @@ inline ConstMatrix matrix(const Tensor<3>& x, std::size_t i) {
 template <class... Size>
 Tensor<sizeof...(Size)> empty(Size... sizes) {
   return Tensor<sizeof...(Size)>::from_shape({static_cast<std::size_t>(sizes)...});
+}
+
+/// The numbers of a view, in a tensor of their own.
+inline Tensor<2> copy_of(ConstMatrix x) {
+  Tensor<2> copy = empty(x.rows, x.cols);
+  for (std::size_t t = 0; t < x.rows; ++t) std::ranges::copy(x.row(t), row(copy, t).begin());
+  return copy;
 }
 
 /// One number for each token, [T], seen as [T, 1], so that it meets all C channels of its row.

@@ -23,21 +23,25 @@ static constexpr std::array factors = {1.0f, 4.0f, 16.0f, 40.0f};
 static Tensor<1> fixture(const std::string& name) {
   return load_npy<1>(T2T_FIXTURES "/" + name + ".npy");
 }
+/// [T, H, D] as [T, H·D].
+static Tensor<2> side_by_side(const Tensor<3>& x) {
+  return xt::reshape_view(x, {x.shape(0), x.shape(1) * x.shape(2)});
+}
 static RopeTable table_for(std::size_t S, std::size_t D) {
   return rope_table(S, rope_frequencies(D));
 }
 /// The row kernel, called as the formula is.
-static Tensor<3> by_rows(Tensor<3> x, const RopeTable& table, std::size_t start, Pairing pairing) {
-  const std::size_t D = x.shape(2), C = x.shape(1) * D;
-  rope_rows(Matrix(x.data(), x.shape(0), C, C), D, table, start, pairing);
+static Tensor<2> by_rows(Tensor<2> x, std::size_t D, const RopeTable& table, std::size_t start,
+                         Pairing pairing) {
+  rope_rows(x, D, table, start, pairing);
   return x;
 }
-static double largest(const Tensor<3>& x) {
+static double largest(const Tensor<2>& x) {
   double most = 0;
   for (const float value : x) most = std::max(most, double(std::abs(value)));
   return most;
 }
-static double dot(const Tensor<3>& a, const Tensor<3>& b) {
+static double dot(const Tensor<2>& a, const Tensor<2>& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += double(a.data()[i]) * double(b.data()[i]);
   return sum;
@@ -54,44 +58,44 @@ static Closeness relatively_close(const Tensor<1>& got, const Tensor<1>& want, d
 }
 
 // cos and sin are rounded once, then two products and a sum: 4 roundings of numbers up to 2·|x|.
-static double turned_bound(const Tensor<3>& x) { return 6 * u * largest(x); }
+static double turned_bound(const Tensor<2>& x) { return 6 * u * largest(x); }
 
 TEST_CASE("by hand: a quarter turn takes (3, 4) to (-4, 3), half a turn to (-3, -4)") {
   const Tensor<1> quarter = {std::numbers::pi_v<float> / 2};
-  const Tensor<3> x = {{{3, 4}}, {{3, 4}}, {{3, 4}}};  // [T, H, D]: positions 0, 1, 2
-  const Tensor<3> want = {{{3, 4}}, {{-4, 3}}, {{-3, -4}}};
+  const Tensor<2> x = {{3, 4}, {3, 4}, {3, 4}};  // [T, H·D]: positions 0, 1, 2
+  const Tensor<2> want = {{3, 4}, {-4, 3}, {-3, -4}};
   for (const Pairing pairing : pairings) {
     // The float nearest to π/2 is off by 4.4e-8 = 0.73 u: twice that at position 2, on numbers
     // to 4.
-    CHECK(
-        all_close(rope(x, rope_table(3, quarter), 0, pairing), want, 2 * 4 * u + turned_bound(x)));
-    CHECK(all_close(by_rows(x, rope_table(3, quarter), 0, pairing), want,
-                    2 * 4 * u + turned_bound(x)));
+    const double bound = 2 * 4 * u + turned_bound(x);
+    CHECK(all_close(rope(x, 2, rope_table(3, quarter), 0, pairing), want, bound));
+    CHECK(all_close(by_rows(x, 2, rope_table(3, quarter), 0, pairing), want, bound));
   }
 }
 
 TEST_CASE("by hand: neighbours turn (1, 2) and (3, 4), halves turn (1, 3) and (2, 4)") {
   const Tensor<1> frequencies = {std::numbers::pi_v<float> / 2, std::numbers::pi_v<float>};
   const RopeTable table = rope_table(2, frequencies);
-  const Tensor<3> x = {{{1, 2, 3, 4}}};
-  const Tensor<3> neighbours = {{{-2, 1, -3, -4}}}, halves = {{{-3, -2, 1, -4}}};
+  const Tensor<2> x = {{1, 2, 3, 4}};
+  const Tensor<2> neighbours = {{-2, 1, -3, -4}}, halves = {{-3, -2, 1, -4}};
   const double bound = 2 * 4 * u + turned_bound(x);
-  CHECK(all_close(rope(x, table, 1, Pairing::neighbours), neighbours, bound));
-  CHECK(all_close(rope(x, table, 1, Pairing::halves), halves, bound));
-  CHECK(all_close(by_rows(x, table, 1, Pairing::neighbours), neighbours, bound));
-  CHECK(all_close(by_rows(x, table, 1, Pairing::halves), halves, bound));
+  CHECK(all_close(rope(x, 4, table, 1, Pairing::neighbours), neighbours, bound));
+  CHECK(all_close(rope(x, 4, table, 1, Pairing::halves), halves, bound));
+  CHECK(all_close(by_rows(x, 4, table, 1, Pairing::neighbours), neighbours, bound));
+  CHECK(all_close(by_rows(x, 4, table, 1, Pairing::halves), halves, bound));
 }
 
 TEST_CASE("both voices equal PyTorch in float64, in both pairings") {
-  const Tensor<3> x = load_npy<3>(T2T_FIXTURES "/x.npy");  // [5, 3, 10]
+  const Tensor<2> x = side_by_side(load_npy<3>(T2T_FIXTURES "/x.npy"));  // [5, 3·10]
   const RopeTable table = table_for(12, 10);
   // On top of turning: frequencies are rounded, which at position 11 moves an angle by 11 u / 2.
   const double bound = turned_bound(x) + 11 * u / 2 * std::sqrt(2) * largest(x);
   for (const Pairing pairing : pairings) {
-    const Tensor<3> want = load_npy<3>(pairing == Pairing::halves ? T2T_FIXTURES "/halves.npy"
-                                                                  : T2T_FIXTURES "/neighbours.npy");
-    CHECK(all_close(rope(x, table, 7, pairing), want, bound));
-    CHECK(all_close(by_rows(x, table, 7, pairing), want, bound));
+    const bool halves = pairing == Pairing::halves;
+    const Tensor<2> want = side_by_side(
+        load_npy<3>(halves ? T2T_FIXTURES "/halves.npy" : T2T_FIXTURES "/neighbours.npy"));
+    CHECK(all_close(rope(x, 10, table, 7, pairing), want, bound));
+    CHECK(all_close(by_rows(x, 10, table, 7, pairing), want, bound));
   }
 }
 
@@ -99,10 +103,10 @@ TEST_CASE("the row kernel equals the formula at every shape") {
   for (const auto& [T, H, D] :
        {std::array{1u, 1u, 2u}, {3u, 5u, 6u}, {4u, 2u, 34u}, {2u, 3u, 128u}, {7u, 1u, 64u}}) {
     CAPTURE(D);
-    const Tensor<3> x = Random(D).normal<3>({T, H, D});
+    const Tensor<2> x = Random(D).normal<2>({T, H * D});
     for (const Pairing pairing : pairings)
-      CHECK(all_close(by_rows(x, table_for(20, D), 9, pairing),
-                      rope(x, table_for(20, D), 9, pairing), turned_bound(x)));
+      CHECK(all_close(by_rows(x, D, table_for(20, D), 9, pairing),
+                      rope(x, D, table_for(20, D), 9, pairing), turned_bound(x)));
   }
 }
 
@@ -115,15 +119,14 @@ TEST_CASE("a row of a wider matrix is turned in its own columns only") {
 }
 
 TEST_CASE("position 0 is left exactly alone, and lengths are kept everywhere") {
-  const Tensor<3> x = Random(5).normal<3>({30, 2, 10});
+  const Tensor<2> x = Random(5).normal<2>({30, 2 * 10});
   for (const Pairing pairing : pairings) {
-    const Tensor<3> y = by_rows(x, table_for(30, 10), 0, pairing);
-    for (std::size_t h = 0; h < 2; ++h)
-      for (std::size_t d = 0; d < 10; ++d) CHECK(y(0, h, d) == x(0, h, d));
+    const Tensor<2> y = by_rows(x, 10, table_for(30, 10), 0, pairing);
+    for (std::size_t c = 0; c < 20; ++c) CHECK(y(0, c) == x(0, c));
     for (std::size_t t = 0; t < 30; ++t) {
-      double was = 0, is = 0;
-      for (std::size_t d = 0; d < 10; ++d) was += x(t, 1, d) * double(x(t, 1, d));
-      for (std::size_t d = 0; d < 10; ++d) is += y(t, 1, d) * double(y(t, 1, d));
+      double was = 0, is = 0;  // of head 1
+      for (std::size_t c = 10; c < 20; ++c) was += x(t, c) * double(x(t, c));
+      for (std::size_t c = 10; c < 20; ++c) is += y(t, c) * double(y(t, c));
       CHECK(std::abs(std::sqrt(is / was) - 1) <= 4 * u);  // each number's four roundings
     }
   }
@@ -131,10 +134,10 @@ TEST_CASE("position 0 is left exactly alone, and lengths are kept everywhere") {
 
 TEST_CASE("a score depends only on how far apart query and key stand") {
   const std::size_t D = 16;
-  const Tensor<3> q = Random(6).normal<3>({1, 1, D}), k = Random(7).normal<3>({1, 1, D});
+  const Tensor<2> q = Random(6).normal<2>({1, D}), k = Random(7).normal<2>({1, D});
   const RopeTable table = table_for(1100, D);
   const auto score = [&](std::size_t m, std::size_t n, Pairing pairing) {
-    return dot(by_rows(q, table, m, pairing), by_rows(k, table, n, pairing));
+    return dot(by_rows(q, D, table, m, pairing), by_rows(k, D, table, n, pairing));
   };
   // Each of 16 products brings the roundings of its two factors.
   const double bound = 2 * 4 * u * D * largest(q) * largest(k);
@@ -149,14 +152,14 @@ TEST_CASE("a score depends only on how far apart query and key stand") {
 
 TEST_CASE("a key turned one position on scores highest one position back") {
   const std::size_t D = 16;
-  const Tensor<3> q = Random(13).normal<3>({1, 1, D});
+  const Tensor<2> q = Random(13).normal<2>({1, D});
   const RopeTable table = table_for(30, D);
   for (const Pairing pairing : pairings) {
-    const Tensor<3> k = rope(q, table, 1, pairing), q20 = rope(q, table, 20, pairing);
+    const Tensor<2> k = rope(q, D, table, 1, pairing), q20 = rope(q, D, table, 20, pairing);
     std::size_t best = 0;
     double highest = -1;
     for (std::size_t n = 0; n < 30; ++n) {
-      const double score = dot(rope(k, table, n, pairing), q20);
+      const double score = dot(rope(k, D, table, n, pairing), q20);
       if (score > highest) highest = score, best = n;
     }
     CHECK(best == 19);
@@ -164,12 +167,11 @@ TEST_CASE("a key turned one position on scores highest one position back") {
 }
 
 TEST_CASE("a run from start equals that slice of the longer run, bit by bit") {
-  const Tensor<3> x = Random(8).normal<3>({9, 2, 6});
-  Tensor<3> tail = empty(4, 2, 6);  // rows 5 …
-  std::copy(x.data() + 5 * 12, x.data() + 9 * 12, tail.data());
+  const Tensor<2> x = Random(8).normal<2>({9, 2 * 6});
+  const Tensor<2> tail = xt::view(x, xt::range(5, 9), xt::all());
   for (const Pairing pairing : pairings) {
-    const Tensor<3> whole = by_rows(x, table_for(20, 6), 2, pairing);
-    const Tensor<3> part = by_rows(tail, table_for(20, 6), 7, pairing);
+    const Tensor<2> whole = by_rows(x, 6, table_for(20, 6), 2, pairing);
+    const Tensor<2> part = by_rows(tail, 6, table_for(20, 6), 7, pairing);
     CHECK(std::equal(part.begin(), part.end(), whole.data() + 5 * 12));
   }
 }

@@ -25,7 +25,7 @@ static Tensor<2> by_rows(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>
                          Mask mask) {
   Tensor<2> out = empty(q.shape(0), q.shape(1));
   AttentionScratch scratch(q.shape(0), k.shape(0));
-  attention_rows(q, k, v, H, mask, out, scratch);
+  attention_rows(q, side_by_side(k, v, H), mask, out, scratch);
   return out;
 }
 /// All heads through the formula, one after the other: [T, H·D].
@@ -242,11 +242,17 @@ TEST_CASE("what can't be is refused, with the values") {
   Tensor<2> out = empty(3, 8);
   AttentionScratch small(1, 3);
   AttentionScratch enough(3, 3);
-  CHECK_THROWS_WITH_AS(attention_rows(x, x, x, 3, Mask::none, out, enough),
+  CHECK_THROWS_WITH_AS(side_by_side(x, x, 3),
                        "heads: wanted a number H that divides C = 8, got H = 3",
                        std::invalid_argument);
+  CHECK_THROWS_WITH_AS(side_by_side(x, draw(2, 8, 2), 2), "v: wanted shape [3, 8], got [2, 8]",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(
+      attention_rows(draw(3, 6, 2), side_by_side(x, x, 2), Mask::none, out, enough),
+      "q: wanted shape [3, 8], got [3, 6]", std::invalid_argument);
   CHECK_THROWS_WITH_AS(attend(x, x, x, Mask::none, out, small.rows().row(0)),
                        "scratch: wanted at least 9 floats for 3 queries and 3 keys, got 3",
                        std::invalid_argument);
-  CHECK_THROWS_AS(attention_rows(x, x, x, 2, Mask::none, out, small), std::invalid_argument);
+  CHECK_THROWS_AS(attention_rows(x, side_by_side(x, x, 2), Mask::none, out, small),
+                  std::invalid_argument);
 }

@@ -42,13 +42,12 @@ static RopeTable table_of(std::size_t D, std::size_t S = 400) {
 static Tensor<2> full_forward(const Text& text, std::size_t T, std::size_t H) {
   const std::size_t D = text.q.shape(1) / H;
   const RopeTable table = table_of(D);
-  const auto heads = [&](const Tensor<2>& x) -> Tensor<3> {  // [H, T, D]
-    return split_heads(xt::view(x, xt::range(0, T), xt::all()), H);
+  const auto first = [&](const Tensor<2>& x) -> Tensor<2> {  // [T, H·D]
+    return xt::view(x, xt::range(0, T), xt::all());
   };
-  const auto turned = [&](const Tensor<3>& x) -> Tensor<3> {
-    return xt::transpose(rope(xt::transpose(x, {1, 0, 2}), table, 0, Pairing::halves), {1, 0, 2});
-  };
-  const Tensor<3> q = turned(heads(text.q)), k = turned(heads(text.k)), v = heads(text.v);
+  const auto turned = [&](const Tensor<2>& x) { return rope(x, D, table, 0, Pairing::halves); };
+  const Tensor<3> q = split_heads(turned(first(text.q)), H);  // [H, T, D]
+  const Tensor<3> k = split_heads(turned(first(text.k)), H), v = split_heads(first(text.v), H);
   Tensor<3> out = empty(H, T, D);
   for (std::size_t h = 0; h < H; ++h)
     xt::view(out, h) = attention(xt::view(q, h), xt::view(k, h), xt::view(v, h), Mask::causal);
@@ -70,8 +69,8 @@ static Tensor<2> through_cache(const Text& text, std::size_t from, std::size_t t
     CHECK(cache.length == t + T);
     if (cache.length < T) continue;
     rope_rows(Matrix(q).rows_from(t, T), D, table, t, Pairing::halves);
-    cached_attention_rows(ConstMatrix(q).rows_from(t, T), cache, Mask::causal,
-                          Matrix(out).rows_from(t - from, T), scratch);
+    attention_rows(ConstMatrix(q).rows_from(t, T), cached_heads(cache), Mask::causal,
+                   Matrix(out).rows_from(t - from, T), scratch);
   }
   return out;
 }
@@ -84,7 +83,8 @@ static bool same_bits(const KvCache& a, const KvCache& b) {
   const auto same = [](const Tensor<3>& x, const Tensor<3>& y) {
     return x.shape() == y.shape() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
   };
-  return a.length == b.length && same(a.keys, b.keys) && same(a.values, b.values);
+  return a.length == b.length && a.start == b.start && same(a.keys, b.keys) &&
+         same(a.values, b.values);
 }
 
 TEST_CASE("append: by hand, each head's numbers go to that group's rows, after those before") {
@@ -103,10 +103,12 @@ TEST_CASE("views: the filled part of a group, where it lies") {
   KvCache cache = make_kv_cache(2, 5, 3);
   const Tensor<2> x = xt::ones<float>({2, 6});
   append(cache, x, x);
-  CHECK(cached_keys(cache, 1).data == &cache.keys(1, 0, 0));
-  CHECK(cached_values(cache, 1).data == &cache.values(1, 0, 0));
-  CHECK(cached_keys(cache, 1).rows == 2);
-  CHECK(cached_values(cache, 0).cols == 3);
+  const KeyValueHeads heads = cached_heads(cache);
+  CHECK(heads.G == 2);
+  CHECK(heads.keys(1).data == &cache.keys(1, 0, 0));
+  CHECK(heads.values(1).data == &cache.values(1, 0, 0));
+  CHECK(heads.keys(1).rows == 2);
+  CHECK(heads.values(0).cols == 3);
 }
 
 TEST_CASE("decode: by hand, keys of zero weigh all alike: values 2, 4, 9 give means 2, 3, 5") {
@@ -118,7 +120,7 @@ TEST_CASE("decode: by hand, keys of zero weigh all alike: values 2, 4, 9 give me
     CHECK(cache.length == t + 1);
     if (cache.length == 0) return;
     Tensor<2> out = {{-1}};
-    cached_attention_rows(Tensor<2>{{7}}, cache, Mask::causal, out, scratch);
+    attention_rows(Tensor<2>{{7}}, cached_heads(cache), Mask::causal, out, scratch);
     CHECK(all_close(out, Tensor<2>{{means[t]}}, 5 * 0x1p-22));  // a few roundings of a 5
   }
 }
@@ -159,7 +161,7 @@ TEST_CASE("without a causal mask each query sees all that is cached") {
   AttentionScratch scratch(9, 12);
   Tensor<2> out = empty(4, 8);
   const Tensor<2> q = rows(text.q, 0, 4);
-  cached_attention_rows(q, cache, Mask::none, out, scratch);
+  attention_rows(q, cached_heads(cache), Mask::none, out, scratch);
   CHECK(all_close(out, attention(q, text.k, text.v, Mask::none), bound(8)));
 }
 
@@ -186,6 +188,27 @@ TEST_CASE("truncate: a text edited from position 9 on goes as if it had always b
                   bound(6)));
 }
 
+TEST_CASE("a cache may begin at a position: keys are turned to where they stand in the text") {
+  const std::size_t T = 20, start = 13;
+  const Text text = some_text(T, 12, 11);
+  KvCache whole = make_kv_cache(2, T + 1, 6), end = make_kv_cache(2, 10, 6, start);
+  through_cache(text, 0, T, 5, whole);
+  CHECK(next_position(end) == start);
+  append_turned(end, ConstMatrix(text.k).rows_from(start, T - start),
+                ConstMatrix(text.v).rows_from(start, T - start), table_of(6), Pairing::halves);
+  CHECK(next_position(end) == T);
+  for (std::size_t g = 0; g < 2; ++g)
+    for (std::size_t s = 0; s < T - start; ++s) {
+      CHECK(std::ranges::equal(matrix(end.keys, g).row(s), matrix(whole.keys, g).row(start + s)));
+      CHECK(
+          std::ranges::equal(matrix(end.values, g).row(s), matrix(whole.values, g).row(start + s)));
+    }
+  truncate(end, start + 2);
+  CHECK(end.length == 2);
+  reset(end);
+  CHECK(next_position(end) == start);
+}
+
 TEST_CASE("what lies beyond length is not read") {
   const Text text = some_text(10, 12, 8);
   KvCache clean = make_kv_cache(2, 16, 6), dirty = clean;
@@ -202,11 +225,11 @@ TEST_CASE("decoding allocates nothing") {
   append(cache, text.k, text.v);
   CHECK(cache.length == 1);
   if (cache.length != 1) return;
-  cached_attention_rows(text.q, cache, Mask::causal, out, scratch);
+  attention_rows(text.q, cached_heads(cache), Mask::causal, out, scratch);
   const std::size_t before = allocations;
   for (std::size_t t = 0; t < 30; ++t) {
     append(cache, text.k, text.v);
-    cached_attention_rows(text.q, cache, Mask::causal, out, scratch);
+    attention_rows(text.q, cached_heads(cache), Mask::causal, out, scratch);
   }
   const std::size_t after = allocations;  // CHECK itself allocates
   CHECK(after == before);
@@ -283,11 +306,12 @@ TEST_CASE("refused: caches without size, positions and groups that are not there
   CHECK_THROWS_WITH_AS(make_kv_cache(2, 4, 0), "D, the width of a head: wanted at least 1, got 0",
                        std::invalid_argument);
   KvCache cache = make_kv_cache(2, 4, 2);
-  CHECK_THROWS_WITH_AS(truncate(cache, 1), "position: wanted at most the cache's length 0, got 1",
-                       std::invalid_argument);
-  CHECK_THROWS_WITH_AS(cached_keys(cache, 2), "g: wanted a group from 0 to 1, got 2",
+  CHECK_THROWS_WITH_AS(truncate(cache, 1), "position: wanted one from 0 to 0, got 1",
                        std::invalid_argument);
   CHECK_NOTHROW(truncate(cache, 0));
+  KvCache later = make_kv_cache(2, 4, 2, 7);
+  CHECK_THROWS_WITH_AS(truncate(later, 6), "position: wanted one from 7 to 7, got 6",
+                       std::invalid_argument);
 }
 
 TEST_CASE("refused: attention over an empty cache, of other shapes, or with too little scratch") {
@@ -295,15 +319,16 @@ TEST_CASE("refused: attention over an empty cache, of other shapes, or with too 
   AttentionScratch scratch(4, 4), small(1, 1);
   Tensor<2> out = empty(1, 4), two_rows = empty(2, 4);
   const Tensor<2> q = xt::ones<float>({1, 4}), wide = empty(1, 6);
-  CHECK_THROWS_WITH_AS(cached_attention_rows(q, cache, Mask::causal, out, scratch),
+  CHECK_THROWS_WITH_AS(attention_rows(q, cached_heads(cache), Mask::causal, out, scratch),
                        "S, the number of keys: wanted at least 1, got 0", std::invalid_argument);
   append(cache, q, q);
-  CHECK_THROWS_WITH_AS(cached_attention_rows(wide, cache, Mask::causal, out, scratch),
+  CHECK_THROWS_WITH_AS(attention_rows(wide, cached_heads(cache), Mask::causal, out, scratch),
                        "q: wanted shape [1, 4], got [1, 6]", std::invalid_argument);
-  CHECK_THROWS_WITH_AS(cached_attention_rows(q, cache, Mask::causal, two_rows, scratch),
+  CHECK_THROWS_WITH_AS(attention_rows(q, cached_heads(cache), Mask::causal, two_rows, scratch),
                        "out: wanted shape [1, 4], got [2, 4]", std::invalid_argument);
-  CHECK_THROWS_AS(cached_attention_rows(two_rows, cache, Mask::causal, two_rows, scratch),
+  CHECK_THROWS_AS(attention_rows(two_rows, cached_heads(cache), Mask::causal, two_rows, scratch),
                   std::invalid_argument);
   append(cache, q, q);
-  CHECK_THROWS_AS(cached_attention_rows(q, cache, Mask::causal, out, small), std::invalid_argument);
+  CHECK_THROWS_AS(attention_rows(q, cached_heads(cache), Mask::causal, out, small),
+                  std::invalid_argument);
 }

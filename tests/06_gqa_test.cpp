@@ -5,9 +5,11 @@
 #include <cmath>
 #include <string>
 
-#include "04_causal_attention/multi_head.hpp"
+#include "05_kv_cache/kv_cache.hpp"
 #include "06_gqa/decode_attention.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
+#include "06_gqa/grouped_rows.hpp"
+#include "06_gqa/repeat_kv.hpp"
 #include "all_close.hpp"
 #include "linalg.hpp"
 #include "npy.hpp"
@@ -28,18 +30,18 @@ static Tensor<2> by_rows(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>
                          size_t G, Mask mask = Mask::causal) {
   Tensor<2> out = Tensor<2>::from_shape(q.shape());
   GroupedScratch scratch(q.shape(0), k.shape(0), H, q.shape(1) / H);
-  grouped_attention_rows(q, k, v, H, G, mask, out, scratch);
+  grouped_attention_rows(q, side_by_side(k, v, G), mask, out, scratch);
   return out;
 }
 /// … and from a cache that has room for more, filled with what must not be seen.
 static Tensor<2> by_cache(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
-                          size_t G) {
+                          size_t G, Mask mask = Mask::causal) {
   KvCache cache = make_kv_cache(G, k.shape(0) + 5, k.shape(1) / G);
   cache.keys.fill(3), cache.values.fill(1000);
   append(cache, k, v);
   Tensor<2> out = Tensor<2>::from_shape(q.shape());
   GroupedScratch scratch(q.shape(0), k.shape(0), H, q.shape(1) / H);
-  grouped_attention_rows(q, cache, H, out, scratch);
+  grouped_attention_rows(q, cached_heads(cache), mask, out, scratch);
   return out;
 }
 
@@ -104,7 +106,7 @@ TEST_CASE("with G = H it is chapter 04, with G = 1 every head reads the same key
     const Tensor<2> q = draw(T, H * D, 3);
     Tensor<2> heads = empty(T, H * D), shared = empty(T, H * D);
     AttentionScratch scratch(T, S);
-    attention_rows(q, k, v, H, Mask::causal, heads, scratch);
+    attention_rows(q, side_by_side(k, v, H), Mask::causal, heads, scratch);
     CHECK(all_close(by_rows(q, k, v, H, H), heads, bound(D, S)));
 
     const Tensor<2> k1 = xt::view(k, xt::all(), xt::range(0, D)),
@@ -126,11 +128,30 @@ TEST_CASE("for every G, reading in place equals chapter 04 on repeated keys and 
       const Tensor<2> q = draw(T, H * D, G), k = draw(S, G * D, 50), v = draw(S, G * D, 51);
       Tensor<2> want = empty(T, H * D);
       AttentionScratch scratch(T, S);
-      attention_rows(q, repeat_kv(k, H, G), repeat_kv(v, H, G), H, Mask::causal, want, scratch);
+      const Tensor<2> all_k = repeat_kv(k, H, G), all_v = repeat_kv(v, H, G);
+      attention_rows(q, side_by_side(all_k, all_v, H), Mask::causal, want, scratch);
       CHECK(all_close(grouped_query_attention(q, k, v, H, G, Mask::causal), want, bound(D, S)));
       CHECK(all_close(by_rows(q, k, v, H, G), want, bound(D, S)));
       CHECK(all_close(by_cache(q, k, v, H, G), want, bound(D, S)));
     }
+}
+
+TEST_CASE("cross attention: queries of one text, grouped keys of another, cached or not") {
+  const size_t C = 20, H = 6, G = 2, D = 7, T = 4, S = 11;
+  Random random(8);
+  const GroupedWeights weights = draw_grouped_weights(C, H, G, D, random);
+  const Tensor<2> x = random.normal<2>({T, C}), memory = random.normal<2>({S, C});
+  const Tensor<2> q = matmul_bt(x, weights.w_q), k = matmul_bt(memory, weights.w_k),
+                  v = matmul_bt(memory, weights.w_v);
+  const Tensor<2> want = grouped_query_attention(x, memory, weights, H, G, Mask::none);
+  // One product of H·D terms follows; its weights are of size 1/√(H·D), so it adds no digits.
+  for (const Tensor<2>& heads :
+       {by_rows(q, k, v, H, G, Mask::none), by_cache(q, k, v, H, G, Mask::none)})
+    CHECK(all_close(matmul_bt(heads, weights.w_o), want, 2 * bound(D, S)));
+  // Queries that see all keys see them from anywhere: one query alone gets what it got among four.
+  const Tensor<2> second = xt::view(q, xt::range(1, 2), xt::all());
+  const Tensor<2> alone = matmul_bt(by_cache(second, k, v, H, G, Mask::none), weights.w_o);
+  CHECK(all_close(alone, Tensor<2>(xt::view(want, xt::range(1, 2), xt::all())), 2 * bound(D, S)));
 }
 
 TEST_CASE("tiled heads (h mod G) are another function, but not at heads 0 and H - 1") {
@@ -140,7 +161,7 @@ TEST_CASE("tiled heads (h mod G) are another function, but not at heads 0 and H 
   for (size_t h = 0; h < H; ++h) {
     CAPTURE(h);
     Tensor<2> tiled = empty(S, D), ours = xt::view(got, xt::all(), xt::range(h * D, h * D + D));
-    Tensor<1> scratch = empty(attend_scratch(S, S));
+    Tensor<1> scratch = empty(attend_floats(S, S));
     attend(ConstMatrix(q).head(h, D), ConstMatrix(k).head(h % G, D), ConstMatrix(v).head(h % G, D),
            Mask::causal, tiled, row(scratch));
     const bool same = bool(all_close(ours, tiled, bound(D, S)));
@@ -182,8 +203,8 @@ TEST_CASE("decode equals prefill at every step, and in chunks") {
     for (size_t t = 0; t < S; t += chunk) {
       const size_t T = std::min(chunk, S - t);
       append(cache, ConstMatrix(k).rows_from(t, T), ConstMatrix(v).rows_from(t, T));
-      grouped_attention_rows(ConstMatrix(q).rows_from(t, T), cache, H, Matrix(out).rows_from(t, T),
-                             scratch);
+      grouped_attention_rows(ConstMatrix(q).rows_from(t, T), cached_heads(cache), Mask::causal,
+                             Matrix(out).rows_from(t, T), scratch);
     }
     CHECK(all_close(out, whole, bound(D, S)));
   }
@@ -234,32 +255,38 @@ TEST_CASE("bad input is refused, with its numbers") {
                        "groups: wanted G key and value heads that divide H query heads, got H = 9, "
                        "G = 2",
                        Bad);
-  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 3, 0),
+  CHECK_THROWS_WITH_AS(grouped_query_attention(q, k, v, 3, 0, Mask::none),
                        "groups: wanted G key and value heads that divide H query heads, got H = 3, "
                        "G = 0",
                        Bad);
-  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 6, 2), "k: wanted shape [5, 4], got [5, 8]", Bad);
+  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 6, 0),
+                       "heads: wanted a number H that divides C = 8, got H = 0", Bad);
   CHECK_THROWS_WITH_AS(grouped_query_attention(q, k, draw(4, 8, 1), 3, 1, Mask::none),
                        "k: wanted shape [5, 4], got [5, 8]", Bad);
   CHECK_THROWS_WITH_AS(by_rows(q, draw(5, 4, 1), v, 3, 1), "v: wanted shape [5, 4], got [5, 8]",
                        Bad);
-  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 8, 2), "q: wanted columns for H = 8 heads, got 12", Bad);
+  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 3, 1),
+                       "q: wanted whole heads of D = 8 numbers, got 12 "
+                       "columns",
+                       Bad);
 
   KvCache cache = make_kv_cache(2, 8, 4);
   Tensor<2> out = empty(3, 16);
   GroupedScratch scratch(1, 8, 4, 4);
-  CHECK_THROWS_WITH_AS(grouped_attention_rows(draw(1, 16, 1), cache, 4, out, scratch),
+  const auto attend = [&](const Tensor<2>& q, GroupedScratch& scratch) {
+    grouped_attention_rows(q, cached_heads(cache), Mask::causal, out, scratch);
+  };
+  CHECK_THROWS_WITH_AS(attend(draw(1, 16, 1), scratch),
                        "S, the number of keys: wanted at least 1, got 0", Bad);
   append(cache, k, v);
-  CHECK_THROWS_WITH_AS(grouped_attention_rows(q, cache, 4, out, scratch),
-                       "q: wanted shape [3, 16], got [3, 12]", Bad);
-  CHECK_THROWS_WITH_AS(grouped_attention_rows(draw(1, 12, 1), cache, 3, out, scratch),
+  CHECK_THROWS_WITH_AS(attend(draw(1, 16, 1), scratch), "out: wanted shape [1, 16], got [3, 16]",
+                       Bad);
+  CHECK_THROWS_WITH_AS(attend(draw(1, 12, 1), scratch),
                        "groups: wanted G key and value heads that divide H query heads, got H = 3, "
                        "G = 2",
                        Bad);
   GroupedScratch small(1, 4, 2, 4);
   const std::string says = "scratch: wanted one made for T = 3, S = 5, H = 4, D = 4 and " +
                            std::to_string(small.scores.shape(0)) + " threads or more";
-  CHECK_THROWS_WITH_AS(grouped_attention_rows(draw(3, 16, 1), cache, 4, out, small), says.c_str(),
-                       Bad);
+  CHECK_THROWS_WITH_AS(attend(draw(3, 16, 1), small), says.c_str(), Bad);
 }

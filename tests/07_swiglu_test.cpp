@@ -36,7 +36,7 @@ static Tensor<2> by_rows(Activation activation, const Tensor<2>& gate, const Ten
 }
 static Tensor<2> by_rows(const Tensor<2>& x, const FeedForwardWeights& weights,
                          Activation activation) {
-  FeedForwardScratch scratch = feed_forward_scratch(x.shape(0) + 2, weights);
+  FeedForwardScratch scratch(x.shape(0) + 2, weights.w_up.rows(), activation);
   Tensor<2> y = empty(x.shape(0), x.shape(1));
   feed_forward_rows(x, weights, activation, scratch, y);
   return y;
@@ -135,11 +135,10 @@ TEST_CASE("far from zero each is 0 on the left and x on the right; NaN stays NaN
 }
 
 TEST_CASE("f(x) - f(-x) = x: so two gated units multiply two channels, exactly but for rounding") {
-  const FeedForwardWeights weights = {.w_gate = {{1, 0}, {-1, 0}},  // a, -a
-                                      .w_up = {{0, 1}, {0, 1}},     // b, b
-                                      .w_down = {{1, -1}, {0, 0}},
-                                      .b_up = {},
-                                      .b_down = {}};
+  FeedForwardWeights weights;
+  weights.w_gate = Tensor<2>{{1, 0}, {-1, 0}};  // a, -a
+  weights.w_up = Tensor<2>{{0, 1}, {0, 1}};     // b, b
+  weights.w_down = Tensor<2>{{1, -1}, {0, 0}};
   const Tensor<2> x = {{3, 4}, {-2, 5}, {0.5f, -8}}, want = {{12, 0}, {-10, 0}, {-4, 0}};
   for (const Use activation : {Use::reglu, Use::geglu, Use::geglu_tanh, Use::swiglu}) {
     CAPTURE(activation_name(activation));
@@ -177,7 +176,7 @@ TEST_CASE("a token's result is its own: alone, by matvec, and written over x, it
     CAPTURE(activation_name(activation));
     Random random(3);
     const FeedForwardWeights weights = feed_forward_weights(33, 89, activation, random);
-    FeedForwardScratch scratch = feed_forward_scratch(5, weights);
+    FeedForwardScratch scratch(5, 89, activation);
     Tensor<2> x = some_rows(5, 33, 1);
     const Tensor<2> want = feed_forward(x, weights, activation);
     const double sums = (33 + 89) * 0x1p-24 * 8;  // of numbers of size 1, some 8 at most
@@ -190,6 +189,26 @@ TEST_CASE("a token's result is its own: alone, by matvec, and written over x, it
     feed_forward_rows(x, weights, activation, scratch, x);
     CHECK(all_close(x, want, sums));
   }
+}
+
+TEST_CASE(
+    "who wants to see gate and up sees them before the activation's result takes up's place") {
+  const Tensor<2> x = fixture("network_x");  // [5, 6]
+  const FeedForwardWeights three = fixture_weights(true), two = fixture_weights(false);
+  Tensor<2> y = empty(5, 6);
+  int seen = 0;
+  FeedForwardScratch scratch(5, 7, Use::swiglu);
+  feed_forward_rows(x, three, Use::swiglu, scratch, y, [&](ConstMatrix gate, ConstMatrix up) {
+    CHECK(all_close(copy_of(gate), matmul_bt(x, three.w_gate), 0));
+    CHECK(all_close(copy_of(up), matmul_bt(x, three.w_up), 0));
+    ++seen;
+  });
+  feed_forward_rows(x, two, Use::gelu, scratch, y, [&](ConstMatrix gate, ConstMatrix up) {
+    CHECK(gate.rows == 0);
+    CHECK(all_close(copy_of(up), Tensor<2>(matmul_bt(x, two.w_up) + two.b_up), 0));
+    ++seen;
+  });
+  CHECK(seen == 2);
 }
 
 TEST_CASE("at two thirds of 4C three matrices hold what two do; rounded as LLaMA rounds") {
@@ -226,11 +245,12 @@ TEST_CASE("what does not fit is refused by name") {
                        "F, the rows of w_up: wanted at least 1, got 0", Error);
 
   weights = fixture_weights(true);
-  FeedForwardScratch scratch = feed_forward_scratch(1, weights);
+  FeedForwardScratch scratch(1, 7, Use::swiglu), of_plain(2, 7, Use::gelu);
   Tensor<2> y = empty(2, 6);
   CHECK_THROWS_WITH_AS(feed_forward_rows(x, weights, Use::swiglu, scratch, y),
-                       "T, more tokens than the scratch has room for: wanted at most 1, got 2",
-                       Error);
+                       "scratch.up: wanted at least [2, 7], got [1, 7]", Error);
+  CHECK_THROWS_WITH_AS(feed_forward_rows(x, weights, Use::swiglu, of_plain, y),
+                       "scratch.gate: wanted at least [2, 7], got [0, 0]", Error);
   CHECK_THROWS_WITH_AS(swiglu(x, wide), "up: wanted shape [2, 6], got [2, 7]", Error);
   CHECK_THROWS_WITH_AS(gated_rows(Use::swiglu, x, wide, y), "up: wanted shape [2, 6], got [2, 7]",
                        Error);

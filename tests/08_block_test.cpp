@@ -1,120 +1,35 @@
 // What must be true of the block: it adds nothing of its own to chapters 02 to 07 but two sums.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <cstdlib>
-#include <new>
-#include <string>
-#include <vector>
+#include <map>
+#include <set>
+#include <type_traits>
 
-#include "08_block/block.hpp"
-#include "all_close.hpp"
+#include "08_block/block_costs.hpp"
+#include "08_block_cases.hpp"
 #include "allocations.hpp"
-#include "hashed_numbers.hpp"
-#include "npy.hpp"
+#include "rows.hpp"
 
 using namespace t2t;
-
-namespace {
-
-struct Case {
-  std::string name;
-  std::size_t T;
-  BlockSettings settings;
-
-  Tensor<2> x() const { return numbers(1, 4, 0, T, settings.C); }
-  Tensor<2> want() const { return load_npy<2>(T2T_FIXTURES "/" + name + ".npy"); }
-  RopeTable table() const { return block_rope_table(settings, T); }
-  KvCache cache() const { return make_kv_cache(settings.G, T, settings.D); }
-  BlockWeights weights() const {
-    const std::size_t C = settings.C, F = settings.F;
-    const std::size_t HD = settings.H * settings.D, GD = settings.G * settings.D;
-    const auto bias = [&](std::uint32_t seed, std::size_t size) {
-      return numbers(seed, 1, 0, settings.biases ? size : 0);
-    };
-    const auto norm = [&](std::uint32_t seed) -> NormWeights {
-      return {numbers(seed, 1, 1, C),
-              numbers(seed + 1, 1, 0, settings.norm == Norm::layer ? C : 0)};
-    };
-    BlockWeights w;
-    w.attention_norm = norm(2), w.feed_forward_norm = norm(18);
-    w.w_q = numbers(4, 0.5f, 0, HD, C), w.b_q = bias(8, HD);
-    w.w_k = numbers(5, 0.5f, 0, GD, C), w.b_k = bias(9, GD);
-    w.w_v = numbers(6, 0.5f, 0, GD, C), w.b_v = bias(10, GD);
-    w.w_o = numbers(7, 0.5f, 0, C, HD), w.b_o = bias(11, C);
-    if (is_gated(settings.activation)) w.feed_forward.w_gate = numbers(13, 0.5f, 0, F, C);
-    w.feed_forward.w_up = numbers(14, 0.5f, 0, F, C), w.feed_forward.b_up = bias(16, F);
-    w.feed_forward.w_down = numbers(15, 0.5f, 0, C, F), w.feed_forward.b_down = bias(17, C);
-    return w;
-  }
-
-  // Errors of either sign: a sum of K products keeps about √K·u of its size, u being 2^-24. The
-  // two norms, five products and two sums follow one another. A score's own error (a score of up to
-  // 4, a sum of D) is a relative error of its weight.
-  double bound(double largest) const {
-    const auto& s = settings;
-    const double K = 4 * std::sqrt(s.C) + 4 * std::sqrt(s.D) + std::sqrt(T) + std::sqrt(s.H * s.D) +
-                     std::sqrt(s.F);
-    return K * 0x1p-24 * largest;
-  }
-};
-
-Case llama() { return {"llama", 37, {.C = 96, .H = 6, .G = 2, .D = 16, .F = 160}}; }
-std::vector<Case> cases() {
-  Case odd{"odd", 7, {.C = 25, .H = 3, .G = 1, .D = 10, .F = 33}};
-  odd.settings.pairing = Pairing::halves, odd.settings.theta = 500, odd.settings.eps = 1e-2f;
-  Case llama_post{"llama_post", 11, {.C = 24, .H = 4, .G = 2, .D = 6, .F = 31}};
-  llama_post.settings.norm_place = NormPlace::after;
-  Case gpt2{"gpt2", 19, gpt2_style(48, 4)};
-  Case post{"post", 11, gpt2_style(24, 3)};
-  post.settings.F = 50, post.settings.activation = Activation::relu;
-  post.settings.norm_place = NormPlace::after;
-  return {llama(), odd, llama_post, gpt2, post};
-}
-
-/// x in place, in chunks of at most this many tokens.
-Tensor<2> in_chunks(const Case& c, std::size_t chunk) {
-  const BlockWeights weights = c.weights();
-  const RopeTable table = c.table();
-  KvCache cache = c.cache();
-  BlockScratch scratch = block_scratch(c.settings, chunk, c.T);
-  Tensor<2> x = c.x();
-  for (std::size_t t = 0; t < c.T; t += chunk)
-    block_rows(Matrix(x).rows_from(t, std::min(chunk, c.T - t)), weights, c.settings, table, cache,
-               scratch);
-  CHECK(cache.length == c.T);
-  return x;
-}
-
-float largest(const Tensor<2>& x) {
-  float most = 0;
-  for (const float value : x) most = std::max(most, std::abs(value));
-  return most;
-}
-
-}  // namespace
 
 TEST_CASE("by hand: one token sees itself, so attention passes its norm on") {
   BlockSettings settings{.C = 2, .H = 1, .G = 1, .D = 2, .F = 1};
   settings.activation = Activation::relu, settings.eps = 1e-12f;
-  const Tensor<2> one = {{1, 0}, {0, 1}};
+  const Weight one(Tensor<2>{{1, 0}, {0, 1}});
   BlockWeights weights;
   weights.attention_norm.gain = weights.feed_forward_norm.gain = {1, 1};
   weights.w_q = weights.w_k = weights.w_v = weights.w_o = one;
-  weights.feed_forward.w_up = {{1, 0}};
-  weights.feed_forward.w_down = {{1}, {0}};
+  weights.feed_forward.w_up = Tensor<2>{{1, 0}};
+  weights.feed_forward.w_down = Tensor<2>{{1}, {0}};
 
   // (3, 4) has root mean square √12.5: the norm is (0.8485, 1.1314), and still so after the first
   // sum, which has its direction. The network passes the first channel on.
   const Tensor<2> x = {{3, 4}}, want = {{4.69705627f, 5.13137085f}};
-  const RopeTable table = block_rope_table(settings, 1);
-  CHECK(all_close(block(x, weights, settings, table), want, 2e-6));
-  KvCache cache = make_kv_cache(1, 1, 2);
-  BlockScratch scratch = block_scratch(settings, 1, 1);
+  CHECK(all_close(block(x, weights, settings, block_rope_table(settings, 1)), want, 2e-6));
+  Room room(settings, 1, 1);
   Tensor<2> y = x;
-  block_rows(y, weights, settings, table, cache, scratch);
+  block_rows(y, Block(settings, weights), room.slots, room.scratch);
   CHECK(all_close(y, want, 2e-6));
 }
 
@@ -153,13 +68,12 @@ TEST_CASE("zero weights: the identity in pre-norm, the norm alone in post-norm")
   for (const Case& c : cases()) {
     CAPTURE(c.name);
     BlockWeights weights = c.weights();
-    for (Tensor<2>* w : {&weights.w_o, &weights.feed_forward.w_down}) w->fill(0);
+    for (Weight* w : {&weights.w_o, &weights.feed_forward.w_down}) w->floats().fill(0);
     for (Tensor<1>* b : {&weights.b_o, &weights.feed_forward.b_down}) b->fill(0);
     const Tensor<2> x = c.x();
-    KvCache cache = c.cache();
-    BlockScratch scratch = block_scratch(c.settings, c.T, c.T);
+    Room room(c.settings, c.T, c.T);
     Tensor<2> y = x;
-    block_rows(y, weights, c.settings, c.table(), cache, scratch);
+    block_rows(y, Block(c.settings, weights), room.slots, room.scratch);
     const bool pre_norm = c.settings.norm_place == NormPlace::before;
     CHECK(bool(all_close(y, x, 0)) == pre_norm);
     CHECK(bool(all_close(block(x, weights, c.settings, c.table()), x, 0)) == pre_norm);
@@ -175,13 +89,12 @@ TEST_CASE("neither a token nor a whole prompt allocates anything, in any style")
       CAPTURE(c.name);
       CAPTURE(chunk);
       const BlockWeights weights = c.weights();
-      const RopeTable table = c.table();
-      KvCache cache = c.cache();
-      BlockScratch scratch = block_scratch(c.settings, chunk, c.T);
+      const Block block(c.settings, weights);
+      Room room(c.settings, c.T, chunk);
       Tensor<2> x = c.x();
       const std::size_t before = allocations;
       for (std::size_t t = 0; t < c.T; t += chunk)
-        block_rows(Matrix(x).rows_from(t, chunk), weights, c.settings, table, cache, scratch);
+        block_rows(Matrix(x).rows_from(t, chunk), block, room.slots, room.scratch);
 #if !defined(__SANITIZE_THREAD__)  // there, rows.hpp starts plain threads
       CHECK(allocations - before == 0);
 #endif
@@ -189,61 +102,41 @@ TEST_CASE("neither a token nor a whole prompt allocates anything, in any style")
   }
 }
 
-TEST_CASE("another attention is called for several tokens, and never for one") {
-  const Case c = llama();
-  std::size_t calls = 0;
-  GroupedScratch own(c.T, c.T, c.settings.H, c.settings.D);
-  const PrefillAttention counted = [&](ConstMatrix q, const KvCache& cache, std::size_t H,
-                                       Matrix out) {
-    ++calls;
-    grouped_attention_rows(q, cache, H, out, own);
-  };
-  const BlockWeights weights = c.weights();
-  const RopeTable table = c.table();
-  for (const std::size_t chunk : {c.T, std::size_t(16), std::size_t(1)}) {
-    CAPTURE(chunk);
-    KvCache cache = c.cache();
-    BlockScratch scratch = block_scratch(c.settings, chunk, c.T, counted);
-    Tensor<2> x = c.x();
-    calls = 0;
-    for (std::size_t t = 0; t < c.T; t += chunk)
-      block_rows(Matrix(x).rows_from(t, std::min(chunk, c.T - t)), weights, c.settings, table,
-                 cache, scratch);
-    CHECK(calls == (chunk == 1 ? 0 : (c.T + chunk - 1) / chunk));  // 37; 16, 16 and 5; 1 by 1
-    CHECK(all_close(x, in_chunks(c, chunk), 0));
-  }
-}
-
 TEST_CASE("a trace names every intermediate in order, and changes nothing") {
   const Case c = llama();
-  KvCache cache = c.cache();
-  BlockScratch scratch = block_scratch(c.settings, c.T, c.T);
+  const BlockWeights weights = c.weights();
+  Room room(c.settings, c.T, c.T);
   std::string names;
-  std::vector<Tensor<2>> values;
+  std::map<Part, Tensor<2>> values;
   Tensor<2> x = c.x();
-  block_rows(x, c.weights(), c.settings, c.table(), cache, scratch,
-             [&](std::string_view name, ConstMatrix value) {
-               names += std::string(name) + " ";
-               values.push_back(empty(value.rows, value.cols));
-               for (std::size_t t = 0; t < value.rows; ++t)
-                 std::ranges::copy(value.row(t), row(values.back(), t).begin());
+  block_rows(x, Block(c.settings, weights, 0), room.slots, room.scratch,
+             [&](Part part, std::size_t layer, ConstMatrix value) {
+               CHECK(layer == 0);
+               names += std::string(part_name(part)) + " ";
+               values[part] = copy_of(value);
              });
   CHECK(names ==
         "attention_norm q k v q_turned k_turned heads attention x_plus_attention "
-        "feed_forward_norm gate hidden feed_forward x_plus_feed_forward ");
+        "feed_forward_norm gate up hidden feed_forward x_plus_feed_forward ");
   CHECK(all_close(x, in_chunks(c, c.T), 0));
-  CHECK(values.size() == 14);
-  if (values.size() != 14) return;
-  CHECK(all_close<2>(c.x() + values[7], values[8], 0));
-  CHECK(all_close<2>(values[8] + values[12], values[13], 0));
-  CHECK(all_close(values[13], x, 0));
+  CHECK(values.size() == 15);
+  if (values.size() != 15) return;
+  CHECK(all_close<2>(c.x() + values[Part::attention], values[Part::x_plus_attention], 0));
+  CHECK(all_close<2>(values[Part::x_plus_attention] + values[Part::feed_forward],
+                     values[Part::x_plus_feed_forward], 0));
+  CHECK(all_close(values[Part::x_plus_feed_forward], x, 0));
+  // up is told as the network made it: hidden takes its place only afterwards.
+  CHECK(all_close(matmul_bt(values[Part::feed_forward_norm], weights.feed_forward.w_up),
+                  values[Part::up], 0));
+  CHECK(all_close(gated(c.settings.activation, values[Part::gate], values[Part::up]),
+                  values[Part::hidden], 8 * 0x1p-24 * largest(values[Part::hidden])));
+  CHECK(trace_name(Part::up, 7) == "layer 7 up");
+  CHECK(trace_name(Part::logits, 0) == "logits");
 }
 
 TEST_CASE("parameters: those of the models, and the parts sum to the whole") {
   const auto count = [](const BlockSettings& settings) {
-    std::size_t sum = 0;
-    for (const PartCost& part : block_costs(settings, 1, 1)) sum += part.parameters;
-    return sum;
+    return total(block_costs(settings, 1, 1)).parameters;
   };
   const BlockSettings small = llama_style(256, 8, 4, 682);
   CHECK(count(small) == 720896);
@@ -252,89 +145,144 @@ TEST_CASE("parameters: those of the models, and the parts sum to the whole") {
   CHECK(count(gpt2_style(768, 12)) == 7087872);                 // GPT-2's
   Random random(1);
   for (const Case& c : cases()) {
-    CHECK(parameter_count(block_weights(c.settings, random)) == count(c.settings));
+    CHECK(parameter_count(draw_block(c.settings, random)) == count(c.settings));
     CHECK(parameter_count(c.weights()) == count(c.settings));
+  }
+}
+
+TEST_CASE("the list of tensors: all names once, as they begin, and what is left out is empty") {
+  for (const Case& c : cases()) {
+    CAPTURE(c.name);
+    Random random(4);
+    const BlockWeights weights = draw_block(c.settings, random, 0.5f);
+    std::set<std::string> names;
+    for_each_tensor(weights, c.settings, [&](const TensorInfo& info, const auto& tensor) {
+      CAPTURE(full_name(info));
+      CHECK(names.emplace(info.name).second);
+      CHECK(tensor.size() == info.size());
+      if constexpr (std::is_same_v<decltype(tensor), const Tensor<1>&>) {
+        for (const float value : tensor) CHECK(value == (info.role == Role::gain ? 1 : 0));
+      } else if (info.size() > 0) {
+        double squares = 0;
+        for (const float value : tensor.floats()) squares += double(value) * value;
+        const double scale = info.role == Role::into_stream ? 0.5 : 1, n = double(info.size());
+        const double spread = scale / std::sqrt(double(info.cols));  // 5 standard deviations
+        CHECK(std::abs(std::sqrt(squares / n) / spread - 1) < 5 / std::sqrt(2 * n));
+      }
+    });
+    CHECK(names.size() == 17);
   }
 }
 
 TEST_CASE("FLOPs by hand: two for each number of a matrix, 4·H·D for each key seen") {
   // T = 2 tokens, the last of S = 5: they see 4 and 5 keys.
-  const std::vector<PartCost> parts = block_costs({.C = 4, .H = 2, .G = 1, .D = 2, .F = 3}, 2, 5);
-  CHECK(parts[1].flops == 2 * 2 * (4 + 2 + 2) * 4);  // q, k, v
-  CHECK(parts[2].flops == 4 * (4 + 5) * 4);          // attention
-  CHECK(parts[3].flops == 2 * 2 * 4 * 4);            // o
-  CHECK(parts[5].flops == 2 * 2 * 3 * 3 * 4);        // gate, up, down
+  const BlockCosts costs = block_costs({.C = 4, .H = 2, .G = 1, .D = 2, .F = 3}, 2, 5);
+  CHECK(costs.projections.flops == 2 * 2 * (4 + 2 + 2) * 4);
+  CHECK(costs.attention.flops == 4 * (4 + 5) * 4);
+  CHECK(costs.output.flops == 2 * 2 * 4 * 4);
+  CHECK(costs.feed_forward.flops == 2 * 2 * 3 * 3 * 4);
 }
 
-TEST_CASE("a bad call is refused with what was wanted and got; x and the cache stay as they were") {
+TEST_CASE("a bad call is refused with what was wanted and got; x and the text stay as they were") {
+  struct Call {
+    BlockSettings settings;
+    BlockWeights weights;
+    Matrix x;
+    CachedAttention& attention;
+    BlockScratch& scratch;
+    BlockSlots& slots;
+  };
   const auto refuses = [](const std::string& message, auto change) {
     CAPTURE(message);
-    Case c = llama();
-    BlockWeights weights = c.weights();
-    RopeTable table = c.table();
-    KvCache cache = c.cache();
-    BlockScratch scratch = block_scratch(c.settings, 8, c.T);
+    const Case c = llama();
+    const BlockWeights weights = c.weights();
+    Room room(c.settings, c.T, 8);
     Tensor<2> x = c.x();
     for (const std::size_t t : {0, 5})  // 10 positions filled
-      block_rows(Matrix(x).rows_from(t, 5), weights, c.settings, table, cache, scratch);
-    Matrix chunk = Matrix(x).rows_from(10, 8);
-    change(chunk, c.settings, weights, table, cache, scratch);
+      block_rows(Matrix(x).rows_from(t, 5), Block(c.settings, weights), room.slots, room.scratch);
+    Call call{c.settings,     weights,      Matrix(x).rows_from(10, 8),
+              room.attention, room.scratch, room.slots};
+    change(call);
 
-    const KvCache cache_before = cache;
+    const std::vector<std::vector<KvCache>> caches_before = room.attention.caches;
     const Tensor<2> x_before = x;
-    CHECK_THROWS_WITH_AS(block_rows(chunk, weights, c.settings, table, cache, scratch),
-                         message.c_str(), std::invalid_argument);
+    CHECK_THROWS_WITH_AS(
+        block_rows(call.x, Block(call.settings, call.weights), call.slots, call.scratch),
+        message.c_str(), std::invalid_argument);
     CHECK(all_close(x, x_before, 0));
-    CHECK(cache.length == cache_before.length);
-    CHECK(all_close(cache.keys, cache_before.keys, 0));
-    CHECK(all_close(cache.values, cache_before.values, 0));
+    const KvCache &cache = room.attention.caches[0][0], &before = caches_before[0][0];
+    CHECK(cache.length == before.length);
+    CHECK(all_close(cache.keys, before.keys, 0));
+    CHECK(all_close(cache.values, before.values, 0));
   };
-#define CALL                                                                     \
-  [[maybe_unused]] Matrix &x, [[maybe_unused]] BlockSettings &settings,          \
-      [[maybe_unused]] BlockWeights &weights, [[maybe_unused]] RopeTable &table, \
-      [[maybe_unused]] KvCache &cache, [[maybe_unused]] BlockScratch &scratch
-  refuses("H, the query heads: wanted a multiple of G = 4, got 6", [](CALL) { settings.G = 4; });
-  refuses("F, the feed-forward width: wanted at least 1, got 0", [](CALL) { settings.F = 0; });
-  refuses("eps: wanted a number above 0, got 0", [](CALL) { settings.eps = 0; });
+  refuses("H, the query heads: wanted a multiple of G = 4, got 6",
+          [](Call& c) { c.settings.G = 4; });
+  refuses("slots.network: wanted one, since F is 0, got none",
+          [](Call& c) { c.settings.F = 0, c.weights.feed_forward = {}; });
+  refuses("eps: wanted a number above 0, got 0", [](Call& c) { c.settings.eps = 0; });
+  refuses("theta: wanted a number above 0, got -1; eps: wanted a number above 0, got 0",
+          [](Call& c) { c.settings.theta = -1, c.settings.eps = 0; });
   refuses("D, the width of a head: wanted an even number for RoPE, got 15",
-          [](CALL) { settings.D = 15; });
+          [](Call& c) { c.settings.D = 15; });
   refuses("biases: wanted none with a gated activation, got swiglu",
-          [](CALL) { settings.biases = true; });
-  refuses("T, the tokens of x: wanted at least 1, got 0", [](CALL) { x.rows = 0; });
-  refuses("x: wanted shape [8, 96], got [8, 95]", [](CALL) { x.cols = 95; });
-  refuses("w_k: wanted shape [32, 96], got [96, 96]", [](CALL) { weights.w_k = weights.w_q; });
-  refuses("w_o: wanted shape [96, 96], got [96, 32]", [](CALL) { weights.w_o = empty(96, 32); });
-  refuses("b_q: wanted shape [0], got [96]", [](CALL) { weights.b_q = xt::zeros<float>({96}); });
+          [](Call& c) { c.settings.biases = true; });
+  refuses("x: wanted shape [8, 96], got [8, 95]", [](Call& c) { c.x.cols = 95; });
+  refuses("w_k: wanted shape [32, 96], got [96, 96]",
+          [](Call& c) { c.weights.w_k = c.weights.w_q; });
+  refuses("w_o: wanted shape [96, 96], got [96, 32]",
+          [](Call& c) { c.weights.w_o = empty(96, 32); });
+  refuses("b_q: wanted shape [0], got [96]",
+          [](Call& c) { c.weights.b_q = xt::zeros<float>({96}); });
   refuses("feed_forward_norm.gain: wanted shape [96], got [0]",
-          [](CALL) { weights.feed_forward_norm.gain = {}; });
+          [](Call& c) { c.weights.feed_forward_norm.gain = {}; });
   refuses("w_down: wanted shape [96, 160], got [160, 96]",
-          [](CALL) { weights.feed_forward.w_down = weights.feed_forward.w_up; });
+          [](Call& c) { c.weights.feed_forward.w_down = c.weights.feed_forward.w_up; });
+  refuses("w_up: wanted shape [0, 0], got [160, 96]", [](Call& c) {
+    c.settings.F = 0, c.weights.feed_forward.w_gate = c.weights.feed_forward.w_down = empty(0, 0);
+  });
+  const std::string made = "scratch: made for 1 to 8 rows, C = 96, H·D = 96 and G·D = 32, wanted ";
+  refuses(made + "0 rows, 96, 96 and 32", [](Call& c) { c.x.rows = 0; });
+  refuses(made + "9 rows, 96, 96 and 32", [](Call& c) { c.x.rows = 9; });
+  refuses(
+      "scratch: made for 1 to 8 rows, C = 96, H·D = 48 and G·D = 32, wanted 8 rows, 96, 96 and "
+      "32",
+      [](Call& c) { c.scratch.q = empty(8, 48); });
+  refuses("slots.attention: wanted one, such as a CachedAttention, got none",
+          [](Call& c) { c.slots.attention = {}; });
   refuses("cache.keys: wanted shape [2, 37, 16], got [3, 37, 16]",
-          [](CALL) { cache = make_kv_cache(3, 37, 16); });
+          [](Call& c) { c.attention.caches[0][0] = make_kv_cache(3, 37, 16); });
   refuses("cache: length 30 and T = 8 more positions, wanted at most S = 37 in all",
-          [](CALL) { cache.length = 30; });
-  refuses("position 17: the table ends at 16",
-          [](CALL) { table = rope_table(17, rope_frequencies(16)); });
-  refuses("table.cos: wanted shape [37, 8], got [37, 4]",
-          [](CALL) { table = rope_table(37, rope_frequencies(8)); });
-  refuses("scratch.q: wanted shape [8, 96], got [8, 48]", [](CALL) { scratch.q = empty(8, 48); });
-  const std::string threads = std::to_string(block_scratch(llama().settings, 1, 1).threads);
-  const std::string small = "scratch: made for T_max = 7, S = 17 and " + threads +
-                            " threads, wanted T_max = 8, S = 18 and " + threads;
-  refuses(small, [](CALL) { scratch = block_scratch(settings, 7, 17); });
-  const std::string other_heads = "scratch: wanted one made for T = 8, S = 18, H = 6, D = 16 and " +
-                                  threads + " threads or more";
-  refuses(other_heads, [](CALL) { scratch.attention = GroupedScratch(1, 18, 6, 16); });
+          [](Call& c) { c.attention.caches[0][0].length = 30; });
+  refuses("position 44: the table ends at 36",
+          [](Call& c) { c.attention.caches[0][0].start = 27; });
+  refuses("runs: wanted 8 rows in all, got 7", [](Call& c) { c.attention.runs = {{0, 7}}; });
+  refuses("runs: wanted a text from 0 to 0, got 1", [](Call& c) { c.attention.runs = {{1, 8}}; });
 }
 
-TEST_CASE("settings that no block can have are refused when weights or scratch are made") {
+TEST_CASE("what can't be made is refused when it is made, and what was made for less when called") {
   Random random(1);
-  CHECK_THROWS_WITH_AS(llama_style(96, 5, 5, 1), "C: wanted a multiple of H = 5, got 96",
-                       std::invalid_argument);
-  CHECK_THROWS_WITH_AS(block_weights(llama_style(96, 6, 4, 1), random),
-                       "H, the query heads: wanted a multiple of G = 4, got 6",
-                       std::invalid_argument);
-  CHECK_THROWS_WITH_AS(block_scratch(llama_style(96, 6, 2, 0), 1, 1),
-                       "F, the feed-forward width: wanted at least 1, got 0",
-                       std::invalid_argument);
+  using Bad = std::invalid_argument;
+  CHECK_THROWS_WITH_AS(llama_style(96, 5, 5, 1), "C: wanted a multiple of H = 5, got 96", Bad);
+  CHECK_THROWS_WITH_AS(draw_block(llama_style(96, 6, 4, 1), random),
+                       "H, the query heads: wanted a multiple of G = 4, got 6", Bad);
+  const Case c = llama();
+  CHECK_THROWS_WITH_AS(BlockScratch(c.settings, 0),
+                       "T_max, the rows of a call: wanted at least 1, got 0", Bad);
+  CHECK_THROWS_WITH_AS(CachedAttention(c.settings, 0, 1),
+                       "S, the positions of the caches: wanted at least 1, got 0", Bad);
+
+  const BlockWeights weights = c.weights();
+  CachedAttention of_one_row(c.settings, c.T, 1);
+  BlockScratch scratch(c.settings, 2);
+  Tensor<2> x = xt::view(c.x(), xt::range(0, 2), xt::all());
+  CHECK_THROWS_WITH_AS(
+      block_rows(x, Block(c.settings, weights), {.attention = std::ref(of_one_row)}, scratch),
+      "attention: made for 1 rows of a text, got 2", Bad);
+  CHECK(of_one_row.position() == 0);
+  const std::string threads = std::to_string(thread_count());
+  const std::string says = "attention: made for 1 layers and " + threads +
+                           " threads, wanted layer 1 and " + threads + " threads";
+  CHECK_THROWS_WITH_AS(block_rows(Matrix(x).rows_from(0, 1), Block(c.settings, weights, 1),
+                                  {.attention = std::ref(of_one_row)}, scratch),
+                       says.c_str(), Bad);
 }

@@ -8,25 +8,22 @@
 #include <limits>
 #include <optional>
 
+#include "09_language_model/loss.hpp"
 #include "10_pretrained/chat.hpp"
 #include "10_pretrained/perplexity.hpp"
 #include "10_pretrained/tiny_model.hpp"
 #include "10_pretrained/trace_file.hpp"
 #include "all_close.hpp"
+#include "linalg.hpp"
 #include "npy.hpp"
 
 using namespace t2t;
 using Bad = std::runtime_error;
 
 /// A model read from bytes. What goes wrong becomes a failed check, and nothing.
-struct Loaded {
-  Config config;
-  ModelWeights weights;
-};
-static std::optional<Loaded> load(const GgufFile& file) {
+static std::optional<Model> load(const GgufFile& file) {
   try {
-    const Config config = read_config(file);
-    return Loaded{config, read_weights(file, config)};
+    return read_model(file);
   } catch (const std::exception& error) {
     CHECK_MESSAGE(false, error.what());
     return std::nullopt;
@@ -35,17 +32,13 @@ static std::optional<Loaded> load(const GgufFile& file) {
 
 /// Sizes that are all different, and nothing at its default.
 static Config odd_config(bool tied) {
-  return {.C = 20,
-          .L = 3,
-          .H = 4,
-          .G = 2,
-          .D = 6,
-          .F = 28,
-          .V = 11,
-          .T_max = 17,
-          .tied = tied,
-          .theta = 777,
-          .eps = 0.25f};
+  Config config{.block = {.C = 20, .H = 4, .G = 2, .D = 6, .F = 28},
+                .L = 3,
+                .V = 11,
+                .T_max = 17,
+                .tied = tied};
+  config.block.theta = 777, config.block.eps = 0.25f;
+  return config;
 }
 
 TEST_CASE("a model written as a file comes back: config, and every tensor in its own place") {
@@ -55,19 +48,20 @@ TEST_CASE("a model written as a file comes back: config, and every tensor in its
     const Config config = odd_config(tied);
     ModelWeights weights = draw_model(config, random);
     for (BlockWeights& block : weights.blocks) {
-      block.attention_norm.gain = random.normal<1>({config.C});
-      block.feed_forward_norm.gain = random.normal<1>({config.C});
+      block.attention_norm.gain = random.normal<1>({config.block.C});
+      block.feed_forward_norm.gain = random.normal<1>({config.block.C});
     }
     const std::vector<std::uint8_t> bytes = gguf_file(config, weights);
-    const std::optional<Loaded> loaded = load(GgufFile("x", bytes));
+    const std::optional<Model> loaded = load(GgufFile("x", bytes));
     if (!loaded) continue;
-    const Config& got = loaded->config;
+    const Config& got = loaded->config();
     CHECK(got.tied == tied);
-    CHECK(got.theta == 777);
-    CHECK(got.eps == 0.25f);
-    CHECK(got.D == 6);
+    CHECK(got.block.theta == 777);
+    CHECK(got.block.eps == 0.25f);
+    CHECK(got.block.D == 6);
     CHECK(got.T_max == 17);
-    const std::vector<ConstRow> a = values_of(loaded->weights), b = values_of(weights);
+    const std::vector<ConstRow> a = values_of(loaded->weights(), config),
+                                b = values_of(weights, config);
     CHECK(a.size() == b.size());
     for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
       CAPTURE(tensor_names(config)[i].name);
@@ -76,8 +70,33 @@ TEST_CASE("a model written as a file comes back: config, and every tensor in its
   }
 }
 
+TEST_CASE("whoever reads a file says what to make of its matrices; vectors become floats") {
+  Random random(5);
+  const Config config = odd_config(false);
+  const ModelWeights weights = draw_model(config, random);
+  const std::vector<std::uint8_t> bytes = gguf_file(config, weights);
+  const GgufFile file("x", bytes);
+  std::vector<std::string> asked;
+  const Model packed = read_model(file, [&](const GgufTensor& tensor) {
+    asked.emplace_back(tensor.name);
+    const std::size_t rows = tensor.shape[0], cols = tensor.shape[1];
+    Tensor<2> floats = empty(rows, cols);
+    dequantize_rows(tensor.type, tensor.bytes, floats);
+    return Weight(PackedWeight{
+        rows, cols, tensor.bytes.size(),
+        [floats](ConstMatrix x, Matrix y) { matmul_bt(x, ConstMatrix(floats), y); },
+        [floats](std::size_t r, Row to) { std::ranges::copy(row(floats, r), to.begin()); }});
+  });
+  CHECK(asked.size() == 2 + 3 * 7);
+  CHECK(asked[1] == "blk.0.attn_q.weight");
+  const std::vector<int> ids = {1, 5, 3};
+  CHECK(all_close(language_model(ids, packed), language_model(ids, Model(config, weights)), 0));
+  CHECK_THROWS_WITH_AS(read_model(file, [](const GgufTensor&) { return Weight(empty(2, 2)); }),
+                       "embedding: wanted shape [11, 20], got [2, 2]", std::invalid_argument);
+}
+
 TEST_CASE("logits of a small file of five types equal those of PyTorch") {
-  const std::optional<Loaded> loaded = load(GgufFile::open(T2T_FIXTURES "/tiny.gguf"));
+  const std::optional<Model> loaded = load(GgufFile::open(T2T_FIXTURES "/tiny.gguf"));
   const Tensor<2> want = load_npy<2>(T2T_FIXTURES "/tiny_logits.npy");
   std::vector<int> ids;
   for (int t = 0; t < 19; ++t) ids.push_back((t * 11 + 3) % 37);
@@ -85,16 +104,16 @@ TEST_CASE("logits of a small file of five types equal those of PyTorch") {
   // The longest sums are of F = 160 products; two layers and the head follow one another. Logits
   // are of size 1: eps·√160 each, some ten steps deep.
   const double bound = 0x1p-24 * 160;
-  CHECK(all_close(language_model(ids, loaded->weights, loaded->config), want, bound));
-  ModelState state = model_state(loaded->config, 19);
+  CHECK(all_close(language_model(ids, *loaded), want, bound));
+  ModelState state(loaded->config(), 19);
   Tensor<2> logits = empty(19, 37);
-  forward_all(loaded->config, loaded->weights, state, ids, logits);
+  forward_all(*loaded, state, ids, logits);
   CHECK(all_close(logits, want, bound));
 
   // What --logits writes and an answer begins with: the last token's alone.
   reset(state);
   Tensor<2> last = empty(1, 37);
-  forward(loaded->config, loaded->weights, state, ids, row(last, 0));
+  forward(*loaded, state, ids, row(last, 0));
   const Tensor<2> want_last = xt::view(want, xt::range(18, 19), xt::all());
   CHECK(all_close(last, want_last, bound));
 }
@@ -116,7 +135,7 @@ static void expect_refused(const std::vector<std::uint8_t>& bytes, const std::st
   std::string got = "nothing";
   try {
     const GgufFile file("x", bytes);
-    read_weights(file, read_config(file));
+    read_model(file);
   } catch (const std::exception& error) {
     got = error.what();
   }
@@ -190,22 +209,23 @@ TEST_CASE("perplexity: each window alone, its first token unscored") {
   const Config config = odd_config(true);
   Random random(9);
   ModelWeights weights = draw_model(config, random);
-  for (float& value : weights.embedding) value *= 40;  // so that it has an opinion
+  weights.embedding.floats() *= 40;  // so that it has an opinion
+  const Model model(config, std::move(weights));
   const std::vector<int> ids = {1, 4, 9, 2, 2, 7, 10, 0, 3, 5, 8, 1};
   double nats = 0;
   for (const auto& [from, count] : {std::pair<int, int>{0, 5}, {5, 5}, {10, 2}}) {
     const std::vector<int> part(ids.begin() + from, ids.begin() + from + count);
-    const Tensor<2> logits = language_model(part, weights, config);
+    const Tensor<2> logits = language_model(part, model);
     nats += next_token_loss(logits, part) * (count - 1);
   }
-  const Perplexity got = perplexity_of(ids, config, weights, 5);
+  const Perplexity got = perplexity_of(ids, model, 5);
   CHECK(got.scored == 9);
   CHECK(got.perplexity == doctest::Approx(std::exp(nats / 9)).epsilon(1e-5));
   // A window's lone last token is not scored.
-  CHECK(perplexity_of(std::span(ids).first(11), config, weights, 5).scored == 8);
-  CHECK_THROWS_WITH_AS(perplexity_of(ids, config, weights, 18),
-                       "window: wanted 2 to T_max = 17, got 18", std::invalid_argument);
-  CHECK_THROWS_WITH_AS(perplexity_of(std::span(ids).first(1), config, weights, 5),
+  CHECK(perplexity_of(std::span(ids).first(11), model, 5).scored == 8);
+  CHECK_THROWS_WITH_AS(perplexity_of(ids, model, 18), "window: wanted 2 to T_max = 17, got 18",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(perplexity_of(std::span(ids).first(1), model, 5),
                        "T, the tokens of the text: wanted at least 2, got 1",
                        std::invalid_argument);
 }
@@ -218,14 +238,13 @@ struct TwoTraces {
     const std::filesystem::path root =
         std::filesystem::temp_directory_path() / ("t2t_traces_" + std::to_string(::getpid()));
     a = root / "a", b = root / "b";
-    const Config config = {.C = 16, .L = 12, .H = 2, .G = 1, .D = 8, .F = 24, .V = 9, .T_max = 8};
+    const Config config{.block = llama_style(16, 2, 1, 24), .L = 12, .V = 9, .T_max = 8};
     Random random(4);
-    const ModelWeights weights = draw_model(config, random);
+    const Model model(config, draw_model(config, random));
     for (const std::filesystem::path& folder : {a, b}) {
-      ModelState state = model_state(config, 5);
+      ModelState state(config, 5);
       Tensor<1> logits = empty(9);
-      forward(config, weights, state, std::vector<int>{1, 2, 3, 4, 5}, row(logits),
-              trace_to(folder));
+      forward(model, state, std::vector<int>{1, 2, 3, 4, 5}, row(logits), trace_to(folder));
     }
   }
   ~TwoTraces() { std::filesystem::remove_all(a.parent_path()); }
@@ -242,7 +261,7 @@ TEST_CASE("traces of one model agree; a planted difference is found at its first
   const TwoTraces traces;
   const Comparison equal = compare_traces(traces.a, traces.b);
   CHECK(!equal.parting);
-  CHECK(equal.compared.size() == 3 + 12 * 14);
+  CHECK(equal.compared.size() == 3 + 12 * 15);
   CHECK(equal.worst == 0);
   CHECK(equal.compared.front() == "embedding");
   CHECK(equal.compared.back() == "logits");

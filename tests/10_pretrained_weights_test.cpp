@@ -68,8 +68,7 @@ namespace {
 struct Real {
   GgufFile file = GgufFile::open(weights());
   Bpe bpe = read_tokenizer(file);
-  Config config = read_config(file);
-  ModelWeights model = read_weights(file, config);
+  Model model = read_model(file);
 };
 }  // namespace
 static const Real& real() {
@@ -78,14 +77,14 @@ static const Real& real() {
 }
 
 TEST_CASE("logits are within 5e-4 of float64, the 200 highest of every prompt") {
-  const auto& [file, bpe, config, model] = real();
+  const auto& [file, bpe, model] = real();
   for (std::size_t n = 0; n < prompts.size(); ++n) {
     CAPTURE(prompts[n]);
     const std::vector<int> ids = bpe.encode(prompts[n]);
     CHECK(ids == load_npy_ints(fixture("prompt", n)));
-    ModelState state = model_state(config, ids.size());
-    Tensor<1> logits = empty(config.V);
-    forward(config, model, state, ids, row(logits));
+    ModelState state(model.config(), ids.size());
+    Tensor<1> logits = empty(model.config().V);
+    forward(model, state, ids, row(logits));
     const std::vector<int> top = load_npy_ints(fixture("logits*_ids", n));
     Tensor<1> got = empty(top.size());
     for (std::size_t i = 0; i < top.size(); ++i) got(i) = logits(std::size_t(top[i]));
@@ -97,16 +96,16 @@ TEST_CASE("logits are within 5e-4 of float64, the 200 highest of every prompt") 
 }
 
 TEST_CASE("greedy text equals the reference up to its first margin below 0.01") {
-  const auto& [file, bpe, config, model] = real();
+  const auto& [file, bpe, model] = real();
   for (std::size_t n = 0; n < prompts.size(); ++n) {
     CAPTURE(prompts[n]);
     const std::vector<int> want = load_npy_ints(fixture("greedy", n));
     const Tensor<1> margins = load_npy<1>(fixture("margins", n));
     std::size_t sure = 0;
     while (sure < want.size() && margins(sure) >= 0.01f) ++sure;
-    ModelState state = model_state(config, 80);
+    ModelState state(model.config(), 80);
     Random random(1);
-    const std::vector<int> got = generate(config, model, state, bpe.encode(prompts[n]),
+    const std::vector<int> got = generate(model, state, bpe.encode(prompts[n]),
                                           {.most = 40, .sampling = {.temperature = 0}}, random);
     CHECK(sure >= 10);
     CHECK(std::vector(got.begin(), got.begin() + long(sure)) ==
@@ -115,16 +114,17 @@ TEST_CASE("greedy text equals the reference up to its first margin below 0.01") 
 }
 
 TEST_CASE("every part of the first layer, and the stream after each, agree with float64") {
-  const auto& [file, bpe, config, model] = real();
+  const auto& [file, bpe, model] = real();
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("t2t_real_trace_" + std::to_string(::getpid()));
   const std::vector<int> ids = bpe.encode("The capital of France");
   for (const Pairing pairing : {Pairing::neighbours, Pairing::halves}) {
-    Config turned = config;
-    turned.pairing = pairing;
-    ModelState state = model_state(turned, ids.size());
-    Tensor<1> logits = empty(config.V);
-    forward(turned, model, state, ids, row(logits), trace_to(folder));
+    Config config = model.config();
+    config.block.pairing = pairing;
+    const Model turned(config, model.weights());
+    ModelState state(config, ids.size());
+    Tensor<1> logits = empty(model.config().V);
+    forward(turned, state, ids, row(logits), trace_to(folder));
     const Comparison comparison = compare_traces(T2T_FIXTURES "/trace", folder);
     if (pairing == Pairing::neighbours) {
       CHECK(!comparison.parting);
@@ -140,25 +140,25 @@ TEST_CASE("every part of the first layer, and the stream after each, agree with 
 }
 
 TEST_CASE("perplexity of a text is within 1e-3 of the reference's") {
-  const auto& [file, bpe, config, model] = real();
+  const auto& [file, bpe, model] = real();
   const Tensor<1> want = load_npy<1>(T2T_FIXTURES "/perplexity.npy");
   const std::vector<int> ids = bpe.encode(read_file(T2T_FIXTURES "/perplexity.txt"));
-  const Perplexity got = perplexity_of(ids, config, model, 512);
+  const Perplexity got = perplexity_of(ids, model, 512);
   CHECK(double(got.scored) == double(want(0)));
   CHECK(got.perplexity == doctest::Approx(want(1)).epsilon(1e-3));
   MESSAGE(got.perplexity << " against " << want(1));
 }
 
 TEST_CASE("asked for the capital of France, it says Paris") {
-  const auto& [file, bpe, config, model] = real();
+  const auto& [file, bpe, model] = real();
   const ChatTemplate chat(bpe);
   std::vector<int> ids = chat.opening(default_system_prompt(file));
   const std::vector<int> question = chat.question("What is the capital of France?");
   ids.insert(ids.end(), question.begin(), question.end());
-  ModelState state = model_state(config, 128);
+  ModelState state(model.config(), 128);
   Random random(1);
   const std::vector<int> answer =
-      generate(config, model, state, ids,
+      generate(model, state, ids,
                {.most = 32, .stops = {chat.end()}, .sampling = {.temperature = 0}}, random);
   CHECK(bpe.decode(answer) == "The capital of France is Paris.");
 }

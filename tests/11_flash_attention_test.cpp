@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "08_block/block.hpp"
 #include "11_flash_attention/flash_attention.hpp"
 #include "11_flash_attention/online_softmax.hpp"
 #include "all_close.hpp"
@@ -25,7 +26,7 @@ static Tensor<2> by_rows(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>
                          size_t G, Mask mask = Mask::causal, FlashBlocks blocks = {}) {
   Tensor<2> out = Tensor<2>::from_shape(q.shape());
   FlashScratch scratch(H, G, q.shape(1) / H, blocks);
-  flash_attention_rows(q, k, v, H, G, mask, out, scratch);
+  flash_attention_rows(q, side_by_side(k, v, G), mask, out, scratch);
   return out;
 }
 /// From a cache that has room for more, filled with what must not be seen.
@@ -36,7 +37,7 @@ static Tensor<2> by_cache(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2
   append(cache, k, v);
   Tensor<2> out = Tensor<2>::from_shape(q.shape());
   FlashScratch scratch(H, G, q.shape(1) / H);
-  flash_attention_rows(q, cache, H, out, scratch);
+  flash_attention_rows(q, cached_heads(cache), Mask::causal, out, scratch);
   return out;
 }
 /// The definition in float64: two passes over whole rows of scores.
@@ -201,9 +202,10 @@ TEST_CASE("scratch memory is the same for every length, and a call allocates not
   CHECK(scratch.bytes() == threads * sizeof(float) * 192 * (3 * 64 + 3 + 256));
   for (const size_t T : {3, 200}) {
     const Tensor<2> q = draw(T, 9 * 64, 1), k = draw(T, 3 * 64, 2), v = draw(T, 3 * 64, 3);
+    const KeyValueHeads heads = side_by_side(k, v, 3);
     Tensor<2> out = empty(T, 9 * 64);
     const size_t before = allocations;
-    flash_attention_rows(q, k, v, 9, 3, Mask::causal, out, scratch);
+    flash_attention_rows(q, heads, Mask::causal, out, scratch);
 #if !defined(__SANITIZE_THREAD__)  // there, rows.hpp starts plain threads
     CHECK(allocations - before == 0);
 #endif
@@ -214,18 +216,17 @@ TEST_CASE("a block that is handed it computes what the block's formula does, in 
   const size_t T = 75;
   const BlockSettings settings{.C = 48, .H = 6, .G = 2, .D = 8, .F = 40};
   Random random(1);
-  const BlockWeights weights = block_weights(settings, random);
-  const RopeTable table = block_rope_table(settings, T);
-  const Tensor<2> x = draw(T, 48, 2), want = block(x, weights, settings, table);
-  for (const size_t chunk : {T, size_t(16)}) {
+  const BlockWeights weights = draw_block(settings, random);
+  const Tensor<2> x = draw(T, 48, 2);
+  const Tensor<2> want = block(x, weights, settings, block_rope_table(settings, T));
+  for (const size_t chunk : {T, size_t(16), size_t(1)}) {
     CAPTURE(chunk);
-    KvCache cache = make_kv_cache(2, T, 8);
-    BlockScratch scratch = block_scratch(settings, chunk, T, flash_prefill(6, 2, 8));
-    CHECK(scratch.attention.scores.shape(1) == 6 * T);  // room for one query, not for 64
+    CachedAttention attention({&settings, 1}, T, chunk, 1, flash_kernel(6, 2, 8, T));
+    BlockScratch scratch(settings, chunk);
     Tensor<2> y = x;
     for (size_t t = 0; t < T; t += chunk)
-      block_rows(Matrix(y).rows_from(t, std::min(chunk, T - t)), weights, settings, table, cache,
-                 scratch);
+      block_rows(Matrix(y).rows_from(t, std::min(chunk, T - t)), Block(settings, weights),
+                 {.attention = std::ref(attention)}, scratch);
     // As chapter 08's bound: sums of C, D, T, H·D and F terms follow one another; numbers up to 8.
     const double terms = 4 * std::sqrt(48.0) + 4 * std::sqrt(8.0) + std::sqrt(75.0) +
                          std::sqrt(48.0) + std::sqrt(40.0);
@@ -240,8 +241,10 @@ TEST_CASE("bad input is refused, with its numbers") {
                        "groups: wanted G key and value heads that divide H query heads, got H = 3, "
                        "G = 2",
                        Bad);
-  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 6, 2), "k: wanted shape [5, 4], got [5, 8]", Bad);
-  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 8, 2), "q: wanted columns for H = 8 heads, got 12", Bad);
+  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 3, 1),
+                       "q: wanted whole heads of D = 8 numbers, got 12 "
+                       "columns",
+                       Bad);
   CHECK_THROWS_WITH_AS(by_rows(k, q, q, 2, 2),
                        "causal mask: wanted at least as many keys as queries, got 3 and 5", Bad);
   CHECK_THROWS_WITH_AS(by_rows(q, k, v, 3, 1, Mask::causal, {48, 192, 0}),
@@ -260,15 +263,16 @@ TEST_CASE("bad input is refused, with its numbers") {
   KvCache cache = make_kv_cache(2, 8, 4);
   FlashScratch scratch(4, 2, 4);
   Tensor<2> out = empty(3, 16), narrow = empty(3, 12);
-  CHECK_THROWS_WITH_AS(flash_attention_rows(draw(3, 16, 1), cache, 4, out, scratch),
-                       "S, the number of keys: wanted at least 1, got 0", Bad);
+  const auto attend = [&](Tensor<2>& out, FlashScratch& scratch) {
+    flash_attention_rows(draw(3, 16, 1), cached_heads(cache), Mask::causal, out, scratch);
+  };
+  CHECK_THROWS_WITH_AS(attend(out, scratch), "S, the number of keys: wanted at least 1, got 0",
+                       Bad);
   append(cache, k, v);
-  CHECK_THROWS_WITH_AS(flash_attention_rows(draw(3, 16, 1), cache, 4, narrow, scratch),
-                       "out: wanted shape [3, 16], got [3, 12]", Bad);
+  CHECK_THROWS_WITH_AS(attend(narrow, scratch), "out: wanted shape [3, 16], got [3, 12]", Bad);
   FlashScratch other(2, 2, 4);
   const std::string threads = std::to_string(other.threads());
   const std::string says = "scratch: made for H = 2, G = 2, D = 4 and " + threads +
                            " threads, wanted H = 4, G = 2, D = 4 and " + threads;
-  CHECK_THROWS_WITH_AS(flash_attention_rows(draw(3, 16, 1), cache, 4, out, other), says.c_str(),
-                       Bad);
+  CHECK_THROWS_WITH_AS(attend(out, other), says.c_str(), Bad);
 }

@@ -195,7 +195,7 @@ TEST_CASE("rows: sums, largest and functions equal plain loops at every length")
 TEST_CASE("every row and every task is visited once") {
   std::vector<int> rows(1000, 0), tasks(1000, 0);
   for_each_row(rows.size(), 1000, [&](std::size_t t) { ++rows[t]; });
-  for_each_task(tasks.size(), [&](std::size_t i, std::size_t thread) {
+  for_each_task(tasks.size(), worth_sharing, [&](std::size_t i, std::size_t thread) {
     tasks[i] += thread < thread_count() ? 1 : 100;
   });
   CHECK(std::ranges::count(rows, 1) == 1000);

@@ -23,7 +23,7 @@ Tensor<2> embedding_table(std::size_t V, std::size_t C, Random& random) {
 }
 
 /// Checked before any row is read: out of its range an index reads whatever lies there, silently.
-static void expect_ids(std::span<const int> ids, std::size_t V) {
+void expect_ids(std::span<const int> ids, std::size_t V) {
   for (std::size_t t = 0; t < ids.size(); ++t)
     if (ids[t] < 0 || std::size_t(ids[t]) >= V)
       throw std::invalid_argument(

@@ -24,8 +24,11 @@ std::vector<int> byte_ids(std::string_view text);  // [T]
 /// A table as GPT-2 begins it: numbers from N(0, 0.02²). Chapter 13 trains one.
 Tensor<2> embedding_table(std::size_t V, std::size_t C, Random& random);  // [V, C]
 
-/// Row t holds a single 1, at column ids[t]: [T, V].
-/// Throws std::invalid_argument, naming id and V, when an id is outside [0, V).
+/// Throws std::invalid_argument, naming the token, the id and V, when an id is outside [0, V).
+void expect_ids(std::span<const int> ids,  // [T]
+                std::size_t V);
+
+/// Row t holds a single 1, at column ids[t]: [T, V]. Throws as expect_ids does.
 Tensor<2> one_hot(std::span<const int> ids,  // [T]
                   std::size_t V);
 

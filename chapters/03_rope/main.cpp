@@ -45,16 +45,16 @@ void show_hands(std::size_t D, float theta, std::size_t start) {
 
 void show_distances(const Program& program, std::size_t D, float theta, Random& random) {
   print_section("A score feels only the distance");
-  const Tensor<3> q = random.normal<3>({1, 1, D}), k = random.normal<3>({1, 1, D});
+  const Tensor<2> q = random.normal<2>({1, D}), k = random.normal<2>({1, D});
   const Tensor<2> sinusoids = sinusoidal_positions(1100, D);
   const RopeTable turns = rope_table(1100, rope_frequencies(D, theta));
   const auto score = [&](std::size_t m, std::size_t n, bool turned) {
     double sum = 0;
-    const Tensor<3> qm = rope(q, turns, m, Pairing::halves),
-                    kn = rope(k, turns, n, Pairing::halves);
+    const Tensor<2> qm = rope(q, D, turns, m, Pairing::halves),
+                    kn = rope(k, D, turns, n, Pairing::halves);
     for (std::size_t d = 0; d < D; ++d)
-      sum += turned ? double(qm(0, 0, d)) * kn(0, 0, d)
-                    : double(q(0, 0, d) + sinusoids(m, d)) * (k(0, 0, d) + sinusoids(n, d));
+      sum += turned ? double(qm(0, d)) * kn(0, d)
+                    : double(q(0, d) + sinusoids(m, d)) * (k(0, d) + sinusoids(n, d));
     return fmt::format("{:.2f}", sum / std::sqrt(double(D)) + 1e-9);  // no "-0.00"
   };
   Table table({">distance", ">turned: key at 0", ">at 10", ">at 1000", ">added: key at 0", ">at 10",

@@ -21,7 +21,8 @@ static void expect_whole_heads(std::string_view name, std::size_t size, std::siz
   if (size % D != 0) expect(false, name, fmt::format("a multiple of D = {}", D), double(size));
 }
 
-static void expect_table(const RopeTable& table, std::size_t D, std::size_t start, std::size_t T) {
+void expect_table(const RopeTable& table, std::size_t D, std::size_t start, std::size_t T) {
+  expect_even(D);
   const std::size_t S = table.cos.shape(0);
   expect_shape("table.cos", table.cos, {S, D / 2});
   expect_shape("table.sin", table.sin, {S, D / 2});
@@ -98,11 +99,15 @@ static Tensor<3> turn_halves(const Tensor<3>& x, const RopeTable& table, std::si
   return x * cos + quarter_turn * sin;
 }
 
-Tensor<3> rope(const Tensor<3>& x, const RopeTable& table, std::size_t start, Pairing pairing) {
-  expect_even(x.shape(2));
-  expect_table(table, x.shape(2), start, x.shape(0));
-  return pairing == Pairing::neighbours ? turn_neighbours(x, table, start)
-                                        : turn_halves(x, table, start);
+Tensor<2> rope(const Tensor<2>& x, std::size_t D, const RopeTable& table, std::size_t start,
+               Pairing pairing) {
+  const std::size_t T = x.shape(0), C = x.shape(1);
+  expect_whole_heads("columns of x", C, D);
+  expect_table(table, D, start, T);
+  const Tensor<3> heads = xt::reshape_view(x, {T, C / D, D});  // [T, H, D]
+  const Tensor<3> turned = pairing == Pairing::neighbours ? turn_neighbours(heads, table, start)
+                                                          : turn_halves(heads, table, start);
+  return xt::reshape_view(turned, {T, C});  // [T, H·D]
 }
 
 static void turn_neighbours_row(Row head, ConstRow cos, ConstRow sin) {

@@ -40,17 +40,21 @@ RopeTable rope_table(std::size_t S,                 //
                      const Tensor<1>& frequencies,  // [D/2]
                      float magnitude = 1);          // of every cos and sin: YaRN's, else 1
 
+/// Throws std::invalid_argument unless D is even and above 0 and the table is for heads of D
+/// numbers and has the positions start … start + T − 1.
+void expect_table(const RopeTable& table, std::size_t D, std::size_t start, std::size_t T);
+
 /// The formula, as the papers write it: neighbours as complex numbers, halves as x·cos +
-/// rotate_half(x)·sin. Row t stands at position start + t. Returns [T, H, D].
+/// rotate_half(x)·sin. Row t stands at position start + t. Returns [T, H·D].
 /// Throws std::invalid_argument as rope_rows does.
-Tensor<3> rope(const Tensor<3>& x,      // [T, H, D]
+Tensor<2> rope(const Tensor<2>& x,      // [T, H·D], heads side by side
+               std::size_t D,           //
                const RopeTable& table,  // [S, D/2] each
                std::size_t start,       //
                Pairing pairing);
 
 /// The same in place, every head of every row: what the later chapters call.
-/// Throws std::invalid_argument when D is odd, x is not whole heads wide, the table is for another
-/// D, or it ends before start + T.
+/// Throws std::invalid_argument when D is odd, x is not whole heads wide, and as expect_table does.
 void rope_rows(Matrix x,                // [T, H·D]
                std::size_t D,           //
                const RopeTable& table,  // [S, D/2] each

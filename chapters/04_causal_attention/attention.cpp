@@ -60,7 +60,7 @@ Tensor<2> dropout(const Tensor<2>& weights, float p, Random& random) {
   return kept;
 }
 
-std::size_t attend_scratch(std::size_t T, std::size_t S) { return std::min(T, query_block) * S; }
+std::size_t attend_floats(std::size_t T, std::size_t S) { return std::min(T, query_block) * S; }
 
 /// One block of queries, whose scores fit the scratch memory: [T, S].
 static void attend_block(ConstMatrix q, ConstMatrix k, ConstMatrix v, Mask mask, Matrix out,
@@ -84,10 +84,10 @@ void attend(ConstMatrix q, ConstMatrix k, ConstMatrix v, Mask mask, Matrix out, 
   expect_shape("k", k, {S, D});
   expect_shape("v", v, {S, D});
   expect_shape("out", out, {T, D});
-  if (scratch.size() < attend_scratch(T, S))
+  if (scratch.size() < attend_floats(T, S))
     throw std::invalid_argument(
         fmt::format("scratch: wanted at least {} floats for {} queries and {} keys, got {}",
-                    attend_scratch(T, S), T, S, scratch.size()));
+                    attend_floats(T, S), T, S, scratch.size()));
 
   // Queries of one block, with the keys that its last one sees, are again the last of their keys.
   for (std::size_t t = 0; t < T; t += query_block) {

@@ -49,7 +49,7 @@ Tensor<2> dropout(const Tensor<2>& weights,  // [T, S]
 constexpr std::size_t query_block = 64;
 
 /// Floats of scratch memory that attend needs for T queries and S keys.
-std::size_t attend_scratch(std::size_t T, std::size_t S);
+std::size_t attend_floats(std::size_t T, std::size_t S);
 
 /// The kernel: one head, read in place (inside [T, H·D], or from the used part of a cache), block
 /// of queries by block, so that a causal mask skips most of what it hides. Allocates nothing.
@@ -60,6 +60,6 @@ void attend(ConstMatrix q,  // [T, D]
             ConstMatrix v,  // [S, D]
             Mask mask,
             Matrix out,    // [T, D]; must not overlap q, k or v
-            Row scratch);  // [attend_scratch(T, S)] or more
+            Row scratch);  // [attend_floats(T, S)] or more
 
 }  // namespace t2t

@@ -30,7 +30,7 @@ static void bench_softmax(Bench& bench) {
 static void bare_products(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, std::size_t H,
                           Tensor<3>& scores, Tensor<2>& out) {
   const std::size_t D = q.shape(1) / H;
-  for_each_task(H, [&](std::size_t h, std::size_t thread) {
+  for_each_task(H, q.size(), [&](std::size_t h, std::size_t thread) {
     matmul_bt(ConstMatrix(q).head(h, D), ConstMatrix(k).head(h, D), matrix(scores, thread));
     matmul(matrix(scores, thread), ConstMatrix(v).head(h, D), Matrix(out).head(h, D));
   });
@@ -45,7 +45,9 @@ static void bench_attention(Bench& bench, std::size_t T) {
   Tensor<3> scores = empty(thread_count(), T, T);
   AttentionScratch scratch(T, T);
 
-  const auto attend_all = [&] { attention_rows(q, k, v, H, Mask::causal, out, scratch); };
+  const auto attend_all = [&] {
+    attention_rows(q, side_by_side(k, v, H), Mask::causal, out, scratch);
+  };
   attend_all();
   const auto head = [&](const Tensor<2>& x) {
     return Tensor<2>(xt::view(x, xt::all(), xt::range(D, 2 * D)));

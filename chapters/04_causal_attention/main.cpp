@@ -209,9 +209,10 @@ static void show_speed(const Program& program) {
   Tensor<2> out = empty(T, C);
   AttentionScratch scratch(T, T);
   const double flops = 4.0 * T * (T + 1) / 2 * C;  // two products, for each pair that is seen
-  print_roofline_flops(
-      "attention_rows H=9 T=512 D=64",
-      median_seconds([&] { attention_rows(q, k, v, H, Mask::causal, out, scratch); }), flops);
+  print_roofline_flops("attention_rows H=9 T=512 D=64", median_seconds([&] {
+                         attention_rows(q, side_by_side(k, v, H), Mask::causal, out, scratch);
+                       }),
+                       flops);
   const RecurrentCell cell = draw_recurrent_cell(C, random);
   print_roofline_flops("recurrence T=512 C=576", median_seconds([&] { out = recurrence(q, cell); }),
                        4.0 * T * C * C);

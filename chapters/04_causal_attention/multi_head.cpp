@@ -70,32 +70,38 @@ Tensor<2> multi_head_attention(const Tensor<2>& x, const AttentionWeights& weigh
   return multi_head_attention(x, x, weights, H, mask);
 }
 
-AttentionScratch::AttentionScratch(std::size_t T, std::size_t S)
-    : scores_(empty(thread_count(), attend_scratch(T, S))) {}
-
-/// Shapes are checked here, once: inside the loop over the cores nothing may throw.
-static void expect_attention_rows(ConstMatrix q, ConstMatrix k, ConstMatrix v, std::size_t H,
-                                  Mask mask, Matrix out, const AttentionScratch& scratch) {
-  const std::size_t T = q.rows, S = k.rows, C = q.cols;
-  expect_heads(C, H);
-  expect_mask(T, S, mask);
-  expect_shape("k", k, {S, C});
-  expect_shape("v", v, {S, C});
-  expect_shape("out", out, {T, C});
-  if (scratch.floats() < attend_scratch(T, S) || scratch.threads() < thread_count())
-    throw std::invalid_argument(
-        fmt::format("scratch: wanted {} floats for each of {} threads, got {} for each of {}",
-                    attend_scratch(T, S), thread_count(), scratch.floats(), scratch.threads()));
+KeyValueHeads side_by_side(ConstMatrix k, ConstMatrix v, std::size_t G) {
+  expect_heads(k.cols, G);
+  expect_shape("v", v, {k.rows, k.cols});
+  const std::size_t D = k.cols / G;
+  return {k.head(0, D), v.head(0, D), G, D};
 }
 
-void attend_heads(ConstMatrix q, const KeyValueHeads& heads, std::size_t H, Mask mask, Matrix out,
+AttentionScratch::AttentionScratch(std::size_t T, std::size_t S)
+    : scores_(empty(thread_count(), attend_floats(T, S))) {}
+
+/// Shapes are checked here, once: inside the loop over the cores nothing may throw.
+static void expect_attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out,
+                                  const AttentionScratch& scratch) {
+  const std::size_t T = q.rows, S = heads.S(), C = heads.G * heads.D();
+  expect_mask(T, S, mask);
+  expect_shape("q", q, {T, C});
+  expect_shape("out", out, {T, C});
+  if (scratch.floats() < attend_floats(T, S) || scratch.threads() < thread_count())
+    throw std::invalid_argument(fmt::format(
+        "scratch: wanted {} floats for each of {} threads ({} queries, {} keys), got {} for each "
+        "of {}",
+        attend_floats(T, S), thread_count(), T, S, scratch.floats(), scratch.threads()));
+}
+
+void attend_heads(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out,
                   Matrix scratch) {
-  const std::size_t T = q.rows, S = heads.first_keys.rows, D = heads.first_keys.cols;
+  const std::size_t T = q.rows, S = heads.S(), D = heads.D(), H = q.cols / D;
   const std::size_t blocks = (T + query_block - 1) / query_block;
 
   // A task is one block of one head. The last block sees most keys, so it is begun first: whoever
   // is free at the end is left with little.
-  for_each_task(blocks * H, [&](std::size_t i, std::size_t thread) {
+  for_each_task(blocks * H, std::min(T, query_block) * S, [&](std::size_t i, std::size_t thread) {
     const std::size_t h = i % H, g = h / (H / heads.G), t = (blocks - 1 - i / H) * query_block;
     const std::size_t count = std::min(query_block, T - t);
     const std::size_t seen = keys_seen(t + count - 1, T, S, mask);
@@ -105,11 +111,10 @@ void attend_heads(ConstMatrix q, const KeyValueHeads& heads, std::size_t H, Mask
   });
 }
 
-void attention_rows(ConstMatrix q, ConstMatrix k, ConstMatrix v, std::size_t H, Mask mask,
-                    Matrix out, AttentionScratch& scratch) {
-  expect_attention_rows(q, k, v, H, mask, out, scratch);
-  const std::size_t D = q.cols / H;
-  attend_heads(q, {k.head(0, D), v.head(0, D), H, D}, H, mask, out, scratch.rows());
+void attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out,
+                    AttentionScratch& scratch) {
+  expect_attention_rows(q, heads, mask, out, scratch);
+  attend_heads(q, heads, mask, out, scratch.rows());
 }
 
 }  // namespace t2t

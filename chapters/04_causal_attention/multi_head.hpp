@@ -36,21 +36,29 @@ Tensor<2> multi_head_attention(const Tensor<2>& x,       // [T, C]
 Tensor<2> multi_head_attention(const Tensor<2>& x,  // [T, C]
                                const AttentionWeights& weights, std::size_t H, Mask mask);
 
-/// G heads of keys and of values, wherever they lie: side by side in rows [S, G·D], or one after
-/// the other as in chapter 05's cache.
+/// The keys and the values of G heads, [S, D] each, wherever they lie: side by side in rows
+/// [S, G·D], or one head after the other, as in chapter 05's cache. Owns nothing.
 struct KeyValueHeads {
   ConstMatrix first_keys, first_values;  // [S, D], those of head 0
   std::size_t G;                         // heads there are
-  std::size_t apart;                     // floats from one head's first number to the next one's
+  std::size_t head_stride;               // floats from a head's first number to the next head's
 
-  ConstMatrix keys(std::size_t g) const { return moved(first_keys, g); }
-  ConstMatrix values(std::size_t g) const { return moved(first_values, g); }
+  std::size_t S() const { return first_keys.rows; }
+  std::size_t D() const { return first_keys.cols; }
+  ConstMatrix keys(std::size_t g) const { return of_head(first_keys, g); }      // [S, D]
+  ConstMatrix values(std::size_t g) const { return of_head(first_values, g); }  // [S, D]
 
  private:
-  ConstMatrix moved(ConstMatrix first, std::size_t g) const {
-    return {first.data + g * apart, first.rows, first.cols, first.stride};
+  ConstMatrix of_head(ConstMatrix first, std::size_t g) const {
+    return {first.data + g * head_stride, first.rows, first.cols, first.stride};
   }
 };
+
+/// Heads as they come from their projections. Throws std::invalid_argument unless G divides the
+/// columns, and k and v are of one shape.
+KeyValueHeads side_by_side(ConstMatrix k,  // [S, G·D]
+                           ConstMatrix v,  // [S, G·D]
+                           std::size_t G);
 
 /// Scratch memory for attention_rows, a buffer a thread: make it once, use it for every layer.
 class AttentionScratch {
@@ -62,24 +70,24 @@ class AttentionScratch {
   Matrix rows() { return scores_; }                        // a row a thread
 
  private:
-  Tensor<2> scores_;  // [threads, attend_scratch(T, S)]
+  Tensor<2> scores_;  // [threads, attend_floats(T, S)]
 };
 
 /// The loop that every kernel of many heads shares: heads and blocks of queries share the cores.
 /// Query head h reads head h / (H / G): its own when G = H; chapter 06 has fewer. Checks nothing,
-/// so shapes must fit: G divides H, scratch has thread_count() rows of attend_scratch(T, S).
+/// so shapes must fit: G divides H, scratch has thread_count() rows of attend_floats(T, S).
 void attend_heads(ConstMatrix q,  // [T, H·D]
-                  const KeyValueHeads& heads, std::size_t H, Mask mask,
+                  const KeyValueHeads& heads, Mask mask,
                   Matrix out,       // [T, H·D]; must not overlap what is read
                   Matrix scratch);  // a row a thread
 
-/// The kernel for all heads, each read in place. Allocates nothing. Throws std::invalid_argument as
-/// split_heads and attend do.
-void attention_rows(ConstMatrix q,  // [T, H·D]
-                    ConstMatrix k,  // [S, H·D]
-                    ConstMatrix v,  // [S, H·D]
-                    std::size_t H, Mask mask,
-                    Matrix out,  // [T, H·D]; must not overlap q, k or v
+/// The kernel for all heads, each read in place: as many query heads as heads of keys. Allocates
+/// nothing. Throws std::invalid_argument when shapes disagree or scratch is too small, and as
+/// expect_mask does.
+void attention_rows(ConstMatrix q,               // [T, H·D]
+                    const KeyValueHeads& heads,  // H of [S, D]
+                    Mask mask,
+                    Matrix out,  // [T, H·D]; must not overlap what is read
                     AttentionScratch& scratch);
 
 }  // namespace t2t

@@ -45,7 +45,7 @@ inline Tensor<2> logits_without(Babbler& babbler, std::span<const int> ids) {  /
   const Tensor<2> v = matmul_bt(x, babbler.weights.w_v);  // [T, C]
   rope_rows(q, D, babbler.rope, 0, Pairing::halves);
   rope_rows(k, D, babbler.rope, 0, Pairing::halves);
-  attention_rows(q, k, v, babbler.H, Mask::causal, mixed, babbler.scratch);
+  attention_rows(q, side_by_side(k, v, babbler.H), Mask::causal, mixed, babbler.scratch);
   const Tensor<2> y = matmul_bt(mixed, babbler.weights.w_o);                   // [T, C]
   return unembed(xt::view(y, xt::range(T - 1, T), xt::all()), babbler.table);  // [1, V]
 }
@@ -53,15 +53,15 @@ inline Tensor<2> logits_without(Babbler& babbler, std::span<const int> ids) {  /
 /// With it: the T new tokens only. The cache says where they stand.
 inline Tensor<2> logits_with(Babbler& babbler, std::span<const int> ids, KvCache& cache) {  // [T]
   const std::size_t T = ids.size(), C = babbler.width(), D = C / babbler.H;
-  const std::size_t start = cache.length;
+  const std::size_t position = next_position(cache);
   Tensor<2> x = empty(T, C), mixed = empty(T, C);
   embed_rows(ids, babbler.table, x);
   Tensor<2> q = matmul_bt(x, babbler.weights.w_q);        // [T, C]
   const Tensor<2> k = matmul_bt(x, babbler.weights.w_k);  // [T, C]
   const Tensor<2> v = matmul_bt(x, babbler.weights.w_v);  // [T, C]
   append_turned(cache, k, v, babbler.rope, Pairing::halves);
-  rope_rows(q, D, babbler.rope, start, Pairing::halves);
-  cached_attention_rows(q, cache, Mask::causal, mixed, babbler.scratch);
+  rope_rows(q, D, babbler.rope, position, Pairing::halves);
+  attention_rows(q, cached_heads(cache), Mask::causal, mixed, babbler.scratch);
   const Tensor<2> y = matmul_bt(mixed, babbler.weights.w_o);                   // [T, C]
   return unembed(xt::view(y, xt::range(T - 1, T), xt::all()), babbler.table);  // [1, V]
 }

@@ -25,11 +25,11 @@ static void bench_decode(Bench& bench) {
 
   AttentionScratch scratch(1, S);
   Tensor<2> out = empty(1, G * D), want = empty(1, G * D);
-  const auto work = [&] { cached_attention_rows(q, cache, Mask::causal, out, scratch); };
+  const auto work = [&] { attention_rows(q, cached_heads(cache), Mask::causal, out, scratch); };
   work();
-  attention_rows(q, k, v, G, Mask::causal, want, scratch);
-  bench.expect_right("cached_attention_rows", close(out, want));
-  bench.against_read("cached_attention_rows T=1 [9, 8192, 64]", double(bytes(cache)), work);
+  attention_rows(q, side_by_side(k, v, G), Mask::causal, want, scratch);
+  bench.expect_right("attention over a cache", close(out, want));
+  bench.against_read("attention over a cache, T=1 [9, 8192, 64]", double(bytes(cache)), work);
 }
 
 /// 512 tokens into an empty cache, in one call and one by one; and without a cache.
@@ -45,13 +45,15 @@ static void bench_prompt(Bench& bench) {
     reset(cache);
     for (std::size_t t = 0; t < T; t += chunk) {
       append(cache, ConstMatrix(k).rows_from(t, chunk), ConstMatrix(v).rows_from(t, chunk));
-      cached_attention_rows(ConstMatrix(q).rows_from(t, chunk), cache, Mask::causal,
-                            Matrix(to).rows_from(t, chunk), scratch);
+      attention_rows(ConstMatrix(q).rows_from(t, chunk), cached_heads(cache), Mask::causal,
+                     Matrix(to).rows_from(t, chunk), scratch);
     }
   };
   const auto whole = [&] { through(T, out); };
   const auto singly = [&] { through(1, one_by_one); };
-  const auto uncached = [&] { attention_rows(q, k, v, G, Mask::causal, bare, scratch); };
+  const auto uncached = [&] {
+    attention_rows(q, side_by_side(k, v, G), Mask::causal, bare, scratch);
+  };
   whole(), singly(), uncached();
   bench.expect_right("cached prefill", close(out, bare) && close(one_by_one, bare));
   bench.against("append and attend T=512 [9, 512, 64]", whole, "token by token", singly);

@@ -17,44 +17,52 @@
 
 namespace t2t {
 
-/// One layer's keys and values. Storage is made once; positions from `length` on are not filled.
+/// One layer's keys and values. Storage is made once; rows from `length` on are not filled.
 struct KvCache {
-  Tensor<3> keys;      // [G, S, D]
-  Tensor<3> values;    // [G, S, D]
-  std::size_t length;  // positions filled, at most S
+  Tensor<3> keys;         // [G, S, D]
+  Tensor<3> values;       // [G, S, D]
+  std::size_t length;     // rows filled, at most S
+  std::size_t start = 0;  // the position of row 0: later for a cache that holds a text's end only
 };
 
-/// An empty cache for S positions, all zeros. Throws std::invalid_argument unless G, S and D are at
-/// least 1.
-KvCache make_kv_cache(std::size_t G, std::size_t S, std::size_t D);
+/// An empty cache for S positions from `start` on, all zeros. Throws std::invalid_argument unless
+/// G, S and D are at least 1.
+KvCache make_kv_cache(std::size_t G, std::size_t S, std::size_t D, std::size_t start = 0);
 
-/// Writes T positions from `length` on, then advances it by T. Throws std::invalid_argument, before
-/// anything is written, when T is 0, a shape is wrong, or the T positions run past S.
+/// Where the next token stands: start + length.
+std::size_t next_position(const KvCache& cache);
+
+/// Throws std::invalid_argument unless T is at least 1, k and v are [T, G·D], and T more positions
+/// have room.
+void expect_appendable(const KvCache& cache, ConstMatrix k, ConstMatrix v);
+
+/// Writes T rows from `length` on, then advances it by T. Throws as expect_appendable does, before
+/// anything is written.
 void append(KvCache& cache,
             ConstMatrix k,   // [T, G·D], already turned, if it is to be
             ConstMatrix v);  // [T, G·D]
 
 /// The same, each key turned by RoPE on its way in, once, at its own position. (Queries are turned
-/// by their caller: rope_rows with start = length before this call.) Neither allocates: keys are
+/// by their caller: rope_rows from next_position before this call.) Neither allocates: keys are
 /// turned where they lie in the cache. Throws also as rope_rows does, before anything is written: D
-/// odd, a table for another D, or one that ends before length + T.
+/// odd, a table for another D, or one that ends before the last of the T positions.
 void append_turned(KvCache& cache,
                    ConstMatrix k,           // [T, G·D], not turned
                    ConstMatrix v,           // [T, G·D]
                    const RopeTable& table,  // [S, D/2] each
                    Pairing pairing);
 
-/// Forgets everything: the next position is 0.
+/// Forgets everything: the next position is `start` again.
 void reset(KvCache& cache);
 
-/// Keeps positions 0 … position − 1: for a text that is edited from `position` on. Throws
-/// std::invalid_argument when that is beyond `length`.
+/// Keeps positions start … position − 1: for a text that is edited from `position` on. Throws
+/// std::invalid_argument unless position is from start to next_position.
 void truncate(KvCache& cache, std::size_t position);
 
-/// The filled part of group g, read in place: [length, D]. Valid until the cache is moved or dies.
-/// Throws std::invalid_argument when there is no group g.
-ConstMatrix cached_keys(const KvCache& cache, std::size_t g);
-ConstMatrix cached_values(const KvCache& cache, std::size_t g);
+/// The filled part, [length, D] a head, read in place by the kernels of attention: chapter 04's
+/// attention_rows and those of later chapters. The queries belong to the last T positions, so
+/// append their keys and values first. Valid until the cache grows, is moved or dies.
+KeyValueHeads cached_heads(const KvCache& cache);
 
 /// Bytes of storage, filled or not.
 std::size_t bytes(const KvCache& cache);
@@ -62,15 +70,5 @@ std::size_t bytes(const KvCache& cache);
 /// What all layers' caches take, of numbers of this many bytes: 2·L·G·S·D·number_bytes.
 std::size_t kv_cache_bytes(std::size_t L, std::size_t G, std::size_t S, std::size_t D,
                            std::size_t number_bytes);
-
-/// The kernel for prefill, chunks and single tokens alike: H = G heads. The queries belong to the
-/// last T positions of the cache, so append their keys and values first. Allocates nothing.
-/// Throws std::invalid_argument when shapes disagree, scratch is too small, and as expect_mask
-/// does.
-void cached_attention_rows(ConstMatrix q,  // [T, H·D]
-                           const KvCache& cache,
-                           Mask mask,   // causal; none for keys of another text
-                           Matrix out,  // [T, H·D]; must not overlap q or the cache
-                           AttentionScratch& scratch);  // made for at least T and `length`
 
 }  // namespace t2t

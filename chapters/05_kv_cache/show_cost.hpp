@@ -124,7 +124,7 @@ inline void show_speed(const std::vector<Cost>& without, const std::vector<Cost>
   const Tensor<2> q = xt::ones<float>({std::size_t(1), G * D});
   Tensor<2> out = empty(1, G * D);
   const double seconds =
-      median_seconds([&] { cached_attention_rows(q, cache, Mask::causal, out, scratch); });
+      median_seconds([&] { attention_rows(q, cached_heads(cache), Mask::causal, out, scratch); });
   fmt::print("\n");
   print_roofline_bytes("one token over [9, 8192, 64]", seconds, double(bytes(cache)),
                        read_bandwidth(), "a read");

@@ -8,8 +8,10 @@
 #include <cmath>
 #include <vector>
 
-#include "04_causal_attention/multi_head.hpp"
+#include "05_kv_cache/kv_cache.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
+#include "06_gqa/grouped_rows.hpp"
+#include "06_gqa/repeat_kv.hpp"
 
 namespace t2t {
 
@@ -37,12 +39,13 @@ void bench_decode(Bench& bench, std::size_t L, std::size_t G) {
   GroupedScratch scratch(1, S, H, D);
   const std::string what = fmt::format("decode, {} layers, H={} G={} D={} S={}", L, H, G, D, S);
 
-  grouped_attention_rows(q, caches[0], H, out, scratch);
+  grouped_attention_rows(q, cached_heads(caches[0]), Mask::causal, out, scratch);
   const Tensor<2> rows = Random(G).normal<2>({S, G * D}, 0.3f);
   bench.expect_right(what, close(out, grouped_query_attention(q, rows, rows, H, G, Mask::causal)));
   const double bytes_read = double(L) * double(bytes(caches[0]));
   bench.against_read(what, bytes_read, [&] {
-    for (const KvCache& cache : caches) grouped_attention_rows(q, cache, H, out, scratch);
+    for (const KvCache& cache : caches)
+      grouped_attention_rows(q, cached_heads(cache), Mask::causal, out, scratch);
   });
 }
 
@@ -54,9 +57,12 @@ void bench_copies(Bench& bench) {
   Tensor<2> out = empty(1, H * D), copied = empty(1, H * D);
   GroupedScratch scratch(1, S, H, D);
   AttentionScratch of_heads(1, S);
-  const auto in_place = [&] { grouped_attention_rows(q, k, v, H, G, Mask::causal, out, scratch); };
+  const auto in_place = [&] {
+    grouped_attention_rows(q, side_by_side(k, v, G), Mask::causal, out, scratch);
+  };
   const auto copy_first = [&] {
-    attention_rows(q, repeat_kv(k, H, G), repeat_kv(v, H, G), H, Mask::causal, copied, of_heads);
+    const Tensor<2> all_k = repeat_kv(k, H, G), all_v = repeat_kv(v, H, G);  // [S, H·D]
+    attention_rows(q, side_by_side(all_k, all_v, H), Mask::causal, copied, of_heads);
   };
   in_place(), copy_first();
   bench.expect_right("decode in place", close(out, copied));
@@ -71,11 +77,12 @@ void bench_prefill(Bench& bench) {
   GroupedScratch scratch(T, T, H, D);
   AttentionScratch of_heads(T, T);
   const auto grouped = [&] {
-    grouped_attention_rows(q, ConstMatrix(k).cols_from(0, 3 * D),
-                           ConstMatrix(v).cols_from(0, 3 * D), H, 3, Mask::causal, shared, scratch);
+    const ConstMatrix first_k = ConstMatrix(k).cols_from(0, 3 * D);  // [T, 3·D]
+    const ConstMatrix first_v = ConstMatrix(v).cols_from(0, 3 * D);
+    grouped_attention_rows(q, side_by_side(first_k, first_v, 3), Mask::causal, shared, scratch);
   };
   bench.against("prefill, G=3 T=512", grouped, "chapter 04, 9 key heads",
-                [&] { attention_rows(q, k, v, H, Mask::causal, own, of_heads); });
+                [&] { attention_rows(q, side_by_side(k, v, H), Mask::causal, own, of_heads); });
 }
 
 }  // namespace

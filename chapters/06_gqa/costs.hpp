@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "05_kv_cache/kv_cache.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
 #include "print.hpp"
 

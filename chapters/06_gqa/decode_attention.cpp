@@ -26,25 +26,6 @@ static void for_heads(std::size_t N, F f) {
   if (N - n == 1) f(n, std::integral_constant<std::size_t, 1>());
 }
 
-/// Two registers made one, with half as much left to add up: lanes whose number has the bit `step`
-/// are b's, the others a's, each with the lane added that differs from it in that bit.
-template <std::size_t step, std::size_t... lane>
-static Lanes fold(Lanes a, Lanes b, std::index_sequence<lane...>) {
-  const Lanes::register_type x = a, y = b;
-  return Lanes(__builtin_shufflevector(x, y, (lane + (lane & step ? W : 0))...)) +
-         Lanes(__builtin_shufflevector(x, y, ((lane ^ step) + (lane & step ? W : 0))...));
-}
-
-/// Lane s of the result is the sum of all lanes of rows[s], for W rows at once.
-template <std::size_t step = 1>
-static Lanes add_lanes_of_each(const Lanes* rows) {
-  if constexpr (step == W)
-    return rows[0];
-  else
-    return fold<step>(add_lanes_of_each<2 * step>(rows), add_lanes_of_each<2 * step>(rows + step),
-                      std::make_index_sequence<W>());
-}
-
 /// W keys against `heads` queries: keys are read two by two, in order of memory, their products
 /// with each query left in W lanes; the lanes of all are then summed together. Fewer than W keys:
 /// the last is taken again, for scores that nobody keeps.

@@ -7,10 +7,11 @@
 #include <utility>
 
 #include "01_embedding/embedding.hpp"
-#include "04_causal_attention/multi_head.hpp"
+#include "05_kv_cache/kv_cache.hpp"
 #include "06_gqa/costs.hpp"
 #include "06_gqa/decode_attention.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
+#include "06_gqa/grouped_rows.hpp"
 #include "linalg.hpp"
 #include "measure.hpp"
 #include "print.hpp"
@@ -81,7 +82,8 @@ Flow run_layer(const Tensor<2>& x, const GroupedWeights& weights, const Sizes& s
                empty(x.shape(0), H * D),
                {}};
   GroupedScratch scratch(x.shape(0), x.shape(0), H, D);
-  grouped_attention_rows(flow.q, flow.k, flow.v, H, G, Mask::causal, flow.heads, scratch);
+  grouped_attention_rows(flow.q, side_by_side(flow.k, flow.v, G), Mask::causal, flow.heads,
+                         scratch);
   flow.y = matmul_bt(flow.heads, weights.w_o);
   return flow;
 }
@@ -90,7 +92,7 @@ void show_wrong_order(const Flow& flow, std::size_t H, std::size_t G, std::size_
   print_section("The wrong order, head by head");
   const std::size_t T = flow.q.shape(0);
   Tensor<2> tiled = empty(T, D);  // one head, reading group h mod G
-  Tensor<1> scratch = empty(attend_scratch(T, T));
+  Tensor<1> scratch = empty(attend_floats(T, T));
   Table table({">head", ">reads group", ">tiled", ">error / size", ""});
   for (std::size_t h = 0; h < std::min<std::size_t>(H, 12); ++h) {
     const std::size_t g = tiled_group(h, G);
@@ -185,7 +187,8 @@ void show_speed() {
     std::vector<KvCache> caches(L, make_kv_cache(G, S, D));
     for (KvCache& cache : caches) cache.length = S;
     const double seconds = median_seconds([&] {
-      for (const KvCache& cache : caches) grouped_attention_rows(q, cache, H, out, scratch);
+      for (const KvCache& cache : caches)
+        grouped_attention_rows(q, cached_heads(cache), Mask::causal, out, scratch);
     });
     print_roofline_bytes(fmt::format("decode a layer, G={} S={}", G, S), seconds / double(L),
                          double(bytes(caches[0])), read_bandwidth(), "a read");

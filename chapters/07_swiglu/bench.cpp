@@ -45,10 +45,9 @@ struct Network {
   Activation activation;
 
   Network(std::size_t T, std::size_t C, std::size_t F, Activation activation)
-      : activation(activation) {
+      : scratch(T, F, activation), activation(activation) {
     Random random(1);
     weights = feed_forward_weights(C, F, activation, random);
-    scratch = feed_forward_scratch(T, weights);
     x = random.normal<2>({T, C});
     y = empty(T, C);
   }

@@ -1,10 +1,11 @@
 #include "07_swiglu/feed_forward.hpp"
 
+#include <fmt/core.h>
+
 #include <cmath>
-#include <string>
+#include <stdexcept>
 
 #include "linalg.hpp"
-#include "rows.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
@@ -19,14 +20,12 @@ FeedForwardWeights feed_forward_weights(std::size_t C, std::size_t F, Activation
   return weights;
 }
 
-FeedForwardScratch feed_forward_scratch(std::size_t T_max, const FeedForwardWeights& weights) {
-  const std::size_t F = weights.w_up.shape(0), F_gate = weights.w_gate.shape(0);
-  return {empty(F_gate > 0 ? T_max : 0, F_gate), empty(T_max, F)};
-}
+FeedForwardScratch::FeedForwardScratch(std::size_t T_max, std::size_t F, Activation activation)
+    : gate(is_gated(activation) ? empty(T_max, F) : empty(0, 0)), up(empty(T_max, F)) {}
 
 static void expect_weights(const FeedForwardWeights& weights, Activation activation,
                            std::size_t C) {
-  const std::size_t F = weights.w_up.shape(0);
+  const std::size_t F = weights.w_up.rows();
   expect(F > 0, "F, the rows of w_up", "at least 1", 0);
   expect_shape("w_up", weights.w_up, {F, C});
   expect_shape("w_down", weights.w_down, {C, F});
@@ -53,37 +52,34 @@ Tensor<2> feed_forward(const Tensor<2>& x, const FeedForwardWeights& weights,
   return y;
 }
 
-/// Adds bias [C], if there is one, to each row of x [T, C].
-static void add_rows(const Tensor<1>& bias, Matrix x) {
-  if (bias.size() == 0) return;
-  for_each_row(x.rows, x.cols, [&](std::size_t t) {
-    const Row x_t = x.row(t);
-    for (std::size_t c = 0; c < x_t.size(); ++c) x_t[c] += bias(c);
-  });
+/// [T, F] of a part of the scratch, which may be larger.
+static Matrix room_in(Tensor<2>& part, const char* name, std::size_t T, std::size_t F) {
+  if (part.shape(0) < T || part.shape(1) < F)
+    throw std::invalid_argument(fmt::format("{}: wanted at least [{}, {}], got [{}, {}]", name, T,
+                                            F, part.shape(0), part.shape(1)));
+  return Matrix(part).rows_from(0, T).cols_from(0, F);
 }
 
 void feed_forward_rows(ConstMatrix x, const FeedForwardWeights& weights, Activation activation,
-                       FeedForwardScratch& scratch, Matrix y) {
+                       FeedForwardScratch& scratch, Matrix y, const SeeGateAndUp& see) {
   expect_weights(weights, activation, x.cols);
-  const std::size_t T = x.rows, F = weights.w_up.shape(0);
+  const std::size_t T = x.rows, F = weights.w_up.rows();
   expect_shape("y", y, {T, x.cols});
-  expect(scratch.up.shape(0) >= T, "T, more tokens than the scratch has room for",
-         "at most " + std::to_string(scratch.up.shape(0)), double(T));
-  expect_shape("scratch.up", scratch.up, {scratch.up.shape(0), F});
+  const Matrix up = room_in(scratch.up, "scratch.up", T, F);  // [T, F]
 
-  const Matrix up = Matrix(scratch.up).rows_from(0, T);  // [T, F]
   matmul_bt(x, weights.w_up, up);
   if (is_gated(activation)) {
-    expect_shape("scratch.gate", scratch.gate, {scratch.up.shape(0), F});
-    const Matrix gate = Matrix(scratch.gate).rows_from(0, T);  // [T, F]
+    const Matrix gate = room_in(scratch.gate, "scratch.gate", T, F);  // [T, F]
     matmul_bt(x, weights.w_gate, gate);
+    if (see) see(gate, up);
     gated_rows(activation, gate, up, up);
   } else {
-    add_rows(weights.b_up, up);
+    add_bias(weights.b_up, up);
+    if (see) see({nullptr, 0, 0, 0}, up);
     activate_rows(activation, up, up);
   }
   matmul_bt(up, weights.w_down, y);
-  add_rows(weights.b_down, y);
+  add_bias(weights.b_down, y);
 }
 
 std::size_t gated_width(std::size_t C, std::size_t multiple) {

@@ -8,17 +8,20 @@
 // these in each block, chapter 14 many of them.
 #pragma once
 
+#include <functional>
+
 #include "07_swiglu/activations.hpp"
 #include "random.hpp"
 #include "tensor.hpp"
+#include "weight.hpp"
 
 namespace t2t {
 
 /// What is left unset stays empty: w_gate in a plain network, biases in one that has none.
 struct FeedForwardWeights {
-  Tensor<2> w_gate;  // [F, C], only if gated
-  Tensor<2> w_up;    // [F, C]
-  Tensor<2> w_down;  // [C, F]
+  Weight w_gate;     // [F, C], only if gated
+  Weight w_up;       // [F, C]
+  Weight w_down;     // [C, F]
   Tensor<1> b_up;    // [F] or empty, plain only
   Tensor<1> b_down;  // [C] or empty, plain only
 };
@@ -28,17 +31,23 @@ struct FeedForwardWeights {
 FeedForwardWeights feed_forward_weights(std::size_t C, std::size_t F, Activation activation,
                                         Random& random);
 
-/// Room for what lies between the matrices, for up to T_max tokens at a time; of any contents.
+/// Room for what lies between the matrices, for up to T_max tokens at a time and a network of width
+/// F or less; of any contents.
 struct FeedForwardScratch {
   Tensor<2> gate;  // [T_max, F], only if gated
   Tensor<2> up;    // [T_max, F]
+
+  FeedForwardScratch(std::size_t T_max, std::size_t F, Activation activation);
 };
-FeedForwardScratch feed_forward_scratch(std::size_t T_max, const FeedForwardWeights& weights);
 
 /// The formula. Returns y [T, C]. Throws std::invalid_argument, naming the weight and both shapes,
 /// when one does not fit, is missing or is not used by this activation; when F is 0 as well.
 Tensor<2> feed_forward(const Tensor<2>& x,  // [T, C]
                        const FeedForwardWeights& weights, Activation activation);
+
+/// Who wants to see gate (if there is one) and up, [T, F], before the activation's result takes
+/// up's place.
+using SeeGateAndUp = std::function<void(ConstMatrix gate, ConstMatrix up)>;
 
 /// The same in the scratch's room, with nothing allocated: what the later chapters call. y may be x
 /// itself. One token goes through matvec. Throws as feed_forward does, or when the scratch is too
@@ -46,7 +55,8 @@ Tensor<2> feed_forward(const Tensor<2>& x,  // [T, C]
 void feed_forward_rows(ConstMatrix x,  // [T, C]
                        const FeedForwardWeights& weights, Activation activation,
                        FeedForwardScratch& scratch,
-                       Matrix y);  // [T, C]
+                       Matrix y,  // [T, C]
+                       const SeeGateAndUp& see = {});
 
 /// The F at which three matrices hold as many numbers as two of width 4C: 8C/3, rounded down, then
 /// up to the next multiple, as LLaMA does it: 4096 gives 11008. Throws std::invalid_argument when C

@@ -82,7 +82,7 @@ static void show_text(const Program& program, std::size_t T_most, std::size_t C,
   embed_rows(ids, table, x);
 
   const FeedForwardWeights weights = feed_forward_weights(C, F, Use::swiglu, random);
-  FeedForwardScratch scratch = feed_forward_scratch(T, weights);
+  FeedForwardScratch scratch(T, F, Use::swiglu);
   feed_forward_rows(x, weights, Use::swiglu, scratch, y);
   const Tensor<2> gate = matmul_bt(x, weights.w_gate), up = matmul_bt(x, weights.w_up);  // [T, F]
   const Tensor<2> hidden = swiglu(gate, up), open = sigmoid(gate);                       // [T, F]
@@ -95,10 +95,14 @@ static void show_text(const Program& program, std::size_t T_most, std::size_t C,
                 {"w_down", {C, F}, ""},
                 {"y", {T, C}, "what a block adds to x"}});
   program.save("ids", ids);
-  const std::pair<const char*, const Tensor<2>*> all[] = {
-      {"x", &x},       {"w_gate", &weights.w_gate}, {"w_up", &weights.w_up},
-      {"gate", &gate}, {"w_down", &weights.w_down}, {"up", &up},
-      {"y", &y},       {"hidden", &hidden}};
+  const std::pair<const char*, const Tensor<2>*> all[] = {{"x", &x},
+                                                          {"w_gate", &weights.w_gate.floats()},
+                                                          {"w_up", &weights.w_up.floats()},
+                                                          {"gate", &gate},
+                                                          {"w_down", &weights.w_down.floats()},
+                                                          {"up", &up},
+                                                          {"y", &y},
+                                                          {"hidden", &hidden}};
   for (const auto& [name, tensor] : all) program.save(name, *tensor);
 
   print_section("How far each gate is open: sigmoid(gate), first tokens by first units");
@@ -165,7 +169,7 @@ static void show_speed(std::size_t C, std::size_t seed) {
         std::tuple("SwiGLU, equal parameters", Use::swiglu, gated_width(C, 32))}) {
     Random random(seed);
     const FeedForwardWeights weights = feed_forward_weights(C, F, use, random);
-    FeedForwardScratch scratch = feed_forward_scratch(128, weights);
+    FeedForwardScratch scratch(128, F, use);
     const Tensor<2> x = random.normal<2>({128, C});
     Tensor<2> y = empty(128, C);
     for (const int many : {0, 1}) {

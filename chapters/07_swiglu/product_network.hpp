@@ -15,9 +15,9 @@ namespace t2t {
 /// F = 2, exact.
 inline FeedForwardWeights product_by_gates() {
   FeedForwardWeights weights;
-  weights.w_gate = {{1, 0}, {-1, 0}};  // [F, C]: a and −a
-  weights.w_up = {{0, 1}, {0, 1}};     // [F, C]: b and b
-  weights.w_down = {{1, -1}, {0, 0}};  // [C, F]
+  weights.w_gate = Tensor<2>{{1, 0}, {-1, 0}};  // [F, C]: a and −a
+  weights.w_up = Tensor<2>{{0, 1}, {0, 1}};     // [F, C]: b and b
+  weights.w_down = Tensor<2>{{1, -1}, {0, 0}};  // [C, F]
   return weights;
 }
 
@@ -27,17 +27,15 @@ inline FeedForwardWeights product_by_gates() {
 inline FeedForwardWeights product_by_bends(std::size_t pieces) {
   const std::size_t F = 2 * pieces;
   const float width = 8 / float(pieces);
-  FeedForwardWeights weights;
-  weights.w_up = empty(F, 2);
-  weights.b_up = empty(F);
-  weights.w_down = xt::zeros<float>({std::size_t(2), F});
+  Tensor<2> w_up = empty(F, 2), w_down = xt::zeros<float>({std::size_t(2), F});
+  Tensor<1> b_up = empty(F);
   for (std::size_t f = 0; f < F; ++f) {
     const float sign = f < pieces ? 1 : -1, knot = -4 + width * float(f % pieces);
-    weights.w_up(f, 0) = 1, weights.w_up(f, 1) = sign;
-    weights.b_up(f) = -knot;
-    weights.w_down(0, f) = sign / 4 * (f % pieces == 0 ? 2 * knot + width : 2 * width);
+    w_up(f, 0) = 1, w_up(f, 1) = sign;
+    b_up(f) = -knot;
+    w_down(0, f) = sign / 4 * (f % pieces == 0 ? 2 * knot + width : 2 * width);
   }
-  return weights;
+  return {{}, Weight(w_up), Weight(w_down), b_up, {}};
 }
 
 /// The section: both at work.

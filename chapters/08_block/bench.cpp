@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "08_block/block.hpp"
+#include "08_block/cached_attention.hpp"
 #include "linalg.hpp"
 
 namespace t2t {
@@ -50,19 +51,23 @@ bool near(const Tensor<2>& got, const Tensor<2>& want, float bound) {
 void bench(Bench& bench) {
   Random random(1);
   const BlockSettings settings = llama_style(C, H, G, F);
-  const std::vector<BlockWeights> layers(L, block_weights(settings, random, 0.1f));
+  const std::vector<BlockWeights> layers(L, draw_block(settings, random, 0.1f));
   const Tensor<2> text = random.normal<2>({T, C});
-  const RopeTable table = block_rope_table(settings, T + 1);
-  KvCache cache = make_kv_cache(G, T + 1, D);
-  BlockScratch scratch = block_scratch(settings, T, T + 1);
+  const std::vector<BlockSettings> all_settings(L, settings);
+  CachedAttention attention(all_settings, T + 1, T);
+  const BlockSlots slots = {.attention = std::ref(attention)};
+  BlockScratch scratch(settings, T);
+  std::vector<Block> blocks;
+  for (std::size_t l = 0; l < L; ++l) blocks.emplace_back(settings, layers[l], l);
   Products products;
   Tensor<2> x = text;
 
   const auto prefill = [&] {
-    reset(cache);
-    block_rows(x, layers[0], settings, table, cache, scratch);
+    attention.truncate(0);
+    block_rows(x, blocks[0], slots, scratch);
   };
   prefill();
+  const RopeTable table = block_rope_table(settings, T);
   bench.expect_right("block_rows", near(x, block(text, layers[0], settings, table), 1e-4f));
   // x grows as it goes round and round, but slowly: what it holds takes no part in the time.
   bench.against("block_rows, T = 512", prefill, "its bare matrix products", [&] {
@@ -77,13 +82,13 @@ void bench(Bench& bench) {
   bench.against_read("a token's seven products, 30 blocks", bytes, [&] {
     for (const BlockWeights& weights : layers) products.with_weights(token, weights, 1);
   });
-  std::vector<KvCache> caches(L, cache);
+  attention.truncate(0);
+  x = text;
+  for (const Block& block : blocks) block_rows(x, block, slots, scratch);
   x = text;
   bench.against_read("block_rows, one token, 30 blocks, S = 513", bytes + cached, [&] {
-    for (std::size_t l = 0; l < L; ++l) {
-      truncate(caches[l], T);
-      block_rows(Matrix(x).rows_from(0, 1), layers[l], settings, table, caches[l], scratch);
-    }
+    attention.truncate(T);
+    for (const Block& block : blocks) block_rows(Matrix(x).rows_from(0, 1), block, slots, scratch);
   });
 }
 

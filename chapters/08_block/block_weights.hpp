@@ -1,74 +1,36 @@
-// What a block is made of: sizes and choices (BlockSettings), and its tensors by name.
+// A block's tensors by name, and the one list of them: what is checked, counted, drawn, loaded,
+// saved or compared tensor by tensor is a loop over for_each_tensor.
 //
-//   LLaMA's choices    RMSNorm, RoPE, a gated feed-forward network, no biases
-//   GPT-2's choices    LayerNorm, positions added before the first block, a plain network, biases
-//
-// Touvron et al. 2023, "LLaMA"; Radford et al. 2019, "Language Models are Unsupervised Multitask
-// Learners". Both put the norm before each part. Chapter 09 stacks blocks, 10 loads weights into
-// them. No dropout (13), no mixture of experts (14).
+// Chapter 10 loads weights into them, 13 has gradients of the same shapes.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "03_rope/rope.hpp"
 #include "07_swiglu/feed_forward.hpp"
+#include "08_block/block_settings.hpp"
+#include "08_block/norm.hpp"
 #include "random.hpp"
 #include "tensor.hpp"
+#include "weight.hpp"
 
 namespace t2t {
-
-enum class Norm { rms, layer };
-/// before: x + part(norm(x)), "pre-norm".  after: norm(x + part(x)), "post-norm".
-enum class NormPlace { before, after };
-
-struct BlockSettings {
-  std::size_t C;  // width of the residual stream
-  std::size_t H;  // query heads
-  std::size_t G;  // key and value heads; divides H
-  std::size_t D;  // width of a head; often C / H
-  std::size_t F;  // width of the feed-forward network
-
-  Norm norm = Norm::rms;
-  NormPlace norm_place = NormPlace::before;
-  Activation activation = Activation::swiglu;
-  bool biases = false;  // on the four projections, and on both matrices of a plain network
-  bool turned = true;   // whether q and k are turned by RoPE; if not, x already knows positions
-  Pairing pairing = Pairing::neighbours;
-  float theta = 10000;  // RoPE's
-  float eps = 1e-5f;    // the norms'
-};
-
-/// D = C / H. Throws std::invalid_argument when H does not divide C.
-BlockSettings llama_style(std::size_t C, std::size_t H, std::size_t G, std::size_t F);
-BlockSettings gpt2_style(std::size_t C, std::size_t H);  // G = H, F = 4C, gelu_tanh
-
-/// Throws std::invalid_argument, with what was wanted and got, for sizes or choices that no block
-/// can have: G that does not divide H, F of 0, D odd under RoPE, eps not above 0 …
-void expect_settings(const BlockSettings& settings);
-
-/// RoPE's table for these settings, for positions 0 … S − 1; empty when nothing is turned.
-RopeTable block_rope_table(const BlockSettings& settings, std::size_t S);
-
-struct NormWeights {
-  Tensor<1> gain;  // [C]
-  Tensor<1> bias;  // [C], LayerNorm only
-};
 
 /// Read from the top: it is the block's diagram. x [T, C] flows past; each part reads x and adds
 /// to it. What the settings leave out stays empty.
 struct BlockWeights {
   NormWeights attention_norm;  // [C]
 
-  Tensor<2> w_q;  // [H·D, C]    what a token asks
-  Tensor<2> w_k;  // [G·D, C]    what it is found by
-  Tensor<2> w_v;  // [G·D, C]    what it says
+  Weight w_q;     // [H·D, C]    what a token asks
+  Weight w_k;     // [G·D, C]    what it is found by
+  Weight w_v;     // [G·D, C]    what it says
   Tensor<1> b_q;  // [H·D]       biases: GPT-2's, else empty
   Tensor<1> b_k;  // [G·D]
   Tensor<1> b_v;  // [G·D]
 
-  Tensor<2> w_o;  // [C, H·D]    the heads' answers, added to x
+  Weight w_o;     // [C, H·D]    the heads' answers, added to x
   Tensor<1> b_o;  // [C]
 
   NormWeights feed_forward_norm;  // [C]
@@ -76,25 +38,81 @@ struct BlockWeights {
   FeedForwardWeights feed_forward;  // w_gate, w_up [F, C], w_down [C, F], added to x
 };
 
-/// Throws std::invalid_argument, naming the tensor and both shapes, unless each one fits.
+/// What a tensor is for, and so how it begins.
+enum class Role {
+  gain,         // of a norm: 1
+  bias,         // 0
+  matrix,       // N(0, 1/inputs), so that numbers of size 1 give such again
+  into_stream,  // w_o and w_down, whose result is added to the stream: the same, times a scale
+  embedding,    // a table with a row a token: N(0, 0.02²)
+  positions,    // a table with a row a position: N(0, 0.01²)
+};
+
+/// What is known of a tensor before its numbers are.
+struct TensorInfo {
+  std::string_view name;   // "w_q", "attention_norm.gain"
+  std::size_t rows, cols;  // 0 of what the settings leave out; a vector has cols 1
+  Role role;
+  std::optional<std::size_t> layer = {};  // which of a model's blocks it belongs to
+
+  std::size_t size() const { return rows * cols; }
+};
+/// "w_q", or "layer 3: w_q" in a model.
+std::string full_name(const TensorInfo& info);
+
+/// The one list. Calls f(info, tensor) for each tensor of a block, in the order of the diagram,
+/// also for those that the settings leave out (their sizes are 0). tensor is a Weight or a
+/// Tensor<1>, const if weights is.
+template <class Weights, class Call>
+void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
+  const std::size_t C = settings.C, F = settings.F;
+  const std::size_t HD = settings.H * settings.D, GD = settings.G * settings.D;
+  const bool layer_norm = settings.norm == Norm::layer, biases = settings.biases;
+  const bool network = F > 0, gate = network && is_gated(settings.activation);
+  const auto vector = [&](std::string_view name, bool there, std::size_t n, Role role, auto& x) {
+    f(TensorInfo{name, there ? n : 0, 1, role}, x);
+  };
+  const auto matrix = [&](std::string_view name, bool there, std::size_t out, std::size_t in,
+                          Role role, auto& w) {
+    f(TensorInfo{name, there ? out : 0, there ? in : 0, role}, w);
+  };
+
+  vector("attention_norm.gain", true, C, Role::gain, weights.attention_norm.gain);
+  vector("attention_norm.bias", layer_norm, C, Role::bias, weights.attention_norm.bias);
+  matrix("w_q", true, HD, C, Role::matrix, weights.w_q);
+  matrix("w_k", true, GD, C, Role::matrix, weights.w_k);
+  matrix("w_v", true, GD, C, Role::matrix, weights.w_v);
+  vector("b_q", biases, HD, Role::bias, weights.b_q);
+  vector("b_k", biases, GD, Role::bias, weights.b_k);
+  vector("b_v", biases, GD, Role::bias, weights.b_v);
+  matrix("w_o", true, C, HD, Role::into_stream, weights.w_o);
+  vector("b_o", biases, C, Role::bias, weights.b_o);
+
+  vector("feed_forward_norm.gain", true, C, Role::gain, weights.feed_forward_norm.gain);
+  vector("feed_forward_norm.bias", layer_norm, C, Role::bias, weights.feed_forward_norm.bias);
+  matrix("w_gate", gate, F, C, Role::matrix, weights.feed_forward.w_gate);
+  matrix("w_up", network, F, C, Role::matrix, weights.feed_forward.w_up);
+  matrix("w_down", network, C, F, Role::into_stream, weights.feed_forward.w_down);
+  vector("b_up", network && biases, F, Role::bias, weights.feed_forward.b_up);
+  vector("b_down", network && biases, C, Role::bias, weights.feed_forward.b_down);
+}
+
+/// Throws std::invalid_argument, naming the tensor and both shapes, unless it has the size that
+/// info tells.
+void expect_fits(const TensorInfo& info, const Tensor<1>& x);
+void expect_fits(const TensorInfo& info, const Weight& w);
+/// The same of all tensors. One that would be ignored is a mistake as much as a missing one.
 void expect_weights(const BlockWeights& weights, const BlockSettings& settings);
 
-/// Gains 1, biases 0, matrices from N(0, 1/inputs), so that numbers of size 1 give such again; what
-/// is added to the stream (w_o, w_down) times residual_scale. Throws as expect_settings does.
-BlockWeights block_weights(const BlockSettings& settings, Random& random,
-                           float residual_scale = 1);  // GPT-2 takes 1/√(2·L)
+/// Gives a tensor the numbers that its role begins with; those into the stream times
+/// residual_scale.
+void draw_tensor(const TensorInfo& info, Random& random, float residual_scale, Tensor<1>& x);
+void draw_tensor(const TensorInfo& info, Random& random, float residual_scale, Weight& w);
+/// All tensors of a block, as their roles begin. Throws as expect_settings does.
+BlockWeights draw_block(const BlockSettings& settings, Random& random,
+                        float residual_scale = 1);  // GPT-2 takes 1/√(2·L)
 
 /// Numbers in all its tensors: gains, biases, matrices.
 std::size_t parameter_count(const BlockWeights& weights);
-
-/// One part's share of a block: numbers to keep, and multiplications and additions to do.
-struct PartCost {
-  std::string name;
-  std::size_t parameters;
-  double flops;  // of its matrix products
-};
-/// For T tokens, the last of S positions; each query counts the keys that it sees. Throws as
-/// expect_settings does, or when T is 0 or above S.
-std::vector<PartCost> block_costs(const BlockSettings& settings, std::size_t T, std::size_t S);
 
 }  // namespace t2t

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "02_normalization/rms_norm.hpp"
-#include "08_block/block.hpp"
+#include "08_block/cached_attention.hpp"
 
 namespace t2t {
 
@@ -39,28 +39,29 @@ class Stack {
  public:
   Stack(BlockSettings settings, Joined joined, const std::vector<BlockWeights>& layers,
         std::size_t T)
-      : settings_(settings),
-        joined_(joined),
+      : joined_(joined),
         layers_(layers),
-        table_(block_rope_table(settings, T)),
-        cache_(make_kv_cache(settings.G, T, settings.D)),
-        scratch_(block_scratch(settings, T, T)) {
-    if (joined == Joined::post_norm) settings_.norm_place = NormPlace::after;
+        attention_(settings, T, T),
+        scratch_(settings, T),
+        slots_{.attention = std::ref(attention_)} {
+    if (joined == Joined::post_norm) settings.norm_place = NormPlace::after;
+    // The caches hold one layer at a time, so each block calls itself the first.
+    for (const BlockWeights& weights : layers) blocks_.emplace_back(settings, weights);
   }
 
   /// x after layer l. [T, C]
   Tensor<2> layer(std::size_t l, Tensor<2> x, const Trace& trace = {}) {
-    Tensor<2> said = x;  // what attention made, [T, C]
-    reset(cache_);
-    block_rows(x, layers_[l], settings_, table_, cache_, scratch_,
-               [&](std::string_view name, ConstMatrix value) {
-                 if (trace) trace(name, value);
-                 for (std::size_t t = 0; name == "attention" && t < value.rows; ++t)
-                   std::ranges::copy(value.row(t), row(said, t).begin());
+    Tensor<2> said;  // what attention made, [T, C]
+    attention_.truncate(0);
+    block_rows(x, blocks_[l], slots_, scratch_,
+               [&](Part part, std::size_t layer, ConstMatrix value) {
+                 if (trace) trace(part, layer, value);
+                 if (part == Part::attention) said = copy_of(value);
                });
     if (joined_ != Joined::without_sums) return x;
-    return feed_forward(rms_norm(said, layers_[l].feed_forward_norm.gain, settings_.eps),
-                        layers_[l].feed_forward, settings_.activation);
+    const BlockSettings& settings = blocks_[l].settings();
+    return feed_forward(rms_norm(said, layers_[l].feed_forward_norm.gain, settings.eps),
+                        layers_[l].feed_forward, settings.activation);
   }
 
   /// What layer l makes of a small change of x: its derivative times change, from two runs on
@@ -71,12 +72,12 @@ class Stack {
   }
 
  private:
-  BlockSettings settings_;
   Joined joined_;
   const std::vector<BlockWeights>& layers_;
-  RopeTable table_;
-  KvCache cache_;
+  std::vector<Block> blocks_;
+  CachedAttention attention_;
   BlockScratch scratch_;
+  BlockSlots slots_;
 };
 
 /// What is measured after some layer of a stack.
@@ -102,9 +103,9 @@ inline std::vector<Depth> depths(Joined joined, const Tensor<2>& text,
     Tensor<2> moved = stack.changed(l, x, change);
     grown *= root_mean_square(moved) / root_mean_square(change);
     change = moved / float(root_mean_square(moved));
-    x = stack.layer(l, x, [&](std::string_view name, ConstMatrix value) {
-      if (joined == Joined::post_norm && name.starts_with("x_plus"))
-        straight /= root_mean_square(value);
+    x = stack.layer(l, x, [&](Part part, std::size_t, ConstMatrix value) {
+      const bool is_sum = part == Part::x_plus_attention || part == Part::x_plus_feed_forward;
+      if (joined == Joined::post_norm && is_sum) straight /= root_mean_square(value);
     });
     const double size = root_mean_square(x);
     after.push_back({size, spread(x), grown * size_0 / size, straight * size_0 / size});

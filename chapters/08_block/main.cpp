@@ -8,6 +8,8 @@
 
 #include "01_embedding/embedding.hpp"
 #include "08_block/block.hpp"
+#include "08_block/block_costs.hpp"
+#include "08_block/cached_attention.hpp"
 #include "08_block/depth.hpp"
 #include "08_block/part_seconds.hpp"
 #include "linalg.hpp"
@@ -27,59 +29,63 @@ Tensor<2> stream(const Program& program, std::size_t T, std::size_t C, Random& r
 
 void show_flow(const Program& program, const Tensor<2>& x, const BlockSettings& settings,
                Random& random) {
-  static const std::map<std::string_view, const char*> what = {
-      {"attention_norm", "x, each token brought to one size"},
-      {"q", "what each token asks, H heads side by side"},
-      {"k", "what it is found by, G heads"},
-      {"v", "what it says, G heads"},
-      {"q_turned", "turned to where it stands"},
-      {"k_turned", "the same; goes into the cache with v"},
-      {"heads", "what each head found"},
-      {"attention", "all heads' answers, as wide as x"},
-      {"x_plus_attention", "the first sum"},
-      {"feed_forward_norm", "the sum, brought to one size"},
-      {"gate", "before the activation"},
-      {"hidden", "up, let through by the gate"},
-      {"feed_forward", "back to x's width"},
-      {"x_plus_feed_forward", "the second sum: the next block's x"}};
+  static const std::map<Part, const char*> what = {
+      {Part::attention_norm, "x, each token brought to one size"},
+      {Part::q, "what each token asks, H heads side by side"},
+      {Part::k, "what it is found by, G heads"},
+      {Part::v, "what it says, G heads"},
+      {Part::q_turned, "turned to where it stands"},
+      {Part::k_turned, "the same; goes into the cache with v"},
+      {Part::heads, "what each head found"},
+      {Part::attention, "all heads' answers, as wide as x"},
+      {Part::x_plus_attention, "the first sum"},
+      {Part::feed_forward_norm, "the sum, brought to one size"},
+      {Part::gate, "before the activation"},
+      {Part::up, "what the gate will let through"},
+      {Part::hidden, "up, let through by the gate"},
+      {Part::feed_forward, "back to x's width"},
+      {Part::x_plus_feed_forward, "the second sum: the next block's x"}};
 
   print_section("What flows through");
-  std::vector<ShapeRow> rows = {{"x", {x.shape(0), x.shape(1)}, "the text, a token a row"}};
+  const std::size_t T = x.shape(0);
+  const BlockWeights weights = draw_block(settings, random);
+  const Block block(settings, weights);
+  CachedAttention attention(settings, T, T);
+  BlockScratch scratch(settings, T);
+  std::vector<ShapeRow> rows = {{"x", {T, x.shape(1)}, "the text, a token a row"}};
   Tensor<2> y = x;
-  KvCache cache = make_kv_cache(settings.G, x.shape(0), settings.D);
-  BlockScratch scratch = block_scratch(settings, x.shape(0), x.shape(0));
-  const BlockWeights weights = block_weights(settings, random);
-  const RopeTable table = block_rope_table(settings, x.shape(0));
-  block_rows(y, weights, settings, table, cache, scratch,
-             [&](std::string_view name, ConstMatrix value) {
-               rows.push_back({std::string(name), {value.rows, value.cols}, what.at(name)});
-               Tensor<2> copy = empty(value.rows, value.cols);
-               for (std::size_t t = 0; t < value.rows; ++t)
-                 std::ranges::copy(value.row(t), row(copy, t).begin());
-               program.save(std::string(name), copy);
+  block_rows(y, block, {.attention = std::ref(attention)}, scratch,
+             [&](Part part, std::size_t, ConstMatrix value) {
+               const std::string name(part_name(part));
+               rows.push_back({name, {value.rows, value.cols}, what.at(part)});
+               program.save(name, copy_of(value));
              });
   print_shapes(rows);
   program.save("x", x);
-  program.save("w_q", weights.w_q), program.save("w_k", weights.w_k);
-  program.save("w_v", weights.w_v), program.save("w_o", weights.w_o);
-  program.save("w_gate", weights.feed_forward.w_gate);
-  program.save("w_up", weights.feed_forward.w_up);
-  program.save("w_down", weights.feed_forward.w_down);
+  for_each_tensor(weights, settings, [&](const TensorInfo& info, const auto& tensor) {
+    if constexpr (std::is_same_v<decltype(tensor), const Weight&>)
+      if (tensor.size() > 0) program.save(std::string(info.name), tensor.floats());
+  });
 }
 
 void show_costs(const BlockSettings& settings, std::size_t T) {
   print_section("Parameters and work, part by part");
-  const std::vector<PartCost> parts = block_costs(settings, T, T);
-  std::size_t parameters = 0;
-  double flops = 0;
-  for (const PartCost& part : parts) parameters += part.parameters, flops += part.flops;
+  const BlockCosts costs = block_costs(settings, T, T);
+  const auto [parameters, flops] = total(costs);
 
   Table table({"part", ">parameters", ">share", ">MFLOP", ">share", ""});
-  for (const PartCost& part : parts)
-    table.add({part.name, with_commas(part.parameters),
+  const auto add = [&](const char* name, const PartCost& part) {
+    table.add({name, with_commas(part.parameters),
                fmt::format("{:.1f} %", 100.0 * double(part.parameters) / double(parameters)),
                fmt::format("{:.2f}", part.flops / 1e6),
                fmt::format("{:.1f} %", 100 * part.flops / flops), bar(part.flops / flops, 20)});
+  };
+  add("norm", costs.attention_norm);
+  add("q, k, v", costs.projections);
+  add("attention", costs.attention);
+  add("o", costs.output);
+  add("norm", costs.feed_forward_norm);
+  add("feed-forward", costs.feed_forward);
   table.add({"block", with_commas(parameters), "", fmt::format("{:.2f}", flops / 1e6), "", ""});
   table.print();
   fmt::print("\n");
@@ -93,12 +99,12 @@ void show_models() {
   print_section("One block of");
   Table table({"model", ">C", ">H", ">G", ">F", ">attention", ">feed-forward", ">block", ">L"});
   const auto add = [&](const char* name, const BlockSettings& s, std::size_t L) {
-    const std::vector<PartCost> parts = block_costs(s, 1, 1);
-    std::size_t all = 0;
-    for (const PartCost& part : parts) all += part.parameters;
+    const BlockCosts costs = block_costs(s, 1, 1);
+    const std::size_t attention = costs.projections.parameters + costs.output.parameters;
     table.add({name, std::to_string(s.C), std::to_string(s.H), std::to_string(s.G),
-               std::to_string(s.F), with_commas(parts[1].parameters + parts[3].parameters),
-               with_commas(parts[5].parameters), with_commas(all), std::to_string(L)});
+               std::to_string(s.F), with_commas(attention),
+               with_commas(costs.feed_forward.parameters), with_commas(total(costs).parameters),
+               std::to_string(L)});
   };
   add("foundry-small", llama_style(256, 8, 4, gated_width(256, 1)), 4);
   add("SmolLM2-135M", llama_style(576, 9, 3, 1536), 30);
@@ -110,19 +116,19 @@ void show_models() {
 void show_ways(const Tensor<2>& x, const BlockSettings& settings, Random& random) {
   print_section("All at once, in chunks, a token at a time");
   const std::size_t T = x.shape(0);
-  const BlockWeights weights = block_weights(settings, random);
-  const RopeTable rope = block_rope_table(settings, T);
-  const Tensor<2> want = block(x, weights, settings, rope);
-  KvCache cache = make_kv_cache(settings.G, T, settings.D);
-  BlockScratch scratch = block_scratch(settings, T, T);
+  const BlockWeights weights = draw_block(settings, random);
+  const Tensor<2> want = block(x, weights, settings, block_rope_table(settings, T));
+  const Block one(settings, weights);
+  CachedAttention attention(settings, T, T);
+  const BlockSlots slots = {.attention = std::ref(attention)};
+  BlockScratch scratch(settings, T);
 
   Table table({"tokens a call", ">calls", ">furthest from the formula"});
   for (std::size_t chunk : {T, std::min<std::size_t>(T, 5), std::size_t(1)}) {
     Tensor<2> y = x;
-    reset(cache);
+    attention.truncate(0);
     for (std::size_t t = 0; t < T; t += chunk)
-      block_rows(Matrix(y).rows_from(t, std::min(chunk, T - t)), weights, settings, rope, cache,
-                 scratch);
+      block_rows(Matrix(y).rows_from(t, std::min(chunk, T - t)), one, slots, scratch);
     const Tensor<2> apart = xt::abs(y - want);
     const float furthest = *std::ranges::max_element(apart);
     table.add({std::to_string(chunk), std::to_string((T + chunk - 1) / chunk),
@@ -146,7 +152,7 @@ void show_depth(const Tensor<2>& x, std::size_t L, float residual_scale, Random&
   const BlockSettings settings = llama_style(C, 4, 2, gated_width(C, 1));
   std::vector<BlockWeights> layers;
   for (std::size_t l = 0; l < L; ++l)
-    layers.push_back(block_weights(settings, random, residual_scale));
+    layers.push_back(draw_block(settings, random, residual_scale));
   // Products this small are done before a second thread is awake.
   const int threads = int(thread_count());
   set_threads(1);
@@ -199,8 +205,7 @@ void show_speed(const BlockSettings& settings, std::size_t T, Random& random) {
   table.print();
   fmt::print("\n");
 
-  double flops = 0;
-  for (const PartCost& part : block_costs(settings, T, T)) flops += part.flops;
+  const double flops = total(block_costs(settings, T, T)).flops;
   const double bytes = double(sizeof(float) * blocks.parameters());
   print_roofline_flops(fmt::format("block, {} tokens", T), prefill.all, flops);
   print_roofline_bytes("block, one token", decode.all, bytes, read_bandwidth(), "a read");

@@ -1,4 +1,4 @@
-// Where a block's time goes, by its trace: each name ends a part.
+// Where a block's time goes, by its trace: what is told next ends the work of a part.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "08_block/block.hpp"
+#include "08_block/cached_attention.hpp"
 
 namespace t2t {
 
@@ -25,24 +25,25 @@ class ManyBlocks {
   ManyBlocks(const BlockSettings& settings, std::size_t T, Random& random)
       : settings_(settings),
         text_(random.normal<2>({T, settings.C})),
-        table_(block_rope_table(settings, T + 1)),
-        cache_(make_kv_cache(settings.G, T + 1, settings.D)),
-        scratch_(block_scratch(settings, T, T + 1)) {
-    const BlockWeights one = block_weights(settings, random);
+        attention_(settings, T + 1, T),
+        scratch_(settings, T),
+        slots_{.attention = std::ref(attention_)} {
+    const BlockWeights one = draw_block(settings, random);
     const std::size_t bytes = parameter_count(one) * sizeof(float);
-    layers_.assign(std::clamp<std::size_t>((160 << 20) / bytes, 2, 64), one);
+    weights_.assign(std::clamp<std::size_t>((160 << 20) / bytes, 2, 64), one);
+    for (const BlockWeights& weights : weights_) blocks_.emplace_back(settings, weights);
   }
-  std::size_t parameters() const { return parameter_count(layers_[0]); }
+  std::size_t parameters() const { return parameter_count(weights_[0]); }
 
   /// Of one block, the mean over all of them: `tokens` more after the first `start`, which are
   /// in the cache.
   PartSeconds part_seconds(std::size_t start, std::size_t tokens) {
     walk(start, tokens, {});
     PartSeconds seconds;
-    walk(start, tokens, [&](std::string_view name, ConstMatrix) {
+    walk(start, tokens, [&](Part part, std::size_t, ConstMatrix) {
       const Clock::time_point now = Clock::now();
       const double spent = std::chrono::duration<double>(now - last_).count();
-      seconds.of[part_of(name)] += spent / double(walked(tokens));
+      seconds.of[work_before(part)] += spent / double(walked(tokens));
       seconds.all += spent / double(walked(tokens));
       last_ = Clock::now();
     });
@@ -54,35 +55,50 @@ class ManyBlocks {
 
   /// A long prompt reads each weight often: then a few blocks will do.
   std::size_t walked(std::size_t tokens) const {
-    return std::clamp<std::size_t>(2048 / tokens, 1, layers_.size());
+    return std::clamp<std::size_t>(2048 / tokens, 1, blocks_.size());
   }
 
   void walk(std::size_t start, std::size_t tokens, const Trace& trace) {
     Tensor<2> x = text_;  // [T, C]
     for (std::size_t l = 0; l < walked(tokens); ++l) {
-      truncate(cache_, start);
+      attention_.truncate(start);
       last_ = Clock::now();
-      block_rows(Matrix(x).rows_from(0, tokens), layers_[l], settings_, table_, cache_, scratch_,
-                 trace);
+      block_rows(Matrix(x).rows_from(0, tokens), blocks_[l], slots_, scratch_, trace);
     }
   }
 
-  /// The part that ends where the trace tells this name.
-  std::string part_of(std::string_view name) const {
-    if (name.ends_with("_norm")) return "norms";
-    if (name == "q" || name == "k" || name == "v") return "q, k, v";
-    if (name.ends_with("_turned")) return "RoPE";
-    if (name == "heads") return "cache, attention";
-    if (name == "attention") return "o";
-    return name.starts_with("x_plus") ? "sums" : "feed-forward";
+  /// The work that has just ended when the trace tells this part.
+  static const char* work_before(Part part) {
+    switch (part) {
+      case Part::attention_norm:
+      case Part::feed_forward_norm:
+        return "norms";
+      case Part::q:
+      case Part::k:
+      case Part::v:
+        return "q, k, v";
+      case Part::q_turned:
+      case Part::k_turned:
+        return "RoPE";
+      case Part::heads:
+        return "cache, attention";
+      case Part::attention:
+        return "o";
+      case Part::x_plus_attention:
+      case Part::x_plus_feed_forward:
+        return "sums";
+      default:
+        return "feed-forward";
+    }
   }
 
   BlockSettings settings_;
   Tensor<2> text_;  // [T, C]
-  RopeTable table_;
-  KvCache cache_;
+  CachedAttention attention_;
   BlockScratch scratch_;
-  std::vector<BlockWeights> layers_;
+  BlockSlots slots_;
+  std::vector<BlockWeights> weights_;
+  std::vector<Block> blocks_;
   Clock::time_point last_;
 };
 

@@ -1,90 +1,97 @@
 #include "09_language_model/accounts.hpp"
 
 #include "05_kv_cache/kv_cache.hpp"
+#include "08_block/block_costs.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
 
-/// What one block costs, chapter 08's parts gathered as this chapter names them.
-struct BlockCost {
-  Parameters parameters = {};
-  Flops flops = {};
-};
-static BlockCost block_cost(const Config& config, std::size_t T, std::size_t S) {
-  BlockCost cost;
-  for (const PartCost& part : block_costs(block_settings(config), T, S)) {
-    if (part.name == "norm") {
-      cost.parameters.norms += part.parameters;
-    } else if (part.name == "feed-forward") {
-      cost.parameters.feed_forward += part.parameters;
-      cost.flops.feed_forward += part.flops;
-    } else {
-      cost.parameters.attention += part.parameters;
-      (part.name == "attention" ? cost.flops.attention : cost.flops.projections) += part.flops;
-    }
-  }
-  return cost;
+/// The sum of f(settings) over all blocks; of equal ones it is taken once.
+template <class F>
+static auto sum_over_blocks(const Config& config, F f) {
+  auto sum = f(config.block) * decltype(f(config.block))(config.L);
+  if (config.layers.empty()) return sum;
+  sum = 0;
+  for (const BlockSettings& settings : config.layers) sum += f(settings);
+  return sum;
 }
 
 Parameters count_parameters(const Config& config) {
   expect_config(config);
-  const std::size_t L = config.L, table = config.V * config.C;
-  const Parameters block = block_cost(config, 1, 1).parameters;
-  const std::size_t final_norm = config.norm == Norm::layer ? 2 * config.C : config.C;
+  const std::size_t C = config.block.C, table = config.V * C;
+  const auto of_blocks = [&](auto part) {
+    return sum_over_blocks(config, [&](const BlockSettings& settings) -> std::size_t {
+      return part(block_costs(settings, 1, 1));
+    });
+  };
   return {.embedding = table,
-          .positions = config.positions == Positions::learned ? config.T_max * config.C : 0,
-          .attention = L * block.attention,
-          .feed_forward = L * block.feed_forward,
-          .norms = L * block.norms + final_norm,
+          .positions = config.learned_positions ? config.T_max * C : 0,
+          .attention = of_blocks([](const BlockCosts& block) {
+            return block.projections.parameters + block.output.parameters;
+          }),
+          .feed_forward =
+              of_blocks([](const BlockCosts& block) { return block.feed_forward.parameters; }),
+          .norms = of_blocks([](const BlockCosts& block) {
+                     return block.attention_norm.parameters + block.feed_forward_norm.parameters;
+                   }) +
+                   (config.block.norm == Norm::layer ? 2 * C : C),
           .head = config.tied ? 0 : table};
 }
 
-std::size_t total(const Parameters& parameters) {
-  const auto& [embedding, positions, attention, feed_forward, norms, head] = parameters;
-  return embedding + positions + attention + feed_forward + norms + head;
+std::size_t total(const Parameters& p) {
+  return p.embedding + p.positions + p.attention + p.feed_forward + p.norms + p.head;
 }
 
 Flops count_flops(const Config& config, std::size_t T, std::size_t S, std::size_t scored) {
   expect_config(config);
   expect(scored <= T, "scored, the tokens with logits", "at most T", double(scored));
-  const double L = double(config.L);
-  const Flops block = block_cost(config, T, S).flops;
-  return {.projections = L * block.projections,
-          .attention = L * block.attention,
-          .feed_forward = L * block.feed_forward,
-          .head = 2 * double(scored) * double(config.V) * double(config.C)};
+  const auto of_blocks = [&](auto part) {
+    return sum_over_blocks(config, [&](const BlockSettings& settings) -> double {
+      return part(block_costs(settings, T, S));
+    });
+  };
+  return {
+      .projections = of_blocks(
+          [](const BlockCosts& block) { return block.projections.flops + block.output.flops; }),
+      .attention = of_blocks([](const BlockCosts& block) { return block.attention.flops; }),
+      .feed_forward = of_blocks([](const BlockCosts& block) { return block.feed_forward.flops; }),
+      .head = 2 * double(scored) * double(config.V) * double(config.block.C)};
 }
 
 double total(const Flops& flops) {
-  const auto& [projections, attention, feed_forward, head] = flops;
-  return projections + attention + feed_forward + head;
+  return flops.projections + flops.attention + flops.feed_forward + flops.head;
 }
 
 InferenceMemory inference_memory(const Config& config, std::size_t S, double bytes_a_number) {
   const double parameters = double(total(count_parameters(config)));
-  const double cached = double(kv_cache_bytes(config.L, config.G, S, config.D, 1));
-  const double C = double(config.C), heads = double(config.H * config.D);
-  const double groups = double(config.G * config.D);
-  const double scratch = 3 * C + 2 * heads + 2 * groups + 2 * double(config.F) + double(config.V);
+  const double cached = sum_over_blocks(config, [&](const BlockSettings& settings) {
+    return double(kv_cache_bytes(1, settings.G, S, settings.D, 1));
+  });
+  const BlockSettings& block = config.block;
+  const double heads = double(block.H * block.D), groups = double(block.G * block.D);
+  const double scratch =
+      3 * double(block.C) + 2 * heads + 2 * groups + 2 * double(block.F) + double(config.V);
   return {bytes_a_number * parameters, bytes_a_number * cached, bytes_a_number * scratch};
 }
 
 TrainingMemory training_memory(const Config& config, std::size_t B, std::size_t T,
                                double bytes_a_number) {
   const double parameters = double(total(count_parameters(config)));
-  const double tokens = double(B) * double(T), L = double(config.L), H = double(config.H);
-  const double C = double(config.C), F = double(config.F), V = double(config.V);
-  const double heads = H * double(config.D), groups = double(config.G * config.D);
+  const double tokens = double(B) * double(T), C = double(config.block.C), V = double(config.V);
 
   // A block's: what each norm read, both norms, q, k, v, the heads' answers, and of the network
   // gate, up and hidden (up and hidden without a gate). Then the final norm's two, and the logits.
-  const double networks = is_gated(config.activation) ? 3 * F : 2 * F;
-  const double block = 4 * C + 2 * heads + 2 * groups + networks;
+  const double of_blocks = sum_over_blocks(config, [](const BlockSettings& s) {
+    const double heads = double(s.H * s.D), groups = double(s.G * s.D), F = double(s.F);
+    return 4 * double(s.C) + 2 * heads + 2 * groups + (is_gated(s.activation) ? 3 * F : 2 * F);
+  });
+  const double all_heads =
+      sum_over_blocks(config, [](const BlockSettings& s) { return double(s.H); });
   return {.weights = bytes_a_number * parameters,
           .gradients = bytes_a_number * parameters,
           .optimizer = (bytes_a_number < 4 ? 12.0 : 8.0) * parameters,
-          .activations = bytes_a_number * tokens * (L * block + 2 * C + V),
-          .attention_weights = bytes_a_number * tokens * L * H * double(T)};
+          .activations = bytes_a_number * tokens * (of_blocks + 2 * C + V),
+          .attention_weights = bytes_a_number * tokens * all_heads * double(T)};
 }
 
 }  // namespace t2t

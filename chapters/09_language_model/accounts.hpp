@@ -43,7 +43,7 @@ double total(const Flops& flops);
 struct InferenceMemory {
   double weights;
   double cache;    // 2·L·G·D·S numbers
-  double scratch;  // of one token: the stream, its parts and the logits
+  double scratch;  // of one token: the stream, a block's parts and the logits
 };
 InferenceMemory inference_memory(const Config& config, std::size_t S, double bytes_a_number);
 

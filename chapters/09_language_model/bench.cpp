@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "09_language_model/accounts.hpp"
-#include "09_language_model/model.hpp"
+#include "09_language_model/forward.hpp"
 #include "09_language_model/sampling.hpp"
 #include "linalg.hpp"
 
@@ -29,13 +29,13 @@ ModelWeights thirty_blocks(const Config& config, Random& random) {
 struct Products {
   Tensor<2> x, wide;  // [T, C], [T, F]
   Products(const Config& c, std::size_t T, Random& random)
-      : x(random.normal<2>({T, c.C})), wide(random.normal<2>({T, c.F})) {}
+      : x(random.normal<2>({T, c.block.C})), wide(random.normal<2>({T, c.block.F})) {}
 
   void operator()(const ModelWeights& weights) {
     const std::size_t T = x.shape(0);
     for (const BlockWeights& w : weights.blocks) {
-      for (const Tensor<2>* projection : {&w.w_q, &w.w_k, &w.w_v, &w.w_o})
-        matmul_bt(x, *projection, Matrix(wide).cols_from(0, projection->shape(0)));
+      for (const Weight* projection : {&w.w_q, &w.w_k, &w.w_v, &w.w_o})
+        matmul_bt(x, *projection, Matrix(wide).cols_from(0, projection->rows()));
       matmul_bt(x, w.feed_forward.w_gate, wide);
       matmul_bt(x, w.feed_forward.w_up, wide);
       matmul_bt(wide, w.feed_forward.w_down, {out.data(), T, x.shape(1), x.shape(1)});
@@ -49,9 +49,9 @@ struct Products {
 void bench(Bench& bench) {
   Random random(1);
   const Config config = preset("smollm2-135m");
-  const ModelWeights weights = thirty_blocks(config, random);
+  const Model model(config, thirty_blocks(config, random));
   const std::size_t T = 512;
-  ModelState state = model_state(config, T + 1);
+  ModelState state(config, T + 1);
   Tensor<1> logits = empty(config.V);
   std::vector<int> ids;
   for (std::size_t t = 0; t < T; ++t) ids.push_back(int(t * t % config.V));
@@ -59,10 +59,10 @@ void bench(Bench& bench) {
   // One token after a prompt must say what the prompt with that token says.
   Tensor<1> at_once = empty(config.V);
   const std::span<const int> few = std::span<const int>(ids).first(9);
-  forward(config, weights, state, few, row(at_once));
+  forward(model, state, few, row(at_once));
   reset(state);
-  forward(config, weights, state, few.first(8), row(logits));
-  forward(config, weights, state, few.last(1), row(logits));
+  forward(model, state, few.first(8), row(logits));
+  forward(model, state, few.last(1), row(logits));
   bench.expect_right("forward", std::ranges::equal(logits, at_once, [](float a, float b) {
                        return std::abs(a - b) <= 1e-4f;
                      }));
@@ -72,22 +72,22 @@ void bench(Bench& bench) {
       "forward, smollm2-135m, T = 512",
       [&] {
         reset(state);
-        forward(config, weights, state, ids, row(logits));
+        forward(model, state, ids, row(logits));
       },
-      "its products with weights", [&] { products(weights); });
+      "its products with weights", [&] { products(model.weights()); });
 
   reset(state);
-  forward(config, weights, state, ids, row(logits));
+  forward(model, state, ids, row(logits));
   const InferenceMemory memory = inference_memory(config, T + 1, sizeof(float));
   bench.against_read("forward, smollm2-135m, one token, S = 513", memory.weights + memory.cache,
                      [&] {
                        truncate(state, T);
-                       forward(config, weights, state, std::span(ids).first(1), row(logits));
+                       forward(model, state, std::span(ids).first(1), row(logits));
                      });
 
   // Sampling must not be felt beside the token's own 540 MB.
-  SamplingScratch scratch = sampling_scratch(config.V);
-  Tensor<1> filtered = logits, x = empty(config.C), out = empty(config.V);
+  SamplingScratch scratch(config.V);
+  Tensor<1> filtered = logits, x = empty(config.block.C), out = empty(config.V);
   x.fill(1);
   bench.against(
       "top-k 40, top-p 0.9 and draw, V = 49152",
@@ -96,7 +96,7 @@ void bench(Bench& bench) {
         next_token(row(filtered), {.temperature = 0.7f, .top_k = 40, .top_p = 0.9f}, random,
                    scratch);
       },
-      "the head's product", [&] { matvec(weights.embedding, row(x), row(out)); });
+      "the head's product", [&] { matvec(model.head().floats(), row(x), row(out)); });
 }
 
 }  // namespace t2t

@@ -4,11 +4,20 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <cmath>
 #include <stdexcept>
 #include <string>
 
+#include "07_swiglu/feed_forward.hpp"
+
 namespace t2t {
+
+const BlockSettings& settings_of(const Config& config, std::size_t l) {
+  return config.layers.empty() ? config.block : config.layers[l];
+}
+
+std::vector<BlockSettings> settings_of_all(const Config& config) {
+  return config.layers.empty() ? std::vector(config.L, config.block) : config.layers;
+}
 
 std::span<const std::string_view> preset_names() {
   static constexpr std::array<std::string_view, 4> names = {"foundry-small", "gpt2", "smollm2-135m",
@@ -18,107 +27,80 @@ std::span<const std::string_view> preset_names() {
 
 Config preset(std::string_view name) {
   if (name == "foundry-small")
-    return {.C = 256, .L = 4, .H = 8, .G = 4, .D = 32, .F = 682, .V = 8192, .T_max = 256};
+    return {.block = llama_style(256, 8, 4, 682), .L = 4, .V = 8192, .T_max = 256};
   if (name == "llama2-7b")
-    return {.C = 4096, .L = 32, .H = 32, .G = 32, .D = 128, .F = 11008, .V = 32000, .T_max = 4096};
-  if (name == "smollm2-135m")
-    return {.C = 576,
-            .L = 30,
-            .H = 9,
-            .G = 3,
-            .D = 64,
-            .F = 1536,
-            .V = 49152,
-            .T_max = 8192,
-            .tied = true,
-            .theta = 100000};
+    return {.block = llama_style(4096, 32, 32, 11008), .L = 32, .V = 32000, .T_max = 4096};
+  if (name == "smollm2-135m") {
+    Config config{
+        .block = llama_style(576, 9, 3, 1536), .L = 30, .V = 49152, .T_max = 8192, .tied = true};
+    config.block.theta = 100000;
+    return config;
+  }
   if (name == "gpt2")
-    return {.C = 768,
+    return {.block = gpt2_style(768, 12),
             .L = 12,
-            .H = 12,
-            .G = 12,
-            .D = 64,
-            .F = 3072,
             .V = 50257,
             .T_max = 1024,
             .tied = true,
-            .norm = Norm::layer,
-            .positions = Positions::learned,
-            .activation = Activation::gelu_tanh,
-            .biases = true};
+            .learned_positions = true};
   throw std::invalid_argument(
       fmt::format("preset: wanted one of {}, got {}", fmt::join(preset_names(), ", "), name));
 }
 
-/// About as many numbers as there are in the model, in an arithmetic that can't overflow.
-static double about_parameters(const Config& c) {
-  const double C = double(c.C), heads = double(c.H + c.G) * double(c.D);
-  return 2 * double(c.V) * C + double(c.T_max) * C +
-         double(c.L) * C * (2 * heads + 3 * double(c.F) + 8);
+/// About as many numbers as there are in a block, in an arithmetic that can't overflow.
+static double about_parameters(const BlockSettings& s) {
+  return double(s.C) * (2 * double(s.H + s.G) * double(s.D) + 3 * double(s.F) + 8);
+}
+static double about_parameters(const Config& config) {
+  const double C = double(config.block.C);
+  double blocks = config.layers.empty() ? double(config.L) * about_parameters(config.block) : 0;
+  for (const BlockSettings& settings : config.layers) blocks += about_parameters(settings);
+  return 2 * double(config.V) * C + double(config.T_max) * C + blocks;
 }
 
 void expect_config(const Config& config) {
-  const auto& [C, L, H, G, D, F, V, T_max, tied, norm, positions, activation, biases, pairing,
-               theta, eps] = config;
   std::string reasons;  // stays empty, so nothing is allocated, when all is well
-  const auto expect = [&](bool holds, const char* form, const auto&... values) {
-    if (holds) return;
-    reasons += (reasons.empty() ? "" : "; ") + fmt::format(fmt::runtime(form), values...);
+  const auto refuse = [&](const std::string& reason) {
+    reasons += (reasons.empty() ? "" : "; ") + reason;
   };
+  const std::string of_block = reasons_against(config.block);
+  if (!of_block.empty()) refuse(of_block);
+  if (config.L < 1) refuse("L, the blocks: wanted at least 1, got 0");
+  if (config.V < 1) refuse("V, the vocabulary: wanted at least 1, got 0");
+  if (config.T_max < 1) refuse("T_max, the context: wanted at least 1, got 0");
 
-  const char* at_least_1 = "{}: wanted at least 1, got 0";
-  expect(C >= 1, at_least_1, "C, the width");
-  expect(L >= 1, at_least_1, "L, the blocks");
-  expect(H >= 1, at_least_1, "H, the query heads");
-  expect(G >= 1, at_least_1, "G, the key and value heads");
-  expect(G < 1 || H % G == 0, "H, the query heads: wanted a multiple of G = {}, got {}", G, H);
-  expect(D >= 1 || H < 1, "D, the width of a head: wanted at least 1 (C = {} over H = {}?), got 0",
-         C, H);
-  expect(positions != Positions::rope || D % 2 == 0,
-         "D, the width of a head: wanted an even number for RoPE, got {}", D);
-  expect(F >= 1, at_least_1, "F, the feed-forward width");
-  expect(V >= 1, at_least_1, "V, the vocabulary");
-  expect(T_max >= 1, at_least_1, "T_max, the context");
-  expect(std::isfinite(theta) && theta > 0, "theta: wanted a number above 0, got {}", theta);
-  expect(std::isfinite(eps) && eps > 0, "eps: wanted a number above 0, got {}", eps);
-  expect(!biases || !is_gated(activation), "biases: wanted none with a gated activation, got {}",
-         activation_name(activation));
-  expect(about_parameters(config) < 1e18, "the sizes: wanted under 1e18 parameters, got {:.0e}",
-         about_parameters(config));
+  const std::vector<BlockSettings>& layers = config.layers;
+  if (!layers.empty() && layers.size() != config.L)
+    refuse(fmt::format("layers: wanted none, or L = {}, got {}", config.L, layers.size()));
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const std::string of_layer = reasons_against(layers[l]);
+    if (!of_layer.empty()) refuse(fmt::format("layer {}: {}", l, of_layer));
+    if (layers[l].C != config.block.C)
+      refuse(fmt::format("layer {}: C: wanted {}, got {}", l, config.block.C, layers[l].C));
+  }
 
+  const double parameters = about_parameters(config);
+  if (!(parameters < 1e18))
+    refuse(fmt::format("the sizes: wanted under 1e18 parameters, got {:.0e}", parameters));
   if (!reasons.empty()) throw std::invalid_argument("config: " + reasons);
-}
-
-BlockSettings block_settings(const Config& config) {
-  return {.C = config.C,
-          .H = config.H,
-          .G = config.G,
-          .D = config.D,
-          .F = config.F,
-          .norm = config.norm,
-          .norm_place = NormPlace::before,
-          .activation = config.activation,
-          .biases = config.biases,
-          .turned = config.positions == Positions::rope,
-          .pairing = config.pairing,
-          .theta = config.theta,
-          .eps = config.eps};
 }
 
 Config resized(Config config, const Sizes& sizes) {
   const auto replace = [](std::size_t& size, std::size_t by) { size = by > 0 ? by : size; };
-  replace(config.C, sizes.C);
+  BlockSettings& block = config.block;
+  config.layers.clear();
+  replace(block.C, sizes.C);
+  replace(block.H, sizes.H);
+  replace(block.G, sizes.G);
   replace(config.L, sizes.L);
-  replace(config.H, sizes.H);
-  replace(config.G, sizes.G);
   replace(config.V, sizes.V);
   replace(config.T_max, sizes.T_max);
 
   // What usually follows from the width and the heads follows, unless it is given.
-  if (sizes.C > 0 || sizes.H > 0) config.D = config.C % config.H == 0 ? config.C / config.H : 0;
-  if (sizes.C > 0) config.F = is_gated(config.activation) ? gated_width(config.C, 1) : 4 * config.C;
-  replace(config.D, sizes.D);
-  replace(config.F, sizes.F);
+  if (sizes.C > 0 || sizes.H > 0) block.D = block.C % block.H == 0 ? block.C / block.H : 0;
+  if (sizes.C > 0) block.F = is_gated(block.activation) ? gated_width(block.C, 1) : 4 * block.C;
+  replace(block.D, sizes.D);
+  replace(block.F, sizes.F);
   return config;
 }
 

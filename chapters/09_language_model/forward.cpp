@@ -1,3 +1,5 @@
+#include "09_language_model/forward.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,137 +7,174 @@
 #include <utility>
 
 #include "01_embedding/embedding.hpp"
-#include "02_normalization/layer_norm.hpp"
-#include "02_normalization/rms_norm.hpp"
 #include "03_rope/positions.hpp"
-#include "09_language_model/model.hpp"
-#include "linalg.hpp"
+#include "rows.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
 
-ModelState model_state(const Config& config, std::size_t S, std::size_t chunk,
-                       PrefillAttention prefill) {
+void embed_tokens(const Model& model, std::span<const int> ids, std::size_t start, Matrix x) {
+  const Weight& table = model.weights().embedding;
+  expect_ids(ids, table.rows());
+  expect_shape("x", x, {ids.size(), table.cols()});
+  for_each_row(x.rows, x.cols, [&](std::size_t t) { table.row(std::size_t(ids[t]), x.row(t)); });
+  if (model.config().learned_positions) add_positions(x, model.weights().positions.floats(), start);
+}
+
+void run_layers(const Model& model, Matrix x, const BlockSlots& slots, BlockScratch& scratch,
+                const Trace& trace) {
+  for (std::size_t l = 0; l < model.config().L; ++l)
+    block_rows(x, model.block(l), slots, scratch, trace);
+}
+
+void logits_of(const Model& model, Matrix x, Matrix logits, const Trace& trace) {
+  const BlockSettings& settings = model.config().block;
+  norm_rows(x, model.weights().final_norm, settings.norm, settings.eps, x);
+  tell(trace, Part::final_norm, 0, x);
+  matmul_bt(x, model.head(), logits);
+  tell(trace, Part::logits, 0, logits);
+}
+
+static void expect_room_for(const Config& config, std::size_t S, const StateOptions& options) {
   expect_config(config);
   expect(S >= 1 && S <= config.T_max, "S, the positions to make room for",
          "1 to T_max = " + std::to_string(config.T_max), double(S));
-  expect(chunk >= 1, "chunk, the tokens of a call", "at least 1", double(chunk));
-  chunk = std::min(chunk, S);
-  const BlockSettings settings = block_settings(config);
-  return {.length = 0,
-          .S = S,
-          .caches = std::vector<KvCache>(config.L, make_kv_cache(config.G, S, config.D)),
-          .rope = block_rope_table(settings, S),
-          .scratch = block_scratch(settings, chunk, S, std::move(prefill)),
-          .x = empty(chunk, config.C),
-          .normed = empty(chunk, config.C)};
+  expect(options.chunk >= 1, "chunk, the tokens of a call", "at least 1", double(options.chunk));
+  expect(options.texts >= 1, "texts", "at least 1", double(options.texts));
 }
 
-void reset(ModelState& state) { truncate(state, 0); }
-
-void truncate(ModelState& state, std::size_t position) {
-  expect(position <= state.length, "position, the tokens to keep",
-         "at most the length " + std::to_string(state.length), double(position));
-  for (KvCache& cache : state.caches) truncate(cache, position);
-  state.length = position;
+ModelState::ModelState(const Config& config, std::size_t S, StateOptions options)
+    : S((expect_room_for(config, S, options), S)),
+      scratch(settings_of_all(config), std::min(options.chunk, S * options.texts)),
+      x(empty(scratch.T_max, config.block.C)),
+      last(empty(options.texts, config.block.C)),
+      positions(options.texts, 0) {
+  attention =
+      std::make_unique<CachedAttention>(settings_of_all(config), S, std::min(scratch.T_max, S),
+                                        options.texts, std::move(options.kernel));
+  slots = {.attention = std::ref(*attention),
+           .network = std::move(options.network),
+           .before_sum = std::move(options.before_sum)};
 }
 
-/// Everything that could go wrong, looked at before anything is written.
-static void expect_forward(const Config& config, const ModelWeights& weights,
-                           const ModelState& state, std::span<const int> ids) {
-  const std::size_t T = ids.size(), chunk = state.x.shape(0);
-  expect_config(config);
-  expect_model(weights, config);
-  expect(T >= 1, "T, the tokens", "at least 1", double(T));
-  if (state.length > state.S || T > state.S - state.length)
-    throw std::invalid_argument(fmt::format("ids: wanted at most S = {} tokens in all, got {} + {}",
-                                            state.S, state.length, T));
-  // Looking up rows without columns reads nothing, and throws if an id is outside the vocabulary.
-  embed_rows(ids, {nullptr, config.V, 0, 0}, {nullptr, T, 0, 0});
+void reset(ModelState& state) {
+  for (std::size_t text = 0; text < state.positions.size(); ++text) truncate(state, 0, text);
+}
 
-  expect_shape("state.x", state.x, {chunk, config.C});
-  expect_shape("state.normed", state.normed, {chunk, config.C});
-  if (state.caches.size() != config.L)
+void truncate(ModelState& state, std::size_t position, std::size_t text) {
+  expect(text < state.positions.size(), "text", "one that the state has", double(text));
+  if (position > state.length(text))
     throw std::invalid_argument(
-        fmt::format("state.caches: wanted L = {}, got {}", config.L, state.caches.size()));
-  for (const KvCache& cache : state.caches) {
-    expect_shape("state.caches' keys", cache.keys, {config.G, state.S, config.D});
-    expect(cache.length == state.length, "length of state.caches", "the state's own",
-           double(cache.length));
+        fmt::format("position, the tokens to keep: wanted at most the length {}, got {}",
+                    state.length(text), position));
+  state.attention->truncate(position, text);
+}
+
+/// What changes from call to call, looked at before anything is written. Returns the tokens of all.
+static std::size_t expect_forward(const Model& model, const ModelState& state,
+                                  std::span<const MoreTokens> more) {
+  const Config& config = model.config();
+  if (state.x.shape(1) != config.block.C || state.attention->caches[0].size() != config.L)
+    throw std::invalid_argument(fmt::format("state: made for L = {}, C = {}, wanted L = {}, C = {}",
+                                            state.attention->caches[0].size(), state.x.shape(1),
+                                            config.L, config.block.C));
+  std::size_t T = 0;
+  for (const auto& [text, ids] : more) {
+    expect(ids.size() >= 1, "T, the tokens", "at least 1", 0);
+    expect(text < state.positions.size(), "text", "one that the state has", double(text));
+    const auto of_text = [text = text](const MoreTokens& other) { return other.text == text; };
+    expect(std::ranges::count_if(more, of_text) == 1, "text", "each once", double(text));
+    const std::size_t length = state.length(text);
+    if (length > state.S || ids.size() > state.S - length)
+      throw std::invalid_argument(fmt::format(
+          "ids: wanted at most S = {} tokens in all, got {} + {}", state.S, length, ids.size()));
+    expect_ids(ids, config.V);
+    T += ids.size();
   }
+  expect(T >= 1, "T, the tokens", "at least 1", 0);
+  return T;
 }
 
-/// The same trace, with the layer in every name.
-static Trace of_layer(const Trace& trace, std::size_t l) {
-  if (!trace) return {};
-  return [&trace, l](std::string_view name, ConstMatrix value) {
-    trace(fmt::format("layer {} {}", l, name), value);
-  };
+/// Takes rows of the next tokens of `more`, from token `done` of text i on, until the chunk is
+/// full, and embeds them. Tells the attention whose they are. Returns how many rows there are.
+struct Place {
+  std::size_t i = 0, done = 0;
+};
+static std::size_t embed_chunk(const Model& model, ModelState& state,
+                               std::span<const MoreTokens> more, Place& at) {
+  std::size_t rows = 0;
+  state.attention->runs.clear();
+  while (at.i < more.size() && rows < state.scratch.T_max) {
+    const auto& [text, ids] = more[at.i];
+    const std::size_t count = std::min(state.scratch.T_max - rows, ids.size() - at.done);
+    embed_tokens(model, ids.subspan(at.done, count), state.length(text),
+                 Matrix(state.x).rows_from(rows, count));
+    state.attention->runs.push_back({text, count});
+    rows += count, at.done += count;
+    if (at.done == ids.size()) ++at.i, at.done = 0;
+  }
+  return rows;
 }
 
-/// One chunk through the stack. Returns its rows of the residual stream, [T, C], in state.x.
-static Matrix through_blocks(const Config& config, const ModelWeights& weights, ModelState& state,
-                             std::span<const int> ids, const Trace& trace) {
-  const Matrix x = Matrix(state.x).rows_from(0, ids.size());
-  embed_rows(ids, weights.embedding, x);
-  if (config.positions == Positions::learned) add_positions(x, weights.positions, state.length);
-  tell(trace, "embedding", x);
-
-  const BlockSettings settings = block_settings(config);
-  for (std::size_t l = 0; l < config.L; ++l)
-    block_rows(x, weights.blocks[l], settings, state.rope, state.caches[l], state.scratch,
-               of_layer(trace, l));
-  state.length += ids.size();
-  return x;
-}
-
-/// The final norm and the head, of as many rows as are wanted.
-static void logits_of(ConstMatrix x, const Config& config, const ModelWeights& weights,
-                      ModelState& state, Matrix logits, const Trace& trace) {
-  const Matrix normed = Matrix(state.normed).rows_from(0, x.rows);  // [T, C]
-  norm_rows(x, weights.final_norm, block_settings(config), normed);
-  tell(trace, "final_norm", normed);
-  matmul_bt(normed, head_of(weights, config), logits);
-  tell(trace, "logits", logits);
-}
-
-/// Calls after_chunk(from, x) for each chunk of ids. What throws on the way leaves the state at the
-/// length that it had.
+/// Calls after_chunk(x, before, after) for each chunk, `before` and `after` being how far `more`
+/// had gone in. What throws on the way leaves every text at the length that it had.
 template <class AfterChunk>
-static void in_chunks(const Config& config, const ModelWeights& weights, ModelState& state,
-                      std::span<const int> ids, const Trace& trace, AfterChunk after_chunk) {
-  const std::size_t length = state.length, chunk = state.x.shape(0);
+static void in_chunks(const Model& model, ModelState& state, std::span<const MoreTokens> more,
+                      const Trace& trace, AfterChunk after_chunk) {
+  for (std::size_t text = 0; text < state.positions.size(); ++text)
+    state.positions[text] = state.length(text);
   try {
-    for (std::size_t from = 0; from < ids.size(); from += chunk) {
-      const std::size_t T = std::min(chunk, ids.size() - from);
-      after_chunk(from, through_blocks(config, weights, state, ids.subspan(from, T), trace));
+    for (Place at; at.i < more.size();) {
+      const Place before = at;
+      const Matrix x = Matrix(state.x).rows_from(0, embed_chunk(model, state, more, at));
+      tell(trace, Part::embedding, 0, x);
+      run_layers(model, x, state.slots, state.scratch, trace);
+      after_chunk(x, before, at);
     }
   } catch (...) {
-    for (KvCache& cache : state.caches) cache.length = length;
-    state.length = length;
+    for (const MoreTokens& tokens : more)
+      for (KvCache& cache : state.attention->caches[tokens.text])
+        cache.length = state.positions[tokens.text];
     throw;
   }
 }
 
-void forward(const Config& config, const ModelWeights& weights, ModelState& state,
-             std::span<const int> ids, Row logits, const Trace& trace) {
-  expect_forward(config, weights, state, ids);
-  expect_shape("logits", ConstRow(logits), {config.V});
-  in_chunks(config, weights, state, ids, trace, [&](std::size_t from, Matrix x) {
-    // Only the last token of the last chunk is asked what follows it.
-    if (from + x.rows < ids.size()) return;
-    logits_of(x.rows_from(x.rows - 1, 1), config, weights, state,
-              {logits.data(), 1, config.V, config.V}, trace);
+void forward(const Model& model, ModelState& state, std::span<const MoreTokens> more, Matrix logits,
+             const Trace& trace) {
+  expect_forward(model, state, more);
+  expect_shape("logits", logits, {more.size(), model.config().V});
+  in_chunks(model, state, more, trace, [&](Matrix x, Place before, Place after) {
+    // Only the last token of each text is asked what follows it.
+    std::size_t end = 0;
+    for (std::size_t i = before.i; i < after.i; ++i) {
+      end += more[i].ids.size() - (i == before.i ? before.done : 0);
+      std::ranges::copy(x.row(end - 1), row(state.last, i).begin());
+    }
+  });
+  logits_of(model, Matrix(state.last).rows_from(0, more.size()), logits, trace);
+}
+
+void forward_all(const Model& model, ModelState& state, std::span<const MoreTokens> more,
+                 Matrix logits, const Trace& trace) {
+  const std::size_t T = expect_forward(model, state, more);
+  expect_shape("logits", logits, {T, model.config().V});
+  std::size_t from = 0;
+  in_chunks(model, state, more, trace, [&](Matrix x, Place, Place) {
+    logits_of(model, x, logits.rows_from(from, x.rows), trace);
+    from += x.rows;
   });
 }
 
-void forward_all(const Config& config, const ModelWeights& weights, ModelState& state,
-                 std::span<const int> ids, Matrix logits, const Trace& trace) {
-  expect_forward(config, weights, state, ids);
-  expect_shape("logits", logits, {ids.size(), config.V});
-  in_chunks(config, weights, state, ids, trace, [&](std::size_t from, Matrix x) {
-    logits_of(x, config, weights, state, logits.rows_from(from, x.rows), trace);
-  });
+void forward(const Model& model, ModelState& state, std::span<const int> ids, Row logits,
+             const Trace& trace) {
+  const MoreTokens one = {0, ids};
+  forward(model, state, {&one, 1}, {logits.data(), 1, logits.size(), logits.size()}, trace);
+}
+
+void forward_all(const Model& model, ModelState& state, std::span<const int> ids, Matrix logits,
+                 const Trace& trace) {
+  const MoreTokens one = {0, ids};
+  forward_all(model, state, {&one, 1}, logits, trace);
 }
 
 }  // namespace t2t

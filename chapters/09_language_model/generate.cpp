@@ -23,24 +23,23 @@ std::string_view ending_text(Ending ending) {
   return "";
 }
 
-static void expect_generation(const Generation& generation, const Config& config) {
+static void expect_generation(const Generation& generation, std::size_t V) {
   expect(generation.most >= 1, "most, the tokens to generate", "at least 1",
          double(generation.most));
   expect_sampling(generation.sampling);
   for (const int stop : generation.stops)
-    if (stop < 0 || std::size_t(stop) >= config.V)
-      throw std::invalid_argument(
-          fmt::format("stops: wanted ids in [0, {}), got {}", config.V, stop));
+    if (stop < 0 || std::size_t(stop) >= V)
+      throw std::invalid_argument(fmt::format("stops: wanted ids in [0, {}), got {}", V, stop));
 }
 
-Ending generate(const Config& config, const ModelWeights& weights, ModelState& state,
-                std::span<const int> prompt, const Generation& generation, Random& random,
+Ending generate(const Model& model, ModelState& state, std::span<const int> prompt,
+                const Generation& generation, Random& random,
                 const std::function<bool(int id)>& on_token) {
-  expect_config(config);
-  expect_generation(generation, config);
-  Tensor<1> logits = empty(config.V);
-  SamplingScratch scratch = sampling_scratch(config.V);
-  forward(config, weights, state, prompt, row(logits));
+  const std::size_t V = model.config().V;
+  expect_generation(generation, V);
+  Tensor<1> logits = empty(V);
+  SamplingScratch scratch(V);
+  forward(model, state, prompt, row(logits));
 
   // [loop]
   for (std::size_t count = 1;; ++count) {
@@ -52,17 +51,16 @@ Ending generate(const Config& config, const ModelWeights& weights, ModelState& s
     if (count == generation.most) return Ending::most_tokens;
 
     // The last position's token can still be foretold, but there is no place to put it.
-    if (state.length == state.S) return Ending::context_full;
-    forward(config, weights, state, {&id, 1}, row(logits));
+    if (state.length() == state.S) return Ending::context_full;
+    forward(model, state, {&id, 1}, row(logits));
   }
   // [/loop]
 }
 
-std::vector<int> generate(const Config& config, const ModelWeights& weights, ModelState& state,
-                          std::span<const int> prompt, const Generation& generation,
-                          Random& random) {
+std::vector<int> generate(const Model& model, ModelState& state, std::span<const int> prompt,
+                          const Generation& generation, Random& random) {
   std::vector<int> ids;
-  generate(config, weights, state, prompt, generation, random, [&](int id) {
+  generate(model, state, prompt, generation, random, [&](int id) {
     ids.push_back(id);
     return true;
   });

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "09_language_model/model.hpp"
+#include "09_language_model/forward.hpp"
 #include "09_language_model/sampling.hpp"
 
 namespace t2t {
@@ -29,19 +29,19 @@ struct Generation {
 enum class Ending { stop_token, most_tokens, context_full, caller };
 std::string_view ending_text(Ending ending);
 
-/// Goes on from what the state has seen: with the prompt, then token by token, each handed to
-/// on_token at once; false from it ends the text. Afterwards state.length tokens of prompt and
-/// answer have been through the model: the last one handed on may not have been, and belongs in
-/// front of the next prompt. Allocates nothing a token after the first.
-/// Throws std::invalid_argument as forward, expect_sampling and greedy do; for most of 0 and a stop
+/// Goes on from what the state's first text has seen: with the prompt, then token by token, each
+/// handed to on_token at once; false from it ends the text. Afterwards state.length() tokens of
+/// prompt and answer have been through the model: the last one handed on may not have been, and
+/// belongs in front of the next prompt. Allocates nothing a token after the first. Throws
+/// std::invalid_argument as forward, expect_sampling and greedy do; for most of 0 and a stop
 /// outside [0, V). With a prompt that finds no room, nothing has been handed on.
-Ending generate(const Config& config, const ModelWeights& weights, ModelState& state,
+Ending generate(const Model& model, ModelState& state,
                 std::span<const int> prompt,  // [T], not empty
                 const Generation& generation, Random& random,
                 const std::function<bool(int id)>& on_token);
 
 /// The same, all at once: the tokens handed on.
-std::vector<int> generate(const Config& config, const ModelWeights& weights, ModelState& state,
+std::vector<int> generate(const Model& model, ModelState& state,
                           std::span<const int> prompt,  // [T], not empty
                           const Generation& generation, Random& random);
 

@@ -8,6 +8,7 @@
 #include "09_language_model/show_accounts.hpp"
 #include "09_language_model/show_model.hpp"
 #include "09_language_model/show_speed.hpp"
+#include "09_language_model/show_texts.hpp"
 #include "shapes.hpp"
 
 using namespace t2t;
@@ -18,10 +19,11 @@ static void show_model(const Program& program, const Config& config, std::size_t
   const std::vector<int> ids = byte_ids(program.text(std::min<std::size_t>(config.T_max, 256)));
   const std::vector<int> prompt(ids.begin(),
                                 ids.begin() + long(std::min(prompt_bytes, ids.size())));
-  const ModelWeights weights = draw_model(config, random);
-  show_flow(program, config, weights, prompt);
-  show_speech(config, weights, prompt, tokens, sampling, program.seed());
-  show_loss(config, weights, ids);
+  const Model model(config, draw_model(config, random));
+  show_flow(program, model, prompt);
+  show_speech(model, prompt, tokens, sampling, program.seed());
+  show_loss(model, ids);
+  show_texts(model, ids);
 }
 
 int main(int argc, char** argv) {

@@ -16,8 +16,6 @@ namespace t2t {
 
 static constexpr float dropped = -std::numeric_limits<float>::infinity();
 
-SamplingScratch sampling_scratch(std::size_t V) { return {std::vector<int>(V), empty(V)}; }
-
 /// Returns the largest. A NaN would win or lose every comparison by accident, so it is looked for.
 static float expect_logits(ConstRow logits) {
   float highest = dropped;

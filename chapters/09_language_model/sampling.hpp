@@ -22,8 +22,9 @@ namespace t2t {
 struct SamplingScratch {
   std::vector<int> order;  // [V]
   Tensor<1> weights;       // [V]
+
+  explicit SamplingScratch(std::size_t V) : order(V), weights(empty(V)) {}
 };
-SamplingScratch sampling_scratch(std::size_t V);
 
 /// The likeliest token; of equals the first. Throws std::invalid_argument, naming the token, when a
 /// logit is NaN or +infinity, and when none is above −infinity. So do all below.

@@ -46,7 +46,7 @@ inline void show_rules(const std::vector<Named>& models) {
   print_section("Rules of thumb, held against the count");
   Table table({"model", ">12·C²·L", ">of N", ">T = 128: of 2·N", ">T = T_max: of 2·N"});
   for (const auto& [name, config] : models) {
-    const std::size_t rule = 12 * config.C * config.C * config.L;
+    const std::size_t C = config.block.C, rule = 12 * C * C * config.L;
     const double N = double(total(count_parameters(config)));
     const auto of_rule = [&](std::size_t T) {
       return percent(total(count_flops(config, T, T, T)) / double(T), 2 * N);

@@ -14,42 +14,39 @@
 #include "01_embedding/embedding.hpp"
 #include "04_causal_attention/softmax.hpp"
 #include "09_language_model/generate.hpp"
+#include "09_language_model/loss.hpp"
 #include "print.hpp"
 #include "program.hpp"
 
 namespace t2t {
 
-inline void show_flow(const Program& program, const Config& config, const ModelWeights& weights,
-                      const std::vector<int>& ids) {
-  const std::string last = fmt::format("layer {} x_plus_feed_forward", config.L - 1);
-  const std::map<std::string_view, const char*> what = {
-      {"embedding", "each token's row of the table"},
-      {"layer 0 heads", "block 0: what its heads found"},
-      {"layer 0 x_plus_attention", "added to the stream"},
-      {"layer 0 hidden", "its feed-forward network's widest"},
-      {"layer 0 x_plus_feed_forward", "added too: block 1's input"},
-      {last, "after all blocks"},
-      {"final_norm", "the last token alone, at one size"},
-      {"logits", "a score for each token that could come"}};
+inline void show_flow(const Program& program, const Model& model, const std::vector<int>& ids) {
+  const std::size_t top = model.config().L - 1;
+  const std::map<std::pair<Part, std::size_t>, const char*> what = {
+      {{Part::embedding, 0}, "each token's row of the table"},
+      {{Part::heads, 0}, "block 0: what its heads found"},
+      {{Part::x_plus_attention, 0}, "added to the stream"},
+      {{Part::hidden, 0}, "its feed-forward network's widest"},
+      {{Part::x_plus_feed_forward, 0}, "added too: block 1's input"},
+      {{Part::x_plus_feed_forward, top}, "after all blocks"},
+      {{Part::final_norm, 0}, "the last token alone, at one size"},
+      {{Part::logits, 0}, "a score for each token that could come"}};
 
   print_section("What flows through");
   std::vector<ShapeRow> rows = {{"ids", {ids.size()}, "the text's first bytes, a token each"}};
-  ModelState state = model_state(config, ids.size());
-  Tensor<1> logits = empty(config.V);
-  forward(config, weights, state, ids, row(logits), [&](std::string_view name, ConstMatrix value) {
-    if (const auto found = what.find(name); found != what.end())
-      rows.push_back({std::string(name), {value.rows, value.cols}, found->second});
-    Tensor<2> copy = empty(value.rows, value.cols);
-    for (std::size_t t = 0; t < value.rows; ++t)
-      std::ranges::copy(value.row(t), row(copy, t).begin());
-    std::string file(name);
-    std::ranges::replace(file, ' ', '_');
-    program.save(file, copy);
+  ModelState state(model.config(), ids.size());
+  Tensor<1> logits = empty(model.config().V);
+  forward(model, state, ids, row(logits), [&](Part part, std::size_t layer, ConstMatrix value) {
+    std::string name = trace_name(part, layer);
+    if (const auto found = what.find({part, layer}); found != what.end())
+      rows.push_back({name, {value.rows, value.cols}, found->second});
+    std::ranges::replace(name, ' ', '_');
+    program.save(name, copy_of(value));
   });
   print_shapes(rows);
   program.save("ids", ids);
-  program.save("embedding_table", weights.embedding);
-  program.save("head", head_of(weights, config));
+  program.save("embedding_table", model.weights().embedding.floats());
+  program.save("head", model.head().floats());
 }
 
 /// Of a byte vocabulary only what a terminal can show may be said. The rows of the table that no
@@ -59,22 +56,21 @@ inline void only_printable(Row logits) {
     if (v < ' ' || v > '~') logits[v] = -std::numeric_limits<float>::infinity();
 }
 
-inline void show_speech(const Config& config, const ModelWeights& weights,
-                        const std::vector<int>& prompt, std::size_t tokens, const Sampling& flags,
-                        std::size_t seed) {
+inline void show_speech(const Model& model, const std::vector<int>& prompt, std::size_t tokens,
+                        const Sampling& flags, std::size_t seed) {
   print_section("It speaks");
   std::string text;
   for (const int id : prompt) text += char(id);
   print_paragraph("Prompt: " + visible(text));
   fmt::print("\n");
 
-  ModelState state = model_state(config, std::min(config.T_max, prompt.size() + tokens));
+  ModelState state(model.config(), std::min(model.config().T_max, prompt.size() + tokens));
   Table table({"sampling", "goes on", "ended by"});
   const auto speak = [&](const std::string& name, const Sampling& sampling) {
     Random random(seed);
     std::string said;
     reset(state);
-    const Ending ending = generate(config, weights, state, prompt,
+    const Ending ending = generate(model, state, prompt,
                                    {.most = tokens, .sampling = sampling, .filter = only_printable},
                                    random, [&](int id) {
                                      said += char(id);
@@ -99,15 +95,14 @@ inline void show_speech(const Config& config, const ModelWeights& weights,
       "Chapter 10 loads weights that say something, with this same code.");
 }
 
-inline void show_loss(const Config& config, const ModelWeights& weights,
-                      const std::vector<int>& ids) {
+inline void show_loss(const Model& model, const std::vector<int>& ids) {
   if (ids.size() < 2) return;
   print_section("Loss before any training");
-  Tensor<2> logits = empty(ids.size(), config.V);
-  ModelState state = model_state(config, ids.size());
-  forward_all(config, weights, state, ids, logits);
-  const double loss = next_token_loss(logits, ids), V = double(config.V);
-  const double variance = double(config.C) * 0.02 * 0.02;
+  Tensor<2> logits = empty(ids.size(), model.config().V);
+  ModelState state(model.config(), ids.size());
+  forward_all(model, state, ids, logits);
+  const double loss = next_token_loss(logits, ids), V = double(model.config().V);
+  const double variance = double(model.config().block.C) * 0.02 * 0.02;
 
   Table table({"", ">nats", ">perplexity"});
   const auto add = [&](const std::string& name, double nats) {
@@ -142,7 +137,7 @@ inline void show_filters() {
   const std::vector<std::string> words = {"the", "a", "his", "her", "this", "no", "seven", "of"};
   const Tensor<1> p = {0.40f, 0.22f, 0.14f, 0.09f, 0.06f, 0.05f, 0.03f, 0.01f};
   const Tensor<1> logits = xt::log(p);
-  SamplingScratch scratch = sampling_scratch(p.size());
+  SamplingScratch scratch(p.size());
   const std::vector<std::vector<std::string>> columns = {
       left_by(logits, [&](Row) {}),
       left_by(logits, [&](Row x) { apply_temperature(x, 0.5f); }),

@@ -8,42 +8,51 @@
 #include <chrono>
 #include <map>
 #include <string>
-#include <string_view>
 
 #include "09_language_model/accounts.hpp"
-#include "09_language_model/model.hpp"
+#include "09_language_model/forward.hpp"
 #include "measure.hpp"
 #include "print.hpp"
 
 namespace t2t {
 
-/// The part that ends where the trace tells this name.
-inline std::string part_of(std::string_view name) {
-  if (name.ends_with(" heads")) return "attention";
-  if (name.ends_with(" gate") || name.ends_with(" hidden") || name.ends_with(" feed_forward"))
-    return "feed-forward";
-  for (const char* end : {" q", " k", " v", " attention"})
-    if (name.ends_with(end)) return "projections";
-  return name == "logits" ? "head" : "norms, sums, RoPE";
+/// The work that has just ended when the trace tells this part.
+inline const char* work_before(Part part) {
+  switch (part) {
+    case Part::q:
+    case Part::k:
+    case Part::v:
+    case Part::attention:
+      return "projections";
+    case Part::heads:
+      return "attention";
+    case Part::gate:
+    case Part::up:
+    case Part::hidden:
+    case Part::feed_forward:
+      return "feed-forward";
+    case Part::logits:
+      return "head";
+    default:
+      return "norms, sums, RoPE";
+  }
 }
 
 using Seconds = std::map<std::string, double>;
 
 /// Seconds of each part for `tokens` tokens that stand behind `start` others.
-inline Seconds part_seconds(const Config& config, const ModelWeights& weights, std::size_t start,
-                            std::size_t tokens) {
+inline Seconds part_seconds(const Model& model, std::size_t start, std::size_t tokens) {
   using Clock = std::chrono::steady_clock;
-  ModelState state = model_state(config, start + tokens);
+  ModelState state(model.config(), start + tokens);
   // What the others left in the caches takes no part in the time: zeros will do.
-  for (KvCache& cache : state.caches) cache.length = start;
-  state.length = start;
+  for (KvCache& cache : state.attention->caches[0]) cache.length = start;
 
-  Tensor<1> logits = empty(config.V);
+  Tensor<1> logits = empty(model.config().V);
   const std::vector<int> ids(tokens, 1);
   Seconds seconds;
   Clock::time_point last = Clock::now();
-  forward(config, weights, state, ids, row(logits), [&](std::string_view name, ConstMatrix) {
-    seconds[part_of(name)] += std::chrono::duration<double>(Clock::now() - last).count();
+  forward(model, state, ids, row(logits), [&](Part part, std::size_t, ConstMatrix) {
+    seconds[work_before(part)] += std::chrono::duration<double>(Clock::now() - last).count();
     last = Clock::now();
   });
   seconds.erase("head");  // once for a prompt, and no part of a block
@@ -52,9 +61,9 @@ inline Seconds part_seconds(const Config& config, const ModelWeights& weights, s
 
 /// Seconds of each part of a prompt of T tokens. Of a long one only the middle eighth is timed: its
 /// tokens attend to as many others as all of them do on average.
-inline Seconds prompt_seconds(const Config& config, const ModelWeights& weights, std::size_t T) {
+inline Seconds prompt_seconds(const Model& model, std::size_t T) {
   const std::size_t shares = T >= 4096 ? 8 : 1, tokens = T / shares;
-  Seconds seconds = part_seconds(config, weights, (T - tokens) / 2, tokens);
+  Seconds seconds = part_seconds(model, (T - tokens) / 2, tokens);
   for (auto& [part, of] : seconds) of *= double(shares);
   return seconds;
 }
@@ -62,12 +71,12 @@ inline Seconds prompt_seconds(const Config& config, const ModelWeights& weights,
 inline void show_speed(Random& random) {
   print_section("Speed");
   Config config = resized(preset("smollm2-135m"), {.L = 1, .V = 8192});
-  ModelWeights weights = draw_model(config, random);
+  Model one(config, draw_model(config, random));
 
   // Where a prompt's time goes does not depend on how many blocks there are: one will do.
-  prompt_seconds(config, weights, 128);  // to warm up
-  Seconds brief = prompt_seconds(config, weights, 128);
-  Seconds lengthy = prompt_seconds(config, weights, 8192);
+  prompt_seconds(one, 128);  // to warm up
+  Seconds brief = prompt_seconds(one, 128);
+  Seconds lengthy = prompt_seconds(one, 8192);
   const auto add_up = [](const Seconds& seconds) {
     double sum = 0;
     for (const auto& [part, of] : seconds) sum += of;
@@ -88,20 +97,22 @@ inline void show_speed(Random& random) {
 
   // All thirty: copies, but each in memory of its own.
   config.L = preset("smollm2-135m").L;
+  ModelWeights weights = std::move(one).release();
   weights.blocks.resize(config.L, weights.blocks[0]);
+  const Model model(config, std::move(weights));
   const std::size_t S = 128;
-  ModelState state = model_state(config, S + 1);
+  ModelState state(config, S + 1);
   Tensor<1> logits = empty(config.V);
   const std::vector<int> prompt(S, 1), next = {2};
   const double prefill = median_seconds([&] {
     reset(state);
-    forward(config, weights, state, prompt, row(logits));
+    forward(model, state, prompt, row(logits));
   });
   const double decode = median_seconds([&] {
     truncate(state, S);
-    forward(config, weights, state, next, row(logits));
+    forward(model, state, next, row(logits));
   });
-  const double bytes = double(sizeof(float) * parameter_count(weights)) +
+  const double bytes = double(sizeof(float) * parameter_count(model.weights())) +
                        inference_memory(config, S, sizeof(float)).cache;
   print_paragraph(
       fmt::format("30 such blocks, V = 8192: {:.0f} tokens/s of a prompt of {}, then "

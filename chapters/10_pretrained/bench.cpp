@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "09_language_model/model.hpp"
+#include "09_language_model/forward.hpp"
 #include "10_pretrained/dequantize.hpp"
 
 namespace t2t {
@@ -27,14 +27,15 @@ void bench(Bench& bench) {
   one.L = 1;
   ModelWeights weights = draw_model(one, random);
   weights.blocks.resize(config.L, weights.blocks[0]);
-  ModelState state = model_state(config, 129);
+  const Model model(config, std::move(weights));
+  ModelState state(config, 129);
   Tensor<1> logits = empty(config.V);
   const std::vector<int> prompt(128, 1), next = {2};
-  forward(config, weights, state, prompt, row(logits));
+  forward(model, state, prompt, row(logits));
   bench.against_read("one token, SmolLM2-135M's sizes, S = 129",
-                     double(sizeof(float) * parameter_count(weights)), [&] {
+                     double(sizeof(float) * parameter_count(model.weights())), [&] {
                        truncate(state, 128);
-                       forward(config, weights, state, next, row(logits));
+                       forward(model, state, next, row(logits));
                      });
 }
 

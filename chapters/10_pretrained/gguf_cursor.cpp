@@ -1,9 +1,10 @@
+#include "10_pretrained/gguf_cursor.hpp"
+
 #include <fmt/format.h>
 
 #include <cstring>
 #include <stdexcept>
 
-#include "10_pretrained/gguf_metadata.hpp"
 #include "10_pretrained/utf8.hpp"
 
 namespace t2t {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 #include <stdexcept>
+#include <type_traits>
 
 #include "10_pretrained/utf8.hpp"
 
@@ -47,22 +48,23 @@ Config read_config(const GgufFile& file) {
     throw std::runtime_error(fmt::format("{}: general.architecture: wanted llama, got {}",
                                          file.name(), printable(architecture)));
 
-  Config config;
-  config.C = size_of(file, "llama.embedding_length");
+  Config config{};
+  BlockSettings& block = config.block;
+  block.C = size_of(file, "llama.embedding_length");
+  block.H = size_of(file, "llama.attention.head_count");
+  block.G = size_of(file, "llama.attention.head_count_kv", block.H);
+  block.D = size_of(file, "llama.attention.key_length", block.C / block.H);
+  block.F = size_of(file, "llama.feed_forward_length");
   config.L = size_of(file, "llama.block_count");
-  config.H = size_of(file, "llama.attention.head_count");
-  config.G = size_of(file, "llama.attention.head_count_kv", config.H);
-  config.D = size_of(file, "llama.attention.key_length", config.C / config.H);
-  config.F = size_of(file, "llama.feed_forward_length");
   config.T_max = size_of(file, "llama.context_length");
   // Some writers leave the vocabulary's size out: the table has it.
   config.V = size_of(file, "llama.vocab_size", file.tensor("token_embd.weight").shape[0]);
 
   config.tied = !file.has_tensor("output.weight");
-  config.pairing = Pairing::neighbours;
-  config.theta = float(file.metadata().real("llama.rope.freq_base", 10000));
-  config.eps = float(file.metadata().real("llama.attention.layer_norm_rms_epsilon"));
-  expect_plain_rope(file, config.D);
+  block.pairing = Pairing::neighbours;
+  block.theta = float(file.metadata().real("llama.rope.freq_base", 10000));
+  block.eps = float(file.metadata().real("llama.attention.layer_norm_rms_epsilon"));
+  expect_plain_rope(file, block.D);
   expect_config(config);
   // Each block is nine tensors: a count beyond that is nobody's, and would make a long list.
   if (config.L > file.tensors().size())
@@ -71,23 +73,48 @@ Config read_config(const GgufFile& file) {
   return config;
 }
 
+/// How the file calls a tensor.
+static std::string name_in_file(const TensorInfo& info) {
+  static constexpr std::pair<std::string_view, std::string_view> names[] = {
+      {"embedding", "token_embd.weight"},
+      {"positions", "position_embd.weight"},
+      {"attention_norm.gain", "attn_norm.weight"},
+      {"attention_norm.bias", "attn_norm.bias"},
+      {"w_q", "attn_q.weight"},
+      {"w_k", "attn_k.weight"},
+      {"w_v", "attn_v.weight"},
+      {"b_q", "attn_q.bias"},
+      {"b_k", "attn_k.bias"},
+      {"b_v", "attn_v.bias"},
+      {"w_o", "attn_output.weight"},
+      {"b_o", "attn_output.bias"},
+      {"feed_forward_norm.gain", "ffn_norm.weight"},
+      {"feed_forward_norm.bias", "ffn_norm.bias"},
+      {"w_gate", "ffn_gate.weight"},
+      {"w_up", "ffn_up.weight"},
+      {"w_down", "ffn_down.weight"},
+      {"b_up", "ffn_up.bias"},
+      {"b_down", "ffn_down.bias"},
+      {"final_norm.gain", "output_norm.weight"},
+      {"final_norm.bias", "output_norm.bias"},
+      {"head", "output.weight"}};
+  const auto found =
+      std::ranges::find(names, info.name, &std::pair<std::string_view, std::string_view>::first);
+  if (found == std::end(names))
+    throw std::logic_error(fmt::format("{}: no name in a GGUF file", info.name));
+  return info.layer ? fmt::format("blk.{}.{}", *info.layer, found->second)
+                    : std::string(found->second);
+}
+
 std::vector<NamedShape> tensor_names(const Config& config) {
-  const std::size_t C = config.C, F = config.F, V = config.V;
-  const std::size_t q = config.H * config.D, kv = config.G * config.D;
-  std::vector<NamedShape> names = {{"token_embd.weight", {V, C}}};
-  for (std::size_t l = 0; l < config.L; ++l)
-    for (const auto& [part, shape] : std::vector<NamedShape>{{"attn_norm", {C}},
-                                                             {"attn_q", {q, C}},
-                                                             {"attn_k", {kv, C}},
-                                                             {"attn_v", {kv, C}},
-                                                             {"attn_output", {C, q}},
-                                                             {"ffn_norm", {C}},
-                                                             {"ffn_gate", {F, C}},
-                                                             {"ffn_up", {F, C}},
-                                                             {"ffn_down", {C, F}}})
-      names.push_back({fmt::format("blk.{}.{}.weight", l, part), shape});
-  names.push_back({"output_norm.weight", {C}});
-  if (!config.tied) names.push_back({"output.weight", {V, C}});
+  ModelWeights none;
+  none.blocks.resize(config.L);
+  std::vector<NamedShape> names;
+  for_each_tensor(none, config, [&]<class Tensor>(const TensorInfo& info, const Tensor&) {
+    if (info.size() == 0) return;
+    names.push_back({name_in_file(info), {info.rows}});
+    if (std::is_same_v<Tensor, Weight>) names.back().shape.push_back(info.cols);
+  });
   return names;
 }
 
@@ -122,32 +149,32 @@ void expect_tensors(const GgufFile& file, const Config& config) {
   }
 }
 
-static BlockWeights read_block(const GgufFile& file, const Config& config, std::size_t l) {
-  const std::size_t C = config.C, F = config.F;
-  const std::size_t q = config.H * config.D, kv = config.G * config.D;
-  const auto name = [l](const char* part) { return fmt::format("blk.{}.{}.weight", l, part); };
-  BlockWeights weights;
-  weights.attention_norm.gain = file.vector(name("attn_norm"), C);
-  weights.w_q = file.matrix(name("attn_q"), q, C);
-  weights.w_k = file.matrix(name("attn_k"), kv, C);
-  weights.w_v = file.matrix(name("attn_v"), kv, C);
-  weights.w_o = file.matrix(name("attn_output"), C, q);
-  weights.feed_forward_norm.gain = file.vector(name("ffn_norm"), C);
-  weights.feed_forward.w_gate = file.matrix(name("ffn_gate"), F, C);
-  weights.feed_forward.w_up = file.matrix(name("ffn_up"), F, C);
-  weights.feed_forward.w_down = file.matrix(name("ffn_down"), C, F);
+static void read_tensor(const GgufFile& file, const TensorInfo& info, const MakeWeight&,
+                        Tensor<1>& x) {
+  x = file.vector(name_in_file(info), info.rows);
+}
+static void read_tensor(const GgufFile& file, const TensorInfo& info, const MakeWeight& make,
+                        Weight& w) {
+  const std::string name = name_in_file(info);
+  if (make && info.role != Role::positions)
+    w = make(file.tensor(name, {info.rows, info.cols}));
+  else
+    w = file.matrix(name, info.rows, info.cols);
+}
+
+ModelWeights read_weights(const GgufFile& file, const Config& config, const MakeWeight& make) {
+  expect_tensors(file, config);
+  ModelWeights weights;
+  weights.blocks.resize(config.L);
+  for_each_tensor(weights, config, [&](const TensorInfo& info, auto& tensor) {
+    if (info.size() > 0) read_tensor(file, info, make, tensor);
+  });
   return weights;
 }
 
-ModelWeights read_weights(const GgufFile& file, const Config& config) {
-  expect_tensors(file, config);
-  ModelWeights weights;
-  weights.embedding = file.matrix("token_embd.weight", config.V, config.C);
-  for (std::size_t l = 0; l < config.L; ++l) weights.blocks.push_back(read_block(file, config, l));
-  weights.final_norm.gain = file.vector("output_norm.weight", config.C);
-  if (!config.tied) weights.head = file.matrix("output.weight", config.V, config.C);
-  expect_model(weights, config);
-  return weights;
+Model read_model(const GgufFile& file, const MakeWeight& make) {
+  const Config config = read_config(file);
+  return Model(config, read_weights(file, config, make));
 }
 
 }  // namespace t2t

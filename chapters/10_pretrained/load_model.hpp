@@ -7,6 +7,8 @@
 // name rather than ignored. Every shape is checked before the first number is read.
 #pragma once
 
+#include <functional>
+
 #include "09_language_model/model.hpp"
 #include "10_pretrained/gguf.hpp"
 
@@ -29,7 +31,14 @@ std::vector<NamedShape> tensor_names(const Config& config);
 /// one of another shape.
 void expect_tensors(const GgufFile& file, const Config& config);
 
-/// All weights as floats. Throws as expect_tensors does.
-ModelWeights read_weights(const GgufFile& file, const Config& config);
+/// What to make of a matrix of the file: floats unless the caller says otherwise (chapter 12 keeps
+/// the file's few bits).
+using MakeWeight = std::function<Weight(const GgufTensor& tensor)>;
+
+/// All weights. Throws as expect_tensors does.
+ModelWeights read_weights(const GgufFile& file, const Config& config, const MakeWeight& make = {});
+
+/// Both: a model ready to run. Throws as read_config, read_weights and Model do.
+Model read_model(const GgufFile& file, const MakeWeight& make = {});
 
 }  // namespace t2t

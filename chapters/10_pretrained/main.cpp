@@ -29,22 +29,22 @@ static GgufFile open_model(const std::string& path) {
 
 static std::vector<int> prompt_ids(const Session& session, const Flags& flags,
                                    const std::string& fallback) {
-  if (!flags.ids.empty()) return parse_ids(flags.ids, session.config.V);
+  if (!flags.ids.empty()) return parse_ids(flags.ids, session.config().V);
   const std::string& text = flags.has_prompt ? flags.prompt : fallback;
   std::vector<int> ids =
       session.prompt(text, flags.special ? SpecialTokens::as_tokens : SpecialTokens::as_text);
   if (ids.empty()) throw std::invalid_argument("--prompt: wanted at least one token, got none");
-  if (ids.size() > session.config.T_max)
+  if (ids.size() > session.config().T_max)
     throw std::invalid_argument(fmt::format("--prompt: wanted at most T_max = {} tokens, got {}",
-                                            session.config.T_max, ids.size()));
+                                            session.config().T_max, ids.size()));
   return ids;
 }
 
 /// Goes on from a prompt. The prompt is printed first, so that the text reads on.
 static void go_on(const Session& session, const std::vector<int>& ids, const Generation& generation,
                   Random& random) {
-  ModelState state =
-      model_state(session.config, std::min(session.config.T_max, ids.size() + generation.most));
+  ModelState state(session.config(),
+                   std::min(session.config().T_max, ids.size() + generation.most));
   fmt::print("{}", without_controls(session.bpe.decode(ids)));
   std::fflush(stdout);
   const Spoken spoken = speak(session, state, ids, generation, random);
@@ -67,10 +67,9 @@ static std::vector<int> file_ids(const Bpe& bpe, const std::string& path,
 static void tell_perplexity(const Session& session, const std::vector<int>& ids,
                             std::size_t window) {
   const bool on_terminal = isatty(STDERR_FILENO) == 1;
-  const Perplexity result =
-      perplexity_of(ids, session.config, session.weights, window, [&](const Perplexity& p) {
-        if (on_terminal) fmt::print(stderr, "\r  {} tokens, {:.3f} ", p.scored, p.perplexity);
-      });
+  const Perplexity result = perplexity_of(ids, session.model, window, [&](const Perplexity& p) {
+    if (on_terminal) fmt::print(stderr, "\r  {} tokens, {:.3f} ", p.scored, p.perplexity);
+  });
   if (on_terminal) fmt::print(stderr, "\r\033[K");
   fmt::print("{} tokens scored, perplexity {:.4f}\n", result.scored, result.perplexity);
 }
@@ -135,26 +134,27 @@ static int run(const Program& program, Flags& flags, bool no_flags) {
   }
 
   Session session(std::move(file), std::move(bpe));
-  if (flags.pairing == "halves") session.config.pairing = Pairing::halves;
+  if (flags.pairing == "halves") session.turn_in(Pairing::halves);
   Random random(program.seed());
   Generation generation{.most = flags.tokens, .sampling = flags.sampling};
   if (session.bpe.eos()) generation.stops = {*session.bpe.eos()};
   if (flags.chat) {
     const std::string system =
         flags.system.empty() ? default_system_prompt(session.file) : flags.system;
-    converse(session, {system, generation, std::min(flags.context, session.config.T_max)}, random);
+    converse(session, {system, generation, std::min(flags.context, session.config().T_max)},
+             random);
   } else if (!flags.perplexity.empty()) {
     tell_perplexity(session, text, flags.window);
   } else if (flags.bench) {
     show_speed(session, 512, 128);
   } else if (!flags.logits.empty() || !flags.trace.empty()) {
     const std::vector<int> ids = prompt_ids(session, flags, "The capital of France");
-    Tensor<1> logits = empty(session.config.V);
+    Tensor<1> logits = empty(session.config().V);
     if (!flags.trace.empty()) {
       write_trace(session, ids, flags.trace, row(logits));
     } else {
-      ModelState state = model_state(session.config, ids.size());
-      forward(session.config, session.weights, state, ids, row(logits));
+      ModelState state(session.config(), ids.size());
+      forward(session.model, state, ids, row(logits));
     }
     if (!flags.logits.empty()) save_npy(flags.logits, logits);
     fmt::print("{} tokens: [{}]\n", ids.size(), fmt::join(ids, ", "));

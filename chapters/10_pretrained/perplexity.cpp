@@ -4,18 +4,19 @@
 #include <cmath>
 #include <string>
 
+#include "09_language_model/loss.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
 
-Perplexity perplexity_of(std::span<const int> ids, const Config& config,
-                         const ModelWeights& weights, std::size_t window,
+Perplexity perplexity_of(std::span<const int> ids, const Model& model, std::size_t window,
                          const std::function<void(const Perplexity& so_far)>& after_window) {
+  const Config& config = model.config();
   expect(window >= 2 && window <= config.T_max, "window",
          "2 to T_max = " + std::to_string(config.T_max), double(window));
   expect(ids.size() >= 2, "T, the tokens of the text", "at least 2", double(ids.size()));
   const std::size_t S = std::min(window, ids.size());
-  ModelState state = model_state(config, S);
+  ModelState state(config, S);
   Tensor<2> logits = empty(S, config.V);
 
   double nats = 0;
@@ -24,7 +25,7 @@ Perplexity perplexity_of(std::span<const int> ids, const Config& config,
     const std::span<const int> part = ids.subspan(from, std::min(window, ids.size() - from));
     const Matrix said = Matrix(logits).rows_from(0, part.size());  // [T, V]
     reset(state);
-    forward_all(config, weights, state, part, said);
+    forward_all(model, state, part, said);
     nats += next_token_loss(said, part) * double(part.size() - 1);
     scored += part.size() - 1;
     if (after_window) after_window({scored, std::exp(nats / double(scored))});

@@ -10,7 +10,7 @@
 #include <functional>
 #include <span>
 
-#include "09_language_model/model.hpp"
+#include "09_language_model/forward.hpp"
 
 namespace t2t {
 
@@ -21,7 +21,7 @@ struct Perplexity {
 /// after_window, if given, is told of each window's end. Throws std::invalid_argument as forward
 /// does, for fewer than two ids and unless window is 2 to T_max.
 Perplexity perplexity_of(std::span<const int> ids,  // [T]
-                         const Config& config, const ModelWeights& weights, std::size_t window,
+                         const Model& model, std::size_t window,
                          const std::function<void(const Perplexity& so_far)>& after_window = {});
 
 }  // namespace t2t

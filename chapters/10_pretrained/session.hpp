@@ -26,19 +26,21 @@ inline double seconds_since(std::chrono::steady_clock::time_point start) {
 struct Session {
   GgufFile file;
   Bpe bpe;
-  Config config;
-  ModelWeights weights;
-  double load_seconds;
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+  Model model;
+  double load_seconds = seconds_since(began);
   std::function<void(Row)> filter = {};  // of all it says, in the tour
 
   Session(GgufFile opened, Bpe tokenizer)
-      : file(std::move(opened)), bpe(std::move(tokenizer)), config(read_config(file)) {
-    const auto start = std::chrono::steady_clock::now();
-    if (bpe.size() != config.V)
-      throw std::runtime_error(fmt::format("{}: {} tokens in the tokenizer, {} in the model",
-                                           file.name(), bpe.size(), config.V));
-    weights = read_weights(file, config);
-    load_seconds = seconds_since(start);
+      : file(std::move(opened)), bpe(std::move(tokenizer)), model(load(file, bpe)) {}
+
+  const Config& config() const { return model.config(); }
+
+  /// The same weights, with q and k turned in this pairing from here on.
+  void turn_in(Pairing pairing) {
+    Config config = model.config();
+    config.block.pairing = pairing;
+    model = Model(config, std::move(model).release());
   }
 
   /// A text as the model was trained to begin it.
@@ -48,7 +50,18 @@ struct Session {
       ids.insert(ids.begin(), *bpe.bos());
     return ids;
   }
-  double bytes_a_token() const { return double(sizeof(float) * parameter_count(weights)); }
+  /// What one token more has to read.
+  double bytes_a_token() const { return double(sizeof(float) * parameter_count(model.weights())); }
+
+ private:
+  /// A tokenizer of another model is found before the weights take their time and memory.
+  static Model load(const GgufFile& file, const Bpe& bpe) {
+    const Config config = read_config(file);
+    if (bpe.size() != config.V)
+      throw std::runtime_error(fmt::format("{}: {} tokens in the tokenizer, {} in the model",
+                                           file.name(), bpe.size(), config.V));
+    return Model(config, read_weights(file, config));
+  }
 };
 
 inline Session make_session(GgufFile file) {
@@ -89,14 +102,13 @@ inline Spoken speak(const Session& session, ModelState& state, std::span<const i
   Clock::time_point first = start;
   StreamingDecoder decoder(session.bpe);
   Spoken spoken = {prompt.size(), {}, 0, 0, {}};
-  spoken.ending =
-      generate(session.config, session.weights, state, prompt, generation, random, [&](int id) {
-        if (spoken.ids.empty()) first = Clock::now();
-        spoken.ids.push_back(id);
-        fmt::print("{}", without_controls(decoder.push(id)));
-        std::fflush(stdout);
-        return !Interruptible::asked();
-      });
+  spoken.ending = generate(session.model, state, prompt, generation, random, [&](int id) {
+    if (spoken.ids.empty()) first = Clock::now();
+    spoken.ids.push_back(id);
+    fmt::print("{}", without_controls(decoder.push(id)));
+    std::fflush(stdout);
+    return !Interruptible::asked();
+  });
   // A character that was cut off is shown as such, unless it was the reader who cut.
   fmt::print("{}\n", spoken.ending == Ending::caller ? "" : without_controls(decoder.finish()));
   std::fflush(stdout);

@@ -24,7 +24,7 @@ class Conversation {
         random_(random),
         chat_(session.bpe),
         opening_(chat_.opening(options.system)),
-        state_(model_state(session.config, options.context)) {
+        state_(session.config(), options.context) {
     options_.generation.stops = {chat_.end()};
     if (session.bpe.eos() && *session.bpe.eos() != chat_.end())
       options_.generation.stops.push_back(*session.bpe.eos());
@@ -56,7 +56,7 @@ class Conversation {
     ids_.insert(ids_.end(), more.begin(), more.end());
 
     // What the state has seen already stays in its caches: only the rest goes through the model.
-    Spoken spoken = speak(session_, state_, std::span(ids_).subspan(state_.length),
+    Spoken spoken = speak(session_, state_, std::span(ids_).subspan(state_.length()),
                           options_.generation, random_);
     ids_.insert(ids_.end(), spoken.ids.begin(), spoken.ids.end());
     answered_ = true;
@@ -70,7 +70,7 @@ class Conversation {
   ChatTemplate chat_;
   std::vector<int> opening_;  // the system's turn
   ModelState state_;
-  std::vector<int> ids_;  // the whole conversation; state_ has seen its first state_.length
+  std::vector<int> ids_;  // the whole conversation; state_ has seen its first state_.length()
   bool answered_ = false;
 };
 

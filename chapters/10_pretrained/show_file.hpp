@@ -51,7 +51,8 @@ inline void show_tensors(const GgufFile& file) {
 
 /// The model in a few lines.
 inline void show_summary(const Session& session) {
-  const Config& config = session.config;
+  const Config& config = session.config();
+  const BlockSettings& block = config.block;
   std::uint64_t stored = 0;
   for (const GgufTensor& tensor : session.file.tensors()) stored += tensor.size;
   const Parameters parameters = count_parameters(config);
@@ -66,14 +67,14 @@ inline void show_summary(const Session& session) {
   const auto add = [&](const char* what, std::size_t size, const char* from) {
     table.add({what, with_commas(size), from});
   };
-  add("width C", config.C, "llama.embedding_length");
+  add("width C", block.C, "llama.embedding_length");
   add("blocks L", config.L, "llama.block_count");
-  add("query heads H", config.H, "llama.attention.head_count");
-  add("key and value heads G", config.G, "llama.attention.head_count_kv");
-  add("feed-forward width F", config.F, "llama.feed_forward_length");
+  add("query heads H", block.H, "llama.attention.head_count");
+  add("key and value heads G", block.G, "llama.attention.head_count_kv");
+  add("feed-forward width F", block.F, "llama.feed_forward_length");
   add("vocabulary V", config.V, "token_embd.weight's rows");
   add("longest text", config.T_max, "llama.context_length");
-  table.add({"RoPE's theta", fmt::format("{}", config.theta), "llama.rope.freq_base"});
+  table.add({"RoPE's theta", fmt::format("{}", block.theta), "llama.rope.freq_base"});
   table.add({"head", config.tied ? "tied" : "its own",
              config.tied ? "no output.weight: the embedding once more" : "output.weight"});
   add("parameters", total(parameters), "all tensors' shapes fit the above");

@@ -10,22 +10,22 @@ namespace t2t {
 /// Prefill and decode of so many tokens.
 inline void show_speed(const Session& session, std::size_t prompt, std::size_t tokens) {
   print_section("Speed");
-  const Config& config = session.config;
+  const Config& config = session.config();
   prompt = std::min(prompt, config.T_max / 2);
   tokens = std::min(tokens, config.T_max / 2);
-  ModelState state = model_state(config, prompt + tokens);
+  ModelState state(config, prompt + tokens);
   Tensor<1> logits = empty(config.V);
   std::vector<int> ids(prompt);
   for (std::size_t t = 0; t < prompt; ++t) ids[t] = int((t * 31 + 7) % config.V);
 
-  forward(config, session.weights, state, ids, row(logits));  // to warm up
+  forward(session.model, state, ids, row(logits));  // to warm up
   reset(state);
   auto start = std::chrono::steady_clock::now();
-  forward(config, session.weights, state, ids, row(logits));
+  forward(session.model, state, ids, row(logits));
   const double prefill = seconds_since(start);
   start = std::chrono::steady_clock::now();
   for (std::size_t t = 0; t < tokens; ++t)
-    forward(config, session.weights, state, std::span(ids).subspan(t % prompt, 1), row(logits));
+    forward(session.model, state, std::span(ids).subspan(t % prompt, 1), row(logits));
   const double decode = seconds_since(start) / double(tokens);
 
   const double bytes =

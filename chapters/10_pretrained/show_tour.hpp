@@ -31,7 +31,7 @@ inline std::string show_answer(const Session& session, Random& random) {
   const std::string question = "What is the capital of France?";
   Generation generation{.most = 48, .sampling = {.temperature = 0}, .filter = session.filter};
   const ChatOptions options = {default_system_prompt(session.file), generation,
-                               std::min<std::size_t>(256, session.config.T_max)};
+                               std::min<std::size_t>(256, session.config().T_max)};
   Conversation conversation(session, options, random);
   fmt::print("  system     {}\n  user       {}\n  assistant  ", without_controls(options.system),
              question);
@@ -45,8 +45,8 @@ inline void show_pairings(Session& session, Random& random) {
   const std::vector<int> ids =
       session.prompt("Once upon a time, in a village by the sea,", SpecialTokens::as_text);
   for (const Pairing pairing : {Pairing::neighbours, Pairing::halves}) {
-    session.config.pairing = pairing;
-    ModelState state = model_state(session.config, ids.size() + generation.most);
+    session.turn_in(pairing);
+    ModelState state(session.config(), ids.size() + generation.most);
     fmt::print("  {}\n  …", pairing == Pairing::neighbours
                                 ? "neighbours (2i, 2i + 1), as the file is stored:"
                                 : "halves (i, i + D/2):");
@@ -54,7 +54,7 @@ inline void show_pairings(Session& session, Random& random) {
     speak(session, state, ids, generation, random);
     fmt::print("\n");
   }
-  session.config.pairing = Pairing::neighbours;
+  session.turn_in(Pairing::neighbours);
   print_paragraph(
       "Nothing fails: no shape is wrong, no number out of range. --trace and --compare "
       "find the place; the page shows how.");

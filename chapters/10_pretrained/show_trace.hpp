@@ -10,8 +10,8 @@ namespace t2t {
 /// One forward pass over a prompt with its trace on disk.
 inline void write_trace(const Session& session, const std::vector<int>& ids,
                         const std::filesystem::path& folder, Row logits) {
-  ModelState state = model_state(session.config, ids.size(), ids.size());
-  forward(session.config, session.weights, state, ids, logits, trace_to(folder));
+  ModelState state(session.config(), ids.size(), {.chunk = ids.size()});
+  forward(session.model, state, ids, logits, trace_to(folder));
   save_npy(folder / "ids.npy", ids);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "10_pretrained/byte_alphabet.hpp"
@@ -13,7 +14,7 @@ namespace t2t {
 
 /// One small enough to draw in no time. V: 256 bytes and the two marks of ChatML.
 inline Config tiny_config() {
-  return {.C = 64, .L = 2, .H = 4, .G = 2, .D = 16, .F = 96, .V = 258, .T_max = 256};
+  return {.block = llama_style(64, 4, 2, 96), .L = 2, .V = 258, .T_max = 256};
 }
 
 inline void put_tokenizer(GgufBytes& file) {
@@ -34,35 +35,34 @@ inline void put_tokenizer(GgufBytes& file) {
 }
 
 /// A model's tensors in the order of tensor_names.
-inline std::vector<ConstRow> values_of(const ModelWeights& weights) {
-  const auto all = [](const auto& x) { return ConstRow(x.data(), x.size()); };
-  std::vector<ConstRow> values = {all(weights.embedding)};
-  for (const BlockWeights& block : weights.blocks)
-    for (const ConstRow row :
-         {all(block.attention_norm.gain), all(block.w_q), all(block.w_k), all(block.w_v),
-          all(block.w_o), all(block.feed_forward_norm.gain), all(block.feed_forward.w_gate),
-          all(block.feed_forward.w_up), all(block.feed_forward.w_down)})
-      values.push_back(row);
-  values.push_back(all(weights.final_norm.gain));
-  if (weights.head.size() > 0) values.push_back(all(weights.head));
+inline std::vector<ConstRow> values_of(const ModelWeights& weights, const Config& config) {
+  std::vector<ConstRow> values;
+  for_each_tensor(weights, config, [&]<class T>(const TensorInfo& info, const T& tensor) {
+    if (info.size() == 0) return;
+    if constexpr (std::is_same_v<T, Weight>)
+      values.emplace_back(tensor.floats().data(), tensor.size());
+    else
+      values.push_back(row(tensor));
+  });
   return values;
 }
 
 /// As F32. The tokenizer comes with a V of 258 only.
 inline std::vector<std::uint8_t> gguf_file(const Config& config, const ModelWeights& weights) {
   const std::vector<NamedShape> names = tensor_names(config);
-  const std::vector<ConstRow> values = values_of(weights);
+  const std::vector<ConstRow> values = values_of(weights, config);
   const bool speaks = config.V == 258;
   GgufBytes file;
   file.header(names.size(), speaks ? 18 : 11);
   file.entry("general.architecture", "llama").entry("general.name", "tiny, at random");
   const auto size = [&](const char* key, std::size_t n) { file.entry(key, std::uint32_t(n)); };
-  size("llama.embedding_length", config.C), size("llama.block_count", config.L);
-  size("llama.attention.head_count", config.H), size("llama.attention.head_count_kv", config.G);
-  size("llama.attention.key_length", config.D), size("llama.feed_forward_length", config.F);
+  const BlockSettings& block = config.block;
+  size("llama.embedding_length", block.C), size("llama.block_count", config.L);
+  size("llama.attention.head_count", block.H), size("llama.attention.head_count_kv", block.G);
+  size("llama.attention.key_length", block.D), size("llama.feed_forward_length", block.F);
   size("llama.context_length", config.T_max);
-  file.entry("llama.rope.freq_base", config.theta);
-  file.entry("llama.attention.layer_norm_rms_epsilon", config.eps);
+  file.entry("llama.rope.freq_base", block.theta);
+  file.entry("llama.attention.layer_norm_rms_epsilon", block.eps);
   if (speaks) put_tokenizer(file);
 
   std::uint64_t offset = 0;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <set>
@@ -15,59 +14,43 @@
 
 namespace t2t {
 
+/// "layer_3_q": how a part's file is called, without its ending.
+static std::string file_name(Part part, std::size_t layer) {
+  std::string name = trace_name(part, layer);
+  std::ranges::replace(name, ' ', '_');
+  return name;
+}
+
 Trace trace_to(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
-  return [folder](std::string_view name, ConstMatrix value) {
-    std::string file(name);
-    std::ranges::replace(file, ' ', '_');
-    Tensor<2> copy = empty(value.rows, value.cols);
-    for (std::size_t t = 0; t < value.rows; ++t)
-      std::ranges::copy(value.row(t), row(copy, t).begin());
-    save_npy(folder / (file + ".npy"), copy);
+  return [folder](Part part, std::size_t layer, ConstMatrix value) {
+    save_npy(folder / (file_name(part, layer) + ".npy"), copy_of(value));
   };
 }
 
-/// A block's parts as it makes them, each with what usually goes wrong there.
-struct PartCauses {
-  std::string_view name, causes;
+/// What a file's name says it holds.
+struct Named {
+  Part part;
+  std::size_t layer;
 };
-static constexpr std::array<PartCauses, 14> parts = {{
-    {"attention_norm",
-     "eps (its size, or outside the root), gains read as 1 + gain, a mean "
-     "taken away that RMSNorm leaves"},
-    {"q", "w_q: transposed, dequantized wrongly, or its rows in the order of the other pairing"},
-    {"k", "w_k: transposed, dequantized wrongly, or its rows in the order of the other pairing"},
-    {"v", "w_v: transposed, dequantized wrongly, or taken for w_k"},
-    {"q_turned", "RoPE: the other pairing, another theta, scaled angles, positions off by one"},
-    {"k_turned", "RoPE on k: left out, or at other positions than q's"},
-    {"heads", "the mask, the scale 1/√D, which group a head reads, values turned by RoPE too"},
-    {"attention", "w_o: transposed, or heads put side by side in another order"},
-    {"x_plus_attention", "the residual sum: left out, or added to the norm instead of to x"},
-    {"feed_forward_norm", "the second norm's gains taken for the first's, or its eps"},
-    {"gate", "w_gate: taken for w_up, or transposed"},
-    {"hidden", "the activation (SiLU, not GELU or sigmoid), or gate and up exchanged"},
-    {"feed_forward", "w_down: transposed or dequantized wrongly"},
-    {"x_plus_feed_forward",
-     "somewhere in this layer, if its parts were not compared; else the "
-     "residual sum"},
-}};
-
-/// Where a name stands in a forward pass: stage, layer, part.
-static std::tuple<int, int, std::size_t> place_of(std::string_view name) {
-  if (name == "ids") return {0, 0, 0};
-  if (name == "embedding") return {1, 0, 0};
-  if (name == "final_norm") return {3, 0, 0};
-  if (name == "logits") return {4, 0, 0};
+static std::optional<Named> named(std::string_view name) {
+  std::size_t layer = 0;
   const std::string_view head = "layer_";
-  int layer = 0;
-  if (name.starts_with(head)) {
-    const char* end = name.data() + name.size();
-    const auto [at, error] = std::from_chars(name.data() + head.size(), end, layer);
-    const std::string_view part(at, std::size_t(end - at));
-    for (std::size_t i = 0; error == std::errc() && i < parts.size(); ++i)
-      if (part.starts_with('_') && part.substr(1) == parts[i].name) return {2, layer, i};
-  }
-  return {5, 0, 0};
+  if (name.starts_with(head))
+    std::from_chars(name.data() + head.size(), name.data() + name.size(), layer);
+  for (std::size_t i = 0; i < part_count; ++i)
+    if (name == file_name(Part(i), layer)) return Named{Part(i), layer};
+  return std::nullopt;
+}
+
+/// Where a name stands in a forward pass: the ids, the embedding, the layers, the rest of the
+/// model, and last what is no part.
+static std::tuple<int, std::size_t, std::size_t> place_of(std::string_view name) {
+  if (name == "ids") return {0, 0, 0};
+  const std::optional<Named> place = named(name);
+  if (!place) return {4, 0, 0};
+  const int stage = place->part == Part::embedding ? 1 : is_of_block(place->part) ? 2 : 3;
+  return {stage, place->layer, std::size_t(place->part)};
 }
 
 void sort_by_order(std::vector<std::string>& names) {
@@ -144,19 +127,59 @@ Comparison compare_traces(const std::filesystem::path& a, const std::filesystem:
   return result;
 }
 
+/// What usually goes wrong where a part is made.
+static const char* causes_at(Part part) {
+  switch (part) {
+    case Part::embedding:
+      return "other ids (tokenizer, a token in front), or the table's rows misread";
+    case Part::attention_norm:
+      return "eps (its size, or outside the root), gains read as 1 + gain, a mean taken away that "
+             "RMSNorm leaves";
+    case Part::q:
+      return "w_q: transposed, dequantized wrongly, or its rows in the order of the other pairing";
+    case Part::k:
+      return "w_k: transposed, dequantized wrongly, or its rows in the order of the other pairing";
+    case Part::v:
+      return "w_v: transposed, dequantized wrongly, or taken for w_k";
+    case Part::q_turned:
+      return "RoPE: the other pairing, another theta, scaled angles, positions off by one";
+    case Part::k_turned:
+      return "RoPE on k: left out, or at other positions than q's";
+    case Part::heads:
+      return "the mask, the scale 1/√D, which group a head reads, values turned by RoPE too";
+    case Part::attention:
+      return "w_o: transposed, or heads put side by side in another order";
+    case Part::x_plus_attention:
+      return "the residual sum: left out, or added to the norm instead of to x";
+    case Part::feed_forward_norm:
+      return "the second norm's gains taken for the first's, or its eps";
+    case Part::gate:
+      return "w_gate: taken for w_up, or transposed";
+    case Part::up:
+      return "w_up: taken for w_gate, or transposed";
+    case Part::hidden:
+      return "the activation (SiLU, not GELU or sigmoid), or gate and up exchanged";
+    case Part::feed_forward:
+      return "w_down: transposed or dequantized wrongly";
+    case Part::x_plus_feed_forward:
+      return "somewhere in this layer, if its parts were not compared; else the residual sum";
+    case Part::final_norm:
+      return "the final norm's gains or eps";
+    case Part::logits:
+      return "the head: the embedding's table if tied, its own if not";
+  }
+  return "";
+}
+
 std::string usual_causes(std::string_view name, bool first_token_agrees) {
-  const auto [stage, layer, part] = place_of(name);
-  std::string causes;
-  if (stage == 1) causes = "other ids (tokenizer, a token in front), or the table's rows misread";
-  if (stage == 2) causes = parts[part].causes;
-  if (stage == 3) causes = "the final norm's gains or eps";
-  if (stage == 4) causes = "the head: the embedding's table if tied, its own if not";
-  if (stage == 5) causes = "no part that this book has a name for";
-  if (stage == 2 && layer > 0)
+  const std::optional<Named> place = named(name);
+  if (!place) return "no part that this book has a name for";
+  std::string causes = causes_at(place->part);
+  if (is_of_block(place->part) && place->layer > 0)
     causes +=
         ". Layers before it agree: look for what differs between layers, such as weights "
         "read under another layer's name";
-  if (first_token_agrees && stage == 2)
+  if (is_of_block(place->part) && first_token_agrees)
     causes += ". Token 0 agrees: look for what depends on positions or on other tokens";
   return causes;
 }

@@ -23,10 +23,10 @@ static void bench_prefill(Bench& bench, std::size_t H, std::size_t G, std::size_
   FlashScratch flash_scratch(H, G, D);
   GroupedScratch scratch(T, T, H, D);
   const auto flash = [&] {
-    flash_attention_rows(q, k, v, H, G, Mask::causal, flash_out, flash_scratch);
+    flash_attention_rows(q, side_by_side(k, v, G), Mask::causal, flash_out, flash_scratch);
   };
   const auto whole_rows = [&] {
-    grouped_attention_rows(q, k, v, H, G, Mask::causal, out, scratch);
+    grouped_attention_rows(q, side_by_side(k, v, G), Mask::causal, out, scratch);
   };
   flash(), whole_rows();
   const std::string what = fmt::format("flash, H={} G={} T={} D={}, causal", H, G, T, D);

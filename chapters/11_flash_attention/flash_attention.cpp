@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "04_causal_attention/multi_head.hpp"
 #include "04_causal_attention/softmax.hpp"
+#include "06_gqa/grouped_query_attention.hpp"
 #include "lanes.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"
@@ -125,18 +125,19 @@ static void end_block(const QueryBlock& block, std::size_t g, std::size_t N, Mat
   }
 }
 
-/// Checks what both ways need, once, before the loop over the cores, in which nothing may throw.
-static void attend(ConstMatrix q, const KeyValueHeads& groups, std::size_t H, Mask mask, Matrix out,
-                   FlashScratch& scratch) {
-  const std::size_t T = q.rows, S = groups.first_keys.rows, D = groups.first_keys.cols;
-  const std::size_t G = groups.G, N = H / G, keys = scratch.blocks().keys;
+void flash_attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out,
+                          FlashScratch& scratch) {
+  // Checked once, before the loop over the cores, in which nothing may throw.
+  expect_grouped(q, heads, mask);
+  const std::size_t T = q.rows, S = heads.S(), D = heads.D(), H = q.cols / D;
+  const std::size_t G = heads.G, N = H / G, keys = scratch.blocks().keys;
   expect_shape("out", out, {T, H * D});
   scratch.expect_made_for(H, G, D);
   const std::size_t tokens = scratch.tokens(S), blocks = (T + tokens - 1) / tokens;
   const auto seen = [&](std::size_t t) { return keys_seen(t, T, S, mask); };
 
   // A task is one block of queries of one group. The last sees most keys, so it is begun first.
-  for_each_task(blocks * G, [&](std::size_t i, std::size_t thread) {
+  for_each_task(blocks * G, N * tokens * S, [&](std::size_t i, std::size_t thread) {
     const std::size_t g = i % G, first = (blocks - 1 - i / G) * tokens;
     QueryBlock block =
         begin_block(q, g, N, D, first, std::min(tokens, T - first), scratch.of_thread(thread));
@@ -145,31 +146,20 @@ static void attend(ConstMatrix q, const KeyValueHeads& groups, std::size_t H, Ma
     const std::size_t end = seen(first + block.tokens - 1);
     for (std::size_t s = 0; s < end; s += keys) {
       const std::size_t count = std::min(keys, end - s);
-      take_keys(block, groups.keys(g).rows_from(s, count), groups.values(g).rows_from(s, count), s,
+      take_keys(block, heads.keys(g).rows_from(s, count), heads.values(g).rows_from(s, count), s,
                 seen);
     }
     end_block(block, g, N, out);
   });
 }
 
-void flash_attention_rows(ConstMatrix q, const KvCache& cache, std::size_t H, Matrix out,
-                          FlashScratch& scratch) {
-  expect_shared(q, cache, H);
-  const std::size_t G = cache.keys.shape(0), S = cache.keys.shape(1), D = cache.keys.shape(2);
-  attend(q, {cached_keys(cache, 0), cached_values(cache, 0), G, S * D}, H, Mask::causal, out,
-         scratch);
-}
-
-void flash_attention_rows(ConstMatrix q, ConstMatrix k, ConstMatrix v, std::size_t H, std::size_t G,
-                          Mask mask, Matrix out, FlashScratch& scratch) {
-  const std::size_t D = expect_shared(q, k, v, H, G, mask);
-  attend(q, {k.head(0, D), v.head(0, D), G, D}, H, mask, out, scratch);
-}
-
-PrefillAttention flash_prefill(std::size_t H, std::size_t G, std::size_t D) {
-  return [scratch = FlashScratch(H, G, D)](ConstMatrix q, const KvCache& cache, std::size_t H,
-                                           Matrix out) mutable {
-    flash_attention_rows(q, cache, H, out, scratch);
+AttentionKernel flash_kernel(std::size_t H, std::size_t G, std::size_t D, std::size_t S) {
+  return [of_several = FlashScratch(H, G, D), of_one = GroupedScratch(1, S, H, D)](
+             ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out) mutable {
+    if (q.rows > 1)
+      flash_attention_rows(q, heads, mask, out, of_several);
+    else
+      grouped_attention_rows(q, heads, mask, out, of_one);
   };
 }
 

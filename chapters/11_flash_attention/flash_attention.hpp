@@ -7,11 +7,11 @@
 // Dao et al. 2022, "FlashAttention"; dividing once, at the end, is FlashAttention-2's (Dao 2023).
 // The query heads of a group share their keys, so their queries go through one product. Scratch
 // memory is the blocks' alone: it grows neither with T nor with S. Several queries; chapter 06 has
-// a way of its own for one. flash_prefill hands it to the block of chapter 08.
+// a way of its own for one. flash_kernel hands both to the block of chapter 08.
 #pragma once
 
-#include "06_gqa/grouped_query_attention.hpp"
-#include "08_block/block.hpp"
+#include "06_gqa/grouped_rows.hpp"
+#include "08_block/cached_attention.hpp"
 #include "tensor.hpp"
 
 namespace t2t {
@@ -49,23 +49,18 @@ class FlashScratch {
   Tensor<2> floats_;  // [threads, floats for one block]
 };
 
-/// The kernel, causal: the queries belong to the last T positions of the cache. As chapter 06's
-/// grouped_attention_rows, for any T. Allocates nothing. Throws std::invalid_argument when shapes
-/// disagree or scratch was made for others, and as expect_groups and expect_mask do.
-void flash_attention_rows(ConstMatrix q,  // [T, H·D]
-                          const KvCache& cache, std::size_t H,
-                          Matrix out,  // [T, H·D]; must not overlap q or the cache
+/// The kernel: what chapter 06's grouped_attention_rows computes, with the same arguments, for any
+/// T. Allocates nothing. Throws std::invalid_argument when out is not [T, H·D] or scratch was made
+/// for other heads, and as expect_grouped does.
+void flash_attention_rows(ConstMatrix q,               // [T, H·D]
+                          const KeyValueHeads& heads,  // G of [S, D]
+                          Mask mask,
+                          Matrix out,  // [T, H·D]; must not overlap what is read
                           FlashScratch& scratch);
 
-/// The same without a cache: keys and values as they come from their projections.
-void flash_attention_rows(ConstMatrix q,  // [T, H·D]
-                          ConstMatrix k,  // [S, G·D]
-                          ConstMatrix v,  // [S, G·D]
-                          std::size_t H, std::size_t G, Mask mask,
-                          Matrix out,  // [T, H·D]; must not overlap q, k or v
-                          FlashScratch& scratch);
-
-/// The kernel with scratch memory of its own, as block_scratch and model_state take it.
-PrefillAttention flash_prefill(std::size_t H, std::size_t G, std::size_t D);
+/// The kernel with scratch memory of its own, to be put in the place of chapter 06's (chapter 08's
+/// CachedAttention, chapter 09's StateOptions): single queries, over up to S keys, still go chapter
+/// 06's way.
+AttentionKernel flash_kernel(std::size_t H, std::size_t G, std::size_t D, std::size_t S);
 
 }  // namespace t2t

@@ -19,12 +19,13 @@ static void show_layers(std::size_t seed) {
     Random random(seed);
     const Tensor<2> q = random.normal<2>({T, H * D}), k = random.normal<2>({T, G * D});
     const Tensor<2> v = random.normal<2>({T, G * D});
+    const KeyValueHeads heads = side_by_side(k, v, G);
     Tensor<2> out = empty(T, H * D);
     FlashScratch blocks(H, G, D);
     GroupedScratch rows(T, T, H, D);
-    const Pair seconds = median_seconds_in_turn(
-        [&] { grouped_attention_rows(q, k, v, H, G, Mask::causal, out, rows); },
-        [&] { flash_attention_rows(q, k, v, H, G, Mask::causal, out, blocks); });
+    const Pair seconds =
+        median_seconds_in_turn([&] { grouped_attention_rows(q, heads, Mask::causal, out, rows); },
+                               [&] { flash_attention_rows(q, heads, Mask::causal, out, blocks); });
     const double flops = 4 * double(H * D) * double(T) * (double(T) + 1) / 2;
     print_roofline_flops(fmt::format("whole rows, T={}", T), seconds.first, flops);
     print_roofline_flops(fmt::format("in blocks, T={}", T), seconds.second, flops);

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "01_embedding/embedding.hpp"
+#include "09_language_model/forward.hpp"
 #include "10_pretrained/load_model.hpp"
 #include "10_pretrained/tokenizer.hpp"
 #include "11_flash_attention/flash_attention.hpp"
@@ -20,54 +21,55 @@ namespace t2t {
 /// A model and a prompt for it.
 struct Reading {
   std::string name;
-  Config config;
-  ModelWeights weights;
+  Model model;
   std::vector<int> ids;
 };
 
 /// The file's model, or, where there is none, one of the same widths that knows nothing.
 inline Reading prepare(const std::string& path, const std::string& text, std::size_t T,
                        std::size_t seed) {
-  Reading reading;
+  const auto first = [&](std::vector<int> ids, const Model& model) {
+    ids.resize(std::min({T, ids.size(), model.config().T_max}));
+    return ids;
+  };
   if (std::filesystem::exists(path)) {
     const GgufFile file = GgufFile::open(path);
-    reading = {"SmolLM2-135M-Instruct", read_config(file), {}, read_tokenizer(file).encode(text)};
-    reading.weights = read_weights(file, reading.config);
-  } else {
-    Random random(seed);
-    reading.config = resized(preset("smollm2-135m"), {.L = 4, .V = 256});
-    reading.name = "untrained, 4 layers of SmolLM2-135M's widths (./learn weights fetches it)";
-    reading.weights = draw_model(reading.config, random);
-    reading.ids = byte_ids(text);
+    Model model = read_model(file);
+    std::vector<int> ids = first(read_tokenizer(file).encode(text), model);
+    return {"SmolLM2-135M-Instruct", std::move(model), std::move(ids)};
   }
-  reading.ids.resize(std::min({T, reading.ids.size(), reading.config.T_max}));
-  return reading;
+  Random random(seed);
+  const Config config = resized(preset("smollm2-135m"), {.L = 4, .V = 256});
+  Model model(config, draw_model(config, random));
+  std::vector<int> ids = first(byte_ids(text), model);
+  return {"untrained, 4 layers of SmolLM2-135M's widths (./learn weights fetches it)",
+          std::move(model), std::move(ids)};
 }
 
 /// Seconds that the prompt takes, all of it in one call. The first few tokens go through before, to
 /// warm up.
 inline double read_prompt(const Reading& reading, ModelState& state, Row logits) {
   const std::span<const int> ids = reading.ids;
-  forward(reading.config, reading.weights, state, ids.first(std::min<std::size_t>(ids.size(), 32)),
-          logits);
+  forward(reading.model, state, ids.first(std::min<std::size_t>(ids.size(), 32)), logits);
   reset(state);
   const auto start = std::chrono::steady_clock::now();
-  forward(reading.config, reading.weights, state, ids, logits);
+  forward(reading.model, state, ids, logits);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 inline void show_model(const Reading& reading) {
-  const auto& [name, config, weights, ids] = reading;
-  const std::size_t T = ids.size();
+  const Config& config = reading.model.config();
+  const std::size_t H = config.block.H, G = config.block.G, D = config.block.D;
+  const std::size_t T = reading.ids.size();
   Tensor<1> logits = empty(config.V), flash_logits = empty(config.V);
-  ModelState state = model_state(config, T, T);
+  ModelState state(config, T, {.chunk = T});
   const double seconds = read_prompt(reading, state, row(logits));
-  const std::size_t scratch = state.scratch.attention.scores.size() * sizeof(float);
-  state = model_state(config, T, T, flash_prefill(config.H, config.G, config.D));
+  const std::size_t scratch = GroupedScratch(T, T, H, D).scores.size() * sizeof(float);
+  state = ModelState(config, T, {.chunk = T, .kernel = flash_kernel(H, G, D, T)});
   const double flash_seconds = read_prompt(reading, state, row(flash_logits));
-  const std::size_t flash_scratch = FlashScratch(config.H, config.G, config.D).bytes();
+  const std::size_t flash_scratch = FlashScratch(H, G, D).bytes();
 
-  fmt::print("\n  {}, a prompt of {} tokens\n", name, T);
+  fmt::print("\n  {}, a prompt of {} tokens\n", reading.name, T);
   Table table({"attention", ">the whole prompt", ">tokens/s", ">its scratch memory"});
   const auto add = [&](const char* way, double seconds, std::size_t bytes) {
     table.add({way, fmt::format("{:.2f} s", seconds), fmt::format("{:.0f}", double(T) / seconds),

@@ -78,7 +78,7 @@ inline void show_memory() {
   Table table({">T", ">all scores, H·T²", ">whole rows, 64·T a thread", ">blocks, a thread"});
   for (const std::size_t T : {128, 512, 2048, 8192, 32768, 131072}) {
     table.add({std::to_string(T), size_text(double(H * T * T * sizeof(float))),
-               size_text(double(attend_scratch(T, T) * sizeof(float))),
+               size_text(double(attend_floats(T, T) * sizeof(float))),
                size_text(double(scratch.bytes()) / double(scratch.threads()))});
   }
   table.print();
@@ -130,7 +130,7 @@ inline void show_error(const Program& program) {
     const Tensor<2> v = random.normal<2>({T, D});
     Tensor<2> blocks = empty(T, D);
     FlashScratch scratch(1, 1, D);
-    flash_attention_rows(q, k, v, 1, 1, Mask::causal, blocks, scratch);
+    flash_attention_rows(q, side_by_side(k, v, 1), Mask::causal, blocks, scratch);
     const auto digits = [&](const Tensor<2>& got) {
       const double error = error_of(got, q, k, v);
       return std::isnan(error) ? "NaN" : fmt::format("< 1e{:.0f}", std::ceil(std::log10(error)));

@@ -1,0 +1,36 @@
+#include "08_block/block_costs.hpp"
+
+#include "04_causal_attention/attention.hpp"
+
+namespace t2t {
+
+PartCost total(const BlockCosts& costs) {
+  PartCost sum = {0, 0};
+  for (const PartCost& part : {costs.attention_norm, costs.projections, costs.attention,
+                               costs.output, costs.feed_forward_norm, costs.feed_forward})
+    sum.parameters += part.parameters, sum.flops += part.flops;
+  return sum;
+}
+
+BlockCosts block_costs(const BlockSettings& settings, std::size_t T, std::size_t S) {
+  expect_settings(settings);
+  expect_mask(T, S, Mask::causal);
+  const std::size_t C = settings.C, F = settings.F;
+  const std::size_t HD = settings.H * settings.D, GD = settings.G * settings.D;
+  const std::size_t bias = settings.biases ? 1 : 0, up_matrices = is_gated(settings.activation) + 1;
+  const PartCost norm = {settings.norm == Norm::layer ? 2 * C : C, 0};
+
+  // The last of T queries sees S keys, the first S − T + 1.
+  const auto product = [&](std::size_t out, std::size_t in) { return 2.0 * double(T * out * in); };
+  const double seen = double(T) * (double(S) - (double(T) - 1) / 2);
+  const std::size_t network_biases = F > 0 ? bias * (F + C) : 0;
+  return {.attention_norm = norm,
+          .projections = {(HD + 2 * GD) * (C + bias), product(HD + 2 * GD, C)},
+          .attention = {0, 4 * seen * double(HD)},
+          .output = {C * (HD + bias), product(C, HD)},
+          .feed_forward_norm = norm,
+          .feed_forward = {up_matrices * F * C + C * F + network_biases,
+                           product(up_matrices * F, C) + product(C, F)}};
+}
+
+}  // namespace t2t

@@ -1,0 +1,59 @@
+#include "08_block/block_settings.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <stdexcept>
+
+namespace t2t {
+
+BlockSettings llama_style(std::size_t C, std::size_t H, std::size_t G, std::size_t F) {
+  if (H < 1 || C % H != 0)
+    throw std::invalid_argument(fmt::format("C: wanted a multiple of H = {}, got {}", H, C));
+  return {.C = C, .H = H, .G = G, .D = C / H, .F = F};
+}
+
+BlockSettings gpt2_style(std::size_t C, std::size_t H) {
+  BlockSettings settings = llama_style(C, H, H, 4 * C);
+  settings.norm = Norm::layer;
+  settings.activation = Activation::gelu_tanh;
+  settings.biases = true;
+  settings.uses_rope = false;
+  return settings;
+}
+
+std::string reasons_against(const BlockSettings& s) {
+  std::string reasons;  // stays empty, so nothing is allocated, when all is well
+  const auto expect = [&](bool holds, const char* form, const auto&... values) {
+    if (holds) return;
+    reasons += (reasons.empty() ? "" : "; ") + fmt::format(fmt::runtime(form), values...);
+  };
+  const char* at_least_1 = "{}: wanted at least 1, got 0";
+  expect(s.C >= 1, at_least_1, "C, the width");
+  expect(s.H >= 1, at_least_1, "H, the query heads");
+  expect(s.G >= 1, at_least_1, "G, the key and value heads");
+  expect(s.G < 1 || s.H % s.G == 0, "H, the query heads: wanted a multiple of G = {}, got {}", s.G,
+         s.H);
+  expect(s.D >= 1 || s.H < 1,
+         "D, the width of a head: wanted at least 1 (C = {} over H = {}?), got 0", s.C, s.H);
+  expect(!s.uses_rope || s.D % 2 == 0,
+         "D, the width of a head: wanted an even number for RoPE, got {}", s.D);
+  expect(std::isfinite(s.theta) && s.theta > 0, "theta: wanted a number above 0, got {}", s.theta);
+  expect(std::isfinite(s.eps) && s.eps > 0, "eps: wanted a number above 0, got {}", s.eps);
+  expect(!s.biases || !is_gated(s.activation),
+         "biases: wanted none with a gated activation, got {}", activation_name(s.activation));
+  return reasons;
+}
+
+void expect_settings(const BlockSettings& settings) {
+  const std::string reasons = reasons_against(settings);
+  if (!reasons.empty()) throw std::invalid_argument(reasons);
+}
+
+RopeTable block_rope_table(const BlockSettings& settings, std::size_t S) {
+  expect_settings(settings);
+  if (!settings.uses_rope) return {};
+  return rope_table(S, rope_frequencies(settings.D, settings.theta));
+}
+
+}  // namespace t2t

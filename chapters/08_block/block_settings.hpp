@@ -1,0 +1,54 @@
+// A block's sizes and choices: everything about it but the numbers that it learns.
+//
+//   LLaMA's choices    RMSNorm, RoPE, a gated feed-forward network, no biases
+//   GPT-2's choices    LayerNorm, positions added before the first block, a plain network, biases
+//
+// Touvron et al. 2023, "LLaMA"; Radford et al. 2019, "Language Models are Unsupervised Multitask
+// Learners". Both put the norm before each part. Chapter 09 gives every block of a model the same
+// settings, or each its own.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "03_rope/rope.hpp"
+#include "07_swiglu/activations.hpp"
+#include "08_block/norm.hpp"
+
+namespace t2t {
+
+/// before: x + part(norm(x)), "pre-norm".  after: norm(x + part(x)), "post-norm".
+enum class NormPlace { before, after };
+
+struct BlockSettings {
+  std::size_t C;  // width of the residual stream
+  std::size_t H;  // query heads
+  std::size_t G;  // key and value heads; divides H
+  std::size_t D;  // width of a head; often C / H
+  std::size_t F;  // width of the feed-forward network; 0: the caller's network stands in its place
+
+  Norm norm = Norm::rms;
+  NormPlace norm_place = NormPlace::before;
+  Activation activation = Activation::swiglu;
+  bool biases = false;    // on the four projections, and on both matrices of a plain network
+  bool uses_rope = true;  // whether q and k are turned; if not, x already knows positions
+  Pairing pairing = Pairing::neighbours;
+  float theta = 10000;  // RoPE's
+  float eps = 1e-5f;    // the norms'
+};
+
+/// D = C / H. Throws std::invalid_argument when H does not divide C.
+BlockSettings llama_style(std::size_t C, std::size_t H, std::size_t G, std::size_t F);
+BlockSettings gpt2_style(std::size_t C, std::size_t H);  // G = H, F = 4C, gelu_tanh
+
+/// Why no block can have these sizes or choices, each reason with what was wanted and got, joined
+/// by
+/// "; ": a G that does not divide H, an odd D under RoPE, an eps not above 0 … Empty when one can.
+std::string reasons_against(const BlockSettings& settings);
+/// Throws std::invalid_argument with these reasons, if there are any.
+void expect_settings(const BlockSettings& settings);
+
+/// RoPE's table for these settings, for positions 0 … S − 1; empty when nothing is turned.
+RopeTable block_rope_table(const BlockSettings& settings, std::size_t S);
+
+}  // namespace t2t

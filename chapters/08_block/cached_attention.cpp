@@ -1,0 +1,118 @@
+#include "08_block/cached_attention.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "rows.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+/// Chapter 06's kernel, with scratch memory for the widest layer.
+static AttentionKernel grouped_kernel(std::span<const BlockSettings> layers, std::size_t S,
+                                      std::size_t T_max) {
+  std::size_t H = 0, D = 0;
+  for (const BlockSettings& settings : layers)
+    H = std::max(H, settings.H), D = std::max(D, settings.D);
+  return [scratch = GroupedScratch(T_max, S, H, D)](ConstMatrix q, const KeyValueHeads& heads,
+                                                    Mask mask, Matrix out) mutable {
+    grouped_attention_rows(q, heads, mask, out, scratch);
+  };
+}
+
+CachedAttention::CachedAttention(std::span<const BlockSettings> layers, std::size_t S,
+                                 std::size_t T_max, std::size_t texts, AttentionKernel kernel)
+    : T_max_(T_max), threads_(thread_count()), kernel_(std::move(kernel)) {
+  expect(S >= 1, "S, the positions of the caches", "at least 1", double(S));
+  expect(T_max >= 1, "T_max, the rows of a text in a call", "at least 1", double(T_max));
+  expect(texts >= 1, "texts", "at least 1", double(texts));
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    const auto same_table = [&](const BlockSettings& other) {
+      return other.uses_rope == layers[l].uses_rope && other.D == layers[l].D &&
+             other.theta == layers[l].theta;
+    };
+    const auto earlier = std::ranges::find_if(layers.first(l), same_table) - layers.begin();
+    const bool is_new = std::size_t(earlier) == l;
+    if (is_new) tables_.push_back(block_rope_table(layers[l], S));
+    table_of_.push_back(is_new ? tables_.size() - 1 : table_of_[std::size_t(earlier)]);
+  }
+
+  caches.resize(texts);
+  for (std::vector<KvCache>& of_text : caches)
+    for (const BlockSettings& settings : layers)
+      of_text.push_back(make_kv_cache(settings.G, S, settings.D));
+  runs.reserve(texts);
+  if (!kernel_) kernel_ = grouped_kernel(layers, S, T_max);
+}
+
+void CachedAttention::truncate(std::size_t position, std::size_t text) {
+  for (KvCache& cache : caches[text]) t2t::truncate(cache, position);
+}
+
+/// Calls f(cache, first row, rows) for each run of a call of T rows.
+template <class F>
+void CachedAttention::for_each_run(std::size_t layer, std::size_t T, F f) {
+  if (runs.empty()) return f(caches[0][layer], 0, T);
+  std::size_t first = 0;
+  for (const auto& [text, rows] : runs) {
+    f(caches[text][layer], first, rows);
+    first += rows;
+  }
+}
+
+void CachedAttention::expect_call(const Projected& in) {
+  const BlockSettings& settings = in.block.settings();
+  const std::size_t T = in.q.rows, D = settings.D, layer = in.block.layer();
+  if (layer >= table_of_.size() || thread_count() > threads_)
+    throw std::invalid_argument(
+        fmt::format("attention: made for {} layers and {} threads, wanted layer {} and {} threads",
+                    table_of_.size(), threads_, layer, thread_count()));
+
+  std::size_t rows = runs.empty() ? T : 0;
+  for (const Run& run : runs) {
+    if (run.text >= caches.size())
+      throw std::invalid_argument(
+          fmt::format("runs: wanted a text from 0 to {}, got {}", caches.size() - 1, run.text));
+    rows += run.rows;
+  }
+  if (rows != T)
+    throw std::invalid_argument(fmt::format("runs: wanted {} rows in all, got {}", T, rows));
+
+  for_each_run(layer, T, [&](const KvCache& cache, std::size_t first, std::size_t count) {
+    expect_shape("cache.keys", cache.keys, {settings.G, cache.keys.shape(1), D});
+    expect_appendable(cache, in.k.rows_from(first, count), in.v.rows_from(first, count));
+    if (count > T_max_)
+      throw std::invalid_argument(
+          fmt::format("attention: made for {} rows of a text, got {}", T_max_, count));
+    if (settings.uses_rope) expect_table(tables_[table_of_[layer]], D, next_position(cache), count);
+  });
+}
+
+void CachedAttention::operator()(const Projected& in, Matrix heads, const Trace& trace) {
+  expect_call(in);
+  const BlockSettings& settings = in.block.settings();
+  const std::size_t T = in.q.rows, D = settings.D, layer = in.block.layer();
+
+  // Queries and keys are turned to where they stand; what is said does not depend on where.
+  if (settings.uses_rope) {
+    const RopeTable& table = tables_[table_of_[layer]];
+    for_each_run(layer, T, [&](const KvCache& cache, std::size_t first, std::size_t count) {
+      const std::size_t position = next_position(cache);
+      rope_rows(in.q.rows_from(first, count), D, table, position, settings.pairing);
+      rope_rows(in.k.rows_from(first, count), D, table, position, settings.pairing);
+    });
+    tell(trace, Part::q_turned, layer, in.q);
+    tell(trace, Part::k_turned, layer, in.k);
+  }
+
+  // From the cache on, the new tokens are no different from the old ones.
+  for_each_run(layer, T, [&](KvCache& cache, std::size_t first, std::size_t count) {
+    append(cache, in.k.rows_from(first, count), in.v.rows_from(first, count));
+    kernel_(in.q.rows_from(first, count), cached_heads(cache), Mask::causal,
+            heads.rows_from(first, count));
+  });
+}
+
+}  // namespace t2t

@@ -1,0 +1,69 @@
+// A matrix of weights, [out, in], however its numbers are stored.
+//
+// A model asks two things of a weight: the product y = x·Wᵀ, and now and then one row as floats.
+// The numbers may be floats (Tensor<2>), or packed in a way that knows both answers: chapter 12
+// packs them in few bits. Whoever multiplies by a Weight does not see the difference.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "tensor.hpp"
+
+namespace t2t {
+
+/// Weights that are not stored as floats. Both functions are called with shapes that fit, by
+/// several threads at once.
+struct PackedWeight {
+  std::size_t rows, cols, bytes;                         // out, in, and what the storage takes
+  std::function<void(ConstMatrix x, Matrix y)> product;  // y [T, rows] = x [T, cols]·Wᵀ
+  std::function<void(std::size_t r, Row to)> row;        // row r as floats, [cols]
+};
+
+class Weight {
+ public:
+  Weight() = default;  // no weight: [0, 0]
+  explicit Weight(Tensor<2> floats) : stored_(std::move(floats)) {}
+  explicit Weight(PackedWeight packed) : stored_(std::move(packed)) {}
+  Weight& operator=(Tensor<2> floats) { return *this = Weight(std::move(floats)); }
+
+  std::size_t rows() const;
+  std::size_t cols() const;
+  std::size_t size() const { return rows() * cols(); }  // numbers
+  std::size_t bytes() const;                            // of storage
+  bool is_packed() const { return std::holds_alternative<PackedWeight>(stored_); }
+
+  /// The numbers where they lie. Throws std::invalid_argument when they are packed.
+  Tensor<2>& floats();
+  const Tensor<2>& floats() const;
+
+  /// Row r as floats. Throws std::invalid_argument unless r is below rows and `to` is [cols].
+  void row(std::size_t r, Row to) const;
+
+  friend void matmul_bt(ConstMatrix x, const Weight& w, Matrix y);
+
+ private:
+  std::variant<Tensor<2>, PackedWeight> stored_;  // [rows, cols]
+};
+
+/// y = x·Wᵀ, as linalg.hpp's matmul_bt: with floats it is that function. Throws
+/// std::invalid_argument on unequal shapes.
+void matmul_bt(ConstMatrix x,    // [T, in]
+               const Weight& w,  // [out, in]
+               Matrix y);        // [T, out]
+Tensor<2> matmul_bt(const Tensor<2>& x, const Weight& w);
+
+/// y += bias, the same for every row, where there is one: an empty bias adds nothing. Throws
+/// std::invalid_argument unless bias is [C] or empty.
+void add_bias(const Tensor<1>& bias,  // [C] or [0]
+              Matrix y);              // [T, C]
+
+/// As shapes.hpp's.
+void expect_shape(std::string_view name, const Weight& w,
+                  std::initializer_list<std::size_t> wanted);
+
+}  // namespace t2t

@@ -1,0 +1,60 @@
+// The models that chapter 09's tests are about.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "09_language_model/forward.hpp"
+#include "hashed_weights.hpp"
+#include "npy.hpp"
+
+namespace t2t {
+
+using Ids = std::vector<int>;
+
+struct Case {
+  std::string name;
+  Config config;
+
+  std::string file(const char* of) const { return T2T_FIXTURES "/" + name + of + ".npy"; }
+  Ids ids() const { return load_npy_ints(file("_ids")); }
+  Tensor<2> want() const { return load_npy<2>(file("_logits")); }
+  ModelWeights weights() const {
+    ModelWeights weights;
+    weights.blocks.resize(config.L);
+    for_each_tensor(weights, config, [](const TensorInfo& info, auto& tensor) {
+      fill_numbers(info, info.layer ? 100 * std::uint32_t(*info.layer + 1) : 0, tensor);
+    });
+    return weights;
+  }
+  Model model() const { return Model(config, weights()); }
+
+  // As in chapter 08 a block keeps K·u of the stream's size, u being 2^-24; errors of L blocks are
+  // of either sign, the norm passes a relative error on, and the head sums C products more.
+  double bound(double largest) const {
+    const BlockSettings& s = config.block;
+    const double K = 4 * std::sqrt(s.C) + 4 * std::sqrt(s.D) + std::sqrt(config.T_max) +
+                     std::sqrt(s.H * s.D) + std::sqrt(s.F);
+    return (std::sqrt(config.L) * K + std::sqrt(s.C)) * 0x1p-24 * largest;
+  }
+};
+
+inline Case llama() {
+  Config config{.block = {.C = 30, .H = 6, .G = 2, .D = 8, .F = 37}, .L = 3, .V = 61, .T_max = 29};
+  config.block.theta = 500;
+  return {"llama", config};
+}
+inline Case gpt2() {
+  Config c = resized(preset("gpt2"), {.C = 24, .L = 3, .H = 4, .G = 4, .V = 53, .T_max = 17});
+  return {"gpt2", c};
+}
+
+inline Tensor<2> last_row(const Tensor<2>& x) {
+  return xt::view(x, xt::range(x.shape(0) - 1, x.shape(0)), xt::all());
+}
+inline Matrix one_row(Tensor<1>& x) { return {x.data(), 1, x.size(), x.size()}; }
+
+}  // namespace t2t
+
+#define REFUSES(call, message) CHECK_THROWS_WITH_AS(call, message, std::invalid_argument)

@@ -1,0 +1,173 @@
+// How tokens are drawn from a model's logits, and how a text goes on and ends.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "09_language_model/generate.hpp"
+#include "09_language_model_cases.hpp"
+#include "all_close.hpp"
+
+using namespace t2t;
+
+static constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// Tokens that a filter has left.
+static Ids kept(ConstRow logits) {
+  Ids ids;
+  for (std::size_t v = 0; v < logits.size(); ++v)
+    if (logits[v] > -infinity) ids.push_back(int(v));
+  return ids;
+}
+/// Log-probabilities of 1/8, 1/2, 1/8 and 1/4.
+static Tensor<1> eighths() {
+  return {std::log(0.125f), std::log(0.5f), std::log(0.125f), std::log(0.25f)};
+}
+
+TEST_CASE("filters by hand, of probabilities 1/8, 1/2, 1/8, 1/4") {
+  SamplingScratch scratch(4);
+  const auto left = [&](auto filter) {
+    Tensor<1> logits = eighths();
+    filter(row(logits));
+    return kept(row(logits));
+  };
+  const auto top_k = [&](std::size_t k) {
+    return left([&](Row logits) { keep_top_k(logits, k, scratch); });
+  };
+  const auto top_p = [&](float p) {
+    return left([&](Row logits) { keep_top_p(logits, p, scratch); });
+  };
+  const auto min_p = [&](float p) { return left([&](Row logits) { keep_min_p(logits, p); }); };
+  CHECK(greedy(row(eighths())) == 1);
+  CHECK(greedy(ConstRow(row(Tensor<1>{3, 8, 8}))) == 1);
+  CHECK(top_k(1) == Ids{1});
+  CHECK(top_k(3) == Ids{0, 1, 3});  // of the two equals the first
+  CHECK(top_k(9) == Ids{0, 1, 2, 3});
+  CHECK(top_p(0.4f) == Ids{1});
+  CHECK(top_p(0.6f) == Ids{1, 3});  // 1/2 is too little: the one that crosses 0.6 is kept
+  CHECK(top_p(0.8f) == Ids{0, 1, 3});
+  CHECK(top_p(1) == Ids{0, 1, 2, 3});
+  CHECK(min_p(0.3f) == Ids{1, 3});  // 0.3 of 1/2 is 0.15
+  CHECK(min_p(0.2f) == Ids{0, 1, 2, 3});
+  CHECK(min_p(1) == Ids{1});
+
+  Tensor<1> logits = {1, -2, 4};
+  apply_temperature(row(logits), 2);
+  CHECK(all_close(logits, Tensor<1>{-1.5f, -3, 0}, 0));  // from the highest down
+  logits = {-10, -20, -30};
+  apply_temperature(row(logits), 1e-38f);
+  CHECK(logits(0) == 0);  // all but greedy, and nothing above the largest float
+  CHECK(logits(1) <= -1e38f);
+}
+
+TEST_CASE("orders of filters: which ones agree and which don't") {
+  SamplingScratch scratch(4);
+  Tensor<1> k_then_p = eighths(), p_then_k = eighths(), cold = eighths();
+  keep_top_k(row(k_then_p), 2, scratch);  // leaves 2/3 and 1/3
+  keep_top_p(row(k_then_p), 0.6f, scratch);
+  CHECK(kept(row(k_then_p)) == Ids{1});
+  keep_top_p(row(p_then_k), 0.6f, scratch);
+  keep_top_k(row(p_then_k), 2, scratch);
+  CHECK(kept(row(p_then_k)) == Ids{1, 3});
+
+  // At temperature 1/2 odds are squared, 16 : 4 : 1 : 1, so two of them reach 0.8; at 1 it takes
+  // three, as it does before top-k has left 4 : 2 : 1. next_token: temperature, top-k, top-p.
+  Random random(1);
+  next_token(row(cold), {.temperature = 0.5f, .top_p = 0.8f}, random, scratch);
+  CHECK(kept(row(cold)) == Ids{1, 3});
+  Tensor<1> by_next = eighths();
+  next_token(row(by_next), {.top_k = 3, .top_p = 0.8f}, random, scratch);
+  CHECK(kept(row(by_next)) == Ids{1, 3});
+}
+
+TEST_CASE("draw: each token as often as its probability says, dropped ones never, seeds repeat") {
+  SamplingScratch scratch(4);
+  Tensor<1> logits = eighths();
+  logits(0) = -infinity;
+  Random random(4), again(4);
+  constexpr int draws = 20000;
+  int count[4] = {}, different = 0;
+  for (int i = 0; i < draws; ++i) {
+    const int id = draw(row(logits), random, scratch);
+    different += id != draw(row(logits), again, scratch);
+    ++count[id];
+  }
+  CHECK(different == 0);
+  CHECK(count[0] == 0);
+  const double want[] = {0, 4.0 / 7, 1.0 / 7, 2.0 / 7};
+  for (int v = 1; v < 4; ++v)  // four standard deviations of a binomial
+    CHECK(std::abs(count[v] - draws * want[v]) < 4 * std::sqrt(draws * want[v] * (1 - want[v])));
+}
+
+TEST_CASE("generation: greedy text is what the whole model, run anew each time, would say") {
+  for (const Case& c : {llama(), gpt2()}) {
+    CAPTURE(c.name);
+    const Model model = c.model();
+    Ids text = {3, 1, 4, 1, 5};
+    ModelState state(c.config, c.config.T_max, {.chunk = 2});
+    Random random(1);
+    const Generation six{.most = 6, .sampling = {.temperature = 0}};
+    const Ids got = generate(model, state, text, six, random);
+    CHECK(state.length() == 10);  // the sixth was handed on and has not been through the model
+    for (int i = 0; i < 6; ++i)
+      text.push_back(greedy(row(last_row(language_model(text, model)), 0)));
+    CHECK(got == Ids(text.begin() + 5, text.end()));
+
+    // The rest of the context: what has not been seen goes in front, and one more is foretold than
+    // there are places.
+    const auto rest = [&](int id) { return text.push_back(id), true; };
+    const Generation more{.most = 99, .sampling = {.temperature = 0}};
+    CHECK(generate(model, state, Ids{got.back()}, more, random, rest) == Ending::context_full);
+    CHECK(text.size() == c.config.T_max + 1);
+    CHECK(state.length() == c.config.T_max);
+  }
+}
+
+TEST_CASE("generation ends at a stop token, which is not handed on, and when the caller says so") {
+  const Case c = llama();
+  const Model model = c.model();
+  ModelState state(c.config, 29);
+  Random random(1);
+  Ids heard;
+  const auto hear = [&](int id) { return heard.push_back(id), heard.size() < 3; };
+  Generation settings{.sampling = {.temperature = 0}};
+  CHECK(generate(model, state, Ids{7}, settings, random, hear) == Ending::caller);
+  CHECK(heard.size() == 3);
+  CHECK(state.length() == 3);
+
+  const Ids before = heard;
+  settings.stops = {before.back()};
+  settings.filter = [](Row logits) { logits[60] = 100; };  // a token that must come
+  heard.clear(), reset(state);
+  CHECK(generate(model, state, Ids{7}, settings, random, hear) == Ending::caller);
+  CHECK(heard == Ids{60, 60, 60});
+  settings.stops = {60};
+  heard.clear(), reset(state);
+  CHECK(generate(model, state, Ids{7}, settings, random, hear) == Ending::stop_token);
+  CHECK(heard.empty());
+}
+
+TEST_CASE("refusals: sampling and generation") {
+  SamplingScratch scratch(3);
+  Random random(1);
+  Tensor<1> bad = {1, NAN, 2}, none = {-infinity, -infinity}, logits = {1, 2, 3};
+  REFUSES(greedy(row(bad)), "logits: token 1 has nan");
+  REFUSES(keep_top_p(row(bad), 0.5f, scratch), "logits: token 1 has nan");
+  REFUSES(draw(row(none), random, scratch), "logits: every token is at -infinity");
+  REFUSES(apply_temperature(row(logits), 0), "temperature: wanted a number above 0, got 0");
+  REFUSES(keep_top_k(row(logits), 0, scratch), "k, the tokens to keep: wanted at least 1, got 0");
+  REFUSES(keep_top_p(row(logits), 0, scratch),
+          "p, the probability to keep: wanted above 0 and at most 1, got 0");
+  REFUSES(keep_min_p(row(logits), 1.5f), "min_p, the share of the largest: wanted 0 to 1, got 1.5");
+  REFUSES(next_token(row(logits), {.temperature = -1}, random, scratch),
+          "temperature: wanted 0 (greedy) or above, got -1");
+
+  const Case c = llama();
+  const Model model = c.model();
+  ModelState state(c.config, 4);
+  REFUSES(generate(model, state, Ids{1}, {.stops = {61}}, random),
+          "stops: wanted ids in [0, 61), got 61");
+  REFUSES(generate(model, state, Ids{}, {}, random), "T, the tokens: wanted at least 1, got 0");
+  REFUSES(generate(model, state, Ids{1}, {.most = 0}, random),
+          "most, the tokens to generate: wanted at least 1, got 0");
+}
