@@ -153,6 +153,18 @@ refuses "missing here: C++ compiler" env -u CXX PATH="$scratch/bin" house/learn 
 PATH=$scratch/bin house/learn setup </dev/null >out 2>err && fail "setup without a terminal went ahead"
 grep -q "Missing here: C++ compiler" err || fail "setup does not say what is missing: $(cat err)"
 
+# docs weaves in place; docs --check only compares, so that a stale page fails and stays as it is.
+mkdir -p tools house/build/release house/build/python/bin
+ln -s "$home/docs" house/
+: >house/build/release/build.ninja
+printf '#!/bin/sh\n' >tools/cmake
+printf '#!/bin/sh\necho "$@"\nexit 1\n' >house/build/python/bin/cog
+chmod +x tools/cmake house/build/python/bin/cog
+refuses "a page is stale" env PATH="$scratch/tools:$PATH" house/learn docs --check
+[[ $(cat out) == *" --check "* && $(cat out) != *" -r "* ]] || fail "docs --check runs cog with: $(cat out)"
+refuses "a page is stale" env PATH="$scratch/tools:$PATH" house/learn docs
+[[ $(cat out) == *" -r "* ]] || fail "docs runs cog with: $(cat out)"
+
 # Only linalg.cpp pays for including xtensor-blas.
 [[ $(grep -rl 'xtensor-blas/' "$home/common" "$home/chapters") == "$home/common/linalg.cpp" ]] || fail "a second door to BLAS"
 
