@@ -7,6 +7,7 @@ measured(chapter, only)   the chapter's figures from the recorded run, docs/meas
                           the lines whose name holds that text
 kernels(chapter)          what the chapter's CUDA kernels take of a GPU, from docs/kernels.json
 wrong(chapter)            the table of named wrong versions, each with its first line
+chapters()                the table of chapters, from the file `about` in each one's folder
 """
 import functools
 import json
@@ -126,6 +127,17 @@ def wrong(chapter):
     for patch in sorted(patches.glob("*.patch")) + sorted(patches.glob("races/*.patch")):
         says = patch.read_text().splitlines()[0]
         rows.append(f"| [{patch.stem.replace('_', ' ')}](../{patch.relative_to(ROOT)}) | {says} |")
+    _out("\n".join(rows) + "\n")
+
+
+def chapters():
+    rows = ["| | component | adds | what you see |", "| --- | --- | --- | --- |"]
+    for folder in sorted((ROOT / "chapters").glob("[0-9][0-9]_*")):
+        lines = [line.partition(": ") for line in (folder / "about").read_text().splitlines()]
+        if [key for key, _, _ in lines] != ["component", "adds", "shows"]:
+            raise SystemExit(f"{folder}/about: wanted three lines, component: adds: and shows:")
+        cells = " | ".join(text for _, _, text in lines)
+        rows.append(f"| [{folder.name[:2]}](docs/{folder.name}.md) | {cells} |")
     _out("\n".join(rows) + "\n")
 
 

@@ -96,6 +96,45 @@ refuses "unknown command 'fly'" "$learn" fly
 refuses "there is no chapter '99'" "$learn" run 99
 refuses "there is no chapter 'ropes'" "$learn" test ropes
 refuses "--json wants a file" "$learn" bench --json
+refuses "--json wants a file" "$learn" bench --json --yes
+refuses "--json is given twice" "$learn" bench --json a --json b
+refuses "there is no chapter '99'" "$learn" test 01 99
+refuses "there is no chapter '99'" "$learn" bench 01 99
+refuses "unknown command '../learn'" "$learn" ../learn
+refuses "unknown command 'lib'" "$learn" lib
+refuses "unknown command 'fly'" "$learn" help fly
+refuses "run which chapter? The chapters are: 01_embedding" "$learn" run
+refuses "run does not take '--fast'; usage: ./learn run NN [flags]" "$learn" run --fast
+refuses "test does not take '--fast'; usage: ./learn test [NN ...] [--yes]" "$learn" test 01 --fast
+refuses "bench does not take '--yes'; usage: ./learn bench [NN ...] [--json FILE]" "$learn" bench --yes
+for word in map doctor setup tour docs weights; do
+  refuses "$word does not take '03'; usage: ./learn " "$learn" "$word" 03
+  refuses "$word does not take '--fast'; usage: ./learn " "$learn" "$word" --fast
+done
+refuses "setup does not take '03'" "$learn" setup --yes 03
+
+# Every file of commands/ has a line in the help and help of its own, wherever --help stands.
+"$learn" --help >overview
+for word in "$home"/commands/[a-z]*; do
+  [[ -f $word ]] || continue
+  word=${word##*/}
+  usage=$("$learn" "$word" --help | sed -n '1s/: .*//p')
+  [[ $usage == "./learn "*"$word"* ]] || fail "./learn $word --help begins: $usage"
+  grep -qF -- "$usage " overview || fail "./learn --help does not list: $usage"
+  accepts "$learn" help "$word"
+  [[ $usage != *'[flags]' ]] || continue
+  accepts "$learn" "$word" --fast --help
+  grep -qF -- "$usage: " out || fail "./learn $word --fast --help: $(cat out)"
+done
+[[ $(wc -l <overview) == $(($(find "$home/commands" -maxdepth 1 -type f | wc -l) + 2)) ]] || fail "$(cat overview)"
+
+# Each chapter says what it is about; the map shows it.
+"$learn" >overview
+for chapter in "$home"/chapters/[0-9][0-9]_*; do
+  keys=$(sed 's/: .*//' "$chapter/about" | paste -sd' ')
+  [[ $keys == "component adds shows" ]] || fail "$chapter/about has the lines: $keys"
+  grep -qF -- "$(sed -n 's/^adds: //p' "$chapter/about")" overview || fail "the map does not show $chapter"
+done
 
 # A model file of the reader's own is neither written over nor removed.
 echo own >own.gguf
@@ -105,13 +144,26 @@ refuses "own.gguf, which is not that model" env T2T_WEIGHTS="$scratch/own.gguf" 
 # Without a compiler, where nothing is built yet: what is missing, and what to do.
 mkdir bin house
 cp "$learn" house/
-ln -s "$home/chapters" house/
+ln -s "$home/chapters" "$home/commands" house/
 for tool in bash env cat cut dirname find getconf grep head id ls mkdir paste python3 readlink sed sort tail cmake ninja patch; do
   ln -s "$(command -v $tool)" bin/
 done
 refuses "missing here: C++ compiler" env -u CXX PATH="$scratch/bin" house/learn run 01
+refuses "missing here: C++ compiler" env -u CXX PATH="$scratch/bin" house/learn bench 01 02
 PATH=$scratch/bin house/learn setup </dev/null >out 2>err && fail "setup without a terminal went ahead"
 grep -q "Missing here: C++ compiler" err || fail "setup does not say what is missing: $(cat err)"
+
+# docs weaves in place; docs --check only compares, so that a stale page fails and stays as it is.
+mkdir -p tools house/build/release house/build/python/bin
+ln -s "$home/docs" house/
+: >house/build/release/build.ninja
+printf '#!/bin/sh\n' >tools/cmake
+printf '#!/bin/sh\necho "$@"\nexit 1\n' >house/build/python/bin/cog
+chmod +x tools/cmake house/build/python/bin/cog
+refuses "a page is stale" env PATH="$scratch/tools:$PATH" house/learn docs --check
+[[ $(cat out) == *" --check "* && $(cat out) != *" -r "* ]] || fail "docs --check runs cog with: $(cat out)"
+refuses "a page is stale" env PATH="$scratch/tools:$PATH" house/learn docs
+[[ $(cat out) == *" -r "* ]] || fail "docs runs cog with: $(cat out)"
 
 # Only linalg.cpp pays for including xtensor-blas.
 [[ $(grep -rl 'xtensor-blas/' "$home/common" "$home/chapters") == "$home/common/linalg.cpp" ]] || fail "a second door to BLAS"

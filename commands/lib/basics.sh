@@ -1,0 +1,65 @@
+# shellcheck shell=bash
+# What every command uses: where the book is, how it speaks and shows progress, which arguments it
+# refuses, and the chapters.
+home=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+# shellcheck disable=SC2034  # the commands use it
+build=$home/build/release
+
+say() { echo "learn: $*" >&2; }
+die() { say "$*"; exit 1; }
+bold() { if [[ -t 1 && -z ${NO_COLOR:-} ]]; then printf '\033[1m%s\033[0m\n' "$*"; else printf '%s\n' "$*"; fi; }
+
+# quietly WHAT LOG COMMAND…: on a terminal a line that counts while it runs; the log when it fails.
+quietly() {
+  local what=$1 log=$home/build/$2.log start=$SECONDS status=0 pid
+  shift 2
+  mkdir -p "$home/build"
+  "$@" >"$log" 2>&1 </dev/null &
+  pid=$!
+  # A command in the background ignores Ctrl-C: it is ended here, and then this shell as usual.
+  trap 'kill "$pid" 2>/dev/null; trap - INT; kill -INT "$BASHPID"' INT
+  while [[ -t 2 ]] && kill -0 "$pid" 2>/dev/null; do
+    printf '\r\033[K  %s %s %s s' "$what" "$(grep -ao '^\[[0-9]*/[0-9]*\]' "$log" | tail -1)" "$((SECONDS - start))" >&2
+    sleep 0.2
+  done
+  [[ ! -t 2 ]] || printf '\r\033[K' >&2
+  wait "$pid" || status=$?
+  trap - INT
+  [[ $status != 0 ]] || return 0
+  { grep -am1 -A40 -E '(error|FAILED)[: ]' "$log" || tail -40 "$log"; } >&2
+  die "$what failed; all it printed: $log"
+}
+
+# Refuses an argument, and says what the command takes: its usage, from the second line of its file.
+refuse() {
+  die "${0##*/} does not take '$1'; usage: ./learn $(sed -n '2s/^# [0-9]* \(.*\) | .*/\1/p' "$0")"
+}
+
+# only FLAG ARGUMENTS…: refuses every argument that is not FLAG.
+only() {
+  local flag=$1 argument
+  shift
+  for argument in "$@"; do [[ $argument == "$flag" ]] || refuse "$argument"; done
+}
+
+# Asks a question, and succeeds when the answer is yes.
+agreed() {
+  local answer
+  read -rp "$1 [y/N] " answer
+  [[ $answer == [yY]* ]]
+}
+
+chapters() { (cd "$home/chapters" && ls -d [0-9][0-9]_*); }
+
+# "3", "03", "rope" or "03_rope" to 03_rope.
+chapter() {
+  local name
+  for name in $(chapters); do
+    [[ $name == "$1" || ${name#*_} == "$1" || ($1 =~ ^[0-9]+$ && $((10#${name%%_*})) == $((10#$1))) ]] || continue
+    echo "$name" && return
+  done
+  die "there is no chapter '$1'; the chapters are: $(chapters | paste -sd' ')"
+}
+
+# about NAME KEY: what the chapter's file says of itself: its component, what it adds, what it shows.
+about() { sed -n "s/^$2: //p" "$home/chapters/$1/about"; }

@@ -1,0 +1,46 @@
+# shellcheck shell=bash
+# How the book is built and run: CMake, the environment of its programs, and a Python of our own.
+source "$(dirname "${BASH_SOURCE[0]}")/needs.sh"
+cores=$(getconf _NPROCESSORS_ONLN)
+venv=$home/build/python # our own Python, with what weaves the pages
+fetched=$home/build/weights/smollm2-135m-instruct.q4_1.gguf # what ./learn weights fetches
+
+# A CUDA toolkit of our own, where the system has none: build/python with nvidia-cuda-nvcc (350 MB).
+for nvcc in "$venv"/lib/python3*/site-packages/nvidia/cu13/bin/nvcc; do
+  [[ ! -x $nvcc ]] || command -v nvcc >/dev/null || export CUDACXX=${CUDACXX:-$nvcc}
+done
+
+# Builds these targets. What is missing is looked for before the first build, and when one fails.
+compile() {
+  local more=
+  if [[ ! -f $build/build.ninja ]]; then
+    expect_all
+    (cd "$home" && quietly configuring configure cmake --preset release) || exit 1
+  fi
+  [[ $# == 1 ]] || more=" and $(($# - 1)) more"
+  (quietly "building $1$more" "build-$1" cmake --build "$build" --target "$@") || { expect_all && exit 1; }
+}
+expect_all() {
+  local lacking
+  lacking=$(missing)
+  [[ -z $lacking ]] || die "missing here: $lacking. Run: ./learn setup"
+}
+
+# Sets the environment that the book's programs run in. What the reader has set stays.
+settings() {
+  # OpenBLAS before 0.3.22 or so takes newer CPUs for old ones; its threads are those of our loops.
+  if [[ -z ${OPENBLAS_CORETYPE:-} ]] && grep -qs avx512f /proc/cpuinfo; then export OPENBLAS_CORETYPE=SkylakeX; fi
+  export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$cores}
+  # A thread that waits for others looks for 0.1 ms, then gives up its core. Longer is many times slower
+  # where something else runs too; not at all halves the speed of decoding, which has 200 waits a token.
+  export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-10000}
+  # Large tensors on pages of 2 MB, one after the other: read half as fast again as from pages of 4 KB.
+  export GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824}
+  export T2T_WEIGHTS=${T2T_WEIGHTS:-$fetched}
+}
+
+# Puts cogapp into our own Python.
+python_tools() {
+  [[ -x $venv/bin/cog ]] ||
+    quietly "installing cogapp" cogapp bash -c "python3 -m venv '$venv' && '$venv/bin/pip' install -q cogapp==3.6.0"
+}
