@@ -46,7 +46,8 @@ static Moments moments(ConstRow x) {
 static void expect_no_division_by_zero(ConstMatrix x, float eps) {
   expect(x.cols > 0, "x", "at least 1 channel", 0);
   expect(eps >= 0, "eps", "0 or more", eps);
-  for (std::size_t t = 0; eps == 0 && t < x.rows; ++t)
+  if (eps > 0) return;
+  for (std::size_t t = 0; t < x.rows; ++t)
     expect(moments(x.row(t)).variance != 0, "eps",
            "more than 0 (row " + std::to_string(t) + " has a variance of 0)", eps);
 }

@@ -13,7 +13,8 @@ namespace t2t {
 /// may throw.
 static void expect_no_division_by_zero(ConstMatrix x, float eps) {
   expect(eps >= 0, "eps", "0 or more", eps);
-  for (std::size_t t = 0; eps == 0 && t < x.rows; ++t)
+  if (eps > 0) return;
+  for (std::size_t t = 0; t < x.rows; ++t)
     expect(sum_of_squares(x.row(t)) != 0, "eps",
            "more than 0 (row " + std::to_string(t) + " has a mean square of 0)", eps);
 }

@@ -11,15 +11,15 @@
 #include <cmath>
 #include <vector>
 
+#include "03_rope/rope.hpp"
 #include "random.hpp"
-#include "tensor.hpp"
 
 namespace t2t {
 
 class FittedScore {
  public:
   /// Least squares to random targets in [-1, 1] at every 8th distance below trained.
-  FittedScore(const Tensor<1>& frequencies,  // [D/2]
+  FittedScore(const Frequencies& frequencies,  // [D/2]
               std::size_t trained, Random& random)
       : weights_(2 * frequencies.size()) {
     const std::size_t N = weights_.size();
@@ -36,7 +36,7 @@ class FittedScore {
   }
 
   /// The largest |score| at distances below length, with these frequencies: [D/2].
-  double largest(const Tensor<1>& frequencies, std::size_t length) const {
+  double largest(const Frequencies& frequencies, std::size_t length) const {
     double most = 0;
     for (std::size_t distance = 0; distance < length; ++distance) {
       const std::vector<double> w = waves(frequencies, distance);
@@ -48,9 +48,9 @@ class FittedScore {
   }
 
  private:
-  static std::vector<double> waves(const Tensor<1>& frequencies, std::size_t distance) {
+  static std::vector<double> waves(const Frequencies& frequencies, std::size_t distance) {
     std::vector<double> w;  // [D]
-    for (const float f : frequencies) {
+    for (const double f : frequencies) {
       w.push_back(std::cos(double(distance) * f));
       w.push_back(std::sin(double(distance) * f));
     }

@@ -23,7 +23,7 @@ namespace {
 
 void show_hands(std::size_t D, float theta, std::size_t start) {
   print_section("Each pair is a clock hand");
-  const Tensor<1> frequencies = rope_frequencies(D, theta);  // [D/2]
+  const Frequencies frequencies = rope_frequencies(D, theta);  // [D/2]
   const std::size_t positions = 32, pairs = D / 2, shown = std::min<std::size_t>(6, pairs);
   Table table({">pair", ">degrees a position", ">positions a turn",
                fmt::format("its cosine, positions {} to {}", start, start + positions - 1)});
@@ -31,10 +31,10 @@ void show_hands(std::size_t D, float theta, std::size_t start) {
     const std::size_t i = shown > 1 ? row * (pairs - 1) / (shown - 1) : 0;
     Tensor<1> cosines = empty(positions + 2);
     for (std::size_t t = 0; t < positions; ++t)
-      cosines(t) = float(std::cos(double(start + t) * double(frequencies(i))));
+      cosines(t) = float(std::cos(double(start + t) * frequencies[i]));
     cosines(positions) = -1, cosines(positions + 1) = 1;  // so that each line has the same scale
     const std::string curve = sparkline(t2t::row(cosines));
-    const double degrees = frequencies(i) * 180 / std::numbers::pi;
+    const double degrees = frequencies[i] * 180 / std::numbers::pi;
     table.add({std::to_string(i), fmt::format("{:.4f}", degrees),
                fmt::format("{:.1f}", 360 / degrees), curve.substr(0, positions * 3)});
   }

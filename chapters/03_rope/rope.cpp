@@ -31,24 +31,24 @@ void expect_table(const RopeTable& table, std::size_t D, std::size_t start, std:
         fmt::format("position {}: the table ends at {}", start + T - 1, double(S) - 1));
 }
 
-Tensor<1> rope_frequencies(std::size_t D, float theta) {
+Frequencies rope_frequencies(std::size_t D, double theta) {
   expect_even(D);
   expect(theta > 0 && std::isfinite(theta), "theta", "a number above 0", theta);
 
-  Tensor<1> frequencies = empty(D / 2);  // [D/2]
+  Frequencies frequencies;  // [D/2]
   for (std::size_t i = 0; i < D / 2; ++i)
-    frequencies(i) = float(std::pow(double(theta), -2.0 * double(i) / double(D)));
+    frequencies.push_back(std::pow(theta, -2.0 * double(i) / double(D)));
   return frequencies;
 }
 
-RopeTable rope_table(std::size_t S, const Tensor<1>& frequencies, float magnitude) {
+RopeTable rope_table(std::size_t S, const Frequencies& frequencies, float magnitude) {
   expect(magnitude > 0, "magnitude", "a number above 0", magnitude);
   const std::size_t pairs = frequencies.size();
 
   RopeTable table{empty(S, pairs), empty(S, pairs)};
   for_each_row(S, pairs, [&](std::size_t s) {
     for (std::size_t i = 0; i < pairs; ++i) {
-      const double angle = double(s) * double(frequencies(i));
+      const double angle = double(s) * frequencies[i];
       table.cos(s, i) = float(magnitude * std::cos(angle));
       table.sin(s, i) = float(magnitude * std::sin(angle));
     }

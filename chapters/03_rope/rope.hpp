@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "tensor.hpp"
 
@@ -23,22 +24,26 @@ enum class Pairing {
   halves,      // (i, i + D/2)
 };
 
+/// Angle a position of each pair, in radians: [D/2]. In double: a float's last digit, times a
+/// position of a hundred thousand, would be off by a thousandth of a radian and more.
+using Frequencies = std::vector<double>;
+
 /// cos and sin of every position's angles, computed once.
 struct RopeTable {
   Tensor<2> cos;  // [S, D/2]
   Tensor<2> sin;  // [S, D/2]
 };
 
-/// Angle a position, for each pair: θ^(−2i/D), from 1 down almost to 1/θ. [D/2].
-/// Throws std::invalid_argument when D is odd or 0, or theta is no finite number above 0.
-Tensor<1> rope_frequencies(std::size_t D,
-                           float theta = 10000);  // 10,000 in LLaMA 1 and 2, 500,000 in LLaMA 3
+/// θ^(−2i/D), from 1 down almost to 1/θ. Throws std::invalid_argument when D is odd or 0, or theta
+/// is no finite number above 0.
+Frequencies rope_frequencies(std::size_t D,
+                             double theta = 10000);  // 10,000 in LLaMA 1 and 2, 500,000 in LLaMA 3
 
-/// Positions 0 … S − 1. Angles are formed in double, since near 30,000 floats lie 0.002 apart.
+/// Positions 0 … S − 1. Angles are double until their cosine is taken, which is then rounded.
 /// Throws std::invalid_argument when magnitude is not above 0.
-RopeTable rope_table(std::size_t S,                 //
-                     const Tensor<1>& frequencies,  // [D/2]
-                     float magnitude = 1);          // of every cos and sin: YaRN's, else 1
+RopeTable rope_table(std::size_t S,                   //
+                     const Frequencies& frequencies,  // [D/2]
+                     float magnitude = 1);            // of every cos and sin: YaRN's, else 1
 
 /// Throws std::invalid_argument unless D is even and above 0 and the table is for heads of D
 /// numbers and has the positions start … start + T − 1.

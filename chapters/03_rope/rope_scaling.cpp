@@ -9,39 +9,40 @@
 
 namespace t2t {
 
-static void expect_factor(float factor) {
+static void expect_factor(double factor) {
   expect(factor >= 1 && std::isfinite(factor), "factor", "at least 1", factor);
 }
 
-Tensor<1> linear_scaling(const Tensor<1>& frequencies, float factor) {
+Frequencies linear_scaling(const Frequencies& frequencies, double factor) {
   expect_factor(factor);
-  return frequencies / factor;  // [D/2]
+  Frequencies scaled = frequencies;  // [D/2]
+  for (double& f : scaled) f /= factor;
+  return scaled;
 }
 
-Tensor<1> ntk_scaling(std::size_t D, float theta, float factor) {
+Frequencies ntk_scaling(std::size_t D, double theta, double factor) {
   expect(D % 2 == 0 && D > 2, "D", "an even number above 2", double(D));
   expect_factor(factor);
-  const double stretch = std::pow(double(factor), double(D) / double(D - 2));
-  return rope_frequencies(D, float(theta * stretch));
+  const double stretch = std::pow(factor, double(D) / double(D - 2));
+  return rope_frequencies(D, theta * stretch);
 }
 
-Tensor<1> llama3_scaling(const Tensor<1>& frequencies, const Llama3Scaling& scaling) {
+Frequencies llama3_scaling(const Frequencies& frequencies, const Llama3Scaling& scaling) {
   const auto& [factor, low, high, trained] = scaling;
   expect_factor(factor);
   expect(low > 0, "low", "above 0", low);
   expect(high > low, "high", "more than low", high);
 
-  Tensor<1> scaled = Tensor<1>::from_shape(frequencies.shape());  // [D/2]
-  for (std::size_t i = 0; i < frequencies.size(); ++i) {
-    const double f = frequencies(i);
+  Frequencies scaled;  // [D/2]
+  for (const double f : frequencies) {
     const double turns = double(trained) * f / (2 * std::numbers::pi);
-    const double kept = std::clamp((turns - low) / (double(high) - low), 0.0, 1.0);
-    scaled(i) = float(kept * f + (1 - kept) * f / factor);
+    const double kept = std::clamp((turns - low) / (high - low), 0.0, 1.0);
+    scaled.push_back(kept * f + (1 - kept) * f / factor);
   }
   return scaled;
 }
 
-Tensor<1> yarn_scaling(std::size_t D, float theta, const YarnScaling& scaling) {
+Frequencies yarn_scaling(std::size_t D, double theta, const YarnScaling& scaling) {
   const auto& [factor, fast, slow, trained] = scaling;
   expect_factor(factor);
   expect(theta > 1, "theta", "more than 1", theta);
@@ -52,24 +53,24 @@ Tensor<1> yarn_scaling(std::size_t D, float theta, const YarnScaling& scaling) {
 
   // Where, between two pairs, one would turn so often: trained · θ^(−2i/D) = 2π · turns.
   const auto pair_of = [&](double turns) {
-    return double(D) * std::log(turns_of_pair_0 / turns) / (2 * std::log(double(theta)));
+    return double(D) * std::log(turns_of_pair_0 / turns) / (2 * std::log(theta));
   };
   const double first = std::max(std::floor(pair_of(fast)), 0.0);
   double last = std::min(std::ceil(pair_of(slow)), double(D) - 1);
   if (last == first) last += 0.001;  // as the authors: a step, not a division by zero
 
-  Tensor<1> frequencies = rope_frequencies(D, theta);  // [D/2]
+  Frequencies frequencies = rope_frequencies(D, theta);  // [D/2]
   for (std::size_t i = 0; i < frequencies.size(); ++i) {
-    const double f = frequencies(i);
+    const double f = frequencies[i];
     const double slowed = std::clamp((double(i) - first) / (last - first), 0.0, 1.0);
-    frequencies(i) = float(slowed * f / factor + (1 - slowed) * f);
+    frequencies[i] = slowed * f / factor + (1 - slowed) * f;
   }
   return frequencies;
 }
 
-float yarn_magnitude(float factor) {
+float yarn_magnitude(double factor) {
   expect_factor(factor);
-  return float(0.1 * std::log(double(factor)) + 1);
+  return float(0.1 * std::log(factor) + 1);
 }
 
 }  // namespace t2t

@@ -15,9 +15,9 @@ namespace t2t {
 
 inline void show_beyond(std::size_t D, float theta, Random& random) {
   const std::size_t trained = 2048, pairs = D / 2;
-  const float factor = 4;
-  const Tensor<1> plain = rope_frequencies(D, theta);
-  const std::vector<std::pair<std::string, Tensor<1>>> methods = {
+  const double factor = 4;
+  const Frequencies plain = rope_frequencies(D, theta);
+  const std::vector<std::pair<std::string, Frequencies>> methods = {
       {"none", plain},
       {"linear", linear_scaling(plain, factor)},
       {"NTK-aware", ntk_scaling(D, theta, factor)},
@@ -29,7 +29,8 @@ inline void show_beyond(std::size_t D, float theta, Random& random) {
   HeatMap options;
   for (std::size_t row = 0; row < methods.size(); ++row) {
     options.row_labels.push_back(methods[row].first);
-    for (std::size_t i = 0; i < pairs; ++i) slower(row, i) = plain(i) / methods[row].second(i);
+    for (std::size_t i = 0; i < pairs; ++i)
+      slower(row, i) = float(plain[i] / methods[row].second[i]);
   }
   print_paragraph("How many times slower each pair turns, fastest pair on the left:");
   fmt::print("\n");
@@ -41,13 +42,13 @@ inline void show_beyond(std::size_t D, float theta, Random& random) {
   for (const auto& [name, frequencies] : methods) {
     std::size_t unseen = 0;
     for (std::size_t i = 0; i < pairs; ++i) {
-      const double seen = std::min(double(trained) * plain(i), 2 * std::numbers::pi);
-      unseen += std::min(factor * double(trained) * frequencies(i), 2 * std::numbers::pi) >
+      const double seen = std::min(double(trained) * plain[i], 2 * std::numbers::pi);
+      unseen += std::min(factor * double(trained) * frequencies[i], 2 * std::numbers::pi) >
                 seen * 1.00001;
     }
     const float magnitude = name == "YaRN" ? yarn_magnitude(factor) : 1;
     const double most = fitted.largest(frequencies, std::size_t(factor) * trained);
-    const double degrees = frequencies(0) * 180 / std::numbers::pi;
+    const double degrees = frequencies[0] * 180 / std::numbers::pi;
     table.add({name, fmt::format("{:.1f}°", degrees), fmt::format("{} of {}", unseen, pairs),
                fmt::format("{:.2f}", magnitude * magnitude), fmt::format("{:.1f}", most)});
   }
