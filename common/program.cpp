@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <sstream>
@@ -76,6 +77,24 @@ void Program::yes(const std::string& name, bool& value, const std::string& help)
   parser_->app.add_flag("--" + name, value, help);
 }
 
+void Program::words(const std::string& name, std::vector<std::string>& values, int most,
+                    const std::string& help) {
+  parser_->app.add_option("--" + name, values, help)->expected(1, most)->type_name("WORD");
+}
+
+bool Program::given(const std::string& name) const {
+  return parser_->app.get_option("--" + name)->count() > 0;
+}
+
+bool Program::given_other_than(const std::vector<std::string>& names) const {
+  for (const CLI::Option* option : parser_->app.get_options()) {
+    const bool named = std::ranges::any_of(
+        names, [&](const std::string& name) { return option->check_lname(name); });
+    if (option->count() > 0 && !named) return true;
+  }
+  return false;
+}
+
 void Program::takes_text() {
   CLI::App& app = parser_->app;
   parser_->text = app.add_option("--text", given_text_,
@@ -127,6 +146,10 @@ static void expect_writable(const std::filesystem::path& folder) {
 }
 
 int Program::run(int argc, char** argv, const std::function<void()>& show) {
+  return run_task(argc, argv, [&] { return show(), 0; });
+}
+
+int Program::run_task(int argc, char** argv, const std::function<int()>& task) {
   CLI::App& app = parser_->app;
   size("seed", seed_, "of everything random");
   std::string folder;
@@ -134,9 +157,9 @@ int Program::run(int argc, char** argv, const std::function<void()>& show) {
   try {
     app.parse(argc, argv);
     if (!folder.empty()) expect_writable(folder_ = folder);
-    show();
+    const int status = task();
     std::cout << std::flush;
-    return 0;
+    return status;
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();
     return 0;

@@ -26,16 +26,24 @@ class Program {
   void number(const std::string& name, float& value, const std::string& help);
   void word(const std::string& name, std::string& value, const std::string& help);
   void yes(const std::string& name, bool& value, const std::string& help);
+  /// A flag that takes one word after the other, up to `most`.
+  void words(const std::string& name, std::vector<std::string>& values, int most,
+             const std::string& help);
   /// Adds --text and --file: real text goes in, by default from the chapter's own page.
   void takes_text();
 
   /// Reads the flags (--seed and --save among them) and runs show. Whatever it throws becomes one
   /// line on stderr. Returns the exit status for main.
   int run(int argc, char** argv, const std::function<void()>& show);
+  /// The same of a task that has an exit status of its own.
+  int run_task(int argc, char** argv, const std::function<int()>& task);
 
-  // While show runs:
+  // While show or the task runs:
 
   std::size_t seed() const { return seed_; }
+  /// Whether the flag was given, be it with its default; and whether any was but those named.
+  bool given(const std::string& name) const;
+  bool given_other_than(const std::vector<std::string>& names) const;
   /// The text, at most this many bytes of it. UTF-8 but for a character cut at the end.
   std::string text(std::size_t most_bytes) const;
   /// With --save DIR, writes DIR/name.npy; without, nothing.

@@ -58,7 +58,7 @@ TEST_CASE("U+180E is no space, other wide and unbreakable ones are") {
   CHECK(words("a\u00a0\u3000b") == Words{"a", "\u00a0", "\u3000", "b"});
 }
 
-TEST_CASE("long words of one kind are split in one go") {
+TEST_CASE("long words of one kind are split in one go" * doctest::test_suite("slow")) {
   for (const char* letter : {"a", " ", "!", "é"}) {
     std::string text;
     for (int i = 0; i < 2000000; ++i) text += letter;
@@ -176,7 +176,8 @@ TEST_CASE("the byte alphabet is its own way back, and shows every byte") {
     CHECK(!from_byte_alphabet(wrong));
 }
 
-TEST_CASE("a megabyte of one letter takes a few look-ups a letter, and any order of merges does") {
+TEST_CASE("a megabyte of one letter takes a few look-ups a letter, and any order of merges does" *
+          doctest::test_suite("slow")) {
   for (const std::vector<std::string>& merges :
        {std::vector<std::string>{"a a", "aa aa", "aaaa aaaa"}, {"aa aa", "a a"}, {"aa a", "a a"}}) {
     const BpeTables tables = small_tables(merges);

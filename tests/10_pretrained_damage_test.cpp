@@ -129,7 +129,8 @@ static std::string use_all(const std::vector<std::uint8_t>& bytes, std::size_t& 
   return {};
 }
 
-TEST_CASE("20,000 damaged files each load or give one line, in little memory") {
+TEST_CASE("20,000 damaged files each load or give one line, in little memory" *
+          doctest::test_suite("slow")) {
   const std::vector<std::uint8_t> whole = small_file();
   std::string fault;
   std::size_t tried = 0, loaded = 0;

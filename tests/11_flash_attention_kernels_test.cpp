@@ -69,13 +69,15 @@ TEST_CASE("every rung: float64 agrees at every size, masked or not") {
                 T % 2 == S % 4 ? Layout::gaps : Layout::tight);
 }
 
-TEST_CASE("every rung: many tiles, so that what is carried between them matters") {
+TEST_CASE("every rung: many tiles, so that what is carried between them matters" *
+          doctest::test_suite("slow")) {
   check({.B = 1, .T = many / 9, .S = many, .H = 1, .G = 1, .D = 64});
   check({.B = 1, .T = 33, .S = many, .H = 1, .G = 1, .D = 128, .causal = true, .start = many - 33});
   check({.B = 1, .T = many, .S = 99, .H = 1, .G = 1, .D = 64, .causal = true});
 }
 
-TEST_CASE("every rung: batches, groups of heads, rows that lie apart or in one buffer") {
+TEST_CASE("every rung: batches, groups of heads, rows that lie apart or in one buffer" *
+          doctest::test_suite("slow")) {
   Sizes n{.B = 2, .T = 20, .S = 90, .H = 6, .G = 2, .D = 64, .causal = true, .start = 70};
   check(n, Layout::gaps);
   n.S = n.T = 70, n.start = 0;
@@ -113,7 +115,8 @@ TEST_CASE("every rung: a NaN reaches the queries that see it, in its own channel
   }
 }
 
-TEST_CASE("decode: any number of stretches, empty ones too, for groups of every size") {
+TEST_CASE("decode: any number of stretches, empty ones too, for groups of every size" *
+          doctest::test_suite("slow")) {
   const Rung<bf16> rungs[] = {
       {"1", decode_in<1>}, {"2", decode_in<2>}, {"7", decode_in<7>}, {"40", decode_in<40>}};
   for (const auto& rung : rungs)

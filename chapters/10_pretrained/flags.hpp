@@ -16,11 +16,11 @@ namespace t2t {
 /// What the flags say.
 struct Flags {
   std::string model = default_model(), prompt, ids, system, pairing = "neighbours";
-  std::string tokenize, tokenize_file, logits, perplexity, trace, compare, with;
+  std::string tokenize, tokenize_file, logits, perplexity, trace, with;
+  std::vector<std::string> compare;
   std::size_t tokens = 64, window = 512, context = 2048;
   bool chat = false, special = false, bench = false, info = false;
   Sampling sampling = {.temperature = 0};
-  bool has_prompt = false, has_tokenize = false;  // "" may be given too
 };
 
 inline void add_flags(Program& program, Flags& flags) {
@@ -36,66 +36,47 @@ inline void add_flags(Program& program, Flags& flags) {
   program.word("tokenize-file", flags.tokenize_file, "the same of a file");
   program.yes("special", flags.special, "read <|im_start|> and such in texts as tokens");
   program.word("logits", flags.logits, "file.npy for the last position's [V]");
-  program.word("perplexity", flags.perplexity, "a text file to be surprised by");
+  program.word("perplexity", flags.perplexity, "a text file: how well does the model foretell it?");
   program.size("window", flags.window, "tokens that are read together for a perplexity");
   program.word("trace", flags.trace, "folder for every part of every layer, as .npy");
-  program.word("compare", flags.compare,
-               "two folders of traces: where do they part? Ends with status 1 if they do");
-  program.word("with", flags.with, "the second of them");
+  program.words("compare", flags.compare, 2,
+                "two folders of traces: where do they part? Ends with status 1 if they do");
+  program.word("with", flags.with, "the second of them, if --compare names one");
   program.word("pairing", flags.pairing, "neighbours, or halves, which these files do not have");
   program.yes("bench", flags.bench, "prefill of 512 tokens and decode of 128, timed");
   program.yes("info", flags.info, "metadata and tensors of the file");
 }
 
-/// --compare DIR DIR as --compare DIR --with DIR, and which flags are there.
-inline std::vector<std::string> arguments(int argc, char** argv, Flags& flags) {
-  std::vector<std::string> words(argv, argv + argc);
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    if (words[i] == "--compare" && i + 2 < words.size() && !words[i + 2].starts_with("-"))
-      words.insert(words.begin() + long(i) + 2, "--with");
-    if (words[i].starts_with("--prompt")) flags.has_prompt = true;
-    if (words[i] == "--tokenize" || words[i].starts_with("--tokenize=")) flags.has_tokenize = true;
-  }
-  return words;
-}
-
 /// The program does one thing at a time, and says so rather than leave a flag unheard. Throws
 /// std::invalid_argument.
-inline void expect_one_task(const Flags& flags) {
-  using Asked = std::vector<std::pair<bool, std::string>>;
-  const auto expect_one = [](const Asked& flags) {
-    std::string first;
-    for (const auto& [asked, name] : flags) {
-      if (asked && !first.empty())
-        throw std::invalid_argument(first + " and " + name + ": wanted one of them at a time");
-      if (asked) first = name;
-    }
+inline void expect_one_task(const Program& program) {
+  const auto refuse = [](const std::string& a, const std::string& b) {
+    throw std::invalid_argument(fmt::format("--{} and --{}: wanted one of them at a time", a, b));
   };
-  Asked tasks = {{flags.chat, "--chat"},
-                 {flags.has_tokenize, "--tokenize"},
-                 {!flags.tokenize_file.empty(), "--tokenize-file"},
-                 {!flags.perplexity.empty(), "--perplexity"},
-                 {!flags.compare.empty() || !flags.with.empty(), "--compare"},
-                 {flags.bench, "--bench"},
-                 {flags.info, "--info"}};
-  const Asked prompts = {{flags.has_prompt, "--prompt"}, {!flags.ids.empty(), "--ids"}};
-  expect_one(prompts);
-
-  // What is made of a prompt goes with one, and both files can be had of the same.
-  for (const auto& prompt : prompts) {
-    tasks.push_back(prompt);
-    expect_one(tasks);
-    tasks.pop_back();
+  std::string task;
+  for (const char* flag :
+       {"chat", "tokenize", "tokenize-file", "perplexity", "compare", "bench", "info"}) {
+    if (!program.given(flag)) continue;
+    if (!task.empty()) refuse(task, flag);
+    task = flag;
   }
-  tasks.emplace_back(!flags.logits.empty(), "--logits");
-  expect_one(tasks);
-  tasks.back() = {!flags.trace.empty(), "--trace"};
-  expect_one(tasks);
+  // What is made of a prompt goes with a prompt, and both files can be had of the same.
+  for (const char* flag : {"prompt", "ids", "logits", "trace"})
+    if (!task.empty() && program.given(flag)) refuse(task, flag);
+  if (program.given("prompt") && program.given("ids")) refuse("prompt", "ids");
+}
 
-  if (!flags.system.empty() && !flags.chat)
+/// Values that no task can use. Throws std::invalid_argument.
+inline void expect_flags(const Program& program, Flags& flags) {
+  expect_sampling(flags.sampling);
+  expect_one_task(program);
+  if (program.given("system") && !flags.chat)
     throw std::invalid_argument("--system: it is a chat's; wanted --chat too");
-  if (flags.compare.empty() != flags.with.empty())
-    throw std::invalid_argument("--compare: wanted two folders, got one");
+  if (program.given("with")) flags.compare.push_back(flags.with);
+  if ((program.given("compare") || program.given("with")) && flags.compare.size() != 2)
+    throw std::invalid_argument(
+        fmt::format("--compare: wanted two folders, got {}",
+                    flags.compare.size() == 1 ? "one" : std::to_string(flags.compare.size())));
   if (flags.pairing != "neighbours" && flags.pairing != "halves")
     throw std::invalid_argument("--pairing: wanted neighbours or halves, got " + flags.pairing);
 }

@@ -1,5 +1,5 @@
 // Tiles that are copied while the tensor cores compute, laid so that no read waits for another:
-// what rungs 4 and 8 share.
+// what rungs 4 and 5 share.
 //
 // A row of D numbers is D / 8 chunks of 16 bytes. Eight rows of 128 or 256 bytes begin at the same
 // bank, so that ldmatrix, which reads one chunk of 8 rows at once, would read 8 times. Chunk c of

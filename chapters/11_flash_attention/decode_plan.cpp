@@ -1,4 +1,4 @@
-// How many stretches rung 8 cuts the keys into, and what memory they take: arithmetic for the host.
+// How many stretches rung 5 cuts the keys into, and what memory they take: arithmetic for the host.
 #include <algorithm>
 
 #include "11_flash_attention/kernels.hpp"

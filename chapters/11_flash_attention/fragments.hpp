@@ -1,4 +1,4 @@
-// Softmax on the tensor cores' own layout: what rungs 3, 4 and 8 share.
+// Softmax on the tensor cores' own layout: what rungs 3 to 5 share.
 //
 //   block d [16, 8] of float32:  lane l has rows l/4 (d[0], d[1]) and l/4 + 8 (d[2], d[3]),
 //                                columns 2·(l%4) and the next

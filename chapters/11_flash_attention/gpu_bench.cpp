@@ -170,7 +170,7 @@ void run_attention(Report& report, int D, bool causal) {
 }
 
 void run_decode(Report& report) {
-  fmt::print("8 decode, D=128, 32 query heads in 4 groups, L2 emptied before each call\n");
+  fmt::print("5 decode, D=128, 32 query heads in 4 groups, L2 emptied before each call\n");
   for (const int B : {1, 8, 64})
     for (const int S : {1024, 4096, 16384, 65536}) {
       if (long(B) * S > (1L << 20)) continue;

@@ -6,15 +6,15 @@
 //   rung 2  shared_tiles.cu                          float32  shared memory, tiles for 64 queries
 //   rung 3  tensor_cores.cu                          bf16     products on the tensor cores
 //   rung 4  swizzle_async.cu                         bf16     copies in flight, no bank conflicts
-//   rung 8  decode_split.cu                          bf16     few queries, keys split over the card
+//   rung 5  decode_split.cu                          bf16     few queries, keys split over the card
 //
-// Sums and softmax are float32 in all of them. The numbers 5 to 7 and 9 are kept for what Hopper
-// has of its own (wgmma, the bulk copy engine, warps with roles) and for a paged cache.
+// Sums and softmax are float32 in all of them. What Hopper has of its own (wgmma, the bulk copy
+// engine, warps with roles) is not used yet.
 //
 // A NaN in a value that the mask hides may still reach queries of its tile: 0·NaN is NaN. What lies
 // past S, past T or between rows is never read.
 //
-// Every function throws std::invalid_argument as expect_call does. Chapters 12 and 15 build on 8.
+// Every function throws std::invalid_argument as expect_call does. Chapters 12 and 15 build on rung 5.
 #pragma once
 
 #include "04_causal_attention/attention_call.hpp"

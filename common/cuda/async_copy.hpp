@@ -10,8 +10,8 @@
 #ifndef __CUDACC__
 #include <vector>
 
-#include "cuda/stand_in.hpp"
-#include "cuda/vector_types.hpp"
+#include "cuda_on_cpu/stand_in.hpp"
+#include "cuda_on_cpu/vector_types.hpp"
 
 namespace t2t {
 namespace stand_in {

@@ -36,10 +36,10 @@ __device__ __forceinline__ void barrier_sync(int id, int threads) {
 #else
 
 #include "cuda/half_types.hpp"
-#include "cuda/intrinsics.hpp"
-#include "cuda/launch_stand_in.hpp"
-#include "cuda/vector_types.hpp"
-#include "cuda/warp_operations.hpp"
+#include "cuda_on_cpu/intrinsics.hpp"
+#include "cuda_on_cpu/launch.hpp"
+#include "cuda_on_cpu/vector_types.hpp"
+#include "cuda_on_cpu/warp_operations.hpp"
 
 #define T2T_DYNAMIC_SHARED(T, name) \
   T* name = reinterpret_cast<T*>(::t2t::stand_in::dynamic_shared())

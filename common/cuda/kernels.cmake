@@ -16,10 +16,10 @@ if(T2T_CUDA)
   endif()
 endif()
 
-add_library(stand_in EXCLUDE_FROM_ALL common/cuda/async_copy.cpp common/cuda/device.cpp
-  common/cuda/device_stand_in.cpp common/cuda/fiber.cpp common/cuda/limits.cpp
-  common/cuda/meetings.cpp common/cuda/misaligned.cpp common/cuda/stand_in.cpp
-  common/cuda/static_shared.cpp common/cuda/tensor_core.cpp)
+set(on_cpu async_copy.cpp device.cpp fiber.cpp limits.cpp meetings.cpp misaligned.cpp stand_in.cpp
+  static_shared.cpp tensor_core.cpp)
+list(TRANSFORM on_cpu PREPEND common/cuda_on_cpu/)
+add_library(stand_in EXCLUDE_FROM_ALL common/cuda/device.cpp ${on_cpu})
 target_include_directories(stand_in PUBLIC common chapters)
 target_compile_features(stand_in PUBLIC cxx_std_20)
 target_compile_options(stand_in PUBLIC -Wno-unknown-pragmas)  # kernels say #pragma unroll

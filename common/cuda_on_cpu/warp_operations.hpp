@@ -2,7 +2,7 @@
 // that the mask names meet; a lane that is missing, or reads from one that is, is named as a fault.
 #pragma once
 
-#include "cuda/stand_in.hpp"
+#include "cuda_on_cpu/stand_in.hpp"
 
 inline void __syncthreads(t2t::stand_in::Place place = t2t::stand_in::Place::current()) {
   t2t::stand_in::wait_for_block(place);

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cuda/engine.hpp"
+#include "cuda_on_cpu/engine.hpp"
 
 namespace {
 

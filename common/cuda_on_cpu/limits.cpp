@@ -1,7 +1,7 @@
 // What a launch may ask for: the limits of compute capability 9.0.
 #include <stdexcept>
 
-#include "cuda/engine.hpp"
+#include "cuda_on_cpu/engine.hpp"
 
 namespace t2t::stand_in {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "cuda/engine.hpp"
+#include "cuda_on_cpu/engine.hpp"
 
 namespace t2t::stand_in {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <string_view>
 
-#include "cuda/engine.hpp"
+#include "cuda_on_cpu/engine.hpp"
 
 namespace t2t::stand_in {
 namespace {

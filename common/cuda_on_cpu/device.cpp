@@ -1,9 +1,9 @@
+#include "cuda/device.hpp"
+
 #include <chrono>
 #include <cstring>
 #include <new>
 #include <stdexcept>
-
-#include "cuda/device.hpp"
 
 namespace t2t {
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "cuda/stand_in.hpp"
+#include "cuda_on_cpu/stand_in.hpp"
 
 #define __global__
 #define __device__

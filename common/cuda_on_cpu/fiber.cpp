@@ -1,4 +1,4 @@
-#include "cuda/fiber.hpp"
+#include "cuda_on_cpu/fiber.hpp"
 
 #include <sys/mman.h>
 

@@ -13,7 +13,7 @@
 #include <source_location>
 #include <string>
 
-#include "cuda/vector_types.hpp"
+#include "cuda_on_cpu/vector_types.hpp"
 
 // Those of the thread that runs now.
 extern uint3 threadIdx, blockIdx;

@@ -1,4 +1,4 @@
-#include "cuda/stand_in.hpp"
+#include "cuda_on_cpu/stand_in.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "cuda/engine.hpp"
-#include "cuda/static_shared.hpp"
+#include "cuda_on_cpu/engine.hpp"
+#include "cuda_on_cpu/static_shared.hpp"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;

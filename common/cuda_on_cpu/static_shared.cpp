@@ -1,4 +1,4 @@
-#include "cuda/static_shared.hpp"
+#include "cuda_on_cpu/static_shared.hpp"
 
 #include <map>
 

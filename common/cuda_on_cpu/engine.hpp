@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cuda/async_copy.hpp"
-#include "cuda/fiber.hpp"
-#include "cuda/stand_in.hpp"
+#include "cuda_on_cpu/fiber.hpp"
+#include "cuda_on_cpu/stand_in.hpp"
 
 namespace t2t::stand_in {
 

@@ -1,0 +1,160 @@
+// What the program can be asked for, a function each: it opens what it needs of the model's file,
+// in the order in which a mistake would be noticed soonest. Each returns the exit status. For
+// main.cpp.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "10_pretrained/flags.hpp"
+#include "10_pretrained/perplexity.hpp"
+#include "10_pretrained/session.hpp"
+#include "10_pretrained/show_chat.hpp"
+#include "10_pretrained/show_file.hpp"
+#include "10_pretrained/show_speed.hpp"
+#include "10_pretrained/show_trace.hpp"
+#include "files.hpp"
+
+namespace t2t {
+
+inline GgufFile open_model(const std::string& path) {
+  if (!std::filesystem::exists(path))
+    throw std::runtime_error(path +
+                             ": there is no such file; ./learn weights fetches the model "
+                             "that this chapter runs, or --model names another");
+  return GgufFile::open(path);
+}
+
+inline Session open_session(const Flags& flags) {
+  Session session = make_session(open_model(flags.model));
+  if (flags.pairing == "halves") session.turn_in(Pairing::halves);
+  return session;
+}
+
+inline SpecialTokens special_tokens(const Flags& flags) {
+  return flags.special ? SpecialTokens::as_tokens : SpecialTokens::as_text;
+}
+
+/// The ids of a text file; what is wrong with it is told with its name.
+inline std::vector<int> file_ids(const Bpe& bpe, const std::string& path, SpecialTokens special) {
+  const std::string text = read_file(path);
+  expect_utf8(path, text);
+  try {
+    return bpe.encode(text, special);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+inline std::vector<int> prompt_ids(const Session& session, const Program& program,
+                                   const Flags& flags, const std::string& fallback) {
+  if (program.given("ids")) return parse_ids(flags.ids, session.config().V);
+  const std::string& text = program.given("prompt") ? flags.prompt : fallback;
+  std::vector<int> ids = session.prompt(text, special_tokens(flags));
+  if (ids.empty()) throw std::invalid_argument("--prompt: wanted at least one token, got none");
+  if (ids.size() > session.config().T_max)
+    throw std::invalid_argument(fmt::format("--prompt: wanted at most T_max = {} tokens, got {}",
+                                            session.config().T_max, ids.size()));
+  return ids;
+}
+
+inline Generation generation_of(const Session& session, const Flags& flags) {
+  Generation generation{.most = flags.tokens, .sampling = flags.sampling};
+  if (session.bpe.eos()) generation.stops = {*session.bpe.eos()};
+  return generation;
+}
+
+/// 1 where two traces part, as diff has it.
+inline int compare(const Flags& flags) {
+  return show_comparison(compare_traces(flags.compare[0], flags.compare[1])) ? 0 : 1;
+}
+
+inline int list_file(const Flags& flags) {
+  const GgufFile file = open_model(flags.model);
+  show_metadata(file);
+  show_tensors(file);
+  return 0;
+}
+
+inline int tokenize(const Program& program, const Flags& flags) {
+  const Bpe bpe = read_tokenizer(open_model(flags.model));
+  const std::vector<int> ids = program.given("tokenize")
+                                   ? bpe.encode(flags.tokenize, special_tokens(flags))
+                                   : file_ids(bpe, flags.tokenize_file, special_tokens(flags));
+  fmt::print("[{}]\n", fmt::join(ids, ", "));
+  return 0;
+}
+
+inline int tell_perplexity(const Flags& flags) {
+  GgufFile file = open_model(flags.model);
+  Bpe bpe = read_tokenizer(file);
+  // A text that can't be read is refused before the weights take their time and memory.
+  const std::vector<int> ids = file_ids(bpe, flags.perplexity, SpecialTokens::as_text);
+  if (ids.size() < 2)
+    throw std::invalid_argument(
+        fmt::format("{}: wanted at least 2 tokens of text, got {}", flags.perplexity, ids.size()));
+  const Session session(std::move(file), std::move(bpe));
+  const bool on_terminal = isatty(STDERR_FILENO) == 1;
+  const Perplexity result =
+      perplexity_of(ids, session.model, flags.window, [&](const Perplexity& p) {
+        if (on_terminal) fmt::print(stderr, "\r  {} tokens, {:.3f} ", p.scored, p.perplexity);
+      });
+  if (on_terminal) fmt::print(stderr, "\r\033[K");
+  fmt::print("{} tokens scored, perplexity {:.4f}\n", result.scored, result.perplexity);
+  return 0;
+}
+
+inline int chat(const Program& program, const Flags& flags) {
+  const Session session = open_session(flags);
+  Random random(program.seed());
+  const std::string system =
+      flags.system.empty() ? default_system_prompt(session.file) : flags.system;
+  converse(session,
+           {system, generation_of(session, flags), std::min(flags.context, session.config().T_max)},
+           random);
+  return 0;
+}
+
+inline int bench(const Flags& flags) {
+  show_speed(open_session(flags), 512, 128);
+  return 0;
+}
+
+/// One forward pass over a prompt: its last logits, or all its parts, or both, as files.
+inline int write_files(const Program& program, const Flags& flags) {
+  const Session session = open_session(flags);
+  const std::vector<int> ids = prompt_ids(session, program, flags, "The capital of France");
+  Tensor<1> logits = empty(session.config().V);
+  if (!flags.trace.empty()) {
+    write_trace(session, ids, flags.trace, row(logits));
+  } else {
+    ModelState state(session.config(), ids.size());
+    forward(session.model, state, ids, row(logits));
+  }
+  if (!flags.logits.empty()) save_npy(flags.logits, logits);
+  fmt::print("{} tokens: [{}]\n", ids.size(), fmt::join(ids, ", "));
+  return 0;
+}
+
+/// Goes on from a prompt, which is printed first, so that the text reads on.
+inline int go_on(const Program& program, const Flags& flags) {
+  const Session session = open_session(flags);
+  const std::vector<int> ids = prompt_ids(session, program, flags, "The capital of France is");
+  const Generation generation = generation_of(session, flags);
+  ModelState state(session.config(),
+                   std::min(session.config().T_max, ids.size() + generation.most));
+  fmt::print("{}", without_controls(session.bpe.decode(ids)));
+  std::fflush(stdout);
+  Random random(program.seed());
+  const Spoken spoken = speak(session, state, ids, generation, random);
+  fmt::print(stderr, "  ({})\n", speed_text(spoken));
+  end_if_interrupted(spoken);
+  return 0;
+}
+
+}  // namespace t2t
