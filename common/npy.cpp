@@ -2,9 +2,10 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstring>
-#include <regex>
 #include <stdexcept>
 
 #include "files.hpp"
@@ -16,7 +17,7 @@ static_assert(std::endian::native == std::endian::little, "the files are little-
 // A file: "\x93NUMPY", version (1, 0), header length in two bytes, header, values. The header is a
 // Python dictionary, padded so that the values begin at a multiple of 64.
 static constexpr std::string_view magic{"\x93NUMPY\x01\x00", 8};
-static constexpr std::size_t most_header = 1024;  // std::regex goes one call deeper a character
+static constexpr std::size_t most_header = 1024;
 
 template <class Value>
 constexpr const char* type_name() {
@@ -47,25 +48,57 @@ void save_npy(const std::filesystem::path& path, std::span<const int> values) {
   save(path, values, std::span<const std::size_t>(shape));
 }
 
-/// "(3, 4)" to {3, 4}; throws when a number, or their product, is larger than the file could hold.
-static std::vector<std::size_t> parse_shape(const std::string& text, std::size_t most) {
-  static const std::regex number("[0-9]+");
+/// What a header says, in the one way in which NumPy writes it.
+struct Header {
+  std::string_view type, column_major, shape;
+};
+
+/// The text up to the first of these characters, which must all be of `allowed`; both, and what
+/// must come next, are taken off the front.
+static std::string_view take(std::string_view& text, std::string_view allowed,
+                             std::string_view next) {
+  const std::string_view taken = text.substr(0, text.find_first_not_of(allowed));
+  if (!text.substr(taken.size()).starts_with(next))
+    throw std::runtime_error("has a header that can't be read");
+  text.remove_prefix(taken.size() + next.size());
+  return taken;
+}
+
+static Header parse_header(std::string_view text) {
+  static constexpr std::string_view letters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  static constexpr std::string_view of_types =
+      "<>|=0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  Header header;
+  take(text, "", "{'descr': '");
+  header.type = take(text, of_types, "', 'fortran_order': ");
+  header.column_major = take(text, letters, ", 'shape': (");
+  header.shape = take(text, "0123456789, ", ")");
+  take(text, ", ", "}");
+  const bool has_order = header.column_major == "True" || header.column_major == "False";
+  if (text.find_first_not_of(" \n") != text.npos || header.type.empty() || !has_order)
+    throw std::runtime_error("has a header that can't be read");
+  return header;
+}
+
+/// "3, 4" to {3, 4}; throws when a number, or their product, is larger than the file could hold.
+static std::vector<std::size_t> parse_shape(std::string_view text, std::size_t most) {
   std::vector<std::size_t> shape;
   std::size_t count = 1;
-  for (std::sregex_iterator at(text.begin(), text.end(), number), end; at != end; ++at) {
-    if (at->str().size() > 12) throw std::runtime_error("dimension " + at->str() + " is too large");
-    shape.push_back(std::stoull(at->str()));
-    if (shape.back() != 0 && count > most / shape.back())
+  for (const char* at = text.data(); at < text.data() + text.size();) {
+    std::size_t size = 0;
+    const auto [end, error] = std::from_chars(at, text.data() + text.size(), size);
+    if (error == std::errc::result_out_of_range ||
+        (error == std::errc() && size != 0 && count > most / size))
       throw std::runtime_error(fmt::format("shape ({}) is larger than the file", text));
-    count *= shape.back();
+    if (error == std::errc()) shape.push_back(size), count *= size;
+    at = std::max(end, at + 1);
   }
   return shape;
 }
 
 template <class Value>
 static NpyContent<Value> parse(const std::string& bytes) {
-  static const std::regex dictionary(
-      R"(\{'descr': '([<>|=]?[a-zA-Z][0-9]*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\),? *\}\s*)");
   if (!bytes.starts_with(magic)) throw std::runtime_error("not a .npy file of version 1.0");
   if (bytes.size() < magic.size() + 2) throw std::runtime_error("ends before its header");
   std::uint16_t length = 0;
@@ -76,16 +109,12 @@ static NpyContent<Value> parse(const std::string& bytes) {
     throw std::runtime_error(
         fmt::format("has a header of {} bytes, wanted at most {}", length, most_header));
 
-  std::smatch match;
-  const std::string header = bytes.substr(magic.size() + 2, length);
-  if (!std::regex_match(header, match, dictionary))
-    throw std::runtime_error("has a header that can't be read");
-  if (match[1] != type_name<Value>())
-    throw std::runtime_error(
-        fmt::format("holds {}, wanted {}", match[1].str(), type_name<Value>()));
-  if (match[2] == "True") throw std::runtime_error("is in column-major order");
+  const Header header = parse_header(std::string_view(bytes).substr(magic.size() + 2, length));
+  if (header.type != type_name<Value>())
+    throw std::runtime_error(fmt::format("holds {}, wanted {}", header.type, type_name<Value>()));
+  if (header.column_major == "True") throw std::runtime_error("is in column-major order");
 
-  NpyContent<Value> content{parse_shape(match[3], bytes.size()), {}};
+  NpyContent<Value> content{parse_shape(header.shape, bytes.size()), {}};
   std::size_t count = 1;
   for (const std::size_t size : content.shape) count *= size;
   if (bytes.size() - begin != count * sizeof(Value))

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "06_gqa/grouped_query_attention.hpp"
 #include "08_block/block.hpp"
 #include "08_block/cached_attention.hpp"
 #include "linalg.hpp"

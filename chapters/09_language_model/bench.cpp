@@ -44,6 +44,48 @@ struct Products {
   std::vector<float> out = std::vector<float>(x.size());
 };
 
+/// Eight texts in one call: a token more of each, beside one text after the other; and prompts of
+/// unequal length, beside the same padded to the longest.
+void bench_texts(Bench& bench, const Model& model) {
+  const std::size_t texts = 8, S = 128, V = model.config().V;
+  ModelState state(model.config(), S + 1, {.texts = texts});
+  Tensor<2> logits = empty(texts, V), alone = empty(texts, V);
+  const std::vector<int> ids(S, 7);
+  std::vector<MoreTokens> next, prompts, padded;
+  for (std::size_t i = 0; i < texts; ++i) {
+    next.push_back({i, std::span(ids).first(1)});
+    prompts.push_back({i, std::span(ids).first((i + 1) * S / texts)});  // 16, 32 … 128 tokens
+    padded.push_back({i, ids});
+  }
+  const auto each_at = [&](std::size_t length) {
+    for (std::size_t i = 0; i < texts; ++i) truncate(state, length, i);
+  };
+  forward(model, state, padded, logits);
+
+  const auto together = [&] {
+    each_at(S);
+    forward(model, state, next, logits);
+  };
+  const auto one_by_one = [&] {
+    each_at(S);
+    for (std::size_t i = 0; i < texts; ++i)
+      forward(model, state, std::span(next).subspan(i, 1), Matrix(alone).rows_from(i, 1));
+  };
+  together(), one_by_one();
+  bench.expect_right("texts together", std::ranges::equal(logits, alone, [](float a, float b) {
+                       return std::abs(a - b) <= 1e-4f;
+                     }));
+  bench.against("8 texts, a token each, S = 129, in one call", together, "one text after the other",
+                one_by_one);
+  const auto prompt = [&](const std::vector<MoreTokens>& more) {
+    each_at(0);
+    forward(model, state, more, logits);
+  };
+  bench.against(
+      "8 prompts of 16 to 128 tokens, in one call", [&] { prompt(prompts); }, "padded to 128",
+      [&] { prompt(padded); });
+}
+
 }  // namespace
 
 void bench(Bench& bench) {
@@ -84,6 +126,8 @@ void bench(Bench& bench) {
                        truncate(state, T);
                        forward(model, state, std::span(ids).first(1), row(logits));
                      });
+
+  bench_texts(bench, model);
 
   // Sampling must not be felt beside the token's own 540 MB.
   SamplingScratch scratch(config.V);
