@@ -53,8 +53,8 @@ struct Header {
   std::string_view type, column_major, shape;
 };
 
-/// The text up to the first of these characters, which must all be of `allowed`; both, and what
-/// must come next, are taken off the front.
+/// Takes the characters of `allowed` off the front of text, then `next`, which must follow. Returns
+/// the former.
 static std::string_view take(std::string_view& text, std::string_view allowed,
                              std::string_view next) {
   const std::string_view taken = text.substr(0, text.find_first_not_of(allowed));

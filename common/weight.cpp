@@ -10,6 +10,13 @@
 
 namespace t2t {
 
+Weight::Weight(PackedWeight packed) : stored_(std::move(packed)) {
+  const auto& [rows, cols, bytes, product, row] = std::get<PackedWeight>(stored_);
+  if (!product || !row)
+    throw std::invalid_argument(
+        fmt::format("a packed weight [{}, {}]: wanted a product and a row, got none", rows, cols));
+}
+
 std::size_t Weight::rows() const {
   if (const auto* packed = std::get_if<PackedWeight>(&stored_)) return packed->rows;
   return floats().shape(0);
@@ -51,7 +58,7 @@ void matmul_bt(ConstMatrix x, const Weight& w, Matrix y) {
 }
 
 Tensor<2> matmul_bt(const Tensor<2>& x, const Weight& w) {
-  Tensor<2> y = empty(x.shape(0), w.rows());
+  Tensor<2> y = empty(x.shape(0), w.rows());  // [T, out]
   matmul_bt(ConstMatrix(x), w, Matrix(y));
   return y;
 }

@@ -1,8 +1,8 @@
 // A matrix of weights, [out, in], however its numbers are stored.
 //
 // A model asks two things of a weight: the product y = x·Wᵀ, and now and then one row as floats.
-// The numbers may be floats (Tensor<2>), or packed in a way that knows both answers: chapter 12
-// packs them in few bits. Whoever multiplies by a Weight does not see the difference.
+// The numbers may be floats (Tensor<2>), or packed in a form that can give both: chapter 12 packs
+// them in few bits. Whoever multiplies by a Weight does not see the difference.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,9 @@
 
 namespace t2t {
 
-/// Weights that are not stored as floats. Both functions are called with shapes that fit, by
-/// several threads at once.
+/// Weights that are not stored as floats. Both functions are called with shapes that fit: product
+/// outside of parallel loops, so that it may share its work among the threads, row by several
+/// threads at once.
 struct PackedWeight {
   std::size_t rows, cols, bytes;                         // out, in, and what the storage takes
   std::function<void(ConstMatrix x, Matrix y)> product;  // y [T, rows] = x [T, cols]·Wᵀ
@@ -28,7 +29,8 @@ class Weight {
  public:
   Weight() = default;  // no weight: [0, 0]
   explicit Weight(Tensor<2> floats) : stored_(std::move(floats)) {}
-  explicit Weight(PackedWeight packed) : stored_(std::move(packed)) {}
+  /// Throws std::invalid_argument unless both functions are there.
+  explicit Weight(PackedWeight packed);
   Weight& operator=(Tensor<2> floats) { return *this = Weight(std::move(floats)); }
 
   std::size_t rows() const;

@@ -253,6 +253,14 @@ TEST_CASE("what can't be is refused, with the values") {
   CHECK_THROWS_WITH_AS(attend(x, x, x, Mask::none, out, small.rows().row(0)),
                        "scratch: wanted at least 9 floats for 3 queries and 3 keys, got 3",
                        std::invalid_argument);
+  KeyValueHeads heads = side_by_side(x, x, 2);
+  heads.first_values.rows = 2;
+  CHECK_THROWS_WITH_AS(attention_rows(x, heads, Mask::none, out, enough),
+                       "values: wanted shape [3, 4], got [2, 4]", std::invalid_argument);
+  heads.G = 0;
+  CHECK_THROWS_WITH_AS(attention_rows(x, heads, Mask::none, out, enough),
+                       "G, the heads of keys and values: wanted at least 1, got 0",
+                       std::invalid_argument);
   CHECK_THROWS_AS(attention_rows(x, side_by_side(x, x, 2), Mask::none, out, small),
                   std::invalid_argument);
 }

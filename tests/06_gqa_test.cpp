@@ -285,6 +285,10 @@ TEST_CASE("bad input is refused, with its numbers") {
                        "groups: wanted G key and value heads that divide H query heads, got H = 3, "
                        "G = 2",
                        Bad);
+  KeyValueHeads without_numbers = cached_heads(cache);
+  without_numbers.first_keys.cols = 0;
+  CHECK_THROWS_WITH_AS(grouped_attention_rows(q, without_numbers, Mask::causal, out, scratch),
+                       "D, the width of a head: wanted at least 1, got 0", Bad);
   GroupedScratch small(1, 4, 2, 4);
   const std::string says = "scratch: wanted one made for T = 3, S = 5, H = 4, D = 4 and " +
                            std::to_string(small.scores.shape(0)) + " threads or more";

@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <barrier>
+#include <stdexcept>
 #include <thread>
 #include <type_traits>
+#include <utility>
 
 #include "06_gqa/decode_attention.hpp"
 #include "08_block_cases.hpp"
@@ -72,6 +74,63 @@ TEST_CASE("several texts in one call: each as if it were alone, at its own posit
     CHECK(room.attention.position(1) == T - 1);
     CHECK(room.attention.position(2) == T - 2);
   }
+}
+
+TEST_CASE("what a kernel throws leaves the caches of all texts as they were") {
+  const Case c = llama();
+  const BlockWeights weights = c.weights();
+  GroupedScratch own(4, 8, c.settings.H, c.settings.D);
+  const Tensor<2> text = c.x();
+  bool refused = false;
+  Room room(c.settings, 8, 4, 2,
+            [&](ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out) {
+              if (q.rows == 3 && !std::exchange(refused, true)) throw std::runtime_error("three");
+              grouped_attention_rows(q, heads, mask, out, own);
+            });
+  const auto rows = [&](std::size_t t, std::size_t count) {
+    return copy_of(ConstMatrix(text).rows_from(t, count));
+  };
+  room.attention.runs = {{0, 4}, {1, 2}};
+  Tensor<2> first = rows(0, 6), x = rows(6, 4);
+  const Block block(c.settings, weights);
+  block_rows(first, block, room.slots, room.scratch);
+  room.attention.runs = {{1, 1}, {0, 3}};
+  CHECK_THROWS_WITH_AS(block_rows(x, block, room.slots, room.scratch), "three", std::runtime_error);
+  CHECK(room.attention.position(0) == 4);
+  CHECK(room.attention.position(1) == 2);
+  CHECK(all_close(x, rows(6, 4), 0));
+
+  Room calm(c.settings, 8, 4, 2);
+  Tensor<2> same_first = rows(0, 6), want = x;
+  calm.attention.runs = {{0, 4}, {1, 2}};
+  block_rows(same_first, block, calm.slots, calm.scratch);
+  calm.attention.runs = {{1, 1}, {0, 3}};
+  block_rows(want, block, calm.slots, calm.scratch);
+  block_rows(x, block, room.slots, room.scratch);
+  CHECK(all_close(x, want, 0));
+}
+
+TEST_CASE("CachedAttention refuses what is not of one call") {
+  const Case c = llama();
+  const BlockWeights weights = c.weights();
+  const Block block(c.settings, weights);
+  CachedAttention attention(c.settings, 8, 4);
+  Tensor<2> q = empty(4, 96), k = empty(4, 32), v = empty(4, 32), heads = empty(4, 96);
+  const auto refuses = [&](const char* why, Matrix q, Matrix k, Matrix v, Matrix heads) {
+    CHECK_THROWS_WITH_AS(attention({block, q, k, v}, heads, {}), why, std::invalid_argument);
+    CHECK(attention.position() == 0);
+  };
+  const auto but_one = [](Tensor<2>& x) { return Matrix(x).rows_from(0, 3); };
+  refuses("q: wanted shape [4, 96], got [4, 32]", k, k, v, heads);
+  refuses("k: wanted shape [4, 32], got [3, 32]", q, but_one(k), v, heads);
+  refuses("v: wanted shape [4, 32], got [3, 32]", q, k, but_one(v), heads);
+  refuses("heads: wanted shape [4, 96], got [3, 96]", q, k, v, but_one(heads));
+  CHECK_THROWS_WITH_AS(attention.position(1), "text: wanted one from 0 to 0, got 1",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(attention.truncate(0, 1), "text: wanted one from 0 to 0, got 1",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(CachedAttention(std::span<const BlockSettings>(), 8, 4),
+                       "layers: wanted at least 1, got 0", std::invalid_argument);
 }
 
 /// A weight that stores each number twice as large, and tells how often it was multiplied.

@@ -1,7 +1,6 @@
 // What must be true of the block: it adds nothing of its own to chapters 02 to 07 but two sums.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <type_traits>
@@ -249,14 +248,27 @@ TEST_CASE("a bad call is refused with what was wanted and got; x and the text st
       [](Call& c) { c.scratch.q = empty(8, 48); });
   refuses("slots.attention: wanted one, such as a CachedAttention, got none",
           [](Call& c) { c.slots.attention = {}; });
-  refuses("cache.keys: wanted shape [2, 37, 16], got [3, 37, 16]",
-          [](Call& c) { c.attention.caches[0][0] = make_kv_cache(3, 37, 16); });
+  refuses("scratch: made for up [T, 159] and gate [T, 160], wanted 160 and 160",
+          [](Call& c) { c.scratch.feed_forward.up = empty(8, 159); });
+  refuses("scratch: made for up [T, 160] and gate [T, 0], wanted 160 and 160",
+          [](Call& c) { c.scratch.feed_forward.gate = empty(0, 0); });
+  refuses("attention, layer 0: made for H = 6, G = 2, D = 16, theta = 10000, wanted 6, 2, 16, 500",
+          [](Call& c) { c.settings.theta = 500; });
+  refuses(
+      "attention, layer 0: made for H = 6, G = 2, D = 16, theta = 10000, wanted 6, 2, 16, 10000 "
+      "(no RoPE)",
+      [](Call& c) { c.settings.uses_rope = false; });
   refuses("cache: length 30 and T = 8 more positions, wanted at most S = 37 in all",
           [](Call& c) { c.attention.caches[0][0].length = 30; });
   refuses("position 44: the table ends at 36",
           [](Call& c) { c.attention.caches[0][0].start = 27; });
   refuses("runs: wanted 8 rows in all, got 7", [](Call& c) { c.attention.runs = {{0, 7}}; });
-  refuses("runs: wanted a text from 0 to 0, got 1", [](Call& c) { c.attention.runs = {{1, 8}}; });
+  refuses("runs: wanted texts from 0 to 0, each once, got 1", [](Call& c) {
+    c.attention.runs = {{1, 8}};
+  });
+  refuses("runs: wanted texts from 0 to 0, each once, got 0", [](Call& c) {
+    c.attention.runs = {{0, 3}, {0, 5}};
+  });
 }
 
 TEST_CASE("what can't be made is refused when it is made, and what was made for less when called") {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "09_language_model/generate.hpp"
+#include "09_language_model/language_model.hpp"
 #include "09_language_model_cases.hpp"
 #include "all_close.hpp"
 

@@ -2,11 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <new>
 #include <stdexcept>
 
 #include "09_language_model/accounts.hpp"
+#include "09_language_model/language_model.hpp"
 #include "09_language_model/loss.hpp"
 #include "09_language_model_cases.hpp"
 #include "all_close.hpp"
@@ -61,16 +60,23 @@ TEST_CASE("before training, the loss is a little above ln V") {
   CHECK(std::abs(loss - (ln_v + s * s / 2)) < 4 * s / std::sqrt(199.0));
 }
 
-TEST_CASE("a token more allocates nothing") {
+TEST_CASE("neither a token more nor several texts in chunks allocate anything") {
   const Case c = llama();
   const Model model = c.model();
-  ModelState state(c.config, 20);
-  Tensor<1> logits = empty(c.config.V);
+  ModelState state(c.config, 20, {.chunk = 5, .texts = 3});
+  Tensor<2> logits = empty(3, c.config.V);
   const Ids ids = c.ids(), next = {5};
-  forward(model, state, ids, row(logits));
+  const std::vector<MoreTokens> more = {{2, ids}, {0, next}, {1, ids}};
+  std::size_t told = 0;
+  const Trace trace = [&](Part, std::size_t, ConstMatrix) { ++told; };
+  forward(model, state, ids, row(logits, 0));
+  reset(state);
   const std::size_t before = allocations;
-  for (int i = 0; i < 3; ++i) forward(model, state, next, row(logits));
+  forward(model, state, more, logits);
+  forward(model, state, next, row(logits, 0), trace);
+  for (int i = 0; i < 3; ++i) forward(model, state, next, row(logits, 0));
   CHECK(allocations == before);
+  CHECK(told > 0);
 }
 
 TEST_CASE("a trace names the layer; what it throws leaves the text as it was") {
@@ -88,12 +94,20 @@ TEST_CASE("a trace names the layer; what it throws leaves the text as it was") {
   CHECK(names[names.size() - 3] == "layer 2 x_plus_feed_forward");
   CHECK(names.back() == "logits");
 
-  const auto stop = [](Part part, std::size_t layer, ConstMatrix x) {
+  const auto in_a_layer = [](Part part, std::size_t layer, ConstMatrix x) {
     if (part == Part::heads && layer == 1 && x.rows < 5) throw std::runtime_error("stop");
   };
-  CHECK_THROWS_AS(forward(model, state, ids, row(logits), stop), std::runtime_error);
-  CHECK(state.length() == 1);
-  CHECK(state.attention->caches[0][2].length == 1);
+  const auto at_the_end = [](Part part, std::size_t, ConstMatrix) {
+    if (part == Part::logits) throw std::runtime_error("stop");
+  };
+  Tensor<2> all = empty(ids.size(), c.config.V);
+  for (const Trace& stop : {Trace(in_a_layer), Trace(at_the_end)}) {
+    CHECK_THROWS_AS(forward(model, state, ids, row(logits), stop), std::runtime_error);
+    CHECK(state.length() == 1);
+    CHECK(state.attention->caches[0][2].length == 1);
+    CHECK_THROWS_AS(forward_all(model, state, ids, all, stop), std::runtime_error);
+    CHECK(state.attention->caches[0][2].length == 1);
+  }
   truncate(state, 0);
   forward(model, state, ids, row(again));
   CHECK(all_close(Tensor<2>(xt::view(again, xt::newaxis())), last_row(c.want()), c.bound(4.9)));
@@ -166,6 +180,22 @@ TEST_CASE("encoder and decoder: who sees whom is a matter of masks") {
   CHECK_FALSE(all_close(first_row(decoded(x, other, self, cross, H)), first_row(y), 1e-3));
 }
 
+TEST_CASE("a model is given other numbers, of the same shapes, and moves") {
+  const Case c = llama();
+  Config config = c.config;
+  Random random(4);
+  Model model(config, draw_model(config, random));
+  model.change_weights([&](ModelWeights& weights) { weights = c.weights(); });
+  CHECK(bytes(model.weights()) == 4 * parameter_count(model.weights()));
+  Model moved = std::move(model);
+  ModelState state(config, c.ids().size());
+  Tensor<2> last = empty(1, config.V);
+  forward(moved, state, c.ids(), row(last, 0));
+  CHECK(all_close(last, last_row(c.want()), c.bound(4.9)));
+  REFUSES(moved.change_weights([](ModelWeights& weights) { weights.blocks[1].w_q = Weight(); }),
+          "layer 1: w_q: wanted shape [48, 30], got [0, 0]");
+}
+
 TEST_CASE("refusals: configs, with every reason at once") {
   Config config = preset("foundry-small");
   config.block.H = 7, config.block.D = 5, config.block.eps = 0, config.L = 0;
@@ -216,6 +246,11 @@ TEST_CASE("refusals: weights, ids and room, before anything is written") {
           "T, the tokens of a loss: wanted at least 2, got 1");
 
   const Model other(llama().config, llama().weights());
+  Config brief = c.config;
+  brief.T_max = 6;
+  Random random(1);
+  REFUSES(forward(Model(brief, draw_model(brief, random)), state, Ids{1}, row(logits)),
+          "state: made for S = 7 positions, wanted at most T_max = 6");
   REFUSES(forward(other, state, Ids{1}, row(logits)),
           "state: made for L = 3, C = 24, wanted L = 3, C = 30");
 

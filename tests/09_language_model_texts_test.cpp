@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "09_language_model/accounts.hpp"
+#include "09_language_model/language_model.hpp"
 #include "09_language_model_cases.hpp"
 #include "all_close.hpp"
 #include "linalg.hpp"

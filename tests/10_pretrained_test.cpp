@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "09_language_model/language_model.hpp"
 #include "09_language_model/loss.hpp"
 #include "10_pretrained/chat.hpp"
 #include "10_pretrained/perplexity.hpp"
@@ -77,7 +78,7 @@ TEST_CASE("whoever reads a file says what to make of its matrices; vectors becom
   const std::vector<std::uint8_t> bytes = gguf_file(config, weights);
   const GgufFile file("x", bytes);
   std::vector<std::string> asked;
-  const Model packed = read_model(file, [&](const GgufTensor& tensor) {
+  const Model packed = read_model(file, [&](const GgufTensor& tensor, const TensorInfo& info) {
     asked.emplace_back(tensor.name);
     const std::size_t rows = tensor.shape[0], cols = tensor.shape[1];
     Tensor<2> floats = empty(rows, cols);
@@ -91,8 +92,9 @@ TEST_CASE("whoever reads a file says what to make of its matrices; vectors becom
   CHECK(asked[1] == "blk.0.attn_q.weight");
   const std::vector<int> ids = {1, 5, 3};
   CHECK(all_close(language_model(ids, packed), language_model(ids, Model(config, weights)), 0));
-  CHECK_THROWS_WITH_AS(read_model(file, [](const GgufTensor&) { return Weight(empty(2, 2)); }),
-                       "embedding: wanted shape [11, 20], got [2, 2]", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(
+      read_model(file, [](const GgufTensor&, const TensorInfo&) { return Weight(empty(2, 2)); }),
+      "embedding: wanted shape [11, 20], got [2, 2]", std::invalid_argument);
 }
 
 TEST_CASE("logits of a small file of five types equal those of PyTorch") {

@@ -54,8 +54,7 @@ TEST_CASE("a barrier that not all reach is named") {
                   marked("barrier_in_a_branch, the lower"));
   CHECK(message("barrier_and_shuffle") ==
         "block (0, 0, 0) is stuck:\n  24 threads ended; the first is (40, 0, 0)\n  32 threads wait "
-        "at "
-        "__syncthreads, " +
+        "at __syncthreads, " +
             marked("barrier_and_shuffle, the barrier") +
             "; the first is (0, 0, 0)\n  8 threads wait in a warp operation, " +
             marked("barrier_and_shuffle") + "; the first is (32, 0, 0)");
@@ -64,8 +63,7 @@ TEST_CASE("a barrier that not all reach is named") {
 TEST_CASE("a warp operation whose lanes do not fit its mask is named") {
   CHECK(message("shuffle_without_all") ==
         "block (0, 0, 0) is stuck:\n  32 threads ended; the first is (16, 0, 0)\n  32 threads wait "
-        "in a "
-        "warp operation, " +
+        "in a warp operation, " +
             marked("shuffle_without_all") + "; the first is (0, 0, 0)");
   check_named("shuffle_left_out", "16",
               "lane 16 takes part in a warp operation that leaves it out");
@@ -76,8 +74,7 @@ TEST_CASE("a warp operation whose lanes do not fit its mask is named") {
 TEST_CASE("a named barrier with the wrong number or count is named") {
   CHECK(message("named_short") ==
         "block (0, 0, 0) is stuck:\n  32 threads ended; the first is (32, 0, 0)\n  32 threads wait "
-        "at "
-        "barrier 3, " +
+        "at barrier 3, " +
             marked("named_short") + "; the first is (0, 0, 0)");
   check_named("named_number", "0", "barriers are numbered 1 to 15 (0 is __syncthreads), not 0");
   check_named("named_half_warp", "0", "a barrier takes whole warps of its block, not 48 threads");

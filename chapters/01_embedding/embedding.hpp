@@ -6,7 +6,7 @@
 // Looking up a row is the same as multiplying a one-hot row with the table, without the zeros. The
 // way back through the same table is "tied" (Press and Wolf 2017, "Using the Output Embedding to
 // Improve Language Models"). Where a token stands, the vector does not say: chapter 03.
-// Chapter 09 begins and ends a model with these functions.
+// Chapter 09's model begins with this look-up, and may end with the same table.
 #pragma once
 
 #include <span>

@@ -1,8 +1,8 @@
 // RoPE, rotary position embedding: a query or key at position m has each pair of its numbers
 // turned, like a clock hand, by m times the pair's own angle.
 //
-//   (a, b) → (a·cos − b·sin, a·sin + b·cos)   of the angle m · frequency[i],  frequency[i] =
-//   θ^(−2i/D)
+//   (a, b) → (a·cos − b·sin, a·sin + b·cos)      of the angle m · frequency[i]
+//                                                frequency[i] = θ^(−2i/D)
 //
 // Turning both ends of a dot product by one angle leaves it alone, so a score feels only how far
 // apart query and key stand. Values are not turned. Su et al. 2021, "RoFormer". Which two numbers
@@ -24,7 +24,7 @@ enum class Pairing {
   halves,      // (i, i + D/2)
 };
 
-/// Angle a position of each pair, in radians: [D/2]. In double: a float's last digit, times a
+/// Each pair's angle per position, in radians: [D/2]. In double: a float's last digit, times a
 /// position of a hundred thousand, would be off by a thousandth of a radian and more.
 using Frequencies = std::vector<double>;
 
@@ -39,7 +39,7 @@ struct RopeTable {
 Frequencies rope_frequencies(std::size_t D,
                              double theta = 10000);  // 10,000 in LLaMA 1 and 2, 500,000 in LLaMA 3
 
-/// Positions 0 … S − 1. Angles are double until their cosine is taken, which is then rounded.
+/// Positions 0 … S − 1. Angles stay double; only their cosines and sines are rounded to float.
 /// Throws std::invalid_argument when magnitude is not above 0.
 RopeTable rope_table(std::size_t S,                   //
                      const Frequencies& frequencies,  // [D/2]

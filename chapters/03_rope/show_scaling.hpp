@@ -56,9 +56,8 @@ inline void show_beyond(std::size_t D, float theta, Random& random) {
   fmt::print("\n");
   print_paragraph(fmt::format(
       "Last column: a score, fitted between -1 and 1 at trained distances (there it reaches "
-      "{:.1f}), "
-      "read up to 8192. Linear shows it no new angle, but blurs neighbours; the others keep "
-      "neighbours apart and show new combinations of hands.",
+      "{:.1f}), read up to 8192. Linear shows it no new angle, but blurs neighbours; the others "
+      "keep neighbours apart and show new combinations of hands.",
       fitted.largest(plain, trained)));
 }
 

@@ -77,6 +77,12 @@ KeyValueHeads side_by_side(ConstMatrix k, ConstMatrix v, std::size_t G) {
   return {k.head(0, D), v.head(0, D), G, D};
 }
 
+void expect_heads(const KeyValueHeads& heads) {
+  expect(heads.G >= 1, "G, the heads of keys and values", "at least 1", 0);
+  expect(heads.D() >= 1, "D, the width of a head", "at least 1", 0);
+  expect_shape("values", heads.first_values, {heads.S(), heads.D()});
+}
+
 AttentionScratch::AttentionScratch(std::size_t T, std::size_t S)
     : scores_(empty(thread_count(), attend_floats(T, S))) {}
 
@@ -84,6 +90,7 @@ AttentionScratch::AttentionScratch(std::size_t T, std::size_t S)
 static void expect_attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out,
                                   const AttentionScratch& scratch) {
   const std::size_t T = q.rows, S = heads.S(), C = heads.G * heads.D();
+  expect_heads(heads);
   expect_mask(T, S, mask);
   expect_shape("q", q, {T, C});
   expect_shape("out", out, {T, C});

@@ -54,6 +54,10 @@ struct KeyValueHeads {
   }
 };
 
+/// Throws std::invalid_argument unless there is a head, of at least one number, whose values are
+/// [S, D] as its keys are.
+void expect_heads(const KeyValueHeads& heads);
+
 /// Heads as they come from their projections. Throws std::invalid_argument unless G divides the
 /// columns, and k and v are of one shape.
 KeyValueHeads side_by_side(ConstMatrix k,  // [S, G·D]

@@ -13,6 +13,7 @@
 namespace t2t {
 
 void expect_grouped(ConstMatrix q, const KeyValueHeads& heads, Mask mask) {
+  expect_heads(heads);
   expect_mask(q.rows, heads.S(), mask);
   if (q.cols % heads.D() != 0)
     throw std::invalid_argument(

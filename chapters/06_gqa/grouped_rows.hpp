@@ -11,15 +11,15 @@
 
 namespace t2t {
 
-/// Throws std::invalid_argument unless q is whole heads [T, H·D], G divides H, and as expect_mask
-/// does.
+/// Throws std::invalid_argument unless q is whole heads [T, H·D] and G divides H, and as chapter
+/// 04's expect_heads and expect_mask do.
 void expect_grouped(ConstMatrix q, const KeyValueHeads& heads, Mask mask);
 
 /// Scratch memory for grouped_attention_rows: make it once, use it for every layer and call.
 struct GroupedScratch {
   Tensor<2> scores;     // [threads, floats for one task]
   Tensor<2> stretches;  // [H·P, D]: what each of P stretches of keys gives a head
-  Tensor<2> log_sums;   // [H, P]: and how much that counts
+  Tensor<2> log_sums;   // [H, P]: the log of each stretch's sum: its weight when they are joined
 
   /// Room for calls of up to T queries and S keys, on as many threads as are in use now.
   GroupedScratch(std::size_t T, std::size_t S, std::size_t H, std::size_t D);

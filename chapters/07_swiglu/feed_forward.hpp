@@ -26,8 +26,8 @@ struct FeedForwardWeights {
   Tensor<1> b_down;  // [C] or empty, plain only
 };
 
-/// Drawn from N(0, 1/C), w_down from N(0, 1/F), so that numbers of size 1 give such again; no
-/// biases.
+/// Drawn from N(0, 1/C), w_down from N(0, 1/F), so that inputs of size about 1 give outputs of
+/// size about 1; no biases.
 FeedForwardWeights feed_forward_weights(std::size_t C, std::size_t F, Activation activation,
                                         Random& random);
 

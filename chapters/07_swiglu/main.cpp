@@ -111,8 +111,7 @@ static void show_text(const Program& program, std::size_t T_most, std::size_t C,
   fmt::print("\n");
   print_paragraph(
       "Each token sets its own gates. The same byte sets the same ones wherever it stands: this "
-      "part "
-      "sees one token at a time, and only attention will have told it of the others.");
+      "part sees one token at a time, and only attention will have told it of the others.");
 
   show_histogram(gate);
   show_growth(x, F, program.seed());

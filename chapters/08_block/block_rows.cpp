@@ -16,14 +16,6 @@ Block::Block(const BlockSettings& settings, const BlockWeights& weights, std::si
   expect_weights(weights, settings);
 }
 
-/// The largest of a size over all layers.
-template <class Size>
-static std::size_t widest(std::span<const BlockSettings> layers, Size size) {
-  std::size_t most = 0;
-  for (const BlockSettings& settings : layers) most = std::max(most, size(settings));
-  return most;
-}
-
 static FeedForwardScratch network_scratch(std::span<const BlockSettings> layers,
                                           std::size_t T_max) {
   const std::size_t F = widest(layers, [](const BlockSettings& s) { return s.F; });
@@ -64,8 +56,13 @@ static void expect_call(ConstMatrix x, const Block& block, const BlockSlots& slo
         HD, GD));
   if (!slots.attention)
     throw std::invalid_argument("slots.attention: wanted one, such as a CachedAttention, got none");
-  if (!slots.network && s.F == 0)
-    throw std::invalid_argument("slots.network: wanted one, since F is 0, got none");
+  if (slots.network) return;
+  if (s.F == 0) throw std::invalid_argument("slots.network: wanted one, since F is 0, got none");
+  const std::size_t gate = is_gated(s.activation) ? s.F : 0;
+  if (scratch.feed_forward.up.shape(1) < s.F || scratch.feed_forward.gate.shape(1) < gate)
+    throw std::invalid_argument(fmt::format(
+        "scratch: made for up [T, {}] and gate [T, {}], wanted {} and {}",
+        scratch.feed_forward.up.shape(1), scratch.feed_forward.gate.shape(1), s.F, gate));
 }
 
 /// The first rows and columns of a part of the scratch.
@@ -122,7 +119,7 @@ static void network_part(ConstMatrix x, const Block& block, const Network& netwo
     tell(trace, Part::up, block.layer(), up);
   };
   feed_forward_rows(x, block.weights().feed_forward, activation, scratch, added,
-                    trace ? SeeGateAndUp(tell_both) : SeeGateAndUp());
+                    trace ? SeeGateAndUp(std::ref(tell_both)) : SeeGateAndUp());
   tell(trace, Part::hidden, block.layer(), part_of(scratch.up, x.rows, block.settings().F));
 }
 

@@ -17,13 +17,14 @@
 
 namespace t2t {
 
-/// Settings and weights that fit each other: looked at once, then trusted.
+/// Settings and weights that fit each other: checked once, when it is made, and trusted from then
+/// on.
 class Block {
  public:
   /// layer: which of a model's blocks it is. The weights must outlive it, and keep their shapes.
   /// Throws std::invalid_argument as expect_settings and expect_weights do.
   Block(const BlockSettings& settings, const BlockWeights& weights, std::size_t layer = 0);
-  Block(const BlockSettings&, BlockWeights&&, std::size_t = 0) = delete;
+  Block(const BlockSettings&, const BlockWeights&&, std::size_t = 0) = delete;
 
   const BlockSettings& settings() const { return settings_; }
   const BlockWeights& weights() const { return *weights_; }
@@ -35,20 +36,20 @@ class Block {
   std::size_t layer_;
 };
 
-/// What the projections made, on its way to the heads' answers.
+/// Queries, keys and values as the projections made them.
 struct Projected {
   const Block& block;
-  Matrix q;  // [T, H·D]  to be turned yet, in place; so is k
+  Matrix q;  // [T, H·D]  not turned yet: attention turns q and k in place
   Matrix k;  // [T, G·D]
   Matrix v;  // [T, G·D]
 };
-/// From q, k and v to what each head found. Whatever it throws, it throws before it changes what it
-/// keeps of the texts.
+/// Writes what each head finds, given q, k and v. Whatever it throws, what it keeps of the texts is
+/// then as it was.
 using Attention = std::function<void(const Projected& in,
                                      Matrix heads,  // [T, H·D], to be written
                                      const Trace& trace)>;
 
-/// A part with the network's place: y is what it would add to the stream.
+/// Stands in for the feed-forward network: y is what it would add to the stream.
 using Network = std::function<void(const Block& block,
                                    ConstMatrix x,  // [T, C], what it reads there
                                    Matrix y,       // [T, C], to be written
@@ -58,8 +59,9 @@ using Network = std::function<void(const Block& block,
 /// and may change it.
 using BeforeSum = std::function<void(const Block& block, Part part, Matrix added)>;  // [T, C]
 
-/// What may be exchanged. attention has to be there, since it keeps the texts: CachedAttention is
-/// this chapter's. Of the others, an empty one means chapter 07's network, and a bare sum.
+/// The parts that can be replaced. attention is required, since it keeps the texts' keys and
+/// values: CachedAttention is this chapter's. An empty network means chapter 07's, an empty
+/// before_sum a bare sum.
 struct BlockSlots {
   Attention attention;
   Network network = {};

@@ -8,7 +8,9 @@
 // settings, or each its own.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <span>
 #include <string>
 
 #include "03_rope/rope.hpp"
@@ -41,12 +43,20 @@ struct BlockSettings {
 BlockSettings llama_style(std::size_t C, std::size_t H, std::size_t G, std::size_t F);
 BlockSettings gpt2_style(std::size_t C, std::size_t H);  // G = H, F = 4C, gelu_tanh
 
-/// Why no block can have these sizes or choices, each reason with what was wanted and got, joined
-/// by
-/// "; ": a G that does not divide H, an odd D under RoPE, an eps not above 0 … Empty when one can.
+/// Why no block can have these sizes or choices, each reason with what was wanted and got, with
+/// "; " between them: a G that does not divide H, an odd D under RoPE, an eps not above 0 … Empty
+/// when one can.
 std::string reasons_against(const BlockSettings& settings);
 /// Throws std::invalid_argument with these reasons, if there are any.
 void expect_settings(const BlockSettings& settings);
+
+/// The largest that size(settings) is in any layer.
+template <class Size>
+std::size_t widest(std::span<const BlockSettings> layers, Size size) {
+  std::size_t most = 0;
+  for (const BlockSettings& settings : layers) most = std::max(most, size(settings));
+  return most;
+}
 
 /// RoPE's table for these settings, for positions 0 … S − 1; empty when nothing is turned.
 RopeTable block_rope_table(const BlockSettings& settings, std::size_t S);

@@ -38,17 +38,17 @@ struct BlockWeights {
   FeedForwardWeights feed_forward;  // w_gate, w_up [F, C], w_down [C, F], added to x
 };
 
-/// What a tensor is for, and so how it begins.
+/// What a tensor is for, which decides its first numbers.
 enum class Role {
   gain,         // of a norm: 1
   bias,         // 0
-  matrix,       // N(0, 1/inputs), so that numbers of size 1 give such again
+  matrix,       // N(0, 1/inputs): inputs of size about 1 give outputs of size about 1
   into_stream,  // w_o and w_down, whose result is added to the stream: the same, times a scale
   embedding,    // a table with a row a token: N(0, 0.02²)
   positions,    // a table with a row a position: N(0, 0.01²)
 };
 
-/// What is known of a tensor before its numbers are.
+/// A tensor's name, shape and role.
 struct TensorInfo {
   std::string_view name;   // "w_q", "attention_norm.gain"
   std::size_t rows, cols;  // 0 of what the settings leave out; a vector has cols 1
@@ -101,7 +101,7 @@ void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
 /// info tells.
 void expect_fits(const TensorInfo& info, const Tensor<1>& x);
 void expect_fits(const TensorInfo& info, const Weight& w);
-/// The same of all tensors. One that would be ignored is a mistake as much as a missing one.
+/// The same of all tensors. A tensor that the block would ignore is refused too.
 void expect_weights(const BlockWeights& weights, const BlockSettings& settings);
 
 /// Gives a tensor the numbers that its role begins with; those into the stream times

@@ -13,27 +13,33 @@ namespace t2t {
 /// Chapter 06's kernel, with scratch memory for the widest layer.
 static AttentionKernel grouped_kernel(std::span<const BlockSettings> layers, std::size_t S,
                                       std::size_t T_max) {
-  std::size_t H = 0, D = 0;
-  for (const BlockSettings& settings : layers)
-    H = std::max(H, settings.H), D = std::max(D, settings.D);
+  const std::size_t H = widest(layers, [](const BlockSettings& s) { return s.H; });
+  const std::size_t D = widest(layers, [](const BlockSettings& s) { return s.D; });
   return [scratch = GroupedScratch(T_max, S, H, D)](ConstMatrix q, const KeyValueHeads& heads,
                                                     Mask mask, Matrix out) mutable {
     grouped_attention_rows(q, heads, mask, out, scratch);
   };
 }
 
+/// Whether a table of RoPE serves both.
+static bool same_table(const BlockSettings& a, const BlockSettings& b) {
+  return a.uses_rope == b.uses_rope && a.D == b.D && a.theta == b.theta;
+}
+
 CachedAttention::CachedAttention(std::span<const BlockSettings> layers, std::size_t S,
                                  std::size_t T_max, std::size_t texts, AttentionKernel kernel)
-    : T_max_(T_max), threads_(thread_count()), kernel_(std::move(kernel)) {
+    : T_max_(T_max),
+      threads_(thread_count()),
+      layers_(layers.begin(), layers.end()),
+      kernel_(std::move(kernel)) {
+  expect(!layers.empty(), "layers", "at least 1", 0);
   expect(S >= 1, "S, the positions of the caches", "at least 1", double(S));
   expect(T_max >= 1, "T_max, the rows of a text in a call", "at least 1", double(T_max));
   expect(texts >= 1, "texts", "at least 1", double(texts));
   for (std::size_t l = 0; l < layers.size(); ++l) {
-    const auto same_table = [&](const BlockSettings& other) {
-      return other.uses_rope == layers[l].uses_rope && other.D == layers[l].D &&
-             other.theta == layers[l].theta;
-    };
-    const auto earlier = std::ranges::find_if(layers.first(l), same_table) - layers.begin();
+    expect_settings(layers[l]);
+    const auto same = [&](const BlockSettings& other) { return same_table(other, layers[l]); };
+    const auto earlier = std::ranges::find_if(layers.first(l), same) - layers.begin();
     const bool is_new = std::size_t(earlier) == l;
     if (is_new) tables_.push_back(block_rope_table(layers[l], S));
     table_of_.push_back(is_new ? tables_.size() - 1 : table_of_[std::size_t(earlier)]);
@@ -47,7 +53,15 @@ CachedAttention::CachedAttention(std::span<const BlockSettings> layers, std::siz
   if (!kernel_) kernel_ = grouped_kernel(layers, S, T_max);
 }
 
+std::size_t CachedAttention::position(std::size_t text) const {
+  if (text >= caches.size())
+    throw std::invalid_argument(
+        fmt::format("text: wanted one from 0 to {}, got {}", caches.size() - 1, text));
+  return next_position(caches[text][0]);
+}
+
 void CachedAttention::truncate(std::size_t position, std::size_t text) {
+  this->position(text);  // throws for a text that is not there
   for (KvCache& cache : caches[text]) t2t::truncate(cache, position);
 }
 
@@ -62,36 +76,52 @@ void CachedAttention::for_each_run(std::size_t layer, std::size_t T, F f) {
   }
 }
 
-void CachedAttention::expect_call(const Projected& in) {
-  const BlockSettings& settings = in.block.settings();
-  const std::size_t T = in.q.rows, D = settings.D, layer = in.block.layer();
-  if (layer >= table_of_.size() || thread_count() > threads_)
+/// That the block's heads and positions are those that its layer was made for.
+void CachedAttention::expect_block(const Block& block) const {
+  if (block.layer() >= layers_.size() || thread_count() > threads_)
     throw std::invalid_argument(
         fmt::format("attention: made for {} layers and {} threads, wanted layer {} and {} threads",
-                    table_of_.size(), threads_, layer, thread_count()));
+                    layers_.size(), threads_, block.layer(), thread_count()));
+  const BlockSettings &made = layers_[block.layer()], &wanted = block.settings();
+  if (made.H != wanted.H || made.G != wanted.G || !same_table(made, wanted))
+    throw std::invalid_argument(fmt::format(
+        "attention, layer {}: made for H = {}, G = {}, D = {}, theta = {}{}, wanted {}, {}, {}, "
+        "{}{}",
+        block.layer(), made.H, made.G, made.D, made.theta, made.uses_rope ? "" : " (no RoPE)",
+        wanted.H, wanted.G, wanted.D, wanted.theta, wanted.uses_rope ? "" : " (no RoPE)"));
+}
+
+void CachedAttention::expect_call(const Projected& in, ConstMatrix heads) {
+  expect_block(in.block);
+  const BlockSettings& s = in.block.settings();
+  const std::size_t T = in.q.rows, layer = in.block.layer();
+  expect_shape("q", in.q, {T, s.H * s.D});
+  expect_shape("k", in.k, {T, s.G * s.D});
+  expect_shape("v", in.v, {T, s.G * s.D});
+  expect_shape("heads", heads, {T, s.H * s.D});
 
   std::size_t rows = runs.empty() ? T : 0;
   for (const Run& run : runs) {
-    if (run.text >= caches.size())
-      throw std::invalid_argument(
-          fmt::format("runs: wanted a text from 0 to {}, got {}", caches.size() - 1, run.text));
+    const auto of_text = [&](const Run& other) { return other.text == run.text; };
+    if (run.text >= caches.size() || std::ranges::count_if(runs, of_text) > 1)
+      throw std::invalid_argument(fmt::format("runs: wanted texts from 0 to {}, each once, got {}",
+                                              caches.size() - 1, run.text));
     rows += run.rows;
   }
   if (rows != T)
     throw std::invalid_argument(fmt::format("runs: wanted {} rows in all, got {}", T, rows));
 
   for_each_run(layer, T, [&](const KvCache& cache, std::size_t first, std::size_t count) {
-    expect_shape("cache.keys", cache.keys, {settings.G, cache.keys.shape(1), D});
     expect_appendable(cache, in.k.rows_from(first, count), in.v.rows_from(first, count));
     if (count > T_max_)
       throw std::invalid_argument(
           fmt::format("attention: made for {} rows of a text, got {}", T_max_, count));
-    if (settings.uses_rope) expect_table(tables_[table_of_[layer]], D, next_position(cache), count);
+    if (s.uses_rope) expect_table(tables_[table_of_[layer]], s.D, next_position(cache), count);
   });
 }
 
 void CachedAttention::operator()(const Projected& in, Matrix heads, const Trace& trace) {
-  expect_call(in);
+  expect_call(in, heads);
   const BlockSettings& settings = in.block.settings();
   const std::size_t T = in.q.rows, D = settings.D, layer = in.block.layer();
 
@@ -110,9 +140,17 @@ void CachedAttention::operator()(const Projected& in, Matrix heads, const Trace&
   // From the cache on, the new tokens are no different from the old ones.
   for_each_run(layer, T, [&](KvCache& cache, std::size_t first, std::size_t count) {
     append(cache, in.k.rows_from(first, count), in.v.rows_from(first, count));
-    kernel_(in.q.rows_from(first, count), cached_heads(cache), Mask::causal,
-            heads.rows_from(first, count));
   });
+  try {
+    for_each_run(layer, T, [&](const KvCache& cache, std::size_t first, std::size_t count) {
+      kernel_(in.q.rows_from(first, count), cached_heads(cache), Mask::causal,
+              heads.rows_from(first, count));
+    });
+  } catch (...) {  // the kernel refuses: the caches forget the new tokens
+    for_each_run(layer, T,
+                 [](KvCache& cache, std::size_t, std::size_t count) { cache.length -= count; });
+    throw;
+  }
 }
 
 }  // namespace t2t

@@ -4,10 +4,10 @@
 //   for each text of a call, at its own position:
 //     turn q and k (RoPE)      append k and v to this layer's cache      heads = kernel(q, cache)
 //
-// The rows of a call belong to texts in runs: `runs` says whose come first, and how many they are.
-// How queries meet a text's keys is a function of its own, chapter 06's unless the caller has
-// another (chapter 11's flash attention). Where keys and values lie otherwise, in pages (15) or in
-// no cache at all (13), another Attention takes the whole slot.
+// A run is a number of consecutive rows of one text; `runs` lists them in order. How queries meet a
+// text's keys is a function of its own, chapter 06's unless the caller has another (chapter 11's
+// flash attention). Where keys and values lie elsewhere, in pages (15) or in no cache at all (13),
+// another Attention takes the whole slot.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ namespace t2t {
 using AttentionKernel =
     std::function<void(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out)>;
 
-/// So many rows of a call belong to this text; they follow those of the run before.
+/// The next `rows` rows of a call belong to this text.
 struct Run {
   std::size_t text, rows;
 };
@@ -34,34 +34,39 @@ class CachedAttention {
  public:
   /// Caches of S positions for each layer of each text; a call brings up to T_max rows of a text,
   /// on at most as many threads as are in use now. Throws std::invalid_argument as expect_settings
-  /// does, and when S, T_max or texts is 0.
+  /// does, for no layers, and when S, T_max or texts is 0.
   CachedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
                   std::size_t texts = 1, AttentionKernel kernel = {});
   CachedAttention(const BlockSettings& settings, std::size_t S, std::size_t T_max)
       : CachedAttention(std::span(&settings, 1), S, T_max) {}
   CachedAttention(const CachedAttention&) = delete;  // give std::ref(it) to a slot, not a copy
 
-  /// Whose rows the next call has, in all layers. Empty, as it is at first: all are text 0's.
+  /// Which text each row of the next call belongs to, in every layer. When it is empty, as at
+  /// first, all rows are text 0's.
   std::vector<Run> runs;
   /// caches[text][layer], [G, S, D] each.
   std::vector<std::vector<KvCache>> caches;
 
-  /// Where the text's next token stands.
-  std::size_t position(std::size_t text = 0) const { return next_position(caches[text][0]); }
-  /// Keeps the text's first positions only, in every layer. Throws as chapter 05's truncate does.
+  /// Where the text's next token stands. Throws std::invalid_argument for a text that is not there.
+  std::size_t position(std::size_t text = 0) const;
+  /// Keeps the text's first positions only, in every layer. Throws as position, and as chapter 05's
+  /// truncate does.
   void truncate(std::size_t position, std::size_t text = 0);
 
-  /// The slot. Throws std::invalid_argument, before it changes anything, when the rows are not
-  /// those of the runs, a text has no room for its own, the block is not one that this was made
-  /// for, or more threads are in use.
+  /// The slot. Throws std::invalid_argument when q, k, v and heads are not of one call, the rows
+  /// are not those of the runs, a text comes twice or has no room for its own, the block's heads or
+  /// positions are not those that its layer was made for, or more threads are in use; and as the
+  /// kernel does. The caches are then as they were.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
  private:
   template <class F>
   void for_each_run(std::size_t layer, std::size_t T, F f);
-  void expect_call(const Projected& in);
+  void expect_block(const Block& block) const;
+  void expect_call(const Projected& in, ConstMatrix heads);
 
   std::size_t T_max_, threads_;
+  std::vector<BlockSettings> layers_;  // [L]
   std::vector<RopeTable> tables_;      // [S, D/2] each; empty where nothing is turned
   std::vector<std::size_t> table_of_;  // [L]: equal settings share a table
   AttentionKernel kernel_;

@@ -100,7 +100,7 @@ inline std::vector<Depth> depths(Joined joined, const Tensor<2>& text,
   double grown = 1, straight = joined == Joined::without_sums ? 0 : 1;
   std::vector<Depth> after = {{size_0, spread(x), 1, straight}};
   for (std::size_t l = 0; l < layers.size(); ++l) {
-    Tensor<2> moved = stack.changed(l, x, change);
+    Tensor<2> moved = stack.changed(l, x, change);  // [T, C]
     grown *= root_mean_square(moved) / root_mean_square(change);
     change = moved / float(root_mean_square(moved));
     x = stack.layer(l, x, [&](Part part, std::size_t, ConstMatrix value) {

@@ -3,20 +3,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "01_embedding/embedding.hpp"
 #include "08_block/block.hpp"
 #include "08_block/block_costs.hpp"
 #include "08_block/cached_attention.hpp"
-#include "08_block/depth.hpp"
 #include "08_block/part_seconds.hpp"
-#include "linalg.hpp"
+#include "08_block/show_depth.hpp"
 #include "measure.hpp"
 #include "print.hpp"
 #include "program.hpp"
-#include "rows.hpp"
 
 using namespace t2t;
 
@@ -135,60 +132,6 @@ void show_ways(const Tensor<2>& x, const BlockSettings& settings, Random& random
                furthest < 1e-4f ? "< 0.0001" : fmt::format("{:.4f}", furthest)});
   }
   table.print();
-}
-
-/// Digits on which machines agree: what is far off the scale grew from rounding errors.
-std::string of_size(double value) {
-  if (value > 1e6) return "> 1,000,000";
-  if (value > 1000) return "> 1,000";
-  if (value >= 100) return fmt::format("{:.0f}", 10 * std::round(value / 10));
-  if (value >= 10) return fmt::format("{:.0f}", value);
-  if (value == 0) return "0";
-  return value < 0.01 ? "< 0.01" : fmt::format("{:.2f}", value);
-}
-
-void show_depth(const Tensor<2>& x, std::size_t L, float residual_scale, Random& random) {
-  const std::size_t C = x.shape(1);
-  const BlockSettings settings = llama_style(C, 4, 2, gated_width(C, 1));
-  std::vector<BlockWeights> layers;
-  for (std::size_t l = 0; l < L; ++l)
-    layers.push_back(draw_block(settings, random, residual_scale));
-  // Products this small are done before a second thread is awake.
-  const int threads = int(thread_count());
-  set_threads(1);
-  const std::vector<Depth> pre = depths(Joined::pre_norm, x, settings, layers, random);
-  const std::vector<Depth> post = depths(Joined::post_norm, x, settings, layers, random);
-  const std::vector<Depth> none = depths(Joined::without_sums, x, settings, layers, random);
-  set_threads(threads);
-  std::vector<std::size_t> shown = {0};
-  for (std::size_t l = 1; l <= L; l *= 2) shown.push_back(l);
-
-  print_section(fmt::format("The stream through {} layers", L));
-  Table sizes({">layer", ">size: pre-norm", ">post-norm", ">apart: pre-norm", ">post-norm",
-               ">without sums"});
-  for (const std::size_t l : shown)
-    sizes.add({std::to_string(l), of_size(pre[l].size), of_size(post[l].size),
-               of_size(pre[l].spread), of_size(post[l].spread), of_size(none[l].spread)});
-  sizes.print();
-  fmt::print("\n");
-  print_paragraph(
-      "Size: root mean square, after so many layers. Pre-norm only adds, so the stream grows, and "
-      "each layer's share of "
-      "it gets smaller; post-norm brings every sum back to 1. Apart: the share of the stream that "
-      "is not common to all tokens. At 0 all tokens are one vector, and what was read is lost.");
-
-  print_section(fmt::format("A change of the text, felt through {} layers", L));
-  Table felt(
-      {">layer", ">felt: pre-norm", ">post-norm", ">without sums", ">straight: pre-norm", ">post"});
-  for (const std::size_t l : shown)
-    felt.add({std::to_string(l), of_size(pre[l].felt), of_size(post[l].felt), of_size(none[l].felt),
-              of_size(pre[l].straight), of_size(post[l].straight)});
-  felt.print();
-  fmt::print("\n");
-  print_paragraph(
-      "A small random change of all tokens: its size as a share of the stream's, against what it "
-      "was in the text. Straight: the same of what came up through sums and norms alone, through "
-      "no layer's matrices. Without sums nothing does. A gradient goes the same way back.");
 }
 
 void show_speed(const BlockSettings& settings, std::size_t T, Random& random) {

@@ -23,8 +23,7 @@ class ManyBlocks {
                                           "o",     "sums",    "feed-forward"};
 
   ManyBlocks(const BlockSettings& settings, std::size_t T, Random& random)
-      : settings_(settings),
-        text_(random.normal<2>({T, settings.C})),
+      : text_(random.normal<2>({T, settings.C})),
         attention_(settings, T + 1, T),
         scratch_(settings, T),
         slots_{.attention = std::ref(attention_)} {
@@ -92,7 +91,6 @@ class ManyBlocks {
     }
   }
 
-  BlockSettings settings_;
   Tensor<2> text_;  // [T, C]
   CachedAttention attention_;
   BlockScratch scratch_;

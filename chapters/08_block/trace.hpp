@@ -42,10 +42,10 @@ constexpr std::size_t part_count = std::size_t(Part::logits) + 1;
 /// "x_plus_attention": as the enum has it.
 std::string_view part_name(Part part);
 bool is_of_block(Part part);
-/// "layer 3 q", and "logits" for a part of no block.
+/// "layer 3 q", and "logits" for a part that belongs to no block.
 std::string trace_name(Part part, std::size_t layer);
 
-/// layer is 0 for a part of no block.
+/// layer is 0 for a part that belongs to no block.
 using Trace = std::function<void(Part part, std::size_t layer, ConstMatrix value)>;
 
 inline void tell(const Trace& trace, Part part, std::size_t layer, ConstMatrix value) {

@@ -67,10 +67,12 @@ InferenceMemory inference_memory(const Config& config, std::size_t S, double byt
   const double cached = sum_over_blocks(config, [&](const BlockSettings& settings) {
     return double(kv_cache_bytes(1, settings.G, S, settings.D, 1));
   });
-  const BlockSettings& block = config.block;
-  const double heads = double(block.H * block.D), groups = double(block.G * block.D);
-  const double scratch =
-      3 * double(block.C) + 2 * heads + 2 * groups + 2 * double(block.F) + double(config.V);
+  const std::vector<BlockSettings> layers = settings_of_all(config);
+  const std::size_t heads = widest(layers, [](const BlockSettings& s) { return s.H * s.D; });
+  const std::size_t groups = widest(layers, [](const BlockSettings& s) { return s.G * s.D; });
+  const std::size_t F = widest(layers, [](const BlockSettings& s) { return s.F; });
+  const double scratch = 3 * double(config.block.C) + 2 * double(heads) + 2 * double(groups) +
+                         2 * double(F) + double(config.V);
   return {bytes_a_number * parameters, bytes_a_number * cached, bytes_a_number * scratch};
 }
 

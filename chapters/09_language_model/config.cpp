@@ -97,7 +97,8 @@ Config resized(Config config, const Sizes& sizes) {
   replace(config.T_max, sizes.T_max);
 
   // What usually follows from the width and the heads follows, unless it is given.
-  if (sizes.C > 0 || sizes.H > 0) block.D = block.C % block.H == 0 ? block.C / block.H : 0;
+  if (sizes.C > 0 || sizes.H > 0)
+    block.D = block.H > 0 && block.C % block.H == 0 ? block.C / block.H : 0;
   if (sizes.C > 0) block.F = is_gated(block.activation) ? gated_width(block.C, 1) : 4 * block.C;
   replace(block.D, sizes.D);
   replace(block.F, sizes.F);

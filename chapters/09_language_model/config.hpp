@@ -3,7 +3,7 @@
 //   tokens [T]  →  embedding [V, C]  →  L blocks of width C  →  final norm  →  head [V, C]
 //   →  logits [T, V]
 //
-// What a block is, chapter 08's BlockSettings say. The presets are published models (Radford et al.
+// Chapter 08's BlockSettings say what a block is. The presets are published models (Radford et al.
 // 2019, "Language Models are Unsupervised Multitask Learners"; Touvron et al. 2023, "LLaMA 2";
 // Allal et al. 2025, "SmolLM2") and one small enough to train here. accounts.hpp counts from a
 // Config alone; forward.hpp runs it.
@@ -19,7 +19,7 @@
 namespace t2t {
 
 struct Config {
-  BlockSettings block;  // of every block, and in part of the model: C, the norm and eps of its end
+  BlockSettings block;  // every block's; the model takes its width and its final norm from it
   std::size_t L;        // blocks
   std::size_t V;        // vocabulary
   std::size_t T_max;    // longest text: what it was, or will be, trained for

@@ -43,9 +43,14 @@ static void expect_room_for(const Config& config, std::size_t S, const StateOpti
   expect(options.texts >= 1, "texts", "at least 1", double(options.texts));
 }
 
+/// Rows of a pass through the blocks: no more than all texts together can have.
+static std::size_t rows_of_a_pass(std::size_t S, const StateOptions& options) {
+  return options.texts > options.chunk / S ? options.chunk : S * options.texts;
+}
+
 ModelState::ModelState(const Config& config, std::size_t S, StateOptions options)
     : S((expect_room_for(config, S, options), S)),
-      scratch(settings_of_all(config), std::min(options.chunk, S * options.texts)),
+      scratch(settings_of_all(config), rows_of_a_pass(S, options)),
       x(empty(scratch.T_max, config.block.C)),
       last(empty(options.texts, config.block.C)),
       positions(options.texts, 0) {
@@ -78,6 +83,9 @@ static std::size_t expect_forward(const Model& model, const ModelState& state,
     throw std::invalid_argument(fmt::format("state: made for L = {}, C = {}, wanted L = {}, C = {}",
                                             state.attention->caches[0].size(), state.x.shape(1),
                                             config.L, config.block.C));
+  if (state.S > config.T_max)
+    throw std::invalid_argument(fmt::format(
+        "state: made for S = {} positions, wanted at most T_max = {}", state.S, config.T_max));
   std::size_t T = 0;
   for (const auto& [text, ids] : more) {
     expect(ids.size() >= 1, "T, the tokens", "at least 1", 0);
@@ -95,11 +103,13 @@ static std::size_t expect_forward(const Model& model, const ModelState& state,
   return T;
 }
 
-/// Takes rows of the next tokens of `more`, from token `done` of text i on, until the chunk is
-/// full, and embeds them. Tells the attention whose they are. Returns how many rows there are.
+/// How far `more` has gone in: texts before i, and `done` tokens of text i.
 struct Place {
   std::size_t i = 0, done = 0;
 };
+
+/// Takes the next tokens of `more`, from a place on, until the chunk is full, and embeds them.
+/// Tells the attention whose they are. Returns how many rows there are.
 static std::size_t embed_chunk(const Model& model, ModelState& state,
                                std::span<const MoreTokens> more, Place& at) {
   std::size_t rows = 0;
@@ -116,25 +126,30 @@ static std::size_t embed_chunk(const Model& model, ModelState& state,
   return rows;
 }
 
-/// Calls after_chunk(x, before, after) for each chunk, `before` and `after` being how far `more`
-/// had gone in. What throws on the way leaves every text at the length that it had.
+/// Calls after_chunk(x [chunk, C], before, after) for each chunk, `before` and `after` being the
+/// places where it begins and ends.
 template <class AfterChunk>
 static void in_chunks(const Model& model, ModelState& state, std::span<const MoreTokens> more,
                       const Trace& trace, AfterChunk after_chunk) {
+  for (Place at; at.i < more.size();) {
+    const Place before = at;
+    const Matrix x = Matrix(state.x).rows_from(0, embed_chunk(model, state, more, at));
+    tell(trace, Part::embedding, 0, x);
+    run_layers(model, x, state.slots, state.scratch, trace);
+    after_chunk(x, before, at);
+  }
+}
+
+/// Calls work. What it throws leaves every text at the length that it had.
+template <class Work>
+static void or_forget(ModelState& state, Work work) {
   for (std::size_t text = 0; text < state.positions.size(); ++text)
     state.positions[text] = state.length(text);
   try {
-    for (Place at; at.i < more.size();) {
-      const Place before = at;
-      const Matrix x = Matrix(state.x).rows_from(0, embed_chunk(model, state, more, at));
-      tell(trace, Part::embedding, 0, x);
-      run_layers(model, x, state.slots, state.scratch, trace);
-      after_chunk(x, before, at);
-    }
+    work();
   } catch (...) {
-    for (const MoreTokens& tokens : more)
-      for (KvCache& cache : state.attention->caches[tokens.text])
-        cache.length = state.positions[tokens.text];
+    for (std::size_t text = 0; text < state.positions.size(); ++text)
+      for (KvCache& cache : state.attention->caches[text]) cache.length = state.positions[text];
     throw;
   }
 }
@@ -143,25 +158,29 @@ void forward(const Model& model, ModelState& state, std::span<const MoreTokens> 
              const Trace& trace) {
   expect_forward(model, state, more);
   expect_shape("logits", logits, {more.size(), model.config().V});
-  in_chunks(model, state, more, trace, [&](Matrix x, Place before, Place after) {
-    // Only the last token of each text is asked what follows it.
-    std::size_t end = 0;
-    for (std::size_t i = before.i; i < after.i; ++i) {
-      end += more[i].ids.size() - (i == before.i ? before.done : 0);
-      std::ranges::copy(x.row(end - 1), row(state.last, i).begin());
-    }
+  or_forget(state, [&] {
+    in_chunks(model, state, more, trace, [&](Matrix x, Place before, Place after) {
+      // Only the last token of each text is asked what follows it.
+      std::size_t end = 0;
+      for (std::size_t i = before.i; i < after.i; ++i) {
+        end += more[i].ids.size() - (i == before.i ? before.done : 0);
+        std::ranges::copy(x.row(end - 1), row(state.last, i).begin());
+      }
+    });
+    logits_of(model, Matrix(state.last).rows_from(0, more.size()), logits, trace);
   });
-  logits_of(model, Matrix(state.last).rows_from(0, more.size()), logits, trace);
 }
 
 void forward_all(const Model& model, ModelState& state, std::span<const MoreTokens> more,
                  Matrix logits, const Trace& trace) {
   const std::size_t T = expect_forward(model, state, more);
   expect_shape("logits", logits, {T, model.config().V});
-  std::size_t from = 0;
-  in_chunks(model, state, more, trace, [&](Matrix x, Place, Place) {
-    logits_of(model, x, logits.rows_from(from, x.rows), trace);
-    from += x.rows;
+  or_forget(state, [&] {
+    std::size_t from = 0;
+    in_chunks(model, state, more, trace, [&](Matrix x, Place, Place) {
+      logits_of(model, x, logits.rows_from(from, x.rows), trace);
+      from += x.rows;
+    });
   });
 }
 

@@ -2,10 +2,10 @@
 //
 //   embed_tokens  →  run_layers  →  logits_of
 //
-// forward puts the three together and keeps what a text has left in its caches (ModelState). Who
-// keeps texts otherwise calls the three alone, with an attention of his own: training (13) has no
-// caches, a server (15) has pages. Rows of several texts lie one after the other in x [T, C], as
-// docs/README.md says.
+// forward puts the three together and keeps what a text has left in its caches (ModelState). Code
+// that stores its texts in another way calls the three itself, with its own attention: training
+// (13) has no caches, a server (15) has pages. Rows of several texts lie one after the other in x
+// [T, C], as docs/README.md says.
 #pragma once
 
 #include <memory>
@@ -41,7 +41,7 @@ struct StateOptions {
   std::size_t chunk = 512;      // rows of a pass through the blocks: longer prompts go in chunks
   std::size_t texts = 1;        // texts that go on side by side
   AttentionKernel kernel = {};  // how queries meet their keys: empty, chapter 06's
-  Network network = {};         // BlockSlots' other two
+  Network network = {};         // as in BlockSlots; so is before_sum
   BeforeSum before_sum = {};
 };
 
@@ -53,7 +53,7 @@ struct ModelState {
   BlockScratch scratch;                        // for up to `chunk` rows
   Tensor<2> x;                                 // [chunk, C], the residual stream
   Tensor<2> last;                              // [texts, C], of each text's last token
-  std::vector<std::size_t> positions;  // [texts], before a call: what throws goes back there
+  std::vector<std::size_t> positions;  // [texts], each length before a call, restored if it throws
 
   /// Room for S positions, at most T_max. Throws std::invalid_argument as expect_config does, when
   /// S is 0 or above T_max, and for a chunk or texts of 0.
@@ -68,11 +68,11 @@ struct ModelState {
 void reset(ModelState& state);
 void truncate(ModelState& state, std::size_t position, std::size_t text = 0);
 
-/// The kernel: T more tokens of text 0, a prompt or the one that came last. Writes the logits of
+/// The kernel: T more tokens of text 0, a prompt or the token sampled last. Writes the logits of
 /// the last. Allocates nothing. trace, if given, sees the embedding, each block's parts, the final
 /// norm and the logits, chunk by chunk. Throws std::invalid_argument for no ids, an id outside [0,
 /// V), no room for T more, a state of another model and when logits is not [V]: all that before
-/// anything is written. If trace throws, the state forgets these T tokens.
+/// anything is written. If trace or a slot throws, the state forgets these T tokens.
 void forward(const Model& model, ModelState& state,
              std::span<const int> ids,  // [T]
              Row logits,                // [V], of the last token

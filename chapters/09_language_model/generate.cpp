@@ -37,7 +37,7 @@ Ending generate(const Model& model, ModelState& state, std::span<const int> prom
                 const std::function<bool(int id)>& on_token) {
   const std::size_t V = model.config().V;
   expect_generation(generation, V);
-  Tensor<1> logits = empty(V);
+  Tensor<1> logits = empty(V);  // [V]
   SamplingScratch scratch(V);
   forward(model, state, prompt, row(logits));
 

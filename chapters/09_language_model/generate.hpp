@@ -32,7 +32,7 @@ std::string_view ending_text(Ending ending);
 /// Goes on from what the state's first text has seen: with the prompt, then token by token, each
 /// handed to on_token at once; false from it ends the text. Afterwards state.length() tokens of
 /// prompt and answer have been through the model: the last one handed on may not have been, and
-/// belongs in front of the next prompt. Allocates nothing a token after the first. Throws
+/// belongs in front of the next prompt. After the first token it allocates nothing. Throws
 /// std::invalid_argument as forward, expect_sampling and greedy do; for most of 0 and a stop
 /// outside [0, V). With a prompt that finds no room, nothing has been handed on.
 Ending generate(const Model& model, ModelState& state,

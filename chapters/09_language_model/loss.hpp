@@ -11,7 +11,7 @@
 
 namespace t2t {
 
-/// The mean of −ln p(ids[t + 1] | ids[0 … t]) over the T − 1 tokens that something stands before.
+/// The mean of −ln p(ids[t + 1] | ids[0 … t]) over the T − 1 tokens that have a token before them.
 /// Throws std::invalid_argument for fewer than two ids, for one outside [0, V) and on other shapes.
 double next_token_loss(ConstMatrix logits,         // [T, V]
                        std::span<const int> ids);  // [T]

@@ -4,12 +4,7 @@
 
 #include <cmath>
 #include <stdexcept>
-#include <string>
-
-#include "03_rope/positions.hpp"
-#include "08_block/block.hpp"
-#include "09_language_model/forward.hpp"
-#include "shapes.hpp"
+#include <utility>
 
 namespace t2t {
 
@@ -25,18 +20,35 @@ ModelWeights draw_model(const Config& config, Random& random) {
   return weights;
 }
 
-std::size_t parameter_count(const ModelWeights& weights) {
-  std::size_t count = 0;
+/// f(tensor) of all tensors, added up.
+template <class F>
+static std::size_t sum_of_tensors(const ModelWeights& weights, F f) {
   Config any{};
   any.L = weights.blocks.size();
-  for_each_tensor(weights, any,
-                  [&](const TensorInfo&, const auto& tensor) { count += tensor.size(); });
-  return count;
+  std::size_t sum = 0;
+  for_each_tensor(weights, any, [&](const TensorInfo&, const auto& tensor) { sum += f(tensor); });
+  return sum;
+}
+
+std::size_t parameter_count(const ModelWeights& weights) {
+  return sum_of_tensors(weights, [](const auto& tensor) { return tensor.size(); });
+}
+
+static std::size_t storage(const Tensor<1>& x) { return x.size() * sizeof(float); }
+static std::size_t storage(const Weight& w) { return w.bytes(); }
+
+std::size_t bytes(const ModelWeights& weights) {
+  return sum_of_tensors(weights, [](const auto& tensor) { return storage(tensor); });
 }
 
 Model::Model(Config config, ModelWeights weights)
     : config_(std::move(config)), weights_(std::move(weights)) {
   expect_config(config_);
+  trust_weights();
+}
+
+/// Checks them, and makes the blocks that refer to them.
+void Model::trust_weights() {
   if (weights_.blocks.size() != config_.L)
     throw std::invalid_argument(
         fmt::format("blocks: wanted L = {}, got {}", config_.L, weights_.blocks.size()));
@@ -44,28 +56,16 @@ Model::Model(Config config, ModelWeights weights)
                   [](const TensorInfo& info, const auto& tensor) { expect_fits(info, tensor); });
   if (weights_.positions.is_packed())
     throw std::invalid_argument("positions: wanted floats, got packed numbers");
+  blocks_.clear();
   for (std::size_t l = 0; l < config_.L; ++l)
     blocks_.emplace_back(settings_of(config_, l), weights_.blocks[l], l);
 }
 
-const Weight& Model::head() const {
-  return config_.tied ? weights_.embedding : weights_.head;
+ModelWeights Model::release() && {
+  blocks_.clear();
+  return std::move(weights_);
 }
 
-Tensor<2> language_model(std::span<const int> ids, const Model& model) {
-  const Config& config = model.config();
-  const std::size_t T = ids.size();
-  expect(T >= 1 && T <= config.T_max, "T, the tokens",
-         "1 to T_max = " + std::to_string(config.T_max), double(T));
-
-  Tensor<2> x = empty(T, config.block.C);  // [T, C]
-  embed_tokens(model, ids, 0, x);
-  for (std::size_t l = 0; l < config.L; ++l) {
-    const BlockSettings& settings = settings_of(config, l);
-    x = block(x, model.weights().blocks[l], settings, block_rope_table(settings, T));
-  }
-  x = norm(x, model.weights().final_norm, config.block.norm, config.block.eps);
-  return matmul_bt(x, model.head());  // [T, V]
-}
+const Weight& Model::head() const { return config_.tied ? weights_.embedding : weights_.head; }
 
 }  // namespace t2t

@@ -3,12 +3,13 @@
 //   x = embedding[ids] (+ positions)     x = block(x), L times     logits = norm(x)·headᵀ
 //
 // Of its own it has the stack, the norm at its end and the head, which is the embedding's table
-// once more when tied. Radford et al. 2019; Touvron et al. 2023. Here are its tensors and the
-// formula; forward.hpp runs it with caches. Chapter 10 fills it with a real model's weights, 12
-// with smaller numbers, 13 trains it.
+// once more when tied. Radford et al. 2019; Touvron et al. 2023. Here are its tensors;
+// language_model.hpp has the formula, and forward.hpp runs it with caches. Chapter 10 fills it with
+// a real model's weights, 12 with numbers of fewer bits, 13 trains it.
 #pragma once
 
-#include <span>
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "08_block/block_rows.hpp"
@@ -51,8 +52,10 @@ void for_each_tensor(Weights& weights, const Config& config, Call f) {
 ModelWeights draw_model(const Config& config, Random& random);
 
 std::size_t parameter_count(const ModelWeights& weights);
+/// Of storage, as floats or packed.
+std::size_t bytes(const ModelWeights& weights);
 
-/// A Config and weights that fit it: looked at once, then trusted.
+/// A Config and weights that fit it: checked once, when it is made, and trusted from then on.
 class Model {
  public:
   /// Throws std::invalid_argument as expect_config does, and naming the tensor ("layer 3: w_q …")
@@ -64,23 +67,26 @@ class Model {
 
   const Config& config() const { return config_; }
   const ModelWeights& weights() const { return weights_; }
-  ModelWeights& weights() { return weights_; }  // to be given other numbers, of the same shapes
   const Block& block(std::size_t l) const { return blocks_[l]; }
   /// The table that logits are made with: [V, C].
   const Weight& head() const;
 
-  /// Its weights, for another model to be made of.
-  ModelWeights release() && { return std::move(weights_); }
+  /// Calls change(weights), which gives tensors other numbers, and checks as the constructor does;
+  /// after what throws, the model can't be used.
+  template <class Change>
+  void change_weights(Change change) {
+    change(weights_);
+    trust_weights();
+  }
+  /// Its weights, to build another model from; this one can't be used afterwards.
+  ModelWeights release() &&;
 
  private:
+  void trust_weights();
+
   Config config_;
   ModelWeights weights_;
   std::vector<Block> blocks_;  // of weights_.blocks, which stay where they are when a Model moves
 };
-
-/// The formula: logits [T, V] of a whole text at once, from position 0. Throws
-/// std::invalid_argument for no ids, for an id outside [0, V) and for more than T_max.
-Tensor<2> language_model(std::span<const int> ids,  // [T]
-                         const Model& model);
 
 }  // namespace t2t

@@ -35,7 +35,7 @@ inline void show_flow(const Program& program, const Model& model, const std::vec
   print_section("What flows through");
   std::vector<ShapeRow> rows = {{"ids", {ids.size()}, "the text's first bytes, a token each"}};
   ModelState state(model.config(), ids.size());
-  Tensor<1> logits = empty(model.config().V);
+  Tensor<1> logits = empty(model.config().V);  // [V]
   forward(model, state, ids, row(logits), [&](Part part, std::size_t layer, ConstMatrix value) {
     std::string name = trace_name(part, layer);
     if (const auto found = what.find({part, layer}); found != what.end())
@@ -91,14 +91,13 @@ inline void show_speech(const Model& model, const std::vector<int>& prompt, std:
   print_paragraph(
       "It has learned nothing, so nothing is likely: at temperature 1 each character is about as "
       "good as another. Greedy soon repeats itself, as trained models do too (Holtzman et al. "
-      "2020). "
-      "Chapter 10 loads weights that say something, with this same code.");
+      "2020). Chapter 10 loads weights that say something, with this same code.");
 }
 
 inline void show_loss(const Model& model, const std::vector<int>& ids) {
   if (ids.size() < 2) return;
   print_section("Loss before any training");
-  Tensor<2> logits = empty(ids.size(), model.config().V);
+  Tensor<2> logits = empty(ids.size(), model.config().V);  // [T, V]
   ModelState state(model.config(), ids.size());
   forward_all(model, state, ids, logits);
   const double loss = next_token_loss(logits, ids), V = double(model.config().V);
@@ -117,8 +116,7 @@ inline void show_loss(const Model& model, const std::vector<int>& ids) {
   fmt::print("\n");
   print_paragraph(
       "A model that starts far above has something wrong, such as a head drawn too wide. A tenth "
-      "is "
-      "chance: the text's most frequent byte counts often, and its row of the head is one draw. "
+      "is chance: the text's most frequent byte counts often, and its row of the head is one draw. "
       "Perplexities are rounded to hundreds.");
 }
 

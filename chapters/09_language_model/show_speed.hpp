@@ -112,14 +112,14 @@ inline void show_speed(Random& random) {
     truncate(state, S);
     forward(model, state, next, row(logits));
   });
-  const double bytes = double(sizeof(float) * parameter_count(model.weights())) +
-                       inference_memory(config, S, sizeof(float)).cache;
+  const double read =
+      double(bytes(model.weights())) + inference_memory(config, S, sizeof(float)).cache;
   print_paragraph(
       fmt::format("30 such blocks, V = 8192: {:.0f} tokens/s of a prompt of {}, then "
                   "{:.1f} tokens/s.",
                   double(S) / prefill, S, 1 / decode));
   print_roofline_flops("prompt, 128 tokens", prefill, total(count_flops(config, S, S, 1)));
-  print_roofline_bytes("one token more", decode, bytes, read_bandwidth(), "a read");
+  print_roofline_bytes("one token more", decode, read, read_bandwidth(), "a read");
 }
 
 }  // namespace t2t

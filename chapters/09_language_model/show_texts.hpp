@@ -18,7 +18,7 @@ namespace t2t {
 /// The logits of a text's last token, the text alone in its call.
 inline Tensor<1> last_logits(const Model& model, const std::vector<int>& ids) {
   ModelState state(model.config(), ids.size());
-  Tensor<1> logits = empty(model.config().V);
+  Tensor<1> logits = empty(model.config().V);  // [V]
   forward(model, state, ids, row(logits));
   return logits;
 }
@@ -57,7 +57,7 @@ inline void show_texts(const Model& model, const std::vector<int>& ids) {
   ModelState state(model.config(), most, {.texts = texts.size()});
   std::vector<MoreTokens> more;
   for (std::size_t i = 0; i < texts.size(); ++i) more.push_back({i, texts[i]});
-  Tensor<2> logits = empty(texts.size(), V);
+  Tensor<2> logits = empty(texts.size(), V);  // [texts, V]
   forward(model, state, more, logits);
 
   Table table({"text", "its tokens", ">rows of x", ">moved", "", "padded in front", ">moved"});

@@ -32,8 +32,8 @@ void bench(Bench& bench) {
   Tensor<1> logits = empty(config.V);
   const std::vector<int> prompt(128, 1), next = {2};
   forward(model, state, prompt, row(logits));
-  bench.against_read("one token, SmolLM2-135M's sizes, S = 129",
-                     double(sizeof(float) * parameter_count(model.weights())), [&] {
+  bench.against_read("one token, SmolLM2-135M's sizes, S = 129", double(bytes(model.weights())),
+                     [&] {
                        truncate(state, 128);
                        forward(model, state, next, row(logits));
                      });

@@ -67,12 +67,11 @@ inline void expect_one_task(const Program& program) {
 }
 
 /// Values that no task can use. Throws std::invalid_argument.
-inline void expect_flags(const Program& program, Flags& flags) {
+inline void expect_flags(const Program& program, const Flags& flags) {
   expect_sampling(flags.sampling);
   expect_one_task(program);
   if (program.given("system") && !flags.chat)
     throw std::invalid_argument("--system: it is a chat's; wanted --chat too");
-  if (program.given("with")) flags.compare.push_back(flags.with);
   if ((program.given("compare") || program.given("with")) && flags.compare.size() != 2)
     throw std::invalid_argument(
         fmt::format("--compare: wanted two folders, got {}",

@@ -73,35 +73,26 @@ Config read_config(const GgufFile& file) {
   return config;
 }
 
-/// How the file calls a tensor.
+/// A tensor's name in the file: of what the llama architecture has.
 static std::string name_in_file(const TensorInfo& info) {
   static constexpr std::pair<std::string_view, std::string_view> names[] = {
       {"embedding", "token_embd.weight"},
-      {"positions", "position_embd.weight"},
       {"attention_norm.gain", "attn_norm.weight"},
-      {"attention_norm.bias", "attn_norm.bias"},
       {"w_q", "attn_q.weight"},
       {"w_k", "attn_k.weight"},
       {"w_v", "attn_v.weight"},
-      {"b_q", "attn_q.bias"},
-      {"b_k", "attn_k.bias"},
-      {"b_v", "attn_v.bias"},
       {"w_o", "attn_output.weight"},
-      {"b_o", "attn_output.bias"},
       {"feed_forward_norm.gain", "ffn_norm.weight"},
-      {"feed_forward_norm.bias", "ffn_norm.bias"},
       {"w_gate", "ffn_gate.weight"},
       {"w_up", "ffn_up.weight"},
       {"w_down", "ffn_down.weight"},
-      {"b_up", "ffn_up.bias"},
-      {"b_down", "ffn_down.bias"},
       {"final_norm.gain", "output_norm.weight"},
-      {"final_norm.bias", "output_norm.bias"},
       {"head", "output.weight"}};
   const auto found =
       std::ranges::find(names, info.name, &std::pair<std::string_view, std::string_view>::first);
   if (found == std::end(names))
-    throw std::logic_error(fmt::format("{}: no name in a GGUF file", info.name));
+    throw std::invalid_argument(
+        fmt::format("{}: the llama architecture has no such tensor", info.name));
   return info.layer ? fmt::format("blk.{}.{}", *info.layer, found->second)
                     : std::string(found->second);
 }
@@ -110,10 +101,10 @@ std::vector<NamedShape> tensor_names(const Config& config) {
   ModelWeights none;
   none.blocks.resize(config.L);
   std::vector<NamedShape> names;
-  for_each_tensor(none, config, [&]<class Tensor>(const TensorInfo& info, const Tensor&) {
+  for_each_tensor(none, config, [&]<class Stored>(const TensorInfo& info, const Stored&) {
     if (info.size() == 0) return;
     names.push_back({name_in_file(info), {info.rows}});
-    if (std::is_same_v<Tensor, Weight>) names.back().shape.push_back(info.cols);
+    if (std::is_same_v<Stored, Weight>) names.back().shape.push_back(info.cols);
   });
   return names;
 }
@@ -128,8 +119,9 @@ static std::string listed(const std::vector<std::string>& names) {
 
 void expect_tensors(const GgufFile& file, const Config& config) {
   std::vector<std::string> missing, surplus;
+  const std::vector<NamedShape> names = tensor_names(config);
   std::set<std::string, std::less<>> wanted;
-  for (const NamedShape& tensor : tensor_names(config)) {
+  for (const NamedShape& tensor : names) {
     wanted.insert(tensor.name);
     if (!file.has_tensor(tensor.name)) missing.push_back(tensor.name);
   }
@@ -141,7 +133,7 @@ void expect_tensors(const GgufFile& file, const Config& config) {
   if (!reasons.empty())
     throw std::runtime_error(fmt::format("{}: {}", file.name(), fmt::join(reasons, "; ")));
 
-  for (const auto& [name, shape] : tensor_names(config)) {
+  for (const auto& [name, shape] : names) {
     if (shape.size() == 1)
       file.tensor(name, {shape[0]});
     else
@@ -156,10 +148,8 @@ static void read_tensor(const GgufFile& file, const TensorInfo& info, const Make
 static void read_tensor(const GgufFile& file, const TensorInfo& info, const MakeWeight& make,
                         Weight& w) {
   const std::string name = name_in_file(info);
-  if (make && info.role != Role::positions)
-    w = make(file.tensor(name, {info.rows, info.cols}));
-  else
-    w = file.matrix(name, info.rows, info.cols);
+  w = make ? make(file.tensor(name, {info.rows, info.cols}), info)
+           : Weight(file.matrix(name, info.rows, info.cols));
 }
 
 ModelWeights read_weights(const GgufFile& file, const Config& config, const MakeWeight& make) {

@@ -32,8 +32,9 @@ std::vector<NamedShape> tensor_names(const Config& config);
 void expect_tensors(const GgufFile& file, const Config& config);
 
 /// What to make of a matrix of the file: floats unless the caller says otherwise (chapter 12 keeps
-/// the file's few bits).
-using MakeWeight = std::function<Weight(const GgufTensor& tensor)>;
+/// the file's few bits). It has info.rows and info.cols, whatever the file writes of the shape;
+/// tensor.bytes last as long as the file is open.
+using MakeWeight = std::function<Weight(const GgufTensor& tensor, const TensorInfo& info)>;
 
 /// All weights. Throws as expect_tensors does.
 ModelWeights read_weights(const GgufFile& file, const Config& config, const MakeWeight& make = {});

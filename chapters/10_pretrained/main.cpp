@@ -35,6 +35,7 @@ static int tour(const Program& program, const Flags& flags) {
 
 /// The task that the flags ask for.
 static int run(const Program& program, Flags& flags) {
+  if (program.given("with")) flags.compare.push_back(flags.with);
   expect_flags(program, flags);
   if (program.given("compare")) return compare(flags);
   if (flags.info) return list_file(flags);

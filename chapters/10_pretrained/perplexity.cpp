@@ -17,7 +17,7 @@ Perplexity perplexity_of(std::span<const int> ids, const Model& model, std::size
   expect(ids.size() >= 2, "T, the tokens of the text", "at least 2", double(ids.size()));
   const std::size_t S = std::min(window, ids.size());
   ModelState state(config, S);
-  Tensor<2> logits = empty(S, config.V);
+  Tensor<2> logits = empty(S, config.V);  // [S, V]
 
   double nats = 0;
   std::size_t scored = 0;

@@ -40,6 +40,7 @@ struct Session {
   void turn_in(Pairing pairing) {
     Config config = model.config();
     config.block.pairing = pairing;
+    for (BlockSettings& settings : config.layers) settings.pairing = pairing;
     model = Model(config, std::move(model).release());
   }
 
@@ -51,7 +52,7 @@ struct Session {
     return ids;
   }
   /// What one token more has to read.
-  double bytes_a_token() const { return double(sizeof(float) * parameter_count(model.weights())); }
+  double bytes_a_token() const { return double(bytes(model.weights())); }
 
  private:
   /// A tokenizer of another model is found before the weights take their time and memory.

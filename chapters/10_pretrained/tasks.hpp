@@ -1,6 +1,5 @@
 // What the program can be asked for, a function each: it opens what it needs of the model's file,
-// in the order in which a mistake would be noticed soonest. Each returns the exit status. For
-// main.cpp.
+// and checks first what costs least. Each returns the exit status. For main.cpp.
 #pragma once
 
 #include <fmt/format.h>
@@ -30,10 +29,15 @@ inline GgufFile open_model(const std::string& path) {
   return GgufFile::open(path);
 }
 
-inline Session open_session(const Flags& flags) {
-  Session session = make_session(open_model(flags.model));
+inline Session open_session(const Flags& flags, GgufFile file, Bpe bpe) {
+  Session session(std::move(file), std::move(bpe));
   if (flags.pairing == "halves") session.turn_in(Pairing::halves);
   return session;
+}
+inline Session open_session(const Flags& flags) {
+  GgufFile file = open_model(flags.model);
+  Bpe bpe = read_tokenizer(file);
+  return open_session(flags, std::move(file), std::move(bpe));
 }
 
 inline SpecialTokens special_tokens(const Flags& flags) {
@@ -98,7 +102,7 @@ inline int tell_perplexity(const Flags& flags) {
   if (ids.size() < 2)
     throw std::invalid_argument(
         fmt::format("{}: wanted at least 2 tokens of text, got {}", flags.perplexity, ids.size()));
-  const Session session(std::move(file), std::move(bpe));
+  const Session session = open_session(flags, std::move(file), std::move(bpe));
   const bool on_terminal = isatty(STDERR_FILENO) == 1;
   const Perplexity result =
       perplexity_of(ids, session.model, flags.window, [&](const Perplexity& p) {

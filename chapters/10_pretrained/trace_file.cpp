@@ -14,7 +14,7 @@
 
 namespace t2t {
 
-/// "layer_3_q": how a part's file is called, without its ending.
+/// "layer_3_q": the name of a part's file, without its ending.
 static std::string file_name(Part part, std::size_t layer) {
   std::string name = trace_name(part, layer);
   std::ranges::replace(name, ' ', '_');

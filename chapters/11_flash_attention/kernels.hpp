@@ -14,7 +14,8 @@
 // A NaN in a value that the mask hides may still reach queries of its tile: 0·NaN is NaN. What lies
 // past S, past T or between rows is never read.
 //
-// Every function throws std::invalid_argument as expect_call does. Chapters 12 and 15 build on rung 5.
+// Every function throws std::invalid_argument as expect_call does. Chapters 12 and 15 build on
+// rung 5.
 #pragma once
 
 #include "04_causal_attention/attention_call.hpp"

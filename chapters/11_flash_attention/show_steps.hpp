@@ -59,9 +59,8 @@ inline void show_blocks() {
   const auto percent = [&](std::size_t n) { return 100 * double(n) / double(all); };
   print_paragraph(fmt::format(
       "A character is a key; blocks are of {} tokens by {} keys. █ whole: all see all. ▓ seen by "
-      "all "
-      "tokens of a block on the diagonal, ▒ by some of them, the others giving it weight 0. Dots: "
-      "never made. {:.1f} % of all scores are made, {:.1f} % are needed.",
+      "all tokens of a block on the diagonal, ▒ by some of them, the others giving it weight 0. "
+      "Dots: never made. {:.1f} % of all scores are made, {:.1f} % are needed.",
       tokens, keys, percent(made), percent(needed)));
 }
 

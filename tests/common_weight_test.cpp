@@ -1,0 +1,64 @@
+// What must be true of a weight, however its numbers are stored.
+#include <doctest/doctest.h>
+
+#include "all_close.hpp"
+#include "linalg.hpp"
+#include "random.hpp"
+#include "weight.hpp"
+
+using namespace t2t;
+
+/// The same numbers, stored as a caller likes.
+static Weight packed(const Tensor<2>& floats) {
+  return Weight(PackedWeight{
+      floats.shape(0), floats.shape(1), 7,
+      [floats](ConstMatrix x, Matrix y) { matmul_bt(x, ConstMatrix(floats), y); },
+      [floats](std::size_t r, Row to) { std::ranges::copy(row(floats, r), to.begin()); }});
+}
+
+TEST_CASE("a weight multiplies and gives rows alike, as floats and packed") {
+  Random random(1);
+  const Tensor<2> floats = random.normal<2>({3, 4}), x = random.normal<2>({5, 4});
+  for (const Weight& w : {Weight(floats), packed(floats)}) {
+    CHECK(w.rows() == 3);
+    CHECK(w.cols() == 4);
+    CHECK(w.size() == 12);
+    CHECK(w.bytes() == (w.is_packed() ? 7 : 48));
+    CHECK(all_close(matmul_bt(x, w), matmul_bt(x, floats), 0));
+    Tensor<1> to = empty(4);
+    w.row(2, row(to));
+    CHECK(std::ranges::equal(to, row(floats, 2)));
+  }
+  CHECK(Weight().size() == 0);
+  Weight w(floats);
+  w.floats()(1, 1) = 5;
+  CHECK(std::as_const(w).floats()(1, 1) == 5);
+}
+
+TEST_CASE("a bias is added to every row, and an empty one to none") {
+  Tensor<2> y = {{1, 2}, {3, 4}};
+  add_bias({10, 20}, y);
+  add_bias(Tensor<1>(), y);
+  CHECK(all_close(y, Tensor<2>{{11, 22}, {13, 24}}, 0));
+  CHECK_THROWS_WITH_AS(add_bias({1, 2, 3}, y), "bias: wanted shape [2], got [3]",
+                       std::invalid_argument);
+}
+
+TEST_CASE("a weight refuses what does not fit, in both kinds") {
+  using Bad = std::invalid_argument;
+  Random random(1);
+  const Tensor<2> floats = random.normal<2>({3, 4});
+  Tensor<1> to = empty(4), brief = empty(3);
+  Tensor<2> y = empty(5, 3);
+  for (const Weight& w : {Weight(floats), packed(floats)}) {
+    CHECK_THROWS_WITH_AS(w.row(3, row(to)), "row 3: wanted one of the 3 that a weight has", Bad);
+    CHECK_THROWS_WITH_AS(w.row(0, row(brief)), "to: wanted shape [4], got [3]", Bad);
+    CHECK_THROWS_AS(matmul_bt(random.normal<2>({5, 3}), w, y), Bad);
+    CHECK_THROWS_AS(matmul_bt(random.normal<2>({4, 4}), w, y), Bad);
+    CHECK_THROWS_WITH_AS(expect_shape("w", w, {4, 3}), "w: wanted shape [4, 3], got [3, 4]", Bad);
+  }
+  CHECK_THROWS_WITH_AS(packed(floats).floats(),
+                       "a weight [3, 4]: wanted floats, got packed numbers", Bad);
+  CHECK_THROWS_WITH_AS(Weight(PackedWeight{3, 4, 7, {}, {}}),
+                       "a packed weight [3, 4]: wanted a product and a row, got none", Bad);
+}
