@@ -1,6 +1,7 @@
 """What the pages' markers call. cogapp runs them: see ./learn docs.
 
-code(path, name)          the function or struct of that name, with the comment above it, as a listing
+code(path, name)          the function or struct of that name, with the comment above it, as a listing;
+                          where several share it, with its first parameters: "name(int a, int b"
 part(path, name)          the lines between "// [name]" and "// [/name]"
 output(chapter, section)  one section of what a chapter's program prints, by its title
 measured(chapter, only)   the chapter's figures from the recorded run, docs/measured.json; with only,
@@ -25,8 +26,9 @@ BUILD = pathlib.Path(os.environ.get("T2T_BUILD", ROOT / "build/release"))
 
 def code(path, name):
     """Quotes by name: from the comment above `name(` at column 0 to the closing brace at column 0."""
+    ends = "" if "(" in name else r"(\(| \{)"
     lines = (ROOT / path).read_text().splitlines()
-    pattern = re.compile(rf"(?:\w[\w:<>,&* ]* )?{re.escape(name)}(\(| \{{)")
+    pattern = re.compile(rf"(?:\w[\w:<>,&* ]* )?{re.escape(name)}{ends}")
     starts = [i for i, line in enumerate(lines) if pattern.match(line) and not _declares(lines, i)]
     if len(starts) != 1:
         raise SystemExit(f"{path}: {len(starts)} definitions of {name}, wanted one")

@@ -114,7 +114,7 @@ TEST_CASE("generation: greedy text is what the whole model, run anew each time, 
       text.push_back(greedy(row(last_row(language_model(text, model)), 0)));
     CHECK(got == Ids(text.begin() + 5, text.end()));
 
-    // The rest of the context: what has not been seen goes in front, and one more is foretold than
+    // The rest of the context: what has not been seen goes in front, and one more is predicted than
     // there are places.
     const auto rest = [&](int id) { return text.push_back(id), true; };
     const Generation more{.most = 99, .sampling = {.temperature = 0}};

@@ -38,7 +38,7 @@ TEST_CASE("formula, prefill, chunks and single tokens give the logits that PyTor
   }
 }
 
-TEST_CASE("loss by hand: what a token foretells is the next one, and the last foretells nothing") {
+TEST_CASE("loss by hand: a token predicts the next one, and the last predicts nothing") {
   // Odds of 3 to 1 for token 1, which comes: −ln(3/4). The second row is nobody's business.
   CHECK(next_token_loss(Tensor<2>{{0, std::log(3.0f)}, {500, -500}}, Ids{0, 1}) ==
         doctest::Approx(-std::log(0.75)).epsilon(1e-6));

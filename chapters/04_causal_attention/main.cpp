@@ -22,7 +22,8 @@ static std::vector<std::string> letters(const std::vector<int>& ids) {
   return shown;
 }
 
-/// Tokens are their own queries and keys: equal letters agree, so that one can foretell who meets.
+/// Tokens are their own queries and keys: equal letters agree, so that one can predict which keys a
+/// query finds.
 static void show_one_head(const Program& program, const Tensor<2>& x,
                           const std::vector<std::string>& labels) {
   const Tensor<2> scores = attention_scores(x, x, Mask::causal);  // [T, S]

@@ -41,7 +41,7 @@ Tensor<2> multi_head_attention(const Tensor<2>& x,  // [T, C]
 struct KeyValueHeads {
   ConstMatrix first_keys, first_values;  // [S, D], those of head 0
   std::size_t G;                         // heads there are
-  std::size_t head_stride;               // floats from a head's first number to the next head's
+  std::size_t head_stride;  // floats from one head's first number to the next's, in both
 
   std::size_t S() const { return first_keys.rows; }
   std::size_t D() const { return first_keys.cols; }

@@ -6,7 +6,7 @@
 // Nothing that comes later changes a token's keys and values under a causal mask, so they are made
 // once. Pope et al. 2022, "Efficiently Scaling Transformer Inference". One layer of one text; as
 // many query heads as key heads (06 shares them), 32-bit numbers (12), one run of memory (15 cuts
-// it into pages). Chapter 08's block keeps one.
+// it into pages). Chapter 08's attention keeps one for each layer of each text.
 #pragma once
 
 #include <cstddef>

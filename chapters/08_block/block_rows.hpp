@@ -43,8 +43,9 @@ struct Projected {
   Matrix k;  // [T, G·D]
   Matrix v;  // [T, G·D]
 };
-/// Writes what each head finds, given q, k and v. Whatever it throws, what it keeps of the texts is
-/// then as it was.
+/// Writes what each head finds, given q, k and v: turns q and k where settings.uses_rope says so
+/// (and tells them to the trace), masks what comes after a token, and keeps of k and v what later
+/// calls will want. Whatever it throws, what it keeps of the texts is then as it was.
 using Attention = std::function<void(const Projected& in,
                                      Matrix heads,  // [T, H·D], to be written
                                      const Trace& trace)>;
@@ -87,9 +88,11 @@ struct BlockScratch {
 };
 
 /// The block, in place. trace, if given, sees every intermediate, as Part lists them; in post-norm
-/// the norms come after their sums. Throws std::invalid_argument, with x and the texts as they
-/// were, when x is not [T, C], T is 0 or above T_max, the scratch is too narrow, a slot that is
-/// needed is empty, and as the attention does.
+/// the norms come after their sums. q_turned and k_turned are told by the attention, gate, up and
+/// hidden by the network: a slot may leave its own out. What a part made is told before before_sum
+/// sees it. Throws std::invalid_argument, with x and the texts as they were, when x is not [T, C],
+/// T is 0 or above T_max, the scratch is too narrow, a slot that is needed is empty, and as the
+/// attention does. What another slot or the trace throws leaves the new tokens with the attention.
 void block_rows(Matrix x,  // [T, C], the residual stream
                 const Block& block, const BlockSlots& slots, BlockScratch& scratch,
                 const Trace& trace = {});

@@ -91,7 +91,7 @@ void CachedAttention::expect_block(const Block& block) const {
         wanted.H, wanted.G, wanted.D, wanted.theta, wanted.uses_rope ? "" : " (no RoPE)"));
 }
 
-void CachedAttention::expect_call(const Projected& in, ConstMatrix heads) {
+void CachedAttention::expect_rows(const Projected& in, ConstMatrix heads) {
   expect_block(in.block);
   const BlockSettings& s = in.block.settings();
   const std::size_t T = in.q.rows, layer = in.block.layer();
@@ -121,7 +121,7 @@ void CachedAttention::expect_call(const Projected& in, ConstMatrix heads) {
 }
 
 void CachedAttention::operator()(const Projected& in, Matrix heads, const Trace& trace) {
-  expect_call(in, heads);
+  expect_rows(in, heads);
   const BlockSettings& settings = in.block.settings();
   const std::size_t T = in.q.rows, D = settings.D, layer = in.block.layer();
 

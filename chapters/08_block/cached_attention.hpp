@@ -41,8 +41,9 @@ class CachedAttention {
       : CachedAttention(std::span(&settings, 1), S, T_max) {}
   CachedAttention(const CachedAttention&) = delete;  // give std::ref(it) to a slot, not a copy
 
-  /// Which text each row of the next call belongs to, in every layer. When it is empty, as at
-  /// first, all rows are text 0's.
+  /// Which text each row of a call belongs to, in every layer: to be set before the first layer's
+  /// call, and unchanged until it is set again. Each text comes at most once, with at least one
+  /// row. When it is empty, as at first, all rows are text 0's.
   std::vector<Run> runs;
   /// caches[text][layer], [G, S, D] each.
   std::vector<std::vector<KvCache>> caches;
@@ -63,7 +64,7 @@ class CachedAttention {
   template <class F>
   void for_each_run(std::size_t layer, std::size_t T, F f);
   void expect_block(const Block& block) const;
-  void expect_call(const Projected& in, ConstMatrix heads);
+  void expect_rows(const Projected& in, ConstMatrix heads);
 
   std::size_t T_max_, threads_;
   std::vector<BlockSettings> layers_;  // [L]

@@ -79,7 +79,7 @@ void show_costs(const BlockSettings& settings, std::size_t T) {
   };
   add("norm", costs.attention_norm);
   add("q, k, v", costs.projections);
-  add("attention", costs.attention);
+  add("scores, values", costs.attention);
   add("o", costs.output);
   add("norm", costs.feed_forward_norm);
   add("feed-forward", costs.feed_forward);
@@ -87,8 +87,8 @@ void show_costs(const BlockSettings& settings, std::size_t T) {
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "For {} tokens at once. Attention itself keeps no parameters, and its work alone grows with "
-      "the square of the text.",
+      "For {} tokens at once. Scores and values have no parameters, and theirs alone is "
+      "work that grows with the square of the text.",
       T));
 }
 
@@ -110,23 +110,29 @@ void show_models() {
   table.print();
 }
 
+/// x through one block, `chunk` tokens a call. [T, C]
+Tensor<2> in_chunks(const Tensor<2>& x, const BlockSettings& settings, const BlockWeights& weights,
+                    std::size_t chunk) {
+  const std::size_t T = x.shape(0);
+  const Block block(settings, weights);           // the weights are checked here, once
+  CachedAttention attention(settings, T, chunk);  // a cache for T positions
+  const BlockSlots slots = {.attention = std::ref(attention)};
+  BlockScratch scratch(settings, chunk);
+  Tensor<2> y = x;
+  for (std::size_t t = 0; t < T; t += chunk)
+    block_rows(Matrix(y).rows_from(t, std::min(chunk, T - t)), block, slots, scratch);
+  return y;
+}
+
 void show_ways(const Tensor<2>& x, const BlockSettings& settings, Random& random) {
   print_section("All at once, in chunks, a token at a time");
   const std::size_t T = x.shape(0);
   const BlockWeights weights = draw_block(settings, random);
   const Tensor<2> want = block(x, weights, settings, block_rope_table(settings, T));
-  const Block one(settings, weights);
-  CachedAttention attention(settings, T, T);
-  const BlockSlots slots = {.attention = std::ref(attention)};
-  BlockScratch scratch(settings, T);
 
   Table table({"tokens a call", ">calls", ">furthest from the formula"});
   for (std::size_t chunk : {T, std::min<std::size_t>(T, 5), std::size_t(1)}) {
-    Tensor<2> y = x;
-    attention.truncate(0);
-    for (std::size_t t = 0; t < T; t += chunk)
-      block_rows(Matrix(y).rows_from(t, std::min(chunk, T - t)), one, slots, scratch);
-    const Tensor<2> apart = xt::abs(y - want);
+    const Tensor<2> apart = xt::abs(in_chunks(x, settings, weights, chunk) - want);
     const float furthest = *std::ranges::max_element(apart);
     table.add({std::to_string(chunk), std::to_string((T + chunk - 1) / chunk),
                furthest < 1e-4f ? "< 0.0001" : fmt::format("{:.4f}", furthest)});

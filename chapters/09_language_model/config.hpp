@@ -19,7 +19,7 @@
 namespace t2t {
 
 struct Config {
-  BlockSettings block;  // every block's; the model takes its width and its final norm from it
+  BlockSettings block;  // of all blocks, unless `layers` is given; C and the final norm's, always
   std::size_t L;        // blocks
   std::size_t V;        // vocabulary
   std::size_t T_max;    // longest text: what it was, or will be, trained for

@@ -53,7 +53,7 @@ ModelState::ModelState(const Config& config, std::size_t S, StateOptions options
       scratch(settings_of_all(config), rows_of_a_pass(S, options)),
       x(empty(scratch.T_max, config.block.C)),
       last(empty(options.texts, config.block.C)),
-      positions(options.texts, 0) {
+      lengths(options.texts, 0) {
   attention =
       std::make_unique<CachedAttention>(settings_of_all(config), S, std::min(scratch.T_max, S),
                                         options.texts, std::move(options.kernel));
@@ -63,11 +63,11 @@ ModelState::ModelState(const Config& config, std::size_t S, StateOptions options
 }
 
 void reset(ModelState& state) {
-  for (std::size_t text = 0; text < state.positions.size(); ++text) truncate(state, 0, text);
+  for (std::size_t text = 0; text < state.lengths.size(); ++text) truncate(state, 0, text);
 }
 
 void truncate(ModelState& state, std::size_t position, std::size_t text) {
-  expect(text < state.positions.size(), "text", "one that the state has", double(text));
+  expect(text < state.lengths.size(), "text", "one that the state has", double(text));
   if (position > state.length(text))
     throw std::invalid_argument(
         fmt::format("position, the tokens to keep: wanted at most the length {}, got {}",
@@ -89,7 +89,7 @@ static std::size_t expect_forward(const Model& model, const ModelState& state,
   std::size_t T = 0;
   for (const auto& [text, ids] : more) {
     expect(ids.size() >= 1, "T, the tokens", "at least 1", 0);
-    expect(text < state.positions.size(), "text", "one that the state has", double(text));
+    expect(text < state.lengths.size(), "text", "one that the state has", double(text));
     const auto of_text = [text = text](const MoreTokens& other) { return other.text == text; };
     expect(std::ranges::count_if(more, of_text) == 1, "text", "each once", double(text));
     const std::size_t length = state.length(text);
@@ -143,13 +143,13 @@ static void in_chunks(const Model& model, ModelState& state, std::span<const Mor
 /// Calls work. What it throws leaves every text at the length that it had.
 template <class Work>
 static void or_forget(ModelState& state, Work work) {
-  for (std::size_t text = 0; text < state.positions.size(); ++text)
-    state.positions[text] = state.length(text);
+  for (std::size_t text = 0; text < state.lengths.size(); ++text)
+    state.lengths[text] = state.length(text);
   try {
     work();
   } catch (...) {
-    for (std::size_t text = 0; text < state.positions.size(); ++text)
-      for (KvCache& cache : state.attention->caches[text]) cache.length = state.positions[text];
+    for (std::size_t text = 0; text < state.lengths.size(); ++text)
+      for (KvCache& cache : state.attention->caches[text]) cache.length = state.lengths[text];
     throw;
   }
 }

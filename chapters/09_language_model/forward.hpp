@@ -45,7 +45,7 @@ struct StateOptions {
   BeforeSum before_sum = {};
 };
 
-/// What texts need while they go on: made once, for any number of texts one after the other.
+/// What texts need while they go on: made once, used for many texts.
 struct ModelState {
   std::size_t S;                               // positions that there is room for in each text
   std::unique_ptr<CachedAttention> attention;  // what each text has left in every layer
@@ -53,7 +53,7 @@ struct ModelState {
   BlockScratch scratch;                        // for up to `chunk` rows
   Tensor<2> x;                                 // [chunk, C], the residual stream
   Tensor<2> last;                              // [texts, C], of each text's last token
-  std::vector<std::size_t> positions;  // [texts], each length before a call, restored if it throws
+  std::vector<std::size_t> lengths;  // [texts], each length before a call, restored if it throws
 
   /// Room for S positions, at most T_max. Throws std::invalid_argument as expect_config does, when
   /// S is 0 or above T_max, and for a chunk or texts of 0.
@@ -69,10 +69,10 @@ void reset(ModelState& state);
 void truncate(ModelState& state, std::size_t position, std::size_t text = 0);
 
 /// The kernel: T more tokens of text 0, a prompt or the token sampled last. Writes the logits of
-/// the last. Allocates nothing. trace, if given, sees the embedding, each block's parts, the final
-/// norm and the logits, chunk by chunk. Throws std::invalid_argument for no ids, an id outside [0,
-/// V), no room for T more, a state of another model and when logits is not [V]: all that before
-/// anything is written. If trace or a slot throws, the state forgets these T tokens.
+/// the last. Allocates nothing. trace, if given, sees the embedding and each block's parts,
+/// chunk by chunk, then the final norm and the logits, once. Throws std::invalid_argument for no
+/// ids, an id outside [0, V), no room for T more, a state of another model and when logits is not
+/// [V]. Whatever is thrown, by a slot or the trace too, the state then has not seen these T tokens.
 void forward(const Model& model, ModelState& state,
              std::span<const int> ids,  // [T]
              Row logits,                // [V], of the last token

@@ -25,7 +25,7 @@ double next_token_loss(ConstMatrix logits, std::span<const int> ids) {
   expect_shape("logits", logits, {T, V});
   expect_ids(ids, V);
 
-  // What token t foretells is token t + 1; nothing follows the last.
+  // Token t predicts token t + 1; nothing follows the last.
   Tensor<1> losses = empty(T - 1);  // [T − 1]
   for_each_row(T - 1, V,
                [&](std::size_t t) { losses(t) = float(surprise(logits.row(t), ids[t + 1])); });

@@ -72,7 +72,7 @@ class Model {
   const Weight& head() const;
 
   /// Calls change(weights), which gives tensors other numbers, and checks as the constructor does;
-  /// after what throws, the model can't be used.
+  /// after what throws, the model can't be used. Blocks are made anew: references to them end here.
   template <class Change>
   void change_weights(Change change) {
     change(weights_);

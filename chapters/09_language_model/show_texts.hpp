@@ -79,8 +79,9 @@ inline void show_texts(const Model& model, const std::vector<int>& ids) {
   print_padding_masks(texts, most);
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "Rows of several texts lie one after the other in x, [{}, C], and only attention looks at "
-      "whose they are. Padded to the longest they would be [{}, {}, C], {} rows, {} of them for "
+      "Rows of several texts lie one after the other in x, [{}, C], and inside the blocks only "
+      "attention asks whose they are. Padded to the longest they would be [{}, {}, C], {} rows, {} "
+      "of them for "
       "nothing: {:.0f} %. Moved: by how much the last token's logits differ from what they are "
       "alone, as a share of their size. Padding that is not masked takes part; the squares are "
       "the masks that each text would need.",

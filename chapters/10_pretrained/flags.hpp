@@ -36,7 +36,7 @@ inline void add_flags(Program& program, Flags& flags) {
   program.word("tokenize-file", flags.tokenize_file, "the same of a file");
   program.yes("special", flags.special, "read <|im_start|> and such in texts as tokens");
   program.word("logits", flags.logits, "file.npy for the last position's [V]");
-  program.word("perplexity", flags.perplexity, "a text file: how well does the model foretell it?");
+  program.word("perplexity", flags.perplexity, "a text file: how well does the model predict it?");
   program.size("window", flags.window, "tokens that are read together for a perplexity");
   program.word("trace", flags.trace, "folder for every part of every layer, as .npy");
   program.words("compare", flags.compare, 2,
