@@ -252,12 +252,13 @@ TEST_CASE("a bad call is refused with what was wanted and got; x and the text st
           [](Call& c) { c.scratch.feed_forward.up = empty(8, 159); });
   refuses("scratch: made for up [T, 160] and gate [T, 0], wanted 160 and 160",
           [](Call& c) { c.scratch.feed_forward.gate = empty(0, 0); });
-  refuses("attention, layer 0: made for H = 6, G = 2, D = 16, theta = 10000, wanted 6, 2, 16, 500",
-          [](Call& c) { c.settings.theta = 500; });
-  refuses(
-      "attention, layer 0: made for H = 6, G = 2, D = 16, theta = 10000, wanted 6, 2, 16, 10000 "
-      "(no RoPE)",
-      [](Call& c) { c.settings.uses_rope = false; });
+  const std::string of_layer =
+      "attention, layer 0: made for H = 6, G = 2, D = 16, theta = 10000, neighbours; wanted H = 6, "
+      "G = 2, D = 16, ";
+  refuses(of_layer + "theta = 500, neighbours", [](Call& c) { c.settings.theta = 500; });
+  refuses(of_layer + "theta = 10000, halves",
+          [](Call& c) { c.settings.pairing = Pairing::halves; });
+  refuses(of_layer + "no RoPE", [](Call& c) { c.settings.uses_rope = false; });
   refuses("cache: length 30 and T = 8 more positions, wanted at most S = 37 in all",
           [](Call& c) { c.attention.caches[0][0].length = 30; });
   refuses("position 44: the table ends at 36",

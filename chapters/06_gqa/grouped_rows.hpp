@@ -21,7 +21,8 @@ struct GroupedScratch {
   Tensor<2> stretches;  // [H·P, D]: what each of P stretches of keys gives a head
   Tensor<2> log_sums;   // [H, P]: the log of each stretch's sum: its weight when they are joined
 
-  /// Room for calls of up to T queries and S keys, on as many threads as are in use now.
+  /// Room for calls of up to T queries, S keys, H heads and a width of D, on as many threads as are
+  /// in use now.
   GroupedScratch(std::size_t T, std::size_t S, std::size_t H, std::size_t D);
 };
 /// Throws std::invalid_argument unless it has room for a call of T queries and S keys, on as many

@@ -32,7 +32,8 @@ FeedForwardWeights feed_forward_weights(std::size_t C, std::size_t F, Activation
                                         Random& random);
 
 /// Room for what lies between the matrices, for up to T_max tokens at a time and a network of width
-/// F or less; of any contents.
+/// F or less, whose rows are the first numbers of these; of any contents. One that is gated serves
+/// a plain network too. F may be 0: then it serves none.
 struct FeedForwardScratch {
   Tensor<2> gate;  // [T_max, F], only if gated
   Tensor<2> up;    // [T_max, F]
@@ -45,8 +46,8 @@ struct FeedForwardScratch {
 Tensor<2> feed_forward(const Tensor<2>& x,  // [T, C]
                        const FeedForwardWeights& weights, Activation activation);
 
-/// Who wants to see gate (if there is one) and up, [T, F], before the activation's result takes
-/// up's place.
+/// Who wants to see gate and up, [T, F], before the activation's result takes up's place. Without a
+/// gate the first is [0, 0].
 using SeeGateAndUp = std::function<void(ConstMatrix gate, ConstMatrix up)>;
 
 /// The same in the scratch's room, with nothing allocated: what the later chapters call. y may be x

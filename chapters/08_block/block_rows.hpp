@@ -92,7 +92,8 @@ struct BlockScratch {
 /// hidden by the network: a slot may leave its own out. What a part made is told before before_sum
 /// sees it. Throws std::invalid_argument, with x and the texts as they were, when x is not [T, C],
 /// T is 0 or above T_max, the scratch is too narrow, a slot that is needed is empty, and as the
-/// attention does. What another slot or the trace throws leaves the new tokens with the attention.
+/// attention does. What another slot throws, or the trace outside the attention, leaves the new
+/// tokens with the attention.
 void block_rows(Matrix x,  // [T, C], the residual stream
                 const Block& block, const BlockSlots& slots, BlockScratch& scratch,
                 const Trace& trace = {});

@@ -76,19 +76,25 @@ void CachedAttention::for_each_run(std::size_t layer, std::size_t T, F f) {
   }
 }
 
-/// That the block's heads and positions are those that its layer was made for.
+/// What a layer's cache depends on, in words.
+static std::string kept_as(const BlockSettings& s) {
+  std::string words = fmt::format("H = {}, G = {}, D = {}, ", s.H, s.G, s.D);
+  if (!s.uses_rope) return words + "no RoPE";
+  const char* pairing = s.pairing == Pairing::halves ? "halves" : "neighbours";
+  return words + fmt::format("theta = {}, {}", s.theta, pairing);
+}
+
+/// That the block's heads and RoPE are those that its layer was made for.
 void CachedAttention::expect_block(const Block& block) const {
   if (block.layer() >= layers_.size() || thread_count() > threads_)
     throw std::invalid_argument(
         fmt::format("attention: made for {} layers and {} threads, wanted layer {} and {} threads",
                     layers_.size(), threads_, block.layer(), thread_count()));
   const BlockSettings &made = layers_[block.layer()], &wanted = block.settings();
-  if (made.H != wanted.H || made.G != wanted.G || !same_table(made, wanted))
-    throw std::invalid_argument(fmt::format(
-        "attention, layer {}: made for H = {}, G = {}, D = {}, theta = {}{}, wanted {}, {}, {}, "
-        "{}{}",
-        block.layer(), made.H, made.G, made.D, made.theta, made.uses_rope ? "" : " (no RoPE)",
-        wanted.H, wanted.G, wanted.D, wanted.theta, wanted.uses_rope ? "" : " (no RoPE)"));
+  if (made.H != wanted.H || made.G != wanted.G || !same_table(made, wanted) ||
+      (made.uses_rope && made.pairing != wanted.pairing))
+    throw std::invalid_argument(fmt::format("attention, layer {}: made for {}; wanted {}",
+                                            block.layer(), kept_as(made), kept_as(wanted)));
 }
 
 void CachedAttention::expect_rows(const Projected& in, ConstMatrix heads) {

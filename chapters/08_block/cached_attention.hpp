@@ -48,16 +48,17 @@ class CachedAttention {
   /// caches[text][layer], [G, S, D] each.
   std::vector<std::vector<KvCache>> caches;
 
-  /// Where the text's next token stands. Throws std::invalid_argument for a text that is not there.
+  /// Where the text's next token stands, as layer 0 has it. Throws std::invalid_argument for a text
+  /// that is not there.
   std::size_t position(std::size_t text = 0) const;
   /// Keeps the text's first positions only, in every layer. Throws as position, and as chapter 05's
   /// truncate does.
   void truncate(std::size_t position, std::size_t text = 0);
 
   /// The slot. Throws std::invalid_argument when q, k, v and heads are not of one call, the rows
-  /// are not those of the runs, a text comes twice or has no room for its own, the block's heads or
-  /// positions are not those that its layer was made for, or more threads are in use; and as the
-  /// kernel does. The caches are then as they were.
+  /// are not those of the runs, a text comes twice, brings more than T_max rows or has no room for
+  /// them, the layer is not there or was made for other heads or another RoPE than the block's, or
+  /// more threads are in use; and as the kernel does. The caches are then as they were.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
  private:
@@ -69,8 +70,8 @@ class CachedAttention {
   std::size_t T_max_, threads_;
   std::vector<BlockSettings> layers_;  // [L]
   std::vector<RopeTable> tables_;      // [S, D/2] each; empty where nothing is turned
-  std::vector<std::size_t> table_of_;  // [L]: equal settings share a table
-  AttentionKernel kernel_;
+  std::vector<std::size_t> table_of_;  // [L]: layers of equal D and theta share a table
+  AttentionKernel kernel_;             // keeps the scratch memory, for the widest layer
 };
 
 }  // namespace t2t
