@@ -78,7 +78,7 @@ TEST_CASE("whoever reads a file says what to make of its matrices; vectors becom
   const std::vector<std::uint8_t> bytes = gguf_file(config, weights);
   const GgufFile file("x", bytes);
   std::vector<std::string> asked;
-  const Model packed = read_model(file, [&](const GgufTensor& tensor, const TensorInfo& info) {
+  const Model packed = read_model(file, [&](const GgufTensor& tensor, const TensorInfo&) {
     asked.emplace_back(tensor.name);
     const std::size_t rows = tensor.shape[0], cols = tensor.shape[1];
     Tensor<2> floats = empty(rows, cols);
