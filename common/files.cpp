@@ -1,9 +1,13 @@
 #include "files.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -30,21 +34,61 @@ std::string read_file(const std::filesystem::path& path) {
   return std::move(content).str();
 }
 
-void write_file(const std::filesystem::path& path, std::string_view bytes) {
-  std::filesystem::path beside = path;
-  beside += ".partial";
-  errno = 0;
-  std::ofstream file(beside, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), std::streamsize(bytes.size()));
-  file.close();
-  std::error_code ignored;
-  if (!file) {
-    const std::runtime_error error = failure(path, "can't be written");
-    std::filesystem::remove(beside, ignored);
-    throw error;
+/// A new, empty file in the folder of `path`, which is removed unless it is kept. Its name is one
+/// that no other file has: what is there already is neither followed nor replaced.
+class NewFile {
+ public:
+  explicit NewFile(const std::filesystem::path& path)
+      : path_(path), name_((path.parent_path() / ".partial-XXXXXX").string()) {
+    errno = 0;
+    file_ = mkstemp(name_.data());
+    if (file_ < 0) throw failure(path, "can't be written");
   }
-  std::filesystem::rename(beside, path);
+  NewFile(const NewFile&) = delete;
+  ~NewFile() {
+    if (file_ >= 0) close(file_);
+    if (!kept_) unlink(name_.c_str());
+  }
+
+  void write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count = ::write(file_, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) throw failure(path_, "can't be written");
+      bytes.remove_prefix(std::size_t(count));
+    }
+  }
+  /// Gives it the name `path`, and the rights that any new file has.
+  void keep() {
+    const mode_t mask = umask(0);
+    umask(mask);
+    const bool closed = fchmod(file_, 0666 & ~mask) == 0 && close(file_) == 0;
+    file_ = -1;
+    if (!closed || std::rename(name_.c_str(), path_.c_str()) != 0)
+      throw failure(path_, "can't be written");
+    kept_ = true;
+  }
+
+ private:
+  std::filesystem::path path_;
+  std::string name_;
+  int file_ = -1;
+  bool kept_ = false;
+};
+
+void write_file(const std::filesystem::path& path, std::string_view bytes) {
+  const std::filesystem::file_status there = std::filesystem::symlink_status(path);
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+    throw std::runtime_error(
+        path.string() +
+        ": is there and no plain file (a folder, a link or a device): it stays "
+        "as it is");
+  NewFile file(path);
+  file.write(bytes);
+  file.keep();
 }
+
+void expect_room_for_files(const std::filesystem::path& folder) { NewFile(folder / "any"); }
 
 void expect_utf8(std::string_view name, std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {

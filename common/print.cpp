@@ -195,15 +195,18 @@ std::string bar(double share, std::size_t columns) {
 
 std::string visible(std::string_view text) {
   std::string shown;
-  for (const char c : text) {
-    if (c == '\n')
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::uint8_t byte = text[i], next = i + 1 < text.size() ? text[i + 1] : 0;
+    if (byte == '\n')
       shown += "⏎";
-    else if (c == ' ')
+    else if (byte == ' ')
       shown += "␣";
-    else if (std::uint8_t(c) < 0x20 || c == 0x7f)
-      shown += fmt::format("<{:02x}>", std::uint8_t(c));
+    else if (byte < 0x20 || byte == 0x7f)
+      shown += fmt::format("<{:02x}>", byte);
+    else if (byte == 0xc2 && next >= 0x80 && next < 0xa0)  // U+0080 to U+009F command terminals too
+      shown += fmt::format("<{:02x}>", text[++i] & 0xff);
     else
-      shown += c;
+      shown += text[i];
   }
   return shown;
 }

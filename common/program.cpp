@@ -4,7 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <sstream>
 
@@ -136,17 +139,36 @@ std::string Program::text(std::size_t most_bytes) const {
   return text.substr(0, most_bytes);
 }
 
-/// Makes the folder and a file in it, so that an unwritable one is refused before any work.
+/// Makes the folder, and refuses one in which no file can be made, before any work.
 static void expect_writable(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw std::runtime_error("--save: " + folder.string() + ": " + error.message());
-  write_file(folder / ".probe", "");
-  std::filesystem::remove(folder / ".probe");
+  expect_room_for_files(folder);
+}
+
+/// All that was printed must have arrived: on a full disk, or in a closed pipe, it is lost.
+static void expect_printed() {
+  errno = 0;
+  std::cout << std::flush;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) || !std::cout)
+    throw std::runtime_error(
+        fmt::format("standard output can't be written: {}", std::strerror(errno ? errno : EIO)));
 }
 
 int Program::run(int argc, char** argv, const std::function<void()>& show) {
   return run_task(argc, argv, [&] { return show(), 0; });
+}
+
+/// False when help was asked for, and printed.
+static bool parsed(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    return true;
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return false;
+  }
 }
 
 int Program::run_task(int argc, char** argv, const std::function<int()>& task) {
@@ -155,14 +177,13 @@ int Program::run_task(int argc, char** argv, const std::function<int()>& task) {
   std::string folder;
   app.add_option("--save", folder, "write what is computed there, as .npy")->type_name("DIR");
   try {
-    app.parse(argc, argv);
-    if (!folder.empty()) expect_writable(folder_ = folder);
+    if (!parsed(app, argc, argv)) return expect_printed(), 0;
+    if (given("save") && folder.empty())
+      throw std::invalid_argument("--save: wanted a folder, got an empty name");
+    if (given("save")) expect_writable(folder_ = folder);
     const int status = task();
-    std::cout << std::flush;
+    expect_printed();
     return status;
-  } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
-    return 0;
   } catch (const CLI::ParseError& error) {
     std::cerr << name_ << ": " << error.what() << " (--help lists the flags)\n";
   } catch (const std::bad_alloc&) {

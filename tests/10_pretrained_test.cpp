@@ -230,6 +230,10 @@ TEST_CASE("perplexity: each window alone, its first token unscored") {
   CHECK_THROWS_WITH_AS(perplexity_of(std::span(ids).first(1), model, 5),
                        "T, the tokens of the text: wanted at least 2, got 1",
                        std::invalid_argument);
+  ModelWeights broken = draw_model(config, random);
+  broken.embedding.floats()(2, 0) = NAN;
+  CHECK_THROWS_WITH_AS(perplexity_of(ids, Model(config, std::move(broken)), 5),
+                       "perplexity: the model's logits are no numbers (nan)", std::runtime_error);
 }
 
 namespace {

@@ -263,6 +263,26 @@ TEST_CASE("a file appears whole or not at all, and errors name it") {
                     "directory");
   CHECK_THROWS_WITH(read_file("/"), "/: is a folder, wanted a file");
   CHECK_THROWS_AS(write_file("/no/such/folder/x", "x"), std::runtime_error);
+
+  // What has the names that are written beside it stays: only the file itself is replaced.
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "t2t_files";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  const auto names = [&] { return std::distance(std::filesystem::directory_iterator(folder), {}); };
+  write_file(folder / "x.partial", "mine");
+  for (const std::string bytes : {"one", "two", ""}) {
+    write_file(folder / "x", bytes);
+    CHECK(read_file(folder / "x") == bytes);
+  }
+  expect_room_for_files(folder);
+  CHECK(read_file(folder / "x.partial") == "mine");
+  CHECK(names() == 2);
+  std::filesystem::create_symlink("x.partial", folder / "link");
+  CHECK_THROWS_AS(write_file(folder / "link", "other"), std::runtime_error);
+  CHECK_THROWS_AS(write_file(folder, "other"), std::runtime_error);
+  CHECK(read_file(folder / "x.partial") == "mine");
+  CHECK(names() == 3);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("UTF-8 is checked to the letter, and a wrong byte is named with its offset") {
@@ -291,6 +311,7 @@ TEST_CASE("what is printed has the width that it takes") {
   CHECK(display_width(bar(0.3, 10)) == 10);
   CHECK(bar(1, 3) == "███");
   CHECK(visible("a b\n\x01") == "a␣b⏎<01>");
+  CHECK(visible("\u009b2J \u00a0\xc2") == "<9b>2J␣\u00a0\xc2");
   CHECK(sparkline(row(Tensor<1>{0, 1})) == "▁█");
   const Tensor<2> x = {{0, 1, 2, 4, -infinity, not_a_number}};
   CHECK(heat_map_text(x, {.row_labels = {"a"}, .col_labels = {}}) ==

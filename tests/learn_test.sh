@@ -38,7 +38,10 @@ for chapter in "$home"/chapters/[0-9][0-9]_*; do
   refuses "--unknown" "$program" --unknown
   refuses "--seed: wanted a whole number from 1" "$program" --seed many
   refuses "--save: /proc/here" "$program" --save /proc/here
-  refuses "/proc/self/.probe" "$program" --save /proc/self
+  refuses "/proc/self/any: can't be written" "$program" --save /proc/self
+  refuses "--save: wanted a folder, got an empty name" "$program" --save ""
+  [[ ! -e /dev/full ]] || refuses "standard output can't be written: No space left" \
+    bash -c '"$1" --help >/dev/full' bash "$program"
   for flag in $("$program" --help | sed -n 's/^ *\(--[a-z-]*\) X=.*/\1/p'); do
     refuses "$flag: wanted a number, got nan" "$program" "$flag" nan
   done
@@ -64,7 +67,17 @@ refuses "preset: wanted one of foundry-small" "$build/09_language_model" --model
 
 accepts "$build/01_embedding" --save saved
 accepts test -s saved/ids.npy
-[[ -z $(find saved -name '*.partial' -o -name '.probe') ]] || fail "left behind: $(ls -A saved)"
+[[ -z $(find saved -name '.*' -type f) ]] || fail "left behind: $(ls -A saved)"
+[[ ! -e /dev/full ]] || refuses "standard output can't be written" bash -c '"$1" >/dev/full' bash "$build/02_normalization"
+
+# What is written replaces plain files only, and follows no link.
+echo own >own.txt
+ln -s own.txt linked.svg && mkdir folder.svg
+for svg in linked.svg folder.svg /dev/null; do
+  refuses "$svg: is there and no plain file" "$build/07_swiglu" --svg "$svg"
+done
+[[ $(cat own.txt) == own && -L linked.svg && -d folder.svg && -c /dev/null ]] || fail "--svg wrote what was not its own"
+rm linked.svg && accepts "$build/07_swiglu" --svg linked.svg && accepts "$build/07_swiglu" --svg linked.svg
 
 # A real model's program, on a file that has a tokenizer and nothing else.
 pretrained=$build/10_pretrained
@@ -95,6 +108,7 @@ accepts "$learn" test --help
 refuses "unknown command 'fly'" "$learn" fly
 refuses "there is no chapter '99'" "$learn" run 99
 refuses "there is no chapter 'ropes'" "$learn" test ropes
+refuses "there is no chapter '18446744073709551617'" "$learn" run 18446744073709551617
 refuses "--json wants a file" "$learn" bench --json
 refuses "--json wants a file" "$learn" bench --json --yes
 refuses "--json is given twice" "$learn" bench --json a --json b
@@ -158,12 +172,31 @@ mkdir -p tools house/build/release house/build/python/bin
 ln -s "$home/docs" house/
 : >house/build/release/build.ninja
 printf '#!/bin/sh\n' >tools/cmake
-printf '#!/bin/sh\necho "$@"\nexit 1\n' >house/build/python/bin/cog
-chmod +x tools/cmake house/build/python/bin/cog
+printf '#!/bin/sh\n[ "$1" != -c ] || exit 0\necho "$@"\nexit 1\n' >house/build/python/bin/python
+chmod +x tools/cmake house/build/python/bin/python
 refuses "a page is stale" env PATH="$scratch/tools:$PATH" house/learn docs --check
 [[ $(cat out) == *" --check "* && $(cat out) != *" -r "* ]] || fail "docs --check runs cog with: $(cat out)"
 refuses "a page is stale" env PATH="$scratch/tools:$PATH" house/learn docs
 [[ $(cat out) == *" -r "* ]] || fail "docs runs cog with: $(cat out)"
+
+# A copied or moved folder builds its own sources, in a folder of any name; builds take turns.
+echo "CMAKE_HOME_DIRECTORY:INTERNAL=$home" >house/build/release/CMakeCache.txt
+: >house/build/release/01_embedding
+PATH=$scratch/tools:$PATH house/learn run 01 >out 2>err </dev/null && fail "runs what is not built"
+grep -q "was built in $home: it is built anew" err || fail "a copied folder says: $(cat err)"
+[[ ! -e house/build/release/01_embedding ]] || fail "a copied folder kept the programs of the original"
+cp -rP house "it's; touch PWNED; '"
+env -u T2T_WEIGHTS "./it's; touch PWNED; '/learn" weights --yes >out 2>err </dev/null && fail "fetched from nowhere"
+grep -q "fetching the weights failed" err || fail "weights in a folder of an odd name: $(cat err)"
+[[ ! -e PWNED && ! -e "it's; touch PWNED; '/PWNED" ]] || fail "the name of a folder was run as a command"
+if command -v flock >/dev/null; then
+  flock house/build/lock sleep 1 &
+  env PATH="$scratch/tools:$PATH" house/learn docs --check >out 2>err </dev/null
+  grep -q "another ./learn is at work in this folder: waiting for it" err || fail "no turns: $(cat err)"
+  wait
+fi
+rm -rf house/build && : >house/build
+refuses "house/build can't be written" env PATH="$scratch/tools:$PATH" house/learn run 01
 
 # Only linalg.cpp pays for including xtensor-blas.
 [[ $(grep -rl 'xtensor-blas/' "$home/common" "$home/chapters") == "$home/common/linalg.cpp" ]] || fail "a second door to BLAS"

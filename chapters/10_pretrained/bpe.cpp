@@ -176,7 +176,7 @@ std::string Bpe::decode(std::span<const int> ids) const {
 }
 
 std::optional<int> Bpe::id(std::string_view token) const {
-  const auto found = ids_.find(std::string(token));
+  const auto found = ids_.find(token);
   if (found == ids_.end()) return std::nullopt;
   return found->second;
 }

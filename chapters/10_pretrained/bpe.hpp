@@ -14,7 +14,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "10_pretrained/merges.hpp"
@@ -90,11 +89,11 @@ class Bpe {
 
   BpeTables tables_;
   PreTokenizer words_;
-  std::vector<std::string> bytes_;            // [V], what each token stands for
-  std::unordered_map<std::string, int> ids_;  // by name
-  std::array<int, 256> byte_ids_;             // the token of each byte, or −1
-  MergeTable merges_;                         // which pairs become one token, and when
-  TokenFinder added_, added_and_control_;     // to be found in text
+  std::vector<std::string> bytes_;               // [V], what each token stands for
+  std::map<std::string, int, std::less<>> ids_;  // by name; no file can make an ordered map slow
+  std::array<int, 256> byte_ids_;                // the token of each byte, or −1
+  MergeTable merges_;                            // which pairs become one token, and when
+  TokenFinder added_, added_and_control_;        // to be found in text
 };
 
 /// Token by token, never half a character. Ids as decode takes them.

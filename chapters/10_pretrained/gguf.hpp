@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <initializer_list>
+#include <map>
 
 #include "10_pretrained/dequantize.hpp"
 #include "10_pretrained/gguf_metadata.hpp"
@@ -58,7 +59,7 @@ class GgufFile {
   MappedFile mapping_;  // empty when the bytes are somebody else's
   GgufMetadata metadata_;
   std::vector<GgufTensor> tensors_;
-  std::unordered_map<std::string_view, std::size_t> index_;
+  std::map<std::string_view, std::size_t> index_;
 };
 
 }  // namespace t2t

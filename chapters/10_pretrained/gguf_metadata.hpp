@@ -7,10 +7,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "10_pretrained/gguf_cursor.hpp"
@@ -72,7 +72,7 @@ class GgufMetadata {
 
   std::string file_;
   std::vector<GgufEntry> entries_;
-  std::unordered_map<std::string_view, std::size_t> index_;
+  std::map<std::string_view, std::size_t> index_;
 };
 
 }  // namespace t2t

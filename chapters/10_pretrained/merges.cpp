@@ -15,8 +15,8 @@ static std::uint64_t pair_of(int left, int right) {
 
 /// Every bit of the pair reaches every bit of the hash.
 std::size_t MergeTable::Hash::operator()(std::uint64_t pair) const {
-  pair = (pair ^ (pair >> 32)) * 0x9e3779b97f4a7c15;
-  pair = (pair ^ (pair >> 29)) * 0xbf58476d1ce4e5b9;
+  pair = (pair ^ (pair >> 32) ^ seed) * 0x9e3779b97f4a7c15;
+  pair = (pair ^ (pair >> 29) ^ seed) * 0xbf58476d1ce4e5b9;
   return pair ^ (pair >> 32);
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <random>
 #include <unordered_map>
 #include <vector>
 
@@ -31,8 +32,11 @@ class MergeTable {
   std::size_t size() const { return table_.size(); }
 
  private:
+  /// Another one in each table, so that no file can be made whose pairs all fall together.
   struct Hash {
+    Hash() : seed(std::random_device()()) {}
     std::size_t operator()(std::uint64_t pair) const;
+    std::uint64_t seed;
   };
   std::unordered_map<std::uint64_t, Merge, Hash> table_;
 };

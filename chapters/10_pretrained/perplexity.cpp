@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <string>
 
 #include "09_language_model/loss.hpp"
@@ -28,6 +29,8 @@ Perplexity perplexity_of(std::span<const int> ids, const Model& model, std::size
     forward_all(model, state, part, said);
     nats += next_token_loss(said, part) * double(part.size() - 1);
     scored += part.size() - 1;
+    if (std::isnan(nats))
+      throw std::runtime_error("perplexity: the model's logits are no numbers (nan)");
     if (after_window) after_window({scored, std::exp(nats / double(scored))});
   }
   return {scored, std::exp(nats / double(scored))};

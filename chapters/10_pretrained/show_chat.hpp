@@ -39,7 +39,8 @@ class Conversation {
   }
 
   /// Prints the answer as it is made. Throws std::runtime_error for text that is not UTF-8, or too
-  /// long for the context, and leaves the conversation as it was.
+  /// long for the context, and as generate does. The conversation is then as it was, or begun anew
+  /// where its context was full.
   Spoken ask(std::string_view text) {
     const std::vector<int> question = chat_.question(text);
     const std::size_t alone = opening_.size() + question.size();
@@ -53,8 +54,19 @@ class Conversation {
       begin();
       more = question;
     }
-    ids_.insert(ids_.end(), more.begin(), more.end());
+    const std::size_t known = ids_.size(), seen = state_.length();
+    try {
+      return answer(more);
+    } catch (...) {
+      ids_.resize(known);
+      truncate(state_, seen);
+      throw;
+    }
+  }
 
+ private:
+  Spoken answer(const std::vector<int>& more) {
+    ids_.insert(ids_.end(), more.begin(), more.end());
     // What the state has seen already stays in its caches: only the rest goes through the model.
     Spoken spoken = speak(session_, state_, std::span(ids_).subspan(state_.length()),
                           options_.generation, random_);
@@ -63,7 +75,6 @@ class Conversation {
     return spoken;
   }
 
- private:
   const Session& session_;
   ChatOptions options_;
   Random& random_;
@@ -74,8 +85,8 @@ class Conversation {
   bool answered_ = false;
 };
 
-/// Lines from standard input, each a question.
-inline void converse(const Session& session, const ChatOptions& options, Random& random) {
+/// Lines from standard input, each a question. Returns false if there were some and all failed.
+inline bool converse(const Session& session, const ChatOptions& options, Random& random) {
   Conversation conversation(session, options, random);
   const bool terminal = isatty(STDIN_FILENO) != 0;
   if (terminal)
@@ -83,6 +94,7 @@ inline void converse(const Session& session, const ChatOptions& options, Random&
         "/reset begins anew, /quit ends; Ctrl-C stops an answer.\n"
         "system: {}\n",
         options.system.empty() ? "(none)" : without_controls(options.system));
+  std::size_t answers = 0, failures = 0;
   for (std::string line;;) {
     if (terminal) fmt::print("\n> "), std::fflush(stdout);
     if (!std::getline(std::cin, line)) {
@@ -100,10 +112,13 @@ inline void converse(const Session& session, const ChatOptions& options, Random&
       const Spoken spoken = conversation.ask(line);
       fmt::print(stderr, "  ({})\n", speed_text(spoken));
       if (!terminal) end_if_interrupted(spoken);
+      ++answers;
     } catch (const std::exception& error) {
       fmt::print(stderr, "  {}\n", error.what());
+      ++failures;
     }
   }
+  return answers > 0 || failures == 0;
 }
 
 }  // namespace t2t

@@ -118,10 +118,8 @@ inline int chat(const Program& program, const Flags& flags) {
   Random random(program.seed());
   const std::string system =
       flags.system.empty() ? default_system_prompt(session.file) : flags.system;
-  converse(session,
-           {system, generation_of(session, flags), std::min(flags.context, session.config().T_max)},
-           random);
-  return 0;
+  const std::size_t context = std::min(flags.context, session.config().T_max);
+  return converse(session, {system, generation_of(session, flags), context}, random) ? 0 : 1;
 }
 
 inline int bench(const Flags& flags) {

@@ -11,6 +11,7 @@
 
 #include "01_embedding/embedding.hpp"
 #include "09_language_model/forward.hpp"
+#include "09_language_model/sampling.hpp"
 #include "10_pretrained/load_model.hpp"
 #include "10_pretrained/tokenizer.hpp"
 #include "11_flash_attention/flash_attention.hpp"
@@ -83,11 +84,11 @@ inline void show_model(const Reading& reading) {
     apart = std::max(apart, std::abs(double(logits(v)) - double(flash_logits(v))));
     largest = std::max(largest, std::abs(double(logits(v))));
   }
-  const auto best = [](const Tensor<1>& x) { return std::ranges::max_element(x) - x.begin(); };
+  const bool same = greedy(row(logits)) == greedy(row(flash_logits));  // throws for NaN
   fmt::print("\n");
   print_paragraph(fmt::format(
       "Logits of up to {:.0f} differ by at most {:.0e}; the likeliest next token is {}.", largest,
-      apart, best(logits) == best(flash_logits) ? "the same" : "another"));
+      apart, same ? "the same" : "another"));
 }
 
 }  // namespace t2t

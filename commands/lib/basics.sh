@@ -13,21 +13,39 @@ bold() { if [[ -t 1 && -z ${NO_COLOR:-} ]]; then printf '\033[1m%s\033[0m\n' "$*
 quietly() {
   local what=$1 log=$home/build/$2.log start=$SECONDS status=0 pid
   shift 2
-  mkdir -p "$home/build"
+  expect_build
+  # It runs with all that it starts as a group of its own, so that Ctrl-C can end them together.
+  set -m
   "$@" >"$log" 2>&1 </dev/null &
   pid=$!
-  # A command in the background ignores Ctrl-C: it is ended here, and then this shell as usual.
-  trap 'kill "$pid" 2>/dev/null; trap - INT; kill -INT "$BASHPID"' INT
+  set +m
+  trap 'kill -- "-$pid" 2>/dev/null; trap - INT; kill -INT "$BASHPID"' INT TERM HUP
   while [[ -t 2 ]] && kill -0 "$pid" 2>/dev/null; do
     printf '\r\033[K  %s %s %s s' "$what" "$(grep -ao '^\[[0-9]*/[0-9]*\]' "$log" | tail -1)" "$((SECONDS - start))" >&2
     sleep 0.2
   done
   [[ ! -t 2 ]] || printf '\r\033[K' >&2
   wait "$pid" || status=$?
-  trap - INT
+  trap - INT TERM HUP
   [[ $status != 0 ]] || return 0
   { grep -am1 -A40 -E '(error|FAILED)[: ]' "$log" || tail -40 "$log"; } >&2
   die "$what failed; all it printed: $log"
+}
+
+# The folder for all that is made here; refuses one that can't be written.
+expect_build() {
+  mkdir -p "$home/build" 2>/dev/null && [[ -w $home/build ]] || die "$home/build can't be written, and all that is built goes there"
+}
+
+# in_turn COMMAND…: runs it once no other ./learn builds or fetches in this folder.
+in_turn() {
+  expect_build
+  if [[ -n ${has_turn:-} ]] || ! command -v flock >/dev/null; then "$@"; return; fi
+  (
+    flock -n 9 || { say "another ./learn is at work in this folder: waiting for it" && flock 9; }
+    has_turn=yes
+    "$@"
+  ) 9>"$home/build/lock"
 }
 
 # Refuses an argument, and says what the command takes: its usage, from the second line of its file.
@@ -55,7 +73,7 @@ chapters() { (cd "$home/chapters" && ls -d [0-9][0-9]_*); }
 chapter() {
   local name
   for name in $(chapters); do
-    [[ $name == "$1" || ${name#*_} == "$1" || ($1 =~ ^[0-9]+$ && $((10#${name%%_*})) == $((10#$1))) ]] || continue
+    [[ $name == "$1" || ${name#*_} == "$1" || ($1 =~ ^[0-9]{1,4}$ && $((10#${name%%_*})) == $((10#$1))) ]] || continue
     echo "$name" && return
   done
   die "there is no chapter '$1'; the chapters are: $(chapters | paste -sd' ')"

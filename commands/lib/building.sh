@@ -11,8 +11,15 @@ for nvcc in "$venv"/lib/python3*/site-packages/nvidia/cu13/bin/nvcc; do
 done
 
 # Builds these targets. What is missing is looked for before the first build, and when one fails.
-compile() {
-  local more=
+compile() { in_turn compile_now "$@" || exit 1; }
+compile_now() {
+  local more='' made_for
+  # A build holds the paths of its sources: a folder that was copied or moved would build the old ones.
+  made_for=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build/CMakeCache.txt" 2>/dev/null) || true
+  if [[ -n $made_for && ! $made_for -ef $home ]]; then
+    say "what is built here was built in $made_for: it is built anew"
+    rm -rf "$build"
+  fi
   if [[ ! -f $build/build.ninja ]]; then
     expect_all
     (cd "$home" && quietly configuring configure cmake --preset release) || exit 1
@@ -39,8 +46,8 @@ settings() {
   export T2T_WEIGHTS=${T2T_WEIGHTS:-$fetched}
 }
 
-# Puts cogapp into our own Python.
+# Puts cogapp into our own Python. Its programs hold the path of their folder, so it is called by name.
 python_tools() {
-  [[ -x $venv/bin/cog ]] ||
-    quietly "installing cogapp" cogapp bash -c "python3 -m venv '$venv' && '$venv/bin/pip' install -q cogapp==3.6.0"
+  "$venv/bin/python" -c 'import cogapp' 2>/dev/null || in_turn quietly "installing cogapp" cogapp install_cogapp
 }
+install_cogapp() { python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q cogapp==3.6.0; }
