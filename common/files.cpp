@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "utf8_start.hpp"
 
@@ -62,9 +63,9 @@ class NewFile {
   void keep() {
     const mode_t mask = umask(0);
     umask(mask);
-    const bool closed = fchmod(file_, 0666 & ~mask) == 0 && close(file_) == 0;
-    file_ = -1;
-    if (!closed || std::rename(name_.c_str(), path_.c_str()) != 0)
+    const bool allowed = fchmod(file_, 0666 & ~mask) == 0;
+    const bool closed = close(std::exchange(file_, -1)) == 0;
+    if (!allowed || !closed || std::rename(name_.c_str(), path_.c_str()) != 0)
       throw failure(path_, "can't be written");
     kept_ = true;
   }
@@ -79,10 +80,9 @@ class NewFile {
 void write_file(const std::filesystem::path& path, std::string_view bytes) {
   const std::filesystem::file_status there = std::filesystem::symlink_status(path);
   if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
-    throw std::runtime_error(
-        path.string() +
-        ": is there and no plain file (a folder, a link or a device): it stays "
-        "as it is");
+    throw std::runtime_error(path.string() +
+                             ": is there and no plain file (a folder, a link or a device): it "
+                             "stays as it is");
   NewFile file(path);
   file.write(bytes);
   file.keep();

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 
 #include "shapes.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 
@@ -195,18 +197,18 @@ std::string bar(double share, std::size_t columns) {
 
 std::string visible(std::string_view text) {
   std::string shown;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::uint8_t byte = text[i], next = i + 1 < text.size() ? text[i + 1] : 0;
-    if (byte == '\n')
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Start start = utf8_start(text.substr(at));
+    const std::string_view character = text.substr(at, start.length);
+    if (character == "\n")
       shown += "⏎";
-    else if (byte == ' ')
+    else if (character == " ")
       shown += "␣";
-    else if (byte < 0x20 || byte == 0x7f)
-      shown += fmt::format("<{:02x}>", byte);
-    else if (byte == 0xc2 && next >= 0x80 && next < 0xa0)  // U+0080 to U+009F command terminals too
-      shown += fmt::format("<{:02x}>", text[++i] & 0xff);
+    else if (start.kind == Utf8Start::whole && is_control(character))
+      shown += fmt::format("<{:02x}>", std::uint8_t(character.back()));
     else
-      shown += text[i];
+      shown += character;
+    at += start.length;
   }
   return shown;
 }

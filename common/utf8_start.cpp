@@ -42,4 +42,9 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+bool is_control(std::string_view character) {
+  const std::uint8_t first = std::uint8_t(character[0]);
+  return first < 0x20 || first == 0x7f || (first == 0xc2 && std::uint8_t(character[1]) < 0xa0);
+}
+
 }  // namespace t2t

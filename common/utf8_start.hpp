@@ -21,4 +21,8 @@ Utf8Start utf8_start(std::string_view text);
 
 bool is_utf8(std::string_view text);
 
+/// Whether this whole character steers a terminal rather than showing itself: below U+0020, and
+/// U+007F to U+009F.
+bool is_control(std::string_view character);
+
 }  // namespace t2t

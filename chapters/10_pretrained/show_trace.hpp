@@ -3,6 +3,7 @@
 
 #include "10_pretrained/session.hpp"
 #include "10_pretrained/trace_file.hpp"
+#include "10_pretrained/utf8.hpp"
 #include "npy.hpp"
 
 namespace t2t {
@@ -20,26 +21,27 @@ inline bool show_comparison(const Comparison& comparison) {
   const std::size_t count = comparison.compared.size();
   if (!comparison.only_in_one.empty())
     print_paragraph(fmt::format("{} parts are in one of the folders only, {} first.",
-                                comparison.only_in_one.size(), visible(comparison.only_in_one[0])));
+                                comparison.only_in_one.size(),
+                                printable(comparison.only_in_one[0])));
   if (!comparison.parting) {
     print_paragraph(
         fmt::format("They agree in all {} parts, {} to {}; furthest apart by {:.0e} of a "
                     "token's length.",
-                    count, visible(comparison.compared.front()),
-                    visible(comparison.compared.back()), comparison.worst));
+                    count, printable(comparison.compared.front()),
+                    printable(comparison.compared.back()), comparison.worst));
     return true;
   }
   const Parting& parting = *comparison.parting;
   if (count > 1)
     print_paragraph(fmt::format("{} parts agree, the last of them {}.", count - 1,
-                                visible(comparison.compared[count - 2])));
+                                printable(comparison.compared[count - 2])));
   if (!parting.why.empty())
-    print_paragraph(fmt::format("They part at {}: {}.", visible(parting.name), parting.why));
+    print_paragraph(fmt::format("They part at {}: {}.", printable(parting.name), parting.why));
   else
     print_paragraph(
         fmt::format("They part at {}: token {} is {:.2g} of its length away; furthest "
                     "is channel {}, {:.4g} against {:.4g}.",
-                    visible(parting.name), parting.token, parting.distance, parting.channel,
+                    printable(parting.name), parting.token, parting.distance, parting.channel,
                     parting.a, parting.b));
   print_paragraph("Usual causes: " +
                   usual_causes(parting.name, parting.why.empty() && parting.token > 0) + ".");

@@ -8,12 +8,6 @@ namespace t2t {
 
 static constexpr std::string_view replacement = "\xef\xbf\xbd";  // U+FFFD
 
-/// Control characters, 0x7f and U+0080 to U+009F among them, would steer a terminal.
-static bool is_control(std::string_view character) {
-  const std::uint8_t first = std::uint8_t(character[0]);
-  return first < 0x20 || first == 0x7f || (first == 0xc2 && std::uint8_t(character[1]) < 0xa0);
-}
-
 std::string printable(std::string_view text, std::size_t most) {
   std::string shown;
   for (std::size_t at = 0; at < text.size();) {
