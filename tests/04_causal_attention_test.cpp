@@ -9,6 +9,7 @@
 #include "04_causal_attention/recurrence.hpp"
 #include "04_causal_attention/softmax.hpp"
 #include "all_close.hpp"
+#include "attention_in_double.hpp"
 #include "npy.hpp"
 
 using namespace t2t;
@@ -121,8 +122,59 @@ TEST_CASE("the first token gets its own value, and queries of a cache stand at i
 
   const Tensor<2> want = {{0, 0, 0, -infinity}, {0, 0, 0, 0}};
   CHECK(attention_mask(2, 4, Mask::causal) == want);
-  CHECK(keys_seen(0, 2, 4, Mask::causal) == 3);
-  CHECK(keys_seen(0, 2, 4, Mask::none) == 4);
+  CHECK((keys_seen(0, 2, 4, Mask::causal) == KeyRange{0, 3}));
+  CHECK((keys_seen(0, 2, 4, Mask::none) == KeyRange{0, 4}));
+}
+
+TEST_CASE("a sliding window by hand: of the keys up to its own, a query sees the last W") {
+  const float no = -infinity;
+  const Tensor<2> want = {{0, no, no, no}, {0, 0, no, no}, {no, 0, 0, no}, {no, no, 0, 0}};
+  CHECK(attention_mask(4, 4, Mask::sliding(2)) == want);
+  CHECK((keys_seen(1, 2, 9, Mask::sliding(3)) == KeyRange{6, 9}));  // the end of a cache
+  CHECK((keys_seen(0, 2, 2, 9, Mask::sliding(3)) == KeyRange{5, 9}));
+  CHECK(attention_mask(3, 3, Mask::sliding(0)) == attention_mask(3, 3, Mask::causal));
+  CHECK(attention_mask(3, 3, Mask::sliding(3)) == attention_mask(3, 3, Mask::causal));
+
+  // Equal keys: each gets the mean of its own value and the one before it.
+  const Tensor<2> q = xt::zeros<float>({4, 1}), v = {{8}, {4}, {2}, {6}};
+  const Tensor<2> means = {{8}, {6}, {3}, {4}};
+  CHECK(all_close(attention(q, q, v, Mask::sliding(2)), means, 8 * 8 * u));
+  CHECK(all_close(by_rows(q, q, v, 1, Mask::sliding(2)), means, 8 * 8 * u));
+}
+
+TEST_CASE("sliding windows: formula and kernel equal float64; pairs are counted one by one") {
+  const std::size_t H = 2, D = 7;
+  for (const std::size_t S : {1, 9, 65, 200})
+    for (const std::size_t T : {S, (S + 1) / 2, std::size_t(1)})
+      for (const std::size_t window : windows_of(S)) {
+        CAPTURE(S);
+        CAPTURE(T);
+        CAPTURE(window);
+        const Mask mask = Mask::sliding(window);
+        const Tensor<2> q = draw(T, H * D, 1), k = draw(S, H * D, 2), v = draw(S, H * D, 3);
+        const Tensor<2> want = attention_in_double(q, k, v, H, H, mask);
+        CHECK(all_close(by_formula(q, k, v, H, mask), want, bound(D, S)));
+        CHECK(all_close(by_rows(q, k, v, H, mask), want, bound(D, S)));
+
+        double pairs = 0;
+        for (std::size_t t = 0; t < T; ++t)
+          for (std::size_t s = 0; s < S; ++s) pairs += sees(S - T + t, s, mask);
+        CHECK(pairs_seen(T, S, mask) == pairs);
+      }
+  CHECK(pairs_seen(3, 5, Mask::none) == 15);
+}
+
+TEST_CASE("the kernel skips what lies before the window of a block's first query") {
+  const std::size_t T = 150, D = 8;  // the last block of queries, 128 to 149, sees keys 119 to 149
+  const Tensor<2> q = draw(T, D, 1);
+  Tensor<2> k = draw(T, D, 2), v = draw(T, D, 3);
+  const Tensor<2> want = attention_in_double(q, k, v, 1, 1, Mask::sliding(10));
+  for (std::size_t s = 0; s < 119; ++s) row(k, s)[0] = row(v, s)[0] = NAN;
+  const auto last_block = [](const Tensor<2>& x) {
+    return Tensor<2>(xt::view(x, xt::range(128, 150), xt::all()));
+  };
+  const Tensor<2> got = by_rows(q, k, v, 1, Mask::sliding(10));
+  CHECK(all_close(last_block(got), last_block(want), bound(D, T)));
 }
 
 TEST_CASE("the past does not feel the future: its bits stay when later tokens change") {
@@ -235,6 +287,9 @@ TEST_CASE("what can't be is refused, with the values") {
                        "k: wanted shape [2, 8], got [2, 7]", std::invalid_argument);
   CHECK_THROWS_WITH_AS(attention_mask(0, 4, Mask::none),
                        "T, the number of queries: wanted at least 1, got 0", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(attention(x, x, x, Mask{false, 2}),
+                       "window: wanted 0, since the mask is not causal, got 2",
+                       std::invalid_argument);
   Random random(1);
   CHECK_THROWS_WITH_AS(dropout(x, 1, random),
                        "dropout: wanted a probability from 0 to below 1, got 1",

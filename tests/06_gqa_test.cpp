@@ -11,6 +11,7 @@
 #include "06_gqa/grouped_rows.hpp"
 #include "06_gqa/repeat_kv.hpp"
 #include "all_close.hpp"
+#include "attention_in_double.hpp"
 #include "linalg.hpp"
 #include "npy.hpp"
 
@@ -208,6 +209,40 @@ TEST_CASE("decode equals prefill at every step, and in chunks") {
     }
     CHECK(all_close(out, whole, bound(D, S)));
   }
+}
+
+TEST_CASE("sliding windows: formula, rows and decode, from a cache and in chunks") {
+  const size_t H = 6, G = 2, D = 10, S = 150;
+  const Tensor<2> q = draw(S, H * D, 1), k = draw(S, G * D, 2), v = draw(S, G * D, 3);
+  for (const size_t window : windows_of(S)) {
+    CAPTURE(window);
+    const Mask mask = Mask::sliding(window);
+    const Tensor<2> want = attention_in_double(q, k, v, H, G, mask);
+    CHECK(all_close(grouped_query_attention(q, k, v, H, G, mask), want, bound(D, S)));
+    CHECK(all_close(by_rows(q, k, v, H, G, mask), want, bound(D, S)));
+    for (const size_t chunk : {1, 70}) {
+      CAPTURE(chunk);
+      KvCache cache = make_kv_cache(G, S, D);
+      GroupedScratch scratch(chunk, S, H, D);
+      Tensor<2> out = xt::zeros<float>({S, H * D});
+      for (size_t t = 0; t < S; t += chunk) {
+        const size_t T = std::min(chunk, S - t);
+        append(cache, ConstMatrix(k).rows_from(t, T), ConstMatrix(v).rows_from(t, T));
+        grouped_attention_rows(ConstMatrix(q).rows_from(t, T), cached_heads(cache), mask,
+                               Matrix(out).rows_from(t, T), scratch);
+      }
+      CHECK(all_close(out, want, bound(D, S)));
+    }
+  }
+}
+
+TEST_CASE("decode reads the keys of its window and no other") {
+  const size_t H = 4, G = 2, D = 16, S = 1400, window = 600;
+  const Tensor<2> q = draw(1, H * D, 1);
+  Tensor<2> k = draw(S, G * D, 2), v = draw(S, G * D, 3);
+  const Tensor<2> want = attention_in_double(q, k, v, H, G, Mask::sliding(window));
+  for (size_t s = 0; s < S - window; ++s) row(k, s)[3] = row(v, s)[3] = NAN;
+  CHECK(all_close(by_cache(q, k, v, H, G, Mask::sliding(window)), want, bound(D, S)));
 }
 
 TEST_CASE("a long cache is cut into stretches and joined, and large scores do not overflow") {

@@ -50,7 +50,9 @@ inline std::vector<Case> cases() {
   Case post{"post", 11, gpt2_style(24, 3)};
   post.settings.F = 50, post.settings.activation = Activation::relu;
   post.settings.norm_place = NormPlace::after;
-  return {llama(), odd, llama_post, gpt2, post};
+  Case windowed = llama();
+  windowed.name = "windowed", windowed.settings.window = 5;
+  return {llama(), odd, windowed, llama_post, gpt2, post};
 }
 
 /// What a block needs beside x: caches for S positions and room for calls of up to T_max tokens.

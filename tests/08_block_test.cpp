@@ -175,11 +175,14 @@ TEST_CASE("the list of tensors: all names once, as they begin, and what is left 
 
 TEST_CASE("FLOPs by hand: two for each number of a matrix, 4·H·D for each key seen") {
   // T = 2 tokens, the last of S = 5: they see 4 and 5 keys.
-  const BlockCosts costs = block_costs({.C = 4, .H = 2, .G = 1, .D = 2, .F = 3}, 2, 5);
+  BlockSettings settings{.C = 4, .H = 2, .G = 1, .D = 2, .F = 3};
+  const BlockCosts costs = block_costs(settings, 2, 5);
   CHECK(costs.projections.flops == 2 * 2 * (4 + 2 + 2) * 4);
   CHECK(costs.attention.flops == 4 * (4 + 5) * 4);
   CHECK(costs.output.flops == 2 * 2 * 4 * 4);
   CHECK(costs.feed_forward.flops == 2 * 2 * 3 * 3 * 4);
+  settings.window = 3;  // each sees 3 keys
+  CHECK(block_costs(settings, 2, 5).attention.flops == 4 * (3 + 3) * 4);
 }
 
 TEST_CASE("a bad call is refused with what was wanted and got; x and the text stay as they were") {

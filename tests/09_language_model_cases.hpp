@@ -16,6 +16,7 @@ using Ids = std::vector<int>;
 struct Case {
   std::string name;
   Config config;
+  double largest;  // of the logits that are wanted
 
   std::string file(const char* of) const { return T2T_FIXTURES "/" + name + of + ".npy"; }
   Ids ids() const { return load_npy_ints(file("_ids")); }
@@ -43,11 +44,19 @@ struct Case {
 inline Case llama() {
   Config config{.block = {.C = 30, .H = 6, .G = 2, .D = 8, .F = 37}, .L = 3, .V = 61, .T_max = 29};
   config.block.theta = 500;
-  return {"llama", config};
+  return {"llama", config, 4.9};
+}
+/// The same, but layers 0 and 2 have windows of 5 keys and of 1.
+inline Case mixed() {
+  Case c = llama();
+  c.name = "mixed", c.largest = 5.2;
+  c.config.layers = {c.config.block, c.config.block, c.config.block};
+  c.config.layers[0].window = 5, c.config.layers[2].window = 1;
+  return c;
 }
 inline Case gpt2() {
   Config c = resized(preset("gpt2"), {.C = 24, .L = 3, .H = 4, .G = 4, .V = 53, .T_max = 17});
-  return {"gpt2", c};
+  return {"gpt2", c, 8.1};
 }
 
 inline Tensor<2> last_row(const Tensor<2>& x) {

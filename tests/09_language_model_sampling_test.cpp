@@ -101,7 +101,7 @@ TEST_CASE("draw: each token as often as its probability says, dropped ones never
 }
 
 TEST_CASE("generation: greedy text is what the whole model, run anew each time, would say") {
-  for (const Case& c : {llama(), gpt2()}) {
+  for (const Case& c : {llama(), mixed(), gpt2()}) {
     CAPTURE(c.name);
     const Model model = c.model();
     Ids text = {3, 1, 4, 1, 5};

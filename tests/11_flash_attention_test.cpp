@@ -12,6 +12,7 @@
 #include "11_flash_attention/online_softmax.hpp"
 #include "all_close.hpp"
 #include "allocations.hpp"
+#include "attention_in_double.hpp"
 #include "linalg.hpp"
 
 using namespace t2t;
@@ -31,38 +32,15 @@ static Tensor<2> by_rows(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>
 }
 /// From a cache that has room for more, filled with what must not be seen.
 static Tensor<2> by_cache(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
-                          size_t G) {
+                          size_t G, Mask mask = Mask::causal) {
   KvCache cache = make_kv_cache(G, k.shape(0) + 5, k.shape(1) / G);
   cache.keys.fill(3), cache.values.fill(1000);
   append(cache, k, v);
   Tensor<2> out = Tensor<2>::from_shape(q.shape());
   FlashScratch scratch(H, G, q.shape(1) / H);
-  flash_attention_rows(q, cached_heads(cache), Mask::causal, out, scratch);
+  flash_attention_rows(q, cached_heads(cache), mask, out, scratch);
   return out;
 }
-/// The definition in float64: two passes over whole rows of scores.
-static Tensor<2> reference(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
-                           size_t G, Mask mask = Mask::causal) {
-  const size_t T = q.shape(0), S = k.shape(0), D = q.shape(1) / H;
-  Tensor<2> out = empty(T, H * D);
-  for (size_t t = 0; t < T; ++t)
-    for (size_t h = 0; h < H; ++h) {
-      const size_t g = h / (H / G), seen = mask == Mask::causal ? S - T + t + 1 : S;
-      std::vector<double> weights(seen), mean(D);
-      for (size_t s = 0; s < seen; ++s) {
-        for (size_t d = 0; d < D; ++d) weights[s] += double(q(t, h * D + d)) * k(s, g * D + d);
-        weights[s] /= std::sqrt(double(D));
-      }
-      const double highest = *std::ranges::max_element(weights);
-      double sum = 0;
-      for (double& weight : weights) sum += weight = std::exp(weight - highest);
-      for (size_t s = 0; s < seen; ++s)
-        for (size_t d = 0; d < D; ++d) mean[d] += weights[s] / sum * v(s, g * D + d);
-      for (size_t d = 0; d < D; ++d) out(t, h * D + d) = float(mean[d]);
-    }
-  return out;
-}
-
 // Roundings of a sum of n terms go up as often as down: about √n/2 · u of its largest partial sum.
 // A score is such a sum of D terms, and its error moves the weights by as much; out is one of S
 // terms, and what is kept of it is rounded once a block more. Partial sums reach some 4; twice
@@ -128,13 +106,13 @@ TEST_CASE("float64 agrees at odd sizes, from rows, from a cache, and key by key"
         CAPTURE(start);
         const size_t T = S - start;
         const Tensor<2> q = draw(T, 6 * D, D), k = draw(S, 2 * D, S), v = draw(S, 2 * D, T);
-        const Tensor<2> want = reference(q, k, v, 6, 2);
+        const Tensor<2> want = attention_in_double(q, k, v, 6, 2, Mask::causal);
         CHECK(all_close(by_rows(q, k, v, 6, 2), want, bound(D, S)));
         CHECK(all_close(by_cache(q, k, v, 6, 2), want, bound(D, S)));
 
         const Tensor<2> q0 = draw(T, D, D), k0 = draw(S, D, S), v0 = draw(S, D, T);
-        CHECK(all_close(online_attention(q0, k0, v0, Mask::causal), reference(q0, k0, v0, 1, 1),
-                        bound(D, S)));
+        CHECK(all_close(online_attention(q0, k0, v0, Mask::causal),
+                        attention_in_double(q0, k0, v0, 1, 1, Mask::causal), bound(D, S)));
       }
 }
 
@@ -144,7 +122,7 @@ TEST_CASE("any size of block gives the same, for any group") {
     for (const Mask mask : {Mask::causal, Mask::none}) {
       const size_t T = mask == Mask::causal ? 50 : 90;  // without a mask there may be more queries
       const Tensor<2> q = draw(T, 6 * D, G), k = draw(S, G * D, 2), v = draw(S, G * D, 3);
-      const Tensor<2> want = reference(q, k, v, 6, G, mask);
+      const Tensor<2> want = attention_in_double(q, k, v, 6, G, mask);
       for (const size_t rows : {1, 4, 13, 48, 400})
         for (const size_t keys : {1, 2, 7, 16, 69, 70, 256}) {
           CAPTURE(G);
@@ -155,6 +133,40 @@ TEST_CASE("any size of block gives the same, for any group") {
     }
 }
 
+TEST_CASE("sliding windows: key by key, in blocks of any size, from rows and from a cache") {
+  const size_t H = 6, G = 2, D = 9, S = 150;
+  for (const size_t T : {S, size_t(70), size_t(1)})
+    for (const size_t window : windows_of(S)) {
+      CAPTURE(T);
+      CAPTURE(window);
+      const Mask mask = Mask::sliding(window);
+      const Tensor<2> q = draw(T, H * D, 1), k = draw(S, G * D, 2), v = draw(S, G * D, 3);
+      const Tensor<2> want = attention_in_double(q, k, v, H, G, mask);
+      CHECK(all_close(by_cache(q, k, v, H, G, mask), want, bound(D, S)));
+      for (const size_t rows : {1, 13, 48})
+        for (const size_t keys : {1, 7, 64, 256}) {
+          CAPTURE(rows);
+          CAPTURE(keys);
+          const FlashBlocks blocks = {rows, rows, keys};
+          CHECK(all_close(by_rows(q, k, v, H, G, mask, blocks), want, bound(D, S)));
+        }
+      const Tensor<2> q0 = draw(T, D, 4), k0 = draw(S, D, 5), v0 = draw(S, D, 6);
+      CHECK(all_close(online_attention(q0, k0, v0, mask),
+                      attention_in_double(q0, k0, v0, 1, 1, mask), bound(D, S)));
+    }
+}
+
+TEST_CASE("what no query of a block sees is never read") {
+  const size_t T = 32, S = 200, D = 8;
+  const Mask mask = Mask::sliding(20);  // together they see keys 149 to 199
+  const Tensor<2> q = draw(T, D, 1);
+  Tensor<2> k = draw(S, D, 2), v = draw(S, D, 3);
+  const Tensor<2> want = attention_in_double(q, k, v, 1, 1, mask);
+  for (size_t s = 0; s < 149; ++s)
+    std::ranges::fill(row(k, s), NAN), std::ranges::fill(row(v, s), NAN);
+  CHECK(all_close(by_rows(q, k, v, 1, 1, mask), want, bound(D, S)));
+}
+
 TEST_CASE("keys that come from far away meet more queries at once, with the same result") {
   const size_t D = 128, S = 1100;  // more than FlashBlocks::near_bytes
   const Tensor<2> q = draw(100, 3 * D, 1), k = draw(S, D, 2), v = draw(S, D, 3);
@@ -162,7 +174,8 @@ TEST_CASE("keys that come from far away meet more queries at once, with the same
   CHECK(scratch.tokens(100) == 16);
   CHECK(scratch.tokens(S) == 64);
   // Every sum is a mean of many here and stays below 1: a quarter of the 4 above.
-  CHECK(all_close(by_rows(q, k, v, 3, 1), reference(q, k, v, 3, 1), bound(D, S) / 4));
+  CHECK(all_close(by_rows(q, k, v, 3, 1), attention_in_double(q, k, v, 3, 1, Mask::causal),
+                  bound(D, S) / 4));
 }
 
 TEST_CASE("scores that rise or fall by hundreds along the text neither overflow nor vanish") {
@@ -173,7 +186,7 @@ TEST_CASE("scores that rise or fall by hundreds along the text neither overflow 
     CAPTURE(slope);
     Tensor<2> k = empty(S, D);
     for (size_t s = 0; s < S; ++s) std::ranges::fill(row(k, s), slope * float(s) / 2);
-    const Tensor<2> want = reference(q, k, v, 1, 1);
+    const Tensor<2> want = attention_in_double(q, k, v, 1, 1, Mask::causal);
     CHECK(all_close(online_attention(q, k, v, Mask::causal), want, bound(D, S)));
     for (const size_t keys : {3, 16})  // exact: multiples of 1/4, so only the mean is rounded
       CHECK(all_close(by_rows(q, k, v, 1, 1, Mask::causal, {8, 8, keys}), want, bound(D, S)));

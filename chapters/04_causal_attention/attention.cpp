@@ -18,20 +18,42 @@ static constexpr float infinity = std::numeric_limits<float>::infinity();
 void expect_mask(std::size_t T, std::size_t S, Mask mask) {
   expect(T >= 1, "T, the number of queries", "at least 1", double(T));
   expect(S >= 1, "S, the number of keys", "at least 1", double(S));
-  if (mask == Mask::causal && T > S)
+  if (mask.is_causal && T > S)
     throw std::invalid_argument(
         fmt::format("causal mask: wanted at least as many keys as queries, got {} and {}", S, T));
+  expect(mask.is_causal || mask.window == 0, "window", "0, since the mask is not causal",
+         double(mask.window));
 }
 
-std::size_t keys_seen(std::size_t t, std::size_t T, std::size_t S, Mask mask) {
-  return mask == Mask::causal ? S - T + t + 1 : S;
+KeyRange keys_seen(std::size_t t, std::size_t T, std::size_t S, Mask mask) {
+  if (!mask.is_causal) return {0, S};
+  const std::size_t end = S - T + t + 1;
+  const bool window_hides = mask.window > 0 && mask.window < end;
+  return {window_hides ? end - mask.window : 0, end};
+}
+
+KeyRange keys_seen(std::size_t t, std::size_t count, std::size_t T, std::size_t S, Mask mask) {
+  return {keys_seen(t, T, S, mask).begin, keys_seen(t + count - 1, T, S, mask).end};
+}
+
+double pairs_seen(std::size_t T, std::size_t S, Mask mask) {
+  expect_mask(T, S, mask);
+  if (!mask.is_causal) return double(T) * double(S);
+  // The last of T queries sees S keys, the one before it one less …
+  const double pairs = double(T) * (double(S) - (double(T) - 1) / 2);
+  if (mask.window == 0 || mask.window >= S) return pairs;
+  // … but for those that lie before its window: S − W of the last, one less of the one before it.
+  const double hidden = double(S - mask.window), queries = std::min(double(T), hidden);
+  return pairs - queries * (hidden - (queries - 1) / 2);
 }
 
 Tensor<2> attention_mask(std::size_t T, std::size_t S, Mask mask) {
   expect_mask(T, S, mask);
-  Tensor<2> added = xt::zeros<float>({T, S});
-  for (std::size_t t = 0; t < T; ++t)
-    for (std::size_t s = keys_seen(t, T, S, mask); s < S; ++s) added(t, s) = -infinity;
+  Tensor<2> added = xt::ones<float>({T, S}) * -infinity;
+  for (std::size_t t = 0; t < T; ++t) {
+    const KeyRange seen = keys_seen(t, T, S, mask);
+    for (std::size_t s = seen.begin; s < seen.end; ++s) added(t, s) = 0;
+  }
   return added;
 }
 
@@ -70,7 +92,9 @@ static void attend_block(ConstMatrix q, ConstMatrix k, ConstMatrix v, Mask mask,
 
   const float scale = 1 / std::sqrt(float(q.cols));
   for (std::size_t t = 0; t < T; ++t) {
-    std::ranges::fill(scores.row(t).subspan(keys_seen(t, T, S, mask)), -infinity);
+    const KeyRange seen = keys_seen(t, T, S, mask);
+    std::ranges::fill(scores.row(t).first(seen.begin), -infinity);
+    std::ranges::fill(scores.row(t).subspan(seen.end), -infinity);
     softmax_row(scores.row(t), scale);
   }
 
@@ -89,12 +113,13 @@ void attend(ConstMatrix q, ConstMatrix k, ConstMatrix v, Mask mask, Matrix out, 
         fmt::format("scratch: wanted at least {} floats for {} queries and {} keys, got {}",
                     attend_floats(T, S), T, S, scratch.size()));
 
-  // Queries of one block, with the keys that its last one sees, are again the last of their keys.
+  // Queries of one block, with the keys that they see, are again the last of their keys.
   for (std::size_t t = 0; t < T; t += query_block) {
     const std::size_t count = std::min(query_block, T - t);
-    const std::size_t seen = keys_seen(t + count - 1, T, S, mask);
-    attend_block(q.rows_from(t, count), k.rows_from(0, seen), v.rows_from(0, seen), mask,
-                 out.rows_from(t, count), {scratch.data(), count, seen, seen});
+    const KeyRange seen = keys_seen(t, count, T, S, mask);
+    attend_block(q.rows_from(t, count), k.rows_from(seen.begin, seen.size()),
+                 v.rows_from(seen.begin, seen.size()), mask, out.rows_from(t, count),
+                 {scratch.data(), count, seen.size(), seen.size()});
   }
 }
 

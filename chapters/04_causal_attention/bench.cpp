@@ -60,6 +60,18 @@ static void bench_attention(Bench& bench, std::size_t T) {
   const RecurrentCell cell = draw_recurrent_cell(C, random);
   bench.against("attention_rows H=9 T=" + std::to_string(T) + " D=64, causal", attend_all,
                 "recurrence, C = 576", [&] { out = recurrence(q, cell); });
+
+  // A window's worth: the same queries, but each sees no more than 256 keys.
+  if (T <= 256) return;
+  const Mask window = Mask::sliding(256);
+  const auto attend_window = [&] {
+    attention_rows(q, side_by_side(k, v, H), window, out, scratch);
+  };
+  attend_window();
+  bench.expect_right("attention_rows in a window",
+                     close(head(out), attention(head(q), head(k), head(v), window)));
+  bench.against("attention_rows H=9 T=" + std::to_string(T) + " D=64, window of 256", attend_window,
+                "causal, without a window", attend_all);
 }
 
 void bench(Bench& bench) {

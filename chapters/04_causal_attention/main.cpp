@@ -1,4 +1,4 @@
-// Shows where tokens look: scores and weights of one sentence, three masks, why scores are divided
+// Shows where tokens look: scores and weights of one sentence, four masks, why scores are divided
 // by the root of D, many heads, and what a recurrent cell had forgotten by then.
 #include <fmt/core.h>
 
@@ -45,15 +45,16 @@ static void show_one_head(const Program& program, const Tensor<2>& x,
 static void show_masks() {
   constexpr std::size_t T = 5;
   const Tensor<2> masks[] = {attention_mask(T, T, Mask::none), attention_mask(T, T, Mask::causal),
+                             attention_mask(T, T, Mask::sliding(2)),
                              attention_mask(T, 7, Mask::none)};
-  print_section("Three masks: a query's row shows the keys it sees");
-  fmt::print("  bidirectional (BERT)   causal (GPT)           cross (T5)\n");
+  print_section("Four masks: a query's row shows the keys it sees");
+  fmt::print("  bidirectional    causal           sliding, W = 2   cross\n");
   for (std::size_t t = 0; t < T; ++t) {
     std::string line = "  ";
     for (const Tensor<2>& mask : masks) {
       std::string cells;
       for (const float added : row(mask, t)) cells += added == 0 ? "█ " : "· ";
-      line += cells + std::string(23 - 2 * mask.shape(1), ' ');
+      line += cells + std::string(17 - 2 * mask.shape(1), ' ');
     }
     fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
   }

@@ -77,6 +77,11 @@ KeyValueHeads side_by_side(ConstMatrix k, ConstMatrix v, std::size_t G) {
   return {k.head(0, D), v.head(0, D), G, D};
 }
 
+KeyValueHeads cut(const KeyValueHeads& heads, KeyRange keys) {
+  return {heads.first_keys.rows_from(keys.begin, keys.size()),
+          heads.first_values.rows_from(keys.begin, keys.size()), heads.G, heads.head_stride};
+}
+
 void expect_heads(const KeyValueHeads& heads) {
   expect(heads.G >= 1, "G, the heads of keys and values", "at least 1", 0);
   expect(heads.D() >= 1, "D, the width of a head", "at least 1", 0);
@@ -111,10 +116,9 @@ void attend_heads(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix o
   for_each_task(blocks * H, std::min(T, query_block) * S, [&](std::size_t i, std::size_t thread) {
     const std::size_t h = i % H, g = h / (H / heads.G), t = (blocks - 1 - i / H) * query_block;
     const std::size_t count = std::min(query_block, T - t);
-    const std::size_t seen = keys_seen(t + count - 1, T, S, mask);
-    attend(q.head(h, D).rows_from(t, count), heads.keys(g).rows_from(0, seen),
-           heads.values(g).rows_from(0, seen), mask, out.head(h, D).rows_from(t, count),
-           scratch.row(thread));
+    const KeyValueHeads seen = cut(heads, keys_seen(t, count, T, S, mask));
+    attend(q.head(h, D).rows_from(t, count), seen.keys(g), seen.values(g), mask,
+           out.head(h, D).rows_from(t, count), scratch.row(thread));
   });
 }
 

@@ -54,6 +54,9 @@ struct KeyValueHeads {
   }
 };
 
+/// The same heads, of these keys alone.
+KeyValueHeads cut(const KeyValueHeads& heads, KeyRange keys);
+
 /// Throws std::invalid_argument unless there is a head, of at least one number, whose values are
 /// [S, D] as its keys are.
 void expect_heads(const KeyValueHeads& heads);

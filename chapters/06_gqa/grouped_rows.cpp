@@ -71,7 +71,7 @@ void grouped_attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mask mask
   expect_shape("out", out, {T, H * D});
   expect_room(scratch, T, S, H, heads.G, D);
 
-  if (T == 1) return decode(q.row(0), heads, out.row(0), scratch);
+  if (T == 1) return decode(q.row(0), cut(heads, keys_seen(0, T, S, mask)), out.row(0), scratch);
   attend_heads(q, heads, mask, out, scratch.scores);
 }
 

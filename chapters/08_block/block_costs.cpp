@@ -14,15 +14,13 @@ PartCost total(const BlockCosts& costs) {
 
 BlockCosts block_costs(const BlockSettings& settings, std::size_t T, std::size_t S) {
   expect_settings(settings);
-  expect_mask(T, S, Mask::causal);
   const std::size_t C = settings.C, F = settings.F;
   const std::size_t HD = settings.H * settings.D, GD = settings.G * settings.D;
   const std::size_t bias = settings.biases ? 1 : 0, up_matrices = is_gated(settings.activation) + 1;
   const PartCost norm = {settings.norm == Norm::layer ? 2 * C : C, 0};
 
-  // The last of T queries sees S keys, the first S − T + 1.
   const auto product = [&](std::size_t out, std::size_t in) { return 2.0 * double(T * out * in); };
-  const double seen = double(T) * (double(S) - (double(T) - 1) / 2);
+  const double seen = pairs_seen(T, S, Mask::sliding(settings.window));
   const std::size_t network_biases = F > 0 ? bias * (F + C) : 0;
   return {.attention_norm = norm,
           .projections = {(HD + 2 * GD) * (C + bias), product(HD + 2 * GD, C)},

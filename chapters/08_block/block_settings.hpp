@@ -32,8 +32,9 @@ struct BlockSettings {
   Norm norm = Norm::rms;
   NormPlace norm_place = NormPlace::before;
   Activation activation = Activation::swiglu;
-  bool biases = false;    // on the four projections, and on both matrices of a plain network
-  bool uses_rope = true;  // whether q and k are turned; if not, x already knows positions
+  bool biases = false;     // on the four projections, and on both matrices of a plain network
+  std::size_t window = 0;  // keys that a query sees, its own the last; 0: all up to its own
+  bool uses_rope = true;   // whether q and k are turned; if not, x already knows positions
   Pairing pairing = Pairing::neighbours;
   float theta = 10000;  // RoPE's
   float eps = 1e-5f;    // the norms'

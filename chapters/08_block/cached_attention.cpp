@@ -149,7 +149,7 @@ void CachedAttention::operator()(const Projected& in, Matrix heads, const Trace&
   });
   try {
     for_each_run(layer, T, [&](const KvCache& cache, std::size_t first, std::size_t count) {
-      kernel_(in.q.rows_from(first, count), cached_heads(cache), Mask::causal,
+      kernel_(in.q.rows_from(first, count), cached_heads(cache), Mask::sliding(settings.window),
               heads.rows_from(first, count));
     });
   } catch (...) {  // the kernel refuses: the caches forget the new tokens

@@ -32,6 +32,17 @@ static void bench_prefill(Bench& bench, std::size_t H, std::size_t G, std::size_
   const std::string what = fmt::format("flash, H={} G={} T={} D={}, causal", H, G, T, D);
   bench.expect_right(what, close(flash_out, out));
   bench.against(what, flash, "whole rows of scores", whole_rows);
+
+  if (T != 2048) return;
+  const Mask window = Mask::sliding(256);
+  const auto in_window = [&] {
+    flash_attention_rows(q, side_by_side(k, v, G), window, flash_out, flash_scratch);
+  };
+  in_window();
+  grouped_attention_rows(q, side_by_side(k, v, G), window, out, scratch);
+  const std::string windowed = fmt::format("flash, H={} G={} T={} D={}, window of 256", H, G, T, D);
+  bench.expect_right(windowed, close(flash_out, out));
+  bench.against(windowed, in_window, "causal, without a window", flash);
 }
 
 void bench(Bench& bench) {

@@ -88,21 +88,23 @@ static void take_scores(QueryBlock& block, std::size_t r, Row scores, float scal
   block.sum[r] = block.kept[r] * block.sum[r] + exp_and_sum(scores, scale, highest);
 }
 
-/// Keys s, s + 1 … of all that the block meets. seen(t) is how many keys token t sees, of all.
+/// Keys s, s + 1 … of all that the block meets. seen(t) is the range of them that token t sees.
 template <class Seen>
 static void take_keys(QueryBlock& block, ConstMatrix k, ConstMatrix v, std::size_t s, Seen seen) {
   const std::size_t R = block.q.rows, D = k.cols;
   const Matrix scores(block.scores, R, k.rows, k.rows);
   matmul_bt(block.q, k, scores);
 
-  // Weights take their scores' place. Hidden keys stand at the end of a row: theirs are 0.
+  // Weights take their scores' place. Hidden keys stand at both ends of a row: theirs are 0.
   const float scale = 1 / std::sqrt(float(D));
   for (std::size_t r = 0; r < R; ++r) {
-    const std::size_t until = seen(block.first + r % block.tokens);
-    const std::size_t count = until > s ? std::min(until - s, k.rows) : 0;
-    std::ranges::fill(scores.row(r).subspan(count), 0.0f);
+    const KeyRange of_token = seen(block.first + r % block.tokens);
+    const std::size_t from = std::clamp(of_token.begin, s, s + k.rows) - s;
+    const std::size_t until = std::clamp(of_token.end, s, s + k.rows) - s;
+    std::ranges::fill(scores.row(r).first(from), 0.0f);
+    std::ranges::fill(scores.row(r).subspan(until), 0.0f);
     block.kept[r] = 1;
-    if (count > 0) take_scores(block, r, scores.row(r).first(count), scale);
+    if (from < until) take_scores(block, r, scores.row(r).subspan(from, until - from), scale);
   }
 
   matmul(scores, v, block.added);
@@ -142,10 +144,10 @@ void flash_attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mask mask, 
     QueryBlock block =
         begin_block(q, g, N, D, first, std::min(tokens, T - first), scratch.of_thread(thread));
 
-    // What its last query does not see, no other of the block sees either: it is never looked at.
-    const std::size_t end = seen(first + block.tokens - 1);
-    for (std::size_t s = 0; s < end; s += keys) {
-      const std::size_t count = std::min(keys, end - s);
+    // What no query of the block sees is never looked at.
+    const KeyRange of_block = keys_seen(first, block.tokens, T, S, mask);
+    for (std::size_t s = of_block.begin; s < of_block.end; s += keys) {
+      const std::size_t count = std::min(keys, of_block.end - s);
       take_keys(block, heads.keys(g).rows_from(s, count), heads.values(g).rows_from(s, count), s,
                 seen);
     }

@@ -59,7 +59,8 @@ Tensor<2> online_attention(const Tensor<2>& q, const Tensor<2>& k, const Tensor<
   Tensor<2> out = empty(T, D);
   for (std::size_t t = 0; t < T; ++t) {
     OnlineSoftmax so_far(D);
-    for (std::size_t s = 0; s < keys_seen(t, T, S, mask); ++s)
+    const KeyRange seen = keys_seen(t, T, S, mask);
+    for (std::size_t s = seen.begin; s < seen.end; ++s)
       take(so_far, dot(row(q, t), row(k, s)) / std::sqrt(float(D)), row(v, s));
     std::ranges::copy(mean(so_far), row(out, t).begin());
   }

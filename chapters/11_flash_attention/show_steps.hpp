@@ -45,14 +45,14 @@ inline void show_blocks() {
   std::size_t made = 0, all = 0, needed = 0;
   for (std::size_t t = 0; t < T; t += tokens) {
     std::string line;
-    const std::size_t first = keys_seen(t, T, S, Mask::causal);
-    const std::size_t last = keys_seen(t + tokens - 1, T, S, Mask::causal);
+    const std::size_t first = keys_seen(t, T, S, Mask::causal).end;
+    const std::size_t last = keys_seen(t + tokens - 1, T, S, Mask::causal).end;
     for (std::size_t s = 0; s < S; s += keys, all += tokens * keys) {
       for (std::size_t key = s; key < s + keys; ++key)
         line += s + keys <= first ? "█" : key < first ? "▓" : key < last ? "▒" : "·";
       if (s < last) made += tokens * std::min(keys, last - s);
     }
-    for (std::size_t i = t; i < t + tokens; ++i) needed += keys_seen(i, T, S, Mask::causal);
+    for (std::size_t i = t; i < t + tokens; ++i) needed += keys_seen(i, T, S, Mask::causal).size();
     fmt::print("  queries {:>2} to {:>2}  {}\n", t, t + tokens - 1, line);
   }
   fmt::print("\n");
