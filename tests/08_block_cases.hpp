@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "03_rope/rope_scaling.hpp"
 #include "08_block/block.hpp"
 #include "08_block/cached_attention.hpp"
 #include "all_close.hpp"
@@ -52,7 +53,12 @@ inline std::vector<Case> cases() {
   post.settings.norm_place = NormPlace::after;
   Case windowed = llama();
   windowed.name = "windowed", windowed.settings.window = 5;
-  return {llama(), odd, windowed, llama_post, gpt2, post};
+  // Of eight pairs two keep their frequency, one is blended and five are slowed by 8.
+  Case scaled = llama();
+  scaled.name = "scaled", scaled.settings.theta = 500;
+  scaled.settings.frequencies =
+      llama3_scaling(rope_frequencies(16, 500), {.factor = 8, .low = 1, .high = 4, .trained = 64});
+  return {llama(), odd, windowed, scaled, llama_post, gpt2, post};
 }
 
 /// What a block needs beside x: caches for S positions and room for calls of up to T_max tokens.

@@ -226,6 +226,11 @@ TEST_CASE("a bad call is refused with what was wanted and got; x and the text st
           [](Call& c) { c.settings.theta = -1, c.settings.eps = 0; });
   refuses("D, the width of a head: wanted an even number for RoPE, got 15",
           [](Call& c) { c.settings.D = 15; });
+  refuses("frequencies: wanted none, or D/2 = 8, got 3", [](Call& c) {
+    c.settings.frequencies = {1, 1, 1};
+  });
+  refuses("frequencies: wanted numbers above 0, got 0",
+          [](Call& c) { c.settings.frequencies = {1, 1, 1, 1, 1, 1, 1, 0}; });
   refuses("biases: wanted none with a gated activation, got swiglu",
           [](Call& c) { c.settings.biases = true; });
   refuses("x: wanted shape [8, 96], got [8, 95]", [](Call& c) { c.x.cols = 95; });
@@ -259,6 +264,8 @@ TEST_CASE("a bad call is refused with what was wanted and got; x and the text st
       "attention, layer 0: made for H = 6, G = 2, D = 16, theta = 10000, neighbours; wanted H = 6, "
       "G = 2, D = 16, ";
   refuses(of_layer + "theta = 500, neighbours", [](Call& c) { c.settings.theta = 500; });
+  refuses(of_layer + "theta = 10000, scaled, neighbours",
+          [](Call& c) { c.settings.frequencies = rope_frequencies(16, 500); });
   refuses(of_layer + "theta = 10000, halves",
           [](Call& c) { c.settings.pairing = Pairing::halves; });
   refuses(of_layer + "no RoPE", [](Call& c) { c.settings.uses_rope = false; });

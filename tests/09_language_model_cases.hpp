@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "03_rope/rope_scaling.hpp"
 #include "09_language_model/forward.hpp"
 #include "hashed_weights.hpp"
 #include "npy.hpp"
@@ -46,12 +47,13 @@ inline Case llama() {
   config.block.theta = 500;
   return {"llama", config, 4.9};
 }
-/// The same, but layers 0 and 2 have windows of 5 keys and of 1.
+/// The same, but layers 0 and 2 have windows of 5 keys and of 1, and layer 1 has slower RoPE.
 inline Case mixed() {
   Case c = llama();
   c.name = "mixed", c.largest = 5.2;
   c.config.layers = {c.config.block, c.config.block, c.config.block};
   c.config.layers[0].window = 5, c.config.layers[2].window = 1;
+  c.config.layers[1].frequencies = linear_scaling(rope_frequencies(8, 500), 8);
   return c;
 }
 inline Case gpt2() {

@@ -7,7 +7,8 @@
 //   Llama 3    by wavelength 2π/f: short ones keep f, long ones get f / factor      Llama 3.1 2024
 //   YaRN       by pair number, and sharper scores: yarn_magnitude             Peng et al. 2023
 //
-// A model trained or tuned with one must be run with it. Chapter 10 refuses files that ask for one.
+// A model trained or tuned with one must be run with it. Chapter 10 reads files that ask for Llama
+// 3's, and refuses the others.
 #pragma once
 
 #include <cstddef>

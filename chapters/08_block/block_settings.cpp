@@ -39,6 +39,11 @@ std::string reasons_against(const BlockSettings& s) {
   expect(!s.uses_rope || s.D % 2 == 0,
          "D, the width of a head: wanted an even number for RoPE, got {}", s.D);
   expect(std::isfinite(s.theta) && s.theta > 0, "theta: wanted a number above 0, got {}", s.theta);
+  expect(s.frequencies.empty() || s.frequencies.size() == s.D / 2,
+         "frequencies: wanted none, or D/2 = {}, got {}", s.D / 2, s.frequencies.size());
+  for (const double frequency : s.frequencies)
+    expect(std::isfinite(frequency) && frequency > 0, "frequencies: wanted numbers above 0, got {}",
+           frequency);
   expect(std::isfinite(s.eps) && s.eps > 0, "eps: wanted a number above 0, got {}", s.eps);
   expect(!s.biases || !is_gated(s.activation),
          "biases: wanted none with a gated activation, got {}", activation_name(s.activation));
@@ -53,7 +58,8 @@ void expect_settings(const BlockSettings& settings) {
 RopeTable block_rope_table(const BlockSettings& settings, std::size_t S) {
   expect_settings(settings);
   if (!settings.uses_rope) return {};
-  return rope_table(S, rope_frequencies(settings.D, settings.theta));
+  return rope_table(S, settings.frequencies.empty() ? rope_frequencies(settings.D, settings.theta)
+                                                    : settings.frequencies);
 }
 
 }  // namespace t2t

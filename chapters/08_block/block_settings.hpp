@@ -36,8 +36,9 @@ struct BlockSettings {
   std::size_t window = 0;  // keys that a query sees, its own the last; 0: all up to its own
   bool uses_rope = true;   // whether q and k are turned; if not, x already knows positions
   Pairing pairing = Pairing::neighbours;
-  float theta = 10000;  // RoPE's
-  float eps = 1e-5f;    // the norms'
+  float theta = 10000;           // RoPE's
+  Frequencies frequencies = {};  // RoPE's where they are scaled, [D/2]; empty: θ^(−2i/D)
+  float eps = 1e-5f;             // the norms'
 };
 
 /// D = C / H. Throws std::invalid_argument when H does not divide C.

@@ -23,7 +23,8 @@ static AttentionKernel grouped_kernel(std::span<const BlockSettings> layers, std
 
 /// Whether a table of RoPE serves both.
 static bool same_table(const BlockSettings& a, const BlockSettings& b) {
-  return a.uses_rope == b.uses_rope && a.D == b.D && a.theta == b.theta;
+  return a.uses_rope == b.uses_rope && a.D == b.D && a.theta == b.theta &&
+         a.frequencies == b.frequencies;
 }
 
 CachedAttention::CachedAttention(std::span<const BlockSettings> layers, std::size_t S,
@@ -81,7 +82,8 @@ static std::string kept_as(const BlockSettings& s) {
   std::string words = fmt::format("H = {}, G = {}, D = {}, ", s.H, s.G, s.D);
   if (!s.uses_rope) return words + "no RoPE";
   const char* pairing = s.pairing == Pairing::halves ? "halves" : "neighbours";
-  return words + fmt::format("theta = {}, {}", s.theta, pairing);
+  const char* scaled = s.frequencies.empty() ? "" : ", scaled";
+  return words + fmt::format("theta = {}{}, {}", s.theta, scaled, pairing);
 }
 
 /// That the block's heads and RoPE are those that its layer was made for.
