@@ -95,12 +95,20 @@ TEST_CASE("tensors that are not there, not whole, or not theirs alone are refuse
   CHECK_THROWS_WITH_AS(with_tensor({33}, 3, 0),
                        "x: w: rows of 33, which is no multiple of the 32 numbers of a Q4_1 block",
                        Bad);
-  CHECK_THROWS_WITH_AS(with_tensor({32}, 12, 0),
-                       "x: w: Q4_K is not read here; wanted F32, F16, BF16, Q8_0, Q4_0 or Q4_1",
+  CHECK_THROWS_WITH_AS(with_tensor({128}, 12, 0),
+                       "x: w: rows of 128, which is no multiple of the 256 numbers of a Q4_K block",
                        Bad);
-  CHECK_THROWS_WITH_AS(with_tensor({32}, 77, 0),
-                       "x: w: type 77 is not read here; wanted F32, F16, BF16, Q8_0, Q4_0 or Q4_1",
-                       Bad);
+  const auto expect_unread = [](std::uint32_t type, const std::string& name) {
+    const std::string message =
+        "x: w: " + name +
+        " is not read here; wanted one of F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, "
+        "Q8_0, Q4_K, Q5_K, Q6_K, BF16";
+    CHECK_THROWS_WITH_AS(with_tensor({256}, type, 0), message.c_str(), Bad);
+  };
+  expect_unread(10, "Q2_K");
+  expect_unread(11, "Q3_K");
+  expect_unread(5, "type 5");
+  expect_unread(77, "type 77");
   CHECK_THROWS_WITH_AS(with_tensor({8}, 0, 0, "w"), "x: w: this name stands twice", Bad);
   CHECK_THROWS_WITH_AS(with_tensor({8}, 0, 0, "v"), "x: v: its bytes are also those of w", Bad);
   CHECK_THROWS_WITH_AS(with_tensor({8}, 0, 32, std::string(65, 'n')),

@@ -1,7 +1,9 @@
 // What must be true of reading GGUF files: their metadata, and their tensors as floats.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "10_pretrained/gguf.hpp"
@@ -66,14 +68,20 @@ TEST_CASE("by hand: half precision") {
   CHECK(std::signbit(half_to_float(0x8000)));
 }
 
+/// The numbers of a block of these bytes.
+static std::vector<float> numbers_of(TensorType type, std::string_view bytes) {
+  const std::size_t count = block_layout(type).numbers;
+  std::vector<float> values(count);
+  dequantize_rows(type, {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
+                  Matrix(values.data(), 1, count, count));
+  return values;
+}
+
 /// A block whose scale is 0.5, its minimum, if any, -1, and whose first byte holds 3 and 10.
 static std::vector<float> block_of(TensorType type, std::string_view head, char fill) {
   std::string bytes(block_layout(type).bytes, fill);
   std::copy(head.begin(), head.end(), bytes.begin());
-  std::vector<float> values(32);
-  dequantize_rows(type, {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
-                  Matrix(values.data(), 1, 32, 32));
-  return values;
+  return numbers_of(type, bytes);
 }
 
 TEST_CASE("by hand: low halves of a block's bytes come first, then the high ones") {
@@ -92,17 +100,73 @@ TEST_CASE("by hand: low halves of a block's bytes come first, then the high ones
   CHECK(q8_0[31] == 0.5f * 127);
 }
 
+TEST_CASE("by hand: a fifth bit is its own number's") {
+  const std::vector<float> q5_0 =
+      block_of(TensorType::q5_0, std::string("\x00\x38\x01\x00\x00\x00\xa3", 7), 0);
+  CHECK(q5_0[0] == 0.5f * (19 - 16));
+  CHECK(q5_0[16] == 0.5f * (10 - 16));
+  CHECK(q5_0[1] == 0.5f * -16);
+  const std::vector<float> q5_1 =
+      block_of(TensorType::q5_1, std::string("\x00\x38\x00\xbc\x00\x00\x01\x00\xa3", 9), 0);
+  CHECK(q5_1[0] == 0.5f * 3 - 1);
+  CHECK(q5_1[16] == 0.5f * 26 - 1);
+  CHECK(q5_1[31] == -1);
+}
+
+using Bytes = std::vector<std::pair<std::size_t, int>>;  // each with its place
+/// A block that is zero but for these bytes.
+static std::vector<float> zeros_but(TensorType type, const Bytes& head, const Bytes& rest) {
+  std::string block(block_layout(type).bytes, 0);
+  for (const Bytes& bytes : {head, rest})
+    for (const auto& [place, byte] : bytes) block[place] = char(byte);
+  return numbers_of(type, block);
+}
+
+TEST_CASE("by hand: each 32 numbers of a Q4_K or Q5_K block have a scale and a minimum of 6 bits") {
+  // Scale 0.5, minimum 0.25. s0 = 3 and m0 = 8; s4 = 2·16 + 5 and m4 = 1·16 + 6 lie in three bytes.
+  const Bytes head = {{1, 0x38}, {3, 0x34}, {4, 0x83}, {5, 1}, {8, 0x48}, {12, 0x65}};
+  const std::vector<float> q4_k = zeros_but(TensorType::q4_k, head, {{16, 0xa3}, {80, 0x0c}});
+  CHECK(q4_k[0] == 0.5f * 3 * 3 - 0.25f * 8);
+  CHECK(q4_k[1] == -0.25f * 8);
+  CHECK(q4_k[32] == 0.5f * 1 * 10);
+  CHECK(q4_k[128] == 0.5f * 37 * 12 - 0.25f * 22);
+  CHECK(q4_k[159] == -0.25f * 22);
+  CHECK(q4_k[160] == 0);
+  // The same, and a fifth bit of number 128: bit 4 of the first byte of those.
+  const std::vector<float> q5_k =
+      zeros_but(TensorType::q5_k, head, {{16, 0x10}, {48, 0xa3}, {112, 0x0c}});
+  CHECK(q5_k[0] == 0.5f * 3 * 3 - 0.25f * 8);
+  CHECK(q5_k[32] == 0.5f * 1 * 10);
+  CHECK(q5_k[128] == 0.5f * 37 * 28 - 0.25f * 22);
+}
+
+TEST_CASE("by hand: each 16 numbers of a Q6_K block have a scale, and q is 4 bits and 2") {
+  // s0 = 2, s1 = 1, s4 = -128; the scale stands last.
+  const std::vector<float> q6_k = zeros_but(
+      TensorType::q6_k, {{192, 2}, {193, 1}, {196, 0x80}, {209, 0x38}}, {{0, 0xa3}, {128, 0x13}});
+  CHECK(q6_k[0] == 0.5f * 2 * (3 * 16 + 3 - 32));
+  CHECK(q6_k[1] == 0.5f * 2 * -32);
+  CHECK(q6_k[16] == 0.5f * 1 * -32);
+  CHECK(q6_k[64] == 0.5f * -128 * (1 * 16 + 10 - 32));
+  CHECK(q6_k[32] == 0);
+}
+
 TEST_CASE("every type at odd shapes equals the format's own package, bit by bit") {
-  const GgufFile file = GgufFile::open(T2T_FIXTURES "/tensors.gguf");
-  CHECK(file.tensors().size() == 8);
-  for (const char* name : {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "one_row"}) {
-    CAPTURE(name);
-    const Tensor<2> want = load_npy<2>(std::string(T2T_FIXTURES "/") + name + ".npy");
-    const Tensor<2> got = file.matrix(name, want.shape(0), want.shape(1));
-    // Equality of bits: infinity has no distance to itself, and the zeros have signs.
-    CHECK(std::memcmp(got.data(), want.data(), want.size() * sizeof(float)) == 0);
-  }
-  CHECK(all_close(file.vector("gain", 9), load_npy<1>(T2T_FIXTURES "/gain.npy"), 0));
+  const GgufFile odd = GgufFile::open(T2T_FIXTURES "/tensors.gguf"),
+                 later = GgufFile::open(T2T_FIXTURES "/types.gguf");
+  CHECK(odd.tensors().size() == 8);
+  CHECK(later.tensors().size() == 5);
+  // A number is rounded once at most: scale · s · q is of 24 bits or fewer.
+  for (const GgufFile* file : {&odd, &later})
+    for (const GgufTensor& tensor : file->tensors()) {
+      if (tensor.name == "gain") continue;
+      CAPTURE(tensor.name);
+      const Tensor<2> want = load_npy<2>(fmt::format(T2T_FIXTURES "/{}.npy", tensor.name));
+      const Tensor<2> got = file->matrix(tensor.name, want.shape(0), want.shape(1));
+      // Equality of bits: infinity has no distance to itself, and the zeros have signs.
+      CHECK(std::memcmp(got.data(), want.data(), want.size() * sizeof(float)) == 0);
+    }
+  CHECK(all_close(odd.vector("gain", 9), load_npy<1>(T2T_FIXTURES "/gain.npy"), 0));
 }
 
 TEST_CASE("many rows, several at once, are each where they belong; a view's other columns stay") {

@@ -1,45 +1,20 @@
 #include "10_pretrained/dequantize.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <bit>
 #include <cstring>
+#include <iterator>
+#include <string_view>
+#include <vector>
 
+#include "10_pretrained/k_quants.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
 
 static_assert(std::endian::native == std::endian::little, "the files are little-endian");
-
-BlockLayout block_layout(TensorType type) {
-  switch (type) {
-    case TensorType::f32:
-      return {1, 4};
-    case TensorType::f16:
-      return {1, 2};
-    case TensorType::bf16:
-      return {1, 2};
-    case TensorType::q8_0:
-      return {32, 2 + 32};
-    case TensorType::q4_0:
-      return {32, 2 + 16};
-    case TensorType::q4_1:
-      return {32, 2 + 2 + 16};
-  }
-  return {0, 0};
-}
-
-std::string type_name(TensorType type) {
-  static constexpr const char* names[] = {
-      "F32",     "F16",    "Q4_0",    "Q4_1",  "",       "",      "Q5_0",  "Q5_1",
-      "Q8_0",    "Q8_1",   "Q2_K",    "Q3_K",  "Q4_K",   "Q5_K",  "Q6_K",  "Q8_K",
-      "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S", "IQ4_XS",
-      "I8",      "I16",    "I32",     "I64",   "F64",    "IQ1_M", "BF16"};
-  const std::size_t number = std::size_t(type);
-  if (number < std::size(names) && names[number][0] != 0) return names[number];
-  return fmt::format("type {}", number);
-}
 
 static std::uint16_t bits_at(const std::uint8_t* bytes) {
   std::uint16_t bits;
@@ -58,13 +33,15 @@ float half_to_float(std::uint16_t bits) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | infinite | sign);
 }
 
+float half_at(const std::uint8_t* bytes) { return half_to_float(bits_at(bytes)); }
+
 static void from_f32(const std::uint8_t* from, Row to) {
   std::memcpy(to.data(), from, to.size_bytes());
 }
 
 static void from_f16(const std::uint8_t* from, Row to) {
 #pragma omp simd
-  for (std::size_t c = 0; c < to.size(); ++c) to[c] = half_to_float(bits_at(from + 2 * c));
+  for (std::size_t c = 0; c < to.size(); ++c) to[c] = half_at(from + 2 * c);
 }
 
 static void from_bf16(const std::uint8_t* from, Row to) {
@@ -75,7 +52,7 @@ static void from_bf16(const std::uint8_t* from, Row to) {
 
 static void from_q8_0(const std::uint8_t* block, Row to) {
   for (std::size_t c = 0; c < to.size(); c += 32, block += 34) {
-    const float scale = half_to_float(bits_at(block));
+    const float scale = half_at(block);
 #pragma omp simd
     for (std::size_t i = 0; i < 32; ++i)
       to[c + i] = scale * float(static_cast<std::int8_t>(block[2 + i]));
@@ -84,7 +61,7 @@ static void from_q8_0(const std::uint8_t* block, Row to) {
 
 static void from_q4_0(const std::uint8_t* block, Row to) {
   for (std::size_t c = 0; c < to.size(); c += 32, block += 18) {
-    const float scale = half_to_float(bits_at(block));
+    const float scale = half_at(block);
 #pragma omp simd
     for (std::size_t i = 0; i < 16; ++i) {
       to[c + i] = scale * float((block[2 + i] & 0xf) - 8);
@@ -95,8 +72,8 @@ static void from_q4_0(const std::uint8_t* block, Row to) {
 
 static void from_q4_1(const std::uint8_t* block, Row to) {
   for (std::size_t c = 0; c < to.size(); c += 32, block += 20) {
-    const float scale = half_to_float(bits_at(block));
-    const float minimum = half_to_float(bits_at(block + 2));
+    const float scale = half_at(block);
+    const float minimum = half_at(block + 2);
 #pragma omp simd
     for (std::size_t i = 0; i < 16; ++i) {
       to[c + i] = scale * float(block[4 + i] & 0xf) + minimum;
@@ -105,28 +82,103 @@ static void from_q4_1(const std::uint8_t* block, Row to) {
   }
 }
 
-using FromBlocks = void (*)(const std::uint8_t* from, Row to);
-static FromBlocks from_blocks(TensorType type) {
-  switch (type) {
-    case TensorType::f32:
-      return from_f32;
-    case TensorType::f16:
-      return from_f16;
-    case TensorType::bf16:
-      return from_bf16;
-    case TensorType::q8_0:
-      return from_q8_0;
-    case TensorType::q4_0:
-      return from_q4_0;
-    case TensorType::q4_1:
-      return from_q4_1;
+/// 4 bits and, above them, the lowest bit of fifth.
+static float five_bits(int lower, std::uint32_t fifth) {
+  return float(lower | int(fifth & 1) << 4);
+}
+
+static void from_q5_0(const std::uint8_t* block, Row to) {
+  for (std::size_t c = 0; c < to.size(); c += 32, block += 22) {
+    const float scale = half_at(block);
+    std::uint32_t fifth;
+    std::memcpy(&fifth, block + 2, 4);
+#pragma omp simd
+    for (std::size_t i = 0; i < 16; ++i) {
+      to[c + i] = scale * (five_bits(block[6 + i] & 0xf, fifth >> i) - 16);
+      to[c + 16 + i] = scale * (five_bits(block[6 + i] >> 4, fifth >> (16 + i)) - 16);
+    }
   }
-  return nullptr;
+}
+
+static void from_q5_1(const std::uint8_t* block, Row to) {
+  for (std::size_t c = 0; c < to.size(); c += 32, block += 24) {
+    const float scale = half_at(block), minimum = half_at(block + 2);
+    std::uint32_t fifth;
+    std::memcpy(&fifth, block + 4, 4);
+#pragma omp simd
+    for (std::size_t i = 0; i < 16; ++i) {
+      to[c + i] = scale * five_bits(block[8 + i] & 0xf, fifth >> i) + minimum;
+      to[c + 16 + i] = scale * five_bits(block[8 + i] >> 4, fifth >> (16 + i)) + minimum;
+    }
+  }
+}
+
+namespace {
+struct TypeRow {
+  const char* name = "";
+  BlockLayout block = {0, 0};
+  void (*from_blocks)(const std::uint8_t* from, Row to) = nullptr;  // none: not read here
+};
+}  // namespace
+
+/// Each type at the number that stands for it in a file; 4 and 5 are no longer in use.
+static constexpr TypeRow types[] = {
+    {"F32", {1, 4}, from_f32},
+    {"F16", {1, 2}, from_f16},
+    {"Q4_0", {32, 2 + 16}, from_q4_0},
+    {"Q4_1", {32, 2 + 2 + 16}, from_q4_1},
+    {},
+    {},
+    {"Q5_0", {32, 2 + 4 + 16}, from_q5_0},
+    {"Q5_1", {32, 2 + 2 + 4 + 16}, from_q5_1},
+    {"Q8_0", {32, 2 + 32}, from_q8_0},
+    {"Q8_1"},
+    {"Q2_K"},
+    {"Q3_K"},
+    {"Q4_K", {256, 2 + 2 + 12 + 128}, from_q4_k},
+    {"Q5_K", {256, 2 + 2 + 12 + 32 + 128}, from_q5_k},
+    {"Q6_K", {256, 128 + 64 + 16 + 2}, from_q6_k},
+    {"Q8_K"},
+    {"IQ2_XXS"},
+    {"IQ2_XS"},
+    {"IQ3_XXS"},
+    {"IQ1_S"},
+    {"IQ4_NL"},
+    {"IQ3_S"},
+    {"IQ2_S"},
+    {"IQ4_XS"},
+    {"I8"},
+    {"I16"},
+    {"I32"},
+    {"I64"},
+    {"F64"},
+    {"IQ1_M"},
+    {"BF16", {1, 2}, from_bf16},
+};
+
+static TypeRow row_of(TensorType type) {
+  const std::size_t number = std::size_t(type);
+  return number < std::size(types) ? types[number] : TypeRow();
+}
+
+BlockLayout block_layout(TensorType type) { return row_of(type).block; }
+
+std::string type_name(TensorType type) {
+  const std::string name = row_of(type).name;
+  return name.empty() ? fmt::format("type {}", std::size_t(type)) : name;
+}
+
+std::string types_read_here() {
+  std::vector<std::string_view> names;
+  for (const TypeRow& type : types)
+    if (type.from_blocks) names.push_back(type.name);
+  return fmt::format("one of {}", fmt::join(names, ", "));
 }
 
 void dequantize_rows(TensorType type, std::span<const std::uint8_t> bytes, Matrix to) {
-  const BlockLayout block = block_layout(type);
-  expect(block.numbers > 0, "tensor type", "F32, F16, BF16, Q8_0, Q4_0 or Q4_1", double(type));
+  const TypeRow row = row_of(type);
+  const BlockLayout block = row.block;
+  if (block.numbers == 0) expect(false, "tensor type", types_read_here(), double(type));
   if (to.cols % block.numbers != 0)
     expect(false, "columns", fmt::format("whole blocks of {}", block.numbers), double(to.cols));
   const std::size_t row_bytes = to.cols / block.numbers * block.bytes;
@@ -134,9 +186,8 @@ void dequantize_rows(TensorType type, std::span<const std::uint8_t> bytes, Matri
     expect(false, "bytes", fmt::format("{} for {} rows", to.rows * row_bytes, to.rows),
            double(bytes.size()));
 
-  const FromBlocks from = from_blocks(type);
   for_each_row(to.rows, to.cols,
-               [&](std::size_t t) { from(bytes.data() + t * row_bytes, to.row(t)); });
+               [&](std::size_t t) { row.from_blocks(bytes.data() + t * row_bytes, to.row(t)); });
 }
 
 }  // namespace t2t

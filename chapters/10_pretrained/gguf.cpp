@@ -65,8 +65,8 @@ GgufFile::GgufFile(std::string name, std::span<const std::uint8_t> bytes) : name
 static std::uint64_t bytes_needed(const GgufCursor& cursor, const GgufTensor& tensor) {
   const BlockLayout block = block_layout(tensor.type);
   if (block.numbers == 0)
-    cursor.fail(fmt::format("{} is not read here; wanted F32, F16, BF16, Q8_0, Q4_0 or Q4_1",
-                            type_name(tensor.type)));
+    cursor.fail(
+        fmt::format("{} is not read here; wanted {}", type_name(tensor.type), types_read_here()));
   if (tensor.shape.back() % block.numbers != 0)
     cursor.fail(fmt::format("rows of {}, which is no multiple of the {} numbers of a {} block",
                             tensor.shape.back(), block.numbers, type_name(tensor.type)));
