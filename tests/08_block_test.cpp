@@ -231,8 +231,8 @@ TEST_CASE("a bad call is refused with what was wanted and got; x and the text st
   });
   refuses("frequencies: wanted numbers above 0, got 0",
           [](Call& c) { c.settings.frequencies = {1, 1, 1, 1, 1, 1, 1, 0}; });
-  refuses("biases: wanted none with a gated activation, got swiglu",
-          [](Call& c) { c.settings.biases = true; });
+  refuses("biases: wanted none or those of q, k and v with a gated activation, got swiglu",
+          [](Call& c) { c.settings.biases = Biases::all; });
   refuses("x: wanted shape [8, 96], got [8, 95]", [](Call& c) { c.x.cols = 95; });
   refuses("w_k: wanted shape [32, 96], got [96, 96]",
           [](Call& c) { c.weights.w_k = c.weights.w_q; });

@@ -207,11 +207,10 @@ TEST_CASE("refusals: configs, with every reason at once") {
   REFUSES(expect_config(resized(preset("foundry-small"), {.H = 12})),
           "config: D, the width of a head: wanted at least 1 (C = 256 over H = 12?), got 0");
   config = preset("llama2-7b");
-  config.block.biases = true, config.V = std::size_t(1) << 50;
-  REFUSES(
-      expect_config(config),
-      "config: biases: wanted none with a gated activation, got swiglu; the sizes: wanted under "
-      "1e18 parameters, got 9e+18");
+  config.block.biases = Biases::all, config.V = std::size_t(1) << 50;
+  REFUSES(expect_config(config),
+          "config: biases: wanted none or those of q, k and v with a gated activation, got swiglu; "
+          "the sizes: wanted under 1e18 parameters, got 9e+18");
   REFUSES(preset("gpt-2"),
           "preset: wanted one of foundry-small, gpt2, smollm2-135m, llama2-7b, got gpt-2");
   CHECK(resized(preset("foundry-small"), {.C = 512, .H = 4}).block.F == 1365);

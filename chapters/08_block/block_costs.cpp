@@ -16,14 +16,16 @@ BlockCosts block_costs(const BlockSettings& settings, std::size_t T, std::size_t
   expect_settings(settings);
   const std::size_t C = settings.C, F = settings.F;
   const std::size_t HD = settings.H * settings.D, GD = settings.G * settings.D;
-  const std::size_t bias = settings.biases ? 1 : 0, up_matrices = is_gated(settings.activation) + 1;
+  const std::size_t qkv_bias = settings.biases != Biases::none,
+                    bias = settings.biases == Biases::all;
+  const std::size_t up_matrices = is_gated(settings.activation) + 1;
   const PartCost norm = {settings.norm == Norm::layer ? 2 * C : C, 0};
 
   const auto product = [&](std::size_t out, std::size_t in) { return 2.0 * double(T * out * in); };
   const double seen = pairs_seen(T, S, Mask::sliding(settings.window));
   const std::size_t network_biases = F > 0 ? bias * (F + C) : 0;
   return {.attention_norm = norm,
-          .projections = {(HD + 2 * GD) * (C + bias), product(HD + 2 * GD, C)},
+          .projections = {(HD + 2 * GD) * (C + qkv_bias), product(HD + 2 * GD, C)},
           .attention = {0, 4 * seen * double(HD)},
           .output = {C * (HD + bias), product(C, HD)},
           .feed_forward_norm = norm,

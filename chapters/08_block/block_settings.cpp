@@ -17,7 +17,7 @@ BlockSettings gpt2_style(std::size_t C, std::size_t H) {
   BlockSettings settings = llama_style(C, H, H, 4 * C);
   settings.norm = Norm::layer;
   settings.activation = Activation::gelu_tanh;
-  settings.biases = true;
+  settings.biases = Biases::all;
   settings.uses_rope = false;
   return settings;
 }
@@ -45,8 +45,9 @@ std::string reasons_against(const BlockSettings& s) {
     expect(std::isfinite(frequency) && frequency > 0, "frequencies: wanted numbers above 0, got {}",
            frequency);
   expect(std::isfinite(s.eps) && s.eps > 0, "eps: wanted a number above 0, got {}", s.eps);
-  expect(!s.biases || !is_gated(s.activation),
-         "biases: wanted none with a gated activation, got {}", activation_name(s.activation));
+  expect(s.biases != Biases::all || !is_gated(s.activation),
+         "biases: wanted none or those of q, k and v with a gated activation, got {}",
+         activation_name(s.activation));
   return reasons;
 }
 

@@ -22,6 +22,10 @@ namespace t2t {
 /// before: x + part(norm(x)), "pre-norm".  after: norm(x + part(x)), "post-norm".
 enum class NormPlace { before, after };
 
+/// Which products of a block have a vector added: none in LLaMA, all in GPT-2, those that make q, k
+/// and v in Qwen 2.
+enum class Biases { none, qkv, all };
+
 struct BlockSettings {
   std::size_t C;  // width of the residual stream
   std::size_t H;  // query heads
@@ -32,9 +36,9 @@ struct BlockSettings {
   Norm norm = Norm::rms;
   NormPlace norm_place = NormPlace::before;
   Activation activation = Activation::swiglu;
-  bool biases = false;     // on the four projections, and on both matrices of a plain network
-  std::size_t window = 0;  // keys that a query sees, its own the last; 0: all up to its own
-  bool uses_rope = true;   // whether q and k are turned; if not, x already knows positions
+  Biases biases = Biases::none;  // all: of q, k, v, o and both matrices of a plain network
+  std::size_t window = 0;        // keys that a query sees, its own the last; 0: all up to its own
+  bool uses_rope = true;         // whether q and k are turned; if not, x already knows positions
   Pairing pairing = Pairing::neighbours;
   float theta = 10000;           // RoPE's
   Frequencies frequencies = {};  // RoPE's where they are scaled, [D/2]; empty: θ^(−2i/D)

@@ -26,12 +26,12 @@ struct BlockWeights {
   Weight w_q;     // [H·D, C]    what a token asks
   Weight w_k;     // [G·D, C]    what it is found by
   Weight w_v;     // [G·D, C]    what it says
-  Tensor<1> b_q;  // [H·D]       biases: GPT-2's, else empty
+  Tensor<1> b_q;  // [H·D]       biases: GPT-2's and Qwen 2's, else empty
   Tensor<1> b_k;  // [G·D]
   Tensor<1> b_v;  // [G·D]
 
   Weight w_o;     // [C, H·D]    the heads' answers, added to x
-  Tensor<1> b_o;  // [C]
+  Tensor<1> b_o;  // [C]         GPT-2's
 
   NormWeights feed_forward_norm;  // [C]
 
@@ -67,7 +67,8 @@ template <class Weights, class Call>
 void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
   const std::size_t C = settings.C, F = settings.F;
   const std::size_t HD = settings.H * settings.D, GD = settings.G * settings.D;
-  const bool layer_norm = settings.norm == Norm::layer, biases = settings.biases;
+  const bool layer_norm = settings.norm == Norm::layer;
+  const bool qkv_biases = settings.biases != Biases::none, biases = settings.biases == Biases::all;
   const bool network = F > 0, gate = network && is_gated(settings.activation);
   const auto vector = [&](std::string_view name, bool there, std::size_t n, Role role, auto& x) {
     f(TensorInfo{name, there ? n : 0, 1, role}, x);
@@ -82,9 +83,9 @@ void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
   matrix("w_q", true, HD, C, Role::matrix, weights.w_q);
   matrix("w_k", true, GD, C, Role::matrix, weights.w_k);
   matrix("w_v", true, GD, C, Role::matrix, weights.w_v);
-  vector("b_q", biases, HD, Role::bias, weights.b_q);
-  vector("b_k", biases, GD, Role::bias, weights.b_k);
-  vector("b_v", biases, GD, Role::bias, weights.b_v);
+  vector("b_q", qkv_biases, HD, Role::bias, weights.b_q);
+  vector("b_k", qkv_biases, GD, Role::bias, weights.b_k);
+  vector("b_v", qkv_biases, GD, Role::bias, weights.b_v);
   matrix("w_o", true, C, HD, Role::into_stream, weights.w_o);
   vector("b_o", biases, C, Role::bias, weights.b_o);
 
