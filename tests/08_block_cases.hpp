@@ -60,7 +60,9 @@ inline std::vector<Case> cases() {
       llama3_scaling(rope_frequencies(16, 500), {.factor = 8, .low = 1, .high = 4, .trained = 64});
   Case qkv_biases{"qkv_biases", 11, {.C = 40, .H = 4, .G = 2, .D = 10, .F = 33}};
   qkv_biases.settings.biases = Biases::qkv, qkv_biases.settings.pairing = Pairing::halves;
-  return {llama(), odd, windowed, scaled, qkv_biases, llama_post, gpt2, post};
+  Case head_norms{"head_norms", 11, {.C = 30, .H = 4, .G = 2, .D = 10, .F = 33}};
+  head_norms.settings.head_norms = true, head_norms.settings.pairing = Pairing::halves;
+  return {llama(), odd, windowed, scaled, qkv_biases, head_norms, llama_post, gpt2, post};
 }
 
 /// What a block needs beside x: caches for S positions and room for calls of up to T_max tokens.

@@ -169,7 +169,7 @@ TEST_CASE("the list of tensors: all names once, as they begin, and what is left 
         CHECK(std::abs(std::sqrt(squares / n) / spread - 1) < 5 / std::sqrt(2 * n));
       }
     });
-    CHECK(names.size() == 17);
+    CHECK(names.size() == 21);
   }
 }
 

@@ -34,7 +34,11 @@ inline std::uint32_t seed_of(std::string_view name) {
                                                                   {"b_up", 16},
                                                                   {"b_down", 17},
                                                                   {"feed_forward_norm.gain", 18},
-                                                                  {"feed_forward_norm.bias", 19}};
+                                                                  {"feed_forward_norm.bias", 19},
+                                                                  {"q_norm.gain", 20},
+                                                                  {"k_norm.gain", 21},
+                                                                  {"q_norm.bias", 22},
+                                                                  {"k_norm.bias", 23}};
   return seeds.at(name);
 }
 

@@ -12,6 +12,15 @@ static Tensor<2> projected(const Tensor<2>& x, const Weight& w, const Tensor<1>&
   return y;
 }
 
+/// Each head's D numbers brought to one size.
+static Tensor<2> normed_heads(Tensor<2> x, const NormWeights& weights, const BlockSettings& s) {
+  const std::size_t T = x.shape(0), HD = x.shape(1);
+  x.reshape({T * HD / s.D, s.D});  // a head a row
+  x = norm(x, weights, s.norm, s.eps);
+  x.reshape({T, HD});
+  return x;
+}
+
 /// What attention adds to the stream, from what it reads there.
 static Tensor<2> attention_of(const Tensor<2>& x, const BlockWeights& weights,
                               const BlockSettings& settings, const RopeTable& table) {
@@ -19,6 +28,10 @@ static Tensor<2> attention_of(const Tensor<2>& x, const BlockWeights& weights,
   Tensor<2> q = projected(x, weights.w_q, weights.b_q);        // [T, H·D]
   Tensor<2> k = projected(x, weights.w_k, weights.b_k);        // [T, G·D]
   const Tensor<2> v = projected(x, weights.w_v, weights.b_v);  // [T, G·D]
+  if (settings.head_norms) {
+    q = normed_heads(q, weights.q_norm, settings);
+    k = normed_heads(k, weights.k_norm, settings);
+  }
   if (settings.uses_rope) {
     q = rope(q, D, table, 0, settings.pairing);
     k = rope(k, D, table, 0, settings.pairing);

@@ -19,13 +19,15 @@ BlockCosts block_costs(const BlockSettings& settings, std::size_t T, std::size_t
   const std::size_t qkv_bias = settings.biases != Biases::none,
                     bias = settings.biases == Biases::all;
   const std::size_t up_matrices = is_gated(settings.activation) + 1;
-  const PartCost norm = {settings.norm == Norm::layer ? 2 * C : C, 0};
+  const std::size_t of_a_norm = settings.norm == Norm::layer ? 2 : 1;
+  const PartCost norm = {of_a_norm * C, 0};
+  const std::size_t head_norms = settings.head_norms ? 2 * of_a_norm * settings.D : 0;
 
   const auto product = [&](std::size_t out, std::size_t in) { return 2.0 * double(T * out * in); };
   const double seen = pairs_seen(T, S, Mask::sliding(settings.window));
   const std::size_t network_biases = F > 0 ? bias * (F + C) : 0;
   return {.attention_norm = norm,
-          .projections = {(HD + 2 * GD) * (C + qkv_bias), product(HD + 2 * GD, C)},
+          .projections = {(HD + 2 * GD) * (C + qkv_bias) + head_norms, product(HD + 2 * GD, C)},
           .attention = {0, 4 * seen * double(HD)},
           .output = {C * (HD + bias), product(C, HD)},
           .feed_forward_norm = norm,

@@ -19,7 +19,7 @@ struct PartCost {
 };
 struct BlockCosts {
   PartCost attention_norm;
-  PartCost projections;  // q, k and v
+  PartCost projections;  // q, k and v, with the norms of their heads
   PartCost attention;    // queries with keys, weights with values
   PartCost output;       // o
   PartCost feed_forward_norm;

@@ -76,6 +76,12 @@ static void project_rows(ConstMatrix x, const Weight& w, const Tensor<1>& b, Mat
   add_bias(b, y);
 }
 
+/// Each head's numbers brought to one size, in place.
+static void norm_heads(Matrix x, const NormWeights& weights, const BlockSettings& s) {
+  for (std::size_t h = 0; h < x.cols / s.D; ++h)
+    norm_rows(x.head(h, s.D), weights, s.norm, s.eps, x.head(h, s.D));
+}
+
 /// The residual sum: x += added.
 static void add_rows(ConstMatrix added, Matrix x) {
   for_each_row(x.rows, x.cols, [&](std::size_t t) {
@@ -99,6 +105,7 @@ static void attention_part(ConstMatrix x, const Block& block, const Attention& a
   project_rows(x, weights.w_q, weights.b_q, q);
   project_rows(x, weights.w_k, weights.b_k, k);
   project_rows(x, weights.w_v, weights.b_v, v);
+  if (s.head_norms) norm_heads(q, weights.q_norm, s), norm_heads(k, weights.k_norm, s);
   tell(trace, Part::q, block.layer(), q);
   tell(trace, Part::k, block.layer(), k);
   tell(trace, Part::v, block.layer(), v);

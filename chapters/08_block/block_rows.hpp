@@ -36,7 +36,8 @@ class Block {
   std::size_t layer_;
 };
 
-/// Queries, keys and values as the projections made them.
+/// Queries, keys and values as the projections made them, and the norms of their heads if there are
+/// any.
 struct Projected {
   const Block& block;
   Matrix q;  // [T, H·D]  not turned yet: attention turns q and k in place

@@ -35,6 +35,7 @@ struct BlockSettings {
 
   Norm norm = Norm::rms;
   NormPlace norm_place = NormPlace::before;
+  bool head_norms = false;  // whether each head of q and k has a norm of its own, before RoPE
   Activation activation = Activation::swiglu;
   Biases biases = Biases::none;  // all: of q, k, v, o and both matrices of a plain network
   std::size_t window = 0;        // keys that a query sees, its own the last; 0: all up to its own

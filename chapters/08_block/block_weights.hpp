@@ -23,12 +23,14 @@ namespace t2t {
 struct BlockWeights {
   NormWeights attention_norm;  // [C]
 
-  Weight w_q;     // [H·D, C]    what a token asks
-  Weight w_k;     // [G·D, C]    what it is found by
-  Weight w_v;     // [G·D, C]    what it says
-  Tensor<1> b_q;  // [H·D]       biases: GPT-2's and Qwen 2's, else empty
-  Tensor<1> b_k;  // [G·D]
-  Tensor<1> b_v;  // [G·D]
+  Weight w_q;          // [H·D, C]    what a token asks
+  Weight w_k;          // [G·D, C]    what it is found by
+  Weight w_v;          // [G·D, C]    what it says
+  Tensor<1> b_q;       // [H·D]       biases: GPT-2's and Qwen 2's, else empty
+  Tensor<1> b_k;       // [G·D]
+  Tensor<1> b_v;       // [G·D]
+  NormWeights q_norm;  // [D]    of each head: Qwen 3's, else empty
+  NormWeights k_norm;  // [D]
 
   Weight w_o;     // [C, H·D]    the heads' answers, added to x
   Tensor<1> b_o;  // [C]         GPT-2's
@@ -65,9 +67,9 @@ std::string full_name(const TensorInfo& info);
 /// Tensor<1>, const if weights is.
 template <class Weights, class Call>
 void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
-  const std::size_t C = settings.C, F = settings.F;
+  const std::size_t C = settings.C, D = settings.D, F = settings.F;
   const std::size_t HD = settings.H * settings.D, GD = settings.G * settings.D;
-  const bool layer_norm = settings.norm == Norm::layer;
+  const bool layer_norm = settings.norm == Norm::layer, head_norms = settings.head_norms;
   const bool qkv_biases = settings.biases != Biases::none, biases = settings.biases == Biases::all;
   const bool network = F > 0, gate = network && is_gated(settings.activation);
   const auto vector = [&](std::string_view name, bool there, std::size_t n, Role role, auto& x) {
@@ -86,6 +88,10 @@ void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
   vector("b_q", qkv_biases, HD, Role::bias, weights.b_q);
   vector("b_k", qkv_biases, GD, Role::bias, weights.b_k);
   vector("b_v", qkv_biases, GD, Role::bias, weights.b_v);
+  vector("q_norm.gain", head_norms, D, Role::gain, weights.q_norm.gain);
+  vector("q_norm.bias", head_norms && layer_norm, D, Role::bias, weights.q_norm.bias);
+  vector("k_norm.gain", head_norms, D, Role::gain, weights.k_norm.gain);
+  vector("k_norm.bias", head_norms && layer_norm, D, Role::bias, weights.k_norm.bias);
   matrix("w_o", true, C, HD, Role::into_stream, weights.w_o);
   vector("b_o", biases, C, Role::bias, weights.b_o);
 

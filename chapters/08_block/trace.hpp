@@ -20,7 +20,7 @@ namespace t2t {
 enum class Part {
   embedding,  // with positions added, if any are
   attention_norm,
-  q,
+  q,  // after its bias and the norm of its heads
   k,
   v,
   q_turned,  // under RoPE only
