@@ -1,9 +1,11 @@
 // What must be true of loading a model, of chats, perplexity and traces, without the real weights.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -15,6 +17,7 @@
 #include "10_pretrained/tiny_model.hpp"
 #include "10_pretrained/trace_file.hpp"
 #include "all_close.hpp"
+#include "files.hpp"
 #include "linalg.hpp"
 #include "npy.hpp"
 
@@ -32,31 +35,37 @@ static std::optional<Model> load(const GgufFile& file) {
 }
 
 /// Sizes that are all different, and nothing at its default.
-static Config odd_config(bool tied) {
+static Config odd_config(bool tied, std::string_view architecture = "llama") {
   Config config{.block = {.C = 20, .H = 4, .G = 2, .D = 6, .F = 28},
                 .L = 3,
                 .V = 11,
                 .T_max = 17,
                 .tied = tied};
   config.block.theta = 777, config.block.eps = 0.25f;
+  if (architecture == "llama") return config;
+  config.block.pairing = Pairing::halves;
+  config.block.head_norms = architecture == "qwen3";
+  if (architecture == "qwen2") config.block.biases = Biases::qkv;
   return config;
 }
 
 TEST_CASE("a model written as a file comes back: config, and every tensor in its own place") {
-  for (const bool tied : {true, false}) {
+  for (const auto& [tied, architecture] :
+       {std::pair{true, "llama"}, {false, "llama"}, {true, "qwen2"}, {false, "qwen3"}}) {
     CAPTURE(tied);
+    CAPTURE(architecture);
     Random random(3);
-    const Config config = odd_config(tied);
+    const Config config = odd_config(tied, architecture);
     ModelWeights weights = draw_model(config, random);
-    for (BlockWeights& block : weights.blocks) {
-      block.attention_norm.gain = random.normal<1>({config.block.C});
-      block.feed_forward_norm.gain = random.normal<1>({config.block.C});
-    }
+    for_each_tensor(weights, config, [&]<class T>(const TensorInfo&, T& tensor) {
+      if constexpr (std::is_same_v<T, Tensor<1>>) tensor = random.normal<1>({tensor.size()});
+    });
     const std::vector<std::uint8_t> bytes = gguf_file(config, weights);
     const std::optional<Model> loaded = load(GgufFile("x", bytes));
     if (!loaded) continue;
     const Config& got = loaded->config();
     CHECK(got.tied == tied);
+    CHECK(got.block.pairing == config.block.pairing);
     CHECK(got.block.theta == 777);
     CHECK(got.block.eps == 0.25f);
     CHECK(got.block.D == 6);
@@ -97,27 +106,37 @@ TEST_CASE("whoever reads a file says what to make of its matrices; vectors becom
       "embedding: wanted shape [11, 20], got [2, 2]", std::invalid_argument);
 }
 
-TEST_CASE("logits of a small file of five types equal those of PyTorch") {
-  const std::optional<Model> loaded = load(GgufFile::open(T2T_FIXTURES "/tiny.gguf"));
-  const Tensor<2> want = load_npy<2>(T2T_FIXTURES "/tiny_logits.npy");
-  std::vector<int> ids;
-  for (int t = 0; t < 19; ++t) ids.push_back((t * 11 + 3) % 37);
-  if (!loaded) return;
-  // The longest sums are of F = 160 products; two layers and the head follow one another. Logits
-  // are of size 1: eps·√160 each, some ten steps deep.
-  const double bound = 0x1p-24 * 160;
-  CHECK(all_close(language_model(ids, *loaded), want, bound));
-  ModelState state(loaded->config(), 19);
-  Tensor<2> logits = empty(19, 37);
-  forward_all(*loaded, state, ids, logits);
-  CHECK(all_close(logits, want, bound));
+TEST_CASE("logits of small files of all architectures and types equal those of PyTorch") {
+  struct Small {
+    std::string name;
+    std::size_t longest;  // sum of products
+  };
+  for (const auto& [name, longest] :
+       {Small{"tiny", 160}, Small{"llama3", 96}, Small{"qwen2", 96}, Small{"qwen3", 96},
+        Small{"qwen3_untied", 64}, Small{"k_quants", 256}}) {
+    CAPTURE(name);
+    const std::string file = T2T_FIXTURES "/" + name;
+    const std::optional<Model> loaded = load(GgufFile::open(file + ".gguf"));
+    const Tensor<2> want = load_npy<2>(file + "_logits.npy");  // [19, V]
+    const std::size_t V = want.shape(1);
+    std::vector<int> ids;
+    for (std::size_t t = 0; t < 19; ++t) ids.push_back(int((t * 11 + 3) % V));
+    if (!loaded) continue;
+    // Logits are of size 1: a sum of n products keeps eps·√n of that, some ten steps deep.
+    const double bound = 0x1p-24 * double(longest);
+    CHECK(all_close(language_model(ids, *loaded), want, bound));
+    ModelState state(loaded->config(), 19, {.chunk = 7});
+    Tensor<2> logits = empty(19, V);
+    forward_all(*loaded, state, ids, logits);
+    CHECK(all_close(logits, want, bound));
 
-  // What --logits writes and an answer begins with: the last token's alone.
-  reset(state);
-  Tensor<2> last = empty(1, 37);
-  forward(*loaded, state, ids, row(last, 0));
-  const Tensor<2> want_last = xt::view(want, xt::range(18, 19), xt::all());
-  CHECK(all_close(last, want_last, bound));
+    // What --logits writes and an answer begins with: the last token's alone.
+    reset(state);
+    Tensor<2> last = empty(1, V);
+    forward(*loaded, state, ids, row(last, 0));
+    const Tensor<2> want_last = xt::view(want, xt::range(18, 19), xt::all());
+    CHECK(all_close(last, want_last, bound));
+  }
 }
 
 /// The tiny model's file with its directory or metadata changed by hand.
@@ -185,8 +204,39 @@ TEST_CASE("metadata that does not fit is refused with its key or the tensor that
   expect_refused(with_factor("llama.rope.scaling.factor", 0.5f),
                  "x: llama.rope.scaling.factor: wanted 1, got 0.5");
   expect_refused(with_factor("llama.rope.scaling.factor", 1), "nothing");
+  expect_refused(with_factor("qwen2.rope.scaling.factor", 8), "nothing");  // another's key
   std::vector<std::uint8_t> other = replaced("llama", "gemma");
-  expect_refused(other, "x: general.architecture: wanted llama, got gemma");
+  expect_refused(other, "x: general.architecture: wanted llama, qwen2 or qwen3, got gemma");
+}
+
+TEST_CASE("a sliding window is read; factors of RoPE that are no numbers above 0 are refused") {
+  const auto with_window = [](std::uint32_t keys) {
+    GgufBytes entry;
+    entry.entry("llama.attention.sliding_window", keys);
+    std::vector<std::uint8_t> bytes = tiny_bytes();
+    ++bytes[16];
+    bytes.insert(bytes.begin() + 24, entry.bytes.begin(), entry.bytes.end());
+    bytes.insert(bytes.end(), 32, 0);
+    return bytes;
+  };
+  for (const std::uint32_t keys : {0u, 12u}) {
+    const std::vector<std::uint8_t> bytes = with_window(keys);
+    const std::optional<Model> model = load(GgufFile("x", bytes));
+    if (model) CHECK(model->config().block.window == keys);
+  }
+  expect_refused(with_window(~0u),
+                 "x: llama.attention.sliding_window: wanted 0 to 2147483647, got 4294967295");
+
+  const std::string text = read_file(T2T_FIXTURES "/llama3.gguf");
+  const std::vector<std::uint8_t> whole(text.begin(), text.end());
+  const GgufFile file("x", whole);
+  const auto at = file.tensor("rope_freqs.weight").bytes.data() - whole.data();
+  for (const float factor : {0.0f, -1.0f, NAN, INFINITY}) {
+    std::vector<std::uint8_t> bytes = whole;
+    std::memcpy(&bytes[std::size_t(at) + 4], &factor, 4);
+    expect_refused(
+        bytes, fmt::format("x: rope_freqs.weight: wanted numbers above 0, got {} at 1", factor));
+  }
 }
 
 TEST_CASE("a conversation is written as ChatML, to the byte; typed marks are only text") {

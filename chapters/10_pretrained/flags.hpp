@@ -24,7 +24,7 @@ struct Flags {
 };
 
 inline void add_flags(Program& program, Flags& flags) {
-  program.word("model", flags.model, "a GGUF file of the llama architecture");
+  program.word("model", flags.model, "a GGUF file of a llama, qwen2 or qwen3 model");
   program.word("prompt", flags.prompt, "text to go on from");
   program.word("ids", flags.ids, "the same as token ids: 1,2,3");
   program.yes("chat", flags.chat, "talk: questions from the keyboard or a pipe, a line each");

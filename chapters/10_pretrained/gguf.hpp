@@ -4,8 +4,7 @@
 // [out, in], rows first, and each row is whole blocks (dequantize.hpp). Written for files from
 // anywhere: opening one checks every length, count, offset, type and name before it is used, so
 // that a tensor's bytes are known to be there and its own.
-// Model files of the `llama` architecture become the block of chapter 08; tokenizer.hpp reads the
-// vocabulary.
+// architecture.hpp and load_model.hpp make a model of it, tokenizer.hpp reads the vocabulary.
 #pragma once
 
 #include <filesystem>

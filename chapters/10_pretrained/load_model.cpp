@@ -13,67 +13,7 @@
 
 namespace t2t {
 
-/// A size among the metadata: at least 1, and no larger than its use can ever be.
-static std::size_t size_of(const GgufFile& file, const std::string& key) {
-  const std::int64_t value = file.metadata().integer(key);
-  if (value < 1 || value > std::numeric_limits<int>::max())
-    throw std::runtime_error(fmt::format("{}: {}: wanted 1 to {}, got {}", file.name(), key,
-                                         std::numeric_limits<int>::max(), value));
-  return std::size_t(value);
-}
-static std::size_t size_of(const GgufFile& file, const std::string& key, std::size_t fallback) {
-  return file.metadata().has(key) ? size_of(file, key) : fallback;
-}
-
-static void expect_plain_rope(const GgufFile& file, std::size_t D) {
-  const std::size_t turned = size_of(file, "llama.rope.dimension_count", D);
-  if (turned != D)
-    throw std::runtime_error(fmt::format("{}: llama.rope.dimension_count: wanted D = {}, got {}",
-                                         file.name(), D, turned));
-  const char* type = "llama.rope.scaling.type";
-  if (file.metadata().has(type) && file.metadata().text(type) != "none")
-    throw std::runtime_error(fmt::format("{}: {}: wanted none, got {}", file.name(), type,
-                                         printable(file.metadata().text(type))));
-  // Without a type these mean linear scaling; 0 and 1 mean none.
-  for (const char* key : {"llama.rope.scaling.factor", "llama.rope.scale_linear"}) {
-    const double factor = file.metadata().real(key, 1);
-    if (!file.metadata().has(type) && factor != 0 && factor != 1)
-      throw std::runtime_error(fmt::format("{}: {}: wanted 1, got {}", file.name(), key, factor));
-  }
-}
-
-Config read_config(const GgufFile& file) {
-  const std::string_view architecture = file.metadata().text("general.architecture");
-  if (architecture != "llama")
-    throw std::runtime_error(fmt::format("{}: general.architecture: wanted llama, got {}",
-                                         file.name(), printable(architecture)));
-
-  Config config{};
-  BlockSettings& block = config.block;
-  block.C = size_of(file, "llama.embedding_length");
-  block.H = size_of(file, "llama.attention.head_count");
-  block.G = size_of(file, "llama.attention.head_count_kv", block.H);
-  block.D = size_of(file, "llama.attention.key_length", block.C / block.H);
-  block.F = size_of(file, "llama.feed_forward_length");
-  config.L = size_of(file, "llama.block_count");
-  config.T_max = size_of(file, "llama.context_length");
-  // Some writers leave the vocabulary's size out: the table has it.
-  config.V = size_of(file, "llama.vocab_size", file.tensor("token_embd.weight").shape[0]);
-
-  config.tied = !file.has_tensor("output.weight");
-  block.pairing = Pairing::neighbours;
-  block.theta = float(file.metadata().real("llama.rope.freq_base", 10000));
-  block.eps = float(file.metadata().real("llama.attention.layer_norm_rms_epsilon"));
-  expect_plain_rope(file, block.D);
-  expect_config(config);
-  // Each block is nine tensors: a count beyond that is nobody's, and would make a long list.
-  if (config.L > file.tensors().size())
-    throw std::runtime_error(fmt::format("{}: llama.block_count: {}, but there are {} tensors",
-                                         file.name(), config.L, file.tensors().size()));
-  return config;
-}
-
-/// A tensor's name in the file: of what the llama architecture has.
+/// A tensor's name in the file.
 static std::string name_in_file(const TensorInfo& info) {
   static constexpr std::pair<std::string_view, std::string_view> names[] = {
       {"embedding", "token_embd.weight"},
@@ -81,6 +21,11 @@ static std::string name_in_file(const TensorInfo& info) {
       {"w_q", "attn_q.weight"},
       {"w_k", "attn_k.weight"},
       {"w_v", "attn_v.weight"},
+      {"b_q", "attn_q.bias"},
+      {"b_k", "attn_k.bias"},
+      {"b_v", "attn_v.bias"},
+      {"q_norm.gain", "attn_q_norm.weight"},
+      {"k_norm.gain", "attn_k_norm.weight"},
       {"w_o", "attn_output.weight"},
       {"feed_forward_norm.gain", "ffn_norm.weight"},
       {"w_gate", "ffn_gate.weight"},
@@ -92,7 +37,7 @@ static std::string name_in_file(const TensorInfo& info) {
       std::ranges::find(names, info.name, &std::pair<std::string_view, std::string_view>::first);
   if (found == std::end(names))
     throw std::invalid_argument(
-        fmt::format("{}: the llama architecture has no such tensor", info.name));
+        fmt::format("{}: no architecture that is read here has such a tensor", info.name));
   return info.layer ? fmt::format("blk.{}.{}", *info.layer, found->second)
                     : std::string(found->second);
 }
@@ -125,6 +70,8 @@ void expect_tensors(const GgufFile& file, const Config& config) {
     wanted.insert(tensor.name);
     if (!file.has_tensor(tensor.name)) missing.push_back(tensor.name);
   }
+  if (!config.block.frequencies.empty())
+    wanted.insert("rope_freqs.weight");  // read with the config
   for (const GgufTensor& tensor : file.tensors())
     if (!wanted.contains(tensor.name)) surplus.push_back(printable(tensor.name));
   std::vector<std::string> reasons;

@@ -1,23 +1,17 @@
-// A GGUF file of the `llama` architecture as the model of chapter 09.
+// A GGUF file's tensors as the model of chapter 09, made as architecture.hpp reads it.
 //
 //   blk.3.attn_q.weight  →  blocks[3].w_q        output.weight, or else token_embd.weight  →  head
 //
-// Rows of q and k lie in such files as the neighbour pairing wants them, (2i, 2i + 1), whatever the
-// model was trained with. Left out: scaled RoPE, biases and mixtures of experts, all refused by
-// name rather than ignored. Every shape is checked before the first number is read.
+// What is missing or surplus is refused by name rather than ignored, and every shape is checked
+// before the first number is read.
 #pragma once
 
 #include <functional>
 
 #include "09_language_model/model.hpp"
-#include "10_pretrained/gguf.hpp"
+#include "10_pretrained/architecture.hpp"
 
 namespace t2t {
-
-/// The sizes and choices that the metadata tells. Throws std::runtime_error, naming the file and
-/// the key, for another architecture and for what is missing, out of range or not built here;
-/// std::invalid_argument as expect_config does.
-Config read_config(const GgufFile& file);
 
 /// One tensor's name in the file, and the shape that it must have.
 struct NamedShape {

@@ -64,17 +64,18 @@ inline void show_summary(const Session& session) {
       fmt::format("{}: {}", std::filesystem::path(session.file.name()).filename().string(), name));
   fmt::print("\n");
   Table table({"", ">", "where it comes from"});
-  const auto add = [&](const char* what, std::size_t size, const char* from) {
+  const auto add = [&](const char* what, std::size_t size, const std::string& from) {
     table.add({what, with_commas(size), from});
   };
-  add("width C", block.C, "llama.embedding_length");
-  add("blocks L", config.L, "llama.block_count");
-  add("query heads H", block.H, "llama.attention.head_count");
-  add("key and value heads G", block.G, "llama.attention.head_count_kv");
-  add("feed-forward width F", block.F, "llama.feed_forward_length");
+  const auto key = [&](const char* name) { return model_key(session.file, name); };
+  add("width C", block.C, key("embedding_length"));
+  add("blocks L", config.L, key("block_count"));
+  add("query heads H", block.H, key("attention.head_count"));
+  add("key and value heads G", block.G, key("attention.head_count_kv"));
+  add("feed-forward width F", block.F, key("feed_forward_length"));
   add("vocabulary V", config.V, "token_embd.weight's rows");
-  add("longest text", config.T_max, "llama.context_length");
-  table.add({"RoPE's theta", fmt::format("{}", block.theta), "llama.rope.freq_base"});
+  add("longest text", config.T_max, key("context_length"));
+  table.add({"RoPE's theta", fmt::format("{}", block.theta), key("rope.freq_base")});
   table.add({"head", config.tied ? "tied" : "its own",
              config.tied ? "no output.weight: the embedding once more" : "output.weight"});
   add("parameters", total(parameters), "all tensors' shapes fit the above");

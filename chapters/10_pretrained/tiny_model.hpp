@@ -54,15 +54,19 @@ inline std::vector<std::uint8_t> gguf_file(const Config& config, const ModelWeig
   const bool speaks = config.V == 258;
   GgufBytes file;
   file.header(names.size(), speaks ? 18 : 11);
-  file.entry("general.architecture", "llama").entry("general.name", "tiny, at random");
-  const auto size = [&](const char* key, std::size_t n) { file.entry(key, std::uint32_t(n)); };
   const BlockSettings& block = config.block;
-  size("llama.embedding_length", block.C), size("llama.block_count", config.L);
-  size("llama.attention.head_count", block.H), size("llama.attention.head_count_kv", block.G);
-  size("llama.attention.key_length", block.D), size("llama.feed_forward_length", block.F);
-  size("llama.context_length", config.T_max);
-  file.entry("llama.rope.freq_base", block.theta);
-  file.entry("llama.attention.layer_norm_rms_epsilon", block.eps);
+  const std::string architecture(architecture_name(block));
+  const auto key = [&](const char* name) { return architecture + "." + name; };
+  const auto size = [&](const char* name, std::size_t n) {
+    file.entry(key(name), std::uint32_t(n));
+  };
+  file.entry("general.architecture", architecture).entry("general.name", "tiny, at random");
+  size("embedding_length", block.C), size("block_count", config.L);
+  size("attention.head_count", block.H), size("attention.head_count_kv", block.G);
+  size("attention.key_length", block.D), size("feed_forward_length", block.F);
+  size("context_length", config.T_max);
+  file.entry(key("rope.freq_base"), block.theta);
+  file.entry(key("attention.layer_norm_rms_epsilon"), block.eps);
   if (speaks) put_tokenizer(file);
 
   std::uint64_t offset = 0;

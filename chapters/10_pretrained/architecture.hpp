@@ -1,0 +1,34 @@
+// What a file says of its model: its architecture, and with that its sizes and choices, as a
+// Config.
+//
+//   llama   LLaMA, SmolLM, Mistral …      Llama 3's scaled RoPE, where a file has rope_freqs.weight
+//   qwen2   biases of q, k and v          rows of q and k as trained, in halves
+//   qwen3   a norm for each head of q and k, and halves
+//
+// A file names its architecture under general.architecture, and its keys begin with that name:
+// llama.block_count. Left out, and refused by name: other scalings of RoPE, RoPE on a part of a
+// head, and mixtures of experts.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "09_language_model/config.hpp"
+#include "10_pretrained/gguf.hpp"
+
+namespace t2t {
+
+/// "llama.block_count" of "block_count". Throws std::runtime_error when the file names no
+/// architecture that is read here.
+std::string model_key(const GgufFile& file, std::string_view key);
+
+/// The architecture whose choices these are: "qwen3". Throws std::invalid_argument when there is
+/// none.
+std::string_view architecture_name(const BlockSettings& settings);
+
+/// The sizes and choices that the metadata tells. Throws std::runtime_error, naming the file and
+/// the key, for another architecture and for what is missing, out of range or not built here;
+/// std::invalid_argument as expect_config does.
+Config read_config(const GgufFile& file);
+
+}  // namespace t2t
