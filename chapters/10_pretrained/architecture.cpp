@@ -11,6 +11,7 @@
 
 namespace t2t {
 
+// [architectures]
 /// In what the architectures differ; all else they share.
 struct Architecture {
   std::string_view name;  // general.architecture, with which its keys begin
@@ -23,6 +24,7 @@ static constexpr Architecture architectures[] = {
     {"qwen2", Pairing::halves, Biases::qkv, false},
     {"qwen3", Pairing::halves, Biases::none, true},
 };
+// [/architectures]
 
 static const Architecture& architecture_of(const GgufFile& file) {
   const std::string_view name = file.metadata().text("general.architecture");
