@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "files.hpp"
+#include "memory.hpp"
 
 namespace t2t {
 
@@ -176,6 +177,8 @@ int Program::run_task(int argc, char** argv, const std::function<int()>& task) {
   size("seed", seed_, "of everything random");
   std::string folder;
   app.add_option("--save", folder, "write what is computed there, as .npy")->type_name("DIR");
+  const double free = free_memory();
+  limit_memory();
   try {
     if (!parsed(app, argc, argv)) return expect_printed(), 0;
     if (given("save") && folder.empty())
@@ -187,7 +190,8 @@ int Program::run_task(int argc, char** argv, const std::function<int()>& task) {
   } catch (const CLI::ParseError& error) {
     std::cerr << name_ << ": " << error.what() << " (--help lists the flags)\n";
   } catch (const std::bad_alloc&) {
-    std::cerr << name_ << ": not enough memory for these sizes; make them smaller\n";
+    std::cerr << name_ << ": not enough memory for these sizes: " << bytes_text(free)
+              << " were free; make them smaller\n";
   } catch (const std::exception& error) {
     std::cerr << name_ << ": " << error.what() << '\n';
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "09_language_model/accounts.hpp"
+#include "memory.hpp"
 #include "print.hpp"
 
 namespace t2t {
@@ -17,12 +18,6 @@ using Named = std::pair<std::string, Config>;
 
 inline std::string percent(double part, double whole) {
   return fmt::format("{:.1f} %", 100 * part / whole);
-}
-/// "13.5 GB" of 10^9 bytes; "28 MB".
-inline std::string bytes_text(double bytes) {
-  if (bytes >= 99.5e9) return fmt::format("{:.0f} GB", bytes / 1e9);
-  if (bytes >= 1e9) return fmt::format("{:.1f} GB", bytes / 1e9);
-  return fmt::format("{:.{}f} MB", bytes / 1e6, bytes < 10e6 ? 1 : 0);
 }
 
 inline void show_parameters(const std::vector<Named>& models) {
