@@ -47,11 +47,21 @@ void Bench::expect_right(const std::string& what, bool right) const {
   if (!right) throw std::runtime_error(what + ": computes something else; not timed");
 }
 
+using nlohmann::json;
+
+/// What the file holds of all chapters. Throws, naming it, unless it can be read and replaced.
+static json recorded(const std::string& file) {
+  expect_writable(file);
+  if (!std::filesystem::exists(file)) return json::object();
+  const json all = json::parse(read_file(file), nullptr, false);
+  if (!all.is_object()) throw std::runtime_error(file + ": is no record of figures (JSON)");
+  return all;
+}
+
 /// Puts these lines in the file under the chapter's name, beside what it holds of other chapters.
 static void record(const std::string& file, const std::string& chapter, const Bench& bench) {
-  using nlohmann::json;
   const std::time_t now = std::time(nullptr);
-  json all = std::filesystem::exists(file) ? json::parse(read_file(file)) : json::object();
+  json all = recorded(file);
   json& mine = all[chapter];
   const BlasInfo blas = blas_info();
   mine = {{"cpu", machine_name()},
@@ -75,6 +85,7 @@ static int bench_main(int argc, char** argv) {
   app.add_option("--json", file, "write the figures there, keeping those of other chapters")
       ->type_name("FILE");
   CLI11_PARSE(app, argc, argv);
+  if (app.count("--json") > 0) recorded(file);  // refused before anything is measured
 
   Bench all;
   const int most = int(thread_count());

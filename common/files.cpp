@@ -4,16 +4,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 
+#include "memory.hpp"
 #include "utf8_start.hpp"
 
 namespace t2t {
@@ -23,27 +24,43 @@ static std::runtime_error failure(const std::filesystem::path& path, const char*
       fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno ? errno : EIO)));
 }
 
-std::string read_file(const std::filesystem::path& path) {
+static constexpr std::size_t most_of_a_pipe = 64 << 20;
+
+std::string read_file(const std::filesystem::path& path, std::size_t most) {
   if (std::filesystem::is_directory(path))
     throw std::runtime_error(path.string() + ": is a folder, wanted a file");
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
   if (!file) throw failure(path, "can't be read");
-  if (file.peek() != std::ifstream::traits_type::eof()) content << file.rdbuf();
-  if (file.bad() || !content) throw failure(path, "can't be read");
-  return std::move(content).str();
+  std::string content, piece(1 << 16, '\0');
+  const bool plain = std::filesystem::is_regular_file(path);
+  if (plain) {
+    const std::size_t size = std::min<std::size_t>(most, std::filesystem::file_size(path));
+    expect_memory(double(size), path.string(), "wanted a smaller file");
+    content.reserve(size);
+  }
+  while (file && content.size() < most) {
+    file.read(piece.data(), std::streamsize(std::min(piece.size(), most - content.size())));
+    content.append(piece, 0, std::size_t(file.gcount()));
+    if (!plain && content.size() > most_of_a_pipe)
+      throw std::runtime_error(path.string() + ": is no plain file and has more than 64 MiB");
+  }
+  if (file.bad()) throw failure(path, "can't be read");
+  return content;
 }
 
-/// A new, empty file in the folder of `path`, which is removed unless it is kept. Its name is one
-/// that no other file has: what is there already is neither followed nor replaced.
+/// A new, empty file in the folder that `path` is to stand in, which is removed unless it is kept.
+/// Its name is one that no other file has: what is there already is neither followed nor replaced.
 class NewFile {
  public:
-  explicit NewFile(const std::filesystem::path& path)
-      : path_(path), name_((path.parent_path() / ".partial-XXXXXX").string()) {
+  explicit NewFile(const std::filesystem::path& path) : NewFile(path.parent_path(), path) {}
+  /// refusal: what to say of path when the folder takes no file.
+  NewFile(const std::filesystem::path& folder, const std::filesystem::path& path,
+          const char* refusal = "can't be written")
+      : path_(path), name_((folder / ".partial-XXXXXX").string()) {
     errno = 0;
     file_ = mkstemp(name_.data());
-    if (file_ < 0) throw failure(path, "can't be written");
+    if (file_ < 0) throw failure(path, refusal);
   }
   NewFile(const NewFile&) = delete;
   ~NewFile() {
@@ -77,22 +94,34 @@ class NewFile {
   bool kept_ = false;
 };
 
-void write_file(const std::filesystem::path& path, std::string_view bytes) {
+static void expect_plain_or_none(const std::filesystem::path& path) {
   const std::filesystem::file_status there = std::filesystem::symlink_status(path);
   if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
     throw std::runtime_error(path.string() +
                              ": is there and no plain file (a folder, a link or a device): it "
                              "stays as it is");
+}
+
+void write_file(const std::filesystem::path& path, std::string_view bytes) {
+  expect_plain_or_none(path);
   NewFile file(path);
   file.write(bytes);
   file.keep();
 }
 
-void expect_room_for_files(const std::filesystem::path& folder) { NewFile(folder / "any"); }
+void expect_writable(const std::filesystem::path& path) {
+  expect_plain_or_none(path);
+  NewFile file(path);
+}
 
-void expect_utf8(std::string_view name, std::string_view text) {
+void expect_room_for_files(const std::filesystem::path& folder) {
+  NewFile file(folder, folder, "no files can be made in it");
+}
+
+void expect_utf8(std::string_view name, std::string_view text, bool goes_on) {
   for (std::size_t at = 0; at < text.size();) {
     const Utf8Start start = utf8_start(text.substr(at));
+    if (goes_on && start.kind == Utf8Start::cut) return;
     if (start.kind != Utf8Start::whole)
       throw std::runtime_error(
           fmt::format("{}: byte 0x{:02x} at offset {} is not UTF-8; "

@@ -204,7 +204,9 @@ std::string visible(std::string_view text) {
       shown += "⏎";
     else if (character == " ")
       shown += "␣";
-    else if (start.kind == Utf8Start::whole && is_control(character))
+    else if (start.kind != Utf8Start::whole)
+      for (const char byte : character) shown += fmt::format("<{:02x}>", std::uint8_t(byte));
+    else if (is_control(character))
       shown += fmt::format("<{:02x}>", std::uint8_t(character.back()));
     else
       shown += character;

@@ -60,7 +60,8 @@ std::string sparkline(ConstRow values);
 /// "████▌     " of that many columns; share in [0, 1].
 std::string bar(double share, std::size_t columns);
 
-/// A character for terminals: control characters and spaces made visible, other text as it is.
+/// Text for terminals: spaces, control characters and parts of characters made visible, the rest as
+/// it is.
 std::string visible(std::string_view text);
 
 /// "131,072,000"

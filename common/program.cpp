@@ -7,12 +7,14 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <sstream>
 
 #include "files.hpp"
 #include "memory.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 
@@ -28,6 +30,9 @@ Program::Program(std::string name, std::string says)
 }
 Program::~Program() = default;
 
+/// Bytes of what was typed that a message quotes.
+static constexpr std::size_t most_quoted = 80;
+
 /// Parsed by hand: the parser's own words for "0", "-3" and "many" would not say what is wanted.
 static std::size_t parse_size(const std::string& flag, const std::string& text, std::size_t least) {
   std::size_t used = 0;
@@ -38,23 +43,22 @@ static std::size_t parse_size(const std::string& flag, const std::string& text, 
     used = 0;
   }
   if (used != text.size() || value < static_cast<long long>(least) || value > 1 << 30)
-    throw std::invalid_argument(
-        fmt::format("{}: wanted a whole number from {} to {}, got {}", flag, least, 1 << 30, text));
+    throw std::invalid_argument(fmt::format("{}: wanted a whole number from {} to {}, got {}", flag,
+                                            least, 1 << 30, printable(text, most_quoted)));
   return std::size_t(value);
 }
 
 /// NaN and infinity are no sizes of anything: they would go through a whole show unseen.
 static float parse_number(const std::string& flag, const std::string& text) {
-  std::size_t used = 0;
-  float value = 0;
-  try {
-    value = std::stof(text, &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  if (used == 0 || used != text.size() || !std::isfinite(value))
-    throw std::invalid_argument(fmt::format("{}: wanted a number, got {}", flag, text));
-  return value;
+  char* end = nullptr;
+  errno = 0;
+  const float value = std::strtof(text.c_str(), &end);
+  const bool outside = errno == ERANGE && (value == 0 || std::isinf(value));
+  const bool whole = !text.empty() && end == text.c_str() + text.size();
+  if (whole && !outside && std::isfinite(value)) return value;
+  throw std::invalid_argument(fmt::format("{}: wanted a number{}, got {}", flag,
+                                          outside ? " that a float can hold" : "",
+                                          printable(text, most_quoted)));
 }
 
 void Program::size(const std::string& name, std::size_t& value, const std::string& help,
@@ -76,6 +80,17 @@ void Program::number(const std::string& name, float& value, const std::string& h
 }
 void Program::word(const std::string& name, std::string& value, const std::string& help) {
   parser_->app.add_option("--" + name, value, help)->capture_default_str()->type_name("WORD");
+}
+void Program::path(const std::string& name, std::string& value, const std::string& help,
+                   const std::string& type) {
+  const auto take = [&value, flag = "--" + name](const std::string& text) {
+    if (text.empty())
+      throw std::invalid_argument(flag + ": wanted a file or folder, got an empty name");
+    value = text;
+  };
+  parser_->app.add_option_function<std::string>("--" + name, take, help)
+      ->default_str(value)
+      ->type_name(type);
 }
 void Program::yes(const std::string& name, bool& value, const std::string& help) {
   parser_->app.add_flag("--" + name, value, help);
@@ -105,9 +120,8 @@ void Program::takes_text() {
                                  "the text to use; by default, the "
                                  "chapter's page")
                       ->type_name("TEXT");
-  app.add_option("--file", text_file_, "a file of UTF-8 text to use")
-      ->type_name("FILE")
-      ->excludes(parser_->text);
+  path("file", text_file_, "a file of UTF-8 text to use, 16 MiB of it at most", "FILE");
+  app.get_option("--file")->excludes(parser_->text);
 }
 
 /// The prose of a page: without its title, its line of links, listings and tables.
@@ -124,24 +138,31 @@ static std::string prose(const std::string& page) {
   return text;
 }
 
-std::string Program::text(std::size_t most_bytes) const {
+/// The whole text. It comes in once, since a pipe can't be read twice.
+std::string Program::read_text() const {
+  constexpr std::size_t most = 16 << 20;
   std::string text, source;
   if (parser_->text->count() > 0) {
     text = given_text_, source = "--text";
   } else if (!text_file_.empty()) {
-    text = read_file(text_file_), source = text_file_;
+    text = read_file(text_file_, most), source = text_file_;
   } else {
     source = T2T_SOURCE_DIR "/docs/" + name_ + ".md";
     text = prose(read_file(source));
   }
-  expect_utf8(source, text);
+  expect_utf8(source, text, text.size() == most);
   if (text.empty())
     throw std::invalid_argument(source + ": the text is empty, wanted at least one byte");
-  return text.substr(0, most_bytes);
+  return text;
+}
+
+std::string Program::text(std::size_t most_bytes) const {
+  if (!text_) text_ = read_text();
+  return text_->substr(0, most_bytes);
 }
 
 /// Makes the folder, and refuses one in which no file can be made, before any work.
-static void expect_writable(const std::filesystem::path& folder) {
+static void make_folder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw std::runtime_error("--save: " + folder.string() + ": " + error.message());
@@ -176,19 +197,18 @@ int Program::run_task(int argc, char** argv, const std::function<int()>& task) {
   CLI::App& app = parser_->app;
   size("seed", seed_, "of everything random");
   std::string folder;
-  app.add_option("--save", folder, "write what is computed there, as .npy")->type_name("DIR");
+  path("save", folder, "write what is computed there, as .npy", "DIR");
   const double free = free_memory();
   limit_memory();
   try {
     if (!parsed(app, argc, argv)) return expect_printed(), 0;
-    if (given("save") && folder.empty())
-      throw std::invalid_argument("--save: wanted a folder, got an empty name");
-    if (given("save")) expect_writable(folder_ = folder);
+    if (!folder.empty()) make_folder(folder_ = folder);
     const int status = task();
     expect_printed();
     return status;
   } catch (const CLI::ParseError& error) {
-    std::cerr << name_ << ": " << error.what() << " (--help lists the flags)\n";
+    std::cerr << name_ << ": " << printable(error.what(), 2 * most_quoted)
+              << " (--help lists the flags)\n";
   } catch (const std::bad_alloc&) {
     std::cerr << name_ << ": not enough memory for these sizes: " << bytes_text(free)
               << " were free; make them smaller\n";

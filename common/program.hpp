@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ class Program {
             std::size_t least = 1);
   void number(const std::string& name, float& value, const std::string& help);
   void word(const std::string& name, std::string& value, const std::string& help);
+  /// The name of a file or folder, which may not be empty.
+  void path(const std::string& name, std::string& value, const std::string& help,
+            const std::string& type = "PATH");
   void yes(const std::string& name, bool& value, const std::string& help);
   /// A flag that takes one word after the other, up to `most`.
   void words(const std::string& name, std::vector<std::string>& values, int most,
@@ -56,9 +60,12 @@ class Program {
   }
 
  private:
+  std::string read_text() const;
+
   struct Parser;  // CLI11 costs 4 s to include: program.cpp alone pays it
   std::unique_ptr<Parser> parser_;
   std::string name_, given_text_, text_file_;
+  mutable std::optional<std::string> text_;  // once it was asked for
   std::filesystem::path folder_;
   std::size_t seed_ = 1;
 };

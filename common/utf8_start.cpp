@@ -1,5 +1,7 @@
 #include "utf8_start.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdint>
 
 namespace t2t {
@@ -45,6 +47,23 @@ bool is_utf8(std::string_view text) {
 bool is_control(std::string_view character) {
   const std::uint8_t first = std::uint8_t(character[0]);
   return first < 0x20 || first == 0x7f || (first == 0xc2 && std::uint8_t(character[1]) < 0xa0);
+}
+
+std::string printable(std::string_view text, std::size_t most) {
+  std::string shown;
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Start start = utf8_start(text.substr(at));
+    const std::string_view bytes = text.substr(at, start.length);
+    std::string piece(bytes);
+    if (start.kind != Utf8Start::whole || is_control(bytes)) {
+      piece.clear();
+      for (const char byte : bytes) piece += fmt::format("\\x{:02x}", std::uint8_t(byte));
+    }
+    if (shown.size() + piece.size() > most) return shown + "…";
+    shown += piece;
+    at += start.length;
+  }
+  return shown;
 }
 
 }  // namespace t2t

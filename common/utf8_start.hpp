@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace t2t {
@@ -24,5 +25,9 @@ bool is_utf8(std::string_view text);
 /// Whether this whole character steers a terminal rather than showing itself: below U+0020, and
 /// U+007F to U+009F.
 bool is_control(std::string_view character);
+
+/// For messages: the beginning of text, cut to so many bytes, on one line, with what a terminal
+/// would not show as itself written \x1b.
+std::string printable(std::string_view text, std::size_t most = 60);
 
 }  // namespace t2t

@@ -273,6 +273,12 @@ TEST_CASE("a file appears whole or not at all, and errors name it") {
   for (const std::string bytes : {"one", "two", ""}) {
     write_file(folder / "x", bytes);
     CHECK(read_file(folder / "x") == bytes);
+    CHECK(read_file(folder / "x", 2) == bytes.substr(0, 2));
+  }
+  if (std::filesystem::exists("/dev/zero")) {
+    CHECK(read_file("/dev/zero", 3) == std::string(3, '\0'));
+    CHECK_THROWS_WITH(read_file("/dev/zero"),
+                      "/dev/zero: is no plain file and has more than 64 MiB");
   }
   expect_room_for_files(folder);
   CHECK(read_file(folder / "x.partial") == "mine");
@@ -293,6 +299,10 @@ TEST_CASE("UTF-8 is checked to the letter, and a wrong byte is named with its of
   for (const std::string bad : {"\x80", "\xc3", "\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80",
                                 "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xe2\x82", "\xc3("})
     CHECK_THROWS_AS(expect_utf8("text", bad), std::runtime_error);
+  for (const std::string cut : {"ab\xc3", "\xe2\x82", "\xf0\x9f\x99"})
+    CHECK_NOTHROW(expect_utf8("text", cut, true));
+  for (const std::string bad : {"\x80", "\xc3(", "\xff", "\xc3(a"})
+    CHECK_THROWS_AS(expect_utf8("text", bad, true), std::runtime_error);
 }
 
 TEST_CASE("shapes are named with what was wanted and what came") {
@@ -311,7 +321,8 @@ TEST_CASE("what is printed has the width that it takes") {
   CHECK(display_width(bar(0.3, 10)) == 10);
   CHECK(bar(1, 3) == "███");
   CHECK(visible("a b\n\x01") == "a␣b⏎<01>");
-  CHECK(visible("\u009b2J \u00a0\xc2") == "<9b>2J␣\u00a0\xc2");
+  CHECK(visible("\u009b2J \u00a0\xc2") == "<9b>2J␣\u00a0<c2>");
+  CHECK(visible("\x80é\xe2\x82") == "<80>é<e2><82>");
   CHECK(sparkline(row(Tensor<1>{0, 1})) == "▁█");
   const Tensor<2> x = {{0, 1, 2, 4, -infinity, not_a_number}};
   CHECK(heat_map_text(x, {.row_labels = {"a"}, .col_labels = {}}) ==

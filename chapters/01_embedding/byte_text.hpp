@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "print.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 
@@ -49,7 +50,7 @@ inline std::vector<int> ids_by_hand(const std::string& words) {
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size())
       throw std::invalid_argument(
-          fmt::format("--ids: wanted whole numbers as in \"1,2,3\", got \"{}\"", word));
+          fmt::format("--ids: wanted whole numbers as in \"1,2,3\", got \"{}\"", printable(word)));
     ids.push_back(id);
     at = comma + 1;
   }

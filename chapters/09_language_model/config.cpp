@@ -8,6 +8,7 @@
 #include <string>
 
 #include "07_swiglu/feed_forward.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 
@@ -43,8 +44,8 @@ Config preset(std::string_view name) {
             .T_max = 1024,
             .tied = true,
             .learned_positions = true};
-  throw std::invalid_argument(
-      fmt::format("preset: wanted one of {}, got {}", fmt::join(preset_names(), ", "), name));
+  throw std::invalid_argument(fmt::format("preset: wanted one of {}, got {}",
+                                          fmt::join(preset_names(), ", "), printable(name)));
 }
 
 /// About as many numbers as there are in a block, in an arithmetic that can't overflow.

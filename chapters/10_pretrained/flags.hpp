@@ -9,7 +9,9 @@
 
 #include "09_language_model/sampling_flags.hpp"
 #include "10_pretrained/default_model.hpp"
+#include "files.hpp"
 #include "program.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 
@@ -24,7 +26,7 @@ struct Flags {
 };
 
 inline void add_flags(Program& program, Flags& flags) {
-  program.word("model", flags.model, "a GGUF file of a llama, qwen2 or qwen3 model");
+  program.path("model", flags.model, "a GGUF file of a llama, qwen2 or qwen3 model");
   program.word("prompt", flags.prompt, "text to go on from");
   program.word("ids", flags.ids, "the same as token ids: 1,2,3");
   program.yes("chat", flags.chat, "talk: questions from the keyboard or a pipe, a line each");
@@ -33,15 +35,15 @@ inline void add_flags(Program& program, Flags& flags) {
   program.size("context", flags.context, "tokens of a chat to remember");
   add_sampling_flags(program, flags.sampling);
   program.word("tokenize", flags.tokenize, "print this text's ids, and stop");
-  program.word("tokenize-file", flags.tokenize_file, "the same of a file");
+  program.path("tokenize-file", flags.tokenize_file, "the same of a file");
   program.yes("special", flags.special, "read <|im_start|> and such in texts as tokens");
-  program.word("logits", flags.logits, "file.npy for the last position's [V]");
-  program.word("perplexity", flags.perplexity, "a text file: how well does the model predict it?");
+  program.path("logits", flags.logits, "file.npy for the last position's [V]");
+  program.path("perplexity", flags.perplexity, "a text file: how well does the model predict it?");
   program.size("window", flags.window, "tokens that are read together for a perplexity");
-  program.word("trace", flags.trace, "folder for every part of every layer, as .npy");
+  program.path("trace", flags.trace, "folder for every part of every layer, as .npy");
   program.words("compare", flags.compare, 2,
                 "two folders of traces: where do they part? Ends with status 1 if they do");
-  program.word("with", flags.with, "the second of them, if --compare names one");
+  program.path("with", flags.with, "the second of them, if --compare names one");
   program.word("pairing", flags.pairing, "neighbours, or halves, which these files do not have");
   program.yes("bench", flags.bench, "prefill of 512 tokens and decode of 128, timed");
   program.yes("info", flags.info, "metadata and tensors of the file");
@@ -72,12 +74,14 @@ inline void expect_flags(const Program& program, const Flags& flags) {
   expect_one_task(program);
   if (program.given("system") && !flags.chat)
     throw std::invalid_argument("--system: it is a chat's; wanted --chat too");
+  if (program.given("logits")) expect_writable(flags.logits);
   if ((program.given("compare") || program.given("with")) && flags.compare.size() != 2)
     throw std::invalid_argument(
         fmt::format("--compare: wanted two folders, got {}",
                     flags.compare.size() == 1 ? "one" : std::to_string(flags.compare.size())));
   if (flags.pairing != "neighbours" && flags.pairing != "halves")
-    throw std::invalid_argument("--pairing: wanted neighbours or halves, got " + flags.pairing);
+    throw std::invalid_argument("--pairing: wanted neighbours or halves, got " +
+                                printable(flags.pairing));
 }
 
 inline std::vector<int> parse_ids(const std::string& text, std::size_t V) {
@@ -92,8 +96,8 @@ inline std::vector<int> parse_ids(const std::string& text, std::size_t V) {
     } catch (const std::exception&) {
     }
     if (used != word.size() || id < 0 || std::size_t(id) >= V)
-      throw std::invalid_argument(
-          fmt::format("--ids: wanted whole numbers below {}, as in 1,2,3, got {}", V, word));
+      throw std::invalid_argument(fmt::format(
+          "--ids: wanted whole numbers below {}, as in 1,2,3, got {}", V, printable(word)));
     ids.push_back(int(id));
     at = end + 1;
   }

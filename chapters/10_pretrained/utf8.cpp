@@ -1,29 +1,8 @@
 #include "10_pretrained/utf8.hpp"
 
-#include <fmt/format.h>
-
-#include <cstdint>
-
 namespace t2t {
 
 static constexpr std::string_view replacement = "\xef\xbf\xbd";  // U+FFFD
-
-std::string printable(std::string_view text, std::size_t most) {
-  std::string shown;
-  for (std::size_t at = 0; at < text.size();) {
-    const Utf8Start start = utf8_start(text.substr(at));
-    const std::string_view bytes = text.substr(at, start.length);
-    std::string piece(bytes);
-    if (start.kind != Utf8Start::whole || is_control(bytes)) {
-      piece.clear();
-      for (const char byte : bytes) piece += fmt::format("\\x{:02x}", std::uint8_t(byte));
-    }
-    if (shown.size() + piece.size() > most) return shown + "…";
-    shown += piece;
-    at += start.length;
-  }
-  return shown;
-}
 
 std::string without_controls(std::string_view text) {
   std::string kept;

@@ -13,10 +13,6 @@
 
 namespace t2t {
 
-/// For messages: the beginning of text, cut to so many bytes, on one line, with what a terminal
-/// would not show as itself written \x1b.
-std::string printable(std::string_view text, std::size_t most = 60);
-
 /// What of a text may go to a terminal: without control characters (an escape sequence begins with
 /// one), but for line ends and tabs, and without what is no UTF-8.
 std::string without_controls(std::string_view text);
