@@ -9,6 +9,7 @@
 // (Apart, so that no sorting of includes brings it back.)
 #include <xtensor-blas/xblas.hpp>
 
+#include "blas_buffers.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 
