@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 #include "01_embedding/neighbours.hpp"
 #include "01_embedding/samples.hpp"
 #include "measure.hpp"
+#include "memory.hpp"
 #include "print.hpp"
 #include "program.hpp"
 
@@ -43,8 +45,9 @@ static void show_rows(const std::vector<int>& ids, const Tensor<2>& x) {
   print_heat_map(x, {.row_labels = labels, .col_labels = {}, .diverging = true});
 
   // The token that stands in most places makes the clearest stripes.
-  const int most =
-      *std::ranges::max_element(ids, {}, [&](int id) { return std::ranges::count(ids, id); });
+  std::array<std::size_t, V> places_of{};
+  for (const int id : ids) ++places_of[std::size_t(id)];
+  const int most = *std::ranges::max_element(ids, {}, [&](int id) { return places_of[id]; });
   std::vector<std::size_t> places;
   for (std::size_t t = 0; t < ids.size() && places.size() < 8; ++t)
     if (ids[t] == most) places.push_back(t);
@@ -170,6 +173,9 @@ static void show_speed(Random& random) {
                        2.0 * double(picked.size()) * sizeof(float), copy_bandwidth(), "a copy");
 }
 
+/// The table, as floats and for its statistics as doubles; x and the logits.
+static double bytes_needed(double T, double C) { return sizeof(float) * (3 * V * C + T * (C + V)); }
+
 int main(int argc, char** argv) {
   std::size_t T = 16, C = 32;
   std::string words;
@@ -181,7 +187,9 @@ int main(int argc, char** argv) {
   program.word("ids", words, "look these ids up, such as \"1,2,3\", in place of a text");
 
   return program.run(argc, argv, [&] {
-    const std::vector<int> ids = words.empty() ? byte_ids(program.text(T)) : ids_by_hand(words);
+    const std::vector<int> ids =
+        program.given("ids") ? ids_by_hand(words) : byte_ids(program.text(T));
+    expect_memory(bytes_needed(double(ids.size()), double(C)), "--tokens and --width");
     Random random(program.seed());
     const Tensor<2> table = embedding_table(V, C, random);  // [V, C]
     Tensor<2> x = empty(ids.size(), C);                     // [T, C]

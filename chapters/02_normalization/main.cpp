@@ -9,6 +9,7 @@
 #include "02_normalization/cost.hpp"
 #include "02_normalization/layer_norm.hpp"
 #include "02_normalization/rms_norm.hpp"
+#include "memory.hpp"
 #include "print.hpp"
 #include "program.hpp"
 #include "shapes.hpp"
@@ -160,6 +161,11 @@ static void show_laziness(const Program& program) {
   table.print();
 }
 
+/// What the timed block has, which is the most: seven matrices and the rows between them.
+static double bytes_needed(double T, double C) {
+  return sizeof(float) * (7 * C * C + 11 * T * C + 256 * (T + C));
+}
+
 int main(int argc, char** argv) {
   Settings set;
   Program program("02_normalization",
@@ -171,6 +177,7 @@ int main(int argc, char** argv) {
 
   return program.run(argc, argv, [&] {
     expect(set.eps >= 0, "--eps", "0 or more", set.eps);
+    expect_memory(bytes_needed(double(set.T), double(set.C)), "--tokens and --width");
     show_one_row();
     show_text(program, set);
     show_what_is_forgotten(program);

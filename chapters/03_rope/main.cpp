@@ -13,6 +13,7 @@
 #include "03_rope/show_scaling.hpp"
 #include "linalg.hpp"
 #include "measure.hpp"
+#include "memory.hpp"
 #include "print.hpp"
 #include "program.hpp"
 #include "shapes.hpp"
@@ -99,6 +100,12 @@ struct Sizes {
   std::size_t T = 64, H = 4, D = 64, start = 0;
   float theta = 10000;
 };
+
+/// Four sets of scores, two weights and both permuted, and rows of q and k with their turns.
+double bytes_needed(double T, double H, double D, double start) {
+  const double C = H * D;
+  return sizeof(float) * (4 * H * T * T + 4 * C * C + 10 * T * C + (start + T) * D);
+}
 
 void show_wrong_pairing(const Program& program, const Sizes& sizes, Random& random) {
   const auto& [T, H, D, start, theta] = sizes;
@@ -198,7 +205,11 @@ int main(int argc, char** argv) {
     expect(even, "--head-dim", "an even number from 4 to 1024", double(sizes.D));
     expect(sizes.T <= 2048, "--tokens", "at most 2048", double(sizes.T));
     expect(sizes.H <= 256, "--heads", "at most 256", double(sizes.H));
-    expect(sizes.theta > 1, "--theta", "a number above 1", sizes.theta);
+    const bool held = sizes.theta > 1 && sizes.theta <= 1e37f;  // scaled ones are up to 16 times it
+    expect(held, "--theta", "a number above 1, at most 1e+37", sizes.theta);
+    expect_memory(
+        bytes_needed(double(sizes.T), double(sizes.H), double(sizes.D), double(sizes.start)),
+        "--tokens, --heads and --head-dim");
     Random random(program.seed());
     show_order(program, random);
     show_hands(sizes.D, sizes.theta, sizes.start);

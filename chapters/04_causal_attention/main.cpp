@@ -11,8 +11,10 @@
 #include "04_causal_attention/softmax.hpp"
 #include "linalg.hpp"
 #include "measure.hpp"
+#include "memory.hpp"
 #include "print.hpp"
 #include "program.hpp"
+#include "shapes.hpp"
 
 using namespace t2t;
 
@@ -220,6 +222,11 @@ static void show_speed(const Program& program) {
                        4.0 * T * C * C);
 }
 
+/// The weights, rows of tokens, and scores as the formula holds them: for each head several times.
+static double bytes_needed(double T, double C, double H) {
+  return sizeof(float) * (4 * C * C + 256 * (T + C) + 16 * T * C + (5 * H + 4) * T * T);
+}
+
 int main(int argc, char** argv) {
   std::size_t T = 12, C = 16, H = 4;
   Program program("04_causal_attention",
@@ -230,6 +237,8 @@ int main(int argc, char** argv) {
   program.size("heads", H, "heads that share them, H: a divisor of C");
 
   return program.run(argc, argv, [&] {
+    expect(T <= 2048, "--tokens", "at most 2048, as every token meets every other", double(T));
+    expect_memory(bytes_needed(double(T), double(C), double(H)), "--tokens, --width and --heads");
     const std::vector<int> ids = byte_ids(program.text(T));  // [T]
     Random random(program.seed());
     const Tensor<2> table = random.normal<2>({256, C});  // [V, C]

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "01_embedding/byte_text.hpp"
 #include "05_kv_cache/babbler.hpp"
@@ -11,6 +12,7 @@
 #include "05_kv_cache/show_cache.hpp"
 #include "05_kv_cache/show_cost.hpp"
 #include "linalg.hpp"
+#include "memory.hpp"
 #include "print.hpp"
 #include "program.hpp"
 #include "rows.hpp"
@@ -51,6 +53,11 @@ static void show_side_by_side(Babbler& babbler, const std::vector<int>& ids, std
       "prompt, and costs both the same; from then on the cache needs one row a token.");
 }
 
+/// The weights, two caches, RoPE's table, and 64 queries' scores.
+static double bytes_needed(double C, double H, double S) {
+  return sizeof(float) * (4 * C * C + 256 * C + S * (4 * C + C / H + 64));
+}
+
 int main(int argc, char** argv) {
   std::size_t P = 24, count = 12, C = 256, H = 16, S = 64;
   Program program("05_kv_cache",
@@ -65,10 +72,14 @@ int main(int argc, char** argv) {
 
   return program.run(argc, argv, [&] {
     expect(C % (2 * H) == 0, "--width", fmt::format("a multiple of 2 · {} heads", H), double(C));
+    for (const auto& [flag, bytes] : {std::pair("--prompt", P), std::pair("--tokens", count)})
+      expect(bytes <= 2048, flag,
+             "at most 2048, as without the cache all of them are computed anew", double(bytes));
     const std::vector<int> ids = byte_ids(program.text(P));
     const std::size_t needed = ids.size() + std::max<std::size_t>(count, 2);
     expect(S >= needed, "--context", fmt::format("room for prompt and tokens, at least {}", needed),
            double(S));
+    expect_memory(bytes_needed(double(C), double(H), double(S)), "--width and --context");
 
     // So small a layer is fastest on one core; the last figure has them all again.
     const int threads = int(thread_count());

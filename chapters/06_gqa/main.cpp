@@ -14,8 +14,10 @@
 #include "06_gqa/grouped_rows.hpp"
 #include "linalg.hpp"
 #include "measure.hpp"
+#include "memory.hpp"
 #include "print.hpp"
 #include "program.hpp"
+#include "rows.hpp"
 
 using namespace t2t;
 
@@ -24,6 +26,12 @@ namespace {
 struct Sizes {
   std::size_t T = 64, C = 128, H = 8, G = 2, D = 16;
 };
+
+/// The weights, the rows of tokens, and each thread's scores.
+double bytes_needed(double T, double C, double H, double G, double D) {
+  const double all_heads = 2 * (H + G) * D, scores = 64 * T * double(thread_count() + 1);
+  return sizeof(float) * (C * all_heads + T * (2 * C + all_heads) + 256 * C + scores);
+}
 
 /// The order that is not meant: heads dealt out to the groups one by one.
 std::size_t tiled_group(std::size_t h, std::size_t G) { return h % G; }
@@ -213,6 +221,10 @@ int main(int argc, char** argv) {
 
   return program.run(argc, argv, [&] {
     expect_groups(sizes.H, sizes.G);
+    const double T = double(program.text(sizes.T).size());
+    expect_memory(
+        bytes_needed(T, double(sizes.C), double(sizes.H), double(sizes.G), double(sizes.D)),
+        "--tokens, --width, --heads, --groups and --head-dim");
     show_who_reads_what(sizes.H, sizes.G);
     show_text(program, sizes);
     print_costs();

@@ -10,6 +10,7 @@
 #include "07_swiglu/product_network.hpp"
 #include "linalg.hpp"
 #include "measure.hpp"
+#include "memory.hpp"
 #include "print.hpp"
 #include "program.hpp"
 
@@ -195,6 +196,12 @@ static void show_speed(std::size_t C, std::size_t seed) {
                        copy_bandwidth(), "a copy");
 }
 
+/// The larger of the text's network, with the rows that it makes of it, and the timed one.
+static double bytes_needed(double T, double C, double F, double speed_C) {
+  const double of_text = 3 * C * F + T * (8 * F + 4 * C) + 256 * C;
+  return sizeof(float) * std::max(of_text, speed_C * (12 * speed_C + 128 * 10));
+}
+
 int main(int argc, char** argv) {
   std::size_t T = 512, C = 256, multiple = 1, speed_width = 1024;
   std::string svg;
@@ -204,10 +211,13 @@ int main(int argc, char** argv) {
   program.size("width", C, "numbers a token, C; F is two thirds of 4C");
   program.size("multiple", multiple, "round F up to a multiple of this");
   program.size("speed-width", speed_width, "C of the timed networks");
-  program.word("svg", svg, "write the curves to this file as a picture and stop");
+  program.path("svg", svg, "write the curves to this file as a picture and stop");
 
   return program.run(argc, argv, [&] {
     if (!svg.empty()) return write_curves_svg(svg);
+    const double tokens = double(program.text(T).size()), F = double(gated_width(C, multiple));
+    expect_memory(bytes_needed(tokens, double(C), F, double(speed_width)),
+                  "--tokens, --width, --multiple and --speed-width");
     show_curves();
     show_gates();
     show_product();

@@ -47,9 +47,11 @@ CachedAttention::CachedAttention(std::span<const BlockSettings> layers, std::siz
   }
 
   caches.resize(texts);
-  for (std::vector<KvCache>& of_text : caches)
+  for (std::vector<KvCache>& of_text : caches) {
+    of_text.reserve(layers.size());  // to grow, it would copy them
     for (const BlockSettings& settings : layers)
       of_text.push_back(make_kv_cache(settings.G, S, settings.D));
+  }
   runs.reserve(texts);
   if (!kernel_) kernel_ = grouped_kernel(layers, S, T_max);
 }

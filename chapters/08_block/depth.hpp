@@ -45,6 +45,7 @@ class Stack {
         scratch_(settings, T),
         slots_{.attention = std::ref(attention_)} {
     if (joined == Joined::post_norm) settings.norm_place = NormPlace::after;
+    blocks_.reserve(layers.size());
     // The caches hold one layer at a time, so each block calls itself the first.
     for (const BlockWeights& weights : layers) blocks_.emplace_back(settings, weights);
   }

@@ -12,8 +12,11 @@
 #include "08_block/part_seconds.hpp"
 #include "08_block/show_depth.hpp"
 #include "measure.hpp"
+#include "memory.hpp"
 #include "print.hpp"
 #include "program.hpp"
+#include "rows.hpp"
+#include "shapes.hpp"
 
 using namespace t2t;
 
@@ -160,6 +163,20 @@ void show_speed(const BlockSettings& settings, std::size_t T, Random& random) {
   print_roofline_bytes("block, one token", decode.all, bytes, read_bandwidth(), "a read");
 }
 
+/// Three blocks or as many as 160 MB hold, the rows of T tokens, the formula's scores of up to 256,
+/// and L small blocks.
+double bytes_needed(const BlockSettings& s, double T, double L) {
+  const auto parameters = [](const BlockSettings& s) {
+    return double(total(block_costs(s, 1, 1)).parameters);
+  };
+  const double heads = double(s.H * s.D), groups = double(s.G * s.D);
+  const double rows = 6 * double(s.C) + 2 * heads + 4 * groups + 2 * double(s.F) + 256 +
+                      64 * double(thread_count());
+  const double t = std::min(T, 256.0), scores = 4 * double(s.H) * t * t;
+  return 160e6 + sizeof(float) *
+                     (3 * parameters(s) + T * rows + scores + L * parameters(stack_settings(64)));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -181,6 +198,10 @@ int main(int argc, char** argv) {
     Random random(program.seed());
     const BlockSettings settings = llama_style(C, H, G, F);
     expect_settings(settings);
+    expect(residual_scale >= 0.001f && residual_scale <= 1000, "--residual-scale",
+           "a number from 0.001 to 1000", residual_scale);
+    expect_memory(bytes_needed(settings, double(program.text(T).size()), double(L)),
+                  "--tokens, --width, --heads, --ffn and --layers");
     const Tensor<2> x = stream(program, T, C, random);  // [T, C]
     show_flow(program, x, settings, random);
     show_costs(settings, x.shape(0));

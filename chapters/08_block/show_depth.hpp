@@ -29,10 +29,15 @@ struct Depths {
   std::vector<Depth> pre, post, none;
 };
 
+/// Of each layer of a stack.
+inline BlockSettings stack_settings(std::size_t C) {
+  return llama_style(C, 4, 2, gated_width(C, 1));
+}
+
 inline Depths all_depths(const Tensor<2>& x, std::size_t L, float residual_scale, Random& random) {
-  const std::size_t C = x.shape(1);
-  const BlockSettings settings = llama_style(C, 4, 2, gated_width(C, 1));
+  const BlockSettings settings = stack_settings(x.shape(1));
   std::vector<BlockWeights> layers;
+  layers.reserve(L);
   for (std::size_t l = 0; l < L; ++l)
     layers.push_back(draw_block(settings, random, residual_scale));
   const auto of = [&](Joined joined) { return depths(joined, x, settings, layers, random); };

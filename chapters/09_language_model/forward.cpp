@@ -8,6 +8,8 @@
 
 #include "01_embedding/embedding.hpp"
 #include "03_rope/positions.hpp"
+#include "09_language_model/accounts.hpp"
+#include "memory.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 
@@ -35,17 +37,23 @@ void logits_of(const Model& model, Matrix x, Matrix logits, const Trace& trace) 
   tell(trace, Part::logits, 0, logits);
 }
 
+/// Rows of a pass through the blocks: no more than all texts together can have.
+static std::size_t rows_of_a_pass(std::size_t S, const StateOptions& options) {
+  return options.texts > options.chunk / S ? options.chunk : S * options.texts;
+}
+
 static void expect_room_for(const Config& config, std::size_t S, const StateOptions& options) {
   expect_config(config);
   expect(S >= 1 && S <= config.T_max, "S, the positions to make room for",
          "1 to T_max = " + std::to_string(config.T_max), double(S));
   expect(options.chunk >= 1, "chunk, the tokens of a call", "at least 1", double(options.chunk));
   expect(options.texts >= 1, "texts", "at least 1", double(options.texts));
-}
 
-/// Rows of a pass through the blocks: no more than all texts together can have.
-static std::size_t rows_of_a_pass(std::size_t S, const StateOptions& options) {
-  return options.texts > options.chunk / S ? options.chunk : S * options.texts;
+  // The logits, which inference_memory counts too, are the caller's.
+  const InferenceMemory memory = inference_memory(config, S, sizeof(float));
+  const double row = memory.scratch - sizeof(float) * double(config.V);
+  expect_memory(double(options.texts) * memory.cache + double(rows_of_a_pass(S, options)) * row,
+                fmt::format("a state of S = {} positions", S), "make S or the model smaller");
 }
 
 ModelState::ModelState(const Config& config, std::size_t S, StateOptions options)

@@ -56,7 +56,8 @@ struct ModelState {
   std::vector<std::size_t> lengths;  // [texts], each length before a call, restored if it throws
 
   /// Room for S positions, at most T_max. Throws std::invalid_argument as expect_config does, when
-  /// S is 0 or above T_max, and for a chunk or texts of 0.
+  /// S is 0 or above T_max, and for a chunk or texts of 0; std::runtime_error, with what it wants,
+  /// for more memory than is free.
   ModelState(const Config& config, std::size_t S, StateOptions options = {});
 
   /// Tokens that a text has been given: the next one stands at this position.

@@ -9,6 +9,7 @@
 #include "09_language_model/show_model.hpp"
 #include "09_language_model/show_speed.hpp"
 #include "09_language_model/show_texts.hpp"
+#include "memory.hpp"
 #include "shapes.hpp"
 
 using namespace t2t;
@@ -24,6 +25,12 @@ static void show_model(const Program& program, const Config& config, std::size_t
   show_speech(model, prompt, tokens, sampling, program.seed());
   show_loss(model, ids);
   show_texts(model, ids);
+}
+
+/// The weights, one text's caches, and logits of 256 tokens and more.
+static double bytes_needed(const Config& config, std::size_t S) {
+  const InferenceMemory memory = inference_memory(config, std::min(S, config.T_max), sizeof(float));
+  return memory.weights + memory.cache + sizeof(float) * (256 + 16) * double(config.V);
 }
 
 int main(int argc, char** argv) {
@@ -59,12 +66,16 @@ int main(int argc, char** argv) {
            double(prompt));
 
     const std::size_t parameters = total(count_parameters(config));
-    if (parameters <= 200'000'000)
+    if (parameters <= 200'000'000 && config.L <= 1000) {
+      expect_memory(bytes_needed(config, prompt + tokens),
+                    "--width, --layers, --vocabulary and --tokens");
       show_model(program, config, prompt, tokens, sampling);
-    else
+    } else {
       print_paragraph(
-          fmt::format("{} parameters would take a while to draw: they are only counted.",
-                      with_commas(parameters)));
+          fmt::format("{} parameters in {} blocks would take a while to draw and to run: they are "
+                      "only counted.",
+                      with_commas(parameters), with_commas(config.L)));
+    }
     show_filters();
 
     // Counted beside the presets: the model as the flags have it, if they changed it.
