@@ -2,13 +2,18 @@
 // where; nothing is made of a number that was not checked.
 #include <doctest/doctest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <stdexcept>
 
+#include "10_pretrained/mapped_file.hpp"
 #include "10_pretrained/tokenizer.hpp"
 #include "10_pretrained_small_file.hpp"
+#include "files.hpp"
 #include "random.hpp"
 
 using namespace t2t;
@@ -33,6 +38,44 @@ TEST_CASE("files that are none, of another version, or of another machine are re
                        "/nowhere/x.gguf: No such file or directory", Bad);
   CHECK_THROWS_WITH_AS(GgufFile::open(T2T_FIXTURES), T2T_FIXTURES ": is not a regular file", Bad);
   CHECK_THROWS_WITH_AS(GgufFile::open("/dev/null"), "/dev/null: is not a regular file", Bad);
+}
+
+/// What another process that reads this byte leaves on stderr, and its exit status; −1 for a
+/// signal.
+static std::pair<std::string, int> read_apart(const std::uint8_t& byte) {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    _exit(*const_cast<const volatile std::uint8_t*>(&byte) == 'x' ? 7 : 8);
+  }
+  close(ends[1]);
+  char said[512];
+  const ssize_t count = read(ends[0], said, sizeof said);
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return {std::string(said, std::size_t(std::max<ssize_t>(count, 0))),
+          WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+}
+
+TEST_CASE("a mapped file that becomes shorter is told of, and ends the program where it is read") {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("t2t_mapped_" + std::to_string(getpid()));
+  write_file(path, std::string(3 << 16, 'x'));
+  const MappedFile file(path);
+  const std::uint8_t& last = file.bytes().back();
+  CHECK_NOTHROW(file.expect_whole());
+  CHECK(read_apart(last) == std::pair(std::string(), 7));
+
+  const std::string line = path.string() + ": became shorter while it was read";
+  std::filesystem::resize_file(path, (3 << 16) - 1);
+  CHECK_THROWS_WITH_AS(file.expect_whole(), line.c_str(), Bad);
+  CHECK(read_apart(last) == std::pair(std::string(), 8));  // a zero, where an x was
+  std::filesystem::resize_file(path, 1 << 16);
+  CHECK(read_apart(last) == std::pair(line + "\n", 1));
+  std::filesystem::remove(path);
 }
 
 TEST_CASE("counts and lengths beyond the file are refused before anything is made of them") {

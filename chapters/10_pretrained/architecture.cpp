@@ -120,7 +120,11 @@ Config read_config(const GgufFile& file) {
   block.theta = float(file.metadata().real(key("rope.freq_base"), 10000));
   block.eps = float(file.metadata().real(key("attention.layer_norm_rms_epsilon")));
   expect_plain_rope(file, block.D);
-  expect_config(config);
+  try {
+    expect_config(config);
+  } catch (const std::invalid_argument& error) {
+    throw std::runtime_error(fmt::format("{}: {}", file.name(), error.what()));
+  }
   block.frequencies = read_frequencies(file, block);
   // Each block is nine tensors and more: a count beyond that is nobody's, and would make a long
   // list.
@@ -128,6 +132,11 @@ Config read_config(const GgufFile& file) {
     throw std::runtime_error(fmt::format("{}: {}: {}, but there are {} tensors", file.name(),
                                          key("block_count"), config.L, file.tensors().size()));
   return config;
+}
+
+std::string model_name(const GgufFile& file) {
+  const char* key = "general.name";
+  return file.metadata().has(key) ? printable(file.metadata().text(key)) : "without a name";
 }
 
 }  // namespace t2t

@@ -27,8 +27,11 @@ std::string model_key(const GgufFile& file, std::string_view key);
 std::string_view architecture_name(const BlockSettings& settings);
 
 /// The sizes and choices that the metadata tells. Throws std::runtime_error, naming the file and
-/// the key, for another architecture and for what is missing, out of range or not built here;
-/// std::invalid_argument as expect_config does.
+/// the key, for another architecture and for what is missing, out of range or not built here, and
+/// for sizes of which expect_config makes no model.
 Config read_config(const GgufFile& file);
+
+/// What the file calls its model, for messages: general.name, or "without a name".
+std::string model_name(const GgufFile& file);
 
 }  // namespace t2t

@@ -48,6 +48,9 @@ class GgufFile {
   Tensor<2> matrix(std::string_view name, std::size_t rows, std::size_t cols) const;
   /// The same, written where the caller says.
   void read(std::string_view name, Matrix to) const;
+  /// Throws, naming the file, when it became shorter since it was opened: what was read may be
+  /// wrong.
+  void expect_whole() const { mapping_.expect_whole(); }
 
  private:
   void read_directory(GgufCursor& cursor, std::uint64_t count);

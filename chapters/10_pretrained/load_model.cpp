@@ -9,7 +9,9 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "09_language_model/accounts.hpp"
 #include "10_pretrained/utf8.hpp"
+#include "memory.hpp"
 
 namespace t2t {
 
@@ -101,11 +103,15 @@ static void read_tensor(const GgufFile& file, const TensorInfo& info, const Make
 
 ModelWeights read_weights(const GgufFile& file, const Config& config, const MakeWeight& make) {
   expect_tensors(file, config);
+  if (!make)
+    expect_memory(sizeof(float) * double(total(count_parameters(config))), file.name(),
+                  "wanted a smaller model");
   ModelWeights weights;
   weights.blocks.resize(config.L);
   for_each_tensor(weights, config, [&](const TensorInfo& info, auto& tensor) {
     if (info.size() > 0) read_tensor(file, info, make, tensor);
   });
+  file.expect_whole();
   return weights;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "09_language_model/model.hpp"
 #include "10_pretrained/architecture.hpp"

@@ -1,8 +1,9 @@
 // A file seen as memory: the system reads a page of it when that page is first touched.
 //
-// Nothing is copied, and weights that several programs use are in memory once. The file must not be
-// cut short while it is mapped: touching what is gone ends the program (SIGBUS). Files that are
-// still being written go through read_file (files.hpp) instead.
+// Nothing is copied, and weights that several programs use are in memory once. A file that is cut
+// short while it is mapped takes its pages along: touching one ends the program, with status 1 and
+// a line that names the file. Of its last page the rest becomes zeros, without a word: expect_whole
+// tells. Files that are still being written go through read_file (files.hpp) instead.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +21,14 @@ class MappedFile {
   explicit MappedFile(const std::filesystem::path& path);
 
   std::span<const std::uint8_t> bytes() const { return {data_.get(), size_}; }
+  /// Throws std::runtime_error, naming the file, when it is shorter now: for who has read it.
+  void expect_whole() const;
 
  private:
   std::shared_ptr<const std::uint8_t> data_;
   std::size_t size_ = 0;
+  int file_ = -1;
+  std::filesystem::path path_;
 };
 
 }  // namespace t2t

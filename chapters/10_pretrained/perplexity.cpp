@@ -6,6 +6,7 @@
 #include <string>
 
 #include "09_language_model/loss.hpp"
+#include "memory.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
@@ -17,6 +18,8 @@ Perplexity perplexity_of(std::span<const int> ids, const Model& model, std::size
          "2 to T_max = " + std::to_string(config.T_max), double(window));
   expect(ids.size() >= 2, "T, the tokens of the text", "at least 2", double(ids.size()));
   const std::size_t S = std::min(window, ids.size());
+  expect_memory(sizeof(float) * double(S) * double(config.V), "the logits of a window",
+                "make --window smaller");
   ModelState state(config, S);
   Tensor<2> logits = empty(S, config.V);  // [S, V]
 

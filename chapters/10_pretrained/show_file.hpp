@@ -56,12 +56,10 @@ inline void show_summary(const Session& session) {
   std::uint64_t stored = 0;
   for (const GgufTensor& tensor : session.file.tensors()) stored += tensor.size;
   const Parameters parameters = count_parameters(config);
-  const std::string name = session.file.metadata().has("general.name")
-                               ? printable(session.file.metadata().text("general.name"))
-                               : "without a name";
   print_section("The file");
-  print_paragraph(
-      fmt::format("{}: {}", std::filesystem::path(session.file.name()).filename().string(), name));
+  print_paragraph(fmt::format("{}: {}",
+                              std::filesystem::path(session.file.name()).filename().string(),
+                              model_name(session.file)));
   fmt::print("\n");
   Table table({"", ">", "where it comes from"});
   const auto add = [&](const char* what, std::size_t size, const std::string& from) {

@@ -37,7 +37,7 @@ inline Reading prepare(const std::string& path, const std::string& text, std::si
     const GgufFile file = GgufFile::open(path);
     Model model = read_model(file);
     std::vector<int> ids = first(read_tokenizer(file).encode(text), model);
-    return {"SmolLM2-135M-Instruct", std::move(model), std::move(ids)};
+    return {model_name(file), std::move(model), std::move(ids)};
   }
   Random random(seed);
   const Config config = resized(preset("smollm2-135m"), {.L = 4, .V = 256});
