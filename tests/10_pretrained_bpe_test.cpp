@@ -2,11 +2,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <ctime>
+#include <map>
 #include <stdexcept>
 
 #include "10_pretrained/byte_alphabet.hpp"
 #include "10_pretrained/tokenizer.hpp"
 #include "10_pretrained_token_lines.hpp"
+#include "random.hpp"
 
 using namespace t2t;
 using Bad = std::runtime_error;
@@ -159,10 +162,47 @@ TEST_CASE("special tokens are seen where allowed only, the longest first; added 
   CHECK(bpe.encode("<|ab|<|ab", SpecialTokens::as_tokens) == Ids{7, 11, 7});
   CHECK(bpe.encode("<|ab|c", SpecialTokens::as_tokens) == Ids{7, 11, 2});
   CHECK(bpe.encode("ccd", SpecialTokens::as_tokens) == Ids{2, 9});
+  CHECK(bpe.encode("<|ac", SpecialTokens::as_tokens) == Ids{10, 11, 0, 2});
+  CHECK(bpe.encode("<|ac", SpecialTokens::as_tokens) == Ids{10, 11, 0, 2});
   CHECK(bpe.decode(Ids{8, 0}) == "<|ab|>a");
   CHECK(bpe.id("<|ab|>") == 8);
   CHECK(!bpe.id("nothing"));
   CHECK(bpe.kind(8) == TokenKind::control);
+}
+
+TEST_CASE("of tokens that begin alike the longest is found, as by looking at each") {
+  // a, ab, aba, abab … and other words of a and b, drawn at random.
+  Random random(1);
+  const auto draw = [&](std::size_t most) {
+    std::string word;
+    for (std::size_t n = std::size_t(random.next_uniform() * double(most)) + 1; n > 0; --n)
+      word += random.next_uniform() < 0.5 ? 'a' : 'b';
+    return word;
+  };
+  std::map<std::string, int> ids;
+  for (int i = 0; i < 12; ++i) ids.emplace(draw(6), i);
+  ids.emplace("ababab", 12), ids.emplace("abababb", 13);
+  const TokenFinder finder(ids);
+  for (int i = 0; i < 500; ++i) {
+    const std::string text = draw(9);
+    int longest = -1;
+    for (std::size_t n = 1; n <= text.size(); ++n)
+      if (const auto at = ids.find(text.substr(0, n)); at != ids.end()) longest = at->second;
+    const auto found = finder.find(text);
+    CAPTURE(text);
+    CHECK((found ? found->id : -1) == longest);
+  }
+  CHECK(!TokenFinder().find("a"));
+}
+
+TEST_CASE("many tokens that begin alike take no longer to look for than a few") {
+  BpeTables tables = small_tables({});
+  for (std::size_t n = 1; n < 256; ++n)
+    add(tables, (std::string(n, 'a') + "!").c_str(), TokenKind::added);
+  const Bpe bpe(tables);
+  const std::clock_t start = std::clock();
+  CHECK(bpe.encode(std::string(40000, 'a')).size() == 40000);
+  CHECK(double(std::clock() - start) / CLOCKS_PER_SEC < 1);  // 0.05 s; one by one, 2 s
 }
 
 TEST_CASE("the byte alphabet is its own way back, and shows every byte") {

@@ -12,18 +12,27 @@
 
 namespace t2t {
 
-std::optional<TokenFinder::Found> TokenFinder::find(std::string_view text) const {
-  // Of the tokens that don't come after text in order, the last is the one sought, or else shares a
-  // front with text. Every token that text begins with is then in that front, so it is sought
-  // there.
-  for (text = text.substr(0, most_bytes); !text.empty();) {
-    const auto after = ids_.upper_bound(text);
-    if (after == ids_.begin()) break;
-    const auto& [token, id] = *std::prev(after);
-    const std::size_t shared = std::ranges::mismatch(token, text).in1 - token.begin();
-    if (shared == token.size()) return Found{id, shared};
-    text = text.substr(0, shared);
+TokenFinder::TokenFinder(std::map<std::string, int> ids) {
+  for (const auto& [text, id] : ids) {
+    // In order, a token's beginnings come before it, and all between begin alike.
+    int shorter = int(tokens_.size()) - 1;
+    while (shorter >= 0 && !text.starts_with(tokens_[shorter].text))
+      shorter = tokens_[shorter].shorter;
+    tokens_.push_back({text, id, shorter});
   }
+}
+
+std::optional<TokenFinder::Found> TokenFinder::find(std::string_view text) const {
+  // Of the tokens that don't come after text in order, the last begins with every token that text
+  // begins with: it is the one sought, or that is among its beginnings.
+  text = text.substr(0, most_bytes);
+  const auto after = std::ranges::upper_bound(
+      tokens_, text, {}, [](const Token& t) { return std::string_view(t.text); });
+  if (after == tokens_.begin()) return std::nullopt;
+  const std::string& last = std::prev(after)->text;
+  const std::size_t shared = std::ranges::mismatch(last, text).in1 - last.begin();
+  for (int at = int(after - tokens_.begin()) - 1; at >= 0; at = tokens_[at].shorter)
+    if (tokens_[at].text.size() <= shared) return Found{tokens_[at].id, tokens_[at].text.size()};
   return std::nullopt;
 }
 
@@ -59,6 +68,7 @@ Bpe::Bpe(BpeTables tables) : tables_(std::move(tables)), words_(make_pre_tokeniz
 
 void Bpe::read_tokens() {
   byte_ids_.fill(-1);
+  std::map<std::string, int> added, added_and_control;
   for (std::size_t i = 0; i < tables_.tokens.size(); ++i) {
     const std::string& token = tables_.tokens[i];
     const auto fail_token = [&](std::string_view what) {
@@ -84,8 +94,8 @@ void Bpe::read_tokens() {
           fail_token(fmt::format("has {} bytes, wanted at most {}", token.size(),
                                  TokenFinder::most_bytes));
         bytes_.push_back(token);
-        added_and_control_.add(token, int(i));
-        if (tables_.kinds[i] == TokenKind::added) added_.add(token, int(i));
+        added_and_control.emplace(token, int(i));
+        if (tables_.kinds[i] == TokenKind::added) added.emplace(token, int(i));
         break;
       case TokenKind::unused:
         bytes_.push_back(token);
@@ -94,6 +104,8 @@ void Bpe::read_tokens() {
         fail_token(fmt::format("is of type {}, wanted 1 to 5", int(tables_.kinds[i])));
     }
   }
+  added_ = TokenFinder(std::move(added));
+  added_and_control_ = TokenFinder(std::move(added_and_control));
 }
 
 void Bpe::read_merges() {

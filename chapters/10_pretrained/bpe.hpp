@@ -48,7 +48,10 @@ enum class SpecialTokens { as_text, as_tokens };
 class TokenFinder {
  public:
   static constexpr std::size_t most_bytes = 256;  // of a token, so that a place is soon looked at
-  void add(const std::string& token, int id) { ids_.emplace(token, id); }
+
+  TokenFinder() = default;
+  /// Names with their ids, no name twice.
+  explicit TokenFinder(std::map<std::string, int> ids);
   struct Found {
     int id;
     std::size_t length;
@@ -57,7 +60,12 @@ class TokenFinder {
   std::optional<Found> find(std::string_view text) const;
 
  private:
-  std::map<std::string, int, std::less<>> ids_;
+  struct Token {
+    std::string text;
+    int id;
+    int shorter;  // the place of the longest other token that this one begins with, or −1
+  };
+  std::vector<Token> tokens_;  // in order
 };
 
 class Bpe {
