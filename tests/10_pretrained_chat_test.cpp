@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <limits>
+#include <sstream>
 #include <stdexcept>
 
 #include "10_pretrained/show_chat.hpp"
@@ -42,4 +43,44 @@ TEST_CASE("an answer that breaks off leaves the conversation as it was") {
     CHECK_THROWS_WITH_AS(broken.ask("Two, and more?"), "broken", std::runtime_error);
     CHECK(ids_of(broken.ask("Two?")) == second);
   }
+}
+
+TEST_CASE("text that is not UTF-8 is told by its own offsets") {
+  const Session session = tiny_session();
+  const ChatTemplate chat(session.bpe);
+  CHECK_THROWS_WITH_AS(chat.question("ab\xff"),
+                       "user's text: byte 0xff at offset 2 is not UTF-8; save the text as UTF-8",
+                       std::runtime_error);
+  CHECK_THROWS_WITH_AS(chat.opening("\xff"),
+                       "system's text: byte 0xff at offset 0 is not UTF-8; save the text as UTF-8",
+                       std::runtime_error);
+}
+
+TEST_CASE("a system prompt that fills the context is refused before any question") {
+  const Session session = tiny_session();
+  Random random(1);
+  const auto begin = [&](std::size_t system, std::size_t context) {
+    Conversation(session, {std::string(system, 'a'), {.most = 1}, context}, random);
+  };
+  // With 50 letters the system's turn has 60 tokens; a question without a word, with the head of
+  // its answer, 19.
+  CHECK_THROWS_WITH_AS(begin(50, 79),
+                       doctest::Contains("the system prompt: its 60 tokens leave no room for a "
+                                         "question in a context of 79"),
+                       std::runtime_error);
+  CHECK_NOTHROW(begin(50, 80));
+}
+
+TEST_CASE("lines are taken one by one, and one without an end is refused") {
+  std::istringstream in("one\n\ntwo");
+  std::string line;
+  CHECK((next_line(in, line) && line == "one"));
+  CHECK((next_line(in, line) && line == ""));
+  CHECK((next_line(in, line) && line == "two"));
+  CHECK(!next_line(in, line));
+  std::istringstream long_one(std::string(1 << 20, 'a') + "\n" + std::string(2 << 20, 'b'));
+  CHECK(next_line(long_one, line));
+  CHECK(line.size() == 1 << 20);
+  CHECK_THROWS_WITH_AS(next_line(long_one, line), doctest::Contains("a line of more than 1 MiB"),
+                       std::runtime_error);
 }

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "files.hpp"
+
 namespace t2t {
 
 static constexpr std::string_view start_mark = "<|im_start|>", end_mark = "<|im_end|>";
@@ -35,6 +37,7 @@ static void append(std::vector<int>& ids, const std::vector<int>& more) {
 }
 
 std::vector<int> ChatTemplate::turn(std::string_view role, std::string_view text) const {
+  expect_utf8(std::string(role) + "'s text", text);  // its own offsets, not those of the turn
   std::vector<int> ids = {start_};
   append(ids, bpe_.encode(std::string(role) + "\n" + std::string(text)));
   append(ids, after_answer());

@@ -18,6 +18,7 @@ struct ChatOptions {
 
 class Conversation {
  public:
+  /// Throws std::runtime_error when the system's turn fills the context.
   Conversation(const Session& session, const ChatOptions& options, Random& random)
       : session_(session),
         options_(options),
@@ -29,6 +30,11 @@ class Conversation {
     if (session.bpe.eos() && *session.bpe.eos() != chat_.end())
       options_.generation.stops.push_back(*session.bpe.eos());
     begin();
+    if (needed_for(chat_.question("")) >= state_.S)
+      throw std::runtime_error(fmt::format(
+          "the system prompt: its {} tokens leave no room for a question in a context of {} "
+          "(--context)",
+          opening_.size(), state_.S));
   }
 
   /// Forgets all but the system's turn.
@@ -43,7 +49,7 @@ class Conversation {
   /// where its context was full.
   Spoken ask(std::string_view text) {
     const std::vector<int> question = chat_.question(text);
-    const std::size_t alone = opening_.size() + question.size();
+    const std::size_t alone = needed_for(question);
     if (alone >= state_.S)
       throw std::runtime_error(
           fmt::format("{} tokens are too many for a context of {} (--context)", alone, state_.S));
@@ -65,6 +71,11 @@ class Conversation {
   }
 
  private:
+  /// Tokens of a conversation that begins with this question.
+  std::size_t needed_for(const std::vector<int>& question) const {
+    return opening_.size() + question.size();
+  }
+
   Spoken answer(const std::vector<int>& more) {
     ids_.insert(ids_.end(), more.begin(), more.end());
     // What the state has seen already stays in its caches: only the rest goes through the model.
@@ -85,6 +96,20 @@ class Conversation {
   bool answered_ = false;
 };
 
+/// The next line, without its end; false when there is none. Throws std::runtime_error for one that
+/// no context could hold: what is no text may never end a line.
+inline bool next_line(std::istream& in, std::string& line) {
+  constexpr std::size_t most = 1 << 20;
+  line.clear();
+  for (char c; in.get(c); line += c) {
+    if (c == '\n') return true;
+    if (line.size() == most)
+      throw std::runtime_error(
+          "standard input: a line of more than 1 MiB, wanted a question a line");
+  }
+  return !line.empty();
+}
+
 /// Lines from standard input, each a question. Returns false if there were some and all failed.
 inline bool converse(const Session& session, const ChatOptions& options, Random& random) {
   Conversation conversation(session, options, random);
@@ -97,7 +122,7 @@ inline bool converse(const Session& session, const ChatOptions& options, Random&
   std::size_t answers = 0, failures = 0;
   for (std::string line;;) {
     if (terminal) fmt::print("\n> "), std::fflush(stdout);
-    if (!std::getline(std::cin, line)) {
+    if (!next_line(std::cin, line)) {
       if (terminal) fmt::print("\n");
       break;
     }
