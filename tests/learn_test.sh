@@ -38,18 +38,23 @@ for chapter in "$home"/chapters/[0-9][0-9]_*; do
   refuses "--unknown" "$program" --unknown
   refuses "--seed: wanted a whole number from 1" "$program" --seed many
   refuses "--save: /proc/here" "$program" --save /proc/here
-  refuses "/proc/self/any: can't be written" "$program" --save /proc/self
-  refuses "--save: wanted a folder, got an empty name" "$program" --save ""
+  refuses "/proc/self: no files can be made in it" "$program" --save /proc/self
   [[ ! -e /dev/full ]] || refuses "standard output can't be written: No space left" \
     bash -c '"$1" --help >/dev/full' bash "$program"
   for flag in $("$program" --help | sed -n 's/^ *\(--[a-z-]*\) X=.*/\1/p'); do
     refuses "$flag: wanted a number, got nan" "$program" "$flag" nan
+    refuses "$flag: wanted a number that a float can hold, got 1e39" "$program" "$flag" 1e39
+  done
+  for flag in $("$program" --help | sed -nE 's/^ *(--[a-z-]*) (PATH|FILE|DIR).*/\1/p'); do
+    refuses "$flag: wanted a file or folder, got an empty name" "$program" "$flag" ""
   done
   grep -q -- '--text' <("$program" --help) || continue
   refuses "the text is empty" "$program" --text ""
   refuses "empty.txt: the text is empty" "$program" --file empty.txt
   refuses "bad.txt: byte 0xff at offset 2 is not UTF-8" "$program" --file bad.txt
   refuses "none.txt: can't be read" "$program" --file none.txt
+  refuses "--tokens: wanted a whole number from 1 to 1073741824, got $(head -c 80 /dev/zero | tr '\0' 9)…" \
+    "$program" --tokens "$(head -c 9000 /dev/zero | tr '\0' 9)"
   refuses "--tokens: wanted a whole number from 1" "$program" --tokens 0
   refuses "--tokens: wanted a whole number from 1" "$program" --tokens -3
 done
@@ -58,12 +63,41 @@ refuses "ids: token 0 is 256, outside [0, 256)" "$build/01_embedding" --ids 256
 refuses "--eps: wanted 0 or more, got -1" "$build/02_normalization" --eps -1
 refuses "eps: wanted more than 0 (row 0 has a variance of 0)" "$build/02_normalization" --eps 0 --width 1
 refuses "--head-dim: wanted an even number" "$build/03_rope" --head-dim 7
+refuses "--theta: wanted a number above 1, at most 1e+37" "$build/03_rope" --theta 3e38
 refuses "heads: wanted a number H that divides C = 10, got H = 3" "$build/04_causal_attention" --width 10 --heads 3
 refuses "--context: wanted room for prompt and tokens" "$build/05_kv_cache" --context 10
 refuses "groups: wanted G key and value heads that divide H query heads, got H = 8, G = 3" "$build/06_gqa" --groups 3
 refuses "/none/x.svg: can't be written" "$build/07_swiglu" --svg /none/x.svg
 refuses "C: wanted a multiple of H = 3, got 256" "$build/08_block" --heads 3
 refuses "preset: wanted one of foundry-small" "$build/09_language_model" --model gpt5
+refuses "--residual-scale: wanted a number from 0.001 to 1000" "$build/08_block" --residual-scale 0
+refuses "--ids: wanted whole numbers" "$build/01_embedding" --ids ""
+
+# More memory than any machine has is refused before the first of it is taken, and before anything is shown.
+wants() {
+  refuses "$@"
+  [[ ! -s out ]] || fail "began before it refused: ${*:2}"
+}
+most=1073741824
+wants "--tokens and --width: wants about" "$build/01_embedding" --width $most
+wants "--tokens and --width: wants about" "$build/02_normalization" --tokens $most
+wants "--tokens, --heads and --head-dim: wants about" "$build/03_rope" --heads 256 --head-dim 1024
+wants "--tokens, --width and --heads: wants about" "$build/04_causal_attention" --width $most
+wants "--tokens: wanted at most 2048" "$build/04_causal_attention" --tokens 10000
+wants "--width and --context: wants about" "$build/05_kv_cache" --context $most
+wants "--tokens: wanted at most 2048" "$build/05_kv_cache" --context $most --tokens 1000000
+wants "--groups and --head-dim: wants about" "$build/06_gqa" --head-dim $most
+wants "--multiple and --speed-width: wants about" "$build/07_swiglu" --multiple $most
+wants "--multiple and --speed-width: wants about" "$build/07_swiglu" --speed-width $most
+wants "--ffn and --layers: wants about" "$build/08_block" --layers $most
+wants "--vocabulary and --tokens: wants about" "$build/09_language_model" --prompt 1 --context $most --tokens $most
+
+
+# A text's first bytes are enough, of what has no end too; a pipe is read once.
+refuses "wants about" timeout 20 "$build/01_embedding" --file /dev/zero --width $most
+accepts bash -c '"$1" --file <(echo a text from a pipe)' bash "$build/03_rope"
+refuses "/dev/zero: is no plain file and has more than 64 MiB" "$build/10_pretrained" \
+  --model "$home/tests/fixtures/10_pretrained/tokenizer.gguf" --tokenize-file /dev/zero
 
 accepts "$build/01_embedding" --save saved
 accepts test -s saved/ids.npy
@@ -101,6 +135,8 @@ grep -q "They part at final_norm" out || fail "does not say where traces part: $
 refuses "--system: it is a chat's" "$pretrained" --system "Be brief."
 refuses "--pairing: wanted neighbours or halves, got thirds" "$pretrained" --pairing thirds
 refuses "--top-k: wanted a whole number from 0" "$pretrained" --top-k -1
+refuses "/none/x.npy: can't be written" "$pretrained" --model none.gguf --logits /none/x.npy
+refuses "/dev/null: is there and no plain file" "$pretrained" --model none.gguf --logits /dev/null
 
 accepts "$learn"
 accepts "$learn" --help
