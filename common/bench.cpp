@@ -85,7 +85,9 @@ static int bench_main(int argc, char** argv) {
   app.add_option("--json", file, "write the figures there, keeping those of other chapters")
       ->type_name("FILE");
   CLI11_PARSE(app, argc, argv);
-  if (app.count("--json") > 0) recorded(file);  // refused before anything is measured
+  if (app.count("--json") > 0 && file.empty())
+    throw std::invalid_argument("--json: wanted a file, got an empty name");
+  if (!file.empty()) recorded(file);  // refused before anything is measured
 
   Bench all;
   const int most = int(thread_count());

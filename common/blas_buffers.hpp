@@ -1,15 +1,26 @@
-// A word where OpenBLAS would say none: it takes its buffers while it is loaded, before main, and
-// where ulimit -v leaves too little it asks for them again and again, for ever. So it has two
-// seconds of work, counted from before the libraries begin until our own code does. For linalg.cpp
-// alone.
+// Memory that OpenBLAS works in: a buffer a thread, and one for each product that is made at the
+// same time. It asks for some while it is loaded, before main, and for the rest when it first needs
+// them; where a limit leaves too little it asks again and again, for ever. So all are taken at the
+// start, and where a limit is set it has two seconds of work for that, counted from before the
+// libraries begin. For linalg.cpp alone.
 #pragma once
 
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <string_view>
+#include <vector>
+
+#include "rows.hpp"
+
+// OpenBLAS's own, absent from any other BLAS.
+extern "C" {
+[[gnu::weak]] void* blas_memory_alloc(int);
+[[gnu::weak]] void blas_memory_free(void*);
+}
 
 #if defined(__ELF__)
 namespace t2t {
@@ -26,13 +37,18 @@ static void allow_work(time_t seconds) {
   setitimer(ITIMER_PROF, &timer, nullptr);
 }
 static bool has_limit() {
-  rlimit limit{};
-  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  rlimit all{}, data{};
+  getrlimit(RLIMIT_AS, &all), getrlimit(RLIMIT_DATA, &data);
+  return all.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY;
 }
 static void before_libraries(int, char**, char**) {
   if (has_limit()) allow_work(2);
 }
 [[gnu::constructor]] static void after_libraries() {
+  const bool here = blas_memory_alloc && blas_memory_free;
+  std::vector<void*> buffers(here ? std::min<std::size_t>(thread_count(), 64) : 0);
+  for (void*& buffer : buffers) buffer = blas_memory_alloc(0);
+  for (void* buffer : buffers) blas_memory_free(buffer);  // it keeps them
   if (has_limit()) allow_work(0);
 }
 [[gnu::section(".preinit_array"), gnu::used]] static void (*const first)(int, char**,

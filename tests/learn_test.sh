@@ -104,6 +104,17 @@ accepts test -s saved/ids.npy
 [[ -z $(find saved -name '.*' -type f) ]] || fail "left behind: $(ls -A saved)"
 [[ ! -e /dev/full ]] || refuses "standard output can't be written" bash -c '"$1" >/dev/full' bash "$build/02_normalization"
 
+# A bench that has nowhere to put its figures says so before it measures.
+refuses "/none/x.json: can't be written" timeout 20 "$build/common_bench" --json /none/x.json
+refuses "empty.txt: is no record of figures" timeout 20 "$build/common_bench" --json empty.txt
+refuses "--json: wanted a file" timeout 20 "$build/common_bench" --json ""
+
+# Where OpenBLAS can't have its buffers a program ends all the same. (Sanitizers need more than any limit.)
+if ! grep -q fsanitize "$build/CMakeCache.txt"; then
+  refuses "OpenBLAS gets no memory for its buffers" \
+    env OMP_NUM_THREADS=2 bash -c 'ulimit -v 200000; timeout 60 "$1" --help' bash "$build/01_embedding"
+fi
+
 # What is written replaces plain files only, and follows no link.
 echo own >own.txt
 ln -s own.txt linked.svg && mkdir folder.svg

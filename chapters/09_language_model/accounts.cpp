@@ -1,5 +1,7 @@
 #include "09_language_model/accounts.hpp"
 
+#include <span>
+
 #include "05_kv_cache/kv_cache.hpp"
 #include "08_block/block_costs.hpp"
 #include "shapes.hpp"
@@ -67,7 +69,8 @@ InferenceMemory inference_memory(const Config& config, std::size_t S, double byt
   const double cached = sum_over_blocks(config, [&](const BlockSettings& settings) {
     return double(kv_cache_bytes(1, settings.G, S, settings.D, 1));
   });
-  const std::vector<BlockSettings> layers = settings_of_all(config);
+  const std::span<const BlockSettings> layers =  // of equal ones, one
+      config.layers.empty() ? std::span(&config.block, 1) : std::span(config.layers);
   const std::size_t heads = widest(layers, [](const BlockSettings& s) { return s.H * s.D; });
   const std::size_t groups = widest(layers, [](const BlockSettings& s) { return s.G * s.D; });
   const std::size_t F = widest(layers, [](const BlockSettings& s) { return s.F; });

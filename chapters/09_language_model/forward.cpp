@@ -49,10 +49,12 @@ static void expect_room_for(const Config& config, std::size_t S, const StateOpti
   expect(options.chunk >= 1, "chunk, the tokens of a call", "at least 1", double(options.chunk));
   expect(options.texts >= 1, "texts", "at least 1", double(options.texts));
 
-  // The logits, which inference_memory counts too, are the caller's.
+  // Caches, the rows of a pass (whose logits, counted too, are the caller's) and RoPE's table.
   const InferenceMemory memory = inference_memory(config, S, sizeof(float));
-  const double row = memory.scratch - sizeof(float) * double(config.V);
-  expect_memory(double(options.texts) * memory.cache + double(rows_of_a_pass(S, options)) * row,
+  const double rows =
+      double(rows_of_a_pass(S, options)) * (memory.scratch - sizeof(float) * double(config.V));
+  const double table = sizeof(float) * double(S) * double(config.block.D);
+  expect_memory(double(options.texts) * memory.cache + rows + table,
                 fmt::format("a state of S = {} positions", S), "make S or the model smaller");
 }
 
