@@ -70,9 +70,8 @@ class CachedAttention {
   std::size_t T_max_, threads_;
   std::vector<BlockSettings> layers_;  // [L]
   std::vector<RopeTable> tables_;      // [S, D/2] each; empty where nothing is turned
-  std::vector<std::size_t>
-      table_of_;            // [L]: layers of equal D, theta and frequencies share a table
-  AttentionKernel kernel_;  // keeps the scratch memory, for the widest layer
+  std::vector<std::size_t> table_of_;  // [L]: layers of equal D and frequencies share a table
+  AttentionKernel kernel_;             // keeps the scratch memory, for the widest layer
 };
 
 }  // namespace t2t
