@@ -55,20 +55,43 @@ TEST_CASE("by hand: words keep the space before them; digits stand alone for smo
   CHECK(words("") == Words{});
 }
 
+TEST_CASE("by hand: Llama 3's words take any one sign along, digits by threes, ends of lines too") {
+  CHECK(words("It's (2024)!\n\n x", "llama-bpe") ==
+        Words{"It", "'s", " (", "202", "4", ")!\n\n", " x"});
+  CHECK(words("It's (2024)!\n\n x", "qwen2") ==
+        Words{"It", "'s", " (", "2", "0", "2", "4", ")!\n\n", " x"});
+  for (const std::string name : {"llama-bpe", "qwen2"}) {
+    CAPTURE(name);
+    CHECK(words("IT'S a.b _x", name) == Words{"IT", "'S", " a", ".b", " _", "x"});
+    CHECK(words("it'\u017fx", name) == Words{"it", "'\u017f", "x"});  // an old s is an s
+    CHECK(words("a  7", name) == Words{"a", " ", " ", "7"});
+    CHECK(words("a \n  \n  b", name) == Words{"a", " \n  \n", " ", " b"});
+  }
+}
+
 TEST_CASE("U+180E is no space, other wide and unbreakable ones are") {
   CHECK(words("a\u180eb") == Words{"a", "\u180e", "b"});
   CHECK(words("a \u180e") == Words{"a", " \u180e"});
   CHECK(words("a\u00a0\u3000b") == Words{"a", "\u00a0", "\u3000", "b"});
+  CHECK(words("\u180e\n", "qwen2") == Words{"\u180e\n"});
+  CHECK(words("\u3000\n", "qwen2") == Words{"\u3000\n"});
 }
 
 TEST_CASE("long words of one kind are split in one go" * doctest::test_suite("slow")) {
-  for (const char* letter : {"a", " ", "!", "é"}) {
-    std::string text;
-    for (int i = 0; i < 2000000; ++i) text += letter;
-    CHECK(words(text).size() == 1);
-    CHECK(words(text + "7").size() == 2);
+  const std::size_t many = 1000000;
+  for (const std::string name : {"smollm", "llama-bpe", "qwen2"}) {
+    CAPTURE(name);
+    for (const char* letter : {"a", " ", "!", "é", "\n"}) {
+      std::string text;
+      for (std::size_t i = 0; i < many; ++i) text += letter;
+      CHECK(words(text, name).size() == 1);
+      CHECK(words(text + "7", name).size() <= 3);
+    }
+    const std::size_t digits = name == "llama-bpe" ? 3 : 1;
+    CHECK(words(std::string(300000, '7'), name).size() == 300000 / digits);
   }
-  CHECK(words(std::string(100000, '7')).size() == 100000);
+  // Behind so many spaces there might have been a line's end.
+  CHECK(words(std::string(12 * many, ' '), "qwen2").size() == 1);
 }
 
 TEST_CASE("by hand: the merge learned first is made first, not the longest nor the leftmost") {
@@ -89,17 +112,19 @@ TEST_CASE("by hand: the merge learned first is made first, not the longest nor t
 
 TEST_CASE("ids equal those of the tokenizers library on every text") {
   const GgufFile file = GgufFile::open(T2T_FIXTURES "/tokenizer.gguf");
-  const Bpe smollm = read_tokenizer(file);
-  BpeTables tables = read_tables(file);
-  tables.pre_tokenizer = "gpt-2";
-  const Bpe gpt2(tables);
+  std::map<std::string, Bpe> by_name;
+  for (const char* name : {"smollm", "gpt-2", "llama-bpe", "qwen2"}) {
+    BpeTables tables = read_tables(file);
+    tables.pre_tokenizer = name;
+    by_name.emplace(name, tables);
+  }
   const std::vector<TokenLine> lines = read_token_lines(T2T_FIXTURES "/tokens.txt");
-  CHECK(lines.size() == 230);
+  CHECK(lines.size() == 4 * 138);
   for (const TokenLine& line : lines) {
     CAPTURE(line.pre_tokenizer);
     CAPTURE(line.special);
     CAPTURE(line.shown);
-    const Bpe& bpe = line.pre_tokenizer == "smollm" ? smollm : gpt2;
+    const Bpe& bpe = by_name.at(line.pre_tokenizer);
     const SpecialTokens special =
         line.special == "as_tokens" ? SpecialTokens::as_tokens : SpecialTokens::as_text;
     std::size_t left_out = 0;
@@ -108,6 +133,33 @@ TEST_CASE("ids equal those of the tokenizers library on every text") {
     if (left_out == 0) CHECK(bpe.decode(ids) == line.text);
     CHECK(bpe.decode(ids).size() + left_out == line.text.size());
   }
+}
+
+TEST_CASE("by hand: Llama 3 takes a word that is a token whole, whatever its merges would make") {
+  BpeTables tables = small_tables({"a b", "b c"});
+  for (const char* token : {"abc", "Ġabc"}) add(tables, token, TokenKind::normal);
+  CHECK(Bpe(tables).encode("abc abc") == Ids{6, 2, 5, 6, 2});
+  tables.pre_tokenizer = "llama-bpe";
+  CHECK(Bpe(tables).encode("abc abc") == Ids{8, 9});
+  CHECK(Bpe(tables).encode("abcd bc") == Ids{6, 2, 3, 5, 7});
+  // A control token is no word of a text, even if all of it is one.
+  tables.kinds[8] = TokenKind::control;
+  CHECK(Bpe(tables).encode("abc abc") == Ids{6, 2, 9});
+}
+
+TEST_CASE("a text begins with bos if the file says so or, where it doesn't, as its kind has it") {
+  BpeTables tables = small_tables({"a b"});
+  tables.bos = 4;
+  CHECK(!Bpe(tables).first());
+  tables.bos_first = true;
+  CHECK(Bpe(tables).first() == 4);
+  tables.pre_tokenizer = "llama-bpe";
+  tables.bos_first.reset();
+  CHECK(Bpe(tables).first() == 4);
+  tables.bos_first = false;
+  CHECK(!Bpe(tables).first());
+  tables.bos_first = true, tables.bos.reset();
+  CHECK(!Bpe(tables).first());
 }
 
 TEST_CASE("what streams is whole characters, and together the text") {
@@ -255,8 +307,9 @@ TEST_CASE("bad input is refused, with its message") {
   CHECK_THROWS_AS(bpe.bytes(-1), std::invalid_argument);
   CHECK_THROWS_WITH_AS(bpe.encode(std::string(5000000, 'a')),
                        "a word of 5000000 bytes, wanted at most 4194304", Bad);
-  CHECK_THROWS_WITH_AS(PreTokenizer("llama-bpe"),
-                       "pre-tokenizer \"llama-bpe\" is not known here; wanted smollm or gpt-2",
+  CHECK_THROWS_WITH_AS(PreTokenizer("llama"),
+                       "pre-tokenizer \"llama\" is not known here; wanted one of gpt-2, smollm, "
+                       "llama-bpe, qwen2",
                        Bad);
 
   const auto made = [](auto change) {
@@ -266,7 +319,9 @@ TEST_CASE("bad input is refused, with its message") {
   };
   using T = BpeTables&;
   CHECK_THROWS_WITH_AS(made([](T t) { t.pre_tokenizer = "other"; }),
-                       "x: pre-tokenizer \"other\" is not known here; wanted smollm or gpt-2", Bad);
+                       "x: pre-tokenizer \"other\" is not known here; wanted one of gpt-2, "
+                       "smollm, llama-bpe, qwen2",
+                       Bad);
   CHECK_THROWS_WITH_AS(made([](T t) { t.merges.push_back("a b"); }),
                        "x: merge 1 \"a b\" stands twice", Bad);
   CHECK_THROWS_WITH_AS(made([](T t) { t.merges.push_back("a  b"); }),

@@ -106,6 +106,11 @@ void Bpe::read_tokens() {
   }
   added_ = TokenFinder(std::move(added));
   added_and_control_ = TokenFinder(std::move(added_and_control));
+
+  if (!words_.whole_words()) return;
+  for (std::size_t i = 0; i < bytes_.size(); ++i)
+    if (tables_.kinds[i] == TokenKind::normal) by_bytes_.push_back(int(i));
+  std::ranges::sort(by_bytes_, {}, [&](int id) -> std::string_view { return bytes_[id]; });
 }
 
 void Bpe::read_merges() {
@@ -131,16 +136,32 @@ void Bpe::read_merges() {
   }
 }
 
+/// The token that is just this word, of a model that doesn't ask how it would be merged.
+std::optional<int> Bpe::whole_word(std::string_view word) const {
+  const auto bytes = [&](int id) -> std::string_view { return bytes_[id]; };
+  const auto found = std::ranges::lower_bound(by_bytes_, word, {}, bytes);
+  if (found == by_bytes_.end() || bytes(*found) != word) return std::nullopt;
+  return *found;
+}
+
 void Bpe::append_plain(std::string_view text, PairMerger& merger, std::vector<int>& ids) const {
   std::vector<int> symbols;
   words_.for_each_word(text, [&](std::string_view word) {
     PairMerger::check_size(word.size());
+    if (const std::optional<int> whole = whole_word(word)) {
+      ids.push_back(*whole);
+      return;
+    }
     symbols.clear();
     for (const char byte : word)
       if (byte_ids_[std::uint8_t(byte)] >= 0) symbols.push_back(byte_ids_[std::uint8_t(byte)]);
     merger.run(symbols);
     ids.insert(ids.end(), symbols.begin(), symbols.end());
   });
+}
+
+std::optional<int> Bpe::first() const {
+  return tables_.bos_first.value_or(words_.bos_first()) ? tables_.bos : std::nullopt;
 }
 
 std::vector<int> Bpe::encode(std::string_view text, SpecialTokens special,

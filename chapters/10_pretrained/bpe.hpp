@@ -1,10 +1,10 @@
 // A byte-level BPE tokenizer: text to token ids and back, with a model's own vocabulary.
 //
 // Special tokens, where allowed, are taken out of the text first; what lies between is split into
-// words (pretokenize.hpp), each word's bytes become symbols, and these are merged (merges.hpp).
-// Going back only joins bytes: decode(encode(text)) is text, whenever the vocabulary has all of its
-// bytes. A token can end inside a character, so text that is shown while it is made goes through
-// StreamingDecoder.
+// words (pretokenize.hpp), each word's bytes become symbols, and these are merged (merges.hpp),
+// unless the word is a token as it is and its model takes such words whole. Going back only joins
+// bytes: decode(encode(text)) is text, whenever the vocabulary has all of its bytes. A token can
+// end inside a character, so text that is shown while it is made goes through StreamingDecoder.
 #pragma once
 
 #include <array>
@@ -39,6 +39,7 @@ struct BpeTables {
   std::vector<TokenKind> kinds;     // [V]
   std::vector<std::string> merges;  // "Ġ t", in order of rank
   std::optional<int> bos, eos;      // the ids that begin and end a text, where the model has them
+  std::optional<bool> bos_first = {};  // whether bos does; else as the pre-tokenizer has it
 };
 
 /// What <|im_start|> in a text means. A user's own text is as_text, whatever it says.
@@ -86,12 +87,15 @@ class Bpe {
   std::size_t size() const { return bytes_.size(); }  // V
   std::optional<int> bos() const { return tables_.bos; }
   std::optional<int> eos() const { return tables_.eos; }
+  /// The bos token if a text is to begin with it; encode leaves that to its caller.
+  std::optional<int> first() const;
   /// The token of this name, as the file writes it: "<|im_end|>", "Ġthe".
   std::optional<int> id(std::string_view token) const;
 
  private:
   void read_tokens();
   void read_merges();
+  std::optional<int> whole_word(std::string_view word) const;
   void append_plain(std::string_view text, PairMerger& merger, std::vector<int>& ids) const;
   [[noreturn]] void fail(const std::string& what) const;
 
@@ -100,6 +104,7 @@ class Bpe {
   std::vector<std::string> bytes_;               // [V], what each token stands for
   std::map<std::string, int, std::less<>> ids_;  // by name; no file can make an ordered map slow
   std::array<int, 256> byte_ids_;                // the token of each byte, or −1
+  std::vector<int> by_bytes_;                    // normal tokens, where words are taken whole
   MergeTable merges_;                            // which pairs become one token, and when
   TokenFinder added_, added_and_control_;        // to be found in text
 };

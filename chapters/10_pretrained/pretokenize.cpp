@@ -4,25 +4,73 @@
 #include <fmt/format.h>
 #include <pcre2.h>
 
+#include <cstdint>
+#include <limits>
 #include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "10_pretrained/utf8.hpp"
 #include "files.hpp"
 
 namespace t2t {
 
-/// The pattern, with \s spelled out: PCRE2's own takes in U+180E, which Unicode has not called a
-/// space since 2013.
-static std::string gpt2_words() {
+static constexpr const char* gpt2_words =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
+struct PreTokenizer::Kind {
+  std::string_view name;
+  const char* words;  // the pattern, as the models' publishers write it
+  bool digits_first = false;
+  bool whole_words = false;
+  bool bos_first = false;
+};
+
+const PreTokenizer::Kind PreTokenizer::kinds[] = {
+    {.name = "gpt-2", .words = gpt2_words},
+    {.name = "smollm", .words = gpt2_words, .digits_first = true},
+    {.name = "llama-bpe",
+     .words = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
+              R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     .whole_words = true,
+     .bos_first = true},
+    {.name = "qwen2",
+     .words = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
+              R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
+};
+
+const PreTokenizer::Kind& PreTokenizer::kind_of(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Kind& kind : kinds) {
+    if (kind.name == name) return kind;
+    names.push_back(kind.name);
+  }
+  throw std::runtime_error(fmt::format("pre-tokenizer \"{}\" is not known here; wanted one of {}",
+                                       printable(name), fmt::join(names, ", ")));
+}
+
+bool PreTokenizer::whole_words() const { return kind_->whole_words; }
+bool PreTokenizer::bos_first() const { return kind_->bos_first; }
+
+/// The pattern with \s and \S spelled out, in a class or as one: PCRE2's own \s takes in U+180E,
+/// which Unicode has not called a space since 2013.
+static std::string spaces_spelled_out(std::string_view pattern) {
   const std::string spaces = R"(\p{Z}\x09-\x0d\x85)";
-  std::string pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+)";
-  pattern += R"(| ?[^\p{L}\p{N})" + spaces + "]+";
-  pattern += "|[" + spaces + "]+(?![^" + spaces + "])";
-  pattern += "|[" + spaces + "]+";
-  return pattern;
+  std::string text;
+  bool in_class = false;
+  for (std::size_t at = 0; at < pattern.size(); ++at) {
+    const std::string_view two = pattern.substr(at, 2);
+    if (pattern[at] == '[' || pattern[at] == ']') in_class = pattern[at] == '[';
+    if (two != "\\s" && two != "\\S") {
+      text += pattern[at];
+      continue;
+    }
+    text += in_class ? spaces : fmt::format("[{}{}]", two == "\\S" ? "^" : "", spaces);
+    ++at;
+  }
+  return text;
 }
 
 static std::string pcre2_message(int error) {
@@ -48,6 +96,9 @@ struct PreTokenizer::Pattern {
     // Machine code for the pattern, where the system allows it; else it is interpreted, only
     // slower.
     pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
+    // To find no line's end behind many spaces takes a step back for each: no reason to give up.
+    if (!limits) throw std::bad_alloc();
+    pcre2_set_match_limit(limits.get(), std::numeric_limits<std::uint32_t>::max());
   }
 
   Match new_match() const {
@@ -59,8 +110,9 @@ struct PreTokenizer::Pattern {
   /// The first place at or after `from` that matches. text is known to be UTF-8: checking it again
   /// for every word would take time quadratic in its length.
   std::optional<Range> find(std::string_view text, std::size_t from, Match& match) const {
-    const int status = pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()),
-                                   text.size(), from, PCRE2_NO_UTF_CHECK, match.get(), nullptr);
+    const int status =
+        pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
+                    PCRE2_NO_UTF_CHECK, match.get(), limits.get());
     if (status == PCRE2_ERROR_NOMATCH) return std::nullopt;
     if (status < 0)
       throw std::runtime_error(
@@ -70,14 +122,13 @@ struct PreTokenizer::Pattern {
   }
 
   std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code{nullptr, pcre2_code_free};
+  std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> limits{
+      pcre2_match_context_create(nullptr), pcre2_match_context_free};
 };
 
-PreTokenizer::PreTokenizer(std::string_view name) {
-  if (name != "smollm" && name != "gpt-2")
-    throw std::runtime_error(fmt::format(
-        "pre-tokenizer \"{}\" is not known here; wanted smollm or gpt-2", printable(name)));
-  if (name == "smollm") digit_ = std::make_shared<Pattern>(R"(\p{N})");
-  word_ = std::make_shared<Pattern>(gpt2_words());
+PreTokenizer::PreTokenizer(std::string_view name) : kind_(&kind_of(name)) {
+  if (kind_->digits_first) digit_ = std::make_shared<Pattern>(R"(\p{N})");
+  word_ = std::make_shared<Pattern>(spaces_spelled_out(kind_->words));
 }
 
 void PreTokenizer::for_each_word(std::string_view text,

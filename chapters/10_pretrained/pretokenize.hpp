@@ -3,10 +3,20 @@
 //   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 //
 // An English ending, letters, digits or signs with the space before them, or space; of several
-// spaces before a word, the last belongs to it. Models differ in this pattern, and a tokenizer with
-// another one makes other tokens of the same vocabulary. Through PCRE2, since \p{L} needs Unicode's
-// tables and (?!…) looks ahead. Characters younger than the installed PCRE2 count as signs. Radford
-// et al. 2019, "Language Models are Unsupervised Multitask Learners" (GPT-2), section 2.2.
+// spaces before a word, the last belongs to it. This is GPT-2's pattern. Models differ in theirs,
+// and a tokenizer with another one makes other tokens of the same vocabulary:
+//
+//   gpt-2      the pattern above
+//   smollm     each digit (\p{N}) is a word first, then that pattern on what lies between
+//   llama-bpe  endings in capitals too; letters with any one sign before them; at most three
+//              digits, no space with them; signs with the line ends after them; and space up to
+//              and with line ends is a word
+//   qwen2      the same, but each digit alone
+//
+// Qwen's own tokenizer also puts text into Unicode's form NFC first, which is not done here.
+// Through PCRE2, since \p{L} needs Unicode's tables and (?!…) looks ahead. Characters younger than
+// the installed PCRE2 count as signs. Radford et al. 2019, "Language Models are Unsupervised
+// Multitask Learners" (GPT-2), section 2.2.
 #pragma once
 
 #include <functional>
@@ -17,8 +27,7 @@ namespace t2t {
 
 class PreTokenizer {
  public:
-  /// "gpt-2": the pattern above. "smollm": each digit (\p{N}) is a word first, then the pattern on
-  /// what lies between. Throws std::runtime_error for another name.
+  /// By the name in a model's file. Throws std::runtime_error for one that is not among the above.
   explicit PreTokenizer(std::string_view name);
 
   /// Calls use with one word of text after the other; together they are text. Throws
@@ -26,9 +35,19 @@ class PreTokenizer {
   void for_each_word(std::string_view text,
                      const std::function<void(std::string_view word)>& use) const;
 
+  /// Whether a word that is itself a token is taken whole, whatever merging would make of it.
+  bool whole_words() const;
+  /// Whether a text begins with the bos token, unless the file says otherwise.
+  bool bos_first() const;
+
  private:
+  struct Kind;
+  static const Kind kinds[];
+  static const Kind& kind_of(std::string_view name);
   struct Pattern;
-  std::shared_ptr<const Pattern> digit_;  // none of "gpt-2"
+
+  const Kind* kind_;
+  std::shared_ptr<const Pattern> digit_;  // where digits are words first
   std::shared_ptr<const Pattern> word_;
 };
 

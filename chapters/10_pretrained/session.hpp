@@ -47,8 +47,7 @@ struct Session {
   /// A text as the model was trained to begin it.
   std::vector<int> prompt(std::string_view text, SpecialTokens special) const {
     std::vector<int> ids = bpe.encode(text, special);
-    if (file.metadata().truth("tokenizer.ggml.add_bos_token", false) && bpe.bos())
-      ids.insert(ids.begin(), *bpe.bos());
+    if (bpe.first()) ids.insert(ids.begin(), *bpe.first());
     return ids;
   }
   /// What one token more has to read.

@@ -37,6 +37,8 @@ BpeTables read_tables(const GgufFile& file) {
   }
   tables.bos = token_id(file, "tokenizer.ggml.bos_token_id");
   tables.eos = token_id(file, "tokenizer.ggml.eos_token_id");
+  const char* bos_first = "tokenizer.ggml.add_bos_token";
+  if (metadata.has(bos_first)) tables.bos_first = metadata.truth(bos_first, false);
   return tables;
 }
 
