@@ -1,6 +1,7 @@
 // What must be true of GGUF files from anywhere: each loads, or one line says what is wrong and
 // where; nothing is made of a number that was not checked.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "10_pretrained/load_model.hpp"
 #include "10_pretrained/mapped_file.hpp"
 #include "10_pretrained/tokenizer.hpp"
 #include "10_pretrained_small_file.hpp"
@@ -158,9 +160,22 @@ TEST_CASE("tensors that are not there, not whole, or not theirs alone are refuse
                        "x: tensor 2 of 2: a name of 65 bytes, wanted 1 to 64", Bad);
 }
 
+/// What a file from anywhere is put to, beyond its metadata and its tensors.
+using Use = void (*)(const GgufFile& file);
+static void as_tokenizer(const GgufFile& file) {
+  read_tokenizer(file).encode("ab <|im_end|>", SpecialTokens::as_tokens);
+}
+static void as_model(const GgufFile& file) {
+  try {
+    read_model(file);
+  } catch (const std::invalid_argument& error) {  // sizes that no model can have
+    throw Bad(std::string("x: ") + error.what());
+  }
+}
+
 /// What is wrong when a file from anywhere is put to all its uses; empty when nothing is. Any other
 /// end than success or one line that names the file is a fault, and told.
-static std::string use_all(const std::vector<std::uint8_t>& bytes, std::size_t& loaded) {
+static std::string use_all(const std::vector<std::uint8_t>& bytes, Use use, std::size_t& loaded) {
   try {
     const GgufFile file = parse(bytes);
     for (const GgufEntry& entry : file.metadata().entries()) value_text(entry);
@@ -168,7 +183,7 @@ static std::string use_all(const std::vector<std::uint8_t>& bytes, std::size_t& 
       const std::size_t cols = tensor.shape.back();
       file.matrix(tensor.name, tensor.shape.size() == 1 ? 1 : tensor.shape[0], cols);
     }
-    read_tokenizer(file).encode("ab <|im_end|>", SpecialTokens::as_tokens);
+    use(file);
     ++loaded;
   } catch (const std::runtime_error& error) {
     const std::string line = error.what();
@@ -180,52 +195,74 @@ static std::string use_all(const std::vector<std::uint8_t>& bytes, std::size_t& 
   return {};
 }
 
-TEST_CASE("20,000 damaged files each load or give one line, in little memory" *
-          doctest::test_suite("slow")) {
-  const std::vector<std::uint8_t> whole = small_file();
+namespace {
+/// Damaged files, and how they fared.
+struct Damage {
+  Random random{10};
   std::string fault;
   std::size_t tried = 0, loaded = 0;
   std::clock_t slowest = 0;
-  const auto use = [&](const std::vector<std::uint8_t>& bytes) {
+
+  void use(const std::vector<std::uint8_t>& bytes, Use as) {
     ++tried;
     const std::clock_t start = std::clock();  // of the processor: others may be at work here
-    if (fault.empty()) fault = use_all(bytes, loaded);
+    if (fault.empty()) fault = use_all(bytes, as, loaded);
     slowest = std::max(slowest, std::clock() - start);
-  };
-  use(whole);
-  CHECK(loaded == 1);
+  }
+
+  /// Three bytes of the first ones become any others.
+  void use_with_three_changed(std::vector<std::uint8_t> bytes, std::size_t first, Use as) {
+    for (int i = 0; i < 3; ++i)
+      bytes[std::size_t(random.next_uniform() * double(first))] =
+          std::uint8_t(256 * random.next_uniform());
+    use(bytes, as);
+  }
+};
+}  // namespace
+
+TEST_CASE("20,000 damaged files each load or give one line, in little memory" *
+          doctest::test_suite("slow")) {
+  const std::vector<std::uint8_t> whole = small_file();
+  Damage damage;
+  damage.use(whole, as_tokenizer);
+  CHECK(damage.loaded == 1);
 
   // Cut short at every place: only what stands before the last tensor's end can be missed.
-  for (std::size_t size = 0; size < whole.size(); ++size) use({&whole[0], &whole[0] + size});
-  CHECK(loaded == 1);
+  for (std::size_t size = 0; size < whole.size(); ++size)
+    damage.use({&whole[0], &whole[0] + size}, as_tokenizer);
+  CHECK(damage.loaded == 1);
 
   // Every byte, and every 4 and 8 bytes, replaced by what is likely to hurt; then several at once.
   for (std::size_t at = 0; at < whole.size(); ++at) {
     for (const int byte : {0, 1, 9, 0x7f, 0x80, 0xff, int(whole[at]) ^ 1, int(whole[at]) ^ 0x40}) {
       std::vector<std::uint8_t> damaged = whole;
       damaged[at] = std::uint8_t(byte);
-      use(damaged);
+      damage.use(damaged, as_tokenizer);
     }
     for (const std::uint64_t value : {~0ull, 1ull << 63, 1ull << 61, 1ull << 32, 0xffffffffull}) {
       std::vector<std::uint8_t> damaged = whole;
       for (std::size_t i = 0; i < 8 && at + i < whole.size(); ++i)
         damaged[at + i] = std::uint8_t(value >> 8 * i);
-      use(damaged);
+      damage.use(damaged, as_tokenizer);
     }
   }
-  Random random(10);
-  while (tried < 20000) {
-    std::vector<std::uint8_t> damaged = whole;
-    for (int i = 0; i < 3; ++i)
-      damaged[std::size_t(random.next_uniform() * double(whole.size()))] =
-          std::uint8_t(256 * random.next_uniform());
-    use(damaged);
+  while (damage.tried < 14000) damage.use_with_three_changed(whole, whole.size(), as_tokenizer);
+  CHECK(damage.loaded > 1000);                 // weights may be any bytes
+  CHECK(damage.loaded < damage.tried - 5000);  // and much of the rest is noticed
+
+  // Files as they are met, of every type and architecture: their metadata and directory.
+  for (const char* name : {"types", "k_quants", "llama3", "qwen2", "qwen3", "qwen3_untied"}) {
+    const std::string bytes = read_file(fmt::format(T2T_FIXTURES "/{}.gguf", name));
+    const std::vector<std::uint8_t> model(bytes.begin(), bytes.end());
+    const std::size_t directory = std::size_t(parse(model).tensors()[0].bytes.data() - &model[0]);
+    for (int i = 0; i < 950; ++i) damage.use_with_three_changed(model, directory, as_model);
+    for (std::size_t i = 0; i < 50; ++i)
+      damage.use({&model[0], &model[0] + i * model.size() / 50}, as_model);
   }
-  CHECK(fault == "");
-  CHECK(slowest < CLOCKS_PER_SEC);
-  CHECK(loaded > 1000);          // weights may be any bytes
-  CHECK(loaded < tried - 5000);  // and much of the rest is noticed
-#ifndef __SANITIZE_ADDRESS__     // which keeps freed memory back
+  CHECK(damage.tried == 20000);
+  CHECK(damage.fault == "");
+  CHECK(damage.slowest < CLOCKS_PER_SEC);
+#ifndef __SANITIZE_ADDRESS__  // which keeps freed memory back
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   CHECK(usage.ru_maxrss < 200 * 1024);
