@@ -99,8 +99,8 @@ TEST_CASE("both voices equal PyTorch in float64, in both pairings") {
 TEST_CASE("the row kernel equals the formula at every shape") {
   for (const auto& [T, H, D] :
        {std::array{1u, 1u, 2u}, {3u, 5u, 6u}, {4u, 2u, 34u}, {2u, 3u, 128u}, {7u, 1u, 64u}}) {
-    CAPTURE(D);
     const Tensor<2> x = Random(D).normal<2>({T, H * D});
+    CAPTURE(x.shape(1));
     for (const Pairing pairing : pairings)
       CHECK(all_close(by_rows(x, D, table_for(20, D), 9, pairing),
                       rope(x, D, table_for(20, D), 9, pairing), turned_bound(x)));

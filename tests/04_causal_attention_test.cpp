@@ -200,10 +200,9 @@ TEST_CASE("the kernel equals the formula: both masks, odd sizes, caches, many he
   for (const auto [T, S, H, D] : {Case{1, 1, 1, 1}, Case{1, 200, 3, 5}, Case{64, 64, 2, 16},
                                   Case{65, 65, 2, 7}, Case{130, 193, 3, 33}})
     for (const Mask mask : {Mask::none, Mask::causal}) {
-      CAPTURE(T);
-      CAPTURE(S);
-      CAPTURE(D);
       const Tensor<2> q = draw(T, H * D, 1), k = draw(S, H * D, 2), v = draw(S, H * D, 3);
+      CAPTURE(q.shape(0));
+      CAPTURE(k.shape(0));
       CHECK(all_close(by_rows(q, k, v, H, mask), by_formula(q, k, v, H, mask), bound(D, S)));
     }
 }
@@ -217,8 +216,8 @@ TEST_CASE("attention equals PyTorch's in float64: causal, the end of a cache, cr
   for (const auto& [name, H, mask] :
        {Case{"causal", 6, Mask::causal}, Case{"cached", 4, Mask::causal},
         Case{"cross", 2, Mask::none}}) {
-    CAPTURE(name);
     const std::string path = T2T_FIXTURES "/" + name;
+    CAPTURE(path);
     const Tensor<2> q = load_npy<2>(path + "_q.npy"), k = load_npy<2>(path + "_k.npy"),
                     v = load_npy<2>(path + "_v.npy"), want = load_npy<2>(path + "_out.npy");
     CHECK(all_close(by_formula(q, k, v, H, mask), want, bound(16, 42)));

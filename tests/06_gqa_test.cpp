@@ -181,11 +181,11 @@ TEST_CASE("decode equals the formula at every group size and width of head") {
                              {7u, 100u},
                              {8u, 128u},
                              {9u, 65u}}) {
-    CAPTURE(N);
-    CAPTURE(D);
     for (const size_t S : {1, 15, 17, 600}) {
-      CAPTURE(S);
       const Tensor<2> q = draw(1, 2 * N * D, D), k = draw(S, 2 * D, S), v = draw(S, 2 * D, N);
+      CAPTURE(q.shape(1));
+      CAPTURE(k.shape(1));
+      CAPTURE(S);
       CHECK(all_close(by_cache(q, k, v, 2 * N, 2),
                       grouped_query_attention(q, k, v, 2 * N, 2, Mask::causal), bound(D, S)));
     }

@@ -174,7 +174,7 @@ static void show_speed(std::size_t C, std::size_t seed) {
     Tensor<2> y = empty(128, C);
     for (const int many : {0, 1}) {
       const std::size_t T = many ? 128 : 1;
-      seconds[many] = median_seconds([&] {
+      seconds[many] = median_seconds([&, use = use] {
         feed_forward_rows(ConstMatrix(x).rows_from(0, T), weights, use, scratch,
                           Matrix(y).rows_from(0, T));
       });

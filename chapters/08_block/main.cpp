@@ -71,14 +71,15 @@ void show_flow(const Program& program, const Tensor<2>& x, const BlockSettings& 
 void show_costs(const BlockSettings& settings, std::size_t T) {
   print_section("Parameters and work, part by part");
   const BlockCosts costs = block_costs(settings, T, T);
-  const auto [parameters, flops] = total(costs);
+  const PartCost all = total(costs);
 
   Table table({"part", ">parameters", ">share", ">MFLOP", ">share", ""});
   const auto add = [&](const char* name, const PartCost& part) {
     table.add({name, with_commas(part.parameters),
-               fmt::format("{:.1f} %", 100.0 * double(part.parameters) / double(parameters)),
+               fmt::format("{:.1f} %", 100.0 * double(part.parameters) / double(all.parameters)),
                fmt::format("{:.2f}", part.flops / 1e6),
-               fmt::format("{:.1f} %", 100 * part.flops / flops), bar(part.flops / flops, 20)});
+               fmt::format("{:.1f} %", 100 * part.flops / all.flops),
+               bar(part.flops / all.flops, 20)});
   };
   add("norm", costs.attention_norm);
   add("q, k, v", costs.projections);
@@ -86,7 +87,8 @@ void show_costs(const BlockSettings& settings, std::size_t T) {
   add("o", costs.output);
   add("norm", costs.feed_forward_norm);
   add("feed-forward", costs.feed_forward);
-  table.add({"block", with_commas(parameters), "", fmt::format("{:.2f}", flops / 1e6), "", ""});
+  table.add(
+      {"block", with_commas(all.parameters), "", fmt::format("{:.2f}", all.flops / 1e6), "", ""});
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format(

@@ -43,7 +43,7 @@ inline void show_rules(const std::vector<Named>& models) {
   for (const auto& [name, config] : models) {
     const std::size_t C = config.block.C, rule = 12 * C * C * config.L;
     const double N = double(total(count_parameters(config)));
-    const auto of_rule = [&](std::size_t T) {
+    const auto of_rule = [N, &config = config](std::size_t T) {
       return percent(total(count_flops(config, T, T, T)) / double(T), 2 * N);
     };
     table.add(

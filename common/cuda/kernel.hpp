@@ -1,8 +1,8 @@
-// What a kernel's source includes. One source, two compilers: nvcc builds it for a GPU, g++ builds
-// it for the stand-in, which runs every CUDA thread as a fiber on the CPU and names the mistakes
-// that a GPU passes over in silence. CUDA's own names are spelt as CUDA spells them; beside them a
-// kernel needs only the two macros below. Tensor cores: tensor_core.hpp; asynchronous copies:
-// async_copy.hpp.
+// What a kernel's source includes. One source, two compilers: nvcc builds it for a GPU, the C++
+// compiler for the stand-in, which runs every CUDA thread as a fiber on the CPU and names the
+// mistakes that a GPU passes over in silence. CUDA's own names are spelt as CUDA spells them; beside
+// them a kernel needs only the two macros below. Tensor cores: tensor_core.hpp; asynchronous
+// copies: async_copy.hpp.
 //
 //   T2T_LAUNCH(kernel, grid, block, shared_bytes, args...)   kernel<<<...>>> and its check; throws
 //                                                            std::runtime_error naming the place

@@ -1,4 +1,4 @@
-# CUDA kernels, built both ways from the same sources: NAME_stand_in with g++, which runs on any CPU,
+# CUDA kernels, built both ways from the same sources: NAME_stand_in with the C++ compiler, for any CPU,
 # always; NAME_gpu with nvcc, where there is a toolkit. Both define the same functions: a program is
 # linked with one of them.
 
@@ -45,7 +45,7 @@ endif()
 # if it has any.
 function(t2t_kernels name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES;LINK")
-  # g++ takes each .cu through a source of one line, which includes it.
+  # The C++ compiler takes each .cu through a source of one line, which includes it.
   set(includers)
   foreach(file ${arg_FILES})
     set(includer ${CMAKE_BINARY_DIR}/stand_in/${file}.cpp)

@@ -34,8 +34,9 @@ class Fiber {
  private:
   Entry entry_;
   char* stack_;
-  void* sanitizer_state_ = nullptr;  // AddressSanitizer's, while the fiber is stopped
-  void* race_state_ = nullptr;       // ThreadSanitizer's
+  [[maybe_unused]] void* sanitizer_state_ =
+      nullptr;                                   // AddressSanitizer's, while the fiber is stopped
+  [[maybe_unused]] void* race_state_ = nullptr;  // ThreadSanitizer's
 #ifdef T2T_UCONTEXT
   ucontext_t context_;
 #else

@@ -1,4 +1,5 @@
-// The stand-in for a GPU: what kernel.hpp's functions stand on when g++ compiles a kernel.
+// The stand-in for a GPU: what kernel.hpp's functions stand on when a C++ compiler compiles a
+// kernel.
 //
 // A launch runs its blocks one after another, and a block's threads as fibers of one CPU thread. A
 // fiber runs until it has to wait for others (a barrier, a warp operation) or ends, so a run is
@@ -10,9 +11,9 @@
 
 #include <cstddef>
 #include <functional>
-#include <source_location>
 #include <string>
 
+#include "cuda_on_cpu/place.hpp"
 #include "cuda_on_cpu/vector_types.hpp"
 
 // Those of the thread that runs now.
@@ -21,9 +22,6 @@ extern dim3 blockDim, gridDim;
 inline constexpr int warpSize = 32;
 
 namespace t2t::stand_in {
-
-/// Where in a kernel's source something is called: a default argument notes it.
-using Place = std::source_location;
 
 struct LaunchSite {
   const char* kernel;
