@@ -83,7 +83,8 @@ TEST_CASE("a named barrier with the wrong number or count is named") {
 
 TEST_CASE("an address that the hardware does not take is named") {
   const std::string used = "an address that is no multiple of ";
-  check_named("misaligned_vector", "1", used + "16 is used as a 'const struct float4'");
+  check_named("misaligned_vector", "1", used + "16 is used as a 'const float4'");
+  check_named("misaligned_store", "1", used + "16 is used as a 'float4'");
   check_named("null_pointer", "3", "null pointer to 'float'");
   check_named("ldmatrix_misaligned", "1", "ldmatrix wants rows at multiples of 16 bytes");
   check_named("ldmatrix_from_global", "0",

@@ -1,5 +1,6 @@
-// g++ checks each access of the kernels against its type's alignment (-fsanitize=alignment) and
-// calls this when a check fails; the names and layouts are those that it expects.
+// The compiler checks each access of the kernels against its type's alignment
+// (-fsanitize=alignment) and calls this when a check fails; the names and layouts are those that
+// g++ and clang expect.
 #include <cstdint>
 #include <string>
 
@@ -20,7 +21,8 @@ struct Mismatch {
 };
 
 std::string describe(const Mismatch& access, std::uintptr_t address) {
-  const std::string type = access.type->name;  // quoted already
+  std::string type = access.type->name;  // quoted already: 'const struct float4' to g++
+  if (const auto at = type.find("struct "); at != type.npos) type.erase(at, 7);
   if (address == 0) return "null pointer to " + type;
   return "an address that is no multiple of " + std::to_string(1u << access.log_of_alignment) +
          " is used as a " + type;

@@ -11,14 +11,44 @@ struct dim3 {
   constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
 };
 
-// clang-format off
-struct alignas(8) float2 { float x, y; };
-struct alignas(16) float4 { float x, y, z, w; };
-struct alignas(8) int2 { int x, y; };
-struct alignas(16) int4 { int x, y, z, w; };
-struct alignas(8) uint2 { unsigned x, y; };
-struct alignas(16) uint4 { unsigned x, y, z, w; };
+namespace t2t::stand_in {
 
+/// Makes copying a struct that holds one a call: clang checks the address of what is copied only
+/// then (misaligned.cpp).
+struct CopiedByCall {
+  constexpr CopiedByCall() = default;
+  constexpr CopiedByCall(const CopiedByCall&) {}
+  constexpr CopiedByCall& operator=(const CopiedByCall&) { return *this; }
+};
+
+}  // namespace t2t::stand_in
+
+struct alignas(8) float2 {
+  float x, y;
+  [[no_unique_address]] t2t::stand_in::CopiedByCall copied{};
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+  [[no_unique_address]] t2t::stand_in::CopiedByCall copied{};
+};
+struct alignas(8) int2 {
+  int x, y;
+  [[no_unique_address]] t2t::stand_in::CopiedByCall copied{};
+};
+struct alignas(16) int4 {
+  int x, y, z, w;
+  [[no_unique_address]] t2t::stand_in::CopiedByCall copied{};
+};
+struct alignas(8) uint2 {
+  unsigned x, y;
+  [[no_unique_address]] t2t::stand_in::CopiedByCall copied{};
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+  [[no_unique_address]] t2t::stand_in::CopiedByCall copied{};
+};
+
+// clang-format off
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline int2 make_int2(int x, int y) { return {x, y}; }

@@ -82,6 +82,10 @@ __global__ void misaligned_vector(float* x) {
   x[0] = four.x;
 }
 
+__global__ void misaligned_store(float* x) {
+  *reinterpret_cast<float4*>(x + threadIdx.x) = make_float4(1, 2, 3, 4);  // mark: misaligned_store
+}
+
 __global__ void null_pointer(float*) {
   float* nothing = threadIdx.x == 3 ? nullptr : static_cast<float*>(__builtin_alloca(4));
   *nothing = 1;  // mark: null_pointer
@@ -179,15 +183,15 @@ using Kernel = void (*)(float*);
 #define NAMED(kernel) \
   { #kernel, kernel }
 const std::map<std::string, Kernel> faults{
-    NAMED(barrier_in_a_branch),  NAMED(barrier_and_shuffle),  NAMED(shuffle_without_all),
-    NAMED(shuffle_left_out),     NAMED(shuffle_from_absent),  NAMED(shuffle_width),
-    NAMED(named_short),          NAMED(named_number),         NAMED(named_half_warp),
-    NAMED(named_differing),      NAMED(misaligned_vector),    NAMED(null_pointer),
-    NAMED(ldmatrix_misaligned),  NAMED(ldmatrix_from_global), NAMED(copy_to_misaligned),
-    NAMED(copy_from_misaligned), NAMED(copy_to_global),       NAMED(much_static_shared),
-    NAMED(past_static),          NAMED(past_dynamic),         NAMED(past_global),
-    NAMED(missing_barrier),      NAMED(copy_without_barrier), NAMED(copy_over_readers),
-    NAMED(into_the_neighbour),   NAMED(lost_update)};
+    NAMED(barrier_in_a_branch), NAMED(barrier_and_shuffle),  NAMED(shuffle_without_all),
+    NAMED(shuffle_left_out),    NAMED(shuffle_from_absent),  NAMED(shuffle_width),
+    NAMED(named_short),         NAMED(named_number),         NAMED(named_half_warp),
+    NAMED(named_differing),     NAMED(misaligned_vector),    NAMED(misaligned_store),
+    NAMED(null_pointer),        NAMED(ldmatrix_misaligned),  NAMED(ldmatrix_from_global),
+    NAMED(copy_to_misaligned),  NAMED(copy_from_misaligned), NAMED(copy_to_global),
+    NAMED(much_static_shared),  NAMED(past_static),          NAMED(past_dynamic),
+    NAMED(past_global),         NAMED(missing_barrier),      NAMED(copy_without_barrier),
+    NAMED(copy_over_readers),   NAMED(into_the_neighbour),   NAMED(lost_update)};
 #undef NAMED
 
 }  // namespace
