@@ -232,6 +232,17 @@ echo "CMAKE_HOME_DIRECTORY:INTERNAL=$home" >house/build/release/CMakeCache.txt
 PATH=$scratch/tools:$PATH house/learn run 01 >out 2>err </dev/null && fail "runs what is not built"
 grep -q "was built in $home: it is built anew" err || fail "a copied folder says: $(cat err)"
 [[ ! -e house/build/release/01_embedding ]] || fail "a copied folder kept the programs of the original"
+
+# A build of another compiler is not used, and not thrown away for one that is not there.
+mkdir -p house/build/release
+echo "CMAKE_CXX_COMPILER:STRING=$(command -v cat)" >house/build/release/CMakeCache.txt
+: >house/build/release/01_embedding && : >house/build/release/build.ninja
+refuses "missing here: C++ compiler" env CXX=none PATH="$scratch/tools:$PATH" house/learn run 01
+[[ -e house/build/release/01_embedding ]] || fail "a compiler that is not there cost what was built"
+PATH=$scratch/tools:$PATH house/learn run 01 >out 2>err </dev/null && fail "runs what another compiler built"
+grep -q "was built by $(command -v cat): it is built anew" err || fail "another compiler's build: $(cat err)"
+[[ ! -e house/build/release/01_embedding ]] || fail "another compiler's programs were kept"
+
 cp -rP house "it's; touch PWNED; '"
 env -u T2T_WEIGHTS "./it's; touch PWNED; '/learn" weights --yes >out 2>err </dev/null && fail "fetched from nowhere"
 grep -q "fetching the weights failed" err || fail "weights in a folder of an odd name: $(cat err)"

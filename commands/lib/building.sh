@@ -13,20 +13,32 @@ done
 # Builds these targets. What is missing is looked for before the first build, and when one fails.
 compile() { in_turn compile_now "$@" || exit 1; }
 compile_now() {
-  local more='' made_for
-  # A build holds the paths of its sources: a folder that was copied or moved would build the old ones.
-  made_for=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$build/CMakeCache.txt" 2>/dev/null) || true
-  if [[ -n $made_for && ! $made_for -ef $home ]]; then
-    say "what is built here was built in $made_for: it is built anew"
-    rm -rf "$build"
-  fi
-  if [[ ! -f $build/build.ninja ]]; then
+  local more='' was_built
+  was_built=$(built_otherwise)
+  if [[ -n $was_built || ! -f $build/build.ninja ]]; then
     expect_all
+    [[ -z $was_built ]] || say "what is built here was built $was_built: it is built anew"
+    rm -rf "$build"
     (cd "$home" && quietly configuring configure cmake --preset release) || exit 1
   fi
   [[ $# == 1 ]] || more=" and $(($# - 1)) more"
   (quietly "building $1$more" "build-$1" cmake --build "$build" --target "$@") || { expect_all && exit 1; }
 }
+
+# A build holds the paths of its sources and of its compiler. A folder that was copied or moved would
+# build the old sources, and one configured before CXX changed would use the old compiler: says so.
+built_otherwise() {
+  local sources compiler words
+  sources=$(in_cache CMAKE_HOME_DIRECTORY) compiler=$(in_cache CMAKE_CXX_COMPILER)
+  read -ra words <<<"${CXX:-c++}"
+  if [[ -n $sources && ! $sources -ef $home ]]; then
+    echo "in $sources"
+  elif [[ -n $compiler && ! $compiler -ef $(command -v "${words[0]}") ]]; then
+    echo "by $compiler"
+  fi
+}
+in_cache() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt" 2>/dev/null || true; }
+
 expect_all() {
   local lacking
   lacking=$(missing)

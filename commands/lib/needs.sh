@@ -7,7 +7,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/basics.sh"
 look_for_needs() {
   local compiler
   read -ra compiler <<<"${CXX:-c++}"
-  look_for "C++ compiler" program "${compiler[@]}" -dumpfullversion
+  look_for "C++ compiler" program "${compiler[@]}" -dumpfullversion -dumpversion # clang knows the second
+  look_for OpenMP "${compiler[@]}" -x c++ -fsyntax-only -include omp.h /dev/null
   look_for CMake program cmake --version
   look_for Ninja program ninja --version
   look_for patch program patch --version
@@ -62,11 +63,12 @@ openblas() {
 
 # Prints what installs the needs, by the first package manager that is found.
 install_command() {
-  local sudo=
+  local sudo='' cxx=g++ # or, where CXX asks for it, "clang-19 libomp-19-dev"
   [[ $(id -u) == 0 ]] || sudo="sudo "
+  [[ ! ${CXX:-} =~ clang\+\+(-[0-9]+)? ]] || cxx="clang${BASH_REMATCH[1]} libomp${BASH_REMATCH[1]}-dev"
   if command -v apt-get >/dev/null; then
-    echo "${sudo}apt-get update && ${sudo}apt-get install -y --no-install-recommends g++ cmake" \
-      "ninja-build patch python3-venv libxtensor-dev libxtensor-blas-dev libxsimd-dev" \
+    echo "${sudo}apt-get update && ${sudo}apt-get install -y --no-install-recommends $cxx" \
+      "cmake ninja-build patch python3-venv libxtensor-dev libxtensor-blas-dev libxsimd-dev" \
       "libopenblas-openmp-dev libcli11-dev libfmt-dev doctest-dev nlohmann-json3-dev" \
       "libpcre2-dev"
   elif command -v dnf >/dev/null; then
