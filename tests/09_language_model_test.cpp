@@ -117,6 +117,15 @@ TEST_CASE("parameters: published models to the last one, and what is counted is 
   CHECK(total(count_parameters(preset("llama2-7b"))) == 6'738'415'616);
   CHECK(total(count_parameters(preset("gpt2"))) == 124'439'808);
   CHECK(total(count_parameters(preset("smollm2-135m"))) == 134'515'008);
+  const auto tied = [](BlockSettings block, std::size_t L, std::size_t V) {
+    return total(count_parameters({.block = block, .L = L, .V = V, .T_max = 4096, .tied = true}));
+  };
+  BlockSettings qwen2 = llama_style(896, 14, 2, 4864), qwen3 = llama_style(1024, 16, 8, 3072);
+  qwen2.biases = Biases::qkv;
+  qwen3.head_norms = true, qwen3.D = 128;
+  CHECK(tied(llama_style(2048, 32, 8, 8192), 16, 128256) == 1'235'814'400);  // Llama 3.2 1B
+  CHECK(tied(qwen2, 24, 151936) == 494'032'768);                             // Qwen2.5 0.5B
+  CHECK(tied(qwen3, 28, 151936) == 596'049'920);                             // Qwen3 0.6B
   Config small = preset("foundry-small");
   CHECK(total(count_parameters(small)) == 7'078'144);
   small.tied = true;

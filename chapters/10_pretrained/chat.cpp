@@ -6,58 +6,88 @@
 
 namespace t2t {
 
-static constexpr std::string_view start_mark = "<|im_start|>", end_mark = "<|im_end|>";
+/// The marks of both formats. Between a role and its text Llama 3 has a mark of its own.
+struct Marks {
+  std::string_view start, header_end, end;
+};
+static constexpr Marks chat_ml = {"<|im_start|>", "", "<|im_end|>"};
+static constexpr Marks llama3 = {"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"};
 
 std::string default_system_prompt(const GgufFile& file) {
   const std::string_view pattern = file.metadata().text("tokenizer.chat_template");
-  if (pattern.find(start_mark) == pattern.npos || pattern.find(end_mark) == pattern.npos)
+  const auto has = [&](std::string_view mark) { return pattern.find(mark) != pattern.npos; };
+  if (has(llama3.start) && has(llama3.end)) return {};  // it writes today's date, and no more
+  if (!has(chat_ml.start) || !has(chat_ml.end))
     throw std::runtime_error(file.name() +
-                             ": tokenizer.chat_template: wanted ChatML, with <|im_start|>");
+                             ": tokenizer.chat_template: wanted ChatML, with <|im_start|>, or "
+                             "Llama 3's format, with <|start_header_id|>");
   // The template is a program; its fallback is the one turn that it spells out in full.
-  const std::string head = std::string(start_mark) + "system\n";
+  const std::string head = std::string(chat_ml.start) + "system\n";
   const std::size_t at = pattern.find(head);
   if (at == pattern.npos) return {};
   const std::string_view rest = pattern.substr(at + head.size());
-  return std::string(rest.substr(0, rest.find(end_mark)));
+  return std::string(rest.substr(0, rest.find(chat_ml.end)));
 }
 
-static int mark(const Bpe& bpe, std::string_view name) {
+static std::optional<int> control_token(const Bpe& bpe, std::string_view name) {
   const std::optional<int> id = bpe.id(name);
-  if (!id || bpe.kind(*id) != TokenKind::control)
-    throw std::runtime_error("the vocabulary has no control token " + std::string(name) +
-                             ", which a chat needs");
-  return *id;
+  return id && bpe.kind(*id) == TokenKind::control ? id : std::nullopt;
 }
 
-ChatTemplate::ChatTemplate(const Bpe& bpe)
-    : bpe_(bpe), start_(mark(bpe, start_mark)), end_(mark(bpe, end_mark)) {}
+ChatTemplate::ChatTemplate(const Bpe& bpe) : bpe_(bpe) {
+  for (const Marks& marks : {chat_ml, llama3}) {
+    const std::optional<int> start = control_token(bpe, marks.start);
+    const std::optional<int> end = control_token(bpe, marks.end);
+    header_end_ = control_token(bpe, marks.header_end);
+    if (!start || !end || header_end_.has_value() == marks.header_end.empty()) continue;
+    start_ = *start, end_ = *end;
+    return;
+  }
+  throw std::runtime_error(
+      "the vocabulary has no control tokens <|im_start|> and <|im_end|>, nor Llama 3's "
+      "<|start_header_id|>, <|end_header_id|> and <|eot_id|>: one format's a chat needs");
+}
 
 static void append(std::vector<int>& ids, const std::vector<int>& more) {
   ids.insert(ids.end(), more.begin(), more.end());
 }
 
+/// A turn up to its end: what stands between two marks is one text, and encoded as one.
+std::vector<int> ChatTemplate::head(std::string_view role, std::string_view text) const {
+  std::vector<int> ids = {start_};
+  std::string said(role);
+  if (header_end_) {
+    append(ids, bpe_.encode(said));
+    ids.push_back(*header_end_);
+    said = "\n";
+  }
+  append(ids, bpe_.encode(said + "\n" + std::string(text)));
+  return ids;
+}
+
 std::vector<int> ChatTemplate::turn(std::string_view role, std::string_view text) const {
   expect_utf8(std::string(role) + "'s text", text);  // its own offsets, not those of the turn
-  std::vector<int> ids = {start_};
-  append(ids, bpe_.encode(std::string(role) + "\n" + std::string(text)));
+  std::vector<int> ids = head(role, text);
   append(ids, after_answer());
   return ids;
 }
 
 std::vector<int> ChatTemplate::opening(std::string_view system) const {
-  return system.empty() ? std::vector<int>{} : turn("system", system);
+  std::vector<int> ids;
+  if (bpe_.first()) ids.push_back(*bpe_.first());
+  if (!system.empty()) append(ids, turn("system", system));
+  return ids;
 }
 
 std::vector<int> ChatTemplate::question(std::string_view text) const {
   std::vector<int> ids = turn("user", text);
-  ids.push_back(start_);
-  append(ids, bpe_.encode("assistant\n"));
+  append(ids, head("assistant", ""));
   return ids;
 }
 
 std::vector<int> ChatTemplate::after_answer() const {
   std::vector<int> ids = {end_};
-  append(ids, bpe_.encode("\n"));
+  if (!header_end_) append(ids, bpe_.encode("\n"));
   return ids;
 }
 

@@ -66,6 +66,8 @@ inline void show_summary(const Session& session) {
     table.add({what, with_commas(size), from});
   };
   const auto key = [&](const char* name) { return model_key(session.file, name); };
+  table.add({"architecture", printable(session.file.metadata().text("general.architecture")),
+             "general.architecture"});
   add("width C", block.C, key("embedding_length"));
   add("blocks L", config.L, key("block_count"));
   add("query heads H", block.H, key("attention.head_count"));
