@@ -1,6 +1,7 @@
 // A block's sizes and choices: everything about it but the numbers that it learns.
 //
 //   LLaMA's choices    RMSNorm, RoPE, a gated feed-forward network, no biases
+//   Qwen's choices     LLaMA's, with biases of q, k and v (2) or norms of q's and k's heads (3)
 //   GPT-2's choices    LayerNorm, positions added before the first block, a plain network, biases
 //
 // Touvron et al. 2023, "LLaMA"; Radford et al. 2019, "Language Models are Unsupervised Multitask

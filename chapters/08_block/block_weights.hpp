@@ -29,7 +29,7 @@ struct BlockWeights {
   Tensor<1> b_q;       // [H·D]       biases: GPT-2's and Qwen 2's, else empty
   Tensor<1> b_k;       // [G·D]
   Tensor<1> b_v;       // [G·D]
-  NormWeights q_norm;  // [D]    of each head: Qwen 3's, else empty
+  NormWeights q_norm;  // [D]         of each head: Qwen 3's, else empty
   NormWeights k_norm;  // [D]
 
   Weight w_o;     // [C, H·D]    the heads' answers, added to x
