@@ -188,6 +188,8 @@ TEST_CASE("metadata that does not fit is refused with its key or the tensor that
                  "blk.1.attn_k.weight, blk.1.attn_v.weight, blk.1.attn_output.weight and 4 more");
   expect_refused(with("llama.feed_forward_length", 95),
                  "x: blk.0.ffn_gate.weight: wanted shape [95, 64], got [96, 64]");
+  expect_refused(with("llama.attention.head_count_kv", 3),
+                 "x: config: H, the query heads: wanted a multiple of G = 3, got 4");
   expect_refused(replaced("general.architecture\x08", "general.architecturE\x08"),
                  "x: has no general.architecture, wanted a text");
   const auto with_factor = [](std::string_view key, float factor) {
@@ -237,6 +239,15 @@ TEST_CASE("a sliding window is read; factors of RoPE that are no numbers above 0
     expect_refused(
         bytes, fmt::format("x: rope_freqs.weight: wanted numbers above 0, got {} at 1", factor));
   }
+}
+
+TEST_CASE("a model has the name that its file gives it, if any") {
+  const auto name_of = [](const std::vector<std::uint8_t>& bytes) {
+    return model_name(GgufFile("x", bytes));
+  };
+  CHECK(name_of(tiny_bytes()) == "tiny, at random");
+  CHECK(name_of(replaced("tiny, at random", "tiny\x1b[2J random")) == "tiny\\x1b[2J random");
+  CHECK(name_of(replaced("general.name", "general.naem")) == "without a name");
 }
 
 TEST_CASE("a conversation is written as ChatML, to the byte; typed marks are only text") {
