@@ -52,10 +52,10 @@ static Config odd_config(bool tied, std::string_view architecture = "llama") {
 TEST_CASE("a model written as a file comes back: config, and every tensor in its own place") {
   for (const auto& [tied, architecture] :
        {std::pair{true, "llama"}, {false, "llama"}, {true, "qwen2"}, {false, "qwen3"}}) {
-    CAPTURE(tied);
-    CAPTURE(architecture);
     Random random(3);
     const Config config = odd_config(tied, architecture);
+    CAPTURE(config.tied);
+    CAPTURE(architecture_name(config.block));
     ModelWeights weights = draw_model(config, random);
     for_each_tensor(weights, config, [&]<class T>(const TensorInfo&, T& tensor) {
       if constexpr (std::is_same_v<T, Tensor<1>>) tensor = random.normal<1>({tensor.size()});
@@ -114,8 +114,8 @@ TEST_CASE("logits of small files of all architectures and types equal those of P
   for (const auto& [name, longest] :
        {Small{"tiny", 160}, Small{"llama3", 96}, Small{"qwen2", 96}, Small{"qwen3", 96},
         Small{"qwen3_untied", 64}, Small{"k_quants", 256}}) {
-    CAPTURE(name);
     const std::string file = T2T_FIXTURES "/" + name;
+    CAPTURE(file);
     const std::optional<Model> loaded = load(GgufFile::open(file + ".gguf"));
     const Tensor<2> want = load_npy<2>(file + "_logits.npy");  // [19, V]
     const std::size_t V = want.shape(1);
