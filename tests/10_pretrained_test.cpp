@@ -270,7 +270,8 @@ TEST_CASE("a conversation is written as ChatML, to the byte; typed marks are onl
 
 /// A token for each byte, then these marks.
 static BpeTables tables_with(const std::vector<std::string>& marks, std::string_view pre) {
-  BpeTables tables{.name = "x", .pre_tokenizer = std::string(pre)};
+  BpeTables tables;
+  tables.name = "x", tables.pre_tokenizer = pre;
   for (int byte = 0; byte < 256; ++byte)
     tables.tokens.push_back(to_byte_alphabet(std::string(1, char(byte))));
   tables.kinds.assign(256, TokenKind::normal);
