@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "09_language_model/language_model.hpp"
 #include "10_pretrained/load_model.hpp"
 #include "10_pretrained/mapped_file.hpp"
 #include "10_pretrained/tokenizer.hpp"
@@ -167,7 +168,8 @@ static void as_tokenizer(const GgufFile& file) {
 }
 static void as_model(const GgufFile& file) {
   try {
-    read_model(file);
+    const Model model = read_model(file);
+    language_model(std::vector<int>{0, 1, 2}, model);
   } catch (const std::invalid_argument& error) {  // sizes that no model can have
     throw Bad(std::string("x: ") + error.what());
   }
