@@ -70,7 +70,10 @@ refuses "groups: wanted G key and value heads that divide H query heads, got H =
 refuses "/none/x.svg: can't be written" "$build/07_swiglu" --svg /none/x.svg
 refuses "C: wanted a multiple of H = 3, got 256" "$build/08_block" --heads 3
 refuses "preset: wanted one of foundry-small" "$build/09_language_model" --model gpt5
-refuses "--residual-scale: wanted a number from 0.001 to 1000" "$build/08_block" --residual-scale 0
+refuses "--residual-scale: wanted a number from 0 to 1000" "$build/08_block" --residual-scale -1
+small=(--tokens 4 --width 16 --heads 2 --groups 1 --ffn 8 --layers 8)
+accepts "$build/08_block" "${small[@]}" --residual-scale 0
+! grep -q nan out || fail "08_block --residual-scale 0 shows: $(grep nan out)"
 refuses "--ids: wanted whole numbers" "$build/01_embedding" --ids ""
 
 # More memory than any machine has is refused before the first of it is taken, and before anything is shown.

@@ -200,8 +200,8 @@ int main(int argc, char** argv) {
     Random random(program.seed());
     const BlockSettings settings = llama_style(C, H, G, F);
     expect_settings(settings);
-    expect(residual_scale >= 0.001f && residual_scale <= 1000, "--residual-scale",
-           "a number from 0.001 to 1000", residual_scale);
+    expect(residual_scale >= 0 && residual_scale <= 1000, "--residual-scale",
+           "a number from 0 to 1000", residual_scale);
     expect_memory(bytes_needed(settings, double(program.text(T).size()), double(L)),
                   "--tokens, --width, --heads, --ffn and --layers");
     const Tensor<2> x = stream(program, T, C, random);  // [T, C]

@@ -14,8 +14,10 @@
 
 namespace t2t {
 
-/// Digits on which machines agree: what is far off the scale grew from rounding errors.
+/// Digits on which machines agree: what is far off the scale grew from rounding errors. A share of
+/// a stream that is all zeros is none: "-".
 inline std::string of_size(double value) {
+  if (std::isnan(value)) return "-";
   if (value > 1e6) return "> 1,000,000";
   if (value > 1000) return "> 1,000";
   if (value >= 100) return fmt::format("{:.0f}", 10 * std::round(value / 10));
