@@ -268,6 +268,23 @@ TEST_CASE("a conversation is written as ChatML, to the byte; typed marks are onl
   CHECK(std::ranges::count(ids, 257) == 1);
 }
 
+TEST_CASE("the default system prompt is the turn that a template spells out, if any") {
+  const auto prompt_of = [](std::string_view chat_template) {
+    GgufBytes file;
+    file.header(0, 1).entry("tokenizer.chat_template", chat_template);
+    return default_system_prompt(GgufFile("x", file.bytes));
+  };
+  CHECK(prompt_of("{{ '<|im_start|>system\nHi.<|im_end|>\n' }}") == "Hi.");
+  CHECK(prompt_of("{{ '<|im_start|>system\\n' + tools }} {{ '<|im_end|>' }}"
+                  "{{ '<|im_start|>system\\nBe kind.<|im_end|>\\n' }}") == "Be kind.");
+  CHECK(prompt_of("{{ '<|im_start|>' + role + '\n' + text + '<|im_end|>' }}") == "");
+  CHECK(prompt_of("<|start_header_id|>system<|end_header_id|>Date: {{ date }}<|eot_id|>") == "");
+  CHECK_THROWS_WITH_AS(prompt_of("[INST] {{ text }} [/INST]"),
+                       "x: tokenizer.chat_template: wanted ChatML, with <|im_start|>, or Llama 3's "
+                       "format, with <|start_header_id|>",
+                       Bad);
+}
+
 /// A token for each byte, then these marks.
 static BpeTables tables_with(const std::vector<std::string>& marks, std::string_view pre) {
   BpeTables tables;

@@ -21,12 +21,17 @@ std::string default_system_prompt(const GgufFile& file) {
     throw std::runtime_error(file.name() +
                              ": tokenizer.chat_template: wanted ChatML, with <|im_start|>, or "
                              "Llama 3's format, with <|start_header_id|>");
-  // The template is a program; its fallback is the one turn that it spells out in full.
-  const std::string head = std::string(chat_ml.start) + "system\n";
-  const std::size_t at = pattern.find(head);
-  if (at == pattern.npos) return {};
-  const std::string_view rest = pattern.substr(at + head.size());
-  return std::string(rest.substr(0, rest.find(chat_ml.end)));
+  // The template is a program; its fallback is the one turn that it spells out in full. A quote
+  // where the text should be ends what it spells out there; some programs write a line's end as \n.
+  for (const char* line_end : {"\n", "\\n"}) {
+    const std::string head = std::string(chat_ml.start) + "system" + line_end;
+    for (std::size_t at = pattern.find(head); at != pattern.npos; at = pattern.find(head, at + 1)) {
+      const std::string_view text = pattern.substr(at + head.size());
+      if (!text.starts_with('\'') && !text.starts_with('"'))
+        return std::string(text.substr(0, text.find(chat_ml.end)));
+    }
+  }
+  return {};
 }
 
 static std::optional<int> control_token(const Bpe& bpe, std::string_view name) {
