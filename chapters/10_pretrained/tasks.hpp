@@ -139,6 +139,7 @@ inline int write_files(const Program& program, const Flags& flags) {
     forward(session.model, state, ids, row(logits));
   }
   if (!flags.logits.empty()) save_npy(flags.logits, logits);
+  program.save("ids", ids);
   fmt::print("{} tokens: [{}]\n", ids.size(), fmt::join(ids, ", "));
   return 0;
 }
@@ -155,6 +156,8 @@ inline int go_on(const Program& program, const Flags& flags) {
   Random random(program.seed());
   const Spoken spoken = speak(session, state, ids, generation, random);
   fmt::print(stderr, "  ({})\n", speed_text(spoken));
+  program.save("ids", ids);
+  program.save("said", spoken.ids);
   end_if_interrupted(spoken);
   return 0;
 }
