@@ -1,5 +1,5 @@
 // How much memory this process may still take, asked before it is taken: a system that has none
-// left does not refuse but ends a program, without a word.
+// left may end a program, without a word, rather than refuse what it asks for.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 namespace t2t {
 
-/// Bytes: the least of what the system has available, swap included (/proc/meminfo), of what each
-/// control group that this process is in leaves it, and of what ulimit -v and -d leave. Infinite
+/// The smallest of three, in bytes: what the system has available, swap included (/proc/meminfo);
+/// what each control group that this process is in leaves it; what ulimit -v and -d leave. Infinite
 /// where none of them tells.
 double free_memory();
 
@@ -18,7 +18,7 @@ double free_memory();
 double left_in_group(const std::filesystem::path& group);
 
 /// Throws std::runtime_error("what: wants about 20.5 GB of memory, …"), with what is free and what
-/// to do, unless there are so many bytes. Count them as doubles: products of sizes overflow.
+/// to do, when fewer bytes are free. Count them as doubles: products of sizes overflow.
 void expect_memory(double bytes, std::string_view what,
                    std::string_view remedy = "make the sizes smaller");
 

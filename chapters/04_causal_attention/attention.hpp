@@ -35,8 +35,8 @@ struct KeyRange {
 /// The keys that query t sees, of T queries and S keys: whatever the mask, one range, of at least
 /// one key. Checks nothing: t is below T, and T, S and mask are as expect_mask wants them.
 KeyRange keys_seen(std::size_t t, std::size_t T, std::size_t S, Mask mask);
-/// The keys that `count` queries from t on see together. Cut to these keys, the same mask shows
-/// each of the queries what it saw before.
+/// The keys that at least one of `count` queries from t on sees. With these as all the keys, and
+/// those as all the queries, the same mask shows each query what it saw before.
 KeyRange keys_seen(std::size_t t, std::size_t count, std::size_t T, std::size_t S, Mask mask);
 
 /// How many pairs of a query and a key that it sees there are.

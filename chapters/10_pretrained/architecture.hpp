@@ -1,13 +1,14 @@
 // What a file says of its model: its architecture, and with that its sizes and choices, as a
 // Config.
 //
-//   llama   LLaMA, SmolLM, Mistral …      Llama 3's scaled RoPE, where a file has rope_freqs.weight
-//   qwen2   biases of q, k and v          rows of q and k as trained, in halves
-//   qwen3   a norm for each head of q and k, and halves
+//            rows of q and k    what it has more
+//   llama    in neighbours      scaled RoPE, where a file has rope_freqs.weight (Llama 3)
+//   qwen2    in halves          biases of q, k and v
+//   qwen3    in halves          a norm for each head of q and k
 //
 // A file names its architecture under general.architecture, and its keys begin with that name:
-// llama.block_count. Left out, and refused by name: other scalings of RoPE, RoPE on a part of a
-// head, and mixtures of experts.
+// llama.block_count. Refused, with the key or the tensor named: other scalings of RoPE, RoPE on a
+// part of a head, and mixtures of experts. Windows on some layers only are not built.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Stored weights as floats: whole numbers of few bits, times a scale that a block of them shares.
+// Stored weights as floats: most types are whole numbers of few bits, times a scale that a block of
+// them shares.
 //
 //   F32   as it is
 //   F16   5 bits of exponent, 10 of fraction
@@ -8,16 +9,17 @@
 //   Q4_1  value = scale · q + minimum,          q in 0 … 15
 //   Q5_0  value = scale · (q − 16),             q in 0 … 31
 //   Q5_1  value = scale · q + minimum,          q in 0 … 31
-//   Q4_K  value = scale · s · q − minimum · m,  q in 0 … 15; s, m in 0 … 63, of each 32 numbers
-//   Q5_K  value = scale · s · q − minimum · m,  q in 0 … 31; s, m in 0 … 63, of each 32 numbers
-//   Q6_K  value = scale · s · (q − 32),         q in 0 … 63; s in −128 … 127, of each 16 numbers
+//   Q4_K  value = scale · s · q − minimum · m,  q in 0 … 15; s, m in 0 … 63, a pair for 32 numbers
+//   Q5_K  value = scale · s · q − minimum · m,  q in 0 … 31; s, m in 0 … 63, a pair for 32 numbers
+//   Q6_K  value = scale · s · (q − 32),         q in 0 … 63; s in −128 … 127, one for 16 numbers
 //
-// A block of 32 is its scale, its minimum if it has one, both F16, then the q. A 4-bit block holds
-// q of numbers 0 … 15 in the low halves of its 16 bytes, of 16 … 31 in the high halves. A 5-bit
-// block has 4 bytes before these, where bit i is the fifth of number i. Blocks of 256 (the types
-// with a K) are described in k_quants.hpp. Of all numbers the least byte comes first. Other types
-// of the format are refused by gguf.hpp, by name. Chapter 12 computes with such blocks as they are;
-// here they become the block's float matrices.
+// A block of 32 is its scale, its minimum if it has one, both F16, then the q. Q8_0's q are signed
+// bytes, in order. A 4-bit block holds q of numbers 0 … 15 in the low halves of its 16 bytes, of
+// 16 … 31 in the high halves. A 5-bit block has the same 16 bytes, and before them 32 bits of which
+// bit i is the highest of number i's q, worth 16. Blocks of 256 (the types with a K) are described
+// in k_quants.hpp. All numbers are little-endian. Other types of the format are refused by
+// gguf.hpp, by name. Chapter 12 computes with such blocks as they are; here they become the block's
+// float matrices.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +45,7 @@ enum class TensorType : std::uint32_t {
   bf16 = 30
 };
 
-/// So many numbers take so many bytes; a row is whole blocks. {0, 0} of a type not listed above.
+/// The numbers and the bytes of one block; a row is whole blocks. {0, 0} of a type not listed above.
 struct BlockLayout {
   std::size_t numbers, bytes;
 };

@@ -8,10 +8,11 @@
 //
 //   gpt-2      the pattern above
 //   smollm     each digit (\p{N}) is a word first, then that pattern on what lies between
-//   llama-bpe  endings in capitals too; letters with any one sign before them; at most three
-//              digits, no space with them; signs with the line ends after them; and space up to
-//              and with line ends is a word
-//   qwen2      the same, but each digit alone
+//   llama-bpe  endings in capitals too; letters with any one character before them that is no
+//              letter, digit or line end (a space, too); at most three digits, no space with them;
+//              signs with a space before and the line ends after them; space up to and with line
+//              ends is a word
+//   qwen2      as llama-bpe, but each digit alone
 //
 // Qwen's own tokenizer also puts text into Unicode's form NFC first, which is not done here.
 // Through PCRE2, since \p{L} needs Unicode's tables and (?!…) looks ahead. Characters younger than
@@ -30,7 +31,7 @@ class PreTokenizer {
   /// By the name in a model's file. Throws std::runtime_error for one that is not among the above.
   explicit PreTokenizer(std::string_view name);
 
-  /// Calls use with one word of text after the other; together they are text. Throws
+  /// Calls use for each word in order; joined, the words are the text. Throws
   /// std::runtime_error when text is not UTF-8, with the offset, or PCRE2 gives up.
   void for_each_word(std::string_view text,
                      const std::function<void(std::string_view word)>& use) const;
