@@ -1,6 +1,7 @@
 #include "10_pretrained/dequantize.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <bit>
 #include <cstring>

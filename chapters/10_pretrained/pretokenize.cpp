@@ -2,6 +2,7 @@
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <pcre2.h>
 
 #include <cstdint>
