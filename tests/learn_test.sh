@@ -112,7 +112,7 @@ refuses "/none/x.json: can't be written" timeout 20 "$build/common_bench" --json
 refuses "empty.txt: is no record of figures" timeout 20 "$build/common_bench" --json empty.txt
 refuses "--json: wanted a file" timeout 20 "$build/common_bench" --json ""
 
-# Where OpenBLAS can't have its buffers a program ends all the same, with our line or, as from 0.3.34 on,
+# Where OpenBLAS can't have its buffers a program ends all the same, with our line or, as newer ones do,
 # its own. (Sanitizers need more than any limit.)
 if ! grep -q fsanitize "$build/CMakeCache.txt"; then
   refuses "OpenBLAS" \
