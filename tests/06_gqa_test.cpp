@@ -46,6 +46,22 @@ static Tensor<2> by_cache(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2
   return out;
 }
 
+/// The same with the text arriving in chunks of at most so many tokens: 1 is decode.
+static Tensor<2> in_chunks(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
+                           size_t G, Mask mask, size_t chunk) {
+  const size_t S = k.shape(0), D = q.shape(1) / H;
+  KvCache cache = make_kv_cache(G, S, D);
+  GroupedScratch scratch(chunk, S, H, D);
+  Tensor<2> out = xt::zeros<float>({S, H * D});
+  for (size_t t = 0; t < S; t += chunk) {
+    const size_t T = std::min(chunk, S - t);
+    append(cache, ConstMatrix(k).rows_from(t, T), ConstMatrix(v).rows_from(t, T));
+    grouped_attention_rows(ConstMatrix(q).rows_from(t, T), cached_heads(cache), mask,
+                           Matrix(out).rows_from(t, T), scratch);
+  }
+  return out;
+}
+
 // The roundings of a sum of n terms go up as often as down: they come to about √n/2 · u of its
 // largest partial sum. A score is such a sum of D terms, and its error moves the weights by as
 // much; out is one of S terms. Partial sums reach some 4, and we allow twice that.
@@ -198,16 +214,7 @@ TEST_CASE("decode equals prefill at every step, and in chunks") {
   const Tensor<2> whole = by_rows(q, k, v, H, G);
   for (const size_t chunk : {1, 3, 64}) {
     CAPTURE(chunk);
-    KvCache cache = make_kv_cache(G, S, D);
-    GroupedScratch scratch(chunk, S, H, D);
-    Tensor<2> out = xt::zeros<float>({S, H * D});
-    for (size_t t = 0; t < S; t += chunk) {
-      const size_t T = std::min(chunk, S - t);
-      append(cache, ConstMatrix(k).rows_from(t, T), ConstMatrix(v).rows_from(t, T));
-      grouped_attention_rows(ConstMatrix(q).rows_from(t, T), cached_heads(cache), Mask::causal,
-                             Matrix(out).rows_from(t, T), scratch);
-    }
-    CHECK(all_close(out, whole, bound(D, S)));
+    CHECK(all_close(in_chunks(q, k, v, H, G, Mask::causal, chunk), whole, bound(D, S)));
   }
 }
 
@@ -222,16 +229,7 @@ TEST_CASE("sliding windows: formula, rows and decode, from a cache and in chunks
     CHECK(all_close(by_rows(q, k, v, H, G, mask), want, bound(D, S)));
     for (const size_t chunk : {1, 70}) {
       CAPTURE(chunk);
-      KvCache cache = make_kv_cache(G, S, D);
-      GroupedScratch scratch(chunk, S, H, D);
-      Tensor<2> out = xt::zeros<float>({S, H * D});
-      for (size_t t = 0; t < S; t += chunk) {
-        const size_t T = std::min(chunk, S - t);
-        append(cache, ConstMatrix(k).rows_from(t, T), ConstMatrix(v).rows_from(t, T));
-        grouped_attention_rows(ConstMatrix(q).rows_from(t, T), cached_heads(cache), mask,
-                               Matrix(out).rows_from(t, T), scratch);
-      }
-      CHECK(all_close(out, want, bound(D, S)));
+      CHECK(all_close(in_chunks(q, k, v, H, G, mask, chunk), want, bound(D, S)));
     }
   }
 }

@@ -152,6 +152,17 @@ static std::vector<std::uint8_t> replaced(std::string_view from, std::string_vie
   if (at != bytes.end()) std::copy(to.begin(), to.end(), at);
   return bytes;
 }
+/// One entry more.
+template <class Value>
+static std::vector<std::uint8_t> with_entry(std::string_view key, Value value) {
+  GgufBytes entry;
+  entry.entry(key, value);
+  std::vector<std::uint8_t> bytes = tiny_bytes();
+  ++bytes[16];  // the number of entries; the first begins at 24
+  bytes.insert(bytes.begin() + 24, entry.bytes.begin(), entry.bytes.end());
+  bytes.insert(bytes.end(), 32, 0);  // what lies behind begins at a multiple of 32
+  return bytes;
+}
 static void expect_refused(const std::vector<std::uint8_t>& bytes, const std::string& message) {
   std::string got = "nothing";
   try {
@@ -192,41 +203,24 @@ TEST_CASE("metadata that does not fit is refused with its key or the tensor that
                  "x: config: H, the query heads: wanted a multiple of G = 3, got 4");
   expect_refused(replaced("general.architecture\x08", "general.architecturE\x08"),
                  "x: has no general.architecture, wanted a text");
-  const auto with_factor = [](std::string_view key, float factor) {
-    GgufBytes entry;
-    entry.entry(std::string(key).c_str(), factor);
-    std::vector<std::uint8_t> bytes = tiny_bytes();
-    ++bytes[16];  // the number of entries; the first begins at 24
-    bytes.insert(bytes.begin() + 24, entry.bytes.begin(), entry.bytes.end());
-    bytes.insert(bytes.end(), 32, 0);  // what lies behind begins at a multiple of 32
-    return bytes;
-  };
-  expect_refused(with_factor("llama.rope.scale_linear", 8),
+  expect_refused(with_entry("llama.rope.scale_linear", 8.0f),
                  "x: llama.rope.scale_linear: wanted 1, got 8");
-  expect_refused(with_factor("llama.rope.scaling.factor", 0.5f),
+  expect_refused(with_entry("llama.rope.scaling.factor", 0.5f),
                  "x: llama.rope.scaling.factor: wanted 1, got 0.5");
-  expect_refused(with_factor("llama.rope.scaling.factor", 1), "nothing");
-  expect_refused(with_factor("qwen2.rope.scaling.factor", 8), "nothing");  // another's key
+  expect_refused(with_entry("llama.rope.scaling.factor", 1.0f), "nothing");
+  expect_refused(with_entry("qwen2.rope.scaling.factor", 8.0f), "nothing");  // another's key
   std::vector<std::uint8_t> other = replaced("llama", "gemma");
   expect_refused(other, "x: general.architecture: wanted llama, qwen2 or qwen3, got gemma");
 }
 
 TEST_CASE("a sliding window is read; factors of RoPE that are no numbers above 0 are refused") {
-  const auto with_window = [](std::uint32_t keys) {
-    GgufBytes entry;
-    entry.entry("llama.attention.sliding_window", keys);
-    std::vector<std::uint8_t> bytes = tiny_bytes();
-    ++bytes[16];
-    bytes.insert(bytes.begin() + 24, entry.bytes.begin(), entry.bytes.end());
-    bytes.insert(bytes.end(), 32, 0);
-    return bytes;
-  };
+  const char* window = "llama.attention.sliding_window";
   for (const std::uint32_t keys : {0u, 12u}) {
-    const std::vector<std::uint8_t> bytes = with_window(keys);
+    const std::vector<std::uint8_t> bytes = with_entry(window, keys);
     const std::optional<Model> model = load(GgufFile("x", bytes));
     if (model) CHECK(model->config().block.window == keys);
   }
-  expect_refused(with_window(~0u),
+  expect_refused(with_entry(window, ~0u),
                  "x: llama.attention.sliding_window: wanted 0 to 2147483647, got 4294967295");
 
   const std::string text = read_file(T2T_FIXTURES "/llama3.gguf");
