@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <ctime>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -77,10 +78,16 @@ static void record(const std::string& file, const std::string& chapter, const Be
   write_file(file, all.dump(1) + "\n");
 }
 
-static int bench_main(int argc, char** argv) {
+/// The chapter whose work this program times: its own name without "_bench".
+static std::string chapter_of(const char* program) {
+  const std::string name = std::filesystem::path(program).stem();
+  return name.substr(0, name.rfind("_bench"));
+}
+
+static int bench_main(const std::string& chapter, int argc, char** argv) {
   CLI::App app(
       "Times this chapter's work beside limits of the same kind, with 1 and with all threads.",
-      T2T_CHAPTER);
+      chapter);
   std::string file;
   app.add_option("--json", file, "write the figures there, keeping those of other chapters")
       ->type_name("FILE");
@@ -91,23 +98,24 @@ static int bench_main(int argc, char** argv) {
 
   Bench all;
   const int most = int(thread_count());
-  fmt::print("\n{}\n\n  {:<46} {:>2} {:>9}  {:>32} {:>5}\n", T2T_CHAPTER, "work", "on", "median",
+  fmt::print("\n{}\n\n  {:<46} {:>2} {:>9}  {:>32} {:>5}\n", chapter, "work", "on", "median",
              "beside                ", "ratio");
   for (int threads = 1; threads <= most; threads = threads < most ? most : most + 1) {
     set_threads(threads);
     bench(all);
   }
-  if (!file.empty()) record(file, T2T_CHAPTER, all);
+  if (!file.empty()) record(file, chapter, all);
   return 0;
 }
 
 }  // namespace t2t
 
 int main(int argc, char** argv) {
+  const std::string chapter = t2t::chapter_of(argv[0]);
   try {
-    return t2t::bench_main(argc, argv);
+    return t2t::bench_main(chapter, argc, argv);
   } catch (const std::exception& error) {
-    std::cerr << T2T_CHAPTER << " bench: " << error.what() << '\n';
+    std::cerr << chapter << " bench: " << error.what() << '\n';
     return 1;
   }
 }
