@@ -7,7 +7,8 @@ output(chapter, section)  one section of what a chapter's program prints, by its
 measured(chapter, only)   the chapter's figures from the recorded run, docs/measured.json; with only,
                           the lines whose name holds that text
 kernels(chapter)          what the chapter's CUDA kernels take of a GPU, from docs/kernels.json
-wrong(chapter)            the table of named wrong versions, each with its first line
+wrong(chapter, names)     wrong versions by name, in this order, each with its first line, and a link to all
+mistakes()                every wrong version of every chapter: docs/mistakes.md
 chapters()                the table of chapters, from the file `about` in each one's folder
 """
 import functools
@@ -123,13 +124,39 @@ def kernels(chapter):
     _out("\n".join(rows) + "\n")
 
 
-def wrong(chapter):
+def wrong(chapter, names):
+    patches = {patch.stem: patch for patch in _patches(chapter)}
+    chosen = names.split()
+    unknown = [name for name in chosen if name not in patches]
+    if unknown:
+        raise SystemExit(f"{chapter}: no wrong version {', '.join(unknown)}")
+    more = len(patches) - len(chosen)
+    rows = _mistake_table(patches[name] for name in chosen)
+    if more > 0:
+        rows.append(f"\n[{more} more](mistakes.md#{chapter.replace('_', '-')}) are kept, and rejected, beside these.")
+    _out("\n".join(rows) + "\n")
+
+
+def mistakes():
+    rows = []
+    for folder in sorted((ROOT / "tests/wrong").glob("[0-9][0-9]_*")):
+        patches = _patches(folder.name)
+        rows += [f"## {folder.name.replace('_', ' ')}", "", f"{len(patches)} wrong versions of "
+                 f"[{folder.name}]({folder.name}.md).", "", *_mistake_table(patches), ""]
+    _out("\n".join(rows))
+
+
+def _patches(chapter):
+    folder = ROOT / "tests/wrong" / chapter
+    return sorted(folder.glob("*.patch")) + sorted(folder.glob("races/*.patch"))
+
+
+def _mistake_table(patches):
     rows = ["| mistake | what it does |", "| --- | --- |"]
-    patches = ROOT / "tests/wrong" / chapter
-    for patch in sorted(patches.glob("*.patch")) + sorted(patches.glob("races/*.patch")):
+    for patch in patches:
         says = patch.read_text().splitlines()[0]
         rows.append(f"| [{patch.stem.replace('_', ' ')}](../{patch.relative_to(ROOT)}) | {says} |")
-    _out("\n".join(rows) + "\n")
+    return rows
 
 
 def chapters():
