@@ -1,7 +1,7 @@
 """What the pages' markers call. cogapp runs them: see ./learn docs.
 
-code(path, name)          the function or struct of that name, with the comment above it, as a listing;
-                          where several share it, with its first parameters: "name(int a, int b"
+code(path, name, …)       the functions or structs of these names, each with the comment above it, as one
+                          listing; where several share a name, with its first parameters: "name(int a, int b"
 part(path, name)          the lines between "// [name]" and "// [/name]"
 output(chapter, section)  one section of what a chapter's program prints, by its title
 measured(chapter, only)   the chapter's figures from the recorded run, docs/measured.json; with only,
@@ -25,10 +25,16 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("T2T_BUILD", ROOT / "build/release"))
 
 
-def code(path, name):
+def code(path, *names):
+    lines = (ROOT / path).read_text().splitlines()
+    spans = [_span(path, lines, name) for name in names]
+    body = [line for begin, end in spans for line in ["", *lines[begin:end]]]
+    _listing(path, spans[0][0], body[1:])
+
+
+def _span(path, lines, name):
     """Quotes by name: from the comment above `name(` at column 0 to the closing brace at column 0."""
     ends = "" if "(" in name else r"(\(| \{)"
-    lines = (ROOT / path).read_text().splitlines()
     pattern = re.compile(rf"(?:\w[\w:<>,&* ]* )?{re.escape(name)}{ends}")
     starts = [i for i, line in enumerate(lines) if pattern.match(line) and not _declares(lines, i)]
     if len(starts) != 1:
@@ -38,7 +44,7 @@ def code(path, name):
         begin -= 1
     while not lines[end].startswith("}"):
         end += 1
-    _listing(path, begin, lines[begin:end + 1])
+    return begin, end + 1
 
 
 def _declares(lines, at):
