@@ -1,5 +1,4 @@
-// What must be true of tokens, the look-up and the way back, in both voices: formula and row
-// kernel.
+// What must be true of tokens, of the look-up (formula and row kernel) and of the logits.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -21,14 +20,14 @@ static Tensor<2> by_rows(const Ids& ids, const Tensor<2>& table) {
   return x;
 }
 
-/// Ids that jump about: 0, 7, 14 … wrapped at V.
+/// Ids that are not in order: 0, 7, 14 … modulo V.
 static Ids some_ids(std::size_t T, std::size_t V) {
   Ids ids;
   for (std::size_t t = 0; t < T; ++t) ids.push_back(int(7 * t % V));
   return ids;
 }
 
-/// 4 tokens, 3 numbers each: small enough for paper.
+/// V = 4 tokens, C = 3 numbers each.
 static Tensor<2> small_table() { return {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {-1, 0, 1}}; }
 
 TEST_CASE("bytes: by hand, characters of one, two and four bytes") {
@@ -38,11 +37,11 @@ TEST_CASE("bytes: by hand, characters of one, two and four bytes") {
   CHECK(byte_ids("").empty());
 }
 
-TEST_CASE("bytes: the ids are those of Python's encode, a zero byte among them") {
+TEST_CASE("bytes: the ids equal those of Python's encode, for a zero byte too") {
   CHECK(byte_ids("A é € 😀\n\0"sv) == load_npy_ints(T2T_FIXTURES "/text_ids.npy"));
 }
 
-TEST_CASE("look-up: by hand, ids (3, 0, 3) pick the last row, the first and the last again") {
+TEST_CASE("look-up: by hand, ids (3, 0, 3) select the last row, the first and the last again") {
   const Tensor<2> want = {{-1, 0, 1}, {1, 2, 3}, {-1, 0, 1}};
   CHECK(all_close(embed(Ids{3, 0, 3}, small_table()), want, 0));
   CHECK(all_close(by_rows({3, 0, 3}, small_table()), want, 0));
@@ -65,8 +64,8 @@ TEST_CASE("tied logits: by hand, a table with as many rows as columns is still t
   CHECK(all_close(unembed(x, table), want, 0));
 }
 
-// Exactly: all but one product is a zero, and adding zeros rounds nothing.
-TEST_CASE("the look-up equals one-hot times table, at odd sizes and spread over threads too") {
+// Exactly: all products but one are zero, and adding zeros rounds nothing.
+TEST_CASE("the look-up equals one-hot times table, at odd sizes and on several threads") {
   Random random(1);
   for (const auto& [T, V, C] :
        {std::array<std::size_t, 3>{1, 1, 1}, {2, 3, 1}, {5, 7, 31}, {13, 53, 77}, {200, 256, 97}}) {
@@ -76,7 +75,7 @@ TEST_CASE("the look-up equals one-hot times table, at odd sizes and spread over 
   }
 }
 
-TEST_CASE("the look-up picks the rows that PyTorch picks") {
+TEST_CASE("the look-up selects the rows that PyTorch selects") {
   const Tensor<2> table = load_npy<2>(T2T_FIXTURES "/table.npy");  // [53, 77]
   const Ids ids = load_npy_ints(T2T_FIXTURES "/ids.npy");          // [37]
   const Tensor<2> want = load_npy<2>(T2T_FIXTURES "/x.npy");       // [37, 77]
@@ -86,16 +85,16 @@ TEST_CASE("the look-up picks the rows that PyTorch picks") {
 
 // Both factors are N(0, 1), so that the sums have deviation sqrt(C), and the largest of T·V of them
 // is about 4·sqrt(C). Each of C additions rounds a partial sum of that size by up to its 2^-24, and
-// errors of either sign grow with the root of their number: 4 · sqrt(C) · sqrt(C) · 2^-24. Thrice
-// that.
-TEST_CASE("tied logits are PyTorch's in float64") {
+// errors of either sign grow with the root of their number: 4 · sqrt(C) · sqrt(C) · 2^-24. The
+// bound is three times that.
+TEST_CASE("tied logits equal PyTorch's in float64") {
   const Tensor<2> table = load_npy<2>(T2T_FIXTURES "/table.npy");    // [53, 77]
   const Tensor<2> hidden = load_npy<2>(T2T_FIXTURES "/hidden.npy");  // [37, 77]
   const Tensor<2> want = load_npy<2>(T2T_FIXTURES "/logits.npy");    // [37, 53]
   CHECK(all_close(unembed(hidden, table), want, 3 * 4 * 77 * 0x1p-24));
 }
 
-TEST_CASE("a token's vector is the same wherever it stands") {
+TEST_CASE("a token's vector is the same at each position") {
   Random random(1);
   const Tensor<2> table = embedding_table(256, 24, random);
   const Tensor<2> forward = by_rows(byte_ids("dog bites man"), table);
@@ -106,11 +105,11 @@ TEST_CASE("a token's vector is the same wherever it stands") {
   }
 }
 
-TEST_CASE("the look-up reads and writes views in place, and no other row of the table") {
+TEST_CASE("the look-up reads and writes views in place, and reads only the rows of its ids") {
   Tensor<2> storage = xt::zeros<float>({4, 8});
   ConstMatrix middle = ConstMatrix(storage).cols_from(2, 3);  // [4, 3] inside rows of 8
   storage(1, 2) = 5, storage(1, 4) = 6;
-  storage(0, 3) = NAN;  // one-hot times table would meet it: 0 · NaN is NaN
+  storage(0, 3) = NAN;  // one-hot times table would read it: 0 · NaN is NaN
   Tensor<2> wide = xt::ones<float>({2, 5});
   embed_rows(Ids{1, 3}, middle, Matrix(wide).cols_from(1, 3));
   const Tensor<2> want = {{1, 5, 0, 6, 1}, {1, 0, 0, 0, 1}};
@@ -122,9 +121,10 @@ TEST_CASE("no tokens give no rows") {
   CHECK(unembed(by_rows({}, small_table()), small_table()).shape(0) == 0);
 }
 
-// Of n numbers from N(0, s²) the mean deviates by s/sqrt(n), the deviation by s/sqrt(2n), a share p
-// by sqrt(p(1 - p)/n): four of each are allowed.
-TEST_CASE("a fresh table is N(0, 0.02²): mean, deviation, and the normal's shares") {
+// Standard errors for n numbers from N(0, s²): s/sqrt(n) of the mean, s/sqrt(2n) of the deviation,
+// sqrt(p(1 - p)/n) of a share p. Four of them are allowed.
+TEST_CASE(
+    "a new table is N(0, 0.02²): its mean, its deviation, its shares within 1 and 2 deviations") {
   Random random(1);
   const Tensor<2> table = embedding_table(251, 509, random);
   const double n = double(table.size());
@@ -150,7 +150,7 @@ TEST_CASE("one seed gives one table, another seed another") {
 
 // A token's own logit is the square of its row's length, C·s² on average; another's is about
 // sqrt(C)·s². At C = 256 that is 16 deviations apart.
-TEST_CASE("in a fresh table each token agrees best with its own row") {
+TEST_CASE("in a new table each token has its largest logit for itself") {
   Random random(1);
   const Tensor<2> table = embedding_table(256, 256, random);
   const Tensor<2> logits = unembed(table, table);
@@ -160,7 +160,8 @@ TEST_CASE("in a fresh table each token agrees best with its own row") {
   CHECK(own == 256);
 }
 
-TEST_CASE("neighbours: by hand, the same way is 1, (3, 4) to (4, 3) is 24/25, opposite is -1") {
+TEST_CASE(
+    "neighbours: by hand, the same direction is 1, (3, 4) to (4, 3) is 24/25, opposite is -1") {
   const Tensor<2> table = {{3, 4}, {-6, -8}, {4, 3}, {0, 0}, {30, 40}};
   const std::vector<Neighbour> found = neighbours(table, 0);
   const int order[] = {4, 2, 3, 1};
@@ -172,8 +173,9 @@ TEST_CASE("neighbours: by hand, the same way is 1, (3, 4) to (4, 3) is 24/25, op
   }
 }
 
-// 255 cosines to one row, each of deviation 1/sqrt(C): theirs is off by a share of 1/sqrt(2 · 255).
-TEST_CASE("in a fresh table cosines lie around 0 with deviation 1/sqrt(C)") {
+// 255 cosines to one row, each of deviation 1/sqrt(C): the deviation that is found from them has a
+// relative standard error of 1/sqrt(2 · 255).
+TEST_CASE("in a new table cosines have mean 0 and deviation 1/sqrt(C)") {
   Random random(1);
   const std::vector<Neighbour> found = neighbours(embedding_table(256, 400, random), 7);
   double sum = 0, squares = 0;
@@ -182,9 +184,9 @@ TEST_CASE("in a fresh table cosines lie around 0 with deviation 1/sqrt(C)") {
   CHECK(std::abs(std::sqrt(squares / 255) * 20 - 1) < 4 / std::sqrt(2.0 * 255));
 }
 
-// The views leave a row of storage before and after the table's three, so that a version without
-// the check reads a wrong row and fails here, in place of a crash.
-TEST_CASE("an id outside [0, V) is refused, with token, id and V") {
+// The table is rows 1 to 3 of a larger storage, so that a version without the check reads a wrong
+// row and fails here instead of crashing.
+TEST_CASE("an id outside [0, V) is refused; the message has the token, the id and V") {
   const Tensor<2> storage = xt::ones<float>({5, 2});
   const ConstMatrix table = ConstMatrix(storage).rows_from(1, 3);
   Tensor<2> x = xt::zeros<float>({2, 2});
@@ -200,7 +202,7 @@ TEST_CASE("an id outside [0, V) is refused, with token, id and V") {
                        "ids: token 0 is 5, outside [0, 5), the vocabulary", std::invalid_argument);
 }
 
-TEST_CASE("ids by hand are whole numbers with commas between, or refused, naming the word") {
+TEST_CASE("typed ids are whole numbers between commas; another word is refused by name") {
   CHECK(ids_by_hand("1,-2,300") == Ids{1, -2, 300});
   for (const char* word : {"x", "1.5", "", "7 ", "99999999999"}) {
     CAPTURE(word);
@@ -211,7 +213,7 @@ TEST_CASE("ids by hand are whole numbers with commas between, or refused, naming
   }
 }
 
-TEST_CASE("shapes that don't meet are refused, with both") {
+TEST_CASE("shapes that do not fit are refused; the message has both") {
   Tensor<2> x = empty(2, 4);
   CHECK_THROWS_WITH_AS(embed_rows(Ids{0, 1}, small_table(), x),
                        "x: wanted shape [2, 3], got [2, 4]", std::invalid_argument);

@@ -1,5 +1,5 @@
-// How close the look-up comes to a copy, how far the one-hot product is from it, and how fast one
-// token's logits read the table.
+// The look-up beside a copy of as many bytes, the look-up beside the one-hot product, and one
+// token's logits beside a plain read of the table.
 #include "bench.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Byte tokens for the eye, and ids typed by hand. For the programs' output: no model needs it.
+// Byte tokens as readable text, and ids that a user typed. The programs use it, no model does.
 #pragma once
 
 #include <fmt/core.h>
@@ -14,17 +14,17 @@
 
 namespace t2t {
 
-/// The character, or the byte in hex where it is a control character or only part of one.
+/// The character of an ASCII byte. Any other byte, and a control character, in hexadecimal.
 inline std::string byte_text(int id) {
   return id < 0x20 || id > 0x7e ? fmt::format("{:02x}", id) : visible(std::string(1, char(id)));
 }
 
-/// The same for a table: 'a', but c3.
+/// The same with quotes around a character, for tables: 'a', but c3.
 inline std::string quoted_byte(int id) {
   return id < 0x20 || id > 0x7e ? byte_text(id) : "'" + byte_text(id) + "'";
 }
 
-/// Tokens over their ids, as many as fit on three double lines.
+/// Prints each token above its id, as many as fit in three pairs of lines.
 inline void print_ids(const std::vector<int>& ids) {
   const std::size_t columns = std::min<std::size_t>((terminal_width() - 2) / 4, 24);
   const std::size_t most = std::min(ids.size(), 3 * columns);
@@ -39,8 +39,8 @@ inline void print_ids(const std::vector<int>& ids) {
   if (most < ids.size()) fmt::print("  and {} more\n\n", ids.size() - most);
 }
 
-/// "1,2,3" as ids. Whether each is in a vocabulary is the look-up's to say. Throws
-/// std::invalid_argument, naming the word that is no whole number.
+/// The ids in "1,2,3". The look-up checks later that each is in its vocabulary. Throws
+/// std::invalid_argument, naming the word that is not a whole number.
 inline std::vector<int> ids_by_hand(const std::string& words) {
   std::vector<int> ids;
   for (std::size_t at = 0; at <= words.size();) {

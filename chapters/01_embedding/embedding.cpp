@@ -13,7 +13,7 @@ namespace t2t {
 
 std::vector<int> byte_ids(std::string_view text) {
   std::vector<int> ids;  // [T]
-  // A char may be signed: left as it is, every byte from 128 on would become a negative id.
+  // A char may be signed: without the cast, a byte of 128 or more would become a negative id.
   for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte));
   return ids;
 }
@@ -22,7 +22,6 @@ Tensor<2> embedding_table(std::size_t V, std::size_t C, Random& random) {
   return random.normal<2>({V, C}, 0.02f);
 }
 
-/// Checked before any row is read: out of its range an index reads whatever lies there, silently.
 void expect_ids(std::span<const int> ids, std::size_t V) {
   for (std::size_t t = 0; t < ids.size(); ++t)
     if (ids[t] < 0 || std::size_t(ids[t]) >= V)

@@ -1,12 +1,11 @@
-// Embedding: each token id picks one row of a table, the vector by which the model knows that
-// token.
+// Embedding: each token id selects one row of a table, and that row is the token's vector.
 //
 //   x[t,c] = table[ids[t], c]            and back:  logits[t,v] = Σ over c of x[t,c] · table[v,c]
 //
-// Looking up a row is the same as multiplying a one-hot row with the table, without the zeros. The
-// way back through the same table is "tied" (Press and Wolf 2017, "Using the Output Embedding to
-// Improve Language Models"). Where a token stands, the vector does not say: chapter 03.
-// Chapter 09's model begins with this look-up, and may end with the same table.
+// Looking up a row gives the same numbers as the product of a one-hot row and the table. When the
+// logits use the same table, the two are "tied" (Press and Wolf 2017, "Using the Output Embedding
+// to Improve Language Models"). The vector does not depend on the token's position, which chapter
+// 03 adds. Chapter 09's model begins with this look-up and may end with the same table.
 #pragma once
 
 #include <span>
@@ -18,33 +17,36 @@
 
 namespace t2t {
 
-/// The simplest tokenizer: a token a byte of UTF-8, V = 256. (Chapter 10 has a better one.)
+/// The simplest tokenizer: each byte of the UTF-8 text is a token, and its id is the byte's value,
+/// so V = 256. (Chapter 10 has a better one.)
 std::vector<int> byte_ids(std::string_view text);  // [T]
 
-/// A table as GPT-2 begins it: numbers from N(0, 0.02²). Chapter 13 trains one.
+/// A new table, filled as GPT-2 does: normal random numbers with mean 0 and standard deviation
+/// 0.02. Chapter 13 trains one.
 Tensor<2> embedding_table(std::size_t V, std::size_t C, Random& random);  // [V, C]
 
 /// Throws std::invalid_argument, naming the token, the id and V, when an id is outside [0, V).
 void expect_ids(std::span<const int> ids,  // [T]
                 std::size_t V);
 
-/// Row t holds a single 1, at column ids[t]: [T, V]. Throws as expect_ids does.
+/// Row t is all zeros but for a 1 in column ids[t]: [T, V]. Throws as expect_ids does.
 Tensor<2> one_hot(std::span<const int> ids,  // [T]
                   std::size_t V);
 
-/// The formula: x = one_hot · table, [T, C], at the cost of reading V rows a token. Throws as
-/// one_hot does.
+/// The formula: x = one_hot · table, [T, C]. Its cost is a product with all V rows for each token.
+/// Throws as expect_ids does.
 Tensor<2> embed(std::span<const int> ids,  // [T]
                 const Tensor<2>& table);   // [V, C]
 
-/// The same by look-up: one row a token. x must not overlap the table. Throws as
-/// embed does, and when x is not [T, C]; x is untouched then.
+/// The same by look-up: copies one row for each token. x must not overlap the table. Throws as
+/// expect_ids does, and when x is not [T, C]; x is unchanged then.
 void embed_rows(std::span<const int> ids,  // [T]
                 ConstMatrix table,         // [V, C]
                 Matrix x);                 // [T, C]
 
-/// Tied unembedding: how well each token's vector agrees with every row of the table, [T, V].
-/// Throws std::invalid_argument, naming both shapes, unless the widths are equal.
+/// The logits: the dot product of each token's vector with each row of the table, [T, V]. Tied,
+/// when it is the table of embed. Throws std::invalid_argument, naming both shapes, unless x and
+/// the table have the same C.
 Tensor<2> unembed(const Tensor<2>& x,       // [T, C]
                   const Tensor<2>& table);  // [V, C]
 

@@ -1,4 +1,4 @@
-// Shows text become ids, ids become rows of a table, and rows become logits through the same table.
+// Shows how text becomes ids, ids become rows of a table, and rows become logits.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -19,14 +19,14 @@
 
 using namespace t2t;
 
-static constexpr std::size_t V = 256;  // a token a byte
+static constexpr std::size_t V = 256;  // each byte is a token
 
 static void show_tokens(const std::vector<int>& ids) {
   print_section("Text becomes ids");
   print_ids(ids);
   print_paragraph(
-      "A token here is a byte of UTF-8, and its id is that byte's value. A character outside ASCII "
-      "is two to four tokens:");
+      "Each byte of the UTF-8 text is a token, and its id is the byte's value. A character outside "
+      "ASCII takes two to four bytes, so it becomes two to four tokens:");
   fmt::print("\n");
   Table table({"code point", ">tokens", "ids", "character"});
   for (const auto& [point, character] : {std::pair("U+0041", "A"), std::pair("U+00E9", "é"),
@@ -38,13 +38,38 @@ static void show_tokens(const std::vector<int>& ids) {
   table.print();
 }
 
+/// What a sum would make of the ids themselves: the table's one column is v for id v.
+static void show_ids_as_vectors(const std::vector<int>& ids) {
+  Tensor<2> table = empty(V, 1), x = empty(ids.size(), 1);  // [V, 1], [T, 1]
+  for (std::size_t v = 0; v < V; ++v) table(v, 0) = float(v);
+  embed_rows(ids, table, x);
+  const Tensor<2> scores = unembed(x, table);  // [T, V]
+
+  print_section("If the id itself were the vector");
+  Table lines({"token", ">its id", ">score of its own id", ">largest score", "of id"});
+  std::size_t own_best = 0;
+  for (std::size_t t = 0; t < ids.size(); ++t) {
+    const ConstRow all = row(scores, t);
+    const auto best = std::ranges::max_element(all);
+    own_best += best - all.begin() == ids[t];
+    if (t < 4)
+      lines.add({quoted_byte(ids[t]), fmt::format("{}", ids[t]),
+                 fmt::format("{:.0f}", all[std::size_t(ids[t])]), fmt::format("{:.0f}", *best),
+                 fmt::format("{}", best - all.begin())});
+  }
+  lines.print();
+  fmt::print("\n");
+  print_paragraph(fmt::format("{} of {} tokens have the largest score for their own id.", own_best,
+                              ids.size()));
+}
+
 static void show_rows(const std::vector<int>& ids, const Tensor<2>& x) {
-  print_section("The rows picked");
+  print_section("The rows selected");
   std::vector<std::string> labels;
   for (const int id : ids) labels.push_back(byte_text(id));
   print_heat_map(x, {.row_labels = labels, .col_labels = {}, .diverging = true});
 
-  // The token that stands in most places makes the clearest stripes.
+  // The most frequent token, so that its row can be seen several times.
   std::array<std::size_t, V> places_of{};
   for (const int id : ids) ++places_of[std::size_t(id)];
   const int most = *std::ranges::max_element(ids, {}, [&](int id) { return places_of[id]; });
@@ -53,8 +78,8 @@ static void show_rows(const std::vector<int>& ids, const Tensor<2>& x) {
     if (ids[t] == most) places.push_back(t);
   fmt::print("\n");
   print_paragraph(
-      fmt::format("Each line is one token's row of the table. Token {} stands at {}: the "
-                  "same row each time, wherever it stands. What order says, chapter 03 adds.",
+      fmt::format("Each line is one token's row of the table. Token {} has positions {}, and its "
+                  "row is the same at each: a row does not depend on the position.",
                   quoted_byte(most), fmt::join(places, ", ")));
 }
 
@@ -73,14 +98,14 @@ static void show_neighbours(const Tensor<2>& table, int id) {
   lines.print();
   fmt::print("\n  all 255, from -1 to 1   {}\n\n", histogram(cosines, 1));
   print_paragraph(fmt::format(
-      "No meaning yet: in a random table cosines lie around 0 with deviation 1/sqrt(C) = "
-      "{:.2f} (here {:.2f}). Whatever nearness means, training puts there (chapter 13).",
+      "These cosines have no meaning yet. In a random table they have mean 0 and deviation "
+      "1/sqrt(C) = {:.2f} (here {:.2f}). Training is what makes rows similar (chapter 13).",
       1 / std::sqrt(double(table.shape(1))), deviation(cosines)));
 }
 
 static void show_logits(const std::vector<int>& ids, const Tensor<2>& logits, std::size_t C) {
   print_section("Back through the same table");
-  Table lines({"token", ">own row, |row|²", ">largest other", "of", ">deviation of others"});
+  Table lines({"token", ">own score, |row|²", ">largest other", "of", ">deviation of others"});
   std::size_t own_best = 0;
   for (std::size_t t = 0; t < ids.size(); ++t) {
     std::vector<double> others(row(logits, t).begin(), row(logits, t).end());
@@ -97,9 +122,10 @@ static void show_logits(const std::vector<int>& ids, const Tensor<2>& logits, st
   const double square = 0.02 * 0.02, root = std::sqrt(double(C));
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "A row against itself gives the square of its length, about C·0.02² = {:.4f}; against "
-      "another, a sum of C products of either sign, about sqrt(C)·0.02² = {:.4f}: sqrt(C) = {:.1f} "
-      "times less. {} of {} tokens agree best with their own row.",
+      "The dot product of a row with itself is the square of its length, about C·0.02² = {:.4f}. "
+      "With another row it is a sum of C products of either sign, whose deviation is "
+      "sqrt(C)·0.02² = {:.4f}, sqrt(C) = {:.1f} times less. {} of {} tokens have the largest score "
+      "for their own row.",
       double(C) * square, root * square, root, own_best, ids.size()));
 }
 
@@ -109,7 +135,8 @@ static void show_start(const Tensor<2>& table) {
   const double n = double(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
 
-  Table lines({with_commas(values.size()) + " numbers", ">here", ">N(0, 0.02²)", ">by chance, ±"});
+  Table lines(
+      {with_commas(values.size()) + " numbers", ">here", ">N(0, 0.02²)", ">standard error"});
   lines.add({"mean", fmt::format("{:.2g}", mean), "0", fmt::format("{:.2g}", 0.02 / std::sqrt(n))});
   lines.add({"deviation", fmt::format("{:.5f}", deviation(values)), "0.02",
              fmt::format("{:.5f}", 0.02 / std::sqrt(2 * n))});
@@ -123,14 +150,14 @@ static void show_start(const Tensor<2>& table) {
   lines.print();
   fmt::print("\n  from -0.06 to 0.06   {}\n\n", histogram(values, 0.06));
   print_paragraph(
-      "A difference of a few times the last column is chance. Were 0.02 the variance, the "
-      "deviation would be 0.14.");
+      "The standard error is how far a figure of so many random numbers typically is from the "
+      "exact one. If 0.02 were the variance, the deviation would be 0.14.");
 }
 
-/// All parameters of each model as chapter 09 counts them, a part at a time.
+/// The total parameters are those that chapter 09 counts.
 static void show_weight() {
   print_section("What a table weighs");
-  Table lines({"model", ">V", ">C", ">V·C", ">all parameters", "head", ">share"});
+  Table lines({"model", ">V", ">C", ">V·C", ">all parameters", "head", ">tables' share"});
   const auto line = [&](const char* name, std::size_t rows, std::size_t C, std::size_t all,
                         bool tied) {
     const std::size_t in_tables = rows * C * (tied ? 1 : 2);
@@ -146,14 +173,14 @@ static void show_weight() {
   lines.print();
   fmt::print("\n");
   print_paragraph(
-      "A head of its own is a second table, and the share counts both: small models save it, large "
-      "ones hardly feel it.");
+      "A model with a head of its own has a second table for the logits, and the share counts "
+      "both. Tying saves a large part of a small model and a small part of a large one.");
 }
 
 static void show_speed(Random& random) {
   print_section("Speed");
 
-  // Both ways at the size of foundry-small, once they are known to agree.
+  // Both ways at the size of foundry-small, after a check that they agree.
   const Tensor<2> table = embedding_table(8192, 256, random);
   const std::vector<int> ids = scattered_ids(64, 8192, random);
   Tensor<2> x = empty(64, 256), product = embed(ids, table);
@@ -164,7 +191,7 @@ static void show_speed(Random& random) {
   fmt::print("  64 tokens, table [8192, 256]: look-up {}, one-hot {}, {:.0f} times\n",
              duration_text(look_up), duration_text(formula), formula / look_up);
 
-  // Rows from all over a table that no cache holds.
+  // Rows from the whole of a table that is larger than the caches.
   const Tensor<2> large = xt::ones<float>({32000, 1024});
   const std::vector<int> many = scattered_ids(32768, 32000, random);
   Tensor<2> picked = empty(many.size(), 1024);
@@ -173,39 +200,42 @@ static void show_speed(Random& random) {
                        2.0 * double(picked.size()) * sizeof(float), copy_bandwidth(), "a copy");
 }
 
-/// The table, as floats and for its statistics as doubles; x and the logits.
+/// The table, once as floats and once as doubles for its statistics; x and the logits.
 static double bytes_needed(double T, double C) { return sizeof(float) * (3 * V * C + T * (C + V)); }
 
 int main(int argc, char** argv) {
   std::size_t T = 16, C = 32;
   std::string words;
   Program program("01_embedding",
-                  "Text becomes ids, ids become rows of a table, rows become logits again.");
+                  "Turns text into ids, ids into rows of a table, and rows into logits.");
   program.takes_text();
-  program.size("tokens", T, "bytes of the text to take, T");
-  program.size("width", C, "numbers a token, C");
-  program.word("ids", words, "look these ids up, such as \"1,2,3\", in place of a text");
+  program.size("tokens", T, "bytes of the text to use, T");
+  program.size("width", C, "numbers in a token's vector, C");
+  program.word("ids", words, "ids to look up in place of a text's, such as \"1,2,3\"");
 
   return program.run(argc, argv, [&] {
     const std::vector<int> ids =
         program.given("ids") ? ids_by_hand(words) : byte_ids(program.text(T));
     expect_memory(bytes_needed(double(ids.size()), double(C)), "--tokens and --width");
+    // [calls]
     Random random(program.seed());
     const Tensor<2> table = embedding_table(V, C, random);  // [V, C]
     Tensor<2> x = empty(ids.size(), C);                     // [T, C]
     embed_rows(ids, table, x);
     const Tensor<2> logits = unembed(x, table);  // [T, V]
+    // [/calls]
     program.save("ids", ids);
     program.save("table", table);
     program.save("x", x);
     program.save("logits", logits);
 
     show_tokens(ids);
+    show_ids_as_vectors(ids);
     print_section("What flows through");
-    print_shapes({{"ids", {ids.size()}, "a byte of the text each, T"},
-                  {"table", {V, C}, "a row for every id there is, learned"},
-                  {"x", {ids.size(), C}, "row ids[t] of the table: what the first layer reads"},
-                  {"logits", {ids.size(), V}, "x · tableᵀ: how well x agrees with every row"}});
+    print_shapes({{"ids", {ids.size()}, "one number for each byte of the text, T"},
+                  {"table", {V, C}, "one row for each id below V, learned"},
+                  {"x", {ids.size(), C}, "row t is row ids[t] of the table"},
+                  {"logits", {ids.size(), V}, "x · tableᵀ: a score for each id"}});
     show_rows(ids, x);
     show_neighbours(table, ids.front());
     show_logits(ids, logits, C);
@@ -213,6 +243,6 @@ int main(int argc, char** argv) {
     show_weight();
     show_speed(random);
 
-    fmt::print("\n  Next: ./learn run 02, the norm; the page: docs/01_embedding.md\n");
+    fmt::print("\n  Next: ./learn run 02, the norms. The page: docs/01_embedding.md\n");
   });
 }

@@ -1,10 +1,10 @@
-// Neighbours: which rows of a table point the same way.
+// Neighbours: the rows of a table that point in nearly the same direction as a given row.
 //
-//   cosine(a, b) = Σ over c of a[c] · b[c] / (|a| · |b|)      1: same way, 0: unrelated, -1:
-//   opposite
+//   cosine(a, b) = Σ over c of a[c] · b[c] / (|a| · |b|)
 //
-// Lengths don't count, directions do. Two rows of a random table have a cosine of about 0, with
-// deviation 1/sqrt(C). For looking at tables only: no model needs it.
+// It is 1 for the same direction, 0 for perpendicular rows and -1 for opposite ones; the lengths do
+// not matter. Cosines of rows of a random table have mean 0 and deviation 1/sqrt(C). The program
+// uses it to look at a table; no model does.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace t2t {
 
-/// 0 when either is a row of zeros, which points nowhere.
+/// 0 when a or b is a row of zeros, which has no direction.
 inline double cosine(ConstRow a, ConstRow b) {  // [C], [C]
   const auto dot = [](ConstRow p, ConstRow q) {
     return std::inner_product(p.begin(), p.end(), q.begin(), 0.0);
@@ -32,7 +32,7 @@ struct Neighbour {
   auto operator<=>(const Neighbour&) const = default;
 };
 
-/// Every other row of the table, the nearest to row id first.
+/// All other rows of the table, the one with the largest cosine to row id first.
 inline std::vector<Neighbour> neighbours(ConstMatrix table, std::size_t id) {  // [V, C]
   std::vector<Neighbour> found;                                                // [V - 1]
   for (std::size_t v = 0; v < table.rows; ++v)

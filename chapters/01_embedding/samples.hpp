@@ -1,4 +1,4 @@
-// Made-up tokens, and how a list of numbers spreads. For the programs' output: no model needs it.
+// Random ids, and the spread of a list of numbers. The programs use it, no model does.
 #pragma once
 
 #include <algorithm>
@@ -11,21 +11,21 @@
 
 namespace t2t {
 
-/// Ids all over a vocabulary, so that each row of its table comes from somewhere else.
+/// T random ids from the whole vocabulary, so that their rows lie far apart in the table.
 inline std::vector<int> scattered_ids(std::size_t T, std::size_t V, Random& random) {
   std::vector<int> ids;  // [T]
   for (std::size_t t = 0; t < T; ++t) ids.push_back(int(random.next_uniform() * double(V)));
   return ids;
 }
 
-/// Root mean square: the deviation from 0.
+/// The root mean square: the standard deviation of values whose mean is 0.
 inline double deviation(const std::vector<double>& values) {
   double squares = 0;
   for (const double value : values) squares += value * value;
   return std::sqrt(squares / double(values.size()));
 }
 
-/// One character a bin: how many values lie in each of 24 bins from -limit to limit.
+/// One character for each of 24 bins from -limit to limit: how many values lie in it.
 inline std::string histogram(const std::vector<double>& values, double limit) {
   Tensor<1> counts = xt::zeros<float>({24});
   for (const double value : values)
