@@ -1,4 +1,4 @@
-// What must be true of LayerNorm and RMSNorm, in both voices: the formula and the row kernel.
+// What must be true of LayerNorm and RMSNorm, as formula and as row kernel.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ static Tensor<1> full(std::size_t C, float value) {
   return x;
 }
 
-// The row kernels, writing over sevens, so that a number left unwritten shows.
+// The row kernels write over sevens, so that a number which they do not write is found.
 static Tensor<2> rms_by_rows(const Tensor<2>& x, const Tensor<1>& gain, float eps) {
   Tensor<2> y = empty(x.shape(0), x.shape(1));
   y.fill(7);
@@ -39,14 +39,14 @@ static Tensor<2> layer_by_rows(const Tensor<2>& x, const Tensor<1>& gain, const 
   return y;
 }
 
-// u = 2^-24 is the most by which one float operation is off, as a share of its result. A sum of C
-// terms is off by C·u at worst, by sqrt(C)·u as a rule, since roundings go either way; the root
-// halves that, and some six operations follow. Outputs are at most 6 here: 4
-// deviations times a gain of 1.5.
+// u = 2^-24 is the largest relative error of one float operation. The relative error of a sum of C
+// terms is at most C·u and typically sqrt(C)·u, because roundings have either sign. The root halves
+// it, and about six operations follow. Outputs are at most 6 here: 4 deviations times a gain
+// of 1.5.
 static double bound(std::size_t C) { return 6 * (std::sqrt(double(C)) / 2 + 6) * 0x1p-24; }
 
-// The mean, and each difference from it, is off by sqrt(C)·u/2 + u of the largest number met, which
-// is `far` deviations from 0; the division by the deviation leaves it as it stands.
+// The error of the mean, and of each difference from it, is sqrt(C)·u/2 + u of the row's largest
+// number, which is `far` deviations from 0. The division by the deviation keeps this ratio.
 static double bound(std::size_t C, double far) {
   return bound(C) + 1.5 * far * (std::sqrt(double(C)) / 2 + 2) * 0x1p-24;
 }
@@ -65,7 +65,18 @@ TEST_CASE("layer_norm: by hand, the row (1, 3) goes to (-1, 1), and from there t
   CHECK(all_close(layer_by_rows(x, full(2, 2), full(2, 10), 0), want_dressed, 4 * bound(2)));
 }
 
-TEST_CASE("both voices agree with float64, at odd sizes, for tiny rows and far from zero") {
+TEST_CASE("by hand: the row (3, 5) with eps 8 tells C from C - 1, and where eps and gain belong") {
+  const Tensor<2> x = {{3, 5}};
+  const Tensor<1> gain = {2, 3}, bias = {10, 20};
+  const Tensor<2> rms = {{1.2f, 3}};              // gain · x / sqrt(17 + 8)
+  const Tensor<2> layer = {{10 - 2.0f / 3, 21}};  // gain · (x - 4) / sqrt(1 + 8) + bias
+  CHECK(all_close(rms_norm(x, gain, 8), rms, bound(2)));
+  CHECK(all_close(rms_by_rows(x, gain, 8), rms, bound(2)));
+  CHECK(all_close(layer_norm(x, gain, bias, 8), layer, 4 * bound(2)));
+  CHECK(all_close(layer_by_rows(x, gain, bias, 8), layer, 4 * bound(2)));
+}
+
+TEST_CASE("formula and row kernel equal float64, at odd sizes, for tiny rows and far from zero") {
   struct Case {
     std::string name;
     double far;  // largest number over deviation: see bound
@@ -84,14 +95,14 @@ TEST_CASE("both voices agree with float64, at odd sizes, for tiny rows and far f
   }
 }
 
-TEST_CASE("the row kernel equals the formula, whatever T and C leave over") {
+TEST_CASE("the row kernel equals the formula, also for T and C that are no round numbers") {
   for (const std::size_t T : {1, 4, 7})
     for (const std::size_t C : {1, 2, 31, 96, 577, 2048, 2051}) {
       CAPTURE(T);
       CAPTURE(C);
       const Tensor<2> x = some_rows(T, C);
       const Tensor<1> gain = some_channels(C, 1), bias = some_channels(C, 2);
-      // Twice the bound: either side may be off by it.
+      // Twice the bound, since both sides have the error.
       CHECK(all_close(rms_by_rows(x, gain, 1e-5f), rms_norm(x, gain, 1e-5f), 2 * bound(C)));
       CHECK(all_close(layer_by_rows(x, gain, bias, 1e-5f), layer_norm(x, gain, bias, 1e-5f),
                       2 * bound(C, 4)));
@@ -140,31 +151,31 @@ TEST_CASE("a token's result does not depend on the other tokens") {
   }
 }
 
-TEST_CASE("eps holds a row of zeros, and of equal numbers, finite") {
+TEST_CASE("with eps above 0, rows of zeros and of equal numbers have finite results") {
   const Tensor<2> zeros = {{0, 0, 0}}, sevens = {{7, 7, 7}}, bias_row = {{2, 2, 2}};
   const Tensor<2> ones = {{1, 1, 1}};
   CHECK(all_close(rms_norm(zeros, full(3, 1)), zeros, 0));
   CHECK(all_close(rms_by_rows(zeros, full(3, 1), 1e-5f), zeros, 0));
-  const double short_of_1 = 1e-5 / 49 / 2;  // eps beside a mean square of 49, inside the root
+  const double short_of_1 = 1e-5 / 49 / 2;  // by eps, added to a mean square of 49
   CHECK(all_close(rms_norm(sevens, full(3, 1)), ones, short_of_1 + bound(3)));
   CHECK(all_close(rms_by_rows(sevens, full(3, 1), 1e-5f), ones, short_of_1 + bound(3)));
   CHECK(all_close(layer_norm(sevens, full(3, 1), full(3, 2)), bias_row, 0));
   CHECK(all_close(layer_by_rows(sevens, full(3, 1), full(3, 2), 1e-5f), bias_row, 0));
 }
 
-TEST_CASE("layer_norm keeps its digits when the mean is large against the spread") {
+TEST_CASE("layer_norm keeps its digits when the mean is large beside the deviation") {
   const Tensor<2> x = {{65535, 65537, 65535, 65537}}, want = {{-1, 1, -1, 1}};
   CHECK(all_close(layer_norm(x, full(4, 1), full(4, 0), 0), want, bound(4)));
   CHECK(all_close(layer_by_rows(x, full(4, 1), full(4, 0), 0), want, bound(4)));
 }
 
-TEST_CASE("layer_norm keeps its digits when a row begins far from where it goes on") {
+TEST_CASE("layer_norm keeps its digits when the first 64 numbers are far from the others") {
   Tensor<2> x = empty(1, 1024), want = empty(1, 1024);
   for (std::size_t c = 0; c < 1024; ++c) x(0, c) = c < 64 ? 30 : c % 2 ? 1 : -1;
   // Mean 1.875, mean square 57.1875, so variance 53.671875 by exact arithmetic.
   for (std::size_t c = 0; c < 1024; ++c)
     want(0, c) = float((x(0, c) - 1.875) / std::sqrt(53.671875));
-  // All sums are whole numbers here, so exact, if the shift is what it should be.
+  // With the right shift all sums are whole numbers here, so they are exact.
   CHECK(all_close(layer_by_rows(x, full(1024, 1), full(1024, 0), 0), want, bound(1)));
 }
 
@@ -181,7 +192,7 @@ TEST_CASE("NaN stays in its row") {
 
 #define REFUSES(call, message) CHECK_THROWS_WITH_AS(call, message, std::invalid_argument)
 
-TEST_CASE("gain, bias and y of another shape are refused, with both shapes") {
+TEST_CASE("gain, bias and y of another shape are refused; the message has both shapes") {
   const Tensor<2> x = some_rows(2, 8);
   const Tensor<1> seven = full(7, 1), eight = full(8, 1);
   Tensor<2> y = empty(3, 8);
@@ -193,7 +204,7 @@ TEST_CASE("gain, bias and y of another shape are refused, with both shapes") {
           "y: wanted shape [2, 8], got [3, 8]");
 }
 
-TEST_CASE("an eps that could divide by zero is refused, naming the row") {
+TEST_CASE("an eps of 0 is refused, by the number of the row, when it would give 0/0") {
   Tensor<2> x = some_rows(4, 8);
   const Tensor<1> one = full(8, 1);
   for (std::size_t c = 0; c < 8; ++c) x(3, c) = 0;

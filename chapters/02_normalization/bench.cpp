@@ -1,10 +1,15 @@
-// Both norms beside a copy of as many bytes, and beside the matrix products of one block.
+// Both norms beside a copy of as many bytes and beside the matrix products of one block, and what
+// vector registers add to a loop over a row.
 #include "bench.hpp"
+
+#include <cmath>
 
 #include "02_normalization/layer_norm.hpp"
 #include "02_normalization/rms_norm.hpp"
+#include "lanes.hpp"
 #include "linalg.hpp"
 #include "random.hpp"
+#include "rows.hpp"
 
 namespace t2t {
 
@@ -72,11 +77,61 @@ static void bench_block(Bench& bench) {
   bench.against("a block's products and two RMSNorms", rms, "and two LayerNorms", layer);
 }
 
+static float plain_sum_of_squares(ConstRow x) {
+  float sum = 0;
+  for (const float value : x) sum += value * value;
+  return sum;
+}
+static float sum_of_squares_in_one_register(ConstRow x) {
+  Lanes sum(0);
+  for (std::size_t c = 0; c < x.size(); c += Lanes::size)
+    sum = xsimd::fma(Lanes::load_unaligned(&x[c]), Lanes::load_unaligned(&x[c]), sum);
+  return add_lanes(sum);
+}
+
+/// Loops of one core, over rows that fit a cache and are a whole number of registers.
+static void bench_lanes(Bench& bench) {
+  constexpr std::size_t T = 64, C = 576;
+  Random random(1);
+  const Tensor<2> x = random.normal<2>({T, C});
+  Tensor<2> y = empty(T, C), z = empty(T, C);
+  Tensor<1> sums = empty(T), others = empty(T);
+  const auto each_row = [&](Tensor<1>& to, float (*sum)(ConstRow)) {
+    for (std::size_t t = 0; t < T; ++t) to(t) = sum(row(x, t));
+  };
+  const auto against = [&](const char* name, float (*other)(ConstRow)) {
+    const auto lanes = [&] { each_row(sums, sum_of_squares); };
+    const auto work = [&] { each_row(others, other); };
+    lanes(), work();
+    bool right = true;
+    for (std::size_t t = 0; t < T; ++t)
+      right = right && std::abs(sums(t) - others(t)) <= 1e-3f * sums(t);
+    bench.expect_right("sum_of_squares", right);
+    bench.against("sum_of_squares [64, 576]", lanes, name, work);
+  };
+  against("a plain loop", plain_sum_of_squares);
+  against("one register", sum_of_squares_in_one_register);
+
+  const auto exp_in_registers = [&] {
+    for (std::size_t t = 0; t < T; ++t)
+      map_row(
+          row(y, t), [](Lanes v) { return xsimd::exp(v); }, row(x, t));
+  };
+  const auto exp_one_by_one = [&] {
+    for (std::size_t i = 0; i < x.size(); ++i) z.data()[i] = std::exp(x.data()[i]);
+  };
+  exp_in_registers(), exp_one_by_one();
+  bench.expect_right("exp in registers", near(y, z));
+  bench.against("exp in registers [64, 576]", exp_in_registers, "std::exp in a loop",
+                exp_one_by_one);
+}
+
 void bench(Bench& bench) {
   bench_size(bench, 8192, 2048);
   bench_size(bench, 16384, 768);
   bench_formulas(bench);
   bench_block(bench);
+  if (thread_count() == 1) bench_lanes(bench);
 }
 
 }  // namespace t2t

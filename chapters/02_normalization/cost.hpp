@@ -1,5 +1,5 @@
-// What the norms cost, alone and beside a block's matrix products. For the program's output: no
-// model needs it.
+// The time that norms take, alone and beside a block's matrix products. The program prints it; no
+// model uses it.
 #pragma once
 
 #include <fmt/core.h>
@@ -31,14 +31,14 @@ inline void show_speed(const Settings& set) {
   const double bytes = 2.0 * double(x.size()) * sizeof(float);
 
   print_section("Speed");
-  fmt::print("  x [{}, {}], more than a cache holds, {} threads\n\n", T, C, thread_count());
+  fmt::print("  x [{}, {}], larger than the caches, {} threads\n\n", T, C, thread_count());
   const auto line = [&](const char* name, const std::function<void()>& work) {
     print_roofline_bytes(name, median_seconds(work), bytes, copy_bandwidth(), "a copy");
   };
   line("RMSNorm, formula", [&] { y = rms_norm(x, gain, set.eps); });
-  line("RMSNorm, by rows", [&] { rms_norm_rows(x, row(gain), set.eps, y); });
+  line("RMSNorm, row kernel", [&] { rms_norm_rows(x, row(gain), set.eps, y); });
   line("LayerNorm, formula", [&] { y = layer_norm(x, gain, bias, set.eps); });
-  line("LayerNorm, by rows", [&] { layer_norm_rows(x, row(gain), row(bias), set.eps, y); });
+  line("LayerNorm, row kernel", [&] { layer_norm_rows(x, row(gain), row(bias), set.eps, y); });
 }
 
 /// Two norms beside the matrix products that stand between them in one block.
@@ -72,22 +72,23 @@ inline void show_share_of_a_block(const Settings& set) {
         for (int i = 0; i < 2; ++i) z = rms_norm(x, gain, set.eps);
       });
 
-  print_section("Does dropping the mean pay?");
+  print_section("Is RMSNorm faster for a model?");
   fmt::print("  One block, T={} C={} F={}: its seven matrix products take {}\n\n", T, C, F,
              duration_text(products));
-  Table table({"both norms of the block", ">LayerNorm", ">RMSNorm", ">saved of a block's time"});
+  Table table({"both norms of the block", ">LayerNorm", ">RMSNorm", ">saved, of a block's time"});
   const auto line = [&](const char* name, const Pair& pair) {
     table.add(
         {name, duration_text(pair.first), duration_text(pair.second),
          fmt::format("{:.2f} %", 100 * (pair.first - pair.second) / (products + pair.first))});
   };
-  line("by rows", rows);
-  line("as formulas, with temporaries", formula);
+  line("row kernels", rows);
+  line("formulas, with temporaries", formula);
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The saving is worth as much as the norm was slow: between norms that run at the speed of "
-      "memory there is next to nothing to win.");
+      "A slow norm leaves more to save. Two row kernels, both near the speed of memory, differ by "
+      "a "
+      "small part of a block's time.");
 }
 
 }  // namespace t2t

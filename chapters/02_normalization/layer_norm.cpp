@@ -13,9 +13,9 @@ struct Moments {
   float mean, variance;
 };
 
-/// Both sums in one pass: the variance is mean(d²) − mean(d)², where d = x − shift. With a shift of
-/// 0 that loses every digit once the mean is large against the spread. The mean of the row's first
-/// 64 numbers is near enough: at most sqrt(C / 64) deviations from the mean of all.
+/// Mean and variance from one pass: the variance is mean(d²) − mean(d)², where d = x − shift. The
+/// shift must be near the mean, or the subtraction loses its digits. The mean of the row's first 64
+/// numbers is near enough: at most sqrt(C / 64) deviations from the mean of all.
 static Moments moments(ConstRow x) {
   const ConstRow first = x.first(std::min<std::size_t>(64, x.size()));
   const auto from_first = [&](Lanes v) { return v - x[0]; };
@@ -32,7 +32,7 @@ static Moments moments(ConstRow x) {
   std::size_t c = 0;
   for (; c + 4 * W <= x.size(); c += 4 * W)
     for (std::size_t i = 0; i < 4; ++i) add(i, Lanes::load_unaligned(&x[c + i * W]));
-  // The filler of the last register must add nothing: shift − shift.
+  // The last register is filled up with shift, so that the filler adds shift − shift = 0.
   for (; c < x.size(); c += W) add(0, load_part(&x[c], std::min(W, x.size() - c), shift));
 
   const float C = float(x.size());
@@ -41,8 +41,8 @@ static Moments moments(ConstRow x) {
   return {shift + mean_d, std::max(mean_d2 - mean_d * mean_d, 0.0f)};
 }
 
-/// Only an eps of 0 costs a look at the rows, and before any work: inside the parallel loop nothing
-/// may throw.
+/// The rows are checked before the parallel loop, in which nothing may throw. With eps above 0 no
+/// row can fail.
 static void expect_no_division_by_zero(ConstMatrix x, float eps) {
   expect(x.cols > 0, "x", "at least 1 channel", 0);
   expect(eps >= 0, "eps", "0 or more", eps);

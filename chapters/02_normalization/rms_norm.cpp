@@ -9,8 +9,8 @@
 
 namespace t2t {
 
-/// Only an eps of 0 costs a look at the rows, and before any work: inside the parallel loop nothing
-/// may throw.
+/// The rows are checked before the parallel loop, in which nothing may throw. With eps above 0 no
+/// row can fail.
 static void expect_no_division_by_zero(ConstMatrix x, float eps) {
   expect(eps >= 0, "eps", "0 or more", eps);
   if (eps > 0) return;
@@ -23,7 +23,7 @@ Tensor<2> rms_norm(const Tensor<2>& x, const Tensor<1>& gain, float eps) {
   expect_shape("gain", gain, {x.shape(1)});
   expect_no_division_by_zero(x, eps);
 
-  // Evaluated here, once: left lazy, the mean would be taken again for every element of its row.
+  // The type evaluates the mean once; with auto it would be computed again for each element of y.
   const Tensor<1> mean_square = xt::mean(x * x, {1});             // [T]
   const Tensor<1> inverse_rms = 1 / xt::sqrt(mean_square + eps);  // [T]
 

@@ -2,9 +2,9 @@
 //
 //   y[t,c] = gain[c] · x[t,c] / sqrt(mean over c of x[t,c]² + eps)
 //
-// What LayerNorm does besides, taking the mean away and adding a bias, it leaves out. Zhang and
-// Sennrich 2019, "Root Mean Square Layer Normalization". Chapter 08 puts one before attention and
-// one before the feed-forward network.
+// Unlike LayerNorm it does not subtract the mean and has no bias. Zhang and Sennrich 2019, "Root
+// Mean Square Layer Normalization". A LLaMA block (chapter 08) has one before attention and one
+// before the feed-forward network.
 #pragma once
 
 #include "tensor.hpp"
@@ -12,14 +12,14 @@
 namespace t2t {
 
 /// The formula as the paper writes it. Returns y [T, C].
-/// Throws std::invalid_argument when gain is not [C], when eps is negative or not a number, and
-/// when eps is 0 and a row's squares are too (0/0): the message names the row.
+/// Throws std::invalid_argument when gain is not [C], when eps is negative or NaN, and when eps is
+/// 0 and a row's mean square is 0 too, which would be 0/0: the message names the row.
 Tensor<2> rms_norm(const Tensor<2>& x,     // [T, C]
                    const Tensor<1>& gain,  // [C]
-                   float eps = 1e-5f);     // holds a row of zeros finite
+                   float eps = 1e-5f);     // a row of zeros gives 0, not 0/0
 
-/// The same row by row, with no temporaries: what the later chapters call. y may be x itself.
-/// Throws as rms_norm does, and when y is not [T, C]; y is untouched then.
+/// The same row by row, without temporary tensors. Later chapters call this one. y may be x itself.
+/// Throws as rms_norm does, and when y is not [T, C]; y is unchanged then.
 void rms_norm_rows(ConstMatrix x,  // [T, C]
                    ConstRow gain,  // [C]
                    float eps,      //
