@@ -32,7 +32,7 @@ static std::string short_number(double value) {
   return fmt::format("{:.3f}", std::abs(value) < 5e-4 ? 0.0 : value);
 }
 
-/// The rms of what each of 32 matrices reads, when each adds its product to the vector.
+/// The rms of what each of 32 layers reads, when each adds a product with a random matrix.
 static void show_growth(const Program& program) {
   constexpr std::size_t T = 16, C = 64;
   Random random(program.seed());
@@ -40,7 +40,7 @@ static void show_growth(const Program& program) {
   Tensor<2> bare = start, normed = start;            // [T, C]
 
   print_section("32 layers, each of which adds to the vectors");
-  Table table({"layers before", ">rms that a layer reads", ">with RMSNorm before each layer"});
+  Table table({"layers before", ">rms read, without norms", ">rms read, after RMSNorm"});
   const auto rms = [](const Tensor<2>& x) { return rms_of({x.data(), x.size()}); };
   for (std::size_t l = 0; l <= 32; ++l) {
     const Tensor<2> read = rms_norm(normed, ones(C));  // [T, C]
