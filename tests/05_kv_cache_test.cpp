@@ -1,5 +1,5 @@
-// What must be true of the cache: what it holds, that nothing is lost by keeping it, and that a
-// refused call leaves it as it was.
+// What must be true of the cache: what it holds, that decoding with it equals the full forward
+// pass, and that a refused call leaves it as it was.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,8 +8,10 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <numbers>
 #include <utility>
 
+#include "05_kv_cache/joined_cache.hpp"
 #include "05_kv_cache/kv_cache.hpp"
 #include "all_close.hpp"
 #include "allocations.hpp"
@@ -38,7 +40,7 @@ static RopeTable table_of(std::size_t D, std::size_t S = 400) {
   return rope_table(S, rope_frequencies(D));
 }
 
-/// The oracle: formulas of chapters 03 and 04 over tokens 0 … T − 1 at once, no cache. [T, H·D].
+/// The reference: the formulas of chapters 03 and 04 over tokens 0 … T − 1 at once. [T, H·D].
 static Tensor<2> full_forward(const Text& text, std::size_t T, std::size_t H) {
   const std::size_t D = text.q.shape(1) / H;
   const RopeTable table = table_of(D);
@@ -99,6 +101,20 @@ TEST_CASE("append: by hand, each head's numbers go to that group's rows, after t
   CHECK(all_close(cache.values, Tensor<3>(keys * 10), 0));
 }
 
+TEST_CASE("append_turned: by hand, position p turns a pair by p quarter turns") {
+  const RopeTable quarters = rope_table(4, {std::numbers::pi / 2});
+  KvCache cache = make_kv_cache(2, 4, 2);
+  const Tensor<2> k = {{1, 0, 2, 0}, {1, 0, 2, 0}}, v = {{1, 2, 3, 4}, {5, 6, 7, 8}};
+  append_turned(cache, k, v, quarters, Pairing::halves);
+  append_turned(cache, Tensor<2>{{1, 0, 2, 0}}, Tensor<2>{{9, 8, 7, 6}}, quarters, Pairing::halves);
+  CHECK(cache.length == 3);
+  const Tensor<3> keys = {{{1, 0}, {0, 1}, {-1, 0}, {0, 0}}, {{2, 0}, {0, 2}, {-2, 0}, {0, 0}}};
+  const Tensor<3> values = {{{1, 2}, {5, 6}, {9, 8}, {0, 0}}, {{3, 4}, {7, 8}, {7, 6}, {0, 0}}};
+  CHECK(all_close(cache.keys, keys, 2 * 0x1p-52));  // π as a double is off by 1.2e-16
+  CHECK(all_close(cache.values, values, 0));
+  CHECK(k(1, 0) == 1);  // what was handed over is not turned
+}
+
 TEST_CASE("views: the filled part of a group, where it lies") {
   KvCache cache = make_kv_cache(2, 5, 3);
   const Tensor<2> x = xt::ones<float>({2, 6});
@@ -111,7 +127,7 @@ TEST_CASE("views: the filled part of a group, where it lies") {
   CHECK(heads.values(0).cols == 3);
 }
 
-TEST_CASE("decode: by hand, keys of zero weigh all alike: values 2, 4, 9 give means 2, 3, 5") {
+TEST_CASE("decode: by hand, equal keys have equal weights: values 2, 4, 9 give means 2, 3, 5") {
   KvCache cache = make_kv_cache(1, 4, 1);
   AttentionScratch scratch(1, 4);
   const float values[] = {2, 4, 9}, means[] = {2, 3, 5};
@@ -165,7 +181,7 @@ TEST_CASE("without a causal mask each query sees all that is cached") {
   CHECK(all_close(out, attention(q, text.k, text.v, Mask::none), bound(8)));
 }
 
-TEST_CASE("reset: another text then meets a cache as good as new") {
+TEST_CASE("reset: after it, another text gets what it gets from a new cache") {
   const Text old = some_text(20, 12, 4), text = some_text(20, 12, 5);
   KvCache cache = make_kv_cache(2, 50, 6), fresh = make_kv_cache(2, 50, 6);
   through_cache(old, 0, 20, 7, cache);
@@ -174,7 +190,7 @@ TEST_CASE("reset: another text then meets a cache as good as new") {
   CHECK(all_close(through_cache(text, 0, 20, 7, cache), through_cache(text, 0, 20, 7, fresh), 0));
 }
 
-TEST_CASE("truncate: a text edited from position 9 on goes as if it had always been so") {
+TEST_CASE("truncate: a text edited from position 9 on gets what the edited text alone gets") {
   const std::size_t T = 20;
   const Text old = some_text(T, 12, 6);
   Text text = some_text(T, 12, 7);
@@ -188,7 +204,7 @@ TEST_CASE("truncate: a text edited from position 9 on goes as if it had always b
                   bound(6)));
 }
 
-TEST_CASE("a cache may begin at a position: keys are turned to where they stand in the text") {
+TEST_CASE("a cache may begin inside a text: keys are turned by their positions in the text") {
   const std::size_t T = 20, start = 13;
   const Text text = some_text(T, 12, 11);
   KvCache whole = make_kv_cache(2, T + 1, 6), end = make_kv_cache(2, 10, 6, start);
@@ -209,7 +225,7 @@ TEST_CASE("a cache may begin at a position: keys are turned to where they stand 
   CHECK(next_position(end) == start);
 }
 
-TEST_CASE("what lies beyond length is not read") {
+TEST_CASE("rows from length on are not read") {
   const Text text = some_text(10, 12, 8);
   KvCache clean = make_kv_cache(2, 16, 6), dirty = clean;
   dirty.keys.fill(NAN);
@@ -257,6 +273,45 @@ TEST_CASE("the last position can be filled, and one more is refused") {
   CHECK(cache.length == 5);
 }
 
+TEST_CASE("a cache that is joined anew at each call holds the same rows, and writes all of them") {
+  const std::size_t T = 9, G = 2, D = 3;
+  const Text text = some_text(T, G * D, 12);
+  KvCache cache = make_kv_cache(G, T, D);
+  JoinedCache joined = make_joined_cache(G, D);
+  std::size_t written = 0;
+  for (std::size_t t = 0; t < T; t += 3) {
+    const ConstMatrix k = ConstMatrix(text.k).rows_from(t, 3);
+    const ConstMatrix v = ConstMatrix(text.v).rows_from(t, 3);
+    append(cache, k, v);
+    written += join(joined, k, v);
+  }
+  CHECK(all_close(joined.keys, cache.keys, 0));
+  CHECK(all_close(joined.values, cache.values, 0));
+  CHECK(written == 2 * G * D * sizeof(float) * (3 + 6 + 9));
+  const KeyValueHeads heads = joined_heads(joined);
+  CHECK(heads.S() == joined.keys.shape(1));
+  CHECK(heads.keys(1).data == joined.keys.data() + joined.keys.size() / 2);
+  CHECK(heads.values(1).data == joined.values.data() + joined.values.size() / 2);
+}
+
+TEST_CASE("refused: joining rows of another width, and a length set by hand above S") {
+  JoinedCache joined = make_joined_cache(2, 3);
+  const Tensor<2> row = xt::ones<float>({1, 6}), narrow = xt::ones<float>({1, 5});
+  CHECK_THROWS_WITH_AS(join(joined, narrow, row), "k: wanted shape [1, 6], got [1, 5]",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(join(joined, row, narrow), "v: wanted shape [1, 6], got [1, 5]",
+                       std::invalid_argument);
+  CHECK(joined.keys.size() == 0);
+  CHECK_THROWS_AS(make_joined_cache(0, 3), std::invalid_argument);
+  CHECK_THROWS_AS(make_joined_cache(2, 0), std::invalid_argument);
+
+  KvCache cache = make_kv_cache(2, 4, 3);
+  cache.length = 5;
+  const char* message = "cache.length: wanted at most S = 4, got 5";
+  CHECK_THROWS_WITH_AS(cached_heads(cache), message, std::invalid_argument);
+  CHECK_THROWS_WITH_AS(append(cache, row, row), message, std::invalid_argument);
+}
+
 TEST_CASE("a refused append says why, and leaves the cache bit by bit as it was") {
   const Text text = some_text(8, 12, 10);
   KvCache cache = make_kv_cache(2, 10, 6);
@@ -296,7 +351,7 @@ TEST_CASE("an odd head width can't be turned, and the cache stays empty") {
   CHECK(same_bits(cache, before));
 }
 
-TEST_CASE("refused: caches without size, positions and groups that are not there") {
+TEST_CASE("refused: a cache of no heads, positions or width, and truncate past the end") {
   CHECK_THROWS_WITH_AS(make_kv_cache(0, 4, 2),
                        "G, the number of key and value heads: wanted at least 1, got 0",
                        std::invalid_argument);

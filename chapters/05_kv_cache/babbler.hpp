@@ -1,10 +1,10 @@
-// A babbler: text in, one byte after the other out, through one attention layer of random weights.
+// A babbler: a model of one attention layer with random weights, which continues a text by bytes.
 //
 //   logits = unembed(attention(embed(ids)))       next = the printable byte with the highest logit
 //
-// It has learned nothing, so it babbles; but what it computes for a token is what a trained layer
-// computes, with the cache and without. For the programs of this chapter only. Chapter 09 generates
-// with a model.
+// It has learned nothing, so what it writes is babble. It does the same work for a token as a
+// trained layer of its size, with the cache and without. It is for this chapter's program and bench
+// only; chapter 09 generates text with a whole model.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ struct Babbler {
   Tensor<2> table;           // [V, C]
   AttentionWeights weights;  // [C, C] each
   RopeTable rope;            // [S, D/2] each
-  std::size_t H;
-  AttentionScratch scratch;  // room for S queries over S keys
+  std::size_t H;             // heads, each with keys of its own: G = H
+  AttentionScratch scratch;  // for calls of up to S queries over S keys
 
   Babbler(std::size_t C, std::size_t H, std::size_t S, Random& random)
       : table(random.normal<2>({256, C}, 1)),
@@ -34,8 +34,9 @@ struct Babbler {
   std::size_t width() const { return table.shape(1); }
 };
 
-/// Without a cache: all T tokens through the whole layer, as a stack needs them, whose next layer
-/// reads every token. Returns the last one's logits, [1, V].
+/// Without a cache: the text's T tokens all go through the layer. (Only the last token's output is
+/// used here, but in a model of several layers the next layer needs the outputs of all.) Returns
+/// the last token's logits, [1, V].
 inline Tensor<2> logits_without(Babbler& babbler, std::span<const int> ids) {  // [T]
   const std::size_t T = ids.size(), C = babbler.width(), D = C / babbler.H;
   Tensor<2> x = empty(T, C), mixed = empty(T, C);
@@ -50,10 +51,11 @@ inline Tensor<2> logits_without(Babbler& babbler, std::span<const int> ids) {  /
   return unembed(xt::view(y, xt::range(T - 1, T), xt::all()), babbler.table);  // [1, V]
 }
 
-/// With it: the T new tokens only. The cache says where they stand.
+/// With a cache: only the T new tokens go through the layer, at the positions after those that the
+/// cache holds. Returns the last token's logits, [1, V].
 inline Tensor<2> logits_with(Babbler& babbler, std::span<const int> ids, KvCache& cache) {  // [T]
   const std::size_t T = ids.size(), C = babbler.width(), D = C / babbler.H;
-  const std::size_t position = next_position(cache);
+  const std::size_t position = next_position(cache);  // of the first new token: append changes it
   Tensor<2> x = empty(T, C), mixed = empty(T, C);
   embed_rows(ids, babbler.table, x);
   Tensor<2> q = matmul_bt(x, babbler.weights.w_q);        // [T, C]
@@ -74,42 +76,42 @@ inline int next_byte(const Tensor<2>& logits) {  // [1, 256]
 
 struct Step {
   int token;
-  std::size_t kv_rows;  // tokens whose keys and values were computed for this one
-  double seconds;       // since the first step began
+  std::size_t kv_rows;  // tokens whose keys and values this step computed
+  double seconds;       // from the first step's start to this one's end
 };
 
-/// `count` bytes after the prompt. Each step hands `logits_of` what it must compute keys and values
-/// for: all tokens so far, or (new_only) those that came since the last step.
-template <class Logits>
-std::vector<Step> generate(std::vector<int> ids, std::size_t count, bool new_only,
-                           Logits logits_of) {
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// `count` bytes after the prompt, without a cache: each step computes the whole text again.
+inline std::vector<Step> generate_without(Babbler& babbler, std::vector<int> ids,
+                                          std::size_t count) {
+  const auto start = std::chrono::steady_clock::now();
   std::vector<Step> steps;
-  std::size_t done = 0;  // tokens that have been through the layer
   for (std::size_t i = 0; i < count; ++i) {
-    const std::span<const int> given = std::span<const int>(ids).subspan(new_only ? done : 0);
-    const int token = next_byte(logits_of(given));
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    steps.push_back({token, given.size(), seconds});
-    done = ids.size();
+    const int token = next_byte(logits_without(babbler, ids));
+    steps.push_back({token, ids.size(), seconds_since(start)});
     ids.push_back(token);
   }
   return steps;
 }
 
-inline std::vector<Step> generate_without(Babbler& babbler, const std::vector<int>& prompt,
-                                          std::size_t count) {
-  return generate(prompt, count, false,
-                  [&](std::span<const int> ids) { return logits_without(babbler, ids); });
-}
-inline std::vector<Step> generate_with(Babbler& babbler, const std::vector<int>& prompt,
-                                       std::size_t count, KvCache& cache) {
-  return generate(prompt, count, true,
-                  [&](std::span<const int> ids) { return logits_with(babbler, ids, cache); });
+/// The same with a cache. The first call is the prefill: it hands over the whole prompt. Each later
+/// call is a decode step: it hands over the one token that the cache does not hold yet.
+inline std::vector<Step> generate_with(Babbler& babbler, std::vector<int> ids, std::size_t count,
+                                       KvCache& cache) {
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int token = next_byte(logits_with(babbler, ids, cache));
+    steps.push_back({token, ids.size(), seconds_since(start)});
+    ids = {token};
+  }
+  return steps;
 }
 
-/// The steps of three equal runs, each with its shortest time.
+/// Runs three times the same steps and returns them, each with the shortest of its three times.
 template <class Run>
 std::vector<Step> fastest_of_three(Run run) {
   std::vector<Step> fastest = run();

@@ -19,25 +19,36 @@ KvCache make_kv_cache(std::size_t G, std::size_t S, std::size_t D, std::size_t s
 
 std::size_t next_position(const KvCache& cache) { return cache.start + cache.length; }
 
+/// Throws std::invalid_argument unless values have the shape of keys and length is at most S.
+static void expect_whole(const KvCache& cache) {
+  const std::size_t G = cache.keys.shape(0), S = cache.keys.shape(1), D = cache.keys.shape(2);
+  expect_shape("cache.values", cache.values, {G, S, D});
+  if (cache.length > S)
+    throw std::invalid_argument(
+        fmt::format("cache.length: wanted at most S = {}, got {}", S, cache.length));
+}
+
 void expect_appendable(const KvCache& cache, ConstMatrix k, ConstMatrix v) {
   const std::size_t G = cache.keys.shape(0), S = cache.keys.shape(1), D = cache.keys.shape(2);
   const std::size_t T = k.rows;
-  expect_shape("cache.values", cache.values, {G, S, D});
+  expect_whole(cache);
   expect_shape("k", k, {T, G * D});
   expect_shape("v", v, {T, G * D});
   expect(T >= 1, "T, the positions to append", "at least 1", double(T));
-  if (cache.length > S || T > S - cache.length)
+  if (T > S - cache.length)
     throw std::invalid_argument(
         fmt::format("cache: length {} and T = {} more positions, wanted at most S = {} in all",
                     cache.length, T, S));
 }
 
-/// x's heads, each to its own matrix of the cache, rows from `length` on.
-static void write_rows(ConstMatrix x, std::size_t length, Tensor<3>& cache) {
-  const std::size_t D = cache.shape(2);
+/// Copies head g of token t, D numbers of row t of x, to row length + t of matrix g of storage.
+static void write_rows(ConstMatrix x,         // [T, G·D]
+                       std::size_t length,    // rows that are filled already
+                       Tensor<3>& storage) {  // [G, S, D]
+  const std::size_t G = storage.shape(0), D = storage.shape(2);
   for_each_row(x.rows, x.cols, [&](std::size_t t) {
-    for (std::size_t g = 0; g < cache.shape(0); ++g)
-      std::ranges::copy(x.head(g, D).row(t), matrix(cache, g).row(length + t).begin());
+    for (std::size_t g = 0; g < G; ++g)
+      std::ranges::copy(x.head(g, D).row(t), matrix(storage, g).row(length + t).begin());
   });
 }
 
@@ -50,13 +61,13 @@ void append(KvCache& cache, ConstMatrix k, ConstMatrix v) {
 
 void append_turned(KvCache& cache, ConstMatrix k, ConstMatrix v, const RopeTable& table,
                    Pairing pairing) {
-  const std::size_t T = k.rows, D = cache.keys.shape(2);
+  const std::size_t T = k.rows, G = cache.keys.shape(0), D = cache.keys.shape(2);
   const std::size_t first = cache.length, position = next_position(cache);
   expect_appendable(cache, k, v);
   expect_table(table, D, position, T);
 
   append(cache, k, v);
-  for (std::size_t g = 0; g < cache.keys.shape(0); ++g)
+  for (std::size_t g = 0; g < G; ++g)
     rope_rows(matrix(cache.keys, g).rows_from(first, T), D, table, position, pairing);
 }
 
@@ -71,10 +82,10 @@ void truncate(KvCache& cache, std::size_t position) {
 
 KeyValueHeads cached_heads(const KvCache& cache) {
   const std::size_t G = cache.keys.shape(0), S = cache.keys.shape(1), D = cache.keys.shape(2);
-  expect_shape("cache.values", cache.values, {G, S, D});
+  expect_whole(cache);
   const ConstMatrix keys = matrix(cache.keys, 0).rows_from(0, cache.length);      // [length, D]
   const ConstMatrix values = matrix(cache.values, 0).rows_from(0, cache.length);  // [length, D]
-  return {keys, values, G, S * D};
+  return {keys, values, G, S * D};  // from one head's first number to the next head's: S·D
 }
 
 std::size_t bytes(const KvCache& cache) {

@@ -1,12 +1,14 @@
-// KV cache: the keys and values of every token so far, kept: a new token brings only its own.
+// KV cache: it keeps the keys and values of all tokens so far, so that a new token is the only one
+// whose key and value are computed.
 //
-//   keys[g, length + t] = turn(k[g, t], length + t)      values[g, length + t] = v[g, t]
-//   out = softmax(q·keysᵀ / √D + mask)·values            q: T queries, the last of all positions
+//   keys[g, length + t] = turn(k[g, t], position + t)      values[g, length + t] = v[g, t]
+//   out = softmax(q·keysᵀ / √D + mask)·values              position = start + length
 //
-// Nothing that comes later changes a token's keys and values under a causal mask, so they are made
-// once. Pope et al. 2022, "Efficiently Scaling Transformer Inference". One layer of one text; as
-// many query heads as key heads (06 shares them), 32-bit numbers (12), one run of memory (15 cuts
-// it into pages). Chapter 08's attention keeps one for each layer of each text.
+// Under a causal mask no later token changes a token's keys and values, so they need to be computed
+// only once. Pope et al. 2022, "Efficiently Scaling Transformer Inference". This cache is for one
+// layer and one text, in 32-bit numbers, with memory for all S positions from the start; the file
+// knows G heads of keys and leaves it to the kernel of attention how many query heads read them.
+// Chapter 08 has a cache for each layer of each text.
 #pragma once
 
 #include <cstddef>
@@ -17,57 +19,62 @@
 
 namespace t2t {
 
-/// One layer's keys and values. Storage is made once; rows from `length` on are not filled.
+/// The keys and values of one layer. The storage is made once, for S positions; rows 0 … length − 1
+/// are filled. A caller that sets `length` itself promises that those rows hold keys and values.
 struct KvCache {
   Tensor<3> keys;         // [G, S, D]
   Tensor<3> values;       // [G, S, D]
   std::size_t length;     // rows filled, at most S
-  std::size_t start = 0;  // the position of row 0: later for a cache that holds a text's end only
+  std::size_t start = 0;  // the position of row 0: above 0 when the cache begins inside a text
 };
 
-/// An empty cache for S positions from `start` on, all zeros. Throws std::invalid_argument unless
-/// G, S and D are at least 1.
+/// Makes an empty cache for the positions start … start + S − 1, filled with zeros. Throws
+/// std::invalid_argument unless G, S and D are at least 1.
 KvCache make_kv_cache(std::size_t G, std::size_t S, std::size_t D, std::size_t start = 0);
 
-/// Where the next token stands: start + length.
+/// The position of the next token: start + length.
 std::size_t next_position(const KvCache& cache);
 
-/// Throws std::invalid_argument unless T is at least 1, k and v are [T, G·D], and T more positions
-/// have room.
+/// Throws std::invalid_argument unless k and v are [T, G·D] with T at least 1, the cache's values
+/// have the shape of its keys, and length + T is at most S.
 void expect_appendable(const KvCache& cache, ConstMatrix k, ConstMatrix v);
 
-/// Writes T rows from `length` on, then advances it by T. Throws as expect_appendable does, before
-/// anything is written.
+/// Writes T rows of keys and values from row `length` on, then adds T to `length`. Allocates
+/// nothing. Throws as expect_appendable does, before anything is written.
 void append(KvCache& cache,
-            ConstMatrix k,   // [T, G·D], already turned, if it is to be
+            ConstMatrix k,   // [T, G·D], already turned if the model uses RoPE
             ConstMatrix v);  // [T, G·D]
 
-/// The same, each key turned by RoPE on its way in, once, at its own position. (Queries are turned
-/// by their caller: rope_rows from next_position before this call.) Neither allocates: keys are
-/// turned where they lie in the cache. Throws also as rope_rows does, before anything is written: D
-/// odd, a table for another D, or one that ends before the last of the T positions.
+/// The same for keys that are not turned yet: they are written as they come, then RoPE turns them
+/// in place, in the cache, each by its own position. k itself is not changed, and nothing is
+/// allocated. The caller turns the queries, by the next_position from before this call. Throws as
+/// expect_appendable and chapter 03's expect_table do, before anything is written: also for an odd
+/// D, for a table made for another D, and for one that ends before the last of the T positions.
 void append_turned(KvCache& cache,
                    ConstMatrix k,           // [T, G·D], not turned
                    ConstMatrix v,           // [T, G·D]
-                   const RopeTable& table,  // [S, D/2] each
+                   const RopeTable& table,  // [positions, D/2] each
                    Pairing pairing);
 
-/// Forgets everything: the next position is `start` again.
+/// Empties the cache: the next position is `start` again. The old numbers stay in memory, unread.
 void reset(KvCache& cache);
 
-/// Keeps positions start … position − 1: for a text that is edited from `position` on. Throws
-/// std::invalid_argument unless position is from start to next_position.
+/// Keeps the positions start … position − 1 and drops the others: for a text that is edited from
+/// `position` on. Throws std::invalid_argument unless position is from start to next_position.
 void truncate(KvCache& cache, std::size_t position);
 
-/// The filled part, [length, D] a head, read in place by the kernels of attention: chapter 04's
-/// attention_rows and those of later chapters. The queries belong to the last T positions, so
-/// append their keys and values first. Valid until the cache grows, is moved or dies.
+/// Views of the filled part, [length, D] a head: what chapter 04's attention_rows and the kernels
+/// of later chapters read, in place. Under a causal mask their T queries belong to the last T
+/// positions, so append those tokens' keys and values first. For the kernel S, the number of keys,
+/// is then `length`. The views hold until the next append, and no longer than the cache lives in
+/// its place. Throws std::invalid_argument when `length` is above the cache's S, or when values and
+/// keys differ in shape. (An empty cache gives views of no rows, which expect_mask refuses.)
 KeyValueHeads cached_heads(const KvCache& cache);
 
 /// Bytes of storage, filled or not.
 std::size_t bytes(const KvCache& cache);
 
-/// What all layers' caches take, of numbers of this many bytes: 2·L·G·S·D·number_bytes.
+/// Bytes of the caches of all L layers for one text of S positions: 2·L·G·S·D·number_bytes.
 std::size_t kv_cache_bytes(std::size_t L, std::size_t G, std::size_t S, std::size_t D,
                            std::size_t number_bytes);
 

@@ -1,5 +1,5 @@
-// Shows a text going on token by token with and without the cache, what each has to compute, what
-// of the difference is left on the clock, and how much memory a cache takes.
+// Shows a text that is continued token by token with and without the cache, what each way computes,
+// how long it takes, and how much memory a cache takes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,39 +33,45 @@ static void show_side_by_side(Babbler& babbler, const std::vector<int>& ids, std
     sum_without += without[i].kv_rows, sum_with += with[i].kv_rows;
     babble += char(with[i].token);
     if (without[i].token != with[i].token)
-      throw std::runtime_error(fmt::format(
-          "step {}: the two ways part, as two bytes all but tie; try another --seed", i + 1));
+      throw std::runtime_error(
+          fmt::format("step {}: the two ways chose different bytes, whose logits are equal but for "
+                      "rounding; try "
+                      "another --seed",
+                      i + 1));
     if (i < 5 || i + 1 == count)
       table.add({fmt::format("{}", i + 1), quoted_byte(without[i].token),
                  fmt::format("{}", without[i].kv_rows),
                  bar(double(without[i].kv_rows) / double(ids.size() + count), 24),
                  quoted_byte(with[i].token), fmt::format("{}", with[i].kv_rows)});
   }
-  table.add({"all", "", fmt::format("{}", sum_without), "", "", fmt::format("{}", sum_with)});
+  table.add({"sum", "", fmt::format("{}", sum_without), "", "", fmt::format("{}", sum_with)});
   table.print();
 
   std::string text;
   for (const int id : ids) text += char(id);
   fmt::print("\n");
-  print_paragraph(fmt::format("It went on: {} | {}", visible(text), visible(babble)));
   print_paragraph(
-      "It babbles, having learned nothing, and babbles the same both ways. The first step is the "
-      "prompt, and costs both the same; from then on the cache needs one row a token.");
+      fmt::format("The prompt and what follows: {} | {}", visible(text), visible(babble)));
+  print_paragraph(
+      "The layer has learned nothing, so it babbles, and it babbles the same both ways. The first "
+      "step computes the whole prompt either way. After that, each step with the cache computes "
+      "one row.");
 }
 
-/// The weights, two caches, RoPE's table, and 64 queries' scores.
+/// Bytes of the weights, two caches, the RoPE table and the scores of 64 queries.
 static double bytes_needed(double C, double H, double S) {
   return sizeof(float) * (4 * C * C + 256 * C + S * (4 * C + C / H + 64));
 }
 
 int main(int argc, char** argv) {
   std::size_t P = 24, count = 12, C = 256, H = 16, S = 64;
-  Program program("05_kv_cache",
-                  "A text goes on token by token, with the KV cache and without: same bytes, less "
-                  "work.");
+  Program program(
+      "05_kv_cache",
+      "Continues a text token by token, with the KV cache and without it: the same bytes "
+      "with less work.");
   program.takes_text();
-  program.size("prompt", P, "bytes of the text to begin with");
-  program.size("tokens", count, "bytes to go on for");
+  program.size("prompt", P, "bytes of the text that are the prompt");
+  program.size("tokens", count, "bytes to generate");
   program.size("width", C, "numbers a token, C");
   program.size("heads", H, "heads, H; C must be a multiple of 2·H");
   program.size("context", S, "positions of the cache, S");
@@ -74,14 +80,15 @@ int main(int argc, char** argv) {
     expect(C % (2 * H) == 0, "--width", fmt::format("a multiple of 2 · {} heads", H), double(C));
     for (const auto& [flag, bytes] : {std::pair("--prompt", P), std::pair("--tokens", count)})
       expect(bytes <= 2048, flag,
-             "at most 2048, as without the cache all of them are computed anew", double(bytes));
+             "at most 2048, since without the cache each step computes all of them again",
+             double(bytes));
     const std::vector<int> ids = byte_ids(program.text(P));
     const std::size_t needed = ids.size() + std::max<std::size_t>(count, 2);
     expect(S >= needed, "--context", fmt::format("room for prompt and tokens, at least {}", needed),
            double(S));
     expect_memory(bytes_needed(double(C), double(H), double(S)), "--width and --context");
 
-    // So small a layer is fastest on one core; the last figure has them all again.
+    // So small a layer is fastest on one core; the last figure of show_speed uses all cores again.
     const int threads = int(thread_count());
     set_threads(1);
     Random random(program.seed());
@@ -92,12 +99,13 @@ int main(int argc, char** argv) {
     const std::size_t few = std::min<std::size_t>(ids.size(), 12);
     const Tensor<2> logits = logits_with(babbler, std::span(ids).first(few), cache);
     print_section("What flows through");
-    print_shapes({{"x", {few, C}, "the first bytes of the text, embedded"},
-                  {"q, k, v", {few, C}, "each x times a matrix [C, C] of its own"},
-                  {"cache.keys", {H, S, D}, "k, turned, head by head, and room for more"},
-                  {"cache.values", {H, S, D}, "v, head by head"},
-                  {"out", {few, C}, "each head's mean of the values that it sees"},
-                  {"logits", {1, 256}, "of the last token: which byte comes next"}});
+    print_shapes(
+        {{"x", {few, C}, "the first bytes of the text, embedded"},
+         {"q, k, v", {few, C}, "each x times a matrix [C, C] of its own"},
+         {"cache.keys", {H, S, D}, "k, turned, one head after the other, with room for more"},
+         {"cache.values", {H, S, D}, "v, one head after the other"},
+         {"out", {few, C}, "each head's weighted mean of the values that it sees"},
+         {"logits", {1, 256}, "of the last token: a number for each byte that may come next"}});
     show_storage(ids, cache);
     program.save("ids", ids);
     program.save("table", babbler.table);
@@ -123,9 +131,12 @@ int main(int argc, char** argv) {
     const std::vector<Cost> without = costs(
         fastest_of_three([&] { return generate_without(babbler, first, lengths.back()); }), C);
     show_count(without, with, C);
+    show_joined();
     show_memory();
     show_refusals();
     show_speed(without, with, threads);
-    fmt::print("\n  Next: ./learn run 06, fewer key heads; the page: docs/05_kv_cache.md\n");
+    fmt::print(
+        "\n  Next: ./learn run 06, fewer heads of keys and values; the page: "
+        "docs/05_kv_cache.md\n");
   });
 }

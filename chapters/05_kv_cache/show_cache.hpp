@@ -1,4 +1,4 @@
-// What a cache holds, what is asked of it, and what it refuses. For this chapter's program.
+// Shows what a cache holds, how a session uses it, and what it refuses. For this chapter's program.
 #pragma once
 
 #include <fmt/format.h>
@@ -34,24 +34,25 @@ inline void show_storage(const std::vector<int>& ids, const KvCache& cache) {
   print_heat_map(both, {.row_labels = labels, .col_labels = {}, .diverging = true});
   fmt::print("\n");
   print_paragraph(
-      "A position a line, and the last ones not filled yet. The same letter has the same values "
-      "wherever it stands, for this layer has seen nothing else of it. Its keys differ: each was "
-      "turned on its way in, by the position that it will keep.");
+      "Each line is a position; the last lines are not filled yet. The same letter has the same "
+      "values wherever it stands, since this layer's input is the letter's embedding alone. Its "
+      "keys differ, because each was turned by its own position.");
 }
 
-/// What a session asks of the cache: prompt, answer, a change of mind, a new text.
+/// How a session uses the cache: a prompt, an answer, an edit of the prompt, a new text.
 inline void show_session(Babbler& babbler, const std::vector<int>& ids, std::size_t S) {
   print_section("A session");
   KvCache cache = make_kv_cache(babbler.H, S, babbler.width() / babbler.H);
-  Table table({"call", ">T", ">at", ">length", fmt::format("of S = {}", S), "next"});
-  const auto line = [&](const char* call, const std::string& T, const std::string& at, int next) {
-    table.add({call, T, at, fmt::format("{}", cache.length),
+  Table table({"call", ">T", ">position", ">length after", fmt::format("of S = {}", S), "next"});
+  const auto line = [&](const char* call, const std::string& T, const std::string& position,
+                        int next) {
+    table.add({call, T, position, fmt::format("{}", cache.length),
                bar(double(cache.length) / double(S), 24), next < 0 ? "" : quoted_byte(next)});
   };
   const auto through = [&](const char* call, std::span<const int> tokens) {
-    const std::size_t at = cache.length;
+    const std::size_t position = next_position(cache);
     const int next = next_byte(logits_with(babbler, tokens, cache));
-    line(call, fmt::format("{}", tokens.size()), fmt::format("{}", at), next);
+    line(call, fmt::format("{}", tokens.size()), fmt::format("{}", position), next);
     return next;
   };
 
@@ -62,16 +63,17 @@ inline void show_session(Babbler& babbler, const std::vector<int>& ids, std::siz
   next = through("prefill, the rest", prompt.subspan(half));
   for (const char* call : {"decode", "decode"}) next = through(call, {&next, 1});
   truncate(cache, half);
-  line("truncate to the half", "", "", -1);
-  next = through("the rest once more", prompt.subspan(half));
+  line("truncate to the first half", "", "", -1);
+  next = through("prefill, the rest again", prompt.subspan(half));
   reset(cache);
   line("reset", "", "", -1);
-  through("prefill, in one", prompt);
+  through("prefill, in one call", prompt);
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "One function does all of it; T is all that changes. However the text came in, the next byte "
-      "after it is the same. After the change of mind only the rest went through the layer again.");
+      "One function does all of these calls; only T differs. The next byte after the prompt is the "
+      "same, in however many calls the prompt came. After truncate, only the second half went "
+      "through the layer again.");
 }
 
 inline void show_refusals() {
@@ -89,7 +91,7 @@ inline void show_refusals() {
   };
   refused(three);
   refused(none);
-  fmt::print("  length is {} still\n", cache.length);
+  fmt::print("  length after both refusals: {}\n", cache.length);
 }
 
 }  // namespace t2t

@@ -1,5 +1,5 @@
-// What is computed with the cache and without, what of the difference the clock shows, and what a
-// cache weighs. For this chapter's program.
+// Shows what is computed with the cache and without, what concatenation copies, the measured times,
+// and how much memory a cache takes. For this chapter's program.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,14 +8,16 @@
 #include <array>
 
 #include "05_kv_cache/babbler.hpp"
+#include "05_kv_cache/joined_cache.hpp"
 #include "05_kv_cache/kv_cache.hpp"
+#include "05_kv_cache/one_by_one.hpp"
 #include "linalg.hpp"
 #include "measure.hpp"
 #include "print.hpp"
 
 namespace t2t {
 
-/// What generating T bytes took, summed over the steps.
+/// What generating T bytes cost, summed over the steps.
 struct Cost {
   std::size_t T;
   std::size_t kv_rows = 0;  // tokens whose keys and values were computed
@@ -29,7 +31,8 @@ constexpr std::array<std::size_t, 5> lengths = {10, 25, 50, 100, 200};
 inline double step_flops(double t, double rows, double C) {
   const double projections = 4 * 2 * C * C * rows;        // q, k, v and out
   const double pairs = rows * t - rows * (rows - 1) / 2;  // of a query and a key that it sees
-  return projections + 2 * 2 * C * pairs + 2 * 256 * C;   // a score, a value; the logits
+  const double attention = 2 * 2 * C * pairs;             // a score and a weighted value each
+  return projections + attention + 2 * 256 * C;           // and the last token's logits
 }
 
 /// The cost of each of `lengths`, when the first step saw a single token.
@@ -49,19 +52,50 @@ inline std::vector<Cost> costs(const std::vector<Step>& steps, std::size_t C) {
 inline void show_count(const std::vector<Cost>& without, const std::vector<Cost>& with,
                        std::size_t C) {
   print_section("Counted");
-  Table table({">tokens T", ">K/V rows without", ">with", ">ratio", ">ratio of all products"});
+  Table table({">tokens T", ">K/V rows without", ">with", ">computed again", ">ratio",
+               ">ratio of all products"});
   for (std::size_t i = 0; i < without.size(); ++i)
     table.add({fmt::format("{}", without[i].T), with_commas(without[i].kv_rows),
-               with_commas(with[i].kv_rows),
+               with_commas(with[i].kv_rows), with_commas(without[i].kv_rows - with[i].kv_rows),
                fmt::format("{:.1f}", double(without[i].kv_rows) / double(with[i].kv_rows)),
                fmt::format("{:.1f}", without[i].flops / with[i].flops)});
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "From one byte on, so that each token is a step: 1 + 2 + … + T = T(T + 1)/2 rows without, T "
-      "with. All products at C = {}: also q, the output projection, scores, the mean of values, "
-      "and the logits, which are needed once a step either way.",
+      "The text starts from one byte, so that each token is a step: 1 + 2 + … + T = T(T + 1)/2 "
+      "rows "
+      "without the cache, T with it. The last column counts the multiplications and additions of "
+      "all products at C = {}: the projections k and v, and also q, the scores, the weighted sums "
+      "of values, the output projection, and the logits, which both ways compute once a step.",
       C));
+}
+
+/// Feeds T random tokens one by one to each kind of cache and counts the bytes written.
+inline void show_joined() {
+  print_section("A cache by concatenation");
+  const std::size_t G = 9, D = 64, T = lengths.back();
+  Random random(1);
+  const Tensor<2> k = random.normal<2>({T, G * D}), v = random.normal<2>({T, G * D});
+  JoinedCache joined = make_joined_cache(G, D);
+  KvCache cache = make_kv_cache(G, T, D);
+  std::size_t written_joined = 0, written = 0;
+  Table table({">tokens T", ">bytes written, joined", ">in place", ">ratio"});
+  for (std::size_t t = 0; t < T; ++t) {
+    const ConstMatrix new_k = ConstMatrix(k).rows_from(t, 1),
+                      new_v = ConstMatrix(v).rows_from(t, 1);
+    written_joined += join(joined, new_k, new_v);
+    append(cache, new_k, new_v);
+    written += 2 * G * D * sizeof(float);
+    if (std::ranges::find(lengths, t + 1) != lengths.end())
+      table.add({fmt::format("{}", t + 1), with_commas(written_joined), with_commas(written),
+                 fmt::format("{:.1f}", double(written_joined) / double(written))});
+  }
+  table.print();
+  fmt::print("\n");
+  print_paragraph(
+      "One layer with G = 9 and D = 64, one token a call. \"Joined\" makes new storage at each "
+      "call "
+      "and copies all old rows to it, as torch.cat does; \"in place\" writes the new row only.");
 }
 
 struct KnownModel {
@@ -75,8 +109,9 @@ constexpr KnownModel known_models[] = {
 };
 
 inline void show_memory() {
-  print_section("What a cache weighs");
-  Table table({"model", ">L", ">G", ">D", ">S", ">a token", ">full, bytes", ">GiB", ">of weights"});
+  print_section("How much memory a cache takes");
+  Table table(
+      {"model", ">L", ">G", ">D", ">S", ">a token", ">S tokens, bytes", ">GiB", ">of weights"});
   for (const KnownModel& model : known_models) {
     const std::size_t token = kv_cache_bytes(model.L, model.G, 1, model.D, 2);
     const std::size_t all = kv_cache_bytes(model.L, model.G, model.S, model.D, 2);
@@ -89,10 +124,32 @@ inline void show_memory() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "2·L·G·S·D numbers of 2 bytes, for one text as long as the model takes. LLaMA-7B: "
-      "2·32·32·2048·128·2 = 1,073,741,824 bytes, 1 GiB exactly, or 1.07 GB. A dozen such texts at "
-      "once weigh as much as the model. G is the number of key heads: chapter 06 is about the 8 "
-      "and the 3.");
+      "2·L·G·S·D numbers of 2 bytes, for one text of S tokens, the longest that the model was "
+      "trained on. LLaMA-7B: 2·32·32·2048·128·2 = 1,073,741,824 bytes, exactly 1 GiB, or 1.07 GB. "
+      "The last column is the cache's share of the weights' bytes, also at 2 bytes a number. G is "
+      "the number of key heads, which chapter 06 makes smaller than the number of query heads.");
+}
+
+/// T tokens one by one, each appended and attended to, with both kinds of cache.
+inline void show_joined_speed() {
+  Table table({">tokens T", ">joined", ">in place", ">ratio"});
+  const std::size_t G = 9, D = 64;
+  for (const std::size_t T : {128, 256, 512}) {
+    Random random(1);
+    const Tensor<2> x = random.normal<2>({T, G * D});
+    AttentionScratch scratch(1, T);
+    const Pair seconds = median_seconds_in_turn([&] { decode_joined(x, G, scratch); },
+                                                [&] { decode_in_place(x, G, scratch); });
+    table.add({fmt::format("{}", T), duration_text(seconds.first), duration_text(seconds.second),
+               fmt::format("{:.1f}", seconds.first / seconds.second)});
+  }
+  fmt::print("\n");
+  table.print();
+  fmt::print("\n");
+  print_paragraph(
+      "Append and attend, one token a call, G = 9 and D = 64, medians: the cache that is joined "
+      "anew "
+      "at each call against the one that was made once.");
 }
 
 inline void show_speed(const std::vector<Cost>& without, const std::vector<Cost>& with,
@@ -112,9 +169,12 @@ inline void show_speed(const std::vector<Cost>& without, const std::vector<Cost>
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Fastest of three runs, one core. Without, a step is products of many rows: each weight is "
-      "fetched once and used for all of them. With, one row fetches every weight for a single use. "
-      "Less arithmetic, done at a lower rate: the clock shows less than the count.");
+      "The fastest of three runs on one core. Without the cache, a step multiplies many rows with "
+      "the weights: each weight is fetched once and used for all rows. With it, each weight is "
+      "fetched for one row. So there is less arithmetic, but it runs at a lower rate, and the "
+      "ratio "
+      "of the times is below the counted one.");
+  show_joined_speed();
 
   set_threads(threads);
   const std::size_t G = 9, S = 8192, D = 64;
