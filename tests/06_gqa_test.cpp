@@ -1,4 +1,5 @@
-// What must be true of grouped-query attention: as formula, as kernel for many queries and for one.
+// What must be true of grouped-query attention: the formula, the kernel for many queries and the
+// kernel for one.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -14,6 +15,7 @@
 #include "attention_in_double.hpp"
 #include "linalg.hpp"
 #include "npy.hpp"
+#include "shapes.hpp"
 
 using namespace t2t;
 using std::size_t;
@@ -26,7 +28,7 @@ static Tensor<2> draw(size_t rows, size_t cols, size_t seed, float deviation = 1
 static Tensor<2> fixture(const std::string& name) {
   return load_npy<2>(T2T_FIXTURES "/" + name + ".npy");
 }
-/// The kernel on keys and values as they come from their projections …
+/// The kernel on keys and values as the projections give them.
 static Tensor<2> by_rows(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
                          size_t G, Mask mask = Mask::causal) {
   Tensor<2> out = Tensor<2>::from_shape(q.shape());
@@ -34,7 +36,7 @@ static Tensor<2> by_rows(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>
   grouped_attention_rows(q, side_by_side(k, v, G), mask, out, scratch);
   return out;
 }
-/// … and from a cache that has room for more, filled with what must not be seen.
+/// The kernel on a cache with rows that are not filled and hold numbers that must not be read.
 static Tensor<2> by_cache(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
                           size_t G, Mask mask = Mask::causal) {
   KvCache cache = make_kv_cache(G, k.shape(0) + 5, k.shape(1) / G);
@@ -46,7 +48,7 @@ static Tensor<2> by_cache(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2
   return out;
 }
 
-/// The same with the text arriving in chunks of at most so many tokens: 1 is decode.
+/// The same with the text in chunks of at most `chunk` tokens: chunk = 1 is decode.
 static Tensor<2> in_chunks(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
                            size_t G, Mask mask, size_t chunk) {
   const size_t S = k.shape(0), D = q.shape(1) / H;
@@ -69,24 +71,24 @@ static double bound(size_t D, size_t S) {
   return 8 * (std::sqrt(double(D)) / 2 + std::sqrt(double(S)) / 2) * u;
 }
 
-TEST_CASE("by hand: of four heads, two read group 0 and two read group 1") {
-  const Tensor<2> q = xt::zeros<float>({1, 4}), k = {{1, 1}, {1, 1}};  // equal scores: plain means
-  const Tensor<2> v = {{10, 20}, {30, 40}}, want = {{20, 20, 30, 30}};
-  CHECK(all_close(grouped_query_attention(q, k, v, 4, 2, Mask::causal), want, 40 * u));
-  CHECK(all_close(by_rows(q, k, v, 4, 2), want, 40 * u));
-  CHECK(all_close(by_cache(q, k, v, 4, 2), want, 40 * u));
+TEST_CASE("by hand: of six heads, the first three read group 0 and the others read group 1") {
+  const Tensor<2> q = xt::zeros<float>({1, 6}), k = {{1, 1}, {1, 1}};  // equal scores: plain means
+  const Tensor<2> v = {{10, 20}, {30, 40}}, want = {{20, 20, 20, 30, 30, 30}};
+  CHECK(all_close(grouped_query_attention(q, k, v, 6, 2, Mask::causal), want, 40 * u));
+  CHECK(all_close(by_rows(q, k, v, 6, 2), want, 40 * u));
+  CHECK(all_close(by_cache(q, k, v, 6, 2), want, 40 * u));
 
-  const Tensor<2> two = xt::zeros<float>({2, 4}),
-                  first_and_both = {{10, 10, 20, 20}, {20, 20, 30, 30}};
-  CHECK(all_close(by_rows(two, k, v, 4, 2), first_and_both, 40 * u));
+  const Tensor<2> two = xt::zeros<float>({2, 6}),
+                  first_and_both = {{10, 10, 10, 20, 20, 20}, {20, 20, 20, 30, 30, 30}};
+  CHECK(all_close(by_rows(two, k, v, 6, 2), first_and_both, 40 * u));
 }
 
-TEST_CASE("by hand: each head of a group is copied next to its like") {
+TEST_CASE("by hand: the copies of a group stand next to each other") {
   const Tensor<2> x = {{1, 2, 3, 4}}, want = {{1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4}};
   CHECK(all_close(repeat_kv(x, 6, 2), want, 0));
 }
 
-TEST_CASE("by hand: two stretches join by how much their scores sum to") {
+TEST_CASE("by hand: two stretches are joined by the sums of e^score: 3 to 1") {
   // One key with score ln 3 and value 1 against one with score 0 and value 5: 3/4 and 1/4.
   const Tensor<2> stretches = {{1}, {5}};
   const Tensor<1> log_sums = {std::log(3.f), 0};
@@ -260,7 +262,7 @@ TEST_CASE("a long cache is cut into stretches and joined, and large scores do no
                   2 * 100 * std::sqrt(double(D)) / 2 * u));
 }
 
-TEST_CASE("the result is the same, bit by bit, on one thread and on two") {
+TEST_CASE("the result is the same bit by bit on one thread and on two") {
   const Tensor<2> q = draw(1, 9 * 8, 1), k = draw(1500, 3 * 8, 2), v = draw(1500, 3 * 8, 3);
   set_threads(1);
   const Tensor<2> one = by_rows(q, k, v, 9, 3);
@@ -281,7 +283,7 @@ TEST_CASE("weights: projections for keys and values are [G·D, C], and the count
   CHECK(count == 884736);
 }
 
-TEST_CASE("bad input is refused, with its numbers") {
+TEST_CASE("refused: shapes that disagree, groups that do not divide, scratch that is too small") {
   const Tensor<2> q = draw(3, 12, 1), k = draw(5, 8, 2), v = draw(5, 8, 3);
   using Bad = std::invalid_argument;
   CHECK_THROWS_WITH_AS(expect_groups(9, 2),
@@ -324,6 +326,7 @@ TEST_CASE("bad input is refused, with its numbers") {
                        "D, the width of a head: wanted at least 1, got 0", Bad);
   GroupedScratch small(1, 4, 2, 4);
   const std::string says = "scratch: wanted one made for T = 3, S = 5, H = 4, D = 4 and " +
-                           std::to_string(small.scores.shape(0)) + " threads or more";
+                           std::to_string(small.scores.shape(0)) + " threads or more, got scores " +
+                           shape_text(small.scores.shape()) + ", stretches [2, 4], log_sums [2, 1]";
   CHECK_THROWS_WITH_AS(attend(draw(3, 16, 1), small), says.c_str(), Bad);
 }

@@ -1,5 +1,5 @@
-// Decode over 10, 30 or 90 layers' caches in turn, 360 MiB each time, by G; beside copies of each
-// group; and a prompt.
+// Times decode over the caches of 10, 30 or 90 layers, which hold 360 MiB together for each G;
+// decode in place beside copies of each group; and a prompt.
 #include "bench.hpp"
 
 #include <fmt/core.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t H = 9, D = 64, S = 8192;
 
-/// Full caches of L layers.
+/// Caches of L layers, with all S positions filled.
 std::vector<KvCache> full_caches(std::size_t L, std::size_t G) {
   const Tensor<2> rows = Random(G).normal<2>({S, G * D}, 0.3f);
   std::vector<KvCache> caches;
@@ -49,7 +49,8 @@ void bench_decode(Bench& bench, std::size_t L, std::size_t G) {
   });
 }
 
-/// The same decode step as it is often written: a copy of its group for each head, then chapter 04.
+/// The same decode step as it is often written: a copy of its group for each query head, then
+/// chapter 04's attention.
 void bench_copies(Bench& bench) {
   const std::size_t G = 3;
   const Tensor<2> q = Random(1).normal<2>({1, H * D});

@@ -1,4 +1,5 @@
-// Two tables of the show: what G heads of keys and values cost, and what published models chose.
+// Three tables for this chapter's program: what G heads of keys and values store, what they
+// compute, and the G of published models.
 #pragma once
 
 #include <fmt/core.h>
@@ -11,9 +12,9 @@
 
 namespace t2t {
 
-/// What is stored, by G, at one model's sizes.
+/// Numbers and bytes stored, by G, at one model's sizes.
 inline void print_costs() {
-  print_section("What G costs: C = 576, H = 9, D = 64, 30 layers, 8192 tokens");
+  print_section("What is stored: C = 576, H = 9, D = 64, 30 layers, 8192 tokens");
   Table table({">G", ">numbers in q, k, v, o", ">cache, 16 bits", ""});
   for (const std::size_t G : {9, 3, 1}) {
     const double mebibytes = double(kv_cache_bytes(30, G, 8192, 64, 2)) / (1 << 20);
@@ -23,13 +24,36 @@ inline void print_costs() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The sizes are SmolLM2-135M's, which takes G = 3. The cache falls as G does; the parameters "
-      "fall less, since w_q and w_o stay.");
+      "The sizes are those of SmolLM2-135M, which has G = 3. The cache is proportional to G. The "
+      "parameters fall less, since w_q and w_o stay the same.");
 }
 
-/// Published models, with the bytes that a token leaves in all their caches.
+/// Multiplications and additions for one new token, and bytes of cache read for it, by G.
+inline void print_operations() {
+  print_section("What is computed: one token, one layer, the same sizes");
+  const double C = 576, H = 9, D = 64, S = 8192;
+  const double q_and_out = 2 * 2 * C * H * D, attention = 2 * 2 * H * S * D;
+  Table table(
+      {">G", ">q and out", ">k and v", ">scores, weighted sums", ">together", ">cache read"});
+  for (const std::size_t G : {9, 3, 1}) {
+    const double k_and_v = 2 * 2 * C * double(G) * D;
+    const auto millions = [](double flops) { return fmt::format("{:.2f} M", flops / 1e6); };
+    table.add({std::to_string(G), millions(q_and_out), millions(k_and_v), millions(attention),
+               millions(q_and_out + k_and_v + attention),
+               fmt::format("{:.1f} MiB", double(kv_cache_bytes(1, G, 8192, 64, 2)) / (1 << 20))});
+  }
+  table.print();
+  fmt::print("\n");
+  print_paragraph(
+      "Multiplications and additions, over 8192 cached tokens. Only the projections of k and v "
+      "fall "
+      "with G. All H query heads still meet all the keys, so the products of attention stay the "
+      "same; what falls is the bytes that they read.");
+}
+
+/// Published models, with the bytes that one token takes in the caches of all their layers.
 inline void print_models() {
-  print_section("Which models share");
+  print_section("Which models share keys and values");
   Table models({"model", ">L", ">H", ">G", ">D", ">cache a token, 16 bits", ">with G = H"});
   struct Model {
     const char* name;

@@ -15,8 +15,8 @@ static constexpr std::size_t W = Lanes::size;  // floats in a register
 
 std::size_t stretch_count(std::size_t S) { return (S + stretch_keys - 1) / stretch_keys; }
 
-/// Calls f(n, count) for heads n … n + count − 1 of N, up to four at once. count is known to the
-/// compiler, so that what f keeps for each head can stay in registers.
+/// Calls f(n, count) for heads n … n + count − 1 of N, up to four at once. The compiler knows
+/// count, so that f can keep its sums for each head in registers.
 template <class F>
 static void for_heads(std::size_t N, F f) {
   std::size_t n = 0;
@@ -26,9 +26,10 @@ static void for_heads(std::size_t N, F f) {
   if (N - n == 1) f(n, std::integral_constant<std::size_t, 1>());
 }
 
-/// W keys against `heads` queries: keys are read two by two, in order of memory, their products
-/// with each query left in W lanes; the lanes of all are then summed together. Fewer than W keys:
-/// the last is taken again, for scores that nobody keeps.
+/// The scores of up to W keys with `heads` queries. Keys are read two at a time, in order of
+/// memory. A key's products with a query are first summed into W lanes; then the lanes of all keys
+/// are summed together. If there are fewer than W keys, the last is read again, for scores that are
+/// not stored.
 template <std::size_t heads>
 static void score_keys(ConstMatrix q, ConstMatrix k, Matrix scores) {
   const std::size_t D = q.cols, whole = D - D % W, last = k.rows - 1;
@@ -65,8 +66,8 @@ static void score_keys(ConstMatrix q, ConstMatrix k, Matrix scores) {
   }
 }
 
-/// out = weights·v for `heads` heads and the channels of R registers from channel d on: each value
-/// is read once, and the sums stay in registers until the stretch is through.
+/// out = weights·v for `heads` heads, in the W·R channels from channel d on. Each value is read
+/// once, and the sums stay in registers until the end of the stretch.
 template <std::size_t heads, std::size_t R>
 static void mix_columns(ConstMatrix weights, ConstMatrix v, std::size_t d, Matrix out) {
   Lanes sums[heads][R];
@@ -82,7 +83,7 @@ static void mix_columns(ConstMatrix weights, ConstMatrix v, std::size_t d, Matri
     for (std::size_t r = 0; r < R; ++r) sums[n][r].store_unaligned(out.row(n).data() + d + r * W);
 }
 
-/// All channels: four registers at a time, then one, then what is no whole register.
+/// out = weights·v in all channels: four registers at a time, then one, then the rest one by one.
 template <std::size_t heads>
 static void mix_values(ConstMatrix weights, ConstMatrix v, Matrix out) {
   std::size_t d = 0;
@@ -98,6 +99,7 @@ static void mix_values(ConstMatrix weights, ConstMatrix v, Matrix out) {
 
 void attend_stretch(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix scores, Matrix out,
                     Matrix log_sums) {
+  // Scores of W keys at a time, for up to four heads at once.
   const std::size_t N = q.rows;
   for (std::size_t s = 0; s < k.rows; s += W) {
     const std::size_t count = std::min(W, k.rows - s);
@@ -107,7 +109,8 @@ void attend_stretch(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix scores, 
     });
   }
 
-  // The highest score's weight is e^0 over the sum of all powers: so the sum can be had from it.
+  // Softmax of each row. The weight of the highest score is e^0 / Σ e^(score − highest), so that
+  // log Σ e^score = highest − log(largest weight).
   const float scale = 1 / std::sqrt(float(q.cols));
   for (std::size_t n = 0; n < N; ++n) {
     const float highest = scale * max_row(scores.row(n));
@@ -115,6 +118,7 @@ void attend_stretch(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix scores, 
     log_sums.row(n)[0] = highest - std::log(max_row(scores.row(n)));
   }
 
+  // The weighted sums of the values.
   const ConstMatrix weights = scores;
   for_heads(N, [&](std::size_t n, auto heads) {
     mix_values<heads>(weights.rows_from(n, heads), v, out.rows_from(n, heads));
@@ -122,8 +126,8 @@ void attend_stretch(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix scores, 
 }
 
 void join_stretches(ConstMatrix stretches, ConstRow log_sums, Row out) {
-  // Powers are taken against the highest so far, and what is summed already shrinks when a higher
-  // one comes: nothing overflows.
+  // e^log_sum could overflow, so the highest log_sum so far is subtracted first. When a higher one
+  // comes, the sums so far are multiplied by e^(before − highest).
   float highest = -std::numeric_limits<float>::infinity(), total = 0;
   std::ranges::fill(out, 0.0f);
   for (std::size_t p = 0; p < stretches.rows; ++p) {

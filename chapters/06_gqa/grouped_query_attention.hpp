@@ -1,11 +1,11 @@
-// Grouped-query attention: H query heads share G heads of keys and values, H / G to a group.
+// Grouped-query attention: H query heads share G heads of keys and values, H / G query heads each.
 //
 //   out[h] = softmax(q[h]·k[g]ᵀ / √D + mask)·v[g]        g = h / (H / G), rounded down
 //
-// G = H is multi-head attention (chapter 04), G = 1 multi-query attention: one component serves
-// all three. Ainslie et al. 2023, "GQA"; Shazeer 2019, "Fast Transformer Decoding". A query head
-// reads its group where it lies; nothing is copied per head. Here is the formula; grouped_rows.hpp
-// has the kernel. Chapter 08's block is built on it, chapter 10's model has H = 9 and G = 3.
+// With G = H this is multi-head attention (chapter 04), with G = 1 multi-query attention. Shazeer
+// 2019, "Fast Transformer Decoding"; Ainslie et al. 2023, "GQA". This file has the formula and the
+// weights, grouped_rows.hpp the kernel. Chapter 08's block uses it; chapter 10's model has H = 9
+// and G = 3.
 #pragma once
 
 #include "04_causal_attention/attention.hpp"
@@ -14,20 +14,21 @@
 
 namespace t2t {
 
-/// Throws std::invalid_argument, naming both, unless G is at least 1 and divides H.
+/// Throws std::invalid_argument, with both numbers, unless H and G are at least 1 and G divides H.
 void expect_groups(std::size_t H, std::size_t G);
 
-/// The group whose keys and values query head h reads: neighbours share.
+/// The group whose keys and values query head h reads: h / (H / G), rounded down, so that
+/// neighbouring heads share a group. Checks nothing: G divides H.
 std::size_t group_of(std::size_t h, std::size_t H, std::size_t G);
 
-/// The formula. Throws std::invalid_argument when shapes disagree, and as expect_groups and
-/// expect_mask do.
+/// Attention as a formula, without the projections. Returns [T, H·D]. Throws std::invalid_argument
+/// when shapes disagree, and as expect_groups and chapter 04's expect_mask do.
 Tensor<2> grouped_query_attention(const Tensor<2>& q,  // [T, H·D]
                                   const Tensor<2>& k,  // [S, G·D]
                                   const Tensor<2>& v,  // [S, G·D]
                                   std::size_t H, std::size_t G, Mask mask);
 
-/// Of a layer of width C. H·D need not be C.
+/// The weights of one layer of width C. H·D need not equal C.
 struct GroupedWeights {
   Tensor<2> w_q;  // [H·D, C] as [out, in]
   Tensor<2> w_k;  // [G·D, C]
@@ -35,15 +36,17 @@ struct GroupedWeights {
   Tensor<2> w_o;  // [C, H·D]
 };
 
-/// Numbers from N(0, 1/in), so that rows of size about 1 give q, k and v of size about 1.
+/// Draws each weight from a normal distribution with mean 0 and variance 1 / in, so that inputs of
+/// size about 1 give q, k and v of size about 1. Throws as expect_groups does.
 GroupedWeights draw_grouped_weights(std::size_t C, std::size_t H, std::size_t G, std::size_t D,
                                     Random& random);
 
-/// Numbers in the four weights: 2·C·D·(H + G).
+/// How many numbers the four weights have: 2·C·D·(H + G).
 std::size_t grouped_parameters(std::size_t C, std::size_t H, std::size_t G, std::size_t D);
 
-/// The layer as a formula: [T, C] to [T, C]. The tokens of x ask; those of memory are looked at:
-/// another text's for cross attention, x itself otherwise. Throws as above.
+/// The layer as a formula, with the four projections: [T, C] to [T, C]. Queries are made from x,
+/// keys and values from memory: another text for cross attention, otherwise x itself. Throws
+/// std::invalid_argument when shapes disagree, and as expect_groups and expect_mask do.
 Tensor<2> grouped_query_attention(const Tensor<2>& x,       // [T, C]
                                   const Tensor<2>& memory,  // [S, C]
                                   const GroupedWeights& weights, std::size_t H, std::size_t G,

@@ -21,8 +21,8 @@ void expect_grouped(ConstMatrix q, const KeyValueHeads& heads, Mask mask) {
   expect_groups(q.cols / heads.D(), heads.G);
 }
 
-/// Floats that one task may need: a block of queries against all keys, or all heads of one group
-/// against a stretch.
+/// Floats of scores that one task needs: for one query those of the N heads of a group over a
+/// stretch of keys, for several those of a block of queries over all keys.
 static std::size_t task_floats(std::size_t T, std::size_t S, std::size_t N) {
   return T == 1 ? N * std::min(S, stretch_keys) : attend_floats(T, S);
 }
@@ -38,22 +38,24 @@ void expect_room(const GroupedScratch& scratch, std::size_t T, std::size_t S, st
   if (scratch.scores.shape(0) < thread_count() || scratch.scores.shape(1) < floats ||
       (T == 1 && (scratch.stretches.size() < H * P * D || scratch.log_sums.size() < H * P)))
     throw std::invalid_argument(fmt::format(
-        "scratch: wanted one made for T = {}, S = {}, H = {}, D = {} and {} threads or more", T, S,
-        H, D, thread_count()));
+        "scratch: wanted one made for T = {}, S = {}, H = {}, D = {} and {} threads or more, got "
+        "scores {}, stretches {}, log_sums {}",
+        T, S, H, D, thread_count(), shape_text(scratch.scores.shape()),
+        shape_text(scratch.stretches.shape()), shape_text(scratch.log_sums.shape())));
 }
 
-/// One query a head. A task is one stretch of one group's keys, for all N heads of the group.
+/// One query. A task is one stretch of one group's keys and values, for all N heads of the group.
 static void decode(ConstRow q, const KeyValueHeads& heads, Row out, GroupedScratch& scratch) {
   const std::size_t S = heads.S(), D = heads.D(), H = q.size() / D, N = H / heads.G;
   const std::size_t P = stretch_count(S), most = (S + P - 1) / P;
   const ConstMatrix queries(q.data(), H, D, D);                   // [H, D]: the row as its heads
-  const Matrix stretches(scratch.stretches.data(), H, D, P * D);  // head h's first, [H, D]
+  const Matrix stretches(scratch.stretches.data(), H, D, P * D);  // [H, D], of stretch 0
   const Matrix log_sums(scratch.log_sums.data(), H, P, P);        // [H, P]
 
   for_each_task(P * heads.G, most * D * N, [&](std::size_t i, std::size_t thread) {
     const std::size_t g = i / P, p = i % P, count = std::min(most, S - p * most);
     Matrix of_stretch = stretches.rows_from(g * N, N);  // [N, D]
-    of_stretch.data += p * D;
+    of_stretch.data += p * D;                           // of stretch p
     attend_stretch(queries.rows_from(g * N, N), heads.keys(g).rows_from(p * most, count),
                    heads.values(g).rows_from(p * most, count),
                    {row(scratch.scores, thread).data(), N, count, count}, of_stretch,
@@ -65,7 +67,7 @@ static void decode(ConstRow q, const KeyValueHeads& heads, Row out, GroupedScrat
 
 void grouped_attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out,
                             GroupedScratch& scratch) {
-  // Checked once, before the loop over the cores, in which nothing may throw.
+  // Everything is checked here, since nothing may throw inside the parallel loop.
   expect_grouped(q, heads, mask);
   const std::size_t T = q.rows, S = heads.S(), D = heads.D(), H = q.cols / D;
   expect_shape("out", out, {T, H * D});

@@ -1,5 +1,5 @@
-// Shows which head reads which keys, what sharing saves, what the wrong order does, and how a long
-// cache is read once for all heads of a group.
+// Shows which query head reads which keys, what a wrong order of heads does, what sharing saves,
+// and how a long cache is read in stretches, once for all heads of a group.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -18,6 +18,7 @@
 #include "print.hpp"
 #include "program.hpp"
 #include "rows.hpp"
+#include "shapes.hpp"
 
 using namespace t2t;
 
@@ -27,16 +28,17 @@ struct Sizes {
   std::size_t T = 64, C = 128, H = 8, G = 2, D = 16;
 };
 
-/// The weights, the rows of tokens, and each thread's scores.
+/// Bytes of the weights, the rows of tokens, the cache, the RoPE table and each thread's scores.
 double bytes_needed(double T, double C, double H, double G, double D) {
   const double all_heads = 2 * (H + G) * D, scores = 64 * T * double(thread_count() + 1);
-  return sizeof(float) * (C * all_heads + T * (2 * C + all_heads) + 256 * C + scores);
+  const double rows = T * (2 * C + all_heads + 2 * G * D + D);
+  return sizeof(float) * (C * all_heads + rows + 256 * C + scores);
 }
 
-/// The order that is not meant: heads dealt out to the groups one by one.
+/// The wrong order: query heads are given to the groups in turn.
 std::size_t tiled_group(std::size_t h, std::size_t G) { return h % G; }
 
-/// Root mean square of what differs between two heads' outputs, over that of the first.
+/// Root mean square of the difference of two heads' outputs, divided by that of the first.
 double relative_error(ConstMatrix want, ConstMatrix got) {
   double error = 0, size = 0;
   for (std::size_t t = 0; t < want.rows; ++t)
@@ -47,8 +49,8 @@ double relative_error(ConstMatrix want, ConstMatrix got) {
   return std::sqrt(error / size);
 }
 
-void show_who_reads_what(std::size_t H, std::size_t G) {
-  print_section("Who reads which keys");
+void show_groups(std::size_t H, std::size_t G) {
+  print_section("Which head reads which group");
   std::vector<std::string> header = {"query head"};
   for (std::size_t h = 0; h < std::min<std::size_t>(H, 12); ++h)
     header.push_back(">" + std::to_string(h));
@@ -65,47 +67,52 @@ void show_who_reads_what(std::size_t H, std::size_t G) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The group of each query head. Neighbours share. Tiled heads differ only where a group has "
-      "neighbours to mix up: at G = 1 and G = H both orders are one, and so they are at the first "
-      "head and at the last.");
+      "Each cell is the group that the query head above it reads. Neighbouring heads share a "
+      "group. "
+      "The tiled order agrees with it at the first head and at the last, and everywhere when G = 1 "
+      "or G = H.");
 }
 
-/// The text's bytes as vectors of size-1 numbers, as a norm layer would hand them over: [T, C].
+/// A random vector for each byte, its numbers of size about 1 as after a normalization: [T, C].
 Tensor<2> text_rows(const std::vector<int>& ids, std::size_t C, Random& random) {
   Tensor<2> x = empty(ids.size(), C);
   embed_rows(ids, random.normal<2>({256, C}), x);
   return x;
 }
 
-/// What the projections give, [T, ...], and what attention makes of it.
+/// The tensors of one call.
 struct Flow {
-  Tensor<2> q, k, v, heads, y;
+  Tensor<2> q;      // [T, H·D], turned
+  Tensor<2> heads;  // [T, H·D], attention's output
+  Tensor<2> y;      // [T, C], the layer's output
 };
 
-Flow run_layer(const Tensor<2>& x, const GroupedWeights& weights, const Sizes& sizes) {
-  const auto& [T, C, H, G, D] = sizes;
-  Flow flow = {matmul_bt(x, weights.w_q),
-               matmul_bt(x, weights.w_k),
-               matmul_bt(x, weights.w_v),
-               empty(x.shape(0), H * D),
-               {}};
-  GroupedScratch scratch(x.shape(0), x.shape(0), H, D);
-  grouped_attention_rows(flow.q, side_by_side(flow.k, flow.v, G), Mask::causal, flow.heads,
-                         scratch);
-  flow.y = matmul_bt(flow.heads, weights.w_o);
-  return flow;
+/// One attention layer with a cache, called with the T new tokens only: all of a prompt, or one.
+Flow run_layer(const Tensor<2>& x, const GroupedWeights& weights, const RopeTable& rope,
+               KvCache& cache, GroupedScratch& scratch) {
+  const std::size_t D = cache.keys.shape(2), position = next_position(cache);
+  Tensor<2> q = matmul_bt(x, weights.w_q);        // [T, H·D]
+  const Tensor<2> k = matmul_bt(x, weights.w_k);  // [T, G·D]
+  const Tensor<2> v = matmul_bt(x, weights.w_v);  // [T, G·D]
+  append_turned(cache, k, v, rope, Pairing::halves);
+  rope_rows(q, D, rope, position, Pairing::halves);
+
+  Tensor<2> heads = empty(q.shape(0), q.shape(1));  // [T, H·D]
+  grouped_attention_rows(q, cached_heads(cache), Mask::causal, heads, scratch);
+  const Tensor<2> y = matmul_bt(heads, weights.w_o);  // [T, C]
+  return {q, heads, y};
 }
 
-void show_wrong_order(const Flow& flow, std::size_t H, std::size_t G, std::size_t D) {
+void show_wrong_order(const Flow& flow, const KeyValueHeads& cached, std::size_t H) {
   print_section("The wrong order, head by head");
-  const std::size_t T = flow.q.shape(0);
+  const std::size_t T = flow.q.shape(0), G = cached.G, D = cached.D();
   Tensor<2> tiled = empty(T, D);  // one head, reading group h mod G
   Tensor<1> scratch = empty(attend_floats(T, T));
   Table table({">head", ">reads group", ">tiled", ">error / size", ""});
   for (std::size_t h = 0; h < std::min<std::size_t>(H, 12); ++h) {
     const std::size_t g = tiled_group(h, G);
-    attend(ConstMatrix(flow.q).head(h, D), ConstMatrix(flow.k).head(g, D),
-           ConstMatrix(flow.v).head(g, D), Mask::causal, tiled, row(scratch));
+    attend(ConstMatrix(flow.q).head(h, D), cached.keys(g), cached.values(g), Mask::causal, tiled,
+           row(scratch));
     const double error = relative_error(ConstMatrix(flow.heads).head(h, D), tiled);
     table.add({std::to_string(h), std::to_string(group_of(h, H, G)), std::to_string(g),
                fmt::format("{:.2f}", error), bar(error / 2, 24)});
@@ -113,8 +120,11 @@ void show_wrong_order(const Flow& flow, std::size_t H, std::size_t G, std::size_
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Right at some heads, unrelated at the others (two unrelated vectors of one size differ by "
-      "1.41 of it). Shapes agree and nothing throws.");
+      "Error / size is the root mean square of the difference, divided by that of the right "
+      "output. "
+      "It is 0 where both orders read the same group. Elsewhere the output is about as far off as "
+      "an "
+      "unrelated vector of the same size would be (√2 = 1.41). Shapes agree and nothing throws.");
 }
 
 void show_text(const Program& program, const Sizes& sizes) {
@@ -124,17 +134,21 @@ void show_text(const Program& program, const Sizes& sizes) {
   Random random(program.seed());
   const Tensor<2> x = text_rows(ids, C, random);  // [T, C]
   const GroupedWeights weights = draw_grouped_weights(C, H, G, D, random);
-  const Flow flow = run_layer(x, weights, sizes);
-  show_wrong_order(flow, H, G, D);
+  const RopeTable rope = rope_table(T, rope_frequencies(D));
+  KvCache cache = make_kv_cache(G, T, D);
+  GroupedScratch of_calls(T, T, H, D);
+  const Flow flow = run_layer(x, weights, rope, cache, of_calls);
+  show_wrong_order(flow, cached_heads(cache), H);
 
   print_section("What flowed through");
-  print_shapes({{"x", {T, C}, "a token a row"},
+  print_shapes({{"x", {T, C}, "each row is a token"},
                 {"w_q", {H * D, C}, fmt::format("H = {} query heads", H)},
                 {"w_k, w_v", {G * D, C}, fmt::format("G = {} heads of keys and values", G)},
-                {"q", {T, H * D}, "each token asks with H heads"},
-                {"k, v", {T, G * D}, "and leaves G: this is what a cache keeps"},
-                {"scores", {H, T, T}, "head h against the keys of its group"},
-                {"heads", {T, H * D}, "as wide as with G = H"},
+                {"q", {T, H * D}, "x · w_qᵀ: H queries a token"},
+                {"k, v", {T, G * D}, "x · w_kᵀ and x · w_vᵀ: G keys and values a token"},
+                {"cache", {G, T, D}, "turned keys, and values, [G, T, D] each"},
+                {"scores", {H, T, T}, "each query head with the keys of its group"},
+                {"heads", {T, H * D}, "attention's output, as wide as with G = H"},
                 {"y", {T, C}, "heads · w_oᵀ"}});
   program.save("x", x);
   program.save("w_q", weights.w_q);
@@ -151,7 +165,7 @@ void show_stretches(std::size_t seed) {
   Random random(seed);
   const Tensor<2> q = random.normal<2>({1, D}), v = random.normal<2>({S, D});
   Tensor<2> k = random.normal<2>({S, D});
-  // What the token looks for stands in the third quarter: those keys lean towards its query.
+  // The keys of the third quarter get a multiple of the query added, so that they score higher.
   for (std::size_t s = 2 * count; s < 3 * count; ++s)
     for (std::size_t d = 0; d < D; ++d) k(s, d) += 0.4f * q(0, d);
   Tensor<2> stretches = empty(P, D), log_sums = empty(1, P), scores = empty(1, count);
@@ -160,14 +174,14 @@ void show_stretches(std::size_t seed) {
                    ConstMatrix(v).rows_from(p * count, count), scores,
                    Matrix(stretches).rows_from(p, 1), Matrix(log_sums).cols_from(p, 1));
   Tensor<2> joined = empty(1, D), averaged = empty(1, D);
-  const Tensor<2> level = xt::zeros<float>({1ul, P});  // as if all stretches counted alike
+  const Tensor<2> level = xt::zeros<float>({1ul, P});  // as if all sums were equal
   const Tensor<2> want = attention(q, k, v, Mask::none);
   join_stretches(stretches, row(std::as_const(log_sums), 0), row(joined, 0));
   join_stretches(stretches, row(level, 0), row(averaged, 0));
 
   double total = 0;
   for (const float log_sum : log_sums) total += std::exp(double(log_sum));
-  Table table({"keys", ">log of sum of powers", ">share", "", ">its out[0]"});
+  Table table({"keys", ">log Σ e^score", ">share of the sum", "", ">out[0]"});
   for (std::size_t p = 0; p < P; ++p) {
     const double share = std::exp(double(log_sums(0, p))) / total;
     table.add({fmt::format("{} to {}", p * count, (p + 1) * count - 1),
@@ -180,8 +194,9 @@ void show_stretches(std::size_t seed) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Each stretch is a softmax of its own; joined, each counts by the sum of its powers e^score. "
-      "The third holds what this query looks for.");
+      "Each stretch has a softmax of its own. When they are joined, each counts by its share of "
+      "the "
+      "sum of all e^score. The third stretch has the keys that match this query best.");
 }
 
 void show_speed() {
@@ -190,7 +205,7 @@ void show_speed() {
   Tensor<2> q = xt::ones<float>({1ul, H * D}), out = empty(1, H * D);
   GroupedScratch scratch(1, S, H, D);
   for (const std::size_t G : {9, 3, 1}) {
-    // Enough layers that each call finds its cache in memory, not in the processor.
+    // Enough layers that no cache is still in the processor's caches when its turn comes again.
     const std::size_t L = 36 / G;
     std::vector<KvCache> caches(L, make_kv_cache(G, S, D));
     for (KvCache& cache : caches) cache.length = S;
@@ -202,8 +217,7 @@ void show_speed() {
                          double(bytes(caches[0])), read_bandwidth(), "a read");
   }
   fmt::print("\n");
-  print_paragraph(
-      "Next: ./learn run 07, what a token does between attentions; the page: docs/06_gqa.md");
+  print_paragraph("Next: ./learn run 07, the feed-forward network; the page: docs/06_gqa.md");
 }
 
 }  // namespace
@@ -211,23 +225,25 @@ void show_speed() {
 int main(int argc, char** argv) {
   Sizes sizes;
   Program program("06_gqa",
-                  "Query heads that share keys and values: who reads which, and what it saves.");
+                  "Query heads that share keys and values: which reads which, and what it saves.");
   program.takes_text();
   program.size("tokens", sizes.T, "bytes of the text, T");
   program.size("width", sizes.C, "numbers a token, C");
   program.size("heads", sizes.H, "query heads, H");
   program.size("groups", sizes.G, "heads of keys and values, G, which divides H");
-  program.size("head-dim", sizes.D, "numbers a head, D");
+  program.size("head-dim", sizes.D, "numbers a head, D, which is even");
 
   return program.run(argc, argv, [&] {
     expect_groups(sizes.H, sizes.G);
+    expect(sizes.D % 2 == 0, "--head-dim", "an even number, for RoPE", double(sizes.D));
     const double T = double(program.text(sizes.T).size());
     expect_memory(
         bytes_needed(T, double(sizes.C), double(sizes.H), double(sizes.G), double(sizes.D)),
         "--tokens, --width, --heads, --groups and --head-dim");
-    show_who_reads_what(sizes.H, sizes.G);
+    show_groups(sizes.H, sizes.G);
     show_text(program, sizes);
     print_costs();
+    print_operations();
     print_models();
     show_stretches(program.seed());
     show_speed();

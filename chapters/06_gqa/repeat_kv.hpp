@@ -1,9 +1,10 @@
-// The long way round: each query head gets a copy of its group's keys and values.
+// Grouped-query attention by copies: each query head gets a copy of its group's keys and values.
 //
-//   x [S, G·D]  →  [S, H·D]      group g, H / G times side by side: g g g …
+//   x [S, G·D]  →  [S, H·D]      each group H / G times in a row: 0 0 0 1 1 1 …
 //
-// With it chapter 04 computes what grouped-query attention does. It costs the memory that sharing
-// saves, so here it is only the oracle; other libraries call it repeat_kv too.
+// Chapter 04's attention over these copies computes grouped-query attention. The copies take the
+// memory that sharing saves, so only tests and benches call it. Hugging Face's transformers has a
+// function of this name.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,8 @@
 
 namespace t2t {
 
-/// Keys (or values) with a copy of its group for each query head. Throws std::invalid_argument
-/// unless G divides H and the columns.
+/// Keys (or values) with one copy for each query head, [S, H·D]. Throws std::invalid_argument
+/// unless G divides both H and the columns of x.
 Tensor<2> repeat_kv(const Tensor<2>& x,  // [S, G·D]
                     std::size_t H, std::size_t G);
 
