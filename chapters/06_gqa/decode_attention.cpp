@@ -13,8 +13,6 @@ namespace t2t {
 
 static constexpr std::size_t W = Lanes::size;  // floats in a register
 
-std::size_t stretch_count(std::size_t S) { return (S + stretch_keys - 1) / stretch_keys; }
-
 /// Calls f(n, count) for heads n … n + count − 1 of N, up to four at once. The compiler knows
 /// count, so that f can keep its sums for each head in registers.
 template <class F>
@@ -96,6 +94,8 @@ static void mix_values(ConstMatrix weights, ConstMatrix v, Matrix out) {
       out.row(n)[rest] = sum;
     }
 }
+
+std::size_t stretch_count(std::size_t S) { return (S + stretch_keys - 1) / stretch_keys; }
 
 void attend_stretch(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix scores, Matrix out,
                     Matrix log_sums) {

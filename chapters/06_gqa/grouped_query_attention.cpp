@@ -18,9 +18,9 @@ void expect_groups(std::size_t H, std::size_t G) {
         G));
 }
 
+// [formula]
 std::size_t group_of(std::size_t h, std::size_t H, std::size_t G) { return h / (H / G); }
 
-// [formula]
 Tensor<2> grouped_query_attention(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v,
                                   std::size_t H, std::size_t G, Mask mask) {
   expect_groups(H, G);
