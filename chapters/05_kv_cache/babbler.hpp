@@ -74,6 +74,7 @@ inline int next_byte(const Tensor<2>& logits) {  // [1, 256]
   return ' ' + int(std::ranges::max_element(printable) - printable.begin());
 }
 
+/// One step of a generation.
 struct Step {
   int token;
   std::size_t kv_rows;  // tokens whose keys and values this step computed
@@ -97,8 +98,9 @@ inline std::vector<Step> generate_without(Babbler& babbler, std::vector<int> ids
   return steps;
 }
 
-/// The same with a cache. The first call is the prefill: it hands over the whole prompt. Each later
-/// call is a decode step: it hands over the one token that the cache does not hold yet.
+/// `count` bytes after the prompt, with an empty cache to begin with. The first call is the
+/// prefill: it hands over the whole prompt. Each later call is a decode step: it hands over the one
+/// token that the cache does not hold yet.
 inline std::vector<Step> generate_with(Babbler& babbler, std::vector<int> ids, std::size_t count,
                                        KvCache& cache) {
   const auto start = std::chrono::steady_clock::now();

@@ -47,8 +47,8 @@ inline void print_operations() {
   print_paragraph(
       "Multiplications and additions, over 8192 cached tokens. Only the projections of k and v "
       "fall "
-      "with G. All H query heads still meet all the keys, so the products of attention stay the "
-      "same; what falls is the bytes that they read.");
+      "with G. All H query heads are still multiplied with all the keys, so the products of "
+      "attention stay the same. What falls is the bytes that they read.");
 }
 
 /// Published models, with the bytes that one token takes in the caches of all their layers.
