@@ -1,4 +1,4 @@
-// What many blocks on top of each other make of a text, and of a small change of it. For main.cpp.
+// What many layers on top of each other make of a text and of a gradient. For main.cpp.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,8 +14,8 @@
 
 namespace t2t {
 
-/// Digits on which machines agree: what is far off the scale grew from rounding errors. A share of
-/// a stream that is all zeros is none: "-".
+/// Digits on which machines agree: in what has grown a million times, rounding errors have grown as
+/// well. A share of a stream that is all zeros is none: "-".
 inline std::string of_size(double value) {
   if (std::isnan(value)) return "-";
   if (value > 1e6) return "> 1,000,000";
@@ -26,14 +26,22 @@ inline std::string of_size(double value) {
   return value < 0.01 ? "< 0.01" : fmt::format("{:.2f}", value);
 }
 
-/// What is measured of stacks joined in the three ways, after 0, 1, 2 … L layers.
+/// The same for sizes that shrink far, without rounding errors taking part.
+inline std::string of_gradient(double value) {
+  return value > 0 && value < 0.01 ? fmt::format("{:.0e}", value) : of_size(value);
+}
+
+/// What is measured of stacks, after 0, 1, 2 … L layers.
 struct Depths {
-  std::vector<Depth> pre, post, none;
+  std::vector<Depth> pre, post, norms, sums, neither;
 };
 
-/// Of each layer of a stack.
+/// Of each layer of a stack. ReLU, since SwiGLU's result grows with the square of its input: where
+/// no norm holds that, it leaves float's range after a few layers.
 inline BlockSettings stack_settings(std::size_t C) {
-  return llama_style(C, 4, 2, gated_width(C, 1));
+  BlockSettings settings = llama_style(C, 4, 2, 4 * C);
+  settings.activation = Activation::relu;
+  return settings;
 }
 
 inline Depths all_depths(const Tensor<2>& x, std::size_t L, float residual_scale, Random& random) {
@@ -42,39 +50,44 @@ inline Depths all_depths(const Tensor<2>& x, std::size_t L, float residual_scale
   layers.reserve(L);
   for (std::size_t l = 0; l < L; ++l)
     layers.push_back(draw_block(settings, random, residual_scale));
-  const auto of = [&](Joined joined) { return depths(joined, x, settings, layers, random); };
-  return {of(Joined::pre_norm), of(Joined::post_norm), of(Joined::without_sums)};
+  std::vector<Tensor<2>> changes;
+  for (int i = 0; i < 8; ++i) changes.push_back(random.normal<2>({x.shape(0), x.shape(1)}));
+  const auto of = [&](Joined joined) { return depths(joined, x, settings, layers, changes); };
+  return {of(Joined::pre_norm), of(Joined::post_norm), of(Joined::norms_only),
+          of(Joined::sums_only), of(Joined::neither)};
 }
 
 inline void show_sizes(const Depths& of, const std::vector<std::size_t>& shown) {
   print_section(fmt::format("The stream through {} layers", of.pre.size() - 1));
-  Table sizes({">layer", ">size: pre-norm", ">post-norm", ">apart: pre-norm", ">post-norm",
-               ">without sums"});
+  Table sizes({">layers", ">size: pre-norm", ">post-norm", ">apart: pre-norm", ">post-norm",
+               ">norms, no sums"});
   for (const std::size_t l : shown)
     sizes.add({std::to_string(l), of_size(of.pre[l].size), of_size(of.post[l].size),
-               of_size(of.pre[l].spread), of_size(of.post[l].spread), of_size(of.none[l].spread)});
+               of_size(of.pre[l].spread), of_size(of.post[l].spread), of_size(of.norms[l].spread)});
   sizes.print();
   fmt::print("\n");
   print_paragraph(
-      "Size: root mean square, after so many layers. Pre-norm only adds, so the stream grows, and "
-      "each layer's share of it gets smaller; post-norm brings every sum back to 1. Apart: the "
-      "share of the stream that is not common to all tokens. At 0 all tokens are one vector, and "
-      "what was read is lost.");
+      "Size: the root mean square of the stream after so many layers. Apart: the share of the "
+      "stream that differs from token to token. At 0 all tokens have the same vector, and no later "
+      "layer can tell them apart.");
 }
 
-inline void show_changes(const Depths& of, const std::vector<std::size_t>& shown) {
-  print_section(fmt::format("A change of the text, felt through {} layers", of.pre.size() - 1));
-  Table felt(
-      {">layer", ">felt: pre-norm", ">post-norm", ">without sums", ">straight: pre-norm", ">post"});
+inline void show_gradients(const Depths& of, const std::vector<std::size_t>& shown) {
+  print_section(fmt::format("A gradient on its way down through {} layers", of.pre.size() - 1));
+  Table table({">layers", ">neither", ">sums only", ">norms only", ">post-norm", ">pre-norm",
+               ">straight: post", ">pre"});
   for (const std::size_t l : shown)
-    felt.add({std::to_string(l), of_size(of.pre[l].felt), of_size(of.post[l].felt),
-              of_size(of.none[l].felt), of_size(of.pre[l].straight), of_size(of.post[l].straight)});
-  felt.print();
+    table.add({std::to_string(l), of_gradient(of.neither[l].arrives),
+               of_gradient(of.sums[l].arrives), of_gradient(of.norms[l].arrives),
+               of_gradient(of.post[l].arrives), of_gradient(of.pre[l].arrives),
+               of_gradient(of.post[l].straight), of_gradient(of.pre[l].straight)});
+  table.print();
   fmt::print("\n");
   print_paragraph(
-      "A small random change of all tokens: its size as a share of the stream's, against what it "
-      "was in the text. Straight: the same of what came up through sums and norms alone, through "
-      "no layer's matrices. Without sums nothing does. A gradient goes the same way back.");
+      "The size with which a random gradient of size 1 at the output arrives at the text, for "
+      "stacks of so many layers: the root of the mean square over 8 random changes. Stacks with "
+      "norms end with one more norm. Straight: the part of the gradient that comes through the "
+      "sums and the norms' divisions alone, and through no matrix.");
 }
 
 inline void show_depth(const Tensor<2>& x,  // [T, C]
@@ -87,7 +100,7 @@ inline void show_depth(const Tensor<2>& x,  // [T, C]
   std::vector<std::size_t> shown = {0};
   for (std::size_t l = 1; l <= L; l *= 2) shown.push_back(l);
   show_sizes(of, shown);
-  show_changes(of, shown);
+  show_gradients(of, shown);
 }
 
 }  // namespace t2t

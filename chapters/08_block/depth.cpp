@@ -1,0 +1,133 @@
+#include "08_block/depth.hpp"
+
+#include <cmath>
+
+#include "02_normalization/rms_norm.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+static double root_mean_square(ConstMatrix x) {
+  double sum = 0;
+  for (std::size_t t = 0; t < x.rows; ++t)
+    for (const float value : x.row(t)) sum += double(value) * value;
+  return std::sqrt(sum / double(x.rows * x.cols));
+}
+
+static double spread(const Tensor<2>& x) {
+  double apart = 0, all = 0;
+  for (std::size_t c = 0; c < x.shape(1); ++c) {
+    double mean = 0;
+    for (std::size_t t = 0; t < x.shape(0); ++t) mean += x(t, c) / double(x.shape(0));
+    for (std::size_t t = 0; t < x.shape(0); ++t) {
+      apart += (x(t, c) - mean) * (x(t, c) - mean);
+      all += double(x(t, c)) * x(t, c);
+    }
+  }
+  return std::sqrt(apart / all);
+}
+
+static bool has_norms(Joined joined) {
+  return joined != Joined::sums_only && joined != Joined::neither;
+}
+static bool has_sums(Joined joined) {
+  return joined != Joined::norms_only && joined != Joined::neither;
+}
+
+/// f's derivative at x times change, from two calls on either side of x.
+template <class F>
+static Tensor<2> difference(F&& f, const Tensor<2>& x, const Tensor<2>& change) {
+  const float step = float(0.01 * root_mean_square(x) / root_mean_square(change));
+  return (f(x + step * change) - f(x - step * change)) / (2 * step);
+}
+
+/// One layer of the stack, with what its calls need.
+class Layer {
+ public:
+  Layer(BlockSettings settings, Joined joined, const BlockWeights& weights, std::size_t T)
+      : joined_(joined),
+        block_(placed(settings, joined), weights),
+        attention_(settings, T, T),
+        scratch_(settings, T),
+        slots_{.attention = std::ref(attention_)} {}
+
+  /// The stream after this layer. [T, C]
+  Tensor<2> operator()(const Tensor<2>& x, const Trace& trace = {}) {
+    const bool is_block = joined_ == Joined::pre_norm || joined_ == Joined::post_norm;
+    return is_block ? as_block(x, trace) : as_parts(x);
+  }
+
+ private:
+  /// Attention reads a norm of x where there are norms before the parts, and x itself elsewhere.
+  static BlockSettings placed(BlockSettings settings, Joined joined) {
+    const bool before = joined == Joined::pre_norm || joined == Joined::norms_only;
+    settings.norm_place = before ? NormPlace::before : NormPlace::after;
+    return settings;
+  }
+  Tensor<2> as_block(Tensor<2> x, const Trace& trace) {
+    attention_.truncate(0);
+    block_rows(x, block_, slots_, scratch_, trace);
+    return x;
+  }
+  /// Attention's result is taken from a run of the whole block; the rest is done here.
+  Tensor<2> as_parts(const Tensor<2>& x) {
+    Tensor<2> y;  // [T, C]
+    as_block(x, [&](Part part, std::size_t, ConstMatrix value) {
+      if (part == Part::attention) y = copy_of(value);
+    });
+    if (has_sums(joined_)) y += x;
+    const BlockSettings& s = block_.settings();
+    const BlockWeights& weights = block_.weights();
+    const Tensor<2> z =
+        feed_forward(has_norms(joined_) ? norm(y, weights.feed_forward_norm, s.norm, s.eps) : y,
+                     weights.feed_forward, s.activation);  // [T, C]
+    if (has_sums(joined_)) return y + z;
+    return z;
+  }
+
+  Joined joined_;
+  Block block_;
+  CachedAttention attention_;
+  BlockScratch scratch_;
+  BlockSlots slots_;
+};
+
+std::vector<Depth> depths(Joined joined, const Tensor<2>& text, const BlockSettings& settings,
+                          const std::vector<BlockWeights>& layers, std::vector<Tensor<2>> changes) {
+  expect(!changes.empty(), "changes", "at least 1", 0);
+  const Tensor<1> ones = xt::ones<float>({settings.C});
+  const auto last_norm = [&](const Tensor<2>& x) -> Tensor<2> {
+    return has_norms(joined) ? rms_norm(x, ones, settings.eps) : x;
+  };
+  // Each change is kept at a size of 1; what it has grown by is counted beside it.
+  std::vector<double> grown(changes.size(), 1);
+  for (Tensor<2>& change : changes) change /= float(root_mean_square(change));
+
+  Tensor<2> x = text;     // [T, C]
+  double divided_by = 1;  // the straight way's divisions in post-norm
+  std::vector<Depth> after;
+  for (std::size_t l = 0;; ++l) {
+    double squares = 0;
+    for (std::size_t i = 0; i < changes.size(); ++i)
+      squares += std::pow(grown[i] * root_mean_square(difference(last_norm, x, changes[i])), 2);
+    const double size = root_mean_square(x);
+    const double straight = l > 0 && !has_sums(joined) ? 0 : 1 / divided_by;
+    after.push_back({size, spread(x), std::sqrt(squares / double(changes.size())),
+                     has_norms(joined) ? straight / size : straight});
+    if (l == layers.size()) return after;
+
+    Layer layer(settings, joined, layers[l], text.shape(0));
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      Tensor<2> moved = difference(layer, x, changes[i]);  // [T, C]
+      const double growth = root_mean_square(moved);
+      grown[i] *= growth;
+      if (growth > 0) changes[i] = moved / float(growth);
+    }
+    x = layer(x, [&](Part part, std::size_t, ConstMatrix sum) {
+      const bool is_sum = part == Part::x_plus_attention || part == Part::x_plus_feed_forward;
+      if (joined == Joined::post_norm && is_sum) divided_by *= root_mean_square(sum);
+    });
+  }
+}
+
+}  // namespace t2t
