@@ -43,7 +43,7 @@ static constexpr double near = 1e-3;
 static bool about(double got, double want) { return std::abs(got - want) <= near * want; }
 
 TEST_CASE(
-    "by hand: without norms a gradient shrinks by a quarter, or grows by 9/4, in every layer") {
+    "by hand: without norms in every layer a gradient shrinks to a quarter, or grows to 9/4") {
   const std::vector<Tensor<2>> changes = {{{1, -2}}, {{5, 1}}};
   CHECK(about(top(Joined::neither, 0.5f, changes).arrives, std::pow(0.25, 3)));
   CHECK(about(top(Joined::neither, 0.5f, changes).size, std::sqrt(12.5) * std::pow(0.25, 3)));

@@ -1,9 +1,10 @@
-// What must be true of the block: it adds nothing of its own to chapters 02 to 07 but two sums.
+// What must be true of the block, whose only own work is two sums.
 #include <doctest/doctest.h>
 
 #include <map>
 #include <set>
 #include <type_traits>
+#include <utility>
 
 #include "08_block/block_costs.hpp"
 #include "08_block_cases.hpp"
@@ -12,27 +13,35 @@
 
 using namespace t2t;
 
-TEST_CASE("by hand: one token sees itself, so attention passes its norm on") {
+TEST_CASE("by hand: a single token attends to itself, so attention returns what it reads") {
   BlockSettings settings{.C = 2, .H = 1, .G = 1, .D = 2, .F = 1};
   settings.activation = Activation::relu, settings.eps = 1e-12f;
   const Weight one(Tensor<2>{{1, 0}, {0, 1}});
   BlockWeights weights;
   weights.attention_norm.gain = weights.feed_forward_norm.gain = {1, 1};
-  weights.w_q = weights.w_k = weights.w_v = weights.w_o = one;
-  weights.feed_forward.w_up = Tensor<2>{{1, 0}};
-  weights.feed_forward.w_down = Tensor<2>{{1}, {0}};
+  weights.w_q = weights.w_k = weights.w_v = one;
+  weights.w_o = Tensor<2>{{1, 0}, {0, 0}};        // attention adds to the first number
+  weights.feed_forward.w_up = Tensor<2>{{0, 1}};  // the network to the second
+  weights.feed_forward.w_down = Tensor<2>{{0}, {1}};
 
-  // (3, 4) has root mean square √12.5: the norm is (0.8485, 1.1314), and still so after the first
-  // sum, which has its direction. The network passes the first channel on.
-  const Tensor<2> x = {{3, 4}}, want = {{4.69705627f, 5.13137085f}};
-  CHECK(all_close(block(x, weights, settings, block_rope_table(settings, 1)), want, 2e-6));
-  Room room(settings, 1, 1);
-  Tensor<2> y = x;
-  block_rows(y, Block(settings, weights), room.slots, room.scratch);
-  CHECK(all_close(y, want, 2e-6));
+  // pre-norm: (3, 4) has root mean square √12.5 and norm (0.8485, 1.1314), so y is (3.8485, 4); its
+  // norm is (0.9805, 1.0191). post-norm: (6, 4) over √26 is (1.1767, 0.7845), then (1.1767, 1.5689)
+  // over √1.9231.
+  const Tensor<2> x = {{3, 4}};
+  const std::pair<NormPlace, Tensor<2>> cases[] = {
+      {NormPlace::before, {{3.84852814f, 5.01910940f}}},
+      {NormPlace::after, {{0.84852814f, 1.13137085f}}}};
+  for (const auto& [place, want] : cases) {
+    settings.norm_place = place;
+    CHECK(all_close(block(x, weights, settings, block_rope_table(settings, 1)), want, 2e-6));
+    Room room(settings, 1, 1);
+    Tensor<2> y = x;
+    block_rows(y, Block(settings, weights), room.slots, room.scratch);
+    CHECK(all_close(y, want, 2e-6));
+  }
 }
 
-TEST_CASE("both voices equal PyTorch in float64, pre- and post-norm, LLaMA's and GPT-2's style") {
+TEST_CASE("both forms equal PyTorch in float64, pre- and post-norm, LLaMA's and GPT-2's style") {
   for (const Case& c : cases()) {
     CAPTURE(c.name);
     const Tensor<2> want = c.want();
@@ -53,7 +62,7 @@ TEST_CASE("prefill, chunks of 16, 5 and 3, and decoding a token at a time all ag
   }
 }
 
-TEST_CASE("a token never feels those that come after it, to the last bit") {
+TEST_CASE("a token does not depend on those after it, to the last bit") {
   const Case c = llama();
   Tensor<2> x = c.x();
   const Tensor<2> before = block(x, c.weights(), c.settings, c.table());
@@ -149,7 +158,9 @@ TEST_CASE("parameters: those of the models, and the parts sum to the whole") {
   }
 }
 
-TEST_CASE("the list of tensors: all names once, as they begin, and what is left out is empty") {
+TEST_CASE(
+    "the list of tensors has each name once, its first numbers, and empty ones for what is left "
+    "out") {
   for (const Case& c : cases()) {
     CAPTURE(c.name);
     Random random(4);
@@ -282,7 +293,8 @@ TEST_CASE("a bad call is refused with what was wanted and got; x and the text st
   });
 }
 
-TEST_CASE("what can't be made is refused when it is made, and what was made for less when called") {
+TEST_CASE(
+    "bad settings are refused when something is made of them, too small scratch when it is used") {
   Random random(1);
   using Bad = std::invalid_argument;
   CHECK_THROWS_WITH_AS(llama_style(96, 5, 5, 1), "C: wanted a multiple of H = 5, got 96", Bad);

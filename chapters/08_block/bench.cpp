@@ -1,5 +1,5 @@
-// One block of SmolLM2-135M's sizes: a prompt beside its bare matrix products, a token beside
-// reading the weights.
+// Times one block of SmolLM2-135M's sizes: a prompt beside its matrix products alone, one token
+// beside a plain read of the weights.
 #include "bench.hpp"
 
 #include <algorithm>
@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::size_t C = 576, H = 9, G = 3, D = 64, F = 1536, T = 512, L = 30;
 
-/// Results of the matrix products of a block, kept so that the products alone can be timed.
+/// The matrix products of a block, without anything between them.
 struct Products {
   Tensor<2> q = empty(T, H*D), k = empty(T, G*D), v = empty(T, G*D), o = empty(T, C);
   Tensor<2> gate = empty(T, F), up = empty(T, F), down = empty(T, C);
   Tensor<3> scores = empty(H, T, T);
 
-  /// The seven with weights, of the first `tokens` rows of x.
+  /// The seven products with weights, for the first `tokens` rows of x.
   void with_weights(ConstMatrix x, const BlockWeights& w, std::size_t tokens) {
     const auto first = [&](Tensor<2>& y) { return Matrix(y).rows_from(0, tokens); };
     matmul_bt(x, w.w_q, first(q));
@@ -33,7 +33,7 @@ struct Products {
     matmul_bt(first(o), w.feed_forward.w_up, first(up));
     matmul_bt(first(up), w.feed_forward.w_down, first(down));
   }
-  /// q·kᵀ and weights·v of every head, all T x T of them, as if there were no mask.
+  /// q·kᵀ and weights·v of every head, for all T x T pairs: without a mask.
   void of_attention() {
     for (std::size_t h = 0; h < H; ++h) {
       const std::size_t g = group_of(h, H, G);
@@ -70,13 +70,13 @@ void bench(Bench& bench) {
   prefill();
   const RopeTable table = block_rope_table(settings, T);
   bench.expect_right("block_rows", near(x, block(text, layers[0], settings, table), 1e-4f));
-  // x grows as it goes round and round, but slowly: what it holds takes no part in the time.
+  // x grows a little with every call; the time does not depend on its numbers.
   bench.against("block_rows, T = 512", prefill, "its bare matrix products", [&] {
     products.with_weights(text, layers[0], T);
     products.of_attention();
   });
 
-  // One token through all layers: no weight is read twice, and all together fit no cache.
+  // One token goes through all layers: each weight is read once, and together they fit no cache.
   const double bytes = double(L * parameter_count(layers[0]) * sizeof(float));
   const ConstMatrix token = ConstMatrix(text).rows_from(0, 1);
   const double cached = double(L * 2 * G * T * D * sizeof(float));

@@ -5,14 +5,14 @@
 
 namespace t2t {
 
-/// x·wᵀ, and the bias where there is one.
+/// x·wᵀ, plus the bias if there is one.
 static Tensor<2> projected(const Tensor<2>& x, const Weight& w, const Tensor<1>& b) {
   Tensor<2> y = matmul_bt(x, w);  // [T, out]
   if (b.size() > 0) y += b;
   return y;
 }
 
-/// Each head's D numbers brought to one size.
+/// Each head's D numbers go through a norm of their own (Qwen 3).
 static Tensor<2> normed_heads(Tensor<2> x, const NormWeights& weights, const BlockSettings& s) {
   const std::size_t T = x.shape(0), HD = x.shape(1);
   x.reshape({T * HD / s.D, s.D});  // a head a row
@@ -21,7 +21,7 @@ static Tensor<2> normed_heads(Tensor<2> x, const NormWeights& weights, const Blo
   return x;
 }
 
-/// What attention adds to the stream, from what it reads there.
+/// What attention adds to the stream. x is what it reads: norm(x) in pre-norm.
 static Tensor<2> attention_of(const Tensor<2>& x, const BlockWeights& weights,
                               const BlockSettings& settings, const RopeTable& table) {
   const std::size_t H = settings.H, G = settings.G, D = settings.D;

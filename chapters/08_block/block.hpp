@@ -1,12 +1,14 @@
-// The transformer block: attention, then a feed-forward network, each adding to what flows past.
+// The transformer block: attention, then a feed-forward network. Each adds its result to the
+// stream.
 //
 //   pre-norm    x ← x + attention(norm(x))      x ← x + feed_forward(norm(x))
 //   post-norm   x ← norm(x + attention(x))      x ← norm(x + feed_forward(x))
 //
-// It only puts chapters 02 to 07 together; of its own it has the two sums. Vaswani et al. 2017
-// (post-norm); Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture"
-// (pre-norm). Here is the formula: one text, all at once, nothing kept. block_rows.hpp has what a
-// model calls.
+// Only the two sums are new; everything else comes from chapters 02 to 07. Vaswani et al. 2017
+// (post-norm); Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture" (both
+// compared). This file has the formula, which computes all tokens of one text at once and keeps
+// nothing. A model calls block_rows.hpp instead. expect_settings is declared in block_settings.hpp,
+// expect_weights in block_weights.hpp; both forms of the block call them.
 #pragma once
 
 #include "08_block/block_weights.hpp"
@@ -14,11 +16,11 @@
 
 namespace t2t {
 
-/// The new x, [T, C], of tokens at positions 0 … T − 1. Throws std::invalid_argument as
-/// expect_settings, expect_weights and rope do, when x is not [T, C], and when F is 0: the formula
-/// knows no other network.
+/// Returns the new x, [T, C], of tokens at positions 0 to T − 1. Throws std::invalid_argument as
+/// expect_settings, expect_weights and rope do, when x is not [T, C], and when F is 0, since the
+/// formula has no other network to call.
 Tensor<2> block(const Tensor<2>& x,  // [T, C]
                 const BlockWeights& weights, const BlockSettings& settings,
-                const RopeTable& table);  // [S, D/2] each; not read when nothing is turned
+                const RopeTable& table);  // [S, D/2] each, S at least T; not read without RoPE
 
 }  // namespace t2t

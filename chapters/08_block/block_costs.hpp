@@ -1,10 +1,10 @@
-// What a block costs: numbers to keep, and multiplications and additions to do, part by part, from
-// its settings alone.
+// What a block costs, part by part, computed from its settings: parameters, and floating-point
+// operations (FLOPs) of its matrix products.
 //
-//   a number of a matrix is multiplied and added once for each token: 2 FLOPs
-//   a query meets the keys that it sees: 2·D FLOPs each a head, and as many for their values
+//   each number of a matrix is used in one multiplication and one addition a token: 2 FLOPs
+//   each key that a query sees costs 2·D FLOPs a head for the score, and 2·D for its value
 //
-// Norms, RoPE, activations and sums are left out of the FLOPs. Chapter 09 adds blocks up.
+// Norms, RoPE, activations and sums are not counted. Chapter 09 adds the blocks of a model up.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ struct BlockCosts {
 };
 PartCost total(const BlockCosts& costs);
 
-/// For T tokens, the last of S positions; each query counts the keys that it sees. Throws as
-/// expect_settings does, or when T is 0 or above S.
+/// The cost of T tokens that are the last of S positions, under the settings' mask. Throws as
+/// expect_settings does, and when T is 0 or above S.
 BlockCosts block_costs(const BlockSettings& settings, std::size_t T, std::size_t S);
 
 }  // namespace t2t

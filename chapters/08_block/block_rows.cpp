@@ -41,7 +41,7 @@ BlockScratch::BlockScratch(std::span<const BlockSettings> layers, std::size_t T_
   q = empty(T_max, HD), k = empty(T_max, GD), v = empty(T_max, GD), heads = empty(T_max, HD);
 }
 
-/// What changes from call to call, looked at before anything is written.
+/// Checks what can differ from call to call, before anything is written.
 static void expect_call(ConstMatrix x, const Block& block, const BlockSlots& slots,
                         const BlockScratch& scratch) {
   const BlockSettings& s = block.settings();
@@ -65,18 +65,18 @@ static void expect_call(ConstMatrix x, const Block& block, const BlockSlots& slo
         scratch.feed_forward.up.shape(1), scratch.feed_forward.gate.shape(1), s.F, gate));
 }
 
-/// The first rows and columns of a part of the scratch.
+/// The first T rows and the first columns of one matrix of the scratch, which may be larger.
 static Matrix part_of(Tensor<2>& scratch, std::size_t T, std::size_t cols) {
   return Matrix(scratch).rows_from(0, T).cols_from(0, cols);
 }
 
-/// y = x·wᵀ, and the bias where there is one.
+/// y = x·wᵀ, plus the bias if there is one.
 static void project_rows(ConstMatrix x, const Weight& w, const Tensor<1>& b, Matrix y) {
   matmul_bt(x, w, y);
   add_bias(b, y);
 }
 
-/// Each head's numbers brought to one size, in place.
+/// Each head's D numbers go through a norm of their own, in place.
 static void norm_heads(Matrix x, const NormWeights& weights, const BlockSettings& s) {
   for (std::size_t h = 0; h < x.cols / s.D; ++h)
     norm_rows(x.head(h, s.D), weights, s.norm, s.eps, x.head(h, s.D));
@@ -92,7 +92,7 @@ static void add_rows(ConstMatrix added, Matrix x) {
   });
 }
 
-/// Attention's part: x is what it reads, added what it would add to the stream.
+/// Attention reads x and writes to `added` what is to be added to the stream.
 static void attention_part(ConstMatrix x, const Block& block, const Attention& attention,
                            BlockScratch& scratch, const Trace& trace, Matrix added) {
   const BlockSettings& s = block.settings();
@@ -110,13 +110,13 @@ static void attention_part(ConstMatrix x, const Block& block, const Attention& a
   tell(trace, Part::k, block.layer(), k);
   tell(trace, Part::v, block.layer(), v);
 
-  // Only this step looks from one token to another.
+  // Only in this step does a token depend on others.
   attention({block, q, k, v}, heads, trace);
   tell(trace, Part::heads, block.layer(), heads);
   project_rows(heads, weights.w_o, weights.b_o, added);
 }
 
-/// The feed-forward network's part: chapter 07's, unless another has its place.
+/// The network reads x and writes to `added`. It is chapter 07's unless the slot has another.
 static void network_part(ConstMatrix x, const Block& block, const Network& network,
                          FeedForwardScratch& scratch, const Trace& trace, Matrix added) {
   if (network) return network(block, x, added, trace);
@@ -149,13 +149,13 @@ void block_rows(Matrix x, const Block& block, const BlockSlots& slots, BlockScra
     tell(trace, sum, block.layer(), x);
   };
 
-  // Attention reads the stream, in pre-norm brought to one size, and adds to it.
+  // Attention reads the stream, in pre-norm through a norm, and adds its result to the stream.
   if (norm_before) norm(Part::attention_norm, weights.attention_norm, normed);
   attention_part(norm_before ? normed : x, block, slots.attention, scratch, trace, added);
   add(Part::attention, Part::x_plus_attention);
   if (!norm_before) norm(Part::attention_norm, weights.attention_norm, x);
 
-  // So does the feed-forward network, each token on its own.
+  // The feed-forward network does the same, for each token alone.
   if (norm_before) norm(Part::feed_forward_norm, weights.feed_forward_norm, normed);
   network_part(norm_before ? normed : x, block, slots.network, scratch.feed_forward, trace, added);
   add(Part::feed_forward, Part::x_plus_feed_forward);

@@ -1,10 +1,11 @@
 // The block as a model calls it: in place, for any number of tokens, of one text or of several.
 //
-// x holds the tokens of all texts of a call, [T, C], one text after the other. Norms, projections,
-// the network and the sums treat every row alike, so only attention has to know which rows belong
-// to which text: it is a slot, and what it keeps of each text is its own (cached_attention.hpp).
-// Other slots exchange the network (chapter 14's experts) or look at what a part adds (chapter 16
-// sums it over processes). Nothing here allocates.
+// x, [T, C], holds the rows of all texts of a call, one text after the other. Norms, projections,
+// the network and the sums treat all rows alike. Only attention has to know which rows belong to
+// which text, and only attention keeps something between calls. So attention is a slot, a function
+// that the caller hands in (cached_attention.hpp has this chapter's). Two more slots can replace
+// the network (chapter 14's experts) and change what a part adds (chapter 16 sums it over
+// processes). block_rows allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +18,12 @@
 
 namespace t2t {
 
-/// Settings and weights that fit each other: checked once, when it is made, and trusted from then
-/// on.
+/// Settings and weights that fit each other. The constructor checks them, so that block_rows need
+/// not check them again in each call.
 class Block {
  public:
-  /// layer: which of a model's blocks it is. The weights must outlive it, and keep their shapes.
+  /// layer is the block's number in its model. The weights must outlive the Block and keep their
+  /// shapes.
   /// Throws std::invalid_argument as expect_settings and expect_weights do.
   Block(const BlockSettings& settings, const BlockWeights& weights, std::size_t layer = 0);
   Block(const BlockSettings&, const BlockWeights&&, std::size_t = 0) = delete;
@@ -36,41 +38,45 @@ class Block {
   std::size_t layer_;
 };
 
-/// Queries, keys and values as the projections made them, and the norms of their heads if there are
-/// any.
+// [slots]
+/// Queries, keys and values after the projections and, if the settings have them, the norms of the
+/// heads.
 struct Projected {
   const Block& block;
-  Matrix q;  // [T, H·D]  not turned yet: attention turns q and k in place
+  Matrix q;  // [T, H·D]  before RoPE: attention turns q and k in place
   Matrix k;  // [T, G·D]
   Matrix v;  // [T, G·D]
 };
-/// Writes what each head finds, given q, k and v: turns q and k where settings.uses_rope says so
-/// (and tells them to the trace), masks what comes after a token, and keeps of k and v what later
-/// calls will want. Whatever it throws, what it keeps of the texts is then as it was.
+/// Writes each head's result, given q, k and v. If settings.uses_rope, it turns q and k and tells
+/// them to the trace as q_turned and k_turned; otherwise it tells neither. It hides from each token
+/// what comes after it, and keeps of k and v what later calls need. If it throws, what it keeps of
+/// the texts is as it was before the call.
 using Attention = std::function<void(const Projected& in,
                                      Matrix heads,  // [T, H·D], to be written
                                      const Trace& trace)>;
 
-/// Stands in for the feed-forward network: y is what it would add to the stream.
+/// Takes the feed-forward network's place: y is what is to be added to the stream.
 using Network = std::function<void(const Block& block,
-                                   ConstMatrix x,  // [T, C], what it reads there
+                                   ConstMatrix x,  // [T, C], what the network reads
                                    Matrix y,       // [T, C], to be written
                                    const Trace& trace)>;
 
-/// Sees what a part (Part::attention or Part::feed_forward) made, before it is added to the stream,
-/// and may change it.
+/// Is handed the result of a part (Part::attention or Part::feed_forward) before it is added to the
+/// stream, and may change it.
 using BeforeSum = std::function<void(const Block& block, Part part, Matrix added)>;  // [T, C]
 
-/// The parts that can be replaced. attention is required, since it keeps the texts' keys and
-/// values: CachedAttention is this chapter's. An empty network means chapter 07's, an empty
-/// before_sum a bare sum.
+/// The parts that a caller can replace. attention must be given, for instance a CachedAttention. An
+/// empty network stands for chapter 07's. With an empty before_sum nothing happens before the sum.
 struct BlockSlots {
   Attention attention;
   Network network = {};
   BeforeSum before_sum = {};
 };
+// [/slots]
 
-/// Room for what a block makes on its way: made once, used by every layer at every step.
+/// Memory for the intermediate results of a block, made once and used by all layers in all calls.
+/// Its size does not depend on how many positions a cache has: the memory for scores belongs to
+/// the attention.
 struct BlockScratch {
   std::size_t T_max;                // rows of a call, at most
   Tensor<2> normed;                 // [T_max, C]
@@ -81,21 +87,30 @@ struct BlockScratch {
   Tensor<2> added;                  // [T_max, C]
   FeedForwardScratch feed_forward;  // gate, up [T_max, F]
 
-  /// For blocks of these settings: where they differ, for the widest. Throws std::invalid_argument
-  /// as expect_settings does, for no settings, for another C, and when T_max is 0.
+  /// Large enough for a block of any of these settings. Throws std::invalid_argument as
+  /// expect_settings does, when there are no settings, when two differ in C, and when T_max is 0.
   BlockScratch(std::span<const BlockSettings> layers, std::size_t T_max);
   BlockScratch(const BlockSettings& settings, std::size_t T_max)
       : BlockScratch(std::span(&settings, 1), T_max) {}
 };
 
-/// The block, in place. trace, if given, sees every intermediate, as Part lists them; in post-norm
-/// the norms come after their sums. q_turned and k_turned are told by the attention, gate, up and
-/// hidden by the network: a slot may leave its own out. What a part made is told before before_sum
-/// sees it. Throws std::invalid_argument, with x and the texts as they were, when x is not [T, C],
-/// T is 0 or above T_max, the scratch is too narrow, a slot that is needed is empty, and as the
-/// attention does. What another slot throws, or the trace outside the attention, leaves the new
-/// tokens with the attention.
-void block_rows(Matrix x,  // [T, C], the residual stream
+/// Applies the block to x in place. trace, if given, is told the intermediates in this order:
+///
+///   pre-norm    attention_norm, q, k, v, q_turned, k_turned, heads, attention, x_plus_attention,
+///               feed_forward_norm, gate, up, hidden, feed_forward, x_plus_feed_forward
+///   post-norm   q … attention, x_plus_attention, attention_norm,
+///               gate … feed_forward, x_plus_feed_forward, feed_forward_norm
+///
+/// In post-norm x_plus_attention and x_plus_feed_forward are the sums before their norms. The
+/// attention tells q_turned and k_turned (under RoPE only), the network gate (if it is gated), up
+/// and hidden; a function in a slot may leave out its own. A part's result is told before
+/// before_sum may change it.
+///
+/// Throws std::invalid_argument when x is not [T, C], T is 0 or above T_max, the scratch is too
+/// narrow, or a slot that is needed is empty, and as the attention does; x and the texts are then
+/// as they were. If another slot throws, or the trace does outside the attention, the attention
+/// already holds the new tokens.
+void block_rows(Matrix x,  // [T, C], the stream
                 const Block& block, const BlockSlots& slots, BlockScratch& scratch,
                 const Trace& trace = {});
 

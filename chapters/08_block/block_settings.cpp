@@ -23,7 +23,7 @@ BlockSettings gpt2_style(std::size_t C, std::size_t H) {
 }
 
 std::string reasons_against(const BlockSettings& s) {
-  std::string reasons;  // stays empty, so nothing is allocated, when all is well
+  std::string reasons;  // while it stays empty, nothing is allocated
   const auto expect = [&](bool holds, const char* form, const auto&... values) {
     if (holds) return;
     reasons += (reasons.empty() ? "" : "; ") + fmt::format(fmt::runtime(form), values...);

@@ -1,12 +1,12 @@
-// A block's sizes and choices: everything about it but the numbers that it learns.
+// A block's sizes and choices: everything about it except the numbers that it learns.
 //
 //   LLaMA's choices    RMSNorm, RoPE, a gated feed-forward network, no biases
 //   Qwen's choices     LLaMA's, with biases of q, k and v (2) or norms of q's and k's heads (3)
 //   GPT-2's choices    LayerNorm, positions added before the first block, a plain network, biases
 //
 // Touvron et al. 2023, "LLaMA"; Radford et al. 2019, "Language Models are Unsupervised Multitask
-// Learners". Both put the norm before each part. Chapter 09 gives every block of a model the same
-// settings, or each its own.
+// Learners". Both models have the norm before each part. Chapter 09 gives all blocks of a model the
+// same settings, or each block its own.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace t2t {
 /// before: x + part(norm(x)), "pre-norm".  after: norm(x + part(x)), "post-norm".
 enum class NormPlace { before, after };
 
-/// Which products of a block have a vector added: none in LLaMA, all in GPT-2, those that make q, k
+/// Which matrix products of a block have a bias: none in LLaMA, all in GPT-2, those that make q, k
 /// and v in Qwen 2.
 enum class Biases { none, qkv, all };
 
@@ -32,33 +32,35 @@ struct BlockSettings {
   std::size_t H;  // query heads
   std::size_t G;  // key and value heads; divides H
   std::size_t D;  // width of a head; often C / H
-  std::size_t F;  // width of the feed-forward network; 0: the caller's network stands in its place
+  std::size_t F;  // width of the feed-forward network; 0: the caller brings another network
 
   Norm norm = Norm::rms;
   NormPlace norm_place = NormPlace::before;
-  bool head_norms = false;  // whether each head of q and k has a norm of its own, before RoPE
+  bool head_norms = false;  // whether each head of q and of k goes through a norm before RoPE
   Activation activation = Activation::swiglu;
   Biases biases = Biases::none;  // all: of q, k, v, o and both matrices of a plain network
-  std::size_t window = 0;        // keys that a query sees, its own the last; 0: all up to its own
-  bool uses_rope = true;         // whether q and k are turned; if not, x already knows positions
+  std::size_t window = 0;  // how many keys a query sees, its own the last; 0: all up to its own
+  bool uses_rope = true;   // whether q and k are turned; if not, x already holds the positions
   Pairing pairing = Pairing::neighbours;
   float theta = 10000;           // RoPE's
   Frequencies frequencies = {};  // RoPE's where they are scaled, [D/2]; empty: θ^(−2i/D)
   float eps = 1e-5f;             // the norms'
 };
 
-/// D = C / H. Throws std::invalid_argument when H does not divide C.
+/// LLaMA's choices, with D = C / H. Throws std::invalid_argument when H does not divide C.
+/// gpt2_style has GPT-2's: G = H, F = 4C, LayerNorm, gelu_tanh, all biases, no RoPE.
 BlockSettings llama_style(std::size_t C, std::size_t H, std::size_t G, std::size_t F);
-BlockSettings gpt2_style(std::size_t C, std::size_t H);  // G = H, F = 4C, gelu_tanh
+BlockSettings gpt2_style(std::size_t C, std::size_t H);
 
-/// Why no block can have these sizes or choices, each reason with what was wanted and got, with
-/// "; " between them: a G that does not divide H, an odd D under RoPE, an eps not above 0 … Empty
-/// when one can.
+/// Why no block can have these settings: all reasons, joined by "; ", each with what was wanted and
+/// what was got. Empty when a block can. The reasons are: C, H, G or D is 0; G does not divide H; D
+/// is odd and RoPE is used; theta, eps or one of the frequencies is not a finite number above 0;
+/// there are frequencies, but not D/2 of them; biases are `all` and the activation is gated.
 std::string reasons_against(const BlockSettings& settings);
-/// Throws std::invalid_argument with these reasons, if there are any.
+/// Throws std::invalid_argument with these reasons when there are any.
 void expect_settings(const BlockSettings& settings);
 
-/// The largest that size(settings) is in any layer.
+/// The largest size(settings) of all layers.
 template <class Size>
 std::size_t widest(std::span<const BlockSettings> layers, Size size) {
   std::size_t most = 0;
@@ -66,7 +68,8 @@ std::size_t widest(std::span<const BlockSettings> layers, Size size) {
   return most;
 }
 
-/// RoPE's table for these settings, for positions 0 … S − 1; empty when nothing is turned.
+/// RoPE's table for positions 0 to S − 1; empty when the settings use no RoPE. Throws as
+/// expect_settings and rope_table do.
 RopeTable block_rope_table(const BlockSettings& settings, std::size_t S);
 
 }  // namespace t2t

@@ -30,7 +30,7 @@ void draw_tensor(const TensorInfo& info, Random&, float, Tensor<1>& x) {
   x = xt::ones<float>({info.rows}) * (info.role == Role::gain ? 1.0f : 0.0f);
 }
 
-/// How far the numbers of a matrix begin from 0.
+/// The standard deviation of the numbers that a matrix begins with.
 static float deviation(const TensorInfo& info, float residual_scale) {
   if (info.role == Role::embedding) return 0.02f;
   if (info.role == Role::positions) return 0.01f;

@@ -1,7 +1,7 @@
-// A block's tensors by name, and the one list of them: what is checked, counted, drawn, loaded,
-// saved or compared tensor by tensor is a loop over for_each_tensor.
+// A block's tensors, and one list of them: whatever is done tensor by tensor (checking, counting,
+// drawing, loading, saving, comparing) is a loop over for_each_tensor.
 //
-// Chapter 10 loads weights into them, 13 has gradients of the same shapes.
+// Chapter 10 loads a model's weights into them, chapter 13 has gradients of the same shapes.
 #pragma once
 
 #include <cstddef>
@@ -18,34 +18,34 @@
 
 namespace t2t {
 
-/// Read from the top: it is the block's diagram. x [T, C] flows past; each part reads x and adds
-/// to it. What the settings leave out stays empty.
+/// The block's diagram, in the order of use: each part reads the stream x, [T, C], and adds to it.
+/// What the settings leave out stays empty.
 struct BlockWeights {
   NormWeights attention_norm;  // [C]
 
-  Weight w_q;          // [H·D, C]    what a token asks
-  Weight w_k;          // [G·D, C]    what it is found by
-  Weight w_v;          // [G·D, C]    what it says
-  Tensor<1> b_q;       // [H·D]       biases: GPT-2's and Qwen 2's, else empty
+  Weight w_q;          // [H·D, C]    queries
+  Weight w_k;          // [G·D, C]    keys
+  Weight w_v;          // [G·D, C]    values
+  Tensor<1> b_q;       // [H·D]       biases, in GPT-2 and Qwen 2
   Tensor<1> b_k;       // [G·D]
   Tensor<1> b_v;       // [G·D]
-  NormWeights q_norm;  // [D]         of each head: Qwen 3's, else empty
+  NormWeights q_norm;  // [D]         for each head, in Qwen 3
   NormWeights k_norm;  // [D]
 
-  Weight w_o;     // [C, H·D]    the heads' answers, added to x
-  Tensor<1> b_o;  // [C]         GPT-2's
+  Weight w_o;     // [C, H·D]    from the heads to what is added to x
+  Tensor<1> b_o;  // [C]         in GPT-2
 
   NormWeights feed_forward_norm;  // [C]
 
-  FeedForwardWeights feed_forward;  // w_gate, w_up [F, C], w_down [C, F], added to x
+  FeedForwardWeights feed_forward;  // w_gate, w_up [F, C]; w_down [C, F], its result is added to x
 };
 
-/// What a tensor is for, which decides its first numbers.
+/// What a tensor is for. It decides the numbers that the tensor begins with.
 enum class Role {
   gain,         // of a norm: 1
   bias,         // 0
   matrix,       // N(0, 1/inputs): inputs of size about 1 give outputs of size about 1
-  into_stream,  // w_o and w_down, whose result is added to the stream: the same, times a scale
+  into_stream,  // w_o and w_down, whose result is added to the stream: a matrix times a scale
   embedding,    // a table with a row a token: N(0, 0.02²)
   positions,    // a table with a row a position: N(0, 0.01²)
 };
@@ -53,7 +53,7 @@ enum class Role {
 /// A tensor's name, shape and role.
 struct TensorInfo {
   std::string_view name;   // "w_q", "attention_norm.gain"
-  std::size_t rows, cols;  // 0 of what the settings leave out; a vector has cols 1
+  std::size_t rows, cols;  // both 0 if the settings leave it out; a vector has cols 1
   Role role;
   std::optional<std::size_t> layer = {};  // which of a model's blocks it belongs to
 
@@ -62,9 +62,9 @@ struct TensorInfo {
 /// "w_q", or "layer 3: w_q" in a model.
 std::string full_name(const TensorInfo& info);
 
-/// The one list. Calls f(info, tensor) for each tensor of a block, in the order of the diagram,
-/// also for those that the settings leave out (their sizes are 0). tensor is a Weight or a
-/// Tensor<1>, const if weights is.
+/// The list. Calls f(info, tensor) for each tensor of a block in the order of the diagram, also for
+/// those that the settings leave out (info then has size 0). tensor is a Weight or a Tensor<1>, and
+/// const if weights is.
 template <class Weights, class Call>
 void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
   const std::size_t C = settings.C, D = settings.D, F = settings.F;
@@ -104,22 +104,22 @@ void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
   vector("b_down", network && biases, C, Role::bias, weights.feed_forward.b_down);
 }
 
-/// Throws std::invalid_argument, naming the tensor and both shapes, unless it has the size that
-/// info tells.
+/// Throws std::invalid_argument, naming the tensor and both shapes, unless it has the shape that
+/// info says.
 void expect_fits(const TensorInfo& info, const Tensor<1>& x);
 void expect_fits(const TensorInfo& info, const Weight& w);
-/// The same of all tensors. A tensor that the block would ignore is refused too.
+/// The same for all tensors of a block. A tensor that the block would ignore is refused too.
 void expect_weights(const BlockWeights& weights, const BlockSettings& settings);
 
-/// Gives a tensor the numbers that its role begins with; those into the stream times
-/// residual_scale.
+/// Gives a tensor the numbers that its role begins with. residual_scale multiplies those of role
+/// into_stream.
 void draw_tensor(const TensorInfo& info, Random& random, float residual_scale, Tensor<1>& x);
 void draw_tensor(const TensorInfo& info, Random& random, float residual_scale, Weight& w);
-/// All tensors of a block, as their roles begin. Throws as expect_settings does.
+/// Draws all tensors of a block. Throws as expect_settings does.
 BlockWeights draw_block(const BlockSettings& settings, Random& random,
                         float residual_scale = 1);  // GPT-2 takes 1/√(2·L)
 
-/// Numbers in all its tensors: gains, biases, matrices.
+/// How many numbers all its tensors hold: gains, biases and matrices.
 std::size_t parameter_count(const BlockWeights& weights);
 
 }  // namespace t2t

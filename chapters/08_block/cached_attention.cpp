@@ -21,7 +21,7 @@ static AttentionKernel grouped_kernel(std::span<const BlockSettings> layers, std
   };
 }
 
-/// Whether a table of RoPE serves both.
+/// Whether both can use the same RoPE table.
 static bool same_table(const BlockSettings& a, const BlockSettings& b) {
   return a.uses_rope == b.uses_rope && a.D == b.D && a.theta == b.theta &&
          a.frequencies == b.frequencies;
@@ -48,7 +48,7 @@ CachedAttention::CachedAttention(std::span<const BlockSettings> layers, std::siz
 
   caches.resize(texts);
   for (std::vector<KvCache>& of_text : caches) {
-    of_text.reserve(layers.size());  // to grow, it would copy them
+    of_text.reserve(layers.size());  // or growing would copy caches
     for (const BlockSettings& settings : layers)
       of_text.push_back(make_kv_cache(settings.G, S, settings.D));
   }
@@ -79,7 +79,7 @@ void CachedAttention::for_each_run(std::size_t layer, std::size_t T, F f) {
   }
 }
 
-/// What a layer's cache depends on, in words.
+/// What a layer's cache and table were made for, as text for a message.
 static std::string kept_as(const BlockSettings& s) {
   std::string words = fmt::format("H = {}, G = {}, D = {}, ", s.H, s.G, s.D);
   if (!s.uses_rope) return words + "no RoPE";
@@ -88,7 +88,7 @@ static std::string kept_as(const BlockSettings& s) {
   return words + fmt::format("theta = {}{}, {}", s.theta, scaled, pairing);
 }
 
-/// That the block's heads and RoPE are those that its layer was made for.
+/// Throws unless the block has the heads and the RoPE that its layer was made for.
 void CachedAttention::expect_block(const Block& block) const {
   if (block.layer() >= layers_.size() || thread_count() > threads_)
     throw std::invalid_argument(
@@ -135,7 +135,7 @@ void CachedAttention::operator()(const Projected& in, Matrix heads, const Trace&
   const BlockSettings& settings = in.block.settings();
   const std::size_t T = in.q.rows, D = settings.D, layer = in.block.layer();
 
-  // Queries and keys are turned to where they stand; what is said does not depend on where.
+  // Queries and keys are turned by their positions; values are not.
   if (settings.uses_rope) {
     const RopeTable& table = tables_[table_of_[layer]];
     for_each_run(layer, T, [&](const KvCache& cache, std::size_t first, std::size_t count) {
@@ -147,7 +147,7 @@ void CachedAttention::operator()(const Projected& in, Matrix heads, const Trace&
     tell(trace, Part::k_turned, layer, in.k);
   }
 
-  // From the cache on, the new tokens are no different from the old ones.
+  // Once appended, the new keys and values are like the old ones.
   for_each_run(layer, T, [&](KvCache& cache, std::size_t first, std::size_t count) {
     append(cache, in.k.rows_from(first, count), in.v.rows_from(first, count));
   });
@@ -156,7 +156,7 @@ void CachedAttention::operator()(const Projected& in, Matrix heads, const Trace&
       kernel_(in.q.rows_from(first, count), cached_heads(cache), Mask::sliding(settings.window),
               heads.rows_from(first, count));
     });
-  } catch (...) {  // the kernel refuses: the caches forget the new tokens
+  } catch (...) {  // the kernel throws: the new tokens leave the caches again
     for_each_run(layer, T,
                  [](KvCache& cache, std::size_t, std::size_t count) { cache.length -= count; });
     throw;

@@ -1,13 +1,13 @@
-// The block's own attention: each text's keys and values stay in caches, a layer each, and its new
-// queries meet all of them.
+// This chapter's attention slot. Each text has a cache for each layer, which holds its keys and
+// values; new queries attend to all that is in the cache of their text.
 //
 //   for each text of a call, at its own position:
 //     turn q and k (RoPE)      append k and v to this layer's cache      heads = kernel(q, cache)
 //
-// A run is a number of consecutive rows of one text; `runs` lists them in order. How queries meet a
-// text's keys is a function of its own, chapter 06's unless the caller has another (chapter 11's
-// flash attention). Where keys and values lie elsewhere, in pages (15) or in no cache at all (13),
-// another Attention takes the whole slot.
+// A run is a number of consecutive rows of one text, and `runs` lists the runs of a call in order.
+// The kernel, which computes heads from q and the cache, is chapter 06's unless the caller gives
+// another (chapter 11's flash attention). Where keys and values lie elsewhere, in pages (chapter
+// 15) or in no cache at all (chapter 13), another Attention takes the whole slot.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,8 @@
 
 namespace t2t {
 
-/// How one text's queries meet its keys: as grouped_attention_rows, with scratch memory of its own.
+/// Attention of one text's queries to its keys: as grouped_attention_rows, but it has scratch
+/// memory of its own.
 using AttentionKernel =
     std::function<void(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out)>;
 
@@ -32,33 +33,34 @@ struct Run {
 
 class CachedAttention {
  public:
-  /// Caches of S positions for each layer of each text; a call brings up to T_max rows of a text,
-  /// on at most as many threads as are in use now. Throws std::invalid_argument as expect_settings
-  /// does, for no layers, and when S, T_max or texts is 0.
+  /// Makes caches of S positions for each layer of each text. A call may bring up to T_max rows of
+  /// a text and use at most as many threads as are in use now. Throws std::invalid_argument as
+  /// expect_settings does, for no layers, and when S, T_max or texts is 0.
   CachedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
                   std::size_t texts = 1, AttentionKernel kernel = {});
   CachedAttention(const BlockSettings& settings, std::size_t S, std::size_t T_max)
       : CachedAttention(std::span(&settings, 1), S, T_max) {}
   CachedAttention(const CachedAttention&) = delete;  // give std::ref(it) to a slot, not a copy
 
-  /// Which text each row of a call belongs to, in every layer: to be set before the first layer's
-  /// call, and unchanged until it is set again. Each text comes at most once, with at least one
-  /// row. When it is empty, as at first, all rows are text 0's.
+  /// Which text the rows of a call belong to, the same for all layers. The caller sets it before
+  /// the first layer's call. Each text comes at most once, with at least one row. While it is
+  /// empty, as at first, all rows belong to text 0.
   std::vector<Run> runs;
   /// caches[text][layer], [G, S, D] each.
   std::vector<std::vector<KvCache>> caches;
 
-  /// Where the text's next token stands, as layer 0 has it. Throws std::invalid_argument for a text
-  /// that is not there.
+  /// The position of the text's next token, according to layer 0's cache. Throws
+  /// std::invalid_argument when there is no such text.
   std::size_t position(std::size_t text = 0) const;
-  /// Keeps the text's first positions only, in every layer. Throws as position, and as chapter 05's
-  /// truncate does.
+  /// Keeps only the text's positions before this one, in all layers. Throws as position, and as
+  /// chapter 05's truncate does.
   void truncate(std::size_t position, std::size_t text = 0);
 
-  /// The slot. Throws std::invalid_argument when q, k, v and heads are not of one call, the rows
-  /// are not those of the runs, a text comes twice, brings more than T_max rows or has no room for
-  /// them, the layer is not there or was made for other heads or another RoPE than the block's, or
-  /// more threads are in use; and as the kernel does. The caches are then as they were.
+  /// The slot. Throws std::invalid_argument when q, k, v or heads has another shape than the
+  /// block's settings say, the runs do not add up to its rows, a text comes twice, has more than
+  /// T_max rows or too little room in its cache, the layer does not exist or was made for other H,
+  /// G, D or another RoPE than the block's, or more threads are in use; and as the kernel does. The
+  /// caches are then as they were.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
  private:
@@ -69,9 +71,9 @@ class CachedAttention {
 
   std::size_t T_max_, threads_;
   std::vector<BlockSettings> layers_;  // [L]
-  std::vector<RopeTable> tables_;      // [S, D/2] each; empty where nothing is turned
+  std::vector<RopeTable> tables_;      // [S, D/2] each; empty without RoPE
   std::vector<std::size_t> table_of_;  // [L]: layers of equal D and frequencies share a table
-  AttentionKernel kernel_;             // keeps the scratch memory, for the widest layer
+  AttentionKernel kernel_;             // with scratch memory for the widest layer
 };
 
 }  // namespace t2t

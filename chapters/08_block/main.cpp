@@ -1,5 +1,5 @@
 // Shows what flows through a block, where its parameters and its work are, and what the sums and
-// the place of the norm do to a stack of 64.
+// the norms do in a stack of 64 layers.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,7 +22,8 @@ using namespace t2t;
 
 namespace {
 
-/// Real text as the first block of a model meets it, but at size 1: no training has sized it yet.
+/// Real text as the first block of a model reads it, but scaled from 0.02 to size 1, as training
+/// would have scaled it.
 Tensor<2> stream(const Program& program, std::size_t T, std::size_t C, Random& random) {
   return embed(byte_ids(program.text(T)), embedding_table(256, C, random)) / 0.02f;  // [T, C]
 }
@@ -30,21 +31,21 @@ Tensor<2> stream(const Program& program, std::size_t T, std::size_t C, Random& r
 void show_flow(const Program& program, const Tensor<2>& x, const BlockSettings& settings,
                Random& random) {
   static const std::map<Part, const char*> what = {
-      {Part::attention_norm, "x, each token brought to one size"},
-      {Part::q, "what each token asks, H heads side by side"},
-      {Part::k, "what it is found by, G heads"},
-      {Part::v, "what it says, G heads"},
-      {Part::q_turned, "turned to where it stands"},
-      {Part::k_turned, "the same; goes into the cache with v"},
-      {Part::heads, "what each head found"},
-      {Part::attention, "all heads' answers, as wide as x"},
+      {Part::attention_norm, "x, each token scaled to size 1"},
+      {Part::q, "queries, H heads side by side"},
+      {Part::k, "keys, G heads"},
+      {Part::v, "values, G heads"},
+      {Part::q_turned, "queries after RoPE"},
+      {Part::k_turned, "keys after RoPE; cached together with v"},
+      {Part::heads, "each head's weighted mean of values"},
+      {Part::attention, "heads times w_o: what is added to x"},
       {Part::x_plus_attention, "the first sum"},
-      {Part::feed_forward_norm, "the sum, brought to one size"},
-      {Part::gate, "before the activation"},
-      {Part::up, "what the gate will let through"},
-      {Part::hidden, "up, let through by the gate"},
-      {Part::feed_forward, "back to x's width"},
-      {Part::x_plus_feed_forward, "the second sum: the next block's x"}};
+      {Part::feed_forward_norm, "the sum, each token scaled to size 1"},
+      {Part::gate, "decides how much of up passes"},
+      {Part::up, "what may pass"},
+      {Part::hidden, "silu(gate) · up"},
+      {Part::feed_forward, "hidden times w_down: what is added"},
+      {Part::x_plus_feed_forward, "the second sum, the next block's x"}};
 
   print_section("What flows through");
   const std::size_t T = x.shape(0);
@@ -52,7 +53,7 @@ void show_flow(const Program& program, const Tensor<2>& x, const BlockSettings& 
   const Block block(settings, weights);
   CachedAttention attention(settings, T, T);
   BlockScratch scratch(settings, T);
-  std::vector<ShapeRow> rows = {{"x", {T, x.shape(1)}, "the text, a token a row"}};
+  std::vector<ShapeRow> rows = {{"x", {T, x.shape(1)}, "the text, one token a row"}};
   Tensor<2> y = x;
   block_rows(y, block, {.attention = std::ref(attention)}, scratch,
              [&](Part part, std::size_t, ConstMatrix value) {
@@ -92,8 +93,8 @@ void show_costs(const BlockSettings& settings, std::size_t T) {
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "For {} tokens at once. Scores and values have no parameters, and theirs alone is "
-      "work that grows with the square of the text.",
+      "For {} tokens at once. Scores and values have no parameters, and only their work grows with "
+      "the square of the number of tokens.",
       T));
 }
 
@@ -135,7 +136,7 @@ void show_ways(const Tensor<2>& x, const BlockSettings& settings, Random& random
   const BlockWeights weights = draw_block(settings, random);
   const Tensor<2> want = block(x, weights, settings, block_rope_table(settings, T));
 
-  Table table({"tokens a call", ">calls", ">furthest from the formula"});
+  Table table({"tokens a call", ">calls", ">largest difference from the formula"});
   for (std::size_t chunk : {T, std::min<std::size_t>(T, 5), std::size_t(1)}) {
     const Tensor<2> apart = xt::abs(in_chunks(x, settings, weights, chunk) - want);
     const float furthest = *std::ranges::max_element(apart);
@@ -165,8 +166,8 @@ void show_speed(const BlockSettings& settings, std::size_t T, Random& random) {
   print_roofline_bytes("block, one token", decode.all, bytes, read_bandwidth(), "a read");
 }
 
-/// Three blocks or as many as 160 MB hold, the rows of T tokens, the formula's scores of up to 256,
-/// and L small blocks.
+/// For three blocks or as many as 160 MB hold, the rows of T tokens, the formula's scores of up to
+/// 256 tokens, and L small blocks.
 double bytes_needed(const BlockSettings& s, double T, double L) {
   const auto parameters = [](const BlockSettings& s) {
     return double(total(block_costs(s, 1, 1)).parameters);
@@ -185,16 +186,16 @@ int main(int argc, char** argv) {
   std::size_t T = 64, C = 256, H = 8, G = 4, F = gated_width(256, 1), L = 64;
   float residual_scale = 1;
   Program program("08_block",
-                  "The transformer block: what flows through, what it costs, and why "
-                  "it adds to its input and norms before, shown on a stack of 64.");
+                  "The transformer block: what flows through, what it costs, and what the sums and "
+                  "norms do in a stack of 64 layers.");
   program.takes_text();
-  program.size("tokens", T, "of the text, T");
-  program.size("width", C, "of the residual stream, C");
-  program.size("heads", H, "of queries, H; divides C");
-  program.size("groups", G, "heads of keys and values, G; divides H");
-  program.size("ffn", F, "feed-forward width, F");
-  program.size("layers", L, "of the stack (C = 64, H = 4, G = 2), L");
-  program.number("residual-scale", residual_scale, "of w_o and w_down in the stack");
+  program.size("tokens", T, "tokens of the text, T");
+  program.size("width", C, "width of the stream, C");
+  program.size("heads", H, "query heads, H; must divide C");
+  program.size("groups", G, "key and value heads, G; must divide H");
+  program.size("ffn", F, "width of the feed-forward network, F");
+  program.size("layers", L, "layers of the stack (C = 64, H = 4, G = 2), L");
+  program.number("residual-scale", residual_scale, "factor of w_o and w_down in the stack");
 
   return program.run(argc, argv, [&] {
     Random random(program.seed());
@@ -214,7 +215,6 @@ int main(int argc, char** argv) {
     show_speed(settings, x.shape(0), random);
     fmt::print("\n");
     print_paragraph(
-        "Next: ./learn run 09 puts blocks on top of each other and makes them speak; the page: "
-        "docs/08_block.md");
+        "The page: docs/08_block.md. Next: ./learn run 09, a whole language model made of blocks.");
   });
 }

@@ -1,4 +1,4 @@
-// The norm of a block: one of chapter 02's two, by name, so that a setting can choose.
+// A block's norm: RMSNorm or LayerNorm of chapter 02, as a setting chooses.
 #pragma once
 
 #include "tensor.hpp"
@@ -12,11 +12,11 @@ struct NormWeights {
   Tensor<1> bias;  // [C], LayerNorm only
 };
 
-/// The formula: rms_norm or layer_norm, [T, C]. Throws as they do.
+/// The formula: returns rms_norm or layer_norm of x, [T, C]. Throws as they do.
 Tensor<2> norm(const Tensor<2>& x,  // [T, C]
                const NormWeights& weights, Norm kind, float eps);
 
-/// The same by rows. Throws as rms_norm_rows and layer_norm_rows do.
+/// The same, written to y. Throws as rms_norm_rows and layer_norm_rows do.
 void norm_rows(ConstMatrix x,  // [T, C]
                const NormWeights& weights, Norm kind, float eps,
                Matrix y);  // [T, C], may be x

@@ -1,4 +1,4 @@
-// Where a block's time goes, by its trace: what is told next ends the work of a part.
+// How long each part of a block takes: the trace tells when the work on each intermediate ends.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct PartSeconds {
   double all = 0;
 };
 
-/// So many copies of a block that their weights come from memory, as they do in a model.
+/// Enough copies of a block that their weights do not fit in a cache, as those of a model do not.
 class ManyBlocks {
  public:
   const std::vector<std::string> parts = {"norms", "q, k, v", "RoPE",        "cache, attention",
@@ -34,8 +34,8 @@ class ManyBlocks {
   }
   std::size_t parameters() const { return parameter_count(weights_[0]); }
 
-  /// Of one block, the mean over all of them: `tokens` more after the first `start`, which are
-  /// in the cache.
+  /// Times of one block, the mean over the copies, for `tokens` tokens that follow `start` cached
+  /// ones.
   PartSeconds part_seconds(std::size_t start, std::size_t tokens) {
     walk(start, tokens, {});
     PartSeconds seconds;
@@ -52,7 +52,7 @@ class ManyBlocks {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// A long prompt reads each weight often: then a few blocks will do.
+  /// A long prompt uses each weight often, so fewer copies are enough.
   std::size_t walked(std::size_t tokens) const {
     return std::clamp<std::size_t>(2048 / tokens, 1, blocks_.size());
   }
@@ -66,7 +66,7 @@ class ManyBlocks {
     }
   }
 
-  /// The work that has just ended when the trace tells this part.
+  /// The work that has just ended when the trace is told this part.
   static const char* work_before(Part part) {
     switch (part) {
       case Part::attention_norm:

@@ -1,9 +1,10 @@
-// A trace: every intermediate of a forward pass handed to a function as it is made, with its part
-// and its layer.
+// A trace: a function that is handed each intermediate of a forward pass as it is made, with its
+// name and its layer.
 //
-// For shape tables, for timing part by part, for finding the first place where two implementations
-// part (chapter 10), and for what a backward pass keeps (13). A value is a view of scratch memory:
-// copy_of it if it should outlive the call. An empty trace costs one comparison a value.
+// It serves tables of shapes, times part by part, the search for the first place where two
+// implementations differ (chapter 10), and what a backward pass has to keep (chapter 13). A value
+// is a view of memory that the next step overwrites: take copy_of it if it should outlive the
+// call. An empty trace costs one comparison for each value.
 #pragma once
 
 #include <cstddef>
@@ -15,34 +16,34 @@
 
 namespace t2t {
 
-/// In the order in which a model makes them (pre-norm). The first and the last two are the model's
-/// (chapter 09), the others a block's.
+/// In the order in which a pre-norm model makes them. The first and the last two belong to the
+/// model (chapter 09), the others to a block. block_rows.hpp has the order in post-norm.
 enum class Part {
-  embedding,  // with positions added, if any are
+  embedding,  // after a table of positions is added, if there is one
   attention_norm,
-  q,  // after its bias and the norm of its heads
+  q,  // after its bias and the norm of its heads, before RoPE
   k,
   v,
-  q_turned,  // under RoPE only
+  q_turned,  // under RoPE only, like k_turned
   k_turned,
-  heads,
-  attention,
-  x_plus_attention,  // in post-norm the sum, not yet brought to one size
+  heads,             // each head's weighted mean of values
+  attention,         // heads·w_oᵀ, what is added
+  x_plus_attention,  // the sum; in post-norm before its norm
   feed_forward_norm,
-  gate,  // of a gated network only
-  up,    // before the activation
-  hidden,
-  feed_forward,
-  x_plus_feed_forward,
+  gate,          // gated networks only; before the activation
+  up,            // before it is multiplied by act(gate), or, without a gate, before the activation
+  hidden,        // act(gate) · up, or act(up)
+  feed_forward,  // hidden·w_downᵀ, what is added
+  x_plus_feed_forward,  // the sum; in post-norm before its norm
   final_norm,
   logits,
 };
 constexpr std::size_t part_count = std::size_t(Part::logits) + 1;
 
-/// "x_plus_attention": as the enum has it.
+/// The name as it stands in the enum: "x_plus_attention".
 std::string_view part_name(Part part);
 bool is_of_block(Part part);
-/// "layer 3 q", and "logits" for a part that belongs to no block.
+/// "layer 3 q"; without the layer for a part that belongs to no block: "logits".
 std::string trace_name(Part part, std::size_t layer);
 
 /// layer is 0 for a part that belongs to no block.
