@@ -1,4 +1,4 @@
-// What must be true of the activations and of the feed-forward network, in both voices.
+// What must be true of the activations and of the feed-forward network, as formulas and by rows.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -61,7 +61,9 @@ TEST_CASE("by hand: silu(ln 3) is three quarters of ln 3, silu and gelu of 0 are
   CHECK(all_close(by_rows(Use::silu, x), want, bound));
 }
 
-TEST_CASE("by hand: at 1 a normal variable is below with chance 0.8413, and the tanh is close") {
+TEST_CASE(
+    "by hand: a number from N(0, 1) is below 1 with probability 0.8413, and the tanh form is "
+    "close") {
   const Tensor<2> x = {{1, -1}};
   const Tensor<2> erf_form = {{0.84134475f, -0.15865525f}},
                   tanh_form = {{0.84119199f, -0.15880801f}};
@@ -69,11 +71,15 @@ TEST_CASE("by hand: at 1 a normal variable is below with chance 0.8413, and the 
   CHECK(all_close(by_rows(Use::gelu_tanh, x), tanh_form, bound));
 }
 
-TEST_CASE("by hand: swiglu of gate ln 3 and up 2 is 1.5 ln 3, and the other way round it is not") {
+TEST_CASE(
+    "by hand: swiglu of gate ln 3 and up 2 is 1.5 ln 3; each likely mistake gives another number") {
   const Tensor<2> gate = {{1.0986123f}}, up = {{2}}, want = {{1.6479184f}};
   CHECK(all_close(swiglu(gate, up), want, 2 * bound));
   CHECK(all_close(by_rows(Use::swiglu, gate, up), want, 2 * bound));
-  CHECK_FALSE(all_close(swiglu(up, gate), want, 0.1));
+  CHECK(all_close(swiglu(up, gate), Tensor<2>{{1.9353f}}, 1e-4));                  // swapped
+  CHECK(all_close(glu(gate, up), Tensor<2>{{1.5f}}, 1e-4));                        // σ for SiLU
+  CHECK(all_close(silu(gate * up), Tensor<2>{{1.9775f}}, 1e-4));                   // of the product
+  CHECK(all_close(Tensor<2>(silu(gate) * silu(up)), Tensor<2>{{1.4514f}}, 1e-4));  // both
 }
 
 TEST_CASE("each activation equals PyTorch's in float64, formula and rows") {
@@ -94,7 +100,7 @@ TEST_CASE("each activation equals PyTorch's in float64, formula and rows") {
   CHECK(all_close(sigmoid(x), fixture("sigmoid"), bound));
 }
 
-TEST_CASE("rows of any length end where they should, in place too") {
+TEST_CASE("rows of any length are written to their end and no further, in place too") {
   for (const std::size_t F : {1, 2, 15, 16, 17, 33, 682}) {
     CAPTURE(F);
     const Tensor<2> gate = some_rows(3, F), up = some_rows(4, F);
@@ -171,7 +177,7 @@ TEST_CASE("the networks equal PyTorch's in float64: SwiGLU, and GPT-2's with bia
   CHECK(all_close(by_rows(x, two, Use::gelu_tanh), want_gpt2, network_bound));
 }
 
-TEST_CASE("a token's result is its own: alone, by matvec, and written over x, it is the same") {
+TEST_CASE("a token's result does not depend on other tokens, or on being written over x") {
   for (const Use activation : {Use::swiglu, Use::gelu}) {
     CAPTURE(activation_name(activation));
     Random random(3);
@@ -191,8 +197,7 @@ TEST_CASE("a token's result is its own: alone, by matvec, and written over x, it
   }
 }
 
-TEST_CASE(
-    "who wants to see gate and up sees them before the activation's result takes up's place") {
+TEST_CASE("gate and up are shown before the activation's result overwrites up") {
   const Tensor<2> x = fixture("network_x");  // [5, 6]
   const FeedForwardWeights three = fixture_weights(true), two = fixture_weights(false);
   Tensor<2> y = empty(5, 6);
@@ -211,7 +216,8 @@ TEST_CASE(
   CHECK(seen == 2);
 }
 
-TEST_CASE("at two thirds of 4C three matrices hold what two do; rounded as LLaMA rounds") {
+TEST_CASE(
+    "at two thirds of 4C three matrices hold as many numbers as two; rounded as LLaMA rounds") {
   for (const std::size_t C : {3, 48, 576, 768}) CHECK(3 * C * gated_width(C, 1) == 8 * C * C);
   CHECK(gated_width(256, 1) == 682);  // 682.67, rounded down
   CHECK(gated_width(576, 256) == 1536);

@@ -12,7 +12,8 @@
 namespace t2t {
 
 static constexpr float inverse_root_2 = 1 / std::numbers::sqrt2_v<float>;
-static constexpr float root_2_over_pi = 0.7978845608f;  // the tanh then has erf's slope at 0
+static constexpr float root_2_over_pi =
+    0.7978845608f;  // √(2/π): the tanh then has erf's slope at 0
 
 bool is_gated(Activation activation) { return activation >= Activation::glu; }
 
@@ -32,7 +33,7 @@ static void expect_kind(Activation activation, bool gated) {
 // [formulas]
 Tensor<2> sigmoid(const Tensor<2>& x) { return 1 / (1 + xt::exp(-x)); }
 
-// Asked this way round, and not as maximum(x, 0), NaN stays NaN.
+// NaN < 0 is false, so NaN stays NaN. maximum(x, 0) may turn it into 0.
 Tensor<2> relu(const Tensor<2>& x) { return xt::where(x < 0, 0.0f, x); }
 
 Tensor<2> gelu(const Tensor<2>& x) { return 0.5f * x * (1 + xt::erf(x * inverse_root_2)); }
@@ -41,11 +42,11 @@ Tensor<2> gelu_tanh(const Tensor<2>& x) {
   return 0.5f * x * (1 + xt::tanh(root_2_over_pi * (x + 0.044715f * x * x * x)));
 }
 
-// Divided at once: far below zero exp(−x) is infinite, and x / infinity is the 0 that is wanted.
+// One division: far below zero exp(−x) is infinite, and x / infinity is −0, as it should be.
 Tensor<2> silu(const Tensor<2>& x) { return x / (1 + xt::exp(-x)); }
 // [/formulas]
 
-/// activated · up, number by number.
+/// The product of each pair of numbers, after a check of the shapes.
 static Tensor<2> times(const Tensor<2>& activated, const Tensor<2>& up) {
   expect_shape("up", up, {activated.shape(0), activated.shape(1)});
   return activated * up;
@@ -71,8 +72,8 @@ Tensor<2> gated(Activation activation, const Tensor<2>& gate, const Tensor<2>& u
   return formulas[std::size_t(activation) - std::size_t(Activation::glu)](gate, up);
 }
 
-// The same, a register of numbers at a time. Objects rather than functions, so that they are
-// inlined.
+// The same for a register of numbers (Lanes). These are objects and not functions, so that the
+// compiler inlines them.
 
 // [lanes]
 static constexpr auto sigmoid_lanes = [](Lanes x) { return 1.0f / (1.0f + xsimd::exp(-x)); };
@@ -80,7 +81,7 @@ static constexpr auto relu_lanes = [](Lanes x) { return xsimd::select(x < 0.0f, 
 static constexpr auto gelu_lanes = [](Lanes x) {
   return 0.5f * x * (1.0f + xsimd::erf(x * inverse_root_2));
 };
-// (1 + tanh(u))/2 is σ(2u): one exponential instead of a tanh.
+// (1 + tanh(u))/2 is σ(2u), so one exponential is enough.
 static constexpr auto gelu_tanh_lanes = [](Lanes x) {
   const Lanes u = root_2_over_pi * (x + 0.044715f * x * x * x);
   return x / (1.0f + xsimd::exp(-2.0f * u));
@@ -88,7 +89,7 @@ static constexpr auto gelu_tanh_lanes = [](Lanes x) {
 static constexpr auto silu_lanes = [](Lanes x) { return x / (1.0f + xsimd::exp(-x)); };
 // [/lanes]
 
-/// Calls use with the function that activation applies to its one number, or to its gate.
+/// Calls `use` with the function that the activation applies to its one number or to its gate.
 template <class Use>
 static void with_lanes(Activation activation, Use use) {
   switch (activation) {

@@ -1,11 +1,12 @@
-// Activations: what stands between a feed-forward network's matrices, alone or as a gate.
+// Activations: the functions between a feed-forward network's matrices, alone or as a gate.
 //
 //   relu(x) = max(0, x)     gelu(x) = x · Φ(x) = x/2 · (1 + erf(x/√2))     silu(x) = x · σ(x)
 //   swiglu(gate, up) = silu(gate) · up, and glu, reglu, geglu the same with σ, relu, gelu
 //
-// Φ is the normal distribution's share below x, σ(x) = 1 / (1 + exp(−x)). Papers: Nair and Hinton
-// 2010 (relu), Hendrycks and Gimpel 2016 (gelu, silu), Dauphin et al. 2016 (glu), Shazeer 2020 (the
-// other gated ones). NaN stays NaN, and every finite x is taken. feed_forward.hpp uses them.
+// Φ(x) is the probability that a number from N(0, 1) is below x, and σ(x) = 1 / (1 + exp(−x)).
+// Papers: Nair and Hinton 2010 (relu), Hendrycks and Gimpel 2016 (gelu, silu), Dauphin et al. 2016
+// (glu), Shazeer 2020 (the other gated ones). All finite numbers are valid inputs; NaN stays NaN.
+// feed_forward.hpp uses these functions.
 #pragma once
 
 #include <string_view>
@@ -14,39 +15,39 @@
 
 namespace t2t {
 
-/// The first four take one number, the others a gate and what passes through it.
+/// The first four are functions of one number, the others of two, gate and up.
 enum class Activation { relu, gelu, gelu_tanh, silu, glu, reglu, geglu, geglu_tanh, swiglu };
 
-/// Whether it takes a gate: then the network has a third matrix.
+/// Whether it is a function of gate and up; the network then has a third matrix.
 bool is_gated(Activation activation);
-/// "swiglu"
+/// The name in the enum: "swiglu".
 std::string_view activation_name(Activation activation);
 
-/// The formulas, number by number. Each returns a tensor of x's shape.
+/// The formulas, applied to each number. Each returns a tensor of x's shape.
 Tensor<2> sigmoid(const Tensor<2>& x);
 Tensor<2> relu(const Tensor<2>& x);
 Tensor<2> gelu(const Tensor<2>& x);
 Tensor<2> gelu_tanh(const Tensor<2>& x);  // x/2 · (1 + tanh(√(2/π) · (x + 0.044715·x³))), GPT-2's
 Tensor<2> silu(const Tensor<2>& x);       // Swish with β = 1 is the same function
 
-/// The gated ones. Each throws std::invalid_argument unless gate and up have one shape.
+/// The gated ones: act(gate) · up for each pair of numbers. Each throws std::invalid_argument
+/// unless gate and up have the same shape.
 Tensor<2> glu(const Tensor<2>& gate, const Tensor<2>& up);
 Tensor<2> reglu(const Tensor<2>& gate, const Tensor<2>& up);
 Tensor<2> geglu(const Tensor<2>& gate, const Tensor<2>& up);
 Tensor<2> geglu_tanh(const Tensor<2>& gate, const Tensor<2>& up);  // Gemma's
 Tensor<2> swiglu(const Tensor<2>& gate, const Tensor<2>& up);      // LLaMA's
 
-/// The formula that activation names. Throws std::invalid_argument, naming it, when it is of the
-/// other kind, or as above.
+/// The formula that `activation` names: activate for one without a gate, gated for one with a gate.
+/// Throws std::invalid_argument when it is of the other kind, or as above.
 Tensor<2> activate(Activation activation,
                    const Tensor<2>& x);  // [T, F]
 Tensor<2> gated(Activation activation,
                 const Tensor<2>& gate,  // [T, F]
                 const Tensor<2>& up);   // [T, F]
 
-/// The same a register at a time, rows spread over the cores, with no temporaries: what the later
-/// chapters call. y may be x, gate or up itself. Throws as the formulas do, or unless y has x's
-/// shape.
+/// The same, written to y without temporary tensors, which is what later chapters call. y may be x,
+/// gate or up itself. Throws as the formulas do, and when y has another shape than x or gate.
 void activate_rows(Activation activation,
                    ConstMatrix x,  // [T, F]
                    Matrix y);      // [T, F]

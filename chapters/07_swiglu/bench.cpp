@@ -1,4 +1,4 @@
-// Times the gate's row kernel beside copies, and gated networks beside a plain one.
+// Times gated_rows beside copies, and gated networks beside a plain one.
 #include "bench.hpp"
 
 #include <cmath>
@@ -14,7 +14,7 @@ static bool about_equal(const Tensor<2>& a, const Tensor<2>& b, float bound) {
   return true;
 }
 
-/// Memory's share: two rows read, one written, in matrices far larger than a cache.
+/// gated_rows reads two matrices and writes one, all far larger than a cache.
 static void bench_rows(Bench& bench) {
   const std::size_t T = 2048, F = 8192;
   const double matrix_bytes = double(T * F * sizeof(float));
@@ -29,7 +29,7 @@ static void bench_rows(Bench& bench) {
     bench.expect_right(what, about_equal(y, gated(activation, gate, up), 1e-4f));
     bench.against_copy(what, 3 * matrix_bytes, [&] { gated_rows(activation, gate, up, y); });
   }
-  // In place: shut holds zeros, which stay so from call to call.
+  // In place. shut holds zeros, which every call leaves at zero.
   Tensor<2> shut = xt::zeros<float>({T, F});
   bench.against_update("swiglu rows, written over up", 3 * matrix_bytes,
                        [&] { gated_rows(Activation::swiglu, gate, shut, shut); });
@@ -54,7 +54,7 @@ struct Network {
   void run() { feed_forward_rows(x, weights, activation, scratch, y); }
 };
 
-/// The third matrix's price, for one token (read every weight once) and for a prompt.
+/// What the third matrix costs, for one token (each weight is read once) and for a prompt.
 static void bench_networks(Bench& bench) {
   const std::size_t C = 1536;
   for (const std::size_t T : {1, 128}) {

@@ -33,7 +33,8 @@ inline Tensor<2> curve_points(float low, float high, std::size_t count) {
   return points;
 }
 
-/// x from -4 to 2 along, y from 0.7 down to -0.3; where curves meet, the first letter is seen.
+/// x runs from -4 to 2, y from 0.7 down to -0.3. Where curves meet, the first one's letter is
+/// shown.
 inline void print_curves() {
   constexpr std::size_t columns = 61;                     // a tenth each
   const Tensor<2> points = curve_points(-4, 2, columns);  // [3, columns]
@@ -54,7 +55,7 @@ inline void print_curves() {
   fmt::print("       {:<39} 0 {:>18}\n", "-4", "2");
 }
 
-/// The section: curves, some of their values, what to notice.
+/// The section: the curves and some of their values.
 inline void show_curves() {
   print_section("The curves");
   print_curves();
@@ -71,13 +72,13 @@ inline void show_curves() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "All come to 0 far to the left and to x far to the right. GELU and SiLU dip below 0 on the "
-      "way and still have a slope there, by which training can move a unit that is off.");
+      "Far to the left all go to 0, far to the right to x. GELU and SiLU dip below 0 on the left "
+      "and have a slope there, so training can still change a unit whose input is negative.");
 }
 
-/// The section: a gate turned by hand.
+/// The section: one hidden number for five gates.
 inline void show_gates() {
-  print_section("One hidden number: up is 2, the gate turns");
+  print_section("One hidden number: up is 2, the gate goes from -3 to 3");
   Table table({">gate", ">sigmoid", ">glu", ">reglu", ">geglu", ">swiglu"});
   for (const float at : {-3.0f, -1.0f, 0.0f, 1.0f, 3.0f}) {
     const Tensor<2> gate = {{at}}, up = {{2}};

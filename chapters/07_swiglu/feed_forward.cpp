@@ -30,7 +30,7 @@ static void expect_weights(const FeedForwardWeights& weights, Activation activat
   expect_shape("w_up", weights.w_up, {F, C});
   expect_shape("w_down", weights.w_down, {C, F});
 
-  // A matrix or bias that would be ignored is a mistake as much as a missing one.
+  // A matrix or a bias that would be ignored is refused like one that is missing.
   const bool gated = is_gated(activation);
   expect_shape("w_gate", weights.w_gate, {gated ? F : 0, gated ? C : 0});
   expect_shape("b_up", weights.b_up, {gated || weights.b_up.size() == 0 ? 0 : F});
@@ -52,7 +52,7 @@ Tensor<2> feed_forward(const Tensor<2>& x, const FeedForwardWeights& weights,
   return y;
 }
 
-/// [T, F] of a part of the scratch, which may be larger.
+/// The first T rows and F columns of one matrix of the scratch, which may be larger.
 static Matrix room_in(Tensor<2>& part, const char* name, std::size_t T, std::size_t F) {
   if (part.shape(0) < T || part.shape(1) < F)
     throw std::invalid_argument(fmt::format("{}: wanted at least [{}, {}], got [{}, {}]", name, T,

@@ -1,11 +1,12 @@
-// Feed-forward network: each token's vector alone, C numbers up to F, an activation, down to C.
+// The feed-forward network: for each token alone, from C numbers up to F, an activation, and down
+// to C again.
 //
 //   gated:  y = (act(x·W_gateᵀ) · (x·W_upᵀ)) · W_downᵀ     LLaMA's, with silu: SwiGLU
 //   plain:  y = act(x·W_upᵀ + b_up) · W_downᵀ + b_down     GPT-2's, with gelu_tanh
 //
-// The dot in the middle of the first line is number by number. Shazeer 2020, "GLU Variants Improve
-// Transformer"; plain: Vaswani et al. 2017. No residual and no norm here: chapter 08 puts one of
-// these in each block, chapter 14 many of them.
+// The dot in the middle of the first line multiplies number by number. Shazeer 2020, "GLU Variants
+// Improve Transformer"; plain: Vaswani et al. 2017. The norm before it and the sum after it are
+// chapter 08's, which has one such network in each block; chapter 14 has many of them.
 #pragma once
 
 #include <functional>
@@ -17,7 +18,7 @@
 
 namespace t2t {
 
-/// What is left unset stays empty: w_gate in a plain network, biases in one that has none.
+/// What a network does not have stays empty: w_gate if it is plain, the biases if it has none.
 struct FeedForwardWeights {
   Weight w_gate;     // [F, C], only if gated
   Weight w_up;       // [F, C]
@@ -26,14 +27,14 @@ struct FeedForwardWeights {
   Tensor<1> b_down;  // [C] or empty, plain only
 };
 
-/// Drawn from N(0, 1/C), w_down from N(0, 1/F), so that inputs of size about 1 give outputs of
-/// size about 1; no biases.
+/// Draws w_gate and w_up from N(0, 1/C) and w_down from N(0, 1/F), so that inputs of size about 1
+/// give outputs of size about 1. No biases.
 FeedForwardWeights feed_forward_weights(std::size_t C, std::size_t F, Activation activation,
                                         Random& random);
 
-/// Room for what lies between the matrices, for up to T_max tokens at a time and a network of width
-/// F or less, whose rows are the first numbers of these; of any contents. One that is gated serves
-/// a plain network too. F may be 0: then it serves none.
+/// Memory for gate and up, for calls of up to T_max tokens and networks of width F or less, which
+/// use the first numbers of each row. A gated network's scratch serves a plain one too. F may be 0,
+/// for a model whose blocks have other networks.
 struct FeedForwardScratch {
   Tensor<2> gate;  // [T_max, F], only if gated
   Tensor<2> up;    // [T_max, F]
@@ -41,30 +42,31 @@ struct FeedForwardScratch {
   FeedForwardScratch(std::size_t T_max, std::size_t F, Activation activation);
 };
 
-/// The formula. Returns y [T, C]. Throws std::invalid_argument, naming the weight and both shapes,
-/// when one does not fit, is missing or is not used by this activation; when F is 0 as well.
+/// The formula. Returns y, [T, C]. Throws std::invalid_argument, naming the weight and both shapes,
+/// when a weight does not fit, is missing or would not be used by this activation, and when F is 0.
 Tensor<2> feed_forward(const Tensor<2>& x,  // [T, C]
                        const FeedForwardWeights& weights, Activation activation);
 
-/// Who wants to see gate and up, [T, F], before the activation's result takes up's place. Without a
-/// gate the first is [0, 0].
+/// A function that is called with gate and up, [T, F], before act(gate) · up overwrites up. In a
+/// plain network gate is [0, 0] and up has its bias; act(up) then overwrites it.
 using SeeGateAndUp = std::function<void(ConstMatrix gate, ConstMatrix up)>;
 
-/// The same in the scratch's room, with nothing allocated: what the later chapters call. y may be x
-/// itself. One token goes through matvec. Throws as feed_forward does, or when the scratch is too
-/// small or y is not [T, C].
+/// The same, written to y, which is what later chapters call. It works in the scratch and allocates
+/// nothing. Afterwards the hidden numbers, act(gate) · up or act(up), are the first T rows and F
+/// columns of scratch.up. y may be x itself. Throws as feed_forward does, and when the scratch is
+/// too small or y is not [T, C].
 void feed_forward_rows(ConstMatrix x,  // [T, C]
                        const FeedForwardWeights& weights, Activation activation,
                        FeedForwardScratch& scratch,
                        Matrix y,  // [T, C]
                        const SeeGateAndUp& see = {});
 
-/// The F at which three matrices hold as many numbers as two of width 4C: 8C/3, rounded down, then
-/// up to the next multiple, as LLaMA does it: 4096 gives 11008. Throws std::invalid_argument when C
-/// or multiple is 0.
+/// The F at which three matrices hold as many numbers as two of width 4C: 8C/3, rounded down, and
+/// then up to a multiple of `multiple`, as LLaMA does it: 4096 gives 11008. Throws
+/// std::invalid_argument when C or multiple is 0.
 std::size_t gated_width(std::size_t C, std::size_t multiple = 256);
 
-/// Numbers in the matrices and biases.
+/// How many numbers the matrices and biases hold.
 std::size_t parameter_count(const FeedForwardWeights& weights);
 
 }  // namespace t2t

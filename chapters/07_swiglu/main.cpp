@@ -1,4 +1,4 @@
-// Shows what activations do to a number, what a gate does that they can't, and what it costs.
+// Shows what activations do to a number, what a gate adds to that, and what it costs.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -76,22 +76,24 @@ static void show_text(const Program& program, std::size_t T_most, std::size_t C,
   const std::vector<int> ids = byte_ids(program.text(T_most));  // [T]
   const std::size_t T = ids.size(), F = gated_width(C, multiple);
 
-  // Vectors of numbers of size 1, as a norm layer (chapter 02) hands them over.
+  // Vectors of numbers from N(0, 1), the size that a norm (chapter 02) gives them.
   Random random(program.seed());
   const Tensor<2> table = random.normal<2>({256, C});  // [V, C]
   Tensor<2> x = empty(T, C), y = empty(T, C);
   embed_rows(ids, table, x);
 
+  // [call]
   const FeedForwardWeights weights = feed_forward_weights(C, F, Use::swiglu, random);
-  FeedForwardScratch scratch(T, F, Use::swiglu);
-  feed_forward_rows(x, weights, Use::swiglu, scratch, y);
+  FeedForwardScratch scratch(T, F, Use::swiglu);           // for calls of up to T tokens
+  feed_forward_rows(x, weights, Use::swiglu, scratch, y);  // x and y: [T, C]
+  // [/call]
   const Tensor<2> gate = matmul_bt(x, weights.w_gate), up = matmul_bt(x, weights.w_up);  // [T, F]
   const Tensor<2> hidden = swiglu(gate, up), open = sigmoid(gate);                       // [T, F]
 
   print_section("What flows through");
-  print_shapes({{"x", {T, C}, "the text, a byte a token"},
-                {"w_gate, w_up", {F, C}, "out first, as checkpoints store them"},
-                {"gate, up", {T, F}, "two views of each token"},
+  print_shapes({{"x", {T, C}, "the text, one token for each byte"},
+                {"w_gate, w_up", {F, C}, "each row makes one number of gate or up"},
+                {"gate, up", {T, F}, "what decides, and what passes"},
                 {"hidden", {T, F}, "silu(gate) · up"},
                 {"w_down", {C, F}, ""},
                 {"y", {T, C}, "what a block adds to x"}});
@@ -111,8 +113,8 @@ static void show_text(const Program& program, std::size_t T_most, std::size_t C,
                  {.row_labels = byte_labels(ids), .col_labels = {}});
   fmt::print("\n");
   print_paragraph(
-      "Each token sets its own gates. The same byte sets the same ones wherever it stands: this "
-      "part sees one token at a time, and only attention will have told it of the others.");
+      "The gates depend on the token alone: equal bytes have equal gates wherever they stand. What "
+      "the network knows of other tokens comes from the attention before it.");
 
   show_histogram(gate);
   show_growth(x, F, program.seed());
@@ -141,8 +143,8 @@ static void show_equal_parameters() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The block counts attention's four matrices, 4·C², as well, for one key and value "
-      "head a query head.");
+      "The last column is for a block, which also has attention's four matrices, 4·C² numbers when "
+      "each query head has its own key and value head.");
 }
 
 static void show_share() {
@@ -196,7 +198,7 @@ static void show_speed(std::size_t C, std::size_t seed) {
                        copy_bandwidth(), "a copy");
 }
 
-/// The larger of the text's network, with the rows that it makes of it, and the timed one.
+/// The memory of the text's network and its rows, or of the timed one if that is larger.
 static double bytes_needed(double T, double C, double F, double speed_C) {
   const double of_text = 3 * C * F + T * (8 * F + 4 * C) + 256 * C;
   return sizeof(float) * std::max(of_text, speed_C * (12 * speed_C + 128 * 10));
@@ -205,12 +207,12 @@ static double bytes_needed(double T, double C, double F, double speed_C) {
 int main(int argc, char** argv) {
   std::size_t T = 512, C = 256, multiple = 1, speed_width = 1024;
   std::string svg;
-  Program program("07_swiglu", "The feed-forward network: activations, and gates that multiply.");
+  Program program("07_swiglu", "The feed-forward network: activations, gates, and what they cost.");
   program.takes_text();
-  program.size("tokens", T, "bytes of text that go in, T");
-  program.size("width", C, "numbers a token, C; F is two thirds of 4C");
-  program.size("multiple", multiple, "round F up to a multiple of this");
-  program.size("speed-width", speed_width, "C of the timed networks");
+  program.size("tokens", T, "bytes of the text, a token each, T");
+  program.size("width", C, "width of a token's vector, C; F is two thirds of 4C");
+  program.size("multiple", multiple, "F is rounded up to a multiple of this");
+  program.size("speed-width", speed_width, "width C of the networks that are timed");
   program.path("svg", svg, "write the curves to this file as a picture and stop");
 
   return program.run(argc, argv, [&] {
@@ -227,7 +229,8 @@ int main(int argc, char** argv) {
     show_speed(speed_width, program.seed());
     fmt::print("\n");
     print_paragraph(
-        "The page: docs/07_swiglu.md. Next: ./learn run 08, the block that adds this to "
-        "attention.");
+        "The page: docs/07_swiglu.md. Next: ./learn run 08, the block, which joins attention and "
+        "this "
+        "network.");
   });
 }

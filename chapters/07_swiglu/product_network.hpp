@@ -1,5 +1,5 @@
-// Two networks whose first output channel is to be the product of their two input channels, a and
-// b.
+// Two networks that compute the product of their two input channels, a and b, in their first output
+// channel: one exactly, one approximately.
 //
 // Gated: act(a)·b − act(−a)·b = a·b, since relu, gelu and silu all have act(a) − act(−a) = a.
 // Plain: a·b = ((a + b)² − (a − b)²) / 4, each square by straight pieces between knots in [−4, 4].
@@ -12,7 +12,7 @@
 
 namespace t2t {
 
-/// F = 2, exact.
+/// The exact one, with F = 2.
 inline FeedForwardWeights product_by_gates() {
   FeedForwardWeights weights;
   weights.w_gate = Tensor<2>{{1, 0}, {-1, 0}};  // [F, C]: a and −a
@@ -21,9 +21,9 @@ inline FeedForwardWeights product_by_gates() {
   return weights;
 }
 
-/// F = 2·pieces, for ReLU. With s = a ± b, each unit relu(s − knot) bends the line at its knot; the
-/// first sets out with the slope of s² over its piece. What s² is at −4 cancels between the
-/// squares.
+/// The approximate one, with F = 2·pieces, for ReLU. With s = a ± b, each unit relu(s − knot)
+/// changes the slope at its knot; the first has the slope of s² over its piece. The value of s² at
+/// −4 cancels between the squares.
 inline FeedForwardWeights product_by_bends(std::size_t pieces) {
   const std::size_t F = 2 * pieces;
   const float width = 8 / float(pieces);
@@ -38,7 +38,7 @@ inline FeedForwardWeights product_by_bends(std::size_t pieces) {
   return {{}, Weight(w_up), Weight(w_down), b_up, {}};
 }
 
-/// The section: both at work.
+/// The section: both networks on four pairs.
 inline void show_product() {
   print_section("The product of two channels");
   const Tensor<2> x = {{0.5f, 0.5f}, {1.3f, 0.6f}, {-1.7f, 0.9f}, {10, 10}};  // [4, 2]: a, b
@@ -56,8 +56,9 @@ inline void show_product() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "silu(a)·b - silu(-a)·b is a·b: two gated units multiply, at any size. A plain network lays "
-      "straight pieces along the curve, and past its last bend it goes straight on.");
+      "silu(a)·b - silu(-a)·b is a·b, so two gated units multiply numbers of any size. A plain "
+      "ReLU "
+      "network follows the curve with straight pieces, and goes straight on after the last one.");
 }
 
 }  // namespace t2t
