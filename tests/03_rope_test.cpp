@@ -1,6 +1,7 @@
-// What must be true of positions: sinusoids, learned tables, ALiBi, RoPE in both pairings and
-// voices, and its scalings.
+// What must be true of positions: sinusoids, learned tables, ALiBi, T5's buckets, Shaw's vectors,
+// RoPE in both pairings, as formula and as row kernel, and its scalings.
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cmath>
@@ -69,6 +70,14 @@ TEST_CASE("by hand: a quarter turn takes (3, 4) to (-4, 3), half a turn to (-3, 
     CHECK(all_close(rope(x, 2, rope_table(3, quarter), 0, pairing), want, bound));
     CHECK(all_close(by_rows(x, 2, rope_table(3, quarter), 0, pairing), want, bound));
   }
+  // The scores with keys (3, 4): distance 1 twice, then distance 2.
+  const ConstMatrix turned = want;
+  const auto score = [&](std::size_t m, std::size_t n) {
+    return turned.row(m)[0] * turned.row(n)[0] + turned.row(m)[1] * turned.row(n)[1];
+  };
+  CHECK(score(1, 0) == 0);
+  CHECK(score(2, 1) == 0);
+  CHECK(score(2, 0) == -25);
 }
 
 TEST_CASE("by hand: neighbours turn (1, 2) and (3, 4), halves turn (1, 3) and (2, 4)") {
@@ -81,9 +90,14 @@ TEST_CASE("by hand: neighbours turn (1, 2) and (3, 4), halves turn (1, 3) and (2
   CHECK(all_close(rope(x, 4, table, 1, Pairing::halves), halves, bound));
   CHECK(all_close(by_rows(x, 4, table, 1, Pairing::neighbours), neighbours, bound));
   CHECK(all_close(by_rows(x, 4, table, 1, Pairing::halves), halves, bound));
+
+  // In the order 0 2 1 3, turned as neighbours: what halves give, in that order.
+  const Tensor<2> permuted = {{1, 3, 2, 4}}, want = {{-3, 1, -2, -4}};
+  CHECK(all_close(rope(permuted, 4, table, 1, Pairing::neighbours), want, bound));
+  CHECK(all_close(by_rows(permuted, 4, table, 1, Pairing::neighbours), want, bound));
 }
 
-TEST_CASE("both voices equal PyTorch in float64, in both pairings") {
+TEST_CASE("formula and row kernel equal PyTorch in float64, in both pairings") {
   const Tensor<2> x = side_by_side(load_npy<3>(T2T_FIXTURES "/x.npy"));  // [5, 3·10]
   const RopeTable table = table_for(12, 10);
   const double bound = turned_bound(x);
@@ -115,7 +129,7 @@ TEST_CASE("a row of a wider matrix is turned in its own columns only") {
     for (std::size_t c = 0; c < 16; ++c) CHECK((both(t, c) == before(t, c)) == (c >= 8));
 }
 
-TEST_CASE("position 0 is left exactly alone, and lengths are kept everywhere") {
+TEST_CASE("position 0 is left exactly as it was, and lengths are kept at all positions") {
   const Tensor<2> x = Random(5).normal<2>({30, 2 * 10});
   for (const Pairing pairing : pairings) {
     const Tensor<2> y = by_rows(x, 10, table_for(30, 10), 0, pairing);
@@ -129,7 +143,7 @@ TEST_CASE("position 0 is left exactly alone, and lengths are kept everywhere") {
   }
 }
 
-TEST_CASE("a score depends only on how far apart query and key stand") {
+TEST_CASE("a score depends only on the distance of query and key") {
   const std::size_t D = 16;
   const Tensor<2> q = Random(6).normal<2>({1, D}), k = Random(7).normal<2>({1, D});
   const RopeTable table = table_for(1100, D);
@@ -173,7 +187,7 @@ TEST_CASE("a run from start equals that slice of the longer run, bit by bit") {
   }
 }
 
-TEST_CASE("by hand: permuting puts rows i and i + 2 of heads of 4 side by side") {
+TEST_CASE("by hand: permuted to neighbours, a head of 4 rows has the order 0 2 1 3") {
   Tensor<2> w = empty(8, 1), want = {{0}, {2}, {1}, {3}, {4}, {6}, {5}, {7}};
   for (std::size_t r = 0; r < 8; ++r) w(r, 0) = float(r);
   CHECK(all_close(permute_halves_to_neighbours(w, 4), want, 0));
@@ -295,6 +309,78 @@ TEST_CASE("ALiBi: slopes as published, biases by hand") {
   CHECK(biases(1, 1, 2) == 0);
 }
 
+TEST_CASE("by hand: 8 buckets up to distance 32 begin at distances 0 1 2 3 4 7 12 20") {
+  const std::size_t begins[] = {0, 1, 2, 3, 4, 7, 12, 20, 1000};
+  for (std::size_t bucket = 0; bucket < 8; ++bucket) {
+    CHECK(t5_bucket(begins[bucket], 8, 32) == bucket);
+    CHECK(t5_bucket(begins[bucket + 1] - 1, 8, 32) == bucket);
+  }
+  Tensor<2> table = empty(8, 2);  // [buckets, H]: 10·h + the bucket
+  for (std::size_t b = 0; b < 8; ++b) table(b, 0) = float(b), table(b, 1) = 10 + float(b);
+  const Tensor<3> biases = t5_biases(table, 2, 6, 32);  // queries at 4 and 5
+  const float inf = std::numeric_limits<float>::infinity();
+  const Tensor<2> head_1 = {{14, 13, 12, 11, 10, -inf}, {14, 14, 13, 12, 11, 10}};
+  for (std::size_t t = 0; t < 2; ++t)
+    for (std::size_t s = 0; s < 6; ++s) {
+      CHECK(biases(1, t, s) == head_1(t, s));
+      CHECK(biases(0, t, s) == head_1(t, s) - 10);
+    }
+}
+
+TEST_CASE("T5's buckets equal those of its published code") {
+  using Case = std::array<std::size_t, 2>;
+  for (const auto& [buckets, most] : {Case{32, 128}, Case{8, 32}, Case{7, 20}, Case{64, 256}}) {
+    const Tensor<1> want = fixture(fmt::format("t5_{}_{}", buckets, most));
+    for (std::size_t distance = 0; distance < want.size(); ++distance)
+      CHECK(float(t5_bucket(distance, buckets, most)) == want(distance));
+  }
+}
+
+TEST_CASE("by hand: Shaw's vectors, two heads of two numbers, distances from 1 on share a vector") {
+  const Tensor<2> vectors = {{2, 0}, {0, 4}};           // of distance 0, and of 1 and more
+  const Tensor<2> q = {{1, 2, 3, 4}, {5, 6, 7, 8}};     // at positions 1 and 2
+  const Tensor<3> biases = shaw_biases(q, vectors, 3);  // [H, T, S], over √2
+  const double root = std::sqrt(2.0);
+  const double want[2][2][3] = {{{8, 2, 0}, {24, 24, 10}}, {{16, 6, 0}, {32, 32, 14}}};
+  for (std::size_t h = 0; h < 2; ++h)
+    for (std::size_t t = 0; t < 2; ++t)
+      for (std::size_t s = 0; s < 2 + t; ++s)  // 1/√2 and the product with it are rounded
+        CHECK(std::abs(biases(h, t, s) - want[h][t][s] / root) <= 4 * u * 32);
+  CHECK(biases(1, 0, 2) == -std::numeric_limits<float>::infinity());
+}
+
+TEST_CASE("Shaw's biases equal the paper's formula in float64") {
+  const Tensor<2> q = load_npy<2>(T2T_FIXTURES "/shaw_q.npy");              // [3, 2·5]
+  const Tensor<2> vectors = load_npy<2>(T2T_FIXTURES "/shaw_vectors.npy");  // [4 + 1, 5]
+  const Tensor<3> want = load_npy<3>(T2T_FIXTURES "/shaw_biases.npy");      // [2, 3, 9]
+  const Tensor<3> got = shaw_biases(q, vectors, 9);
+  // A sum of 5 products over √5, each at most largest · largest and rounded up to 8 times.
+  const double bound = 8 * u * 5 * largest(q) * largest(vectors) / std::sqrt(5.0);
+  for (std::size_t h = 0; h < 2; ++h)
+    for (std::size_t t = 0; t < 3; ++t)
+      for (std::size_t s = 0; s < 9; ++s)
+        if (s <= 6 + t)
+          CHECK(std::abs(got(h, t, s) - want(h, t, s)) <= bound);
+        else
+          CHECK(got(h, t, s) == want(h, t, s));
+}
+
+TEST_CASE("biases: a query that comes alone after a cache gets the row that it has in the whole") {
+  const std::size_t S = 40, H = 3, D = 4;
+  const Tensor<2> numbers = Random(15).normal<2>({32, H}), vectors = Random(16).normal<2>({7, D});
+  const Tensor<2> q = Random(17).normal<2>({S, H * D});
+  const Tensor<3> all[] = {alibi_biases(H, S, S), t5_biases(numbers, S, S),
+                           shaw_biases(q, vectors, S)};
+  const Tensor<3> one[] = {alibi_biases(H, 1, S), t5_biases(numbers, 1, S),
+                           shaw_biases(ConstMatrix(q).rows_from(S - 1, 1), vectors, S)};
+  // Shaw's are sums of D products over √D, which may be added in another order.
+  const double bound = 2 * 8 * u * D * largest(q) * largest(vectors) / std::sqrt(double(D));
+  for (std::size_t scheme = 0; scheme < 3; ++scheme)
+    for (std::size_t h = 0; h < H; ++h)
+      for (std::size_t s = 0; s < S; ++s)
+        CHECK(std::abs(one[scheme](h, 0, s) - all[scheme](h, S - 1, s)) <= bound);
+}
+
 TEST_CASE("bad input is refused, with its message") {
   using Bad = std::invalid_argument;
   const RopeTable table = table_for(10, 4);
@@ -303,7 +389,7 @@ TEST_CASE("bad input is refused, with its message") {
     rope_rows(x, D, table, start, Pairing::halves);
   };
   CHECK_THROWS_WITH_AS(rope_frequencies(7), "D: wanted an even number above 0, got 7", Bad);
-  CHECK_THROWS_WITH_AS(rope_frequencies(8, 0), "theta: wanted a number above 0, got 0", Bad);
+  CHECK_THROWS_WITH_AS(rope_frequencies(8, 0), "theta: wanted a finite number above 0, got 0", Bad);
   CHECK_THROWS_WITH_AS(run(1, 0), "D: wanted an even number above 0, got 1", Bad);
   CHECK_THROWS_WITH_AS(run(6, 0), "columns of x: wanted a multiple of D = 6, got 8", Bad);
   CHECK_THROWS_WITH_AS(run(8, 0), "table.cos: wanted shape [10, 4], got [10, 2]", Bad);
@@ -312,15 +398,20 @@ TEST_CASE("bad input is refused, with its message") {
   CHECK_NOTHROW(run(4, 7));
   CHECK_THROWS_WITH_AS(permute_halves_to_neighbours(x, 4),
                        "rows of w: wanted a multiple of D = 4, got 3", Bad);
-  CHECK_THROWS_WITH_AS(rope_table(2, {1}, 0), "magnitude: wanted a number above 0, got 0", Bad);
+  CHECK_THROWS_WITH_AS(permute_neighbours_to_halves(x, 0),
+                       "D: wanted an even number above 0, got 0", Bad);
+  CHECK_THROWS_WITH_AS(rope_table(2, {1}, 0), "magnitude: wanted a finite number above 0, got 0",
+                       Bad);
+  CHECK_THROWS_WITH_AS(rope_table(2, {1}, std::numeric_limits<float>::infinity()),
+                       "magnitude: wanted a finite number above 0, got inf", Bad);
   CHECK_THROWS_WITH_AS(linear_scaling(rope_frequencies(4), 0.5),
-                       "factor: wanted at least 1, got 0.5", Bad);
+                       "factor: wanted a finite number, at least 1, got 0.5", Bad);
   CHECK_THROWS_WITH_AS(ntk_scaling(2, 10000, 4), "D: wanted an even number above 2, got 2", Bad);
   CHECK_THROWS_WITH_AS(llama3_scaling(rope_frequencies(4), {8, 4, 4, 99}),
                        "high: wanted more than low, got 4", Bad);
   CHECK_THROWS_WITH_AS(yarn_scaling(4, 1, {}), "theta: wanted more than 1, got 1", Bad);
   CHECK_THROWS_WITH_AS(yarn_scaling(4, 100, {4, 32, 1, 6}),
-                       "trained: wanted enough for one slow turn of pair 0, got 6", Bad);
+                       "trained: wanted at least 2π · slow = 6.283, got 6", Bad);
   CHECK_THROWS_WITH_AS(sinusoidal_positions(4, 5), "C: wanted an even number above 0, got 5", Bad);
   CHECK_THROWS_WITH_AS(add_positions(x, sinusoidal_positions(4, 8), 2),
                        "position 4: the table ends at 3", Bad);
@@ -328,4 +419,11 @@ TEST_CASE("bad input is refused, with its message") {
                        "table: wanted shape [4, 8], got [4, 6]", Bad);
   CHECK_THROWS_WITH_AS(alibi_biases(2, 4, 3), "T: wanted at most S = 3, got 4", Bad);
   CHECK_THROWS_WITH_AS(alibi_slopes(0), "H: wanted at least 1, got 0", Bad);
+  CHECK_THROWS_WITH_AS(t5_bucket(0, 1, 8), "buckets: wanted at least 2, got 1", Bad);
+  CHECK_THROWS_WITH_AS(t5_bucket(0, 8, 4), "max_distance: wanted more than 4, got 4", Bad);
+  const Tensor<2> numbers = xt::zeros<float>({8, 2}), vectors = xt::zeros<float>({3, 4});
+  CHECK_THROWS_WITH_AS(t5_biases(numbers, 4, 3), "T: wanted at most S = 3, got 4", Bad);
+  CHECK_THROWS_WITH_AS(shaw_biases(x, vectors, 2), "T: wanted at most S = 2, got 3", Bad);
+  CHECK_THROWS_WITH_AS(shaw_biases(numbers, vectors, 9),
+                       "columns of q: wanted a multiple of D = 4, got 2", Bad);
 }

@@ -11,7 +11,7 @@
 
 namespace t2t {
 
-/// Both voices on a few rows of the same input, so that what is timed is known to be right.
+/// Compares the row kernel with the formula on a few rows: what is timed must be right.
 static bool agrees(std::size_t D, const RopeTable& table, Pairing pairing) {
   Random random(1);
   const Tensor<2> x = random.normal<2>({4, 2 * D});  // [T, H·D]
@@ -25,7 +25,7 @@ void bench(Bench& bench) {
   const std::size_t T = 8192, C = 2048;
   for (const std::size_t D : {64, 128}) {
     const RopeTable table = rope_table(T, rope_frequencies(D));
-    Tensor<2> x = xt::ones<float>({T, C});  // [T, C]: in place, so its size must not grow
+    Tensor<2> x = xt::ones<float>({T, C});  // [T, C]; turning keeps its numbers small
     const double bytes = 2.0 * double(x.size() * sizeof(float));
     for (const Pairing pairing : {Pairing::neighbours, Pairing::halves}) {
       const std::string what = fmt::format("rope_rows [{}, {}], D = {}, {}", T, C, D,

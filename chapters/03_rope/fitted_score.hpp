@@ -1,10 +1,11 @@
-// A score as a sum of RoPE's cosines and sines of the distance, fitted on trained distances only.
+// A score as a weighted sum of RoPE's cosines and sines of the distance, fitted at trained
+// distances only, for this chapter's program: what does such a score do at the distances beyond?
 //
 //   score(distance) = Σ over i of a[i]·cos(distance · f[i]) + b[i]·sin(distance · f[i])
 //
-// Turned q and k can make nothing else: a and b are what q and k hold in pair i. For the show: what
-// such a score does where nothing held it. After Chen et al. 2023, "Extending Context Window of
-// Large Language Models via Positional Interpolation", figure 2.
+// The score of a turned query and a turned key always has this form; a[i] and b[i] come from the
+// numbers of q and k in pair i. After Chen et al. 2023, "Extending Context Window of Large Language
+// Models via Positional Interpolation", figure 2.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace t2t {
 
 class FittedScore {
  public:
-  /// Least squares to random targets in [-1, 1] at every 8th distance below trained.
+  /// Least squares for random targets in [-1, 1] at every 8th distance below trained.
   FittedScore(const Frequencies& frequencies,  // [D/2]
               std::size_t trained, Random& random)
       : weights_(2 * frequencies.size()) {
@@ -35,7 +36,7 @@ class FittedScore {
     solve(equations);
   }
 
-  /// The largest |score| at distances below length, with these frequencies: [D/2].
+  /// The largest |score| at distances below length, computed with these frequencies, [D/2].
   double largest(const Frequencies& frequencies, std::size_t length) const {
     double most = 0;
     for (std::size_t distance = 0; distance < length; ++distance) {
@@ -57,7 +58,7 @@ class FittedScore {
     return w;
   }
 
-  /// Gauss: the matrix is symmetric and positive, so no row needs to be swapped.
+  /// Gaussian elimination. The matrix is symmetric and positive definite, so no rows are swapped.
   void solve(std::vector<std::vector<double>>& equations) {
     const std::size_t N = weights_.size();
     for (std::size_t i = 0; i < N; ++i)

@@ -1,5 +1,5 @@
-// Shows what attention loses without positions, what RoPE gives it, what a wrong pairing does, and
-// what happens beyond the trained length.
+// Shows what attention loses without positions, what RoPE gives it, what a wrong pairing does, what
+// other schemes add to scores, and what happens beyond the trained length.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "01_embedding/embedding.hpp"
 #include "03_rope/positions.hpp"
 #include "03_rope/rope.hpp"
+#include "03_rope/show_biases.hpp"
 #include "03_rope/show_order.hpp"
 #include "03_rope/show_scaling.hpp"
 #include "linalg.hpp"
@@ -23,10 +24,10 @@ using namespace t2t;
 namespace {
 
 void show_hands(std::size_t D, float theta, std::size_t start) {
-  print_section("Each pair is a clock hand");
+  print_section("Each pair turns at its own speed");
   const Frequencies frequencies = rope_frequencies(D, theta);  // [D/2]
   const std::size_t positions = 32, pairs = D / 2, shown = std::min<std::size_t>(6, pairs);
-  Table table({">pair", ">degrees a position", ">positions a turn",
+  Table table({">pair", ">degrees per position", ">positions per full turn",
                fmt::format("its cosine, positions {} to {}", start, start + positions - 1)});
   for (std::size_t row = 0; row < shown; ++row) {
     const std::size_t i = shown > 1 ? row * (pairs - 1) / (shown - 1) : 0;
@@ -41,11 +42,14 @@ void show_hands(std::size_t D, float theta, std::size_t start) {
   }
   table.print();
   fmt::print("\n");
-  print_paragraph("Fast hands tell neighbours apart, slow ones far places: digits of one number.");
+  print_paragraph(
+      "Fast pairs distinguish neighbouring positions, slow pairs distant ones, as the last and "
+      "first "
+      "digits of a number do.");
 }
 
 void show_distances(const Program& program, std::size_t D, float theta, Random& random) {
-  print_section("A score feels only the distance");
+  print_section("A score depends only on the distance");
   const Tensor<2> q = random.normal<2>({1, D}), k = random.normal<2>({1, D});
   const Tensor<2> sinusoids = sinusoidal_positions(1100, D);
   const RopeTable turns = rope_table(1100, rope_frequencies(D, theta));
@@ -58,8 +62,8 @@ void show_distances(const Program& program, std::size_t D, float theta, Random& 
                     : double(q(0, d) + sinusoids(m, d)) * (k(0, d) + sinusoids(n, d));
     return fmt::format("{:.2f}", sum / std::sqrt(double(D)) + 1e-9);  // no "-0.00"
   };
-  Table table({">distance", ">turned: key at 0", ">at 10", ">at 1000", ">added: key at 0", ">at 10",
-               ">at 1000"});
+  Table table({">distance", ">turned: key at 0", ">at 10", ">at 1000", ">sinusoids: key at 0",
+               ">at 10", ">at 1000"});
   for (const std::size_t distance : {0, 1, 5, 20, 80}) {
     std::vector<std::string> cells = {std::to_string(distance)};
     for (const bool turned : {true, false})
@@ -69,13 +73,13 @@ void show_distances(const Program& program, std::size_t D, float theta, Random& 
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "One query, one key. Turned, a row reads the same wherever it is read; with sinusoids added "
-      "the same distance scores otherwise at every place, and the layer has to learn around that.");
+      "The scores of one query and one key. With both turned, the key's position changes nothing. "
+      "With sinusoids added, the same distance gives another score at another position.");
   program.save("q", q);
   program.save("k", k);
 }
 
-/// Scores [H, T, T] of every query with every key.
+/// The scores of each query with each key, both turned: [H, T, T].
 Tensor<3> all_scores(Tensor<2> q, Tensor<2> k, std::size_t D, const RopeTable& table,
                      std::size_t start, Pairing pairing) {
   const std::size_t T = q.shape(0), H = q.shape(1) / D;
@@ -101,7 +105,7 @@ struct Sizes {
   float theta = 10000;
 };
 
-/// Four sets of scores, two weights and both permuted, and rows of q and k with their turns.
+/// Four sets of scores, two weights and their permuted copies, rows of q and k, and the table.
 double bytes_needed(double T, double H, double D, double start) {
   const double C = H * D;
   return sizeof(float) * (4 * H * T * T + 4 * C * C + 10 * T * C + (start + T) * D);
@@ -127,10 +131,10 @@ void show_wrong_pairing(const Program& program, const Sizes& sizes, Random& rand
 
   print_section("The wrong pairing, position by position");
   print_paragraph(
-      "Of eight numbers, neighbours pairs (0,1) (2,3) (4,5) (6,7) and halves pairs (0,4) (1,5) "
-      "(2,6) (3,7). Here the weights are meant for halves and are turned as neighbours:");
+      "Weights for halves, turned as neighbours. Size and error of the scores of the token at each "
+      "position are root mean squares over its keys and over heads:");
   fmt::print("\n");
-  Table rows({">position", ">size of scores", ">error", ">error / size", "", ">permuted"});
+  Table rows({">position", ">size of scores", ">error", ">error / size", "", ">error, permuted"});
   for (std::size_t t : {0, 1, 2, 5, 10, 20, 50, 100, 1000})
     if (t < tokens) {
       const float size = size_at(right, t), error = size_at(wrong, t);
@@ -141,9 +145,8 @@ void show_wrong_pairing(const Program& program, const Sizes& sizes, Random& rand
   rows.print();
   fmt::print("\n");
   print_paragraph(
-      "Right at the first token, a little off at the next, and by 20 off by about as much as the "
-      "scores are large. A test at position 0 passes. With the rows of both weights permuted, the "
-      "error is gone.");
+      "A test at position 0 passes. The error then grows with the position. With the rows of both "
+      "weights permuted, it is gone.");
   program.save("x", x);
   program.save("wq", wq);
   program.save("wk", wk);
@@ -151,22 +154,11 @@ void show_wrong_pairing(const Program& program, const Sizes& sizes, Random& rand
 
   print_section("What flowed through");
   print_shapes({{"ids", {tokens}, "bytes of the text"},
-                {"x", {tokens, C}, "their vectors"},
-                {"q, k", {tokens, C}, "projected, H heads of D side by side"},
-                {"cos, sin", {start + tokens, D / 2}, "an angle for each position and pair"},
-                {"q, k turned", {tokens, C}, "in place, each head by the same angles"},
-                {"scores", {H, tokens, tokens}, "of every query with every key, / √D"}});
-}
-
-void show_alibi() {
-  print_section("ALiBi: no turning, a penalty for distance");
-  Table table({">heads", "slopes"});
-  for (const std::size_t H : {4, 6}) {
-    std::string slopes;
-    for (const float slope : alibi_slopes(H)) slopes += fmt::format("1/{:<7.4g}", 1 / slope);
-    table.add({std::to_string(H), slopes});
-  }
-  table.print();
+                {"x", {tokens, C}, "their embeddings"},
+                {"q, k", {tokens, C}, "projections of x, H heads of D numbers side by side"},
+                {"cos, sin", {start + tokens, D / 2}, "of the angle of each position and pair"},
+                {"q, k turned", {tokens, C}, "in place, all heads by the same angles"},
+                {"scores", {H, tokens, tokens}, "of each query with each key, / √D"}});
 }
 
 void show_speed(std::size_t D, float theta) {
@@ -187,13 +179,14 @@ void show_speed(std::size_t D, float theta) {
 
 int main(int argc, char** argv) {
   Sizes sizes;
-  Program program("03_rope",
-                  "What attention loses without positions, and what turning q and k gives.");
+  Program program(
+      "03_rope",
+      "Shows what attention loses without positions, and what turning q and k gives it.");
   program.takes_text();
-  program.size("tokens", sizes.T, "bytes of the text, T");
-  program.size("heads", sizes.H, "H");
-  program.size("head-dim", sizes.D, "numbers a head, D, even");
-  program.number("theta", sizes.theta, "base of the angles; 500000 in Llama 3");
+  program.size("tokens", sizes.T, "tokens, T: the first bytes of the text");
+  program.size("heads", sizes.H, "heads of q and k, H");
+  program.size("head-dim", sizes.D, "numbers in a head, D, an even number");
+  program.number("theta", sizes.theta, "base of the frequencies; 500000 in Llama 3");
   float start = 0;
   program.number("start", start, "position of the first token");
 
@@ -206,7 +199,7 @@ int main(int argc, char** argv) {
     expect(sizes.T <= 2048, "--tokens", "at most 2048", double(sizes.T));
     expect(sizes.H <= 256, "--heads", "at most 256", double(sizes.H));
     const bool held = sizes.theta > 1 && sizes.theta <= 1e37f;  // scaled ones are up to 16 times it
-    expect(held, "--theta", "a number above 1, at most 1e+37", sizes.theta);
+    expect(held, "--theta", "a number above 1 and at most 1e+37", sizes.theta);
     expect_memory(
         bytes_needed(double(sizes.T), double(sizes.H), double(sizes.D), double(sizes.start)),
         "--tokens, --heads and --head-dim");
@@ -216,9 +209,9 @@ int main(int argc, char** argv) {
     show_distances(program, sizes.D, sizes.theta, random);
     show_wrong_pairing(program, sizes, random);
     show_beyond(sizes.D, sizes.theta, random);
-    show_alibi();
+    show_biases();
     show_speed(sizes.D, sizes.theta);
     fmt::print("\n");
-    print_paragraph("Next: ./learn run 04, where queries meet keys; the page: docs/03_rope.md");
+    print_paragraph("Next: ./learn run 04, attention. The page: docs/03_rope.md");
   });
 }

@@ -1,7 +1,7 @@
-// The smallest attention layer that can be told positions, for the show. Chapter 04 teaches
-// attention.
+// The smallest attention layer that can be told positions, for this chapter's program. Chapter 04
+// teaches attention.
 //
-//   softmax(q·kᵀ/√C)·v,  q, k, v = x·Wqᵀ, x·Wkᵀ, x·Wvᵀ;  every row sees every row, no mask
+//   softmax(q·kᵀ/√C)·v,  q, k, v = x·Wqᵀ, x·Wkᵀ, x·Wvᵀ;  every row attends to every row, no mask
 #pragma once
 
 #include <cmath>
@@ -12,13 +12,16 @@
 
 namespace t2t {
 
-enum class Positions { none, sinusoids_added, qk_turned, qkv_turned };
+enum class Positions { none, sinusoids_added, table_added, qk_turned, qkv_turned };
 
 struct OneHead {
   Tensor<2> wq, wk, wv;  // [C, C]
+  Tensor<2> learned;     // [S, C], not trained yet; 50 times GPT-2's, as are its words' vectors
 
   OneHead(std::size_t C, Random& random) {
     for (Tensor<2>* w : {&wq, &wk, &wv}) *w = random.normal<2>({C, C}, 1 / std::sqrt(float(C)));
+    Random of_its_own(1);  // so that the other numbers stay the same without this table
+    learned = 50 * learned_positions(1024, C, of_its_own);
   }
 
   Tensor<2> run(Tensor<2> x,  // [T, C]
@@ -26,6 +29,7 @@ struct OneHead {
     const std::size_t T = x.shape(0), C = x.shape(1);
     if (positions == Positions::sinusoids_added)
       add_positions(x, sinusoidal_positions(start + T, C), start);
+    if (positions == Positions::table_added) add_positions(x, learned, start);
     Tensor<2> q = matmul_bt(x, wq), k = matmul_bt(x, wk), v = matmul_bt(x, wv);  // [T, C] each
 
     const RopeTable table = rope_table(start + T, rope_frequencies(C));

@@ -1,12 +1,17 @@
-// Three ways to tell attention where a token stands, all older than or beside RoPE (rope.hpp).
+// Ways to tell attention where a token stands, other than RoPE (rope.hpp).
 //
+// Two change a token's vector once, before the first layer:
 //   sinusoids  x[t,c] += sin or cos (t · 10000^(−2i/C)) for c = 2i or 2i + 1   Vaswani et al. 2017
-//   learned    x[t,c] += table[t,c], trained, and ending where the table ends  GPT-2
-//   ALiBi      score[h,t,s] −= slope[h] · (t − s), nothing added to x          Press et al. 2022
+//   learned    x[t,c] += table[t,c], a table that is trained                   GPT-2
+// Three add a number to the score of query t and key s in every attention layer, before softmax:
+//   ALiBi      −slope[h] · (t − s)                                             Press et al. 2022
+//   T5         table[bucket(t − s), h], a table that is trained                Raffel et al. 2019
+//   Shaw       q[t,h] · vector[min(t − s, K)] / √D, vectors that are trained   Shaw et al. 2018
 //
-// The first two change a token's vector once, before the first layer; ALiBi and RoPE act inside
-// every attention. Chapter 09 adds the learned table when a model is of GPT-2's kind. Press et al.:
-// "Train Short, Test Long".
+// The three return such numbers, called biases, in one form, [H, T, S]: the T queries are the last
+// of S tokens, and a key after its query gets −infinity, so the biases are the causal mask too.
+// Chapter 04 adds biases to its scores. Chapter 09 adds the learned table in a model of GPT-2's
+// kind.
 #pragma once
 
 #include <cstddef>
@@ -16,32 +21,53 @@
 
 namespace t2t {
 
-/// Row t is the fixed pattern of position t: [S, C].
+/// Throws std::invalid_argument unless a table of S positions has start … start + T − 1. The sum is
+/// never formed, so a start near the largest std::size_t is refused too.
+void expect_positions(std::size_t start, std::size_t T, std::size_t S);
+
+/// Row s is the fixed pattern of position s: [S, C].
 /// Throws std::invalid_argument when C is odd or 0.
 Tensor<2> sinusoidal_positions(std::size_t S, std::size_t C);
 
-/// A table to be trained, begun as GPT-2 begins it, from N(0, 0.01²): [S, C].
+/// A table at the start of its training, drawn as GPT-2's is, from N(0, 0.01²): [S, C].
 Tensor<2> learned_positions(std::size_t S, std::size_t C, Random& random);
 
-/// The formula: row t of x stands at position start + t and gets that row of the table added, [T,
-/// C]. Throws std::invalid_argument when the widths differ or the table ends before start + T.
+/// The formula: row t of x stands at position start + t, and that row of the table is added to it:
+/// [T, C]. Throws std::invalid_argument when the widths differ, and as expect_positions does.
 Tensor<2> with_positions(const Tensor<2>& x,      // [T, C]
                          const Tensor<2>& table,  // [S, C]
                          std::size_t start);
 
-/// The same in place. Otherwise as with_positions.
+/// The same in place. Throws as with_positions does.
 void add_positions(Matrix x,           // [T, C]
                    ConstMatrix table,  // [S, C]
                    std::size_t start);
 
-/// How steeply each head forgets: 2^(−8/H), 2^(−16/H) … 2^(−8) when H is a power of two. Otherwise
-/// the slopes of the next lower power, then every second one of the next higher: [H].
-/// Throws std::invalid_argument when H is 0.
+/// How fast each head's scores fall with distance: 2^(−8/H), 2^(−16/H) … 2^(−8) when H is a power
+/// of two. Otherwise the slopes for the next lower power of two, followed by every second slope for
+/// the next higher one: [H]. Throws std::invalid_argument when H is 0.
 Tensor<1> alibi_slopes(std::size_t H);
 
-/// What ALiBi adds to the scores of T queries, the last of S tokens: −slope · distance for a key at
-/// or before its query, −infinity for a later one (so it is the causal mask too): [H, T, S].
-/// Throws std::invalid_argument when T is more than S.
+/// −slope · distance: [H, T, S]. Throws std::invalid_argument when H is 0 or T is more than S.
 Tensor<3> alibi_biases(std::size_t H, std::size_t T, std::size_t S);
+
+/// T5's bucket of a distance ≥ 0, for attention that sees no later keys. With E = buckets / 2:
+/// distances below E have a bucket each; the other buckets share E … max_distance − 1 in steps of
+/// equal ratio; the last bucket takes all from max_distance on too. T5 has 32 buckets and 128.
+/// Throws std::invalid_argument when buckets is below 2 or max_distance is not above E.
+std::size_t t5_bucket(std::size_t distance, std::size_t buckets, std::size_t max_distance);
+
+/// The number in the table for each head and bucket: [H, T, S]. One table serves all layers.
+/// Throws std::invalid_argument as t5_bucket does, and when T is more than S.
+Tensor<3> t5_biases(const Tensor<2>& table,  // [buckets, H]
+                    std::size_t T, std::size_t S, std::size_t max_distance = 128);
+
+/// The product of each query with the vector of the distance, divided by √D: [H, T, S]. Distances
+/// above K share vector K; all heads share the vectors. (The paper also adds such vectors to the
+/// values and measures no loss without them.) Throws std::invalid_argument when D is 0, q is not
+/// whole heads wide, vectors are not D wide or are none, or T is more than S.
+Tensor<3> shaw_biases(ConstMatrix q,        // [T, H·D]
+                      ConstMatrix vectors,  // [K + 1, D]
+                      std::size_t S);
 
 }  // namespace t2t

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <stdexcept>
+#include <string_view>
 
+#include "03_rope/positions.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 
@@ -26,14 +27,12 @@ void expect_table(const RopeTable& table, std::size_t D, std::size_t start, std:
   const std::size_t S = table.cos.shape(0);
   expect_shape("table.cos", table.cos, {S, D / 2});
   expect_shape("table.sin", table.sin, {S, D / 2});
-  if (start > S || T > S - start)
-    throw std::invalid_argument(
-        fmt::format("position {}: the table ends at {}", start + T - 1, double(S) - 1));
+  expect_positions(start, T, S);
 }
 
 Frequencies rope_frequencies(std::size_t D, double theta) {
   expect_even(D);
-  expect(theta > 0 && std::isfinite(theta), "theta", "a number above 0", theta);
+  expect(theta > 0 && std::isfinite(theta), "theta", "a finite number above 0", theta);
 
   Frequencies frequencies;  // [D/2]
   for (std::size_t i = 0; i < D / 2; ++i)
@@ -42,7 +41,8 @@ Frequencies rope_frequencies(std::size_t D, double theta) {
 }
 
 RopeTable rope_table(std::size_t S, const Frequencies& frequencies, float magnitude) {
-  expect(magnitude > 0, "magnitude", "a number above 0", magnitude);
+  const bool usable = magnitude > 0 && std::isfinite(magnitude);
+  expect(usable, "magnitude", "a finite number above 0", magnitude);
   const std::size_t pairs = frequencies.size();
 
   RopeTable table{empty(S, pairs), empty(S, pairs)};
@@ -56,7 +56,7 @@ RopeTable rope_table(std::size_t S, const Frequencies& frequencies, float magnit
   return table;
 }
 
-/// Pair i as the complex number x[2i] + j·x[2i+1]: to turn it is one product.
+/// Pair i as the complex number x[2i] + j·x[2i+1], turned by one complex product.
 static Tensor<3> turn_neighbours(const Tensor<3>& x, const RopeTable& table, std::size_t start) {
   Tensor<3> y = Tensor<3>::from_shape(x.shape());  // [T, H, D]
   for (std::size_t t = 0; t < x.shape(0); ++t)
@@ -71,7 +71,7 @@ static Tensor<3> turn_neighbours(const Tensor<3>& x, const RopeTable& table, std
   return y;
 }
 
-/// Each head's (first half, second half) as (−second, first): all pairs a quarter turn on.
+/// Each head's (first half, second half) as (−second, first): every pair turned by 90 degrees.
 static Tensor<3> rotate_half(const Tensor<3>& x) {
   const std::size_t D = x.shape(2), half = D / 2;
   Tensor<3> y = Tensor<3>::from_shape(x.shape());  // [T, H, D]
@@ -82,7 +82,7 @@ static Tensor<3> rotate_half(const Tensor<3>& x) {
   return y;
 }
 
-/// The table's rows from start, once for each half, and the same for all heads: [T, 1, D].
+/// The table's rows start … start + T − 1, repeated for the second half: [T, 1, D], for all heads.
 static Tensor<3> for_both_halves(const Tensor<2>& table, std::size_t start, std::size_t T) {
   const std::size_t pairs = table.shape(1);
   Tensor<3> both = empty(T, 1, 2 * pairs);
@@ -141,8 +141,8 @@ void rope_rows(Matrix x, std::size_t D, const RopeTable& table, std::size_t star
   });
 }
 
-/// Where a row of the halves' layout goes in the neighbours': within its head, row i to 2i, and row
-/// i + D/2 to 2i + 1.
+/// The place in the neighbours' order of a row in the halves' order: within its head, row i goes to
+/// 2i and row i + D/2 to 2i + 1.
 static std::size_t neighbours_row(std::size_t row, std::size_t D) {
   const std::size_t d = row % D, half = D / 2;
   return row - d + (d < half ? 2 * d : 2 * (d - half) + 1);

@@ -1,5 +1,7 @@
 #include "03_rope/rope_scaling.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -10,7 +12,7 @@
 namespace t2t {
 
 static void expect_factor(double factor) {
-  expect(factor >= 1 && std::isfinite(factor), "factor", "at least 1", factor);
+  expect(factor >= 1 && std::isfinite(factor), "factor", "a finite number, at least 1", factor);
 }
 
 Frequencies linear_scaling(const Frequencies& frequencies, double factor) {
@@ -49,15 +51,17 @@ Frequencies yarn_scaling(std::size_t D, double theta, const YarnScaling& scaling
   expect(slow > 0, "slow", "above 0", slow);
   expect(fast > slow, "fast", "more than slow", fast);
   const double turns_of_pair_0 = double(trained) / (2 * std::numbers::pi);
-  expect(turns_of_pair_0 >= slow, "trained", "enough for one slow turn of pair 0", double(trained));
+  expect(turns_of_pair_0 >= slow, "trained",
+         fmt::format("at least 2π · slow = {:.4g}", 2 * std::numbers::pi * slow), double(trained));
 
-  // Where, between two pairs, one would turn so often: trained · θ^(−2i/D) = 2π · turns.
+  // The i, seldom a whole number, of a pair that makes so many turns: trained · θ^(−2i/D) = 2π ·
+  // turns.
   const auto pair_of = [&](double turns) {
     return double(D) * std::log(turns_of_pair_0 / turns) / (2 * std::log(theta));
   };
   const double first = std::max(std::floor(pair_of(fast)), 0.0);
   double last = std::min(std::ceil(pair_of(slow)), double(D) - 1);
-  if (last == first) last += 0.001;  // as the authors: a step, not a division by zero
+  if (last == first) last += 0.001;  // as in the authors' code, to avoid a division by zero
 
   Frequencies frequencies = rope_frequencies(D, theta);  // [D/2]
   for (std::size_t i = 0; i < frequencies.size(); ++i) {

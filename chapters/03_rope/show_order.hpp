@@ -1,4 +1,4 @@
-// The show's first part: one attention layer that is told positions in several ways, or not at all.
+// The program's first part: one attention layer that is told positions in several ways, or not.
 #pragma once
 
 #include <fmt/core.h>
@@ -32,7 +32,7 @@ inline float distance(const Tensor<2>& x, const Tensor<2>& y) {
   return root_mean_square({difference.data(), difference.size()});
 }
 
-/// The first few words of a text.
+/// The first seven words of a text.
 inline std::vector<std::string> words_of(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> words;
@@ -53,13 +53,14 @@ inline void show_order(const Program& program, Random& random) {
 
   print_section("Two orders of the same words");
   print_paragraph(
-      "Words forwards, then backwards, through one attention layer. How far what comes out for "
-      "each word moves:");
+      "The words go through one attention layer forwards, then backwards. For each word, the root "
+      "mean square of the change in the layer's output:");
   fmt::print("\n");
   std::vector<Tensor<2>> moves;
-  for (const Positions way : {Positions::none, Positions::sinusoids_added, Positions::qk_turned})
+  for (const Positions way :
+       {Positions::none, Positions::sinusoids_added, Positions::table_added, Positions::qk_turned})
     moves.push_back(backwards(head.run(backwards(x), way)) - head.run(x, way));
-  Table table({"word", ">no positions", ">sinusoids added", ">q and k turned"});
+  Table table({"word", ">no positions", ">sinusoids added", ">table added", ">q and k turned"});
   for (std::size_t t = 0; t < words.size(); ++t) {
     std::vector<std::string> cells = {visible(words[t])};
     for (const Tensor<2>& move : moves)
@@ -69,17 +70,18 @@ inline void show_order(const Program& program, Random& random) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Without positions it is the same vectors, reordered: nothing later can tell who bit whom.");
+      "Without positions the outputs are the same vectors in another order. (The learned table is "
+      "not trained yet: random rows, half as large as the words' vectors.)");
 
   print_section("The same words, 1000 positions later");
-  Table later({"positions", ">outputs move by", ""});
+  Table later({"positions", ">change of outputs", ""});
   const auto add = [&](const char* name, Positions way, const char* why) {
     later.add(
         {name, fmt::format("{:.3f}", distance(head.run(x, way, 1000), head.run(x, way))), why});
   };
-  add("sinusoids added", Positions::sinusoids_added, "every place is new");
-  add("q and k turned", Positions::qk_turned, "only distances count");
-  add("q, k and v turned", Positions::qkv_turned, "what is said depends on where");
+  add("sinusoids added", Positions::sinusoids_added, "each position has another pattern");
+  add("q and k turned", Positions::qk_turned, "no distance changed");
+  add("q, k and v turned", Positions::qkv_turned, "outputs depend on where the text stands");
   later.print();
   program.save("words", x);
 }

@@ -1,4 +1,4 @@
-// The show's last part: four ways past the trained length, and what each does to the clock hands.
+// The program's part on longer texts: four scalings, and what each does to the pairs.
 #pragma once
 
 #include <fmt/core.h>
@@ -38,7 +38,8 @@ inline void show_beyond(std::size_t D, float theta, Random& random) {
   fmt::print("\n");
 
   const FittedScore fitted(plain, trained, random);
-  Table table({"method", ">pair 0 turns", ">at new angles", ">scores times", ">fitted score"});
+  Table table(
+      {"method", ">pair 0 turns by", ">pairs at new angles", ">scores times", ">fitted score"});
   for (const auto& [name, frequencies] : methods) {
     std::size_t unseen = 0;
     for (std::size_t i = 0; i < pairs; ++i) {
@@ -55,9 +56,8 @@ inline void show_beyond(std::size_t D, float theta, Random& random) {
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "Last column: a score, fitted between -1 and 1 at trained distances (there it reaches "
-      "{:.1f}), read up to 8192. Linear shows it no new angle, but blurs neighbours; the others "
-      "keep neighbours apart and show new combinations of hands.",
+      "Fitted score: the largest size, up to distance 8191, of a score that was fitted to numbers "
+      "between -1 and 1 at trained distances; there its largest size is {:.1f}.",
       fitted.largest(plain, trained)));
 }
 
