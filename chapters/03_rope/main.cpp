@@ -145,8 +145,8 @@ void show_wrong_pairing(const Program& program, const Sizes& sizes, Random& rand
   rows.print();
   fmt::print("\n");
   print_paragraph(
-      "A test at position 0 passes. The error then grows with the position. With the rows of both "
-      "weights permuted, it is gone.");
+      "A test of the first token passes; the error grows with the distance of the keys. With the "
+      "rows of both weights permuted, it is gone.");
   program.save("x", x);
   program.save("wq", wq);
   program.save("wk", wk);
