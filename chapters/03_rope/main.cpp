@@ -43,9 +43,8 @@ void show_hands(std::size_t D, float theta, std::size_t start) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Fast pairs distinguish neighbouring positions, slow pairs distant ones, as the last and "
-      "first "
-      "digits of a number do.");
+      "Fast pairs distinguish neighbouring positions and slow pairs distant ones, as the last and "
+      "the first digits of a number do.");
 }
 
 void show_distances(const Program& program, std::size_t D, float theta, Random& random) {
@@ -119,10 +118,12 @@ void show_wrong_pairing(const Program& program, const Sizes& sizes, Random& rand
   embed_rows(ids, random.normal<2>({256, C}), x);
   const Tensor<2> wq = random.normal<2>({C, C}, 1 / std::sqrt(float(C)));
   const Tensor<2> wk = random.normal<2>({C, C}, 1 / std::sqrt(float(C)));
-  const RopeTable table = rope_table(start + tokens, rope_frequencies(D, theta));
 
-  const Tensor<2> q = matmul_bt(x, wq), k = matmul_bt(x, wk);  // [T, H·D]
-  const Tensor<3> right = all_scores(q, k, D, table, start, Pairing::halves);
+  // [caller]
+  const RopeTable table = rope_table(start + tokens, rope_frequencies(D, theta));
+  const Tensor<2> q = matmul_bt(x, wq), k = matmul_bt(x, wk);                  // [T, H·D]
+  const Tensor<3> right = all_scores(q, k, D, table, start, Pairing::halves);  // [H, T, T]
+  // [/caller]
   const Tensor<3> wrong = all_scores(q, k, D, table, start, Pairing::neighbours) - right;
   const Tensor<3> mended = all_scores(matmul_bt(x, permute_halves_to_neighbours(wq, D)),
                                       matmul_bt(x, permute_halves_to_neighbours(wk, D)), D, table,

@@ -64,7 +64,7 @@ Tensor<1> alibi_slopes(std::size_t H) {
 
   Tensor<1> slopes = empty(H);  // [H]
   for (std::size_t h = 0; h < H; ++h) {
-    // Past that power, the slopes of twice as many heads fill the gaps: its 1st, 3rd, 5th …
+    // The heads past that power get the 1st, 3rd, 5th … slope for twice as many heads.
     const double exponent = h < power ? 8.0 * double(h + 1) / double(power)
                                       : 4.0 * double(2 * (h - power) + 1) / double(power);
     slopes(h) = float(std::exp2(-exponent));

@@ -69,7 +69,7 @@ inline void show_added_to_scores() {
     const Tensor<1> line = by_distance(biases, h);
     const auto [low, high] = std::ranges::minmax(row(line));
     table.add({name, std::to_string(h), fmt::format("{:.2f}", low),
-               fmt::format("{:.2f}", high + 0.0f), sparkline(row(line))});
+               fmt::format("{:.2f}", high + 0.0f), sparkline(row(line))});  // no "-0.00"
   };
   add("ALiBi", alibi, 0), add("ALiBi", alibi, 3);
   add("T5", t5, 0), add("T5", t5, 1);
