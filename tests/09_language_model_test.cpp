@@ -156,39 +156,6 @@ TEST_CASE("FLOPs and bytes by hand") {
   CHECK(training_memory(config, 2, 3, 4).attention_weights == 4 * 2 * 7 * 3 * 3);
 }
 
-// [encoder_decoder]
-/// Encoder: every token of the source sees all of it.
-static Tensor<2> encoded(const Tensor<2>& source, const AttentionWeights& self, std::size_t H) {
-  return source + multi_head_attention(source, self, H, Mask::none);  // [S, C]
-}
-/// Decoder: each token sees those before it, then all of what the encoder made of the source.
-static Tensor<2> decoded(const Tensor<2>& x, const Tensor<2>& memory, const AttentionWeights& self,
-                         const AttentionWeights& cross, std::size_t H) {
-  const Tensor<2> seen = x + multi_head_attention(x, self, H, Mask::causal);  // [T, C]
-  return seen + multi_head_attention(seen, memory, cross, H, Mask::none);     // [T, C]
-}
-// [/encoder_decoder]
-
-TEST_CASE("encoder and decoder: who sees whom is a matter of masks") {
-  Random random(2);
-  const std::size_t H = 2, C = 6;
-  const AttentionWeights self = draw_attention_weights(C, random);
-  const AttentionWeights cross = draw_attention_weights(C, random);
-  const auto first_row = [](const Tensor<2>& x) { return Tensor<1>(xt::row(x, 0)); };
-  const auto last_changed = [](Tensor<2> x) {
-    xt::row(x, int(x.shape(0)) - 1) += 1;
-    return x;
-  };
-  const Tensor<2> source = random.normal<2>({5, C}), x = random.normal<2>({3, C});
-  const Tensor<2> memory = encoded(source, self, H), y = decoded(x, memory, self, cross, H);
-
-  // The encoder's first token sees the source's last; the decoder's does not see its own.
-  const Tensor<2> other = encoded(last_changed(source), self, H);
-  CHECK_FALSE(all_close(first_row(other), first_row(memory), 1e-3));
-  CHECK(all_close(first_row(decoded(last_changed(x), memory, self, cross, H)), first_row(y), 0));
-  CHECK_FALSE(all_close(first_row(decoded(x, other, self, cross, H)), first_row(y), 1e-3));
-}
-
 TEST_CASE("a model is given other numbers, of the same shapes, and moves") {
   const Case c = llama();
   Config config = c.config;

@@ -6,6 +6,7 @@
 
 #include "09_language_model/sampling_flags.hpp"
 #include "09_language_model/show_accounts.hpp"
+#include "09_language_model/show_encoder_decoder.hpp"
 #include "09_language_model/show_model.hpp"
 #include "09_language_model/show_speed.hpp"
 #include "09_language_model/show_texts.hpp"
@@ -77,6 +78,7 @@ int main(int argc, char** argv) {
                       with_commas(parameters), with_commas(config.L)));
     }
     show_filters();
+    show_encoder_decoder(program.seed());
 
     // Counted beside the presets: the model as the flags have it, if they changed it.
     std::vector<Named> models;
