@@ -47,7 +47,7 @@ inline Case llama() {
   config.block.theta = 500;
   return {"llama", config, 4.9};
 }
-/// The same, but layers 0 and 2 have windows of 5 keys and of 1, and layer 1 has slower RoPE.
+/// The same, but layers 0 and 2 have windows of 5 keys and of 1, and layer 1 turns 8 times slower.
 inline Case mixed() {
   Case c = llama();
   c.name = "mixed", c.largest = 5.2;

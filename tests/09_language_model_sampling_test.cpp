@@ -4,8 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#include "01_embedding/embedding.hpp"
 #include "09_language_model/generate.hpp"
 #include "09_language_model/language_model.hpp"
+#include "09_language_model/loss.hpp"
 #include "09_language_model_cases.hpp"
 #include "all_close.hpp"
 
@@ -13,7 +15,7 @@ using namespace t2t;
 
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// Tokens that a filter has left.
+/// The tokens that a filter has kept.
 static Ids kept(ConstRow logits) {
   Ids ids;
   for (std::size_t v = 0; v < logits.size(); ++v)
@@ -57,7 +59,7 @@ TEST_CASE("filters by hand, of probabilities 1/8, 1/2, 1/8, 1/4") {
   CHECK(all_close(logits, Tensor<1>{-1.5f, -3, 0}, 0));  // from the highest down
   logits = {-10, -20, -30};
   apply_temperature(row(logits), 1e-38f);
-  CHECK(logits(0) == 0);  // all but greedy, and nothing above the largest float
+  CHECK(logits(0) == 0);  // nearly greedy, and nothing above the largest float
   CHECK(logits(1) <= -1e38f);
 }
 
@@ -100,7 +102,7 @@ TEST_CASE("draw: each token as often as its probability says, dropped ones never
     CHECK(std::abs(count[v] - draws * want[v]) < 4 * std::sqrt(draws * want[v] * (1 - want[v])));
 }
 
-TEST_CASE("generation: greedy text is what the whole model, run anew each time, would say") {
+TEST_CASE("generation: greedy text is that of the whole model run anew for each token") {
   for (const Case& c : {llama(), mixed(), gpt2()}) {
     CAPTURE(c.name);
     const Model model = c.model();
@@ -109,13 +111,13 @@ TEST_CASE("generation: greedy text is what the whole model, run anew each time, 
     Random random(1);
     const Generation six{.most = 6, .sampling = {.temperature = 0}};
     const Ids got = generate(model, state, text, six, random);
-    CHECK(state.length() == 10);  // the sixth was handed on and has not been through the model
+    CHECK(state.length() == 10);  // the sixth has not been through the model yet
     for (int i = 0; i < 6; ++i)
       text.push_back(greedy(row(last_row(language_model(text, model)), 0)));
     CHECK(got == Ids(text.begin() + 5, text.end()));
 
-    // The rest of the context: what has not been seen goes in front, and one more is predicted than
-    // there are places.
+    // The rest of the context. The token that has not been through the model goes in front, and
+    // one more token is predicted than there are positions.
     const auto rest = [&](int id) { return text.push_back(id), true; };
     const Generation more{.most = 99, .sampling = {.temperature = 0}};
     CHECK(generate(model, state, Ids{got.back()}, more, random, rest) == Ending::context_full);
@@ -124,7 +126,7 @@ TEST_CASE("generation: greedy text is what the whole model, run anew each time, 
   }
 }
 
-TEST_CASE("generation ends at a stop token, which is not handed on, and when the caller says so") {
+TEST_CASE("generation ends at a stop token, which the caller does not get, and when it says so") {
   const Case c = llama();
   const Model model = c.model();
   ModelState state(c.config, 29);
@@ -146,6 +148,27 @@ TEST_CASE("generation ends at a stop token, which is not handed on, and when the
   heard.clear(), reset(state);
   CHECK(generate(model, state, Ids{7}, settings, random, hear) == Ending::stop_token);
   CHECK(heard.empty());
+}
+
+TEST_CASE("a caller: a model is made, continues a prompt, and is scored on a text") {
+  const Sizes small{.C = 32, .L = 2, .H = 4, .G = 2, .V = 256};
+  const std::vector<int> prompt = byte_ids("A language model");
+  // [caller]
+  const Config config = resized(preset("foundry-small"), small);
+  Random random(1);
+  const Model model(config, draw_model(config, random));  // or chapter 10's trained weights
+
+  ModelState state(config, 64);  // room for 64 tokens
+  const Generation generation{.most = 20, .sampling = {.temperature = 0.7f, .top_k = 40}};
+  const std::vector<int> answer = generate(model, state, prompt, generation, random);
+
+  reset(state);                                       // the next text begins at position 0 again
+  Tensor<2> logits = empty(prompt.size(), config.V);  // [T, V]
+  forward_all(model, state, prompt, logits);
+  const double loss = next_token_loss(logits, prompt);
+  // [/caller]
+  CHECK(answer.size() == 20);
+  CHECK(std::abs(loss - std::log(256)) < 1);  // near ln V, as untrained models are
 }
 
 TEST_CASE("refusals: sampling and generation") {

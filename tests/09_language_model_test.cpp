@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "09_language_model/accounts.hpp"
 #include "09_language_model/language_model.hpp"
@@ -38,8 +39,28 @@ TEST_CASE("formula, prefill, chunks and single tokens give the logits that PyTor
   }
 }
 
+TEST_CASE("a model by hand: embedding, a block that adds nothing, final norm, own head, loss") {
+  const Config config{.block = llama_style(2, 1, 1, 2), .L = 1, .V = 2, .T_max = 2};
+  Random random(1);
+  ModelWeights weights = draw_model(config, random);
+  weights.embedding = Tensor<2>{{3, 4}, {2, 0}};
+  weights.head = Tensor<2>{{1, 0}, {0, 2}};
+  weights.blocks[0].w_o = weights.blocks[0].feed_forward.w_down =
+      Tensor<2>(xt::zeros<float>({2, 2}));
+  const Model model(config, std::move(weights));
+
+  // (3, 4) / √12.5 = (0.8485, 1.1314), and (2, 0) / √2 = (1.4142, 0); the head doubles the second.
+  const Tensor<2> want = {{0.848528f, 2.262742f}, {1.414214f, 0}};
+  ModelState state(config, 2, {.chunk = 1});
+  Tensor<2> logits = empty(2, 2);
+  forward_all(model, state, Ids{0, 1}, logits);
+  CHECK(all_close(logits, want, 1e-5));  // eps moves them by less than 6e-6
+  CHECK(all_close(language_model(Ids{0, 1}, model), want, 1e-5));
+  CHECK(next_token_loss(logits, Ids{0, 1}) == doctest::Approx(0.21762).epsilon(1e-4));
+}
+
 TEST_CASE("loss by hand: a token predicts the next one, and the last predicts nothing") {
-  // Odds of 3 to 1 for token 1, which comes: −ln(3/4). The second row is nobody's business.
+  // Odds of 3 to 1 for token 1, which comes next: −ln(3/4). The second row must not count.
   CHECK(next_token_loss(Tensor<2>{{0, std::log(3.0f)}, {500, -500}}, Ids{0, 1}) ==
         doctest::Approx(-std::log(0.75)).epsilon(1e-6));
   CHECK(next_token_loss(Tensor<2>(xt::zeros<float>({3, 19})), Ids{3, 7, 18}) ==
@@ -79,7 +100,7 @@ TEST_CASE("neither a token more nor several texts in chunks allocate anything") 
   CHECK(told > 0);
 }
 
-TEST_CASE("a trace names the layer; what it throws leaves the text as it was") {
+TEST_CASE("a trace names the layer; when it throws, the text keeps its length") {
   const Case c = llama();
   const Model model = c.model();
   ModelState state(c.config, 20, {.chunk = 5});
@@ -113,7 +134,7 @@ TEST_CASE("a trace names the layer; what it throws leaves the text as it was") {
   CHECK(all_close(Tensor<2>(xt::view(again, xt::newaxis())), last_row(c.want()), c.bound(4.9)));
 }
 
-TEST_CASE("parameters: published models to the last one, and what is counted is what is drawn") {
+TEST_CASE("parameters: published models exactly, and as many counted as drawn") {
   CHECK(total(count_parameters(preset("llama2-7b"))) == 6'738'415'616);
   CHECK(total(count_parameters(preset("gpt2"))) == 124'439'808);
   CHECK(total(count_parameters(preset("smollm2-135m"))) == 134'515'008);

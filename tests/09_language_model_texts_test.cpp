@@ -108,7 +108,7 @@ TEST_CASE("layers may have settings of their own, and packed weights serve a who
   }
 }
 
-TEST_CASE("refusals: layers that are not as many, not of one width, or none that can be") {
+TEST_CASE("refusals: too few layers, layers of another width, settings that no block can have") {
   Config config = preset("foundry-small");
   config.layers.assign(3, config.block);
   config.layers[1].C = 100, config.layers[2].G = 3;

@@ -8,7 +8,7 @@
 
 namespace t2t {
 
-/// The sum of f(settings) over all blocks; of equal ones it is taken once.
+/// The sum of f(settings) over all blocks. When all are alike, f is called once.
 template <class F>
 static auto sum_over_blocks(const Config& config, F f) {
   auto sum = f(config.block) * decltype(f(config.block))(config.L);
@@ -69,7 +69,7 @@ InferenceMemory inference_memory(const Config& config, std::size_t S, double byt
   const double cached = sum_over_blocks(config, [&](const BlockSettings& settings) {
     return double(kv_cache_bytes(1, settings.G, S, settings.D, 1));
   });
-  const std::span<const BlockSettings> layers =  // of equal ones, one
+  const std::span<const BlockSettings> layers =  // one, when all are alike
       config.layers.empty() ? std::span(&config.block, 1) : std::span(config.layers);
   const std::size_t heads = widest(layers, [](const BlockSettings& s) { return s.H * s.D; });
   const std::size_t groups = widest(layers, [](const BlockSettings& s) { return s.G * s.D; });
@@ -84,8 +84,9 @@ TrainingMemory training_memory(const Config& config, std::size_t B, std::size_t 
   const double parameters = double(total(count_parameters(config)));
   const double tokens = double(B) * double(T), C = double(config.block.C), V = double(config.V);
 
-  // A block's: what each norm read, both norms, q, k, v, the heads' answers, and of the network
-  // gate, up and hidden (up and hidden without a gate). Then the final norm's two, and the logits.
+  // A block keeps the inputs and outputs of its two norms, q, k and v, the heads' results, and the
+  // network's gate, up and hidden (up and hidden without a gate). The final norm's input and output
+  // and the logits are kept once.
   const double of_blocks = sum_over_blocks(config, [](const BlockSettings& s) {
     const double heads = double(s.H * s.D), groups = double(s.G * s.D), F = double(s.F);
     return 4 * double(s.C) + 2 * heads + 2 * groups + (is_gated(s.activation) ? 3 * F : 2 * F);

@@ -1,5 +1,5 @@
-// A model of SmolLM2-135M's sizes: a prompt beside its bare matrix products, a token beside reading
-// the weights, and sampling beside the head that it follows.
+// A model of SmolLM2-135M's sizes: a prompt beside its products with weights, one token beside a
+// read of the weights, several texts in one call, and sampling beside the head's product.
 #include "bench.hpp"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace t2t {
 
 namespace {
 
-/// One block drawn, the others copies of it in memory of their own: the numbers take no part in the
-/// time, and drawing 135 million would take longer than all the rest.
+/// One block is drawn, the others are copies of it in memory of their own: the time does not depend
+/// on the numbers, and to draw 135 million would take longer than the rest of the benchmark.
 ModelWeights thirty_blocks(const Config& config, Random& random) {
   Config one = config;
   one.L = 1;
@@ -44,8 +44,8 @@ struct Products {
   std::vector<float> out = std::vector<float>(x.size());
 };
 
-/// Eight texts in one call: a token more of each, beside one text after the other; and prompts of
-/// unequal length, beside the same padded to the longest.
+/// Eight texts in one call: one more token of each, beside one call for each text; and prompts of
+/// unequal length, beside the same prompts padded to the longest.
 void bench_texts(Bench& bench, const Model& model) {
   const std::size_t texts = 8, S = 128, V = model.config().V;
   ModelState state(model.config(), S + 1, {.texts = texts});
@@ -98,7 +98,7 @@ void bench(Bench& bench) {
   std::vector<int> ids;
   for (std::size_t t = 0; t < T; ++t) ids.push_back(int(t * t % config.V));
 
-  // One token after a prompt must say what the prompt with that token says.
+  // One token after a prompt must give the logits of the prompt with that token.
   Tensor<1> at_once = empty(config.V);
   const std::span<const int> few = std::span<const int>(ids).first(9);
   forward(model, state, few, row(at_once));
@@ -129,7 +129,7 @@ void bench(Bench& bench) {
 
   bench_texts(bench, model);
 
-  // Sampling must not be felt beside the token's own 540 MB.
+  // Sampling is to take little time beside the head's product.
   SamplingScratch scratch(config.V);
   Tensor<1> filtered = logits, x = empty(config.block.C), out = empty(config.V);
   x.fill(1);

@@ -48,7 +48,7 @@ Config preset(std::string_view name) {
                                           fmt::join(preset_names(), ", "), printable(name)));
 }
 
-/// About as many numbers as there are in a block, in an arithmetic that can't overflow.
+/// Roughly the parameters of a block, in floating point, which does not overflow here.
 static double about_parameters(const BlockSettings& s) {
   return double(s.C) * (2 * double(s.H + s.G) * double(s.D) + 3 * double(s.F) + 8);
 }
@@ -60,7 +60,7 @@ static double about_parameters(const Config& config) {
 }
 
 void expect_config(const Config& config) {
-  std::string reasons;  // stays empty, so nothing is allocated, when all is well
+  std::string reasons;  // stays empty, and so allocates nothing, when there are none
   const auto refuse = [&](const std::string& reason) {
     reasons += (reasons.empty() ? "" : "; ") + reason;
   };
@@ -97,7 +97,7 @@ Config resized(Config config, const Sizes& sizes) {
   replace(config.V, sizes.V);
   replace(config.T_max, sizes.T_max);
 
-  // What usually follows from the width and the heads follows, unless it is given.
+  // Sizes that usually follow from the width and the heads do so, unless they are given.
   if (sizes.C > 0 || sizes.H > 0)
     block.D = block.H > 0 && block.C % block.H == 0 ? block.C / block.H : 0;
   if (sizes.C > 0) block.F = is_gated(block.activation) ? gated_width(block.C, 1) : 4 * block.C;

@@ -1,12 +1,12 @@
-// What a model is, in sizes and choices: one Config tells everything but the numbers learned.
+// A model's sizes and choices: a Config holds everything about a model but its learned numbers.
 //
 //   tokens [T]  →  embedding [V, C]  →  L blocks of width C  →  final norm  →  head [V, C]
 //   →  logits [T, V]
 //
 // Chapter 08's BlockSettings say what a block is. The presets are published models (Radford et al.
 // 2019, "Language Models are Unsupervised Multitask Learners"; Touvron et al. 2023, "LLaMA 2";
-// Allal et al. 2025, "SmolLM2") and one small enough to train here. accounts.hpp counts from a
-// Config alone; forward.hpp runs it.
+// Allal et al. 2025, "SmolLM2") and one small enough to train here. accounts.hpp counts
+// parameters, work and memory from a Config alone; forward.hpp runs the model.
 #pragma once
 
 #include <cstddef>
@@ -19,38 +19,38 @@
 namespace t2t {
 
 struct Config {
-  BlockSettings block;  // of all blocks, unless `layers` is given; C and the final norm's, always
-  std::size_t L;        // blocks
-  std::size_t V;        // vocabulary
-  std::size_t T_max;    // longest text: what it was, or will be, trained for
+  BlockSettings block;  // of every block unless `layers` is given; of the final norm, always
+  std::size_t L;        // number of blocks
+  std::size_t V;        // tokens in the vocabulary
+  std::size_t T_max;    // tokens of the longest text that it is trained for
 
-  bool tied = false;                       // whether the embedding's table serves as the head too
-  bool learned_positions = false;          // a row of a table is added to each token, once (GPT-2)
-  std::vector<BlockSettings> layers = {};  // where blocks differ: one for each of the L
+  bool tied = false;                       // whether the embedding's table is also the head
+  bool learned_positions = false;          // whether learned positions are added to x (GPT-2)
+  std::vector<BlockSettings> layers = {};  // one for each of the L blocks, if they differ
 };
 
-/// What block l is made by, and all L of them.
+/// The settings of block l, and of all L blocks.
 const BlockSettings& settings_of(const Config& config, std::size_t l);
 std::vector<BlockSettings> settings_of_all(const Config& config);
 
-/// "foundry-small", "gpt2", "smollm2-135m" and "llama2-7b": small to large.
+/// "foundry-small", "gpt2", "smollm2-135m" and "llama2-7b": the smallest model first.
 std::span<const std::string_view> preset_names();
-/// Throws std::invalid_argument, with the names there are, for any other.
+/// The Config of that name. Throws std::invalid_argument, with all names, for another one.
 Config preset(std::string_view name);
 
-/// Throws std::invalid_argument with every reason at once, unless a model can be made so: sizes of
-/// 0, what no block can have (reasons_against), layers that are not L or not of one width, or more
-/// numbers than can be counted.
+/// Throws std::invalid_argument, with all reasons in one message, when no model can have this
+/// Config: a size is 0, reasons_against refuses a block's settings, `layers` has entries but not L,
+/// the layers differ in width, or there are 1e18 parameters or more.
 void expect_config(const Config& config);
 
-/// Sizes that replace a preset's; 0 keeps what is there.
+/// Sizes to put in place of a preset's; 0 keeps the preset's.
 struct Sizes {
   std::size_t C = 0, L = 0, H = 0, G = 0, D = 0, F = 0, V = 0, T_max = 0;
   bool operator==(const Sizes&) const = default;
 };
-/// A preset resized, with all its blocks alike. Where C or H changes and D is not given, D = C / H
-/// (0, which expect_config refuses, when H does not divide C); where C changes and F is not given,
-/// F is 8·C/3, rounded down, with a gate and 4·C without.
+/// The Config with these sizes, all its blocks alike. When C or H changes and D is not given, D
+/// becomes C / H, or 0, which expect_config refuses, if H does not divide C. When C changes and F
+/// is not given, F becomes 8·C/3, rounded down, in a gated network and 4·C in a plain one.
 Config resized(Config config, const Sizes& sizes);
 
 }  // namespace t2t

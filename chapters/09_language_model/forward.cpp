@@ -37,7 +37,7 @@ void logits_of(const Model& model, Matrix x, Matrix logits, const Trace& trace) 
   tell(trace, Part::logits, 0, logits);
 }
 
-/// Rows of a pass through the blocks: no more than all texts together can have.
+/// The most rows that go through the blocks at once: `chunk`, or all that the texts can have.
 static std::size_t rows_of_a_pass(std::size_t S, const StateOptions& options) {
   return options.texts > options.chunk / S ? options.chunk : S * options.texts;
 }
@@ -49,7 +49,7 @@ static void expect_room_for(const Config& config, std::size_t S, const StateOpti
   expect(options.chunk >= 1, "chunk, the tokens of a call", "at least 1", double(options.chunk));
   expect(options.texts >= 1, "texts", "at least 1", double(options.texts));
 
-  // Caches, the rows of a pass (whose logits, counted too, are the caller's) and RoPE's table.
+  // Caches, the rows of a pass without their logits, which the caller holds, and RoPE's table.
   const InferenceMemory memory = inference_memory(config, S, sizeof(float));
   const double rows =
       double(rows_of_a_pass(S, options)) * (memory.scratch - sizeof(float) * double(config.V));
@@ -85,7 +85,8 @@ void truncate(ModelState& state, std::size_t position, std::size_t text) {
   state.attention->truncate(position, text);
 }
 
-/// What changes from call to call, looked at before anything is written. Returns the tokens of all.
+/// Checks what changes from call to call, before anything is written. Returns how many tokens the
+/// texts bring together.
 static std::size_t expect_forward(const Model& model, const ModelState& state,
                                   std::span<const MoreTokens> more) {
   const Config& config = model.config();
@@ -113,13 +114,13 @@ static std::size_t expect_forward(const Model& model, const ModelState& state,
   return T;
 }
 
-/// How far `more` has gone in: texts before i, and `done` tokens of text i.
+/// How much of `more` has been embedded: all entries before i, and `done` tokens of entry i.
 struct Place {
   std::size_t i = 0, done = 0;
 };
 
-/// Takes the next tokens of `more`, from a place on, until the chunk is full, and embeds them.
-/// Tells the attention whose they are. Returns how many rows there are.
+/// Embeds the next tokens of `more`, from `at` on, until the chunk is full, and moves `at` on.
+/// Lists for the attention which rows belong to which text. Returns the number of rows.
 static std::size_t embed_chunk(const Model& model, ModelState& state,
                                std::span<const MoreTokens> more, Place& at) {
   std::size_t rows = 0;
@@ -136,8 +137,8 @@ static std::size_t embed_chunk(const Model& model, ModelState& state,
   return rows;
 }
 
-/// Calls after_chunk(x [chunk, C], before, after) for each chunk, `before` and `after` being the
-/// places where it begins and ends.
+/// Runs `more` through the layers chunk by chunk. After each it calls after_chunk(x, before, after)
+/// with the stream x [rows, C] and the places in `more` where the chunk begins and ends.
 template <class AfterChunk>
 static void in_chunks(const Model& model, ModelState& state, std::span<const MoreTokens> more,
                       const Trace& trace, AfterChunk after_chunk) {
@@ -150,7 +151,7 @@ static void in_chunks(const Model& model, ModelState& state, std::span<const Mor
   }
 }
 
-/// Calls work. What it throws leaves every text at the length that it had.
+/// Calls work. If it throws, every text gets its old length back.
 template <class Work>
 static void or_forget(ModelState& state, Work work) {
   for (std::size_t text = 0; text < state.lengths.size(); ++text)
@@ -170,7 +171,7 @@ void forward(const Model& model, ModelState& state, std::span<const MoreTokens> 
   expect_shape("logits", logits, {more.size(), model.config().V});
   or_forget(state, [&] {
     in_chunks(model, state, more, trace, [&](Matrix x, Place before, Place after) {
-      // Only the last token of each text is asked what follows it.
+      // Only the last token of each text gets logits.
       std::size_t end = 0;
       for (std::size_t i = before.i; i < after.i; ++i) {
         end += more[i].ids.size() - (i == before.i ? before.done : 0);

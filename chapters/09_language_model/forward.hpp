@@ -1,11 +1,10 @@
-// The model at work: new tokens go in, of one text or of several, and logits come out.
+// The forward pass with caches: new tokens of one or several texts go in, and logits come out.
 //
 //   embed_tokens  →  run_layers  →  logits_of
 //
-// forward puts the three together and keeps what a text has left in its caches (ModelState). Code
-// that stores its texts in another way calls the three itself, with its own attention: training
-// (13) has no caches, a server (15) has pages. Rows of several texts lie one after the other in x
-// [T, C], as docs/README.md says.
+// forward calls these three and keeps each text's keys and values in caches (ModelState). Code that
+// keeps them elsewhere calls the three itself, with its own attention: training (chapter 13) has no
+// caches, a server (15) has pages. Rows of several texts lie one after the other in x [T, C].
 #pragma once
 
 #include <memory>
@@ -24,7 +23,7 @@ void embed_tokens(const Model& model,
                   std::size_t start,         // the position of the first
                   Matrix x);                 // [T, C]
 
-/// All blocks, in place. Throws as block_rows does.
+/// Sends x through all blocks, in place. Throws as block_rows does.
 void run_layers(const Model& model,
                 Matrix x,  // [T, C]
                 const BlockSlots& slots, BlockScratch& scratch, const Trace& trace = {});
@@ -36,50 +35,50 @@ void logits_of(const Model& model,
                Matrix logits,  // [N, V]
                const Trace& trace = {});
 
-/// What a state is made for.
+/// Options of a ModelState.
 struct StateOptions {
-  std::size_t chunk = 512;      // rows of a pass through the blocks: longer prompts go in chunks
-  std::size_t texts = 1;        // texts that go on side by side
-  AttentionKernel kernel = {};  // how queries meet their keys: empty, chapter 06's
-  Network network = {};         // as in BlockSlots; so is before_sum
+  std::size_t chunk = 512;      // most rows that go through the blocks at once
+  std::size_t texts = 1;        // texts that are continued at the same time
+  AttentionKernel kernel = {};  // attention's kernel; empty: chapter 06's
+  Network network = {};         // this and before_sum: as in BlockSlots
   BeforeSum before_sum = {};
 };
 
-/// What texts need while they go on: made once, used for many texts.
+/// The memory in which texts are continued: made once, used for one text after another.
 struct ModelState {
-  std::size_t S;                               // positions that there is room for in each text
-  std::unique_ptr<CachedAttention> attention;  // what each text has left in every layer
-  BlockSlots slots;                            // that attention, and what the options put in
+  std::size_t S;                               // tokens that each text has room for
+  std::unique_ptr<CachedAttention> attention;  // each text's keys and values in every layer
+  BlockSlots slots;                            // attention, and the parts that the options replace
   BlockScratch scratch;                        // for up to `chunk` rows
   Tensor<2> x;                                 // [chunk, C], the residual stream
-  Tensor<2> last;                              // [texts, C], of each text's last token
-  std::vector<std::size_t> lengths;  // [texts], each length before a call, restored if it throws
+  Tensor<2> last;                              // [texts, C], the stream of each text's last token
+  std::vector<std::size_t> lengths;  // [texts], each length before a call, kept in case it throws
 
-  /// Room for S positions, at most T_max. Throws std::invalid_argument as expect_config does, when
-  /// S is 0 or above T_max, and for a chunk or texts of 0; std::runtime_error, with what it wants,
-  /// for more memory than is free.
+  /// Each text gets room for S tokens. Throws std::invalid_argument as expect_config does, when S
+  /// is 0 or above T_max, and when chunk or texts is 0; std::runtime_error, with the bytes wanted,
+  /// when there is not enough free memory.
   ModelState(const Config& config, std::size_t S, StateOptions options = {});
 
-  /// Tokens that a text has been given: the next one stands at this position.
+  /// How many tokens of a text have been through the model: the position of its next one.
   std::size_t length(std::size_t text = 0) const { return attention->position(text); }
 };
 
-/// Forgets all texts; or keeps the first `position` tokens of one. Throws std::invalid_argument
-/// when there are not so many.
+/// reset forgets all texts; truncate keeps the first `position` tokens of one. Throws
+/// std::invalid_argument when the text is shorter, or not there.
 void reset(ModelState& state);
 void truncate(ModelState& state, std::size_t position, std::size_t text = 0);
 
-/// The kernel: T more tokens of text 0, a prompt or the token sampled last. Writes the logits of
-/// the last. Allocates nothing. trace, if given, sees the embedding and each block's parts,
-/// chunk by chunk, then the final norm and the logits, once. Throws std::invalid_argument for no
-/// ids, an id outside [0, V), no room for T more, a state of another model and when logits is not
-/// [V]. Whatever is thrown, by a slot or the trace too, the state then has not seen these T tokens.
+/// Runs T more tokens of text 0, a prompt or the token chosen last, and writes the logits of the
+/// last one. Allocates nothing. trace, if given, sees the embedding and each block's parts, chunk
+/// by chunk, then the final norm and the logits, once. Throws std::invalid_argument for no ids, an
+/// id outside [0, V), no room for T more tokens, a state made for another model, and when logits is
+/// not [V]. If anything throws, be it a slot or the trace, every text keeps its old length.
 void forward(const Model& model, ModelState& state,
              std::span<const int> ids,  // [T]
              Row logits,                // [V], of the last token
              const Trace& trace = {});
 
-/// The same with the logits of all T tokens, for a loss or a perplexity.
+/// The same with the logits of all T tokens, as a loss needs them.
 void forward_all(const Model& model, ModelState& state,
                  std::span<const int> ids,  // [T]
                  Matrix logits,             // [T, V]
@@ -90,13 +89,14 @@ struct MoreTokens {
   std::size_t text;
   std::span<const int> ids;
 };
-/// As forward, for several texts at once, each of its own length and at its own position: one
-/// product for the tokens of all. Throws also for a text that is not there or comes twice.
+/// As forward, for several texts at once, each with its own number of tokens and at its own
+/// position. The tokens of all texts share each product with weights. Throws also for a text that
+/// the state does not have, and for one that comes twice.
 void forward(const Model& model, ModelState& state, std::span<const MoreTokens> more,  // [N]
              Matrix logits,  // [N, V], of the last token of each
              const Trace& trace = {});
 void forward_all(const Model& model, ModelState& state, std::span<const MoreTokens> more,
-                 Matrix logits,  // [tokens of all, V]
+                 Matrix logits,  // [tokens of all texts, V]
                  const Trace& trace = {});
 
 }  // namespace t2t

@@ -50,7 +50,7 @@ Ending generate(const Model& model, ModelState& state, std::span<const int> prom
     if (!on_token(id)) return Ending::caller;
     if (count == generation.most) return Ending::most_tokens;
 
-    // The last position's token can still be predicted, but there is no place to put it.
+    // A full context can still predict a token, but there is no position left to put it in.
     if (state.length() == state.S) return Ending::context_full;
     forward(model, state, {&id, 1}, row(logits));
   }

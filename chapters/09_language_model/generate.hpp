@@ -1,12 +1,12 @@
-// Generation: a prompt goes in, and each token that is sampled goes in after it.
+// Generation: the prompt goes through the model, then each new token does, one at a time.
 //
 //   logits = forward(prompt)
 //   then, again and again:  token = sample(logits)
 //                           logits = forward(token)
 //
-// With the caches of chapter 05, every token goes through the model once. Ends at a stop token, at
-// a number of tokens, when the context is full, or when the caller has had enough. One text at a
-// time (chapter 15 serves many); chapter 10 chats with it.
+// With the caches of chapter 05, each token goes through the model once. Generation ends at a stop
+// token, after a number of tokens, when the context is full, or when the caller says so. It is of
+// one text (chapter 15 serves many); chapter 10 uses it to chat.
 #pragma once
 
 #include <functional>
@@ -21,26 +21,26 @@ namespace t2t {
 
 struct Generation {
   std::size_t most = 64;        // tokens
-  std::vector<int> stops = {};  // ids that end a text; not handed on
+  std::vector<int> stops = {};  // ids that end the text; on_token does not get them
   Sampling sampling = {};
-  std::function<void(Row logits)> filter = {};  // sees them first: −infinity forbids a token
+  std::function<void(Row logits)> filter = {};  // may change them; −infinity forbids a token
 };
 
 enum class Ending { stop_token, most_tokens, context_full, caller };
 std::string_view ending_text(Ending ending);
 
-/// Goes on from what the state's first text has seen: with the prompt, then token by token, each
-/// handed to on_token at once; false from it ends the text. Afterwards state.length() tokens of
-/// prompt and answer have been through the model: the last one handed on may not have been, and
-/// belongs in front of the next prompt. After the first token it allocates nothing. Throws
-/// std::invalid_argument as forward, expect_sampling and greedy do; for most of 0 and a stop
-/// outside [0, V). With a prompt that finds no room, nothing has been handed on.
+/// Continues the state's text 0 with the prompt, then token by token. Each new token is given to
+/// on_token at once, which returns false to end the text. Afterwards state.length() tokens have
+/// been through the model: the last one given to on_token may not be among them, and belongs in
+/// front of the next prompt. Allocates nothing after the first token. Throws std::invalid_argument
+/// as forward, expect_sampling and greedy do, for a `most` of 0 and for a stop outside [0, V). When
+/// there is no room for the prompt, it throws before on_token is called.
 Ending generate(const Model& model, ModelState& state,
                 std::span<const int> prompt,  // [T], not empty
                 const Generation& generation, Random& random,
                 const std::function<bool(int id)>& on_token);
 
-/// The same, all at once: the tokens handed on.
+/// The same. Returns all tokens at the end.
 std::vector<int> generate(const Model& model, ModelState& state,
                           std::span<const int> prompt,  // [T], not empty
                           const Generation& generation, Random& random);

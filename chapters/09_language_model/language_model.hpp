@@ -1,5 +1,5 @@
 // The language model as a formula: embedding, L blocks, the final norm and the head, one after the
-// other. What forward.hpp computes with caches and scratch memory is tested against it.
+// other. forward.hpp computes the same with caches and scratch memory, and is tested against it.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace t2t {
 
-/// Logits [T, V] of a whole text at once, from position 0. Throws
-/// std::invalid_argument for no ids, for an id outside [0, V) and for more than T_max.
+/// The logits [T, V] of a whole text, whose first token stands at position 0. Throws
+/// std::invalid_argument for no ids, for more than T_max and for an id outside [0, V).
 Tensor<2> language_model(std::span<const int> ids,  // [T]
                          const Model& model);
 

@@ -10,7 +10,8 @@
 
 namespace t2t {
 
-/// −ln softmax(logits)[id], without ever making the probabilities, which may round to 0.
+/// −ln softmax(logits)[id] = ln Σ exp(logits − highest) + highest − logits[id]. The probability
+/// itself is never made, since it may round to 0.
 static double surprise(ConstRow logits, int id) {
   const float highest = max_row(logits);
   const float sum = sum_of(
@@ -25,7 +26,7 @@ double next_token_loss(ConstMatrix logits, std::span<const int> ids) {
   expect_shape("logits", logits, {T, V});
   expect_ids(ids, V);
 
-  // Token t predicts token t + 1; nothing follows the last.
+  // Row t is held against token t + 1; the last row has no such token.
   Tensor<1> losses = empty(T - 1);  // [T − 1]
   for_each_row(T - 1, V,
                [&](std::size_t t) { losses(t) = float(surprise(logits.row(t), ids[t + 1])); });

@@ -1,8 +1,9 @@
-// The loss of a language model: how surprised it is by what comes next.
+// The loss of a language model: how badly it predicts each next token.
 //
 //   loss = mean over t of −ln softmax(logits[t])[ids[t + 1]]
 //
-// In nats; e to this power is the perplexity. Chapter 10 measures a text with it, 13 trains by it.
+// Its unit is the nat; e to the power of the loss is the perplexity. Chapter 10 measures a model
+// with it, and chapter 13 trains by making it smaller.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// Shows an untrained model: what flows through it, how it babbles, its loss beside ln V, and exact
-// accounts of what models hold, compute and take in memory.
+// Shows an untrained model: the shapes that flow through it, what it writes, its loss beside ln V,
+// an encoder-decoder, and counts of the parameters, FLOPs and bytes of several models.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ static void show_model(const Program& program, const Config& config, std::size_t
   show_texts(model, ids);
 }
 
-/// The weights, one text's caches, and logits of 256 tokens and more.
+/// The weights, one text's caches, and the logits of 256 tokens and a few more.
 static double bytes_needed(const Config& config, std::size_t S) {
   const InferenceMemory memory = inference_memory(config, std::min(S, config.T_max), sizeof(float));
   return memory.weights + memory.cache + sizeof(float) * (256 + 16) * double(config.V);
@@ -41,20 +41,23 @@ int main(int argc, char** argv) {
   std::size_t prompt = 32, tokens = 40;
   Sampling sampling{.temperature = 0.7f, .top_k = 40, .top_p = 0.9f};
   Program program("09_language_model",
-                  "A whole language model, untrained: it babbles, its loss is counted, and so are "
-                  "the parameters, FLOPs and bytes of four published or planned models.");
+                  "A whole language model with random weights: what it writes, its loss, and the "
+                  "parameters, FLOPs and bytes of four models, counted.");
   program.takes_text();
-  program.word("model", name, "a preset: foundry-small, gpt2, smollm2-135m or llama2-7b");
-  program.size("width", sizes.C, "of the residual stream, C, in place of the preset's");
-  program.size("layers", sizes.L, "blocks, L, likewise; as are the next five");
-  program.size("heads", sizes.H, "of queries, H; divides C");
-  program.size("groups", sizes.G, "heads of keys and values, G; divides H");
-  program.size("ffn", sizes.F, "feed-forward width, F");
-  program.size("vocabulary", sizes.V, "V; at least 256, for bytes");
-  program.size("context", sizes.T_max, "T_max");
-  program.yes("tied", tied, "the embedding's table serves as the head too");
-  program.size("prompt", prompt, "bytes of the text to begin with");
-  program.size("tokens", tokens, "to go on for");
+  program.word("model", name,
+               "preset to start from: foundry-small, gpt2, smollm2-135m or llama2-7b");
+  program.size("width", sizes.C, "C, width of the residual stream, in place of the preset's");
+  program.size("layers", sizes.L, "L, number of blocks, in place of the preset's");
+  program.size("heads", sizes.H, "H, query heads, in place of the preset's; divides C");
+  program.size("groups", sizes.G, "G, key and value heads, in place of the preset's; divides H");
+  program.size("ffn", sizes.F, "F, width of the feed-forward network, in place of the preset's");
+  program.size("vocabulary", sizes.V,
+               "V, tokens in the vocabulary, at least 256, in place of the preset's");
+  program.size("context", sizes.T_max,
+               "T_max, tokens of the longest text, in place of the preset's");
+  program.yes("tied", tied, "use the embedding's table as the head too");
+  program.size("prompt", prompt, "bytes of the text that the model starts from");
+  program.size("tokens", tokens, "tokens to generate");
   add_sampling_flags(program, sampling);
 
   return program.run(argc, argv, [&] {
@@ -72,15 +75,15 @@ int main(int argc, char** argv) {
                     "--width, --layers, --vocabulary and --tokens");
       show_model(program, config, prompt, tokens, sampling);
     } else {
-      print_paragraph(
-          fmt::format("{} parameters in {} blocks would take a while to draw and to run: they are "
-                      "only counted.",
-                      with_commas(parameters), with_commas(config.L)));
+      print_paragraph(fmt::format(
+          "A model of {} parameters in {} blocks is only counted here: to draw and run it "
+          "would take long.",
+          with_commas(parameters), with_commas(config.L)));
     }
     show_filters();
     show_encoder_decoder(program.seed());
 
-    // Counted beside the presets: the model as the flags have it, if they changed it.
+    // The tables show all presets, and the model that the flags describe, if they changed one.
     std::vector<Named> models;
     for (const std::string_view of : preset_names()) models.emplace_back(of, preset(of));
     Config small = preset("foundry-small");
@@ -96,6 +99,7 @@ int main(int argc, char** argv) {
     show_speed(random);
     fmt::print("\n");
     print_paragraph(
-        "Next: ./learn run 10 loads a model that has learned; the page: docs/09_language_model.md");
+        "Next: ./learn run 10 loads a trained model. This chapter's page: "
+        "docs/09_language_model.md");
   });
 }

@@ -12,7 +12,7 @@ ModelWeights draw_model(const Config& config, Random& random) {
   expect_config(config);
   ModelWeights weights;
   weights.blocks.resize(config.L);
-  // 2·L parts add to the stream: each a bit, so that the sum keeps about the size of one.
+  // 2·L parts add to the stream: scaled down, they sum to about the size of one.
   const float residual_scale = 1 / std::sqrt(2 * float(config.L));
   for_each_tensor(weights, config, [&](const TensorInfo& info, auto& tensor) {
     draw_tensor(info, random, residual_scale, tensor);
@@ -20,7 +20,7 @@ ModelWeights draw_model(const Config& config, Random& random) {
   return weights;
 }
 
-/// f(tensor) of all tensors, added up.
+/// The sum of f(tensor) over all tensors.
 template <class F>
 static std::size_t sum_of_tensors(const ModelWeights& weights, F f) {
   Config any{};
@@ -47,7 +47,7 @@ Model::Model(Config config, ModelWeights weights)
   trust_weights();
 }
 
-/// Checks them, and makes the blocks that refer to them.
+/// Checks the weights, and makes the blocks that refer to them.
 void Model::trust_weights() {
   if (weights_.blocks.size() != config_.L)
     throw std::invalid_argument(

@@ -1,11 +1,12 @@
-// The language model: ids in, for each token a score for every token that could follow.
+// The language model's tensors: ids come in, and each token gets a score for every token that
+// could follow it.
 //
 //   x = embedding[ids] (+ positions)     x = block(x), L times     logits = norm(x)·headᵀ
 //
-// Of its own it has the stack, the norm at its end and the head, which is the embedding's table
-// once more when tied. Radford et al. 2019; Touvron et al. 2023. Here are its tensors;
-// language_model.hpp has the formula, and forward.hpp runs it with caches. Chapter 10 fills it with
-// a real model's weights, 12 with numbers of fewer bits, 13 trains it.
+// Around chapter 08's blocks stand the embedding, the final norm and the head, which is the
+// embedding's table again when the two are tied. Radford et al. 2019; Touvron et al. 2023.
+// language_model.hpp has the formula, and forward.hpp computes it with caches. Chapter 10 loads a
+// real model's weights into these tensors, chapter 12 stores them in fewer bits, 13 trains them.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@
 
 namespace t2t {
 
-/// Read from the top: it is the model's diagram. What the Config leaves out stays empty.
+/// In the order in which a forward pass uses them. What the Config leaves out stays empty.
 struct ModelWeights {
   Weight embedding;                  // [V, C]
   Weight positions;                  // [T_max, C] of floats, learned positions only
@@ -26,8 +27,8 @@ struct ModelWeights {
   Weight head;                       // [V, C], empty when tied
 };
 
-/// Chapter 08's list of tensors, for a whole model: calls f(info, tensor) for each, in the order of
-/// the diagram. weights.blocks must have L entries.
+/// Chapter 08's list of tensors, for a whole model: calls f(info, tensor) for each, in the order
+/// above. weights.blocks must have L entries.
 template <class Weights, class Call>
 void for_each_tensor(Weights& weights, const Config& config, Call f) {
   const std::size_t C = config.block.C, V = config.V;
@@ -47,19 +48,19 @@ void for_each_tensor(Weights& weights, const Config& config, Call f) {
   table("head", !config.tied, V, Role::embedding, weights.head);
 }
 
-/// All tensors as their roles begin, with what is added to the stream times 1/√(2·L). Throws as
-/// expect_config does.
+/// Every tensor with the starting values of its role. Matrices whose products are added to the
+/// stream are scaled by 1/√(2·L). Throws as expect_config does.
 ModelWeights draw_model(const Config& config, Random& random);
 
 std::size_t parameter_count(const ModelWeights& weights);
-/// Of storage, as floats or packed.
+/// Bytes in which the weights are stored, as floats or packed.
 std::size_t bytes(const ModelWeights& weights);
 
-/// A Config and weights that fit it: checked once, when it is made, and trusted from then on.
+/// A Config and weights that fit it. They are checked once, when the Model is made.
 class Model {
  public:
-  /// Throws std::invalid_argument as expect_config does, and naming the tensor ("layer 3: w_q …")
-  /// and both shapes unless each one fits.
+  /// Throws std::invalid_argument as expect_config does, and for a tensor of another shape, which
+  /// it names ("layer 3: w_q …") with both shapes.
   Model(Config config, ModelWeights weights);
   Model(const Model&) = delete;
   Model(Model&&) = default;
@@ -68,17 +69,18 @@ class Model {
   const Config& config() const { return config_; }
   const ModelWeights& weights() const { return weights_; }
   const Block& block(std::size_t l) const { return blocks_[l]; }
-  /// The table that logits are made with: [V, C].
+  /// The matrix whose product with a vector gives its logits: [V, C].
   const Weight& head() const;
 
-  /// Calls change(weights), which gives tensors other numbers, and checks as the constructor does;
-  /// after what throws, the model can't be used. Blocks are made anew: references to them end here.
+  /// Calls change(weights), which may give tensors other numbers, then checks the weights as the
+  /// constructor does. If either throws, the model must not be used again. Blocks are made anew:
+  /// references to the old ones are invalid.
   template <class Change>
   void change_weights(Change change) {
     change(weights_);
     trust_weights();
   }
-  /// Its weights, to build another model from; this one can't be used afterwards.
+  /// Gives the weights away, for another model. This one must not be used afterwards.
   ModelWeights release() &&;
 
  private:
@@ -86,7 +88,7 @@ class Model {
 
   Config config_;
   ModelWeights weights_;
-  std::vector<Block> blocks_;  // of weights_.blocks, which stay where they are when a Model moves
+  std::vector<Block> blocks_;  // refer to weights_.blocks, whose address stays when a Model moves
 };
 
 }  // namespace t2t

@@ -16,7 +16,8 @@ namespace t2t {
 
 static constexpr float dropped = -std::numeric_limits<float>::infinity();
 
-/// Returns the largest. A NaN would win or lose every comparison by accident, so it is looked for.
+/// Returns the highest logit. Comparisons with NaN are false, so a NaN could be chosen or dropped
+/// silently: it is refused here.
 static float expect_logits(ConstRow logits) {
   float highest = dropped;
   for (std::size_t v = 0; v < logits.size(); ++v) {
@@ -41,12 +42,13 @@ int greedy(ConstRow logits) {
 void apply_temperature(Row logits, float temperature) {
   expect(std::isfinite(temperature) && temperature > 0, "temperature", "a number above 0",
          temperature);
-  // The odds hang on differences alone, and from the highest down none can overflow upwards.
+  // Probabilities depend on differences alone. With the highest at 0, no quotient overflows to
+  // +infinity.
   const float highest = expect_logits(logits);
   for (float& logit : logits) logit = (logit - highest) / temperature;
 }
 
-/// Whether token a comes after b in the order of likelihood; of equals, the first comes first.
+/// Whether token a comes after b: it is less likely, or as likely with a higher id.
 struct Below {
   ConstRow logits;
   bool operator()(int a, int b) const {
@@ -55,15 +57,15 @@ struct Below {
   }
 };
 
-/// All ids as a heap, the likeliest on top: for those who want the first few in order, that is
-/// cheaper than to sort a vocabulary.
+/// All ids as a heap with the likeliest on top. To take the first few from it in order is cheaper
+/// than to sort a whole vocabulary.
 static std::span<int> likeliest_first(ConstRow logits, SamplingScratch& scratch) {
   const std::span<int> heap = std::span(scratch.order).first(logits.size());
   std::iota(heap.begin(), heap.end(), 0);
   std::ranges::make_heap(heap, Below{logits});
   return heap;
 }
-/// The next in order, taken out of the heap.
+/// Takes the likeliest id that is left out of the heap.
 static int take(std::span<int>& heap, ConstRow logits) {
   std::ranges::pop_heap(heap, Below{logits});
   const int id = heap.back();
@@ -90,7 +92,7 @@ void keep_top_p(Row logits, float p, SamplingScratch& scratch) {
   std::ranges::copy(logits, weights.begin());
   softmax_row(weights);
 
-  // The token that reaches p is kept: without it the rest would hold less than p, or be nothing.
+  // The token with which the sum reaches p is kept too: without it less than p would be left.
   std::span<int> rest = likeliest_first(logits, scratch);
   double sum = 0;
   while (sum < double(p) && !rest.empty()) sum += double(weights[std::size_t(take(rest, logits))]);
@@ -100,7 +102,7 @@ void keep_top_p(Row logits, float p, SamplingScratch& scratch) {
 void keep_min_p(Row logits, float min_p) {
   expect(min_p >= 0 && min_p <= 1, "min_p, the share of the largest", "0 to 1", min_p);
   const float highest = expect_logits(logits);
-  // A ratio of probabilities is a difference of logits, so no softmax is needed.
+  // The logarithm of a ratio of probabilities is a difference of logits: no softmax is needed.
   const float lowest = highest + std::log(min_p);
   for (float& logit : logits)
     if (logit < lowest) logit = dropped;
@@ -113,8 +115,8 @@ int draw(ConstRow logits, Random& random, SamplingScratch& scratch) {
   std::ranges::copy(logits, weights.begin());
   softmax_row(weights);
 
-  // A point on a line on which each token lies as long as it is likely. The sum is 1 but for
-  // rounding, by which the point may end up past the last token.
+  // Lay the tokens along a line, each as long as its probability, and take the token at a random
+  // point. The line's length is 1 but for rounding, which may put the point past its end.
   double left = random.next_uniform() * std::accumulate(weights.begin(), weights.end(), 0.0);
   int last = 0;
   for (std::size_t v = 0; v < weights.size(); ++v) {

@@ -1,13 +1,15 @@
-// Sampling: from the scores of all that could come next to the one token that does.
+// Sampling: from the logits of all tokens to the one token that comes next.
 //
-//   temperature  logits / temperature              top-k  the k likeliest
-//   top-p        the likeliest that reach p together, the one that crosses it with them
-//   min-p        those at least min_p times as likely as the likeliest
+//   temperature  logits / temperature
+//   top-k        keeps the k likeliest tokens
+//   top-p        keeps the fewest likeliest tokens whose probabilities sum to p or more
+//   min-p        keeps the tokens at least min_p times as likely as the likeliest
 //
-// Each works on a row of logits in place: what is dropped becomes −infinity, and the rest keeps its
-// odds. Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration" (top-p); Fan et al.
-// 2018, "Hierarchical Neural Story Generation" (top-k); Nguyen et al. 2024, "Turning Up the Heat"
-// (min-p). generate.hpp calls next_token; chapter 10's programs set it by flags.
+// Each works on a row of logits in place. A dropped token gets −infinity; the ratios among the
+// tokens that are kept stay as they are. Holtzman et al. 2020, "The Curious Case of Neural Text
+// Degeneration" (top-p); Fan et al. 2018, "Hierarchical Neural Story Generation" (top-k); Nguyen et
+// al. 2024, "Turning Up the Heat" (min-p). generate.hpp calls next_token; this chapter's and
+// chapter 10's programs set it by flags.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +20,7 @@
 
 namespace t2t {
 
-/// What a filter or a draw needs on the way: made once, for rows of any length up to V.
+/// Memory for the filters and for draw: made once, for rows of up to V logits.
 struct SamplingScratch {
   std::vector<int> order;  // [V]
   Tensor<1> weights;       // [V]
@@ -26,42 +28,43 @@ struct SamplingScratch {
   explicit SamplingScratch(std::size_t V) : order(V), weights(empty(V)) {}
 };
 
-/// The likeliest token; of equals the first. Throws std::invalid_argument, naming the token, when a
-/// logit is NaN or +infinity, and when none is above −infinity. So do all below.
+/// The likeliest token; of equally likely ones the first. Throws std::invalid_argument, naming the
+/// token, when a logit is NaN or +infinity, and when none is above −infinity. So do all below.
 int greedy(ConstRow logits);  // [V]
 
-/// Below 1 the likely become likelier, above 1 all become alike; the likeliest comes out as 0,
-/// which changes no odds. Throws std::invalid_argument unless temperature is above 0 (towards 0 it
-/// becomes greedy).
+/// Subtracts the highest logit, which changes no probability, and divides by the temperature. Below
+/// 1 likely tokens become likelier, above 1 the probabilities move closer together. Throws
+/// std::invalid_argument unless temperature is a number above 0.
 void apply_temperature(Row logits, float temperature);
 
-/// Of equals at the edge, the first ones stay. k of V or more drops nothing; 0 is refused.
+/// Of equally likely tokens the first ones are kept. A k of V or more drops nothing. Throws
+/// std::invalid_argument when k is 0.
 void keep_top_k(Row logits, std::size_t k, SamplingScratch& scratch);
 
-/// The shortest list of likeliest tokens whose probabilities sum to at least p: never empty. Throws
-/// std::invalid_argument unless p is in (0, 1]; 1 drops nothing.
+/// Keeps at least one token. A p of 1 drops nothing. Throws std::invalid_argument unless p is in
+/// (0, 1].
 void keep_top_p(Row logits, float p, SamplingScratch& scratch);
 
-/// Throws std::invalid_argument unless min_p is in [0, 1]; 0 drops nothing.
+/// A min_p of 0 drops nothing. Throws std::invalid_argument unless min_p is in [0, 1].
 void keep_min_p(Row logits, float min_p);
 
-/// One token, each with its softmax probability.
+/// A token drawn at random, each with its softmax probability.
 int draw(ConstRow logits, Random& random, SamplingScratch& scratch);
 
-/// The filters in the order in which they are applied. Top-k may change places with the
-/// temperature or with min-p. Every other exchange changes the result, since a temperature moves
-/// the probabilities that the others look at, and each filter raises those of what it leaves.
-/// (llama.cpp takes the temperature last.)
+/// The filters in the order in which next_token applies them. Exchanging top-k with the temperature
+/// or with min-p changes nothing. Exchanging other neighbours can change the result: a temperature
+/// changes the probabilities that top-p and min-p compare, and a filter raises the probabilities of
+/// the tokens that it keeps.
 struct Sampling {
   float temperature = 1;  // 0: greedy, whatever the rest
   std::size_t top_k = 0;  // 0: off
   float top_p = 1;        // 1: off
   float min_p = 0;        // 0: off
 };
-/// Throws std::invalid_argument, naming the first that is out of its range.
+/// Throws std::invalid_argument, naming the first value that is out of its range.
 void expect_sampling(const Sampling& sampling);
 
-/// All of it: temperature, top-k, top-p, min-p, draw. The logits are left filtered.
+/// Temperature, top-k, top-p, min-p, then draw; or greedy at temperature 0. Changes the logits.
 int next_token(Row logits, const Sampling& sampling, Random& random, SamplingScratch& scratch);
 
 }  // namespace t2t

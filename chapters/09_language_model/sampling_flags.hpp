@@ -1,4 +1,4 @@
-// The flags of sampling, for the programs that have them: this chapter's and chapter 10's.
+// The command line's flags for sampling, in this chapter's program and in chapter 10's.
 #pragma once
 
 #include "09_language_model/sampling.hpp"
@@ -8,10 +8,13 @@ namespace t2t {
 
 /// --temperature, --top-k, --top-p and --min-p, with their defaults in sampling.
 inline void add_sampling_flags(Program& program, Sampling& sampling) {
-  program.number("temperature", sampling.temperature, "of sampling; 0 is greedy");
-  program.size("top-k", sampling.top_k, "tokens to keep; 0 keeps all", 0);
-  program.number("top-p", sampling.top_p, "probability to keep");
-  program.number("min-p", sampling.min_p, "share of the likeliest's to ask for");
+  program.number("temperature", sampling.temperature,
+                 "temperature of sampling; 0 always takes the likeliest token");
+  program.size("top-k", sampling.top_k, "how many of the likeliest tokens to keep; 0 keeps all", 0);
+  program.number("top-p", sampling.top_p,
+                 "keep the likeliest tokens that have this probability together");
+  program.number("min-p", sampling.min_p,
+                 "keep tokens at least this many times as likely as the likeliest");
 }
 
 }  // namespace t2t

@@ -1,5 +1,5 @@
-// Tables of what models hold, compute and take, for every preset: counted, so none is ever made.
-// For main.cpp.
+// Tables of the parameters, FLOPs and bytes of each preset, counted without making a model. For
+// main.cpp.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,24 +22,26 @@ inline std::string percent(double part, double whole) {
 
 inline void show_parameters(const std::vector<Named>& models) {
   print_section("Where the parameters are");
-  Table table({"model", ">parameters", ">embedding", ">attention", ">feed-forward", ">head"});
+  Table table({"model", ">parameters", ">embedding", ">attention", ">network", ">head", ">norms"});
   for (const auto& [name, config] : models) {
     const Parameters p = count_parameters(config);
     const double all = double(total(p));
     table.add({name, with_commas(total(p)), percent(double(p.embedding + p.positions), all),
                percent(double(p.attention), all), percent(double(p.feed_forward), all),
-               config.tied ? "tied" : percent(double(p.head), all)});
+               config.tied ? "tied" : percent(double(p.head), all),
+               fmt::format("{:.3f} %", 100 * double(p.norms) / all)});
   }
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The smaller the model, the more of it is vocabulary. GPT-2's positions stand with its "
-      "embedding. The rest, under 0.1 %, are norms.");
+      "Network: the feed-forward networks. GPT-2's table of positions is counted with its "
+      "embedding. "
+      "The smaller of these models have a larger share in the tables of the vocabulary.");
 }
 
 inline void show_rules(const std::vector<Named>& models) {
   print_section("Rules of thumb, held against the count");
-  Table table({"model", ">12·C²·L", ">of N", ">T = 128: of 2·N", ">T = T_max: of 2·N"});
+  Table table({"model", ">12·C²·L", ">of N", ">FLOPs, T = 128", ">FLOPs, T = T_max"});
   for (const auto& [name, config] : models) {
     const std::size_t C = config.block.C, rule = 12 * C * C * config.L;
     const double N = double(total(count_parameters(config)));
@@ -52,15 +54,14 @@ inline void show_rules(const std::vector<Named>& models) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "N: all parameters. The last two: FLOPs a token of a forward pass with logits for each, over "
-      "2·N. A backward pass does each product twice more, once for the input and once for the "
-      "weights, so training is three times as much and misses 6·N by the same.");
+      "N: all parameters. Last two columns: FLOPs per token of a forward pass with logits for all "
+      "tokens, as a share of 2·N. A backward pass does two products for each one of the forward "
+      "pass, so training takes three times the FLOPs, and the shares of 6·N are the same.");
 }
 
 inline void show_work(const std::vector<Named>& models) {
-  print_section("Where the work is: a prompt, and a token more");
-  Table table(
-      {"model", ">T", ">q, k, v, o", ">attention", ">feed-forward", ">weights", ">32 caches"});
+  print_section("Where the work is: in a prompt, and in one more token");
+  Table table({"model", ">T", ">q, k, v, o", ">attention", ">network", ">weights", ">32 caches"});
   for (const auto& [name, config] : models)
     for (const std::size_t T : {std::size_t(128), std::size_t(8192)}) {
       const Flops f = count_flops(config, T, T, 0);
@@ -74,16 +75,17 @@ inline void show_work(const std::vector<Named>& models) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Shares: of the blocks' FLOPs in a prompt of T tokens; attention is scores and values alone. "
-      "Then, in 16-bit numbers, what is read to give one token more to each of 32 texts that are T "
-      "long: the weights once for all of them, and a cache for each. (8192 is beyond what all but "
-      "smollm2 were trained for: it is only counted.)");
+      "The three shares are of the blocks' FLOPs in a prompt of T tokens; attention means scores "
+      "and "
+      "weighted sums of values. The last two columns are the bytes read, with 16-bit numbers, to "
+      "give each of 32 texts of T tokens one more token: the weights once for all texts, and one "
+      "cache for each. (Only smollm2 was trained on texts of 8192 tokens.)");
 }
 
 inline void show_memory(const std::vector<Named>& models) {
   print_section("Memory, with 16-bit numbers, one text of T_max tokens");
   Table table(
-      {"model", ">weights", ">cache", ">to train", ">activations", ">[H, T, T]", ">times", ">all"});
+      {"model", ">weights", ">cache", ">to train", ">activations", ">[H, T, T]", ">state", ">all"});
   for (const auto& [name, config] : models) {
     const InferenceMemory run = inference_memory(config, config.T_max, 2);
     const TrainingMemory train = training_memory(config, 1, config.T_max, 2);
@@ -97,10 +99,11 @@ inline void show_memory(const std::vector<Named>& models) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Weights and cache are what inference needs. To train: weights and gradients of 2 bytes, "
-      "AdamW's two means and its own weights of 4: 16 bytes a parameter. Activations wait for the "
-      "backward pass; the attention's weights [H, T, T] need not (chapter 11). Times: memory "
-      "to train over memory for inference, without these two; all: with them.");
+      "Inference needs weights and cache. Training needs 16 bytes a parameter: 2 for the weight, 2 "
+      "for its gradient, and 4 each for AdamW's two running means and its 32-bit weight. It also "
+      "keeps activations for the backward pass, and attention's weights [H, T, T] unless it "
+      "computes them again (chapter 11). State: the 16 bytes over the memory of inference. All: "
+      "with both kinds of activations, over the same.");
 }
 
 }  // namespace t2t

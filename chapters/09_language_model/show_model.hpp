@@ -1,5 +1,5 @@
-// What an untrained model does: what flows through it, how it speaks, how surprised it is by text,
-// and what the filters of sampling leave. For main.cpp.
+// What an untrained model does: the tensors that flow through it, what it writes, its loss; and
+// which tokens the filters of sampling keep. For main.cpp.
 #pragma once
 
 #include <fmt/format.h>
@@ -23,17 +23,17 @@ namespace t2t {
 inline void show_flow(const Program& program, const Model& model, const std::vector<int>& ids) {
   const std::size_t top = model.config().L - 1;
   const std::map<std::pair<Part, std::size_t>, const char*> what = {
-      {{Part::embedding, 0}, "each token's row of the table"},
-      {{Part::heads, 0}, "block 0: what its heads found"},
-      {{Part::x_plus_attention, 0}, "added to the stream"},
-      {{Part::hidden, 0}, "its feed-forward network's widest"},
-      {{Part::x_plus_feed_forward, 0}, "added too: block 1's input"},
-      {{Part::x_plus_feed_forward, top}, "after all blocks"},
-      {{Part::final_norm, 0}, "the last token alone, at one size"},
-      {{Part::logits, 0}, "a score for each token that could come"}};
+      {{Part::embedding, 0}, "each token's row of the embedding"},
+      {{Part::heads, 0}, "block 0: what attention's heads return"},
+      {{Part::x_plus_attention, 0}, "x, with attention's result added"},
+      {{Part::hidden, 0}, "the middle of its feed-forward network"},
+      {{Part::x_plus_feed_forward, 0}, "x, with the network's result added"},
+      {{Part::x_plus_feed_forward, top}, "x after the last block"},
+      {{Part::final_norm, 0}, "x of the last token, normed"},
+      {{Part::logits, 0}, "a score for each token of the vocabulary"}};
 
-  print_section("What flows through");
-  std::vector<ShapeRow> rows = {{"ids", {ids.size()}, "the text's first bytes, a token each"}};
+  print_section("What flows through the model");
+  std::vector<ShapeRow> rows = {{"ids", {ids.size()}, "the text's first bytes, one token each"}};
   ModelState state(model.config(), ids.size());
   Tensor<1> logits = empty(model.config().V);  // [V]
   forward(model, state, ids, row(logits), [&](Part part, std::size_t layer, ConstMatrix value) {
@@ -49,8 +49,7 @@ inline void show_flow(const Program& program, const Model& model, const std::vec
   program.save("head", model.head().floats());
 }
 
-/// Of a byte vocabulary only what a terminal can show may be said. The rows of the table that no
-/// byte reaches wait for chapter 10's tokenizer.
+/// Forbids all ids but those of bytes that a terminal can show. (No byte has an id above 255.)
 inline void only_printable(Row logits) {
   for (std::size_t v = 0; v < logits.size(); ++v)
     if (v < ' ' || v > '~') logits[v] = -std::numeric_limits<float>::infinity();
@@ -58,14 +57,14 @@ inline void only_printable(Row logits) {
 
 inline void show_speech(const Model& model, const std::vector<int>& prompt, std::size_t tokens,
                         const Sampling& flags, std::size_t seed) {
-  print_section("It speaks");
+  print_section("What the untrained model writes");
   std::string text;
   for (const int id : prompt) text += char(id);
   print_paragraph("Prompt: " + visible(text));
   fmt::print("\n");
 
   ModelState state(model.config(), std::min(model.config().T_max, prompt.size() + tokens));
-  Table table({"sampling", "goes on", "ended by"});
+  Table table({"sampling", "new tokens", "ended by"});
   const auto speak = [&](const std::string& name, const Sampling& sampling) {
     Random random(seed);
     std::string said;
@@ -76,7 +75,7 @@ inline void show_speech(const Model& model, const std::vector<int>& prompt, std:
                                      said += char(id);
                                      return true;
                                    });
-    // As much of it as a line has room for.
+    // Cut to what a line has room for.
     const std::size_t room = std::max<std::size_t>(terminal_width(), 80) - 40;
     if (said.size() > room) said = said.substr(0, room - 1) + "…";
     table.add({name, visible(said),
@@ -85,13 +84,13 @@ inline void show_speech(const Model& model, const std::vector<int>& prompt, std:
   speak("greedy", {.temperature = 0});
   speak("temperature 0.1", {.temperature = 0.1f});
   speak("temperature 1", {});
-  speak("as the flags say", flags);
+  speak("as the flags set it", flags);
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "It has learned nothing, so nothing is likely: at temperature 1 each character is about as "
-      "good as another. Greedy soon repeats itself, as trained models do too (Holtzman et al. "
-      "2020). Chapter 10 loads weights that say something, with this same code.");
+      "The weights are random, so at temperature 1 all characters are about equally likely. Greedy "
+      "text soon repeats itself; that of trained models often does too (Holtzman et al. 2020). "
+      "Chapter 10 loads trained weights into this same code.");
 }
 
 inline void show_loss(const Model& model, const std::vector<int>& ids) {
@@ -115,12 +114,12 @@ inline void show_loss(const Model& model, const std::vector<int>& ids) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "A model that starts far above has something wrong, such as a head drawn too wide. A tenth "
-      "is chance: the text's most frequent byte counts often, and its row of the head is one draw. "
-      "Perplexities are rounded to hundreds.");
+      "Look for a mistake when a new model's loss is far above this, such as a head drawn with too "
+      "large numbers. A difference of 0.1 is chance: a frequent byte counts often, and its row of "
+      "the head is one random draw. Perplexities are rounded to hundreds.");
 }
 
-/// The probabilities that a filter leaves of these logits, a column of the table.
+/// The probabilities of these logits after a filter, as a column of the table.
 template <class Filter>
 std::vector<std::string> left_by(Tensor<1> logits, Filter filter) {
   filter(row(logits));
@@ -131,7 +130,7 @@ std::vector<std::string> left_by(Tensor<1> logits, Filter filter) {
 }
 
 inline void show_filters() {
-  print_section("What each filter leaves");
+  print_section("What each filter keeps");
   const std::vector<std::string> words = {"the", "a", "his", "her", "this", "no", "seven", "of"};
   const Tensor<1> p = {0.40f, 0.22f, 0.14f, 0.09f, 0.06f, 0.05f, 0.03f, 0.01f};
   const Tensor<1> logits = xt::log(p);
@@ -144,7 +143,7 @@ inline void show_filters() {
       left_by(logits, [&](Row x) { keep_top_p(x, 0.8f, scratch); }),
       left_by(logits, [&](Row x) { keep_min_p(x, 0.2f); })};
   Table table(
-      {"token", ">probability", ">heat 0.5", ">heat 2", ">top-k 3", ">top-p 0.8", ">min-p 0.2"});
+      {"token", ">probability", ">temp 0.5", ">temp 2", ">top-k 3", ">top-p 0.8", ">min-p 0.2"});
   for (std::size_t v = 0; v < words.size(); ++v) {
     std::vector<std::string> cells = {words[v]};
     for (const std::vector<std::string>& column : columns) cells.push_back(column[v]);
@@ -153,9 +152,9 @@ inline void show_filters() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Heat is the temperature; a dot is a token dropped. The first three hold 76 % together, so "
-      "top-p 0.8 keeps the fourth too, which crosses. Min-p asks for a fifth of the first one's "
-      "40 %.");
+      "Temp is the temperature; a dot is a dropped token. The first three have 76 % together, less "
+      "than 0.8, so top-p keeps the fourth too. Min-p 0.2 drops what has less than a fifth of the "
+      "likeliest token's 40 %.");
 }
 
 }  // namespace t2t

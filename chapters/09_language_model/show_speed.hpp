@@ -1,6 +1,6 @@
-// How fast it is: a token more beside reading the weights, and a prompt's time part by part. On
-// SmolLM2-135M's blocks, since a small model's weights would never leave the processor. For
-// main.cpp.
+// How fast it is: the time of a prompt part by part, and that of one more token beside a read of
+// the weights. With SmolLM2-135M's blocks: a small model's weights would stay in the processor's
+// caches. For main.cpp.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 
 namespace t2t {
 
-/// The work that has just ended when the trace tells this part.
+/// The kind of work that has just ended when the trace is given this part.
 inline const char* work_before(Part part) {
   switch (part) {
     case Part::q:
@@ -30,7 +30,7 @@ inline const char* work_before(Part part) {
     case Part::up:
     case Part::hidden:
     case Part::feed_forward:
-      return "feed-forward";
+      return "network";
     case Part::logits:
       return "head";
     default:
@@ -40,11 +40,11 @@ inline const char* work_before(Part part) {
 
 using Seconds = std::map<std::string, double>;
 
-/// Seconds of each part for `tokens` tokens that stand behind `start` others.
+/// Seconds of each part for `tokens` tokens that follow `start` others.
 inline Seconds part_seconds(const Model& model, std::size_t start, std::size_t tokens) {
   using Clock = std::chrono::steady_clock;
   ModelState state(model.config(), start + tokens);
-  // What the others left in the caches takes no part in the time: zeros will do.
+  // The time does not depend on the numbers in the caches, so they are left at zero.
   for (KvCache& cache : state.attention->caches[0]) cache.length = start;
 
   Tensor<1> logits = empty(model.config().V);
@@ -55,12 +55,12 @@ inline Seconds part_seconds(const Model& model, std::size_t start, std::size_t t
     seconds[work_before(part)] += std::chrono::duration<double>(Clock::now() - last).count();
     last = Clock::now();
   });
-  seconds.erase("head");  // once for a prompt, and no part of a block
+  seconds.erase("head");  // it is no part of a block
   return seconds;
 }
 
-/// Seconds of each part of a prompt of T tokens. Of a long one only the middle eighth is timed: its
-/// tokens attend to as many others as all of them do on average.
+/// Seconds of each part of a prompt of T tokens. Of a long prompt only the middle eighth is timed,
+/// whose tokens attend to as many others as all tokens do on average.
 inline Seconds prompt_seconds(const Model& model, std::size_t T) {
   const std::size_t shares = T >= 4096 ? 8 : 1, tokens = T / shares;
   Seconds seconds = part_seconds(model, (T - tokens) / 2, tokens);
@@ -73,7 +73,7 @@ inline void show_speed(Random& random) {
   Config config = resized(preset("smollm2-135m"), {.L = 1, .V = 8192});
   Model one(config, draw_model(config, random));
 
-  // Where a prompt's time goes does not depend on how many blocks there are: one will do.
+  // The shares of a prompt's time do not depend on the number of blocks, so one is timed.
   prompt_seconds(one, 128);  // to warm up
   Seconds brief = prompt_seconds(one, 128);
   Seconds lengthy = prompt_seconds(one, 8192);
@@ -83,7 +83,7 @@ inline void show_speed(Random& random) {
     return sum;
   };
   Table table({"one block of smollm2-135m", ">T = 128", ">share", ">T = 8192", ">share"});
-  for (const char* part : {"projections", "attention", "feed-forward", "norms, sums, RoPE"})
+  for (const char* part : {"projections", "attention", "network", "norms, sums, RoPE"})
     table.add({part, duration_text(brief[part]),
                fmt::format("{:.0f} %", 100 * brief[part] / add_up(brief)),
                duration_text(lengthy[part]),
@@ -91,11 +91,11 @@ inline void show_speed(Random& random) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Of the 8192 tokens the middle 1024 were timed, which attend to as many others as all do on "
-      "average: times 8.");
+      "Of the 8192 tokens the middle 1024 were timed, which attend to as many others as all tokens "
+      "do on average; the table shows 8 times that.");
   fmt::print("\n");
 
-  // All thirty: copies, but each in memory of its own.
+  // Thirty blocks: copies of the first, each in memory of its own.
   config.L = preset("smollm2-135m").L;
   ModelWeights weights = std::move(one).release();
   weights.blocks.resize(config.L, weights.blocks[0]);

@@ -1,5 +1,5 @@
-// Several texts in one call: their rows one after the other, and what padding them to one length
-// would cost instead. For main.cpp.
+// Several texts in one call: their rows one after the other, beside the same texts padded to one
+// length. For main.cpp.
 #pragma once
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ inline Tensor<1> last_logits(const Model& model, const std::vector<int>& ids) {
   return logits;
 }
 
-/// How far the logits of a token move, over their own spread.
+/// The length of the difference of two rows of logits, over the length of the first.
 inline double moved(ConstRow want, ConstRow got) {
   double difference = 0, size = 0;
   for (std::size_t v = 0; v < want.size(); ++v) {
@@ -33,7 +33,7 @@ inline double moved(ConstRow want, ConstRow got) {
   return std::sqrt(difference / size);
 }
 
-/// Which keys each query of a text sees in a row of `most` places when it is padded in front.
+/// Which keys each query of a text may see when the text is padded in front to `most` tokens.
 inline void print_padding_masks(const std::vector<std::vector<int>>& texts, std::size_t most) {
   for (std::size_t t = 0; t < most; ++t) {
     std::string line = "  ";
@@ -60,7 +60,7 @@ inline void show_texts(const Model& model, const std::vector<int>& ids) {
   Tensor<2> logits = empty(texts.size(), V);  // [texts, V]
   forward(model, state, more, logits);
 
-  Table table({"text", "its tokens", ">rows of x", ">moved", "", "padded in front", ">moved"});
+  Table table({"text", "its tokens", ">rows of x", ">change", "", "padded in front", ">change"});
   std::size_t first = 0;
   for (std::size_t i = 0; i < texts.size(); first += texts[i].size(), ++i) {
     std::vector<int> padded(most - texts[i].size(), 0);
@@ -79,12 +79,12 @@ inline void show_texts(const Model& model, const std::vector<int>& ids) {
   print_padding_masks(texts, most);
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "Rows of several texts lie one after the other in x, [{}, C], and inside the blocks only "
-      "attention asks whose they are. Padded to the longest they would be [{}, {}, C], {} rows, {} "
-      "of them for "
-      "nothing: {:.0f} %. Moved: by how much the last token's logits differ from what they are "
-      "alone, as a share of their size. Padding that is not masked takes part; the squares are "
-      "the masks that each text would need.",
+      "The rows of the texts lie one after the other in x, [{}, C]. Padded to the longest text "
+      "they "
+      "would be [{}, {}, C]: {} rows, of which {}, or {:.0f} %, are padding. Change: by how much "
+      "the last token's logits differ from those of the text alone, as a share of their length. "
+      "On the right the padding is not masked, and attention reads it; the squares are the masks "
+      "that would hide it.",
       all, texts.size(), most, texts.size() * most, texts.size() * most - all,
       100.0 * double(texts.size() * most - all) / double(texts.size() * most)));
 }
