@@ -41,7 +41,6 @@ Ending generate(const Model& model, ModelState& state, std::span<const int> prom
   SamplingScratch scratch(V);
   forward(model, state, prompt, row(logits));
 
-  // [loop]
   for (std::size_t count = 1;; ++count) {
     if (generation.filter) generation.filter(row(logits));
     const int id = next_token(row(logits), generation.sampling, random, scratch);
@@ -54,7 +53,6 @@ Ending generate(const Model& model, ModelState& state, std::span<const int> prom
     if (state.length() == state.S) return Ending::context_full;
     forward(model, state, {&id, 1}, row(logits));
   }
-  // [/loop]
 }
 
 std::vector<int> generate(const Model& model, ModelState& state, std::span<const int> prompt,

@@ -66,6 +66,8 @@ ModelWeights Model::release() && {
   return std::move(weights_);
 }
 
+// [head]
 const Weight& Model::head() const { return config_.tied ? weights_.embedding : weights_.head; }
+// [/head]
 
 }  // namespace t2t

@@ -102,8 +102,10 @@ inline void show_memory(const std::vector<Named>& models) {
       "Inference needs weights and cache. Training needs 16 bytes a parameter: 2 for the weight, 2 "
       "for its gradient, and 4 each for AdamW's two running means and its 32-bit weight. It also "
       "keeps activations for the backward pass, and attention's weights [H, T, T] unless it "
-      "computes them again (chapter 11). State: the 16 bytes over the memory of inference. All: "
-      "with both kinds of activations, over the same.");
+      "computes "
+      "them again (chapter 11). State: 16 bytes a parameter, over the memory of inference. All: "
+      "with "
+      "activations and [H, T, T] added, over the same.");
 }
 
 }  // namespace t2t
