@@ -213,7 +213,7 @@ TEST_CASE("metadata that does not fit is refused with its key or the tensor that
   expect_refused(other, "x: general.architecture: wanted llama, qwen2 or qwen3, got gemma");
 }
 
-TEST_CASE("a sliding window is read; factors of RoPE that are no numbers above 0 are refused") {
+TEST_CASE("a sliding window is read; factors of RoPE that are not above 0 are refused") {
   const char* window = "llama.attention.sliding_window";
   for (const std::uint32_t keys : {0u, 12u}) {
     const std::vector<std::uint8_t> bytes = with_entry(window, keys);
@@ -342,7 +342,7 @@ TEST_CASE("perplexity: each window alone, its first token unscored") {
   ModelWeights broken = draw_model(config, random);
   broken.embedding.floats()(2, 0) = NAN;
   CHECK_THROWS_WITH_AS(perplexity_of(ids, Model(config, std::move(broken)), 5),
-                       "perplexity: the model's logits are no numbers (nan)", std::runtime_error);
+                       "perplexity: the model's logits are not numbers (NaN)", std::runtime_error);
 }
 
 namespace {

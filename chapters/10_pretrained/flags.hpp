@@ -9,6 +9,7 @@
 
 #include "09_language_model/sampling_flags.hpp"
 #include "10_pretrained/default_model.hpp"
+#include "10_pretrained/long_context.hpp"
 #include "files.hpp"
 #include "program.hpp"
 #include "utf8_start.hpp"
@@ -18,54 +19,68 @@ namespace t2t {
 /// What the flags say.
 struct Flags {
   std::string model = default_model(), prompt, ids, system, pairing = "neighbours";
-  std::string tokenize, tokenize_file, logits, perplexity, trace, with;
+  std::string tokenize, tokenize_file, logits, perplexity, by_position, trace, with;
+  std::string rope_scaling, export_to;
   std::vector<std::string> compare;
   std::size_t tokens = 64, window = 512, context = 2048;
-  bool chat = false, special = false, bench = false, info = false;
+  bool chat = false, special = false, bench = false, info = false, alone = false;
   Sampling sampling = {.temperature = 0};
 };
 
 inline void add_flags(Program& program, Flags& flags) {
   program.path("model", flags.model, "a GGUF file of a llama, qwen2 or qwen3 model");
-  program.word("prompt", flags.prompt, "text to go on from");
-  program.word("ids", flags.ids, "the same as token ids: 1,2,3");
-  program.yes("chat", flags.chat, "talk: questions from the keyboard or a pipe, a line each");
-  program.word("system", flags.system, "system prompt of a chat, in place of the model's own");
-  program.size("tokens", flags.tokens, "to say at most; in a chat, for each answer");
-  program.size("context", flags.context, "tokens of a chat to remember");
+  program.word("prompt", flags.prompt, "text to continue");
+  program.word("ids", flags.ids, "text to continue, as token ids: 1,2,3");
+  program.yes("chat", flags.chat, "chat: reads questions from the keyboard or a pipe, one a line");
+  program.word("system", flags.system, "system prompt of the chat; default: the model's own");
+  program.size("tokens", flags.tokens,
+               "tokens to generate at most, in a chat for each answer; with "
+               "--perplexity-by-position, tokens of the text to read");
+  program.size("context", flags.context, "longest conversation of a chat, in tokens");
   add_sampling_flags(program, flags.sampling);
-  program.word("tokenize", flags.tokenize, "print this text's ids, and stop");
-  program.path("tokenize-file", flags.tokenize_file, "the same of a file");
-  program.yes("special", flags.special, "read <|im_start|> and such in texts as tokens");
-  program.path("logits", flags.logits, "file.npy for the last position's [V]");
-  program.path("perplexity", flags.perplexity, "a text file: how well does the model predict it?");
-  program.size("window", flags.window, "tokens that are read together for a perplexity");
-  program.path("trace", flags.trace, "folder for every part of every layer, as .npy");
+  program.word("tokenize", flags.tokenize, "print the token ids of this text");
+  program.path("tokenize-file", flags.tokenize_file, "print the token ids of a text file");
+  program.yes("special", flags.special, "read marks such as <|im_start|> in a text as tokens");
+  program.path("logits", flags.logits, "write the last position's logits, [V], to this .npy file");
+  program.path("perplexity", flags.perplexity, "print the perplexity of a text file");
+  program.path("perplexity-by-position", flags.by_position,
+               "print the perplexity of a text file, one line for each --window of positions");
+  program.yes("alone", flags.alone,
+              "with --perplexity-by-position: read each window without the text before it");
+  program.size("window", flags.window, "length of a window for a perplexity, in tokens");
+  program.word("rope-scaling", flags.rope_scaling,
+               "lengthen the context: none, linear, ntk, llama3 or yarn, and a factor: yarn=2");
+  program.path("export", flags.export_to,
+               "write the model and the ids of --prompt to this file, for whole_model.cpp");
+  program.path("trace", flags.trace, "write all parts of all layers to this folder, as .npy");
   program.words("compare", flags.compare, 2,
-                "two folders of traces: where do they part? Ends with status 1 if they do");
-  program.path("with", flags.with, "the second of them, if --compare names one");
-  program.word("pairing", flags.pairing, "neighbours, or halves, which these files do not have");
-  program.yes("bench", flags.bench, "prefill of 512 tokens and decode of 128, timed");
-  program.yes("info", flags.info, "metadata and tensors of the file");
+                "compare two folders of traces; exit status 1 if they differ");
+  program.path("with", flags.with, "the second folder, if --compare names only one");
+  program.word("pairing", flags.pairing,
+               "pairs that RoPE turns: neighbours, or halves, which is wrong for these files");
+  program.yes("bench", flags.bench, "time a prefill of 512 tokens and a decode of 128");
+  program.yes("info", flags.info, "list the file's metadata and tensors");
 }
 
-/// The program does one thing at a time, and says so rather than leave a flag unheard. Throws
+/// The program does one task at a time, and refuses a second one rather than ignore it. Throws
 /// std::invalid_argument.
 inline void expect_one_task(const Program& program) {
   const auto refuse = [](const std::string& a, const std::string& b) {
     throw std::invalid_argument(fmt::format("--{} and --{}: wanted one of them at a time", a, b));
   };
   std::string task;
-  for (const char* flag :
-       {"chat", "tokenize", "tokenize-file", "perplexity", "compare", "bench", "info"}) {
+  for (const char* flag : {"chat", "tokenize", "tokenize-file", "perplexity",
+                           "perplexity-by-position", "compare", "bench", "info"}) {
     if (!program.given(flag)) continue;
     if (!task.empty()) refuse(task, flag);
     task = flag;
   }
-  // What is made of a prompt goes with a prompt, and both files can be had of the same.
-  for (const char* flag : {"prompt", "ids", "logits", "trace"})
+  // --logits, --trace and --export need a prompt, which those tasks do not have.
+  for (const char* flag : {"prompt", "ids", "logits", "trace", "export"})
     if (!task.empty() && program.given(flag)) refuse(task, flag);
   if (program.given("prompt") && program.given("ids")) refuse("prompt", "ids");
+  for (const char* flag : {"logits", "trace"})
+    if (program.given("export") && program.given(flag)) refuse("export", flag);
 }
 
 /// Values that no task can use. Throws std::invalid_argument.
@@ -73,8 +88,12 @@ inline void expect_flags(const Program& program, const Flags& flags) {
   expect_sampling(flags.sampling);
   expect_one_task(program);
   if (program.given("system") && !flags.chat)
-    throw std::invalid_argument("--system: it is a chat's; wanted --chat too");
+    throw std::invalid_argument("--system: only a chat has a system prompt; wanted --chat too");
+  if (program.given("alone") && !program.given("perplexity-by-position"))
+    throw std::invalid_argument("--alone: wanted --perplexity-by-position too");
+  if (program.given("rope-scaling")) parse_long_context(flags.rope_scaling);
   if (program.given("logits")) expect_writable(flags.logits);
+  if (program.given("export")) expect_writable(flags.export_to);
   if ((program.given("compare") || program.given("with")) && flags.compare.size() != 2)
     throw std::invalid_argument(
         fmt::format("--compare: wanted two folders, got {}",

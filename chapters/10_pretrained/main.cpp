@@ -41,8 +41,10 @@ static int run(const Program& program, Flags& flags) {
   if (flags.info) return list_file(flags);
   if (program.given("tokenize") || program.given("tokenize-file")) return tokenize(program, flags);
   if (program.given("perplexity")) return tell_perplexity(flags);
+  if (program.given("perplexity-by-position")) return tell_perplexity_by_position(program, flags);
   if (flags.chat) return chat(program, flags);
   if (flags.bench) return bench(flags);
+  if (program.given("export")) return write_export(program, flags);
   if (program.given("logits") || program.given("trace")) return write_files(program, flags);
   if (program.given_other_than({"model", "seed"})) return go_on(program, flags);
   return tour(program, flags);

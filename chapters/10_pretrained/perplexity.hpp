@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "09_language_model/forward.hpp"
 
@@ -23,5 +24,22 @@ struct Perplexity {
 Perplexity perplexity_of(std::span<const int> ids,  // [T]
                          const Model& model, std::size_t window,
                          const std::function<void(const Perplexity& so_far)>& after_window = {});
+
+/// The perplexity of the tokens at positions from … to − 1 of a text.
+struct AtPositions {
+  std::size_t from, to;
+  double perplexity;
+};
+/// What the tokens of a bucket are predicted from.
+enum class Before { whole_text, own_bucket };
+/// One text, cut into buckets of so many positions. With whole_text each token is predicted from
+/// all tokens before it, so that later buckets stand at positions that a model may not have been
+/// trained on; with own_bucket each bucket is read alone, at positions from 0 on, and its first
+/// token is not scored. after_step, if given, is told how many tokens have been read. A last bucket
+/// that has no token to score is left out. Throws as perplexity_of does.
+std::vector<AtPositions> perplexity_by_position(
+    std::span<const int> ids,  // [T]
+    const Model& model, std::size_t bucket, Before before = Before::whole_text,
+    const std::function<void(std::size_t read)>& after_step = {});
 
 }  // namespace t2t

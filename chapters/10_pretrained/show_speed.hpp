@@ -28,7 +28,7 @@ inline void show_speed(const Session& session, std::size_t prompt, std::size_t t
   for (std::size_t t = 0; t < tokens; ++t)
     forward(session.model, state, std::span(ids).subspan(t % prompt, 1), row(logits));
   const double decode = seconds_since(start) / double(tokens);
-  greedy(row(logits));  // throws where they are no numbers: then nothing was measured
+  greedy(row(logits));  // throws if they are NaN: then nothing was measured
 
   const double bytes =
       session.bytes_a_token() + inference_memory(config, prompt + tokens / 2, sizeof(float)).cache;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "10_pretrained/export_model.hpp"
 #include "10_pretrained/flags.hpp"
 #include "10_pretrained/perplexity.hpp"
 #include "10_pretrained/session.hpp"
@@ -18,6 +19,7 @@
 #include "10_pretrained/show_speed.hpp"
 #include "10_pretrained/show_trace.hpp"
 #include "files.hpp"
+#include "memory.hpp"
 
 namespace t2t {
 
@@ -32,6 +34,9 @@ inline GgufFile open_model(const std::string& path) {
 inline Session open_session(const Flags& flags, GgufFile file, Bpe bpe) {
   Session session(std::move(file), std::move(bpe));
   if (flags.pairing == "halves") session.turn_in(Pairing::halves);
+  if (!flags.rope_scaling.empty())
+    session.model =
+        with_long_context(std::move(session.model), parse_long_context(flags.rope_scaling));
   return session;
 }
 inline Session open_session(const Flags& flags) {
@@ -94,22 +99,51 @@ inline int tokenize(const Program& program, const Flags& flags) {
   return 0;
 }
 
+/// A text file's ids, read before the weights take their time and memory.
+inline std::vector<int> ids_to_score(const Bpe& bpe, const std::string& path) {
+  const std::vector<int> ids = file_ids(bpe, path, SpecialTokens::as_text);
+  if (ids.size() < 2)
+    throw std::invalid_argument(
+        fmt::format("{}: wanted at least 2 tokens of text, got {}", path, ids.size()));
+  return ids;
+}
+
+/// A line of progress on a terminal, written over by the next one.
+inline void show_progress(const std::string& text) {
+  if (isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\033[K{}", text);
+}
+
 inline int tell_perplexity(const Flags& flags) {
   GgufFile file = open_model(flags.model);
   Bpe bpe = read_tokenizer(file);
-  // A text that can't be read is refused before the weights take their time and memory.
-  const std::vector<int> ids = file_ids(bpe, flags.perplexity, SpecialTokens::as_text);
-  if (ids.size() < 2)
-    throw std::invalid_argument(
-        fmt::format("{}: wanted at least 2 tokens of text, got {}", flags.perplexity, ids.size()));
+  const std::vector<int> ids = ids_to_score(bpe, flags.perplexity);
   const Session session = open_session(flags, std::move(file), std::move(bpe));
-  const bool on_terminal = isatty(STDERR_FILENO) == 1;
   const Perplexity result =
       perplexity_of(ids, session.model, flags.window, [&](const Perplexity& p) {
-        if (on_terminal) fmt::print(stderr, "\r  {} tokens, {:.3f} ", p.scored, p.perplexity);
+        show_progress(fmt::format("  {} tokens, {:.3f} ", p.scored, p.perplexity));
       });
-  if (on_terminal) fmt::print(stderr, "\r\033[K");
+  show_progress("");
   fmt::print("{} tokens scored, perplexity {:.4f}\n", result.scored, result.perplexity);
+  return 0;
+}
+
+inline int tell_perplexity_by_position(const Program& program, const Flags& flags) {
+  GgufFile file = open_model(flags.model);
+  Bpe bpe = read_tokenizer(file);
+  std::vector<int> ids = ids_to_score(bpe, flags.by_position);
+  if (program.given("tokens")) ids.resize(std::min(ids.size(), flags.tokens));
+  const Session session = open_session(flags, std::move(file), std::move(bpe));
+  const auto buckets = perplexity_by_position(
+      ids, session.model, flags.window, flags.alone ? Before::own_bucket : Before::whole_text,
+      [&](std::size_t read) {
+        show_progress(fmt::format("  {} of {} tokens read ", read, ids.size()));
+      });
+  show_progress("");
+  Table table({">from", ">to", ">perplexity"});
+  for (const AtPositions& bucket : buckets)
+    table.add({with_commas(bucket.from), with_commas(bucket.to - 1),
+               fmt::format("{:.2f}", bucket.perplexity)});
+  table.print();
   return 0;
 }
 
@@ -141,6 +175,17 @@ inline int write_files(const Program& program, const Flags& flags) {
   if (!flags.logits.empty()) save_npy(flags.logits, logits);
   program.save("ids", ids);
   fmt::print("{} tokens: [{}]\n", ids.size(), fmt::join(ids, ", "));
+  return 0;
+}
+
+/// The model and a prompt as one file for whole_model.cpp.
+inline int write_export(const Program& program, const Flags& flags) {
+  const Session session = open_session(flags);
+  const std::vector<int> ids = prompt_ids(session, program, flags, "The capital of France is");
+  const std::string bytes = exported(session.model, session.bpe, ids);
+  write_file(flags.export_to, bytes);
+  fmt::print("{}: {} and {} tokens of prompt\n", flags.export_to, bytes_text(double(bytes.size())),
+             ids.size());
   return 0;
 }
 
