@@ -7,6 +7,8 @@ output(chapter, section)  one section of what a chapter's program prints, by its
 measured(chapter, only)   the chapter's figures from the recorded run, docs/measured.json; with only,
                           the lines whose name holds that text
 kernels(chapter)          what the chapter's CUDA kernels take of a GPU, from docs/kernels.json
+recorded(name)            the table of a run that takes too long to weave, from docs/NAME.json: columns, rows and
+                          a note on the command and the machine
 wrong(chapter, names)     wrong versions by name, in this order, each with its first line, and a link to all
 mistakes()                every wrong version of every chapter: docs/mistakes.md
 chapters()                the table of chapters, from the file `about` in each one's folder
@@ -128,6 +130,12 @@ def kernels(chapter):
                     f"{registers} | {row['sm_90']['shared']} | {spills} |")
     rows.append(f"\nAs ptxas tells it, nvcc {run['nvcc']}. `python3 docs/kernel_table.py` asks it anew.")
     _out("\n".join(rows) + "\n")
+
+
+def recorded(name):
+    run = json.loads((ROOT / f"docs/{name}.json").read_text())
+    rows = [run["columns"], ["---:"] * len(run["columns"]), *run["rows"]]
+    _out("\n".join("| " + " | ".join(row) + " |" for row in rows) + f"\n\n{run['note']}\n")
 
 
 def wrong(chapter, names):

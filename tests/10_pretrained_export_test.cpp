@@ -52,9 +52,10 @@ static std::string refusal(const std::string& bytes) {
 
 TEST_CASE("the model in one file gives the logits of the formula, token by token") {
   const Tiny tiny;
-  for (const bool tied : {false, true}) {
+  for (const auto& [tied, scaled] : {std::pair{false, false}, {true, false}, {true, true}}) {
     t2t::Config config = tiny.config;
     config.tied = tied;
+    if (scaled) config.block.frequencies = t2t::rope_frequencies(config.block.D, 3);
     t2t::Random random(3);
     t2t::ModelWeights weights = t2t::draw_model(config, random);
     weights.final_norm.gain = random.normal<1>({config.block.C});

@@ -18,6 +18,7 @@
 
 namespace t2t {
 
+// [kinds]
 static constexpr const char* gpt2_words =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
@@ -41,6 +42,7 @@ const PreTokenizer::Kind PreTokenizer::kinds[] = {
      .words = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
               R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
 };
+// [/kinds]
 
 const PreTokenizer::Kind& PreTokenizer::kind_of(std::string_view name) {
   std::vector<std::string_view> names;

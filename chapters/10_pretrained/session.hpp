@@ -54,7 +54,8 @@ struct Session {
   double bytes_a_token() const { return double(bytes(model.weights())); }
 
  private:
-  /// A tokenizer of another model is found before the weights take their time and memory.
+  // [load]
+  /// A tokenizer of another model is refused before the weights take time and memory.
   static Model load(const GgufFile& file, const Bpe& bpe) {
     const Config config = read_config(file);
     if (bpe.size() != config.V)
@@ -62,6 +63,7 @@ struct Session {
                                            file.name(), bpe.size(), config.V));
     return Model(config, read_weights(file, config));
   }
+  // [/load]
 };
 
 inline Session make_session(GgufFile file) {

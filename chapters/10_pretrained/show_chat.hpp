@@ -76,6 +76,7 @@ class Conversation {
     return opening_.size() + question.size();
   }
 
+  // [answer]
   Spoken answer(const std::vector<int>& more) {
     ids_.insert(ids_.end(), more.begin(), more.end());
     // What the state has seen already stays in its caches: only the rest goes through the model.
@@ -85,6 +86,7 @@ class Conversation {
     answered_ = true;
     return spoken;
   }
+  // [/answer]
 
   const Session& session_;
   ChatOptions options_;
