@@ -30,7 +30,7 @@ static Tensor<2> by_rows(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>
   flash_attention_rows(q, side_by_side(k, v, G), mask, out, scratch);
   return out;
 }
-/// From a cache that has room for more, filled with what must not be seen.
+/// Reads from a cache that has room for more keys; that room is filled with wrong numbers.
 static Tensor<2> by_cache(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
                           size_t G, Mask mask = Mask::causal) {
   KvCache cache = make_kv_cache(G, k.shape(0) + 5, k.shape(1) / G);
@@ -41,10 +41,10 @@ static Tensor<2> by_cache(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2
   flash_attention_rows(q, cached_heads(cache), mask, out, scratch);
   return out;
 }
-// Roundings of a sum of n terms go up as often as down: about √n/2 · u of its largest partial sum.
-// A score is such a sum of D terms, and its error moves the weights by as much; out is one of S
-// terms, and what is kept of it is rounded once a block more. Partial sums reach some 4; twice
-// that.
+// A sum of n terms is off by about √n/2 · u times its largest partial sum, since its roundings go
+// up about as often as down. A score is a sum of D terms, and its error changes the weight by the
+// same share; out is a sum of S terms, rounded once more for each block. Partial sums reach about
+// 4; the bound is twice that.
 static double bound(size_t D, size_t S) {
   return 8 * (std::sqrt(double(D)) / 2 + std::sqrt(double(S)) / 2) * u;
 }
@@ -52,32 +52,38 @@ static double bound(size_t D, size_t S) {
 static const float ln2 = std::log(2.f);
 
 TEST_CASE("by hand: four keys, one after the other") {
-  // Scores ln 1, ln 2, ln 4, ln 1 with values 8, 4, 2, 8: weights 1/8, 2/8, 4/8, 1/8, mean 4.
+  // Scores ln 1, ln 2, ln 4, ln 1 with values 8, 4, 2, 16: weights 1/8, 2/8, 4/8, 1/8, mean 5.
   OnlineSoftmax so_far(1);
   const auto takes = [&](float score, float value, float highest, float sum, float values) {
     take(so_far, score, std::vector<float>{value});
     const Tensor<1> got = {so_far.highest, so_far.sum, so_far.values(0)};
     const Tensor<1> want = {highest, sum, values};
-    CHECK(all_close(got, want, 8 * 8 * u));  // numbers up to 8, a few roundings each
+    CHECK(all_close(got, want, 16 * 8 * u));  // numbers up to 16, a few roundings each
   };
   takes(0, 8, 0, 1, 8);
   takes(ln2, 4, ln2, 1.5f, 8);           // the first counts half now: 8/2 + 4
   takes(2 * ln2, 2, 2 * ln2, 1.75f, 6);  // 8/2 + 2
-  takes(0, 8, 2 * ln2, 2, 8);            // nothing higher: 6 + 8/4
-  CHECK(std::abs(mean(so_far)(0) - 4) <= 8 * 4 * u);
+  takes(0, 16, 2 * ln2, 2, 10);          // not above the highest: 6 + 16/4
+  CHECK(std::abs(mean(so_far)(0) - 5) <= 16 * 4 * u);
 }
 
 TEST_CASE("by hand: the same four keys in blocks of 1, 2, 3 and 4") {
-  const Tensor<2> q = {{1}}, k = {{0}, {ln2}, {2 * ln2}, {0}}, v = {{8}, {4}, {2}, {8}};
-  const Tensor<2> want = {{4}};
+  // D = 4, so that √D = 2. Products 0, 2·ln 2, 4·ln 2 and 0 make the scores ln 1, ln 2, ln 4, ln 1.
+  // With 2 keys a block, out is 40/11 when kept does not shrink l, 7 when it does not shrink o,
+  // 56/11 when neither shrinks, and 64/13 when kept leaves out the division by √D. Without that
+  // division anywhere out is 36/11, without the last key 24/7.
+  Tensor<2> q = xt::zeros<float>({1, 4}), k = xt::zeros<float>({4, 4});
+  Tensor<2> v = xt::zeros<float>({4, 4}), want = xt::zeros<float>({1, 4});
+  q(0, 0) = 2, k(1, 0) = ln2, k(2, 0) = 2 * ln2;
+  v(0, 0) = 8, v(1, 0) = 4, v(2, 0) = 2, v(3, 0) = 16, want(0, 0) = 5;
   for (const size_t keys : {1, 2, 3, 4}) {
     CAPTURE(keys);
-    CHECK(all_close(by_rows(q, k, v, 1, 1, Mask::causal, {48, 48, keys}), want, 8 * 4 * u));
+    CHECK(all_close(by_rows(q, k, v, 1, 1, Mask::causal, {48, 48, keys}), want, 16 * 4 * u));
   }
 }
 
-TEST_CASE("keys may come in any order and in any parts; a hidden key changes nothing") {
-  // Scores from −60 to 60: what is joined counts e^60 times as much, or as little.
+TEST_CASE("keys may be taken in any order and in any parts; a hidden key changes nothing") {
+  // Scores from −60 to 60, so that the parts' highest scores lie far apart.
   const size_t D = 3, S = 12;
   const Tensor<2> v = draw(S, D, 1);
   const auto part = [&](size_t from, size_t to) {
@@ -97,7 +103,7 @@ TEST_CASE("keys may come in any order and in any parts; a hidden key changes not
   } while (std::ranges::next_permutation(order).found);
 }
 
-TEST_CASE("float64 agrees at odd sizes, from rows, from a cache, and key by key") {
+TEST_CASE("float64 agrees at odd sizes: in blocks, from rows and from a cache, and key by key") {
   for (const size_t D : {1, 10, 64})
     for (const size_t S : {1, 31, 33, 127, 300})
       for (const size_t start : {size_t(0), S / 3, S - 1}) {
@@ -116,7 +122,7 @@ TEST_CASE("float64 agrees at odd sizes, from rows, from a cache, and key by key"
       }
 }
 
-TEST_CASE("any size of block gives the same, for any group") {
+TEST_CASE("any size of block gives the same result, for any number of groups") {
   const size_t D = 9, S = 70;
   for (const size_t G : {1, 2, 3, 6})
     for (const Mask mask : {Mask::causal, Mask::none}) {
@@ -156,9 +162,9 @@ TEST_CASE("sliding windows: key by key, in blocks of any size, from rows and fro
     }
 }
 
-TEST_CASE("what no query of a block sees is never read") {
+TEST_CASE("keys that no query of a block sees are never read") {
   const size_t T = 32, S = 200, D = 8;
-  const Mask mask = Mask::sliding(20);  // together they see keys 149 to 199
+  const Mask mask = Mask::sliding(20);  // together the queries see keys 149 to 199
   const Tensor<2> q = draw(T, D, 1);
   Tensor<2> k = draw(S, D, 2), v = draw(S, D, 3);
   const Tensor<2> want = attention_in_double(q, k, v, 1, 1, mask);
@@ -167,13 +173,13 @@ TEST_CASE("what no query of a block sees is never read") {
   CHECK(all_close(by_rows(q, k, v, 1, 1, mask), want, bound(D, S)));
 }
 
-TEST_CASE("keys that come from far away meet more queries at once, with the same result") {
+TEST_CASE("long keys and values meet larger blocks of queries, with the same result") {
   const size_t D = 128, S = 1100;  // more than FlashBlocks::near_bytes
   const Tensor<2> q = draw(100, 3 * D, 1), k = draw(S, D, 2), v = draw(S, D, 3);
   FlashScratch scratch(3, 1, D);
   CHECK(scratch.tokens(100) == 16);
   CHECK(scratch.tokens(S) == 64);
-  // Every sum is a mean of many here and stays below 1: a quarter of the 4 above.
+  // Each sum is a mean of many values here and stays below 1, a quarter of the 4 above.
   CHECK(all_close(by_rows(q, k, v, 3, 1), attention_in_double(q, k, v, 3, 1, Mask::causal),
                   bound(D, S) / 4));
 }
@@ -193,7 +199,7 @@ TEST_CASE("scores that rise or fall by hundreds along the text neither overflow 
   }
 }
 
-TEST_CASE("the past does not feel the future, and threads change nothing, to the last bit") {
+TEST_CASE("a change of later keys or of the number of threads changes no earlier bit") {
   const size_t H = 6, G = 2, D = 8, S = 150;
   const Tensor<2> q = draw(S, H * D, 1);
   Tensor<2> k = draw(S, G * D, 2), v = draw(S, G * D, 3);
@@ -225,7 +231,7 @@ TEST_CASE("scratch memory is the same for every length, and a call allocates not
   }
 }
 
-TEST_CASE("a block that is handed it computes what the block's formula does, in chunks too") {
+TEST_CASE("chapter 08's block with flash_kernel computes what its formula does, in chunks too") {
   const size_t T = 75;
   const BlockSettings settings{.C = 48, .H = 6, .G = 2, .D = 8, .F = 40};
   Random random(1);
@@ -247,7 +253,7 @@ TEST_CASE("a block that is handed it computes what the block's formula does, in 
   }
 }
 
-TEST_CASE("bad input is refused, with its numbers") {
+TEST_CASE("bad input is refused, and the message names it") {
   const Tensor<2> q = draw(3, 12, 1), k = draw(5, 8, 2), v = draw(5, 8, 3);
   using Bad = std::invalid_argument;
   CHECK_THROWS_WITH_AS(by_rows(q, k, v, 3, 2),
@@ -267,7 +273,7 @@ TEST_CASE("bad input is refused, with its numbers") {
   CHECK_THROWS_WITH_AS(online_attention(q, k, v, Mask::none), "k: wanted shape [5, 12], got [5, 8]",
                        Bad);
   CHECK_THROWS_WITH_AS(mean(OnlineSoftmax(4)),
-                       "mean: wanted at least one key that is seen, got none", Bad);
+                       "mean: wanted at least one key that is not hidden, got none", Bad);
   OnlineSoftmax so_far(4);
   CHECK_THROWS_WITH_AS(take(so_far, 0, row(q, 0)), "v: wanted shape [4], got [12]", Bad);
   CHECK_THROWS_WITH_AS(join(so_far, OnlineSoftmax(3)), "other.values: wanted shape [4], got [3]",

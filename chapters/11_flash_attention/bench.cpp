@@ -1,5 +1,5 @@
-// Flash attention beside chapter 04's kernel, which holds whole rows of scores, both called as a
-// model's block calls them.
+// Times flash attention beside chapter 06's kernel, which stores whole rows of scores. Both are
+// called as a model's block calls them.
 #include "bench.hpp"
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// How many stretches rung 5 cuts the keys into, and what memory they take: arithmetic for the host.
+// Into how many stretches rung 5 cuts the keys, and how much memory they take. Runs on the host.
 #include <algorithm>
 
 #include "11_flash_attention/kernels.hpp"
@@ -6,9 +6,9 @@
 namespace t2t {
 
 int decode_splits(int tiles, int S, int multiprocessors) {
-  const int slots = 2 * multiprocessors;            // two blocks on each
-  const int most = std::min((S + 255) / 256, 128);  // a stretch is 4 steps of each warp, or more
-  const auto use = [&](int splits) {                // share of the card that works, over all rounds
+  const int slots = 2 * multiprocessors;            // two blocks run on each multiprocessor
+  const int most = std::min((S + 255) / 256, 128);  // a stretch has at least 256 keys
+  const auto use = [&](int splits) {                // share of the slots in use, over all rounds
     const long blocks = long(tiles) * splits;
     return double(blocks) / double((blocks + slots - 1) / slots * slots);
   };

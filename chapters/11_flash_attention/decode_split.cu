@@ -1,13 +1,14 @@
-// Rung 8: decode. One query a head meets a long cache: nothing to compute, everything to read.
+// Rung 5: decode. One query a head attends to a long cache: little to compute, much to read.
 //
-// Changed from rung 4: the query heads of a group share the 16 rows of a product, as they read
-// the same keys, so the cache comes from memory once; the keys are cut into stretches, so that B·G
-// heads give work to every multiprocessor; each stretch leaves a mean and log2 of its sum, and a
-// second kernel joins them by those weights, as chapter 06 does on the CPU ("Flash-Decoding", Dao
-// et al. 2023). A warp walks through keys of its own, with two copies under way, and waits for no
-// other warp before the end. A stretch without keys has log-sum -infinity, and so no weight.
-// Expected: 85 % and more of a plain copy's bytes a second from 64 thousand keys on. Measured: not
-// measured yet.
+// Changed from rung 4: the query heads of a group are the rows of one product, since they read the
+// same keys, so the cache is read from memory once. The keys are cut into stretches, so that there
+// is work for each multiprocessor. Each stretch leaves a mean and a log-sum, and a second kernel
+// joins them with these as weights, as chapter 06 does on the CPU ("Flash-Decoding", Dao et al.
+// 2023). Each warp takes keys of its own, with two further steps being copied, and waits for other
+// warps only at the end. A log-sum is log2 of the sum of exp2(score·scale), with log2(e) / √D as
+// scale, so m is already added to it. A stretch without keys has log-sum -infinity: weight 0.
+// Expected: at least 85 % of a plain copy's bytes a second, from 64 thousand keys on. Not measured
+// yet.
 #include <stdexcept>
 #include <string>
 
@@ -33,7 +34,7 @@ __device__ Pair pair_of(const AttentionCall<Number>& call, int g, int r) {
   return {r / N, g * N + r % N};
 }
 
-/// One warp's walk over keys first, first + apart … below last, 16 at each step.
+/// One warp's steps of 16 keys each, which begin at keys first, first + apart … below last.
 template <int D>
 __device__ void walk(const AttentionCall<bf16>& call, float scale, const bf16* keys,
                      const bf16* values, const uint32_t (&q)[D / 16][4], const int (&seen)[2],
@@ -49,13 +50,13 @@ __device__ void walk(const AttentionCall<bf16>& call, float scale, const bf16* k
       copy_rows<D, step_keys, 32>(k_tile + tile, values + s * call.v_strides.token,
                                   call.v_strides.token, last - s, lane);
     }
-    commit_copies();  // an empty group counts too: the wait below counts groups
+    commit_copies();  // also when it is empty, since the wait below counts groups
   };
   for (int stage = 0; stage < stages; ++stage) copy_step(first + stage * apart, stage);
   for (int s = first, stage = 0; s < last; s += apart, stage = (stage + 1) % stages) {
     const bf16 *k_tile = tiles + 2 * stage * tile, *v_tile = k_tile + tile;
     wait_for_copies<stages - 1>();
-    __syncwarp();  // what every lane copied is here
+    __syncwarp();  // the copies of all lanes are here
     uint32_t b[4], a[4];
     float scores[2][4] = {};
 #pragma unroll
@@ -73,20 +74,20 @@ __device__ void walk(const AttentionCall<bf16>& call, float scale, const bf16* k
       mma_16x8x16(mean[2 * c], a, b[0], b[1]);
       mma_16x8x16(mean[2 * c + 1], a, b[2], b[3]);
     }
-    __syncwarp();  // everybody is done with this stage
+    __syncwarp();  // all lanes are done with this stage
     copy_step(s + stages * apart, stage);
   }
   wait_for_copies<0>();
 }
 
-/// What a block leaves for the second kernel: a mean [D] and log2 of the sum of exponentials, for
-/// each stretch of each row [B, T, H].
+/// What a block leaves for the second kernel: for each stretch of each row [B, T, H] a mean [D] and
+/// a log-sum, to the base of 2.
 struct Stretches {
   float* means;     // [B, T, H, P, D]
   float* log_sums;  // [B, T, H, P]
 };
 
-/// The means of a block's warps made one by their sums, through shared memory.
+/// Joins the sums of a block's warps into one mean and one log-sum, through shared memory.
 template <int D>
 __device__ void join_warps(const AttentionCall<bf16>& call, float scale,
                            const float (&mean)[D / 8][4], const OnlineRows& rows, float* shared,
@@ -137,7 +138,7 @@ __global__ void __launch_bounds__(threads, 2)
   const int warp = threadIdx.x / 32, first_row = blockIdx.z * packed_rows;
   const int pairs = call.T * (call.H / call.G);
 
-  // This stretch's keys, up to the last that any of the block's rows sees.
+  // This stretch's keys: first to last - 1, where no row of the block sees a key after last - 1.
   const int steps = (call.S + step_keys - 1) / step_keys;
   const int stretch = (steps + int(gridDim.x) - 1) / int(gridDim.x) * step_keys;
   const int first = min(long(blockIdx.x) * stretch, long(call.S));
@@ -161,11 +162,11 @@ __global__ void __launch_bounds__(threads, 2)
   walk<D>(call, scale, row_of(call.k, call.k_strides, b, 0, g),
           row_of(call.v, call.v_strides, b, 0, g), q, seen, first + warp * step_keys, last,
           warps * step_keys, tiles + warp * stages * 2 * step_keys * D, mean, rows);
-  __syncthreads();  // every warp is done with its tiles: their memory joins the warps
+  __syncthreads();  // all warps are done with their tiles, whose memory is used again
   join_warps<D>(call, scale, mean, rows, reinterpret_cast<float*>(tiles), b, g, first_row, out);
 }
 
-/// The stretches of a row [B, T, H] made one: a block a row, a thread a channel.
+/// Joins the stretches. Each block handles one row of out [B, T, H], and each thread one channel.
 __global__ void decode_join(AttentionCall<bf16> call, int splits, Stretches in) {
   const std::size_t at = std::size_t(blockIdx.x) * splits;
   float top = -INFINITY, sum = 0, mean = 0;

@@ -19,19 +19,20 @@ namespace t2t {
 
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// One thread's block of queries: R rows, the tokens of a group's first head, then its next one's.
+/// One thread's block of queries. Its R rows are the block's tokens for the group's first head,
+/// then the same tokens for the next head, and so on.
 struct QueryBlock {
-  std::size_t first, tokens;  // rows are tokens first, first + 1 … of each head
+  std::size_t first, tokens;  // the tokens are first, first + 1 … first + tokens − 1
   Matrix q;                   // [R, D]
-  Matrix values;              // [R, D]     o: Σ e^(score − highest)·v so far
-  Matrix added;               // [R, D]     what a block of keys adds to it
-  Row highest;                // [R]        m, before the division by √D
+  Matrix values;              // [R, D]     o
+  Matrix added;               // [R, D]     what the newest block of keys adds to o
+  Row highest;                // [R]        m·√D: the scores are not divided by √D
   Row sum;                    // [R]        l
-  Row kept;                   // [R]        what a block of keys leaves of l and o
+  Row kept;                   // [R]        the factor for l and o before the newest keys are added
   float* scores;              // [R, keys]
 };
 
-/// Floats of such a block, of up to R rows.
+/// How many floats a block of R rows takes.
 static std::size_t block_floats(std::size_t R, std::size_t D, std::size_t keys) {
   return R * (3 * D + 3 + keys);
 }
@@ -61,7 +62,7 @@ void FlashScratch::expect_made_for(std::size_t H, std::size_t G, std::size_t D) 
         H_, G_, D_, threads(), H, G, D, thread_count()));
 }
 
-/// Views of a thread's scratch memory; queries are copied there to lie in one run.
+/// Lays a block out in a thread's scratch memory, copies its queries there and sets m, l and o.
 static QueryBlock begin_block(ConstMatrix q, std::size_t g, std::size_t N, std::size_t D,
                               std::size_t first, std::size_t tokens, Row scratch) {
   const std::size_t R = N * tokens;
@@ -80,7 +81,8 @@ static QueryBlock begin_block(ConstMatrix q, std::size_t g, std::size_t N, std::
   return block;
 }
 
-/// One row's scores of a block of keys become its weights against the highest so far.
+/// Updates m and l of row r with its scores of a block of keys, and turns these into weights in
+/// place.
 static void take_scores(QueryBlock& block, std::size_t r, Row scores, float scale) {
   const float before = block.highest[r], highest = std::max(before, max_row(scores));
   block.highest[r] = highest;
@@ -88,14 +90,15 @@ static void take_scores(QueryBlock& block, std::size_t r, Row scores, float scal
   block.sum[r] = block.kept[r] * block.sum[r] + exp_and_sum(scores, scale, highest);
 }
 
-/// Keys s, s + 1 … of all that the block meets. seen(t) is the range of them that token t sees.
+/// Takes one block of keys: k and v are rows s, s + 1 … of all keys and values. seen(t) is the
+/// range of keys that token t sees.
 template <class Seen>
 static void take_keys(QueryBlock& block, ConstMatrix k, ConstMatrix v, std::size_t s, Seen seen) {
   const std::size_t R = block.q.rows, D = k.cols;
   const Matrix scores(block.scores, R, k.rows, k.rows);
   matmul_bt(block.q, k, scores);
 
-  // Weights take their scores' place. Hidden keys stand at both ends of a row: theirs are 0.
+  // Weights replace the scores. Hidden keys can be at both ends of a row: their weight is 0.
   const float scale = 1 / std::sqrt(float(D));
   for (std::size_t r = 0; r < R; ++r) {
     const KeyRange of_token = seen(block.first + r % block.tokens);
@@ -116,7 +119,7 @@ static void take_keys(QueryBlock& block, ConstMatrix k, ConstMatrix v, std::size
   }
 }
 
-/// o / l, to where the heads lie.
+/// Writes o / l to the rows of out that belong to the block's tokens and heads.
 static void end_block(const QueryBlock& block, std::size_t g, std::size_t N, Matrix out) {
   const std::size_t D = block.values.cols;
   for (std::size_t r = 0; r < block.values.rows; ++r) {
@@ -129,7 +132,7 @@ static void end_block(const QueryBlock& block, std::size_t g, std::size_t N, Mat
 
 void flash_attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out,
                           FlashScratch& scratch) {
-  // Checked once, before the loop over the cores, in which nothing may throw.
+  // All checks come before the parallel loop, in which nothing may throw.
   expect_grouped(q, heads, mask);
   const std::size_t T = q.rows, S = heads.S(), D = heads.D(), H = q.cols / D;
   const std::size_t G = heads.G, N = H / G, keys = scratch.blocks().keys;
@@ -138,13 +141,13 @@ void flash_attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mask mask, 
   const std::size_t tokens = scratch.tokens(S), blocks = (T + tokens - 1) / tokens;
   const auto seen = [&](std::size_t t) { return keys_seen(t, T, S, mask); };
 
-  // A task is one block of queries of one group. The last sees most keys, so it is begun first.
+  // A task is one block of queries of one group. The last tokens see the most keys: they go first.
   for_each_task(blocks * G, N * tokens * S, [&](std::size_t i, std::size_t thread) {
     const std::size_t g = i % G, first = (blocks - 1 - i / G) * tokens;
     QueryBlock block =
         begin_block(q, g, N, D, first, std::min(tokens, T - first), scratch.of_thread(thread));
 
-    // What no query of the block sees is never looked at.
+    // Keys that no query of the block sees are not read.
     const KeyRange of_block = keys_seen(first, block.tokens, T, S, mask);
     for (std::size_t s = of_block.begin; s < of_block.end; s += keys) {
       const std::size_t count = std::min(keys, of_block.end - s);

@@ -1,13 +1,15 @@
-// Flash attention: a block of queries meets the keys block by block, and no row of scores is ever
-// whole. Per block of keys and values (k, v), for each row of scores s = q·kᵀ / √D:
+// Flash attention: the same result as attention, computed without storing whole rows of scores. A
+// block of queries takes the keys and values (k, v) block by block; for each of its rows, with
+// scores s = q·kᵀ / √D:
 //
 //   m ← max(m, max s)    p = e^(s − m)    kept = e^(m before − m)
-//   l ← kept·l + Σ p     o ← kept·o + p·v                                  at last: out = o / l
+//   l ← kept·l + Σ p     o ← kept·o + p·v                    after the last block: out = o / l
 //
-// Dao et al. 2022, "FlashAttention"; dividing once, at the end, is FlashAttention-2's (Dao 2023).
-// The query heads of a group share their keys, so their queries go through one product. Scratch
-// memory is the blocks' alone: it grows neither with T nor with S. Several queries; chapter 06 has
-// a way of its own for one. flash_kernel hands both to the block of chapter 08.
+// Dao et al. 2022, "FlashAttention". That paper divides o by l after each block of keys; dividing
+// once, at the end, is from Dao 2023, "FlashAttention-2". The query heads of a group share their
+// keys, so their queries are the rows of one product. Scratch memory depends on the size of the
+// blocks, not on T or S. This is for several queries; for a single one chapter 06 has a faster way,
+// and flash_kernel chooses between the two.
 #pragma once
 
 #include "06_gqa/grouped_rows.hpp"
@@ -16,30 +18,31 @@
 
 namespace t2t {
 
-/// How much is taken at once. Small blocks leave less above the causal diagonal, and their scores
-/// stay next to a core: 48 by 256 are 48 KiB. Where a head's keys and values fill near_bytes or
-/// more, about what a core has to itself, larger blocks of queries fetch them less often.
+/// The sizes of the blocks. With small blocks fewer hidden scores are computed at the causal
+/// diagonal, and the scores stay in a core's cache: 48 by 256 floats are 48 KiB. Where the keys and
+/// values of a head take near_bytes or more, they no longer stay in that cache, and larger blocks
+/// of queries fetch them less often.
 struct FlashBlocks {
-  std::size_t rows = 48;       // queries, of all heads of a group together
-  std::size_t far_rows = 192;  // the same, of keys and values that come from further away
-  std::size_t keys = 256;
+  std::size_t rows = 48;       // queries of a block, over all heads of a group
+  std::size_t far_rows = 192;  // the same, where keys and values take near_bytes or more
+  std::size_t keys = 256;      // keys of a block
   static constexpr std::size_t near_bytes = 1 << 20;
 };
 
-/// Scratch memory for flash_attention_rows: make it once, use it for every layer and length.
+/// Scratch memory for flash_attention_rows: make it once, and use it for all layers and lengths.
 class FlashScratch {
  public:
-  /// For any T and S, on as many threads as are in use now. Throws std::invalid_argument for a D or
-  /// a block of 0, and as expect_groups does.
+  /// For any T and S, on as many threads as are in use now. Throws std::invalid_argument when D or
+  /// a size of a block is 0, and as expect_groups does.
   FlashScratch(std::size_t H, std::size_t G, std::size_t D, FlashBlocks blocks = {});
 
   FlashBlocks blocks() const { return blocks_; }
-  /// Tokens of a block of queries that meet S keys: at least 1.
+  /// Tokens whose queries make one block when there are S keys: at least 1.
   std::size_t tokens(std::size_t S) const;
   std::size_t threads() const { return floats_.shape(0); }
   std::size_t bytes() const { return floats_.size() * sizeof(float); }  // of all threads
-  /// Throws std::invalid_argument unless it was made for these heads and for as many threads as
-  /// are in use now, or more.
+  /// Throws std::invalid_argument unless it was made for H, G and D, and for at least as many
+  /// threads as are in use now.
   void expect_made_for(std::size_t H, std::size_t G, std::size_t D) const;
   Row of_thread(std::size_t thread) { return row(floats_, thread); }
 
@@ -49,18 +52,19 @@ class FlashScratch {
   Tensor<2> floats_;  // [threads, floats for one block]
 };
 
-/// The kernel: what chapter 06's grouped_attention_rows computes, with the same arguments, for any
-/// T. Allocates nothing. Throws std::invalid_argument when out is not [T, H·D] or scratch was made
-/// for other heads, and as expect_grouped does.
+/// Computes what chapter 06's grouped_attention_rows does, from the same arguments, for any T.
+/// Allocates nothing. Throws std::invalid_argument when out is not [T, H·D], as expect_made_for
+/// does for the scratch memory, and as expect_grouped does.
 void flash_attention_rows(ConstMatrix q,               // [T, H·D]
                           const KeyValueHeads& heads,  // G of [S, D]
                           Mask mask,
                           Matrix out,  // [T, H·D]; must not overlap what is read
                           FlashScratch& scratch);
 
-/// The kernel with scratch memory of its own, to be put in the place of chapter 06's (chapter 08's
-/// CachedAttention, chapter 09's StateOptions): single queries, over up to S keys, still go chapter
-/// 06's way.
+/// A kernel for a model, with scratch memory of its own: chapter 08's CachedAttention and chapter
+/// 09's StateOptions take it in place of chapter 06's. Several queries go to flash_attention_rows;
+/// a single query, with up to S keys, goes to grouped_attention_rows. Throws std::invalid_argument
+/// as FlashScratch does.
 AttentionKernel flash_kernel(std::size_t H, std::size_t G, std::size_t D, std::size_t S);
 
 }  // namespace t2t

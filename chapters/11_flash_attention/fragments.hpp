@@ -1,30 +1,31 @@
-// Softmax on the tensor cores' own layout: what rungs 3 to 5 share.
+// Online softmax in the layout of the tensor cores. Rungs 3 to 5 share this file.
 //
 //   block d [16, 8] of float32:  lane l has rows l/4 (d[0], d[1]) and l/4 + 8 (d[2], d[3]),
 //                                columns 2·(l%4) and the next
 //   block a [16, 16] of bf16:    the same twice: a[0], a[1] in columns 0 to 7,
 //                                a[2], a[3] in columns 8 to 15
 //
-// So 4 lanes hold a row, and two blocks of weights, packed, are what the product with the values
-// takes as a: they never leave their registers. A warp has 16 rows; "half" names a lane's two.
-// exp(x / √D) is exp2(scale·x) with scale = log2(e) / √D, one multiplication folded into the
-// subtraction of the highest score.
+// So 4 lanes hold a row, and each lane holds parts of 2 of the warp's 16 rows, which `half` counts.
+// Two blocks of weights, packed to bf16, are one block a of the product with the values: weights
+// stay in the lane that computed them. exp(x / √D) is exp2(scale·x) with scale = log2(e) / √D,
+// which takes one multiply-add together with the subtraction of the highest score.
 #pragma once
 
 #include "cuda/tensor_core.hpp"
 
 namespace t2t {
 
-/// What a lane carries from one tile of keys to the next, for its two rows.
+/// m and l of a lane's two rows, carried from one tile of keys to the next.
 struct OnlineRows {
-  float highest[2] = {-INFINITY, -INFINITY};  // raw scores: not yet scaled
-  float sum[2] = {0, 0};                      // of the columns that this lane holds
+  float highest[2] = {-INFINITY, -INFINITY};  // of q·k, not yet scaled
+  float sum[2] = {0, 0};                      // over the columns that this lane holds
 };
 
 /// log2(e) / √D
 inline float scale_log2(int D) { return 1.44269504f / sqrtf(float(D)); }
 
-/// The bf16 rows at row[half] as a block a: columns column … column + 15. A null row is zeros.
+/// Loads block a from the rows at row[half], columns `column` to `column` + 15. A null pointer
+/// stands for a row of zeros.
 __device__ __forceinline__ void load_rows(uint32_t (&a)[4], const bf16* const (&row)[2],
                                           int column) {
   for (int i = 0; i < 4; ++i) {
@@ -34,7 +35,7 @@ __device__ __forceinline__ void load_rows(uint32_t (&a)[4], const bf16* const (&
   }
 }
 
-/// Hides from the row of each half the keys at or past seen[half].
+/// Hides keys from seen[half] on from the row of each half. The first column is key first_key.
 template <int Blocks>
 __device__ __forceinline__ void mask_scores(float (&scores)[Blocks][4], int first_key,
                                             const int (&seen)[2]) {
@@ -45,9 +46,9 @@ __device__ __forceinline__ void mask_scores(float (&scores)[Blocks][4], int firs
       if (key + 8 * n + i % 2 >= seen[i / 2]) scores[n][i] = -INFINITY;
 }
 
-/// One tile's scores [16, 8·Blocks] become weights relative to the highest score so far, and what
-/// was summed before is brought to it. After the first tiles the highest seldom rises: when it
-/// stays for all 16 rows, the many multiplications by 1 are left out.
+/// Turns one tile's scores [16, 8·Blocks] into weights relative to the highest score so far, and
+/// rescales l and o to it. After the first tiles the highest score seldom rises: when it stays the
+/// same in all 16 rows, the multiplications by 1 are skipped.
 template <int Blocks, int Channels>
 __device__ __forceinline__ void online_softmax(float (&scores)[Blocks][4],
                                                float (&mean)[Channels][4], OnlineRows& rows,
@@ -60,7 +61,7 @@ __device__ __forceinline__ void online_softmax(float (&scores)[Blocks][4],
       top[half] = fmaxf(top[half], fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
     top[half] = fmaxf(top[half], __shfl_xor_sync(~0u, top[half], 1));
     top[half] = fmaxf(top[half], __shfl_xor_sync(~0u, top[half], 2));
-    // A row that has seen nothing has nothing to bring: -inf less -inf would be NaN.
+    // A row that has seen no key yet: -inf minus -inf would be NaN.
     base[half] = top[half] == -INFINITY ? 0 : top[half] * scale;
   }
   if (__any_sync(~0u, top[0] > rows.highest[0] || top[1] > rows.highest[1])) {
@@ -81,14 +82,14 @@ __device__ __forceinline__ void online_softmax(float (&scores)[Blocks][4],
     }
 }
 
-/// Two neighbouring blocks of weights as one block a.
+/// Packs two neighbouring blocks of weights into one block a.
 __device__ __forceinline__ void pack_weights(uint32_t (&a)[4], const float (&low)[4],
                                              const float (&high)[4]) {
   a[0] = pack_bf16(low[0], low[1]), a[1] = pack_bf16(low[2], low[3]);
   a[2] = pack_bf16(high[0], high[1]), a[3] = pack_bf16(high[2], high[3]);
 }
 
-/// A whole row's sum: its 4 lanes together, once, after the last tile.
+/// A row's l, summed over its 4 lanes. Called once, after the last tile.
 __device__ __forceinline__ float whole_sum(const OnlineRows& rows, int half) {
   float sum = rows.sum[half];
   sum += __shfl_xor_sync(~0u, sum, 1);

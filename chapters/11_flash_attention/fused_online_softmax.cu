@@ -1,11 +1,12 @@
-// Rung 1: one kernel, and no scores in memory. A warp takes one query and walks along the keys, 32
-// at a time, carrying three things: the highest score so far, the sum of exponentials, the sum of
-// values weighted by them, which becomes a mean at the end. When the highest rises, both sums are
-// scaled down to it (Milakov & Gimelshein 2018).
+// Rung 1: one kernel, with no scores in memory. Each warp takes one query and 32 keys at a time,
+// and carries the highest score so far, the sum of exponentials, and the sum of values weighted by
+// them, which is divided at the end. When the highest score rises, both sums are scaled down to it
+// (Milakov & Gimelshein 2018).
 //
-// Changed from rung 0: memory for T·S scores is gone, and all their trips with it. But each query
-// still reads all its keys and values for itself: 2·D floats a key for 4·D FLOPs, cached at best.
-// Expected: 2 to 5 TFLOP/s on an H100 in float32. Measured: not measured yet.
+// Changed from rung 0: no memory for T·S scores, and no reads and writes of them. A lane reads its
+// key 4 numbers at a time, but neighbouring lanes still read different rows (not coalesced), and
+// each query still reads all its keys and values for itself: 2·D floats a key for 4·D FLOPs.
+// Expected: 2 to 5 TFLOP/s on an H100 in float32. Not measured yet.
 #include "04_causal_attention/warp_reduce.hpp"
 #include "11_flash_attention/kernels.hpp"
 
@@ -13,7 +14,7 @@ namespace t2t {
 
 namespace {
 
-constexpr int warps = 4;  // a block, a query each
+constexpr int warps = 4;  // of a block; each handles one query
 
 template <int D>
 __device__ float dot(const float* x, const float* y) {
@@ -39,19 +40,19 @@ __global__ void __launch_bounds__(32 * warps)
   // [walk]
   float highest = -INFINITY, sum = 0, mean[D / 32] = {};
   for (int first = 0; first < seen; first += 32) {
-    // A lane a key: its score. Lanes past the last key get no weight.
+    // Each lane computes the score of one key. Lanes past the last key get weight 0.
     const int s = first + lane;
     const float score =
         s < seen ? scale * dot<D>(q, row_of(call.k, call.k_strides, b, s, g)) : -INFINITY;
 
-    // Weights are relative to the highest score so far; what was summed before is brought to it.
+    // Weights are relative to the highest score so far; earlier sums are rescaled to it.
     const float before = highest;
     highest = fmaxf(before, warp_max(score));
     const float weight = expf(score - highest), rescale = expf(before - highest);
-    sum = sum * rescale + weight;  // of this lane's keys; joined after the loop
+    sum = sum * rescale + weight;  // over this lane's keys; added up after the loop
     for (float& channel : mean) channel *= rescale;
 
-    // A lane D / 32 channels: every key's values, with the weight that another lane holds.
+    // Each lane sums D / 32 channels of the values; lane i has the weight of key first + i.
     for (int i = 0; i < 32 && first + i < seen; ++i) {
       const float* v = row_of(call.v, call.v_strides, b, first + i, g);
       const float shared_weight = __shfl_sync(~0u, weight, i);

@@ -24,7 +24,7 @@ __global__ void fill_kernel(uint4* to, std::size_t count, unsigned value) {
   if (i < count) to[i] = make_uint4(value, value, value, value);
 }
 
-/// A warp a row [S]: weights = softmax(scale · scores).
+/// weights = softmax(scale · scores). Each warp handles one row [S].
 __global__ void softmax_kernel(const float* scores, bf16* weights, std::size_t rows, int S,
                                float scale) {
   const std::size_t r = std::size_t(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
@@ -87,20 +87,21 @@ cublasHandle_t handle() {
   static cublasHandle_t made = [] {
     cublasHandle_t handle;
     if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS)
-      throw std::runtime_error("cuBLAS does not start here");
+      throw std::runtime_error("cublasCreate failed");
     return handle;
   }();
   return made;
 }
 
-/// Rows of numbers some distance apart, one such matrix for each of `count` heads.
+/// One matrix for each head: `row` numbers from one row to the next, `head` from one head to the
+/// next.
 struct Stack {
   const void* data;
   long row, head;
 };
 
-/// out [m, n] = a·b for each head, in cuBLAS's view: columns first, so that a row-major [rows,
-/// cols] is its [cols, rows]. transposed: of a.
+/// out = a·b for each of `count` heads; with `transposed`, aᵀ·b. Sizes are cuBLAS's, which stores
+/// matrices by columns: out is [m, n] there, and a row-major [rows, cols] is its [cols, rows].
 void multiply(bool transposed, int m, int n, int k, Stack a, Stack b, Stack out,
               cudaDataType_t out_type, int count) {
   const float one = 1, zero = 0;
@@ -122,7 +123,7 @@ double matrix_peak() {
   const int n = 8192;
   const std::vector<bf16> random = [] {
     std::vector<bf16> numbers(std::size_t(n) * n);
-    unsigned state = 1;  // power, and so the clock, depends on the numbers: not all zeros
+    unsigned state = 1;  // not zeros: the card's power, and so its clock, depends on the data
     for (bf16& x : numbers)
       x = __float2bfloat16(float(state = state * 1664525u + 1013904223u) / 2147483648.0f - 1);
     return numbers;
@@ -155,9 +156,9 @@ void attend_cublas(const AttentionCall<bf16>& call, float* scores, bf16* weights
 #else
 
 bool has_cublas() { return false; }
-double matrix_peak() { throw std::runtime_error("built without cuBLAS"); }
+double matrix_peak() { throw std::runtime_error("this program was built without cuBLAS"); }
 void attend_cublas(const AttentionCall<bf16>&, float*, bf16*) {
-  throw std::runtime_error("built without cuBLAS");
+  throw std::runtime_error("this program was built without cuBLAS");
 }
 
 #endif

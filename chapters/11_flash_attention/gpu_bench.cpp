@@ -1,9 +1,9 @@
-// The ladder timed on a GPU: each rung is checked against float64 first, then timed beside what the
-// card can do at best. 16384 tokens in all, hidden width 2048, so B·T and H·D stay the same.
+// Times the ladder on a GPU. Each rung is first checked against float64, then timed and compared
+// with the card's speed in a matrix product and a copy. B·T is 16384 and H·D is 2048 throughout.
 //
 //   11_flash_attention_gpu_bench [--json FILE]
 //
-// A causal mask leaves half of the work, and is counted so. Without a GPU it says so and exits with
+// With a causal mask half of the FLOPs are counted. Without a GPU it prints a line and exits with
 // 0.
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ float read(bf16 x) { return __bfloat162float(x); }
 void put(float& to, float x) { to = x; }
 void put(bf16& to, float x) { to = __float2bfloat16(x); }
 
-/// Normal numbers, drawn once and repeated: drawing them all would take longer than all the rest.
+/// Normal numbers. A million are drawn and then repeated, since drawing all of them takes long.
 template <class Number>
 std::vector<Number> draw(std::size_t count, std::uint64_t seed) {
   Random random(seed);
@@ -56,8 +56,8 @@ struct Tensors {
   }
 };
 
-/// The worst error of some rows of out, as a share of what roundings to bf16 of the weights and of
-/// out may come to (float32 has a hundredth of that). Infinite for NaN.
+/// The largest error in three rows of out, as a multiple of its bound: two roundings of the number
+/// type for bf16, and 1/128 of that for float32. Infinite for NaN.
 template <class Number>
 double worst_error(Tensors<Number>& x, bool causal) {
   synchronize();
@@ -135,7 +135,8 @@ class Report {
  private:
   static void expect_right(const char* rung, double error) {
     if (!(error <= 1))
-      throw std::runtime_error(fmt::format("{} is wrong: {} times the bound", rung, error));
+      throw std::runtime_error(
+          fmt::format("{}: the error is {} times its bound, wanted at most 1", rung, error));
   }
 
   double peak_, copy_;
@@ -170,7 +171,8 @@ void run_attention(Report& report, int D, bool causal) {
 }
 
 void run_decode(Report& report) {
-  fmt::print("5 decode, D=128, 32 query heads in 4 groups, L2 emptied before each call\n");
+  fmt::print(
+      "5 decode, D=128, 32 query heads in 4 groups, L2 cache overwritten before each call\n");
   for (const int B : {1, 8, 64})
     for (const int S : {1024, 4096, 16384, 65536}) {
       if (long(B) * S > (1L << 20)) continue;
@@ -186,9 +188,10 @@ void run_decode(Report& report) {
 
 int main(int argc, char** argv) try {
   const bool to_file = argc == 3 && std::string_view(argv[1]) == "--json";
-  if (argc != 1 && !to_file) throw std::runtime_error("usage: [--json FILE]");
+  if (argc != 1 && !to_file)
+    throw std::runtime_error("usage: 11_flash_attention_gpu_bench [--json FILE]");
   if (!has_gpu()) {
-    fmt::print("no GPU here: not measured\n");
+    fmt::print("no GPU found: nothing was measured\n");
     return 0;
   }
   Report report;

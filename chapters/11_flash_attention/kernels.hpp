@@ -1,21 +1,20 @@
-// The ladder of attention kernels, one idea a file; each rung computes what attention_call.hpp
-// says.
+// The ladder of attention kernels for a GPU. Each rung is one file with one new idea, and computes
+// what attention_call.hpp says.
 //
 //   rung 0  04_causal_attention/attention_naive.cu   float32  the formula, scores in memory
-//   rung 1  fused_online_softmax.cu                  float32  no scores in memory, a warp a query
-//   rung 2  shared_tiles.cu                          float32  shared memory, tiles for 64 queries
+//   rung 1  fused_online_softmax.cu                  float32  no scores in memory, a warp per query
+//   rung 2  shared_tiles.cu                          float32  64 queries share tiles of keys
 //   rung 3  tensor_cores.cu                          bf16     products on the tensor cores
 //   rung 4  swizzle_async.cu                         bf16     copies in flight, no bank conflicts
 //   rung 5  decode_split.cu                          bf16     few queries, keys split over the card
 //
-// Sums and softmax are float32 in all of them. What Hopper has of its own (wgmma, the bulk copy
-// engine, warps with roles) is not used yet.
+// Sums and softmax are float32 in all rungs. None uses Hopper's own instructions (wgmma, bulk
+// copies) yet.
 //
-// A NaN in a value that the mask hides may still reach queries of its tile: 0·NaN is NaN. What lies
-// past S, past T or between rows is never read.
+// A NaN in a value that the mask hides may reach queries of its tile, since 0·NaN is NaN. Rows past
+// S or T, and numbers between rows, are never read.
 //
-// Every function throws std::invalid_argument as expect_call does. Chapters 12 and 15 build on
-// rung 5.
+// Each function that takes a call throws std::invalid_argument as expect_call does.
 #pragma once
 
 #include "04_causal_attention/attention_call.hpp"
@@ -28,17 +27,17 @@ void attend_shared_tiles(const AttentionCall<float>& call);
 void attend_tensor_cores(const AttentionCall<bf16>& call);
 void attend_swizzle_async(const AttentionCall<bf16>& call);
 
-/// P, how many stretches a card of so many multiprocessors should cut S keys into for `tiles` tiles
-/// of 16 query rows (B·G when T·H/G is at most 16).
+/// P, the number of stretches into which to cut S keys, for `tiles` tiles of 16 query rows (B·G
+/// when T·H/G is at most 16) on a card of so many multiprocessors.
 int decode_splits(int tiles, int S, int multiprocessors);
 
-/// Floats of device memory that attend_decode needs for P stretches: for each a mean and a log-sum
-/// of every row of out.
+/// Floats of device memory that attend_decode needs for P = splits stretches: for each stretch a
+/// mean and a log-sum of each row of out.
 std::size_t decode_scratch(const AttentionCall<bf16>& call, int splits);
 
-/// Made for T·H/G of 16 or less. scratch must hold decode_scratch(call, splits) floats of device
-/// memory. Also throws when T·H/G is above 1,048,560 or splits not 1 … 65535: "splits: wanted 1 to
-/// 65535, got 0".
+/// Rung 5, fastest for T·H/G of 16 or less. scratch must hold decode_scratch(call, splits) floats
+/// of device memory. Also throws std::invalid_argument when T·H/G is above 1,048,560 or splits is
+/// not 1 to 65535: "splits: wanted 1 to 65535, got 0".
 void attend_decode(const AttentionCall<bf16>& call, int splits, float* scratch);
 
 }  // namespace t2t

@@ -1,10 +1,11 @@
-// Shows how softmax is taken key by key, which blocks are made, what they need and what they cost,
-// and a model that reads a long prompt with them.
+// Shows softmax taken key by key, which blocks of scores are computed, what memory they need, what
+// the kernels for a GPU ask for, and a model that reads a long prompt with flash attention.
 #include <fmt/format.h>
 
 #include "10_pretrained/default_model.hpp"
 #include "10_pretrained/utf8.hpp"
 #include "11_flash_attention/show_ladder.hpp"
+#include "11_flash_attention/show_layouts.hpp"
 #include "11_flash_attention/show_model.hpp"
 #include "11_flash_attention/show_steps.hpp"
 #include "measure.hpp"
@@ -12,7 +13,7 @@
 
 using namespace t2t;
 
-/// Both kernels on the heads of one layer of SmolLM2-135M.
+/// Times both kernels on the heads of one layer of SmolLM2-135M.
 static void show_layers(std::size_t seed) {
   const std::size_t H = 9, G = 3, D = 64;
   for (const std::size_t T : {512, 2048}) {
@@ -34,10 +35,11 @@ static void show_layers(std::size_t seed) {
 
 int main(int argc, char** argv) {
   std::size_t T = 512;
-  Program program("11_flash_attention",
-                  "Attention that never holds a whole row of scores: how, and what for.");
+  Program program(
+      "11_flash_attention",
+      "Flash attention: the result of attention, without storing whole rows of scores.");
   program.takes_text();
-  program.size("tokens", T, "of the prompt that the model reads, at most");
+  program.size("tokens", T, "length of the prompt that the model reads, at most");
 
   return program.run(argc, argv, [&] {
     const std::string text = CharacterStream().push(program.text(8 * T));  // whole characters
@@ -46,12 +48,14 @@ int main(int argc, char** argv) {
     show_memory();
     show_error(program);
     show_ladder();
+    show_fragment();
+    show_swizzle();
     print_section("Speed");
     show_layers(program.seed());
     show_model(prepare(default_model(), text, T, program.seed()));
     fmt::print("\n");
     print_paragraph(
-        "Next: the page, docs/11_flash_attention.md, and the kernels for a GPU beside "
-        "this program's source.");
+        "Next: the page, docs/11_flash_attention.md, and the kernels for a GPU in "
+        "chapters/11_flash_attention.");
   });
 }

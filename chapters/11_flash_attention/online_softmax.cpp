@@ -13,9 +13,9 @@ static constexpr float infinity = std::numeric_limits<float>::infinity();
 
 void take(OnlineSoftmax& so_far, float score, ConstRow v) {
   expect_shape("v", v, {so_far.values.size()});
-  if (score == -infinity) return;  // −infinity less −infinity would be NaN
+  if (score == -infinity) return;  // −infinity minus −infinity would be NaN
 
-  // What was summed against the highest so far shrinks when a higher one comes.
+  // When this score is the highest so far, both sums shrink to match it.
   const float before = std::exchange(so_far.highest, std::max(so_far.highest, score));
   const float kept = std::exp(before - so_far.highest), weight = std::exp(score - so_far.highest);
   so_far.sum = kept * so_far.sum + weight;
@@ -27,7 +27,7 @@ void join(OnlineSoftmax& so_far, const OnlineSoftmax& other) {
   expect_shape("other.values", other.values, {so_far.values.size()});
   if (other.highest == -infinity) return;
 
-  // As for one key, but both sides are sums, each against a highest of its own.
+  // As in take, but both sides are sums, each relative to its own highest score.
   const float before = std::exchange(so_far.highest, std::max(so_far.highest, other.highest));
   const float kept = std::exp(before - so_far.highest);
   const float share = std::exp(other.highest - so_far.highest);
@@ -38,11 +38,11 @@ void join(OnlineSoftmax& so_far, const OnlineSoftmax& other) {
 
 Tensor<1> mean(const OnlineSoftmax& so_far) {
   if (so_far.highest == -infinity)
-    throw std::invalid_argument("mean: wanted at least one key that is seen, got none");
+    throw std::invalid_argument("mean: wanted at least one key that is not hidden, got none");
   return so_far.values / so_far.sum;
 }
 
-/// q·k, added up in order.
+/// q·k
 static float dot(ConstRow q, ConstRow k) {
   float sum = 0;
   for (std::size_t d = 0; d < q.size(); ++d) sum += q[d] * k[d];

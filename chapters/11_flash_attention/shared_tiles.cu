@@ -1,11 +1,12 @@
 // Rung 2: tiles in shared memory. A block takes 64 queries and reads each key and value once for
-// all of them; each of its 256 threads computes 4 x 4 scores and 4 rows of D / 16 channels in
-// registers.
+// all of them. Each of its 256 threads computes 4 x 4 scores of a tile and, of the output, 4 rows
+// of D / 16 channels, in registers.
 //
-// Changed from rung 1: 64 queries share a key's trip from memory, and 4 x 4 numbers in registers
-// share a read of shared memory: 8 reads of 16 bytes for 64 multiplications. Rows lie 4 floats
-// further apart than they are long, so that 8 threads who read down a column meet 8 sets of banks.
-// Expected: 15 to 30 TFLOP/s on an H100 in float32. Measured: not measured yet.
+// Changed from rung 1: 64 queries share each read of a key from memory, and neighbouring threads
+// read neighbouring addresses (coalesced). In shared memory, 8 reads of 16 bytes serve 64
+// multiplications. Rows lie D + 4 floats apart, so that 8 threads that read one column of 8 rows
+// use 8 different sets of banks.
+// Expected: 15 to 30 TFLOP/s on an H100 in float32. Not measured yet.
 #include "11_flash_attention/kernels.hpp"
 
 namespace t2t {
@@ -13,9 +14,9 @@ namespace t2t {
 namespace {
 
 constexpr int tile = 64;      // queries of a block; keys of a step
-constexpr int threads = 256;  // 16 x 16: thread (y, x) has queries 4·y …, keys x, x + 16 …
+constexpr int threads = 256;  // 16 x 16: thread (y, x) has queries 4·y + i and keys x + 16·j
 
-/// Rows first, first + 1 … of a head; zeros for those at or past `rows`, which are never read.
+/// Loads a tile of rows from row `first` of a head. Rows from `rows` on are not read but set to 0.
 template <int D>
 __device__ void load_tile(float* shared, const float* head, long stride, int first, int rows) {
   for (int i = threadIdx.x; i < tile * D / 4; i += threads) {
@@ -45,7 +46,7 @@ __device__ void multiply_keys(float (&scores)[4][4], const float* q, const float
   }
 }
 
-/// This thread's 4 rows and D / 16 channels of weights·v: channels 4·x … of every 64.
+/// Adds this thread's part of weights·v: 4 rows, and channels 4·x to 4·x + 3 of every 64.
 template <int D>
 __device__ void multiply_values(float (&mean)[4][D / 16], const float* weights, const float* v) {
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
@@ -62,7 +63,7 @@ __device__ void multiply_values(float (&mean)[4][D / 16], const float* weights, 
     }
 }
 
-/// The highest, or the sum, over the 16 threads that share their queries.
+/// The largest x, or the sum, over the 16 threads that have the same queries.
 __device__ float row_max(float x) {
   for (int apart = 8; apart > 0; apart /= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, apart));
   return x;
@@ -83,7 +84,7 @@ __global__ void __launch_bounds__(threads, 2) shared_tiles(AttentionCall<float> 
   T2T_DYNAMIC_SHARED(float, q);  // [64, D], rows D + 4 apart, as k and v
   float* k = q + tile * (D + 4);
   float* v = k + tile * (D + 4);
-  float* weights = k;  // [64, 64], rows 68 apart: takes the keys' place once they are used up
+  float* weights = k;  // [64, 64], rows 68 apart: overwrites the keys, which are used up by then
   const int x = threadIdx.x % 16, y = threadIdx.x / 16, first_query = blockIdx.x * tile;
   const int b = blockIdx.z, h = blockIdx.y, g = h / (call.H / call.G);
   const float* keys = row_of(call.k, call.k_strides, b, 0, g);
@@ -95,15 +96,15 @@ __global__ void __launch_bounds__(threads, 2) shared_tiles(AttentionCall<float> 
   for (float& score : highest) score = -INFINITY;
   const int seen_by_last = keys_seen(call, min(first_query + tile, call.T) - 1);
   for (int first = 0; first < seen_by_last; first += tile) {
-    __syncthreads();  // everybody is done with the tile before
+    __syncthreads();  // all threads are done with the previous tile
     load_tile<D>(k, keys, call.k_strides.token, first, call.S);
     load_tile<D>(v, values, call.v_strides.token, first, call.S);
     __syncthreads();  // the new tile is complete
     float scores[4][4] = {};
     multiply_keys<D>(scores, q, k);
-    __syncthreads();  // everybody is done with the keys
+    __syncthreads();  // all threads are done with the keys
 
-    // Key 0 is seen by all, so that from the first tile on the highest is a number.
+    // Every query sees key 0, so the highest score is a number from the first tile on.
     for (int i = 0; i < 4; ++i) {
       const int seen = keys_seen(call, first_query + 4 * y + i);
       float top = highest[i];
@@ -118,11 +119,11 @@ __global__ void __launch_bounds__(threads, 2) shared_tiles(AttentionCall<float> 
       for (float& channel : mean[i]) channel *= rescale;
       for (int j = 0; j < 4; ++j) {
         const float weight = expf(scores[i][j] - top);
-        sum[i] += weight;  // of this thread's keys; joined after the loop
+        sum[i] += weight;  // over this thread's keys; added up after the loop
         weights[(4 * y + i) * (tile + 4) + x + 16 * j] = weight;
       }
     }
-    __syncwarp();  // a row of weights is written and read by one warp
+    __syncwarp();  // the same warp writes and reads a row of weights
     multiply_values<D>(mean, weights, v);
   }
 

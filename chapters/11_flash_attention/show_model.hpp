@@ -1,5 +1,5 @@
-// A model that reads a long prompt both ways: with chapter 04's whole rows of scores, and in
-// blocks. For main.cpp.
+// A model that reads a long prompt twice: with chapter 06's kernel, which stores whole rows of
+// scores, and with flash attention. For main.cpp.
 #pragma once
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ struct Reading {
   std::vector<int> ids;
 };
 
-/// The file's model, or, where there is none, one of the same widths that knows nothing.
+/// The file's model, or, where there is no file, an untrained one of the same widths.
 inline Reading prepare(const std::string& path, const std::string& text, std::size_t T,
                        std::size_t seed) {
   const auto first = [&](std::vector<int> ids, const Model& model) {
@@ -47,8 +47,7 @@ inline Reading prepare(const std::string& path, const std::string& text, std::si
           std::move(model), std::move(ids)};
 }
 
-/// Seconds that the prompt takes, all of it in one call. The first few tokens go through before, to
-/// warm up.
+/// Seconds for the whole prompt in one call, after a call with its first tokens as a warm-up.
 inline double read_prompt(const Reading& reading, ModelState& state, Row logits) {
   const std::span<const int> ids = reading.ids;
   forward(reading.model, state, ids.first(std::min<std::size_t>(ids.size(), 32)), logits);
@@ -66,18 +65,20 @@ inline void show_model(const Reading& reading) {
   ModelState state(config, T, {.chunk = T});
   const double seconds = read_prompt(reading, state, row(logits));
   const std::size_t scratch = GroupedScratch(T, T, H, D).scores.size() * sizeof(float);
+  // [hand_over]
   state = ModelState(config, T, {.chunk = T, .kernel = flash_kernel(H, G, D, T)});
+  // [/hand_over]
   const double flash_seconds = read_prompt(reading, state, row(flash_logits));
   const std::size_t flash_scratch = FlashScratch(H, G, D).bytes();
 
   fmt::print("\n  {}, a prompt of {} tokens\n", reading.name, T);
-  Table table({"attention", ">the whole prompt", ">tokens/s", ">its scratch memory"});
+  Table table({"attention", ">the whole prompt", ">tokens/s", ">scratch memory"});
   const auto add = [&](const char* way, double seconds, std::size_t bytes) {
     table.add({way, fmt::format("{:.2f} s", seconds), fmt::format("{:.0f}", double(T) / seconds),
                fmt::format("{:.0f} KiB", double(bytes) / 1024)});
   };
   add("whole rows of scores", seconds, scratch);
-  add("in blocks", flash_seconds, flash_scratch);
+  add("flash attention", flash_seconds, flash_scratch);
   table.print();
   double apart = 0, largest = 0;
   for (std::size_t v = 0; v < config.V; ++v) {
@@ -87,8 +88,9 @@ inline void show_model(const Reading& reading) {
   const bool same = greedy(row(logits)) == greedy(row(flash_logits));  // throws for NaN
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "Logits of up to {:.0f} differ by at most {:.0e}; the likeliest next token is {}.", largest,
-      apart, same ? "the same" : "another"));
+      "The logits, of magnitude up to {:.0f}, differ by at most {:.0e}. The likeliest next token "
+      "is {}.",
+      largest, apart, same ? "the same" : "another one"));
 }
 
 }  // namespace t2t

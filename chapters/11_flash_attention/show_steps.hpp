@@ -1,5 +1,5 @@
-// What the show says of the method itself: four keys by hand, the blocks that are made, the scratch
-// memory and the error. For main.cpp.
+// What the program shows of the method itself: four keys by hand, which blocks of scores are
+// computed, the scratch memory and the error. For main.cpp.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace t2t {
 inline void show_four_keys() {
   print_section("Four keys, one after the other");
   const float scores[] = {0, std::log(2.f), std::log(4.f), 0};
-  const Tensor<2> values = {{8}, {4}, {2}, {8}};
+  const Tensor<2> values = {{8}, {4}, {2}, {16}};
   Table table({"key", ">score", ">v", ">m", ">kept", ">e^(score - m)", ">l", ">o", ">o / l"});
   OnlineSoftmax so_far(1);
   for (std::size_t s = 0; s < 4; ++s) {
@@ -34,14 +34,15 @@ inline void show_four_keys() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Divided by l, the weights are 1/8, 2/8, 4/8 and 1/8. When a score is the highest so far, "
-      "what was summed before it shrinks by `kept`; key 3 is not, and only adds.");
+      "Divided by l, the weights are 1/8, 2/8, 4/8 and 1/8. When a score is above all before it, "
+      "l and o are multiplied by kept before the key is added. Key 3's score is not above them, so "
+      "kept is 1.");
 }
 
 /// The scores of T queries, the last of S positions, cut into blocks as the kernel cuts them.
 inline void show_blocks() {
   const std::size_t T = 48, S = 64, tokens = 4, keys = 8;
-  print_section("Which blocks of scores are made: 48 queries, the last of 64 positions");
+  print_section("Which blocks of scores are computed: 48 queries, the last of 64 positions");
   std::size_t made = 0, all = 0, needed = 0;
   for (std::size_t t = 0; t < T; t += tokens) {
     std::string line;
@@ -58,10 +59,11 @@ inline void show_blocks() {
   fmt::print("\n");
   const auto percent = [&](std::size_t n) { return 100 * double(n) / double(all); };
   print_paragraph(fmt::format(
-      "A character is a key; blocks are of {} tokens by {} keys. █ whole: all see all. ▓ seen by "
-      "all tokens of a block on the diagonal, ▒ by some of them, the others giving it weight 0. "
-      "Dots: never made. {:.1f} % of all scores are made, {:.1f} % are needed.",
-      tokens, keys, percent(made), percent(needed)));
+      "A character is one key for {} queries; a block is {} keys wide. █: in a block in which each "
+      "query sees each key. In the other blocks: ▓ seen by all {} queries, ▒ by some of them (the "
+      "others give it weight 0), · by none. A block of dots alone is not computed. {:.1f} % of all "
+      "scores are computed, {:.1f} % are needed.",
+      tokens, keys, tokens, percent(made), percent(needed)));
 }
 
 inline std::string size_text(double bytes) {
@@ -74,7 +76,7 @@ inline void show_memory() {
   const std::size_t H = 9, G = 3, D = 64;
   print_section("Scratch memory for a prompt of T tokens, H = 9, G = 3, D = 64");
   const FlashScratch scratch(H, G, D);
-  Table table({">T", ">all scores, H·T²", ">whole rows, 64·T a thread", ">blocks, a thread"});
+  Table table({">T", ">formula: H·T²", ">chapter 04: 64·T a thread", ">flash: blocks, a thread"});
   for (const std::size_t T : {128, 512, 2048, 8192, 32768, 131072}) {
     table.add({std::to_string(T), size_text(double(H * T * T * sizeof(float))),
                size_text(double(attend_floats(T, T) * sizeof(float))),
@@ -83,15 +85,16 @@ inline void show_memory() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The formula keeps the scores of all heads. Chapter 04's kernel keeps 64 queries' whole rows "
-      "for each thread, which grow with T. Blocks do not grow.");
+      "The formula stores the scores of all heads. Chapter 04's kernel stores whole rows of scores "
+      "for 64 queries in each thread, which grow with T. A thread's block of flash attention does "
+      "not grow.");
 }
 
-/// Largest difference from float64 of one head's output.
-inline double error_of(const Tensor<2>& got, const Tensor<2>& q, const Tensor<2>& k,
-                       const Tensor<2>& v) {
+/// The root of the mean squared difference of one head's output from causal attention in float64.
+inline double rms_error(const Tensor<2>& got, const Tensor<2>& q, const Tensor<2>& k,
+                        const Tensor<2>& v) {
   const std::size_t S = k.shape(0), D = q.shape(1);
-  double worst = 0;
+  double squares = 0;
   std::vector<double> weights(S);
   for (std::size_t t = 0; t < q.shape(0); ++t) {
     double sum = 0, highest = -INFINITY;
@@ -104,15 +107,14 @@ inline double error_of(const Tensor<2>& got, const Tensor<2>& q, const Tensor<2>
     for (std::size_t d = 0; d < D; ++d) {
       double mean = 0;
       for (std::size_t s = 0; s <= t; ++s) mean += weights[s] / sum * double(v(s, d));
-      const double error = std::abs(mean - double(got(t, d)));
-      worst = std::isnan(error) || error > worst ? error : worst;
-      if (std::isnan(worst)) return worst;
+      const double error = mean - double(got(t, d));
+      squares += error * error;  // NaN stays NaN
     }
   }
-  return worst;
+  return std::sqrt(squares / double(q.size()));
 }
 
-/// Softmax without its highest score: e^score, summed as it comes.
+/// Attention whose softmax does not subtract the highest score.
 inline Tensor<2> without_highest(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v) {
   const Tensor<2> powers = xt::exp(attention_scores(q, k, Mask::causal));
   const Tensor<1> sums = xt::sum(powers, {1});
@@ -131,8 +133,9 @@ inline void show_error(const Program& program) {
     FlashScratch scratch(1, 1, D);
     flash_attention_rows(q, side_by_side(k, v, 1), Mask::causal, blocks, scratch);
     const auto digits = [&](const Tensor<2>& got) {
-      const double error = error_of(got, q, k, v);
-      return std::isnan(error) ? "NaN" : fmt::format("< 1e{:.0f}", std::ceil(std::log10(error)));
+      const double error = rms_error(got, q, k, v) / 0x1p-24;
+      return std::isnan(error) ? "NaN"
+                               : fmt::format("{:.0f}", std::exp2(std::round(std::log2(error))));
     };
     const Tensor<2> scores = attention_scores(q, k, Mask::none);
     if (size == 1) {
@@ -149,10 +152,10 @@ inline void show_error(const Program& program) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "All errors grow with the scores: a large score is rounded more coarsely, and e^score makes "
-      "that a share of the weight. Without m the powers overflow: e^89 is beyond float32. Carrying "
-      "m from key to key, or from block to block, costs nothing that "
-      "shows.");
+      "The root of the mean squared error over all numbers of the output, as a multiple of 2^-24 "
+      "(half the distance from 1 to the next float), rounded to a power of two. It grows with the "
+      "scores: a large score has a larger rounding error, and exp makes that a relative error of "
+      "the weight. Without m the powers overflow: e^89 is beyond float32.");
 }
 
 }  // namespace t2t

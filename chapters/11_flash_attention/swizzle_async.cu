@@ -1,14 +1,16 @@
-// Rung 4: copies in flight and no bank conflicts. A block is 4 warps of 32 queries; a step is 8 KiB
-// of keys and 8 of values, 64 rows at D = 64 and 32 at D = 128.
+// Rung 4: asynchronous copies and no bank conflicts. A block is 4 warps of 32 queries. A step takes
+// 8 KiB of keys and 8 KiB of values: 64 rows at D = 64, 32 at D = 128.
 //
-// Changed from rung 3: ldmatrix reads four 8 x 8 blocks at once from swizzled tiles
-// (async_tiles.hpp); cp.async brings the next step's tiles while this step computes, with one
-// barrier a step; a warp has 32 queries, so that a block of keys read once serves two products. At
-// D = 64 the queries stay in registers; at D = 128 the means (128 of 255) leave no room, and they
-// are read again at each step. 48 or 64 KiB: two blocks on a multiprocessor, one multiplies while
-// the other is at its exponentials. Under a causal mask tiles past the diagonal are skipped, only
-// those that need it are masked, and the longest rows go first, so that short ones fill the end.
-// Expected: 280 to 370 TFLOP/s on an H100 at D = 128. Measured: not measured yet.
+// Changed from rung 3: ldmatrix reads four 8 x 8 blocks at once, from swizzled tiles
+// (async_tiles.hpp). cp.async brings the next step's tiles while this step computes, with one
+// barrier a step. A warp has 32 queries, so that each block of keys that it reads serves two
+// products. At D = 64 the queries stay in registers; at D = 128 the means take 128 of the 255
+// registers, and the queries are read again in each step. A block takes 48 or 64 KiB of shared
+// memory, so two blocks fit on a multiprocessor: one can multiply while the other computes
+// exponentials. Under a causal mask, tiles past the diagonal are skipped, only tiles on it are
+// masked, and the blocks with the most keys start first, so that short ones fill the time at the
+// end.
+// Expected: 280 to 370 TFLOP/s on an H100 at D = 128. Not measured yet.
 #include <algorithm>
 
 #include "11_flash_attention/async_tiles.hpp"
@@ -24,8 +26,8 @@ constexpr int tile_queries = warp_queries * warps;
 template <int D>
 constexpr int tile_keys = 4096 / D;
 
-/// Which queries of which head a block takes. Heads are taken in sections whose keys and values
-/// fit L2 together; within a section the last tiles of all heads first, then those before.
+/// Which tile of queries of which head a block takes. Heads are taken in sections whose keys and
+/// values together fit L2; within a section, the last tile of each head comes first.
 struct Place {
   int tile, h, b;
 };
@@ -36,7 +38,7 @@ __device__ Place place_of(int block, int tiles, int B, int H, int section) {
   return {tiles - 1 - rest / heads, head % H, head / H};
 }
 
-/// scores [32, keys] = q·kᵀ; q holds what stays in registers, or is filled anew for each 16
+/// scores [32, keys] += q·kᵀ. q holds the queries; with Kept = 1 they are loaded again for each 16
 /// channels.
 template <int D, int Kept>
 __device__ __forceinline__ void multiply_keys(float (&scores)[2][tile_keys<D> / 8][4],
@@ -80,8 +82,8 @@ __device__ __forceinline__ void multiply_values(float (&mean)[2][D / 8][4],
   }
 }
 
-/// Means divided by their sums, by way of the warp's own rows of the tile of queries, so that what
-/// goes to memory goes 16 bytes a thread, in order.
+/// Writes o / l to out. The rows first go to the warp's own rows of the tile of queries, so that
+/// each thread then writes 16 bytes to memory, next to its neighbour's.
 template <int D>
 __device__ void store_rows(const float (&mean)[2][D / 8][4], const OnlineRows (&rows)[2],
                            bf16* tile, bf16* out, long stride, int inside) {
@@ -110,7 +112,7 @@ __global__ void __launch_bounds__(threads, 2)
     swizzle_async(AttentionCall<bf16> call, float scale, int tiles, int section) {
   constexpr int keys = tile_keys<D>;
   T2T_DYNAMIC_SHARED(bf16, q_tile);           // [128, D]
-  bf16* k_tiles = q_tile + tile_queries * D;  // [2, keys, D], a stage each
+  bf16* k_tiles = q_tile + tile_queries * D;  // [2, keys, D]: two stages
   bf16* v_tiles = k_tiles + 2 * keys * D;     // [2, keys, D]
   const auto [tile, h, b] = place_of(blockIdx.x, tiles, call.B, call.H, section);
   const int g = h / (call.H / call.G), lane = threadIdx.x % 32;
@@ -128,7 +130,7 @@ __global__ void __launch_bounds__(threads, 2)
     commit_copies();
   };
 
-  // Two groups of copies are under way: the queries, and the first step behind them.
+  // Two groups of copies begin: the queries, then the tiles of the first step.
   copy_rows<D, tile_queries, threads>(q_tile, row_of(call.q, call.q_strides, b, first_of_block, h),
                                       call.q_strides.token, call.T - first_of_block, threadIdx.x);
   commit_copies();
@@ -146,9 +148,10 @@ __global__ void __launch_bounds__(threads, 2)
   float mean[2][D / 8][4] = {};
   const int seen_by_first = keys_seen(call, first_query);
   const int seen_by_last = keys_seen(call, min(first_of_block + tile_queries, call.T) - 1);
+  // [loop]
   for (int first = 0, stage = 0; first < seen_by_last; first += keys, stage ^= 1) {
     wait_for_copies<0>();
-    __syncthreads();  // this step's tiles are here, and everybody is done with the step before
+    __syncthreads();  // this step's tiles are here, and all threads are done with the last step
     if (first + keys < seen_by_last) copy_step(first + keys, stage ^ 1);
     float scores[2][keys / 8][4] = {};
     multiply_keys<D>(scores, q, q_tile + from * D, k_tiles + stage * keys * D);
@@ -161,6 +164,7 @@ __global__ void __launch_bounds__(threads, 2)
     }
     multiply_values<D>(mean, scores, v_tiles + stage * keys * D);
   }
+  // [/loop]
   if (first_query < call.T)
     store_rows<D>(mean, rows, q_tile + from * D,
                   row_of(call.out, call.out_strides, b, first_query, h), call.out_strides.token,
@@ -170,7 +174,7 @@ __global__ void __launch_bounds__(threads, 2)
 template <int D>
 void launch(const AttentionCall<bf16>& call) {
   const int tiles = (call.T + tile_queries - 1) / tile_queries;
-  // Keys and values of a section: 16 MiB at most, well inside the L2 of an A100 (40) or H100 (50).
+  // Keys and values of a section take at most 16 MiB; L2 has 40 MB on an A100, 50 MB on an H100.
   const long head_bytes = 2L * call.S * D * long(sizeof(bf16)) * call.G / call.H;
   const int section = int(std::clamp((16L << 20) / (head_bytes + 1), 1L, long(call.B) * call.H));
   const int shared_rows = tile_queries + 4 * tile_keys<D>;

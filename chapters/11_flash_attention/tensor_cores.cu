@@ -1,11 +1,12 @@
-// Rung 3: both products on the tensor cores. bf16 goes in, float32 is summed; a block is 4 warps
-// of 16 queries, and the weights go from the first product to the second inside their registers.
+// Rung 3: both products on the tensor cores, of bf16 numbers with float32 sums. A block is 4 warps
+// of 16 queries. Weights pass from the first product to the second in the registers they are in.
 //
-// Changed from rung 2: mma.m16n8k16 does 4096 FLOPs an instruction, at 15 times the rate of float32
-// on an H100, and half the bytes move. Weights are rounded to bf16 (relative 2^-8), not so their
-// sum. Blocks of keys and values are gathered here by plain reads of 2 and 4 bytes, a block at a
-// time: that, and waiting for memory at each tile, is what rung 4 mends.
-// Expected: 60 to 120 TFLOP/s on an H100. Measured: not measured yet.
+// Changed from rung 2: one mma.m16n8k16 does 4096 FLOPs; on an H100 the tensor cores do about 15
+// times as many a second as float32 units. Numbers take half as many bytes. Weights are rounded to
+// bf16 (relative error up to 2^-8) for the second product; their sum is not. Blocks of keys and
+// values are read from shared memory by plain reads of 2 and 4 bytes, and each tile is waited for:
+// rung 4 improves both.
+// Expected: 60 to 120 TFLOP/s on an H100. Not measured yet.
 #include "11_flash_attention/fragments.hpp"
 #include "11_flash_attention/kernels.hpp"
 
@@ -16,8 +17,8 @@ namespace {
 constexpr int warps = 4, tile_queries = 16 * warps, tile_keys = 64;
 constexpr int threads = 32 * warps;
 
-/// Rows first, first + 1 … of a head; zeros for those at or past `rows`, which are never read.
-/// Rows lie 8 numbers further apart than they are long: 8 rows, 8 sets of banks.
+/// Loads a tile of rows from row `first` of a head. Rows from `rows` on are not read but set to 0.
+/// Rows lie D + 8 numbers apart, so that one column of 8 rows is in 8 different sets of banks.
 template <int D>
 __device__ void load_tile(bf16* shared, const bf16* head, long stride, int first, int rows) {
   for (int i = threadIdx.x; i < tile_keys * D / 8; i += threads) {
@@ -28,7 +29,7 @@ __device__ void load_tile(bf16* shared, const bf16* head, long stride, int first
   }
 }
 
-/// scores [16, 64] = q·kᵀ. A block b [16, 8] wants, from each lane, 2 channels of one key.
+/// scores [16, 64] += q·kᵀ. For a block b [16, 8] each lane brings pairs of channels of one key.
 template <int D>
 __device__ void multiply_keys(float (&scores)[8][4], const uint32_t (&q)[D / 16][4],
                               const bf16* k) {
@@ -42,13 +43,14 @@ __device__ void multiply_keys(float (&scores)[8][4], const uint32_t (&q)[D / 16]
     }
 }
 
-/// Numbers of one column, in two rows one after the other, as one register.
+/// The numbers of one column in two rows, `stride` apart, packed into one register.
 __device__ __forceinline__ uint32_t load_column(const bf16* at, int stride) {
   const auto* numbers = reinterpret_cast<const uint16_t*>(at);
   return numbers[0] | uint32_t(numbers[stride]) << 16;
 }
 
-/// mean [16, D] += weights·v. Here b wants 2 keys of one channel: neighbours down a column.
+/// mean [16, D] += weights·v. Here each lane brings pairs of keys of one channel: the pair is one
+/// column in two neighbouring rows.
 template <int D>
 __device__ void multiply_values(float (&mean)[D / 8][4], const float (&weights)[8][4],
                                 const bf16* v) {
@@ -72,7 +74,7 @@ __global__ void __launch_bounds__(threads) tensor_cores(AttentionCall<bf16> call
   const bf16* keys = row_of(call.k, call.k_strides, b, 0, g);
   const bf16* values = row_of(call.v, call.v_strides, b, 0, g);
 
-  // This lane's two queries, their keys, and their numbers as blocks a, kept in registers.
+  // This lane's two queries, how many keys they see, and its part of the blocks a, in registers.
   const int first_query = blockIdx.x * tile_queries, warp = threadIdx.x / 32;
   const int t[2] = {first_query + 16 * warp + int(threadIdx.x) % 32 / 4,
                     first_query + 16 * warp + int(threadIdx.x) % 32 / 4 + 8};
@@ -88,7 +90,7 @@ __global__ void __launch_bounds__(threads) tensor_cores(AttentionCall<bf16> call
   const int seen_by_last = keys_seen(call, min(first_query + tile_queries, call.T) - 1);
   const int seen_by_first = keys_seen(call, first_query);
   for (int first = 0; first < seen_by_last; first += tile_keys) {
-    __syncthreads();  // everybody is done with the tile before
+    __syncthreads();  // all threads are done with the previous tile
     load_tile<D>(k, keys, call.k_strides.token, first, call.S);
     load_tile<D>(v, values, call.v_strides.token, first, call.S);
     __syncthreads();  // the new tile is complete

@@ -1,0 +1,46 @@
+// Where numbers lie on a GPU: in which lane's registers the tensor cores leave a product, and in
+// which banks of shared memory a tile's chunks are. For main.cpp.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "11_flash_attention/async_tiles.hpp"
+#include "print.hpp"
+
+namespace t2t {
+
+/// Rows of block d [16, 8], by the rule at the head of fragments.hpp.
+inline void show_fragment() {
+  print_section("Which lane of a warp holds which number of a product [16, 8]");
+  Table table({">row", ">column 0", ">1", ">2", ">3", ">4", ">5", ">6", ">7"});
+  for (const int r : {0, 1, 2, 7, 8, 9, 15}) {
+    std::vector<std::string> cells = {std::to_string(r)};
+    for (int c = 0; c < 8; ++c)
+      cells.push_back(fmt::format("{} d[{}]", r % 8 * 4 + c / 2, r / 8 * 2 + c % 2));
+    table.add(cells);
+  }
+  table.print();
+  fmt::print("\n");
+  print_paragraph("\"5 d[1]\": d[1] of lane 5. Rows 3 to 6 and 10 to 14 follow the same pattern.");
+}
+
+/// The four banks that hold chunk 2 of each of 8 rows, without and with the swizzle.
+inline void show_swizzle() {
+  print_section("Banks of shared memory that hold one chunk of 8 rows, D = 64");
+  const auto banks = [](int place) {  // place: in numbers of 2 bytes; a bank is 4 bytes wide
+    return fmt::format("{:>2} to {:>2}", place / 2 % 32, place / 2 % 32 + 3);
+  };
+  Table table({">row", ">chunk 2, in order", ">chunk 2, swizzled", ">place of chunks 0 to 7"});
+  for (int r = 0; r < 8; ++r) {
+    std::string places;
+    for (int c = 0; c < 8; ++c) places += fmt::format("{} ", swizzled<64>(r, c) / 8 % 8);
+    places.pop_back();
+    table.add({std::to_string(r), banks(r * 64 + 2 * 8), banks(swizzled<64>(r, 2)), places});
+  }
+  table.print();
+}
+
+}  // namespace t2t
