@@ -1,4 +1,4 @@
-// What must be true of softmax and attention, in both voices: the formula and the kernel.
+// What must be true of softmax and attention, in both forms: the formula and the row kernel.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -6,7 +6,6 @@
 #include <string>
 
 #include "04_causal_attention/multi_head.hpp"
-#include "04_causal_attention/recurrence.hpp"
 #include "04_causal_attention/softmax.hpp"
 #include "all_close.hpp"
 #include "attention_in_double.hpp"
@@ -58,7 +57,9 @@ TEST_CASE("softmax by hand: ln 1, ln 2 and ln 5 go to 1/8, 2/8 and 5/8") {
   CHECK(all_close(rows_of_softmax(x), want, 4 * u));
 }
 
-TEST_CASE("softmax: rows sum to 1, hidden keys weigh nothing, both voices agree at odd widths") {
+TEST_CASE(
+    "softmax: rows sum to 1, hidden keys weigh nothing, formula and row kernel agree at odd "
+    "widths") {
   for (const std::size_t S : {1, 2, 15, 16, 17, 63, 64, 65, 131, 577}) {
     CAPTURE(S);
     Tensor<2> x = draw(5, S, S, 3);
@@ -114,7 +115,7 @@ TEST_CASE("attention by hand: scores are divided by the root of D") {
   CHECK(all_close(by_rows(q, k, v, 1, Mask::none), want, 16 * u));
 }
 
-TEST_CASE("the first token gets its own value, and queries of a cache stand at its end") {
+TEST_CASE("the first token gets its own value, and the queries are the last of the positions") {
   const Tensor<2> q = draw(70, 8, 1), k = draw(70, 8, 2), v = draw(70, 8, 3);
   const Tensor<2> first = xt::view(v, xt::range(0, 1), xt::all());
   for (const Tensor<2>& out : {attention(q, k, v, Mask::causal), by_rows(q, k, v, 1, Mask::causal)})
@@ -177,7 +178,7 @@ TEST_CASE("the kernel skips what lies before the window of a block's first query
   CHECK(all_close(last_block(got), last_block(want), bound(D, T)));
 }
 
-TEST_CASE("the past does not feel the future: its bits stay when later tokens change") {
+TEST_CASE("the past does not depend on the future: no bit of it changes when later tokens do") {
   const std::size_t T = 150, H = 3,
                     kept = 83;  // kept: neither the end of a block nor of a register
   Tensor<2> q = draw(T, 48, 1), k = draw(T, 48, 2), v = draw(T, 48, 3);
@@ -248,25 +249,16 @@ TEST_CASE("head h is channels hD to hD + D - 1 of each token; merging undoes spl
   CHECK(all_close(merge_heads(split_heads(x, 2)), x, 0));
 }
 
-TEST_CASE("dropout keeps what a row sums to, on average, and is the same for the same seed") {
+TEST_CASE("dropout keeps the mean of the weights, and draws the same for the same seed") {
   Random one(7), two(7);
-  const Tensor<2> weights = xt::ones<float>({100, 100}), kept = dropout(weights, 0.25f, one);
+  const Tensor<3> weights = xt::ones<float>({4, 50, 50}), kept = dropout(weights, 0.25f, one);
   CHECK(all_close(dropout(weights, 0.25f, two), kept, 0));
   const double mean = double(xt::mean(kept)()), largest = double(xt::amax(kept)());
   CHECK(std::abs(mean - 1) < 5 * std::sqrt(0.25 / 0.75 / 1e4));  // 5 standard deviations
   CHECK(std::abs(largest - 4.0 / 3) < 4 * u);
 }
 
-TEST_CASE("the recurrent cell by hand, and its echo is its derivative") {
-  const RecurrentCell cell{{{0.5f}}, {{2}}, {0.25f}};
-  const Tensor<2> states = recurrence({{1}, {-1}}, cell);
-  const double first = std::tanh(0.75), second = std::tanh(-0.25 + 2 * first);
-  CHECK(all_close(states, {{float(first)}, {float(second)}}, 8 * u));
-  const Tensor<1> echo = recurrence_echo(states, cell, {3});
-  CHECK(all_close(echo, {1, float(2 * (1 - second * second))}, 16 * u));
-}
-
-TEST_CASE("what can't be is refused, with the values") {
+TEST_CASE("what is not possible is refused, with the values in the message") {
   const Tensor<2> x = draw(3, 8, 1), hidden = {{1, 2}, {-infinity, -infinity}};
   CHECK_THROWS_WITH_AS(softmax(hidden),
                        "softmax: row 1 is all -infinity: a mask that hides every key",
@@ -290,7 +282,7 @@ TEST_CASE("what can't be is refused, with the values") {
                        "window: wanted 0, since the mask is not causal, got 2",
                        std::invalid_argument);
   Random random(1);
-  CHECK_THROWS_WITH_AS(dropout(x, 1, random),
+  CHECK_THROWS_WITH_AS(dropout(xt::ones<float>({1, 2, 2}), 1, random),
                        "dropout: wanted a probability from 0 to below 1, got 1",
                        std::invalid_argument);
   Tensor<2> out = empty(3, 8);

@@ -39,10 +39,10 @@ KeyRange keys_seen(std::size_t t, std::size_t count, std::size_t T, std::size_t 
 double pairs_seen(std::size_t T, std::size_t S, Mask mask) {
   expect_mask(T, S, mask);
   if (!mask.is_causal) return double(T) * double(S);
-  // The last of T queries sees S keys, the one before it one less …
+  // Without a window the last of T queries sees S keys, the one before it S − 1, and so on …
   const double pairs = double(T) * (double(S) - (double(T) - 1) / 2);
   if (mask.window == 0 || mask.window >= S) return pairs;
-  // … but for those that lie before its window: S − W of the last, one less of the one before it.
+  // … and the window hides S − W of them from the last query, S − W − 1 from the one before it.
   const double hidden = double(S - mask.window), queries = std::min(double(T), hidden);
   return pairs - queries * (hidden - (queries - 1) / 2);
 }
@@ -75,16 +75,16 @@ Tensor<2> attention(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, 
   return matmul(attention_weights(q, k, mask), v);  // [T, D]
 }
 
-Tensor<2> dropout(const Tensor<2>& weights, float p, Random& random) {
+Tensor<3> dropout(const Tensor<3>& weights, float p, Random& random) {
   expect(p >= 0 && p < 1, "dropout", "a probability from 0 to below 1", double(p));
-  Tensor<2> kept = weights;  // [T, S]
+  Tensor<3> kept = weights;  // [H, T, S]
   for (float& weight : kept) weight = random.next_uniform() < p ? 0 : weight / (1 - p);
   return kept;
 }
 
 std::size_t attend_floats(std::size_t T, std::size_t S) { return std::min(T, query_block) * S; }
 
-/// One block of queries, whose scores fit the scratch memory: [T, S].
+/// One block of T queries and the S keys that they see. Its scores fill the scratch memory, [T, S].
 static void attend_block(ConstMatrix q, ConstMatrix k, ConstMatrix v, Mask mask, Matrix out,
                          Matrix scores) {
   const std::size_t T = q.rows, S = k.rows;
@@ -98,7 +98,7 @@ static void attend_block(ConstMatrix q, ConstMatrix k, ConstMatrix v, Mask mask,
     softmax_row(scores.row(t), scale);
   }
 
-  matmul(scores, v, out);  // rows of weights by now
+  matmul(scores, v, out);  // the scores have become weights
 }
 
 void attend(ConstMatrix q, ConstMatrix k, ConstMatrix v, Mask mask, Matrix out, Row scratch) {
@@ -113,7 +113,7 @@ void attend(ConstMatrix q, ConstMatrix k, ConstMatrix v, Mask mask, Matrix out, 
         fmt::format("scratch: wanted at least {} floats for {} queries and {} keys, got {}",
                     attend_floats(T, S), T, S, scratch.size()));
 
-  // Queries of one block, with the keys that they see, are again the last of their keys.
+  // The queries of a block are again the last of the keys that they see, so the mask is the same.
   for (std::size_t t = 0; t < T; t += query_block) {
     const std::size_t count = std::min(query_block, T - t);
     const KeyRange seen = keys_seen(t, count, T, S, mask);

@@ -1,11 +1,12 @@
-// What every attention kernel for a GPU is asked: tensors in device memory, their sizes, the mask.
+// The arguments of every attention kernel for a GPU: tensors in device memory, their sizes, the
+// mask.
 //
 //   weights[s] = softmax over s of q[b,t,h]·k[b,s,g] / √D        g = h / (H / G)
 //   out[b,t,h] = Σ over s of weights[s]·v[b,s,g]
 //
 // where s runs over the keys that query t sees.
-// Rows lie where the caller has them: q, k and v inside one buffer [B, T, (H + 2·G)·D], or a cache
-// that has room for more keys, are read in place. Used by attention_naive.cu and by chapter 11.
+// Rows are read where the caller keeps them: q, k and v may lie inside one buffer [B, T, (H +
+// 2·G)·D], or in a cache that has room for more keys. Used by attention_naive.cu and by chapter 11.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@
 
 namespace t2t {
 
-/// Numbers from one batch, token or head to the next. A row's D numbers lie side by side.
+/// How many numbers lie from one batch, token or head to the next. The D numbers of a row are
+/// contiguous.
 struct Strides {
   long batch, token, head;
 };
@@ -42,15 +44,16 @@ __device__ __forceinline__ Number* row_of(Number* tensor, const Strides& strides
   return tensor + b * strides.batch + t * strides.token + h * strides.head;
 }
 
-/// How many keys query t sees: keys 0, 1 … up to that many, at least one.
+/// The number n of keys that query t sees, keys 0 … n − 1. It is at least 1, so that no row of
+/// scores is all −infinity.
 template <class Number>
 __device__ __forceinline__ int keys_seen(const AttentionCall<Number>& call, int t) {
   return call.causal && t < call.S - call.start ? call.start + t + 1 : call.S;
 }
 
-/// Throw std::invalid_argument with what was wanted and what came: D is 64 or 128, G divides H,
-/// sizes are 1 or more, B·H is at most 65535, start is 0 or more; rows begin at multiples of 16
-/// bytes.
+/// Throw std::invalid_argument, with what was wanted and what was got, unless D is 64 or 128, G
+/// divides H, sizes are at least 1, B·H is at most 65535, start is at least 0, and rows begin at
+/// multiples of 16 bytes.
 void expect_sizes(int B, int T, int S, int H, int G, int D, int start);
 void expect_rows(const char* name, const void* rows, const Strides& strides, std::size_t bytes);
 

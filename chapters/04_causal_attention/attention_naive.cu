@@ -1,10 +1,10 @@
-// Rung 0: the formula, a kernel a step, in float32. Scores and weights [B, H, T, S] lie in device
-// memory.
+// Rung 0 of chapter 11's ladder: the formula with one kernel for each step, in float32. Scores and
+// weights [B, H, T, S] lie in device memory.
 //
-// Each product asks for its rows again for each number that it makes; caches serve most of that.
-// The scores, T·S numbers a head, are too many for a cache: written three times and read 3 + D/32
-// times, they are most of what goes to memory. What it is good for is to be read, and to check the
-// others. Chapter 11 begins by not storing the scores.
+// The products read the same rows again for each number that they compute; the GPU's caches serve
+// most of these reads. The scores, T·S numbers for each head, do not fit a cache: they are written
+// three times and read 3 + D/32 times, which is most of the traffic to memory. These kernels are
+// there to be read, and to check the others. Chapter 11 begins by not storing the scores.
 // Expected: 1 to 3 TFLOP/s of an H100's 67 in float32. Measured: not measured yet.
 #include "04_causal_attention/attention_naive.hpp"
 #include "04_causal_attention/warp_reduce.hpp"
@@ -13,15 +13,15 @@ namespace t2t {
 
 namespace {
 
-constexpr int tile_keys = 32, tile_queries = 8;  // a block of scores, a thread each
-constexpr int warps = 4;                         // a block of the other two kernels, a row each
+constexpr int tile_keys = 32, tile_queries = 8;  // scores of a block, one thread for each
+constexpr int warps = 4;  // of a block of the other two kernels, one row for each
 
 /// Where the scores of one query of one head begin, [S].
 __device__ float* scores_of(const AttentionCall<float>& call, float* scores, int b, int h, int t) {
   return scores + ((std::size_t(b) * call.H + h) * call.T + t) * call.S;
 }
 
-/// A thread a score: the grid is [keys, queries, B·H].
+/// Each thread computes one score. The grid is [keys, queries, B·H].
 __global__ void naive_scores_kernel(AttentionCall<float> call, float scale, float* scores) {
   const int s = blockIdx.x * tile_keys + threadIdx.x, t = blockIdx.y * tile_queries + threadIdx.y;
   const int b = blockIdx.z / call.H, h = blockIdx.z % call.H, g = h / (call.H / call.G);
@@ -36,7 +36,7 @@ __global__ void naive_scores_kernel(AttentionCall<float> call, float scale, floa
   scores_of(call, scores, b, h, t)[s] = score * scale;
 }
 
-/// A warp a row of scores, in place: the grid is [queries, B·H].
+/// Each warp turns one row of scores into weights, in place. The grid is [queries, B·H].
 __global__ void naive_softmax_kernel(AttentionCall<float> call, float* scores) {
   const int lane = threadIdx.x % 32, t = blockIdx.x * warps + threadIdx.x / 32;
   if (t >= call.T) return;
@@ -49,7 +49,8 @@ __global__ void naive_softmax_kernel(AttentionCall<float> call, float* scores) {
   for (int s = lane; s < call.S; s += 32) row[s] /= sum;
 }
 
-/// A warp a row of out, lanes side by side over its channels: the grid is [queries, B·H].
+/// Each warp computes one row of out, each of its threads every 32nd channel. The grid is [queries,
+/// B·H].
 __global__ void naive_values_kernel(AttentionCall<float> call, float* weights) {
   const int lane = threadIdx.x % 32, t = blockIdx.x * warps + threadIdx.x / 32;
   if (t >= call.T) return;

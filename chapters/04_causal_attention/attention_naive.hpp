@@ -1,4 +1,5 @@
-// Rung 0 of the ladder that chapter 11 climbs: attention on a GPU as the formula says it.
+// Rung 0 of chapter 11's ladder of kernels: attention on a GPU, one kernel for each step of the
+// formula.
 #pragma once
 
 #include "04_causal_attention/attention_call.hpp"

@@ -1,6 +1,8 @@
-// Softmax beside a copy and an update in place, attention beside the products it can't do without,
-// and beside recurrence.
+// Softmax beside a copy and beside an update in place; attention beside its two products alone, and
+// beside a recurrent cell of the same width.
 #include "bench.hpp"
+
+#include <algorithm>
 
 #include "04_causal_attention/multi_head.hpp"
 #include "04_causal_attention/recurrence.hpp"
@@ -26,13 +28,18 @@ static void bench_softmax(Bench& bench) {
   bench.against_update("softmax_rows [8192, 2048], in place", bytes, [&] { softmax_rows(x); });
 }
 
-/// q·kᵀ and w·v of every head, nothing hidden and no softmax between, shared over the cores too.
-static void bare_products(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, std::size_t H,
-                          Tensor<3>& scores, Tensor<2>& out) {
-  const std::size_t D = q.shape(1) / H;
-  for_each_task(H, q.size(), [&](std::size_t h, std::size_t thread) {
-    matmul_bt(ConstMatrix(q).head(h, D), ConstMatrix(k).head(h, D), matrix(scores, thread));
-    matmul(matrix(scores, thread), ConstMatrix(v).head(h, D), Matrix(out).head(h, D));
+/// The two products of every head, q·kᵀ and weights·v, for the same blocks of queries and the keys
+/// that each block sees, with neither mask nor softmax between them.
+static void products_alone(const Tensor<2>& q, const KeyValueHeads& heads, Mask mask,
+                           Tensor<2>& out, AttentionScratch& scratch) {
+  const std::size_t T = q.shape(0), D = heads.D(), blocks = (T + query_block - 1) / query_block;
+  for_each_task(blocks * heads.G, q.size(), [&](std::size_t i, std::size_t thread) {
+    const std::size_t h = i % heads.G, t = (blocks - 1 - i / heads.G) * query_block;
+    const std::size_t count = std::min(query_block, T - t);
+    const KeyValueHeads seen = cut(heads, keys_seen(t, count, T, heads.S(), mask));
+    const Matrix scores{scratch.rows().row(thread).data(), count, seen.S(), seen.S()};
+    matmul_bt(ConstMatrix(q).head(h, D).rows_from(t, count), seen.keys(h), scores);
+    matmul(scores, seen.values(h), Matrix(out).head(h, D).rows_from(t, count));
   });
 }
 
@@ -42,7 +49,6 @@ static void bench_attention(Bench& bench, std::size_t T) {
   const Tensor<2> q = random.normal<2>({T, C}), k = random.normal<2>({T, C});
   const Tensor<2> v = random.normal<2>({T, C});
   Tensor<2> out = empty(T, C);
-  Tensor<3> scores = empty(thread_count(), T, T);
   AttentionScratch scratch(T, T);
 
   const auto attend_all = [&] {
@@ -55,13 +61,14 @@ static void bench_attention(Bench& bench, std::size_t T) {
   bench.expect_right("attention_rows",
                      close(head(out), attention(head(q), head(k), head(v), Mask::causal)));
   bench.against("attention_rows H=9 T=" + std::to_string(T) + " D=64, causal", attend_all,
-                "its bare products, unmasked", [&] { bare_products(q, k, v, H, scores, out); });
+                "its two products alone, same blocks",
+                [&] { products_alone(q, side_by_side(k, v, H), Mask::causal, out, scratch); });
 
   const RecurrentCell cell = draw_recurrent_cell(C, random);
   bench.against("attention_rows H=9 T=" + std::to_string(T) + " D=64, causal", attend_all,
                 "recurrence, C = 576", [&] { out = recurrence(q, cell); });
 
-  // A window's worth: the same queries, but each sees no more than 256 keys.
+  // The same queries, each of which sees at most 256 keys.
   if (T <= 256) return;
   const Mask window = Mask::sliding(256);
   const auto attend_window = [&] {

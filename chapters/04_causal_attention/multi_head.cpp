@@ -40,7 +40,7 @@ Tensor<2> merge_heads(const Tensor<3>& heads) {
 
 AttentionWeights draw_attention_weights(std::size_t C, Random& random) {
   const auto draw = [&] { return random.normal<2>({C, C}, 1 / std::sqrt(float(C))); };
-  return {draw(), draw(), draw(), draw()};  // braces: in this order
+  return {draw(), draw(), draw(), draw()};  // braces draw them in this order
 }
 
 Tensor<2> multi_head_attention(const Tensor<2>& x, const Tensor<2>& memory,
@@ -91,7 +91,7 @@ void expect_heads(const KeyValueHeads& heads) {
 AttentionScratch::AttentionScratch(std::size_t T, std::size_t S)
     : scores_(empty(thread_count(), attend_floats(T, S))) {}
 
-/// Shapes are checked here, once: inside the loop over the cores nothing may throw.
+/// Shapes are checked here, before the loop over the threads, in which nothing may throw.
 static void expect_attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out,
                                   const AttentionScratch& scratch) {
   const std::size_t T = q.rows, S = heads.S(), C = heads.G * heads.D();
@@ -101,8 +101,8 @@ static void expect_attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mas
   expect_shape("out", out, {T, C});
   if (scratch.floats() < attend_floats(T, S) || scratch.threads() < thread_count())
     throw std::invalid_argument(fmt::format(
-        "scratch: wanted {} floats for each of {} threads ({} queries, {} keys), got {} for each "
-        "of {}",
+        "scratch: wanted {} floats for each of {} threads ({} queries, {} keys), got {} floats for "
+        "each of {} threads",
         attend_floats(T, S), thread_count(), T, S, scratch.floats(), scratch.threads()));
 }
 
@@ -111,8 +111,8 @@ void attend_heads(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix o
   const std::size_t T = q.rows, S = heads.S(), D = heads.D(), H = q.cols / D;
   const std::size_t blocks = (T + query_block - 1) / query_block;
 
-  // A task is one block of one head. The last block sees most keys, so it is begun first: whoever
-  // is free at the end is left with little.
+  // A task is one block of one head. The last blocks see the most keys, so they are begun first:
+  // short tasks are left for the end, and all threads finish at about the same time.
   for_each_task(blocks * H, std::min(T, query_block) * S, [&](std::size_t i, std::size_t thread) {
     const std::size_t h = i % H, g = h / (H / heads.G), t = (blocks - 1 - i / H) * query_block;
     const std::size_t count = std::min(query_block, T - t);

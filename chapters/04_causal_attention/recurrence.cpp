@@ -8,9 +8,11 @@
 
 namespace t2t {
 
-RecurrentCell draw_recurrent_cell(std::size_t C, Random& random) {
-  const auto draw = [&] { return random.normal<2>({C, C}, 1 / std::sqrt(float(C))); };
-  return {draw(), draw(), xt::zeros<float>({C})};
+RecurrentCell draw_recurrent_cell(std::size_t C, Random& random, float scale) {
+  const float deviation = 1 / std::sqrt(float(C));
+  const Tensor<2> w_x = random.normal<2>({C, C}, deviation);          // [C, C]
+  const Tensor<2> w_h = random.normal<2>({C, C}, scale * deviation);  // [C, C]
+  return {w_x, w_h, xt::zeros<float>({C})};
 }
 
 Tensor<2> recurrence(const Tensor<2>& x, const RecurrentCell& cell) {
@@ -19,10 +21,10 @@ Tensor<2> recurrence(const Tensor<2>& x, const RecurrentCell& cell) {
   expect_shape("w_h", cell.w_h, {C, C});
   expect_shape("bias", cell.bias, {C});
 
-  // What comes from x can be had for all tokens at once …
+  // The inputs' share is one product for all tokens …
   Tensor<2> states = matmul_bt(x, cell.w_x) + cell.bias;  // [T, C]
 
-  // … but step t waits for step t − 1.
+  // … but step t needs the state of step t − 1.
   const auto join = [](Lanes input, Lanes passed) { return xsimd::tanh(input + passed); };
   Tensor<1> passed = xt::zeros<float>({C});  // [C]
   for (std::size_t t = 0; t < T; ++t) {

@@ -1,10 +1,10 @@
-// A recurrent cell, the foil: what read text before attention did, one token after the other.
+// A recurrent cell: it reads a text one token after the other and keeps what it has read in one
+// vector, its state. This is what attention replaced.
 //
 //   state[t] = tanh(w_x·x[t] + w_h·state[t−1] + bias)        state[−1] = 0
 //
-// Everything that token t knows of the tokens before it came through the one vector state[t−1].
-// Elman 1990, "Finding Structure in Time". (The gates of Hochreiter and Schmidhuber's LSTM, 1997,
-// let a state last longer; its steps wait for one another all the same.) Used in no later chapter.
+// Everything that token t can learn of the tokens before it comes through state[t−1]. Elman 1990,
+// "Finding Structure in Time". lstm.hpp adds gates. Used in no later chapter.
 #pragma once
 
 #include "random.hpp"
@@ -18,15 +18,16 @@ struct RecurrentCell {
   Tensor<1> bias;  // [C]
 };
 
-/// Weights from N(0, 1/C), no bias.
-RecurrentCell draw_recurrent_cell(std::size_t C, Random& random);
+/// w_x from N(0, 1/C), w_h from N(0, scale²/C), no bias.
+RecurrentCell draw_recurrent_cell(std::size_t C, Random& random, float scale = 1);
 
 /// All states, [T, C]. Throws std::invalid_argument when x or a weight has another shape.
 Tensor<2> recurrence(const Tensor<2>& x,  // [T, C]
                      const RecurrentCell& cell);
 
-/// What is left of a small change of state 0 when it has come to state t, as a share of its length,
-/// [T]. change: its direction, not all zeros. The derivative itself, not a difference of two runs.
+/// The echo of a small change of state 0: its length when it has come to state t, divided by its
+/// length at 0, [T]. change: its direction, not all zeros. This is the derivative itself, not a
+/// difference of two runs. A gradient that goes back from t to 0 meets the same factors.
 Tensor<1> recurrence_echo(const Tensor<2>& states,  // [T, C], from recurrence
                           const RecurrentCell& cell,
                           const Tensor<1>& change);  // [C]

@@ -21,14 +21,15 @@ static constexpr float infinity = std::numeric_limits<float>::infinity();
       fmt::format("softmax: row {} is all -infinity: a mask that hides every key", t));
 }
 
-/// Over the last of N axes, which keep_dims leaves as an axis of length 1.
+/// Along the last of N axes, which keep_dims keeps as an axis of length 1. For one head N is 2; for
+/// H heads N is 3, and each shape has H in front.
 template <std::size_t N>
 static Tensor<N> softmax_formula(const Tensor<N>& scores) {
   const Tensor<N> highest = xt::amax(scores, {N - 1}, xt::keep_dims);  // [T, 1]
   const Tensor<N> powers = xt::exp(scores - highest);                  // [T, S]
   const Tensor<N> sum = xt::sum(powers, {N - 1}, xt::keep_dims);       // [T, 1]
 
-  // Of −infinity alone, amax gives −infinity or, in other versions, the lowest float.
+  // For a row of −infinity amax gives −infinity, or the lowest float in some versions of xtensor.
   for (std::size_t t = 0; t < sum.size(); ++t)
     if (sum.data()[t] == 0 || highest.data()[t] == -infinity) refuse_row(t);
   return powers / sum;  // [T, S]
@@ -37,15 +38,15 @@ static Tensor<N> softmax_formula(const Tensor<N>& scores) {
 Tensor<2> softmax(const Tensor<2>& scores) { return softmax_formula(scores); }
 Tensor<3> softmax(const Tensor<3>& scores) { return softmax_formula(scores); }
 
-/// e^x of numbers that are at most 0, to about 1 unit in the last place; 0 below −88, where float32
-/// runs out of normal numbers. x = n·ln 2 + r with a whole n, so e^x = 2^n · e^r, and for
-/// |r| ≤ ln 2 / 2 a polynomial gives e^r. (xsimd::exp serves every x, and takes longer.)
+/// e^x for x of at most 0, to about 1 unit in the last place; 0 below about −87.68, near which
+/// float32 runs out of normal numbers. x = n·ln 2 + r with a whole n, so e^x = 2^n · e^r, and a
+/// polynomial gives e^r for |r| ≤ ln 2 / 2. (xsimd::exp takes any x, and takes longer.)
 static Lanes exp_below_0(Lanes x) {
   const Lanes lowest(-127 * 0.69314718f);
   x = xsimd::select(x < lowest, lowest, x);  // NaN is not below it and stays NaN
 
-  // At 1.5·2^23 floats are whole numbers: the sum ends in the bits of n + 127. Those, moved to
-  // where a float keeps its exponent, are 2^n (and 0 for n = −127).
+  // Near 1.5·2^23 floats are whole numbers, so the last bits of the sum are those of n + 127. Moved
+  // to where a float keeps its exponent, they make 2^n (and 0 for n = −127).
   constexpr float magic = 0x1.8p23f + 127;
   const Lanes shifted = xsimd::fma(x, Lanes(1.44269504f), Lanes(magic)), n = shifted - magic;
   using Bits = xsimd::batch<std::int32_t>;
@@ -98,7 +99,7 @@ bool softmax_row(Row x, float scale) {
 }
 
 void softmax_rows(Matrix x) {
-  // A loop over the cores may not throw: it notes a row that can't be, and we throw after it.
+  // A loop over the threads may not throw: it notes a refused row, and we throw after the loop.
   std::atomic<std::size_t> refused = x.rows;
   for_each_row(x.rows, x.cols, [&](std::size_t t) {
     if (!softmax_row(x.row(t))) refused = t;

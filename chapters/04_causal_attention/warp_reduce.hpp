@@ -1,4 +1,5 @@
-// The 32 threads of a warp put their numbers together by shuffles: every lane gets the result.
+// The maximum and the sum over the 32 threads (lanes) of a warp, by shuffles. Every lane gets the
+// result.
 #pragma once
 
 #include "cuda/kernel.hpp"

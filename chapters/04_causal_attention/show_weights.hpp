@@ -1,0 +1,62 @@
+// The show's first part: the scores and the weights of one head, and four masks.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <string>
+#include <vector>
+
+#include "04_causal_attention/attention.hpp"
+#include "04_causal_attention/softmax.hpp"
+#include "print.hpp"
+#include "program.hpp"
+
+namespace t2t {
+
+/// Each token serves as its own query and key. Equal letters have equal vectors, so one can predict
+/// which keys a query attends to.
+inline void show_one_head(const Program& program, const Tensor<2>& x,
+                          const std::vector<std::string>& labels) {
+  const Tensor<2> scores = attention_scores(x, x, Mask::causal);  // [T, S]
+  const Tensor<2> weights = softmax(scores);                      // [T, S]
+  program.save("scores", scores);
+  program.save("weights", weights);
+
+  print_section("Scores: how similar each token is to those before it");
+  print_heat_map(scores, {labels, labels, true});
+  fmt::print("\n");
+  print_paragraph(
+      "A row is a query, a column a key. The last line gives the scores that the marks stand for. "
+      "A dot is a score of -infinity, for a key that the mask hides. On the diagonal each token "
+      "meets itself: its score is its squared length divided by the root of D.");
+  print_section("Weights: softmax of each row");
+  print_heat_map(weights, {labels, labels});
+  fmt::print("\n");
+  print_paragraph(
+      "A row is a query, a column a key. Here each token is its own query and key, so it is most "
+      "similar to itself and to equal letters: where a letter comes again, its query attends to "
+      "both. The first row has one key, whose weight is 1.");
+}
+
+inline void show_masks() {
+  constexpr std::size_t T = 5;
+  const Tensor<2> masks[] = {attention_mask(T, T, Mask::none), attention_mask(T, T, Mask::causal),
+                             attention_mask(T, T, Mask::sliding(2)),
+                             attention_mask(T, 7, Mask::none)};
+  print_section("Four masks: a query's row shows the keys it sees");
+  fmt::print("  bidirectional    causal           sliding, W = 2   cross\n");
+  for (std::size_t t = 0; t < T; ++t) {
+    std::string line = "  ";
+    for (const Tensor<2>& mask : masks) {
+      std::string cells;
+      for (const float added : row(mask, t)) cells += added == 0 ? "█ " : "· ";
+      line += cells + std::string(17 - 2 * mask.shape(1), ' ');
+    }
+    fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+  }
+  fmt::print("\n");
+  print_paragraph(
+      "Cross attention looks at another text, here of 7 tokens, all of which are known already.");
+}
+
+}  // namespace t2t
