@@ -11,7 +11,7 @@
 #include <numbers>
 #include <utility>
 
-#include "05_kv_cache/joined_cache.hpp"
+#include "05_kv_cache/concatenated_cache.hpp"
 #include "05_kv_cache/kv_cache.hpp"
 #include "all_close.hpp"
 #include "allocations.hpp"
@@ -273,40 +273,40 @@ TEST_CASE("the last position can be filled, and one more is refused") {
   CHECK(cache.length == 5);
 }
 
-TEST_CASE("a cache that is joined anew at each call holds the same rows, and writes all of them") {
+TEST_CASE("a cache by concatenation holds the same rows, and writes all of them at each call") {
   const std::size_t T = 9, G = 2, D = 3;
   const Text text = some_text(T, G * D, 12);
   KvCache cache = make_kv_cache(G, T + 1, D);
-  JoinedCache joined = make_joined_cache(G, D);
+  ConcatenatedCache concatenated = make_concatenated_cache(G, D);
   std::size_t written = 0;
   for (std::size_t t = 0; t < T; t += 3) {
     const ConstMatrix k = ConstMatrix(text.k).rows_from(t, 3);
     const ConstMatrix v = ConstMatrix(text.v).rows_from(t, 3);
     append(cache, k, v);
-    written += join(joined, k, v);
+    written += concatenate(concatenated, k, v);
   }
   const auto filled = [&](const Tensor<3>& storage) -> Tensor<3> {  // [G, T, D]
     return xt::view(storage, xt::all(), xt::range(0, T), xt::all());
   };
-  CHECK(all_close(joined.keys, filled(cache.keys), 0));
-  CHECK(all_close(joined.values, filled(cache.values), 0));
+  CHECK(all_close(concatenated.keys, filled(cache.keys), 0));
+  CHECK(all_close(concatenated.values, filled(cache.values), 0));
   CHECK(written == 2 * G * D * sizeof(float) * (3 + 6 + 9));
-  const KeyValueHeads heads = joined_heads(joined);
-  CHECK(heads.S() == joined.keys.shape(1));
-  CHECK(heads.keys(1).data == joined.keys.data() + joined.keys.size() / 2);
-  CHECK(heads.values(1).data == joined.values.data() + joined.values.size() / 2);
+  const KeyValueHeads heads = concatenated_heads(concatenated);
+  CHECK(heads.S() == concatenated.keys.shape(1));
+  CHECK(heads.keys(1).data == concatenated.keys.data() + concatenated.keys.size() / 2);
+  CHECK(heads.values(1).data == concatenated.values.data() + concatenated.values.size() / 2);
 }
 
 TEST_CASE("refused: joining rows of another width, and a length set by hand above S") {
-  JoinedCache joined = make_joined_cache(2, 3);
+  ConcatenatedCache concatenated = make_concatenated_cache(2, 3);
   const Tensor<2> row = xt::ones<float>({1, 6}), narrow = xt::ones<float>({1, 5});
-  CHECK_THROWS_WITH_AS(join(joined, narrow, row), "k: wanted shape [1, 6], got [1, 5]",
+  CHECK_THROWS_WITH_AS(concatenate(concatenated, narrow, row), "k: wanted shape [1, 6], got [1, 5]",
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS(join(joined, row, narrow), "v: wanted shape [1, 6], got [1, 5]",
+  CHECK_THROWS_WITH_AS(concatenate(concatenated, row, narrow), "v: wanted shape [1, 6], got [1, 5]",
                        std::invalid_argument);
-  CHECK(joined.keys.size() == 0);
-  CHECK_THROWS_AS(make_joined_cache(0, 3), std::invalid_argument);
-  CHECK_THROWS_AS(make_joined_cache(2, 0), std::invalid_argument);
+  CHECK(concatenated.keys.size() == 0);
+  CHECK_THROWS_AS(make_concatenated_cache(0, 3), std::invalid_argument);
+  CHECK_THROWS_AS(make_concatenated_cache(2, 0), std::invalid_argument);
 
   KvCache cache = make_kv_cache(2, 4, 3);
   cache.length = 5;

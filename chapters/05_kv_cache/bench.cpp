@@ -1,6 +1,6 @@
 // Times one token's attention over a long cache beside a plain read of as many bytes, a prompt in
 // one call beside one token a call, 100 tokens with the cache beside none, and a cache that is made
-// once beside one that is joined anew for each token.
+// once beside one that is concatenated at every step.
 #include "bench.hpp"
 
 #include <algorithm>
@@ -81,17 +81,17 @@ static void bench_generation(Bench& bench, std::size_t C, std::size_t H) {
                 "without a cache", without);
 }
 
-/// A cache made once beside one joined anew for each of T tokens.
-static void bench_joined(Bench& bench, std::size_t T) {
+/// A cache made once beside one that is concatenated at each of T steps.
+static void bench_concatenated(Bench& bench, std::size_t T) {
   const std::size_t G = 9, D = 64;
   const Tensor<2> x = Random(1).normal<2>({T, G * D});
   AttentionScratch scratch(1, T);
-  bench.expect_right("a joined cache",
-                     decode_in_place(x, G, scratch) == decode_joined(x, G, scratch));
+  bench.expect_right("a concatenated cache",
+                     decode_in_place(x, G, scratch) == decode_concatenated(x, G, scratch));
   bench.against(
       "one by one, made once, T=" + std::to_string(T) + " [9, T, 64]",
-      [&] { decode_in_place(x, G, scratch); }, "joined anew each time",
-      [&] { decode_joined(x, G, scratch); });
+      [&] { decode_in_place(x, G, scratch); }, "concatenated at every step",
+      [&] { decode_concatenated(x, G, scratch); });
 }
 
 void bench(Bench& bench) {
@@ -99,7 +99,7 @@ void bench(Bench& bench) {
   bench_generation(bench, 256, 16);
   bench_generation(bench, 768, 12);
   bench_prompt(bench);
-  for (const std::size_t T : {128, 512, 2048}) bench_joined(bench, T);
+  for (const std::size_t T : {128, 512, 2048}) bench_concatenated(bench, T);
 }
 
 }  // namespace t2t

@@ -34,9 +34,8 @@ static void show_side_by_side(Babbler& babbler, const std::vector<int>& ids, std
     babble += char(with[i].token);
     if (without[i].token != with[i].token)
       throw std::runtime_error(
-          fmt::format("step {}: the two ways chose different bytes, whose logits are equal but for "
-                      "rounding; try "
-                      "another --seed",
+          fmt::format("step {}: the two ways chose different bytes, whose logits are equal up to "
+                      "rounding; try another --seed",
                       i + 1));
     if (i < 5 || i + 1 == count)
       table.add({fmt::format("{}", i + 1), quoted_byte(without[i].token),
@@ -131,7 +130,7 @@ int main(int argc, char** argv) {
     const std::vector<Cost> without = costs(
         fastest_of_three([&] { return generate_without(babbler, first, lengths.back()); }), C);
     show_count(without, with, C);
-    show_joined();
+    show_concatenated();
     show_memory();
     show_refusals();
     show_speed(without, with, threads);

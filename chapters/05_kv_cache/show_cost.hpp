@@ -8,7 +8,7 @@
 #include <array>
 
 #include "05_kv_cache/babbler.hpp"
-#include "05_kv_cache/joined_cache.hpp"
+#include "05_kv_cache/concatenated_cache.hpp"
 #include "05_kv_cache/kv_cache.hpp"
 #include "05_kv_cache/one_by_one.hpp"
 #include "linalg.hpp"
@@ -71,29 +71,30 @@ inline void show_count(const std::vector<Cost>& without, const std::vector<Cost>
 }
 
 /// Feeds T random tokens one by one to each kind of cache and counts the bytes written.
-inline void show_joined() {
+inline void show_concatenated() {
   print_section("A cache by concatenation");
   const std::size_t G = 9, D = 64, T = lengths.back();
   Random random(1);
   const Tensor<2> k = random.normal<2>({T, G * D}), v = random.normal<2>({T, G * D});
-  JoinedCache joined = make_joined_cache(G, D);
+  ConcatenatedCache concatenated = make_concatenated_cache(G, D);
   KvCache cache = make_kv_cache(G, T, D);
-  std::size_t written_joined = 0, written = 0;
-  Table table({">tokens T", ">bytes written, joined", ">in place", ">ratio"});
+  std::size_t written_concatenated = 0, written = 0;
+  Table table({">tokens T", ">bytes written, concatenated", ">in place", ">ratio"});
   for (std::size_t t = 0; t < T; ++t) {
     const ConstMatrix new_k = ConstMatrix(k).rows_from(t, 1),
                       new_v = ConstMatrix(v).rows_from(t, 1);
-    written_joined += join(joined, new_k, new_v);
+    written_concatenated += concatenate(concatenated, new_k, new_v);
     append(cache, new_k, new_v);
     written += 2 * G * D * sizeof(float);
     if (std::ranges::find(lengths, t + 1) != lengths.end())
-      table.add({fmt::format("{}", t + 1), with_commas(written_joined), with_commas(written),
-                 fmt::format("{:.1f}", double(written_joined) / double(written))});
+      table.add({fmt::format("{}", t + 1), with_commas(written_concatenated), with_commas(written),
+                 fmt::format("{:.1f}", double(written_concatenated) / double(written))});
   }
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "One layer with G = 9 and D = 64, one token a call. \"Joined\" makes new storage at each "
+      "One layer with G = 9 and D = 64, one token a call. \"Concatenated\" makes new storage at "
+      "each "
       "call "
       "and copies all old rows to it, as torch.cat does; \"in place\" writes the new row only.");
 }
@@ -131,14 +132,14 @@ inline void show_memory() {
 }
 
 /// T tokens one by one, each appended and attended to, with both kinds of cache.
-inline void show_joined_speed() {
-  Table table({">tokens T", ">joined", ">in place", ">ratio"});
+inline void show_concatenated_speed() {
+  Table table({">tokens T", ">concatenated", ">in place", ">ratio"});
   const std::size_t G = 9, D = 64;
   for (const std::size_t T : {128, 256, 512}) {
     Random random(1);
     const Tensor<2> x = random.normal<2>({T, G * D});
     AttentionScratch scratch(1, T);
-    const Pair seconds = median_seconds_in_turn([&] { decode_joined(x, G, scratch); },
+    const Pair seconds = median_seconds_in_turn([&] { decode_concatenated(x, G, scratch); },
                                                 [&] { decode_in_place(x, G, scratch); });
     table.add({fmt::format("{}", T), duration_text(seconds.first), duration_text(seconds.second),
                fmt::format("{:.1f}", seconds.first / seconds.second)});
@@ -147,9 +148,8 @@ inline void show_joined_speed() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Append and attend, one token a call, G = 9 and D = 64, medians: the cache that is joined "
-      "anew "
-      "at each call against the one that was made once.");
+      "Median times of append and attend, one token a call, G = 9 and D = 64: a cache that is "
+      "concatenated at every step beside one that is made once.");
 }
 
 inline void show_speed(const std::vector<Cost>& without, const std::vector<Cost>& with,
@@ -174,7 +174,7 @@ inline void show_speed(const std::vector<Cost>& without, const std::vector<Cost>
       "fetched for one row. So there is less arithmetic, but it runs at a lower rate, and the "
       "ratio "
       "of the times is below the counted one.");
-  show_joined_speed();
+  show_concatenated_speed();
 
   set_threads(threads);
   const std::size_t G = 9, S = 8192, D = 64;

@@ -1,4 +1,4 @@
-#include "05_kv_cache/joined_cache.hpp"
+#include "05_kv_cache/concatenated_cache.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -8,14 +8,14 @@
 
 namespace t2t {
 
-JoinedCache make_joined_cache(std::size_t G, std::size_t D) {
+ConcatenatedCache make_concatenated_cache(std::size_t G, std::size_t D) {
   expect(G >= 1, "G, the number of key and value heads", "at least 1", double(G));
   expect(D >= 1, "D, the width of a head", "at least 1", double(D));
   return {empty(G, 0, D), empty(G, 0, D)};
 }
 
 /// The rows of old, head by head, each followed by the same head of x: [G, length + T, D].
-static Tensor<3> joined(const Tensor<3>& old, ConstMatrix x) {
+static Tensor<3> concatenated(const Tensor<3>& old, ConstMatrix x) {
   const std::size_t G = old.shape(0), length = old.shape(1), D = old.shape(2), T = x.rows;
   Tensor<3> all = empty(G, length + T, D);
   for_each_row(G, (length + T) * D, [&](std::size_t g) {
@@ -26,16 +26,16 @@ static Tensor<3> joined(const Tensor<3>& old, ConstMatrix x) {
   return all;
 }
 
-std::size_t join(JoinedCache& cache, ConstMatrix k, ConstMatrix v) {
+std::size_t concatenate(ConcatenatedCache& cache, ConstMatrix k, ConstMatrix v) {
   const std::size_t G = cache.keys.shape(0), D = cache.keys.shape(2);
   expect_shape("k", k, {k.rows, G * D});
   expect_shape("v", v, {k.rows, G * D});
-  Tensor<3> keys = joined(cache.keys, k), values = joined(cache.values, v);
+  Tensor<3> keys = concatenated(cache.keys, k), values = concatenated(cache.values, v);
   cache = {std::move(keys), std::move(values)};
   return (cache.keys.size() + cache.values.size()) * sizeof(float);
 }
 
-KeyValueHeads joined_heads(const JoinedCache& cache) {
+KeyValueHeads concatenated_heads(const ConcatenatedCache& cache) {
   const std::size_t G = cache.keys.shape(0), length = cache.keys.shape(1), D = cache.keys.shape(2);
   return {matrix(cache.keys, 0), matrix(cache.values, 0), G, length * D};
 }
