@@ -66,8 +66,8 @@ int main(int argc, char** argv) {
   std::size_t P = 24, count = 12, C = 256, H = 16, S = 64;
   Program program(
       "05_kv_cache",
-      "Continues a text token by token, with the KV cache and without it: the same bytes "
-      "with less work.");
+      "Continues a text token by token, with the KV cache and without it: the same bytes with less "
+      "work.");
   program.takes_text();
   program.size("prompt", P, "bytes of the text that are the prompt");
   program.size("tokens", count, "bytes to generate");

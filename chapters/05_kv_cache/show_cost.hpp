@@ -63,10 +63,9 @@ inline void show_count(const std::vector<Cost>& without, const std::vector<Cost>
   fmt::print("\n");
   print_paragraph(fmt::format(
       "The text starts from one byte, so that each token is a step: 1 + 2 + … + T = T(T + 1)/2 "
-      "rows "
-      "without the cache, T with it. The last column counts the multiplications and additions of "
-      "all products at C = {}: the projections k and v, and also q, the scores, the weighted sums "
-      "of values, the output projection, and the logits, which both ways compute once a step.",
+      "rows without the cache, T with it. The last column counts the multiplications and additions "
+      "of all products at C = {}: the projections k and v, and also q, the scores, the weighted "
+      "sums of values, the output projection, and the logits, which both ways compute once a step.",
       C));
 }
 
@@ -94,9 +93,8 @@ inline void show_concatenated() {
   fmt::print("\n");
   print_paragraph(
       "One layer with G = 9 and D = 64, one token a call. \"Concatenated\" makes new storage at "
-      "each "
-      "call "
-      "and copies all old rows to it, as torch.cat does; \"in place\" writes the new row only.");
+      "each call and copies all old rows to it, as torch.cat does; \"in place\" writes the new row "
+      "only.");
 }
 
 struct KnownModel {
@@ -172,8 +170,7 @@ inline void show_speed(const std::vector<Cost>& without, const std::vector<Cost>
       "The fastest of three runs on one core. Without the cache, a step multiplies many rows with "
       "the weights: each weight is fetched once and used for all rows. With it, each weight is "
       "fetched for one row. So there is less arithmetic, but it runs at a lower rate, and the "
-      "ratio "
-      "of the times is below the counted one.");
+      "ratio of the times is below the counted one.");
   show_concatenated_speed();
 
   set_threads(threads);

@@ -46,8 +46,7 @@ inline void print_operations() {
   fmt::print("\n");
   print_paragraph(
       "Multiplications and additions, over 8192 cached tokens. Only the projections of k and v "
-      "fall "
-      "with G. All H query heads are still multiplied with all the keys, so the products of "
+      "fall with G. All H query heads are still multiplied with all the keys, so the products of "
       "attention stay the same. What falls is the bytes that they read.");
 }
 

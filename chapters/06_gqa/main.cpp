@@ -68,9 +68,8 @@ void show_groups(std::size_t H, std::size_t G) {
   fmt::print("\n");
   print_paragraph(
       "Each cell is the group that the query head above it reads. Neighbouring heads share a "
-      "group. "
-      "The tiled order agrees with it at the first head and at the last, and everywhere when G = 1 "
-      "or G = H.");
+      "group. The tiled order agrees with it at the first head and at the last, and everywhere "
+      "when G = 1 or G = H.");
 }
 
 /// A random vector for each byte, its numbers of size about 1 as after a normalization: [T, C].
@@ -121,10 +120,9 @@ void show_wrong_order(const Flow& flow, const KeyValueHeads& cached, std::size_t
   fmt::print("\n");
   print_paragraph(
       "Error / size is the root mean square of the difference, divided by that of the right "
-      "output. "
-      "It is 0 where both orders read the same group. Elsewhere the output is about as far off as "
-      "an "
-      "unrelated vector of the same size would be (√2 = 1.41). Shapes agree and nothing throws.");
+      "output. It is 0 where both orders read the same group. Elsewhere the output is about as far "
+      "off as an unrelated vector of the same size would be (√2 = 1.41). Shapes agree and nothing "
+      "throws.");
 }
 
 void show_text(const Program& program, const Sizes& sizes) {
@@ -195,8 +193,7 @@ void show_stretches(std::size_t seed) {
   fmt::print("\n");
   print_paragraph(
       "Each stretch has a softmax of its own. When they are joined, each counts by its share of "
-      "the "
-      "sum of all e^score. The third stretch has the keys that match this query best.");
+      "the sum of all e^score. The third stretch has the keys that match this query best.");
 }
 
 void show_speed() {
