@@ -84,6 +84,9 @@ inline void show_order(const Program& program, Random& random) {
   add("q, k and v turned", Positions::qkv_turned, "outputs depend on where the text stands");
   later.print();
   program.save("words", x);
+  program.save("words_wq", head.wq);
+  program.save("words_wk", head.wk);
+  program.save("words_wv", head.wv);
 }
 
 }  // namespace t2t
