@@ -15,6 +15,7 @@ static constexpr float inverse_root_2 = 1 / std::numbers::sqrt2_v<float>;
 static constexpr float root_2_over_pi =
     0.7978845608f;  // √(2/π): the tanh then has erf's slope at 0
 
+// [kinds]
 bool is_gated(Activation activation) { return activation >= Activation::glu; }
 
 std::string_view activation_name(Activation activation) {
@@ -29,6 +30,7 @@ static void expect_kind(Activation activation, bool gated) {
                               (gated ? "with" : "without") + " a gate, got " +
                               std::string(activation_name(activation)));
 }
+// [/kinds]
 
 // [formulas]
 Tensor<2> sigmoid(const Tensor<2>& x) { return 1 / (1 + xt::exp(-x)); }
@@ -46,6 +48,7 @@ Tensor<2> gelu_tanh(const Tensor<2>& x) {
 Tensor<2> silu(const Tensor<2>& x) { return x / (1 + xt::exp(-x)); }
 // [/formulas]
 
+// [gated]
 /// The product of each pair of numbers, after a check of the shapes.
 static Tensor<2> times(const Tensor<2>& activated, const Tensor<2>& up) {
   expect_shape("up", up, {activated.shape(0), activated.shape(1)});
@@ -71,6 +74,7 @@ Tensor<2> gated(Activation activation, const Tensor<2>& gate, const Tensor<2>& u
   static constexpr std::array formulas = {glu, reglu, geglu, geglu_tanh, swiglu};
   return formulas[std::size_t(activation) - std::size_t(Activation::glu)](gate, up);
 }
+// [/gated]
 
 // The same for a register of numbers (Lanes). These are objects and not functions, so that the
 // compiler inlines them.

@@ -15,8 +15,10 @@
 
 namespace t2t {
 
+// [names]
 /// The first four are functions of one number, the others of two, gate and up.
 enum class Activation { relu, gelu, gelu_tanh, silu, glu, reglu, geglu, geglu_tanh, swiglu };
+// [/names]
 
 /// Whether it is a function of gate and up; the network then has a third matrix.
 bool is_gated(Activation activation);

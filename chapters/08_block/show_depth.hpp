@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -44,14 +45,26 @@ inline BlockSettings stack_settings(std::size_t C) {
   return settings;
 }
 
-inline Depths all_depths(const Tensor<2>& x, std::size_t L, float residual_scale, Random& random) {
-  const BlockSettings settings = stack_settings(x.shape(1));
+inline std::vector<BlockWeights> draw_layers(const BlockSettings& settings, std::size_t L,
+                                             float residual_scale, Random& random) {
   std::vector<BlockWeights> layers;
   layers.reserve(L);
   for (std::size_t l = 0; l < L; ++l)
     layers.push_back(draw_block(settings, random, residual_scale));
+  return layers;
+}
+
+/// Random changes of a text, sent up to measure the gradient.
+inline std::vector<Tensor<2>> draw_changes(const Tensor<2>& text, Random& random) {
   std::vector<Tensor<2>> changes;
-  for (int i = 0; i < 8; ++i) changes.push_back(random.normal<2>({x.shape(0), x.shape(1)}));
+  for (int i = 0; i < 8; ++i) changes.push_back(random.normal<2>({text.shape(0), text.shape(1)}));
+  return changes;
+}
+
+inline Depths all_depths(const Tensor<2>& x, std::size_t L, float residual_scale, Random& random) {
+  const BlockSettings settings = stack_settings(x.shape(1));
+  const std::vector<BlockWeights> layers = draw_layers(settings, L, residual_scale, random);
+  const std::vector<Tensor<2>> changes = draw_changes(x, random);
   const auto of = [&](Joined joined) { return depths(joined, x, settings, layers, changes); };
   return {of(Joined::pre_norm), of(Joined::post_norm), of(Joined::norms_only),
           of(Joined::sums_only), of(Joined::neither)};
@@ -90,17 +103,36 @@ inline void show_gradients(const Depths& of, const std::vector<std::size_t>& sho
       "sums and the norms' divisions alone, and through no matrix.");
 }
 
+/// The gradient that arrives through all layers, for other weights of the same kind.
+inline void show_draws(const Tensor<2>& x, std::size_t L, float residual_scale, Random& random) {
+  print_section(fmt::format("The gradient through {} layers, for seven draws of the weights", L));
+  const BlockSettings settings = stack_settings(x.shape(1));
+  std::vector<double> post, pre;
+  for (int draw = 0; draw < 7; ++draw) {
+    const std::vector<BlockWeights> layers = draw_layers(settings, L, residual_scale, random);
+    const std::vector<Tensor<2>> changes = draw_changes(x, random);
+    post.push_back(depths(Joined::post_norm, x, settings, layers, changes).back().arrives);
+    pre.push_back(depths(Joined::pre_norm, x, settings, layers, changes).back().arrives);
+  }
+  std::ranges::sort(post), std::ranges::sort(pre);
+  Table table({"", ">smallest", ">median", ">largest"});
+  table.add({"post-norm", of_gradient(post[0]), of_gradient(post[3]), of_gradient(post[6])});
+  table.add({"pre-norm", of_gradient(pre[0]), of_gradient(pre[3]), of_gradient(pre[6])});
+  table.print();
+}
+
 inline void show_depth(const Tensor<2>& x,  // [T, C]
                        std::size_t L, float residual_scale, Random& random) {
   // Products this small are done before a second thread is awake.
   const int threads = int(thread_count());
   set_threads(1);
   const Depths of = all_depths(x, L, residual_scale, random);
-  set_threads(threads);
   std::vector<std::size_t> shown = {0};
   for (std::size_t l = 1; l <= L; l *= 2) shown.push_back(l);
   show_sizes(of, shown);
   show_gradients(of, shown);
+  show_draws(x, L, residual_scale, random);
+  set_threads(threads);
 }
 
 }  // namespace t2t
