@@ -1,4 +1,4 @@
-// The models that chapter 09's tests are about.
+// The models that chapter 09's tests use, with the logits that PyTorch gives for them.
 #pragma once
 
 #include <cmath>

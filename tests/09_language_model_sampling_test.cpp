@@ -1,4 +1,4 @@
-// How tokens are drawn from a model's logits, and how a text goes on and ends.
+// How tokens are drawn from a model's logits, and how a text is continued and ends.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -63,7 +63,7 @@ TEST_CASE("filters by hand, of probabilities 1/8, 1/2, 1/8, 1/4") {
   CHECK(logits(1) <= -1e38f);
 }
 
-TEST_CASE("orders of filters: which ones agree and which don't") {
+TEST_CASE("orders of filters: which exchanges change the result") {
   SamplingScratch scratch(4);
   Tensor<1> k_then_p = eighths(), p_then_k = eighths(), cold = eighths();
   keep_top_k(row(k_then_p), 2, scratch);  // leaves 2/3 and 1/3
@@ -83,7 +83,7 @@ TEST_CASE("orders of filters: which ones agree and which don't") {
   CHECK(kept(row(by_next)) == Ids{1, 3});
 }
 
-TEST_CASE("draw: each token as often as its probability says, dropped ones never, seeds repeat") {
+TEST_CASE("draw: each token as often as its probability says; a seed repeats its draws") {
   SamplingScratch scratch(4);
   Tensor<1> logits = eighths();
   logits(0) = -infinity;
@@ -175,9 +175,10 @@ TEST_CASE("refusals: sampling and generation") {
   SamplingScratch scratch(3);
   Random random(1);
   Tensor<1> bad = {1, NAN, 2}, none = {-infinity, -infinity}, logits = {1, 2, 3};
-  REFUSES(greedy(row(bad)), "logits: token 1 has nan");
-  REFUSES(keep_top_p(row(bad), 0.5f, scratch), "logits: token 1 has nan");
-  REFUSES(draw(row(none), random, scratch), "logits: every token is at -infinity");
+  REFUSES(greedy(row(bad)), "logits: wanted numbers below infinity, got nan for token 1");
+  REFUSES(keep_top_p(row(bad), 0.5f, scratch),
+          "logits: wanted numbers below infinity, got nan for token 1");
+  REFUSES(draw(row(none), random, scratch), "logits: wanted a token above -infinity, got none");
   REFUSES(apply_temperature(row(logits), 0), "temperature: wanted a number above 0, got 0");
   REFUSES(keep_top_k(row(logits), 0, scratch), "k, the tokens to keep: wanted at least 1, got 0");
   REFUSES(keep_top_p(row(logits), 0, scratch),

@@ -1,4 +1,4 @@
-// What must be true of the model: the stack, its loss, and what it is counted to cost.
+// What must be true of the model: its logits, its loss, and the counts of parameters and work.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -81,7 +81,7 @@ TEST_CASE("before training, the loss is a little above ln V") {
   CHECK(std::abs(loss - (ln_v + s * s / 2)) < 4 * s / std::sqrt(199.0));
 }
 
-TEST_CASE("neither a token more nor several texts in chunks allocate anything") {
+TEST_CASE("one more token, and several texts in chunks, allocate nothing") {
   const Case c = llama();
   const Model model = c.model();
   ModelState state(c.config, 20, {.chunk = 5, .texts = 3});
@@ -177,7 +177,7 @@ TEST_CASE("FLOPs and bytes by hand") {
   CHECK(training_memory(config, 2, 3, 4).attention_weights == 4 * 2 * 7 * 3 * 3);
 }
 
-TEST_CASE("a model is given other numbers, of the same shapes, and moves") {
+TEST_CASE("a model takes other numbers of the same shapes, and can be moved") {
   const Case c = llama();
   Config config = c.config;
   Random random(4);

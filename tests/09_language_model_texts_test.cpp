@@ -1,4 +1,4 @@
-// Several texts at once, layers that differ, and weights of another kind: a whole model of each.
+// Models with several texts at once, with layers that differ, and with packed weights.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 using namespace t2t;
 
-TEST_CASE("several texts at once: 1, 2 and 7 of unequal length, as if each were alone") {
+TEST_CASE("1, 2 and 7 texts at once, of unequal length, give what each gives alone") {
   for (const Case& c : {llama(), mixed(), gpt2()}) {
     const Model model = c.model();
     const std::size_t V = c.config.V;
@@ -52,7 +52,7 @@ TEST_CASE("several texts at once: 1, 2 and 7 of unequal length, as if each were 
   }
 }
 
-TEST_CASE("several texts at once, the logits of all tokens; and one text goes back alone") {
+TEST_CASE("several texts at once: the logits of all tokens, and one text truncated alone") {
   const Case c = llama();
   const Model model = c.model();
   const Ids a = {1, 2, 3, 4, 5}, b = {9, 8, 7}, edited = {6};
@@ -74,7 +74,7 @@ TEST_CASE("several texts at once, the logits of all tokens; and one text goes ba
   }
 }
 
-TEST_CASE("layers may have settings of their own, and packed weights serve a whole model") {
+TEST_CASE("layers may differ in their settings, and a model runs on packed weights") {
   Config config{.block = llama_style(24, 4, 2, 31), .L = 3, .V = 40, .T_max = 30, .tied = true};
   config.layers = settings_of_all(config);
   config.layers[1] = {.C = 24, .H = 2, .G = 1, .D = 6, .F = 10};

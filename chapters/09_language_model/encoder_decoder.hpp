@@ -3,7 +3,7 @@
 //   encoder   x ← x + attention(norm(x))            no mask: each token sees the whole source
 //             x ← x + network(norm(x))
 //   decoder   y ← y + attention(norm(y))            causal: each token sees those up to itself
-//             y ← y + attention(norm(y), encoded)   cross: the target asks, the source is looked at
+//             y ← y + attention(norm(y), encoded)   cross: keys and values of the source
 //             y ← y + network(norm(y))
 //
 // Vaswani et al. 2017, "Attention Is All You Need"; the norm stands before each part and is an

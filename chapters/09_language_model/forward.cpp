@@ -46,7 +46,7 @@ static void expect_room_for(const Config& config, std::size_t S, const StateOpti
   expect_config(config);
   expect(S >= 1 && S <= config.T_max, "S, the positions to make room for",
          "1 to T_max = " + std::to_string(config.T_max), double(S));
-  expect(options.chunk >= 1, "chunk, the tokens of a call", "at least 1", double(options.chunk));
+  expect(options.chunk >= 1, "chunk, the rows of a pass", "at least 1", double(options.chunk));
   expect(options.texts >= 1, "texts", "at least 1", double(options.texts));
 
   // Caches, the rows of a pass without their logits, which the caller holds, and RoPE's table.
@@ -77,7 +77,7 @@ void reset(ModelState& state) {
 }
 
 void truncate(ModelState& state, std::size_t position, std::size_t text) {
-  expect(text < state.lengths.size(), "text", "one that the state has", double(text));
+  expect(text < state.lengths.size(), "text", "one of the state's texts", double(text));
   if (position > state.length(text))
     throw std::invalid_argument(
         fmt::format("position, the tokens to keep: wanted at most the length {}, got {}",
@@ -100,7 +100,7 @@ static std::size_t expect_forward(const Model& model, const ModelState& state,
   std::size_t T = 0;
   for (const auto& [text, ids] : more) {
     expect(ids.size() >= 1, "T, the tokens", "at least 1", 0);
-    expect(text < state.lengths.size(), "text", "one that the state has", double(text));
+    expect(text < state.lengths.size(), "text", "one of the state's texts", double(text));
     const auto of_text = [text = text](const MoreTokens& other) { return other.text == text; };
     expect(std::ranges::count_if(more, of_text) == 1, "text", "each once", double(text));
     const std::size_t length = state.length(text);

@@ -22,16 +22,18 @@ static float expect_logits(ConstRow logits) {
   float highest = dropped;
   for (std::size_t v = 0; v < logits.size(); ++v) {
     if (!(logits[v] < std::numeric_limits<float>::infinity()))
-      throw std::invalid_argument(fmt::format("logits: token {} has {}", v, logits[v]));
+      throw std::invalid_argument(
+          fmt::format("logits: wanted numbers below infinity, got {} for token {}", logits[v], v));
     highest = std::max(highest, logits[v]);
   }
-  if (highest == dropped) throw std::invalid_argument("logits: every token is at -infinity");
+  if (highest == dropped)
+    throw std::invalid_argument("logits: wanted a token above -infinity, got none");
   return highest;
 }
 
 static void expect_scratch(const SamplingScratch& scratch, std::size_t V) {
-  expect(scratch.order.size() >= V && scratch.weights.size() >= V, "scratch, the logits it is for",
-         "as many as the row has", double(scratch.order.size()));
+  expect(scratch.order.size() >= V && scratch.weights.size() >= V,
+         "scratch, the logits it has room for", "at least the row's", double(scratch.order.size()));
 }
 
 int greedy(ConstRow logits) {
