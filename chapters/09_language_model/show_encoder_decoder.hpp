@@ -16,7 +16,8 @@
 
 namespace t2t {
 
-/// Lines of squares: row t, column s is filled where changing input token s changes output row t.
+/// Lines of squares: that in row t and column s is filled where another input token s changes
+/// output row t.
 inline std::vector<std::string> reach(
     const std::vector<int>& inputs, const std::vector<int>& outputs,
     const std::function<Tensor<2>(const std::vector<int>& inputs)>& run) {
@@ -71,9 +72,10 @@ inline void show_encoder_decoder(std::size_t seed) {
   for (const int id : greedy_answer(source, 0, 0, 6, model)) answer += byte_text(id) + " ";
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "A row is filled where another token in the column's place changes what comes out for the "
-      "row's token. The decoder's own tokens reach only themselves and later ones; the source "
-      "reaches every row. Untrained, the model answers \"source\" with: {}",
+      "A square is filled where another token in its column changes what comes out in its row. A "
+      "target token changes its own row and later ones; a source token changes every row. "
+      "Untrained, the model answers \"source\" with these bytes, in hexadecimal where they are no "
+      "letters: {}",
       answer));
 }
 
