@@ -146,8 +146,8 @@ refuses "--compare: wanted two folders, got one" "$pretrained" --compare a
 cp -r "$home/tests/fixtures/10_pretrained/trace" parted && cp parted/embedding.npy parted/final_norm.npy
 accepts "$pretrained" --compare parted parted
 "$pretrained" --compare "$home/tests/fixtures/10_pretrained/trace" parted >out && fail "status 0 where traces part"
-grep -q "They part at final_norm" out || fail "does not say where traces part: $(cat out)"
-refuses "--system: it is a chat's" "$pretrained" --system "Be brief."
+grep -q "They first differ at final_norm" out || fail "does not say where traces part: $(cat out)"
+refuses "--system: only a chat" "$pretrained" --system "Be brief."
 refuses "--pairing: wanted neighbours or halves, got thirds" "$pretrained" --pairing thirds
 refuses "--top-k: wanted a whole number from 0" "$pretrained" --top-k -1
 refuses "/none/x.npy: can't be written" "$pretrained" --model none.gguf --logits /none/x.npy

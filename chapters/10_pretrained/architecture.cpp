@@ -12,10 +12,10 @@
 namespace t2t {
 
 // [architectures]
-/// In what the architectures differ; all else they share.
+/// What differs between the architectures.
 struct Architecture {
   std::string_view name;  // general.architecture, with which its keys begin
-  Pairing pairing;        // that the rows of q and k in its files want
+  Pairing pairing;        // of q and k, as the rows of their weights lie in its files
   Biases biases;
   bool head_norms;
 };
@@ -48,7 +48,7 @@ std::string_view architecture_name(const BlockSettings& settings) {
   throw std::invalid_argument("no architecture that is read here has these choices");
 }
 
-/// A size among the metadata: at least `least`, and no larger than its use can ever be.
+/// A size from the metadata, from `least` to the largest int.
 static std::size_t size_of(const GgufFile& file, const std::string& key, std::int64_t least = 1) {
   const std::int64_t value = file.metadata().integer(key);
   if (value < least || value > std::numeric_limits<int>::max())
@@ -56,12 +56,12 @@ static std::size_t size_of(const GgufFile& file, const std::string& key, std::in
                                          std::numeric_limits<int>::max(), value));
   return std::size_t(value);
 }
-/// Of a key that some files leave out.
+/// The same for a key that some files leave out.
 static std::size_t size_or(const GgufFile& file, const std::string& key, std::size_t fallback) {
   return file.metadata().has(key) ? size_of(file, key) : fallback;
 }
 
-/// RoPE turns whole heads, and nothing but the file's own factors scales it.
+/// Refuses RoPE on a part of each head, and scalings other than rope_freqs.weight.
 static void expect_plain_rope(const GgufFile& file, std::size_t D) {
   const auto key = [&](const char* name) { return model_key(file, name); };
   const std::size_t turned = size_or(file, key("rope.dimension_count"), D);
@@ -72,7 +72,7 @@ static void expect_plain_rope(const GgufFile& file, std::size_t D) {
   if (file.metadata().has(type) && file.metadata().text(type) != "none")
     throw std::runtime_error(fmt::format("{}: {}: wanted none, got {}", file.name(), type,
                                          printable(file.metadata().text(type))));
-  // Without a type these mean linear scaling; 0 and 1 mean none.
+  // Without a type these keys mean linear scaling; the values 0 and 1 mean none.
   for (const char* name : {"rope.scaling.factor", "rope.scale_linear"}) {
     const double factor = file.metadata().real(key(name), 1);
     if (!file.metadata().has(type) && factor != 0 && factor != 1)
@@ -81,7 +81,7 @@ static void expect_plain_rope(const GgufFile& file, std::size_t D) {
   }
 }
 
-/// Llama 3's scaling is stored as what each pair's frequency is divided by.
+/// The frequencies divided by the factors that the file stores for Llama 3's scaling.
 static Frequencies read_frequencies(const GgufFile& file, const BlockSettings& block) {
   const char* name = "rope_freqs.weight";
   if (!file.has_tensor(name)) return {};
@@ -108,7 +108,7 @@ Config read_config(const GgufFile& file) {
   block.F = size_of(file, key("feed_forward_length"));
   config.L = size_of(file, key("block_count"));
   config.T_max = size_of(file, key("context_length"));
-  // Some writers leave the vocabulary's size out: the table has it.
+  // Some files leave the vocabulary's size out; the embedding's shape has it too.
   config.V = size_or(file, key("vocab_size"), file.tensor("token_embd.weight").shape[0]);
   config.tied = !file.has_tensor("output.weight");
 
@@ -126,8 +126,8 @@ Config read_config(const GgufFile& file) {
     throw std::runtime_error(fmt::format("{}: {}", file.name(), error.what()));
   }
   block.frequencies = read_frequencies(file, block);
-  // Each block is nine tensors and more: a count beyond that is nobody's, and would make a long
-  // list.
+  // Each block has at least nine tensors. A larger count is wrong, and the list of missing tensors
+  // would be long.
   if (config.L > file.tensors().size())
     throw std::runtime_error(fmt::format("{}: {}: {}, but there are {} tensors", file.name(),
                                          key("block_count"), config.L, file.tensors().size()));

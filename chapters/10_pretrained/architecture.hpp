@@ -1,14 +1,13 @@
-// What a file says of its model: its architecture, and with that its sizes and choices, as a
-// Config.
+// Reads the architecture, the sizes and the choices of a model from its file, as a Config.
 //
-//            rows of q and k    what it has more
+//            rows of q and k    additions
 //   llama    in neighbours      scaled RoPE, where a file has rope_freqs.weight (Llama 3)
 //   qwen2    in halves          biases of q, k and v
 //   qwen3    in halves          a norm for each head of q and k
 //
 // A file names its architecture under general.architecture, and its keys begin with that name:
-// llama.block_count. Refused, with the key or the tensor named: other scalings of RoPE, RoPE on a
-// part of a head, and mixtures of experts. Windows on some layers only are not built.
+// llama.block_count. Other scalings of RoPE, RoPE on only a part of each head, and mixtures of
+// experts are refused, with the key or the tensor named. Windows on only some layers are not built.
 #pragma once
 
 #include <string>
@@ -23,16 +22,16 @@ namespace t2t {
 /// architecture that is read here.
 std::string model_key(const GgufFile& file, std::string_view key);
 
-/// The architecture whose choices these are: "qwen3". Throws std::invalid_argument when there is
-/// none.
+/// The name of the architecture that has these choices: "qwen3". Throws std::invalid_argument when
+/// no architecture has them.
 std::string_view architecture_name(const BlockSettings& settings);
 
-/// The sizes and choices that the metadata tells. Throws std::runtime_error, naming the file and
-/// the key, for another architecture and for what is missing, out of range or not built here, and
-/// for sizes of which expect_config makes no model.
+/// The sizes and choices in the metadata. Throws std::runtime_error, naming the file and the key,
+/// for another architecture, for a value that is missing, out of range or not built here, and for
+/// sizes that expect_config refuses.
 Config read_config(const GgufFile& file);
 
-/// What the file calls its model, for messages: general.name, or "without a name".
+/// The model's name in the file, for messages: general.name, or "without a name".
 std::string model_name(const GgufFile& file);
 
 }  // namespace t2t

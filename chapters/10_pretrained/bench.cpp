@@ -1,5 +1,5 @@
-// A model of SmolLM2-135M's sizes, at random: a token more beside reading its weights, stored
-// weights made floats beside a copy.
+// Times a random model of SmolLM2-135M's sizes: decoding one token beside reading its weights, and
+// dequantizing beside a copy.
 #include "bench.hpp"
 
 #include <cmath>

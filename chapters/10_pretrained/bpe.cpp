@@ -14,7 +14,7 @@ namespace t2t {
 
 TokenFinder::TokenFinder(std::map<std::string, int> ids) {
   for (const auto& [text, id] : ids) {
-    // In order, a token's beginnings come before it, and all between begin alike.
+    // In sorted order a token's prefixes come before it, and all tokens between share that prefix.
     int shorter = int(tokens_.size()) - 1;
     while (shorter >= 0 && !text.starts_with(tokens_[shorter].text))
       shorter = tokens_[shorter].shorter;
@@ -23,8 +23,8 @@ TokenFinder::TokenFinder(std::map<std::string, int> ids) {
 }
 
 std::optional<TokenFinder::Found> TokenFinder::find(std::string_view text) const {
-  // Of the tokens that don't come after text in order, the last begins with every token that text
-  // begins with: it is the one sought, or that is among its beginnings.
+  // Of the tokens that sort no later than text, the last one begins with every token that text
+  // begins with. So the token sought is that one or one of its prefixes.
   text = text.substr(0, most_bytes);
   const auto after = std::ranges::upper_bound(
       tokens_, text, {}, [](const Token& t) { return std::string_view(t.text); });
@@ -46,7 +46,7 @@ static void check_id(const BpeTables& tables, std::string_view name, std::option
                                          tables.name, name, *id, tables.tokens.size()));
 }
 
-/// With the file's name before what is wrong.
+/// Puts the file's name before the error.
 static PreTokenizer make_pre_tokenizer(const BpeTables& tables) {
   try {
     return PreTokenizer(tables.pre_tokenizer);
@@ -136,7 +136,7 @@ void Bpe::read_merges() {
   }
 }
 
-/// The token that is just this word, of a model that doesn't ask how it would be merged.
+/// The token that equals this word, for models that take such words without merging.
 std::optional<int> Bpe::whole_word(std::string_view word) const {
   const auto bytes = [&](int id) -> std::string_view { return bytes_[id]; };
   const auto found = std::ranges::lower_bound(by_bytes_, word, {}, bytes);

@@ -6,7 +6,7 @@
 
 namespace t2t {
 
-/// The marks of both formats. Between a role and its text Llama 3 has a mark of its own.
+/// The marks of both formats. Llama 3 has one more, between a role and its text.
 struct Marks {
   std::string_view start, header_end, end;
 };
@@ -21,8 +21,8 @@ std::string default_system_prompt(const GgufFile& file) {
     throw std::runtime_error(file.name() +
                              ": tokenizer.chat_template: wanted ChatML, with <|im_start|>, or "
                              "Llama 3's format, with <|start_header_id|>");
-  // The template is a program; its fallback is the one turn that it spells out in full. A quote
-  // where the text should be ends what it spells out there; some programs write a line's end as \n.
+  // The template is a program. Its default is the one turn whose text it contains literally: after
+  // the head comes text and not a closing quote. Some templates write a line's end as \n.
   for (const char* line_end : {"\n", "\\n"}) {
     const std::string head = std::string(chat_ml.start) + "system" + line_end;
     for (std::size_t at = pattern.find(head); at != pattern.npos; at = pattern.find(head, at + 1)) {
@@ -57,7 +57,7 @@ static void append(std::vector<int>& ids, const std::vector<int>& more) {
   ids.insert(ids.end(), more.begin(), more.end());
 }
 
-/// A turn up to its end: what stands between two marks is one text, and encoded as one.
+/// A turn without its end. The text between two marks is encoded as one piece.
 std::vector<int> ChatTemplate::head(std::string_view role, std::string_view text) const {
   std::vector<int> ids = {start_};
   std::string said(role);
@@ -71,7 +71,7 @@ std::vector<int> ChatTemplate::head(std::string_view role, std::string_view text
 }
 
 std::vector<int> ChatTemplate::turn(std::string_view role, std::string_view text) const {
-  expect_utf8(std::string(role) + "'s text", text);  // its own offsets, not those of the turn
+  expect_utf8(std::string(role) + "'s text", text);  // an error tells the offset in text
   std::vector<int> ids = head(role, text);
   append(ids, after_answer());
   return ids;

@@ -1,13 +1,13 @@
-// How a conversation is written as one text, and how a model's own words are kept apart from what
-// anybody types. Two formats, each as its models were trained:
+// How a conversation is written as one text, in which the marks between speakers cannot be typed.
+// There are two formats, each as its models were trained:
 //
 //   ChatML    <|im_start|>user\nHello<|im_end|>\n
 //             <|im_start|>assistant\n                                    SmolLM2, Qwen
 //   Llama 3   <|start_header_id|>user<|end_header_id|>\n\nHello<|eot_id|>
 //             <|start_header_id|>assistant<|end_header_id|>\n\n
 //
-// and there the model goes on. The marks are control tokens, one id each. What a user types is
-// encoded as text whatever it says: a typed <|im_end|> is ten characters, and ends nothing. Other
+// and the model continues from there. The marks are control tokens, one id each. A user's text is
+// always encoded as plain text: a typed <|im_end|> is ten characters and ends nothing. Other
 // formats are refused.
 #pragma once
 
@@ -20,25 +20,25 @@
 
 namespace t2t {
 
-/// The system prompt that a file's chat template falls back on; empty when it has none. Throws
-/// std::runtime_error, naming the file, when the template is missing or is neither format's.
+/// The system prompt that a file's chat template uses by default; empty when it has none. Throws
+/// std::runtime_error, naming the file, when the template is missing or of neither format.
 std::string default_system_prompt(const GgufFile& file);
 
 class ChatTemplate {
  public:
-  /// The format whose marks the vocabulary has. bpe must outlive it. Throws std::runtime_error when
-  /// it has neither's.
+  /// Takes the format whose marks are in the vocabulary. bpe must outlive it. Throws
+  /// std::runtime_error when neither format's are.
   explicit ChatTemplate(const Bpe& bpe);
 
   /// <|im_start|>role\ntext<|im_end|>\n
   std::vector<int> turn(std::string_view role, std::string_view text) const;
-  /// What a conversation begins with: the bos token if the model wants it, and the system's turn
-  /// unless system is empty.
+  /// The beginning of a conversation: the bos token if the model's texts begin with it, then the
+  /// system's turn unless system is empty.
   std::vector<int> opening(std::string_view system) const;
-  /// A user's turn, and the head of the answer.
+  /// A user's turn, then the beginning of the assistant's turn.
   std::vector<int> question(std::string_view text) const;
-  /// What goes between an answer and the next question: <|im_end|>\n. The model's own <|im_end|>
-  /// was a stop, and has not been read.
+  /// What stands between an answer and the next question: <|im_end|>\n. The model's own <|im_end|>
+  /// ended the generation and has not gone through the model.
   std::vector<int> after_answer() const;
 
   int end() const { return end_; }
@@ -48,7 +48,7 @@ class ChatTemplate {
 
   const Bpe& bpe_;
   int start_, end_;
-  std::optional<int> header_end_;  // Llama 3's
+  std::optional<int> header_end_;  // only in Llama 3's format
 };
 
 }  // namespace t2t

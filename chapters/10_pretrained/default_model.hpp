@@ -1,5 +1,5 @@
-// Where the real model's file lies, for the programs that show it: T2T_WEIGHTS in the environment,
-// or where ./learn weights puts it, which CMakeLists.txt tells them.
+// The path of the real model's file: T2T_WEIGHTS from the environment, or else where ./learn
+// weights puts it, which CMakeLists.txt defines.
 #pragma once
 
 #include <cstdlib>

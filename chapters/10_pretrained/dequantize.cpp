@@ -23,9 +23,10 @@ static std::uint16_t bits_at(const std::uint8_t* bytes) {
   return bits;
 }
 
-/// The F16's exponent and fraction, put where a float has its own, make a number 2^112 too small
-/// (the exponents' zeros are 15 and 127): one exact product mends it, for the tiniest as well.
-/// Infinity and NaN alone, with all bits of the exponent set, need theirs set again.
+/// Moving an F16's exponent and fraction to a float's places gives a number 2^112 too small, since
+/// exponents are stored plus 15 in an F16 and plus 127 in a float. One exact product corrects it,
+/// also for subnormal numbers. Infinity and NaN have all bits of the exponent set, which are set
+/// again here.
 float half_to_float(std::uint16_t bits) {
   const std::uint32_t magnitude = std::uint32_t(bits & 0x7fff) << 13;
   const float value = std::bit_cast<float>(magnitude) * 0x1p112f;
@@ -122,7 +123,7 @@ struct TypeRow {
 };
 }  // namespace
 
-/// Each type at the number that stands for it in a file; 4 and 5 are no longer in use.
+/// The index of a type is its number in a file; 4 and 5 are no longer used.
 static constexpr TypeRow types[] = {
     {"F32", {1, 4}, from_f32},
     {"F16", {1, 2}, from_f16},

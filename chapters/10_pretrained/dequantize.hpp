@@ -1,5 +1,4 @@
-// Stored weights as floats: most types are whole numbers of few bits, times a scale that a block of
-// them shares.
+// Stored weights to floats. Most types store whole numbers of few bits and a scale for each block.
 //
 //   F32   as it is
 //   F16   5 bits of exponent, 10 of fraction
@@ -13,13 +12,12 @@
 //   Q5_K  value = scale · s · q − minimum · m,  q in 0 … 31; s, m in 0 … 63, a pair for 32 numbers
 //   Q6_K  value = scale · s · (q − 32),         q in 0 … 63; s in −128 … 127, one for 16 numbers
 //
-// A block of 32 is its scale, its minimum if it has one, both F16, then the q. Q8_0's q are signed
-// bytes, in order. A 4-bit block holds q of numbers 0 … 15 in the low halves of its 16 bytes, of
-// 16 … 31 in the high halves. A 5-bit block has the same 16 bytes, and before them 32 bits of which
-// bit i is the highest of number i's q, worth 16. Blocks of 256 (the types with a K) are described
-// in k_quants.hpp. All numbers are little-endian. Other types of the format are refused by
-// gguf.hpp, by name. Chapter 12 computes with such blocks as they are; here they become the block's
-// float matrices.
+// A block of 32 numbers is stored as its scale, its minimum if the type has one (both F16), then
+// the q. The q of Q8_0 are signed bytes, in order. A 4-bit block has 16 bytes: their low halves are
+// the q of numbers 0 … 15, their high halves those of numbers 16 … 31. A 5-bit block has 32 bits
+// before these 16 bytes; bit i is the highest bit of number i's q, worth 16. Blocks of 256 (types
+// with a K) are described in k_quants.hpp. All numbers are little-endian. gguf.hpp refuses other
+// types by name. Chapter 12 computes with stored blocks; here they become float matrices.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +28,7 @@
 
 namespace t2t {
 
-/// With the numbers that stand for them in a file.
+/// The values are those in a file.
 enum class TensorType : std::uint32_t {
   f32 = 0,
   f16 = 1,
@@ -45,25 +43,25 @@ enum class TensorType : std::uint32_t {
   bf16 = 30
 };
 
-/// The numbers and the bytes of one block; a row is whole blocks. {0, 0} of a type not listed above.
+/// How many numbers and bytes one block has; a row is whole blocks. {0, 0} for other types.
 struct BlockLayout {
   std::size_t numbers, bytes;
 };
 BlockLayout block_layout(TensorType type);
 
-/// "Q4_1"; also of types that are not read here; "type 77" of what nobody has named.
+/// "Q4_1", also for types that are not read here; "type 77" for an unknown one.
 std::string type_name(TensorType type);
 
-/// "one of F32, F16, …": those that are read here.
+/// "one of F32, F16, …": the types that are read here.
 std::string types_read_here();
 
-/// What 16 bits mean as an F16, in a float, exactly.
+/// The value of an F16, exactly.
 float half_to_float(std::uint16_t bits);
-/// Of the two bytes that stand there.
+/// The value of the F16 in these two bytes.
 float half_at(const std::uint8_t* bytes);
 
-/// Rows of blocks, one after the other, to float, several at once. Throws std::invalid_argument
-/// unless there are just as many bytes as the rows need, and a row is whole blocks.
+/// Dequantizes rows of blocks that lie one after the other; threads share the rows. Throws
+/// std::invalid_argument unless a row is whole blocks and bytes has exactly the size of all rows.
 void dequantize_rows(TensorType type, std::span<const std::uint8_t> bytes,
                      Matrix to);  // [rows, cols]
 

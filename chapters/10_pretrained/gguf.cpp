@@ -27,12 +27,12 @@ GgufFile GgufFile::open(const std::filesystem::path& path) {
 
 static void check_version(const GgufCursor& cursor, std::uint32_t version) {
   if (version == version_read_here) return;
-  // A small number read the wrong way round is a large one.
+  // A small number with its bytes in the other order is a large one.
   if (version >= 1 << 24) cursor.fail("written by a big-endian machine, which is not read here");
   cursor.fail(fmt::format("version {}, wanted {}", version, version_read_here));
 }
 
-/// A count that the rest of the file could hold, when each thing takes so many bytes at the least.
+/// A count, compared with the rest of the file: each thing takes at least `least` bytes.
 static std::uint64_t read_count(GgufCursor& cursor, std::string_view things, std::size_t least) {
   const std::uint64_t count = cursor.number<std::uint64_t>("a count");
   if (count > cursor.left() / least)
@@ -55,13 +55,13 @@ GgufFile::GgufFile(std::string name, std::span<const std::uint8_t> bytes) : name
     fail("general.alignment",
          fmt::format("wanted a power of two of at least 8, got {}", alignment));
 
-  // Tensors' bytes begin at the first aligned place after the directory.
+  // The tensors' bytes begin at the first aligned place after the directory.
   read_directory(cursor, tensors);
   const std::size_t begin = (cursor.at() + alignment - 1) / alignment * alignment;
   place_tensors(bytes.subspan(std::min(begin, bytes.size())), alignment);
 }
 
-/// Bytes of a tensor of this type and shape, no product of which may pass 2^63.
+/// The bytes that a tensor of this type and shape takes. Fails when they pass 2^63.
 static std::uint64_t bytes_needed(const GgufCursor& cursor, const GgufTensor& tensor) {
   const BlockLayout block = block_layout(tensor.type);
   if (block.numbers == 0)
@@ -118,7 +118,7 @@ void GgufFile::place_tensors(std::span<const std::uint8_t> data, std::size_t ali
     tensor.bytes = data.subspan(tensor.offset, tensor.size);
   }
 
-  // No byte belongs to two tensors.
+  // No byte may belong to two tensors.
   std::vector<const GgufTensor*> by_offset;
   for (const GgufTensor& tensor : tensors_) by_offset.push_back(&tensor);
   std::ranges::sort(by_offset, {}, &GgufTensor::offset);
@@ -134,7 +134,7 @@ const GgufTensor& GgufFile::tensor(std::string_view name) const {
   return tensors_[found->second];
 }
 
-/// Equal but for outer sizes of 1, which some writers leave out.
+/// Whether shapes are equal apart from outer sizes of 1, which some files leave out.
 static bool same_shape(std::span<const std::size_t> a, std::span<const std::size_t> b) {
   while (!a.empty() && a[0] == 1) a = a.subspan(1);
   while (!b.empty() && b[0] == 1) b = b.subspan(1);

@@ -1,4 +1,4 @@
-// Small GGUF files made in memory, right or wrong in any place: for tests, and for tiny_model.hpp.
+// Builds small GGUF files in memory, correct or damaged. For tests and for tiny_model.hpp.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace t2t {
 
-/// Bytes, one thing after another.
+/// Appends values to bytes.
 struct GgufBytes {
   std::vector<std::uint8_t> bytes;
 
@@ -29,7 +29,7 @@ struct GgufBytes {
   GgufBytes& header(std::uint64_t tensors, std::uint64_t entries, std::uint32_t version = 3) {
     return raw("GGUF").put(version).put(tensors).put(entries);
   }
-  /// Entries of the types that model files have.
+  /// A metadata entry, of the types that model files use.
   GgufBytes& entry(std::string_view key, std::uint32_t value) {
     return text(key).put(4u).put(value);
   }
@@ -53,14 +53,14 @@ struct GgufBytes {
     for (const std::int32_t value : values) put(value);
     return *this;
   }
-  /// A line of the directory; sizes innermost first, as the format has them.
+  /// An entry of the directory; sizes innermost first, as in the format.
   GgufBytes& tensor(std::string_view name, const std::vector<std::uint64_t>& sizes,
                     std::uint32_t type, std::uint64_t offset) {
     text(name).put(std::uint32_t(sizes.size()));
     for (const std::uint64_t size : sizes) put(size);
     return put(type).put(offset);
   }
-  /// Zeros up to the next multiple: what stands before each tensor's bytes.
+  /// Zeros up to the next multiple of alignment, as before each tensor's bytes.
   GgufBytes& pad(std::size_t alignment = 32) {
     bytes.resize((bytes.size() + alignment - 1) / alignment * alignment);
     return *this;

@@ -1,4 +1,4 @@
-// Reading bytes that anybody may have written, a step at a time, each held against what is left.
+// Reads bytes from front to back. Each step is compared with the bytes that are left.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace t2t {
 
-/// A place in bytes that nobody vouches for. Each step is checked; a failed one throws
+/// A place in bytes that may come from anybody. A step past the end throws
 /// std::runtime_error("file: where: what is wrong").
 class GgufCursor {
  public:
@@ -17,9 +17,9 @@ class GgufCursor {
   template <class Number>
   Number number(std::string_view what);
   std::span<const std::uint8_t> take(std::uint64_t count, std::string_view what);
-  /// A length, then as many bytes: at most `most`, and UTF-8 (names and keys get printed).
+  /// A length, then as many bytes: 1 to `most`, and UTF-8, since names and keys are printed.
   std::string_view name(std::size_t most, std::string_view what);
-  /// A length, then as many bytes of any kind.
+  /// A length, then as many bytes.
   std::string_view text(std::string_view what);
 
   std::size_t at() const { return at_; }

@@ -10,7 +10,7 @@
 
 namespace t2t {
 
-/// Bytes that a value takes; 0 of text and arrays, which say their own length.
+/// The bytes of a value; 0 for texts and arrays, which store their own length.
 static std::size_t size_of(GgufType type) {
   static constexpr std::size_t sizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
   return sizes[std::size_t(type)];
@@ -23,7 +23,7 @@ static GgufType read_type(GgufCursor& cursor) {
   return GgufType(type);
 }
 
-/// Steps over a value, or over all elements of an array, so that all of it is known to be there.
+/// Steps over a value, or over all elements of an array: a value that the file cuts off throws.
 static GgufEntry read_value(GgufCursor& cursor, std::string_view key) {
   GgufEntry entry{key, read_type(cursor), false, 1, {}};
   if (entry.type == GgufType::array) {
@@ -31,7 +31,7 @@ static GgufEntry read_value(GgufCursor& cursor, std::string_view key) {
     entry.type = read_type(cursor);
     if (entry.type == GgufType::array) cursor.fail("an array inside an array is not read here");
     const std::uint64_t count = cursor.number<std::uint64_t>("a count");
-    // A text takes the 8 bytes of its length at the least.
+    // A text takes at least the 8 bytes of its length.
     const std::size_t least = entry.type == GgufType::text ? 8 : size_of(entry.type);
     if (count > cursor.left() / least)
       cursor.fail(
@@ -66,7 +66,7 @@ static Number number_at(const std::uint8_t* at) {
   return value;
 }
 
-/// Element i as a whole number. False when it is none, or beyond 63 bits.
+/// Reads element i as a whole number. False when it has another type or needs more than 63 bits.
 static bool whole_number(const GgufEntry& entry, std::size_t i, std::int64_t& value) {
   const std::uint8_t* at = entry.bytes.data() + i * size_of(entry.type);
   switch (entry.type) {
@@ -97,7 +97,7 @@ static bool real_number(const GgufEntry& entry, double& value) {
   return entry.type == GgufType::f32 || entry.type == GgufType::f64;
 }
 
-/// The text at the front of bytes, which are moved past it. read_value has checked its length.
+/// The text at the front of bytes, which then begin after it. read_value has checked its length.
 static std::string_view next_text(std::span<const std::uint8_t>& bytes) {
   const std::size_t length = number_at<std::uint64_t>(bytes.data());
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, length);

@@ -1,8 +1,8 @@
 // The first part of a GGUF file: keys with values, such as "llama.block_count" with 30.
 //
-// The bytes are anybody's: each length and count is held against what is left of the file before it
-// is used, and a value is read only as what the file says it is. Values stay where they are; text
-// is seen in place. Arrays inside arrays are refused: nothing here needs one.
+// The file may come from anybody: each length and count is compared with the bytes that are left
+// before it is used, and a value is read only as the type that the file gives it. Values are not
+// copied; texts are views into the file. Arrays inside arrays are refused.
 // The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace t2t {
 
-/// With the numbers that stand for them in a file.
+/// The values are those in a file.
 enum class GgufType : std::uint32_t {
   u8,
   i8,
@@ -37,8 +37,8 @@ enum class GgufType : std::uint32_t {
 struct GgufEntry {
   std::string_view key;
   GgufType type;                        // of the value, or of an array's elements
-  bool is_array;                        // or one value
-  std::size_t count;                    // of elements; 1 unless it is an array
+  bool is_array;                        // false: one value
+  std::size_t count;                    // of elements; 1 for one value
   std::span<const std::uint8_t> bytes;  // the value, or the elements one after the other
 };
 
@@ -46,11 +46,11 @@ struct GgufEntry {
 std::string value_text(const GgufEntry& entry);
 
 /// Look-ups throw std::runtime_error, naming the file and the key, when the key is missing or its
-/// value is of another kind. With a fallback, a missing key gives that; another kind still throws.
+/// value has another type. With a fallback, a missing key returns it; another type still throws.
 class GgufMetadata {
  public:
   GgufMetadata() = default;
-  /// Reads so many entries at the cursor. Throws as the cursor does.
+  /// Reads `count` entries at the cursor. Throws as the cursor does.
   GgufMetadata(std::string file, GgufCursor& cursor, std::uint64_t count);
 
   bool has(std::string_view key) const { return index_.contains(key); }
@@ -63,7 +63,7 @@ class GgufMetadata {
   std::vector<std::string_view> texts(std::string_view key) const;
   std::vector<std::int64_t> integers(std::string_view key) const;
 
-  /// In the file's order.
+  /// All entries, in the file's order.
   const std::vector<GgufEntry>& entries() const { return entries_; }
 
  private:

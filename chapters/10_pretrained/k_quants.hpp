@@ -1,14 +1,15 @@
-// The types whose blocks are 256 numbers. A block has one scale as an F16, and each 32 of its
-// numbers (of Q6_K, each 16) have a whole number s of few bits by which it is multiplied. Minima
-// are kept likewise: one as an F16, times m of each 32. The formulas stand in dequantize.hpp.
+// The types whose blocks have 256 numbers. A block has one scale as an F16; each 32 of its numbers
+// (16 in Q6_K) share a whole number s of few bits, and their scale is the product of both. Minima
+// are stored the same way: an F16 for the block, times m for each 32 numbers. The formulas are in
+// dequantize.hpp.
 //
 // Q4_K  scale, minimum, 12 bytes of s and m, 128 bytes of q
 // Q5_K  scale, minimum, 12 bytes of s and m, 32 bytes with the fifth bits of q, 128 bytes of q
 // Q6_K  128 bytes with the lower 4 bits of q, 64 with the upper 2, 16 bytes of s, scale
 //
-// 4 bits of q: the low halves of 32 bytes (64 of Q6_K) serve as many numbers, their high halves the
-// next ones. Fifth bits: bit j of byte i is that of number 32·j + i. Q6_K's upper bits: of each 128
-// numbers, 32·j + i has bits 2·j and 2·j + 1 of byte i.
+// The lower 4 bits of q: the low halves of 32 bytes (64 in Q6_K) belong to as many numbers, the
+// high halves to the next ones. The fifth bit of number 32·j + i is bit j of byte i. In Q6_K, among
+// each 128 numbers, number 32·j + i has bits 2·j and 2·j + 1 of byte i as its upper bits.
 //
 // The 12 bytes hold 8 s and 8 m of six bits each. From the highest bit to the lowest, where S and M
 // are those of numbers 0 to 127, s and m those of numbers 128 to 255:
@@ -24,7 +25,7 @@
 
 namespace t2t {
 
-/// to.size() / 256 blocks, one after the other, to float.
+/// Dequantize to.size() / 256 blocks that lie one after the other.
 void from_q4_k(const std::uint8_t* from, Row to);
 void from_q5_k(const std::uint8_t* from, Row to);
 void from_q6_k(const std::uint8_t* from, Row to);

@@ -1,5 +1,5 @@
-// Loads a real model into the reader's own block and lets it talk; checks it, measures it, and
-// finds where another implementation parts from it.
+// Loads a real model into the block of chapter 08, chats with it, checks and times it, and finds
+// where another implementation first differs from it.
 #include <limits>
 
 #include "10_pretrained/show_tour.hpp"
@@ -8,7 +8,7 @@
 
 using namespace t2t;
 
-/// Without any task, and perhaps without the weights.
+/// What is shown when no task is asked for, with or without the weights.
 static int tour(const Program& program, const Flags& flags) {
   if (std::filesystem::exists(flags.model) || flags.model != default_model()) {
     Session session = make_session(open_model(flags.model));
@@ -16,15 +16,15 @@ static int tour(const Program& program, const Flags& flags) {
     return 0;
   }
   print_paragraph(fmt::format(
-      "The real model's file is not here ({}): its answers and figures are left out. ./learn "
-      "weights fetches it. In its place, a tiny model of random numbers, written as a GGUF file "
-      "and read back: it says nothing, by the same code.",
+      "The real model's file is missing ({}); ./learn weights fetches it. A tiny model of random "
+      "numbers takes its place: it is written as a GGUF file and read back by the same code, but "
+      "its answers are random letters.",
       flags.model));
   Random random(program.seed());
   const Config config = tiny_config();
   const std::vector<std::uint8_t> bytes = gguf_file(config, draw_model(config, random));
   Session session = make_session(GgufFile("tiny.gguf", bytes));
-  // Bytes at random are no text: only letters and spaces may be said.
+  // Random bytes are not text: only letters and spaces may be generated.
   session.filter = [](Row logits) {
     for (std::size_t v = 0; v < logits.size(); ++v)
       if (v != ' ' && (v < 'a' || v > 'z')) logits[v] = -std::numeric_limits<float>::infinity();
@@ -53,8 +53,8 @@ static int run(const Program& program, Flags& flags) {
 int main(int argc, char** argv) {
   Flags flags;
   Program program("10_pretrained",
-                  "A real language model, read from its file into the block of chapter 08: it "
-                  "talks, and is checked. Without flags: a short tour.");
+                  "Loads a real language model into the block of chapter 08, chats with it and "
+                  "checks it. Without flags: a short tour.");
   add_flags(program, flags);
   return program.run_task(argc, argv, [&] { return run(program, flags); });
 }

@@ -1,9 +1,9 @@
-// A file seen as memory: the system reads a page of it when that page is first touched.
+// A file mapped into memory: the system reads a page of it when that page is first touched.
 //
-// Nothing is copied, and weights that several programs use are in memory once. A file that is cut
-// short while it is mapped takes its pages along: touching one ends the program, with status 1 and
-// a line that names the file. Of its last page the rest becomes zeros, without a word: expect_whole
-// tells. Files that are still being written go through read_file (files.hpp) instead.
+// Nothing is copied, and weights that several programs use are in memory once. When a file becomes
+// shorter while it is mapped, touching a page that is gone ends the program with status 1 and a
+// line that names the file. The rest of its last page becomes zeros without an error, which
+// expect_whole detects. Files that are still being written are read with read_file (files.hpp).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ class MappedFile {
   explicit MappedFile(const std::filesystem::path& path);
 
   std::span<const std::uint8_t> bytes() const { return {data_.get(), size_}; }
-  /// Throws std::runtime_error, naming the file, when it is shorter now: for who has read it.
+  /// Throws std::runtime_error, naming the file, when it is shorter now. To be called after
+  /// reading.
   void expect_whole() const;
 
  private:

@@ -13,7 +13,7 @@ static std::uint64_t pair_of(int left, int right) {
   return std::uint64_t(std::uint32_t(left)) << 32 | std::uint32_t(right);
 }
 
-/// Every bit of the pair reaches every bit of the hash.
+/// Mixes the bits of the pair, so that each one affects all bits of the hash.
 std::size_t MergeTable::Hash::operator()(std::uint64_t pair) const {
   pair = (pair ^ (pair >> 32) ^ seed) * 0x9e3779b97f4a7c15;
   pair = (pair ^ (pair >> 29) ^ seed) * 0xbf58476d1ce4e5b9;
@@ -37,17 +37,17 @@ const Merge* PairMerger::find(const std::vector<int>& symbols, std::uint32_t lef
   return merges_.find(symbols[left], symbols[right]);
 }
 
-/// That merge, if there is one, takes its place among those that wait.
+/// Adds that merge, if there is one, to those that wait.
 void PairMerger::wait(const std::vector<int>& symbols, std::uint32_t left) {
   const Merge* merge = find(symbols, left);
   if (merge) waiting_.push_back(std::uint64_t(merge->rank) << 32 | left);
 }
 
-/// The symbol at left and the one after it become one; both its new neighbours are looked up.
+/// Joins the symbol at left with the one after it, and looks up both new pairs.
 void PairMerger::join(std::vector<int>& symbols, std::uint32_t left, int result) {
   const std::uint32_t right = other_end_[left] + 1, last = other_end_[right];
   symbols[left] = result;
-  symbols[right] = -1;  // what waits for it will see that it is gone
+  symbols[right] = -1;  // gone: merges that wait for it will be skipped
   other_end_[left] = last;
   other_end_[last] = left;
 
@@ -69,14 +69,14 @@ void PairMerger::check_size(std::size_t bytes) {
 void PairMerger::run(std::vector<int>& symbols) {
   check_size(symbols.size());
 
-  // Each symbol is one byte long: it begins and ends at its own place.
+  // Each symbol is one byte long, so it begins and ends at its own index.
   other_end_.resize(symbols.size());
   std::iota(other_end_.begin(), other_end_.end(), 0);
   waiting_.clear();
   for (std::uint32_t i = 0; i < symbols.size(); ++i) wait(symbols, i);
   std::ranges::make_heap(waiting_, std::greater());
 
-  // The lowest rank first, of equal ones the leftmost.
+  // The lowest rank first; among equal ranks the leftmost.
   while (!waiting_.empty()) {
     std::ranges::pop_heap(waiting_, std::greater());
     const std::uint32_t rank = waiting_.back() >> 32, left = std::uint32_t(waiting_.back());

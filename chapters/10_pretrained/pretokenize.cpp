@@ -57,8 +57,8 @@ const PreTokenizer::Kind& PreTokenizer::kind_of(std::string_view name) {
 bool PreTokenizer::whole_words() const { return kind_->whole_words; }
 bool PreTokenizer::bos_first() const { return kind_->bos_first; }
 
-/// The pattern with \s and \S spelled out, in a class or as one: PCRE2's own \s takes in U+180E,
-/// which Unicode has not called a space since 2013.
+/// Replaces \s and \S by a list of characters, because PCRE2's \s contains U+180E, which Unicode
+/// has not counted as a space since 2013.
 static std::string spaces_spelled_out(std::string_view pattern) {
   const std::string spaces = R"(\p{Z}\x09-\x0d\x85)";
   std::string text;
@@ -96,10 +96,10 @@ struct PreTokenizer::Pattern {
     if (!code)
       throw std::runtime_error(
           fmt::format("PCRE2 at offset {} of {}: {}", at, text, pcre2_message(error)));
-    // Machine code for the pattern, where the system allows it; else it is interpreted, only
-    // slower.
+    // Compiles the pattern to machine code where the system allows it; else it is interpreted,
+    // which is slower.
     pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
-    // To find no line's end behind many spaces takes a step back for each: no reason to give up.
+    // Many spaces without a line's end take a step back for each, which is no reason to give up.
     if (!limits) throw std::bad_alloc();
     pcre2_set_match_limit(limits.get(), std::numeric_limits<std::uint32_t>::max());
   }
@@ -110,8 +110,8 @@ struct PreTokenizer::Pattern {
     return match;
   }
 
-  /// The first place at or after `from` that matches. text is known to be UTF-8: checking it again
-  /// for every word would take time quadratic in its length.
+  /// The first match at or after `from`. text has been checked to be UTF-8: checking it again for
+  /// each word would take time quadratic in its length.
   std::optional<Range> find(std::string_view text, std::size_t from, Match& match) const {
     const int status =
         pcre2_match(code.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
@@ -139,7 +139,7 @@ void PreTokenizer::for_each_word(std::string_view text,
   expect_utf8("text", text);
   Pattern::Match match = word_->new_match();
 
-  // A part ends where its text does: spaces before a digit all stay together.
+  // The pattern sees only the part: spaces before a digit all stay together.
   const auto split_part = [&](std::string_view part) {
     for (std::size_t at = 0; at < part.size();) {
       const std::optional<Pattern::Range> word = word_->find(part, at, match);
@@ -150,7 +150,7 @@ void PreTokenizer::for_each_word(std::string_view text,
     }
   };
 
-  std::size_t begin = 0;  // of what is not yet split
+  std::size_t begin = 0;  // of the text that is not split yet
   while (digit_) {
     const std::optional<Pattern::Range> digit = digit_->find(text, begin, match);
     if (!digit) break;

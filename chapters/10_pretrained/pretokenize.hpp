@@ -1,13 +1,13 @@
-// Text into words, before any merging: no token reaches from one word into the next.
+// Cuts a text into words before any merging: no token crosses from one word into the next.
 //
 //   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 //
-// An English ending, letters, digits or signs with the space before them, or space; of several
-// spaces before a word, the last belongs to it. This is GPT-2's pattern. Models differ in theirs,
-// and a tokenizer with another one makes other tokens of the same vocabulary:
+// A word is an English ending, or letters, digits or other signs with one space before them, or
+// spaces; of several spaces before a word, the last belongs to it. This is GPT-2's pattern. Other
+// models have others, and with the same vocabulary another pattern gives other tokens:
 //
 //   gpt-2      the pattern above
-//   smollm     each digit (\p{N}) is a word first, then that pattern on what lies between
+//   smollm     each digit (\p{N}) is a word; the pattern above for the text between digits
 //   llama-bpe  endings in capitals too; letters with any one character before them that is no
 //              letter, digit or line end (a space, too); at most three digits, no space with them;
 //              signs with a space before and the line ends after them; space up to and with line
@@ -15,9 +15,9 @@
 //   qwen2      as llama-bpe, but each digit alone
 //
 // Qwen's own tokenizer also puts text into Unicode's form NFC first, which is not done here.
-// Through PCRE2, since \p{L} needs Unicode's tables and (?!…) looks ahead. Characters younger than
-// the installed PCRE2 count as signs. Radford et al. 2019, "Language Models are Unsupervised
-// Multitask Learners" (GPT-2), section 2.2.
+// PCRE2 is used because \p{L} needs Unicode's tables and (?!…) looks ahead. Characters that are
+// newer than the installed PCRE2 count as signs. Radford et al. 2019, "Language Models are
+// Unsupervised Multitask Learners" (GPT-2), section 2.2.
 #pragma once
 
 #include <functional>
@@ -28,15 +28,15 @@ namespace t2t {
 
 class PreTokenizer {
  public:
-  /// By the name in a model's file. Throws std::runtime_error for one that is not among the above.
+  /// By the name in a model's file. Throws std::runtime_error for a name that is not listed above.
   explicit PreTokenizer(std::string_view name);
 
-  /// Calls use for each word in order; joined, the words are the text. Throws
-  /// std::runtime_error when text is not UTF-8, with the offset, or PCRE2 gives up.
+  /// Calls use for each word in order; all words together are the text. Throws
+  /// std::runtime_error when text is not UTF-8, with the offset, or when PCRE2 fails.
   void for_each_word(std::string_view text,
                      const std::function<void(std::string_view word)>& use) const;
 
-  /// Whether a word that is itself a token is taken whole, whatever merging would make of it.
+  /// Whether a word that is itself a token is taken without merging.
   bool whole_words() const;
   /// Whether a text begins with the bos token, unless the file says otherwise.
   bool bos_first() const;
@@ -48,7 +48,7 @@ class PreTokenizer {
   struct Pattern;
 
   const Kind* kind_;
-  std::shared_ptr<const Pattern> digit_;  // where digits are words first
+  std::shared_ptr<const Pattern> digit_;  // only where each digit is a word
   std::shared_ptr<const Pattern> word_;
 };
 

@@ -1,4 +1,4 @@
-// A model ready to speak, and text that appears as it is made. For main.cpp.
+// A loaded model, and text that is printed while it is generated. For main.cpp.
 #pragma once
 
 #include <fmt/format.h>
@@ -29,14 +29,14 @@ struct Session {
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   Model model;
   double load_seconds = seconds_since(began);
-  std::function<void(Row)> filter = {};  // of all it says, in the tour
+  std::function<void(Row)> filter = {};  // of the logits, in the tour
 
   Session(GgufFile opened, Bpe tokenizer)
       : file(std::move(opened)), bpe(std::move(tokenizer)), model(load(file, bpe)) {}
 
   const Config& config() const { return model.config(); }
 
-  /// The same weights, with q and k turned in this pairing from here on.
+  /// From here on, q and k are turned in this pairing.
   void turn_in(Pairing pairing) {
     Config config = model.config();
     config.block.pairing = pairing;
@@ -44,13 +44,13 @@ struct Session {
     model = Model(config, std::move(model).release());
   }
 
-  /// A text as the model was trained to begin it.
+  /// The ids of a text, after the bos token if the model was trained with one.
   std::vector<int> prompt(std::string_view text, SpecialTokens special) const {
     std::vector<int> ids = bpe.encode(text, special);
     if (bpe.first()) ids.insert(ids.begin(), *bpe.first());
     return ids;
   }
-  /// What one token more has to read.
+  /// The bytes that generating one token has to read.
   double bytes_a_token() const { return double(bytes(model.weights())); }
 
  private:
@@ -71,7 +71,7 @@ inline Session make_session(GgufFile file) {
   return Session(std::move(file), std::move(bpe));
 }
 
-/// While it lives, Ctrl-C stops an answer rather than the program; a second one ends the program.
+/// While it exists, Ctrl-C stops an answer and not the program; a second Ctrl-C ends the program.
 class Interruptible {
  public:
   Interruptible() : before_(std::signal(SIGINT, note)) { asked_ = 0; }
@@ -88,14 +88,14 @@ class Interruptible {
 };
 
 struct Spoken {
-  std::size_t prompt;     // tokens read
-  std::vector<int> ids;   // and said
+  std::size_t prompt;     // number of tokens read
+  std::vector<int> ids;   // tokens generated
   double prompt_seconds;  // to the first token
   double seconds;         // after it
   Ending ending;
 };
 
-/// Goes on from what the state has seen; each token is printed at once.
+/// Continues the text that the state has seen with the prompt, and prints each token at once.
 inline Spoken speak(const Session& session, ModelState& state, std::span<const int> prompt,
                     const Generation& generation, Random& random) {
   const Interruptible interruptible;
@@ -111,7 +111,7 @@ inline Spoken speak(const Session& session, ModelState& state, std::span<const i
     std::fflush(stdout);
     return !Interruptible::asked();
   });
-  // A character that was cut off is shown as such, unless it was the reader who cut.
+  // A character that the end cut off is shown as U+FFFD, unless Ctrl-C was the end.
   fmt::print("{}\n", spoken.ending == Ending::caller ? "" : without_controls(decoder.finish()));
   std::fflush(stdout);
   if (spoken.ids.empty()) first = Clock::now();
@@ -120,19 +120,19 @@ inline Spoken speak(const Session& session, ModelState& state, std::span<const i
   return spoken;
 }
 
-/// "37 tokens read at 512/s, 9 said at 61.3/s; ended by a stop token"
+/// "37 tokens read at 512/s, 9 generated at 61.3/s; ended by a stop token"
 inline std::string speed_text(const Spoken& spoken) {
   std::string text = fmt::format("{} tokens read at {:.0f}/s", spoken.prompt,
                                  double(spoken.prompt) / spoken.prompt_seconds);
   const std::size_t said = spoken.ids.size();
   if (said > 1)
-    text += fmt::format(", {} said at {:.1f}/s", said, double(said - 1) / spoken.seconds);
+    text += fmt::format(", {} generated at {:.1f}/s", said, double(said - 1) / spoken.seconds);
   return text + fmt::format("; ended by {}", spoken.ending == Ending::caller
                                                  ? "Ctrl-C"
                                                  : ending_text(spoken.ending));
 }
 
-/// What else Ctrl-C ends when there is nobody to go on with: the program, as if nothing caught it.
+/// After Ctrl-C, ends the program as if nothing had caught the signal.
 inline void end_if_interrupted(const Spoken& spoken) {
   if (spoken.ending == Ending::caller) std::raise(SIGINT);
 }

@@ -1,4 +1,4 @@
-// Talking with a model: one answer, or a conversation from a terminal or a pipe. For main.cpp.
+// A conversation with a model, from a terminal or a pipe. For main.cpp.
 #pragma once
 
 #include <unistd.h>
@@ -37,26 +37,28 @@ class Conversation {
           opening_.size(), state_.S));
   }
 
-  /// Forgets all but the system's turn.
+  /// Forgets everything but the system's turn.
   void begin() {
     reset(state_);
     ids_ = opening_;
     answered_ = false;
   }
 
-  /// Prints the answer as it is made. Throws std::runtime_error for text that is not UTF-8, or too
-  /// long for the context, and as generate does. The conversation is then as it was, or begun anew
-  /// where its context was full.
+  /// Prints the answer while it is generated. Throws std::runtime_error for a text that is not
+  /// UTF-8 or too long for the context, and as generate does. The conversation is then as it was
+  /// before, or new if its context was full.
   Spoken ask(std::string_view text) {
     const std::vector<int> question = chat_.question(text);
     const std::size_t alone = needed_for(question);
     if (alone >= state_.S)
-      throw std::runtime_error(
-          fmt::format("{} tokens are too many for a context of {} (--context)", alone, state_.S));
+      throw std::runtime_error(fmt::format(
+          "the question needs {} tokens, more than the context of {} has room for (--context)",
+          alone, state_.S));
     std::vector<int> more = answered_ ? chat_.after_answer() : std::vector<int>{};
     more.insert(more.end(), question.begin(), question.end());
     if (ids_.size() + more.size() >= state_.S) {
-      fmt::print(stderr, "  (the context of {} tokens is full: beginning anew)\n", state_.S);
+      fmt::print(stderr, "  (the context of {} tokens is full: the conversation starts again)\n",
+                 state_.S);
       begin();
       more = question;
     }
@@ -71,7 +73,7 @@ class Conversation {
   }
 
  private:
-  /// Tokens of a conversation that begins with this question.
+  /// How many tokens a conversation has that begins with this question.
   std::size_t needed_for(const std::vector<int>& question) const {
     return opening_.size() + question.size();
   }
@@ -79,7 +81,7 @@ class Conversation {
   // [answer]
   Spoken answer(const std::vector<int>& more) {
     ids_.insert(ids_.end(), more.begin(), more.end());
-    // What the state has seen already stays in its caches: only the rest goes through the model.
+    // The caches hold what the state has seen; only the rest goes through the model.
     Spoken spoken = speak(session_, state_, std::span(ids_).subspan(state_.length()),
                           options_.generation, random_);
     ids_.insert(ids_.end(), spoken.ids.begin(), spoken.ids.end());
@@ -94,12 +96,12 @@ class Conversation {
   ChatTemplate chat_;
   std::vector<int> opening_;  // the system's turn
   ModelState state_;
-  std::vector<int> ids_;  // the whole conversation; state_ has seen its first state_.length()
+  std::vector<int> ids_;  // the whole conversation; state_ has seen the first state_.length()
   bool answered_ = false;
 };
 
-/// The next line, without its end; false when there is none. Throws std::runtime_error for one that
-/// no context could hold: what is no text may never end a line.
+/// Reads the next line, without its end; false when there is none. Throws std::runtime_error for a
+/// line of more than 1 MiB: input that is not text may have no line ends.
 inline bool next_line(std::istream& in, std::string& line) {
   constexpr std::size_t most = 1 << 20;
   line.clear();
@@ -107,18 +109,18 @@ inline bool next_line(std::istream& in, std::string& line) {
     if (c == '\n') return true;
     if (line.size() == most)
       throw std::runtime_error(
-          "standard input: a line of more than 1 MiB, wanted a question a line");
+          "standard input: wanted a question on each line, got a line of more than 1 MiB");
   }
   return !line.empty();
 }
 
-/// Lines from standard input, each a question. Returns false if there were some and all failed.
+/// Answers the questions on standard input, one on each line. Returns false if all of them failed.
 inline bool converse(const Session& session, const ChatOptions& options, Random& random) {
   Conversation conversation(session, options, random);
   const bool terminal = isatty(STDIN_FILENO) != 0;
   if (terminal)
     fmt::print(
-        "/reset begins anew, /quit ends; Ctrl-C stops an answer.\n"
+        "/reset starts a new conversation, /quit ends the chat, Ctrl-C stops an answer.\n"
         "system: {}\n",
         options.system.empty() ? "(none)" : without_controls(options.system));
   std::size_t answers = 0, failures = 0;
@@ -131,7 +133,7 @@ inline bool converse(const Session& session, const ChatOptions& options, Random&
     if (line == "/quit") break;
     if (line == "/reset") {
       conversation.begin();
-      fmt::print(stderr, "  (begun anew)\n");
+      fmt::print(stderr, "  (a new conversation)\n");
       continue;
     }
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;

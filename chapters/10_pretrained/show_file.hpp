@@ -1,4 +1,4 @@
-// What a file holds: its metadata, its tensors and their sizes. For main.cpp.
+// Prints a file's metadata, its tensors and their sizes. For main.cpp.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ inline void show_metadata(const GgufFile& file) {
   table.print();
 }
 
-/// All but the blocks after the first, which are like it.
+/// Lists all tensors except those of blocks 1 and up, which have the shapes of block 0.
 inline void show_tensors(const GgufFile& file) {
   print_section("Tensors");
   Table table({"name", "shape", "type", ">bytes"});
@@ -42,14 +42,14 @@ inline void show_tensors(const GgufFile& file) {
   }
   table.print();
   fmt::print("\n");
-  std::string sums = fmt::format("{} tensors, {} of them in further blocks, not listed.",
+  std::string sums = fmt::format("{} tensors; {} of them, in the other blocks, are not listed.",
                                  file.tensors().size(), left_out);
   for (const auto& [type, sum] : of_type)
     sums += fmt::format(" {}: {}, {}.", type, sum.first, megabytes(sum.second));
   print_paragraph(sums);
 }
 
-/// The model in a few lines.
+/// Prints the model's sizes.
 inline void show_summary(const Session& session) {
   const Config& config = session.config();
   const BlockSettings& block = config.block;
@@ -76,12 +76,13 @@ inline void show_summary(const Session& session) {
   add("vocabulary V", config.V, "token_embd.weight's rows");
   add("longest text", config.T_max, key("context_length"));
   table.add({"RoPE's theta", fmt::format("{}", block.theta), key("rope.freq_base")});
-  table.add({"head", config.tied ? "tied" : "its own",
-             config.tied ? "no output.weight: the embedding once more" : "output.weight"});
-  add("parameters", total(parameters), "all tensors' shapes fit the above");
+  table.add(
+      {"head", config.tied ? "tied" : "separate",
+       config.tied ? "there is no output.weight: the head is the embedding" : "output.weight"});
+  add("parameters", total(parameters), "counted from these sizes");
   table.print();
   fmt::print("\n");
-  print_paragraph(fmt::format("{} of weights in the file become {} of float32 rows.",
+  print_paragraph(fmt::format("The file holds {} of weights, which become {} of float32 numbers.",
                               megabytes(double(stored)), megabytes(session.bytes_a_token())));
 }
 

@@ -1,4 +1,4 @@
-// How fast the model is beside what this machine could do at best. For main.cpp.
+// The model's speed beside the limits of this machine. For main.cpp.
 #pragma once
 
 #include "09_language_model/accounts.hpp"
@@ -8,7 +8,7 @@
 
 namespace t2t {
 
-/// Prefill and decode of so many tokens.
+/// Times prefill and decode of this many tokens.
 inline void show_speed(const Session& session, std::size_t prompt, std::size_t tokens) {
   print_section("Speed");
   const Config& config = session.config();
@@ -34,12 +34,12 @@ inline void show_speed(const Session& session, std::size_t prompt, std::size_t t
       session.bytes_a_token() + inference_memory(config, prompt + tokens / 2, sizeof(float)).cache;
   print_paragraph(
       fmt::format("prefill of {}: {:.0f} tokens/s; decode of {}: {:.1f} tokens/s, where "
-                  "reading alone would allow {:.1f}.",
+                  "reading the weights and the cache allows at most {:.1f}.",
                   prompt, double(prompt) / prefill, tokens, 1 / decode, read_bandwidth() / bytes));
   fmt::print("\n");
   print_roofline_flops(fmt::format("prefill, {} tokens", prompt), prefill,
                        total(count_flops(config, prompt, prompt, 1)));
-  print_roofline_bytes("one token more", decode, bytes, read_bandwidth(), "a read");
+  print_roofline_bytes("decode, one token", decode, bytes, read_bandwidth(), "a read");
 }
 
 }  // namespace t2t

@@ -1,5 +1,5 @@
-// What the program shows without flags: a file becomes a model, it answers, and what happens when
-// q and k are turned in the other pairing. For main.cpp.
+// What the program shows without flags: the model of a file, its answer to a question, and what
+// happens when q and k are turned in the wrong pairing. For main.cpp.
 #pragma once
 
 #include "10_pretrained/show_chat.hpp"
@@ -17,15 +17,15 @@ inline void show_tokens(const Session& session) {
   print_paragraph(shown);
   fmt::print("\n");
   print_paragraph(
-      fmt::format("{} bytes, {} tokens. A word takes its space along, every digit stands "
-                  "alone, and what is rare falls into bytes.",
+      fmt::format("{} bytes, {} tokens. A word includes the space before it, each digit is a "
+                  "token of its own, and rare text is split into bytes.",
                   text.size(), ids.size()));
 }
 
 inline std::string show_answer(const Session& session, Random& random) {
   print_section("It answers");
   if (!session.file.metadata().has("tokenizer.chat_template")) {
-    print_paragraph("The file has no chat template: it only goes on from text.");
+    print_paragraph("The file has no chat template: the model can only continue a text.");
     return {};
   }
   const std::string question = "What is the capital of France?";
@@ -38,9 +38,9 @@ inline std::string show_answer(const Session& session, Random& random) {
   return "; the answer: " + speed_text(conversation.ask(question));
 }
 
-/// The same text and weights, with q and k turned in either pairing.
+/// The same prompt and weights, with q and k turned in each of the two pairings.
 inline void show_pairings(Session& session, Random& random) {
-  print_section("The same weights, in either pairing");
+  print_section("The same weights, in both pairings");
   Generation generation{.most = 24, .sampling = {.temperature = 0}, .filter = session.filter};
   const std::vector<int> ids =
       session.prompt("Once upon a time, in a village by the sea,", SpecialTokens::as_text);
@@ -48,16 +48,16 @@ inline void show_pairings(Session& session, Random& random) {
     session.turn_in(pairing);
     ModelState state(session.config(), ids.size() + generation.most);
     fmt::print("  {}\n  …", pairing == Pairing::neighbours
-                                ? "neighbours (2i, 2i + 1), as the file is stored:"
-                                : "halves (i, i + D/2):");
+                                ? "neighbours (2i, 2i + 1), which is right for this file:"
+                                : "halves (i, i + D/2), which is wrong:");
     std::fflush(stdout);
     speak(session, state, ids, generation, random);
     fmt::print("\n");
   }
   session.turn_in(Pairing::neighbours);
   print_paragraph(
-      "Nothing fails: no shape is wrong, no number out of range. --trace and --compare "
-      "find the place; the page shows how.");
+      "The wrong pairing causes no error: all shapes fit and no number is NaN. --trace and "
+      "--compare find the mistake; the page shows how.");
 }
 
 inline void show_tour(Session& session, std::size_t seed) {
@@ -71,7 +71,7 @@ inline void show_tour(Session& session, std::size_t seed) {
       fmt::format("The file was loaded in {}{}.", duration_text(session.load_seconds), speed));
   fmt::print("\n");
   print_paragraph(
-      "Next: ./learn run 10 --chat talks with it; --help lists what else it does; the "
+      "Next: ./learn run 10 --chat starts a chat; --help lists all flags; the "
       "page: docs/10_pretrained.md");
 }
 

@@ -1,4 +1,4 @@
-// The first place where two traces part, and what usually makes them. For main.cpp.
+// Prints the first place where two traces differ, and the usual causes. For main.cpp.
 #pragma once
 
 #include "10_pretrained/session.hpp"
@@ -8,7 +8,7 @@
 
 namespace t2t {
 
-/// One forward pass over a prompt with its trace on disk.
+/// Runs a prompt and writes its trace to a folder.
 inline void write_trace(const Session& session, const std::vector<int>& ids,
                         const std::filesystem::path& folder, Row logits) {
   ModelState state(session.config(), ids.size(), {.chunk = ids.size()});
@@ -20,27 +20,28 @@ inline void write_trace(const Session& session, const std::vector<int>& ids,
 inline bool show_comparison(const Comparison& comparison) {
   const std::size_t count = comparison.compared.size();
   if (!comparison.only_in_one.empty())
-    print_paragraph(fmt::format("{} parts are in one of the folders only, {} first.",
+    print_paragraph(fmt::format("{} parts are in only one of the folders, the first is {}.",
                                 comparison.only_in_one.size(),
                                 printable(comparison.only_in_one[0])));
   if (!comparison.parting) {
-    print_paragraph(
-        fmt::format("They agree in all {} parts, {} to {}; furthest apart by {:.0e} of a "
-                    "token's length.",
-                    count, printable(comparison.compared.front()),
-                    printable(comparison.compared.back()), comparison.worst));
+    print_paragraph(fmt::format(
+        "All {} common parts agree, from {} to {}; the largest difference is {:.0e} of a "
+        "token's length.",
+        count, printable(comparison.compared.front()), printable(comparison.compared.back()),
+        comparison.worst));
     return true;
   }
   const Parting& parting = *comparison.parting;
   if (count > 1)
-    print_paragraph(fmt::format("{} parts agree, the last of them {}.", count - 1,
+    print_paragraph(fmt::format("{} parts agree; the last of them is {}.", count - 1,
                                 printable(comparison.compared[count - 2])));
   if (!parting.why.empty())
-    print_paragraph(fmt::format("They part at {}: {}.", printable(parting.name), parting.why));
+    print_paragraph(
+        fmt::format("They first differ at {}: {}.", printable(parting.name), parting.why));
   else
     print_paragraph(
-        fmt::format("They part at {}: token {} is {:.2g} of its length away; furthest "
-                    "is channel {}, {:.4g} against {:.4g}.",
+        fmt::format("They first differ at {}: for token {} by {:.2g} of its length, most in "
+                    "channel {}, {:.4g} against {:.4g}.",
                     printable(parting.name), parting.token, parting.distance, parting.channel,
                     parting.a, parting.b));
   print_paragraph("Usual causes: " +

@@ -1,5 +1,5 @@
-// What the program can be asked for, a function each: it opens what it needs of the model's file,
-// and checks first what costs least. Each returns the exit status. For main.cpp.
+// The program's tasks, one function each. A task opens the model's file, makes its cheap checks
+// first, and returns the exit status. For main.cpp.
 #pragma once
 
 #include <fmt/format.h>
@@ -26,8 +26,8 @@ namespace t2t {
 inline GgufFile open_model(const std::string& path) {
   if (!std::filesystem::exists(path))
     throw std::runtime_error(path +
-                             ": there is no such file; ./learn weights fetches the model "
-                             "that this chapter runs, or --model names another");
+                             ": there is no such file; ./learn weights fetches this chapter's "
+                             "model, and --model names another one");
   return GgufFile::open(path);
 }
 
@@ -49,7 +49,7 @@ inline SpecialTokens special_tokens(const Flags& flags) {
   return flags.special ? SpecialTokens::as_tokens : SpecialTokens::as_text;
 }
 
-/// The ids of a text file; what is wrong with it is told with its name.
+/// The ids of a text file. Errors name the file.
 inline std::vector<int> file_ids(const Bpe& bpe, const std::string& path, SpecialTokens special) {
   const std::string text = read_file(path);
   expect_utf8(path, text);
@@ -78,7 +78,7 @@ inline Generation generation_of(const Session& session, const Flags& flags) {
   return generation;
 }
 
-/// 1 where two traces part, as diff has it.
+/// Returns 1 when two traces differ, as diff does.
 inline int compare(const Flags& flags) {
   return show_comparison(compare_traces(flags.compare[0], flags.compare[1])) ? 0 : 1;
 }
@@ -161,7 +161,7 @@ inline int bench(const Flags& flags) {
   return 0;
 }
 
-/// One forward pass over a prompt: its last logits, or all its parts, or both, as files.
+/// Runs a prompt and writes its last logits, or all its parts, or both.
 inline int write_files(const Program& program, const Flags& flags) {
   const Session session = open_session(flags);
   const std::vector<int> ids = prompt_ids(session, program, flags, "The capital of France");
@@ -189,7 +189,7 @@ inline int write_export(const Program& program, const Flags& flags) {
   return 0;
 }
 
-/// Goes on from a prompt, which is printed first, so that the text reads on.
+/// Prints a prompt and continues it.
 inline int go_on(const Program& program, const Flags& flags) {
   const Session session = open_session(flags);
   const std::vector<int> ids = prompt_ids(session, program, flags, "The capital of France is");

@@ -1,5 +1,5 @@
-// A model as the bytes of a GGUF file, with a tokenizer that has a token for each byte and nothing
-// merged: for tests, and for a program whose real weights are missing.
+// A small random model as the bytes of a GGUF file. Its tokenizer has a token for each byte and no
+// merges. For tests, and for the program when the real weights are missing.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace t2t {
 
-/// One small enough to draw in no time. V: 256 bytes and the two marks of ChatML.
+/// Small sizes. V: a token for each of 256 bytes and the two marks of ChatML.
 inline Config tiny_config() {
   return {.block = llama_style(64, 4, 2, 96), .L = 2, .V = 258, .T_max = 256};
 }
@@ -34,7 +34,7 @@ inline void put_tokenizer(GgufBytes& file) {
              "<|im_start|>system\nYou are tiny.<|im_end|>\n<|im_start|>user …");
 }
 
-/// A model's tensors in the order of tensor_names.
+/// The values of a model's tensors, in the order of tensor_names.
 inline std::vector<ConstRow> values_of(const ModelWeights& weights, const Config& config) {
   std::vector<ConstRow> values;
   for_each_tensor(weights, config, [&]<class T>(const TensorInfo& info, const T& tensor) {
@@ -47,7 +47,7 @@ inline std::vector<ConstRow> values_of(const ModelWeights& weights, const Config
   return values;
 }
 
-/// As F32. The tokenizer comes with a V of 258 only.
+/// The file, with all tensors as F32, and with a tokenizer if V is 258.
 inline std::vector<std::uint8_t> gguf_file(const Config& config, const ModelWeights& weights) {
   const std::vector<NamedShape> names = tensor_names(config);
   const std::vector<ConstRow> values = values_of(weights, config);

@@ -11,7 +11,7 @@ namespace t2t {
 static std::optional<int> token_id(const GgufFile& file, std::string_view key) {
   if (!file.metadata().has(key)) return std::nullopt;
   const std::int64_t id = file.metadata().integer(key);
-  // Bpe holds it against the vocabulary; here it must only fit.
+  // Bpe checks it against the vocabulary; here it must only fit an int.
   return int(std::clamp<std::int64_t>(id, -1, std::numeric_limits<int>::max()));
 }
 

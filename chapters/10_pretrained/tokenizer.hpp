@@ -6,11 +6,12 @@
 
 namespace t2t {
 
-/// What the file says. Throws std::runtime_error, naming the file and the key, when something is
-/// missing or of the wrong kind, or the tokenizer is no byte-level BPE ("gpt2").
+/// The tables in the file. Throws std::runtime_error, naming the file and the key, when one is
+/// missing or has another type, or when the tokenizer is not a byte-level BPE ("gpt2").
 BpeTables read_tables(const GgufFile& file);
 
-/// The tokenizer made of it, which needs the file no longer. Throws as Bpe does, too.
+/// The tokenizer made from them; it does not need the file any more. Throws as read_tables and Bpe
+/// do.
 Bpe read_tokenizer(const GgufFile& file);
 
 }  // namespace t2t

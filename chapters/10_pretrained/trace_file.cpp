@@ -28,7 +28,7 @@ Trace trace_to(const std::filesystem::path& folder) {
   };
 }
 
-/// What a file's name says it holds.
+/// The part and layer that a file's name tells.
 struct Named {
   Part part;
   std::size_t layer;
@@ -43,8 +43,8 @@ static std::optional<Named> named(std::string_view name) {
   return std::nullopt;
 }
 
-/// Where a name stands in a forward pass: the ids, the embedding, the layers, the rest of the
-/// model, and last what is no part.
+/// The place of a name in a forward pass: the ids, the embedding, the layers, the rest of the
+/// model; other names last.
 static std::tuple<int, std::size_t, std::size_t> place_of(std::string_view name) {
   if (name == "ids") return {0, 0, 0};
   const std::optional<Named> place = named(name);
@@ -70,7 +70,7 @@ static std::set<std::string> names_in(const std::filesystem::path& folder) {
   return names;
 }
 
-/// |a − b| / |a|, in double; NaN anywhere gives NaN.
+/// |a − b| / |a|, in double. A NaN in either gives NaN.
 static double distance_of(ConstRow a, ConstRow b) {
   double apart = 0, size = 0;
   for (std::size_t c = 0; c < a.size(); ++c) {
@@ -80,7 +80,7 @@ static double distance_of(ConstRow a, ConstRow b) {
   return apart == 0 ? 0 : std::sqrt(apart / size);
 }
 
-/// The first token that is too far off. worst is raised to the furthest of the others.
+/// The first token that differs too much. worst becomes the largest distance of the others.
 static std::optional<Parting> parting_of(const std::string& name, const NpyContent<float>& a,
                                          const NpyContent<float>& b, double tolerance,
                                          double& worst) {
@@ -95,7 +95,7 @@ static std::optional<Parting> parting_of(const std::string& name, const NpyConte
       worst = std::max(worst, distance);
       continue;
     }
-    // Here too, a NaN is further off than any number.
+    // A NaN counts as the largest difference.
     std::size_t furthest = 0;
     const auto apart = [&](std::size_t c) { return std::abs(a_t[c] - b_t[c]); };
     for (std::size_t c = 1; c < cols && !std::isnan(apart(furthest)); ++c)
@@ -127,20 +127,21 @@ Comparison compare_traces(const std::filesystem::path& a, const std::filesystem:
   return result;
 }
 
-/// What usually goes wrong where a part is made.
+/// The usual causes when a part differs.
 static const char* causes_at(Part part) {
   switch (part) {
     case Part::embedding:
-      return "other ids (tokenizer, a token in front), or the table's rows misread";
+      return "other ids (another tokenizer, a token in front), or the table's rows misread";
     case Part::attention_norm:
-      return "eps (its size, or outside the root), gains read as 1 + gain, a mean taken away that "
-             "RMSNorm leaves";
+      return "eps (its value, or added outside the root), gains read as 1 + gain, or a mean "
+             "subtracted, "
+             "which RMSNorm does not do";
     case Part::q:
       return "w_q: transposed, dequantized wrongly, or its rows in the order of the other pairing";
     case Part::k:
       return "w_k: transposed, dequantized wrongly, or its rows in the order of the other pairing";
     case Part::v:
-      return "w_v: transposed, dequantized wrongly, or taken for w_k";
+      return "w_v: transposed, dequantized wrongly, or exchanged with w_k";
     case Part::q_turned:
       return "RoPE: the other pairing, another theta, scaled angles, positions off by one";
     case Part::k_turned:
@@ -148,32 +149,32 @@ static const char* causes_at(Part part) {
     case Part::heads:
       return "the mask, the scale 1/√D, which group a head reads, values turned by RoPE too";
     case Part::attention:
-      return "w_o: transposed, or heads put side by side in another order";
+      return "w_o: transposed, or the heads joined in another order";
     case Part::x_plus_attention:
       return "the residual sum: left out, or added to the norm instead of to x";
     case Part::feed_forward_norm:
-      return "the second norm's gains taken for the first's, or its eps";
+      return "the gains of the first norm used for the second, or its eps";
     case Part::gate:
-      return "w_gate: taken for w_up, or transposed";
+      return "w_gate: exchanged with w_up, or transposed";
     case Part::up:
-      return "w_up: taken for w_gate, or transposed";
+      return "w_up: exchanged with w_gate, or transposed";
     case Part::hidden:
       return "the activation (SiLU, not GELU or sigmoid), or gate and up exchanged";
     case Part::feed_forward:
       return "w_down: transposed or dequantized wrongly";
     case Part::x_plus_feed_forward:
-      return "somewhere in this layer, if its parts were not compared; else the residual sum";
+      return "any part of this layer that was not compared; else the residual sum";
     case Part::final_norm:
       return "the final norm's gains or eps";
     case Part::logits:
-      return "the head: the embedding's table if tied, its own if not";
+      return "the head, which is the embedding only when tied";
   }
   return "";
 }
 
 std::string usual_causes(std::string_view name, bool first_token_agrees) {
   const std::optional<Named> place = named(name);
-  if (!place) return "no part that this book has a name for";
+  if (!place) return "unknown: the name is not a part of a model";
   std::string causes = causes_at(place->part);
   if (is_of_block(place->part) && place->layer > 0)
     causes +=

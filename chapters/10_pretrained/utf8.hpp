@@ -1,8 +1,7 @@
-// UTF-8 that may be broken or cut: where characters begin and end, and a stream that never shows
-// half of one.
+// UTF-8 that may be broken or cut: a stream that returns whole characters only.
 //
-// A byte-level token can end inside a character: "é" is two bytes, an emoji four or more. What is
-// printed token by token must wait for the rest.
+// A byte-level token can end inside a character: "é" has two bytes, an emoji four or more. Text
+// that is printed token by token must wait for the rest of the character.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +12,17 @@
 
 namespace t2t {
 
-/// What of a text may go to a terminal: without control characters (an escape sequence begins with
-/// one), but for line ends and tabs, and without what is no UTF-8.
+/// A text for a terminal: line ends and tabs stay, other control characters (an escape sequence
+/// begins with one) and bytes that are not UTF-8 are removed.
 std::string without_controls(std::string_view text);
 
-/// Bytes in, whole characters out. What is no UTF-8 comes out as U+FFFD, one for each longest run
-/// that could have begun a character, as most decoders do.
+/// Bytes in, whole characters out. Bytes that are not UTF-8 become U+FFFD, one for each longest run
+/// that could begin a character.
 class CharacterStream {
  public:
-  /// The characters that these bytes complete; what is still incomplete, at most 3 bytes, waits.
+  /// The characters that these bytes complete. Up to 3 bytes of an incomplete one are kept.
   std::string push(std::string_view bytes);
-  /// What waits, as U+FFFD: the text has ended.
+  /// At the end of a text: U+FFFD if an incomplete character is left.
   std::string finish();
 
  private:
