@@ -36,7 +36,7 @@ inline void show_ladder() {
   for (const auto& [rung, peak] : {std::pair{Rung{"rung 0, float32", 1, 4, 6 + D / 32}, 67e12},
                                    {Rung{"rung 1, float32", 1, 4, 0}, 67e12},
                                    {Rung{"rung 2, float32", 64, 4, 0}, 67e12},
-                                   {Rung{"tiled products, scores stored", 128, 2, 4}, 989e12},
+                                   {Rung{"tiled, scores stored, bf16", 128, 2, 4}, 989e12},
                                    {Rung{"rung 3, bf16", 64, 2, 0}, 989e12},
                                    {Rung{"rung 4, bf16", 128, 2, 0}, 989e12}}) {
     const double intensity = rung.intensity(D), ridge = peak / memory;
