@@ -22,19 +22,31 @@ inline void show_heads(const Program& program, const Tensor<2>& x, std::size_t H
   Random random(program.seed());
   const AttentionWeights weights = draw_attention_weights(C, random);
   const Tensor<2> out = multi_head_attention(x, weights, H, Mask::causal);  // [T, C]
+  // [caller]
+  const Tensor<2> q = matmul_bt(x, weights.w_q);  // [T, C]
+  const Tensor<2> k = matmul_bt(x, weights.w_k);  // [T, C]
+  const Tensor<2> v = matmul_bt(x, weights.w_v);  // [T, C]
+
+  Tensor<2> heads = empty(T, C);  // [T, C], the heads' results side by side
+  AttentionScratch scratch(T, T);
+  attention_rows(q, side_by_side(k, v, H), Mask::causal, heads, scratch);
+
+  const Tensor<2> by_rows = matmul_bt(heads, weights.w_o);  // [T, C]
+  // [/caller]
   program.save("w_q", weights.w_q);
   program.save("w_k", weights.w_k);
   program.save("w_v", weights.w_v);
   program.save("w_o", weights.w_o);
   program.save("out", out);
+  program.save("out_by_rows", by_rows);
 
   print_section("Many heads: what the last token attends to, head by head");
-  const Tensor<3> q = split_heads(matmul_bt(x, weights.w_q), H);  // [H, T, D]
-  const Tensor<3> k = split_heads(matmul_bt(x, weights.w_k), H);  // [H, T, D]
-  Tensor<2> last = empty(H, T);                                   // [H, S]
+  const Tensor<3> q_heads = split_heads(q, H), k_heads = split_heads(k, H);  // [H, T, D]
+  Tensor<2> last = empty(H, T);                                              // [H, S]
   std::vector<std::string> names;
   for (std::size_t h = 0; h < H; ++h) {
-    const Tensor<2> head = attention_weights(xt::view(q, h), xt::view(k, h), Mask::causal);
+    const Tensor<2> head =
+        attention_weights(xt::view(q_heads, h), xt::view(k_heads, h), Mask::causal);
     xt::view(last, h) = xt::view(head, T - 1);
     names.push_back("head " + std::to_string(h));
   }

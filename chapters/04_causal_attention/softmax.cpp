@@ -16,7 +16,7 @@ namespace t2t {
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 
 /// Throws for row t of a softmax, counted over all heads.
-[[noreturn]] static void refuse_row(std::size_t t) {
+static void refuse_row(std::size_t t) {
   throw std::invalid_argument(
       fmt::format("softmax: row {} is all -infinity: a mask that hides every key", t));
 }
