@@ -54,7 +54,6 @@ Tensor<2> multi_head_attention(const Tensor<2>& x, const Tensor<2>& memory,
   expect_shape("w_o", weights.w_o, {C, C});
   const Tensor<2> mask_added = attention_mask(T, S, mask);  // [T, S], for every head
 
-  // [formula]
   const Tensor<3> q = split_heads(matmul_bt(x, weights.w_q), H);       // [H, T, D]
   const Tensor<3> k = split_heads(matmul_bt(memory, weights.w_k), H);  // [H, S, D]
   const Tensor<3> v = split_heads(matmul_bt(memory, weights.w_v), H);  // [H, S, D]
@@ -62,7 +61,6 @@ Tensor<2> multi_head_attention(const Tensor<2>& x, const Tensor<2>& memory,
   const Tensor<3> scores = matmul_bt(q, k) / std::sqrt(float(C / H)) + mask_added;  // [H, T, S]
   const Tensor<3> heads = matmul(softmax(scores), v);                               // [H, T, D]
   return matmul_bt(merge_heads(heads), weights.w_o);                                // [T, C]
-  // [/formula]
 }
 
 Tensor<2> multi_head_attention(const Tensor<2>& x, const AttentionWeights& weights, std::size_t H,
