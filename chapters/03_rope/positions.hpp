@@ -64,8 +64,8 @@ Tensor<3> t5_biases(const Tensor<2>& table,  // [buckets, H]
 
 /// The product of each query with the vector of the distance, divided by √D: [H, T, S]. Distances
 /// above K share vector K; all heads share the vectors. (The paper also adds such vectors to the
-/// values, and finds that those for the keys may suffice.) Throws std::invalid_argument when D is
-/// 0, q is not whole heads wide, vectors are not D wide or are none, or T is more than S.
+/// values, and finds that those for the keys may suffice.) Throws std::invalid_argument when
+/// there are no vectors, D is 0, q is not whole heads of D numbers, or T is more than S.
 Tensor<3> shaw_biases(ConstMatrix q,        // [T, H·D]
                       ConstMatrix vectors,  // [K + 1, D]
                       std::size_t S);
