@@ -31,7 +31,8 @@ inline void show_recurrence(const Program& program) {
   const Tensor<2> asked = xt::ones<float>({T, C}) * xt::view(k, 0, xt::all());   // [T, C]
   const Tensor<2> by_chance = attention_weights(any, k, Mask::causal);           // [T, T]
   const Tensor<2> if_asked = attention_weights(asked, k, Mask::causal);          // [T, T]
-  program.save("echo", echoes[0]);
+  const char* names[] = {"echo_w_h", "echo_large_w_h", "echo_lstm_half_open", "echo_lstm_open"};
+  for (std::size_t i = 0; i < 4; ++i) program.save(names[i], echoes[i]);
 
   print_section("What arrives at token t of a small change at token 0");
   fmt::print("         recurrence            LSTM                   attention\n");
