@@ -1,4 +1,4 @@
-// The blocks that chapter 08's tests are about, and what running one takes.
+// The blocks that chapter 08's tests run, and what it takes to run one.
 #pragma once
 
 #include <algorithm>

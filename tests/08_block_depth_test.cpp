@@ -42,8 +42,7 @@ static constexpr double near = 1e-3;
 
 static bool about(double got, double want) { return std::abs(got - want) <= near * want; }
 
-TEST_CASE(
-    "by hand: without norms in every layer a gradient shrinks to a quarter, or grows to 9/4") {
+TEST_CASE("by hand: without norms each layer brings a gradient to a quarter, or with sums to 9/4") {
   const std::vector<Tensor<2>> changes = {{{1, -2}}, {{5, 1}}};
   CHECK(about(top(Joined::neither, 0.5f, changes).arrives, std::pow(0.25, 3)));
   CHECK(about(top(Joined::neither, 0.5f, changes).size, std::sqrt(12.5) * std::pow(0.25, 3)));
@@ -52,7 +51,7 @@ TEST_CASE(
   CHECK(top(Joined::sums_only, 0.5f, changes).straight == 1);
 }
 
-TEST_CASE("by hand: a norm divides what is across x by x's size, and stops what is along it") {
+TEST_CASE("by hand: a norm divides changes across x by x's size and removes changes along x") {
   const Tensor<2> along = {{3, 4}}, across = {{4, -3}};
   const double inverse = 1 / std::sqrt(12.5);  // (3, 4) has root mean square √12.5
   for (const Joined joined : {Joined::pre_norm, Joined::post_norm}) {
@@ -68,7 +67,7 @@ TEST_CASE("by hand: a norm divides what is across x by x's size, and stops what 
 }
 
 TEST_CASE(
-    "sent down through the transposed derivative, gradients have the size of changes sent up") {
+    "gradients sent down through the transposed derivative have the size of changes sent up") {
   const std::size_t T = 2, C = 4, n = T * C;
   const BlockSettings settings = relu_settings(C, 2, 8);
   Random random(3);

@@ -1,5 +1,5 @@
-// What may be exchanged in a block, and what may differ: texts, weights, attention, network, sums,
-// layers. Each is a contributor's change, made without a line of chapter 08.
+// What a caller may replace in a block, and what may differ: texts, weights, attention, network,
+// sums, layers. Each test does so without changing a line of chapter 08.
 #include <doctest/doctest.h>
 
 #include <barrier>
@@ -14,7 +14,7 @@
 
 using namespace t2t;
 
-TEST_CASE("another kernel is called for every chunk, with the text so far") {
+TEST_CASE("another kernel is called for each chunk, with all cached positions of the text") {
   const Case c = llama();
   for (const std::size_t chunk : {c.T, std::size_t(16), std::size_t(1)}) {
     CAPTURE(chunk);
@@ -37,7 +37,7 @@ TEST_CASE("several texts in one call: each as if it were alone, at its own posit
     const BlockWeights weights = c.weights();
     const Block block(c.settings, weights);
     const std::size_t texts = 3, C = c.settings.C, T = c.T;
-    // Text i is x from token i on, so that all differ; text 2 has heard 2 tokens before.
+    // Text i is x from token i on, so that all differ; text 2 has 2 tokens in its cache.
     const auto rows = [](const Tensor<2>& of, std::size_t from, std::size_t count) {
       return copy_of(ConstMatrix(of).rows_from(from, count));
     };
@@ -76,7 +76,7 @@ TEST_CASE("several texts in one call: each as if it were alone, at its own posit
   }
 }
 
-TEST_CASE("what a kernel throws leaves the caches of all texts as they were") {
+TEST_CASE("when a kernel throws, the caches of all texts are as they were") {
   const Case c = llama();
   const BlockWeights weights = c.weights();
   GroupedScratch own(4, 8, c.settings.H, c.settings.D);
@@ -110,7 +110,7 @@ TEST_CASE("what a kernel throws leaves the caches of all texts as they were") {
   CHECK(all_close(x, want, 0));
 }
 
-TEST_CASE("CachedAttention refuses what is not of one call") {
+TEST_CASE("CachedAttention refuses q, k, v, heads and runs that do not fit each other") {
   const Case c = llama();
   const BlockWeights weights = c.weights();
   const Block block(c.settings, weights);
@@ -133,7 +133,7 @@ TEST_CASE("CachedAttention refuses what is not of one call") {
                        "layers: wanted at least 1, got 0", std::invalid_argument);
 }
 
-/// A weight that stores each number twice as large, and tells how often it was multiplied.
+/// A weight that stores each number doubled, and counts its products.
 Weight packed(const Weight& w, std::size_t& products) {
   const Tensor<2> twice = 2 * w.floats();
   return Weight(PackedWeight{w.rows(), w.cols(), 2 * w.bytes(),
@@ -166,9 +166,9 @@ TEST_CASE("a packed weight can take the place of every matrix of a block") {
   }
 }
 
-TEST_CASE("another attention can keep a text's keys in two runs, apart from each other") {
-  // The first 20 positions in one cache, the rest in one that begins there. Each answers alone;
-  // chapter 06's join makes one answer of two, by how much their scores sum to.
+TEST_CASE("another attention can keep a text's keys in two separate caches") {
+  // The first 20 positions in one cache, the rest in one that begins there. Each gives a result;
+  // chapter 06's join weighs the two by the sums of their exponentials.
   const Case c = llama();
   const auto& s = c.settings;
   const BlockWeights weights = c.weights();
@@ -208,8 +208,9 @@ TEST_CASE("another attention can keep a text's keys in two runs, apart from each
   CHECK(all_close(x, c.want(), c.bound(largest(c.want()))));
 }
 
-TEST_CASE("another network can take chapter 07's place: two experts, the tokens shared out") {
-  // Even tokens go to the one, odd ones to the other, which is the block's own network. A block
+TEST_CASE(
+    "another network can take chapter 07's place: two experts, each with half of the tokens") {
+  // Even tokens go to one network, odd ones to the other, which is the block's own. A block
   // without a network of its own (F = 0) needs the slot.
   const Case c = llama();
   BlockSettings settings = c.settings;
@@ -231,7 +232,7 @@ TEST_CASE("another network can take chapter 07's place: two experts, the tokens 
   Tensor<2> x = c.x();
   block_rows(x, Block(settings, weights), room.slots, room.scratch);
 
-  // Attention does not depend on the network, so each token is one of two blocks' tokens.
+  // Attention does not depend on the network, so each token has the result of one of two blocks.
   BlockWeights with_other = c.weights();
   with_other.feed_forward = other;
   const Tensor<2> of_own = c.want(), of_other = block(c.x(), with_other, c.settings, c.table());
@@ -250,9 +251,11 @@ Weight half_of_cols(const Weight& w, std::size_t part) {
   return Weight(copy_of(ConstMatrix(w.floats()).cols_from(part * w.cols() / 2, w.cols() / 2)));
 }
 
-TEST_CASE("what two halves of the heads and of the network make can be summed before it is added") {
+TEST_CASE(
+    "two blocks with half of the heads and of the network each can sum their results before "
+    "adding") {
   // Each half has H/2 heads, G/2 groups and F/2 hidden numbers, and all of x. It runs on a thread
-  // of its own and waits where a part is to be added: the sum of both is what both add.
+  // of its own and waits before the sum: both threads add what both have made.
   const Case c = llama();
   const BlockWeights whole = c.weights();
   BlockSettings settings = c.settings;

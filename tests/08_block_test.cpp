@@ -142,6 +142,29 @@ TEST_CASE("a trace names every intermediate in order, and changes nothing") {
   CHECK(trace_name(Part::logits, 0) == "logits");
 }
 
+TEST_CASE("a trace in post-norm has each norm after its sum, and no turned q and k without RoPE") {
+  const auto order = [](const std::string& name) {
+    std::string names;
+    for (const Case& c : cases()) {
+      if (c.name != name) continue;
+      const BlockWeights weights = c.weights();
+      Room room(c.settings, c.T, c.T);
+      Tensor<2> x = c.x();
+      block_rows(x, Block(c.settings, weights), room.slots, room.scratch,
+                 [&](Part part, std::size_t, ConstMatrix) {
+                   names += std::string(part_name(part)) + " ";
+                 });
+    }
+    return names;
+  };
+  CHECK(order("llama_post") ==
+        "q k v q_turned k_turned heads attention x_plus_attention attention_norm "
+        "gate up hidden feed_forward x_plus_feed_forward feed_forward_norm ");
+  CHECK(order("post") ==
+        "q k v heads attention x_plus_attention attention_norm "
+        "up hidden feed_forward x_plus_feed_forward feed_forward_norm ");
+}
+
 TEST_CASE("parameters: those of the models, and the parts sum to the whole") {
   const auto count = [](const BlockSettings& settings) {
     return total(block_costs(settings, 1, 1)).parameters;
@@ -196,7 +219,8 @@ TEST_CASE("FLOPs by hand: two for each number of a matrix, 4·H·D for each key 
   CHECK(block_costs(settings, 2, 5).attention.flops == 4 * (3 + 3) * 4);
 }
 
-TEST_CASE("a bad call is refused with what was wanted and got; x and the text stay as they were") {
+TEST_CASE(
+    "a bad call is refused with what was wanted and what was got; x and the caches do not change") {
   struct Call {
     BlockSettings settings;
     BlockWeights weights;
@@ -293,8 +317,7 @@ TEST_CASE("a bad call is refused with what was wanted and got; x and the text st
   });
 }
 
-TEST_CASE(
-    "bad settings are refused when something is made of them, too small scratch when it is used") {
+TEST_CASE("bad settings are refused when they are used, and scratch that is too small") {
   Random random(1);
   using Bad = std::invalid_argument;
   CHECK_THROWS_WITH_AS(llama_style(96, 5, 5, 1), "C: wanted a multiple of H = 5, got 96", Bad);
