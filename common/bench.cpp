@@ -45,21 +45,24 @@ void Bench::against(const std::string& what, const Work& work, const std::string
 }
 
 void Bench::expect_right(const std::string& what, bool right) const {
-  if (!right) throw std::runtime_error(what + ": computes something else; not timed");
+  if (!right)
+    throw std::runtime_error(
+        what + ": wanted the same result as the other work, got another; nothing was timed");
 }
 
 using nlohmann::json;
 
-/// What the file holds of all chapters. Throws, naming it, unless it can be read and replaced.
+/// The figures of all chapters in the file. Throws, naming it, unless it can be read and replaced.
 static json recorded(const std::string& file) {
   expect_writable(file);
   if (!std::filesystem::exists(file)) return json::object();
   const json all = json::parse(read_file(file), nullptr, false);
-  if (!all.is_object()) throw std::runtime_error(file + ": is no record of figures (JSON)");
+  if (!all.is_object())
+    throw std::runtime_error(file + ": wanted a JSON object of figures, got something else");
   return all;
 }
 
-/// Puts these lines in the file under the chapter's name, beside what it holds of other chapters.
+/// Writes these lines to the file under the chapter's name, and keeps those of other chapters.
 static void record(const std::string& file, const std::string& chapter, const Bench& bench) {
   const std::time_t now = std::time(nullptr);
   json all = recorded(file);
@@ -78,7 +81,7 @@ static void record(const std::string& file, const std::string& chapter, const Be
   write_file(file, all.dump(1) + "\n");
 }
 
-/// The chapter whose work this program times: its own name without "_bench".
+/// The chapter that this program times: the program's name without "_bench".
 static std::string chapter_of(const char* program) {
   const std::string name = std::filesystem::path(program).stem();
   return name.substr(0, name.rfind("_bench"));
@@ -86,15 +89,15 @@ static std::string chapter_of(const char* program) {
 
 static int bench_main(const std::string& chapter, int argc, char** argv) {
   CLI::App app(
-      "Times this chapter's work beside limits of the same kind, with 1 and with all threads.",
+      "Times this chapter's work beside limits of the same kind, with one thread and with all.",
       chapter);
   std::string file;
-  app.add_option("--json", file, "write the figures there, keeping those of other chapters")
+  app.add_option("--json", file, "write the figures to FILE, and keep those of other chapters")
       ->type_name("FILE");
   CLI11_PARSE(app, argc, argv);
   if (app.count("--json") > 0 && file.empty())
     throw std::invalid_argument("--json: wanted a file, got an empty name");
-  if (!file.empty()) recorded(file);  // refused before anything is measured
+  if (!file.empty()) recorded(file);  // throws before anything is measured
 
   Bench all;
   const int most = int(thread_count());

@@ -1,8 +1,8 @@
-// Speed, as ratios in one run: each piece of work beside a limit of the same kind, measured in
-// turn.
+// Measures speed as ratios: the time of a piece of work beside the time of a limit of the same
+// kind, measured alternately in one run.
 //
 // A chapter's bench.cpp defines t2t::bench; ./learn bench builds it with the main in bench.cpp here
-// and runs it with one thread and with all. The pages quote docs/measured.json, one recorded run.
+// and runs it with one thread and with all threads. The pages quote docs/measured.json, one run.
 #pragma once
 
 #include <functional>
@@ -14,18 +14,18 @@ class Bench {
  public:
   using Work = std::function<void()>;
 
-  /// Share of a copy with ordinary stores of as many bytes (read and written together).
+  /// Compares with a copy by ordinary stores of as many bytes, read and written together.
   void against_copy(const std::string& what, double bytes, const Work& work);
-  /// Share of an update in place, each number read and written back, of as many bytes together.
+  /// Compares with an update in place of as many bytes, read and written together.
   void against_update(const std::string& what, double bytes, const Work& work);
-  /// Share of the bandwidth at which this machine sums as many bytes.
+  /// Compares with a sum over as many bytes, which only reads.
   void against_read(const std::string& what, double bytes, const Work& work);
-  /// other's time over work's: 2 means that work is twice as fast. Any two pieces of work.
+  /// Compares with any other work. The ratio is other's time over work's: with 2, work is twice as
+  /// fast.
   void against(const std::string& what, const Work& work, const std::string& other_name,
                const Work& other);
 
-  /// Throws std::runtime_error, naming the work, unless what it computed is right: check, then
-  /// time.
+  /// Throws std::runtime_error, naming the work, unless right: check a result, then time it.
   void expect_right(const std::string& what, bool right) const;
 
   struct Line {
@@ -39,7 +39,7 @@ class Bench {
   std::vector<Line> lines_;
 };
 
-/// What a chapter measures: defined in its bench.cpp.
+/// What a chapter measures; its bench.cpp defines it.
 void bench(Bench& bench);
 
 }  // namespace t2t

@@ -1,8 +1,8 @@
-// Memory that OpenBLAS works in: a buffer a thread, and one for each product that is made at the
-// same time. It asks for some while it is loaded, before main, and for the rest when it first needs
-// them; where a limit leaves too little it asks again and again, for ever. So all are taken at the
-// start, and where a limit is set it has two seconds of work for that, counted from before the
-// libraries begin. For linalg.cpp alone.
+// OpenBLAS needs a buffer for each thread, and for each product that runs at the same time. It
+// takes some while it is loaded, before main, and the others when it first needs them. When a
+// memory limit leaves too little, it tries again forever. So all buffers are taken at the start,
+// and where a limit is set, two seconds of CPU time are allowed for that, from before the libraries
+// are loaded. Only linalg.cpp includes this.
 #pragma once
 
 #include <sys/resource.h>
@@ -16,7 +16,7 @@
 
 #include "rows.hpp"
 
-// OpenBLAS's own, absent from any other BLAS.
+// OpenBLAS's own functions, null with another BLAS.
 extern "C" {
 [[gnu::weak]] void* blas_memory_alloc(int);
 [[gnu::weak]] void blas_memory_free(void*);
@@ -27,7 +27,7 @@ namespace t2t {
 
 static void end_without_buffers(int) {
   constexpr std::string_view line =
-      "OpenBLAS gets no memory for its buffers: raise ulimit -v, or set OMP_NUM_THREADS lower\n";
+      "OpenBLAS can't get memory for its buffers: raise ulimit -v, or lower OMP_NUM_THREADS\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
   _exit(1);
 }
@@ -48,7 +48,7 @@ static void before_libraries(int, char**, char**) {
   const bool here = blas_memory_alloc && blas_memory_free;
   std::vector<void*> buffers(here ? std::min<std::size_t>(thread_count(), 64) : 0);
   for (void*& buffer : buffers) buffer = blas_memory_alloc(0);
-  for (void* buffer : buffers) blas_memory_free(buffer);  // it keeps them
+  for (void* buffer : buffers) blas_memory_free(buffer);  // OpenBLAS keeps them
   if (has_limit()) allow_work(0);
 }
 [[gnu::section(".preinit_array"), gnu::used]] static void (*const first)(int, char**,

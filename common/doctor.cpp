@@ -1,5 +1,5 @@
-// What ./learn doctor prints last: the BLAS that programs are linked with, and this machine's
-// limits. With --kernels, only which kernels that BLAS picks.
+// The last part of ./learn doctor: the BLAS that programs are linked with, and this machine's
+// limits. With --kernels it prints only which kernels that BLAS chooses.
 #include <fmt/core.h>
 
 #include "linalg.hpp"

@@ -43,18 +43,19 @@ std::string read_file(const std::filesystem::path& path, std::size_t most) {
     file.read(piece.data(), std::streamsize(std::min(piece.size(), most - content.size())));
     content.append(piece, 0, std::size_t(file.gcount()));
     if (!plain && content.size() > most_of_a_pipe)
-      throw std::runtime_error(path.string() + ": is no plain file and has more than 64 MiB");
+      throw std::runtime_error(path.string() +
+                               ": wanted at most 64 MiB from a pipe or device, got more");
   }
   if (file.bad()) throw failure(path, "can't be read");
   return content;
 }
 
-/// A new, empty file in the folder that `path` is to stand in, which is removed unless it is kept.
-/// Its name is one that no other file has: what is there already is neither followed nor replaced.
+/// A new, empty file in the folder of `path`. It is removed unless keep() is called. Its name is
+/// new, so no existing file or link is followed or replaced.
 class NewFile {
  public:
   explicit NewFile(const std::filesystem::path& path) : NewFile(path.parent_path(), path) {}
-  /// refusal: what to say of path when the folder takes no file.
+  /// refusal: the message about path when no file can be made in the folder.
   NewFile(const std::filesystem::path& folder, const std::filesystem::path& path,
           const char* refusal = "can't be written")
       : path_(path), name_((folder / ".partial-XXXXXX").string()) {
@@ -76,7 +77,7 @@ class NewFile {
       bytes.remove_prefix(std::size_t(count));
     }
   }
-  /// Gives it the name `path`, and the rights that any new file has.
+  /// Renames it to `path`, with the permissions of a new file.
   void keep() {
     const mode_t mask = umask(0);
     umask(mask);
@@ -98,7 +99,7 @@ static void expect_plain_or_none(const std::filesystem::path& path) {
   const std::filesystem::file_status there = std::filesystem::symlink_status(path);
   if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
     throw std::runtime_error(path.string() +
-                             ": is there and no plain file (a folder, a link or a device): it "
+                             ": wanted a plain file or none, got a folder, a link or a device; it "
                              "stays as it is");
 }
 

@@ -1,8 +1,9 @@
-// A row taken a vector register at a time: sums, largest, and functions such as exp (through
-// xsimd).
+// Functions of a row, a vector register at a time (with xsimd): sums, the largest number, and
+// functions such as exp applied to each number.
 //
-// A compiler may not reorder a float sum unasked, and knows no vector exp without fast-math; these
-// do both openly. A row that is no whole number of registers ends in a part-filled one.
+// Without fast-math a compiler may not change the order of a float sum, so it does not use vector
+// registers for one; these functions do. When a row's length is not a multiple of a register's, the
+// last register is filled up with other numbers.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace t2t {
 
 using Lanes = xsimd::batch<float>;
 
-/// The last, part-filled register of a row: count numbers, then filler.
+/// Loads the last, partly filled register of a row: count numbers, then filler. And stores one.
 inline Lanes load_part(const float* from, std::size_t count, float filler) {
   alignas(64) float part[Lanes::size];
   std::fill(std::copy(from, from + count, part), part + Lanes::size, filler);
@@ -29,11 +30,11 @@ inline void store_part(Lanes value, float* to, std::size_t count) {
   std::copy(part, part + count, to);
 }
 
-/// y[c] = f(x[c], …) for one row or several of y's length. f takes and returns Lanes. y may be one
-/// of them.
+/// y[c] = f(x[c], …) for one or several rows x, of y's length. f takes and returns Lanes. y may be
+/// one of the rows x.
 template <class F, class... Rows>
 void map_row(Row y, F f, const Rows&... x) {
-  constexpr std::size_t W = Lanes::size, together = 2;  // so many are read before any is written
+  constexpr std::size_t W = Lanes::size, together = 2;  // how many are read before any is written
   std::size_t c = 0;
   for (; c + together * W <= y.size(); c += together * W) {
     Lanes part[together];
@@ -46,9 +47,9 @@ void map_row(Row y, F f, const Rows&... x) {
   }
 }
 
-/// Joins f(x[0]), f(x[1]) … by join, which must not care for order, starting from start, its
-/// neutral element. Four registers run side by side, since each join waits for the one before.
-/// f(filler) must be start.
+/// Combines f(x[0]), f(x[1]) … by join, in any order, beginning with start. join(start, x) must be
+/// x, and f(filler) must be start. Four registers are combined at a time, since each join has to
+/// wait for the result of the one before it.
 template <class F, class Join>
 Lanes fold_lanes(ConstRow x, float filler, Lanes start, F f, Join join) {
   constexpr std::size_t W = Lanes::size;
@@ -74,8 +75,8 @@ float add_lanes(Register value) {
     return hadd(value);
 }
 
-/// Two registers made one, with half as much left to add up: lanes whose number has the bit `step`
-/// are b's, the others a's, each with the lane added that differs from it in that bit.
+/// One step of adding up the lanes of two registers. Lane i of the result is lane i plus lane
+/// i ^ step, of b where i has the bit `step`, and of a where not.
 template <std::size_t step, std::size_t... lane>
 Lanes fold_two(Lanes a, Lanes b, std::index_sequence<lane...>) {
   constexpr std::size_t W = Lanes::size;
@@ -95,7 +96,7 @@ Lanes add_lanes_of_each(const Lanes* rows) {
                           std::make_index_sequence<Lanes::size>());
 }
 
-/// Sum over c of f(x[c]), for an f that takes filler to 0.
+/// The sum of f(x[c]) over c. f(filler) must be 0.
 template <class F>
 float sum_of(ConstRow x, F f, float filler = 0) {
   return add_lanes(fold_lanes(x, filler, Lanes(0), f, [](Lanes a, Lanes b) { return a + b; }));
@@ -108,7 +109,7 @@ inline float sum_of_squares(ConstRow x) {
   return sum_of(x, [](Lanes v) { return v * v; });
 }
 
-/// The largest of a row; -infinity of an empty one.
+/// The largest number of a row; -infinity for an empty row.
 inline float max_row(ConstRow x) {
   constexpr float lowest = -std::numeric_limits<float>::infinity();
   const Lanes most = fold_lanes(

@@ -4,16 +4,17 @@
 
 #include <sstream>
 
-// Before xblas.hpp, which as of 0.21 reads it too late and then multiplies by loops of its own.
+// Must come before xblas.hpp, which from 0.21 on reads it too late and then uses its own slow
+// loops.
 #include <xtensor-blas/xblas_config.hpp>
-// (Apart, so that no sorting of includes brings it back.)
+// (A block of its own, so that sorting the includes does not change the order.)
 #include <xtensor-blas/xblas.hpp>
 
 #include "blas_buffers.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 
-// OpenBLAS's own words, absent from any other BLAS: then these are null.
+// OpenBLAS's own functions. With another BLAS they are absent, and these are null.
 extern "C" {
 [[gnu::weak]] char* openblas_get_config();
 [[gnu::weak]] char* openblas_get_corename();
@@ -23,7 +24,7 @@ extern "C" {
 
 namespace t2t {
 
-/// BLAS itself. b is read as [K, N], or as [N, K] when transposed.
+/// Calls BLAS. b is read as [K, N], or as [N, K] when transposed.
 static void gemm(ConstMatrix a, ConstMatrix b, bool transposed, Matrix y, float scale) {
   using Index = xt::blas_index_t;
   if (y.rows == 0 || y.cols == 0) return;
@@ -33,9 +34,10 @@ static void gemm(ConstMatrix a, ConstMatrix b, bool transposed, Matrix y, float 
                        y.data, Index(y.stride));
 }
 
-/// Throws unless inner dimensions meet and y has room for exactly the product.
+/// Throws unless the inner dimensions agree and y has the shape of the product.
 static void expect_product(ConstMatrix a, ConstMatrix b, bool transposed, Matrix y) {
-  expect_shape("b", b, {transposed ? b.rows : a.cols, transposed ? a.cols : b.cols});  // K meets K
+  expect_shape("b", b,
+               {transposed ? b.rows : a.cols, transposed ? a.cols : b.cols});  // both have K
   expect_shape("y", y, {a.rows, transposed ? b.rows : b.cols});
 }
 
@@ -50,7 +52,7 @@ void matmul_bt(ConstMatrix a, ConstMatrix b, Matrix y, float scale) {
   gemm(a, b, true, y, scale);
 }
 
-/// One stream of memory a thread, which the hardware reads ahead on its own.
+/// Reads w in order, so that the hardware fetches its next numbers ahead of time.
 static float dot(ConstRow w, ConstRow x) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -76,7 +78,7 @@ Tensor<2> matmul_bt(const Tensor<2>& a, const Tensor<2>& b) {
   return y;
 }
 
-/// Each matrix of a with its partner in b; the pairs share the cores, each product on one.
+/// Multiplies matrix h of a with matrix h of b. Each product runs on one core, several at a time.
 static Tensor<3> products(const Tensor<3>& a, const Tensor<3>& b, bool transposed) {
   const std::size_t H = a.shape(0), M = a.shape(1), K = a.shape(2);
   const std::size_t N = transposed ? b.shape(1) : b.shape(2);
@@ -97,13 +99,13 @@ Tensor<3> matmul_bt(const Tensor<3>& a, const Tensor<3>& b) { return products(a,
 
 void set_threads(int count) {
   omp_set_num_threads(count);
-  // An OpenMP build reads that number itself. Told one of its own, OpenBLAS 0.3.34 takes as many
-  // threads inside a task, where there is one, and waits for the others for ever.
+  // OpenBLAS built with OpenMP reads that number itself. When it is told a number, version 0.3.34
+  // expects as many threads inside a parallel task, where there is one, and waits forever.
   if (blas_info().threading == "pthreads") openblas_set_num_threads(count);
 }
 
 BlasInfo blas_info() {
-  if (!openblas_get_config) return {"a BLAS that does not tell its name", "", ""};
+  if (!openblas_get_config) return {"unknown BLAS", "", ""};
   std::istringstream words(openblas_get_config());  // "OpenBLAS 0.3.21 NO_LAPACKE …"
   std::string name, version;
   words >> name >> version;

@@ -48,7 +48,7 @@ Pair median_seconds_in_turn(const std::function<void()>& first,
   return {median(a), median(b)};
 }
 
-/// The limit for the present number of threads, measured the first time it is asked for.
+/// The limit for the current number of threads, measured on the first call.
 template <class Measure>
 static double kept(std::map<std::size_t, double>& known, Measure measure) {
   const auto found = known.find(thread_count());

@@ -14,7 +14,7 @@ namespace t2t {
 
 static constexpr double no_limit = std::numeric_limits<double>::infinity();
 
-/// The number after a key, in a file of lines "key number …"; nothing if it isn't there.
+/// The number after a key, in a file of lines "key number …"; nothing without that key.
 static std::optional<double> number_of(const std::filesystem::path& file, std::string_view key) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);)
@@ -22,7 +22,7 @@ static std::optional<double> number_of(const std::filesystem::path& file, std::s
   return std::nullopt;
 }
 
-/// What a file of a single number holds; nothing for a word.
+/// The number that a file begins with; nothing when it begins with a word.
 static std::optional<double> number_in(const std::filesystem::path& file) {
   double number = 0;
   if (std::ifstream(file) >> number) return number;
@@ -42,7 +42,7 @@ double left_in_group(const std::filesystem::path& group) {
   return std::clamp(left, 0.0, *most);
 }
 
-/// Of all groups that this process is in, and of those that they are in.
+/// The least of all control groups that this process is in, and of the groups above them.
 static double left_in_groups() {
   double least = no_limit;
   std::ifstream lines("/proc/self/cgroup");  // "4:memory:/path" of version 1, "0::/path" of 2
@@ -58,7 +58,7 @@ static double left_in_groups() {
   return least;
 }
 
-/// What a limit of this process leaves, the key being how /proc/self/status calls what it counts.
+/// What a limit of this process leaves. key names what it counts in /proc/self/status.
 static double left_of(int resource, std::string_view key) {
   rlimit limit{};
   if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return no_limit;

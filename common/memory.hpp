@@ -1,5 +1,5 @@
-// How much memory this process may still take, asked before it is taken: a system that has none
-// left may end a program, without a word, rather than refuse what it asks for.
+// How much memory this process can still take. It is checked before it is taken, since a system
+// that runs out of memory may kill a program without a message.
 #pragma once
 
 #include <filesystem>
@@ -8,25 +8,26 @@
 
 namespace t2t {
 
-/// The smallest of three, in bytes: what the system has available, swap included (/proc/meminfo);
-/// what each control group that this process is in leaves it; what ulimit -v and -d leave. Infinite
-/// where none of them tells.
+/// The smallest of three numbers of bytes: what the system has available, with swap
+/// (/proc/meminfo); what the control groups of this process allow; what ulimit -v and -d allow.
+/// Infinite where none of them is known.
 double free_memory();
 
-/// What a control group's folder tells, of version 2 or 1: its limit less what is in use, where
-/// pages of files don't count, since the system takes them back. Infinite without a limit.
+/// What is left in a control group (version 2 or 1), by its folder: its limit minus what is in use.
+/// Cached pages of files do not count as used, since the system can free them. Infinite without a
+/// limit.
 double left_in_group(const std::filesystem::path& group);
 
-/// Throws std::runtime_error("what: wants about 20.5 GB of memory, …"), with what is free and what
-/// to do, when fewer bytes are free. Count them as doubles: products of sizes overflow.
+/// Throws std::runtime_error("what: wants about 20.5 GB of memory, …"), with what is free and the
+/// remedy, when fewer bytes are free. bytes is a double, since products of sizes can overflow.
 void expect_memory(double bytes, std::string_view what,
                    std::string_view remedy = "make the sizes smaller");
 
-/// From here on the system refuses this process more than what is free now: std::bad_alloc, also
-/// where nobody counted, instead of a sudden end.
+/// Limits this process to the memory that is free now. An allocation beyond it throws
+/// std::bad_alloc, instead of the system killing the process.
 void limit_memory();
 
-/// "13.5 GB" of 10^9 bytes; "28 MB".
+/// "13.5 GB" (of 10^9 bytes) or "28 MB".
 std::string bytes_text(double bytes);
 
 }  // namespace t2t

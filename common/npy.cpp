@@ -48,13 +48,13 @@ void save_npy(const std::filesystem::path& path, std::span<const int> values) {
   save(path, values, std::span<const std::size_t>(shape));
 }
 
-/// What a header says, in the one way in which NumPy writes it.
+/// The fields of a header, which must be written exactly as NumPy writes it.
 struct Header {
   std::string_view type, column_major, shape;
 };
 
-/// Takes the characters of `allowed` off the front of text, then `next`, which must follow. Returns
-/// the former.
+/// Removes leading characters that are in `allowed` from text, then `next`, which must follow.
+/// Returns the former.
 static std::string_view take(std::string_view& text, std::string_view allowed,
                              std::string_view next) {
   const std::string_view taken = text.substr(0, text.find_first_not_of(allowed));
@@ -81,7 +81,7 @@ static Header parse_header(std::string_view text) {
   return header;
 }
 
-/// "3, 4" to {3, 4}; throws when a number, or their product, is larger than the file could hold.
+/// Parses "3, 4" to {3, 4}. Throws when a number, or the product of all, is larger than `most`.
 static std::vector<std::size_t> parse_shape(std::string_view text, std::size_t most) {
   std::vector<std::size_t> shape;
   std::size_t count = 1;

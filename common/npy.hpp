@@ -1,5 +1,5 @@
-// NumPy's .npy files (format version 1.0): how fixtures come in, and how --save lets a reader redo
-// a sum in Python with numpy.load.
+// NumPy's .npy files (format version 1.0). Tests read fixtures from them, and --save writes them
+// for numpy.load in Python.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace t2t {
 
-/// Writes float32. The file appears whole or not at all (written beside, then renamed).
-/// Throws std::runtime_error, naming the file, when it can't be written.
+/// Writes float32. The file appears complete or not at all. Throws std::runtime_error, naming the
+/// file, when it can't be written.
 void save_npy(const std::filesystem::path& path, std::span<const float> values,
               std::span<const std::size_t> shape);
 /// Writes int32.
@@ -25,19 +25,20 @@ void save_npy(const std::filesystem::path& path, const Tensor<N>& x) {
   save_npy(path, {x.data(), x.size()}, {x.shape().data(), N});
 }
 
-/// What a file holds, before its rank is known.
+/// What a file holds, with any number of dimensions.
 template <class Value>
 struct NpyContent {
   std::vector<std::size_t> shape;
   std::vector<Value> values;  // row-major
 };
 
-/// Read a file of little-endian float32, or int32, in row-major order. Throws std::runtime_error,
-/// naming the file and what is wrong, for anything else: nothing in the file is believed unchecked.
+/// Reads a file of little-endian float32, or int32, in row-major order. Throws std::runtime_error,
+/// naming the file and what is wrong, for any other file.
 NpyContent<float> load_npy_floats(const std::filesystem::path& path);
 std::vector<int> load_npy_ints(const std::filesystem::path& path);
 
-/// Reads float32 of known rank.
+/// Reads float32 with N dimensions. Throws as load_npy_floats, and for another number of
+/// dimensions.
 template <std::size_t N>
 Tensor<N> load_npy(const std::filesystem::path& path) {
   const NpyContent<float> content = load_npy_floats(path);

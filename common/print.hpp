@@ -1,4 +1,4 @@
-// What the programs show: headings, tables, heat maps, bars and the roofline line.
+// What programs print: headings, tables, heat maps and bars.
 //
 // Colour is used on a terminal unless NO_COLOR is set; piped output is plain text. Lines keep to
 // the terminal's width (80 columns when piped, or what COLUMNS says).
@@ -15,17 +15,18 @@ namespace t2t {
 std::size_t terminal_width();
 bool use_colour();
 
-/// Columns that a terminal gives this UTF-8 text, most scripts' characters being one wide.
+/// How many columns this UTF-8 text takes on a terminal, counting one for each character.
 std::size_t display_width(std::string_view text);
 
-/// "\n  What the gate does\n\n", bold on a terminal. A page quotes a program's output section by
-/// section, by these titles.
+/// Prints a title between blank lines, bold on a terminal. Pages quote the sections of a program's
+/// output by these titles.
 void print_section(std::string_view title);
 
-/// Text broken into lines between words, each indented by two.
+/// Prints text wrapped at word boundaries, each line indented by two spaces.
 void print_paragraph(std::string_view text);
 
-/// Columns as wide as they need; a column whose header begins with '>' keeps to the right.
+/// A table whose columns are as wide as needed. A column whose header begins with '>' is aligned
+/// right.
 class Table {
  public:
   explicit Table(std::vector<std::string> header);
@@ -37,7 +38,7 @@ class Table {
   std::vector<bool> right_;                     // for each column
 };
 
-/// A shape table: what flowed through, in order. Row: name, shape, what it is.
+/// A table of tensors and their shapes, in order.
 struct ShapeRow {
   std::string name;
   std::vector<std::size_t> shape;
@@ -46,22 +47,21 @@ struct ShapeRow {
 void print_shapes(const std::vector<ShapeRow>& rows);
 
 struct HeatMap {
-  std::vector<std::string> row_labels = {}, col_labels = {};  // or shorter than the matrix
-  bool diverging = false;  // zero is the middle of the scale: for numbers of either sign
+  std::vector<std::string> row_labels = {}, col_labels = {};  // may be shorter than the matrix
+  bool diverging = false;                                     // zero is the middle of the scale
 };
-/// A matrix as shades: two characters a number, light to dark for small to large (and -infinity as
-/// a dot). What doesn't fit the width is left out, and a line says so. Ends with the scale.
+/// A matrix as shades, two characters for each number: light for small, dark for large, and a dot
+/// for -infinity. The scale follows. What does not fit the width is left out, and a line says so.
 void print_heat_map(ConstMatrix x, const HeatMap& options = {});
 std::string heat_map_text(ConstMatrix x, const HeatMap& options = {});
 
-/// One character a value, low to high, for a curve in one line.
+/// A curve in one line: one character for each value, from low to high.
 std::string sparkline(ConstRow values);
 
-/// "████▌     " of that many columns; share in [0, 1].
+/// A bar "████▌     " of that many columns, filled to share, which is in [0, 1].
 std::string bar(double share, std::size_t columns);
 
-/// Text for terminals: spaces, control characters and parts of characters made visible, the rest as
-/// it is.
+/// Text for a terminal, with spaces, control characters and incomplete characters made visible.
 std::string visible(std::string_view text);
 
 /// "131,072,000"

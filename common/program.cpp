@@ -26,14 +26,14 @@ struct Program::Parser {
 Program::Program(std::string name, std::string says)
     : parser_(new Parser{CLI::App(says, name)}), name_(std::move(name)) {
   parser_->app.get_formatter()->column_width(30);
-  parser_->app.set_help_flag("--help,-h", "this list, then stop");
+  parser_->app.set_help_flag("--help,-h", "print this help and exit");
 }
 Program::~Program() = default;
 
-/// Bytes of what was typed that a message quotes.
+/// How many bytes of an argument a message quotes.
 static constexpr std::size_t most_quoted = 80;
 
-/// Parsed by hand: the parser's own words for "0", "-3" and "many" would not say what is wanted.
+/// Parsed here, since CLI11's messages for "0", "-3" and "many" would not say what is wanted.
 static std::size_t parse_size(const std::string& flag, const std::string& text, std::size_t least) {
   std::size_t used = 0;
   long long value = 0;
@@ -48,7 +48,7 @@ static std::size_t parse_size(const std::string& flag, const std::string& text, 
   return std::size_t(value);
 }
 
-/// NaN and infinity are no sizes of anything: they would go through a whole show unseen.
+/// Refuses NaN and infinity, which would otherwise spoil results without a message.
 static float parse_number(const std::string& flag, const std::string& text) {
   char* end = nullptr;
   errno = 0;
@@ -117,14 +117,13 @@ bool Program::given_other_than(const std::vector<std::string>& names) const {
 void Program::takes_text() {
   CLI::App& app = parser_->app;
   parser_->text = app.add_option("--text", given_text_,
-                                 "the text to use; by default, the "
-                                 "chapter's page")
+                                 "the text to use (by default the prose of the chapter's page)")
                       ->type_name("TEXT");
-  path("file", text_file_, "a file of UTF-8 text to use, 16 MiB of it at most", "FILE");
+  path("file", text_file_, "a file of UTF-8 text to use, at most its first 16 MiB", "FILE");
   app.get_option("--file")->excludes(parser_->text);
 }
 
-/// The prose of a page: without its title, its line of links, listings and tables.
+/// The prose of a page: no title, line of links, listings or tables.
 static std::string prose(const std::string& page) {
   std::istringstream lines(page);
   std::string text;
@@ -138,7 +137,7 @@ static std::string prose(const std::string& page) {
   return text;
 }
 
-/// The whole text. It comes in once, since a pipe can't be read twice.
+/// The whole text. It is read once, since a pipe can't be read twice.
 std::string Program::read_text() const {
   constexpr std::size_t most = 16 << 20;
   std::string text, source;
@@ -161,7 +160,7 @@ std::string Program::text(std::size_t most_bytes) const {
   return text_->substr(0, most_bytes);
 }
 
-/// Makes the folder, and refuses one in which no file can be made, before any work.
+/// Makes the folder. Throws, before any work, when no file can be made in it.
 static void make_folder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -169,7 +168,7 @@ static void make_folder(const std::filesystem::path& folder) {
   expect_room_for_files(folder);
 }
 
-/// All that was printed must have arrived: on a full disk, or in a closed pipe, it is lost.
+/// Throws when output was lost, as on a full disk or in a closed pipe.
 static void expect_printed() {
   errno = 0;
   std::cout << std::flush;
@@ -182,7 +181,7 @@ int Program::run(int argc, char** argv, const std::function<void()>& show) {
   return run_task(argc, argv, [&] { return show(), 0; });
 }
 
-/// False when help was asked for, and printed.
+/// Returns false when --help was given; help is printed then.
 static bool parsed(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
@@ -195,9 +194,9 @@ static bool parsed(CLI::App& app, int argc, char** argv) {
 
 int Program::run_task(int argc, char** argv, const std::function<int()>& task) {
   CLI::App& app = parser_->app;
-  size("seed", seed_, "of everything random");
+  size("seed", seed_, "of all random numbers");
   std::string folder;
-  path("save", folder, "write what is computed there, as .npy", "DIR");
+  path("save", folder, "write what is computed to DIR, as .npy files", "DIR");
   const double free = free_memory();
   limit_memory();
   try {

@@ -5,8 +5,8 @@
 
 namespace t2t {
 
-// SplitMix64 (Steele, Lea and Flood 2014): one addition and a scramble, so that a seed gives the
-// same numbers with every compiler and standard library.
+// SplitMix64 (Steele, Lea and Flood 2014). It is written here so that a seed gives the same numbers
+// with each compiler and standard library.
 double Random::next_uniform() {
   std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;

@@ -1,5 +1,5 @@
-// Random tensors from a seed: the same numbers on every run, and materialised at once (an xtensor
-// random expression would be drawn anew each time it is read).
+// Random tensors from a seed, with the same numbers on each run. (An xtensor random expression
+// would draw new numbers each time it is read.)
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace t2t {
 
-/// Draws one after the other from one seed. Not for use by several threads at once.
+/// A sequence of random numbers from one seed. Must not be used by several threads at once.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -21,7 +21,7 @@ class Random {
     for (float& value : x) value = mean + deviation * float(next_normal());
     return x;
   }
-  /// Evenly between low and high.
+  /// Uniform between low and high.
   template <std::size_t N>
   Tensor<N> uniform(const std::array<std::size_t, N>& shape, float low = 0, float high = 1) {
     Tensor<N> x = Tensor<N>::from_shape(shape);

@@ -1,6 +1,7 @@
-// Work that is the same for every row, or for every task of a list, spread over the cores.
+// Parallel loops over rows, and over tasks of unequal size.
 //
-// What is called must not throw (check shapes before the loop) and must write only its own rows.
+// The function that a loop calls must not throw (so check shapes before the loop), and must write
+// only the rows of its own call.
 #pragma once
 
 #include <omp.h>
@@ -16,8 +17,8 @@
 namespace t2t {
 
 #if defined(__SANITIZE_THREAD__)
-// ThreadSanitizer does not see how OpenMP's threads wait for each other and would report races that
-// are none: under it, the same tasks run on plain threads, and OpenMP has one (CMakePresets.json).
+// ThreadSanitizer does not see how OpenMP's threads wait for each other, and would report false
+// races. In its builds the same tasks run on plain threads, and OpenMP has one (CMakePresets.json).
 inline std::size_t thread_count() { return 3; }
 
 template <class F>
@@ -37,11 +38,11 @@ void for_each_row(std::size_t T, std::size_t, F f) {
 
 inline std::size_t thread_count() { return static_cast<std::size_t>(omp_get_max_threads()); }
 
-/// Below so many floats, waking a thread costs more than it saves. (An `if` on the pragma would not
-/// do: OpenMP sets up a team even for one thread.)
+/// With at most so many floats, a loop on one thread is faster. (An `if` on the pragma does not
+/// help, since OpenMP sets up a team even for one thread.)
 constexpr std::size_t worth_sharing = 16384;
 
-/// Calls f(t) for each t in [0, T), several at once, in equal shares. Rows of C floats.
+/// Calls f(t) for each t in [0, T), with equal shares for the threads. A row has C floats.
 template <class F>
 void for_each_row(std::size_t T, std::size_t C, F f) {
   if (T * C <= worth_sharing) {
@@ -52,9 +53,9 @@ void for_each_row(std::size_t T, std::size_t C, F f) {
   for (std::size_t t = 0; t < T; ++t) f(t);
 }
 
-/// Calls f(i, thread) for each i in [0, count), each on whichever thread is free next: for few
-/// tasks of unequal size, of some `size` floats each. thread, in [0, thread_count()), lets f find
-/// scratch of its own.
+/// Calls f(i, thread) for each i in [0, count), each on the thread that is free next: for few tasks
+/// of unequal size, of about `size` floats each. thread is below thread_count(), so that f can have
+/// scratch memory for each thread.
 template <class F>
 void for_each_task(std::size_t count, std::size_t size, F f) {
   if (count * size <= worth_sharing) {

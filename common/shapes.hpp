@@ -1,4 +1,4 @@
-// One legend of dimensions for the whole book, and the check that keeps shape comments honest.
+// The letters for dimensions in the whole book, and the checks of shapes.
 //
 //   B batch   T tokens   C model width   H query heads   G key/value heads   D head width
 //   F feed-forward width   V vocabulary   L layers   S cached tokens

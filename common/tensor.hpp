@@ -1,9 +1,9 @@
 // The tensor of this book: a row-major float array of known rank, so the last index is contiguous.
 //
-// A "row" is one run along that last index: every chapter's fast code works a row at a time.
-// A "matrix" here is a view: rows of equal length, some fixed distance apart, in storage that
-// somebody else owns. One head inside [T, H·D] and the used part of a cache are such views, so
-// products and row kernels read them in place (linalg.hpp).
+// A "row" is the numbers along that last index; the fast code of the chapters works row by row. A
+// "matrix" here is a view: rows of equal length, a fixed distance apart, in storage that something
+// else owns. One head inside [T, H·D] and the used part of a cache are such views, so products
+// (linalg.hpp) and row kernels read them in place.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +25,8 @@
 
 namespace t2t {
 
-/// Storage that begins where a cache line does: a register of 64 bytes that straddled two lines
-/// would be read twice.
+/// An allocator whose storage begins at a multiple of 64 bytes, a cache line, so that a vector
+/// register of 64 bytes never has to be read from two lines.
 template <class T>
 struct FromCacheLine {
   using value_type = T;
@@ -49,8 +49,8 @@ using Tensor = xt::xtensor<float, N, xt::layout_type::row_major, FromCacheLine<f
 using Row = std::span<float>;
 using ConstRow = std::span<const float>;
 
-/// rows x cols numbers; row t begins at data + t * stride. Owns nothing: the storage must outlive
-/// it. Float is float or const float.
+/// A view of rows x cols numbers; row t begins at data + t * stride. The storage must outlive it.
+/// Float is float or const float.
 template <class Float>
 struct MatrixView {
   Float* data;
@@ -59,21 +59,22 @@ struct MatrixView {
 
   MatrixView(Float* data, std::size_t rows, std::size_t cols, std::size_t stride)
       : data(data), rows(rows), cols(cols), stride(stride) {}
-  /// The whole of a tensor [rows, cols]. (Its own strides won't do: a dimension of 1 has stride 0.)
+  /// The whole of a tensor [rows, cols]. (xtensor's own strides can't be used: they are 0 for a
+  /// dimension of 1.)
   MatrixView(std::conditional_t<std::is_const_v<Float>, const Tensor<2>, Tensor<2>>& x)
       : MatrixView(x.data(), x.shape(0), x.shape(1), x.shape(1)) {}
-  /// Whoever may write may read.
+  /// A Matrix can be used as a ConstMatrix.
   template <class Other>
   requires std::is_same_v<Float, const Other> MatrixView(MatrixView<Other> other)
       : MatrixView(other.data, other.rows, other.cols, other.stride) {}
 
   /// Row t, [cols].
   std::span<Float> row(std::size_t t) const { return {data + t * stride, cols}; }
-  /// Rows from, from + 1 … [count, cols].
+  /// `count` rows from row `from` on: [count, cols].
   MatrixView rows_from(std::size_t from, std::size_t count) const {
     return {data + from * stride, count, cols, stride};
   }
-  /// Columns from, from + 1 … [rows, count].
+  /// `count` columns from column `from` on: [rows, count].
   MatrixView cols_from(std::size_t from, std::size_t count) const {
     return {data + from, rows, count, stride};
   }
@@ -87,7 +88,7 @@ using ConstMatrix = MatrixView<const float>;
 /// Row t of a matrix [T, C], without a copy.
 inline Row row(Tensor<2>& x, std::size_t t) { return Matrix(x).row(t); }
 inline ConstRow row(const Tensor<2>& x, std::size_t t) { return ConstMatrix(x).row(t); }
-/// A vector [C] as the row that it is.
+/// A vector [C] as a row.
 inline Row row(Tensor<1>& x) { return {x.data(), x.size()}; }
 inline ConstRow row(const Tensor<1>& x) { return {x.data(), x.size()}; }
 
@@ -99,23 +100,23 @@ inline ConstMatrix matrix(const Tensor<3>& x, std::size_t i) {
   return {x.data() + i * x.shape(1) * x.shape(2), x.shape(1), x.shape(2), x.shape(2)};
 }
 
-/// Storage of a given shape, not yet filled. (Braces after a Tensor's name could also mean a list
-/// of values, so the house always says which.)
+/// A tensor of this shape whose numbers are not yet set. (Braces after the name of a Tensor could
+/// also mean a list of values.)
 template <class... Size>
 Tensor<sizeof...(Size)> empty(Size... sizes) {
   return Tensor<sizeof...(Size)>::from_shape({static_cast<std::size_t>(sizes)...});
 }
 
-/// The numbers of a view, in a tensor of their own.
+/// A tensor with a copy of the view's numbers.
 inline Tensor<2> copy_of(ConstMatrix x) {
   Tensor<2> copy = empty(x.rows, x.cols);
   for (std::size_t t = 0; t < x.rows; ++t) std::ranges::copy(x.row(t), row(copy, t).begin());
   return copy;
 }
 
-/// One number for each token, [T], seen as [T, 1], so that it meets all C channels of its row.
-/// Without it, [T] against [T, C] pairs tokens with channels: an error, or silently wrong when T
-/// and C are equal.
+/// One number for each token, [T], as a view [T, 1], which combines with all C channels of the
+/// token's row. Without it, [T] and [T, C] would pair tokens with channels: an error, or a wrong
+/// result when T and C are equal.
 inline auto as_column(const Tensor<1>& x) { return xt::view(x, xt::all(), xt::newaxis()); }
 
 }  // namespace t2t

@@ -6,7 +6,7 @@
 
 namespace t2t {
 
-/// Bytes of the character that this byte begins, or 0.
+/// The length in bytes of a character that begins with this byte, or 0.
 static std::size_t length_after(std::uint8_t first) {
   if (first < 0x80) return 1;
   if (first >= 0xc2 && first <= 0xdf) return 2;
@@ -22,8 +22,8 @@ Utf8Start utf8_start(std::string_view text) {
 
   for (std::size_t i = 1; i < length; ++i) {
     if (i == text.size()) return {Utf8Start::cut, i};
-    // Narrower for a second byte: no form longer than need be, no half of a surrogate pair,
-    // nothing beyond U+10FFFF.
+    // Some second bytes are excluded: encodings longer than needed, surrogates, and characters
+    // above U+10FFFF.
     std::uint8_t low = 0x80, high = 0xbf;
     if (i == 1 && first == 0xe0) low = 0xa0;
     if (i == 1 && first == 0xed) high = 0x9f;

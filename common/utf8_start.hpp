@@ -1,4 +1,4 @@
-// Where a UTF-8 character begins and ends (RFC 3629), in text that may be broken or cut.
+// Where a UTF-8 character ends (RFC 3629), in text that may be malformed or cut.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace t2t {
 struct Utf8Start {
   enum Kind {
     whole,      // with a character
-    cut,        // with the first bytes of a character, and there the text ends
+    cut,        // with the first bytes of a character, at the text's end
     malformed,  // with bytes that no character begins with
   } kind;
   std::size_t length;  // of those bytes
@@ -22,12 +22,11 @@ Utf8Start utf8_start(std::string_view text);
 
 bool is_utf8(std::string_view text);
 
-/// Whether this whole character steers a terminal rather than showing itself: below U+0020, and
-/// U+007F to U+009F.
+/// Whether this whole character is a control character: below U+0020, or U+007F to U+009F.
 bool is_control(std::string_view character);
 
-/// For messages: the beginning of text, cut to so many bytes, on one line, with what a terminal
-/// would not show as itself written \x1b.
+/// For messages: the beginning of text, up to `most` bytes, on one line. Control characters and
+/// malformed bytes are written as \x1b.
 std::string printable(std::string_view text, std::size_t most = 60);
 
 }  // namespace t2t

@@ -1,8 +1,8 @@
 // A matrix of weights, [out, in], however its numbers are stored.
 //
-// A model asks two things of a weight: the product y = x·Wᵀ, and now and then one row as floats.
-// The numbers may be floats (Tensor<2>), or packed in a form that can give both: chapter 12 packs
-// them in few bits. Whoever multiplies by a Weight does not see the difference.
+// A model uses a weight in two ways: in the product y = x·Wᵀ, and for single rows as floats. The
+// numbers can be floats (Tensor<2>), or packed in another form that offers both: chapter 12 packs
+// them in few bits. Code that multiplies by a Weight is the same for both.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@
 
 namespace t2t {
 
-/// Weights that are not stored as floats. Both functions are called with shapes that fit: product
-/// outside of parallel loops, so that it may share its work among the threads, row by several
-/// threads at once.
+/// Weights that are not stored as floats. Both functions are called with correct shapes. `product`
+/// is called outside of parallel loops, so that it can use all threads; `row` can be called by
+/// several threads at once.
 struct PackedWeight {
-  std::size_t rows, cols, bytes;                         // out, in, and what the storage takes
+  std::size_t rows, cols, bytes;                         // out, in, and the size of the storage
   std::function<void(ConstMatrix x, Matrix y)> product;  // y [T, rows] = x [T, cols]·Wᵀ
   std::function<void(std::size_t r, Row to)> row;        // row r as floats, [cols]
 };
@@ -29,7 +29,7 @@ class Weight {
  public:
   Weight() = default;  // no weight: [0, 0]
   explicit Weight(Tensor<2> floats) : stored_(std::move(floats)) {}
-  /// Throws std::invalid_argument unless both functions are there.
+  /// Throws std::invalid_argument unless both functions are set.
   explicit Weight(PackedWeight packed);
   Weight& operator=(Tensor<2> floats) { return *this = Weight(std::move(floats)); }
 
@@ -39,7 +39,7 @@ class Weight {
   std::size_t bytes() const;                            // of storage
   bool is_packed() const { return std::holds_alternative<PackedWeight>(stored_); }
 
-  /// The numbers where they lie. Throws std::invalid_argument when they are packed.
+  /// The numbers, in place. Throws std::invalid_argument when they are packed.
   Tensor<2>& floats();
   const Tensor<2>& floats() const;
 
@@ -52,19 +52,19 @@ class Weight {
   std::variant<Tensor<2>, PackedWeight> stored_;  // [rows, cols]
 };
 
-/// y = x·Wᵀ, as linalg.hpp's matmul_bt: with floats it is that function. Throws
-/// std::invalid_argument on unequal shapes.
+/// y = x·Wᵀ, as linalg.hpp's matmul_bt, which it calls when the weights are floats. Throws
+/// std::invalid_argument when shapes disagree.
 void matmul_bt(ConstMatrix x,    // [T, in]
                const Weight& w,  // [out, in]
                Matrix y);        // [T, out]
 Tensor<2> matmul_bt(const Tensor<2>& x, const Weight& w);
 
-/// y += bias, the same for every row, where there is one: an empty bias adds nothing. Throws
-/// std::invalid_argument unless bias is [C] or empty.
+/// Adds bias to each row of y. An empty bias adds nothing. Throws std::invalid_argument unless bias
+/// is [C] or empty.
 void add_bias(const Tensor<1>& bias,  // [C] or [0]
               Matrix y);              // [T, C]
 
-/// As shapes.hpp's.
+/// As expect_shape in shapes.hpp.
 void expect_shape(std::string_view name, const Weight& w,
                   std::initializer_list<std::size_t> wanted);
 

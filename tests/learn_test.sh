@@ -99,7 +99,7 @@ wants "--vocabulary and --tokens: wants about" "$build/09_language_model" --prom
 # A text's first bytes are enough, of what has no end too; a pipe is read once.
 refuses "wants about" timeout 20 "$build/01_embedding" --file /dev/zero --width $most
 accepts bash -c '"$1" --file <(echo a text from a pipe)' bash "$build/03_rope"
-refuses "/dev/zero: is no plain file and has more than 64 MiB" "$build/10_pretrained" \
+refuses "/dev/zero: wanted at most 64 MiB from a pipe or device" "$build/10_pretrained" \
   --model "$home/tests/fixtures/10_pretrained/tokenizer.gguf" --tokenize-file /dev/zero
 
 accepts "$build/01_embedding" --save saved
@@ -109,7 +109,7 @@ accepts test -s saved/ids.npy
 
 # A bench that has nowhere to put its figures says so before it measures.
 refuses "/none/x.json: can't be written" timeout 20 "$build/common_bench" --json /none/x.json
-refuses "empty.txt: is no record of figures" timeout 20 "$build/common_bench" --json empty.txt
+refuses "empty.txt: wanted a JSON object of figures" timeout 20 "$build/common_bench" --json empty.txt
 refuses "--json: wanted a file" timeout 20 "$build/common_bench" --json ""
 
 # Where OpenBLAS can't have its buffers a program ends all the same, with our line or, as newer ones do,
@@ -123,7 +123,7 @@ fi
 echo own >own.txt
 ln -s own.txt linked.svg && mkdir folder.svg
 for svg in linked.svg folder.svg /dev/null; do
-  refuses "$svg: is there and no plain file" "$build/07_swiglu" --svg "$svg"
+  refuses "$svg: wanted a plain file or none" "$build/07_swiglu" --svg "$svg"
 done
 [[ $(cat own.txt) == own && -L linked.svg && -d folder.svg && -c /dev/null ]] || fail "--svg wrote what was not its own"
 rm linked.svg && accepts "$build/07_swiglu" --svg linked.svg && accepts "$build/07_swiglu" --svg linked.svg
@@ -151,7 +151,7 @@ refuses "--system: only a chat" "$pretrained" --system "Be brief."
 refuses "--pairing: wanted neighbours or halves, got thirds" "$pretrained" --pairing thirds
 refuses "--top-k: wanted a whole number from 0" "$pretrained" --top-k -1
 refuses "/none/x.npy: can't be written" "$pretrained" --model none.gguf --logits /none/x.npy
-refuses "/dev/null: is there and no plain file" "$pretrained" --model none.gguf --logits /dev/null
+refuses "/dev/null: wanted a plain file or none" "$pretrained" --model none.gguf --logits /dev/null
 
 accepts "$learn"
 accepts "$learn" --help
