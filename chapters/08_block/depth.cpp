@@ -1,6 +1,7 @@
 #include "08_block/depth.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "02_normalization/rms_norm.hpp"
 #include "shapes.hpp"
@@ -40,6 +41,32 @@ static Tensor<2> difference(F&& f, const Tensor<2>& x, const Tensor<2>& change) 
   const float step = float(0.01 * root_mean_square(x) / root_mean_square(change));
   return (f(x + step * change) - f(x - step * change)) / (2 * step);
 }
+
+/// Random changes on their way up, each kept at a size of 1.
+struct Changes {
+  std::vector<Tensor<2>> now;  // [T, C] each
+  std::vector<double> grown;   // what each has grown by since the text
+
+  explicit Changes(std::vector<Tensor<2>> of_text) : now(std::move(of_text)), grown(now.size(), 1) {
+    for (Tensor<2>& change : now) change /= float(root_mean_square(change));
+  }
+  /// Sends all changes of x through f.
+  template <class F>
+  void pass(F&& f, const Tensor<2>& x) {
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      Tensor<2> moved = difference(f, x, now[i]);  // [T, C]
+      const double growth = root_mean_square(moved);
+      grown[i] *= growth;
+      if (growth > 0) now[i] = moved / float(growth);
+    }
+  }
+  /// The root mean square of all numbers of all changes, at the size to which they have grown.
+  double size() const {
+    double squares = 0;
+    for (const double factor : grown) squares += factor * factor;
+    return std::sqrt(squares / double(grown.size()));
+  }
+};
 
 /// One layer of the stack, with what its calls need.
 class Layer {
@@ -99,30 +126,21 @@ std::vector<Depth> depths(Joined joined, const Tensor<2>& text, const BlockSetti
   const auto last_norm = [&](const Tensor<2>& x) -> Tensor<2> {
     return has_norms(joined) ? rms_norm(x, ones, settings.eps) : x;
   };
-  // Each change is kept at a size of 1; what it has grown by is counted beside it.
-  std::vector<double> grown(changes.size(), 1);
-  for (Tensor<2>& change : changes) change /= float(root_mean_square(change));
-
-  Tensor<2> x = text;     // [T, C]
-  double divided_by = 1;  // the straight way's divisions in post-norm
+  Tensor<2> x = text;  // [T, C]
+  Changes sent(std::move(changes));
+  double divided_by = 1;  // by the norms in post-norm's stream
   std::vector<Depth> after;
   for (std::size_t l = 0;; ++l) {
-    double squares = 0;
-    for (std::size_t i = 0; i < changes.size(); ++i)
-      squares += std::pow(grown[i] * root_mean_square(difference(last_norm, x, changes[i])), 2);
+    Changes arrived = sent;
+    arrived.pass(last_norm, x);
     const double size = root_mean_square(x);
     const double straight = l > 0 && !has_sums(joined) ? 0 : 1 / divided_by;
-    after.push_back({size, spread(x), std::sqrt(squares / double(changes.size())),
-                     has_norms(joined) ? straight / size : straight});
+    after.push_back(
+        {size, spread(x), arrived.size(), has_norms(joined) ? straight / size : straight});
     if (l == layers.size()) return after;
 
     Layer layer(settings, joined, layers[l], text.shape(0));
-    for (std::size_t i = 0; i < changes.size(); ++i) {
-      Tensor<2> moved = difference(layer, x, changes[i]);  // [T, C]
-      const double growth = root_mean_square(moved);
-      grown[i] *= growth;
-      if (growth > 0) changes[i] = moved / float(growth);
-    }
+    sent.pass(layer, x);
     x = layer(x, [&](Part part, std::size_t, ConstMatrix sum) {
       const bool is_sum = part == Part::x_plus_attention || part == Part::x_plus_feed_forward;
       if (joined == Joined::post_norm && is_sum) divided_by *= root_mean_square(sum);
