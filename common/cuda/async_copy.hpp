@@ -1,10 +1,9 @@
-// Asynchronous copies of 16 bytes from global to shared memory, past the registers (cp.async, from
-// sm_80 on). A thread issues copies, commits what it has issued as a group, and later waits until
-// at most so many of its groups are still on their way. Other threads see what has come after a
-// barrier.
+// Asynchronous copies of 16 bytes from global to shared memory, without registers (cp.async, from
+// sm_80 on). A thread issues copies, commits them as a group, and later waits until at most so many
+// of its groups are pending. Other threads see the copied data after a barrier.
 //
-// On the stand-in a destination holds NaN bytes from the copy's issue to its wait: who reads too
-// early, or overwrites a tile that is still being read, gets wrong numbers every time.
+// On the stand-in the destination holds NaN from the issue of a copy until its thread waits for it.
+// So reading too early, or overwriting a tile that is still read, always gives wrong numbers.
 #pragma once
 
 #ifndef __CUDACC__
@@ -21,17 +20,17 @@ struct PendingCopy {
   uint4 value;
 };
 
-/// Notes a copy; refuses addresses that are not multiples of 16.
+/// Records a copy. It is a fault when an address is not a multiple of 16.
 void issue_copy(void* shared, const void* global, const Place& place);
-/// What the copy last issued will bring.
+/// The copy that this thread issued last.
 PendingCopy& last_copy();
 void commit_group();
-/// The copies of all groups but the last `pending`; they are then no longer on their way.
+/// Removes and returns the copies of all groups but the last `pending`.
 std::vector<PendingCopy> take_arrived(int pending);
 
 }  // namespace stand_in
 
-/// Copies 16 bytes; where not inside, writes zeros and reads nothing.
+/// Copies 16 bytes. When not inside, it writes zeros and does not read.
 inline void copy_async_16(void* shared, const void* global, bool inside = true,
                           stand_in::Place place = stand_in::Place::current()) {
   stand_in::issue_copy(shared, global, place);
@@ -40,10 +39,10 @@ inline void copy_async_16(void* shared, const void* global, bool inside = true,
   *copy.to = {~0u, ~0u, ~0u, ~0u};
 }
 
-/// What this thread has issued since its last commit becomes one group.
+/// Makes one group of the copies that this thread has issued since its last commit.
 inline void commit_copies() { stand_in::commit_group(); }
 
-/// Waits until at most `Pending` of this thread's groups are on their way.
+/// Waits until at most `Pending` of this thread's groups are pending.
 template <int Pending>
 void wait_for_copies() {
   for (const stand_in::PendingCopy& copy : stand_in::take_arrived(Pending)) *copy.to = copy.value;
@@ -55,7 +54,7 @@ void wait_for_copies() {
 
 namespace t2t {
 
-/// Copies 16 bytes; where not inside, writes zeros and reads nothing.
+/// Copies 16 bytes. When not inside, it writes zeros and does not read.
 __device__ __forceinline__ void copy_async_16(void* shared, const void* global,
                                               bool inside = true) {
   const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
@@ -64,12 +63,12 @@ __device__ __forceinline__ void copy_async_16(void* shared, const void* global,
                : "memory");
 }
 
-/// What this thread has issued since its last commit becomes one group.
+/// Makes one group of the copies that this thread has issued since its last commit.
 __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/// Waits until at most `Pending` of this thread's groups are on their way.
+/// Waits until at most `Pending` of this thread's groups are pending.
 template <int Pending>
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");

@@ -1,6 +1,6 @@
-// Memory and time on the device, for host code: what is linked with the stand-in finds the CPU
-// behind these functions, what is linked with the GPU's build finds CUDA. No CUDA header is needed
-// here.
+// Memory and timing on the device, for host code. In a program that is linked with the stand-in,
+// the device is the CPU; in one linked with the GPU's build, it is a GPU. This header needs none of
+// CUDA's.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,20 @@
 
 namespace t2t {
 
-/// Whether a GPU is there; never on the stand-in.
+/// Whether there is a GPU. Always false on the stand-in.
 bool has_gpu();
 /// "NVIDIA H100 80GB HBM3", or "CPU stand-in".
 std::string device_name();
-/// Waits for all that was launched; throws std::runtime_error with what went wrong there.
+/// Waits for all kernels that were launched. Throws std::runtime_error with CUDA's message if one
+/// failed.
 void synchronize();
 
-/// Throws std::runtime_error unless status is CUDA's success: the call, its place, CUDA's words.
+/// Throws std::runtime_error, with the call, its place and CUDA's message, unless status is
+/// success.
 void check_cuda(int status, const char* call, const char* file, int line);
 #define T2T_CUDA_CHECK(call) ::t2t::check_cuda((call), #call, __FILE__, __LINE__)
 
-/// Bytes on the device, 256-byte aligned, every one 0xff at first: a NaN in every float.
+/// Allocates device memory at a multiple of 256 bytes. Each byte is 0xff, so each float is NaN.
 void* device_allocate(std::size_t bytes);
 void device_free(void* memory) noexcept;
 void copy_to_device(void* to, const void* from, std::size_t bytes);
@@ -72,7 +74,7 @@ void DeviceBuffer<T>::expect_size(std::size_t got) const {
   if (got != size_) refuse_upload(size_, got);
 }
 
-/// Time between two points of the device's own work.
+/// Measures the time that the device's work takes.
 class EventTimer {
  public:
   EventTimer();
@@ -81,7 +83,7 @@ class EventTimer {
   EventTimer& operator=(const EventTimer&) = delete;
 
   void start();
-  /// Waits for the work since start(), and tells its milliseconds.
+  /// Waits for the work since start() and returns its milliseconds.
   double stop_ms();
 
  private:

@@ -1,8 +1,8 @@
-// The two 16-bit floats, with the names and the rounding of CUDA's: to nearest, ties to even; a NaN
-// becomes 0x7fff. Host code that prepares 16-bit tensors includes this too: the types have CUDA's
-// names and sizes, so that it links with kernels of either build.
+// The two 16-bit floats, with CUDA's names and rounding: to nearest, ties to even; a NaN becomes
+// 0x7fff. Host code that prepares 16-bit tensors includes this too. The types have CUDA's names and
+// sizes, so host code can be linked with kernels of both builds.
 //
-//   bfloat16   1 sign, 8 exponent, 7 mantissa bits: a float's upper half, its range, 2-3 digits
+//   bfloat16   1 sign, 8 exponent, 7 mantissa bits: the upper half of a float; 2 to 3 digits
 //   half       1 sign, 5 exponent, 10 mantissa bits: 6.1e-5 to 65504 normal, steps of 2^-24 below
 #pragma once
 
@@ -28,7 +28,7 @@ inline float __bfloat162float(__nv_bfloat16 x) {
 inline __nv_bfloat16 __float2bfloat16_rn(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   if ((bits & 0x7fffffff) > 0x7f800000) return {0x7fff};
-  // Just under half a step more, and the other bit of it where the kept part is odd.
+  // Adds just under half a step, or exactly half where the kept part is odd: ties go to even.
   return {static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
 }
 inline __nv_bfloat16 __float2bfloat16(float x) { return __float2bfloat16_rn(x); }

@@ -1,15 +1,15 @@
-// What a kernel's source includes. One source, two compilers: nvcc builds it for a GPU, the C++
-// compiler for the stand-in, which runs every CUDA thread as a fiber on the CPU and names the
-// mistakes that a GPU passes over in silence. CUDA's own names are spelt as CUDA spells them; beside
-// them a kernel needs only the two macros below. Tensor cores: tensor_core.hpp; asynchronous
-// copies: async_copy.hpp.
+// What the source of a kernel includes. Two compilers build it: nvcc for a GPU, and the C++
+// compiler for the stand-in, which runs each CUDA thread as a fiber on the CPU and reports mistakes
+// that a GPU does not. Kernels use CUDA's own names, and the two macros below. Tensor cores:
+// tensor_core.hpp; asynchronous copies: async_copy.hpp.
 //
-//   T2T_LAUNCH(kernel, grid, block, shared_bytes, args...)   kernel<<<...>>> and its check; throws
-//                                                            std::runtime_error naming the place
-//   T2T_DYNAMIC_SHARED(T, name);                             T* name, the block's dynamic shared
-//                                                            memory, 16-byte aligned; once a kernel
+//   T2T_LAUNCH(kernel, grid, block, shared_bytes, args...)   kernel<<<...>>>; throws
+//                                                            std::runtime_error with the place
+//   T2T_DYNAMIC_SHARED(T, name);                             T* name: the block's dynamic shared
+//                                                            memory, 16-byte aligned; used once in
+//                                                            a kernel
 //
-// A template kernel with a comma is launched in parentheses:
+// A kernel whose template arguments have a comma stands in parentheses:
 //   T2T_LAUNCH((flash<64, true>), grid, block, 0, q, k)
 #pragma once
 

@@ -1,12 +1,12 @@
-# CUDA kernels, built both ways from the same sources: NAME_stand_in with the C++ compiler, for any CPU,
-# always; NAME_gpu with nvcc, where there is a toolkit. Both define the same functions: a program is
-# linked with one of them.
+# CUDA kernels, built in two ways from the same sources: NAME_stand_in with the C++ compiler, for
+# any CPU; and NAME_gpu with nvcc, where there is a toolkit. Both define the same functions, and a
+# program is linked with one of them.
 
 option(T2T_CUDA "Build the kernels for a GPU too, where a CUDA toolkit is found" ON)
 set(T2T_NVCC FALSE)
 if(T2T_CUDA)
-  # sm_80: A100; sm_90: H100, H200, and 90a what only they have; compute_90: translated as it starts on
-  # newer ones. To be set before the language is enabled.
+  # sm_80: A100; sm_90: H100 and H200; sm_90a: instructions that only these have; compute_90: for
+  # newer GPUs, compiled there when a program starts. Must be set before the language is enabled.
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90a-real 90-virtual)
   include(CheckLanguage)
   check_language(CUDA)
@@ -24,7 +24,7 @@ target_include_directories(stand_in PUBLIC common chapters)
 target_compile_features(stand_in PUBLIC cxx_std_20)
 target_compile_options(stand_in PUBLIC -Wno-unknown-pragmas)  # kernels say #pragma unroll
 if(CMAKE_CXX_FLAGS MATCHES "fsanitize=thread")
-  # Only the kernels are watched. What orders their threads is told by fiber.cpp.
+  # Only the kernels are checked for races. fiber.cpp tells the sanitizer what orders their threads.
   target_compile_options(stand_in PRIVATE -fno-sanitize=thread)
   target_compile_definitions(stand_in PRIVATE T2T_RACE_DETECTOR)
 endif()
@@ -41,11 +41,11 @@ if(T2T_NVCC)
   target_link_libraries(on_gpu gpu)
 endif()
 
-# t2t_kernels(NAME FILES a.cu … LINK …): LINK names host libraries, and OTHER_kernels for those of OTHER,
-# if it has any.
+# t2t_kernels(NAME FILES a.cu … LINK …): LINK names host libraries, and OTHER_kernels for those of
+# OTHER, if it has any.
 function(t2t_kernels name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES;LINK")
-  # The C++ compiler takes each .cu through a source of one line, which includes it.
+  # The C++ compiler compiles each .cu by way of a source of one line that includes it.
   set(includers)
   foreach(file ${arg_FILES})
     set(includer ${CMAKE_BINARY_DIR}/stand_in/${file}.cpp)
@@ -54,7 +54,7 @@ function(t2t_kernels name)
   endforeach()
   set(ways stand_in)
   add_library(${name}_stand_in EXCLUDE_FROM_ALL ${includers})
-  # A misaligned or null access comes to misaligned.cpp, which is all of the sanitizer that we need.
+  # For a misaligned or null access, the compiled code calls the function in misaligned.cpp.
   target_compile_options(${name}_stand_in PRIVATE -fsanitize=alignment,null
     -fsanitize-recover=alignment,null)
   if(T2T_NVCC)
@@ -86,8 +86,8 @@ function(t2t_gpu_test name checks)
   endif()
 endfunction()
 
-# Mistakes of tests/kernels/faults.cu that only this sanitizer sees: where it is on, it must report
-# each. NAME stands for the kernel in what it says.
+# Mistakes of tests/kernels/faults.cu that only this sanitizer finds. In a build with it, it must
+# report each of them. NAME in the expected report stands for the kernel.
 add_executable(fault EXCLUDE_FROM_ALL tests/kernels/fault.cpp)
 target_link_libraries(fault cuda_faults_stand_in)
 function(t2t_reports sanitizer says)

@@ -1,4 +1,4 @@
-// T2T_LAUNCH under nvcc: the launch, and what CUDA says to it.
+// T2T_LAUNCH under nvcc: launches the kernel and checks for an error.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,7 +19,7 @@ struct LaunchSite {
 template <class... Parameters, class... Arguments>
 void launch(const LaunchSite& site, void (*kernel)(Parameters...), dim3 grid, dim3 block,
             std::size_t shared_bytes, Arguments&&... arguments) {
-  // Above 48 KiB a kernel has to ask for its shared memory.
+  // A kernel that uses more than 48 KiB of shared memory must ask for it first.
   if (shared_bytes > 48 * 1024) {
     check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(shared_bytes)),

@@ -1,12 +1,12 @@
-// The tensor core's instructions that our kernels use (sm_80 and later): PTX under nvcc, a warp's
-// 32 lanes meeting on the stand-in. Numbers are bf16, sums float.
+// The instructions of the tensor cores that our kernels use (sm_80 and later). Under nvcc they are
+// PTX; on the stand-in the 32 lanes of a warp exchange their numbers. Numbers are bf16, sums float.
 //
 // How a warp holds its matrices, with g = lane / 4 and c = 2·(lane % 4):
 //   a, 16x16 row-major   a[0]: row g, columns c, c+1     a[1]: row g+8, the same columns
 //                        a[2]: row g, columns c+8, c+9   a[3]: row g+8, those columns
 //   b, 16x8              b0: rows c, c+1 of column g     b1: rows c+8, c+9
 //   d, 16x8 float        d[0], d[1]: row g, columns c, c+1     d[2], d[3]: row g+8
-// The first of a pair is the lower half of its 32 bits.
+// The first of two numbers in a register is its lower 16 bits.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ __device__ __forceinline__ void mma_16x8x16(float (&d)[4], const std::uint32_t (
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// Four 8x8 matrices from shared memory. Lane 8·i + r brings the address of row r of matrix i; r[i]
-/// gets matrix i's row g, columns c and c+1.
+/// Loads four 8x8 matrices from shared memory. Lane 8·i + r passes the address of row r of matrix
+/// i. r[i] becomes matrix i's row g, columns c and c+1.
 __device__ __forceinline__ void ldmatrix_x4(std::uint32_t (&r)[4], const bf16* row) {
   const auto at = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -44,7 +44,7 @@ __device__ __forceinline__ void ldmatrix_x4(std::uint32_t (&r)[4], const bf16* r
                : "memory");
 }
 
-/// The same, transposed on the way: r[i] gets rows c and c+1 of column g.
+/// The same, transposed: r[i] becomes rows c and c+1 of column g.
 __device__ __forceinline__ void ldmatrix_x4_transposed(std::uint32_t (&r)[4], const bf16* row) {
   const auto at = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -53,7 +53,7 @@ __device__ __forceinline__ void ldmatrix_x4_transposed(std::uint32_t (&r)[4], co
                : "memory");
 }
 
-/// 2^x within 2 units in the last place; subnormal numbers are zero.
+/// 2^x with an error of at most 2 units in the last place; subnormal results become zero.
 __device__ __forceinline__ float exp2_fast(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -64,7 +64,7 @@ __device__ __forceinline__ float exp2_fast(float x) {
 
 namespace stand_in {
 
-/// The rows of four 8x8 matrices, in each lane.
+/// The addresses of the 8 rows of four 8x8 matrices.
 struct MatrixRows {
   const bf16* row[32];
 };
@@ -81,9 +81,9 @@ inline std::uint32_t pack_bf16(float low, float high) {
 void mma_16x8x16(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1,
                  stand_in::Place place = stand_in::Place::current());
 
-/// Four 8x8 matrices from shared memory. Lane 8·i + r brings the address of row r of matrix i; r[i]
-/// gets matrix i's row g, columns c and c+1. Each lane reads what it gets, so that the sanitizers
-/// see it.
+/// Loads four 8x8 matrices from shared memory. Lane 8·i + r passes the address of row r of matrix
+/// i. r[i] becomes matrix i's row g, columns c and c+1. Each lane reads its own numbers, so that
+/// the sanitizers see the access.
 inline void ldmatrix_x4(std::uint32_t (&r)[4], const bf16* row,
                         stand_in::Place place = stand_in::Place::current()) {
   const stand_in::MatrixRows rows = stand_in::gather_rows(row, place);
@@ -94,7 +94,7 @@ inline void ldmatrix_x4(std::uint32_t (&r)[4], const bf16* row,
   }
 }
 
-/// The same, transposed on the way: r[i] gets rows c and c+1 of column g.
+/// The same, transposed: r[i] becomes rows c and c+1 of column g.
 inline void ldmatrix_x4_transposed(std::uint32_t (&r)[4], const bf16* row,
                                    stand_in::Place place = stand_in::Place::current()) {
   const stand_in::MatrixRows rows = stand_in::gather_rows(row, place);
@@ -105,7 +105,7 @@ inline void ldmatrix_x4_transposed(std::uint32_t (&r)[4], const bf16* row,
   }
 }
 
-/// 2^x; subnormal numbers are zero.
+/// 2^x; subnormal results become zero.
 inline float exp2_fast(float x) {
   const float y = exp2f(x);
   return y < 0x1p-126f ? 0.0f : y;

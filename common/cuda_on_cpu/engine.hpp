@@ -1,5 +1,4 @@
-// What the stand-in's own sources share: the threads of the block that runs, and who waits for
-// whom.
+// What the stand-in's sources share: the threads of the block that runs, and what they wait for.
 #pragma once
 
 #include <array>
@@ -14,7 +13,7 @@
 
 namespace t2t::stand_in {
 
-/// Threads that wait for each other: at __syncthreads, at a named barrier or in a warp operation.
+/// Threads that wait for each other, at __syncthreads, at a named barrier or in a warp operation.
 struct Meeting {
   enum class Kind { block, named, warp } kind;
   unsigned key = 0;   // the barrier's id, or the mask
@@ -32,13 +31,13 @@ struct Thread {
   uint3 index{};        // threadIdx
   unsigned number = 0;  // in its block: warp * 32 + lane
   State state = State::done;
-  Meeting* meeting = nullptr;  // where it waits, at `place`
+  Meeting* meeting = nullptr;  // what it waits for, at `place`
   Place place;
   const void* brought = nullptr;  // to a warp operation
   void* result = nullptr;
   std::vector<PendingCopy> copies;     // issued, not yet waited for
   std::vector<std::size_t> committed;  // how many copies each committed group holds
-  char woken = 0;  // its address carries what happened before this thread may go on
+  char woken = 0;  // its address tells ThreadSanitizer what happened before this thread goes on
 };
 
 struct Engine {
@@ -51,8 +50,8 @@ struct Engine {
   std::span<std::byte> dynamic_shared;
   std::vector<std::span<std::byte>> static_shared;
   std::string fault;  // not empty: the launch ends
-  // Their addresses carry what happened before a block begins, after it ends, and before a thread
-  // stopped for good because the launch was given up.
+  // Their addresses tell ThreadSanitizer what happened before a block begins, before it ends, and
+  // before its threads are stopped after a fault.
   char block_begins = 0, block_ends = 0, given_up = 0;
 };
 extern Engine the_engine;
@@ -61,16 +60,16 @@ inline Engine& engine() { return the_engine; }
 /// Stops the running thread, and with it the launch.
 [[noreturn]] void end_launch(std::string what, const char* file, unsigned line);
 
-/// Throws std::runtime_error: the launch, its place, and why.
+/// Throws std::runtime_error with the place of the launch, the kernel and why.
 [[noreturn]] void refuse(const LaunchSite& site, const std::string& why);
-/// Refuses a launch that no GPU takes: its sizes, its static and dynamic shared memory.
+/// Refuse a launch that no GPU accepts, because of its sizes, or of its shared memory.
 void expect_launchable(const LaunchSite& site, dim3 grid, dim3 block);
 void expect_shared_fits(const LaunchSite& site, const Engine& e);
 
-/// After a thread has ended: completes a barrier that now has everybody.
+/// Called when a thread has ended: completes a barrier at which all remaining threads now wait.
 void complete_block_barrier();
 
-/// "block (0, 0, 0) is stuck" and who waits where.
+/// "block (0, 0, 0) is stuck", and how many threads wait at which place.
 std::string describe_stuck_block();
 
 std::string to_string(const uint3& index);

@@ -26,9 +26,9 @@ constexpr std::size_t kStackBytes = 256 * 1024, kGuardBytes = 4096;
 #ifdef T2T_UCONTEXT
 ucontext_t outside;
 #else
-void* outside = nullptr;  // stack pointer of who resumed the running fiber
+void* outside = nullptr;  // the stack pointer of the caller that resumed the running fiber
 
-// Saves the registers that a call keeps, swaps stacks, and returns on the other one.
+// Saves the registers that a call must preserve, switches stacks, and returns on the other one.
 extern "C" __attribute__((naked, noinline)) void t2t_switch_stack(void** /*from*/, void* /*to*/) {
   asm volatile(
       "pushq %rbp; pushq %rbx; pushq %r12; pushq %r13; pushq %r14; pushq %r15\n"
@@ -53,7 +53,7 @@ Fiber::Fiber(Entry entry) : entry_(entry) {
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   stack_ = static_cast<char*>(memory) + kGuardBytes;
-  mprotect(memory, kGuardBytes, PROT_NONE);  // a stack that overflows ends the program here
+  mprotect(memory, kGuardBytes, PROT_NONE);  // a stack overflow ends the program here
   restart();
 }
 
@@ -66,7 +66,7 @@ Fiber::~Fiber() {
 
 void Fiber::restart() {
 #ifdef __SANITIZE_ADDRESS__
-  ASAN_UNPOISON_MEMORY_REGION(stack_, kStackBytes);  // the frames that were left there
+  ASAN_UNPOISON_MEMORY_REGION(stack_, kStackBytes);  // frames of calls that never returned
   sanitizer_state_ = nullptr;
 #endif
 #ifdef T2T_RACE_DETECTOR
@@ -80,8 +80,8 @@ void Fiber::restart() {
   context_.uc_link = nullptr;
   makecontext(&context_, entry_, 0);
 #else
-  // A stack as t2t_switch_stack leaves one: six registers, and where to return to. The place of the
-  // return address is a multiple of 16, as the calling convention wants it.
+  // A stack as t2t_switch_stack leaves it: six registers and a return address, whose place is a
+  // multiple of 16, as the calling convention requires.
   void** top = reinterpret_cast<void**>(stack_ + kStackBytes) - 2;
   *top = reinterpret_cast<void*>(entry_);
   stopped_at_ = top - 6;

@@ -1,7 +1,7 @@
-// A fiber: a call that can stop half-way and go on later, on a stack of its own. The stand-in runs
-// each CUDA thread as one. On x86-64 a switch is 14 instructions; elsewhere it is ucontext's. The
-// sanitizers are told of each switch; to ThreadSanitizer each fiber is a thread, and a switch by
-// itself orders nothing.
+// A fiber is a call with its own stack, which can stop half-way and go on later. The stand-in runs
+// each CUDA thread as a fiber. On x86-64 a switch between fibers is 14 instructions; on other CPUs
+// ucontext does it. The sanitizers are told of each switch. For ThreadSanitizer each fiber is a
+// thread, and a switch does not order memory accesses.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,13 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// From outside: runs the fiber until it suspends itself.
+  /// Called from outside: runs the fiber until it suspends itself.
   void resume();
-  /// From inside: goes back to who resumed it, until the next resume.
+  /// Called inside the fiber: returns to the caller of resume, until the next resume.
   void suspend();
   /// Forgets where the fiber stopped: the next resume begins at its entry.
   void restart();
-  /// What every entry calls first.
+  /// Each entry must call this first.
   static void entered();
 
  private:
@@ -46,13 +46,13 @@ class Fiber {
 
 #ifdef T2T_RACE_DETECTOR
 
-/// Marks for ThreadSanitizer: what came before a release happened before what follows an acquire of
-/// the same address.
+/// Tell ThreadSanitizer that what was done before a release happened before what follows an acquire
+/// of the same address.
 void release(void* address);
 void acquire(void* address);
 
-/// While one lives, ThreadSanitizer overlooks what this fiber reads and writes: the stand-in's own
-/// lists, which all fibers share.
+/// While an object of it exists, ThreadSanitizer ignores what this fiber reads and writes: for the
+/// stand-in's own lists, which all fibers share.
 class Unwatched {
  public:
   Unwatched();

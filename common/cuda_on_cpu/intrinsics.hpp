@@ -1,6 +1,6 @@
-// CUDA's scalar functions and atomics for the stand-in. expf, fmaxf, exp2f, INFINITY and their kin
-// are the C library's. The fast ones here are the exact ones: on a GPU they differ in the last
-// digits.
+// CUDA's scalar functions and atomics for the stand-in. expf, fmaxf, exp2f, INFINITY and the like
+// are the C library's. CUDA's fast functions are the exact ones here; on a GPU their last digits
+// differ.
 #pragma once
 
 #include <math.h>
@@ -26,8 +26,8 @@ T __ldg(const T* from) {
   return *from;
 }
 
-// Real atomics, in no order with other memory: so that ThreadSanitizer tells them from plain
-// access, and still sees a race between what they announce and who reads it.
+// Real atomics with relaxed order, so that ThreadSanitizer does not report them as races, and still
+// reports a race on other memory that they are wrongly used to protect.
 
 template <class T>
 T atomicAdd(T* at, T value) {

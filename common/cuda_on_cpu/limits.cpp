@@ -1,4 +1,4 @@
-// What a launch may ask for: the limits of compute capability 9.0.
+// The limits of a launch, those of compute capability 9.0.
 #include <stdexcept>
 
 #include "cuda_on_cpu/engine.hpp"

@@ -1,4 +1,5 @@
-// Barriers and warp operations: who waits for whom, and what is wrong when they can't meet.
+// Barriers and warp operations: which threads wait for each other, and what to report when they
+// wait forever.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -27,7 +28,8 @@ Meeting& find_or_open(const Meeting& like) {
   return *e.meetings.emplace_back(std::make_unique<Meeting>(like));
 }
 
-/// Everybody is here: all may go on, after all that each of them did before.
+/// All threads of the meeting have come: they may go on, and what each did before is visible to
+/// all.
 void complete(Meeting& meeting) {
   Engine& e = engine();
   acquire(&meeting);
@@ -57,7 +59,7 @@ void wait_until_woken() {
   Thread& self = *engine().current;
   if (self.meeting != nullptr) {
     self.state = Thread::State::waiting;
-    release(&engine().given_up);  // which this may turn out to be
+    release(&engine().given_up);  // in case this thread never goes on
     self.fiber.suspend();
   }
   acquire(&self.woken);

@@ -1,6 +1,5 @@
-// The compiler checks each access of the kernels against its type's alignment
-// (-fsanitize=alignment) and calls this when a check fails; the names and layouts are those that
-// g++ and clang expect.
+// The compiler checks the alignment of each access in a kernel (-fsanitize=alignment) and calls
+// this function when a check fails. The names and layouts are those that g++ and clang expect.
 #include <cstdint>
 #include <string>
 
@@ -10,7 +9,7 @@ namespace {
 
 struct TypeName {
   std::uint16_t kind, info;
-  char name[1];  // and on, to a zero
+  char name[1];  // the first of a text that ends with 0
 };
 
 struct Mismatch {

@@ -1,5 +1,5 @@
-// A place in a kernel's source. clang has std::source_location from 16 on; before, this is as much
-// of it as the stand-in uses.
+// A place in a kernel's source. clang has std::source_location from version 16 on; for older ones,
+// the part of it that the stand-in uses is here.
 #pragma once
 
 #include <version>
@@ -10,7 +10,7 @@
 
 namespace t2t::stand_in {
 
-/// Where in a kernel's source something is called: a default argument notes it.
+/// Where a function is called in a kernel's source; functions take it as a default argument.
 #ifdef __cpp_lib_source_location
 using Place = std::source_location;
 #else

@@ -36,7 +36,7 @@ std::string to_string(const uint3& at) {
          ")";
 }
 
-/// Writes down what the launch ends with.
+/// Records the fault that ends the launch.
 static void note_fault(std::string what, const std::string& at) {
   Engine& e = engine();
   if (e.current == nullptr) throw std::runtime_error(at + what + ", outside of a kernel");
@@ -46,11 +46,11 @@ static void note_fault(std::string what, const std::string& at) {
 }
 
 void end_launch(std::string what, const char* file, unsigned line) {
-  // This stack will be left as it is: nothing on it may own memory.
+  // This stack is never unwound, so nothing on it may own memory.
   note_fault(std::move(what), std::string(file) + ":" + std::to_string(line) + ": ");
   release(&engine().given_up);
   engine().current->fiber.suspend();
-  std::abort();  // nobody resumes a thread after a fault
+  std::abort();  // a thread is not resumed after a fault
 }
 
 void fault(std::string what, const Place& place) {
@@ -59,7 +59,7 @@ void fault(std::string what, const Place& place) {
 
 namespace {
 
-/// What every fiber runs: the kernel, once a block.
+/// The entry of each fiber: runs the kernel once for each block.
 void run_thread() {
   Fiber::entered();
   Engine& e = engine();
@@ -77,7 +77,7 @@ void run_thread() {
   }
 }
 
-/// The order in which a block's threads take their turns.
+/// The order in which the threads of a block run.
 std::vector<unsigned> turns(unsigned count) {
   std::vector<unsigned> order(count);
   std::iota(order.begin(), order.end(), 0u);
@@ -107,7 +107,7 @@ void prepare_threads(Engine& e, dim3 block) {
   }
 }
 
-/// Runs threads in turn until all have ended, or none can go on.
+/// Runs the threads in turn until all have ended or none can go on.
 void run_block(Engine& e, const std::vector<unsigned>& order) {
   std::ranges::fill(e.dynamic_shared, std::byte{0xff});
   for (const auto& variable : e.static_shared) std::ranges::fill(variable, std::byte{0xff});
@@ -131,7 +131,8 @@ void run_block(Engine& e, const std::vector<unsigned>& order) {
   if (e.live > 0 && e.fault.empty()) e.fault = describe_stuck_block();
 }
 
-/// After a fault: no thread of this block goes on, and the next launch finds the engine as new.
+/// After a fault: stops the threads of this block, resets the engine for the next launch, and
+/// throws.
 [[noreturn]] void give_up(Engine& e) {
   acquire(&e.given_up);
   const Unwatched unwatched;
@@ -158,7 +159,8 @@ void run(const LaunchSite& site, const void* kernel, dim3 grid, dim3 block,
   Engine& e = engine();
   const std::vector<unsigned> order = turns(block.x * block.y * block.z);
   prepare_threads(e, block);
-  // As many bytes as were asked for, so that AddressSanitizer sees the first one past them.
+  // Exactly as many bytes as were asked for, so that AddressSanitizer reports the first one past
+  // them.
   const std::unique_ptr<std::byte[]> shared(new std::byte[shared_bytes]);
   e.dynamic_shared = {shared.get(), shared_bytes};
   e.static_shared = static_shared(kernel);

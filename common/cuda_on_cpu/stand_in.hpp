@@ -1,12 +1,12 @@
-// The stand-in for a GPU: what kernel.hpp's functions stand on when a C++ compiler compiles a
-// kernel.
+// The stand-in for a GPU, which runs kernels that a C++ compiler has compiled.
 //
-// A launch runs its blocks one after another, and a block's threads as fibers of one CPU thread. A
-// fiber runs until it has to wait for others (a barrier, a warp operation) or ends, so a run is
-// repeatable. The environment variable T2T_ORDER = forward (as without it), reverse or a number
-// (a shuffle's seed) changes the order of the threads: no result may depend on it.
+// A launch runs its blocks one after another, and the threads of a block as fibers of one CPU
+// thread. A fiber runs until it has to wait for others (at a barrier or in a warp operation) or
+// ends, so runs are repeatable. The environment variable T2T_ORDER sets the order of the threads:
+// forward (the default), reverse, or a number, the seed of a random order. No result may depend on
+// the order.
 //
-// Not modelled: time, bank conflicts, blocks that run side by side or talk to each other.
+// Not modelled: time, bank conflicts, and blocks that run at the same time or communicate.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 #include "cuda_on_cpu/place.hpp"
 #include "cuda_on_cpu/vector_types.hpp"
 
-// Those of the thread that runs now.
+// The built-in variables of the thread that runs now.
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
 inline constexpr int warpSize = 32;
@@ -29,38 +29,38 @@ struct LaunchSite {
   int line;
 };
 
-/// Calls body once a thread of the grid. Throws std::runtime_error for sizes that no GPU takes and
-/// for every mistake named below; the next launch starts afresh.
+/// Calls body once for each thread of the grid. Throws std::runtime_error for sizes that no GPU
+/// accepts, and for the faults below. The next launch is not affected.
 void run(const LaunchSite& site, const void* kernel, dim3 grid, dim3 block,
          std::size_t shared_bytes, const std::function<void()>& body);
 
-/// The block's dynamic shared memory. As a block begins it and the kernel's static shared memory
-/// hold 0xff in every byte: a NaN in every float.
+/// The block's dynamic shared memory. When a block begins, each byte of it and of the kernel's
+/// static shared memory is 0xff, so each float is NaN.
 std::byte* dynamic_shared();
-/// Whether these 16 bytes are in the block's shared memory, as far as we know it.
+/// Whether the 16 bytes at address are in shared memory of the block that the stand-in knows of.
 bool is_shared(const void* address);
 
-/// Ends the launch: run() throws what, with the place, thread and block that it was noticed in.
+/// Ends the launch: run() throws `what`, with the place, thread and block of the fault.
 [[noreturn]] void fault(std::string what, const Place& place);
 
-/// The running thread's place in its warp.
+/// The running thread's lane: its number in its warp.
 unsigned lane();
 
-/// Waits until every thread of the block that has not ended has come to the same place.
+/// Waits until all threads of the block that have not ended wait at the same place.
 void wait_for_block(const Place& place);
 
-/// Waits until `threads` threads have come to barrier id.
+/// Waits until `threads` threads wait at barrier id.
 void wait_for_named(int id, int threads, const Place& place);
 
-/// A warp operation: the lanes that `mask` names meet, and the last one to come does the work for
-/// all of them: it finds what each lane brought and where each wants its result.
+/// A warp operation of the lanes in `mask`. The last lane that comes does the work for all of them,
+/// with what each lane brought and the place for each lane's result.
 struct Lanes {
   unsigned mask;
   const void* brought[32];
   void* result[32];
   const Place* place;
 
-  /// What lane `from` brought. It is a fault of lane `reader` to ask for one that is not there.
+  /// What lane `from` brought. Reading from a lane that is not in the mask is a fault of `reader`.
   template <class T>
   const T& read(unsigned from, unsigned reader) const {
     if (!(mask >> from & 1)) fault_absent(from, reader);
@@ -71,7 +71,7 @@ struct Lanes {
 void meet_lanes(unsigned mask, const void* brought, void* result, void (*work)(const Lanes&),
                 const Place& place);
 
-/// Gives each lane pick(lane, lanes): a function of what the lanes brought, without captures.
+/// Returns pick(lane, lanes) in each lane. pick has no captures.
 template <class Result, class Brought, class Pick>
 Result meet(unsigned mask, const Brought& brought, Pick, const Place& place) {
   Result result;

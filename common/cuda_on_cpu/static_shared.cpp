@@ -23,7 +23,7 @@ using Variables = std::vector<std::span<std::byte>>;
 
 #ifdef __ELF__
 
-/// This program's file, in memory. Its symbols are those of the section of type SHT_SYMTAB.
+/// This program's file, in memory, and the symbols of its section of type SHT_SYMTAB.
 class ProgramFile {
  public:
   ProgramFile() {
@@ -36,7 +36,7 @@ class ProgramFile {
     }
     if (file >= 0) close(file);
     if (begin_ != nullptr) find_symbols();
-    // The program itself is the first in this list; it is loaded so far from where it was linked.
+    // The program itself is the first in this list. dlpi_addr is how far it was moved when loaded.
     dl_iterate_phdr(
         [](dl_phdr_info* info, std::size_t, void* moved) {
           *static_cast<std::uintptr_t*>(moved) = info->dlpi_addr;
@@ -81,14 +81,14 @@ class ProgramFile {
 Variables find(const void* kernel) {
   static const ProgramFile program;
   const auto symbols = program.symbols();
-  // A file's own symbols (those of unnamed namespaces) follow its name; other files may have the
-  // same.
+  // Local symbols (those of unnamed namespaces) follow the symbol of their source file. Another
+  // file may have symbols of the same names.
   const auto file_of = [&](std::size_t i) {
     if (ELF64_ST_BIND(symbols[i].st_info) != STB_LOCAL) return symbols.size();
     while (i > 0 && ELF64_ST_TYPE(symbols[i].st_info) != STT_FILE) --i;
     return i;
   };
-  std::string its_own;  // kernel _Z…, its variables _ZZ…E
+  std::string its_own;  // a kernel is _Z…, its variables are _ZZ…E…
   std::size_t file = 0;
   for (std::size_t i = 0; i < symbols.size(); ++i) {
     if (program.address(symbols[i]) == kernel && program.name(symbols[i]).starts_with("_Z")) {

@@ -14,12 +14,13 @@ struct Sums {
   float d[4];
 };
 
-/// The lower or upper number of a register.
+/// The lower (0) or upper (1) number of a register.
 float number(std::uint32_t pair, unsigned which) {
   return std::bit_cast<float>(which == 0 ? pair << 16 : pair & 0xffff0000);
 }
 
-/// One lane's four sums: the table at the head of tensor_core.hpp, read backwards.
+/// One lane's four sums. The table at the head of tensor_core.hpp says which lane holds which
+/// number.
 Sums multiply(unsigned lane, const stand_in::Lanes& lanes) {
   Sums sums;
   for (unsigned e = 0; e < 4; ++e) {

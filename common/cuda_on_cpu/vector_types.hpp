@@ -1,5 +1,5 @@
-// CUDA's small vectors and sizes, for the stand-in. Their alignment is the GPU's: a float4 is read
-// in one access of 16 bytes.
+// CUDA's small vectors and dim3, for the stand-in. They are aligned as on a GPU, where a float4 is
+// read in one access of 16 bytes.
 #pragma once
 
 struct uint3 {
@@ -13,8 +13,8 @@ struct dim3 {
 
 namespace t2t::stand_in {
 
-/// Makes copying a struct that holds one a call: clang checks the address of what is copied only
-/// then (misaligned.cpp).
+/// With a member of this type, copying a struct is a function call: clang checks the address of
+/// what is copied only in calls (misaligned.cpp).
 struct CopiedByCall {
   constexpr CopiedByCall() = default;
   constexpr CopiedByCall(const CopiedByCall&) {}

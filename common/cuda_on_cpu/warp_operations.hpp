@@ -1,5 +1,6 @@
-// Barriers, shuffles and votes for the stand-in, with CUDA's names and meaning. In each the lanes
-// that the mask names meet; a lane that is missing, or reads from one that is, is named as a fault.
+// Barriers, shuffles and votes for the stand-in, with CUDA's names and meaning. The lanes in the
+// mask wait for each other. A lane that never comes, or that reads from a lane outside the mask, is
+// reported as a fault.
 #pragma once
 
 #include "cuda_on_cpu/stand_in.hpp"
@@ -21,12 +22,12 @@ template <class T>
 struct Shuffled {
   T value;
   unsigned by;     // lane, distance or bits to flip
-  unsigned width;  // 32, or the size of the groups that shuffle among themselves
+  unsigned width;  // the lanes of a group, which shuffle among themselves; 32 is a warp
 
   unsigned group(unsigned lane) const { return lane & ~(width - 1); }
 };
 
-/// Every lane's value comes from the lane that source(lane, its call) names.
+/// Each lane gets the value of lane source(lane, its call).
 template <class T, class Source>
 T shuffle(unsigned mask, T value, unsigned by, int width, Source, const Place& place) {
   if (width < 1 || width > 32 || (width & (width - 1)) != 0) {
@@ -55,7 +56,7 @@ T __shfl_sync(unsigned mask, T value, int source, int width = 32,
       place);
 }
 
-/// From lane XOR bits; a lane whose partner is in a later group keeps its own.
+/// Reads from lane XOR bits. A lane whose partner is in a later group keeps its own value.
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32,
                   t2t::stand_in::Place place = t2t::stand_in::Place::current()) {
@@ -90,7 +91,7 @@ T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32,
       place);
 }
 
-/// A bit for each lane of the mask whose predicate is not zero.
+/// Has a bit set for each lane of the mask whose predicate is not zero.
 inline unsigned __ballot_sync(unsigned mask, int predicate,
                               t2t::stand_in::Place place = t2t::stand_in::Place::current()) {
   return t2t::stand_in::meet<unsigned>(
