@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What every command uses: where the book is, how it speaks and shows progress, which arguments it
-# refuses, and the chapters.
+# What all commands use: the folder of the book, messages and progress, refusal of arguments, and the
+# chapters.
 home=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck disable=SC2034  # the commands use it
 build=$home/build/release
@@ -9,12 +9,12 @@ say() { echo "learn: $*" >&2; }
 die() { say "$*"; exit 1; }
 bold() { if [[ -t 1 && -z ${NO_COLOR:-} ]]; then printf '\033[1m%s\033[0m\n' "$*"; else printf '%s\n' "$*"; fi; }
 
-# quietly WHAT LOG COMMAND…: on a terminal a line that counts while it runs; the log when it fails.
+# quietly WHAT LOG COMMAND…: shows one line of progress on a terminal, and the log when COMMAND fails.
 quietly() {
   local what=$1 log=$home/build/$2.log start=$SECONDS status=0 pid
   shift 2
   expect_build
-  # It runs with all that it starts as a group of its own, so that Ctrl-C can end them together.
+  # COMMAND and what it starts are one process group, so that Ctrl-C can end them together.
   set -m
   "$@" >"$log" 2>&1 </dev/null &
   pid=$!
@@ -29,15 +29,15 @@ quietly() {
   trap - INT TERM HUP
   [[ $status != 0 ]] || return 0
   { grep -am1 -A40 -E '(error|FAILED)[: ]' "$log" || tail -40 "$log"; } >&2
-  die "$what failed; all it printed: $log"
+  die "$what failed; its whole output: $log"
 }
 
-# The folder for all that is made here; refuses one that can't be written.
+# Makes the build folder; refuses one that can't be written.
 expect_build() {
-  mkdir -p "$home/build" 2>/dev/null && [[ -w $home/build ]] || die "$home/build can't be written, and all that is built goes there"
+  mkdir -p "$home/build" 2>/dev/null && [[ -w $home/build ]] || die "$home/build can't be written, and the build goes there"
 }
 
-# in_turn COMMAND…: runs it once no other ./learn builds or fetches in this folder.
+# in_turn COMMAND…: runs it when no other ./learn builds or fetches in this folder.
 in_turn() {
   expect_build
   if [[ -n ${has_turn:-} ]] || ! command -v flock >/dev/null; then "$@"; return; fi
@@ -48,12 +48,12 @@ in_turn() {
   ) 9>"$home/build/lock"
 }
 
-# Refuses an argument, and says what the command takes: its usage, from the second line of its file.
+# Refuses an argument, and prints the usage of the command, from the second line of its file.
 refuse() {
   die "${0##*/} does not take '$1'; usage: ./learn $(sed -n '2s/^# [0-9]* \(.*\) | .*/\1/p' "$0")"
 }
 
-# only FLAG ARGUMENTS…: refuses every argument that is not FLAG.
+# only FLAG ARGUMENTS…: refuses any argument that is not FLAG.
 only() {
   local flag=$1 argument
   shift
@@ -69,7 +69,7 @@ agreed() {
 
 chapters() { (cd "$home/chapters" && ls -d [0-9][0-9]_*); }
 
-# "3", "03", "rope" or "03_rope" to 03_rope.
+# Turns "3", "03", "rope" or "03_rope" into 03_rope.
 chapter() {
   local name
   for name in $(chapters); do
@@ -79,5 +79,5 @@ chapter() {
   die "there is no chapter '$1'; the chapters are: $(chapters | paste -sd' ')"
 }
 
-# about NAME KEY: what the chapter's file says of itself: its component, what it adds, what it shows.
+# about NAME KEY: a line of the chapter's file `about`: its component, what it adds or what it shows.
 about() { sed -n "s/^$2: //p" "$home/chapters/$1/about"; }

@@ -1,16 +1,16 @@
 # shellcheck shell=bash
-# How the book is built and run: CMake, the environment of its programs, and a Python of our own.
+# How the book is built and run: CMake, the environment of its programs, and its own Python.
 source "$(dirname "${BASH_SOURCE[0]}")/needs.sh"
 cores=$(getconf _NPROCESSORS_ONLN)
-venv=$home/build/python # our own Python, with what weaves the pages
+venv=$home/build/python # its own Python, with cogapp, which updates the pages
 fetched=$home/build/weights/smollm2-135m-instruct.q4_1.gguf # what ./learn weights fetches
 
-# A CUDA toolkit of our own, where the system has none: build/python with nvidia-cuda-nvcc (350 MB).
+# If the system has no CUDA toolkit: the one in build/python, if nvidia-cuda-nvcc (350 MB) is there.
 for nvcc in "$venv"/lib/python3*/site-packages/nvidia/cu13/bin/nvcc; do
   [[ ! -x $nvcc ]] || command -v nvcc >/dev/null || export CUDACXX=${CUDACXX:-$nvcc}
 done
 
-# Builds these targets. What is missing is looked for before the first build, and when one fails.
+# Builds these targets. Checks what is missing before the first build, and when a build fails.
 compile() { in_turn compile_now "$@" || exit 1; }
 compile_now() {
   local more='' was_built
@@ -25,8 +25,9 @@ compile_now() {
   (quietly "building $1$more" "build-$1" cmake --build "$build" --target "$@") || { expect_all && exit 1; }
 }
 
-# A build holds the paths of its sources and of its compiler. A folder that was copied or moved would
-# build the old sources, and one configured before CXX changed would use the old compiler: says so.
+# A build holds the paths of its sources and its compiler. A folder that was copied or moved would build
+# the old sources, and one that was configured before CXX changed would use the old compiler. In these
+# cases this prints "in FOLDER" or "by COMPILER".
 built_otherwise() {
   local sources compiler words
   sources=$(in_cache CMAKE_HOME_DIRECTORY) compiler=$(in_cache CMAKE_CXX_COMPILER)
@@ -45,20 +46,20 @@ expect_all() {
   [[ -z $lacking ]] || die "missing here: $lacking. Run: ./learn setup"
 }
 
-# Sets the environment that the book's programs run in. What the reader has set stays.
+# Sets the environment for the book's programs. Variables that the reader has set stay.
 settings() {
-  # OpenBLAS before 0.3.22 or so takes newer CPUs for old ones; its threads are those of our loops.
+  # OpenBLAS before about 0.3.22 treats newer CPUs as old ones. It shares its threads with our loops.
   if [[ -z ${OPENBLAS_CORETYPE:-} ]] && grep -qs avx512f /proc/cpuinfo; then export OPENBLAS_CORETYPE=SkylakeX; fi
   export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$cores}
-  # A thread that waits for others looks for 0.1 ms, then gives up its core. Longer is many times slower
-  # where something else runs too; not at all halves the speed of decoding, which has 200 waits a token.
+  # A thread that waits for others spins for 0.1 ms, then gives up its core. Longer is many times slower
+  # when other programs run; without spinning, decoding is half as fast, since a token has 200 waits.
   export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-10000}
-  # Large tensors on pages of 2 MB, one after the other: read half as fast again as from pages of 4 KB.
+  # Large tensors lie on pages of 2 MB, from which they are read 1.5 times as fast as from 4 KB pages.
   export GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824}
   export T2T_WEIGHTS=${T2T_WEIGHTS:-$fetched}
 }
 
-# Puts cogapp into our own Python. Its programs hold the path of their folder, so it is called by name.
+# Installs cogapp into the book's Python. Its scripts hold their folder's path, so it is run by -m.
 python_tools() {
   "$venv/bin/python" -c 'import cogapp' 2>/dev/null || in_turn quietly "installing cogapp" cogapp install_cogapp
 }

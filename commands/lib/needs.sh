@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# What a machine needs to build the book, and what installs it.
+# What a machine needs to build the book, and the command that installs it.
 source "$(dirname "${BASH_SOURCE[0]}")/basics.sh"
 
-# One line for each need: its name, then a command that succeeds where it is there and prints its
-# version, where it knows one. A new need is a line here and a package in install_command.
+# One line for each need: its name, then a command that succeeds when it is installed, and prints its
+# version if it can. A new need is a line here and a package in install_command.
 look_for_needs() {
   local compiler
   read -ra compiler <<<"${CXX:-c++}"
@@ -33,14 +33,14 @@ look_for() {
 }
 missing() { look_for_needs | sed -n 's/|MISSING|$//p' | paste -sd, | sed 's/,/, /g'; }
 
-# program NAME FLAGS…: is it there? With FLAGS it prints its version.
+# program NAME FLAGS…: succeeds when the program exists; NAME FLAGS prints its version.
 program() {
   command -v "$1" >/dev/null || return 1
   "$@" | sed '1!d; s/^[A-Za-z][A-Za-z ]*//' || true
 }
 python_with_venv() { python3 -c "import ensurepip" && program python3 --version; }
 
-# header PREFIX FILE HEADERS…: is one of HEADERS there? FILE defines its version, PREFIX_MAJOR and so on.
+# header PREFIX FILE HEADERS…: succeeds when one of HEADERS exists; FILE defines PREFIX_MAJOR and so on.
 header() {
   local prefix=$1 file=$2 folder one found=
   local folders=(/usr/include /usr/local/include /opt/homebrew/include)
@@ -53,7 +53,7 @@ header() {
     sed -n "s/^#define ${prefix}_\(MAJOR\|MINOR\|PATCH\) *//p" {} + | head -3 | paste -sd. || true
 }
 
-# Prints which build of OpenBLAS is there.
+# Prints which build of OpenBLAS is installed.
 openblas() {
   local libraries
   libraries=$(find -L /usr/lib /usr/lib64 /usr/local/lib /opt/homebrew/opt/openblas -maxdepth 3 \
@@ -61,7 +61,7 @@ openblas() {
   sed -n 's#.*\(openblas-[a-z]*\)/.*#\1#p;s#.*/lib#lib#p' <<<"$libraries" | sort | tail -n 1 | grep .
 }
 
-# Prints what installs the needs, by the first package manager that is found.
+# Prints the command that installs the needs, for the first package manager that is found.
 install_command() {
   local sudo='' cxx=g++ # or, where CXX asks for it, "clang-19 libomp-19-dev"
   [[ $(id -u) == 0 ]] || sudo="sudo "
@@ -82,7 +82,7 @@ install_command() {
     echo "brew install gcc cmake ninja python xtensor xtensor-blas xsimd openblas cli11 fmt" \
       "doctest nlohmann-json pcre2"
   else
-    die "there is no apt-get, dnf, pacman or brew here: install what is missing by hand"
+    die "found no apt-get, dnf, pacman or brew: install what is missing by hand"
   fi
 }
 
@@ -95,7 +95,7 @@ install_missing() {
   command=$(install_command)
   printf 'This installs it:\n  %s\n' "$command" >&2
   if [[ ${1:-} != --yes ]]; then
-    [[ -t 0 ]] || die "nothing was installed; agree with --yes"
+    [[ -t 0 ]] || die "nothing was installed; to agree, add --yes"
     agreed "Run it now?" || die "nothing was installed"
   fi
   [[ $command != *sudo* ]] || sudo -v
