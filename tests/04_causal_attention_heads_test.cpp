@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <string>
 
 #include "03_rope/positions.hpp"
 #include "04_causal_attention/biased_attention.hpp"

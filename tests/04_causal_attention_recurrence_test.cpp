@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <string>
 
 #include "04_causal_attention/lstm.hpp"
 #include "04_causal_attention/recurrence.hpp"

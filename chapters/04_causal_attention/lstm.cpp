@@ -1,6 +1,7 @@
 #include "04_causal_attention/lstm.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "linalg.hpp"
 #include "shapes.hpp"

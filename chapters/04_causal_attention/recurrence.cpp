@@ -1,6 +1,7 @@
 #include "04_causal_attention/recurrence.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "lanes.hpp"
 #include "linalg.hpp"
