@@ -151,14 +151,14 @@ TEST_CASE("generation ends at a stop token, which the caller does not get, and w
 }
 
 TEST_CASE("a caller: a model is made, continues a prompt, and is scored on a text") {
-  const Sizes small{.C = 32, .L = 2, .H = 4, .G = 2, .V = 256};
-  const std::vector<int> prompt = byte_ids("A language model");
   // [caller]
+  const Sizes small{.C = 32, .L = 2, .H = 4, .G = 2, .V = 256};  // each byte is a token
   const Config config = resized(preset("foundry-small"), small);
   Random random(1);
   const Model model(config, draw_model(config, random));  // or chapter 10's trained weights
 
   ModelState state(config, 64);  // room for 64 tokens
+  const std::vector<int> prompt = byte_ids("A language model");
   const Generation generation{.most = 20, .sampling = {.temperature = 0.7f, .top_k = 40}};
   const std::vector<int> answer = generate(model, state, prompt, generation, random);
 

@@ -20,10 +20,10 @@
 namespace t2t {
 
 struct Generation {
-  std::size_t most = 64;        // tokens
+  std::size_t most = 64;        // new tokens at most
   std::vector<int> stops = {};  // ids that end the text; on_token does not get them
   Sampling sampling = {};
-  std::function<void(Row logits)> filter = {};  // may change them; −infinity forbids a token
+  std::function<void(Row logits)> filter = {};  // changes them first: −infinity forbids a token
 };
 
 enum class Ending { stop_token, most_tokens, context_full, caller };
