@@ -79,7 +79,7 @@ inline void show_work(const std::vector<Named>& models) {
       "and "
       "weighted sums of values. The last two columns are the bytes read, with 16-bit numbers, to "
       "give each of 32 texts of T tokens one more token: the weights once for all texts, and one "
-      "cache for each. (Only smollm2 was trained on texts of 8192 tokens.)");
+      "cache for each. (Of these models only smollm2 has a T_max of 8192.)");
 }
 
 inline void show_memory(const std::vector<Named>& models) {
