@@ -149,6 +149,9 @@ accepts "$pretrained" --compare parted parted
 grep -q "They first differ at final_norm" out || fail "does not say where traces part: $(cat out)"
 refuses "--system: only a chat" "$pretrained" --system "Be brief."
 refuses "--pairing: wanted neighbours or halves, got thirds" "$pretrained" --pairing thirds
+refuses "RoPE's scaling: wanted none, linear" "$pretrained" --rope-scaling yarn --chat
+refuses "--export and --logits: wanted one of them" "$pretrained" --export x.bin --logits x.npy
+refuses "--alone: wanted --perplexity-by-position too" "$pretrained" --alone --chat
 refuses "--top-k: wanted a whole number from 0" "$pretrained" --top-k -1
 refuses "/none/x.npy: can't be written" "$pretrained" --model none.gguf --logits /none/x.npy
 refuses "/dev/null: wanted a plain file or none" "$pretrained" --model none.gguf --logits /dev/null
