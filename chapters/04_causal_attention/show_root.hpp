@@ -78,8 +78,8 @@ inline void show_root(const Program& program) {
                  fmt::format("{:.1f}", double(xt::mean(scores * scores)())),
                  fmt::format("{:.2f}", mean(rows.largest)),
                  fmt::format("{:.4f}", median(rows.slope)), fmt::format("{:.4f}", mean(rows.slope)),
-                 fmt::format("{:.4f}", median(rows.gradient)),
-                 fmt::format("{:.4f}", mean(rows.gradient))});
+                 fmt::format("{:.3f}", median(rows.gradient)),
+                 fmt::format("{:.3f}", mean(rows.gradient))});
     }
   }
   table.print();

@@ -56,7 +56,8 @@ inline void show_masks() {
   }
   fmt::print("\n");
   print_paragraph(
-      "Cross attention looks at another text, here of 7 tokens, all of which are known already.");
+      "In cross attention the keys are those of another text, here of 7 tokens, all of them "
+      "known.");
 }
 
 }  // namespace t2t
