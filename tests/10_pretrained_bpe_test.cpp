@@ -55,7 +55,8 @@ TEST_CASE("by hand: words keep the space before them; digits stand alone for smo
   CHECK(words("") == Words{});
 }
 
-TEST_CASE("by hand: Llama 3's words take any one sign along, digits by threes, ends of lines too") {
+TEST_CASE(
+    "by hand: Llama 3's words may begin with a sign; digits by threes; line ends with signs") {
   CHECK(words("It's (2024)!\n\n x", "llama-bpe") ==
         Words{"It", "'s", " (", "202", "4", ")!\n\n", " x"});
   CHECK(words("It's (2024)!\n\n x", "qwen2") ==
@@ -69,7 +70,7 @@ TEST_CASE("by hand: Llama 3's words take any one sign along, digits by threes, e
   }
 }
 
-TEST_CASE("U+180E is no space, other wide and unbreakable ones are") {
+TEST_CASE("U+180E is not a space; other wide and no-break spaces are") {
   CHECK(words("a\u180eb") == Words{"a", "\u180e", "b"});
   CHECK(words("a \u180e") == Words{"a", " \u180e"});
   CHECK(words("a\u00a0\u3000b") == Words{"a", "\u00a0", "\u3000", "b"});
@@ -77,7 +78,7 @@ TEST_CASE("U+180E is no space, other wide and unbreakable ones are") {
   CHECK(words("\u3000\n", "qwen2") == Words{"\u3000\n"});
 }
 
-TEST_CASE("long words of one kind are split in one go" * doctest::test_suite("slow")) {
+TEST_CASE("long words of one kind are split in linear time" * doctest::test_suite("slow")) {
   const std::size_t many = 1000000;
   for (const std::string name : {"smollm", "llama-bpe", "qwen2"}) {
     CAPTURE(name);
@@ -135,7 +136,7 @@ TEST_CASE("ids equal those of the tokenizers library on every text") {
   }
 }
 
-TEST_CASE("by hand: Llama 3 takes a word that is a token whole, whatever its merges would make") {
+TEST_CASE("by hand: Llama 3 does not merge a word that is itself a token") {
   BpeTables tables = small_tables({"a b", "b c"});
   for (const char* token : {"abc", "Ġabc"}) add(tables, token, TokenKind::normal);
   CHECK(Bpe(tables).encode("abc abc") == Ids{6, 2, 5, 6, 2});
@@ -147,7 +148,7 @@ TEST_CASE("by hand: Llama 3 takes a word that is a token whole, whatever its mer
   CHECK(Bpe(tables).encode("abc abc") == Ids{6, 2, 9});
 }
 
-TEST_CASE("a text begins with bos if the file says so or, where it doesn't, as its kind has it") {
+TEST_CASE("a text begins with bos if the file says so; otherwise the pre-tokenizer decides") {
   BpeTables tables = small_tables({"a b"});
   tables.bos = 4;
   CHECK(!Bpe(tables).first());
@@ -162,7 +163,7 @@ TEST_CASE("a text begins with bos if the file says so or, where it doesn't, as i
   CHECK(!Bpe(tables).first());
 }
 
-TEST_CASE("what streams is whole characters, and together the text") {
+TEST_CASE("a stream returns whole characters, which together are the text") {
   const Bpe bpe = read_tokenizer(GgufFile::open(T2T_FIXTURES "/tokenizer.gguf"));
   for (const TokenLine& line : read_token_lines(T2T_FIXTURES "/tokens.txt")) {
     StreamingDecoder decoder(bpe);
@@ -177,7 +178,7 @@ TEST_CASE("what streams is whole characters, and together the text") {
   }
 }
 
-TEST_CASE("by hand: an emoji in four tokens is shown with the last; broken text as U+FFFD") {
+TEST_CASE("by hand: an emoji of four tokens appears with the last; broken text is U+FFFD") {
   CharacterStream stream;
   CHECK(stream.push("\xf0") == "");
   CHECK(stream.push("\x9f\x98") == "");
@@ -196,13 +197,13 @@ TEST_CASE("by hand: an emoji in four tokens is shown with the last; broken text 
         "\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd");
 }
 
-TEST_CASE("what steers a terminal is left out of what is shown; lines, tabs and letters stay") {
+TEST_CASE("control characters are removed before printing; line ends, tabs and letters stay") {
   CHECK(without_controls("a\tb\n\033[2Jc\x7f\xc2\x9b"
                          "2J é😀") == "a\tb\n[2Jc2J é😀");
   CHECK(without_controls("a\xff\xc3") == "a");
 }
 
-TEST_CASE("special tokens are seen where allowed only, the longest first; added ones always") {
+TEST_CASE("special tokens are found where allowed, the longest first; added ones always") {
   BpeTables tables = small_tables({"a b"});
   add(tables, "<|ab", TokenKind::control);    // 7
   add(tables, "<|ab|>", TokenKind::control);  // 8
@@ -222,7 +223,7 @@ TEST_CASE("special tokens are seen where allowed only, the longest first; added 
   CHECK(bpe.kind(8) == TokenKind::control);
 }
 
-TEST_CASE("of tokens that begin alike the longest is found, as by looking at each") {
+TEST_CASE("of tokens with a common beginning the longest is found, as by comparing with all") {
   // a, ab, aba, abab … and other words of a and b, drawn at random.
   Random random(1);
   const auto draw = [&](std::size_t most) {
@@ -247,7 +248,7 @@ TEST_CASE("of tokens that begin alike the longest is found, as by looking at eac
   CHECK(!TokenFinder().find("a"));
 }
 
-TEST_CASE("many tokens that begin alike take no longer to look for than a few") {
+TEST_CASE("searching many tokens with a common beginning takes no longer than searching a few") {
   BpeTables tables = small_tables({});
   for (std::size_t n = 1; n < 256; ++n)
     add(tables, (std::string(n, 'a') + "!").c_str(), TokenKind::added);
@@ -257,7 +258,7 @@ TEST_CASE("many tokens that begin alike take no longer to look for than a few") 
   CHECK(double(std::clock() - start) / CLOCKS_PER_SEC < 1);  // 0.05 s; one by one, 2 s
 }
 
-TEST_CASE("the byte alphabet is its own way back, and shows every byte") {
+TEST_CASE("the byte alphabet can be undone, and makes all bytes visible") {
   CHECK(to_byte_alphabet(" é\n") == "ĠÃ©Ċ");
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all += char(byte);
@@ -268,7 +269,7 @@ TEST_CASE("the byte alphabet is its own way back, and shows every byte") {
     CHECK(!from_byte_alphabet(wrong));
 }
 
-TEST_CASE("a megabyte of one letter takes a few look-ups a letter, and any order of merges does" *
+TEST_CASE("a megabyte of one letter takes a few look-ups for each letter, in any order of merges" *
           doctest::test_suite("slow")) {
   for (const std::vector<std::string>& merges :
        {std::vector<std::string>{"a a", "aa aa", "aaaa aaaa"}, {"aa aa", "a a"}, {"aa a", "a a"}}) {

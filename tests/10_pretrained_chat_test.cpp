@@ -45,7 +45,7 @@ TEST_CASE("an answer that breaks off leaves the conversation as it was") {
   }
 }
 
-TEST_CASE("text that is not UTF-8 is told by its own offsets") {
+TEST_CASE("an error about text that is not UTF-8 tells the offset in that text") {
   const Session session = tiny_session();
   const ChatTemplate chat(session.bpe);
   CHECK_THROWS_WITH_AS(chat.question("ab\xff"),
@@ -71,7 +71,7 @@ TEST_CASE("a system prompt that fills the context is refused before any question
   CHECK_NOTHROW(begin(50, 80));
 }
 
-TEST_CASE("lines are taken one by one, and one without an end is refused") {
+TEST_CASE("lines are read one by one; a line without an end is refused") {
   std::istringstream in("one\n\ntwo");
   std::string line;
   CHECK((next_line(in, line) && line == "one"));

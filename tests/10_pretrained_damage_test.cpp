@@ -25,7 +25,7 @@ using Bad = std::runtime_error;
 static GgufFile parse(const std::vector<std::uint8_t>& bytes) { return GgufFile("x", bytes); }
 static GgufFile parse(const GgufBytes& file) { return parse(file.bytes); }
 
-TEST_CASE("files that are none, of another version, or of another machine are refused") {
+TEST_CASE("files of another format, version or byte order are refused") {
   const auto of_version = [](std::uint32_t version) {
     return parse(GgufBytes().header(0, 0, version));
   };
@@ -63,7 +63,7 @@ static std::pair<std::string, int> read_apart(const std::uint8_t& byte) {
           WIFEXITED(status) ? WEXITSTATUS(status) : -1};
 }
 
-TEST_CASE("a mapped file that becomes shorter is told of, and ends the program where it is read") {
+TEST_CASE("a mapped file that becomes shorter is detected; reading past its end is fatal") {
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("t2t_mapped_" + std::to_string(getpid()));
   write_file(path, std::string(3 << 16, 'x'));
@@ -81,7 +81,7 @@ TEST_CASE("a mapped file that becomes shorter is told of, and ends the program w
   std::filesystem::remove(path);
 }
 
-TEST_CASE("counts and lengths beyond the file are refused before anything is made of them") {
+TEST_CASE("counts and lengths beyond the file are refused before anything is allocated") {
   const std::uint64_t huge = std::uint64_t(1) << 63;
   const auto one_entry = [] { return GgufBytes().header(0, 1); };
   CHECK_THROWS_WITH_AS(parse(GgufBytes().header(huge, 0)),
@@ -120,7 +120,7 @@ static GgufFile with_tensor(const std::vector<std::uint64_t>& sizes, std::uint32
   return parse(file.pad().raw(std::string(64, 0)));
 }
 
-TEST_CASE("tensors that are not there, not whole, or not theirs alone are refused") {
+TEST_CASE("tensors that are outside the file, incomplete or overlapping are refused") {
   const std::uint64_t big = std::uint64_t(1) << 32;
   CHECK_NOTHROW(with_tensor({16}, 0, 0));
   CHECK_NOTHROW(with_tensor({8}, 0, 32, "v"));
@@ -222,7 +222,7 @@ struct Damage {
 };
 }  // namespace
 
-TEST_CASE("20,000 damaged files each load or give one line, in little memory" *
+TEST_CASE("20,000 damaged files each load or give a one-line error, in little memory" *
           doctest::test_suite("slow")) {
   const std::vector<std::uint8_t> whole = small_file();
   Damage damage;

@@ -18,7 +18,7 @@ using Bad = std::runtime_error;
 static GgufFile parse(const std::vector<std::uint8_t>& bytes) { return GgufFile("x", bytes); }
 static GgufFile parse(const GgufBytes& file) { return parse(file.bytes); }
 
-TEST_CASE("metadata is read as what the file says it is") {
+TEST_CASE("metadata is read by the types that the file gives") {
   const std::vector<std::uint8_t> bytes = small_file();
   const GgufFile file = parse(bytes);
   const GgufMetadata& metadata = file.metadata();
@@ -36,7 +36,7 @@ TEST_CASE("metadata is read as what the file says it is") {
   CHECK(value_text(metadata.entries()[6]) == "4 texts");
 }
 
-TEST_CASE("whole numbers of every size and sign are read; what 63 bits can't hold is refused") {
+TEST_CASE("whole numbers of all sizes and signs are read; one of more than 63 bits is refused") {
   GgufBytes file;
   file.header(0, 9);
   file.text("u8").put(0u).put(std::uint8_t(200)).text("i8").put(1u).put(std::int8_t(-5));
@@ -100,7 +100,7 @@ TEST_CASE("by hand: low halves of a block's bytes come first, then the high ones
   CHECK(q8_0[31] == 0.5f * 127);
 }
 
-TEST_CASE("by hand: a fifth bit is its own number's") {
+TEST_CASE("by hand: fifth bit i belongs to number i") {
   const std::vector<float> q5_0 =
       block_of(TensorType::q5_0, std::string("\x00\x38\x01\x00\x00\x00\xa3", 7), 0);
   CHECK(q5_0[0] == 0.5f * (19 - 16));
@@ -151,7 +151,7 @@ TEST_CASE("by hand: each 16 numbers of a Q6_K block have a scale, and q is 4 bit
   CHECK(q6_k[32] == 0);
 }
 
-TEST_CASE("every type at odd shapes equals the format's own package, bit by bit") {
+TEST_CASE("each type equals the format's own package bit by bit, also at odd shapes") {
   const GgufFile odd = GgufFile::open(T2T_FIXTURES "/tensors.gguf"),
                  later = GgufFile::open(T2T_FIXTURES "/types.gguf");
   CHECK(odd.tensors().size() == 8);
@@ -169,7 +169,7 @@ TEST_CASE("every type at odd shapes equals the format's own package, bit by bit"
   CHECK(all_close(odd.vector("gain", 9), load_npy<1>(T2T_FIXTURES "/gain.npy"), 0));
 }
 
-TEST_CASE("many rows, several at once, are each where they belong; a view's other columns stay") {
+TEST_CASE("rows that threads share are in their places; a view's other columns stay") {
   const std::size_t rows = 300, cols = 96;
   Random random(3);
   std::vector<std::uint8_t> bytes(rows * cols / 32 * 34);
@@ -186,7 +186,7 @@ TEST_CASE("many rows, several at once, are each where they belong; a view's othe
     CHECK(std::abs(wide(t, 0)) + std::abs(wide(t, 1)) + std::abs(wide(t, cols + 2)) == 0);
 }
 
-TEST_CASE("look-ups are refused with the file, the key and what was found") {
+TEST_CASE("a refused look-up names the file, the key and what was found") {
   const std::vector<std::uint8_t> bytes = small_file();
   const GgufFile file = parse(bytes);
   const GgufMetadata& metadata = file.metadata();

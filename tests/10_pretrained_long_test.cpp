@@ -72,7 +72,7 @@ TEST_CASE("YaRN: the scores are those of q and k both turned with its magnitude"
   }
 }
 
-TEST_CASE("a scaling that makes no sense is refused with what was got") {
+TEST_CASE("a scaling of unknown name or factor is refused") {
   for (const char* text :
        {"", "yarn", "yarn=", "yarn=0.5", "yarn=nan", "yarn=2x", "sinus=2", "yarn=2000", "=2"}) {
     CAPTURE(text);

@@ -49,7 +49,7 @@ static Config odd_config(bool tied, std::string_view architecture = "llama") {
   return config;
 }
 
-TEST_CASE("a model written as a file comes back: config, and every tensor in its own place") {
+TEST_CASE("a model that is written to a file and read back has the same config and tensors") {
   for (const auto& [tied, architecture] :
        {std::pair{true, "llama"}, {false, "llama"}, {true, "qwen2"}, {false, "qwen3"}}) {
     Random random(3);
@@ -80,7 +80,7 @@ TEST_CASE("a model written as a file comes back: config, and every tensor in its
   }
 }
 
-TEST_CASE("whoever reads a file says what to make of its matrices; vectors become floats") {
+TEST_CASE("the caller of read_model decides what matrices become; vectors become floats") {
   Random random(5);
   const Config config = odd_config(false);
   const ModelWeights weights = draw_model(config, random);
@@ -235,7 +235,7 @@ TEST_CASE("a sliding window is read; factors of RoPE that are not above 0 are re
   }
 }
 
-TEST_CASE("a model has the name that its file gives it, if any") {
+TEST_CASE("a model's name is read from its file") {
   const auto name_of = [](const std::vector<std::uint8_t>& bytes) {
     return model_name(GgufFile("x", bytes));
   };
@@ -244,7 +244,7 @@ TEST_CASE("a model has the name that its file gives it, if any") {
   CHECK(name_of(replaced("general.name", "general.naem")) == "without a name");
 }
 
-TEST_CASE("a conversation is written as ChatML, to the byte; typed marks are only text") {
+TEST_CASE("a conversation in ChatML is right to the byte; typed marks are plain text") {
   const std::vector<std::uint8_t> bytes = tiny_bytes();
   const GgufFile file("x", bytes);
   const Bpe bpe = read_tokenizer(file);
@@ -262,7 +262,7 @@ TEST_CASE("a conversation is written as ChatML, to the byte; typed marks are onl
   CHECK(std::ranges::count(ids, 257) == 1);
 }
 
-TEST_CASE("the default system prompt is the turn that a template spells out, if any") {
+TEST_CASE("the default system prompt is the one that a template contains literally, if any") {
   const auto prompt_of = [](std::string_view chat_template) {
     GgufBytes file;
     file.header(0, 1).entry("tokenizer.chat_template", chat_template);
@@ -294,7 +294,7 @@ static BpeTables tables_with(const std::vector<std::string>& marks, std::string_
   return tables;
 }
 
-TEST_CASE("a conversation in Llama 3's format, to the byte, begins with bos, once") {
+TEST_CASE("a conversation in Llama 3's format is right to the byte and begins with bos once") {
   const Bpe bpe(
       tables_with({"<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"},
                   "llama-bpe"));
@@ -316,7 +316,7 @@ TEST_CASE("a conversation in Llama 3's format, to the byte, begins with bos, onc
   CHECK_THROWS_AS(ChatTemplate{other}, Bad);
 }
 
-TEST_CASE("perplexity: each window alone, its first token unscored") {
+TEST_CASE("perplexity: each window is read alone, and its first token is not scored") {
   const Config config = odd_config(true);
   Random random(9);
   ModelWeights weights = draw_model(config, random);
@@ -372,7 +372,7 @@ struct TwoTraces {
 };
 }  // namespace
 
-TEST_CASE("traces of one model agree; a planted difference is found at its first place") {
+TEST_CASE("traces of one model agree; of planted differences the first is found") {
   const TwoTraces traces;
   const Comparison equal = compare_traces(traces.a, traces.b);
   CHECK(!equal.parting);
@@ -395,7 +395,7 @@ TEST_CASE("traces of one model agree; a planted difference is found at its first
   CHECK(usual_causes("layer_2_q_turned", true).find("the other pairing") != std::string::npos);
 }
 
-TEST_CASE("a NaN parts; so does another shape; a difference under the tolerance does not") {
+TEST_CASE("a NaN and another shape are differences; a value within the tolerance is not") {
   const TwoTraces traces;
   const float x = load_npy<2>(traces.a / "layer_0_v.npy")(2, 3);
   traces.spoil("layer_0_v", 2, 3, x + 1e-6f);
@@ -414,7 +414,7 @@ TEST_CASE("a NaN parts; so does another shape; a difference under the tolerance 
   if (shape.parting) CHECK(shape.parting->why == "shapes [5, 16] and [5, 4]");
 }
 
-TEST_CASE("parts that only one folder has are named; folders without any are refused") {
+TEST_CASE("parts that only one folder has are named; folders without parts are refused") {
   const TwoTraces traces;
   std::filesystem::remove(traces.b / "layer_3_k.npy");
   CHECK(compare_traces(traces.a, traces.b).only_in_one == std::vector<std::string>{"layer_3_k"});
