@@ -36,8 +36,7 @@ static void gemm(ConstMatrix a, ConstMatrix b, bool transposed, Matrix y, float 
 
 /// Throws unless the inner dimensions agree and y has the shape of the product.
 static void expect_product(ConstMatrix a, ConstMatrix b, bool transposed, Matrix y) {
-  expect_shape("b", b,
-               {transposed ? b.rows : a.cols, transposed ? a.cols : b.cols});  // both have K
+  expect_shape("b", b, {transposed ? b.rows : a.cols, transposed ? a.cols : b.cols});  // equal K
   expect_shape("y", y, {a.rows, transposed ? b.rows : b.cols});
 }
 

@@ -7,7 +7,7 @@ namespace t2t {
 
 int decode_splits(int tiles, int S, int multiprocessors) {
   const int slots = 2 * multiprocessors;            // two blocks run on each multiprocessor
-  const int most = std::min((S + 255) / 256, 128);  // a stretch has at least 256 keys
+  const int most = std::min((S + 255) / 256, 128);  // stretches of about 256 keys or more
   const auto use = [&](int splits) {                // share of the slots in use, over all rounds
     const long blocks = long(tiles) * splits;
     return double(blocks) / double((blocks + slots - 1) / slots * slots);

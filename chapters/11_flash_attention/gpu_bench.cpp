@@ -56,8 +56,8 @@ struct Tensors {
   }
 };
 
-/// The largest error in three rows of out, as a multiple of its bound: two roundings of the number
-/// type for bf16, and 1/128 of that for float32. Infinite for NaN.
+/// The largest error in three rows of out, as a multiple of its bound: for bf16 what the roundings
+/// of the weights and of out can come to, for float32 1/128 of that. Infinite for NaN.
 template <class Number>
 double worst_error(Tensors<Number>& x, bool causal) {
   synchronize();
