@@ -5,11 +5,11 @@
 //   top-p        keeps the fewest likeliest tokens whose probabilities sum to p or more
 //   min-p        keeps the tokens at least min_p times as likely as the likeliest
 //
-// Each works on a row of logits in place. A dropped token gets −infinity; the ratios among the
-// tokens that are kept stay as they are. Holtzman et al. 2020, "The Curious Case of Neural Text
-// Degeneration" (top-p); Fan et al. 2018, "Hierarchical Neural Story Generation" (top-k); Nguyen et
-// al. 2024, "Turning Up the Heat" (min-p). generate.hpp calls next_token; this chapter's and
-// chapter 10's programs set it by flags.
+// Each works on a row of logits in place. The last three, the filters, give −infinity to the tokens
+// that they drop and leave the other logits as they are. Holtzman et al. 2020, "The Curious Case of
+// Neural Text Degeneration" (top-p); Fan et al. 2018, "Hierarchical Neural Story Generation"
+// (top-k); Nguyen et al. 2024, "Turning Up the Heat" (min-p). generate.hpp calls next_token; this
+// chapter's and chapter 10's programs set it by flags.
 #pragma once
 
 #include <cstddef>

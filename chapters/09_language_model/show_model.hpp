@@ -30,7 +30,7 @@ inline void show_flow(const Program& program, const Model& model, const std::vec
       {{Part::x_plus_feed_forward, 0}, "x, with the network's result added"},
       {{Part::x_plus_feed_forward, top}, "x after the last block"},
       {{Part::final_norm, 0}, "x of the last token, normed"},
-      {{Part::logits, 0}, "a score for each token of the vocabulary"}};
+      {{Part::logits, 0}, "a score for each of V tokens"}};
 
   print_section("What flows through the model");
   std::vector<ShapeRow> rows = {{"ids", {ids.size()}, "the text's first bytes, one token each"}};
