@@ -39,8 +39,8 @@ Perplexity perplexity_of(std::span<const int> ids, const Model& model, std::size
   return {scored, std::exp(nats / double(scored))};
 }
 
-/// Reads a text from its beginning, a few tokens at a time, and adds up −ln p of each.
 namespace {
+/// Reads a text from its beginning, a few tokens at a time, and adds up −ln p of each.
 class TextReader {
  public:
   TextReader(const Model& model, std::size_t S, std::size_t step)
@@ -64,8 +64,8 @@ class TextReader {
  private:
   const Model& model_;
   ModelState state_;
-  Tensor<2> logits_;  // [step + 1, V]
-  std::vector<float> last_;
+  Tensor<2> logits_;         // [step + 1, V]
+  std::vector<float> last_;  // [V], the logits of the last token read
 };
 }  // namespace
 
