@@ -1,7 +1,9 @@
 // What must be true of an exported model, and of the program that runs it from one file.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -36,6 +38,22 @@ struct Exported {
       std::filesystem::temp_directory_path() / ("t2t_export_" + std::to_string(::getpid()));
   explicit Exported(const std::string& bytes) { t2t::write_file(path, bytes); }
   ~Exported() { std::filesystem::remove(path); }
+};
+
+/// Keeps what an untrained model writes, which is no text, off the test's output.
+struct Silence {
+  int kept = ::dup(STDOUT_FILENO);
+  Silence() {
+    std::fflush(stdout);
+    const int nothing = ::open("/dev/null", O_WRONLY);
+    ::dup2(nothing, STDOUT_FILENO);
+    ::close(nothing);
+  }
+  ~Silence() {
+    std::fflush(stdout);
+    ::dup2(kept, STDOUT_FILENO);
+    ::close(kept);
+  }
 };
 }  // namespace
 
@@ -79,7 +97,8 @@ TEST_CASE("the model in one file gives the logits of the formula, token by token
 
 TEST_CASE("a file that is cut, too long or changed in its sizes is refused") {
   const Tiny tiny;
-  const std::string whole = t2t::exported(tiny.model, tiny.bpe, prompt);
+  std::string whole;
+  REQUIRE_NOTHROW(whole = t2t::exported(tiny.model, tiny.bpe, prompt));
   CHECK(refusal(whole) == "nothing");
   for (const std::size_t size : {0ul, 7ul, 11ul, 40ul, 60ul, 5000ul, whole.size() - 1})
     CHECK(refusal(whole.substr(0, size)).find("the file ends early") == 0);
@@ -103,11 +122,14 @@ TEST_CASE("a file that is cut, too long or changed in its sizes is refused") {
 
 TEST_CASE("the program's exit status: 0 for a text, 1 for a refusal") {
   const Tiny tiny;
-  const Exported file(t2t::exported(tiny.model, tiny.bpe, prompt));
+  std::string whole;
+  REQUIRE_NOTHROW(whole = t2t::exported(tiny.model, tiny.bpe, prompt));
+  const Exported file(whole);
   const auto status = [&](std::vector<std::string> words) {
     words.insert(words.begin(), "whole_model");
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());
+    const Silence silence;
     return whole_model_main(int(pointers.size()), pointers.data());
   };
   CHECK(status({file.path.string(), "2"}) == 0);

@@ -63,7 +63,7 @@ refuses "ids: token 0 is 256, outside [0, 256)" "$build/01_embedding" --ids 256
 refuses "--eps: wanted 0 or more, got -1" "$build/02_normalization" --eps -1
 refuses "eps: wanted more than 0 (row 0 has a variance of 0)" "$build/02_normalization" --eps 0 --width 1
 refuses "--head-dim: wanted an even number" "$build/03_rope" --head-dim 7
-refuses "--theta: wanted a number above 1, at most 1e+37" "$build/03_rope" --theta 3e38
+refuses "--theta: wanted a number above 1 and at most 1e+37" "$build/03_rope" --theta 3e38
 refuses "heads: wanted a number H that divides C = 10, got H = 3" "$build/04_causal_attention" --width 10 --heads 3
 refuses "--context: wanted room for prompt and tokens" "$build/05_kv_cache" --context 10
 refuses "groups: wanted G key and value heads that divide H query heads, got H = 8, G = 3" "$build/06_gqa" --groups 3
