@@ -9,7 +9,7 @@ measured(chapter, only)   the chapter's figures from the recorded run, docs/meas
 kernels(chapter)          what the chapter's CUDA kernels take of a GPU, from docs/kernels.json
 recorded(name)            the table of a run that takes too long to weave, from docs/NAME.json: columns, rows and
                           a note on the command and the machine
-wrong(chapter, names)     wrong versions by name, in this order, each with its first line, and a link to all
+wrong(chapter, names)     wrong versions by name, in this order, each with its first line; link=False: no link to all
 mistakes()                every wrong version of every chapter: docs/mistakes.md
 chapters()                the table of chapters, from the file `about` in each one's folder
 """
@@ -138,7 +138,7 @@ def recorded(name):
     _out("\n".join("| " + " | ".join(row) + " |" for row in rows) + f"\n\n{run['note']}\n")
 
 
-def wrong(chapter, names):
+def wrong(chapter, names, link=True):
     patches = {patch.stem: patch for patch in _patches(chapter)}
     chosen = names.split()
     unknown = [name for name in chosen if name not in patches]
@@ -146,8 +146,9 @@ def wrong(chapter, names):
         raise SystemExit(f"{chapter}: no wrong version {', '.join(unknown)}")
     more = len(patches) - len(chosen)
     rows = _mistake_table(patches[name] for name in chosen)
-    if more > 0:
-        rows.append(f"\n[{more} more](mistakes.md#{chapter.replace('_', '-')}) are kept, and rejected, beside these.")
+    if link and more > 0:
+        rows.append(f"\n[All {len(patches)} wrong versions of this chapter](mistakes.md#{chapter.replace('_', '-')}) "
+                    "are rejected by its tests.")
     _out("\n".join(rows) + "\n")
 
 
@@ -168,7 +169,7 @@ def _patches(chapter):
 def _mistake_table(patches):
     rows = ["| mistake | what it does |", "| --- | --- |"]
     for patch in patches:
-        says = patch.read_text().splitlines()[0]
+        says = patch.read_text().splitlines()[0].replace('|', '\\|')
         rows.append(f"| [{patch.stem.replace('_', ' ')}](../{patch.relative_to(ROOT)}) | {says} |")
     return rows
 
