@@ -15,6 +15,7 @@
 #include "attention_in_double.hpp"
 #include "linalg.hpp"
 #include "npy.hpp"
+#include "rows.hpp"
 #include "shapes.hpp"
 
 using namespace t2t;
@@ -262,6 +263,22 @@ TEST_CASE("a long cache is cut into stretches and joined, and large scores do no
                   2 * 100 * std::sqrt(double(D)) / 2 * u));
 }
 
+TEST_CASE("scratch for more keys or queries serves fewer, which may need more of it") {
+  // 513 keys have two stretches of at most 257 keys, 512 keys have one. Two queries over 513 keys
+  // have fewer scores than one query with four heads over 512.
+  const size_t H = 4, D = 8, S = stretch_keys;
+  const Tensor<2> q = draw(1, H * D, 1), k = draw(S, D, 2), v = draw(S, D, 3);
+  const Tensor<2> want = grouped_query_attention(q, k, v, H, 1, Mask::causal);
+  for (const size_t T : {1, 2}) {
+    CAPTURE(T);
+    GroupedScratch scratch(T, S + 1, H, D);
+    CHECK(scratch.scores.shape(1) >= H * S);
+    Tensor<2> out = xt::zeros<float>({size_t(1), H * D});
+    CHECK_NOTHROW(grouped_attention_rows(q, side_by_side(k, v, 1), Mask::causal, out, scratch));
+    CHECK(all_close(out, want, bound(D, S)));
+  }
+}
+
 TEST_CASE("the result is the same bit by bit on one thread and on two") {
   const Tensor<2> q = draw(1, 9 * 8, 1), k = draw(1500, 3 * 8, 2), v = draw(1500, 3 * 8, 3);
   set_threads(1);
@@ -329,4 +346,18 @@ TEST_CASE("refused: shapes that disagree, groups that do not divide, scratch tha
                            std::to_string(small.scores.shape(0)) + " threads or more, got scores " +
                            shape_text(small.scores.shape()) + ", stretches [2, 4], log_sums [2, 1]";
   CHECK_THROWS_WITH_AS(attend(draw(3, 16, 1), small), says.c_str(), Bad);
+}
+
+TEST_CASE(
+    "refused: scratch with too little of what the call uses; several queries use scores only") {
+  const size_t S = 5, H = 4, G = 2, D = 4;
+  GroupedScratch few_scores(3, S, H, D), few_stretches = few_scores, few_sums = few_scores;
+  few_scores.scores = empty(thread_count(), 1);
+  few_stretches.stretches = empty(H - 1, D);
+  few_sums.log_sums = empty(H - 1, 1);
+  for (const GroupedScratch& scratch : {few_scores, few_stretches, few_sums})
+    CHECK_THROWS_AS(expect_room(scratch, 1, S, H, G, D), std::invalid_argument);
+  CHECK_THROWS_AS(expect_room(few_scores, 3, S, H, G, D), std::invalid_argument);
+  CHECK_NOTHROW(expect_room(few_stretches, 3, S, H, G, D));
+  CHECK_NOTHROW(expect_room(few_sums, 3, S, H, G, D));
 }

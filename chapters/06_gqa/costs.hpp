@@ -34,7 +34,7 @@ inline void print_operations() {
   const double C = 576, H = 9, D = 64, S = 8192;
   const double q_and_out = 2 * 2 * C * H * D, attention = 2 * 2 * H * S * D;
   Table table(
-      {">G", ">q and out", ">k and v", ">scores, weighted sums", ">together", ">cache read"});
+      {">G", ">q and out", ">k and v", ">scores, weighted sums", ">together", ">cache, 16 bits"});
   for (const std::size_t G : {9, 3, 1}) {
     const double k_and_v = 2 * 2 * C * double(G) * D;
     const auto millions = [](double flops) { return fmt::format("{:.2f} M", flops / 1e6); };
@@ -47,7 +47,7 @@ inline void print_operations() {
   print_paragraph(
       "Multiplications and additions, over 8192 cached tokens. Only the projections of k and v "
       "fall with G. All H query heads are still multiplied with all the keys, so the products of "
-      "attention stay the same. What falls is the bytes that they read.");
+      "attention stay the same. What falls is the number of bytes read from the cache.");
 }
 
 /// Published models, with the bytes that one token takes in the caches of all their layers.

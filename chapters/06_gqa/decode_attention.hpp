@@ -13,22 +13,27 @@
 
 namespace t2t {
 
-/// The most keys in a stretch: their scores and values fit in a core's own cache.
+/// The most keys in a stretch. With D = 64 its keys and values take 2·512·64·4 bytes, 256 KiB,
+/// which a second-level cache of 512 KiB or more holds.
 constexpr std::size_t stretch_keys = 512;
 
-/// P, the number of stretches that S keys are cut into. Each has ⌈S/P⌉ keys, the last one the rest.
+/// P = ⌈S / 512⌉, the number of stretches that S keys are cut into. Each has ⌈S / P⌉ keys, the last
+/// one the rest. Fewer keys may have longer stretches: 513 keys have two of at most 257, and 512
+/// keys have one of 512.
 std::size_t stretch_count(std::size_t S);
 
-/// Attention over one stretch, for the N query heads of a group. It checks nothing and never
-/// throws, so that parallel loops may call it: the caller has checked the shapes.
+/// Attention over one stretch of s keys, for the N query heads of a group. It checks nothing and
+/// never throws, so that parallel loops may call it: the caller has checked the shapes. A head
+/// whose scores are all −infinity gets the log-sum NaN.
 void attend_stretch(ConstMatrix q,     // [N, D]
                     ConstMatrix k,     // [s, D], s at least 1
                     ConstMatrix v,     // [s, D]
                     Matrix scores,     // [N, s], scratch: left holding the weights
                     Matrix out,        // [N, D]
-                    Matrix log_sums);  // [N, 1]
+                    Matrix log_sums);  // [N, 1], of the scores times 1 / √D
 
-/// Joins one head's outputs of P stretches. It checks nothing and never throws either.
+/// Joins one head's outputs of P stretches. It checks nothing and never throws either. The first
+/// log-sum must be above −infinity.
 void join_stretches(ConstMatrix stretches,  // [P, D]
                     ConstRow log_sums,      // [P]
                     Row out);               // [D]

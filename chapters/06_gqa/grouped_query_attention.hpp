@@ -36,8 +36,9 @@ struct GroupedWeights {
   Tensor<2> w_o;  // [C, H·D]
 };
 
-/// Draws each weight from a normal distribution with mean 0 and variance 1 / in, so that inputs of
-/// size about 1 give q, k and v of size about 1. Throws as expect_groups does.
+/// Draws w_q, w_k, w_v and w_o, in this order, from a normal distribution with mean 0 and variance
+/// 1 / in, so that inputs of size about 1 give q, k and v of size about 1. in is the number of
+/// columns: C, and H·D for w_o. Throws as expect_groups does.
 GroupedWeights draw_grouped_weights(std::size_t C, std::size_t H, std::size_t G, std::size_t D,
                                     Random& random);
 
@@ -45,8 +46,9 @@ GroupedWeights draw_grouped_weights(std::size_t C, std::size_t H, std::size_t G,
 std::size_t grouped_parameters(std::size_t C, std::size_t H, std::size_t G, std::size_t D);
 
 /// The layer as a formula, with the four projections: [T, C] to [T, C]. Queries are made from x,
-/// keys and values from memory: another text for cross attention, otherwise x itself. Throws
-/// std::invalid_argument when shapes disagree, and as expect_groups and expect_mask do.
+/// keys and values from memory: another text for cross attention, otherwise x itself. D is the
+/// number of rows of w_q divided by H. Throws std::invalid_argument when shapes disagree, and as
+/// expect_groups and expect_mask do.
 Tensor<2> grouped_query_attention(const Tensor<2>& x,       // [T, C]
                                   const Tensor<2>& memory,  // [S, C]
                                   const GroupedWeights& weights, std::size_t H, std::size_t G,

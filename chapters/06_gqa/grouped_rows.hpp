@@ -12,23 +12,26 @@
 
 namespace t2t {
 
-/// Throws std::invalid_argument unless q has a whole number H of heads of D numbers and G divides
-/// H, and as chapter 04's expect_heads and expect_mask do (S is the number of keys, heads.S()).
+/// Throws std::invalid_argument, in this order: as chapter 04's expect_heads does, which refuses D
+/// = 0; as its expect_mask does for S = heads.S() keys; when q has no whole number H of heads of D
+/// numbers; as expect_groups does.
 void expect_grouped(ConstMatrix q, const KeyValueHeads& heads, Mask mask);
 
 /// Scratch memory for grouped_attention_rows: made once, used for every layer and call.
 struct GroupedScratch {
-  Tensor<2> scores;     // [threads, floats for one task]
-  Tensor<2> stretches;  // [H·P, D]: each head's output over each of P stretches of the keys
+  Tensor<2> scores;     // [threads, floats]: a thread's row holds the scores of its task
+  Tensor<2> stretches;  // [H·P, D]: row h·P + p is the output of head h over stretch p
   Tensor<2> log_sums;   // [H, P]: log Σ e^score of each head over each stretch
 
   /// Enough for calls of up to T queries, S keys, H query heads and D numbers a head, on as many
-  /// threads as OpenMP uses now (thread_count).
+  /// threads as OpenMP uses now (thread_count). A smaller call uses the first floats of stretches
+  /// and log_sums, in the order that its own P and D give.
   GroupedScratch(std::size_t T, std::size_t S, std::size_t H, std::size_t D);
 };
-/// Throws std::invalid_argument unless scratch is large enough for a call of T queries over S keys,
-/// H query heads, G heads of keys and D numbers a head, on as many threads as OpenMP uses now: it
-/// was made for too few of one of them, or for fewer threads.
+/// Throws std::invalid_argument, with T, S, H, D, the threads and all three shapes, unless scratch
+/// is large enough for a call of T queries over S keys, H query heads, G heads of keys and D
+/// numbers a head, on as many threads as OpenMP uses now. S counts all keys, also those that a
+/// window hides. Only what the call uses is checked: with more than one query that is scores alone.
 void expect_room(const GroupedScratch& scratch, std::size_t T, std::size_t S, std::size_t H,
                  std::size_t G, std::size_t D);
 

@@ -120,9 +120,8 @@ void show_wrong_order(const Flow& flow, const KeyValueHeads& cached, std::size_t
   fmt::print("\n");
   print_paragraph(
       "Error / size is the root mean square of the difference, divided by that of the right "
-      "output. It is 0 where both orders read the same group. Elsewhere the output is about as far "
-      "off as an unrelated vector of the same size would be (√2 = 1.41). Shapes agree and nothing "
-      "throws.");
+      "output. It is 0 where both orders read the same group. Two unrelated outputs of the same "
+      "size would give √2 = 1.41. Shapes agree and nothing throws.");
 }
 
 void show_text(const Program& program, const Sizes& sizes) {

@@ -13,8 +13,8 @@
 
 namespace t2t {
 
-/// Keys (or values) with one copy for each query head, [S, H·D]. Throws std::invalid_argument
-/// unless G divides both H and the columns of x.
+/// Keys (or values) with one copy for each query head, [S, H·D]. Throws std::invalid_argument as
+/// expect_groups does, and unless G divides the number of columns of x.
 Tensor<2> repeat_kv(const Tensor<2>& x,  // [S, G·D]
                     std::size_t H, std::size_t G);
 
