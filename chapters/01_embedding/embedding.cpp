@@ -13,7 +13,7 @@ namespace t2t {
 
 std::vector<int> byte_ids(std::string_view text) {
   std::vector<int> ids;  // [T]
-  // A char may be signed: without the cast, a byte of 128 or more would become a negative id.
+  // A char may be signed, as on x86: without the cast, bytes from 128 on would be negative ids.
   for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte));
   return ids;
 }

@@ -25,7 +25,8 @@ std::vector<int> byte_ids(std::string_view text);  // [T]
 /// 0.02. Chapter 13 trains one.
 Tensor<2> embedding_table(std::size_t V, std::size_t C, Random& random);  // [V, C]
 
-/// Throws std::invalid_argument, naming the token, the id and V, when an id is outside [0, V).
+/// Throws std::invalid_argument, with the position t (from 0), the id and V, when an id is outside
+/// [0, V).
 void expect_ids(std::span<const int> ids,  // [T]
                 std::size_t V);
 
@@ -38,15 +39,16 @@ Tensor<2> one_hot(std::span<const int> ids,  // [T]
 Tensor<2> embed(std::span<const int> ids,  // [T]
                 const Tensor<2>& table);   // [V, C]
 
-/// The same by look-up: copies one row for each token. x must not overlap the table. Throws as
-/// expect_ids does, and when x is not [T, C]; x is unchanged then.
+/// The same by look-up: copies one row for each token; no ids give no rows. x must not overlap the
+/// table, which is not checked. Throws as expect_ids does, then std::invalid_argument when x is not
+/// [T, C]; x is unchanged then.
 void embed_rows(std::span<const int> ids,  // [T]
                 ConstMatrix table,         // [V, C]
                 Matrix x);                 // [T, C]
 
 /// The logits: the dot product of each token's vector with each row of the table, [T, V]. Tied,
-/// when it is the table of embed. Throws std::invalid_argument, naming both shapes, unless x and
-/// the table have the same C.
+/// when it is the table of embed. Throws std::invalid_argument, with the table's shape and the one
+/// wanted, [V, C of x], unless x and the table have the same C.
 Tensor<2> unembed(const Tensor<2>& x,       // [T, C]
                   const Tensor<2>& table);  // [V, C]
 

@@ -77,10 +77,10 @@ static void show_rows(const std::vector<int>& ids, const Tensor<2>& x) {
   for (std::size_t t = 0; t < ids.size() && places.size() < 8; ++t)
     if (ids[t] == most) places.push_back(t);
   fmt::print("\n");
-  print_paragraph(
-      fmt::format("Each line is one token's row of the table. Token {} has positions {}, and its "
-                  "row is the same at each: a row does not depend on the position.",
-                  quoted_byte(most), fmt::join(places, ", ")));
+  print_paragraph(fmt::format(
+      "Each line is one token's row of the table. Counted from 0, token {} has positions {}, "
+      "and its row is the same at each: a row does not depend on the position.",
+      quoted_byte(most), fmt::join(places, ", ")));
 }
 
 static void show_neighbours(const Tensor<2>& table, int id) {
