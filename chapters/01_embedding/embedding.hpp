@@ -25,8 +25,8 @@ std::vector<int> byte_ids(std::string_view text);  // [T]
 /// 0.02. Chapter 13 trains one.
 Tensor<2> embedding_table(std::size_t V, std::size_t C, Random& random);  // [V, C]
 
-/// Throws std::invalid_argument, with the position t (from 0), the id and V, when an id is outside
-/// [0, V).
+/// Throws std::invalid_argument when an id is outside [0, V), with the token's position from 0, its
+/// id and V: "ids: token 1 is 3, outside [0, 3), the vocabulary".
 void expect_ids(std::span<const int> ids,  // [T]
                 std::size_t V);
 

@@ -14,7 +14,8 @@
 
 namespace t2t {
 
-/// Throws std::invalid_argument, with both numbers, unless H and G are at least 1 and G divides H.
+/// Throws std::invalid_argument unless H and G are at least 1 and G divides H, with both numbers:
+/// "groups: wanted G key and value heads that divide H query heads, got H = 9, G = 2".
 void expect_groups(std::size_t H, std::size_t G);
 
 /// The group whose keys and values query head h reads: h / (H / G), rounded down, so that
