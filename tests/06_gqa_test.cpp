@@ -351,11 +351,14 @@ TEST_CASE("refused: shapes that disagree, groups that do not divide, scratch tha
 TEST_CASE(
     "refused: scratch with too little of what the call uses; several queries use scores only") {
   const size_t S = 5, H = 4, G = 2, D = 4;
-  GroupedScratch few_scores(3, S, H, D), few_stretches = few_scores, few_sums = few_scores;
+  const GroupedScratch enough(3, S, H, D);
+  GroupedScratch few_threads = enough, few_scores = enough, few_stretches = enough,
+                 few_sums = enough;
+  few_threads.scores = empty(thread_count() - 1, H * S);
   few_scores.scores = empty(thread_count(), 1);
   few_stretches.stretches = empty(H - 1, D);
   few_sums.log_sums = empty(H - 1, 1);
-  for (const GroupedScratch& scratch : {few_scores, few_stretches, few_sums})
+  for (const GroupedScratch& scratch : {few_threads, few_scores, few_stretches, few_sums})
     CHECK_THROWS_AS(expect_room(scratch, 1, S, H, G, D), std::invalid_argument);
   CHECK_THROWS_AS(expect_room(few_scores, 3, S, H, G, D), std::invalid_argument);
   CHECK_NOTHROW(expect_room(few_stretches, 3, S, H, G, D));
