@@ -49,10 +49,16 @@ static Tensor<2> some_rows(std::size_t T, std::size_t C, float size = 4) {
 
 // u = 2^-24 is half the distance from 1 to the next float. exp, erf and tanh are good to some 2u of
 // their result, exp's argument and √2's rounding move it by |x|·u more where the result still
-// counts
-// (|x| below 4), and a sum, a division and two products add u each: under 12u of |x|, or of
+// counts (|x| below 4), and a sum, a division and two products add u each: under 12u of |x|, or of
 // |gate·up|.
 static constexpr double bound = 12 * 0x1p-24;
+
+/// all_close with a bound of its own for each number: bound times its size.
+static Closeness close_for_size(const Tensor<2>& got, const Tensor<2>& want,
+                                const Tensor<2>& sizes) {
+  const Tensor<2> floor = xt::maximum(xt::abs(sizes), 1e-6f);
+  return all_close(Tensor<2>(got / floor), Tensor<2>(want / floor), bound);
+}
 
 TEST_CASE("by hand: silu(ln 3) is three quarters of ln 3, silu and gelu of 0 are 0") {
   const float ln3 = 1.0986123f;  // so that σ is 1 / (1 + 1/3)
@@ -87,17 +93,25 @@ TEST_CASE("each activation equals PyTorch's in float64, formula and rows") {
   for (const Use activation : without_gate) {
     CAPTURE(activation_name(activation));
     const Tensor<2> want = fixture(std::string(activation_name(activation)));
-    CHECK(all_close(activate(activation, x), want, 10 * bound));
-    CHECK(all_close(by_rows(activation, x), want, 10 * bound));
+    CHECK(close_for_size(activate(activation, x), want, x));
+    CHECK(close_for_size(by_rows(activation, x), want, x));
   }
   for (const Use activation : with_gate) {
     CAPTURE(activation_name(activation));
     const Tensor<2> want = fixture(std::string(activation_name(activation)));
-    const double size = activation == Use::glu ? 10 : 100;  // σ is at most 1
-    CHECK(all_close(gated(activation, x, up), want, size * bound));
-    CHECK(all_close(by_rows(activation, x, up), want, size * bound));
+    const Tensor<2> sizes = activation == Use::glu ? up : Tensor<2>(x * up);  // σ is at most 1
+    CHECK(close_for_size(gated(activation, x, up), want, sizes));
+    CHECK(close_for_size(by_rows(activation, x, up), want, sizes));
   }
   CHECK(all_close(sigmoid(x), fixture("sigmoid"), bound));
+}
+
+TEST_CASE(
+    "the two forms of GELU differ by less than 4.8e-4 from -10 to 10, and by 4.7e-4 near 2.7") {
+  Tensor<2> x = empty(1, 2001);
+  for (std::size_t i = 0; i < 2001; ++i) x(0, i) = (float(i) - 1000) / 100;
+  CHECK(all_close(gelu(x), gelu_tanh(x), 4.8e-4));
+  CHECK(std::abs(gelu({{2.7f}})(0, 0) - gelu_tanh({{2.7f}})(0, 0)) > 4.7e-4f);
 }
 
 TEST_CASE("rows of any length are written to their end and no further, in place too") {
@@ -197,6 +211,32 @@ TEST_CASE("a token's result does not depend on other tokens, or on being written
   }
 }
 
+TEST_CASE(
+    "in a wider scratch the hidden numbers are the first F of each row; the rest is untouched") {
+  const Tensor<2> x = fixture("network_x");  // [5, 6]
+  const FeedForwardWeights three = fixture_weights(true);
+  FeedForwardScratch scratch(8, 9, Use::swiglu);
+  scratch.gate.fill(5), scratch.up.fill(5);
+  Tensor<2> y = empty(5, 6);
+  feed_forward_rows(x, three, Use::swiglu, scratch, y);
+  CHECK(all_close(y, fixture("network_swiglu"), network_bound));
+  const Tensor<2> hidden = swiglu(matmul_bt(x, three.w_gate), matmul_bt(x, three.w_up));  // [5, 7]
+  CHECK(all_close(copy_of(ConstMatrix(scratch.up).rows_from(0, 5).cols_from(0, 7)), hidden,
+                  network_bound));
+  for (std::size_t t = 0; t < 8; ++t)
+    for (std::size_t f = t < 5 ? 7 : 0; f < 9; ++f) CHECK(scratch.up(t, f) == 5);
+}
+
+TEST_CASE("weights are drawn in the order gate, up, down, with deviations 1/√C and 1/√F") {
+  Random random(4), same(4);
+  const FeedForwardWeights weights = feed_forward_weights(16, 25, Use::swiglu, random);
+  const float of_C = 0.25f, of_F = 0.2f;
+  CHECK(all_close(weights.w_gate.floats(), same.normal<2>({25, 16}, of_C), 1e-6));
+  CHECK(all_close(weights.w_up.floats(), same.normal<2>({25, 16}, of_C), 1e-6));
+  CHECK(all_close(weights.w_down.floats(), same.normal<2>({16, 25}, of_F), 1e-6));
+  CHECK(feed_forward_weights(16, 25, Use::gelu, random).w_gate.size() == 0);
+}
+
 TEST_CASE("gate and up are shown before the activation's result overwrites up") {
   const Tensor<2> x = fixture("network_x");  // [5, 6]
   const FeedForwardWeights three = fixture_weights(true), two = fixture_weights(false);
@@ -255,8 +295,11 @@ TEST_CASE("what does not fit is refused by name") {
   Tensor<2> y = empty(2, 6);
   CHECK_THROWS_WITH_AS(feed_forward_rows(x, weights, Use::swiglu, scratch, y),
                        "scratch.up: wanted at least [2, 7], got [1, 7]", Error);
+  y.fill(5), of_plain.up.fill(5);
   CHECK_THROWS_WITH_AS(feed_forward_rows(x, weights, Use::swiglu, of_plain, y),
                        "scratch.gate: wanted at least [2, 7], got [0, 0]", Error);
+  CHECK(xt::all(xt::equal(y, 5)));  // checked before anything is written
+  CHECK(xt::all(xt::equal(of_plain.up, 5)));
   CHECK_THROWS_WITH_AS(swiglu(x, wide), "up: wanted shape [2, 6], got [2, 7]", Error);
   CHECK_THROWS_WITH_AS(gated_rows(Use::swiglu, x, wide, y), "up: wanted shape [2, 6], got [2, 7]",
                        Error);

@@ -11,9 +11,10 @@
 
 namespace t2t {
 
+// [constants]
 static constexpr float inverse_root_2 = 1 / std::numbers::sqrt2_v<float>;
-static constexpr float root_2_over_pi =
-    0.7978845608f;  // √(2/π): the tanh then has erf's slope at 0
+static constexpr float root_2_over_pi = 0.7978845608f;  // √(2/π), which gives tanh erf's slope at 0
+// [/constants]
 
 // [kinds]
 bool is_gated(Activation activation) { return activation >= Activation::glu; }

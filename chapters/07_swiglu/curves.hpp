@@ -72,8 +72,9 @@ inline void show_curves() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Far to the left all go to 0, far to the right to x. GELU and SiLU dip below 0 on the left "
-      "and have a slope there, so training can still change a unit whose input is negative.");
+      "Far to the left all go to 0, far to the right to x. GELU and SiLU dip below 0 on the left. "
+      "Their slope there is 0 only at the bottom of the dip, so a gradient still reaches a unit "
+      "whose input is a little below 0.");
 }
 
 /// The section: one hidden number for five gates.

@@ -20,9 +20,6 @@ FeedForwardWeights feed_forward_weights(std::size_t C, std::size_t F, Activation
   return weights;
 }
 
-FeedForwardScratch::FeedForwardScratch(std::size_t T_max, std::size_t F, Activation activation)
-    : gate(is_gated(activation) ? empty(T_max, F) : empty(0, 0)), up(empty(T_max, F)) {}
-
 static void expect_weights(const FeedForwardWeights& weights, Activation activation,
                            std::size_t C) {
   const std::size_t F = weights.w_up.rows();
@@ -52,6 +49,9 @@ Tensor<2> feed_forward(const Tensor<2>& x, const FeedForwardWeights& weights,
   return y;
 }
 
+FeedForwardScratch::FeedForwardScratch(std::size_t T_max, std::size_t F, Activation activation)
+    : gate(is_gated(activation) ? empty(T_max, F) : empty(0, 0)), up(empty(T_max, F)) {}
+
 /// The first T rows and F columns of one matrix of the scratch, which may be larger.
 static Matrix room_in(Tensor<2>& part, const char* name, std::size_t T, std::size_t F) {
   if (part.shape(0) < T || part.shape(1) < F)
@@ -65,17 +65,19 @@ void feed_forward_rows(ConstMatrix x, const FeedForwardWeights& weights, Activat
   expect_weights(weights, activation, x.cols);
   const std::size_t T = x.rows, F = weights.w_up.rows();
   expect_shape("y", y, {T, x.cols});
+  const bool gated = is_gated(activation);
   const Matrix up = room_in(scratch.up, "scratch.up", T, F);  // [T, F]
+  const Matrix gate =                                         // [T, F], of a plain network [0, 0]
+      room_in(scratch.gate, "scratch.gate", gated ? T : 0, gated ? F : 0);
 
   matmul_bt(x, weights.w_up, up);
-  if (is_gated(activation)) {
-    const Matrix gate = room_in(scratch.gate, "scratch.gate", T, F);  // [T, F]
+  if (gated) {
     matmul_bt(x, weights.w_gate, gate);
     if (see) see(gate, up);
     gated_rows(activation, gate, up, up);
   } else {
     add_bias(weights.b_up, up);
-    if (see) see({nullptr, 0, 0, 0}, up);
+    if (see) see(gate, up);
     activate_rows(activation, up, up);
   }
   matmul_bt(up, weights.w_down, y);

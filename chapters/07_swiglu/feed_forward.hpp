@@ -18,7 +18,8 @@
 
 namespace t2t {
 
-/// What a network does not have stays empty: w_gate if it is plain, the biases if it has none.
+/// F is the number of rows of w_up. What a network does not have stays empty: w_gate is [0, 0] in a
+/// plain one, and a missing bias is [0].
 struct FeedForwardWeights {
   Weight w_gate;     // [F, C], only if gated
   Weight w_up;       // [F, C]
@@ -27,14 +28,16 @@ struct FeedForwardWeights {
   Tensor<1> b_down;  // [C] or empty, plain only
 };
 
-/// Draws w_gate and w_up from N(0, 1/C) and w_down from N(0, 1/F), so that inputs of size about 1
-/// give outputs of size about 1. No biases.
+/// Draws w_gate (if gated), w_up and w_down, in this order, each row by row: the first two from
+/// N(0, 1/C), w_down from N(0, 1/F). Independent inputs from N(0, 1) then give outputs whose root
+/// mean square is between 0.5 and 0.75, depending on the activation. No biases.
 FeedForwardWeights feed_forward_weights(std::size_t C, std::size_t F, Activation activation,
                                         Random& random);
 
 /// Memory for gate and up, for calls of up to T_max tokens and networks of width F or less, which
-/// use the first numbers of each row. A gated network's scratch serves a plain one too. F may be 0,
-/// for a model whose blocks have other networks.
+/// use the first numbers of each row. A gated network's scratch serves a plain one too. A plain
+/// one's has gate [0, 0] and is refused by a gated network. F may be 0, for a model whose blocks
+/// have other networks.
 struct FeedForwardScratch {
   Tensor<2> gate;  // [T_max, F], only if gated
   Tensor<2> up;    // [T_max, F]
@@ -43,7 +46,8 @@ struct FeedForwardScratch {
 };
 
 /// The formula. Returns y, [T, C]. Throws std::invalid_argument, naming the weight and both shapes,
-/// when a weight does not fit, is missing or would not be used by this activation, and when F is 0.
+/// when a weight does not fit, is missing or would not be used by this activation. When F is 0, it
+/// names F and no shapes.
 Tensor<2> feed_forward(const Tensor<2>& x,  // [T, C]
                        const FeedForwardWeights& weights, Activation activation);
 
@@ -54,16 +58,16 @@ using SeeGateAndUp = std::function<void(ConstMatrix gate, ConstMatrix up)>;
 /// The same, written to y, which is what later chapters call. It works in the scratch and allocates
 /// nothing. Afterwards the hidden numbers, act(gate) · up or act(up), are the first T rows and F
 /// columns of scratch.up. y may be x itself. Throws as feed_forward does, and when the scratch is
-/// too small or y is not [T, C].
+/// too small or y is not [T, C]. Everything is checked before anything is written.
 void feed_forward_rows(ConstMatrix x,  // [T, C]
                        const FeedForwardWeights& weights, Activation activation,
                        FeedForwardScratch& scratch,
                        Matrix y,  // [T, C]
                        const SeeGateAndUp& see = {});
 
-/// The F at which three matrices hold as many numbers as two of width 4C: 8C/3, rounded down, and
-/// then up to a multiple of `multiple`, as LLaMA does it: 4096 gives 11008. Throws
-/// std::invalid_argument when C or multiple is 0.
+/// The F at which three matrices hold as many numbers as two of width 4C: 8C/3, rounded down to
+/// a whole number and then up to a multiple of `multiple`, as LLaMA does it: 4096 gives 11008.
+/// Throws std::invalid_argument when C or multiple is 0.
 std::size_t gated_width(std::size_t C, std::size_t multiple = 256);
 
 /// How many numbers the matrices and biases hold.

@@ -20,25 +20,28 @@ using Use = Activation;
 static std::string cell(double value, int digits) { return fmt::format("{:.{}f}", value, digits); }
 static std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
-static double length(const Tensor<2>& x) {
+/// The root of the mean square.
+static double rms(const Tensor<2>& x) {
   double sum = 0;
   for (const float value : x) sum += double(value) * value;
-  return std::sqrt(sum);
+  return std::sqrt(sum / double(x.size()));
 }
 
 static void show_growth(const Tensor<2>& x, std::size_t F, std::size_t seed) {
-  print_section("Double the input, and the output grows by a factor of");
+  print_section("The size of the output, and by what factor it grows when x doubles");
   Table table({"", ">relu", ">gelu", ">silu", ">glu", ">reglu", ">geglu", ">swiglu"});
-  std::vector<std::string> cells = {"of this text"};
+  std::vector<std::string> sizes = {"rms of y"}, factors = {"factor"};
   const Tensor<2> twice = 2 * x;  // [T, C]
   for (const Use use :
        {Use::relu, Use::gelu, Use::silu, Use::glu, Use::reglu, Use::geglu, Use::swiglu}) {
     Random random(seed + 1);
     const FeedForwardWeights weights = feed_forward_weights(x.shape(1), F, use, random);
-    const Tensor<2> once = feed_forward(x, weights, use);
-    cells.push_back(cell(length(feed_forward(twice, weights, use)) / length(once), 2));
+    const double once = rms(feed_forward(x, weights, use));
+    sizes.push_back(cell(once, 2));
+    factors.push_back(cell(rms(feed_forward(twice, weights, use)) / once, 2));
   }
-  table.add(cells);
+  table.add(sizes);
+  table.add(factors);
   table.print();
 }
 
@@ -113,7 +116,8 @@ static void show_text(const Program& program, std::size_t T_most, std::size_t C,
                  {.row_labels = byte_labels(ids), .col_labels = {}});
   fmt::print("\n");
   print_paragraph(
-      "The gates depend on the token alone: equal bytes have equal gates wherever they stand. What "
+      "Each row is a token, here a byte, and each column a unit; dark is open. Equal bytes have "
+      "equal gates wherever they stand, because the gates depend on the token's vector alone. What "
       "the network knows of other tokens comes from the attention before it.");
 
   show_histogram(gate);
@@ -150,7 +154,7 @@ static void show_equal_parameters() {
 static void show_share() {
   print_section("Where a block's FLOPs go: LLaMA-7B, a token of a prompt of T");
   const double C = 4096, F = 11008;
-  Table table({">T", ">feed-forward", ">projections", ">scores and mix", ""});
+  Table table({">T", ">feed-forward", ">projections", ">scores and mix", "feed-forward"});
   for (const std::size_t T : {128, 2048, 8192, 131072}) {
     const double network = 6 * C * F, projections = 8 * C * C;
     const double scores = 2 * C * double(T + 1);  // two products of length C with (T + 1)/2 tokens

@@ -56,9 +56,9 @@ inline void show_product() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "silu(a)·b - silu(-a)·b is a·b, so two gated units multiply numbers of any size. A plain "
-      "ReLU "
-      "network follows the curve with straight pieces, and goes straight on after the last one.");
+      "silu(a)·b - silu(-a)·b is a·b, so two gated units compute the product on any range. The "
+      "plain ReLU network follows the curve with straight pieces from -4 to 4, and goes straight "
+      "on beyond them.");
 }
 
 }  // namespace t2t
