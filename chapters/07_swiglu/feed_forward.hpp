@@ -30,7 +30,7 @@ struct FeedForwardWeights {
 
 /// Draws w_gate (if gated), w_up and w_down, in this order, each row by row: the first two from
 /// N(0, 1/C), w_down from N(0, 1/F). Independent inputs from N(0, 1) then give outputs whose root
-/// mean square is between 0.5 and 0.75, depending on the activation. No biases.
+/// mean square is between 0.5 and 0.8, depending on the activation. No biases.
 FeedForwardWeights feed_forward_weights(std::size_t C, std::size_t F, Activation activation,
                                         Random& random);
 
