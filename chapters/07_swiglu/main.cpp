@@ -154,7 +154,7 @@ static void show_equal_parameters() {
 static void show_share() {
   print_section("Where a block's FLOPs go: LLaMA-7B, a token of a prompt of T");
   const double C = 4096, F = 11008;
-  Table table({">T", ">feed-forward", ">projections", ">scores and mix", "feed-forward"});
+  Table table({">T", ">feed-forward", ">projections", ">scores and mix", "feed-forward as a bar"});
   for (const std::size_t T : {128, 2048, 8192, 131072}) {
     const double network = 6 * C * F, projections = 8 * C * C;
     const double scores = 2 * C * double(T + 1);  // two products of length C with (T + 1)/2 tokens
