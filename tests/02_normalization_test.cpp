@@ -214,6 +214,9 @@ TEST_CASE("an eps of 0 is refused, by the number of the row, when it would give 
   REFUSES(layer_norm(x, one, one, 0), "eps: wanted more than 0 (row 3 has a variance of 0), got 0");
   REFUSES(layer_by_rows(x, one, one, 0),
           "eps: wanted more than 0 (row 3 has a variance of 0), got 0");
+  const Tensor<2> equal = 0.1f * xt::ones<float>({1, 577});
+  REFUSES(layer_by_rows(equal, full(577, 1), full(577, 0), 0),
+          "eps: wanted more than 0 (row 0 has a variance of 0), got 0");
   REFUSES(rms_norm(x, one, -1), "eps: wanted 0 or more, got -1");
   REFUSES(layer_by_rows(x, one, one, std::nanf("")), "eps: wanted 0 or more, got nan");
 }

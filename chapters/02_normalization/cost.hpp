@@ -87,8 +87,7 @@ inline void show_share_of_a_block(const Settings& set) {
   fmt::print("\n");
   print_paragraph(
       "A slow norm leaves more to save. Two row kernels, both near the speed of memory, differ by "
-      "a "
-      "small part of a block's time.");
+      "a small part of a block's time.");
 }
 
 }  // namespace t2t

@@ -13,32 +13,14 @@ struct Moments {
   float mean, variance;
 };
 
-/// Mean and variance from one pass: the variance is mean(d²) − mean(d)², where d = x − shift. The
-/// shift must be near the mean, or the subtraction loses its digits. The mean of the row's first 64
-/// numbers is near enough: at most sqrt(C / 64) deviations from the mean of all.
+/// In two passes over the row. Both add differences to a number near the row's, so they keep their
+/// digits when the row is far from 0, and the variance of equal numbers is exactly 0.
 static Moments moments(ConstRow x) {
-  const ConstRow first = x.first(std::min<std::size_t>(64, x.size()));
-  const auto from_first = [&](Lanes v) { return v - x[0]; };
-  const float shift = x[0] + sum_of(first, from_first, x[0]) / float(first.size());
-
-  constexpr std::size_t W = Lanes::size;
-  Lanes sum[4] = {Lanes(0), Lanes(0), Lanes(0), Lanes(0)};
-  Lanes squares[4] = {Lanes(0), Lanes(0), Lanes(0), Lanes(0)};
-  const auto add = [&](std::size_t i, Lanes value) {
-    const Lanes d = value - shift;
-    sum[i] += d;
-    squares[i] += d * d;
-  };
-  std::size_t c = 0;
-  for (; c + 4 * W <= x.size(); c += 4 * W)
-    for (std::size_t i = 0; i < 4; ++i) add(i, Lanes::load_unaligned(&x[c + i * W]));
-  // The last register is filled up with shift, so that the filler adds shift − shift = 0.
-  for (; c < x.size(); c += W) add(0, load_part(&x[c], std::min(W, x.size() - c), shift));
-
   const float C = float(x.size());
-  const float mean_d = add_lanes((sum[0] + sum[1]) + (sum[2] + sum[3])) / C;
-  const float mean_d2 = add_lanes((squares[0] + squares[1]) + (squares[2] + squares[3])) / C;
-  return {shift + mean_d, std::max(mean_d2 - mean_d * mean_d, 0.0f)};
+  const auto from_first = [&](Lanes v) { return v - x[0]; };
+  const float mean = x[0] + sum_of(x, from_first, x[0]) / C;
+  const auto squared = [&](Lanes v) { return (v - mean) * (v - mean); };
+  return {mean, sum_of(x, squared, mean) / C};
 }
 
 /// The rows are checked before the parallel loop, in which nothing may throw. With eps above 0 no
@@ -68,8 +50,8 @@ Tensor<2> layer_norm(const Tensor<2>& x, const Tensor<1>& gain, const Tensor<1>&
 static void layer_norm_row(ConstRow x, ConstRow gain, ConstRow bias, float eps, Row y) {
   const Moments all = moments(x);
   const float inverse_deviation = 1 / std::sqrt(all.variance + eps);
-  const auto normed = [&](Lanes value, Lanes gain, Lanes bias) {
-    return gain * ((value - all.mean) * inverse_deviation) + bias;
+  const auto normed = [&](Lanes v, Lanes g, Lanes b) {
+    return g * ((v - all.mean) * inverse_deviation) + b;
   };
   map_row(y, normed, x, gain, bias);
 }

@@ -32,7 +32,8 @@ static std::string short_number(double value) {
   return fmt::format("{:.3f}", std::abs(value) < 5e-4 ? 0.0 : value);
 }
 
-/// The rms of what each of 32 layers reads, when each adds a product with a random matrix.
+/// The rms of the vectors when each of 32 layers adds a product with a random matrix to them, and
+/// of what a layer reads when a norm stands before it.
 static void show_growth(const Program& program) {
   constexpr std::size_t T = 16, C = 64;
   Random random(program.seed());
@@ -40,13 +41,13 @@ static void show_growth(const Program& program) {
   Tensor<2> bare = start, normed = start;            // [T, C]
 
   print_section("32 layers, each of which adds to the vectors");
-  Table table({"layers before", ">rms read, without norms", ">rms read, after RMSNorm"});
+  Table table({"layers before", ">rms of x, no norms", ">rms of x, with norms", ">rms of norm(x)"});
   const auto rms = [](const Tensor<2>& x) { return rms_of({x.data(), x.size()}); };
   for (std::size_t l = 0; l <= 32; ++l) {
     const Tensor<2> read = rms_norm(normed, ones(C));  // [T, C]
     if (l < 3 || l % 8 == 0)
       table.add({fmt::format("{}", l), fmt::format("{:.3g}", rms(bare)),
-                 fmt::format("{:.3g}", rms(read))});
+                 fmt::format("{:.3g}", rms(normed)), fmt::format("{:.3g}", rms(read))});
     const Tensor<2> w = random.normal<2>({C, C}, 1 / std::sqrt(float(C)));  // [out, in]
     bare = bare + matmul_bt(bare, w);
     normed = normed + matmul_bt(read, w);
@@ -158,9 +159,8 @@ static void show_eps(float eps) {
   fmt::print("\n");
   print_paragraph(fmt::format(
       "The table has the rms of RMSNorm's result for eps {:g}. With eps inside the root, a row "
-      "whose "
-      "mean square is below eps stays small. With eps outside, it comes out nearly as large as any "
-      "other.",
+      "whose mean square is below eps stays small. With eps outside, it comes out nearly as large "
+      "as any other.",
       eps));
 }
 
@@ -195,7 +195,7 @@ static double bytes_needed(double T, double C) {
 int main(int argc, char** argv) {
   Settings set;
   Program program("02_normalization",
-                  "Gives the vectors of all tokens one size, with LayerNorm and with RMSNorm.");
+                  "Normalizes the vectors of all tokens, with LayerNorm and with RMSNorm.");
   program.takes_text();
   program.size("tokens", set.T, "bytes of the text to use, and rows of the timed block, T");
   program.size("width", set.C, "channels of a token's vector, C");

@@ -23,7 +23,8 @@ Tensor<2> rms_norm(const Tensor<2>& x, const Tensor<1>& gain, float eps) {
   expect_shape("gain", gain, {x.shape(1)});
   expect_no_division_by_zero(x, eps);
 
-  // The type evaluates the mean once; with auto it would be computed again for each element of y.
+  // Assigning to a tensor computes the mean once. xt::mean itself returns an expression: with auto
+  // it would be computed again for each number of y.
   const Tensor<1> mean_square = xt::mean(x * x, {1});             // [T]
   const Tensor<1> inverse_rms = 1 / xt::sqrt(mean_square + eps);  // [T]
 
@@ -33,7 +34,7 @@ Tensor<2> rms_norm(const Tensor<2>& x, const Tensor<1>& gain, float eps) {
 static void rms_norm_row(ConstRow x, ConstRow gain, float eps, Row y) {
   const float mean_square = sum_of_squares(x) / float(x.size());
   const float inverse_rms = 1 / std::sqrt(mean_square + eps);
-  const auto scaled = [&](Lanes value, Lanes gain) { return gain * (value * inverse_rms); };
+  const auto scaled = [&](Lanes v, Lanes g) { return g * (v * inverse_rms); };
   map_row(y, scaled, x, gain);
 }
 
