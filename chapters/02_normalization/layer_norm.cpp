@@ -13,8 +13,8 @@ struct Moments {
   float mean, variance;
 };
 
-/// In two passes over the row. Both add differences to a number near the row's, so they keep their
-/// digits when the row is far from 0, and the variance of equal numbers is exactly 0.
+/// In two passes over the row. Both sum differences, from x[0] and from the mean, which keep their
+/// digits when the row is far from 0. The variance of equal numbers is exactly 0.
 static Moments moments(ConstRow x) {
   const float C = float(x.size());
   const auto from_first = [&](Lanes v) { return v - x[0]; };
