@@ -9,8 +9,11 @@
 #include <limits>
 #include <new>
 #include <numbers>
+#include <span>
 #include <utility>
+#include <vector>
 
+#include "05_kv_cache/babbler.hpp"
 #include "05_kv_cache/concatenated_cache.hpp"
 #include "05_kv_cache/kv_cache.hpp"
 #include "all_close.hpp"
@@ -165,6 +168,38 @@ TEST_CASE("prefill, chunks of any size and single tokens agree, past a block of 
     KvCache cache = make_kv_cache(H, T + 9, D);
     CAPTURE(chunk);
     CHECK(all_close(through_cache(text, 0, T, chunk, cache), full, bound(D)));
+  }
+}
+
+TEST_CASE("the caller: prompt and single tokens get the logits of the whole text, computed anew") {
+  const std::size_t C = 16, H = 2, S = 64;  // S is ample: a wrong position is still in the table
+  Random random(1);
+  Babbler babbler = draw_babbler(C, H, S, random);
+  KvCache cache = make_kv_cache(H, S, C / H);
+  std::vector<int> text = {'T', 'o', 'k', 'e', 'n'};
+  std::span<const int> more = text;
+  for (int step = 0; step < 6; ++step) {
+    const Tensor<2> want = logits_without(babbler, text);
+    const float largest = xt::amax(xt::abs(want))();
+    // Projection, scores, output projection and logits are sums of up to C products, one after the
+    // other: each rounds by about √C · eps. We allow four times this for either side.
+    const double rounding = 2 * 4 * 4 * std::sqrt(double(C)) * 0x1p-24;
+    CHECK(all_close(logits_with(babbler, more, cache), want, rounding * largest));
+    text.push_back(next_byte(want));
+    more = std::span(text).last(1);
+  }
+}
+
+TEST_CASE("the caller: with the cache and without, the same bytes are generated") {
+  Random random(2);
+  Babbler babbler = draw_babbler(32, 4, 64, random);
+  KvCache cache = make_kv_cache(4, 64, 8);
+  const std::vector<Step> with = generate_with(babbler, {'o', 'n', 'e'}, 5, cache);
+  const std::vector<Step> without = generate_without(babbler, {'o', 'n', 'e'}, 5);
+  CHECK(std::ranges::equal(with, without, {}, &Step::token, &Step::token));
+  for (std::size_t i = 0; i < 5; ++i) {
+    CHECK(without[i].kv_rows == 3 + i);
+    CHECK(with[i].kv_rows == (i == 0 ? 3 : 1));
   }
 }
 

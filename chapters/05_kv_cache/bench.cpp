@@ -66,7 +66,7 @@ static void bench_prompt(Bench& bench) {
 /// faster.
 static void bench_generation(Bench& bench, std::size_t C, std::size_t H) {
   Random random(1);
-  Babbler babbler(C, H, 100, random);
+  Babbler babbler = draw_babbler(C, H, 100, random);
   KvCache cache = make_kv_cache(H, 100, C / H);
   std::vector<Step> steps, steps_without;
   const auto with = [&] {

@@ -19,7 +19,8 @@ KvCache make_kv_cache(std::size_t G, std::size_t S, std::size_t D, std::size_t s
 
 std::size_t next_position(const KvCache& cache) { return cache.start + cache.length; }
 
-/// Throws std::invalid_argument unless values have the shape of keys and length is at most S.
+/// Throws std::invalid_argument unless values have the shape of keys and length is at most S: both
+/// are fields that any code can change.
 static void expect_whole(const KvCache& cache) {
   const std::size_t G = cache.keys.shape(0), S = cache.keys.shape(1), D = cache.keys.shape(2);
   expect_shape("cache.values", cache.values, {G, S, D});

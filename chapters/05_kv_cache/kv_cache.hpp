@@ -20,12 +20,12 @@
 namespace t2t {
 
 /// The keys and values of one layer. The storage is made once, for S positions; rows 0 … length − 1
-/// are filled. A caller that sets `length` itself promises that those rows hold keys and values.
+/// are filled. It holds one text; a model has such a cache for each layer of each text.
 struct KvCache {
   Tensor<3> keys;         // [G, S, D]
   Tensor<3> values;       // [G, S, D]
   std::size_t length;     // rows filled, at most S
-  std::size_t start = 0;  // the position of row 0: above 0 when the cache begins inside a text
+  std::size_t start = 0;  // the position of row 0, usually 0; position p is in row p − start
 };
 
 /// Makes an empty cache for the positions start … start + S − 1, filled with zeros. Throws
@@ -47,9 +47,10 @@ void append(KvCache& cache,
 
 /// The same for keys that are not turned yet: they are written as they come, then RoPE turns them
 /// in place, in the cache, each by its own position. k itself is not changed, and nothing is
-/// allocated. The caller turns the queries, by the next_position from before this call. Throws as
-/// expect_appendable and chapter 03's expect_table do, before anything is written: also for an odd
-/// D, for a table made for another D, and for one that ends before the last of the T positions.
+/// allocated. The caller turns the queries, by the next_position that it read before this call.
+/// Throws as expect_appendable and chapter 03's expect_table do, before anything is written: also
+/// for an odd D, for a table made for another D, and for one that ends before the last of the T
+/// positions.
 void append_turned(KvCache& cache,
                    ConstMatrix k,           // [T, G·D], not turned
                    ConstMatrix v,           // [T, G·D]

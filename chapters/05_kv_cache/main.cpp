@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "01_embedding/byte_text.hpp"
+#include "01_embedding/embedding.hpp"
 #include "05_kv_cache/babbler.hpp"
 #include "05_kv_cache/kv_cache.hpp"
 #include "05_kv_cache/show_cache.hpp"
@@ -92,7 +93,7 @@ int main(int argc, char** argv) {
     set_threads(1);
     Random random(program.seed());
     const std::size_t D = C / H, longest = std::max({lengths.back(), S, ids.size() + count});
-    Babbler babbler(C, H, longest, random);
+    Babbler babbler = draw_babbler(C, H, longest, random);
     KvCache cache = make_kv_cache(H, S, D);
 
     const std::size_t few = std::min<std::size_t>(ids.size(), 12);
@@ -121,19 +122,14 @@ int main(int argc, char** argv) {
     show_side_by_side(babbler, ids, count, cache);
 
     const std::vector<int> first = {ids.front()};
-    const std::vector<Cost> with =
-        costs(fastest_of_three([&] {
-                KvCache all = make_kv_cache(H, lengths.back(), D);
-                return generate_with(babbler, first, lengths.back(), all);
-              }),
-              C);
-    const std::vector<Cost> without = costs(
-        fastest_of_three([&] { return generate_without(babbler, first, lengths.back()); }), C);
+    KvCache all = make_kv_cache(H, lengths.back(), D);
+    const std::vector<Cost> with = costs(generate_with(babbler, first, lengths.back(), all), C);
+    const std::vector<Cost> without = costs(generate_without(babbler, first, lengths.back()), C);
     show_count(without, with, C);
     show_concatenated();
     show_memory();
     show_refusals();
-    show_speed(without, with, threads);
+    show_speed(babbler, first, without, with, threads);
     fmt::print(
         "\n  Next: ./learn run 06, fewer heads of keys and values; the page: "
         "docs/05_kv_cache.md\n");

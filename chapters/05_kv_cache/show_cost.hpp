@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "05_kv_cache/babbler.hpp"
 #include "05_kv_cache/concatenated_cache.hpp"
@@ -22,7 +23,6 @@ struct Cost {
   std::size_t T;
   std::size_t kv_rows = 0;  // tokens whose keys and values were computed
   double flops = 0;         // multiplications and additions of the matrix products
-  double seconds = 0;
 };
 
 constexpr std::array<std::size_t, 5> lengths = {10, 25, 50, 100, 200};
@@ -43,7 +43,6 @@ inline std::vector<Cost> costs(const std::vector<Step>& steps, std::size_t C) {
     ++cost.T;
     cost.kv_rows += step.kv_rows;
     cost.flops += step_flops(double(cost.T), double(step.kv_rows), double(C));
-    cost.seconds = step.seconds;
     if (std::ranges::find(lengths, cost.T) != lengths.end()) all.push_back(cost);
   }
   return all;
@@ -53,19 +52,21 @@ inline void show_count(const std::vector<Cost>& without, const std::vector<Cost>
                        std::size_t C) {
   print_section("Counted");
   Table table({">tokens T", ">K/V rows without", ">with", ">computed again", ">ratio",
-               ">ratio of all products"});
+               ">MFLOP without", ">with", ">ratio"});
   for (std::size_t i = 0; i < without.size(); ++i)
     table.add({fmt::format("{}", without[i].T), with_commas(without[i].kv_rows),
                with_commas(with[i].kv_rows), with_commas(without[i].kv_rows - with[i].kv_rows),
                fmt::format("{:.1f}", double(without[i].kv_rows) / double(with[i].kv_rows)),
+               fmt::format("{:.1f}", without[i].flops / 1e6),
+               fmt::format("{:.1f}", with[i].flops / 1e6),
                fmt::format("{:.1f}", without[i].flops / with[i].flops)});
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format(
       "The text starts from one byte, so that each token is a step: 1 + 2 + … + T = T(T + 1)/2 "
-      "rows without the cache, T with it. The last column counts the multiplications and additions "
-      "of all products at C = {}: the projections k and v, and also q, the scores, the weighted "
-      "sums of values, the output projection, and the logits, which both ways compute once a step.",
+      "rows without the cache, T with it. MFLOP are millions of multiplications and additions in "
+      "all products at C = {}: the projections k and v, and also q, the scores, the weighted sums "
+      "of values, the output projection, and the logits, which both ways compute once a step.",
       C));
 }
 
@@ -150,20 +151,39 @@ inline void show_concatenated_speed() {
       "concatenated at every step beside one that is made once.");
 }
 
-inline void show_speed(const std::vector<Cost>& without, const std::vector<Cost>& with,
+/// The shortest of three times, in seconds.
+template <class Run>
+double fastest_of_three(Run run) {
+  using Clock = std::chrono::steady_clock;
+  std::array<double, 3> seconds;
+  for (double& one : seconds) {
+    const Clock::time_point start = Clock::now();
+    run();
+    one = std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  return std::ranges::min(seconds);
+}
+
+inline void show_speed(Babbler& babbler, const std::vector<int>& first,
+                       const std::vector<Cost>& without, const std::vector<Cost>& with,
                        int threads) {
   print_section("Speed");
   Table table(
       {">tokens T", ">without", ">with", ">ratio", ">counted", ">GFLOP/s without", ">with"});
-  const auto rate = [](const Cost& cost) {
-    return fmt::format("{:.1f}", cost.flops / cost.seconds / 1e9);
-  };
-  for (std::size_t i = 0; i < without.size(); ++i)
-    table.add({fmt::format("{}", without[i].T), duration_text(without[i].seconds),
-               duration_text(with[i].seconds),
-               fmt::format("{:.1f}", without[i].seconds / with[i].seconds),
+  KvCache cache = make_kv_cache(babbler.H, lengths.back(), babbler.width() / babbler.H);
+  for (std::size_t i = 0; i < without.size(); ++i) {
+    const std::size_t T = without[i].T;
+    const double seconds_without = fastest_of_three([&] { generate_without(babbler, first, T); });
+    const double seconds_with = fastest_of_three([&] {
+      reset(cache);
+      generate_with(babbler, first, T, cache);
+    });
+    table.add({fmt::format("{}", T), duration_text(seconds_without), duration_text(seconds_with),
+               fmt::format("{:.1f}", seconds_without / seconds_with),
                fmt::format("{:.1f}", double(without[i].kv_rows) / double(with[i].kv_rows)),
-               rate(without[i]), rate(with[i])});
+               fmt::format("{:.1f}", without[i].flops / seconds_without / 1e9),
+               fmt::format("{:.1f}", with[i].flops / seconds_with / 1e9)});
+  }
   table.print();
   fmt::print("\n");
   print_paragraph(
@@ -175,15 +195,15 @@ inline void show_speed(const std::vector<Cost>& without, const std::vector<Cost>
 
   set_threads(threads);
   const std::size_t G = 9, S = 8192, D = 64;
-  KvCache cache = make_kv_cache(G, S, D);
-  cache.length = S;
+  KvCache full = make_kv_cache(G, S, D);
+  full.length = S;  // filled with zeros, which take as long to read as other numbers
   AttentionScratch scratch(1, S);
   const Tensor<2> q = xt::ones<float>({std::size_t(1), G * D});
   Tensor<2> out = empty(1, G * D);
   const double seconds =
-      median_seconds([&] { attention_rows(q, cached_heads(cache), Mask::causal, out, scratch); });
+      median_seconds([&] { attention_rows(q, cached_heads(full), Mask::causal, out, scratch); });
   fmt::print("\n");
-  print_roofline_bytes("one token over [9, 8192, 64]", seconds, double(bytes(cache)),
+  print_roofline_bytes("one token over [9, 8192, 64]", seconds, double(bytes(full)),
                        read_bandwidth(), "a read");
 }
 
