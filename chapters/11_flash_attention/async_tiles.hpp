@@ -41,7 +41,7 @@ __device__ __forceinline__ const bf16* lane_chunk(const bf16* tile, int row, int
   return tile + row * D + lane_row * D + ((8 * odd ^ 8 * (lane_row % 8)) ^ 16 * c);
 }
 
-/// Loads block a [16, 16]: 16 rows from `row` on, channels 16·c to 16·c + 15. Here and below the
+/// Loads matrix a [16, 16]: 16 rows from `row` on, channels 16·c to 16·c + 15. Here and below the
 /// first row is a multiple of 8.
 template <int D>
 __device__ __forceinline__ void load_queries(uint32_t (&a)[4], const bf16* tile, int row, int c) {
@@ -49,7 +49,7 @@ __device__ __forceinline__ void load_queries(uint32_t (&a)[4], const bf16* tile,
   ldmatrix_x4(a, lane_chunk<D>(tile, row, lane % 16, lane / 16, c));
 }
 
-/// Loads two blocks b of q·kᵀ, for channels 16·c to 16·c + 15: b[0] and b[1] are for the 8 keys
+/// Loads two matrices b of q·kᵀ, for channels 16·c to 16·c + 15: b[0] and b[1] are for the 8 keys
 /// from `key` on, b[2] and b[3] for the next 8.
 template <int D>
 __device__ __forceinline__ void load_keys(uint32_t (&b)[4], const bf16* tile, int key, int c) {
@@ -57,9 +57,9 @@ __device__ __forceinline__ void load_keys(uint32_t (&b)[4], const bf16* tile, in
   ldmatrix_x4(b, lane_chunk<D>(tile, key, lane / 16 * 8 + lane % 8, lane / 8 % 2, c));
 }
 
-/// Loads two blocks b of weights·v, for keys key to key + 15: b[0] and b[1] are for the 8 channels
-/// from 16·c on, b[2] and b[3] for the next 8. The sum runs over keys here, so the tile is read
-/// transposed.
+/// Loads two matrices b of weights·v, for keys key to key + 15: b[0] and b[1] are for the 8
+/// channels from 16·c on, b[2] and b[3] for the next 8. The sum runs over keys here, so the tile is
+/// read transposed.
 template <int D>
 __device__ __forceinline__ void load_values(uint32_t (&b)[4], const bf16* tile, int key, int c) {
   const int lane = threadIdx.x % 32;

@@ -129,6 +129,7 @@ constexpr int shared_bytes() {
   return warps * stages * 2 * step_keys * D * int(sizeof(bf16));
 }
 
+// [kernel]
 /// The grid is [stretches, B·G, tiles of 16 pairs].
 template <int D>
 __global__ void __launch_bounds__(threads, 2)
@@ -165,6 +166,7 @@ __global__ void __launch_bounds__(threads, 2)
   __syncthreads();  // all warps are done with their tiles, whose memory is used again
   join_warps<D>(call, scale, mean, rows, reinterpret_cast<float*>(tiles), b, g, first_row, out);
 }
+// [/kernel]
 
 /// Joins the stretches. Each block handles one row of out [B, T, H], and each thread one channel.
 __global__ void decode_join(AttentionCall<bf16> call, int splits, Stretches in) {

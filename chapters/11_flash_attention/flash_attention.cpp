@@ -70,6 +70,7 @@ static QueryBlock begin_block(ConstMatrix q, std::size_t g, std::size_t N, std::
   const auto floats = [&](std::size_t count) { return std::exchange(next, next + count); };
   const auto rows = [&] { return Matrix(floats(R * D), R, D, D); };
   const auto numbers = [&] { return Row(floats(R), R); };
+  // Braces call these from left to right, so that each part follows the one before it.
   QueryBlock block{first, tokens, rows(), rows(), rows(), numbers(), numbers(), numbers(), next};
 
   for (std::size_t r = 0; r < R; ++r)

@@ -1,14 +1,14 @@
 // Online softmax in the layout of the tensor cores. Rungs 3 to 5 share this file.
 //
-//   block d [16, 8] of float32:  lane l has rows l/4 (d[0], d[1]) and l/4 + 8 (d[2], d[3]),
-//                                columns 2·(l%4) and the next
-//   block a [16, 16] of bf16:    the same twice: a[0], a[1] in columns 0 to 7,
-//                                a[2], a[3] in columns 8 to 15
+//   matrix d [16, 8] of float32:  lane l has rows l/4 (d[0], d[1]) and l/4 + 8 (d[2], d[3]),
+//                                 columns 2·(l%4) and the next
+//   matrix a [16, 16] of bf16:    the same twice: a[0], a[1] in columns 0 to 7,
+//                                 a[2], a[3] in columns 8 to 15
 //
 // So 4 lanes hold a row, and each lane holds parts of 2 of the warp's 16 rows, which `half` counts.
-// Two blocks of weights, packed to bf16, are one block a of the product with the values: weights
-// stay in the lane that computed them. exp(x / √D) is exp2(scale·x) with scale = log2(e) / √D,
-// which takes one multiply-add together with the subtraction of the highest score.
+// Two matrices d of weights, packed to bf16, are one matrix a of the product with the values:
+// weights stay in the lane that computed them. exp(x / √D) is exp2(scale·x) with scale = log2(e) /
+// √D, which takes one multiply-add together with the subtraction of the highest score.
 #pragma once
 
 #include "cuda/tensor_core.hpp"
@@ -24,7 +24,7 @@ struct OnlineRows {
 /// log2(e) / √D
 inline float scale_log2(int D) { return 1.44269504f / sqrtf(float(D)); }
 
-/// Loads block a from the rows at row[half], columns `column` to `column` + 15. A null pointer
+/// Loads matrix a from the rows at row[half], columns `column` to `column` + 15. A null pointer
 /// stands for a row of zeros.
 __device__ __forceinline__ void load_rows(uint32_t (&a)[4], const bf16* const (&row)[2],
                                           int column) {
@@ -82,7 +82,7 @@ __device__ __forceinline__ void online_softmax(float (&scores)[Blocks][4],
     }
 }
 
-/// Packs two neighbouring blocks of weights into one block a.
+/// Packs the weights of 8 keys (low) and of the next 8 (high) into one matrix a.
 __device__ __forceinline__ void pack_weights(uint32_t (&a)[4], const float (&low)[4],
                                              const float (&high)[4]) {
   a[0] = pack_bf16(low[0], low[1]), a[1] = pack_bf16(low[2], low[3]);

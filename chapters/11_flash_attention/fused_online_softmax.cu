@@ -6,7 +6,8 @@
 // Changed from rung 0: no memory for T·S scores, and no reads and writes of them. A lane reads its
 // key 4 numbers at a time, but neighbouring lanes still read different rows (not coalesced), and
 // each query still reads all its keys and values for itself: 2·D floats a key for 4·D FLOPs.
-// Expected: 2 to 5 TFLOP/s on an H100 in float32. Not measured yet.
+// Memory alone would allow 1.7 TFLOP/s on an H100 in float32; caches can raise that. Expected: 1 to
+// 3. Not measured yet.
 #include "04_causal_attention/warp_reduce.hpp"
 #include "11_flash_attention/kernels.hpp"
 
@@ -27,6 +28,7 @@ __device__ float dot(const float* x, const float* y) {
   return sum;
 }
 
+// [kernel]
 /// The grid is [queries, H, B].
 template <int D>
 __global__ void __launch_bounds__(32 * warps)
@@ -37,7 +39,6 @@ __global__ void __launch_bounds__(32 * warps)
   const float* q = row_of(call.q, call.q_strides, b, t, h);
   const int seen = keys_seen(call, t);
 
-  // [walk]
   float highest = -INFINITY, sum = 0, mean[D / 32] = {};
   for (int first = 0; first < seen; first += 32) {
     // Each lane computes the score of one key. Lanes past the last key get weight 0.
@@ -60,10 +61,10 @@ __global__ void __launch_bounds__(32 * warps)
     }
   }
   sum = warp_sum(sum);
-  // [/walk]
   float* out = row_of(call.out, call.out_strides, b, t, h);
   for (int c = 0; c < D / 32; ++c) out[32 * c + lane] = mean[c] / sum;
 }
+// [/kernel]
 
 template <int D>
 void launch(const AttentionCall<float>& call) {

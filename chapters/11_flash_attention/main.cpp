@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
     const std::string text = CharacterStream().push(program.text(8 * T));  // whole characters
     show_four_keys();
     show_blocks();
+    show_window();
     show_memory();
     show_error(program);
     show_ladder();
@@ -55,7 +56,7 @@ int main(int argc, char** argv) {
     show_model(prepare(default_model(), text, T, program.seed()));
     fmt::print("\n");
     print_paragraph(
-        "Next: the page, docs/11_flash_attention.md, and the kernels for a GPU in "
-        "chapters/11_flash_attention.");
+        "Next: the page, docs/11_flash_attention.md, and the one on the kernels for a GPU, "
+        "docs/11_gpu_kernels.md.");
   });
 }

@@ -78,6 +78,7 @@ constexpr int shared_bytes() {
   return 3 * tile * (D + 4) * int(sizeof(float));
 }
 
+// [kernel]
 /// The grid is [queries, H, B].
 template <int D>
 __global__ void __launch_bounds__(threads, 2) shared_tiles(AttentionCall<float> call, float scale) {
@@ -138,6 +139,7 @@ __global__ void __launch_bounds__(threads, 2) shared_tiles(AttentionCall<float> 
                       mean[i][4 * c + 2] / total, mean[i][4 * c + 3] / total);
   }
 }
+// [/kernel]
 
 template <int D>
 void launch(const AttentionCall<float>& call) {

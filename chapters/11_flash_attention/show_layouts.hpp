@@ -27,18 +27,19 @@ inline void show_fragment() {
   print_paragraph("\"5 d[1]\": d[1] of lane 5. Rows 3 to 6 and 10 to 14 follow the same pattern.");
 }
 
-/// The four banks that hold chunk 2 of each of 8 rows, without and with the swizzle.
+/// The place of chunk 2 in each of 8 rows, bit by bit, and the banks that hold it, without and with
+/// the swizzle.
 inline void show_swizzle() {
-  print_section("Banks of shared memory that hold one chunk of 8 rows, D = 64");
+  print_section("Where chunk 2 of 8 rows lies in shared memory, D = 64");
   const auto banks = [](int place) {  // place: in numbers of 2 bytes; a bank is 4 bytes wide
     return fmt::format("{:>2} to {:>2}", place / 2 % 32, place / 2 % 32 + 3);
   };
-  Table table({">row", ">chunk 2, in order", ">chunk 2, swizzled", ">place of chunks 0 to 7"});
+  Table table({">row r", ">chunk 2 in order: banks", ">r in bits", ">010 XOR r", ">place",
+               ">chunk 2 swizzled: banks"});
   for (int r = 0; r < 8; ++r) {
-    std::string places;
-    for (int c = 0; c < 8; ++c) places += fmt::format("{} ", swizzled<64>(r, c) / 8 % 8);
-    places.pop_back();
-    table.add({std::to_string(r), banks(r * 64 + 2 * 8), banks(swizzled<64>(r, 2)), places});
+    const int place = swizzled<64>(r, 2) / 8 % 8;
+    table.add({std::to_string(r), banks(r * 64 + 2 * 8), fmt::format("{:03b}", r),
+               fmt::format("{:03b}", place), std::to_string(place), banks(swizzled<64>(r, 2))});
   }
   table.print();
 }

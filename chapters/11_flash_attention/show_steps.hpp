@@ -39,31 +39,66 @@ inline void show_four_keys() {
       "kept is 1.");
 }
 
+/// How many scores T queries, the last of S positions, need, and how many are computed in blocks of
+/// `tokens` queries: those of all keys that a query of the block sees.
+struct Scores {
+  std::size_t needed = 0, computed = 0;
+};
+inline Scores count_scores(std::size_t T, std::size_t S, std::size_t tokens, Mask mask) {
+  Scores count;
+  for (std::size_t t = 0; t < T; ++t) count.needed += keys_seen(t, T, S, mask).size();
+  for (std::size_t t = 0; t < T; t += tokens)
+    count.computed += tokens * keys_seen(t, std::min(tokens, T - t), T, S, mask).size();
+  return count;
+}
+
 /// The scores of T queries, the last of S positions, cut into blocks as the kernel cuts them.
 inline void show_blocks() {
   const std::size_t T = 48, S = 64, tokens = 4, keys = 8;
   print_section("Which blocks of scores are computed: 48 queries, the last of 64 positions");
-  std::size_t made = 0, all = 0, needed = 0;
   for (std::size_t t = 0; t < T; t += tokens) {
     std::string line;
     const std::size_t first = keys_seen(t, T, S, Mask::causal).end;
     const std::size_t last = keys_seen(t + tokens - 1, T, S, Mask::causal).end;
-    for (std::size_t s = 0; s < S; s += keys, all += tokens * keys) {
-      for (std::size_t key = s; key < s + keys; ++key)
-        line += s + keys <= first ? "█" : key < first ? "▓" : key < last ? "▒" : "·";
-      if (s < last) made += tokens * std::min(keys, last - s);
-    }
-    for (std::size_t i = t; i < t + tokens; ++i) needed += keys_seen(i, T, S, Mask::causal).size();
+    for (std::size_t s = 0; s < S; ++s)
+      line += s / keys * keys + keys <= first ? "█" : s < first ? "▓" : s < last ? "▒" : "·";
     fmt::print("  queries {:>2} to {:>2}  {}\n", t, t + tokens - 1, line);
   }
   fmt::print("\n");
-  const auto percent = [&](std::size_t n) { return 100 * double(n) / double(all); };
+  const Scores count = count_scores(T, S, tokens, Mask::causal);
+  const auto percent = [&](std::size_t n) { return 100 * double(n) / double(T * S); };
   print_paragraph(fmt::format(
       "A character is one key for {} queries; a block is {} keys wide. █: in a block in which each "
       "query sees each key. In the other blocks: ▓ seen by all {} queries, ▒ by some of them (the "
-      "others give it weight 0), · by none. A block of dots alone is not computed. {:.1f} % of all "
-      "scores are computed, {:.1f} % are needed.",
-      tokens, keys, tokens, percent(made), percent(needed)));
+      "others give it weight 0), · by none. No dot is computed: a line's last block is cut after "
+      "the "
+      "last key that one of its queries sees. {:.1f} % of all scores are computed, {:.1f} % are "
+      "needed.",
+      tokens, keys, tokens, percent(count.computed), percent(count.needed)));
+}
+
+/// What a window leaves of the scores, at the sizes that bench.cpp times.
+inline void show_window() {
+  const std::size_t T = 2048, window = 256, tokens = FlashScratch(9, 3, 64).tokens(T);
+  print_section(
+      fmt::format("What a window saves: {} queries and keys, in blocks of {} queries", T, tokens));
+  const Scores causal = count_scores(T, T, tokens, Mask::causal);
+  Table table({"mask", ">scores needed", ">causal / this", ">scores computed", ">causal / this"});
+  for (const auto& [name, mask] : {std::pair{std::string("causal"), Mask(Mask::causal)},
+                                   {fmt::format("window of {}", window), Mask::sliding(window)}}) {
+    const Scores count = count_scores(T, T, tokens, mask);
+    const auto times = [](std::size_t all, std::size_t left) {
+      return fmt::format("{:.2f}", double(all) / double(left));
+    };
+    table.add({name, std::to_string(count.needed), times(causal.needed, count.needed),
+               std::to_string(count.computed), times(causal.computed, count.computed)});
+  }
+  table.print();
+  fmt::print("\n");
+  print_paragraph(fmt::format(
+      "A query sees {} keys. The {} queries of a block together see {}, and each score of these is "
+      "computed.",
+      window, tokens, window + tokens - 1));
 }
 
 inline std::string size_text(double bytes) {
@@ -153,9 +188,9 @@ inline void show_error(const Program& program) {
   fmt::print("\n");
   print_paragraph(
       "The root of the mean squared error over all numbers of the output, as a multiple of 2^-24 "
-      "(half the distance from 1 to the next float), rounded to a power of two. It grows with the "
-      "scores: a large score has a larger rounding error, and exp makes that a relative error of "
-      "the weight. Without m the powers overflow: e^89 is beyond float32.");
+      "(half the distance from 1 to the next float), rounded to a power of two. An error δ in "
+      "a score multiplies its weight by about 1 + δ, and large scores have a larger δ. Without m "
+      "the powers overflow: e^89 is beyond float32.");
 }
 
 }  // namespace t2t

@@ -1,9 +1,9 @@
 // Rung 4: asynchronous copies and no bank conflicts. A block is 4 warps of 32 queries. A step takes
 // 8 KiB of keys and 8 KiB of values: 64 rows at D = 64, 32 at D = 128.
 //
-// Changed from rung 3: ldmatrix reads four 8 x 8 blocks at once, from swizzled tiles
+// Changed from rung 3: ldmatrix reads four 8 x 8 matrices at once, from swizzled tiles
 // (async_tiles.hpp). cp.async brings the next step's tiles while this step computes, with one
-// barrier a step. A warp has 32 queries, so that each block of keys that it reads serves two
+// barrier a step. A warp has 32 queries, so that each fragment of keys that it reads serves two
 // products. At D = 64 the queries stay in registers; at D = 128 the means take 128 of the 255
 // registers, and the queries are read again in each step. A block takes 48 or 64 KiB of shared
 // memory, so two blocks fit on a multiprocessor: one can multiply while the other computes
@@ -106,6 +106,7 @@ __device__ void store_rows(const float (&mean)[2][D / 8][4], const OnlineRows (&
   }
 }
 
+// [kernel]
 template <int D>
 __global__ void __launch_bounds__(threads, 2)
     swizzle_async(AttentionCall<bf16> call, float scale, int tiles, int section) {
@@ -147,7 +148,6 @@ __global__ void __launch_bounds__(threads, 2)
   float mean[2][D / 8][4] = {};
   const int seen_by_first = keys_seen(call, first_query);
   const int seen_by_last = keys_seen(call, min(first_of_block + tile_queries, call.T) - 1);
-  // [loop]
   for (int first = 0, stage = 0; first < seen_by_last; first += keys, stage ^= 1) {
     wait_for_copies<0>();
     __syncthreads();  // this step's tiles are here, and all threads are done with the last step
@@ -163,12 +163,12 @@ __global__ void __launch_bounds__(threads, 2)
     }
     multiply_values<D>(mean, scores, v_tiles + stage * keys * D);
   }
-  // [/loop]
   if (first_query < call.T)
     store_rows<D>(mean, rows, q_tile + from * D,
                   row_of(call.out, call.out_strides, b, first_query, h), call.out_strides.token,
                   call.T - first_query);
 }
+// [/kernel]
 
 template <int D>
 void launch(const AttentionCall<bf16>& call) {

@@ -3,9 +3,9 @@
 //
 // Changed from rung 2: one mma.m16n8k16 does 4096 FLOPs; on an H100 the tensor cores do about 15
 // times as many a second as float32 units. Numbers take half as many bytes. Weights are rounded to
-// bf16 (relative error up to 2^-8) for the second product; their sum is not. Blocks of keys and
-// values are read from shared memory by plain reads of 2 and 4 bytes, and each tile is waited for:
-// rung 4 improves both.
+// bf16 (relative error up to 2^-8) for the second product; their sum is not. Keys and values are
+// read from shared memory by plain reads of 2 and 4 bytes, and each tile is waited for: rung 4
+// improves both.
 // Expected: 60 to 120 TFLOP/s on an H100. Not measured yet.
 #include "11_flash_attention/fragments.hpp"
 #include "11_flash_attention/kernels.hpp"
@@ -29,7 +29,7 @@ __device__ void load_tile(bf16* shared, const bf16* head, long stride, int first
   }
 }
 
-/// scores [16, 64] += q·kᵀ. For a block b [16, 8] each lane brings pairs of channels of one key.
+/// scores [16, 64] += q·kᵀ. For a matrix b [16, 8] each lane brings pairs of channels of one key.
 template <int D>
 __device__ void multiply_keys(float (&scores)[8][4], const uint32_t (&q)[D / 16][4],
                               const bf16* k) {
@@ -66,6 +66,7 @@ __device__ void multiply_values(float (&mean)[D / 8][4], const float (&weights)[
   }
 }
 
+// [kernel]
 /// The grid is [queries, H, B].
 template <int D>
 __global__ void __launch_bounds__(threads) tensor_cores(AttentionCall<bf16> call, float scale) {
@@ -74,7 +75,7 @@ __global__ void __launch_bounds__(threads) tensor_cores(AttentionCall<bf16> call
   const bf16* keys = row_of(call.k, call.k_strides, b, 0, g);
   const bf16* values = row_of(call.v, call.v_strides, b, 0, g);
 
-  // This lane's two queries, how many keys they see, and its part of the blocks a, in registers.
+  // This lane's two queries, how many keys they see, and its part of the matrices a, in registers.
   const int first_query = blockIdx.x * tile_queries, warp = threadIdx.x / 32;
   const int t[2] = {first_query + 16 * warp + int(threadIdx.x) % 32 / 4,
                     first_query + 16 * warp + int(threadIdx.x) % 32 / 4 + 8};
@@ -110,6 +111,7 @@ __global__ void __launch_bounds__(threads) tensor_cores(AttentionCall<bf16> call
           pack_bf16(mean[n][2 * half] / sum, mean[n][2 * half + 1] / sum);
   }
 }
+// [/kernel]
 
 template <int D>
 void launch(const AttentionCall<bf16>& call) {
