@@ -5,8 +5,9 @@ code(path, name, …)       the functions or structs of these names, each with t
 part(path, name)          the lines between "// [name]" and "// [/name]"
 output(chapter, section)  one section of what a chapter's program prints, by its title
 measured(chapter, only)   the chapter's figures from the recorded run, docs/measured.json; with only,
-                          the lines whose name holds that text
-kernels(chapter)          what the chapter's CUDA kernels take of a GPU, from docs/kernels.json
+                          the lines whose name holds that text; with threads, those on so many
+kernels(chapter, only)    what the chapter's CUDA kernels take of a GPU, from docs/kernels.json; with
+                          only, those whose name holds that text
 recorded(name)            the table of a run that takes too long to weave, from docs/NAME.json: columns, rows and
                           a note on the command and the machine
 wrong(chapter, names)     wrong versions by name, in this order, each with its first line; link=False: no link to all
@@ -96,13 +97,15 @@ def _run(chapter, flags):
     return run.stdout.splitlines()
 
 
-def measured(chapter, only=""):
+def measured(chapter, only="", threads=None):
     record = ROOT / "docs/measured.json"
     run = json.loads(record.read_text()).get(chapter) if record.exists() else None
     if run is None:
         return _out("Not measured yet.\n")
     rows = ["| work | threads | time | beside | ratio |", "| --- | ---: | ---: | --- | ---: |"]
-    for line in (line for line in run["lines"] if only in line["what"]):
+    for line in run["lines"]:
+        if only not in line["what"] or threads not in (None, line["threads"]):
+            continue
         rows.append(f"| {line['what']} | {line['threads']} | {_time(line['seconds'])} | {line['limit']}, "
                     f"{_time(line['limit_seconds'])} | {line['limit_seconds'] / line['seconds']:.2f} |")
     rows.append(f"\nRecorded {run['date']} on {run['cpu']}, {run['blas']}. The ratio is the other time "
@@ -115,7 +118,7 @@ def _time(seconds):
     return f"{seconds * factor:.3g} {unit}"
 
 
-def kernels(chapter):
+def kernels(chapter, only=""):
     """docs/kernel_table.py records them where there is a CUDA toolkit."""
     record = ROOT / "docs/kernels.json"
     run = json.loads(record.read_text()) if record.exists() else {}
@@ -123,7 +126,7 @@ def kernels(chapter):
         return _out("Not compiled for a GPU yet.\n")
     rows = ["| kernel | registers a thread, sm_80 / sm_90 | static shared memory, bytes | spilled bytes |",
             "| --- | ---: | ---: | ---: |"]
-    for row in run[chapter]:
+    for row in (row for row in run[chapter] if only in row["kernel"]):
         both = [row["sm_80"], row["sm_90"]]
         registers, spills = (" / ".join(str(one[f]) for one in both) for f in ("registers", "spills"))
         rows.append(f"| `{row['kernel']}` in [{row['source']}](../chapters/{chapter}/{row['source']}) | "
