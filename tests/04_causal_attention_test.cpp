@@ -72,14 +72,25 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("softmax: huge scores do not overflow, and NaN is not hidden") {
+TEST_CASE("softmax: huge scores do not overflow") {
   const Tensor<2> x = {{1e4, 1e4, -1e4}, {-3e38, 3e38, 0}, {1000, 999, -infinity}};
   const float p = 1 / (1 + std::exp(-1.f));
   const Tensor<2> want = {{0.5, 0.5, 0}, {0, 1, 0}, {p, 1 - p, 0}};
   CHECK(all_close(softmax(x), want, 4 * u));
   CHECK(all_close(rows_of_softmax(x), want, 4 * u));
-  const Tensor<2> bad = {{1, std::nanf(""), 3}};
-  CHECK(std::isnan(rows_of_softmax(bad)(0, 0)));
+}
+
+TEST_CASE("softmax: a row with a NaN becomes all NaN, also where its other scores are -infinity") {
+  for (const float other : {1.f, -infinity})
+    for (std::size_t s = 0; s < 5; ++s) {
+      CAPTURE(s);
+      Tensor<2> x = xt::ones<float>({1, 5}) * other;
+      x(0, s) = NAN;
+      const Tensor<2> by_formula = softmax(x);
+      for (const float weight : by_formula) CHECK(std::isnan(weight));
+      CHECK(softmax_row(row(x, 0)));
+      for (const float weight : x) CHECK(std::isnan(weight));
+    }
 }
 
 TEST_CASE("softmax_row: its exp is right to 2 units in the last place, down to where it is 0") {
@@ -108,11 +119,23 @@ TEST_CASE("attention by hand: equal keys give the mean of the values seen") {
   CHECK(all_close(by_rows(q, k, v, 1, Mask::causal), want, 8 * 7 * u));
 }
 
-TEST_CASE("attention by hand: scores are divided by the root of D") {
-  const Tensor<2> q = {{2, 2, 2, 2}}, k = {{std::log(3.f), 0, 0, 0}, {0, 0, 0, 0}};
-  const Tensor<2> v = {{4, 0, 0, 0}, {0, 4, 0, 0}}, want = {{3, 1, 0, 0}};  // 2·ln 3 / √4 = ln 3
-  CHECK(all_close(attention(q, k, v, Mask::none), want, 16 * u));
-  CHECK(all_close(by_rows(q, k, v, 1, Mask::none), want, 16 * u));
+TEST_CASE("attention by hand, river bank: the first token sees itself, scores are divided by √D") {
+  const Tensor<2> q = {{2, 2, 2, 2}, {2, 2, 2, 2}}, k = {{std::log(3.f), 0, 0, 0}, {0, 0, 0, 0}};
+  const Tensor<2> v = {{4, 0, 0, 0}, {0, 4, 0, 0}};
+  const Tensor<2> want = {{4, 0, 0, 0}, {3, 1, 0, 0}};  // 2·ln 3 / √4 = ln 3
+  CHECK(all_close(attention(q, k, v, Mask::causal), want, 16 * u));
+  CHECK(all_close(by_rows(q, k, v, 1, Mask::causal), want, 16 * u));
+}
+
+TEST_CASE(
+    "scores that all overflow to -infinity: the formula throws, the kernel's row is not finite") {
+  const Tensor<2> q = {{1e30f}, {1}}, k = {{-1e30f}, {-1}}, v = {{2}, {3}};
+  CHECK_THROWS_WITH_AS(attention(q, k, v, Mask::causal),
+                       "softmax: row 0 is all -infinity: a mask that hides every key",
+                       std::invalid_argument);
+  const Tensor<2> out = by_rows(q, k, v, 1, Mask::causal);
+  CHECK_FALSE(std::isfinite(out(0, 0)));
+  CHECK(out(1, 0) == 3);  // its scores are -1e30 and -1
 }
 
 TEST_CASE("the first token gets its own value, and the queries are the last of the positions") {

@@ -38,6 +38,7 @@ struct KeyRange {
 KeyRange keys_seen(std::size_t t, std::size_t T, std::size_t S, Mask mask);
 /// The keys that at least one of the queries t … t + count − 1 sees. If these queries and these
 /// keys are taken as all there are, each query sees the same keys as before under the same mask.
+/// count must be at least 1.
 KeyRange keys_seen(std::size_t t, std::size_t count, std::size_t T, std::size_t S, Mask mask);
 
 /// The number of pairs of a query and a key that it sees.
@@ -52,7 +53,8 @@ void expect_mask(std::size_t T, std::size_t S, Mask mask);
 Tensor<2> attention_mask(std::size_t T, std::size_t S, Mask mask);
 
 /// The formula in three steps, each of which calls the one before: scores [T, S], weights [T, S],
-/// out [T, D]. They throw std::invalid_argument when shapes disagree, and as expect_mask does.
+/// out [T, D]. They throw std::invalid_argument when shapes disagree or D is 0, and as expect_mask
+/// and softmax do.
 Tensor<2> attention_scores(const Tensor<2>& q,  // [T, D]
                            const Tensor<2>& k,  // [S, D]
                            Mask mask);
@@ -69,16 +71,18 @@ Tensor<2> attention(const Tensor<2>& q,  // [T, D]
 Tensor<3> dropout(const Tensor<3>& weights,  // [H, T, S]
                   float p, Random& random);
 
-/// How many queries the row kernel takes at once. Their scores lie in the scratch memory.
+/// How many queries the row kernel takes at once. Their scores lie in the scratch memory. A larger
+/// block computes more scores that a causal mask hides; a smaller one makes the products smaller.
 constexpr std::size_t query_block = 64;
 
-/// Floats of scratch memory that attend needs for T queries and S keys.
+/// Floats of scratch memory that attend needs for T queries and S keys: min(T, query_block)·S.
 std::size_t attend_floats(std::size_t T, std::size_t S);
 
 /// The row kernel for one head. It reads q, k and v in place (inside [T, H·D], or from the used
 /// part of a cache) and takes one block of queries after the other, so that it skips most of what
-/// the mask hides. Allocates nothing. Throws std::invalid_argument when shapes disagree or scratch
-/// is too small, and as expect_mask does.
+/// the mask hides. Allocates nothing. Throws std::invalid_argument when shapes disagree, D is 0 or
+/// scratch is too small, and as expect_mask does. Where q·k overflows to −infinity for all keys
+/// that a query sees, the formula throws, and here the query's row of out has no finite number.
 void attend(ConstMatrix q,  // [T, D]
             ConstMatrix k,  // [S, D]
             ConstMatrix v,  // [S, D]

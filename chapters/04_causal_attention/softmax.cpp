@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdint>
@@ -15,23 +16,29 @@ namespace t2t {
 
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// Throws for row t of a softmax, counted over all heads.
+/// Throws for row t of a softmax; row t of head h in [H, T, S] counts as row h·T + t.
 static void refuse_row(std::size_t t) {
   throw std::invalid_argument(
       fmt::format("softmax: row {} is all -infinity: a mask that hides every key", t));
 }
 
-/// Along the last of N axes, which keep_dims keeps as an axis of length 1. For one head N is 2; for
-/// H heads N is 3, and each shape has H in front.
+/// Whether a mask hides the whole row. NaN is not −infinity: a row with a NaN is not refused, and
+/// all of its weights become NaN.
+static bool all_hidden(ConstRow scores) {
+  return std::ranges::all_of(scores, [](float score) { return score == -infinity; });
+}
+
+/// Softmax along the last axis of a Tensor<N>; keep_dims keeps that axis, with length 1. softmax
+/// calls it for one head with N = 2, and for H heads with N = 3; then each shape has H in front.
 template <std::size_t N>
 static Tensor<N> softmax_formula(const Tensor<N>& scores) {
   const Tensor<N> highest = xt::amax(scores, {N - 1}, xt::keep_dims);  // [T, 1]
   const Tensor<N> powers = xt::exp(scores - highest);                  // [T, S]
   const Tensor<N> sum = xt::sum(powers, {N - 1}, xt::keep_dims);       // [T, 1]
 
-  // For a row of −infinity amax gives −infinity, or the lowest float in some versions of xtensor.
-  for (std::size_t t = 0; t < sum.size(); ++t)
-    if (sum.data()[t] == 0 || highest.data()[t] == -infinity) refuse_row(t);
+  const std::size_t S = scores.shape(N - 1);
+  for (std::size_t first = 0; first < scores.size(); first += S)
+    if (all_hidden({scores.data() + first, S})) refuse_row(first / S);
   return powers / sum;  // [T, S]
 }
 
@@ -90,7 +97,7 @@ float exp_and_sum(Row x, float scale, float highest) {
 
 bool softmax_row(Row x, float scale) {
   const float highest = max_row(x);
-  if (highest == -infinity) return false;
+  if (highest == -infinity && all_hidden(x)) return false;
 
   const float inverse_sum = 1 / exp_and_sum(x, scale, highest);
   const auto share = [&](Lanes power) { return power * inverse_sum; };
