@@ -109,7 +109,7 @@ inline float sum_of_squares(ConstRow x) {
   return sum_of(x, [](Lanes v) { return v * v; });
 }
 
-/// The largest number of a row; -infinity for an empty row.
+/// The largest number of a row; -infinity for an empty row. A NaN may be lost.
 inline float max_row(ConstRow x) {
   constexpr float lowest = -std::numeric_limits<float>::infinity();
   const Lanes most = fold_lanes(
