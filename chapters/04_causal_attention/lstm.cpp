@@ -45,7 +45,9 @@ Tensor<1> lstm_echo(const LstmStates& run, const LstmCell& cell, const Tensor<1>
   const std::size_t T = run.cells.shape(0), C = run.cells.shape(1);
   expect_shape("w_h", cell.w_h, {4 * C, C});
   expect_shape("change", change, {C});
-  const auto length = [](const Tensor<1>& v) { return std::sqrt(double(xt::sum(v * v)())); };
+  const auto length = [](const Tensor<1>& v) {
+    return std::sqrt(xt::sum(xt::square(xt::cast<double>(v)))());
+  };
 
   // The chain rule, one step at a time: the cell's change comes from the old cell through f, and
   // from the old state through all four gates.

@@ -24,7 +24,7 @@ struct LstmCell {
   Tensor<1> bias;  // [4C]
 };
 
-/// Weights from N(0, 1/C); the biases are 0, but for the forget gate's.
+/// w_x, then w_h from N(0, 1/C). The biases are 0, but the forget gate's are forget_bias.
 LstmCell draw_lstm_cell(std::size_t C, Random& random, float forget_bias);
 
 struct LstmStates {
@@ -38,7 +38,9 @@ LstmStates lstm(const Tensor<2>& x,  // [T, C]
                 const LstmCell& cell);
 
 /// The echo of a small change of cell[0]: its length when it has come to cell[t], divided by its
-/// length at 0, [T]. change: its direction, not all zeros. Throws as lstm does.
+/// length at 0, [T]; so echo[0] is 1. Lengths are summed in double. The change is followed through
+/// the cell, and through the state into the next gates. change: its direction; all zeros give NaN.
+/// Throws as lstm does.
 Tensor<1> lstm_echo(const LstmStates& run, const LstmCell& cell,
                     const Tensor<1>& change);  // [C]
 

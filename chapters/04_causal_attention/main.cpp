@@ -76,6 +76,7 @@ int main(int argc, char** argv) {
     show_split();
     show_biases(program);
     show_recurrence(program);
+    show_lstm(program);
     show_speed(program);
     fmt::print("\n  Next: ./learn run 05 keeps k and v; the page: docs/04_causal_attention.md\n");
   });

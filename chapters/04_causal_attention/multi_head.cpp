@@ -13,7 +13,7 @@
 
 namespace t2t {
 
-static void expect_heads(std::size_t C, std::size_t H) {
+static void expect_divides(std::size_t C, std::size_t H) {
   if (H < 1 || C < 1 || C % H != 0)
     throw std::invalid_argument(
         fmt::format("heads: wanted a number H that divides C = {}, got H = {}", C, H));
@@ -21,7 +21,7 @@ static void expect_heads(std::size_t C, std::size_t H) {
 
 Tensor<3> split_heads(const Tensor<2>& x, std::size_t H) {
   const std::size_t T = x.shape(0), C = x.shape(1);
-  expect_heads(C, H);
+  expect_divides(C, H);
   Tensor<3> heads = empty(H, T, C / H);  // [H, T, D]
   for (std::size_t h = 0; h < H; ++h)
     for (std::size_t t = 0; t < T; ++t)
@@ -46,7 +46,7 @@ AttentionWeights draw_attention_weights(std::size_t C, Random& random) {
 Tensor<2> multi_head_attention(const Tensor<2>& x, const Tensor<2>& memory,
                                const AttentionWeights& weights, std::size_t H, Mask mask) {
   const std::size_t T = x.shape(0), S = memory.shape(0), C = x.shape(1);
-  expect_heads(C, H);
+  expect_divides(C, H);
   expect_shape("memory", memory, {S, C});
   expect_shape("w_q", weights.w_q, {C, C});
   expect_shape("w_k", weights.w_k, {C, C});
@@ -69,7 +69,7 @@ Tensor<2> multi_head_attention(const Tensor<2>& x, const AttentionWeights& weigh
 }
 
 KeyValueHeads side_by_side(ConstMatrix k, ConstMatrix v, std::size_t G) {
-  expect_heads(k.cols, G);
+  expect_divides(k.cols, G);
   expect_shape("v", v, {k.rows, k.cols});
   const std::size_t D = k.cols / G;
   return {k.head(0, D), v.head(0, D), G, D};

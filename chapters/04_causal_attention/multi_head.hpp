@@ -26,6 +26,7 @@ struct AttentionWeights {
 };
 
 /// Numbers from N(0, 1/C), so that from tokens of variance 1 come q, k and v of variance about 1.
+/// Drawn in the order w_q, w_k, w_v, w_o.
 AttentionWeights draw_attention_weights(std::size_t C, Random& random);
 
 /// The layer as a formula, [T, C] to [T, C]. Queries come from x, keys and values from memory,
@@ -55,7 +56,8 @@ struct KeyValueHeads {
   }
 };
 
-/// The same heads with these keys and their values alone.
+/// The same heads with these keys and their values alone: attend_heads gives each block of queries
+/// only the keys that it sees.
 KeyValueHeads cut(const KeyValueHeads& heads, KeyRange keys);
 
 /// Throws std::invalid_argument unless G and D are at least 1 and the values have the keys' shape,
@@ -92,8 +94,8 @@ void attend_heads(ConstMatrix q,  // [T, H·D]
                   Matrix scratch);  // one row for each thread
 
 /// The row kernel for all heads, each read in place: there are as many query heads as heads of
-/// keys. Allocates nothing. Throws std::invalid_argument when shapes disagree or scratch is too
-/// small, and as expect_mask does.
+/// keys. Allocates nothing. Throws std::invalid_argument when shapes disagree, when scratch has too
+/// few floats for a thread or fewer rows than threads are in use, and as expect_mask does.
 void attention_rows(ConstMatrix q,               // [T, H·D]
                     const KeyValueHeads& heads,  // H of [S, D]
                     Mask mask,

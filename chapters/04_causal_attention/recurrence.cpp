@@ -40,7 +40,9 @@ Tensor<1> recurrence_echo(const Tensor<2>& states, const RecurrentCell& cell,
   const std::size_t T = states.shape(0), C = states.shape(1);
   expect_shape("w_h", cell.w_h, {C, C});
   expect_shape("change", change, {C});
-  const auto length = [](const Tensor<1>& v) { return std::sqrt(double(xt::sum(v * v)())); };
+  const auto length = [](const Tensor<1>& v) {
+    return std::sqrt(xt::sum(xt::square(xt::cast<double>(v)))());
+  };
 
   // Each step multiplies by w_h and by tanh's slope, 1 − tanh².
   Tensor<1> echo = xt::ones<float>({T}), moved = change, passed = empty(C);  // [T], [C], [C]

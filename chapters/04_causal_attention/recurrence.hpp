@@ -18,7 +18,7 @@ struct RecurrentCell {
   Tensor<1> bias;  // [C]
 };
 
-/// w_x from N(0, 1/C), w_h from N(0, scale²/C), no bias.
+/// w_x from N(0, 1/C), then w_h from N(0, scale²/C); the bias is 0.
 RecurrentCell draw_recurrent_cell(std::size_t C, Random& random, float scale = 1);
 
 /// All states, [T, C]. Throws std::invalid_argument when x or a weight has another shape.
@@ -26,8 +26,9 @@ Tensor<2> recurrence(const Tensor<2>& x,  // [T, C]
                      const RecurrentCell& cell);
 
 /// The echo of a small change of state 0: its length when it has come to state t, divided by its
-/// length at 0, [T]. change: its direction, not all zeros. This is the derivative itself, not a
-/// difference of two runs. A gradient that goes back from t to 0 meets the same factors.
+/// length at 0, [T]; so echo[0] is 1. Lengths are summed in double. change: its direction; all
+/// zeros give NaN after echo[0]. This is the derivative itself, not a difference of two runs. A
+/// gradient that goes back from t to 0 meets the same factors. Throws as recurrence does.
 Tensor<1> recurrence_echo(const Tensor<2>& states,  // [T, C], from recurrence
                           const RecurrentCell& cell,
                           const Tensor<1>& change);  // [C]

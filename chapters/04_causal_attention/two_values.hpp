@@ -3,7 +3,8 @@
 // One token asks, and two others answer, each with a number: a and b. The asking token needs both
 // numbers, each in a channel of its own. A head returns one mean over the two tokens, so it can
 // bring home a, or b, or something between the two. The weights here are written by hand; nothing
-// is trained. The page has the proof that one head fails whatever its weights are.
+// is trained. The page has the proof that one head fails whatever its weights are, if the asking
+// token reads only these two.
 #pragma once
 
 #include "04_causal_attention/multi_head.hpp"
@@ -14,7 +15,8 @@ namespace t2t {
 /// and the second that answer, and channel 3 holds a number: [2, 4].
 Tensor<2> answering_tokens(float a, float b);
 
-/// Two heads of 2 channels. Head 0 attends to the first token, head 1 to the second.
+/// Two heads of 2 channels. Head 0 attends to the first token, head 1 to the second: its score is
+/// 40 / √2 = 28 above the other's, and e^−28 is nothing beside 1 in float32.
 AttentionWeights weights_of_two_heads();
 
 /// One head of 4 channels, whose scores for the two tokens are these. It writes the mean number
@@ -22,7 +24,8 @@ AttentionWeights weights_of_two_heads();
 AttentionWeights weights_of_one_head(float first_score, float second_score);
 
 /// What attention with H heads brings the asking token: channels 0 and 1 of out, [2]. Wanted is
-/// (a, b). Throws as multi_head_attention does.
+/// (a, b). x is the asking token (1, 0, 0, 0), memory the two that answer; there is no mask. Throws
+/// as multi_head_attention does.
 Tensor<1> two_values(float a, float b, const AttentionWeights& weights, std::size_t H);
 
 }  // namespace t2t
