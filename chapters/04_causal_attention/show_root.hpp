@@ -87,8 +87,8 @@ inline void show_root(const Program& program) {
   print_paragraph(
       "256 random queries against 64 keys, all numbers from N(0, 1); means and medians are over "
       "the 256 rows. largest: the row's largest weight. slope: the sum over keys of d weight / d "
-      "score. gradient at q: the length of d weights / d q, which also has the factor k and, where "
-      "scores were divided, the factor 1 / √D.");
+      "score. gradient at q: the length (the root of the sum of squares) of the matrix d weights / "
+      "d q, which also has the factor k and, where scores were divided, the factor 1 / √D.");
 }
 
 }  // namespace t2t
