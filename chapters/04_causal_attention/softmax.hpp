@@ -3,10 +3,10 @@
 //   weights[t,s] = exp(scores[t,s] − highest[t]) / Σ over j of exp(scores[t,j] − highest[t])
 //
 // Subtracting each row's highest score does not change the weights, and it keeps exp from
-// overflowing: in float32 exp(x) is infinite for x above 88.72. A score of −infinity gets weight 0:
-// that is how a mask works. Bridle 1990, "Training stochastic model recognition algorithms as
-// networks". Chapter 09 turns logits into probabilities with it; chapter 11 computes it a block of
-// scores at a time.
+// overflowing: in float32 exp(x) is infinite for x above about 88.72. A score of −infinity gets
+// weight 0: that is how a mask works. Bridle 1990, "Training stochastic model recognition
+// algorithms as networks". Chapter 09 turns logits into probabilities with it; chapter 11 computes
+// it a block of scores at a time.
 #pragma once
 
 #include "tensor.hpp"
