@@ -34,8 +34,8 @@ inline void show_swizzle() {
   const auto banks = [](int place) {  // place: in numbers of 2 bytes; a bank is 4 bytes wide
     return fmt::format("{:>2} to {:>2}", place / 2 % 32, place / 2 % 32 + 3);
   };
-  Table table({">row r", ">chunk 2 in order: banks", ">r in bits", ">010 XOR r", ">place",
-               ">chunk 2 swizzled: banks"});
+  Table table(
+      {">row r", ">in order: banks", ">r in bits", ">010 XOR r", ">place", ">swizzled: banks"});
   for (int r = 0; r < 8; ++r) {
     const int place = swizzled<64>(r, 2) / 8 % 8;
     table.add({std::to_string(r), banks(r * 64 + 2 * 8), fmt::format("{:03b}", r),
