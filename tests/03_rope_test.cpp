@@ -61,7 +61,7 @@ static Closeness relatively_close(const Frequencies& got, const Frequencies& wan
 // cos and sin are rounded once, then two products and a sum: 4 roundings of numbers up to 2·|x|.
 static double turned_bound(const Tensor<2>& x) { return 6 * u * largest(x); }
 
-TEST_CASE("by hand: a quarter turn takes (3, 4) to (-4, 3), half a turn to (-3, -4)") {
+TEST_CASE("by hand: 90 degrees take (3, 4) to (-4, 3), 180 degrees to (-3, -4)") {
   const Frequencies quarter = {std::numbers::pi / 2};
   const Tensor<2> x = {{3, 4}, {3, 4}, {3, 4}};  // [T, H·D]: positions 0, 1, 2
   const Tensor<2> want = {{3, 4}, {-4, 3}, {-3, -4}};
@@ -80,7 +80,7 @@ TEST_CASE("by hand: a quarter turn takes (3, 4) to (-4, 3), half a turn to (-3, 
   CHECK(score(2, 0) == -25);
 }
 
-TEST_CASE("by hand: neighbours turn (1, 2) and (3, 4), halves turn (1, 3) and (2, 4)") {
+TEST_CASE("by hand: neighbours rotate (1, 2) and (3, 4), halves rotate (1, 3) and (2, 4)") {
   const Frequencies frequencies = {std::numbers::pi / 2, std::numbers::pi};
   const RopeTable table = rope_table(2, frequencies);
   const Tensor<2> x = {{1, 2, 3, 4}};
@@ -91,7 +91,7 @@ TEST_CASE("by hand: neighbours turn (1, 2) and (3, 4), halves turn (1, 3) and (2
   CHECK(all_close(by_rows(x, 4, table, 1, Pairing::neighbours), neighbours, bound));
   CHECK(all_close(by_rows(x, 4, table, 1, Pairing::halves), halves, bound));
 
-  // In the order 0 2 1 3, turned as neighbours: what halves give, in that order.
+  // In the order 0 2 1 3, rotated as neighbours: what halves give, in that order.
   const Tensor<2> permuted = {{1, 3, 2, 4}}, want = {{-3, 1, -2, -4}};
   CHECK(all_close(rope(permuted, 4, table, 1, Pairing::neighbours), want, bound));
   CHECK(all_close(by_rows(permuted, 4, table, 1, Pairing::neighbours), want, bound));
@@ -121,7 +121,7 @@ TEST_CASE("the row kernel equals the formula at every shape") {
   }
 }
 
-TEST_CASE("a row of a wider matrix is turned in its own columns only") {
+TEST_CASE("a row of a wider matrix is rotated in its own columns only") {
   Tensor<2> both = Random(4).normal<2>({3, 16});  // q in columns 0..7, v in 8..15
   const Tensor<2> before = both;
   rope_rows(Matrix(both).cols_from(0, 8), 4, table_for(9, 4), 5, Pairing::halves);
@@ -161,7 +161,7 @@ TEST_CASE("a score depends only on the distance of query and key") {
     }
 }
 
-TEST_CASE("a key turned one position on scores highest one position back") {
+TEST_CASE("a key rotated one position on scores highest one position back") {
   const std::size_t D = 16;
   const Tensor<2> q = Random(13).normal<2>({1, D});
   const RopeTable table = table_for(30, D);
@@ -245,8 +245,8 @@ TEST_CASE("a factor of 1 changes nothing; the others keep the fastest pair and s
   }
 }
 
-TEST_CASE("far out: a pair is turned by its true angle, in both pairings") {
-  // The angle m·θ^(−2i/D) in long double. cos and sin are rounded once, turning rounds three times
+TEST_CASE("far out: a pair is rotated by its true angle, in both pairings") {
+  // The angle m·θ^(−2i/D) in long double. cos and sin are rounded once, rotating rounds three times
   // more; a frequency rounded to float32 would move the last position's angles by thousandths.
   const std::size_t D = 16, positions[] = {0, 1012, 8193, 131071};
   const RopeTable table = rope_table(131072, rope_frequencies(D));

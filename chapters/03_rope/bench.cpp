@@ -1,4 +1,4 @@
-// Turning a long prompt's queries in place, beside an update in place of as many bytes.
+// Rotating a long prompt's queries in place, beside an update in place of as many bytes.
 #include "bench.hpp"
 
 #include <fmt/core.h>
@@ -25,7 +25,7 @@ void bench(Bench& bench) {
   const std::size_t T = 8192, C = 2048;
   for (const std::size_t D : {64, 128}) {
     const RopeTable table = rope_table(T, rope_frequencies(D));
-    Tensor<2> x = xt::ones<float>({T, C});  // [T, C]; turning keeps its numbers small
+    Tensor<2> x = xt::ones<float>({T, C});  // [T, C]; rotating keeps its numbers small
     const double bytes = 2.0 * double(x.size() * sizeof(float));
     for (const Pairing pairing : {Pairing::neighbours, Pairing::halves}) {
       const std::string what = fmt::format("rope_rows [{}, {}], D = {}, {}", T, C, D,

@@ -23,28 +23,38 @@ using namespace t2t;
 
 namespace {
 
-void show_hands(std::size_t D, float theta, std::size_t start) {
-  print_section("Each pair turns at its own speed");
+/// A curve of cos(m·f) at 24 positions m from start on, `step` apart.
+std::string cosines(double f, std::size_t start, std::size_t step) {
+  const std::size_t shown = 24;
+  Tensor<1> values = empty(shown + 2);
+  for (std::size_t n = 0; n < shown; ++n) values(n) = float(std::cos(double(start + n * step) * f));
+  values(shown) = -1, values(shown + 1) = 1;           // so that each curve has the same scale
+  return sparkline(row(values)).substr(0, shown * 3);  // 3 bytes a character
+}
+
+void show_pairs(std::size_t D, float theta, std::size_t start) {
+  print_section("Each pair rotates at its own speed");
   const Frequencies frequencies = rope_frequencies(D, theta);  // [D/2]
-  const std::size_t positions = 32, pairs = D / 2, shown = std::min<std::size_t>(6, pairs);
-  Table table({">pair", ">degrees per position", ">positions per full turn",
-               fmt::format("its cosine, positions {} to {}", start, start + positions - 1)});
+  const std::size_t pairs = D / 2, shown = std::min<std::size_t>(6, pairs);
+  print_paragraph(fmt::format(
+      "The cosine of the pair's angle, first at positions {0}, {1}, {2} … {3}, then at {0}, {4}, "
+      "{5} … {6}:",
+      start, start + 1, start + 2, start + 23, start + 1000, start + 2000, start + 23000));
+  fmt::print("\n");
+  Table table(
+      {">pair", ">degrees/position", ">positions/turn", "each position", "each 1000th position"});
   for (std::size_t row = 0; row < shown; ++row) {
     const std::size_t i = shown > 1 ? row * (pairs - 1) / (shown - 1) : 0;
-    Tensor<1> cosines = empty(positions + 2);
-    for (std::size_t t = 0; t < positions; ++t)
-      cosines(t) = float(std::cos(double(start + t) * frequencies[i]));
-    cosines(positions) = -1, cosines(positions + 1) = 1;  // so that each line has the same scale
-    const std::string curve = sparkline(t2t::row(cosines));
     const double degrees = frequencies[i] * 180 / std::numbers::pi;
     table.add({std::to_string(i), fmt::format("{:.4f}", degrees),
-               fmt::format("{:.1f}", 360 / degrees), curve.substr(0, positions * 3)});
+               fmt::format("{:.1f}", 360 / degrees), cosines(frequencies[i], start, 1),
+               cosines(frequencies[i], start, 1000)});
   }
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Fast pairs distinguish neighbouring positions and slow pairs distant ones, as the last and "
-      "the first digits of a number do.");
+      "Fast pairs distinguish neighbouring positions, but soon repeat. Slow pairs hardly change "
+      "from one position to the next; they distinguish distant ones.");
 }
 
 void show_distances(const Program& program, std::size_t D, float theta, Random& random) {
@@ -61,7 +71,7 @@ void show_distances(const Program& program, std::size_t D, float theta, Random& 
                     : double(q(0, d) + sinusoids(m, d)) * (k(0, d) + sinusoids(n, d));
     return fmt::format("{:.2f}", sum / std::sqrt(double(D)) + 1e-9);  // no "-0.00"
   };
-  Table table({">distance", ">turned: key at 0", ">at 10", ">at 1000", ">sinusoids: key at 0",
+  Table table({">distance", ">rotated: key at 0", ">at 10", ">at 1000", ">sinusoids: key at 0",
                ">at 10", ">at 1000"});
   for (const std::size_t distance : {0, 1, 5, 20, 80}) {
     std::vector<std::string> cells = {std::to_string(distance)};
@@ -72,13 +82,13 @@ void show_distances(const Program& program, std::size_t D, float theta, Random& 
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The scores of one query and one key. With both turned, the key's position changes nothing. "
+      "The scores of one query and one key. With both rotated, the key's position changes nothing. "
       "With sinusoids added, the same distance gives another score at another position.");
   program.save("q", q);
   program.save("k", k);
 }
 
-/// The scores of each query with each key, both turned: [H, T, T].
+/// The scores of each query with each key, both rotated: [H, T, T].
 Tensor<3> all_scores(Tensor<2> q, Tensor<2> k, std::size_t D, const RopeTable& table,
                      std::size_t start, Pairing pairing) {
   const std::size_t T = q.shape(0), H = q.shape(1) / D;
@@ -132,7 +142,8 @@ void show_wrong_pairing(const Program& program, const Sizes& sizes, Random& rand
 
   print_section("The wrong pairing, position by position");
   print_paragraph(
-      "Weights for halves, turned as neighbours. Size and error of the scores of the token at each "
+      "Weights for halves, rotated as neighbours. Size and error of the scores of the token at "
+      "each "
       "position are root mean squares over its keys and over heads:");
   fmt::print("\n");
   Table rows({">position", ">size of scores", ">error", ">error / size", "", ">error, permuted"});
@@ -158,7 +169,7 @@ void show_wrong_pairing(const Program& program, const Sizes& sizes, Random& rand
                 {"x", {tokens, C}, "their embeddings"},
                 {"q, k", {tokens, C}, "projections of x, H heads of D numbers side by side"},
                 {"cos, sin", {start + tokens, D / 2}, "of the angle of each position and pair"},
-                {"q, k turned", {tokens, C}, "in place, all heads by the same angles"},
+                {"q, k rotated", {tokens, C}, "in place, all heads by the same angles"},
                 {"scores", {H, tokens, tokens}, "of each query with each key, / √D"}});
 }
 
@@ -182,7 +193,7 @@ int main(int argc, char** argv) {
   Sizes sizes;
   Program program(
       "03_rope",
-      "Shows what attention loses without positions, and what turning q and k gives it.");
+      "Shows what attention loses without positions, and what rotating q and k gives it.");
   program.takes_text();
   program.size("tokens", sizes.T, "tokens, T: the first bytes of the text");
   program.size("heads", sizes.H, "heads of q and k, H");
@@ -206,7 +217,7 @@ int main(int argc, char** argv) {
         "--tokens, --heads and --head-dim");
     Random random(program.seed());
     show_order(program, random);
-    show_hands(sizes.D, sizes.theta, sizes.start);
+    show_pairs(sizes.D, sizes.theta, sizes.start);
     show_distances(program, sizes.D, sizes.theta, random);
     show_wrong_pairing(program, sizes, random);
     show_beyond(sizes.D, sizes.theta, random);

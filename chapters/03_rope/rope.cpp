@@ -56,7 +56,7 @@ RopeTable rope_table(std::size_t S, const Frequencies& frequencies, float magnit
   return table;
 }
 
-/// Pair i as the complex number x[2i] + j·x[2i+1], turned by one complex product.
+/// Pair i as the complex number x[2i] + x[2i+1]·√−1, rotated by one complex product.
 static Tensor<3> turn_neighbours(const Tensor<3>& x, const RopeTable& table, std::size_t start) {
   Tensor<3> y = Tensor<3>::from_shape(x.shape());  // [T, H, D]
   for (std::size_t t = 0; t < x.shape(0); ++t)
@@ -71,7 +71,7 @@ static Tensor<3> turn_neighbours(const Tensor<3>& x, const RopeTable& table, std
   return y;
 }
 
-/// Each head's (first half, second half) as (−second, first): every pair turned by 90 degrees.
+/// Each head's (first half, second half) as (−second, first): every pair rotated by 90 degrees.
 static Tensor<3> rotate_half(const Tensor<3>& x) {
   const std::size_t D = x.shape(2), half = D / 2;
   Tensor<3> y = Tensor<3>::from_shape(x.shape());  // [T, H, D]

@@ -1,14 +1,14 @@
-// RoPE, rotary position embedding: in a query or key at position m, pair i of its numbers is turned
-// (rotated, as a point in the plane) by the angle m · frequency[i].
+// RoPE, rotary position embedding: in a query or key at position m, pair i of its numbers is
+// rotated, as a point in the plane, by the angle m · frequency[i]. (The code says turn for rotate.)
 //
 //   (a, b) → (a·cos − b·sin, a·sin + b·cos)      of that angle
 //                                                frequency[i] = θ^(−2i/D)
 //
-// The dot product of a turned query and a turned key, their score, then depends on the two
-// positions only through their difference. Values are not turned. Su et al. 2021, "RoFormer".
+// The dot product of a rotated query and a rotated key, their score, then depends on the two
+// positions only through their difference. Values are not rotated. Su et al. 2021, "RoFormer".
 // Which two numbers form a pair is a convention in which published weights differ: Pairing. Longer
-// contexts: rope_scaling.hpp. Chapter 05 turns the keys in its cache; chapter 08 turns q and k in
-// every block.
+// contexts: rope_scaling.hpp. Chapter 05 rotates the keys in its cache; chapter 08 rotates q and k
+// in every block.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ enum class Pairing {
   halves,      // (i, i + D/2)
 };
 
-/// The angle by which each pair turns per position, in radians: [D/2]. They are doubles because a
-/// frequency rounded to float is wrong by thousandths of a radian after 100,000 positions.
+/// The angle by which each pair rotates per position, in radians: [D/2]. They are doubles: with
+/// frequencies in float, angles are wrong by thousandths of a radian after 100,000 positions.
 using Frequencies = std::vector<double>;
 
 /// cos and sin of the angle of each position and pair, computed once for a model.
@@ -35,7 +35,6 @@ struct RopeTable {
   Tensor<2> cos;  // [S, D/2]
   Tensor<2> sin;  // [S, D/2]
 };
-// [/types]
 
 /// θ^(−2i/D), from 1 down to almost 1/θ. Throws std::invalid_argument when D is odd or 0, or theta
 /// is not a finite number above 0.
@@ -47,6 +46,7 @@ Frequencies rope_frequencies(std::size_t D,
 RopeTable rope_table(std::size_t S,                   //
                      const Frequencies& frequencies,  // [D/2]
                      float magnitude = 1);            // a factor on every cos and sin, for YaRN
+// [/types]
 
 /// Throws std::invalid_argument when D is odd or 0, when the table is not [S, D/2], and when it
 /// ends before position start + T − 1 (as expect_positions in positions.hpp does).
@@ -63,22 +63,22 @@ Tensor<2> rope(const Tensor<2>& x,      // [T, H·D], heads side by side
                Pairing pairing);
 
 /// The row kernel, which the later chapters call: the same in place, for all heads of all rows. A
-/// row reads its cosines and sines once for all heads, and each number is read and written once, so
-/// a large x takes about the time of updating it in memory. Throws as rope does.
+/// row of the table serves all heads, and each number of x is read and written once, so a large x
+/// takes about as long as reading and writing x once. Throws as rope does.
 void rope_rows(Matrix x,                // [T, H·D]
                std::size_t D,           //
                const RopeTable& table,  // [S, D/2] each
                std::size_t start,       //
                Pairing pairing);
 
-/// For weights of q or k that were trained with halves and will be turned as neighbours: within
+/// For weights of q or k that were trained with halves and will be rotated as neighbours: within
 /// each head, row i of w becomes row 2i and row i + D/2 becomes row 2i + 1: [H·D, C]. Both q's and
-/// k's weights must be permuted; then scores stay the same. Values are not turned, so their weights
-/// stay. Throws std::invalid_argument when D is odd or 0, or w's rows are not whole heads.
+/// k's weights must be permuted; then scores stay the same. Values are not rotated, so their
+/// weights stay. Throws std::invalid_argument when D is odd or 0, or w's rows are not whole heads.
 Tensor<2> permute_halves_to_neighbours(ConstMatrix w,  // [H·D, C]
                                        std::size_t D);
 
-/// The inverse, for weights that were trained with neighbours and will be turned as halves: within
+/// The inverse, for weights that were trained with neighbours and will be rotated as halves: within
 /// each head, row 2i of w becomes row i and row 2i + 1 becomes row i + D/2. Throws as above.
 Tensor<2> permute_neighbours_to_halves(ConstMatrix w,  // [H·D, C]
                                        std::size_t D);

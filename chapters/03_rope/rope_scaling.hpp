@@ -1,6 +1,6 @@
-// RoPE beyond the length that a model was trained on. Four ways to make pairs turn more slowly, so
-// that the slow ones stay within the angles seen in training, or nearly. Each returns Frequencies,
-// [D/2], for rope_table.
+// RoPE beyond the length that a model was trained on. Four ways to make pairs rotate more slowly,
+// so that the slow ones stay within the angles seen in training, or nearly. Each returns
+// Frequencies, [D/2], for rope_table.
 //
 //   linear     f / factor for all pairs                              Chen et al. 2023 (kaiokendev)
 //   NTK-aware  a larger θ: the fastest pair keeps f, the slowest gets f / factor    bloc97 2023

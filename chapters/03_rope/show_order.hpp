@@ -53,14 +53,15 @@ inline void show_order(const Program& program, Random& random) {
 
   print_section("Two orders of the same words");
   print_paragraph(
-      "The words go through one attention layer forwards, then backwards. For each word, the root "
-      "mean square of the change in the layer's output:");
+      "The words go through one attention layer without a mask, forwards, then backwards. For each "
+      "word, the root mean square of the change in its output. What counts is whether that is 0, "
+      "not how large it is:");
   fmt::print("\n");
   std::vector<Tensor<2>> moves;
   for (const Positions way :
        {Positions::none, Positions::sinusoids_added, Positions::table_added, Positions::qk_turned})
     moves.push_back(backwards(head.run(backwards(x), way)) - head.run(x, way));
-  Table table({"word", ">no positions", ">sinusoids added", ">table added", ">q and k turned"});
+  Table table({"word", ">no positions", ">sinusoids added", ">table added", ">q and k rotated"});
   for (std::size_t t = 0; t < words.size(); ++t) {
     std::vector<std::string> cells = {visible(words[t])};
     for (const Tensor<2>& move : moves)
@@ -70,7 +71,7 @@ inline void show_order(const Program& program, Random& random) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Without positions the outputs are the same vectors in another order. (The learned table is "
+      "Without positions the outputs are the same vectors in another order. (The added table is "
       "not trained yet: random rows, half as large as the words' vectors.)");
 
   print_section("The same words, 1000 positions later");
@@ -80,8 +81,8 @@ inline void show_order(const Program& program, Random& random) {
         {name, fmt::format("{:.3f}", distance(head.run(x, way, 1000), head.run(x, way))), why});
   };
   add("sinusoids added", Positions::sinusoids_added, "each position has another pattern");
-  add("q and k turned", Positions::qk_turned, "no distance changed");
-  add("q, k and v turned", Positions::qkv_turned, "outputs depend on where the text stands");
+  add("q and k rotated", Positions::qk_turned, "no distance changed");
+  add("q, k and v rotated", Positions::qkv_turned, "outputs depend on where the text stands");
   later.print();
   program.save("words", x);
   program.save("words_wq", head.wq);

@@ -32,14 +32,14 @@ inline void show_beyond(std::size_t D, float theta, Random& random) {
     for (std::size_t i = 0; i < pairs; ++i)
       slower(row, i) = float(plain[i] / methods[row].second[i]);
   }
-  print_paragraph("How many times slower each pair turns, fastest pair on the left:");
+  print_paragraph("How many times slower each pair rotates, fastest pair on the left:");
   fmt::print("\n");
   print_heat_map(slower, options);
   fmt::print("\n");
 
   const FittedScore fitted(plain, trained, random);
   Table table(
-      {"method", ">pair 0 turns by", ">pairs at new angles", ">scores times", ">fitted score"});
+      {"method", ">pair 0 rotates by", ">pairs at new angles", ">scores times", ">fitted score"});
   for (const auto& [name, frequencies] : methods) {
     std::size_t unseen = 0;
     for (std::size_t i = 0; i < pairs; ++i) {
