@@ -23,9 +23,11 @@ using namespace t2t;
 
 namespace {
 
-/// A curve of cos(m·f) at 24 positions m from start on, `step` apart.
+/// A curve of cos(m·f) at 16 positions m from start on, `step` apart. It is empty when the angle
+/// grows by more than half a turn between two of them, since such a curve would look too slow.
 std::string cosines(double f, std::size_t start, std::size_t step) {
-  const std::size_t shown = 24;
+  const std::size_t shown = 16;
+  if (double(step) * f > std::numbers::pi) return "";
   Tensor<1> values = empty(shown + 2);
   for (std::size_t n = 0; n < shown; ++n) values(n) = float(std::cos(double(start + n * step) * f));
   values(shown) = -1, values(shown + 1) = 1;           // so that each curve has the same scale
@@ -37,18 +39,18 @@ void show_pairs(std::size_t D, float theta, std::size_t start) {
   const Frequencies frequencies = rope_frequencies(D, theta);  // [D/2]
   const std::size_t pairs = D / 2, shown = std::min<std::size_t>(6, pairs);
   print_paragraph(fmt::format(
-      "The cosine of the pair's angle, first at positions {0}, {1}, {2} … {3}, then at {0}, {4}, "
-      "{5} … {6}:",
-      start, start + 1, start + 2, start + 23, start + 1000, start + 2000, start + 23000));
+      "The cosine of the pair's angle at 16 positions from {} on: at each one, at each 30th and at "
+      "each 1000th. No curve is drawn where the pair makes more than half a turn between two:",
+      start));
   fmt::print("\n");
-  Table table(
-      {">pair", ">degrees/position", ">positions/turn", "each position", "each 1000th position"});
+  Table table({">pair", ">degrees/position", ">positions/turn", "each position", "each 30th",
+               "each 1000th"});
   for (std::size_t row = 0; row < shown; ++row) {
     const std::size_t i = shown > 1 ? row * (pairs - 1) / (shown - 1) : 0;
     const double degrees = frequencies[i] * 180 / std::numbers::pi;
     table.add({std::to_string(i), fmt::format("{:.4f}", degrees),
                fmt::format("{:.1f}", 360 / degrees), cosines(frequencies[i], start, 1),
-               cosines(frequencies[i], start, 1000)});
+               cosines(frequencies[i], start, 30), cosines(frequencies[i], start, 1000)});
   }
   table.print();
   fmt::print("\n");

@@ -36,8 +36,8 @@ struct RopeTable {
   Tensor<2> sin;  // [S, D/2]
 };
 
-/// θ^(−2i/D), from 1 down to almost 1/θ. Throws std::invalid_argument when D is odd or 0, or theta
-/// is not a finite number above 0.
+/// θ^(−2i/D), from 1 down to a little more than 1/θ. Throws std::invalid_argument when D is odd or
+/// 0, or theta is not a finite number above 0.
 Frequencies rope_frequencies(std::size_t D,
                              double theta = 10000);  // 10,000 in LLaMA 1 and 2, 500,000 in LLaMA 3
 
