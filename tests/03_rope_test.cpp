@@ -245,6 +245,16 @@ TEST_CASE("a factor of 1 changes nothing; the others keep the fastest pair and s
   }
 }
 
+TEST_CASE("by hand: slowed linearly by 4, position 4m has the angles of position m") {
+  const Frequencies plain = rope_frequencies(16);
+  const RopeTable trained = table_for(10, 16), slowed = rope_table(40, linear_scaling(plain, 4));
+  for (std::size_t m = 0; m < 10; ++m)
+    for (std::size_t i = 0; i < 8; ++i) {  // dividing by 4 rounds nothing
+      CHECK(slowed.cos(4 * m, i) == trained.cos(m, i));
+      CHECK(slowed.sin(4 * m, i) == trained.sin(m, i));
+    }
+}
+
 TEST_CASE("far out: a pair is rotated by its true angle, in both pairings") {
   // The angle m·θ^(−2i/D) in long double. cos and sin are rounded once, rotating rounds three times
   // more; a frequency rounded to float32 would move the last position's angles by thousandths.
