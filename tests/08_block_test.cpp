@@ -18,19 +18,20 @@ TEST_CASE("by hand: a single token attends to itself, so attention returns what 
   settings.activation = Activation::relu, settings.eps = 1e-12f;
   const Weight one(Tensor<2>{{1, 0}, {0, 1}});
   BlockWeights weights;
-  weights.attention_norm.gain = weights.feed_forward_norm.gain = {1, 1};
+  weights.attention_norm.gain = {2, 1};
+  weights.feed_forward_norm.gain = {1, 2};
   weights.w_q = weights.w_k = weights.w_v = one;
-  weights.w_o = Tensor<2>{{1, 0}, {0, 0}};        // attention adds to the first number
-  weights.feed_forward.w_up = Tensor<2>{{0, 1}};  // the network to the second
+  weights.w_o = Tensor<2>{{0, 1}, {0, 0}};        // attention of (a, b) gives (b, 0)
+  weights.feed_forward.w_up = Tensor<2>{{1, 1}};  // the network of (a, b) gives (0, relu(a + b))
   weights.feed_forward.w_down = Tensor<2>{{0}, {1}};
 
-  // pre-norm: (3, 4) has root mean square √12.5 and norm (0.8485, 1.1314), so y is (3.8485, 4); its
-  // norm is (0.9805, 1.0191). post-norm: (6, 4) over √26 is (1.1767, 0.7845), then (1.1767, 1.5689)
-  // over √1.9231.
-  const Tensor<2> x = {{3, 4}};
+  // pre-norm: (1, 7) has root mean square 5 and norm (0.4, 1.4), so y is (2.4, 7); its root mean
+  // square is 5.2326 and its norm (0.4587, 2.6756), and the sum of that is added to 7. post-norm:
+  // (8, 7) over 7.5166 is (2.1286, 0.9313) with the gain, then (2.1286, 3.9912) over 3.1985.
+  const Tensor<2> x = {{1, 7}};
   const std::pair<NormPlace, Tensor<2>> cases[] = {
-      {NormPlace::before, {{3.84852814f, 5.01910940f}}},
-      {NormPlace::after, {{0.84852814f, 1.13137085f}}}};
+      {NormPlace::before, {{2.40000000f, 10.13420303f}}},
+      {NormPlace::after, {{0.66551226f, 2.49567099f}}}};
   for (const auto& [place, want] : cases) {
     settings.norm_place = place;
     CHECK(all_close(block(x, weights, settings, block_rope_table(settings, 1)), want, 2e-6));

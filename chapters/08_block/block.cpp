@@ -1,9 +1,28 @@
 #include "08_block/block.hpp"
 
+#include <functional>
+
 #include "06_gqa/grouped_query_attention.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
+
+// [formulas]
+/// The four parts of a block, each a function from [T, C] to [T, C].
+struct Steps {
+  std::function<Tensor<2>(const Tensor<2>&)> norm_1, attention, norm_2, network;
+};
+
+static Tensor<2> pre_norm(const Tensor<2>& x, const Steps& steps) {
+  const Tensor<2> y = x + steps.attention(steps.norm_1(x));  // [T, C]
+  return y + steps.network(steps.norm_2(y));                 // [T, C]
+}
+
+static Tensor<2> post_norm(const Tensor<2>& x, const Steps& steps) {
+  const Tensor<2> y = steps.norm_1(x + steps.attention(x));  // [T, C]
+  return steps.norm_2(y + steps.network(y));                 // [T, C]
+}
+// [/formulas]
 
 /// x·wᵀ, plus the bias if there is one.
 static Tensor<2> projected(const Tensor<2>& x, const Weight& w, const Tensor<1>& b) {
@@ -36,7 +55,7 @@ static Tensor<2> attention_of(const Tensor<2>& x, const BlockWeights& weights,
     q = rope(q, D, table, 0, settings.pairing);
     k = rope(k, D, table, 0, settings.pairing);
   }
-  const Mask mask = Mask::sliding(settings.window);
+  const Mask mask = Mask::sliding(settings.window);                      // causal; 0: no window
   const Tensor<2> heads = grouped_query_attention(q, k, v, H, G, mask);  // [T, H·D]
   return projected(heads, weights.w_o, weights.b_o);                     // [T, C]
 }
@@ -46,25 +65,20 @@ Tensor<2> block(const Tensor<2>& x, const BlockWeights& weights, const BlockSett
   expect_settings(settings);
   expect_weights(weights, settings);
   expect_shape("x", x, {x.shape(0), settings.C});
-  const auto norm_1 = [&](const Tensor<2>& x) {
-    return norm(x, weights.attention_norm, settings.norm, settings.eps);
+  const auto norm_1 = [&](const Tensor<2>& in) {
+    return norm(in, weights.attention_norm, settings.norm, settings.eps);
   };
-  const auto norm_2 = [&](const Tensor<2>& x) {
-    return norm(x, weights.feed_forward_norm, settings.norm, settings.eps);
+  const auto norm_2 = [&](const Tensor<2>& in) {
+    return norm(in, weights.feed_forward_norm, settings.norm, settings.eps);
   };
-  const auto attention = [&](const Tensor<2>& x) {
-    return attention_of(x, weights, settings, table);
+  const auto attention = [&](const Tensor<2>& in) {
+    return attention_of(in, weights, settings, table);
   };
-  const auto network = [&](const Tensor<2>& x) {
-    return feed_forward(x, weights.feed_forward, settings.activation);
+  const auto network = [&](const Tensor<2>& in) {
+    return feed_forward(in, weights.feed_forward, settings.activation);
   };
-
-  if (settings.norm_place == NormPlace::before) {
-    const Tensor<2> y = x + attention(norm_1(x));  // [T, C]
-    return y + network(norm_2(y));                 // [T, C]
-  }
-  const Tensor<2> y = norm_1(x + attention(x));  // [T, C]
-  return norm_2(y + network(y));                 // [T, C]
+  const Steps steps = {norm_1, attention, norm_2, network};
+  return settings.norm_place == NormPlace::before ? pre_norm(x, steps) : post_norm(x, steps);
 }
 
 }  // namespace t2t

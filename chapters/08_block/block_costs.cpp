@@ -7,8 +7,10 @@ namespace t2t {
 PartCost total(const BlockCosts& costs) {
   PartCost sum = {0, 0};
   for (const PartCost& part : {costs.attention_norm, costs.projections, costs.attention,
-                               costs.output, costs.feed_forward_norm, costs.feed_forward})
-    sum.parameters += part.parameters, sum.flops += part.flops;
+                               costs.output, costs.feed_forward_norm, costs.feed_forward}) {
+    sum.parameters += part.parameters;
+    sum.flops += part.flops;
+  }
   return sum;
 }
 

@@ -37,8 +37,12 @@ BlockScratch::BlockScratch(std::span<const BlockSettings> layers, std::size_t T_
   }
   const std::size_t HD = widest(layers, [](const BlockSettings& s) { return s.H * s.D; });
   const std::size_t GD = widest(layers, [](const BlockSettings& s) { return s.G * s.D; });
-  normed = empty(T_max, C), added = empty(T_max, C);
-  q = empty(T_max, HD), k = empty(T_max, GD), v = empty(T_max, GD), heads = empty(T_max, HD);
+  normed = empty(T_max, C);
+  q = empty(T_max, HD);
+  k = empty(T_max, GD);
+  v = empty(T_max, GD);
+  heads = empty(T_max, HD);
+  added = empty(T_max, C);
 }
 
 /// Checks what can differ from call to call, before anything is written.
@@ -105,7 +109,10 @@ static void attention_part(ConstMatrix x, const Block& block, const Attention& a
   project_rows(x, weights.w_q, weights.b_q, q);
   project_rows(x, weights.w_k, weights.b_k, k);
   project_rows(x, weights.w_v, weights.b_v, v);
-  if (s.head_norms) norm_heads(q, weights.q_norm, s), norm_heads(k, weights.k_norm, s);
+  if (s.head_norms) {
+    norm_heads(q, weights.q_norm, s);
+    norm_heads(k, weights.k_norm, s);
+  }
   tell(trace, Part::q, block.layer(), q);
   tell(trace, Part::k, block.layer(), k);
   tell(trace, Part::v, block.layer(), v);
@@ -138,7 +145,7 @@ void block_rows(Matrix x, const Block& block, const BlockSlots& slots, BlockScra
   const bool norm_before = s.norm_place == NormPlace::before;
   const Matrix normed = part_of(scratch.normed, x.rows, s.C);  // [T, C]
   const Matrix added = part_of(scratch.added, x.rows, s.C);    // [T, C]
-  const auto norm = [&](Part part, const NormWeights& gains, Matrix y) {
+  const auto normalize = [&](Part part, const NormWeights& gains, Matrix y) {
     norm_rows(x, gains, s.norm, s.eps, y);
     tell(trace, part, block.layer(), y);
   };
@@ -150,16 +157,16 @@ void block_rows(Matrix x, const Block& block, const BlockSlots& slots, BlockScra
   };
 
   // Attention reads the stream, in pre-norm through a norm, and adds its result to the stream.
-  if (norm_before) norm(Part::attention_norm, weights.attention_norm, normed);
+  if (norm_before) normalize(Part::attention_norm, weights.attention_norm, normed);
   attention_part(norm_before ? normed : x, block, slots.attention, scratch, trace, added);
   add(Part::attention, Part::x_plus_attention);
-  if (!norm_before) norm(Part::attention_norm, weights.attention_norm, x);
+  if (!norm_before) normalize(Part::attention_norm, weights.attention_norm, x);
 
   // The feed-forward network does the same, for each token alone.
-  if (norm_before) norm(Part::feed_forward_norm, weights.feed_forward_norm, normed);
+  if (norm_before) normalize(Part::feed_forward_norm, weights.feed_forward_norm, normed);
   network_part(norm_before ? normed : x, block, slots.network, scratch.feed_forward, trace, added);
   add(Part::feed_forward, Part::x_plus_feed_forward);
-  if (!norm_before) norm(Part::feed_forward_norm, weights.feed_forward_norm, x);
+  if (!norm_before) normalize(Part::feed_forward_norm, weights.feed_forward_norm, x);
 }
 
 }  // namespace t2t

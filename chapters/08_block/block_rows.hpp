@@ -47,10 +47,10 @@ struct Projected {
   Matrix k;  // [T, G·D]
   Matrix v;  // [T, G·D]
 };
-/// Writes each head's result, given q, k and v. If settings.uses_rope, it turns q and k and tells
-/// them to the trace as q_turned and k_turned; otherwise it tells neither. It hides from each token
-/// what comes after it, and keeps of k and v what later calls need. If it throws, what it keeps of
-/// the texts is as it was before the call.
+/// Writes each head's result, given q, k and v. If settings.uses_rope, it turns q and k and
+/// calls the trace with them as q_turned and k_turned; otherwise with neither. It hides from each
+/// token what comes after it, and keeps of k and v what later calls need. If it throws, what it
+/// keeps of the texts is as it was before the call.
 using Attention = std::function<void(const Projected& in,
                                      Matrix heads,  // [T, H·D], to be written
                                      const Trace& trace)>;
@@ -94,7 +94,7 @@ struct BlockScratch {
       : BlockScratch(std::span(&settings, 1), T_max) {}
 };
 
-/// Applies the block to x in place. trace, if given, is told the intermediates in this order:
+/// Applies the block to x in place. trace, if given, is called with the results in this order:
 ///
 ///   pre-norm    attention_norm, q, k, v, q_turned, k_turned, heads, attention, x_plus_attention,
 ///               feed_forward_norm, gate, up, hidden, feed_forward, x_plus_feed_forward
@@ -102,8 +102,8 @@ struct BlockScratch {
 ///               gate … feed_forward, x_plus_feed_forward, feed_forward_norm
 ///
 /// In post-norm x_plus_attention and x_plus_feed_forward are the sums before their norms. The
-/// attention tells q_turned and k_turned (under RoPE only), the network gate (if it is gated), up
-/// and hidden; a function in a slot may leave out its own. A part's result is told before
+/// attention reports q_turned and k_turned (under RoPE only), the network gate (if it is gated), up
+/// and hidden; a function in a slot may leave out its own. A part's result is reported before
 /// before_sum may change it.
 ///
 /// Throws std::invalid_argument when x is not [T, C], T is 0 or above T_max, the scratch is too

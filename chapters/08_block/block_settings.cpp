@@ -24,30 +24,30 @@ BlockSettings gpt2_style(std::size_t C, std::size_t H) {
 
 std::string reasons_against(const BlockSettings& s) {
   std::string reasons;  // while it stays empty, nothing is allocated
-  const auto expect = [&](bool holds, const char* form, const auto&... values) {
+  const auto require = [&](bool holds, const char* form, const auto&... values) {
     if (holds) return;
     reasons += (reasons.empty() ? "" : "; ") + fmt::format(fmt::runtime(form), values...);
   };
   const char* at_least_1 = "{}: wanted at least 1, got 0";
-  expect(s.C >= 1, at_least_1, "C, the width");
-  expect(s.H >= 1, at_least_1, "H, the query heads");
-  expect(s.G >= 1, at_least_1, "G, the key and value heads");
-  expect(s.G < 1 || s.H % s.G == 0, "H, the query heads: wanted a multiple of G = {}, got {}", s.G,
-         s.H);
-  expect(s.D >= 1 || s.H < 1,
-         "D, the width of a head: wanted at least 1 (C = {} over H = {}?), got 0", s.C, s.H);
-  expect(!s.uses_rope || s.D % 2 == 0,
-         "D, the width of a head: wanted an even number for RoPE, got {}", s.D);
-  expect(std::isfinite(s.theta) && s.theta > 0, "theta: wanted a number above 0, got {}", s.theta);
-  expect(s.frequencies.empty() || s.frequencies.size() == s.D / 2,
-         "frequencies: wanted none, or D/2 = {}, got {}", s.D / 2, s.frequencies.size());
+  require(s.C >= 1, at_least_1, "C, the width");
+  require(s.H >= 1, at_least_1, "H, the query heads");
+  require(s.G >= 1, at_least_1, "G, the key and value heads");
+  require(s.G < 1 || s.H % s.G == 0, "H, the query heads: wanted a multiple of G = {}, got {}", s.G,
+          s.H);
+  require(s.D >= 1 || s.H < 1,
+          "D, the width of a head: wanted at least 1 (C = {} over H = {}?), got 0", s.C, s.H);
+  require(!s.uses_rope || s.D % 2 == 0,
+          "D, the width of a head: wanted an even number for RoPE, got {}", s.D);
+  require(std::isfinite(s.theta) && s.theta > 0, "theta: wanted a number above 0, got {}", s.theta);
+  require(s.frequencies.empty() || s.frequencies.size() == s.D / 2,
+          "frequencies: wanted none, or D/2 = {}, got {}", s.D / 2, s.frequencies.size());
   for (const double frequency : s.frequencies)
-    expect(std::isfinite(frequency) && frequency > 0, "frequencies: wanted numbers above 0, got {}",
-           frequency);
-  expect(std::isfinite(s.eps) && s.eps > 0, "eps: wanted a number above 0, got {}", s.eps);
-  expect(s.biases != Biases::all || !is_gated(s.activation),
-         "biases: wanted none or those of q, k and v with a gated activation, got {}",
-         activation_name(s.activation));
+    require(std::isfinite(frequency) && frequency > 0,
+            "frequencies: wanted numbers above 0, got {}", frequency);
+  require(std::isfinite(s.eps) && s.eps > 0, "eps: wanted a number above 0, got {}", s.eps);
+  require(s.biases != Biases::all || !is_gated(s.activation),
+          "biases: wanted none or those of q, k and v with a gated activation, got {}",
+          activation_name(s.activation));
   return reasons;
 }
 

@@ -53,7 +53,7 @@ BlockWeights draw_block(const BlockSettings& settings, Random& random, float res
 }
 
 std::size_t parameter_count(const BlockWeights& weights) {
-  std::size_t count = 0;
+  std::size_t count = 0;  // of what each tensor holds: settings would only say what it should hold
   for_each_tensor(weights, BlockSettings{},
                   [&](const TensorInfo&, const auto& tensor) { count += tensor.size(); });
   return count;

@@ -21,6 +21,7 @@
 
 namespace t2t {
 
+// [kernel]
 /// Attention of one text's queries to its keys: as grouped_attention_rows, but it has scratch
 /// memory of its own.
 using AttentionKernel =
@@ -30,6 +31,7 @@ using AttentionKernel =
 struct Run {
   std::size_t text, rows;
 };
+// [/kernel]
 
 class CachedAttention {
  public:

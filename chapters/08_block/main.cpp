@@ -78,23 +78,24 @@ void show_costs(const BlockSettings& settings, std::size_t T) {
   const auto add = [&](const char* name, const PartCost& part) {
     table.add({name, with_commas(part.parameters),
                fmt::format("{:.1f} %", 100.0 * double(part.parameters) / double(all.parameters)),
-               fmt::format("{:.2f}", part.flops / 1e6),
-               fmt::format("{:.1f} %", 100 * part.flops / all.flops),
+               part.flops > 0 ? fmt::format("{:.2f}", part.flops / 1e6) : "–",
+               part.flops > 0 ? fmt::format("{:.1f} %", 100 * part.flops / all.flops) : "–",
                bar(part.flops / all.flops, 20)});
   };
-  add("norm", costs.attention_norm);
+  add("norm 1", costs.attention_norm);
   add("q, k, v", costs.projections);
   add("scores, values", costs.attention);
   add("o", costs.output);
-  add("norm", costs.feed_forward_norm);
+  add("norm 2", costs.feed_forward_norm);
   add("feed-forward", costs.feed_forward);
   table.add(
       {"block", with_commas(all.parameters), "", fmt::format("{:.2f}", all.flops / 1e6), "", ""});
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "For {} tokens at once. Scores and values have no parameters, and only their work grows with "
-      "the square of the number of tokens.",
+      "For {} tokens at once. Only matrix products are counted, so the norms' work is left out. "
+      "Scores and values have no parameters, and only their work grows with the square of the "
+      "number of tokens.",
       T));
 }
 
@@ -176,8 +177,8 @@ double bytes_needed(const BlockSettings& s, double T, double L) {
   const double rows = 6 * double(s.C) + 2 * heads + 4 * groups + 2 * double(s.F) + 256 +
                       64 * double(thread_count());
   const double t = std::min(T, 256.0), scores = 4 * double(s.H) * t * t;
-  return 160e6 + sizeof(float) *
-                     (3 * parameters(s) + T * rows + scores + L * parameters(stack_settings(64)));
+  return 160e6 + sizeof(float) * (3 * parameters(s) + T * rows + scores +
+                                  L * parameters(stack_settings(64, true)));
 }
 
 }  // namespace
@@ -185,6 +186,7 @@ double bytes_needed(const BlockSettings& s, double T, double L) {
 int main(int argc, char** argv) {
   std::size_t T = 64, C = 256, H = 8, G = 4, F = gated_width(256, 1), L = 64;
   float residual_scale = 1;
+  bool swiglu = false;
   Program program("08_block",
                   "The transformer block: what flows through, what it costs, and what the sums and "
                   "norms do in a stack of 64 layers.");
@@ -196,6 +198,7 @@ int main(int argc, char** argv) {
   program.size("ffn", F, "width of the feed-forward network, F");
   program.size("layers", L, "layers of the stack (C = 64, H = 4, G = 2), L");
   program.number("residual-scale", residual_scale, "factor of w_o and w_down in the stack");
+  program.yes("swiglu", swiglu, "networks with SwiGLU in the stack, instead of ReLU");
 
   return program.run(argc, argv, [&] {
     Random random(program.seed());
@@ -210,8 +213,8 @@ int main(int argc, char** argv) {
     show_costs(settings, x.shape(0));
     show_models();
     show_ways(stream(program, std::min<std::size_t>(T, 256), C, random), settings, random);
-    show_depth(stream(program, std::min<std::size_t>(T, 16), 64, random), L, residual_scale,
-               random);
+    show_depth(stream(program, std::min<std::size_t>(T, 16), 64, random),
+               stack_settings(64, swiglu), L, residual_scale, random);
     show_speed(settings, x.shape(0), random);
     fmt::print("\n");
     print_paragraph(

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <string>
 #include <vector>
 
@@ -32,16 +33,32 @@ inline std::string of_gradient(double value) {
   return value > 0 && value < 0.01 ? fmt::format("{:.0e}", value) : of_size(value);
 }
 
-/// What is measured of stacks, after 0, 1, 2 … L layers.
+/// What is measured of five stacks with the same weights, after 0, 1, 2 … L layers.
 struct Depths {
   std::vector<Depth> pre, post, norms, sums, neither;
 };
 
-/// Of each layer of a stack. ReLU, since SwiGLU's result grows with the square of its input: where
-/// no norm holds that, it leaves float's range after a few layers.
-inline BlockSettings stack_settings(std::size_t C) {
+/// One number of one stack after l layers, for each draw of the weights, in ascending order.
+inline std::vector<double> in_order(const std::vector<Depths>& draws,
+                                    std::vector<Depth> Depths::*stack, std::size_t l,
+                                    double Depth::*number) {
+  std::vector<double> values;
+  for (const Depths& draw : draws) values.push_back((draw.*stack)[l].*number);
+  // A strict order even if a value is not a number, such as the share of a stream of zeros.
+  std::ranges::sort(values, [](double a, double b) { return std::strong_order(a, b) < 0; });
+  return values;
+}
+
+inline double median(const std::vector<Depths>& draws, std::vector<Depth> Depths::*stack,
+                     std::size_t l, double Depth::*number) {
+  return in_order(draws, stack, l, number)[draws.size() / 2];
+}
+
+/// Of each layer of a stack. SwiGLU's result grows with the square of its input: where no norm
+/// holds that, the numbers leave float's range after a few layers. ReLU's result does not.
+inline BlockSettings stack_settings(std::size_t C, bool swiglu) {
   BlockSettings settings = llama_style(C, 4, 2, 4 * C);
-  settings.activation = Activation::relu;
+  settings.activation = swiglu ? Activation::swiglu : Activation::relu;
   return settings;
 }
 
@@ -61,8 +78,8 @@ inline std::vector<Tensor<2>> draw_changes(const Tensor<2>& text, Random& random
   return changes;
 }
 
-inline Depths all_depths(const Tensor<2>& x, std::size_t L, float residual_scale, Random& random) {
-  const BlockSettings settings = stack_settings(x.shape(1));
+inline Depths all_depths(const Tensor<2>& x, const BlockSettings& settings, std::size_t L,
+                         float residual_scale, Random& random) {
   const std::vector<BlockWeights> layers = draw_layers(settings, L, residual_scale, random);
   const std::vector<Tensor<2>> changes = draw_changes(x, random);
   const auto of = [&](Joined joined) { return depths(joined, x, settings, layers, changes); };
@@ -70,68 +87,90 @@ inline Depths all_depths(const Tensor<2>& x, std::size_t L, float residual_scale
           of(Joined::sums_only), of(Joined::neither)};
 }
 
-inline void show_sizes(const Depths& of, const std::vector<std::size_t>& shown) {
-  print_section(fmt::format("The stream through {} layers", of.pre.size() - 1));
-  Table sizes({">layers", ">size: pre-norm", ">post-norm", ">apart: pre-norm", ">post-norm",
-               ">norms, no sums"});
-  for (const std::size_t l : shown)
-    sizes.add({std::to_string(l), of_size(of.pre[l].size), of_size(of.post[l].size),
-               of_size(of.pre[l].spread), of_size(of.post[l].spread), of_size(of.norms[l].spread)});
-  sizes.print();
+inline void show_gradients(const std::vector<Depths>& draws,
+                           const std::vector<std::size_t>& shown) {
+  print_section(fmt::format("A gradient on its way down through {} layers", shown.back()));
+  Table table({">layers", ">neither", ">sums only", ">norms only", ">post-norm", ">pre-norm"});
+  for (const std::size_t l : shown) {
+    const auto arrives = [&](std::vector<Depth> Depths::*stack) {
+      return of_gradient(median(draws, stack, l, &Depth::arrives));
+    };
+    table.add({std::to_string(l), arrives(&Depths::neither), arrives(&Depths::sums),
+               arrives(&Depths::norms), arrives(&Depths::post), arrives(&Depths::pre)});
+  }
+  table.print();
+  fmt::print("\n");
+  print_paragraph(
+      "A gradient of size 1 begins at the output of a stack of so many layers. The table has the "
+      "size with which it arrives at the input: the median of seven draws of the weights. Stacks "
+      "with norms end with one more norm.");
+}
+
+/// The gradient that arrives through all layers.
+inline void show_draws(const std::vector<Depths>& draws, std::size_t L) {
+  print_section(fmt::format("The gradient through {} layers, for seven draws of the weights", L));
+  Table table({"", ">smallest", ">median", ">largest"});
+  const auto add = [&](const char* name, std::vector<Depth> Depths::*stack) {
+    const std::vector<double> values = in_order(draws, stack, L, &Depth::arrives);
+    table.add({name, of_gradient(values.front()), of_gradient(values[values.size() / 2]),
+               of_gradient(values.back())});
+  };
+  add("post-norm", &Depths::post);
+  add("pre-norm", &Depths::pre);
+  table.print();
+}
+
+inline void show_sizes(const std::vector<Depths>& draws, const std::vector<std::size_t>& shown) {
+  print_section(fmt::format("The stream through {} layers", shown.back()));
+  Table table({">layers", ">size: pre-norm", ">post-norm", ">apart: pre-norm", ">post-norm",
+               ">norms only"});
+  for (const std::size_t l : shown) {
+    const auto size = [&](std::vector<Depth> Depths::*stack) {
+      return of_size(median(draws, stack, l, &Depth::size));
+    };
+    const auto apart = [&](std::vector<Depth> Depths::*stack) {
+      return of_size(median(draws, stack, l, &Depth::spread));
+    };
+    table.add({std::to_string(l), size(&Depths::pre), size(&Depths::post), apart(&Depths::pre),
+               apart(&Depths::post), apart(&Depths::norms)});
+  }
+  table.print();
   fmt::print("\n");
   print_paragraph(
       "Size: the root mean square of the stream after so many layers. Apart: the share of the "
       "stream that differs from token to token. At 0 all tokens have the same vector, and no later "
-      "layer can tell them apart.");
+      "layer can tell them apart. Medians of the same draws.");
 }
 
-inline void show_gradients(const Depths& of, const std::vector<std::size_t>& shown) {
-  print_section(fmt::format("A gradient on its way down through {} layers", of.pre.size() - 1));
-  Table table({">layers", ">neither", ">sums only", ">norms only", ">post-norm", ">pre-norm",
-               ">straight: post", ">pre"});
+inline void show_straight(const std::vector<Depths>& draws, const std::vector<std::size_t>& shown) {
+  print_section("The part of the gradient that passes no matrix");
+  Table table({">layers", ">post-norm", ">pre-norm"});
   for (const std::size_t l : shown)
-    table.add({std::to_string(l), of_gradient(of.neither[l].arrives),
-               of_gradient(of.sums[l].arrives), of_gradient(of.norms[l].arrives),
-               of_gradient(of.post[l].arrives), of_gradient(of.pre[l].arrives),
-               of_gradient(of.post[l].straight), of_gradient(of.pre[l].straight)});
+    table.add({std::to_string(l), of_gradient(median(draws, &Depths::post, l, &Depth::straight)),
+               of_gradient(median(draws, &Depths::pre, l, &Depth::straight))});
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The size with which a random gradient of size 1 at the output arrives at the text, for "
-      "stacks of so many layers: the root of the mean square over 8 random changes. Stacks with "
-      "norms end with one more norm. Straight: the part of the gradient that comes through the "
-      "sums and the norms' divisions alone, and through no matrix.");
-}
-
-/// The gradient that arrives through all layers, for other weights of the same kind.
-inline void show_draws(const Tensor<2>& x, std::size_t L, float residual_scale, Random& random) {
-  print_section(fmt::format("The gradient through {} layers, for seven draws of the weights", L));
-  const BlockSettings settings = stack_settings(x.shape(1));
-  std::vector<double> post, pre;
-  for (int draw = 0; draw < 7; ++draw) {
-    const std::vector<BlockWeights> layers = draw_layers(settings, L, residual_scale, random);
-    const std::vector<Tensor<2>> changes = draw_changes(x, random);
-    post.push_back(depths(Joined::post_norm, x, settings, layers, changes).back().arrives);
-    pre.push_back(depths(Joined::pre_norm, x, settings, layers, changes).back().arrives);
-  }
-  std::ranges::sort(post), std::ranges::sort(pre);
-  Table table({"", ">smallest", ">median", ">largest"});
-  table.add({"post-norm", of_gradient(post[0]), of_gradient(post[3]), of_gradient(post[6])});
-  table.add({"pre-norm", of_gradient(pre[0]), of_gradient(pre[3]), of_gradient(pre[6])});
-  table.print();
+      "It comes through the sums alone, and through the norms' divisions by the size of a token. "
+      "Medians of the same draws.");
 }
 
 inline void show_depth(const Tensor<2>& x,  // [T, C]
-                       std::size_t L, float residual_scale, Random& random) {
+                       const BlockSettings& settings, std::size_t L, float residual_scale,
+                       Random& random) {
   // Products this small are done before a second thread is awake.
   const int threads = int(thread_count());
   set_threads(1);
-  const Depths of = all_depths(x, L, residual_scale, random);
+  std::vector<Depths> draws;
+  for (int draw = 0; draw < 7; ++draw)
+    draws.push_back(all_depths(x, settings, L, residual_scale, random));
   std::vector<std::size_t> shown = {0};
-  for (std::size_t l = 1; l <= L; l *= 2) shown.push_back(l);
-  show_sizes(of, shown);
-  show_gradients(of, shown);
-  show_draws(x, L, residual_scale, random);
+  for (std::size_t l = 1; l < L; l *= 2) shown.push_back(l);
+  if (L > 0) shown.push_back(L);
+  show_gradients(draws, shown);
+  show_draws(draws, L);
+  show_sizes(draws, shown);
+  show_straight(draws, shown);
   set_threads(threads);
 }
 
