@@ -26,8 +26,8 @@ TEST_CASE("by hand: a single token attends to itself, so attention returns what 
   weights.feed_forward.w_down = Tensor<2>{{0}, {1}};
 
   // pre-norm: (1, 7) has root mean square 5 and norm (0.4, 1.4), so y is (2.4, 7); its root mean
-  // square is 5.2326 and its norm (0.4587, 2.6756), and the sum of that is added to 7. post-norm:
-  // (8, 7) over 7.5166 is (2.1286, 0.9313) with the gain, then (2.1286, 3.9912) over 3.1985.
+  // square is 5.2326 and its norm (0.4587, 2.6755), and the sum of that is added to 7. post-norm:
+  // (8, 7) over 7.5166 is (2.1286, 0.9313) with the gain, then (2.1286, 3.9911) over 3.1985.
   const Tensor<2> x = {{1, 7}};
   const std::pair<NormPlace, Tensor<2>> cases[] = {
       {NormPlace::before, {{2.40000000f, 10.13420303f}}},
