@@ -39,6 +39,14 @@ static Tensor<2> layer_by_rows(const Tensor<2>& x, const Tensor<1>& gain, const 
   return y;
 }
 
+/// RMSNorm of one row as a plain loop.
+static void plain_rms_norm_row(ConstRow x, ConstRow gain, float eps, Row y) {
+  float sum = 0;
+  for (const float value : x) sum += value * value;
+  const float inverse_rms = 1 / std::sqrt(sum / float(x.size()) + eps);
+  for (std::size_t c = 0; c < x.size(); ++c) y[c] = gain[c] * (x[c] * inverse_rms);
+}
+
 // u = 2^-24 is the largest relative error of one float operation. The relative error of a sum of C
 // terms is at most C·u and typically sqrt(C)·u, because roundings have either sign. The root halves
 // it, and about six operations follow. Outputs are at most 6 here: 4 deviations times a gain
@@ -107,6 +115,17 @@ TEST_CASE("the row kernel equals the formula, also for T and C that are no round
       CHECK(all_close(layer_by_rows(x, gain, bias, 1e-5f), layer_norm(x, gain, bias, 1e-5f),
                       2 * bound(C, 4)));
     }
+}
+
+TEST_CASE("the row kernel equals a plain loop over the channels") {
+  for (const std::size_t C : {1, 31, 96, 577}) {
+    CAPTURE(C);
+    const Tensor<2> x = some_rows(1, C);
+    const Tensor<1> gain = some_channels(C, 1);
+    Tensor<2> want = empty(1, C);
+    plain_rms_norm_row(row(x, 0), row(gain), 1e-5f, row(want, 0));
+    CHECK(all_close(rms_by_rows(x, gain, 1e-5f), want, 2 * bound(C)));
+  }
 }
 
 TEST_CASE("y may be x itself, and a view of part of each row") {
@@ -179,6 +198,12 @@ TEST_CASE("layer_norm keeps its digits when the first 64 numbers are far from th
   CHECK(all_close(layer_by_rows(x, full(1024, 1), full(1024, 0), 0), want, bound(1)));
 }
 
+TEST_CASE("rms_norm: a number whose square is infinite as a float makes its row 0") {
+  const Tensor<2> x = {{2e19f, 1}}, zeros = {{0, 0}};
+  CHECK(all_close(rms_norm(x, full(2, 1)), zeros, 0));
+  CHECK(all_close(rms_by_rows(x, full(2, 1), 1e-5f), zeros, 0));
+}
+
 TEST_CASE("NaN stays in its row") {
   Tensor<2> x = some_rows(2, 37);
   x(0, 36) = std::numeric_limits<float>::quiet_NaN();
@@ -202,6 +227,15 @@ TEST_CASE("gain, bias and y of another shape are refused; the message has both s
   REFUSES(rms_norm_rows(x, row(eight), 1e-5f, y), "y: wanted shape [2, 8], got [3, 8]");
   REFUSES(layer_norm_rows(x, row(eight), row(eight), 1e-5f, y),
           "y: wanted shape [2, 8], got [3, 8]");
+}
+
+TEST_CASE("rows without channels are refused") {
+  const Tensor<2> x = empty(2, 0);
+  const Tensor<1> none = full(0, 1);
+  REFUSES(rms_norm(x, none), "x: wanted at least 1 channel, got 0");
+  REFUSES(rms_by_rows(x, none, 1e-5f), "x: wanted at least 1 channel, got 0");
+  REFUSES(layer_norm(x, none, none), "x: wanted at least 1 channel, got 0");
+  REFUSES(layer_by_rows(x, none, none, 1e-5f), "x: wanted at least 1 channel, got 0");
 }
 
 TEST_CASE("an eps of 0 is refused, by the number of the row, when it would give 0/0") {

@@ -12,6 +12,7 @@ namespace t2t {
 /// The rows are checked before the parallel loop, in which nothing may throw. With eps above 0 no
 /// row can fail.
 static void expect_no_division_by_zero(ConstMatrix x, float eps) {
+  expect(x.cols > 0, "x", "at least 1 channel", 0);
   expect(eps >= 0, "eps", "0 or more", eps);
   if (eps > 0) return;
   for (std::size_t t = 0; t < x.rows; ++t)
