@@ -65,6 +65,7 @@ static Tensor<2> through_cache(const Text& text, std::size_t from, std::size_t t
   const std::size_t D = cache.keys.shape(2);
   const RopeTable table = table_of(D);
   Tensor<2> q = text.q;  // turned below
+  // NaN, so that a row which attention does not write is found by the comparison.
   Tensor<2> out = xt::ones<float>({to - from, q.shape(1)}) * NAN;
   AttentionScratch scratch(chunk, cache.keys.shape(1));
   for (std::size_t t = from; t < to; t += chunk) {
@@ -72,7 +73,7 @@ static Tensor<2> through_cache(const Text& text, std::size_t from, std::size_t t
     append_turned(cache, ConstMatrix(text.k).rows_from(t, T), ConstMatrix(text.v).rows_from(t, T),
                   table, Pairing::halves);
     CHECK(cache.length == t + T);
-    if (cache.length < T) continue;
+    if (cache.length < T) continue;  // only in a wrong version: attention would throw
     rope_rows(Matrix(q).rows_from(t, T), D, table, t, Pairing::halves);
     attention_rows(ConstMatrix(q).rows_from(t, T), cached_heads(cache), Mask::causal,
                    Matrix(out).rows_from(t - from, T), scratch);

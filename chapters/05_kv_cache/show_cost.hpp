@@ -124,8 +124,8 @@ inline void show_memory() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "2·L·G·S·D numbers of 2 bytes, for one text of S tokens, the longest that the model was "
-      "trained on. LLaMA-7B: 2·32·32·2048·128·2 = 1,073,741,824 bytes, exactly 1 GiB, or 1.07 GB. "
+      "2·L·G·S·D numbers of 2 bytes, for one text of S tokens, the longest that the model is made "
+      "for. LLaMA-7B: 2·32·32·2048·128·2 = 1,073,741,824 bytes, exactly 1 GiB, or 1.07 GB. "
       "The last column is the cache's share of the weights' bytes, also at 2 bytes a number. G is "
       "the number of key heads, which chapter 06 makes smaller than the number of query heads.");
 }
