@@ -92,7 +92,9 @@ TEST_CASE("draw: each token as often as its probability says; a seed repeats its
   int count[4] = {}, different = 0;
   for (int i = 0; i < draws; ++i) {
     const int id = draw(row(logits), random, scratch);
-    different += id != draw(row(logits), again, scratch);
+    // Along a line of length 1, in the order of ids: 4/7, 1/7, 2/7.
+    const double u = again.next_uniform();
+    different += id != (u < 4.0 / 7 ? 1 : u < 5.0 / 7 ? 2 : 3);
     ++count[id];
   }
   CHECK(different == 0);
@@ -112,8 +114,12 @@ TEST_CASE("generation: greedy text is that of the whole model run anew for each 
     const Generation six{.most = 6, .sampling = {.temperature = 0}};
     const Ids got = generate(model, state, text, six, random);
     CHECK(state.length() == 10);  // the sixth has not been through the model yet
-    for (int i = 0; i < 6; ++i)
-      text.push_back(greedy(row(last_row(language_model(text, model)), 0)));
+    // [anew]
+    for (int i = 0; i < 6; ++i) {
+      const Tensor<2> logits = language_model(text, model);      // [T, V]
+      text.push_back(greedy(row(logits, logits.shape(0) - 1)));  // T grows by 1
+    }
+    // [/anew]
     CHECK(got == Ids(text.begin() + 5, text.end()));
 
     // The rest of the context. The token that has not been through the model goes in front, and
@@ -148,6 +154,36 @@ TEST_CASE("generation ends at a stop token, which the caller does not get, and w
   heard.clear(), reset(state);
   CHECK(generate(model, state, Ids{7}, settings, random, hear) == Ending::stop_token);
   CHECK(heard.empty());
+}
+
+TEST_CASE("generation: of several endings the stop token counts first, the context last") {
+  const Case c = llama();
+  const Model model = c.model();
+  ModelState state(c.config, 2);  // full after the prompt and one token
+  Random random(1);
+  Generation settings{.most = 2, .stops = {60}, .sampling = {.temperature = 0}};
+  std::size_t heard = 0;
+  const auto ending = [&](std::size_t tokens_wanted, int second) {
+    heard = 0, reset(state);
+    std::size_t asked = 0;
+    settings.filter = [&](Row logits) { logits[++asked == 2 ? std::size_t(second) : 8] = 100; };
+    return generate(model, state, Ids{7}, settings, random,
+                    [&](int) { return ++heard < tokens_wanted; });
+  };
+  CHECK(ending(2, 60) == Ending::stop_token);
+  CHECK(heard == 1);
+  CHECK(ending(2, 9) == Ending::caller);
+  CHECK(heard == 2);
+  CHECK(ending(99, 9) == Ending::most_tokens);
+  CHECK(heard == 2);
+  settings.most = 3;
+  CHECK(ending(99, 9) == Ending::context_full);
+  CHECK(heard == 2);
+
+  CHECK(ending_text(Ending::stop_token) == "a stop token");
+  CHECK(ending_text(Ending::caller) == "the caller");
+  CHECK(ending_text(Ending::most_tokens) == "the limit of tokens");
+  CHECK(ending_text(Ending::context_full) == "the end of the context");
 }
 
 TEST_CASE("a caller: a model is made, continues a prompt, and is scored on a text") {
@@ -186,6 +222,12 @@ TEST_CASE("refusals: sampling and generation") {
   REFUSES(keep_min_p(row(logits), 1.5f), "min_p, the share of the largest: wanted 0 to 1, got 1.5");
   REFUSES(next_token(row(logits), {.temperature = -1}, random, scratch),
           "temperature: wanted 0 (greedy) or above, got -1");
+  REFUSES(next_token(row(logits), {.temperature = 0, .top_p = 0}, random, scratch),
+          "top_p: wanted above 0 and at most 1, got 0");
+  SamplingScratch brief(2);
+  CHECK_THROWS_AS(draw(row(logits), random, brief), std::invalid_argument);
+  CHECK_THROWS_AS(keep_top_k(row(logits), 1, brief), std::invalid_argument);
+  CHECK_THROWS_AS(keep_top_p(row(logits), 0.5f, brief), std::invalid_argument);
 
   const Case c = llama();
   const Model model = c.model();

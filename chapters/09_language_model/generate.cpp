@@ -13,12 +13,12 @@ std::string_view ending_text(Ending ending) {
   switch (ending) {
     case Ending::stop_token:
       return "a stop token";
+    case Ending::caller:
+      return "the caller";
     case Ending::most_tokens:
       return "the limit of tokens";
     case Ending::context_full:
       return "the end of the context";
-    case Ending::caller:
-      return "the caller";
   }
   return "";
 }

@@ -5,7 +5,7 @@
 //                           logits = forward(token)
 //
 // With the caches of chapter 05, each token goes through the model once. Generation ends at a stop
-// token, after a number of tokens, when the context is full, or when the caller says so. It is of
+// token, when the caller says so, after a number of tokens, or when the context is full. It is of
 // one text (chapter 15 serves many); chapter 10 uses it to chat.
 #pragma once
 
@@ -26,7 +26,14 @@ struct Generation {
   std::function<void(Row logits)> filter = {};  // changes them first: −infinity forbids a token
 };
 
-enum class Ending { stop_token, most_tokens, context_full, caller };
+/// Why a text ended. When several reasons hold after one token, the first in this order counts.
+enum class Ending {
+  stop_token,    // "a stop token"
+  caller,        // "the caller": on_token returned false
+  most_tokens,   // "the limit of tokens": `most`
+  context_full,  // "the end of the context": the token has no position left
+};
+/// The words that stand beside it above.
 std::string_view ending_text(Ending ending);
 
 /// Continues the state's text 0 with the prompt, then token by token. Each new token is given to

@@ -20,7 +20,8 @@
 
 namespace t2t {
 
-/// Memory for the filters and for draw: made once, for rows of up to V logits.
+/// Memory for the filters and for draw: made once, for rows of up to V logits. They throw
+/// std::invalid_argument for a longer row.
 struct SamplingScratch {
   std::vector<int> order;  // [V]
   Tensor<1> weights;       // [V]
@@ -41,22 +42,26 @@ void apply_temperature(Row logits, float temperature);
 /// std::invalid_argument when k is 0.
 void keep_top_k(Row logits, std::size_t k, SamplingScratch& scratch);
 
-/// Keeps at least one token. A p of 1 drops nothing. Throws std::invalid_argument unless p is in
+/// Keeps at least one token. A p of 1 drops nothing. The probabilities, floats, are added up in
+/// double and compared with p without a tolerance. Throws std::invalid_argument unless p is in
 /// (0, 1].
 void keep_top_p(Row logits, float p, SamplingScratch& scratch);
 
-/// A min_p of 0 drops nothing. Throws std::invalid_argument unless min_p is in [0, 1].
+/// Drops each logit below the highest + ln(min_p); a min_p of 0 drops nothing. Throws
+/// std::invalid_argument unless min_p is in [0, 1].
 void keep_min_p(Row logits, float min_p);
 
-/// A token drawn at random, each with its softmax probability.
+/// A token drawn at random, each with its softmax probability. Takes one u = next_uniform() and
+/// returns the first token, in the order of ids, at which the sum of the probabilities exceeds u
+/// times the sum of all, which is 1 but for rounding.
 int draw(ConstRow logits, Random& random, SamplingScratch& scratch);
 
 /// The filters in the order in which next_token applies them. Exchanging top-k with the temperature
-/// or with min-p changes nothing. Exchanging other neighbours can change the result: a temperature
-/// changes the probabilities that top-p and min-p compare, and a filter raises the probabilities of
-/// the tokens that it keeps.
+/// or with min-p changes nothing but roundings. Exchanging other neighbours can change the result:
+/// a temperature changes the probabilities that top-p and min-p compare, and a filter raises the
+/// probabilities of the tokens that it keeps.
 struct Sampling {
-  float temperature = 1;  // 0: greedy, whatever the rest
+  float temperature = 1;  // 0: greedy; the rest is checked, but not used
   std::size_t top_k = 0;  // 0: off
   float top_p = 1;        // 1: off
   float min_p = 0;        // 0: off
