@@ -115,6 +115,19 @@ TEST_CASE("a trace names the layer; when it throws, the text keeps its length") 
   CHECK(names[names.size() - 3] == "layer 2 x_plus_feed_forward");
   CHECK(names.back() == "logits");
 
+  // forward tells the last token's logits once, forward_all those of each chunk.
+  std::vector<std::size_t> rows;
+  const Trace logits_rows = [&](Part part, std::size_t, ConstMatrix value) {
+    if (part == Part::logits) rows.push_back(value.rows);
+  };
+  reset(state);
+  forward(model, state, Ids(7, 2), row(logits), logits_rows);
+  Tensor<2> of_seven = empty(7, c.config.V);
+  reset(state);
+  forward_all(model, state, Ids(7, 2), of_seven, logits_rows);
+  CHECK(rows == std::vector<std::size_t>{1, 5, 2});
+  truncate(state, 1);
+
   const auto in_a_layer = [](Part part, std::size_t layer, ConstMatrix x) {
     if (part == Part::heads && layer == 1 && x.rows < 5) throw std::runtime_error("stop");
   };
@@ -248,7 +261,7 @@ TEST_CASE("refusals: weights, ids and room, before anything is written") {
   REFUSES(forward(Model(brief, draw_model(brief, random)), state, Ids{1}, row(logits)),
           "state: made for S = 7 positions, wanted at most T_max = 6");
   REFUSES(forward(other, state, Ids{1}, row(logits)),
-          "state: made for L = 3, C = 24, wanted L = 3, C = 30");
+          "state: made for L = 3, C = 24, wanted L = 3, C = 30");  // though logits is not [61]
 
   ModelWeights weights = c.weights();
   weights.head = weights.embedding;
@@ -257,4 +270,10 @@ TEST_CASE("refusals: weights, ids and room, before anything is written") {
   REFUSES(Model(c.config, weights), "layer 2: w_q: wanted shape [24, 24], got [96, 24]");
   weights.blocks.pop_back();
   REFUSES(Model(c.config, weights), "blocks: wanted L = 3, got 2");
+
+  weights = c.weights();
+  const Tensor<2> floats = weights.positions.floats();
+  weights.positions = Weight(
+      PackedWeight{17, 24, floats.size(), [](ConstMatrix, Matrix) {}, [](std::size_t, Row) {}});
+  REFUSES(Model(c.config, weights), "positions: wanted floats, got packed numbers");
 }

@@ -20,7 +20,7 @@ ModelWeights draw_model(const Config& config, Random& random) {
   return weights;
 }
 
-/// The sum of f(tensor) over all tensors.
+/// The sum of f(tensor) over all tensors. The list needs only L: f reads no shape from a Config.
 template <class F>
 static std::size_t sum_of_tensors(const ModelWeights& weights, F f) {
   Config any{};

@@ -52,6 +52,7 @@ void for_each_tensor(Weights& weights, const Config& config, Call f) {
 /// stream are scaled by 1/√(2·L). Throws as expect_config does.
 ModelWeights draw_model(const Config& config, Random& random);
 
+/// Counted from the tensors themselves, without a Config.
 std::size_t parameter_count(const ModelWeights& weights);
 /// Bytes in which the weights are stored, as floats or packed.
 std::size_t bytes(const ModelWeights& weights);
@@ -60,7 +61,8 @@ std::size_t bytes(const ModelWeights& weights);
 class Model {
  public:
   /// Throws std::invalid_argument as expect_config does, and for a tensor of another shape, which
-  /// it names ("layer 3: w_q …") with both shapes.
+  /// it names ("layer 3: w_q …") with both shapes, a number of blocks that is not L, and packed
+  /// positions.
   Model(Config config, ModelWeights weights);
   Model(const Model&) = delete;
   Model(Model&&) = default;
