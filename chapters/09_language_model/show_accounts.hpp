@@ -78,8 +78,9 @@ inline void show_work(const std::vector<Named>& models) {
       "The three shares are of the blocks' FLOPs in a prompt of T tokens; attention means scores "
       "and "
       "weighted sums of values. The last two columns are the bytes read, with 16-bit numbers, to "
-      "give each of 32 texts of T tokens one more token: the weights once for all texts, and one "
-      "cache for each. (Of these models only smollm2 has a T_max of 8192.)");
+      "give each of 32 texts of T tokens one more token: the weights once for all texts, without "
+      "tables of which only one row is read, and one cache for each. (Of these models only smollm2 "
+      "has a T_max of 8192.)");
 }
 
 inline void show_memory(const std::vector<Named>& models) {
@@ -100,12 +101,11 @@ inline void show_memory(const std::vector<Named>& models) {
   fmt::print("\n");
   print_paragraph(
       "Inference needs weights and cache. Training needs 16 bytes a parameter: 2 for the weight, 2 "
-      "for its gradient, and 4 each for AdamW's two running means and its 32-bit weight. It also "
-      "keeps activations for the backward pass, and attention's weights [H, T, T] unless it "
-      "computes "
-      "them again (chapter 11). State: 16 bytes a parameter, over the memory of inference. All: "
-      "with "
-      "activations and [H, T, T] added, over the same.");
+      "for its gradient, and 4 each for two running means and a 32-bit weight that the optimizer "
+      "AdamW keeps (chapter 13). Training also keeps activations, the results that the backward "
+      "pass reads, and attention's weights [H, T, T] unless it computes them again (chapter 11). "
+      "State: 16 bytes a parameter, over the memory of inference. All: with activations and "
+      "[H, T, T] added, over the same.");
 }
 
 }  // namespace t2t

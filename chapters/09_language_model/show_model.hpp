@@ -115,10 +115,9 @@ inline void show_loss(const Model& model, const std::vector<int>& ids) {
   fmt::print("\n");
   print_paragraph(
       "Look for a mistake when a new model's loss is far above these, such as a head drawn with "
-      "too "
-      "large numbers. A difference of about 0.1 is chance: a frequent byte counts often, and its "
-      "row "
-      "of the head is one random draw. Perplexities are rounded to hundreds.");
+      "too large numbers. The measured loss differs by about 0.1 between seeds: a frequent byte "
+      "counts often, and its row of the head is one random draw. Perplexities are rounded to "
+      "hundreds.");
 }
 
 /// The probabilities of these logits after a filter, as a column of the table.
