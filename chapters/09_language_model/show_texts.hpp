@@ -83,8 +83,8 @@ inline void show_texts(const Model& model, const std::vector<int>& ids) {
       "they "
       "would be [{}, {}, C]: {} rows, of which {}, or {:.0f} %, are padding. Change: by how much "
       "the last token's logits differ from those of the text alone, as a share of their length. "
-      "In the right half of the table nothing masks the padding, and attention reads it. The "
-      "squares below it show the masks that would hide it: row t is a query, column s a key.",
+      "In the right half of the table nothing masks the padding, so attention reads it. The "
+      "squares show, text by text, the masks that would hide it: row t is a query, column s a key.",
       all, texts.size(), most, texts.size() * most, texts.size() * most - all,
       100.0 * double(texts.size() * most - all) / double(texts.size() * most)));
 }
