@@ -64,8 +64,8 @@ inline RowMeasures measure_rows(const Tensor<2>& weights,  // [T, S]
 
 inline void show_root(const Program& program) {
   print_section("Why scores are divided by the root of D");
-  fmt::print("                               largest        slope         gradient at q\n");
-  Table table({">D", "scores", ">variance", ">mean", ">median", ">mean", ">median", ">mean"});
+  Table table({">D", "scores", ">variance", ">mean largest", ">median slope", ">mean slope",
+               ">median gradient", ">mean gradient"});
   for (const std::size_t D : {4, 16, 64, 256, 1024}) {
     Random random(program.seed());
     const Tensor<2> q = random.normal<2>({256, D}), k = random.normal<2>({64, D});
@@ -87,8 +87,8 @@ inline void show_root(const Program& program) {
   print_paragraph(
       "256 random queries against 64 keys, all numbers from N(0, 1); means and medians are over "
       "the 256 rows. largest: the row's largest weight. slope: the sum over keys of d weight / d "
-      "score. gradient at q: the length (the root of the sum of squares) of the matrix d weights / "
-      "d q, which also has the factor k and, where scores were divided, the factor 1 / √D.");
+      "score. gradient: the length (the root of the sum of squares) of the matrix d weights / d q, "
+      "which also has the factor k and, where scores were divided, the factor 1 / √D.");
 }
 
 }  // namespace t2t
