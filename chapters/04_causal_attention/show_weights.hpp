@@ -29,7 +29,8 @@ inline void show_one_head(const Program& program, const Tensor<2>& x,
       "A row is a query, a column a key. The last line gives the scores that the marks stand for; "
       "some marks may not occur. A dot is a score of -infinity: a token may not read a later one. "
       "On the diagonal query and key are the same vector. Its dot product with itself is the sum "
-      "of its squared numbers, which is then divided by the root of their number, D.");
+      "of its squared numbers, which is then divided by the root of their number, D. Random "
+      "vectors are not quite orthogonal, hence the marks between different letters.");
   print_section("Weights: softmax of each row");
   print_heat_map(weights, {labels, labels});
   fmt::print("\n");
