@@ -4,7 +4,7 @@
 //
 // The biases can tell how far a key lies from its query. In ALiBi they are fixed, −slope · distance
 // with a slope for each head (alibi_biases in 03_rope/positions.hpp; Press et al. 2022, "Train
-// Short, Test Long"); in T5 they are learned (Raffel et al. 2020). The row kernel attention_rows
+// Short, Test Long"); in T5 they are learned (Raffel et al. 2019). The row kernel attention_rows
 // takes no biases. Used in no later chapter.
 #pragma once
 

@@ -7,7 +7,7 @@
 //             y ← y + network(norm(y))
 //
 // Vaswani et al. 2017, "Attention Is All You Need"; the norm stands before each part and is an
-// RMSNorm, as in Raffel et al. 2020, "Exploring the Limits of Transfer Learning with a Unified
+// RMSNorm, as in Raffel et al. 2019, "Exploring the Limits of Transfer Learning with a Unified
 // Text-to-Text Transformer" (T5). Formulas alone, of whole texts and without a cache: no later
 // chapter uses them.
 #pragma once
