@@ -9,6 +9,7 @@
 #include "all_close.hpp"
 #include "npy.hpp"
 #include "random.hpp"
+#include "refuses.hpp"
 
 using namespace t2t;
 
@@ -214,8 +215,6 @@ TEST_CASE("NaN stays in its row") {
   CHECK(std::isfinite(rms(1, 0)));
   CHECK(std::isfinite(layer(1, 0)));
 }
-
-#define REFUSES(call, message) CHECK_THROWS_WITH_AS(call, message, std::invalid_argument)
 
 TEST_CASE("gain, bias and y of another shape are refused; the message has both shapes") {
   const Tensor<2> x = some_rows(2, 8);

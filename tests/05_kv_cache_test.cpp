@@ -19,6 +19,7 @@
 #include "all_close.hpp"
 #include "allocations.hpp"
 #include "npy.hpp"
+#include "refuses.hpp"
 
 using namespace t2t;
 
@@ -336,10 +337,8 @@ TEST_CASE("a cache by concatenation holds the same rows, and writes all of them 
 TEST_CASE("refused: joining rows of another width, and a length set by hand above S") {
   ConcatenatedCache concatenated = make_concatenated_cache(2, 3);
   const Tensor<2> row = xt::ones<float>({1, 6}), narrow = xt::ones<float>({1, 5});
-  CHECK_THROWS_WITH_AS(concatenate(concatenated, narrow, row), "k: wanted shape [1, 6], got [1, 5]",
-                       std::invalid_argument);
-  CHECK_THROWS_WITH_AS(concatenate(concatenated, row, narrow), "v: wanted shape [1, 6], got [1, 5]",
-                       std::invalid_argument);
+  REFUSES(concatenate(concatenated, narrow, row), "k: wanted shape [1, 6], got [1, 5]");
+  REFUSES(concatenate(concatenated, row, narrow), "v: wanted shape [1, 6], got [1, 5]");
   CHECK(concatenated.keys.size() == 0);
   CHECK_THROWS_AS(make_concatenated_cache(0, 3), std::invalid_argument);
   CHECK_THROWS_AS(make_concatenated_cache(2, 0), std::invalid_argument);
@@ -347,8 +346,8 @@ TEST_CASE("refused: joining rows of another width, and a length set by hand abov
   KvCache cache = make_kv_cache(2, 4, 3);
   cache.length = 5;
   const char* message = "cache.length: wanted at most S = 4, got 5";
-  CHECK_THROWS_WITH_AS(cached_heads(cache), message, std::invalid_argument);
-  CHECK_THROWS_WITH_AS(append(cache, row, row), message, std::invalid_argument);
+  REFUSES(cached_heads(cache), message);
+  REFUSES(append(cache, row, row), message);
 }
 
 TEST_CASE("a refused append says why, and leaves the cache bit by bit as it was") {
@@ -362,9 +361,8 @@ TEST_CASE("a refused append says why, and leaves the cache bit by bit as it was"
   const auto refuses = [&](const Tensor<2>& k, const Tensor<2>& v, const RopeTable* turn,
                            const char* message) {
     CAPTURE(message);
-    CHECK_THROWS_WITH_AS(
-        turn ? append_turned(cache, k, v, *turn, Pairing::halves) : append(cache, k, v), message,
-        std::invalid_argument);
+    REFUSES(turn ? append_turned(cache, k, v, *turn, Pairing::halves) : append(cache, k, v),
+            message);
     CHECK(same_bits(cache, before));
     cache = before;
   };
@@ -385,27 +383,20 @@ TEST_CASE("an odd head width can't be turned, and the cache stays empty") {
   KvCache cache = make_kv_cache(2, 4, 3);
   const KvCache before = cache;
   const Tensor<2> row = xt::ones<float>({1, 6});
-  CHECK_THROWS_WITH_AS(append_turned(cache, row, row, table_of(4), Pairing::neighbours),
-                       "D: wanted an even number above 0, got 3", std::invalid_argument);
+  REFUSES(append_turned(cache, row, row, table_of(4), Pairing::neighbours),
+          "D: wanted an even number above 0, got 3");
   CHECK(same_bits(cache, before));
 }
 
 TEST_CASE("refused: a cache of no heads, positions or width, and truncate past the end") {
-  CHECK_THROWS_WITH_AS(make_kv_cache(0, 4, 2),
-                       "G, the number of key and value heads: wanted at least 1, got 0",
-                       std::invalid_argument);
-  CHECK_THROWS_WITH_AS(make_kv_cache(2, 0, 2),
-                       "S, the positions of the cache: wanted at least 1, got 0",
-                       std::invalid_argument);
-  CHECK_THROWS_WITH_AS(make_kv_cache(2, 4, 0), "D, the width of a head: wanted at least 1, got 0",
-                       std::invalid_argument);
+  REFUSES(make_kv_cache(0, 4, 2), "G, the number of key and value heads: wanted at least 1, got 0");
+  REFUSES(make_kv_cache(2, 0, 2), "S, the positions of the cache: wanted at least 1, got 0");
+  REFUSES(make_kv_cache(2, 4, 0), "D, the width of a head: wanted at least 1, got 0");
   KvCache cache = make_kv_cache(2, 4, 2);
-  CHECK_THROWS_WITH_AS(truncate(cache, 1), "position: wanted one from 0 to 0, got 1",
-                       std::invalid_argument);
+  REFUSES(truncate(cache, 1), "position: wanted one from 0 to 0, got 1");
   CHECK_NOTHROW(truncate(cache, 0));
   KvCache later = make_kv_cache(2, 4, 2, 7);
-  CHECK_THROWS_WITH_AS(truncate(later, 6), "position: wanted one from 7 to 7, got 6",
-                       std::invalid_argument);
+  REFUSES(truncate(later, 6), "position: wanted one from 7 to 7, got 6");
 }
 
 TEST_CASE("refused: attention over an empty cache, of other shapes, or with too little scratch") {
@@ -413,13 +404,13 @@ TEST_CASE("refused: attention over an empty cache, of other shapes, or with too 
   AttentionScratch scratch(4, 4), small(1, 1);
   Tensor<2> out = empty(1, 4), two_rows = empty(2, 4);
   const Tensor<2> q = xt::ones<float>({1, 4}), wide = empty(1, 6);
-  CHECK_THROWS_WITH_AS(attention_rows(q, cached_heads(cache), Mask::causal, out, scratch),
-                       "S, the number of keys: wanted at least 1, got 0", std::invalid_argument);
+  REFUSES(attention_rows(q, cached_heads(cache), Mask::causal, out, scratch),
+          "S, the number of keys: wanted at least 1, got 0");
   append(cache, q, q);
-  CHECK_THROWS_WITH_AS(attention_rows(wide, cached_heads(cache), Mask::causal, out, scratch),
-                       "q: wanted shape [1, 4], got [1, 6]", std::invalid_argument);
-  CHECK_THROWS_WITH_AS(attention_rows(q, cached_heads(cache), Mask::causal, two_rows, scratch),
-                       "out: wanted shape [1, 4], got [2, 4]", std::invalid_argument);
+  REFUSES(attention_rows(wide, cached_heads(cache), Mask::causal, out, scratch),
+          "q: wanted shape [1, 4], got [1, 6]");
+  REFUSES(attention_rows(q, cached_heads(cache), Mask::causal, two_rows, scratch),
+          "out: wanted shape [1, 4], got [2, 4]");
   CHECK_THROWS_AS(attention_rows(two_rows, cached_heads(cache), Mask::causal, two_rows, scratch),
                   std::invalid_argument);
   append(cache, q, q);

@@ -15,6 +15,7 @@
 #include "attention_in_double.hpp"
 #include "linalg.hpp"
 #include "npy.hpp"
+#include "refuses.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 
@@ -302,25 +303,19 @@ TEST_CASE("weights: projections for keys and values are [G·D, C], and the count
 
 TEST_CASE("refused: shapes that disagree, groups that do not divide, scratch that is too small") {
   const Tensor<2> q = draw(3, 12, 1), k = draw(5, 8, 2), v = draw(5, 8, 3);
-  using Bad = std::invalid_argument;
-  CHECK_THROWS_WITH_AS(expect_groups(9, 2),
-                       "groups: wanted G key and value heads that divide H query heads, got H = 9, "
-                       "G = 2",
-                       Bad);
-  CHECK_THROWS_WITH_AS(grouped_query_attention(q, k, v, 3, 0, Mask::none),
-                       "groups: wanted G key and value heads that divide H query heads, got H = 3, "
-                       "G = 0",
-                       Bad);
-  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 6, 0),
-                       "heads: wanted a number H that divides C = 8, got H = 0", Bad);
-  CHECK_THROWS_WITH_AS(grouped_query_attention(q, k, draw(4, 8, 1), 3, 1, Mask::none),
-                       "k: wanted shape [5, 4], got [5, 8]", Bad);
-  CHECK_THROWS_WITH_AS(by_rows(q, draw(5, 4, 1), v, 3, 1), "v: wanted shape [5, 4], got [5, 8]",
-                       Bad);
-  CHECK_THROWS_WITH_AS(by_rows(q, k, v, 3, 1),
-                       "q: wanted whole heads of D = 8 numbers, got 12 "
-                       "columns",
-                       Bad);
+  REFUSES(expect_groups(9, 2),
+          "groups: wanted G key and value heads that divide H query heads, got H = 9, "
+          "G = 2");
+  REFUSES(grouped_query_attention(q, k, v, 3, 0, Mask::none),
+          "groups: wanted G key and value heads that divide H query heads, got H = 3, "
+          "G = 0");
+  REFUSES(by_rows(q, k, v, 6, 0), "heads: wanted a number H that divides C = 8, got H = 0");
+  REFUSES(grouped_query_attention(q, k, draw(4, 8, 1), 3, 1, Mask::none),
+          "k: wanted shape [5, 4], got [5, 8]");
+  REFUSES(by_rows(q, draw(5, 4, 1), v, 3, 1), "v: wanted shape [5, 4], got [5, 8]");
+  REFUSES(by_rows(q, k, v, 3, 1),
+          "q: wanted whole heads of D = 8 numbers, got 12 "
+          "columns");
 
   KvCache cache = make_kv_cache(2, 8, 4);
   Tensor<2> out = empty(3, 16);
@@ -328,24 +323,21 @@ TEST_CASE("refused: shapes that disagree, groups that do not divide, scratch tha
   const auto attend = [&](const Tensor<2>& q, GroupedScratch& scratch) {
     grouped_attention_rows(q, cached_heads(cache), Mask::causal, out, scratch);
   };
-  CHECK_THROWS_WITH_AS(attend(draw(1, 16, 1), scratch),
-                       "S, the number of keys: wanted at least 1, got 0", Bad);
+  REFUSES(attend(draw(1, 16, 1), scratch), "S, the number of keys: wanted at least 1, got 0");
   append(cache, k, v);
-  CHECK_THROWS_WITH_AS(attend(draw(1, 16, 1), scratch), "out: wanted shape [1, 16], got [3, 16]",
-                       Bad);
-  CHECK_THROWS_WITH_AS(attend(draw(1, 12, 1), scratch),
-                       "groups: wanted G key and value heads that divide H query heads, got H = 3, "
-                       "G = 2",
-                       Bad);
+  REFUSES(attend(draw(1, 16, 1), scratch), "out: wanted shape [1, 16], got [3, 16]");
+  REFUSES(attend(draw(1, 12, 1), scratch),
+          "groups: wanted G key and value heads that divide H query heads, got H = 3, "
+          "G = 2");
   KeyValueHeads without_numbers = cached_heads(cache);
   without_numbers.first_keys.cols = 0;
-  CHECK_THROWS_WITH_AS(grouped_attention_rows(q, without_numbers, Mask::causal, out, scratch),
-                       "D, the width of a head: wanted at least 1, got 0", Bad);
+  REFUSES(grouped_attention_rows(q, without_numbers, Mask::causal, out, scratch),
+          "D, the width of a head: wanted at least 1, got 0");
   GroupedScratch small(1, 4, 2, 4);
   const std::string says = "scratch: wanted one made for T = 3, S = 5, H = 4, D = 4 and " +
                            std::to_string(small.scores.shape(0)) + " threads or more, got scores " +
                            shape_text(small.scores.shape()) + ", stretches [2, 4], log_sums [2, 1]";
-  CHECK_THROWS_WITH_AS(attend(draw(3, 16, 1), small), says.c_str(), Bad);
+  REFUSES(attend(draw(3, 16, 1), small), says);
 }
 
 TEST_CASE(

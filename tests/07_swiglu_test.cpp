@@ -9,6 +9,7 @@
 #include "07_swiglu/feed_forward.hpp"
 #include "all_close.hpp"
 #include "npy.hpp"
+#include "refuses.hpp"
 
 using namespace t2t;
 using Use = Activation;
@@ -272,39 +273,31 @@ TEST_CASE(
 }
 
 TEST_CASE("what does not fit is refused by name") {
-  using Error = std::invalid_argument;
   const Tensor<2> x = some_rows(2, 6), wide = some_rows(2, 7);
   FeedForwardWeights weights = fixture_weights(true);
-  CHECK_THROWS_WITH_AS(feed_forward(wide, weights, Use::swiglu),
-                       "w_up: wanted shape [7, 7], got [7, 6]", Error);
-  CHECK_THROWS_WITH_AS(feed_forward(x, weights, Use::gelu),
-                       "w_gate: wanted shape [0, 0], got [7, 6]", Error);
-  CHECK_THROWS_WITH_AS(feed_forward(x, fixture_weights(false), Use::swiglu),
-                       "w_gate: wanted shape [7, 6], got [0, 0]", Error);
+  REFUSES(feed_forward(wide, weights, Use::swiglu), "w_up: wanted shape [7, 7], got [7, 6]");
+  REFUSES(feed_forward(x, weights, Use::gelu), "w_gate: wanted shape [0, 0], got [7, 6]");
+  REFUSES(feed_forward(x, fixture_weights(false), Use::swiglu),
+          "w_gate: wanted shape [7, 6], got [0, 0]");
   weights.b_up = fixture_row("network_b_up");
-  CHECK_THROWS_WITH_AS(feed_forward(x, weights, Use::swiglu), "b_up: wanted shape [0], got [7]",
-                       Error);
+  REFUSES(feed_forward(x, weights, Use::swiglu), "b_up: wanted shape [0], got [7]");
   weights.w_down = some_rows(7, 6);
-  CHECK_THROWS_WITH_AS(feed_forward(x, weights, Use::swiglu),
-                       "w_down: wanted shape [6, 7], got [7, 6]", Error);
-  CHECK_THROWS_WITH_AS(feed_forward(x, {}, Use::gelu),
-                       "F, the rows of w_up: wanted at least 1, got 0", Error);
+  REFUSES(feed_forward(x, weights, Use::swiglu), "w_down: wanted shape [6, 7], got [7, 6]");
+  REFUSES(feed_forward(x, {}, Use::gelu), "F, the rows of w_up: wanted at least 1, got 0");
 
   weights = fixture_weights(true);
   FeedForwardScratch scratch(1, 7, Use::swiglu), of_plain(2, 7, Use::gelu);
   Tensor<2> y = empty(2, 6);
-  CHECK_THROWS_WITH_AS(feed_forward_rows(x, weights, Use::swiglu, scratch, y),
-                       "scratch.up: wanted at least [2, 7], got [1, 7]", Error);
+  REFUSES(feed_forward_rows(x, weights, Use::swiglu, scratch, y),
+          "scratch.up: wanted at least [2, 7], got [1, 7]");
   y.fill(5), of_plain.up.fill(5);
-  CHECK_THROWS_WITH_AS(feed_forward_rows(x, weights, Use::swiglu, of_plain, y),
-                       "scratch.gate: wanted at least [2, 7], got [0, 0]", Error);
+  REFUSES(feed_forward_rows(x, weights, Use::swiglu, of_plain, y),
+          "scratch.gate: wanted at least [2, 7], got [0, 0]");
   CHECK(xt::all(xt::equal(y, 5)));  // checked before anything is written
   CHECK(xt::all(xt::equal(of_plain.up, 5)));
-  CHECK_THROWS_WITH_AS(swiglu(x, wide), "up: wanted shape [2, 6], got [2, 7]", Error);
-  CHECK_THROWS_WITH_AS(gated_rows(Use::swiglu, x, wide, y), "up: wanted shape [2, 6], got [2, 7]",
-                       Error);
-  CHECK_THROWS_WITH_AS(activate(Use::swiglu, x),
-                       "activation: wanted one without a gate, got swiglu", Error);
-  CHECK_THROWS_WITH_AS(gated_width(0), "C: wanted at least 1, got 0", Error);
-  CHECK_THROWS_WITH_AS(gated_width(64, 0), "multiple: wanted at least 1, got 0", Error);
+  REFUSES(swiglu(x, wide), "up: wanted shape [2, 6], got [2, 7]");
+  REFUSES(gated_rows(Use::swiglu, x, wide, y), "up: wanted shape [2, 6], got [2, 7]");
+  REFUSES(activate(Use::swiglu, x), "activation: wanted one without a gate, got swiglu");
+  REFUSES(gated_width(0), "C: wanted at least 1, got 0");
+  REFUSES(gated_width(64, 0), "multiple: wanted at least 1, got 0");
 }

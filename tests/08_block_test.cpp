@@ -9,6 +9,7 @@
 #include "08_block/block_costs.hpp"
 #include "08_block_cases.hpp"
 #include "allocations.hpp"
+#include "refuses.hpp"
 #include "rows.hpp"
 
 using namespace t2t;
@@ -244,9 +245,8 @@ TEST_CASE(
 
     const std::vector<std::vector<KvCache>> caches_before = room.attention.caches;
     const Tensor<2> x_before = x;
-    CHECK_THROWS_WITH_AS(
-        block_rows(call.x, Block(call.settings, call.weights), call.slots, call.scratch),
-        message.c_str(), std::invalid_argument);
+    REFUSES(block_rows(call.x, Block(call.settings, call.weights), call.slots, call.scratch),
+            message);
     CHECK(all_close(x, x_before, 0));
     const KvCache &cache = room.attention.caches[0][0], &before = caches_before[0][0];
     CHECK(cache.length == before.length);
@@ -320,28 +320,25 @@ TEST_CASE(
 
 TEST_CASE("bad settings are refused when they are used, and scratch that is too small") {
   Random random(1);
-  using Bad = std::invalid_argument;
-  CHECK_THROWS_WITH_AS(llama_style(96, 5, 5, 1), "C: wanted a multiple of H = 5, got 96", Bad);
-  CHECK_THROWS_WITH_AS(draw_block(llama_style(96, 6, 4, 1), random),
-                       "H, the query heads: wanted a multiple of G = 4, got 6", Bad);
+  REFUSES(llama_style(96, 5, 5, 1), "C: wanted a multiple of H = 5, got 96");
+  REFUSES(draw_block(llama_style(96, 6, 4, 1), random),
+          "H, the query heads: wanted a multiple of G = 4, got 6");
   const Case c = llama();
-  CHECK_THROWS_WITH_AS(BlockScratch(c.settings, 0),
-                       "T_max, the rows of a call: wanted at least 1, got 0", Bad);
-  CHECK_THROWS_WITH_AS(CachedAttention(c.settings, 0, 1),
-                       "S, the positions of the caches: wanted at least 1, got 0", Bad);
+  REFUSES(BlockScratch(c.settings, 0), "T_max, the rows of a call: wanted at least 1, got 0");
+  REFUSES(CachedAttention(c.settings, 0, 1),
+          "S, the positions of the caches: wanted at least 1, got 0");
 
   const BlockWeights weights = c.weights();
   CachedAttention of_one_row(c.settings, c.T, 1);
   BlockScratch scratch(c.settings, 2);
   Tensor<2> x = xt::view(c.x(), xt::range(0, 2), xt::all());
-  CHECK_THROWS_WITH_AS(
-      block_rows(x, Block(c.settings, weights), {.attention = std::ref(of_one_row)}, scratch),
-      "attention: made for 1 rows of a text, got 2", Bad);
+  REFUSES(block_rows(x, Block(c.settings, weights), {.attention = std::ref(of_one_row)}, scratch),
+          "attention: made for 1 rows of a text, got 2");
   CHECK(of_one_row.position() == 0);
   const std::string threads = std::to_string(thread_count());
   const std::string says = "attention: made for 1 layers and " + threads +
                            " threads, wanted layer 1 and " + threads + " threads";
-  CHECK_THROWS_WITH_AS(block_rows(Matrix(x).rows_from(0, 1), Block(c.settings, weights, 1),
-                                  {.attention = std::ref(of_one_row)}, scratch),
-                       says.c_str(), Bad);
+  REFUSES(block_rows(Matrix(x).rows_from(0, 1), Block(c.settings, weights, 1),
+                     {.attention = std::ref(of_one_row)}, scratch),
+          says);
 }

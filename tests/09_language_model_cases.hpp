@@ -9,6 +9,7 @@
 #include "09_language_model/forward.hpp"
 #include "hashed_weights.hpp"
 #include "npy.hpp"
+#include "refuses.hpp"
 
 namespace t2t {
 
@@ -67,5 +68,3 @@ inline Tensor<2> last_row(const Tensor<2>& x) {
 inline Matrix one_row(Tensor<1>& x) { return {x.data(), 1, x.size(), x.size()}; }
 
 }  // namespace t2t
-
-#define REFUSES(call, message) CHECK_THROWS_WITH_AS(call, message, std::invalid_argument)

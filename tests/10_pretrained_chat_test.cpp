@@ -7,6 +7,7 @@
 
 #include "10_pretrained/show_chat.hpp"
 #include "10_pretrained/tiny_model.hpp"
+#include "refuses.hpp"
 
 using namespace t2t;
 
@@ -37,10 +38,10 @@ TEST_CASE("an answer that breaks off leaves the conversation as it was") {
   for (const int at : {1, 4}) {
     broken.begin();
     logits_seen = 0, breaks_at = at;
-    CHECK_THROWS_WITH_AS(broken.ask("One, and more?"), "broken", std::runtime_error);
+    REFUSES_AS(broken.ask("One, and more?"), "broken", std::runtime_error);
     CHECK(ids_of(broken.ask("One?")) == first);
     logits_seen = 0;
-    CHECK_THROWS_WITH_AS(broken.ask("Two, and more?"), "broken", std::runtime_error);
+    REFUSES_AS(broken.ask("Two, and more?"), "broken", std::runtime_error);
     CHECK(ids_of(broken.ask("Two?")) == second);
   }
 }
@@ -48,12 +49,12 @@ TEST_CASE("an answer that breaks off leaves the conversation as it was") {
 TEST_CASE("an error about text that is not UTF-8 tells the offset in that text") {
   const Session session = tiny_session();
   const ChatTemplate chat(session.bpe);
-  CHECK_THROWS_WITH_AS(chat.question("ab\xff"),
-                       "user's text: byte 0xff at offset 2 is not UTF-8; save the text as UTF-8",
-                       std::runtime_error);
-  CHECK_THROWS_WITH_AS(chat.opening("\xff"),
-                       "system's text: byte 0xff at offset 0 is not UTF-8; save the text as UTF-8",
-                       std::runtime_error);
+  REFUSES_AS(chat.question("ab\xff"),
+             "user's text: byte 0xff at offset 2 is not UTF-8; save the text as UTF-8",
+             std::runtime_error);
+  REFUSES_AS(chat.opening("\xff"),
+             "system's text: byte 0xff at offset 0 is not UTF-8; save the text as UTF-8",
+             std::runtime_error);
 }
 
 TEST_CASE("a system prompt that fills the context is refused before any question") {

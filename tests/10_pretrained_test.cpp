@@ -20,6 +20,7 @@
 #include "files.hpp"
 #include "linalg.hpp"
 #include "npy.hpp"
+#include "refuses.hpp"
 
 using namespace t2t;
 using Bad = std::runtime_error;
@@ -101,9 +102,9 @@ TEST_CASE("the caller of read_model decides what matrices become; vectors become
   CHECK(asked[1] == "blk.0.attn_q.weight");
   const std::vector<int> ids = {1, 5, 3};
   CHECK(all_close(language_model(ids, packed), language_model(ids, Model(config, weights)), 0));
-  CHECK_THROWS_WITH_AS(
+  REFUSES(
       read_model(file, [](const GgufTensor&, const TensorInfo&) { return Weight(empty(2, 2)); }),
-      "embedding: wanted shape [11, 20], got [2, 2]", std::invalid_argument);
+      "embedding: wanted shape [11, 20], got [2, 2]");
 }
 
 TEST_CASE("logits of small files of all architectures and types equal those of PyTorch") {
@@ -273,10 +274,10 @@ TEST_CASE("the default system prompt is the one that a template contains literal
                   "{{ '<|im_start|>system\\nBe kind.<|im_end|>\\n' }}") == "Be kind.");
   CHECK(prompt_of("{{ '<|im_start|>' + role + '\n' + text + '<|im_end|>' }}") == "");
   CHECK(prompt_of("<|start_header_id|>system<|end_header_id|>Date: {{ date }}<|eot_id|>") == "");
-  CHECK_THROWS_WITH_AS(prompt_of("[INST] {{ text }} [/INST]"),
-                       "x: tokenizer.chat_template: wanted ChatML, with <|im_start|>, or Llama 3's "
-                       "format, with <|start_header_id|>",
-                       Bad);
+  REFUSES_AS(prompt_of("[INST] {{ text }} [/INST]"),
+             "x: tokenizer.chat_template: wanted ChatML, with <|im_start|>, or Llama 3's "
+             "format, with <|start_header_id|>",
+             std::runtime_error);
 }
 
 /// A token for each byte, then these marks.
@@ -334,15 +335,13 @@ TEST_CASE("perplexity: each window is read alone, and its first token is not sco
   CHECK(got.perplexity == doctest::Approx(std::exp(nats / 9)).epsilon(1e-5));
   // A window's lone last token is not scored.
   CHECK(perplexity_of(std::span(ids).first(11), model, 5).scored == 8);
-  CHECK_THROWS_WITH_AS(perplexity_of(ids, model, 18), "window: wanted 2 to T_max = 17, got 18",
-                       std::invalid_argument);
-  CHECK_THROWS_WITH_AS(perplexity_of(std::span(ids).first(1), model, 5),
-                       "T, the tokens of the text: wanted at least 2, got 1",
-                       std::invalid_argument);
+  REFUSES(perplexity_of(ids, model, 18), "window: wanted 2 to T_max = 17, got 18");
+  REFUSES(perplexity_of(std::span(ids).first(1), model, 5),
+          "T, the tokens of the text: wanted at least 2, got 1");
   ModelWeights broken = draw_model(config, random);
   broken.embedding.floats()(2, 0) = NAN;
-  CHECK_THROWS_WITH_AS(perplexity_of(ids, Model(config, std::move(broken)), 5),
-                       "perplexity: the model's logits are not numbers (NaN)", std::runtime_error);
+  REFUSES_AS(perplexity_of(ids, Model(config, std::move(broken)), 5),
+             "perplexity: the model's logits are not numbers (NaN)", std::runtime_error);
 }
 
 namespace {
@@ -420,6 +419,6 @@ TEST_CASE("parts that only one folder has are named; folders without parts are r
   CHECK(compare_traces(traces.a, traces.b).only_in_one == std::vector<std::string>{"layer_3_k"});
   CHECK(::mkfifo((traces.b / "layer_3_q.npy.npy").c_str(), 0600) == 0);  // waited for, for ever
   CHECK(compare_traces(traces.a, traces.b).only_in_one == std::vector<std::string>{"layer_3_k"});
-  CHECK_THROWS_WITH_AS(compare_traces(traces.a / "none", traces.b),
-                       (traces.a / "none: No such file or directory").c_str(), Bad);
+  REFUSES_AS(compare_traces(traces.a / "none", traces.b),
+             traces.a / "none: No such file or directory", std::runtime_error);
 }

@@ -14,6 +14,7 @@
 #include "npy.hpp"
 #include "print.hpp"
 #include "random.hpp"
+#include "refuses.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 
@@ -90,8 +91,7 @@ TEST_CASE("stacks are multiplied matrix by matrix") {
     for (std::size_t i = 0; i < want.size(); ++i)
       CHECK(std::abs(matrix(y, h).data[i] - want.data()[i]) <= bound(5));
   }
-  CHECK_THROWS_WITH_AS(matmul(a, b), "b: wanted shape [3, 5, 5], got [3, 6, 5]",
-                       std::invalid_argument);
+  REFUSES(matmul(a, b), "b: wanted shape [3, 5, 5], got [3, 6, 5]");
 }
 
 TEST_CASE("a product inside a task ends, whatever number of threads was asked for") {
@@ -107,10 +107,8 @@ TEST_CASE("a product inside a task ends, whatever number of threads was asked fo
 TEST_CASE("products refuse shapes that don't meet") {
   const Tensor<2> a = some(2, 3), b = some(4, 5);
   Tensor<2> y = empty(2, 4);
-  CHECK_THROWS_WITH_AS(matmul_bt(a, b, y), "b: wanted shape [4, 3], got [4, 5]",
-                       std::invalid_argument);
-  CHECK_THROWS_WITH_AS(matmul(a, some(3, 5), y), "y: wanted shape [2, 5], got [2, 4]",
-                       std::invalid_argument);
+  REFUSES(matmul_bt(a, b, y), "b: wanted shape [4, 3], got [4, 5]");
+  REFUSES(matmul(a, some(3, 5), y), "y: wanted shape [2, 5], got [2, 4]");
 }
 
 TEST_CASE("products are a BLAS's, which waits for our threads and does not fight them") {
@@ -308,10 +306,8 @@ TEST_CASE("UTF-8 is checked to the letter, and a wrong byte is named with its of
 TEST_CASE("shapes are named with what was wanted and what came") {
   const Tensor<2> x = some(2, 3);
   CHECK_NOTHROW(expect_shape("x", x, {2, 3}));
-  CHECK_THROWS_WITH_AS(expect_shape("x", x, {2, 4}), "x: wanted shape [2, 4], got [2, 3]",
-                       std::invalid_argument);
-  CHECK_THROWS_WITH_AS(expect(false, "--width", "an even number", 7),
-                       "--width: wanted an even number, got 7", std::invalid_argument);
+  REFUSES(expect_shape("x", x, {2, 4}), "x: wanted shape [2, 4], got [2, 3]");
+  REFUSES(expect(false, "--width", "an even number", 7), "--width: wanted an even number, got 7");
 }
 
 TEST_CASE("what is printed has the width that it takes") {
