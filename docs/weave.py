@@ -181,9 +181,9 @@ def chapters():
     rows = ["| | component | adds | what you see |", "| --- | --- | --- | --- |"]
     for folder in sorted((ROOT / "chapters").glob("[0-9][0-9]_*")):
         lines = [line.partition(": ") for line in (folder / "about").read_text().splitlines()]
-        if [key for key, _, _ in lines] != ["component", "adds", "shows"]:
-            raise SystemExit(f"{folder}/about: wanted three lines, component: adds: and shows:")
-        cells = " | ".join(text for _, _, text in lines)
+        if [key for key, _, _ in lines][:3] != ["component", "adds", "shows"]:
+            raise SystemExit(f"{folder}/about: wanted the lines component: adds: and shows:")
+        cells = " | ".join(text for _, _, text in lines[:3])
         rows.append(f"| [{folder.name[:2]}](docs/{folder.name}.md) | {cells} |")
     _out("\n".join(rows) + "\n")
 

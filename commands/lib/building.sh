@@ -64,3 +64,18 @@ python_tools() {
   "$venv/bin/python" -c 'import cogapp' 2>/dev/null || in_turn quietly "installing cogapp" cogapp install_cogapp
 }
 install_cogapp() { python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q cogapp==3.6.0; }
+
+# Installs the mutation tool, for ./learn mutants alone. Its dependencies are for languages other than C++.
+mutation_tools() {
+  python_tools
+  "$venv/bin/python" -c 'import universalmutator' 2>/dev/null ||
+    in_turn quietly "installing universalmutator" universalmutator \
+      "$venv/bin/python" -m pip install -q --no-deps universalmutator==1.14.1
+}
+
+# workbook WHAT ARGUMENTS…: runs commands/lib/workbook/WHAT.py.
+workbook() {
+  expect_build
+  settings
+  PYTHONPYCACHEPREFIX=$home/build/pycache "${python:-python3}" "$home/commands/lib/workbook/$1.py" "${@:2}"
+}

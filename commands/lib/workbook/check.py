@@ -1,0 +1,156 @@
+"""./learn check: what is right and what is wrong with the reader's parts."""
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+import checks
+import house
+import judge
+import pages
+import progress
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./learn check")
+    parser.add_argument("what", nargs="*", metavar="NN [part ...]")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
+    flags = parser.parse_args()
+    chosen = parts(flags.what)
+    if flags.json:
+        verdicts = [judge.judge(name, part) for name, part in chosen]
+        write_json(flags.json, verdicts)
+    else:
+        verdicts = []
+        for name, part in chosen:
+            verdicts.append(judge.judge(name, part))
+            tell(verdicts[-1])
+            if verdicts[-1].word != "passes":
+                break
+        if all(v.word == "passes" for v in verdicts):
+            suggest_next(chosen)
+    sys.exit(any(v.word != "passes" for v in verdicts))
+
+
+def parts(what):
+    """The parts to check: those that are named, or else all that are begun."""
+    chosen = house.chapters_and_parts(what or [c for c in house.chapters() if house.written(c)], house.written)
+    pairs = [(name, part) for name, some in chosen for part in some]
+    for name, part in pairs:
+        if not house.theirs(name, part).is_file():
+            house.die(f"{house.shown(house.theirs(name, part))} is not begun. Begin with: ./learn start {name[:2]} {part}")
+    if not pairs:
+        where = f" of {what[0]}" if what else ""
+        house.die(f"no part{where} is begun. Begin with: ./learn start {house.chapter(what[0])[:2] if what else '02'}")
+    return pairs
+
+
+def tell(verdict):
+    """Prints a verdict for a person."""
+    title = f"{verdict.chapter[:2]} {verdict.part}"
+    if verdict.word == "does not build":
+        print(house.bold(f"{title} does not build."))
+        return house.say(verdict.why, 2)
+    passed, of = verdict.counts
+    if verdict.word == "passes":
+        return print(house.bold(f"{title}: all {of} checks pass") + f" ({verdict.result.seconds:.1f} s)")
+    if verdict.word == "ended":
+        return tell_the_end(title, verdict)
+    print(house.bold(f"{title}: {passed} of {of} checks pass."))
+    if verdict.word == "is not written":
+        name = verdict.first.not_written
+        house.say(f'\nNext: write {name}. The first check that calls it is "{verdict.first.check}".')
+        return tell_source(verdict.first)
+    tell_failure(verdict.first)
+    tell_mistake(verdict)
+    if verdict.result.ended:
+        house.say(f'\nLater, in the check "{verdict.result.running}", it {verdict.result.ended}.')
+    tell_printed(verdict)
+    house.say(f"\nMore help: ./learn hint {verdict.chapter[:2]} {verdict.part}")
+
+
+def tell_the_end(title, verdict):
+    print(house.bold(f"{title} {verdict.why}."))
+    if verdict.result.running:
+        house.say(f'\nIt happened in the check "{verdict.result.running}".')
+    tell_printed(verdict)
+
+
+def tell_failure(failure):
+    house.say(f'\nThe first that fails ({failure.kind}): "{failure.check}"')
+    tell_source(failure)
+    for told in failure.told:
+        print(f"    where {told}")
+    print()
+    limit = 1000
+    for line in failure.got[:limit].splitlines():
+        print(f"  {line}")
+
+
+def tell_source(failure):
+    """The check's own lines, down to the one that fails: they say what was asked, with which input."""
+    lines = pathlib.Path(failure.file).read_text().splitlines()
+    if failure.line <= failure.begins:
+        return
+    last = next(i for i in range(failure.line - 1, len(lines)) if lines[i].rstrip().endswith((";", "}", "{")))
+    first = max(failure.begins, failure.line - 9)
+    print(f"\n  {house.shown(pathlib.Path(failure.file))}:{failure.line}")
+    for i in range(first, last + 1):
+        if lines[i].strip():
+            print(f"  {'>' if i >= failure.line - 1 else ' '} {lines[i]}")
+
+
+def tell_mistake(verdict):
+    if not verdict.alike:
+        return
+    name = verdict.chapter
+    if verdict.alike[0].same:
+        house.say("\nThe same checks fail, with the same numbers, by a known mistake"
+                  + (":" if len(verdict.alike) == 1 else "; one of these:"))
+    else:
+        house.say("\nIt resembles a known mistake, though not in all:")
+    for one in verdict.alike[:3]:
+        house.say(f"{one.mistake.name.replace('_', ' ')}: {one.mistake.says}", 2)
+        house.say(f"Read {pages.section_of_mistake(name, one.mistake.name)}", 2)
+
+
+def tell_printed(verdict):
+    if verdict.result.printed:
+        print("\n  The part printed:")
+        for line in verdict.result.printed.splitlines()[-5:]:
+            print(f"    {re.sub(r'[^ -~]', '?', line)[:74]}")
+
+
+def suggest_next(chosen):
+    name, part = chosen[-1]
+    for chapter in house.chapters()[house.chapters().index(name):]:
+        rest = [p for p in house.parts_to_write(chapter) if not progress.passes(chapter, p)]
+        if rest:
+            command = "check" if house.theirs(chapter, rest[0]).is_file() else "start"
+            return house.say(f"\nNext: ./learn {command} {chapter[:2]} {rest[0]}. "
+                             f"./learn compare {name[:2]} {part} shows yours beside ours.")
+    house.say("\nEvery part is written: ./learn graduate")
+
+
+def write_json(path, verdicts):
+    """A verdict for each part and each of its checks."""
+    record = []
+    for v in verdicts:
+        one = {"chapter": v.chapter, "part": v.part, "verdict": v.word, "why": v.why}
+        if v.result:
+            failed = set(v.result.failed) | {f.check for f in v.result.failures}
+            one["seconds"] = round(v.result.seconds, 3)
+            one["checks"] = [{"name": c, "kind": checks.kind_of(c), "passes": c not in failed} for c in v.result.checks]
+            one["mistakes"] = [{"name": a.mistake.name, "says": a.mistake.says, "certain": a.same} for a in v.alike]
+        record.append(one)
+    try:
+        path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    except OSError as error:
+        house.die(f"{path} can't be written: {error.strerror}")
+    passed = sum(v.word == "passes" for v in verdicts)
+    print(f"{passed} of {len(verdicts)} parts pass; {path} has each check")
+
+
+if __name__ == "__main__":
+    main()

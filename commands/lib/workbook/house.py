@@ -1,0 +1,113 @@
+"""Where the book's folders and the reader's are, the chapters and their parts, messages, and the build."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+
+ROOT = pathlib.Path(os.path.abspath(__file__)).parents[3]
+WORK = pathlib.Path(os.environ.get("T2T_WORK", ROOT / "work"))
+BUILD = ROOT / "build/release"
+
+
+def die(*words):
+    print(f"learn: {' '.join(words)}", file=sys.stderr)
+    sys.exit(1)
+
+
+def width():
+    return min(shutil.get_terminal_size((80, 24)).columns, 100)
+
+
+def bold(text):
+    return f"\033[1m{text}\033[0m" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else text
+
+
+def say(text, indent=0):
+    """Prints a paragraph, wrapped to the terminal; lines of their own stay so."""
+    for line in text.splitlines():
+        lead = " " * (indent + len(line) - len(line.lstrip()))
+        print("\n".join(textwrap.wrap(line.strip(), width(), initial_indent=lead, subsequent_indent=lead,
+                                      break_long_words=False, break_on_hyphens=False)) or "")
+
+
+def chapters():
+    return sorted(folder.name for folder in (ROOT / "chapters").glob("[0-9][0-9]_*"))
+
+
+def chapter(word):
+    """03_rope, from "3", "03", "rope" or "03_rope"."""
+    for name in chapters():
+        number, _, short = name.partition("_")
+        if word in (name, short) or (re.fullmatch(r"\d{1,4}", word) and int(word) == int(number)):
+            return name
+    die(f"there is no chapter '{word}'; the chapters are: {' '.join(chapters())}")
+
+
+def parts_to_write(name):
+    """What the chapter asks its reader to write, in this order: the line "write:" of its file about."""
+    about = (ROOT / "chapters" / name / "about").read_text()
+    line = re.search(r"^write: (.*)$", about, re.M)
+    return line.group(1).split() if line else []
+
+
+def chapters_and_parts(words, of_all=parts_to_write):
+    """[(chapter, [part, ...]), ...] from "3", "3 rope" or "2 rms_norm 3"; without a part, all of the chapter's."""
+    chosen = []
+    for word in words:
+        if chosen and word in parts_to_write(chosen[-1][0]):
+            chosen[-1][1].append(word)
+        elif chosen and not re.fullmatch(r"\d+|\d\d_\w+", word) and word not in (c.partition("_")[2] for c in chapters()):
+            name = chosen[-1][0]
+            die(f"chapter {name} has no part '{word}' to write; it has: {', '.join(parts_to_write(name)) or 'none'}")
+        else:
+            name = chapter(word)
+            if not parts_to_write(name):
+                die(f"chapter {name} has no parts to write; these have: "
+                    f"{' '.join(c for c in chapters() if parts_to_write(c))}")
+            chosen.append((name, []))
+    return [(name, parts or of_all(name)) for name, parts in chosen]
+
+
+def ours(name, part):
+    """The book's own source of a part."""
+    return ROOT / "chapters" / name / f"{part}.cpp"
+
+
+def theirs(name, part):
+    """The reader's source of a part."""
+    return WORK / name / f"{part}.cpp"
+
+
+def written(name):
+    """The chapter's parts that the reader has begun."""
+    return [part for part in parts_to_write(name) if theirs(name, part).is_file()]
+
+
+def shown(path):
+    """A path as short as it can be said here."""
+    here = pathlib.Path.cwd()
+    for base, prefix in ((here, ""), (ROOT, "" if here == ROOT else f"{ROOT}/")):
+        if path.is_relative_to(base):
+            return prefix + str(path.relative_to(base))
+    return str(path)
+
+
+def bash(script, *words, **how):
+    """Runs a function of commands/lib/building.sh."""
+    source = ROOT / "commands/lib/building.sh"
+    return subprocess.run(["bash", "-euo", "pipefail", "-c", f'source "{source}"; {script}', "learn", *words],
+                          cwd=ROOT, **how)
+
+
+def build(*targets):
+    """Builds these targets as the other commands do; whether it went well."""
+    sys.stdout.flush()
+    return bash('compile "$@"', *targets).returncode == 0
+
+
+def configure():
+    """Runs CMake again, whose lists of files have changed."""
+    return bash('in_turn quietly configuring configure cmake "$build"').returncode == 0

@@ -1,0 +1,88 @@
+"""The verdict on one part of a reader's: builds it in the place of ours, runs the checks, and looks for the
+known mistake that it resembles."""
+import dataclasses
+import os
+import re
+
+import checks
+import house
+import mistakes
+import progress
+import source
+
+
+@dataclasses.dataclass
+class Verdict:
+    chapter: str
+    part: str
+    word: str  # "passes", "fails", "is not written", "does not build", "ended"
+    why: str = ""
+    result: checks.Result = None
+    alike: list = dataclasses.field(default_factory=list)
+
+    @property
+    def first(self):
+        """The failure to tell first: one of what is written, in the order of teaching."""
+        wrong = [f for f in self.result.failures if not f.not_written]
+        return (wrong or self.result.failures or [None])[0]
+
+    def function(self):
+        """The function to look at next, if the first failure names one."""
+        first = self.first if self.result and self.result.failures else None
+        if first is None or first.not_written:
+            return first.not_written if first else None
+        names = [f.name for f in source.functions(house.ours(self.chapter, self.part).read_text())]
+        return next((n for n in names if re.search(rf"\b{n.split('::')[-1]}\(", first.asked)), None)
+
+    @property
+    def counts(self):
+        failed = set(self.result.failed) | {f.check for f in self.result.failures}
+        return len(set(self.result.checks) - failed), len(set(self.result.checks))
+
+
+def judge(chapter, part):
+    file = house.theirs(chapter, part)
+    why = _lacking(chapter, part)
+    if why:
+        return Verdict(chapter, part, "does not build", why)
+    digest = progress.digest(chapter, part)
+    program = f"mine_{chapter}_{part}"
+    if not house.build(program):
+        return Verdict(chapter, part, "does not build", f"The first error of the build of {house.shown(file)} is above.")
+    verdict = of_program(chapter, part, house.BUILD / program)
+    passed, of = verdict.counts
+    progress.note(chapter, part, digest=digest, passes=verdict.word == "passes", checks=[passed, of],
+                  next=verdict.function())
+    return verdict
+
+
+def of_program(chapter, part, program):
+    """The verdict on a test program in which the part is linked."""
+    result = checks.run(program, os.environ)
+    verdict = Verdict(chapter, part, "fails", result=result)
+    if result.good:
+        verdict.word = "passes"
+    elif result.ended and not result.failures:
+        verdict.word, verdict.why = "ended", result.ended
+    elif all(f.not_written for f in result.failures) and result.failures:
+        verdict.word = "is not written"
+    else:
+        verdict.alike = mistakes.resembled(chapter, part, result.failures)
+    return verdict
+
+
+def _lacking(chapter, part):
+    """What the file lacks of the functions that other parts call: without it ours would be linked as well."""
+    try:
+        text = house.theirs(chapter, part).read_text(errors="replace")
+    except OSError as error:
+        return f"{house.shown(house.theirs(chapter, part))} can't be read: {error.strerror}."
+    if not text.strip():
+        return f"{house.shown(house.theirs(chapter, part))} is empty. Remove it, and ./learn start {chapter[:2]} {part} writes it anew."
+    has = [f.name.split("::")[-1] for f in source.functions(text)]
+    for function in source.functions(house.ours(chapter, part).read_text()):
+        short = function.name.split("::")[-1]
+        if short not in has:
+            return f"{function.name} is missing. Other parts call it:\n  {re.sub(r'//.*', '', function.signature)}"
+        has.remove(short)
+    return ""

@@ -1,0 +1,170 @@
+"""./learn mutants: which small changes of our own parts the checks notice, and how.
+
+universalmutator changes one operator or number of a line at a time. A few such mutants of each file are drawn,
+built in the place of the file, and run through the chapter's checks.
+"""
+import argparse
+import concurrent.futures
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import random
+import shlex
+import subprocess
+import sys
+import tempfile
+
+import checks
+import house
+import source
+
+RULES = ["universal.rules", "c_like.rules", "cpp.rules"]
+WAYS = ["assertion", "exception", "crash", "time-out", "survives"]
+
+
+@dataclasses.dataclass
+class Mutant:
+    file: pathlib.Path
+    line: int
+    was: str
+    now: str
+    way: str = ""
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./learn mutants")
+    parser.add_argument("chapters", nargs="*", metavar="NN")
+    parser.add_argument("--each", type=int, default=4, metavar="N", help="mutants of each file (default 4)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--file", help="this file of the chapter alone: rms_norm.cpp")
+    flags = parser.parse_args()
+    if flags.each < 1:
+        house.die(f"--each: wanted at least 1, got {flags.each}")
+    names = [house.chapter(word) for word in flags.chapters] or [c for c in house.chapters() if house.parts_to_write(c)]
+    if not house.build(*(f"{name}_test" for name in names)):
+        house.die("the checks do not build")
+    all_tried = []
+    for name in names:
+        for file in files_of(name, flags.file):
+            tried = try_file(name, file, flags.each, flags.seed)
+            tell_file(name, file, tried)
+            all_tried += tried
+    tell_all(all_tried)
+
+
+def files_of(name, only):
+    """The sources of the chapter's library."""
+    target = f"CMakeFiles/{name}_parts.dir/"
+    files = [pathlib.Path(c["file"]) for c in commands() if target in c["output"]]
+    found = sorted(f for f in files if only in (None, f.name))
+    if not found:
+        house.die(f"{name} has no file {only}; it has: {', '.join(sorted(f.name for f in files))}")
+    return found
+
+
+def commands():
+    return json.loads((house.BUILD / "compile_commands.json").read_text())
+
+
+def candidates(file):
+    """Every mutant of the file's functions: not of comments, messages or what is outside of any function."""
+    from universalmutator import mutator
+    text = file.read_text()
+    bare = source._without_comments(text).splitlines()
+    inside = {n for f in source._definitions(text) for n in range(f.line, f.line + f.signature.count("\n") + f.body.count("\n") + 1)}
+    with contextlib.redirect_stdout(None):
+        made = mutator.mutants_regexp(text.splitlines(keepends=True), ruleFiles=RULES, ignorePatterns=[])
+    lines = text.splitlines()
+    found = {}
+    for line, now, *_ in made:
+        now = now.rstrip("\n")
+        code = source._without_comments(now + "\n").rstrip()
+        if line in inside and code != bare[line - 1].rstrip() and not now.lstrip().startswith("//"):
+            found[line, code] = Mutant(file, line, lines[line - 1].strip(), now)
+    return list(found.values())
+
+
+def try_file(name, file, each, seed):
+    """Draws mutants until enough of them build and change the program."""
+    drawn = candidates(file)
+    random.Random(f"{seed} {file.name}").shuffle(drawn)
+    original = compiled(name, file, file.read_text())
+    tried, at = [], 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        while len(tried) < each and at < len(drawn):
+            some = drawn[at:at + each - len(tried)]
+            at += len(some)
+            tried += [m for m in pool.map(lambda m: try_one(name, m, original), some) if m]
+    return tried
+
+
+def try_one(name, mutant, original):
+    """The mutant with the way in which it was noticed, or None if it does not build or is the same program."""
+    lines = mutant.file.read_text().splitlines()
+    lines[mutant.line - 1] = mutant.now
+    with tempfile.TemporaryDirectory(prefix="t2t-mutant-") as folder:
+        code = compiled(name, mutant.file, "\n".join(lines) + "\n", folder)
+        if code is None or code == original:
+            return None
+        program = linked(name, folder)
+        mutant.way = way_of(checks.run(program, os.environ, own_words=False))
+    return mutant
+
+
+def compiled(name, file, text, folder=None):
+    """The machine code of a file, compiled as the chapter's checks are; its object stays in the folder."""
+    with contextlib.ExitStack() as stack:
+        folder = folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="t2t-mutant-"))
+        changed, made = pathlib.Path(folder, file.name), pathlib.Path(folder, "mutant.o")
+        changed.write_text(text)
+        command = next(c for c in commands() if f"CMakeFiles/{name}_checks.dir/" in c["output"])
+        words = shlex.split(command["command"])
+        words[words.index("-c") + 1] = str(changed)
+        words[words.index("-o") + 1] = str(made)
+        if subprocess.run([*words, "-w", f"-I{file.parent}"], cwd=house.BUILD, stderr=subprocess.DEVNULL).returncode != 0:
+            return None
+        bare = pathlib.Path(folder, "code")
+        subprocess.run(["objcopy", "-O", "binary", "--only-section=.text*", "--only-section=.rodata*", made, bare], check=True)
+        return bare.read_bytes()
+
+
+def linked(name, folder):
+    """The chapter's checks with the mutant before the library that holds the original."""
+    told = subprocess.run(["ninja", "-t", "commands", f"{name}_test"], cwd=house.BUILD, capture_output=True, text=True, check=True)
+    words = shlex.split(told.stdout.splitlines()[-1].removeprefix(": && ").removesuffix(" && :"))
+    at = words.index("-o")
+    words[at + 1] = f"{folder}/mutant"
+    subprocess.run([*words[:at], f"{folder}/mutant.o", *words[at:]], cwd=house.BUILD, check=True)
+    return f"{folder}/mutant"
+
+
+def way_of(result):
+    if any(not f.got.startswith("threw an exception: ") for f in result.failures):
+        return "assertion"
+    if result.ended.startswith("did not end"):
+        return "time-out"
+    if result.ended:
+        return "crash"
+    return "survives" if result.good else "exception"
+
+
+def tell_file(name, file, tried):
+    counts = ", ".join(f"{n} {way}" for way in WAYS if (n := sum(m.way == way for m in tried)))
+    print(f"{name}/{file.name}: {counts or 'no mutants'}", flush=True)
+    for m in tried:
+        if m.way not in ("assertion", "exception"):
+            print(f"  {m.way}: line {m.line}\n    was {m.was}\n    now {m.now.strip()}", flush=True)
+
+
+def tell_all(tried):
+    good = sum(m.way in ("assertion", "exception") for m in tried)
+    print("\n" + house.bold(f"{len(tried)} mutants that build and change the program"))
+    for way in WAYS:
+        print(f"  {way:<10} {sum(m.way == way for m in tried):4}")
+    print(f"  {100 * good / max(1, len(tried)):.1f} % are noticed by an assertion or an exception with a message")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""The functions of a part, read from its source: where each begins and ends, its signature, its contract.
+
+The book's own sources are formatted by clang-format, so that what stands outside of any function begins
+at column 0. A reader's file may be formatted otherwise: of it only the names are asked for.
+"""
+import dataclasses
+import re
+
+
+@dataclasses.dataclass
+class Function:
+    name: str  # without its arguments: "rms_norm", "Bpe::encode"
+    signature: str  # all before the body, without the comment above and without a constructor's list
+    comment: str  # the comment lines directly above
+    body: str  # with its braces
+    line: int  # of the signature, from 1
+
+
+def functions(text):
+    """Every function that a file defines for others: not static ones, not those inside of a class."""
+    return [f for f in _definitions(text) if not re.search(r"\bstatic\b|^inline\b", f.signature)]
+
+
+def _definitions(text):
+    text = text.replace("\r\n", "\n").lstrip("\ufeff")
+    code = _without_comments(text)
+    found = []
+    for begin, brace, end in _spans(code):
+        head = code[begin:brace]
+        name = _name(head)
+        if name:
+            comment = _comment_above(text, begin)
+            signature = _without_list(text[begin:brace], head).rstrip()
+            found.append(Function(name, signature, comment, text[brace:end], text.count("\n", 0, begin) + 1))
+    return found
+
+
+def _without_comments(text):
+    """The same text, as long, with blanks for comments, strings and lines of the preprocessor."""
+    pattern = r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|^[ \t]*#(?:\\\n|[^\n])*'
+    return re.sub(pattern, lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.S | re.M)
+
+
+def _spans(code):
+    """(begin, brace, end) of each statement with a body; namespaces are looked into."""
+    begin, at = 0, 0
+    while at < len(code):
+        c = code[at]
+        if c == ";" or c == "}":
+            begin = at + 1
+        elif c == "{":
+            head = code[begin:at].strip()
+            if re.match(r"(inline\s+)?namespace\b[\w\s:]*$", head) or head.startswith('extern '):
+                begin = at + 1
+            else:
+                end = _closing(code, at)
+                if head.endswith((")", "const", "noexcept", "override")) or re.search(r"\)\s*:[^:]", head):
+                    brace, end = _body(code, at, end)
+                    start = begin + len(code[begin:brace]) - len(code[begin:brace].lstrip())
+                    yield start, brace, end
+                    begin = end
+                elif re.match(r"(template\b.*)?(struct|class|enum|union)\b", head, re.S) or "=" in head:
+                    begin = end
+                at = end - 1
+        elif c == "(":
+            at = _closing(code, at, "()") - 1
+        at += 1
+
+
+def _closing(code, at, pair="{}"):
+    """The place after what closes the bracket at `at`."""
+    depth = 0
+    for i in range(at, len(code)):
+        depth += (code[i] == pair[0]) - (code[i] == pair[1])
+        if depth == 0:
+            return i + 1
+    return len(code)
+
+
+def _body(code, at, end):
+    """The last of the brace groups that follow each other: a constructor's list may have others before."""
+    while True:
+        after = re.match(r"\s*(,[^{};]*)?(?=\{)", code[end:])
+        if not after:
+            return at, end
+        at = end + after.end()
+        end = _closing(code, at)
+
+
+def _name(head):
+    """The name before the first bracket that is not part of a template's or an attribute's arguments."""
+    if re.match(r"\s*(if|for|while|switch|return|static_assert|namespace)\b", head):
+        return None
+    found = re.search(r"(~?[A-Za-z_][\w]*(?:::~?[A-Za-z_]\w*)*|operator\s*[^\s(]+)\s*\(", head)
+    return found.group(1) if found else None
+
+
+def _without_list(signature, code):
+    """A constructor's signature without what follows its arguments."""
+    depth = 0
+    for i, c in enumerate(code):
+        depth += (c == "(") - (c == ")")
+        if c == ")" and depth == 0:
+            rest = code[i + 1:]
+            keep = re.match(r"\s*(const|noexcept|override|&|\s)*", rest).end()
+            return signature[:i + 1 + keep] if rest[keep:].lstrip().startswith(":") else signature
+    return signature
+
+
+def _comment_above(text, begin):
+    lines = text[:begin].rstrip(" ").split("\n")[:-1]
+    comment = []
+    while lines and lines[-1].startswith("//"):
+        comment.insert(0, lines.pop())
+    return "\n".join(comment)
+
+
+def contracts(header):
+    """What the header says of each function: name -> [comment, ...], in the order of the declarations."""
+    found, comment, inside = {}, [], []
+    for line in header.splitlines():
+        stripped = line.strip()
+        if stripped.startswith("///"):
+            comment.append(stripped)
+            continue
+        kind = re.match(r"(?:struct|class) (\w+)", line)
+        if kind and not stripped.endswith(";"):
+            inside = [kind.group(1)]
+        elif line.startswith("}"):
+            inside = []
+        name = re.search(r"(~?\w+)\(", stripped)
+        if name and not stripped.startswith("//"):
+            known = "::".join([*inside, name.group(1)])
+            found.setdefault(known, []).append("\n".join(comment))
+        if stripped.endswith((";", "{", "}")) or not stripped:
+            comment = []
+    return found
+
+
+def skeleton(path, source, header):
+    """The part with every body replaced by "not written yet": what ./learn start writes."""
+    says = contracts(header)
+    includes = re.findall(r"^#include .*$", source, re.M)
+    own, rest = includes[:1], includes[1:]
+    lines = [f"// {path.name}: what {path.with_suffix('.hpp').name} promises, to be written.", *own, ""]
+    system = sorted({"#include <stdexcept>", *(i for i in rest if "<" in i)})
+    quoted = [i for i in rest if '"' in i]
+    lines += [*system, "", *quoted, *([""] if quoted else []), "namespace t2t {", ""]
+    for function in functions(source):
+        told = says.get(function.name, [])
+        comment = told.pop(0) if told else ""
+        lines += [comment or function.comment] if comment or function.comment else []
+        lines += [f"{function.signature} {{", f'  throw std::logic_error("not written yet: {function.name}");', "}", ""]
+    return "\n".join([*lines, "}  // namespace t2t", ""])
+
+
+def outline(function):
+    """The comments inside of a function, which say what it does step by step."""
+    return [m.group(1).strip() for m in re.finditer(r"^\s*// ?(.*)$", function.body, re.M)]
+
+
+def calls(function):
+    """The functions that a body calls, in the order of their first call."""
+    code = _without_comments(function.body)
+    words = re.findall(r"\b([A-Za-z_]\w*)\s*\(", code)
+    return list(dict.fromkeys(w for w in words if w not in ("if", "for", "while", "switch", "return", "sizeof")))

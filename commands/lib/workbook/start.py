@@ -1,0 +1,54 @@
+"""./learn start: writes what a reader is to fill in."""
+import argparse
+import os
+
+import house
+import progress
+import source
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./learn start")
+    parser.add_argument("what", nargs="+", metavar="NN [part ...]")
+    chosen = house.chapters_and_parts(parser.parse_args().what)
+    house.WORK.mkdir(parents=True, exist_ok=True)
+    begun = [(name, part) for name, parts in chosen for part in parts if start(name, part)]
+    for name, part in begun:
+        if not house.build(f"mine_{name}_{part}"):
+            house.die(f"{house.shown(house.theirs(name, part))} does not build as it was written. That is a fault of the book.")
+    export_compile_commands()
+    if begun:
+        name, part = begun[0]
+        house.say(f"\nWrite {house.shown(house.theirs(name, part))} with docs/{name}.md beside it. "
+                  f"Then: ./learn check {name[:2]} {part}")
+
+
+def start(name, part):
+    """Whether the part is new; what the reader has written stays as it is."""
+    ours, theirs = house.ours(name, part), house.theirs(name, part)
+    text = source.skeleton(ours, ours.read_text(), ours.with_suffix(".hpp").read_text())
+    try:
+        theirs.parent.mkdir(parents=True, exist_ok=True)
+        with theirs.open("x") as file:
+            file.write(text)
+    except FileExistsError:
+        print(f"{house.shown(theirs)} is there already and stays as it is")
+        return False
+    except OSError as error:
+        house.die(f"{house.shown(theirs)} can't be written: {error.strerror}")
+    progress.note(name, part, begun=progress.now())
+    print(f"{house.shown(theirs)}: {len(source.functions(text))} functions to write")
+    return True
+
+
+def export_compile_commands():
+    """An editor finds in work/ and build/ how each file is compiled."""
+    commands = house.BUILD / "compile_commands.json"
+    for folder in (house.WORK, house.ROOT / "build"):
+        link = folder / commands.name
+        if not link.exists() and not link.is_symlink():
+            link.symlink_to(os.path.relpath(commands, folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""Checks of ./learn start, check, hint, list and note, without building anything: given the build folder."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(sys.argv.pop()).resolve()
+WORK = tempfile.TemporaryDirectory(prefix="t2t-work-")
+os.environ["T2T_WORK"] = WORK.name
+sys.path.insert(0, str(ROOT / "commands/lib/workbook"))
+
+import checks  # noqa: E402
+import house  # noqa: E402
+import judge  # noqa: E402
+import mistakes  # noqa: E402
+import pages  # noqa: E402
+import source  # noqa: E402
+
+
+def all_parts():
+    return [(name, part) for name in house.chapters() for part in house.parts_to_write(name)]
+
+
+class Source(unittest.TestCase):
+    def names(self, text):
+        return [f.name for f in source.functions(text)]
+
+    def test_functions_are_found_whatever_stands_between_them(self):
+        text = """#include "a.hpp"
+namespace t2t {
+static constexpr int N = 3;
+struct Local { int f() { return 1; } };
+/// What a does.
+int a(int x,          // [T]
+      const char* y = "{(") {
+  if (x) { return '}'; }  // not the end: }
+  return 0;
+}
+static int helper() { return 2; }
+template <class F>
+static void templated(F f) {}
+Thing::Thing(int x) : first_(x), second_{x, {1, 2}} { run(); }
+bool Thing::good() const { return true; }
+const std::vector<int>& b() {
+  static const std::vector<int> all = {1, 2};
+  return all;
+}
+}  // namespace t2t
+"""
+        self.assertEqual(self.names(text), ["a", "Thing::Thing", "Thing::good", "b"])
+        a, thing = source.functions(text)[:2]
+        self.assertEqual(a.comment, "/// What a does.")
+        self.assertTrue(a.body.startswith("{") and a.body.endswith("}") and "return 0" in a.body)
+        self.assertEqual(thing.signature, "Thing::Thing(int x)")
+        self.assertEqual(thing.body, "{ run(); }")
+
+    def test_line_ends_and_marks_of_other_systems(self):
+        self.assertEqual(self.names("\ufeffnamespace t2t {\r\nint a() {\r\n  return 1;\r\n}\r\n}"), ["a"])
+
+    def test_every_skeleton_has_the_functions_of_our_part_and_their_contracts(self):
+        for name, part in all_parts():
+            with self.subTest(f"{name}/{part}"):
+                ours = house.ours(name, part)
+                text = source.skeleton(ours, ours.read_text(), ours.with_suffix(".hpp").read_text())
+                self.assertEqual(self.names(text), self.names(ours.read_text()))
+                self.assertEqual(text.count("not written yet: "), len(self.names(text)))
+                self.assertGreater(text.count("///"), 0)
+
+    def test_every_function_has_a_hint(self):
+        for name, part in all_parts():
+            for function in source.functions(house.ours(name, part).read_text()):
+                with self.subTest(f"{name}/{part}: {function.name}"):
+                    where = pages.section_of_function(name, part, function.name)
+                    said = where and pages.prose_before(where[0], where[2])
+                    self.assertTrue(said or source.outline(function) or source.calls(function) or function.body)
+
+
+class Hostile(unittest.TestCase):
+    def verdict(self, way):
+        return checks.run(BUILD / "hostile", dict(os.environ, T2T_HOSTILE=way))
+
+    def test_a_part_that_behaves_passes(self):
+        self.assertTrue(self.verdict("").good)
+
+    def test_an_endless_loop_is_stopped(self):
+        with unittest.mock.patch.object(checks, "SILENT_SECONDS", 1):
+            result = self.verdict("loop")
+        self.assertEqual(result.ended, "did not end within 1 seconds")
+        self.assertEqual(result.running, "by hand: a part that misbehaves")
+
+    def test_a_crash_is_told(self):
+        for way in ("crash", "stack"):
+            result = self.verdict(way)
+            self.assertFalse(result.good)
+            self.assertIn("a segmentation fault", result.ended)
+            self.assertEqual(result.running, "by hand: a part that misbehaves")
+
+    def test_memory_has_a_limit(self):
+        result = self.verdict("memory")
+        self.assertFalse(result.good)
+        self.assertIn("bad_alloc", result.failures[0].got)
+
+    def test_the_end_of_the_program_is_no_success(self):
+        result = self.verdict("exit")
+        self.assertIn("exit status 0", result.ended)
+        self.assertFalse(result.good)
+
+    def test_what_a_part_prints_does_not_count(self):
+        result = self.verdict("prints")
+        self.assertEqual(len(result.failures), 1)
+        self.assertIn("hello", result.printed)
+
+    def test_an_exception_of_no_standard_type_is_told(self):
+        self.assertIn("exception", self.verdict("throws").failures[0].got)
+
+    def test_a_write_past_the_end_is_a_failed_check(self):
+        result = self.verdict("past the end")
+        self.assertIn("written after the last number of a tensor of 6 numbers", result.failures[0].got)
+
+
+class Mistakes(unittest.TestCase):
+    def test_every_wrong_version_is_recorded_with_checks_that_there_are(self):
+        tests = (re.sub(r'"\s*\n\s*"', "", test.read_text()) for test in (ROOT / "tests").glob("*_test.cpp"))
+        names = {name for text in tests for name in re.findall(r'TEST_CASE\(\s*"((?:[^"\\]|\\.)*)"', text)}
+        for chapter in {name for name, _ in all_parts()}:
+            known = mistakes.known(chapter)
+            self.assertEqual({m.name for m in known}, {name for name, _, _ in mistakes.patches(chapter)},
+                             f"./learn test {chapter[:2]} --record records them")
+            for mistake in known:
+                self.assertTrue(mistake.fails, f"{chapter} {mistake.name} fails no check")
+                for site in mistake.fails:
+                    check = site.split(" | ")[0].replace("\\", "\\\\").replace('"', '\\"')
+                    self.assertTrue(check in names, f"{chapter}: {check}: ./learn test {chapter[:2]} --record")
+
+    def test_wrong_versions_are_recognised_by_their_names(self):
+        for name, part, _ in mistakes.patches("02_normalization"):
+            program = BUILD / f"02_normalization_{name}"
+            verdict = judge.of_program("02_normalization", part, program)
+            self.assertEqual(verdict.word, "fails")
+            self.assertIn(name, [one.mistake.name for one in verdict.alike if one.same])
+
+
+class Commands(unittest.TestCase):
+    def learn(self, *words, status=0):
+        run = subprocess.run([ROOT / "learn", *words], capture_output=True, text=True, cwd="/", stdin=subprocess.DEVNULL)
+        self.assertEqual(run.returncode, status, run.stdout + run.stderr)
+        return run.stdout + run.stderr
+
+    def test_refusals_say_what_to_do(self):
+        self.assertIn("these have: 02_normalization", self.learn("start", "01", status=1))
+        self.assertIn("has no part 'rmsnorm' to write; it has: rms_norm, layer_norm",
+                      self.learn("start", "02", "rmsnorm", status=1))
+        self.assertIn("no part is begun. Begin with: ./learn start 02", self.learn("check", status=1))
+        self.assertIn("rope.cpp is not begun. Begin with: ./learn start 03 rope", self.learn("check", "03", "rope", status=1))
+        self.assertIn("there is no chapter '99'", self.learn("note", "99", "text", status=1))
+
+    def test_hints_come_in_three_steps(self):
+        for step, says in ((1, "docs/02_normalization.md"), (2, "mean"), (3, "expect_shape")):
+            said = self.learn("hint", "02", "rms_norm", "rms_norm")
+            self.assertIn(f"hint {step} of 3 for rms_norm", said)
+            self.assertIn(says, said)
+        self.assertIn("has no function 'none'", self.learn("hint", "02", "rms_norm", "none", status=1))
+
+    def test_a_note_is_added_with_its_date(self):
+        self.learn("note", "02", "a first try")
+        self.learn("note", "02", "a second")
+        self.assertRegex(pathlib.Path(WORK.name, "notes.md").read_text(),
+                         r"^- \d{4}-\d\d-\d\d \d\d:\d\d, 02 \(nothing checked\): a first try\n- .*: a second\n$")
+
+    def test_the_map_fits_80_columns(self):
+        said = self.learn("list")
+        self.assertIn("parts pass", said)
+        self.assertLessEqual(max(map(len, said.splitlines())), 80)
+
+
+if __name__ == "__main__":
+    unittest.main()
