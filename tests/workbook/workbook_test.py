@@ -68,7 +68,8 @@ const std::vector<int>& b() {
                 ours = house.ours(name, part)
                 text = source.skeleton(ours, ours.read_text(), ours.with_suffix(".hpp").read_text())
                 self.assertEqual(self.names(text), self.names(ours.read_text()))
-                self.assertEqual(text.count("not written yet: "), len(self.names(text)))
+                constructors = [n for n in self.names(text) if n.split("::")[0] == n.split("::")[-1] and "::" in n]
+                self.assertEqual(text.count("not written yet: "), len(self.names(text)) - len(constructors))
                 self.assertGreater(text.count("///"), 0)
 
     def test_every_function_has_a_hint(self):
@@ -77,7 +78,7 @@ const std::vector<int>& b() {
                 with self.subTest(f"{name}/{part}: {function.name}"):
                     where = pages.section_of_function(name, part, function.name)
                     said = where and pages.prose_before(where[0], where[2])
-                    self.assertTrue(said or source.outline(function) or source.calls(function) or function.body)
+                    self.assertTrue(said or source.outline(function) or source.calls(function.body) or function.body)
 
 
 class Hostile(unittest.TestCase):

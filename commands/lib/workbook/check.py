@@ -64,7 +64,7 @@ def tell(verdict):
         return tell_source(verdict.first)
     tell_failure(verdict.first)
     tell_mistake(verdict)
-    if verdict.result.ended:
+    if verdict.result.ended and not verdict.unwritten:
         house.say(f'\nLater, in the check "{verdict.result.running}", it {verdict.result.ended}.')
     tell_printed(verdict)
     house.say(f"\nMore help: ./learn hint {verdict.chapter[:2]} {verdict.part}")
@@ -90,9 +90,9 @@ def tell_failure(failure):
 
 def tell_source(failure):
     """The check's own lines, down to the one that fails: they say what was asked, with which input."""
-    lines = pathlib.Path(failure.file).read_text().splitlines()
     if failure.line <= failure.begins:
         return
+    lines = pathlib.Path(failure.file).read_text().splitlines()
     last = next(i for i in range(failure.line - 1, len(lines)) if lines[i].rstrip().endswith((";", "}", "{")))
     first = max(failure.begins, failure.line - 9)
     print(f"\n  {house.shown(pathlib.Path(failure.file))}:{failure.line}")

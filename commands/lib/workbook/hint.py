@@ -66,7 +66,7 @@ def tell_outline(function, where, path):
         house.say(" ".join(steps), 4)
     if not said and not steps:
         house.say("The page has no words on it, and it has few lines of its own. It calls:", 2)
-        house.say(", ".join(source.calls(function)), 4)
+        house.say(", ".join(source.calls(function.body)), 4)
 
 
 def tell_listing(function, _, path):

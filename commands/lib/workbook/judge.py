@@ -21,10 +21,20 @@ class Verdict:
     alike: list = dataclasses.field(default_factory=list)
 
     @property
+    def wrong(self):
+        """The failures of checks that call nothing which is still to be written."""
+        waiting = {f.check for f in self.result.failures if f.not_written}
+        return [f for f in self.result.failures if f.check not in waiting]
+
+    @property
+    def unwritten(self):
+        """The first failure because of a function that is still to be written."""
+        return next((f for f in self.result.failures if f.not_written), None)
+
+    @property
     def first(self):
         """The failure to tell first: one of what is written, in the order of teaching."""
-        wrong = [f for f in self.result.failures if not f.not_written]
-        return (wrong or self.result.failures or [None])[0]
+        return (self.wrong or [self.unwritten])[0]
 
     def function(self):
         """The function to look at next, if the first failure names one."""
@@ -62,12 +72,12 @@ def of_program(chapter, part, program):
     verdict = Verdict(chapter, part, "fails", result=result)
     if result.good:
         verdict.word = "passes"
-    elif result.ended and not result.failures:
-        verdict.word, verdict.why = "ended", result.ended
-    elif all(f.not_written for f in result.failures) and result.failures:
+    elif verdict.wrong:
+        verdict.alike = mistakes.resembled(chapter, part, result.failures)
+    elif verdict.unwritten:
         verdict.word = "is not written"
     else:
-        verdict.alike = mistakes.resembled(chapter, part, result.failures)
+        verdict.word, verdict.why = "ended", result.ended
     return verdict
 
 

@@ -72,12 +72,19 @@ def _numbers(text):
 
 
 def resembled(chapter, part, failures):
-    """What the failures resemble, the most alike first: the same mistakes only, if there are any."""
-    fails = fails_of(failures)
-    alike = sorted((_likeness(fails, m) for m in known(chapter) if m.part == part),
+    """What the failures resemble, the most alike first: the same mistakes only, if there are any. Checks that call
+    what is still to be written count on neither side."""
+    waiting = {f.check for f in failures if f.not_written}
+    fails = fails_of(f for f in failures if f.check not in waiting)
+    alike = sorted((_likeness(fails, _without(m, waiting)) for m in known(chapter) if m.part == part),
                    key=lambda one: (-one.same, -(one.share + one.numbers / 2)))
     same = [one for one in alike if one.same]
     return same or [one for one in alike if one.share >= 0.5 and one.numbers >= 0.25][:1]
+
+
+def _without(mistake, checks):
+    fails = {site: numbers for site, numbers in mistake.fails.items() if site.split(" | ")[0] not in checks}
+    return dataclasses.replace(mistake, fails=fails)
 
 
 def _likeness(fails, mistake):

@@ -18,7 +18,11 @@ class Function:
 
 def functions(text):
     """Every function that a file defines for others: not static ones, not those inside of a class."""
-    return [f for f in _definitions(text) if not re.search(r"\bstatic\b|^inline\b", f.signature)]
+    return [f for f in _definitions(text) if not _is_local(f)]
+
+
+def _is_local(function):
+    return bool(re.search(r"\bstatic\b|^inline\b", function.signature))
 
 
 def _definitions(text):
@@ -138,20 +142,52 @@ def contracts(header):
 
 
 def skeleton(path, source, header):
-    """The part with every body replaced by "not written yet": what ./learn start writes."""
+    """The part with every body replaced by "not written yet": what ./learn start writes. Constructors are plumbing:
+    they are given, with the helpers that they call."""
     says = contracts(header)
-    includes = re.findall(r"^#include .*$", source, re.M)
-    own, rest = includes[:1], includes[1:]
-    lines = [f"// {path.name}: what {path.with_suffix('.hpp').name} promises, to be written.", *own, ""]
-    system = sorted({"#include <stdexcept>", *(i for i in rest if "<" in i)})
+    given = _given(source)
+    own, *rest = re.findall(r"^#include .*$", source, re.M)
     quoted = [i for i in rest if '"' in i]
-    lines += [*system, "", *quoted, *([""] if quoted else []), "namespace t2t {", ""]
-    for function in functions(source):
-        told = says.get(function.name, [])
-        comment = told.pop(0) if told else ""
-        lines += [comment or function.comment] if comment or function.comment else []
-        lines += [f"{function.signature} {{", f'  throw std::logic_error("not written yet: {function.name}");', "}", ""]
+    lines = [f"// {path.name}: what {path.with_suffix('.hpp').name} promises, to be written.", own, "",
+             *sorted({"#include <stdexcept>", *(i for i in rest if "<" in i)}), "",
+             *quoted, *([""] if quoted else []), "namespace t2t {", ""]
+    lines += [line for line in _constants(source) if _uses(given.values(), line)]
+    lines += [""] if lines[-1] else []
+    for function in _definitions(source):
+        if function.line in given:
+            lines += [given[function.line], ""]
+        elif not _is_local(function):
+            told = says.get(function.name, [])
+            comment = (told.pop(0) if told else "") or function.comment
+            lines += [comment] if comment else []
+            lines += [f"{function.signature} {{", f'  throw std::logic_error("not written yet: {function.name}");', "}", ""]
     return "\n".join([*lines, "}  // namespace t2t", ""])
+
+
+def _given(source):
+    """The text of each constructor, and of the local functions that constructors call, by its line."""
+    every = _definitions(source)
+    wanted = [f for f in every if f.name.split("::")[-1] == f.name.split("::")[0] and "::" in f.name]
+    for function in wanted:
+        for other in every:
+            if other not in wanted and _is_local(other) and other.name in calls(_whole(source, function)):
+                wanted.append(other)
+    return {f.line: "\n".join(filter(None, [f.comment, _whole(source, f)])) for f in wanted}
+
+
+def _whole(source, function):
+    """A function as it stands in the source, a constructor's list included."""
+    begin = sum(len(line) + 1 for line in source.split("\n")[:function.line - 1])
+    return source[begin:source.index(function.body, begin) + len(function.body)]
+
+
+def _constants(source):
+    return re.findall(r"^(?:static )?(?:constexpr|using) .*;.*$", source, re.M)
+
+
+def _uses(texts, line):
+    name = re.search(r"(\w+) =", line)
+    return bool(name) and any(re.search(rf"\b{name.group(1)}\b", text) for text in texts)
 
 
 def outline(function):
@@ -159,8 +195,8 @@ def outline(function):
     return [m.group(1).strip() for m in re.finditer(r"^\s*// ?(.*)$", function.body, re.M)]
 
 
-def calls(function):
+def calls(body):
     """The functions that a body calls, in the order of their first call."""
-    code = _without_comments(function.body)
+    code = _without_comments(body)
     words = re.findall(r"\b([A-Za-z_]\w*)\s*\(", code)
     return list(dict.fromkeys(w for w in words if w not in ("if", "for", "while", "switch", "return", "sizeof")))

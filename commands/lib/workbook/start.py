@@ -37,7 +37,8 @@ def start(name, part):
     except OSError as error:
         house.die(f"{house.shown(theirs)} can't be written: {error.strerror}")
     progress.note(name, part, begun=progress.now())
-    print(f"{house.shown(theirs)}: {len(source.functions(text))} functions to write")
+    count = text.count('"not written yet: ')
+    print(f"{house.shown(theirs)}: {count} function{'s' * (count > 1)} to write")
     return True
 
 
