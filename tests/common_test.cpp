@@ -167,6 +167,31 @@ TEST_CASE("all_close lets no NaN pass and needs equal shapes") {
   CHECK(std::isnan(not_a_number + infinity));  // and no fast-math assumes it away
 }
 
+TEST_CASE("a failed comparison shows small results, and of larger ones where they are wrong") {
+  Tensor<2> got = {{1, 2}, {3, not_a_number}}, want = {{1, 2}, {4, 4}};
+  const std::string small = all_close(got, want, 0.5).report;
+  CHECK(small.find("element [1, 0]: got 3, want 4 (worst nan, bound 0.5)") == 0);
+  CHECK(small.find("want         1         2") != small.npos);
+
+  got = want = xt::zeros<float>({100, 200});
+  got(90, 150) = 1;
+  got(91, 151) = not_a_number;
+  const std::string large = all_close(got, want, 0.5).report;
+  CHECK(large.find("rows 84 to 99 of 100, columns 134 to 197 of 200") != large.npos);
+  CHECK(std::ranges::count(large, 'x') == 2);  // one number, and the legend's
+  CHECK(large.find('?') != large.rfind('?'));
+}
+
+TEST_CASE("a refusal in other words names the value and has the numbers of what it got") {
+  const std::string eps = "eps: wanted 0 or more, got -0.5";
+  CHECK(names_the_same("a negative eps (-0.500000) has no root", eps));
+  CHECK_FALSE(names_the_same("a negative eps has no root", eps));
+  CHECK_FALSE(names_the_same("gain must not be -0.5", eps));
+  CHECK(names_the_same("w_up is 7x6, not 7x7", "w_up: wanted shape [7, 7], got [7, 6]"));
+  CHECK_FALSE(names_the_same("w_upper is 7x6", "w_up: wanted shape [7, 7], got [7, 6]"));
+  CHECK(names_the_same("x has 8 columns", "columns of x: wanted a multiple of D = 6, got 8"));
+}
+
 TEST_CASE("rows: sums, largest and functions equal plain loops at every length") {
   for (std::size_t C = 1; C < 200; C += (C < 70 ? 1 : 13)) {
     CAPTURE(C);

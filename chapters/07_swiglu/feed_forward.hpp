@@ -46,8 +46,8 @@ struct FeedForwardScratch {
 };
 
 /// The formula. Returns y, [T, C]. Throws std::invalid_argument, naming the weight and both shapes,
-/// when a weight does not fit, is missing or would not be used by this activation. When F is 0, it
-/// names F and no shapes.
+/// when a weight does not fit, is missing or would not be used by this activation: the first of
+/// w_up, w_down, w_gate, b_up and b_down. When F is 0, it names F and no shapes.
 Tensor<2> feed_forward(const Tensor<2>& x,  // [T, C]
                        const FeedForwardWeights& weights, Activation activation);
 

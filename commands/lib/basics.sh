@@ -28,8 +28,14 @@ quietly() {
   wait "$pid" || status=$?
   trap - INT TERM HUP
   [[ $status != 0 ]] || return 0
-  { grep -am1 -A40 -E '(error|FAILED)[: ]' "$log" || tail -40 "$log"; } >&2
+  { first_error "$log" || tail -40 "$log"; } >&2
   die "$what failed; its whole output: $log"
+}
+
+# What a compiler or linker says first of an error, without the command that failed.
+first_error() {
+  grep -avE '^(FAILED: |\[[0-9]+/[0-9]+\] |ninja: build stopped|/[^ ]*/[a-z0-9+-]+ .* -[co] |: && )' "$1" |
+    grep -m1 -A40 -E '(error|undefined reference|multiple definition)[: ]'
 }
 
 # Makes the build folder; refuses one that can't be written.

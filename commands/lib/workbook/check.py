@@ -54,44 +54,64 @@ def tell(verdict):
         return house.say(verdict.why, 2)
     passed, of = verdict.counts
     if verdict.word == "passes":
-        return print(house.bold(f"{title}: all {of} checks pass") + f" ({verdict.result.seconds:.1f} s)")
+        print(house.bold(f"{title}: all {of} checks pass") + f" ({verdict.result.seconds:.1f} s)")
+        return tell_printed(verdict)
     if verdict.word == "ended":
         return tell_the_end(title, verdict)
     print(house.bold(f"{title}: {passed} of {of} checks pass."))
     if verdict.word == "is not written":
-        name = verdict.first.not_written
-        house.say(f'\nNext: write {name}. The first check that calls it is "{verdict.first.check}".')
-        return tell_source(verdict.first)
+        return tell_next(verdict)
     tell_failure(verdict.first)
     tell_mistake(verdict)
     if verdict.result.ended and not verdict.unwritten:
         house.say(f'\nLater, in the check "{verdict.result.running}", it {verdict.result.ended}.')
     tell_printed(verdict)
+    tell_more(verdict)
+
+
+def tell_more(verdict):
     house.say(f"\nMore help: ./learn hint {verdict.chapter[:2]} {verdict.part}")
+
+
+def tell_next(verdict):
+    first = verdict.unwritten
+    function = judge.numbered(verdict.chapter, verdict.part)[first.not_written]
+    house.say("\nNext: write")
+    for line in function.signature.splitlines():
+        print(f"  {line}")
+    house.say(f'\nThe first check that calls it: "{first.check}".')
+    tell_source(first)
+    if verdict.result.ended:
+        house.say("\nIt threw in a thread, which ended the program: the checks after it did not run.")
 
 
 def tell_the_end(title, verdict):
     print(house.bold(f"{title} {verdict.why}."))
     if verdict.result.running:
         house.say(f'\nIt happened in the check "{verdict.result.running}".')
+        if verdict.result.begins:
+            tell_lines(*verdict.result.begins)
     tell_printed(verdict)
+    tell_more(verdict)
 
 
 def tell_failure(failure):
-    house.say(f'\nThe first that fails ({failure.kind}): "{failure.check}"')
+    house.say(f'\nThe first that fails: "{failure.check}"')
     tell_source(failure)
     for told in failure.told:
         print(f"    where {told}")
-    print()
-    limit = 1000
-    for line in failure.got[:limit].splitlines():
+    if failure.got:
+        print()
+    for line in failure.got[:1000].splitlines():
         print(f"  {line}")
 
 
 def tell_source(failure):
     """The check's own lines, down to the one that fails: they say what was asked, with which input."""
-    if failure.line <= failure.begins:
+    if not failure.file:
         return
+    if failure.line <= failure.begins:
+        return tell_lines(failure.file, failure.begins)
     lines = pathlib.Path(failure.file).read_text().splitlines()
     last = next(i for i in range(failure.line - 1, len(lines)) if lines[i].rstrip().endswith((";", "}", "{")))
     first = max(failure.begins, failure.line - 9)
@@ -101,13 +121,23 @@ def tell_source(failure):
             print(f"  {'>' if i >= failure.line - 1 else ' '} {lines[i]}")
 
 
+def tell_lines(file, begins):
+    """The first lines of a check that did not come to its end; which of them it reached is not known."""
+    print(f"\n  {house.shown(pathlib.Path(file))}:{begins}")
+    for line in pathlib.Path(file).read_text().splitlines()[begins:begins + 12]:
+        if line.startswith("}"):
+            break
+        if line.strip():
+            print(f"    {line}")
+
+
 def tell_mistake(verdict):
     if not verdict.alike:
         return
     name = verdict.chapter
     if verdict.alike[0].same:
-        house.say("\nThe same checks fail, with the same numbers, by a known mistake"
-                  + (":" if len(verdict.alike) == 1 else "; one of these:"))
+        house.say("\nA known mistake fails the same checks with the same numbers, so it is probably "
+                  + ("this:" if len(verdict.alike) == 1 else "one of these:"))
     else:
         house.say("\nIt resembles a known mistake, though not in all:")
     for one in verdict.alike[:3]:
@@ -117,7 +147,7 @@ def tell_mistake(verdict):
 
 def tell_printed(verdict):
     if verdict.result.printed:
-        print("\n  The part printed:")
+        print("\n  In all checks together the part printed, at the end:")
         for line in verdict.result.printed.splitlines()[-5:]:
             print(f"    {re.sub(r'[^ -~]', '?', line)[:74]}")
 

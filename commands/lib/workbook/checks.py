@@ -17,6 +17,7 @@ import xml.etree.ElementTree as xml
 
 SILENT_SECONDS = 10  # a check that says nothing for so long is stopped
 MEMORY = 4 << 30  # bytes of address space
+NOT_WRITTEN = r"not written yet: ([\w:~]+)(?: \((\d+) of \d+\))?"
 
 # The order in which checks are told, by words of their names: what can be followed on paper comes first,
 # and what no reader begins with last.
@@ -46,8 +47,9 @@ class Failure:
 
     @property
     def not_written(self):
-        found = re.search(r"not written yet: ([\w:~]+)", self.got)
-        return found.group(1) if found else None
+        """The function that is still to be written: its name, and its number among those of this name."""
+        found = re.search(NOT_WRITTEN, self.got)
+        return (found.group(1), int(found.group(2) or 1)) if found else None
 
 
 @dataclasses.dataclass
@@ -57,6 +59,7 @@ class Result:
     failed: list  # names of those that failed
     ended: str = ""  # how the program ended, if not by itself
     running: str = ""  # the check that ran then
+    begins: tuple = ()  # its file and line
     printed: str = ""  # what the part wrote to the terminal
     seconds: float = 0
 
@@ -98,16 +101,18 @@ def _run(program, environment, own_words, suite):
         crashes = [f for f in result.failures if f.got.startswith("crashed: ")]
         if crashes:
             result.failures = [f for f in result.failures if f not in crashes]
-            result.running = crashes[0].check
+            result.running, result.begins = crashes[0].check, (crashes[0].file, crashes[0].begins)
         _blame_threads(result)
         complete = result.running == "" and result.complete
         result.ended = ended or ("" if complete else _how_it_ended(process.returncode))
+        if re.search(r"(malloc|free|realloc)\(\)|corrupted", result.printed) and result.ended:
+            result.ended += ": the memory of other numbers was written over, so something wrote outside of its array"
         return result
 
 
 def _blame_threads(result):
     """An exception that leaves a thread ends the program: what it said stands in what the program printed."""
-    said = re.search(r"not written yet: [\w:~]+", result.printed)
+    said = re.search(NOT_WRITTEN, result.printed)
     if said and result.running:
         result.failures.append(Failure(result.running, "", 0, 0, "", said.group(), []))
 
@@ -169,6 +174,7 @@ def _take(result, event, element):
     tag, case = element.tag, getattr(result, "case", None)
     if event == "start" and tag == "TestCase" and element.get("skipped") is None:
         result.case, result.running = element, element.get("name")
+        result.begins = element.get("filename"), int(element.get("line"))
         result.checks.append(element.get("name"))
     elif event == "end" and tag == "TestCase":
         outcome = element.find("OverallResultsAsserts")

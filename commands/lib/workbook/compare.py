@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 import check
@@ -24,44 +25,45 @@ def main():
 
 
 def compare_text(chapter, part):
-    theirs = {}
-    for f in source.functions(house.theirs(chapter, part).read_text(errors="replace")):
-        theirs.setdefault(f.name, []).append(f)
-    for our in source.functions(house.ours(chapter, part).read_text()):
-        their = theirs[our.name].pop(0) if theirs.get(our.name) else None
-        print(house.bold(f"{our.name}: yours") if their else f"{our.name}: yours is missing")
-        if their:
-            tell(their)
-        print(house.bold(f"{our.name}: ours"))
-        tell(our)
+    theirs, ours = house.theirs(chapter, part).read_text(errors="replace"), house.ours(chapter, part).read_text()
+    written = {}
+    for f in source.functions(theirs):
+        written.setdefault(f.name, []).append(f)
+    for our in source.functions(ours):
+        their = written[our.name].pop(0) if written.get(our.name) else None
+        tell(f"{our.name}: yours", source.whole(theirs, their) if their else "(missing)")
+        tell(f"{our.name}: ours", source.whole(ours, our))
 
 
-def tell(function):
-    for line in f"{function.signature} {function.body}".splitlines():
+def tell(title, text):
+    print(house.bold(title))
+    for line in text.splitlines():
         print(f"  {line}")
     print()
 
 
 def compare_speed(chapter):
-    """Both benches, ours and theirs in turn, twice: the better time of each line counts."""
+    """The chapter's bench with their parts and with ours, one after the other."""
     passing = [part for part in house.written(chapter) if progress.passes(chapter, part)]
     if not passing:
-        return house.say(f"Speed is compared once a part of {chapter} passes: ./learn check {chapter[:2]}")
+        return house.say(f"Speed is compared once a part passes as it is now: ./learn check {chapter[:2]}")
     mine.use([(chapter, part) for part in passing])
     programs = {"yours": f"{chapter}_bench_mine", "ours": f"{chapter}_bench"}
     if not house.build(*programs.values()):
         house.die("the benches do not build")
-    times = {}
-    for _ in range(2):
-        for whose, program in programs.items():
-            for i, line in enumerate(bench(program, chapter)):
-                row = times.setdefault(i, {"what": line["what"], "limit": line["limit"], "threads": line["threads"]})
-                for key, seconds in ((whose, line["seconds"]), ("limit_seconds", line["limit_seconds"])):
-                    row[key] = min(row.get(key, seconds), seconds)
+    lines = {}
+    for whose, program in programs.items():
+        if sys.stderr.isatty():
+            print(f"\r\033[K  timing {whose}", end="", file=sys.stderr)
+        lines[whose] = bench(program, chapter)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
     print(house.bold(f"Speed of {', '.join(passing)}: your time over ours, and beside a limit or other work"))
-    for row in times.values():
-        print(f"  {row['what'][:44]:<44} x{row['threads']} {row['yours'] / row['ours']:6.2f} of ours")
-        print(f"{'':6}{text_of(row['yours'])}, ours {text_of(row['ours'])}; {row['limit']}, {text_of(row['limit_seconds'])}")
+    for their, ours in zip(lines["yours"], lines["ours"]):
+        threads = f"{ours['threads']} thread{'s' * (ours['threads'] > 1)}"
+        print(f"  {their['seconds'] / ours['seconds']:5.2f}  {ours['what'][:50]}, {threads}")
+        print(f"{'':9}{text_of(their['seconds'])}, ours {text_of(ours['seconds'])}; "
+              f"{ours['limit'][:28]} {text_of(ours['limit_seconds'])}")
 
 
 def bench(program, chapter):

@@ -72,13 +72,20 @@ def chapters_and_parts(words, of_all=parts_to_write):
 
 
 def ours(name, part):
-    """The book's own source of a part."""
-    return ROOT / "chapters" / name / f"{part}.cpp"
+    """The book's own source of a part: C++, or a CUDA kernel."""
+    files = [ROOT / "chapters" / name / f"{part}.{ending}" for ending in ("cpp", "cu")]
+    return next((file for file in files if file.exists()), files[0])
+
+
+def header(name, part):
+    """What declares the part's functions. All kernels of a chapter share a header."""
+    own = ours(name, part).with_suffix(".hpp")
+    return own if own.exists() else own.with_name("kernels.hpp")
 
 
 def theirs(name, part):
     """The reader's source of a part."""
-    return WORK / name / f"{part}.cpp"
+    return WORK / name / ours(name, part).name
 
 
 def written(name):

@@ -28,8 +28,11 @@ class Verdict:
 
     @property
     def unwritten(self):
-        """The first failure because of a function that is still to be written."""
-        return next((f for f in self.result.failures if f.not_written), None)
+        """The first failure because of the function to write next: of those that checks call, the first of the part."""
+        waiting = [f for f in self.result.failures if f.not_written]
+        called = {f.not_written for f in waiting}
+        order = [one for one in numbered(self.chapter, self.part) if one in called]
+        return next((f for f in waiting if f.not_written == order[0]), None) if order else None
 
     @property
     def first(self):
@@ -40,7 +43,7 @@ class Verdict:
         """The function to look at next, if the first failure names one."""
         first = self.first if self.result and self.result.failures else None
         if first is None or first.not_written:
-            return first.not_written if first else None
+            return first.not_written[0] if first else None
         names = [f.name for f in source.functions(house.ours(self.chapter, self.part).read_text())]
         return next((n for n in names if re.search(rf"\b{n.split('::')[-1]}\(", first.asked)), None)
 
@@ -48,6 +51,14 @@ class Verdict:
     def counts(self):
         failed = set(self.result.failed) | {f.check for f in self.result.failures}
         return len(set(self.result.checks) - failed), len(set(self.result.checks))
+
+
+def numbered(chapter, part):
+    """(name, number among those of this name) -> function, in the order of our source."""
+    found = {}
+    for f in source.functions(house.ours(chapter, part).read_text()):
+        found[f.name, sum(name == f.name for name, _ in found) + 1] = f
+    return found
 
 
 def judge(chapter, part):

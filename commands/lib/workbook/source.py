@@ -22,7 +22,7 @@ def functions(text):
 
 
 def _is_local(function):
-    return bool(re.search(r"\bstatic\b|^inline\b", function.signature))
+    return bool(re.search(r"\bstatic\b|^inline\b|^template\b|__(global|device)__", function.signature))
 
 
 def _definitions(text):
@@ -141,26 +141,29 @@ def contracts(header):
     return found
 
 
-def skeleton(path, source, header):
+def skeleton(name, source, header):
     """The part with every body replaced by "not written yet": what ./learn start writes. Constructors are plumbing:
     they are given, with the helpers that they call."""
-    says = contracts(header)
+    says = contracts(header.read_text())
     given = _given(source)
     own, *rest = re.findall(r"^#include .*$", source, re.M)
     quoted = [i for i in rest if '"' in i]
-    lines = [f"// {path.name}: what {path.with_suffix('.hpp').name} promises, to be written.", own, "",
+    lines = [f"// {name}: what {header.name} promises, to be written.", own, "",
              *sorted({"#include <stdexcept>", *(i for i in rest if "<" in i)}), "",
              *quoted, *([""] if quoted else []), "namespace t2t {", ""]
     lines += [line for line in _constants(source) if _uses(given.values(), line)]
     lines += [""] if lines[-1] else []
+    names = [f.name for f in functions(source)]
+    seen = {}
     for function in _definitions(source):
         if function.line in given:
             lines += [given[function.line], ""]
         elif not _is_local(function):
             told = says.get(function.name, [])
-            comment = (told.pop(0) if told else "") or function.comment
-            lines += [comment] if comment else []
-            lines += [f"{function.signature} {{", f'  throw std::logic_error("not written yet: {function.name}");', "}", ""]
+            lines += [(told.pop(0) if told else "") or f"// See {header.name}."]
+            seen[function.name] = seen.get(function.name, 0) + 1
+            of = f" ({seen[function.name]} of {names.count(function.name)})" if names.count(function.name) > 1 else ""
+            lines += [f"{function.signature} {{", f'  throw std::logic_error("not written yet: {function.name}{of}");', "}", ""]
     return "\n".join([*lines, "}  // namespace t2t", ""])
 
 
@@ -170,12 +173,12 @@ def _given(source):
     wanted = [f for f in every if f.name.split("::")[-1] == f.name.split("::")[0] and "::" in f.name]
     for function in wanted:
         for other in every:
-            if other not in wanted and _is_local(other) and other.name in calls(_whole(source, function)):
+            if other not in wanted and _is_local(other) and other.name in calls(whole(source, function)):
                 wanted.append(other)
-    return {f.line: "\n".join(filter(None, [f.comment, _whole(source, f)])) for f in wanted}
+    return {f.line: "\n".join(filter(None, [f.comment, whole(source, f)])) for f in wanted}
 
 
-def _whole(source, function):
+def whole(source, function):
     """A function as it stands in the source, a constructor's list included."""
     begin = sum(len(line) + 1 for line in source.split("\n")[:function.line - 1])
     return source[begin:source.index(function.body, begin) + len(function.body)]

@@ -26,7 +26,7 @@ def main():
 def start(name, part):
     """Whether the part is new; what the reader has written stays as it is."""
     ours, theirs = house.ours(name, part), house.theirs(name, part)
-    text = source.skeleton(ours, ours.read_text(), ours.with_suffix(".hpp").read_text())
+    text = source.skeleton(ours.name, ours.read_text(), house.header(name, part))
     try:
         theirs.parent.mkdir(parents=True, exist_ok=True)
         with theirs.open("x") as file:
