@@ -8,13 +8,12 @@
 #include "01_embedding/embedding.hpp"
 #include "01_embedding/neighbours.hpp"
 #include "all_close.hpp"
+#include "ids.hpp"
 #include "npy.hpp"
 #include "refuses.hpp"
 
 using namespace t2t;
 using namespace std::string_view_literals;
-using Ids = std::vector<int>;
-
 static Tensor<2> by_rows(const Ids& ids, const Tensor<2>& table) {
   Tensor<2> x = empty(ids.size(), table.shape(1));
   embed_rows(ids, table, x);

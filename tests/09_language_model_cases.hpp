@@ -8,12 +8,11 @@
 #include "03_rope/rope_scaling.hpp"
 #include "09_language_model/forward.hpp"
 #include "hashed_weights.hpp"
+#include "ids.hpp"
 #include "npy.hpp"
 #include "refuses.hpp"
 
 namespace t2t {
-
-using Ids = std::vector<int>;
 
 struct Case {
   std::string name;

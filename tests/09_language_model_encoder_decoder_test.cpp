@@ -10,12 +10,11 @@
 #include "09_language_model/sampling.hpp"
 #include "all_close.hpp"
 #include "hashed_numbers.hpp"
+#include "ids.hpp"
 #include "npy.hpp"
 #include "refuses.hpp"
 
 using namespace t2t;
-
-using Ids = std::vector<int>;
 
 static constexpr EncoderDecoderConfig sizes{.C = 12, .H = 3, .F = 17, .L = 2, .V = 23};
 

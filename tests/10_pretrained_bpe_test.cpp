@@ -9,11 +9,11 @@
 #include "10_pretrained/byte_alphabet.hpp"
 #include "10_pretrained/tokenizer.hpp"
 #include "10_pretrained_token_lines.hpp"
+#include "ids.hpp"
 #include "random.hpp"
 #include "refuses.hpp"
 
 using namespace t2t;
-using Ids = std::vector<int>;
 using Words = std::vector<std::string_view>;
 
 static Words words(std::string_view text, std::string_view pre_tokenizer = "smollm") {

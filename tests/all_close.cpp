@@ -33,7 +33,7 @@ std::string picture(ConstMatrix got, ConstMatrix want, double bound) {
   };
   std::size_t bad = 0;
   while (bad + 1 < got.rows * got.cols && close(bad / got.cols, bad % got.cols)) ++bad;
-  const auto [first_row, rows] = window(bad / got.cols, got.rows, 16);
+  const auto [first_row, rows] = window(bad / got.cols, got.rows, 8);
   const auto [first_col, cols] = window(bad % got.cols, got.cols, 64);
   text = fmt::format(
       "\n  rows {} to {} of {}, columns {} to {} of {} (. close, x too far off, ? NaN):", first_row,

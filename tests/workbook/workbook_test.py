@@ -102,7 +102,8 @@ class Hostile(unittest.TestCase):
             self.assertEqual(result.running, "by hand: a part that misbehaves")
 
     def test_memory_has_a_limit(self):
-        result = self.verdict("memory")
+        with unittest.mock.patch.object(checks, "MEMORY", 1 << 30):
+            result = self.verdict("memory")
         self.assertFalse(result.good)
         self.assertIn("bad_alloc", result.failures[0].got)
 
