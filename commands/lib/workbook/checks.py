@@ -79,6 +79,7 @@ def run(program, environment, own_words=True):
         slow = _run(program, environment, own_words, "--test-suite=slow")
         slow.checks = result.checks + slow.checks
         slow.seconds += result.seconds
+        slow.printed = slow.printed or result.printed
         return slow
     # Of one kind, those of the chapter's own file come before those of files like 04_…_heads_test.cpp.
     result.failures.sort(key=lambda f: (ORDER.index(f.kind), len(pathlib.Path(f.file).name)))
@@ -193,6 +194,8 @@ def _take(result, event, element):
 
 def _thrown(element):
     text = " ".join((element.text or "").split())
+    if "bad_alloc" in text:
+        text += f": it asked for more than the {MEMORY >> 30} GiB of memory that a check may take"
     return ("crashed: " if element.get("crash") == "true" else "threw an exception: ") + text
 
 
@@ -203,7 +206,7 @@ def _failure(case, element):
     got = text("Expanded").strip() or text("Text").strip()
     thrown = element.find("Exception")
     if thrown is not None:
-        got = "threw an exception: " + " ".join((thrown.text or "").split())
+        got = _thrown(thrown)
     told = [" ".join((info.text or "").split()) for info in element.findall("Info")]
     return Failure(case.get("name"), element.get("filename"), int(element.get("line")), int(case.get("line")),
                    text("Original").strip(), got, told)

@@ -3,6 +3,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
@@ -10,6 +11,11 @@ import textwrap
 ROOT = pathlib.Path(os.path.abspath(__file__)).parents[3]
 WORK = pathlib.Path(os.environ.get("T2T_WORK", ROOT / "work"))
 BUILD = ROOT / "build/release"
+
+
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ./learn list | head
+_hook = sys.excepthook
+sys.excepthook = lambda kind, error, trace: None if kind is KeyboardInterrupt else _hook(kind, error, trace)
 
 
 def die(*words):
