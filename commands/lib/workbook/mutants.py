@@ -7,10 +7,12 @@ import argparse
 import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 import pathlib
 import random
+import re
 import shlex
 import subprocess
 import sys
@@ -43,7 +45,7 @@ def main():
     if flags.each < 1:
         house.die(f"--each: wanted at least 1, got {flags.each}")
     names = [house.chapter(word) for word in flags.chapters] or [c for c in house.chapters() if house.parts_to_write(c)]
-    if not house.build(*(f"{name}_test" for name in names)):
+    if not house.build(*(test for name in names for test in tests_of(name))):
         house.die("the checks do not build")
     all_tried = []
     for name in names:
@@ -52,6 +54,11 @@ def main():
             tell_file(name, file, tried)
             all_tried += tried
     tell_all(all_tried)
+
+
+def tests_of(name):
+    """The programs of a chapter's checks: a chapter with kernels has one more."""
+    return [f"{test}_test" for test in (name, f"{name}_kernels") if (house.ROOT / f"tests/{test}_test.cpp").exists()]
 
 
 def files_of(name, only):
@@ -64,12 +71,17 @@ def files_of(name, only):
     return found
 
 
+@functools.cache
 def commands():
-    return json.loads((house.BUILD / "compile_commands.json").read_text())
+    """How ninja compiles each file. compile_commands.json has the same, where a build was configured to write it."""
+    told = subprocess.run(["ninja", "-t", "compdb"], cwd=house.BUILD, capture_output=True, text=True, check=True)
+    return json.loads(told.stdout)
 
 
 def candidates(file):
-    """Every mutant of the file's functions: not of comments, messages or what is outside of any function."""
+    """Every mutant of the file's functions: not of comments, messages or what is outside of any function.
+
+    Nor of a tensor's number of axes: such a mutant builds only where it writes anywhere in memory."""
     from universalmutator import mutator
     text = file.read_text()
     bare = source._without_comments(text).splitlines()
@@ -81,9 +93,13 @@ def candidates(file):
     for line, now, *_ in made:
         now = now.rstrip("\n")
         code = source._without_comments(now + "\n").rstrip()
-        if line in inside and code != bare[line - 1].rstrip() and not now.lstrip().startswith("//"):
+        if line in inside and _but_axes(code) != _but_axes(bare[line - 1]) and not now.lstrip().startswith("//"):
             found[line, code] = Mutant(file, line, lines[line - 1].strip(), now)
     return list(found.values())
+
+
+def _but_axes(code):
+    return re.sub(r"Tensor<[^<>]*>", "Tensor<>", code).rstrip()
 
 
 def try_file(name, file, each, seed):
@@ -108,13 +124,17 @@ def try_one(name, mutant, original):
         code = compiled(name, mutant.file, "\n".join(lines) + "\n", folder)
         if code is None or code == original:
             return None
-        program = linked(name, folder)
-        mutant.way = way_of(checks.run(program, os.environ, own_words=False))
+        for test in tests_of(name):
+            mutant.way = way_of(checks.run(linked(test, folder), os.environ, own_words=False))
+            if mutant.way != "survives":
+                break
     return mutant
 
 
 def compiled(name, file, text, folder=None):
-    """The machine code of a file, compiled as the chapter's checks are; its object stays in the folder."""
+    """The machine code of a file, compiled as the chapter's checks are; its object stays in the folder.
+
+    None where it does not build, or where a function does not return what it should: that may do anything."""
     with contextlib.ExitStack() as stack:
         folder = folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="t2t-mutant-"))
         changed, made = pathlib.Path(folder, file.name), pathlib.Path(folder, "mutant.o")
@@ -123,16 +143,16 @@ def compiled(name, file, text, folder=None):
         words = shlex.split(command["command"])
         words[words.index("-c") + 1] = str(changed)
         words[words.index("-o") + 1] = str(made)
-        if subprocess.run([*words, "-w", f"-I{file.parent}"], cwd=house.BUILD, stderr=subprocess.DEVNULL).returncode != 0:
+        if subprocess.run([*words, "-Werror=return-type", f"-I{file.parent}"], cwd=house.BUILD, stderr=subprocess.DEVNULL).returncode != 0:
             return None
         bare = pathlib.Path(folder, "code")
         subprocess.run(["objcopy", "-O", "binary", "--only-section=.text*", "--only-section=.rodata*", made, bare], check=True)
         return bare.read_bytes()
 
 
-def linked(name, folder):
-    """The chapter's checks with the mutant before the library that holds the original."""
-    told = subprocess.run(["ninja", "-t", "commands", f"{name}_test"], cwd=house.BUILD, capture_output=True, text=True, check=True)
+def linked(test, folder):
+    """A program of checks with the mutant before the library that holds the original."""
+    told = subprocess.run(["ninja", "-t", "commands", test], cwd=house.BUILD, capture_output=True, text=True, check=True)
     words = shlex.split(told.stdout.splitlines()[-1].removeprefix(": && ").removesuffix(" && :"))
     at = words.index("-o")
     words[at + 1] = f"{folder}/mutant"
