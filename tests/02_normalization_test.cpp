@@ -25,6 +25,12 @@ static Tensor<1> full(std::size_t C, float value) {
   return x;
 }
 
+static Tensor<2> full_rows(std::size_t T, std::size_t C, float value) {
+  Tensor<2> x = empty(T, C);
+  x.fill(value);
+  return x;
+}
+
 // The row kernels write over sevens, so that a number which they do not write is found.
 static Tensor<2> rms_by_rows(const Tensor<2>& x, const Tensor<1>& gain, float eps) {
   Tensor<2> y = empty(x.shape(0), x.shape(1));
@@ -219,13 +225,20 @@ TEST_CASE("NaN stays in its row") {
 TEST_CASE("gain, bias and y of another shape are refused; the message has both shapes") {
   const Tensor<2> x = some_rows(2, 8);
   const Tensor<1> seven = full(7, 1), eight = full(8, 1);
-  Tensor<2> y = empty(3, 8);
+  Tensor<2> y = empty(3, 8), fitting = full_rows(2, 8, 5);
+  const Tensor<2> fives = fitting;
   REFUSES(rms_norm(x, seven), "gain: wanted shape [8], got [7]");
+  REFUSES(layer_norm(x, seven, eight), "gain: wanted shape [8], got [7]");
   REFUSES(layer_norm(x, eight, seven), "bias: wanted shape [8], got [7]");
-  REFUSES(rms_norm_rows(x, row(seven), 1e-5f, y), "gain: wanted shape [8], got [7]");
+  REFUSES(rms_norm_rows(x, row(seven), 1e-5f, fitting), "gain: wanted shape [8], got [7]");
   REFUSES(rms_norm_rows(x, row(eight), 1e-5f, y), "y: wanted shape [2, 8], got [3, 8]");
+  REFUSES(layer_norm_rows(x, row(seven), row(eight), 1e-5f, fitting),
+          "gain: wanted shape [8], got [7]");
+  REFUSES(layer_norm_rows(x, row(eight), row(seven), 1e-5f, fitting),
+          "bias: wanted shape [8], got [7]");
   REFUSES(layer_norm_rows(x, row(eight), row(eight), 1e-5f, y),
           "y: wanted shape [2, 8], got [3, 8]");
+  CHECK(all_close(fitting, fives, 0));  // a refused call writes nothing
 }
 
 TEST_CASE("rows without channels are refused") {
