@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <string>
 
 #include "03_rope/positions.hpp"
 #include "03_rope/rope.hpp"
@@ -19,6 +20,8 @@
 using namespace t2t;
 
 static constexpr double u = 0x1p-24;  // half a last digit: what rounding a number to float loses
+static constexpr float infinity = std::numeric_limits<float>::infinity();
+static constexpr double few_doubles = 16 * 0x1p-53 / u;  // a few roundings of a double
 static constexpr std::array pairings = {Pairing::neighbours, Pairing::halves};
 static constexpr std::array factors = {1.0, 4.0, 16.0, 40.0};
 
@@ -195,6 +198,16 @@ TEST_CASE("by hand: permuted to neighbours, a head of 4 rows has the order 0 2 1
   CHECK(all_close(permute_neighbours_to_halves(want, 4), w, 0));
 }
 
+TEST_CASE("by hand: of a larger matrix only the given rows and columns are permuted") {
+  Tensor<2> w = empty(10, 3);  // rows 2 to 5 and columns 1 and 2 are given, one head of 4 rows
+  for (std::size_t r = 0; r < 10; ++r)
+    for (std::size_t c = 0; c < 3; ++c) w(r, c) = float(10 * r + c);
+  const ConstMatrix given = ConstMatrix(w).rows_from(2, 4).cols_from(1, 2);
+  const Tensor<2> want = {{21, 22}, {41, 42}, {31, 32}, {51, 52}};
+  CHECK(all_close(permute_halves_to_neighbours(given, 4), want, 0));
+  CHECK(all_close(permute_neighbours_to_halves(given, 4), want, 0));  // 0 2 1 3 undoes itself
+}
+
 TEST_CASE("with permuted weights the other pairing gives the same numbers, reordered") {
   const std::size_t T = 4, H = 3, D = 6;
   const Tensor<2> x = Random(9).normal<2>({T, 5}), w = Random(10).normal<2>({H * D, 5});
@@ -233,17 +246,57 @@ TEST_CASE("frequencies and scalings equal the published formulas in float64") {
 
 TEST_CASE("a factor of 1 changes nothing; the others keep the fastest pair and slow the slowest") {
   const Frequencies plain = rope_frequencies(64);
-  const double few = 16 * 0x1p-53 / u;  // a few roundings of a double
   CHECK(relatively_close(linear_scaling(plain, 1), plain, 0));
-  CHECK(relatively_close(ntk_scaling(64, 10000, 1), plain, few));
-  CHECK(relatively_close(llama3_scaling(plain, {1, 1, 4, 2048}), plain, few));
-  CHECK(relatively_close(yarn_scaling(64, 10000, {1, 32, 1, 2048}), plain, few));
+  CHECK(relatively_close(ntk_scaling(64, 10000, 1), plain, few_doubles));
+  CHECK(relatively_close(llama3_scaling(plain, {1, 1, 4, 2048}), plain, few_doubles));
+  CHECK(relatively_close(yarn_scaling(64, 10000, {1, 32, 1, 2048}), plain, few_doubles));
   for (const Frequencies& scaled :
        {ntk_scaling(64, 10000, 4), llama3_scaling(plain, {4, 1, 4, 2048}),
         yarn_scaling(64, 10000, {4, 32, 1, 2048})}) {
     CHECK(scaled[0] == 1);
-    CHECK(std::abs(scaled[31] / plain[31] * 4 - 1) <= few * u);
+    CHECK(std::abs(scaled[31] / plain[31] * 4 - 1) <= few_doubles * u);
   }
+}
+
+TEST_CASE("by hand: Llama 3's scaling of pairs that make 1, 2, 3, 5 and 6 turns in training") {
+  // Those below 2 turns get f / 4, those above 5 keep f, and 3 turns are a third of the way there.
+  const double turn = 2 * std::numbers::pi / 100;
+  const Frequencies plain = {turn, 2 * turn, 3 * turn, 5 * turn, 6 * turn};
+  const Frequencies want = {turn / 4, turn / 2, 1.5 * turn, 5 * turn, 6 * turn};
+  CHECK(relatively_close(llama3_scaling(plain, {4, 2, 5, 100}), want, few_doubles));
+}
+
+TEST_CASE("by hand: YaRN's mixture runs from the pair of `fast` turns to that of `slow`") {
+  // With θ = 16 and D = 8 pair i makes 2^-i of the turns of pair 0, so turns / x have number log2
+  // x.
+  const double turns = 100 / (2 * std::numbers::pi);
+  // Of 1.7 it is 0.77 and of 4.6 it is 2.2: both are rounded outward, to 0 and 3.
+  const Frequencies mixed = {1, 0.75 * 0.5, 0.5 * 0.25, 0.25 * 0.125};
+  CHECK(relatively_close(yarn_scaling(8, 16, {4, turns / 1.7, turns / 4.6, 100}), mixed,
+                         few_doubles));
+  // More turns than pair 0 makes: the mixture begins at pair 0 all the same.
+  CHECK(
+      relatively_close(yarn_scaling(8, 16, {4, turns * 10, turns / 4.6, 100}), mixed, few_doubles));
+  // `slow` is what pair 0 makes: it keeps its frequency, and the others get f / 4.
+  const Frequencies only_first = {1, 0.5 / 4, 0.25 / 4, 0.125 / 4};
+  Frequencies got;
+  CHECK_NOTHROW(got = yarn_scaling(8, 16, {4, turns * 10, turns, 100}));
+  CHECK(relatively_close(got, only_first, few_doubles));
+}
+
+TEST_CASE("by hand: YaRN's mixture ends at number D - 1 at most, as in the authors' code") {
+  // Pair i has frequency 10^(-i/4). The number of `fast` is 2.16, rounded to 2, and that of `slow`
+  // would be 17: pair 3 is a fifth of the way from 2 to 7.
+  const Frequencies plain = rope_frequencies(8, 10);
+  Frequencies fifth = plain;
+  fifth[3] *= 0.8 + 0.2 / 4;
+  CHECK(relatively_close(yarn_scaling(8, 10, {4, 3000, 1, 65536}), fifth, few_doubles));
+  // The number of `fast` is 7.49: both ends are 7, and all pairs keep their frequencies.
+  CHECK(relatively_close(yarn_scaling(8, 10, {4, 32, 1, 15000}), plain, few_doubles));
+  // It is 10.05, above D - 1: the end lies before the beginning, and all pairs get f / 4.
+  Frequencies quarter = plain;
+  for (double& f : quarter) f /= 4;
+  CHECK(relatively_close(yarn_scaling(8, 10, {4, 32, 1, 65536}), quarter, few_doubles));
 }
 
 TEST_CASE("by hand: slowed linearly by 4, position 4m has the angles of position m") {
@@ -412,11 +465,26 @@ TEST_CASE("bad input is refused, with its message") {
   REFUSES(rope_table(2, {1}, 0), "magnitude: wanted a finite number above 0, got 0");
   REFUSES(rope_table(2, {1}, std::numeric_limits<float>::infinity()),
           "magnitude: wanted a finite number above 0, got inf");
-  REFUSES(linear_scaling(rope_frequencies(4), 0.5),
-          "factor: wanted a finite number, at least 1, got 0.5");
   REFUSES(ntk_scaling(2, 10000, 4), "D: wanted an even number above 2, got 2");
-  REFUSES(llama3_scaling(rope_frequencies(4), {8, 4, 4, 99}), "high: wanted more than low, got 4");
+  REFUSES(ntk_scaling(7, 10000, 4), "D: wanted an even number above 2, got 7");
+  REFUSES(ntk_scaling(8, 0, 4), "theta: wanted a finite number above 0, got 0");
+  const Frequencies four = rope_frequencies(4);
+  REFUSES(llama3_scaling(four, {8, 4, 4, 99}), "high: wanted more than low, got 4");
+  REFUSES(llama3_scaling(four, {8, 0, 4, 99}), "low: wanted above 0, got 0");
   REFUSES(yarn_scaling(4, 1, {}), "theta: wanted more than 1, got 1");
+  REFUSES(yarn_scaling(7, 100, {}), "D: wanted an even number above 0, got 7");
+  REFUSES(yarn_scaling(4, 100, {4, 2, 2, 2048}), "fast: wanted more than slow, got 2");
+  REFUSES(yarn_scaling(4, 100, {4, 32, 0, 2048}), "slow: wanted above 0, got 0");
+  for (const double factor : {0.5, double(infinity), double(NAN)}) {
+    CAPTURE(factor);
+    const std::string says =
+        fmt::format("factor: wanted a finite number, at least 1, got {}", factor);
+    REFUSES(linear_scaling(four, factor), says);
+    REFUSES(ntk_scaling(8, 10000, factor), says);
+    REFUSES(llama3_scaling(four, {factor, 1, 4, 8192}), says);
+    REFUSES(yarn_scaling(4, 100, {factor, 32, 1, 2048}), says);
+    REFUSES(yarn_magnitude(factor), says);
+  }
   REFUSES(yarn_scaling(4, 100, {4, 32, 1, 6}), "trained: wanted at least 2π · slow = 6.283, got 6");
   REFUSES(sinusoidal_positions(4, 5), "C: wanted an even number above 0, got 5");
   REFUSES(add_positions(x, sinusoidal_positions(4, 8), 2), "position 4: the table ends at 3");

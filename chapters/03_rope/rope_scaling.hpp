@@ -52,7 +52,10 @@ struct YarnScaling {
 /// The mixture runs over the pair's number, with both ends rounded outward, as in the authors' code
 /// and so in the models that were tuned with it. (The paper's formula uses the number of turns.)
 /// The pair that makes r turns within the trained positions has number
-/// D · ln(trained / (2π·r)) / (2 ln θ).
+/// D · ln(trained / (2π·r)) / (2 ln θ). The beginning, that of `fast`, is at least 0, and the end,
+/// that of `slow`, at most D − 1. Where the number of `fast` is D or more, the end lies before the
+/// beginning, and all pairs get f / factor, also those that make more than `fast` turns. That takes
+/// trained ≥ 2π·fast·θ², which no model comes near.
 Frequencies yarn_scaling(std::size_t D,  // even, above 0
                          double theta,   // above 1, finite
                          const YarnScaling& scaling);
