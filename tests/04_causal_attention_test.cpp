@@ -1,9 +1,12 @@
 // What must be true of softmax and attention, in both forms: the formula and the row kernel.
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "04_causal_attention/multi_head.hpp"
 #include "04_causal_attention/softmax.hpp"
@@ -11,6 +14,7 @@
 #include "attention_in_double.hpp"
 #include "npy.hpp"
 #include "refuses.hpp"
+#include "rows.hpp"
 
 using namespace t2t;
 
@@ -87,6 +91,20 @@ TEST_CASE("softmax: a row with a NaN becomes all NaN, also where its other score
       CAPTURE(s);
       Tensor<2> x = xt::ones<float>({1, 5}) * other;
       x(0, s) = NAN;
+      const Tensor<2> by_formula = softmax(x);
+      for (const float weight : by_formula) CHECK(std::isnan(weight));
+      CHECK(softmax_row(row(x, 0)));
+      for (const float weight : x) CHECK(std::isnan(weight));
+    }
+}
+
+TEST_CASE("softmax: a row with a score of infinity becomes all NaN, whatever else it has") {
+  for (const float other : {0.f, infinity, -infinity})
+    for (std::size_t s = 0; s < 5; ++s) {
+      CAPTURE(s);
+      Tensor<2> x = xt::ones<float>({1, 5});
+      x.fill(other);
+      x(0, s) = infinity;
       const Tensor<2> by_formula = softmax(x);
       for (const float weight : by_formula) CHECK(std::isnan(weight));
       CHECK(softmax_row(row(x, 0)));
@@ -265,6 +283,20 @@ TEST_CASE("the layer equals PyTorch's; with one head of width C it is one attent
                   bound(12, 9)));
 }
 
+TEST_CASE("drawn weights have mean 0 and deviation 1/√C, and come in the order q, k, v, o") {
+  Random random(3), same(3);
+  const AttentionWeights drawn = draw_attention_weights(64, random);
+  for (const Tensor<2>* w : {&drawn.w_q, &drawn.w_k, &drawn.w_v, &drawn.w_o}) {
+    REQUIRE(w->shape() == std::array<std::size_t, 2>{64, 64});
+    double sum = 0, squares = 0;
+    for (const float weight : *w) sum += weight, squares += double(weight) * double(weight);
+    // Four standard deviations of the mean and of the deviation of 4096 numbers from N(0, 1/64).
+    CHECK(std::abs(sum / 4096) < 4 * (1 / 8.0) / 64);
+    CHECK(std::abs(std::sqrt(squares / 4096) - 1 / 8.0) < 4 * (1 / 8.0) / std::sqrt(2 * 4096.0));
+    CHECK(all_close(*w, same.normal<2>({64, 64}, 1 / 8.0f), 0));
+  }
+}
+
 TEST_CASE("head h is channels hD to hD + D - 1 of each token; merging undoes splitting") {
   const Tensor<2> x = {{0, 1, 2, 3}, {10, 11, 12, 13}};
   const Tensor<3> want = {{{0, 1}, {10, 11}}, {{2, 3}, {12, 13}}};
@@ -292,9 +324,30 @@ TEST_CASE("what is not possible is refused, with the values in the message") {
           "causal mask: wanted at least as many keys as queries, got 2 and 3");
   REFUSES(attention(x, draw(2, 7, 2), draw(2, 7, 3), Mask::none),
           "k: wanted shape [2, 8], got [2, 7]");
+  REFUSES(attention(x, x, draw(2, 8, 3), Mask::none), "v: wanted shape [3, 8], got [2, 8]");
+  REFUSES(attention(x, x, draw(3, 7, 3), Mask::none), "v: wanted shape [3, 8], got [3, 7]");
+  REFUSES(attention(empty(3, 0), empty(3, 0), empty(3, 0), Mask::none),
+          "D, the width of a head: wanted at least 1, got 0");
   REFUSES(attention_mask(0, 4, Mask::none), "T, the number of queries: wanted at least 1, got 0");
   REFUSES(attention(x, x, x, Mask{false, 2}),
           "window: wanted 0, since the mask is not causal, got 2");
+  Random of_weights(2);
+  AttentionWeights weights = draw_attention_weights(8, of_weights);
+  const auto layer = [&] { return multi_head_attention(x, weights, 2, Mask::causal); };
+  CHECK_NOTHROW(layer());
+  for (const auto& [name, w] : {std::pair("w_q", &weights.w_q),
+                                {"w_k", &weights.w_k},
+                                {"w_v", &weights.w_v},
+                                {"w_o", &weights.w_o}})
+    for (const auto& [rows, cols] : {std::pair(7, 8), {8, 7}}) {
+      const Tensor<2> fitting = std::exchange(*w, draw(rows, cols, 1));
+      REFUSES(layer(), fmt::format("{}: wanted shape [8, 8], got [{}, {}]", name, rows, cols));
+      *w = fitting;
+    }
+  REFUSES(multi_head_attention(x, draw(3, 7, 2), weights, 2, Mask::none),
+          "memory: wanted shape [3, 8], got [3, 7]");
+  REFUSES(multi_head_attention(x, weights, 3, Mask::none),
+          "heads: wanted a number H that divides C = 8, got H = 3");
   Random random(1);
   REFUSES(dropout(xt::ones<float>({1, 2, 2}), 1, random),
           "dropout: wanted a probability from 0 to below 1, got 1");
@@ -314,6 +367,12 @@ TEST_CASE("what is not possible is refused, with the values in the message") {
   heads.G = 0;
   REFUSES(attention_rows(x, heads, Mask::none, out, enough),
           "G, the heads of keys and values: wanted at least 1, got 0");
-  CHECK_THROWS_AS(attention_rows(x, side_by_side(x, x, 2), Mask::none, out, small),
-                  std::invalid_argument);
+  heads = side_by_side(x, x, 2);
+  heads.first_keys.cols = 0;
+  REFUSES(attention_rows(x, heads, Mask::none, out, enough),
+          "D, the width of a head: wanted at least 1, got 0");
+  REFUSES(attention_rows(x, side_by_side(x, x, 2), Mask::none, out, small),
+          fmt::format("scratch: wanted 9 floats for each of {0} threads (3 queries, 3 keys), got 3 "
+                      "floats for each of {0} threads",
+                      thread_count()));
 }

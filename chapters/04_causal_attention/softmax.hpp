@@ -15,13 +15,13 @@ namespace t2t {
 
 /// The formula along the last axis, for the scores of one head or of H heads at once.
 /// Throws std::invalid_argument when all scores of a row are −infinity, and names the first such
-/// row: row t of head h as row h·T + t. A row with a NaN becomes all NaN.
+/// row: row t of head h as row h·T + t. A row with a NaN or +infinity becomes all NaN.
 Tensor<2> softmax(const Tensor<2>& scores);  // [T, S]
 Tensor<3> softmax(const Tensor<3>& scores);  // [H, T, S]
 
 /// The row kernel, in place: x becomes softmax(scale · x), for a scale above 0. Returns false and
-/// leaves x as it was when all of x is −infinity. A row with a NaN becomes all NaN. Never throws,
-/// so that parallel loops may call it.
+/// leaves x as it was when all of x is −infinity. A row with a NaN or +infinity becomes all NaN.
+/// Never throws, so that parallel loops may call it.
 bool softmax_row(Row x, float scale = 1);
 
 /// The middle part of softmax_row: x[s] becomes exp(scale · (x[s] − highest)), where no x[s] is
