@@ -310,6 +310,23 @@ TEST_CASE("the last position can be filled, and one more is refused") {
   CHECK(cache.length == 5);
 }
 
+TEST_CASE("a cache of one head, one position and one number holds one token, and then no more") {
+  KvCache cache;
+  REQUIRE_NOTHROW(cache = make_kv_cache(1, 1, 1));
+  CHECK_NOTHROW(append(cache, Tensor<2>{{3}}, Tensor<2>{{4}}));
+  CHECK(all_close(cache.keys, Tensor<3>{{{3}}}, 0));
+  CHECK(all_close(cache.values, Tensor<3>{{{4}}}, 0));
+  AttentionScratch scratch(1, 1);
+  Tensor<2> out = {{-1}};
+  CHECK_NOTHROW(attention_rows(Tensor<2>{{7}}, cached_heads(cache), Mask::causal, out, scratch));
+  CHECK(all_close(out, Tensor<2>{{4}}, 0));
+  REFUSES(append(cache, Tensor<2>{{3}}, Tensor<2>{{4}}),
+          "cache: length 1 and T = 1 more positions, wanted at most S = 1 in all");
+  CHECK_NOTHROW(reset(cache));
+  CHECK_NOTHROW(append(cache, Tensor<2>{{5}}, Tensor<2>{{6}}));
+  CHECK(all_close(cache.values, Tensor<3>{{{6}}}, 0));
+}
+
 TEST_CASE("a cache by concatenation holds the same rows, and writes all of them at each call") {
   const std::size_t T = 9, G = 2, D = 3;
   const Text text = some_text(T, G * D, 12);
