@@ -1,10 +1,13 @@
 // What must be true of grouped-query attention: the formula, the kernel for many queries and the
 // kernel for one.
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cmath>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "05_kv_cache/kv_cache.hpp"
 #include "06_gqa/decode_attention.hpp"
@@ -98,6 +101,43 @@ TEST_CASE("by hand: two stretches are joined by the sums of e^score: 3 to 1") {
   const Tensor<2> want = {{2}};
   join_stretches(stretches, row(log_sums), row(out, 0));
   CHECK(all_close(out, want, 8 * u));
+}
+
+TEST_CASE("by hand: stretches are joined whichever of them has the highest score") {
+  // Sums of e^score 1, 4 and 3, so the values 8, 2 and 4 weigh 1/8, 4/8 and 3/8.
+  const Tensor<2> stretches = {{8, 16}, {2, 4}, {4, 8}}, want = {{3.5f, 7}};
+  for (const float far : {0.f, 1000.f, -1000.f}) {  // e^1000 is beyond float32
+    CAPTURE(far);
+    const Tensor<1> log_sums = {far, far + std::log(4.f), far + std::log(3.f)};
+    Tensor<2> out = xt::ones<float>({1, 2}) * NAN;
+    join_stretches(stretches, row(log_sums), row(out, 0));
+    // The log-sums are rounded to a unit of `far`, by which the weights are off relatively.
+    CHECK(all_close(out, want, 16 * (8 + std::abs(far)) * u));
+  }
+}
+
+TEST_CASE("by hand: one stretch leaves its weights, their mean of the values, and the log-sum") {
+  // Scores 2·ln 3 / √4 = ln 3 and 0; then with a query of half the size, ln √3 and 0.
+  const Tensor<2> q = {{2, 0, 0, 0}, {1, 0, 0, 0}}, k = {{std::log(3.f), 5, 5, 5}, {0, 6, 6, 6}};
+  const Tensor<2> v = {{4, 0, 8, 1}, {0, 4, 8, 1}};
+  const float root = std::sqrt(3.f), less = root / (1 + root);
+  Tensor<2> scores = empty(2, 2), out = empty(2, 4), log_sums = empty(2, 1);
+  attend_stretch(q, k, v, scores, out, log_sums);
+  CHECK(all_close(scores, Tensor<2>{{0.75f, 0.25f}, {less, 1 - less}}, 8 * u));
+  CHECK(all_close(out, Tensor<2>{{3, 1, 8, 1}, {4 * less, 4 - 4 * less, 8, 1}}, 8 * 8 * u));
+  CHECK(all_close(log_sums, Tensor<2>{{std::log(4.f)}, {std::log(1 + root)}}, 8 * u));
+}
+
+TEST_CASE("by hand: the last stretch of 513 keys weighs what its keys weigh") {
+  // 512 keys with score 0 and value 1, the last with score ln 512 and value 3: the mean is 2.
+  const size_t S = stretch_keys + 1;
+  Tensor<2> k = xt::zeros<float>({S, size_t(4)}), v = xt::ones<float>({S, size_t(4)});
+  row(k, S - 1)[0] = std::log(512.f), v(S - 1, 0) = v(S - 1, 1) = v(S - 1, 2) = v(S - 1, 3) = 3;
+  const Tensor<2> q = {{2, 0, 0, 0}}, want = {{2, 2, 2, 2}};
+  // Weights and their sum are off by the rounding of ln 512 = 6.24 and of sums of 257 terms.
+  CHECK(all_close(by_cache(q, k, v, 1, 1), want, 4 * (8 + std::sqrt(257.0) / 2) * u));
+  CHECK(all_close(grouped_query_attention(q, k, v, 1, 1, Mask::causal), want,
+                  4 * (8 + std::sqrt(513.0) / 2) * u));
 }
 
 TEST_CASE("PyTorch agrees: prefill, decode and a layer with H·D other than C") {
@@ -301,6 +341,25 @@ TEST_CASE("weights: projections for keys and values are [G·D, C], and the count
   CHECK(count == 884736);
 }
 
+TEST_CASE("drawn weights have mean 0 and variance 1 / columns, and come in the order q, k, v, o") {
+  const size_t C = 40, H = 6, G = 2, D = 16;
+  Random random(2), same(2);
+  const GroupedWeights drawn = draw_grouped_weights(C, H, G, D, random);
+  for (const auto& [w, rows, cols] : {std::tuple(&drawn.w_q, H * D, C),
+                                      {&drawn.w_k, G * D, C},
+                                      {&drawn.w_v, G * D, C},
+                                      {&drawn.w_o, C, H * D}}) {
+    REQUIRE(w->shape() == std::array{rows, cols});
+    const double count = double(rows * cols), deviation = 1 / std::sqrt(double(cols));
+    double sum = 0, squares = 0;
+    for (const float weight : *w) sum += weight, squares += double(weight) * double(weight);
+    // Four standard deviations of the mean and of the deviation of so many numbers.
+    CHECK(std::abs(sum / count) < 4 * deviation / std::sqrt(count));
+    CHECK(std::abs(std::sqrt(squares / count) - deviation) < 4 * deviation / std::sqrt(2 * count));
+    CHECK(all_close(*w, same.normal<2>({rows, cols}, float(deviation)), 4 * u));
+  }
+}
+
 TEST_CASE("refused: shapes that disagree, groups that do not divide, scratch that is too small") {
   const Tensor<2> q = draw(3, 12, 1), k = draw(5, 8, 2), v = draw(5, 8, 3);
   REFUSES(expect_groups(9, 2),
@@ -316,6 +375,24 @@ TEST_CASE("refused: shapes that disagree, groups that do not divide, scratch tha
   REFUSES(by_rows(q, k, v, 3, 1),
           "q: wanted whole heads of D = 8 numbers, got 12 "
           "columns");
+
+  Random random(3);
+  GroupedWeights weights = draw_grouped_weights(10, 4, 2, 3, random);
+  const Tensor<2> x = draw(5, 10, 1);
+  const auto layer = [&] { return grouped_query_attention(x, weights, 4, 2, Mask::causal); };
+  CHECK_NOTHROW(layer());
+  for (const auto& [name, w, wanted] : {std::tuple("w_q", &weights.w_q, "[12, 10]"),
+                                        {"w_k", &weights.w_k, "[6, 10]"},
+                                        {"w_v", &weights.w_v, "[6, 10]"},
+                                        {"w_o", &weights.w_o, "[10, 12]"}}) {
+    const Tensor<2> fitting = std::exchange(*w, draw(14, 9, 1));
+    REFUSES(layer(), fmt::format("{}: wanted shape {}, got [14, 9]", name, wanted));
+    *w = fitting;
+  }
+  REFUSES(grouped_query_attention(x, draw(5, 9, 1), weights, 4, 2, Mask::none),
+          "memory: wanted shape [5, 10], got [5, 9]");
+  REFUSES(grouped_query_attention(x, weights, 4, 3, Mask::none),
+          "groups: wanted G key and value heads that divide H query heads, got H = 4, G = 3");
 
   KvCache cache = make_kv_cache(2, 8, 4);
   Tensor<2> out = empty(3, 16);
