@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "07_swiglu/activations.hpp"
 #include "07_swiglu/feed_forward.hpp"
@@ -155,6 +156,33 @@ TEST_CASE("far from zero each is 0 on the left and x on the right; NaN stays NaN
   }
 }
 
+TEST_CASE("far from zero a gate is closed on the left, and open on the right") {
+  const Tensor<2> gate = {{-30, -88.5f, -104, -1e4f, -3e38f, 30, 88.5f, 104, 1e4f, 3e38f}};
+  Tensor<2> up = xt::ones_like(gate) * -0.5f;
+  const Tensor<2> sigmoids = {{0, 0, 0, 0, 0, -0.5f, -0.5f, -0.5f, -0.5f, -0.5f}};
+  const Tensor<2> others = {{0, 0, 0, 0, 0, -15, -44.25f, -52, -5e3f, -1.5e38f}};
+  for (const Use activation : with_gate) {
+    CAPTURE(activation_name(activation));
+    const Tensor<2>& want = activation == Use::glu ? sigmoids : others;
+    CHECK(all_close(gated(activation, gate, up), want, 1e-11));  // 30 · e^-30 is 2.8e-12
+    CHECK(all_close(by_rows(activation, gate, up), want, 1e-11));
+  }
+  CHECK(all_close(sigmoid(gate), Tensor<2>(sigmoids * -2), 1e-11));
+}
+
+TEST_CASE("near zero gelu and silu halve a number, relu keeps or drops it; down to 2^-100") {
+  const Tensor<2> x = {{0x1p-100f, -0x1p-100f, 0x1p-40f, -0x1p-40f, 0}};
+  const Tensor<2> half = x / 2, relus = {{0x1p-100f, 0, 0x1p-40f, 0, 0}};
+  // Scaled, so that the bound is one of relative errors; the curves bend by x² / 2, 2^-81 here.
+  const Tensor<2> scale = {{0x1p100f, 0x1p100f, 0x1p40f, 0x1p40f, 1}};
+  for (const Use activation : without_gate) {
+    CAPTURE(activation_name(activation));
+    const Tensor<2> want = scale * (activation == Use::relu ? relus : half);
+    CHECK(all_close(Tensor<2>(scale * activate(activation, x)), want, bound));
+    CHECK(all_close(Tensor<2>(scale * by_rows(activation, x)), want, bound));
+  }
+}
+
 TEST_CASE("f(x) - f(-x) = x: so two gated units multiply two channels, exactly but for rounding") {
   FeedForwardWeights weights;
   weights.w_gate = Tensor<2>{{1, 0}, {-1, 0}};  // a, -a
@@ -209,6 +237,22 @@ TEST_CASE("a token's result does not depend on other tokens, or on being written
     }
     feed_forward_rows(x, weights, activation, scratch, x);
     CHECK(all_close(x, want, sums));
+  }
+}
+
+TEST_CASE("a NaN in one token makes that token's result NaN, and changes no other") {
+  for (const Use activation : {Use::swiglu, Use::relu, Use::gelu_tanh}) {
+    CAPTURE(activation_name(activation));
+    const FeedForwardWeights weights = fixture_weights(is_gated(activation));
+    Tensor<2> x = fixture("network_x");  // [5, 6]
+    const Tensor<2> formula = feed_forward(x, weights, activation);
+    const Tensor<2> kernel = by_rows(x, weights, activation);
+    x(3, 5) = not_a_number;
+    for (const auto& [got, before] : {std::pair(feed_forward(x, weights, activation), formula),
+                                      {by_rows(x, weights, activation), kernel}})
+      for (std::size_t t = 0; t < 5; ++t)
+        for (std::size_t c = 0; c < 6; ++c)
+          CHECK((t == 3 ? std::isnan(got(t, c)) : got(t, c) == before(t, c)));
   }
 }
 
@@ -295,8 +339,36 @@ TEST_CASE("what does not fit is refused by name") {
           "scratch.gate: wanted at least [2, 7], got [0, 0]");
   CHECK(xt::all(xt::equal(y, 5)));  // checked before anything is written
   CHECK(xt::all(xt::equal(of_plain.up, 5)));
+  FeedForwardScratch narrow(2, 6, Use::swiglu), narrow_gate(2, 7, Use::swiglu),
+      short_gate(2, 7, Use::swiglu);
+  REFUSES(feed_forward_rows(x, weights, Use::swiglu, narrow, y),
+          "scratch.up: wanted at least [2, 7], got [2, 6]");
+  narrow_gate.gate = empty(2, 6);
+  REFUSES(feed_forward_rows(x, weights, Use::swiglu, narrow_gate, y),
+          "scratch.gate: wanted at least [2, 7], got [2, 6]");
+  short_gate.gate = empty(1, 7);
+  REFUSES(feed_forward_rows(x, weights, Use::swiglu, short_gate, y),
+          "scratch.gate: wanted at least [2, 7], got [1, 7]");
+  Tensor<2> three_rows = empty(3, 6);
+  FeedForwardScratch enough(2, 7, Use::swiglu);
+  REFUSES(feed_forward_rows(x, weights, Use::swiglu, enough, three_rows),
+          "y: wanted shape [2, 6], got [3, 6]");
+  weights = fixture_weights(false);
+  weights.b_up = fixture_row("network_b_down");
+  REFUSES(feed_forward(x, weights, Use::gelu), "b_up: wanted shape [7], got [6]");
+  weights = fixture_weights(false);
+  weights.b_down = fixture_row("network_b_up");
+  REFUSES(feed_forward(x, weights, Use::gelu), "b_down: wanted shape [6], got [7]");
+  weights = fixture_weights(true);
+  weights.b_down = fixture_row("network_b_down");
+  REFUSES(feed_forward(x, weights, Use::swiglu), "b_down: wanted shape [0], got [6]");
   REFUSES(swiglu(x, wide), "up: wanted shape [2, 6], got [2, 7]");
   REFUSES(gated_rows(Use::swiglu, x, wide, y), "up: wanted shape [2, 6], got [2, 7]");
+  REFUSES(gated_rows(Use::swiglu, x, x, three_rows), "y: wanted shape [2, 6], got [3, 6]");
+  REFUSES(activate_rows(Use::silu, x, three_rows), "y: wanted shape [2, 6], got [3, 6]");
+  REFUSES(gated(Use::silu, x, x), "activation: wanted one with a gate, got silu");
+  REFUSES(gated_rows(Use::silu, x, x, y), "activation: wanted one with a gate, got silu");
+  REFUSES(activate_rows(Use::swiglu, x, y), "activation: wanted one without a gate, got swiglu");
   REFUSES(activate(Use::swiglu, x), "activation: wanted one without a gate, got swiglu");
   REFUSES(gated_width(0), "C: wanted at least 1, got 0");
   REFUSES(gated_width(64, 0), "multiple: wanted at least 1, got 0");
