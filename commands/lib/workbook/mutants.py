@@ -125,7 +125,9 @@ def try_one(name, mutant, original):
         if code is None or code == original:
             return None
         for test in tests_of(name):
-            mutant.way = way_of(checks.run(linked(test, folder), os.environ, own_words=False))
+            if (program := linked(test, folder)) is None:
+                return None
+            mutant.way = way_of(checks.run(program, os.environ, own_words=False))
             if mutant.way != "survives":
                 break
     return mutant
@@ -151,13 +153,16 @@ def compiled(name, file, text, folder=None):
 
 
 def linked(test, folder):
-    """A program of checks with the mutant before the library that holds the original."""
+    """A program of checks with the mutant before the library that holds the original.
+
+    None where the mutant has another function in the place of one that is called: the original is then linked as
+    well, and all else is there twice."""
     told = subprocess.run(["ninja", "-t", "commands", test], cwd=house.BUILD, capture_output=True, text=True, check=True)
     words = shlex.split(told.stdout.splitlines()[-1].removeprefix(": && ").removesuffix(" && :"))
     at = words.index("-o")
     words[at + 1] = f"{folder}/mutant"
-    subprocess.run([*words[:at], f"{folder}/mutant.o", *words[at:]], cwd=house.BUILD, check=True)
-    return f"{folder}/mutant"
+    told = subprocess.run([*words[:at], f"{folder}/mutant.o", *words[at:]], cwd=house.BUILD, capture_output=True)
+    return f"{folder}/mutant" if told.returncode == 0 else None
 
 
 def way_of(result):
