@@ -15,6 +15,7 @@
 #include "06_gqa/grouped_rows.hpp"
 #include "06_gqa/repeat_kv.hpp"
 #include "all_close.hpp"
+#include "allocations.hpp"
 #include "attention_in_double.hpp"
 #include "linalg.hpp"
 #include "npy.hpp"
@@ -113,6 +114,15 @@ TEST_CASE("by hand: stretches are joined whichever of them has the highest score
     join_stretches(stretches, row(log_sums), row(out, 0));
     // The log-sums are rounded to a unit of `far`, by which the weights are off relatively.
     CHECK(all_close(out, want, 16 * (8 + std::abs(far)) * u));
+  }
+  // A stretch whose log-sum is 200 below another's weighs nothing: e^-200 is 0, e^200 infinite.
+  for (size_t best = 0; best < 3; ++best) {
+    CAPTURE(best);
+    Tensor<1> log_sums = {-200, -200, -200};
+    log_sums(best) = 0;
+    Tensor<2> out = xt::ones<float>({1, 2}) * NAN;
+    join_stretches(stretches, row(log_sums), row(out, 0));
+    CHECK(all_close(out, Tensor<2>{{stretches(best, 0), stretches(best, 1)}}, 0));
   }
 }
 
@@ -317,6 +327,24 @@ TEST_CASE("scratch for more keys or queries serves fewer, which may need more of
     Tensor<2> out = xt::zeros<float>({size_t(1), H * D});
     CHECK_NOTHROW(grouped_attention_rows(q, side_by_side(k, v, 1), Mask::causal, out, scratch));
     CHECK(all_close(out, want, bound(D, S)));
+  }
+}
+
+TEST_CASE("the kernel allocates nothing, for one query, for several, and for joined stretches") {
+  const size_t H = 4, G = 2, D = 8, S = stretch_keys + 9;
+  const Tensor<2> q = draw(3, H * D, 1), k = draw(S, G * D, 2), v = draw(S, G * D, 3);
+  const KeyValueHeads heads = side_by_side(k, v, G);
+  GroupedScratch scratch(3, S, H, D);
+  Tensor<2> out = empty(3, H * D);
+  for (const size_t T : {1, 3}) {
+    CAPTURE(T);
+    const ConstMatrix queries = ConstMatrix(q).rows_from(0, T);
+    const Matrix to = Matrix(out).rows_from(0, T);
+    grouped_attention_rows(queries, heads, Mask::causal, to, scratch);
+    const size_t before = allocations;
+    for (int i = 0; i < 3; ++i) grouped_attention_rows(queries, heads, Mask::causal, to, scratch);
+    const size_t after = allocations;  // CHECK itself allocates
+    CHECK(after == before);
   }
 }
 
