@@ -9,6 +9,7 @@
 #include "07_swiglu/activations.hpp"
 #include "07_swiglu/feed_forward.hpp"
 #include "all_close.hpp"
+#include "allocations.hpp"
 #include "npy.hpp"
 #include "refuses.hpp"
 
@@ -270,6 +271,21 @@ TEST_CASE(
                   network_bound));
   for (std::size_t t = 0; t < 8; ++t)
     for (std::size_t f = t < 5 ? 7 : 0; f < 9; ++f) CHECK(scratch.up(t, f) == 5);
+}
+
+TEST_CASE("the network by rows allocates nothing") {
+  const Tensor<2> x = fixture("network_x");  // [5, 6]
+  for (const Use activation : {Use::swiglu, Use::gelu_tanh}) {
+    CAPTURE(activation_name(activation));
+    const FeedForwardWeights weights = fixture_weights(is_gated(activation));
+    FeedForwardScratch scratch(5, 7, activation);
+    Tensor<2> y = empty(5, 6);
+    feed_forward_rows(x, weights, activation, scratch, y);
+    const std::size_t before = allocations;
+    for (int i = 0; i < 3; ++i) feed_forward_rows(x, weights, activation, scratch, y);
+    const std::size_t after = allocations;  // CHECK itself allocates
+    CHECK(after == before);
+  }
 }
 
 TEST_CASE("weights are drawn in the order gate, up, down, with deviations 1/√C and 1/√F") {
