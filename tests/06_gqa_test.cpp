@@ -330,6 +330,15 @@ TEST_CASE("scratch for more keys or queries serves fewer, which may need more of
   }
 }
 
+TEST_CASE("two whole stretches fill the scratch of one thread, and no more than that") {
+  const size_t H = 4, D = 8, S = 2 * stretch_keys, threads = thread_count();
+  const Tensor<2> q = draw(1, H * D, 1), k = draw(S, D, 2), v = draw(S, D, 3);
+  set_threads(1);  // so that what is written past a thread's scores is past all of them
+  CHECK(all_close(by_rows(q, k, v, H, 1), grouped_query_attention(q, k, v, H, 1, Mask::causal),
+                  bound(D, S)));
+  set_threads(int(threads));
+}
+
 TEST_CASE("the kernel allocates nothing, for one query, for several, and for joined stretches") {
   const size_t H = 4, G = 2, D = 8, S = stretch_keys + 9;
   const Tensor<2> q = draw(3, H * D, 1), k = draw(S, G * D, 2), v = draw(S, G * D, 3);
