@@ -318,6 +318,18 @@ TEST_CASE(
   });
 }
 
+TEST_CASE("the formula refuses a text of another width and weights of other shapes") {
+  const Case c = llama();
+  BlockWeights weights = c.weights();
+  REFUSES(block(empty(c.T, 95), weights, c.settings, c.table()),
+          "x: wanted shape [37, 96], got [37, 95]");
+  BlockSettings settings = c.settings;
+  settings.eps = 0;
+  REFUSES(block(c.x(), weights, settings, c.table()), "eps: wanted a number above 0, got 0");
+  weights.w_k = weights.w_q;
+  REFUSES(block(c.x(), weights, c.settings, c.table()), "w_k: wanted shape [32, 96], got [96, 96]");
+}
+
 TEST_CASE("bad settings are refused when they are used, and scratch that is too small") {
   Random random(1);
   REFUSES(llama_style(96, 5, 5, 1), "C: wanted a multiple of H = 5, got 96");
