@@ -54,6 +54,11 @@ TEST_CASE("filters by hand, of probabilities 1/8, 1/2, 1/8, 1/4") {
   CHECK(min_p(0.2f) == Ids{0, 1, 2, 3});
   CHECK(min_p(1) == Ids{1});
 
+  // At p = 1 all are kept, also a token of e^-40, which no sum of floats near 1 notices.
+  Tensor<1> unlikely = {0, -40};
+  CHECK_NOTHROW(keep_top_p(row(unlikely), 1, scratch));
+  CHECK(kept(row(unlikely)) == Ids{0, 1});
+
   Tensor<1> logits = {1, -2, 4};
   apply_temperature(row(logits), 2);
   CHECK(all_close(logits, Tensor<1>{-1.5f, -3, 0}, 0));  // from the highest down
@@ -130,6 +135,22 @@ TEST_CASE("generation: greedy text is that of the whole model run anew for each 
     CHECK(text.size() == c.config.T_max + 1);
     CHECK(state.length() == c.config.T_max);
   }
+}
+
+TEST_CASE("generation of one token: the greedy one, and the limit of tokens ends it") {
+  const Case c = llama();
+  const Model model = c.model();
+  ModelState state(c.config, 4);
+  Random random(1);
+  const Tensor<2> logits = language_model(Ids{3, 1}, model);
+  const Generation one{.most = 1, .sampling = {.temperature = 0}};
+  Ids heard;
+  Ending ending = Ending::caller;
+  const auto hear = [&](int id) { return heard.push_back(id), true; };
+  CHECK_NOTHROW(ending = generate(model, state, Ids{3, 1}, one, random, hear));
+  CHECK(ending == Ending::most_tokens);
+  CHECK(heard == Ids{greedy(row(logits, 1))});
+  CHECK(state.length() == 2);
 }
 
 TEST_CASE("generation ends at a stop token, which the caller does not get, and when it says so") {
@@ -219,11 +240,26 @@ TEST_CASE("refusals: sampling and generation") {
   REFUSES(keep_top_k(row(logits), 0, scratch), "k, the tokens to keep: wanted at least 1, got 0");
   REFUSES(keep_top_p(row(logits), 0, scratch),
           "p, the probability to keep: wanted above 0 and at most 1, got 0");
+  REFUSES(keep_top_p(row(logits), 1.5f, scratch),
+          "p, the probability to keep: wanted above 0 and at most 1, got 1.5");
+  REFUSES(apply_temperature(row(logits), -1), "temperature: wanted a number above 0, got -1");
+  REFUSES(apply_temperature(row(logits), infinity),
+          "temperature: wanted a number above 0, got inf");
   REFUSES(keep_min_p(row(logits), 1.5f), "min_p, the share of the largest: wanted 0 to 1, got 1.5");
+  REFUSES(keep_min_p(row(logits), -0.5f),
+          "min_p, the share of the largest: wanted 0 to 1, got -0.5");
   REFUSES(next_token(row(logits), {.temperature = -1}, random, scratch),
           "temperature: wanted 0 (greedy) or above, got -1");
   REFUSES(next_token(row(logits), {.temperature = 0, .top_p = 0}, random, scratch),
           "top_p: wanted above 0 and at most 1, got 0");
+  REFUSES(next_token(row(logits), {.temperature = infinity}, random, scratch),
+          "temperature: wanted 0 (greedy) or above, got inf");
+  REFUSES(next_token(row(logits), {.top_p = 1.5f}, random, scratch),
+          "top_p: wanted above 0 and at most 1, got 1.5");
+  REFUSES(next_token(row(logits), {.min_p = -0.5f}, random, scratch),
+          "min_p: wanted 0 to 1, got -0.5");
+  REFUSES(next_token(row(logits), {.min_p = 1.5f}, random, scratch),
+          "min_p: wanted 0 to 1, got 1.5");
   SamplingScratch brief(2);
   CHECK_THROWS_AS(draw(row(logits), random, brief), std::invalid_argument);
   CHECK_THROWS_AS(keep_top_k(row(logits), 1, brief), std::invalid_argument);
@@ -234,6 +270,8 @@ TEST_CASE("refusals: sampling and generation") {
   ModelState state(c.config, 4);
   REFUSES(generate(model, state, Ids{1}, {.stops = {61}}, random),
           "stops: wanted ids in [0, 61), got 61");
+  REFUSES(generate(model, state, Ids{1}, {.stops = {-1}}, random),
+          "stops: wanted ids in [0, 61), got -1");
   REFUSES(generate(model, state, Ids{}, {}, random), "T, the tokens: wanted at least 1, got 0");
   REFUSES(generate(model, state, Ids{1}, {.most = 0}, random),
           "most, the tokens to generate: wanted at least 1, got 0");

@@ -251,6 +251,12 @@ TEST_CASE("refusals: weights, ids and room, before anything is written") {
   REFUSES(language_model(Ids(18, 1), model), "T, the tokens: wanted 1 to T_max = 17, got 18");
   REFUSES(ModelState(c.config, 18),
           "S, the positions to make room for: wanted 1 to T_max = 17, got 18");
+  // Were it not S that is looked at first, the next look would divide by it.
+  REFUSES(ModelState(c.config, 0, {.chunk = 0}),
+          "S, the positions to make room for: wanted 1 to T_max = 17, got 0");
+  REFUSES(ModelState(c.config, 7, {.chunk = 0}),
+          "chunk, the rows of a pass: wanted at least 1, got 0");
+  REFUSES(ModelState(c.config, 7, {.texts = 0}), "texts: wanted at least 1, got 0");
   REFUSES(next_token_loss(one_row(logits), Ids{1}),
           "T, the tokens of a loss: wanted at least 2, got 1");
 
