@@ -9,6 +9,7 @@
 #include "10_pretrained/byte_alphabet.hpp"
 #include "10_pretrained/tokenizer.hpp"
 #include "10_pretrained_token_lines.hpp"
+#include "apart.hpp"
 #include "ids.hpp"
 #include "random.hpp"
 #include "refuses.hpp"
@@ -40,6 +41,27 @@ static void add(BpeTables& tables, const char* token, TokenKind kind) {
 }
 static Ids encode(const std::vector<std::string>& merges, std::string_view text) {
   return Bpe(small_tables(merges)).encode(text);
+}
+
+TEST_CASE("a file is read, and texts become tokens and texts again: without a crash, and it ends") {
+  CHECK(ending_apart([] {
+          BpeTables tables = small_tables({"a b", "ab c"});
+          add(tables, "<|ab", TokenKind::control);
+          add(tables, "<|ab|>", TokenKind::control);
+          add(tables, "cd", TokenKind::added);
+          for (const char* pre_tokenizer : {"gpt-2", "smollm", "llama-bpe"}) {
+            tables.pre_tokenizer = pre_tokenizer;
+            const Bpe bpe(tables);
+            for (const char* text : {"", "abc", "a<|ab|>cd<|ab", "cd a 7\n"})
+              bpe.decode(bpe.encode(text, SpecialTokens::as_tokens));
+          }
+        }) == "returned");
+  CHECK(ending_apart([] {
+          const GgufFile file = GgufFile::open(T2T_FIXTURES "/tokenizer.gguf");
+          read_tokenizer(file).encode("ab <|im_end|>", SpecialTokens::as_tokens);
+          const GgufFile of_tensors = GgufFile::open(T2T_FIXTURES "/tensors.gguf");
+          of_tensors.vector("gain", 9);
+        }) == "returned");
 }
 
 TEST_CASE("by hand: words keep the space before them; digits stand alone for smollm") {
@@ -331,6 +353,15 @@ TEST_CASE("bad input is refused, with its message") {
              "x: merge 1 \"b c\" needs \"bc\", no normal token", std::runtime_error);
   REFUSES_AS(made([](T t) { t.merges.push_back("b "); }),
              "x: merge 1 \"b \" needs \"\", no normal token", std::runtime_error);
+  // Neither a part of a merge nor what it makes may be a control token.
+  const char* of_control = "x: merge 1 \"a <x>\" needs \"<x>\", no normal token";
+  REFUSES_AS(made([](T t) {
+               add(t, "<x>", TokenKind::control), add(t, "a<x>", TokenKind::normal);
+               t.merges.push_back("a <x>");
+             }),
+             of_control, std::runtime_error);
+  REFUSES_AS(made([](T t) { add(t, "ac", TokenKind::control), t.merges.push_back("a c"); }),
+             "x: merge 1 \"a c\" needs \"ac\", no normal token", std::runtime_error);
   REFUSES_AS(made([](T t) { t.tokens[1] = "a"; }), "x: token 1 \"a\" stands twice",
              std::runtime_error);
   REFUSES_AS(made([](T t) { t.tokens[2] = "你"; }),

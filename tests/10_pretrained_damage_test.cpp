@@ -93,6 +93,15 @@ TEST_CASE("counts and lengths beyond the file are refused before anything is all
   REFUSES_AS(parse(GgufBytes().header(0, huge)),
              "x: header: 9223372036854775808 metadata entries, where 0 bytes are left",
              std::runtime_error);
+  // A tensor takes at least 33 bytes of the directory, and 8 are the count of entries; an entry
+  // takes at least 14.
+  REFUSES_AS(parse(GgufBytes().header(1, 0).raw(std::string(24, 0))),
+             "x: header: 1 tensors, where 32 bytes are left", std::runtime_error);
+  REFUSES_AS(parse(GgufBytes().header(1, 0).raw(std::string(25, 0))),
+             "x: tensor 1 of 1: a name of 0 bytes, wanted 1 to 64", std::runtime_error);
+  REFUSES_AS(parse(one_entry().raw(std::string(13, 0))),
+             "x: header: 1 metadata entries, where 13 bytes are left", std::runtime_error);
+  CHECK_NOTHROW(parse(one_entry().entry("k", true)));
   REFUSES_AS(parse(one_entry().put(huge).raw("123456789")),
              "x: entry 1 of 1: a key of 9223372036854775808 bytes at byte 32, where 9 are left",
              std::runtime_error);

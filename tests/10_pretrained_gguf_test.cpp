@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -9,6 +10,7 @@
 #include "10_pretrained/gguf.hpp"
 #include "10_pretrained_small_file.hpp"
 #include "all_close.hpp"
+#include "apart.hpp"
 #include "npy.hpp"
 #include "random.hpp"
 #include "refuses.hpp"
@@ -71,10 +73,69 @@ TEST_CASE("by hand: half precision") {
 /// The numbers of a block of these bytes.
 static std::vector<float> numbers_of(TensorType type, std::string_view bytes) {
   const std::size_t count = block_layout(type).numbers;
-  std::vector<float> values(count);
+  Tensor<1> values = empty(count);
   dequantize_rows(type, {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()},
                   Matrix(values.data(), 1, count, count));
-  return values;
+  return {values.begin(), values.end()};
+}
+
+static constexpr TensorType types[] = {TensorType::f32,  TensorType::f16,  TensorType::q4_0,
+                                       TensorType::q4_1, TensorType::q5_0, TensorType::q5_1,
+                                       TensorType::q8_0, TensorType::q4_k, TensorType::q5_k,
+                                       TensorType::q6_k, TensorType::bf16};
+
+/// Three rows of two blocks in the middle of a wider matrix, which is 7 elsewhere. The bytes are
+/// below 64, so that no number is infinite or NaN.
+static Tensor<2> in_the_middle(TensorType type, const std::vector<std::uint8_t>& bytes) {
+  const std::size_t cols = 2 * block_layout(type).numbers;
+  Tensor<2> wide = 7 * xt::ones<float>({std::size_t(3), cols + 3});
+  dequantize_rows(type, bytes, Matrix(wide).cols_from(2, cols));
+  return wide;
+}
+
+TEST_CASE(
+    "of every type, rows of two blocks are read one by one, and a view's other columns stay") {
+  for (const TensorType type : types) {
+    CAPTURE(type_name(type));
+    const BlockLayout block = block_layout(type);
+    const std::size_t cols = 2 * block.numbers, row_bytes = 2 * block.bytes;
+    Random random(3);
+    std::vector<std::uint8_t> bytes(3 * row_bytes);
+    for (std::uint8_t& byte : bytes) byte = std::uint8_t(64 * random.next_uniform());
+    const std::string ending = ending_apart([&] { in_the_middle(type, bytes); });
+    CHECK(ending == "returned");
+    if (ending != "returned") continue;
+
+    const Tensor<2> wide = in_the_middle(type, bytes);
+    for (std::size_t t = 0; t < 3; ++t) {
+      for (const std::size_t c : {std::size_t(0), std::size_t(1), cols + 2}) CHECK(wide(t, c) == 7);
+      for (std::size_t b = 0; b < 2; ++b) {  // each block as it is alone
+        const auto* first = reinterpret_cast<const char*>(&bytes[(2 * t + b) * block.bytes]);
+        const std::vector<float> want = numbers_of(type, {first, block.bytes});
+        const ConstRow got = row(wide, t).subspan(2 + b * block.numbers, block.numbers);
+        CHECK(std::ranges::equal(got, want));
+      }
+    }
+  }
+}
+
+TEST_CASE("rows that are no whole blocks, too few or too many bytes, and other types are refused") {
+  Tensor<2> x = empty(1, 33), two = empty(2, 32);
+  const auto of_bytes = [](std::size_t count) { return std::vector<std::uint8_t>(count); };
+  REFUSES(dequantize_rows(TensorType::q8_0, of_bytes(34), x),
+          "columns: wanted whole blocks of 32, got 33");
+  REFUSES(dequantize_rows(TensorType::q4_k, of_bytes(0), x),
+          "columns: wanted whole blocks of 256, got 33");
+  REFUSES(dequantize_rows(TensorType::q8_0, of_bytes(67), two),
+          "bytes: wanted 68 for 2 rows, got 67");
+  REFUSES(dequantize_rows(TensorType::q8_0, of_bytes(69), two),
+          "bytes: wanted 68 for 2 rows, got 69");
+  for (const int type :
+       {5, 10, 31, 77})  // an unused number, one that is not read, two unknown ones
+    REFUSES(dequantize_rows(TensorType(type), of_bytes(68), two),
+            fmt::format("tensor type: wanted one of F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, "
+                        "Q5_K, Q6_K, BF16, got {}",
+                        type));
 }
 
 /// A block whose scale is 0.5, its minimum, if any, -1, and whose first byte holds 3 and 10.
