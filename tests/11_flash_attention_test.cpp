@@ -104,6 +104,42 @@ TEST_CASE("keys may be taken in any order and in any parts; a hidden key changes
   } while (std::ranges::next_permutation(order).found);
 }
 
+TEST_CASE("by hand: parts are joined whose highest scores lie far apart, on either side of 0") {
+  // Beside a score that is 2000 higher a key has no weight; of equals each has half. None of these
+  // scores has an exponential that is a float, except relative to the highest.
+  const auto part = [](float score, float value) {
+    OnlineSoftmax part(1);
+    take(part, score, std::vector<float>{value});
+    return part;
+  };
+  const auto joined = [&](float first, float second) {
+    OnlineSoftmax sum = part(first, 3);
+    join(sum, part(second, 5));
+    return Tensor<1>{sum.highest, sum.sum, mean(sum)(0)};
+  };
+  for (const float high : {1000.0f, -1000.0f, 3e38f, -1e37f}) {
+    CAPTURE(high);
+    const float low = std::min(high - 2000, high * (high > 0 ? 0.5f : 2));
+    CHECK(all_close(joined(high, low), Tensor<1>{high, 1, 3}, 0));
+    CHECK(all_close(joined(low, high), Tensor<1>{high, 1, 5}, 0));
+    CHECK(all_close(joined(high, high), Tensor<1>{high, 2, 4}, 0));
+  }
+  // Odds of 1 to 3 at scores near -1000: the mean is 8/4 + 4·3/4.
+  OnlineSoftmax sum = part(-1000, 8);
+  join(sum, part(-1000 + std::log(3.f), 4));
+  // Near 1000 a score is rounded by at most 2^-15, which changes the mean by 4 · 3/16 of that;
+  // twice.
+  CHECK(std::abs(mean(sum)(0) - 5) <= 0.75 * 0x1p-14);
+
+  OnlineSoftmax none(1);
+  join(none, OnlineSoftmax(1));
+  CHECK(none.sum == 0);
+  join(none, part(-1000, 8));
+  CHECK(all_close(mean(none), Tensor<1>{8}, 0));
+  join(none, OnlineSoftmax(1));
+  CHECK(all_close(mean(none), Tensor<1>{8}, 0));
+}
+
 TEST_CASE("float64 agrees at odd sizes: in blocks, from rows and from a cache, and key by key") {
   for (const size_t D : {1, 10, 64})
     for (const size_t S : {1, 31, 33, 127, 300})
@@ -213,6 +249,22 @@ TEST_CASE("a change of later keys or of the number of threads changes no earlier
   for (size_t t = 0; t < S; ++t) {
     CAPTURE(t);
     CHECK(std::ranges::equal(row(before, t), row(after, t)) == (t < 77));
+  }
+}
+
+TEST_CASE("what a call leaves in its scratch memory changes no bit of the next") {
+  const size_t H = 6, G = 2, D = 9, T = 20;
+  const Tensor<2> q = draw(T, H * D, 1), k = draw(T, G * D, 2), v = draw(T, G * D, 3);
+  const Tensor<2> nan = xt::ones<float>({T, G * D}) * NAN;
+  FlashScratch scratch(H, G, D);
+  Tensor<2> out = empty(T, H * D);
+  const KeyValueHeads clean = side_by_side(k, v, G);
+  for (const auto& [keys, values] : {std::pair(&nan, &v), std::pair(&k, &nan)}) {
+    const KeyValueHeads spoiled = side_by_side(*keys, *values, G);
+    flash_attention_rows(q, spoiled, Mask::causal, out, scratch);
+    CHECK(std::isnan(out(T - 1, H * D - 1)));
+    flash_attention_rows(q, clean, Mask::causal, out, scratch);
+    CHECK(all_close(out, by_rows(q, k, v, H, G), 0));
   }
 }
 
