@@ -120,12 +120,12 @@ TEST_CASE(
 }
 
 TEST_CASE("rows that are no whole blocks, too few or too many bytes, and other types are refused") {
-  Tensor<2> x = empty(1, 33), two = empty(2, 32);
+  Tensor<2> x = empty(1, 33), long_row = empty(1, 288), two = empty(2, 32);
   const auto of_bytes = [](std::size_t count) { return std::vector<std::uint8_t>(count); };
   REFUSES(dequantize_rows(TensorType::q8_0, of_bytes(34), x),
           "columns: wanted whole blocks of 32, got 33");
-  REFUSES(dequantize_rows(TensorType::q4_k, of_bytes(0), x),
-          "columns: wanted whole blocks of 256, got 33");
+  REFUSES(dequantize_rows(TensorType::q4_k, of_bytes(144), long_row),
+          "columns: wanted whole blocks of 256, got 288");
   REFUSES(dequantize_rows(TensorType::q8_0, of_bytes(67), two),
           "bytes: wanted 68 for 2 rows, got 67");
   REFUSES(dequantize_rows(TensorType::q8_0, of_bytes(69), two),

@@ -12,6 +12,7 @@
 #include "11_flash_attention/online_softmax.hpp"
 #include "all_close.hpp"
 #include "allocations.hpp"
+#include "apart.hpp"
 #include "attention_in_double.hpp"
 #include "linalg.hpp"
 #include "refuses.hpp"
@@ -79,7 +80,9 @@ TEST_CASE("by hand: the same four keys in blocks of 1, 2, 3 and 4") {
   v(0, 0) = 8, v(1, 0) = 4, v(2, 0) = 2, v(3, 0) = 16, want(0, 0) = 5;
   for (const size_t keys : {1, 2, 3, 4}) {
     CAPTURE(keys);
-    CHECK(all_close(by_rows(q, k, v, 1, 1, Mask::causal, {48, 48, keys}), want, 16 * 4 * u));
+    const auto attend = [&] { return by_rows(q, k, v, 1, 1, Mask::causal, {48, 48, keys}); };
+    REQUIRE(ending_apart(attend) == "returned");  // all blocks of keys come to an end
+    CHECK(all_close(attend(), want, 16 * 4 * u));
   }
 }
 
