@@ -179,6 +179,7 @@ TEST_CASE("FLOPs and bytes by hand") {
   CHECK(flops.attention == 7 * 4 * 6 * 2);
   CHECK(flops.feed_forward == 7 * 2 * 3 * 18);
   CHECK(flops.head == 2 * 5 * 2);
+  CHECK(total(flops) == 672 + 336 + 756 + 20);
 
   const InferenceMemory inference = inference_memory(preset("llama2-7b"), 2048, 2);
   CHECK(inference.cache == 0x1p30);
@@ -225,6 +226,10 @@ TEST_CASE("refusals: configs, with every reason at once") {
           "preset: wanted one of foundry-small, gpt2, smollm2-135m, llama2-7b, got gpt-2");
   CHECK(resized(preset("foundry-small"), {.C = 512, .H = 4}).block.F == 1365);
   CHECK(resized(preset("gpt2"), {.C = 512, .H = 4}).block.D == 128);
+  CHECK(resized(preset("foundry-small"), {.C = 512}).block.D == 64);
+  Config own = preset("foundry-small");
+  own.block.D = 48;  // not C / H
+  CHECK(resized(own, {.L = 2}).block.D == 48);
 }
 
 TEST_CASE("refusals: weights, ids and room, before anything is written") {
