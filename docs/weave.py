@@ -151,7 +151,8 @@ def wrong(chapter, names, link=True):
     rows = _mistake_table(patches[name] for name in chosen)
     if link and more > 0:
         rows.append(f"\n[All {len(patches)} wrong versions of this chapter](mistakes.md#{chapter.replace('_', '-')}) "
-                    "are rejected by its tests.")
+                    f"are rejected by its tests, and [`./learn check {chapter[:2]}`](workbook.md) recognises them in what "
+                    "you write.")
     _out("\n".join(rows) + "\n")
 
 

@@ -84,15 +84,15 @@ def candidates(file):
     Nor of a tensor's number of axes: such a mutant builds only where it writes anywhere in memory."""
     from universalmutator import mutator
     text = file.read_text()
-    bare = source._without_comments(text).splitlines()
-    inside = {n for f in source._definitions(text) for n in range(f.line, f.line + f.signature.count("\n") + f.body.count("\n") + 1)}
+    bare = source.without_comments(text).splitlines()
+    inside = {n for f in source.definitions(text) for n in range(f.line, f.line + f.signature.count("\n") + f.body.count("\n") + 1)}
     with contextlib.redirect_stdout(None):
         made = mutator.mutants_regexp(text.splitlines(keepends=True), ruleFiles=RULES, ignorePatterns=[])
     lines = text.splitlines()
     found = {}
     for line, now, *_ in made:
         now = now.rstrip("\n")
-        code = source._without_comments(now + "\n").rstrip()
+        code = source.without_comments(now + "\n").rstrip()
         if line in inside and _but_axes(code) != _but_axes(bare[line - 1]) and not now.lstrip().startswith("//"):
             found[line, code] = Mutant(file, line, lines[line - 1].strip(), now)
     return list(found.values())

@@ -18,16 +18,16 @@ class Function:
 
 def functions(text):
     """Every function that a file defines for others: not static ones, not those inside of a class."""
-    return [f for f in _definitions(text) if not _is_local(f)]
+    return [f for f in definitions(text) if not _is_local(f)]
 
 
 def _is_local(function):
     return bool(re.search(r"\bstatic\b|^inline\b|^template\b|__(global|device)__", function.signature))
 
 
-def _definitions(text):
+def definitions(text):
     text = text.replace("\r\n", "\n").lstrip("\ufeff")
-    code = _without_comments(text)
+    code = without_comments(text)
     found = []
     for begin, brace, end in _spans(code):
         head = code[begin:brace]
@@ -39,7 +39,7 @@ def _definitions(text):
     return found
 
 
-def _without_comments(text):
+def without_comments(text):
     """The same text, as long, with blanks for comments, strings and lines of the preprocessor."""
     pattern = r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|^[ \t]*#(?:\\\n|[^\n])*'
     return re.sub(pattern, lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.S | re.M)
@@ -155,7 +155,7 @@ def skeleton(name, source, header):
     lines += [""] if lines[-1] else []
     names = [f.name for f in functions(source)]
     seen = {}
-    for function in _definitions(source):
+    for function in definitions(source):
         if function.line in given:
             lines += [given[function.line], ""]
         elif not _is_local(function):
@@ -169,7 +169,7 @@ def skeleton(name, source, header):
 
 def _given(source):
     """The text of each constructor, and of the local functions that constructors call, by its line."""
-    every = _definitions(source)
+    every = definitions(source)
     wanted = [f for f in every if f.name.split("::")[-1] == f.name.split("::")[0] and "::" in f.name]
     for function in wanted:
         for other in every:
@@ -200,6 +200,6 @@ def outline(function):
 
 def calls(body):
     """The functions that a body calls, in the order of their first call."""
-    code = _without_comments(body)
+    code = without_comments(body)
     words = re.findall(r"\b([A-Za-z_]\w*)\s*\(", code)
     return list(dict.fromkeys(w for w in words if w not in ("if", "for", "while", "switch", "return", "sizeof")))
