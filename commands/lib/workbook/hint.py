@@ -47,12 +47,13 @@ def choose(words):
     return *(open_ones or pairs)[0], None
 
 
-def tell_where(function, where, _):
+def tell_where(function, where, path):
     if where:
         page, heading, line = where
         house.say(f'It is on docs/{page.name} in the section "{heading}", above line {line + 1}.', 2)
     house.say("It promises:", 2)
-    for line in (function.comment or "").splitlines() + function.signature.splitlines():
+    promised = source.contracts(house.header(path.parent.name, path.stem).read_text()).get(function.name, [""])
+    for line in [*promised[0].splitlines(), *function.signature.splitlines()]:
         print(f"    {line}")
 
 

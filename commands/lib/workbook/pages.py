@@ -38,14 +38,15 @@ def section_of_function(chapter, part, name):
 
 
 def prose_before(page, line):
-    """What the page says between the heading, or the listing before, and this line."""
+    """What the page says between the heading, or the listing before, and this line: a line for each paragraph."""
     lines, said = lines_of(page), []
     for one in reversed(lines[:line]):
         if one.startswith(("#", "```")):
             break
         if not one.startswith(("[[[", "<!--", "-->")) and "]]]" not in one and "[[[" not in one:
             said.insert(0, one)
-    return "\n".join(said).strip()
+    paragraphs = re.split(r"\n\s*\n", "\n".join(said).strip())
+    return "\n".join(re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", " ".join(one.split())) for one in paragraphs)
 
 
 def _section(page, pattern):
