@@ -8,6 +8,8 @@ measured(chapter, only)   the chapter's figures from the recorded run, docs/meas
                           the lines whose name holds that text; with threads, those on so many
 kernels(chapter, only)    what the chapter's CUDA kernels take of a GPU, from docs/kernels.json; with
                           only, those whose name holds that text
+verdict(chapter, part, mistake)
+                          what ./learn check says of a wrong version, as if a reader had written it
 recorded(name)            the table of a run that takes too long to weave, from docs/NAME.json: columns, rows and
                           a note on the command and the machine
 wrong(chapter, names)     wrong versions by name, in this order, each with its first line; link=False: no link to all
@@ -21,6 +23,7 @@ import pathlib
 import re
 import shlex
 import subprocess
+import sys
 
 import cog
 
@@ -139,6 +142,17 @@ def recorded(name):
     run = json.loads((ROOT / f"docs/{name}.json").read_text())
     rows = [run["columns"], ["---:"] * len(run["columns"]), *run["rows"]]
     _out("\n".join("| " + " | ".join(row) + " |" for row in rows) + f"\n\n{run['note']}\n")
+
+
+def verdict(chapter, part, mistake):
+    """The checks that the wrong version fails, and their numbers, are the same on any machine."""
+    script = ("import sys; sys.path.insert(0, 'commands/lib/workbook'); import check, house, judge; "
+              f"check.tell(judge.of_program('{chapter}', '{part}', house.BUILD / '{chapter}_{mistake}'))")
+    environment = dict(os.environ, COLUMNS="80", NO_COLOR="1")
+    run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
+    if run.returncode != 0:
+        raise SystemExit(f"{chapter} {mistake}: {run.stderr}")
+    _out(f"```text\n{run.stdout.rstrip()}\n```\n")
 
 
 def wrong(chapter, names, link=True):
