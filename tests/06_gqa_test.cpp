@@ -402,6 +402,7 @@ TEST_CASE("refused: shapes that disagree, groups that do not divide, scratch tha
   REFUSES(expect_groups(9, 2),
           "groups: wanted G key and value heads that divide H query heads, got H = 9, "
           "G = 2");
+  REFUSES(repeat_kv(draw(3, 5, 1), 6, 2), "x: wanted shape [3, 4], got [3, 5]");
   REFUSES(grouped_query_attention(q, k, v, 3, 0, Mask::none),
           "groups: wanted G key and value heads that divide H query heads, got H = 3, "
           "G = 0");

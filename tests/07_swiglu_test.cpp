@@ -10,6 +10,7 @@
 #include "07_swiglu/feed_forward.hpp"
 #include "all_close.hpp"
 #include "allocations.hpp"
+#include "apart.hpp"
 #include "npy.hpp"
 #include "refuses.hpp"
 
@@ -332,6 +333,18 @@ TEST_CASE(
   CHECK(parameter_count(feed_forward_weights(48, 192, Use::gelu, random)) == 8 * 48 * 48);
 }
 
+TEST_CASE("biases of networks with one channel, or one hidden number, are added too") {
+  const Tensor<2> x = {{2}}, one = {{1}};
+  FeedForwardWeights weights;
+  weights.w_up = one;
+  weights.w_down = one;
+  weights.b_up = Tensor<1>{3};
+  weights.b_down = Tensor<1>{10};
+  const Tensor<2> want = {{15}};  // relu(2 + 3) + 10
+  CHECK(all_close(feed_forward(x, weights, Use::relu), want, 0));
+  CHECK(all_close(by_rows(x, weights, Use::relu), want, 0));
+}
+
 TEST_CASE("what does not fit is refused by name") {
   const Tensor<2> x = some_rows(2, 6), wide = some_rows(2, 7);
   FeedForwardWeights weights = fixture_weights(true);
@@ -382,6 +395,8 @@ TEST_CASE("what does not fit is refused by name") {
   REFUSES(gated_rows(Use::swiglu, x, wide, y), "up: wanted shape [2, 6], got [2, 7]");
   REFUSES(gated_rows(Use::swiglu, x, x, three_rows), "y: wanted shape [2, 6], got [3, 6]");
   REFUSES(activate_rows(Use::silu, x, three_rows), "y: wanted shape [2, 6], got [3, 6]");
+  CHECK(ending_apart([&] { gated(Use::silu, x, x); }) ==
+        "threw");  // or it calls what is no function
   REFUSES(gated(Use::silu, x, x), "activation: wanted one with a gate, got silu");
   REFUSES(gated_rows(Use::silu, x, x, y), "activation: wanted one with a gate, got silu");
   REFUSES(activate_rows(Use::swiglu, x, y), "activation: wanted one without a gate, got swiglu");
