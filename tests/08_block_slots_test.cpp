@@ -130,6 +130,7 @@ TEST_CASE("CachedAttention refuses q, k, v, heads and runs that do not fit each 
   REFUSES(attention.truncate(0, 1), "text: wanted one from 0 to 0, got 1");
   REFUSES(CachedAttention(std::span<const BlockSettings>(), 8, 4),
           "layers: wanted at least 1, got 0");
+  REFUSES(BlockScratch(std::span<const BlockSettings>(), 4), "layers: wanted at least 1, got 0");
 }
 
 /// A weight that stores each number doubled, and counts its products.

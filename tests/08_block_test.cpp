@@ -144,6 +144,12 @@ TEST_CASE("a trace names every intermediate in order, and changes nothing") {
   CHECK(trace_name(Part::logits, 0) == "logits");
 }
 
+TEST_CASE("by hand: what belongs to a layer is traced with its number") {
+  CHECK(trace_name(Part::q_turned, 3) == "layer 3 q_turned");
+  for (const Part part : {Part::embedding, Part::final_norm, Part::logits})
+    CHECK(trace_name(part, 3) == part_name(part));
+}
+
 TEST_CASE("a trace in post-norm has each norm after its sum, and no turned q and k without RoPE") {
   const auto order = [](const std::string& name) {
     std::string names;

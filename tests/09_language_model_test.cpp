@@ -81,6 +81,32 @@ TEST_CASE("before training, the loss is a little above ln V") {
   CHECK(std::abs(loss - (ln_v + s * s / 2)) < 4 * s / std::sqrt(199.0));
 }
 
+TEST_CASE("weights are drawn around 0, with the deviation that each matrix needs") {
+  // Of n numbers the deviation is off by 1/√(2n) of itself, the mean by 1/√n deviations: 5 times
+  // that is allowed. What adds to the stream is scaled by 1/√(2L), here by 1/4.
+  Config config = resized(preset("gpt2"), {.C = 64, .L = 8, .H = 4, .G = 4, .V = 300, .T_max = 40});
+  config.tied = true;
+  Random random(4);
+  const ModelWeights weights = draw_model(config, random);
+  const auto drawn = [](const Weight& w, double deviation) {
+    const Tensor<2>& x = w.floats();
+    double sum = 0, squares = 0;
+    for (const float value : x) sum += double(value), squares += double(value) * double(value);
+    const double n = double(x.size()), got = std::sqrt(squares / n);
+    CAPTURE(got);
+    CHECK(std::abs(got / deviation - 1) < 5 / std::sqrt(2 * n));
+    CHECK(std::abs(sum / n) < 5 * deviation / std::sqrt(n));
+  };
+  const BlockWeights& last = weights.blocks.back();
+  drawn(weights.embedding, 0.02);
+  drawn(weights.positions, 0.01);
+  drawn(last.w_q, 1 / 8.0);
+  drawn(last.w_v, 1 / 8.0);
+  drawn(last.w_o, 1 / 8.0 / 4);
+  drawn(last.feed_forward.w_up, 1 / 8.0);
+  drawn(last.feed_forward.w_down, 1 / std::sqrt(double(config.block.F)) / 4);
+}
+
 TEST_CASE("one more token, and several texts in chunks, allocate nothing") {
   const Case c = llama();
   const Model model = c.model();
