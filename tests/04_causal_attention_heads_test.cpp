@@ -107,6 +107,8 @@ TEST_CASE("biases of another shape are refused") {
           "biases: wanted shape [2, 3, 5], got [1, 3, 5]");
   REFUSES(biased_attention(q, k, zeros(2, 4, 4), zeros(2, 3, 5), Mask::causal),
           "v: wanted shape [2, 5, 4], got [2, 4, 4]");
+  REFUSES(biased_attention_weights(zeros(2, 3, 0), zeros(2, 5, 0), zeros(2, 3, 5), Mask::causal),
+          "D, the width of a head: wanted at least 1, got 0");
   const Tensor<3> all_hidden = zeros(2, 3, 5) - std::numeric_limits<float>::infinity();
   REFUSES(biased_attention_weights(q, k, all_hidden, Mask::causal),
           "softmax: row 0 is all -infinity: a mask that hides every key");
