@@ -136,6 +136,7 @@ class Mistakes(unittest.TestCase):
             for mistake in known:
                 self.assertTrue(mistake.fails, f"{chapter} {mistake.name} fails no check")
                 for site in mistake.fails:
+                    self.assertNotIn("/tests/fixtures/", site, "a path of one machine")
                     check = site.split(" | ")[0].replace("\\", "\\\\").replace('"', '\\"')
                     self.assertTrue(check in names, f"{chapter}: {check}: ./learn test {chapter[:2]} --record")
 

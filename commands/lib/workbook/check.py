@@ -169,7 +169,7 @@ def write_json(path, verdicts):
     for v in verdicts:
         one = {"chapter": v.chapter, "part": v.part, "verdict": v.word, "why": v.why}
         if v.result:
-            failed = set(v.result.failed) | {f.check for f in v.result.failures}
+            failed = v.failed
             one["seconds"] = round(v.result.seconds, 3)
             one["checks"] = [{"name": c, "kind": checks.kind_of(c), "passes": c not in failed} for c in v.result.checks]
             one["mistakes"] = [{"name": a.mistake.name, "says": a.mistake.says, "certain": a.same} for a in v.alike]

@@ -43,7 +43,9 @@ class Failure:
 
     @property
     def site(self):
-        return f"{self.check} | {' '.join(self.asked.split())}"
+        """What is asked, the same wherever the book lies: a path to a fixture begins with its folder."""
+        asked = re.sub(r'"[^"]*/tests/fixtures/', '"fixtures/', self.asked)
+        return f"{self.check} | {' '.join(asked.split())}"
 
     @property
     def not_written(self):

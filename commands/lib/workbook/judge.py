@@ -48,9 +48,12 @@ class Verdict:
         return next((n for n in names if re.search(rf"\b{n.split('::')[-1]}\(", first.asked)), None)
 
     @property
+    def failed(self):
+        return set(self.result.failed) | {f.check for f in self.result.failures}
+
+    @property
     def counts(self):
-        failed = set(self.result.failed) | {f.check for f in self.result.failures}
-        return len(set(self.result.checks) - failed), len(set(self.result.checks))
+        return len(set(self.result.checks) - self.failed), len(set(self.result.checks))
 
 
 def numbered(chapter, part):

@@ -7,7 +7,7 @@ import progress
 
 
 def main(chapters):
-    """The parts up to the last of these chapters. The first must use one of them, or there is no such program."""
+    """The parts up to the last of these chapters."""
     use(parts_that_pass(max(chapters)))
 
 
