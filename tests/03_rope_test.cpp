@@ -373,6 +373,11 @@ TEST_CASE("ALiBi: slopes as published, biases by hand") {
   CHECK(biases(1, 1, 2) == 0);
 }
 
+TEST_CASE("by hand: of two buckets the first is for the token itself") {
+  CHECK(t5_bucket(0, 2, 8) == 0);
+  CHECK(t5_bucket(1, 2, 8) == 1);
+}
+
 TEST_CASE("by hand: 8 buckets up to distance 32 begin at distances 0 1 2 3 4 7 12 20") {
   const std::size_t begins[] = {0, 1, 2, 3, 4, 7, 12, 20, 1000};
   for (std::size_t bucket = 0; bucket < 8; ++bucket) {

@@ -34,6 +34,9 @@ TEST_CASE("without inputs the states stay 0, and the echo is the scale, once for
   Random one(3), two(3);
   const RecurrentCell plain = draw_recurrent_cell(4, one), large = draw_recurrent_cell(4, two, 2);
   CHECK(all_close(large.w_x, plain.w_x, 0));
+  Random of_many(5);  // 1600 numbers: 5 standard deviations of their mean square are 0.18 of it
+  const Tensor<2> w_x = draw_recurrent_cell(40, of_many).w_x;
+  CHECK(std::abs(xt::sum(w_x * w_x)() / 40 - 1) < 0.18f);
   CHECK(all_close(large.w_h, Tensor<2>(2 * plain.w_h), 0));
 }
 

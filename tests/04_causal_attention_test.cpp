@@ -11,6 +11,7 @@
 #include "04_causal_attention/multi_head.hpp"
 #include "04_causal_attention/softmax.hpp"
 #include "all_close.hpp"
+#include "apart.hpp"
 #include "attention_in_double.hpp"
 #include "npy.hpp"
 #include "refuses.hpp"
@@ -54,6 +55,13 @@ static Tensor<2> rows_of_softmax(Tensor<2> x) {
 // much; out is one of S terms. Partial sums reach some 4, and we allow twice that.
 static double bound(std::size_t D, std::size_t S) {
   return 8 * (std::sqrt(double(D)) / 2 + std::sqrt(double(S)) / 2) * u;
+}
+
+TEST_CASE("softmax: a short row and long ones come to an end without a crash") {
+  for (const std::size_t S : {3, 65, 577}) {
+    CAPTURE(S);
+    CHECK(ending_apart([&] { rows_of_softmax(draw(1, S, 1)); }) == "returned");
+  }
 }
 
 TEST_CASE("softmax by hand: ln 1, ln 2 and ln 5 go to 1/8, 2/8 and 5/8") {
@@ -329,6 +337,7 @@ TEST_CASE("what is not possible is refused, with the values in the message") {
   REFUSES(attention(empty(3, 0), empty(3, 0), empty(3, 0), Mask::none),
           "D, the width of a head: wanted at least 1, got 0");
   REFUSES(attention_mask(0, 4, Mask::none), "T, the number of queries: wanted at least 1, got 0");
+  REFUSES(attention_mask(3, 0, Mask::none), "S, the number of keys: wanted at least 1, got 0");
   REFUSES(attention(x, x, x, Mask{false, 2}),
           "window: wanted 0, since the mask is not causal, got 2");
   Random of_weights(2);

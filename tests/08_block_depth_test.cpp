@@ -3,13 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <stdexcept>
 #include <vector>
 
 #include "02_normalization/rms_norm.hpp"
 #include "08_block/block.hpp"
 #include "08_block/depth.hpp"
 #include "linalg.hpp"
+#include "refuses.hpp"
 
 using namespace t2t;
 
@@ -49,6 +49,18 @@ TEST_CASE("by hand: without norms each layer brings a gradient to a quarter, or 
   CHECK(top(Joined::neither, 0.5f, changes).straight == 0);
   CHECK(about(top(Joined::sums_only, 0.5f, changes).arrives, std::pow(2.25, 3)));
   CHECK(top(Joined::sums_only, 0.5f, changes).straight == 1);
+}
+
+TEST_CASE("by hand: three tokens and their spread around the mean token") {
+  // The mean is (2, 2). The squares around it sum to 10, and those of the tokens to 34.
+  const Tensor<2> text = {{3, 4}, {1, 2}, {2, 0}};
+  const std::vector<BlockWeights> layers(1, shares(0));
+  const std::vector<Depth> after =
+      depths(Joined::sums_only, text, relu_settings(2, 1, 4), layers, {text});
+  for (const Depth& depth : after) {
+    CHECK(about(depth.size, std::sqrt(34.0 / 6)));
+    CHECK(about(depth.spread, std::sqrt(10.0 / 34)));
+  }
 }
 
 TEST_CASE("by hand: a norm divides changes across x by x's size and removes changes along x") {
@@ -97,5 +109,6 @@ TEST_CASE(
   const double up = depths(Joined::pre_norm, text, settings, layers, each).back().arrives;
   CHECK(std::abs(up * up / squares - 1) < 0.12);
 
-  CHECK_THROWS_AS(depths(Joined::pre_norm, text, settings, layers, {}), std::invalid_argument);
+  REFUSES(depths(Joined::pre_norm, text, settings, layers, {}),
+          "changes: wanted at least 1, got 0");
 }

@@ -295,7 +295,9 @@ TEST_CASE("layers may differ in all but C: one scratch and one attention serve t
   BlockSettings wide{.C = 24, .H = 6, .G = 2, .D = 4, .F = 31},
       narrow{.C = 24, .H = 2, .G = 1, .D = 6, .F = 9};
   narrow.activation = Activation::relu, narrow.theta = 500, narrow.norm = Norm::layer;
-  const std::vector<BlockSettings> layers = {wide, narrow, wide};
+  BlockSettings scaled = wide;
+  scaled.frequencies = rope_frequencies(4, 100);
+  const std::vector<BlockSettings> layers = {scaled, narrow, wide};
   Random random(3);
   std::vector<BlockWeights> weights;
   for (const BlockSettings& settings : layers) weights.push_back(draw_block(settings, random));

@@ -215,6 +215,20 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "a model's tables begin around 0, with deviations of 0.02 for tokens, 0.01 for positions") {
+  Random random(5);
+  const std::size_t n = 50 * 40;
+  for (const auto& [role, deviation] :
+       {std::pair(Role::embedding, 0.02), {Role::positions, 0.01}}) {
+    Weight table;
+    draw_tensor({"table", 50, 40, role}, random, 0.5f, table);
+    double squares = 0;
+    for (const float value : table.floats()) squares += double(value) * value;
+    CHECK(std::abs(std::sqrt(squares / n) / deviation - 1) < 5 / std::sqrt(2.0 * n));
+  }
+}
+
 TEST_CASE("FLOPs by hand: two for each number of a matrix, 4·H·D for each key seen") {
   // T = 2 tokens, the last of S = 5: they see 4 and 5 keys.
   BlockSettings settings{.C = 4, .H = 2, .G = 1, .D = 2, .F = 3};

@@ -11,8 +11,14 @@
 #include "09_language_model_cases.hpp"
 #include "all_close.hpp"
 #include "allocations.hpp"
+#include "apart.hpp"
 
 using namespace t2t;
+
+TEST_CASE("a loss comes to an end without a crash, and reads nothing behind the last token") {
+  const Tensor<2> logits = {{0, 1}, {2, 3}};
+  CHECK(ending_apart([&] { next_token_loss(logits, Ids{0, 1}); }) == "returned");
+}
 
 TEST_CASE("formula, prefill, chunks and single tokens give the logits that PyTorch gives") {
   for (const Case& c : {llama(), mixed(), gpt2()}) {
@@ -253,6 +259,9 @@ TEST_CASE("refusals: configs, with every reason at once") {
   CHECK(resized(preset("foundry-small"), {.C = 512, .H = 4}).block.F == 1365);
   CHECK(resized(preset("gpt2"), {.C = 512, .H = 4}).block.D == 128);
   CHECK(resized(preset("foundry-small"), {.C = 512}).block.D == 64);
+  config = preset("foundry-small");
+  config.T_max = 0;
+  REFUSES(expect_config(config), "config: T_max, the context: wanted at least 1, got 0");
   Config own = preset("foundry-small");
   own.block.D = 48;  // not C / H
   CHECK(resized(own, {.L = 2}).block.D == 48);
@@ -279,6 +288,7 @@ TEST_CASE("refusals: weights, ids and room, before anything is written") {
   reset(state);
   REFUSES(forward(model, state, Ids{1}, Row(logits.data(), 9)),
           "logits: wanted shape [1, 53], got [1, 9]");
+  REFUSES(language_model(Ids(), model), "T, the tokens: wanted 1 to T_max = 17, got 0");
   REFUSES(language_model(Ids(18, 1), model), "T, the tokens: wanted 1 to T_max = 17, got 18");
   REFUSES(ModelState(c.config, 18),
           "S, the positions to make room for: wanted 1 to T_max = 17, got 18");

@@ -60,7 +60,10 @@ TEST_CASE("several texts at once: the logits of all tokens, and one text truncat
   for (const std::size_t chunk : {3, 512}) {
     ModelState state(c.config, 20, {.chunk = chunk, .texts = 2});
     Tensor<2> logits = empty(8, c.config.V), more = empty(1, c.config.V);
-    forward_all(model, state, std::vector<MoreTokens>{{1, a}, {0, b}}, logits);
+    std::size_t most_rows = 0;  // of both texts, in one product
+    forward_all(model, state, std::vector<MoreTokens>{{1, a}, {0, b}}, logits,
+                [&](Part, std::size_t, ConstMatrix x) { most_rows = std::max(most_rows, x.rows); });
+    CHECK(most_rows == std::min<std::size_t>(chunk, 8));
     const auto rows = [&](std::size_t from, std::size_t count) {
       return copy_of(ConstMatrix(logits).rows_from(from, count));
     };

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "10_pretrained/byte_alphabet.hpp"
+#include "10_pretrained/gguf_bytes.hpp"
 #include "10_pretrained/tokenizer.hpp"
 #include "10_pretrained_token_lines.hpp"
 #include "apart.hpp"
@@ -52,7 +53,7 @@ TEST_CASE("a file is read, and texts become tokens and texts again: without a cr
           for (const char* pre_tokenizer : {"gpt-2", "smollm", "llama-bpe"}) {
             tables.pre_tokenizer = pre_tokenizer;
             const Bpe bpe(tables);
-            for (const char* text : {"", "abc", "a<|ab|>cd<|ab", "cd a 7\n"})
+            for (const char* text : {"", "abc", "abcabcabcabc", "a<|ab|>cd<|ab", "cd a 7\n"})
               bpe.decode(bpe.encode(text, SpecialTokens::as_tokens));
           }
         }) == "returned");
@@ -183,6 +184,18 @@ TEST_CASE("a text begins with bos if the file says so; otherwise the pre-tokeniz
   CHECK(!Bpe(tables).first());
   tables.bos_first = true, tables.bos.reset();
   CHECK(!Bpe(tables).first());
+}
+
+TEST_CASE(
+    "a file without types has normal tokens alone, and it may say that texts begin with bos") {
+  GgufBytes file;
+  file.header(0, 5).entry("tokenizer.ggml.model", "gpt2").entry("tokenizer.ggml.pre", "gpt-2");
+  file.entry("tokenizer.ggml.tokens", std::vector<std::string>{"a", "b", "ab"});
+  file.entry("tokenizer.ggml.merges", std::vector<std::string>{"a b"});
+  file.entry("tokenizer.ggml.add_bos_token", true);
+  const BpeTables tables = read_tables(GgufFile("x", file.bytes));
+  CHECK(tables.kinds == std::vector<TokenKind>(3, TokenKind::normal));
+  CHECK(tables.bos_first == true);
 }
 
 TEST_CASE("a stream returns whole characters, which together are the text") {

@@ -274,10 +274,11 @@ TEST_CASE("the default system prompt is the one that a template contains literal
                   "{{ '<|im_start|>system\\nBe kind.<|im_end|>\\n' }}") == "Be kind.");
   CHECK(prompt_of("{{ '<|im_start|>' + role + '\n' + text + '<|im_end|>' }}") == "");
   CHECK(prompt_of("<|start_header_id|>system<|end_header_id|>Date: {{ date }}<|eot_id|>") == "");
-  REFUSES_AS(prompt_of("[INST] {{ text }} [/INST]"),
-             "x: tokenizer.chat_template: wanted ChatML, with <|im_start|>, or Llama 3's "
-             "format, with <|start_header_id|>",
-             std::runtime_error);
+  for (const char* other : {"[INST] {{ text }} [/INST]", "<|im_start|>", "<|im_end|>"})
+    REFUSES_AS(prompt_of(other),
+               "x: tokenizer.chat_template: wanted ChatML, with <|im_start|>, or Llama 3's "
+               "format, with <|start_header_id|>",
+               std::runtime_error);
 }
 
 /// A token for each byte, then these marks.
@@ -419,6 +420,9 @@ TEST_CASE("parts that only one folder has are named; folders without parts are r
   CHECK(compare_traces(traces.a, traces.b).only_in_one == std::vector<std::string>{"layer_3_k"});
   CHECK(::mkfifo((traces.b / "layer_3_q.npy.npy").c_str(), 0600) == 0);  // waited for, for ever
   CHECK(compare_traces(traces.a, traces.b).only_in_one == std::vector<std::string>{"layer_3_k"});
+  std::filesystem::create_directory(traces.a / "empty");
+  REFUSES_AS(compare_traces(traces.a / "empty", traces.b),
+             traces.a / "empty: there is no .npy file", std::runtime_error);
   REFUSES_AS(compare_traces(traces.a / "none", traces.b),
              traces.a / "none: No such file or directory", std::runtime_error);
 }

@@ -58,7 +58,7 @@ void Model::trust_weights() {
     throw std::invalid_argument("positions: wanted floats, got packed numbers");
   blocks_.clear();
   for (std::size_t l = 0; l < config_.L; ++l)
-    blocks_.emplace_back(settings_of(config_, l), weights_.blocks[l], l);
+    blocks_.emplace_back(settings_of(config_, l), weights_.blocks.at(l), l);
 }
 
 ModelWeights Model::release() && {

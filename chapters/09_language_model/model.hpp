@@ -38,10 +38,11 @@ void for_each_tensor(Weights& weights, const Config& config, Call f) {
   table("embedding", true, V, Role::embedding, weights.embedding);
   table("positions", config.learned_positions, config.T_max, Role::positions, weights.positions);
   for (std::size_t l = 0; l < config.L; ++l)
-    for_each_tensor(weights.blocks[l], settings_of(config, l), [&](TensorInfo info, auto& tensor) {
-      info.layer = l;
-      f(info, tensor);
-    });
+    for_each_tensor(weights.blocks.at(l), settings_of(config, l),
+                    [&](TensorInfo info, auto& tensor) {
+                      info.layer = l;
+                      f(info, tensor);
+                    });
   const bool has_bias = config.block.norm == Norm::layer;
   f(TensorInfo{"final_norm.gain", C, 1, Role::gain}, weights.final_norm.gain);
   f(TensorInfo{"final_norm.bias", has_bias ? C : 0, 1, Role::bias}, weights.final_norm.bias);

@@ -54,8 +54,7 @@ static void put_floats(std::string& bytes, std::span<const float> floats) {
 
 static void put_weights(std::string& bytes, const Model& model) {
   for_each_tensor(model.weights(), model.config(),
-                  [&]<class Stored>(const TensorInfo& info, const Stored& tensor) {
-                    if (info.size() == 0) return;
+                  [&]<class Stored>(const TensorInfo&, const Stored& tensor) {
                     if constexpr (std::is_same_v<Stored, Weight>)
                       put_floats(bytes, {tensor.floats().data(), tensor.size()});
                     else

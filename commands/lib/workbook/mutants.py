@@ -81,7 +81,8 @@ def commands():
 def candidates(file):
     """Every mutant of the file's functions: not of comments, messages or what is outside of any function.
 
-    Nor of a tensor's number of axes: such a mutant builds only where it writes anywhere in memory."""
+    Nor of a tensor's number of axes: such a mutant builds only where it writes anywhere in memory. Nor of ++ into
+    +-, after which a loop does not count."""
     from universalmutator import mutator
     text = file.read_text()
     bare = source.without_comments(text).splitlines()
@@ -93,13 +94,15 @@ def candidates(file):
     for line, now, *_ in made:
         now = now.rstrip("\n")
         code = source.without_comments(now + "\n").rstrip()
-        if line in inside and _but_axes(code) != _but_axes(bare[line - 1]) and not now.lstrip().startswith("//"):
+        if "\n" not in now and line in inside and _told_apart(code) != _told_apart(bare[line - 1]) and not now.lstrip().startswith("//"):
             found[line, code] = Mutant(file, line, lines[line - 1].strip(), now)
     return list(found.values())
 
 
-def _but_axes(code):
-    return re.sub(r"Tensor<[^<>]*>", "Tensor<>", code).rstrip()
+def _told_apart(code):
+    for what, replaced in [(r"\b(Tensor|normal)<[^<>]*>", r"\1<>"), (r"[-+]{2}", "++"), (r'"(\\.|[^"\\])*"', '""')]:
+        code = re.sub(what, replaced, code)
+    return code.rstrip()
 
 
 def try_file(name, file, each, seed):
@@ -166,12 +169,13 @@ def linked(test, folder):
 
 
 def way_of(result):
+    """How it was noticed: a check that failed before the program crashed is what ./learn check shows."""
     if any(not f.got.startswith("threw an exception: ") for f in result.failures):
         return "assertion"
-    if result.ended.startswith("did not end"):
-        return "time-out"
+    if result.failures:
+        return "exception"
     if result.ended:
-        return "crash"
+        return "time-out" if result.ended.startswith("did not end") else "crash"
     return "survives" if result.good else "exception"
 
 
