@@ -8,10 +8,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "04_causal_attention/softmax.hpp"
+#include "04_causal_attention/exp_lanes.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
+#include "11_flash_attention/register_tiles.hpp"
 #include "lanes.hpp"
-#include "linalg.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 
@@ -19,39 +19,43 @@ namespace t2t {
 
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// One thread's block of queries. Its R rows are the block's tokens for the group's first head,
-/// then the same tokens for the next head, and so on.
+/// One thread's block of queries, each a column: its tokens for the group's first head, then the
+/// same tokens for the next head, and so on. R is their number, rounded up to whole registers; the
+/// columns that are left over hold zeros.
 struct QueryBlock {
   std::size_t first, tokens;  // the tokens are first, first + 1 … first + tokens − 1
-  Matrix q;                   // [R, D]
-  Matrix values;              // [R, D]     o
-  Matrix added;               // [R, D]     what the newest block of keys adds to o
-  Row highest;                // [R]        m·√D: the scores are not divided by √D
+  std::size_t queries;        // N · tokens, at most R
+  Matrix q;                   // [D, R]     divided by √D
+  Matrix values;              // [D, R]     o
+  Matrix scores;              // [keys, R]  of the newest block of keys, and then their weights
+  Row highest;                // [R]        m
   Row sum;                    // [R]        l
   Row kept;                   // [R]        the factor for l and o before the newest keys are added
-  float* scores;              // [R, keys]
+
+  std::size_t token(std::size_t column) const { return first + column % tokens; }
 };
 
-/// How many floats a block of R rows takes.
+static std::size_t whole_registers(std::size_t columns) {
+  return (columns + Lanes::size - 1) / Lanes::size * Lanes::size;
+}
+
+/// How many floats a block of R columns takes.
 static std::size_t block_floats(std::size_t R, std::size_t D, std::size_t keys) {
-  return R * (3 * D + 3 + keys);
+  return R * (2 * D + keys + 3);
 }
 
 FlashScratch::FlashScratch(std::size_t H, std::size_t G, std::size_t D, FlashBlocks blocks)
     : H_(H), G_(G), D_(D), blocks_(blocks) {
   expect_groups(H, G);
   expect(D >= 1, "D, the width of a head", "at least 1", double(D));
-  expect(blocks.rows >= 1, "rows of a block of queries", "at least 1", double(blocks.rows));
+  expect(blocks.queries >= 1, "queries of a block", "at least 1", double(blocks.queries));
   expect(blocks.keys >= 1, "keys of a block", "at least 1", double(blocks.keys));
-  expect(blocks.far_rows >= 1, "far rows of a block of queries", "at least 1",
-         double(blocks.far_rows));
-  const std::size_t N = H / G, rows = std::max({N, blocks.rows, blocks.far_rows});
-  floats_ = empty(thread_count(), block_floats(rows, D, blocks.keys));
+  const std::size_t R = whole_registers(std::max(H / G, blocks.queries));
+  floats_ = empty(thread_count(), block_floats(R, D, blocks.keys));
 }
 
-std::size_t FlashScratch::tokens(std::size_t S) const {
-  const bool far = 2 * S * D_ * sizeof(float) >= FlashBlocks::near_bytes;
-  return std::max<std::size_t>(1, (far ? blocks_.far_rows : blocks_.rows) / (H_ / G_));
+std::size_t FlashScratch::tokens() const {
+  return std::max<std::size_t>(1, blocks_.queries / (H_ / G_));
 }
 
 void FlashScratch::expect_made_for(std::size_t H, std::size_t G, std::size_t D) const {
@@ -64,71 +68,101 @@ void FlashScratch::expect_made_for(std::size_t H, std::size_t G, std::size_t D) 
 
 /// Lays a block out in a thread's scratch memory, copies its queries there and sets m, l and o.
 static QueryBlock begin_block(ConstMatrix q, std::size_t g, std::size_t N, std::size_t D,
-                              std::size_t first, std::size_t tokens, Row scratch) {
-  const std::size_t R = N * tokens;
+                              std::size_t first, std::size_t tokens, std::size_t keys,
+                              Row scratch) {
+  const std::size_t R = whole_registers(N * tokens);
   float* next = scratch.data();
   const auto floats = [&](std::size_t count) { return std::exchange(next, next + count); };
-  const auto rows = [&] { return Matrix(floats(R * D), R, D, D); };
+  const auto rows = [&](std::size_t count) { return Matrix(floats(count * R), count, R, R); };
   const auto numbers = [&] { return Row(floats(R), R); };
   // Braces call these from left to right, so that each part follows the one before it.
-  QueryBlock block{first, tokens, rows(), rows(), rows(), numbers(), numbers(), numbers(), next};
+  QueryBlock block{first,      tokens,    N * tokens, rows(D),  rows(D),
+                   rows(keys), numbers(), numbers(),  numbers()};
 
-  for (std::size_t r = 0; r < R; ++r)
-    std::ranges::copy(q.head(g * N + r / tokens, D).row(first + r % tokens),
-                      block.q.row(r).begin());
-  for (std::size_t r = 0; r < R; ++r) std::ranges::fill(block.values.row(r), 0.0f);
+  std::fill_n(scratch.data(), 2 * D * R, 0.0f);  // q and o
+  const float scale = 1 / std::sqrt(float(D));
+  for (std::size_t n = 0; n < N; ++n)
+    for (std::size_t t = 0; t < tokens; ++t) {
+      const ConstRow query = q.head(g * N + n, D).row(first + t);
+      for (std::size_t d = 0; d < D; ++d) block.q.row(d)[n * tokens + t] = scale * query[d];
+    }
   std::ranges::fill(block.highest, -infinity);
   std::ranges::fill(block.sum, 0.0f);
   return block;
 }
 
-/// Updates m and l of row r with its scores of a block of keys, and turns these into weights in
-/// place.
-static void take_scores(QueryBlock& block, std::size_t r, Row scores, float scale) {
-  const float before = block.highest[r], highest = std::max(before, max_row(scores));
-  block.highest[r] = highest;
-  block.kept[r] = std::exp(scale * (before - highest));
-  block.sum[r] = block.kept[r] * block.sum[r] + exp_and_sum(scores, scale, highest);
+/// Gives hidden keys a score of −infinity: seen(t) is the range of keys that token t sees, and row
+/// i of the scores is that of key s + i. Most blocks of keys are seen by all tokens: the first sees
+/// their end, and the last their beginning.
+template <class Seen>
+static void hide(const QueryBlock& block, Matrix scores, std::size_t s, Seen seen) {
+  const std::size_t last = block.first + block.tokens - 1;
+  if (seen(block.first).end >= s + scores.rows && seen(last).begin <= s) return;
+  for (std::size_t r = 0; r < block.queries; ++r) {
+    const KeyRange of_token = seen(block.token(r));
+    const std::size_t from = std::clamp(of_token.begin, s, s + scores.rows) - s;
+    const std::size_t until = std::clamp(of_token.end, s, s + scores.rows) - s;
+    for (std::size_t i = 0; i < from; ++i) scores.row(i)[r] = -infinity;
+    for (std::size_t i = until; i < scores.rows; ++i) scores.row(i)[r] = -infinity;
+  }
 }
 
-/// Takes one block of keys: k and v are rows s, s + 1 … of all keys and values. seen(t) is the
-/// range of keys that token t sees.
+/// Combines f(x) of all registers x in a column of registers by join. Four are combined at a time,
+/// since each join has to wait for the result of the one before it.
+template <class F, class Join>
+static Lanes fold_column(float* column, Matrix scores, Lanes start, F f, Join join) {
+  Lanes sums[4] = {start, start, start, start};
+  std::size_t i = 0;
+  for (; i + 4 <= scores.rows; i += 4)
+    for (std::size_t n = 0; n < 4; ++n)
+      sums[n] = join(sums[n], f(column + (i + n) * scores.stride));
+  for (; i < scores.rows; ++i) sums[0] = join(sums[0], f(column + i * scores.stride));
+  return join(join(sums[0], sums[1]), join(sums[2], sums[3]));
+}
+
+/// Updates m and l of the queries from column r on, a register of them, with their scores of a
+/// block of keys, and turns these into weights in place.
+static void take_scores(QueryBlock& block, Matrix scores, std::size_t r) {
+  const Lanes before = Lanes::load_unaligned(&block.highest[r]);
+  const Lanes highest = fold_column(
+      &scores.row(0)[r], scores, before, [](float* x) { return Lanes::load_unaligned(x); },
+      [](Lanes a, Lanes b) { return xsimd::max(a, b); });
+  highest.store_unaligned(&block.highest[r]);
+
+  // A query that has seen no key has m = −infinity, and −infinity minus −infinity would be NaN.
+  const Lanes m = xsimd::select(highest == Lanes(-infinity), Lanes(0), highest);
+  const Lanes kept = exp_below_0(before - m);
+  kept.store_unaligned(&block.kept[r]);
+  const auto weigh = [&](float* x) {
+    const Lanes weight = exp_below_0(Lanes::load_unaligned(x) - m);
+    weight.store_unaligned(x);
+    return weight;
+  };
+  const Lanes added = fold_column(&scores.row(0)[r], scores, Lanes(0), weigh,
+                                  [](Lanes a, Lanes b) { return a + b; });
+  xsimd::fma(kept, Lanes::load_unaligned(&block.sum[r]), added).store_unaligned(&block.sum[r]);
+}
+
+/// Takes one block of keys: k and v are rows s, s + 1 … of all keys and values.
 template <class Seen>
 static void take_keys(QueryBlock& block, ConstMatrix k, ConstMatrix v, std::size_t s, Seen seen) {
-  const std::size_t R = block.q.rows, D = k.cols;
-  const Matrix scores(block.scores, R, k.rows, k.rows);
-  matmul_bt(block.q, k, scores);
-
-  // Weights replace the scores. Hidden keys can be at both ends of a row: their weight is 0.
-  const float scale = 1 / std::sqrt(float(D));
-  for (std::size_t r = 0; r < R; ++r) {
-    const KeyRange of_token = seen(block.first + r % block.tokens);
-    const std::size_t from = std::clamp(of_token.begin, s, s + k.rows) - s;
-    const std::size_t until = std::clamp(of_token.end, s, s + k.rows) - s;
-    std::ranges::fill(scores.row(r).first(from), 0.0f);
-    std::ranges::fill(scores.row(r).subspan(until), 0.0f);
-    block.kept[r] = 1;
-    if (from < until) take_scores(block, r, scores.row(r).subspan(from, until - from), scale);
-  }
-
-  matmul(scores, v, block.added);
-  for (std::size_t r = 0; r < R; ++r) {
-    const Row values = block.values.row(r), added = block.added.row(r);
-    const float kept = block.kept[r];
-#pragma omp simd
-    for (std::size_t d = 0; d < D; ++d) values[d] = kept * values[d] + added[d];
-  }
+  const Matrix scores = block.scores.rows_from(0, k.rows);
+  multiply_tiles(k, block.q, scores);
+  hide(block, scores, s, seen);
+  for (std::size_t r = 0; r < scores.cols; r += Lanes::size) take_scores(block, scores, r);
+  add_transposed_tiles(v, scores, block.kept, block.values);
 }
 
 /// Writes o / l to the rows of out that belong to the block's tokens and heads.
 static void end_block(const QueryBlock& block, std::size_t g, std::size_t N, Matrix out) {
-  const std::size_t D = block.values.cols;
-  for (std::size_t r = 0; r < block.values.rows; ++r) {
-    const float inverse_sum = 1 / block.sum[r];
-    const auto share = [&](Lanes v) { return v * inverse_sum; };
-    const Row to = out.head(g * N + r / block.tokens, D).row(block.first + r % block.tokens);
-    map_row(to, share, block.values.row(r));
-  }
+  const std::size_t D = block.values.rows;
+  for (std::size_t n = 0; n < N; ++n)
+    for (std::size_t t = 0; t < block.tokens; ++t) {
+      const std::size_t r = n * block.tokens + t;
+      const float inverse_sum = 1 / block.sum[r];
+      const Row to = out.head(g * N + n, D).row(block.first + t);
+      for (std::size_t d = 0; d < D; ++d) to[d] = block.values.row(d)[r] * inverse_sum;
+    }
 }
 
 void flash_attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out,
@@ -139,14 +173,14 @@ void flash_attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mask mask, 
   const std::size_t G = heads.G, N = H / G, keys = scratch.blocks().keys;
   expect_shape("out", out, {T, H * D});
   scratch.expect_made_for(H, G, D);
-  const std::size_t tokens = scratch.tokens(S), blocks = (T + tokens - 1) / tokens;
+  const std::size_t tokens = scratch.tokens(), blocks = (T + tokens - 1) / tokens;
   const auto seen = [&](std::size_t t) { return keys_seen(t, T, S, mask); };
 
   // A task is one block of queries of one group. The last tokens see the most keys: they go first.
   for_each_task(blocks * G, N * tokens * S, [&](std::size_t i, std::size_t thread) {
     const std::size_t g = i % G, first = (blocks - 1 - i / G) * tokens;
-    QueryBlock block =
-        begin_block(q, g, N, D, first, std::min(tokens, T - first), scratch.of_thread(thread));
+    QueryBlock block = begin_block(q, g, N, D, first, std::min(tokens, T - first), keys,
+                                   scratch.of_thread(thread));
 
     // Keys that no query of the block sees are not read.
     const KeyRange of_block = keys_seen(first, block.tokens, T, S, mask);

@@ -1,5 +1,5 @@
 // Flash attention: the same result as attention, computed without storing whole rows of scores. A
-// block of queries takes the keys and values (k, v) block by block; for each of its rows, with
+// block of queries takes the keys and values (k, v) block by block; for each of its queries, with
 // scores s = q·kᵀ / √D:
 //
 //   m ← max(m, max s)    p = e^(s − m)    kept = e^(m before − m)
@@ -7,7 +7,7 @@
 //
 // Dao et al. 2022, "FlashAttention". That paper divides o by l after each block of keys; dividing
 // once, at the end, is from Dao 2023, "FlashAttention-2". The query heads of a group share their
-// keys, so their queries are the rows of one product. Scratch memory depends on the size of the
+// keys, so their queries share one product. Scratch memory depends on the size of the
 // blocks, not on T or S. This is for several queries; for a single one chapter 06 has a faster way,
 // and flash_kernel chooses between the two.
 #pragma once
@@ -18,15 +18,13 @@
 
 namespace t2t {
 
-/// The sizes of the blocks. With small blocks fewer hidden scores are computed at the causal
-/// diagonal, and the scores stay in a core's cache: 48 by 256 floats are 48 KiB. Where the keys and
-/// values of a head take near_bytes or more, they no longer stay in that cache, and larger blocks
-/// of queries fetch them less often.
+/// The sizes of the blocks. 48 queries are three vector registers of AVX-512 and six of AVX2: whole
+/// tiles of register_tiles.hpp. With 64 keys, the queries, their sums and their scores take 37 KiB
+/// at D = 64 and stay in a core's first cache. Under a causal mask, smaller blocks compute fewer
+/// hidden scores.
 struct FlashBlocks {
-  std::size_t rows = 48;       // queries of a block, over all heads of a group
-  std::size_t far_rows = 192;  // the same, where keys and values take near_bytes or more
-  std::size_t keys = 256;      // keys of a block
-  static constexpr std::size_t near_bytes = 1 << 20;
+  std::size_t queries = 48;  // over all heads of a group
+  std::size_t keys = 64;
 };
 
 /// Scratch memory for flash_attention_rows: make it once, and use it for all layers and lengths.
@@ -37,8 +35,8 @@ class FlashScratch {
   FlashScratch(std::size_t H, std::size_t G, std::size_t D, FlashBlocks blocks = {});
 
   FlashBlocks blocks() const { return blocks_; }
-  /// Tokens whose queries make one block when there are S keys: at least 1.
-  std::size_t tokens(std::size_t S) const;
+  /// Tokens whose queries make one block: at least 1.
+  std::size_t tokens() const;
   std::size_t threads() const { return floats_.shape(0); }
   std::size_t bytes() const { return floats_.size() * sizeof(float); }  // of all threads
   /// Throws std::invalid_argument unless it was made for H, G and D, and for at least as many

@@ -79,7 +79,7 @@ inline void show_blocks() {
 
 /// What a window leaves of the scores, at the sizes that bench.cpp times.
 inline void show_window() {
-  const std::size_t T = 2048, window = 256, tokens = FlashScratch(9, 3, 64).tokens(T);
+  const std::size_t T = 2048, window = 256, tokens = FlashScratch(9, 3, 64).tokens();
   print_section(
       fmt::format("What a window saves: {} queries and keys, in blocks of {} queries", T, tokens));
   const Scores causal = count_scores(T, T, tokens, Mask::causal);
