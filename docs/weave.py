@@ -41,12 +41,12 @@ def code(path, *names):
 def _span(path, lines, name):
     """Quotes by name: from the comment above `name(` at column 0 to the closing brace at column 0."""
     ends = "" if "(" in name else r"(\(| \{)"
-    pattern = re.compile(rf"(?:\w[\w:<>,&* ]* )?{re.escape(name)}{ends}")
+    pattern = re.compile(rf"(?:\[\[[\w:]*\]\] )?(?:\w[\w:<>,&* ]* )?{re.escape(name)}{ends}")
     starts = [i for i, line in enumerate(lines) if pattern.match(line) and not _declares(lines, i)]
     if len(starts) != 1:
         raise SystemExit(f"{path}: {len(starts)} definitions of {name}, wanted one")
     begin = end = starts[0]
-    while lines[begin - 1].startswith(("//", "#pragma omp", "template <")):
+    while lines[begin - 1].startswith(("//", "#pragma omp", "template <", "[[")):
         begin -= 1
     while not lines[end].startswith("}"):
         end += 1

@@ -9,6 +9,7 @@
 
 #include "09_language_model/sampling_flags.hpp"
 #include "10_pretrained/default_model.hpp"
+#include "10_pretrained/load_model.hpp"
 #include "10_pretrained/long_context.hpp"
 #include "files.hpp"
 #include "program.hpp"
@@ -25,6 +26,7 @@ struct Flags {
   std::size_t tokens = 64, window = 512, context = 2048;
   bool chat = false, special = false, bench = false, info = false, alone = false;
   Sampling sampling = {.temperature = 0};
+  MakeWeight make_weight = {};  // not a flag: what a program makes of the file's matrices
 };
 
 inline void add_flags(Program& program, Flags& flags) {

@@ -1,6 +1,7 @@
 // Loads a real model into the block of chapter 08, chats with it, checks and times it, and finds
 // where another implementation first differs from it.
 #include <limits>
+#include <optional>
 
 #include "10_pretrained/show_tour.hpp"
 #include "10_pretrained/tasks.hpp"
@@ -33,28 +34,14 @@ static int tour(const Program& program, const Flags& flags) {
   return 0;
 }
 
-/// The task that the flags ask for.
-static int run(const Program& program, Flags& flags) {
-  if (program.given("with")) flags.compare.push_back(flags.with);
-  expect_flags(program, flags);
-  if (program.given("compare")) return compare(flags);
-  if (flags.info) return list_file(flags);
-  if (program.given("tokenize") || program.given("tokenize-file")) return tokenize(program, flags);
-  if (program.given("perplexity")) return tell_perplexity(flags);
-  if (program.given("perplexity-by-position")) return tell_perplexity_by_position(program, flags);
-  if (flags.chat) return chat(program, flags);
-  if (flags.bench) return bench(flags);
-  if (program.given("export")) return write_export(program, flags);
-  if (program.given("logits") || program.given("trace")) return write_files(program, flags);
-  if (program.given_other_than({"model", "seed"})) return go_on(program, flags);
-  return tour(program, flags);
-}
-
 int main(int argc, char** argv) {
   Flags flags;
   Program program("10_pretrained",
                   "Loads a real language model into the block of chapter 08, chats with it and "
                   "checks it. Without flags: a short tour.");
   add_flags(program, flags);
-  return program.run_task(argc, argv, [&] { return run(program, flags); });
+  return program.run_task(argc, argv, [&] {
+    const std::optional<int> status = run_asked_task(program, flags);
+    return status ? *status : tour(program, flags);
+  });
 }

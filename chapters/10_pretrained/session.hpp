@@ -31,8 +31,8 @@ struct Session {
   double load_seconds = seconds_since(began);
   std::function<void(Row)> filter = {};  // of the logits, in the tour
 
-  Session(GgufFile opened, Bpe tokenizer)
-      : file(std::move(opened)), bpe(std::move(tokenizer)), model(load(file, bpe)) {}
+  Session(GgufFile opened, Bpe tokenizer, const MakeWeight& make = {})
+      : file(std::move(opened)), bpe(std::move(tokenizer)), model(load(file, bpe, make)) {}
 
   const Config& config() const { return model.config(); }
 
@@ -56,12 +56,12 @@ struct Session {
  private:
   // [load]
   /// A tokenizer of another model is refused before the weights take time and memory.
-  static Model load(const GgufFile& file, const Bpe& bpe) {
+  static Model load(const GgufFile& file, const Bpe& bpe, const MakeWeight& make) {
     const Config config = read_config(file);
     if (bpe.size() != config.V)
       throw std::runtime_error(fmt::format("{}: {} tokens in the tokenizer, {} in the model",
                                            file.name(), bpe.size(), config.V));
-    return Model(config, read_weights(file, config));
+    return Model(config, read_weights(file, config, make));
   }
   // [/load]
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ inline GgufFile open_model(const std::string& path) {
 }
 
 inline Session open_session(const Flags& flags, GgufFile file, Bpe bpe) {
-  Session session(std::move(file), std::move(bpe));
+  Session session(std::move(file), std::move(bpe), flags.make_weight);
   if (flags.pairing == "halves") session.turn_in(Pairing::halves);
   if (!flags.rope_scaling.empty())
     session.model =
@@ -205,6 +206,23 @@ inline int go_on(const Program& program, const Flags& flags) {
   program.save("said", spoken.ids);
   end_if_interrupted(spoken);
   return 0;
+}
+
+/// Runs the task that the flags ask for, if any, and returns the exit status.
+inline std::optional<int> run_asked_task(const Program& program, Flags& flags) {
+  if (program.given("with")) flags.compare.push_back(flags.with);
+  expect_flags(program, flags);
+  if (program.given("compare")) return compare(flags);
+  if (flags.info) return list_file(flags);
+  if (program.given("tokenize") || program.given("tokenize-file")) return tokenize(program, flags);
+  if (program.given("perplexity")) return tell_perplexity(flags);
+  if (program.given("perplexity-by-position")) return tell_perplexity_by_position(program, flags);
+  if (flags.chat) return chat(program, flags);
+  if (flags.bench) return bench(flags);
+  if (program.given("export")) return write_export(program, flags);
+  if (program.given("logits") || program.given("trace")) return write_files(program, flags);
+  if (program.given_other_than({"model", "seed", "float"})) return go_on(program, flags);
+  return std::nullopt;
 }
 
 }  // namespace t2t

@@ -1,0 +1,42 @@
+// Rows of activations rounded to 8 bits, as a product with packed weights reads them.
+//
+// Each 16 numbers of a row share a scale: x ≈ scale · q with q in −127 … 127. Activations change
+// from token to token, so they are rounded when they come, in the time of reading them once. A few
+// channels of a model are far larger than the others, and 16 numbers are fewer than the 32 of the
+// weights' blocks, so that less stands beside such a channel. The sum of each 16 q is kept, since a
+// weight of scale · q + minimum needs it (packed_product.hpp).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tensor.hpp"
+
+namespace t2t {
+
+/// T rows of C numbers. For a product with many tokens, 8 rows lie together: 32 numbers of each,
+/// then the next 32 of each. The rows that are left over lie alone.
+struct EightBitRows {
+  std::size_t T = 0, C = 0;
+  std::vector<std::int8_t> q;      // [T, C]
+  std::vector<float> scales;       // [T, C / 16]
+  std::vector<std::int32_t> sums;  // [T, C / 16]  Σ q
+
+  static constexpr std::size_t together = 8;
+  /// How many rows lie together with row t: 8 or 1.
+  std::size_t rows_with(std::size_t t) const { return t < T / together * together ? together : 1; }
+  /// Where numbers 32·b … 32·b + 31 of row t lie: their q begin at 32 times this, their two scales
+  /// and sums at twice this.
+  std::size_t block(std::size_t t, std::size_t b) const {
+    const std::size_t rows = rows_with(t), first = t / rows * rows;
+    return first * (C / 32) + b * rows + t % rows;
+  }
+};
+
+/// Rounds the rows of x, on all threads; of two q at the same distance the even one. Allocates only
+/// when `to` has never been so large. Where 16 numbers have a NaN or an infinity, their scale is
+/// NaN, so that every product with them is NaN. Throws std::invalid_argument unless C is a multiple
+/// of 32.
+void round_rows(ConstMatrix x, EightBitRows& to);  // x is [T, C]
+
+}  // namespace t2t

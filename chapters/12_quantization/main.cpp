@@ -1,0 +1,46 @@
+// Rounds weights to few bits and computes with them: first numbers, then a matrix, then the model
+// of chapter 10.
+#include <optional>
+
+#include "10_pretrained/tasks.hpp"
+#include "12_quantization/show_formats.hpp"
+#include "12_quantization/show_packed_model.hpp"
+
+using namespace t2t;
+
+/// What is shown when no task is asked for.
+static int tour(const Flags& flags) {
+  show_block();
+  show_errors();
+  show_instructions();
+  if (std::filesystem::exists(flags.model)) {
+    const Session session = open_session(flags);
+    if (flags.make_weight) show_logits(session);
+    show_speed(session, 512, 128);
+  } else {
+    fmt::print("\n");
+    print_paragraph(fmt::format(
+        "The real model's file is missing ({}), so its logits and its speed are not shown; "
+        "./learn weights fetches it.",
+        flags.model));
+  }
+  fmt::print("\n");
+  print_paragraph(
+      "Next: the page, docs/12_quantization.md; ./learn run 12 --chat talks to the packed model.");
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  Flags flags;
+  bool floats = false;
+  Program program("12_quantization",
+                  "Keeps a model's weights in 4 or 8 bits and computes with them. It does chapter "
+                  "10's tasks with such weights. Without flags: a short tour.");
+  add_flags(program, flags);
+  program.yes("float", floats, "make floats of the weights, as chapter 10 does, to compare with");
+  return program.run_task(argc, argv, [&] {
+    if (!floats) flags.make_weight = packed_matrix;
+    const std::optional<int> status = run_asked_task(program, flags);
+    return status ? *status : tour(flags);
+  });
+}

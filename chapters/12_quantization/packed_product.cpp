@@ -1,0 +1,131 @@
+#include "12_quantization/packed_product.hpp"
+
+#include <cstring>
+
+#include "12_quantization/vectors.hpp"
+#include "rows.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+/// One block of 16 rows in registers, ready to be multiplied with any number of tokens.
+template <class V, PackedForm form>
+struct Unpacked {
+  typename V::Floats scales, minima;
+  typename V::Bytes q[8];  // q[j]: numbers 4·j … 4·j + 3 of each row
+
+  explicit Unpacked(const std::uint8_t* block) : scales(V::halves(block)) {
+    if constexpr (form.has_minimum) minima = V::halves(block + 2 * rows_of_group);
+    const std::uint8_t* at = block + form.head_bytes();
+    for (std::size_t j = 0; j < form.bits; ++j) {
+      const typename V::Bytes bytes = V::load(at + 64 * j);
+      if constexpr (form.bits == 8)
+        q[j] = bytes;
+      else
+        q[j] = V::low_halves(bytes), q[4 + j] = V::high_halves(bytes);
+    }
+  }
+};
+
+/// The sums of one token for 16 rows, with a block of 32 numbers added: number `block` of x. Each
+/// half of them has a scale and a sum of its own.
+template <class V, PackedForm form>
+[[gnu::always_inline]] static inline void add_block(typename V::Floats& sums,
+                                                    const Unpacked<V, form>& w,
+                                                    const EightBitRows& x, std::size_t block) {
+  const std::int8_t* p = &x.q[block_numbers * block];
+  const float* scales = &x.scales[2 * block];
+  const std::int32_t* sums_p = &x.sums[2 * block];
+  typename V::Integers first = V::all(-form.offset * sums_p[0]);
+  typename V::Integers second = V::all(-form.offset * sums_p[1]);
+#pragma GCC unroll 4
+  for (std::size_t j = 0; j < 4; ++j) {
+    V::template add_products<form.bits>(first, w.q[j], p + 4 * j);
+    V::template add_products<form.bits>(second, w.q[4 + j], p + 16 + 4 * j);
+  }
+  const auto of_halves = V::multiply_add(V::to_floats(first), V::all(scales[0]),
+                                         V::multiply(V::to_floats(second), scales[1]));
+  sums = V::multiply_add(w.scales, of_halves, sums);
+  if constexpr (form.has_minimum)
+    sums = V::multiply_add(
+        w.minima, V::all(scales[0] * float(sums_p[0]) + scales[1] * float(sums_p[1])), sums);
+}
+
+/// Writes one token's 16 sums, or as many as there are rows left.
+template <class V>
+static void put(const typename V::Floats& sums, Row y, std::size_t first) {
+  if (first + rows_of_group <= y.size()) return V::store(sums, &y[first]);
+  float all[rows_of_group];
+  V::store(sums, all);
+  std::copy(all, all + (y.size() - first), &y[first]);
+}
+
+/// A few tokens with one group of rows: each block is unpacked once for all of them.
+template <class V, PackedForm form, std::size_t tokens>
+static void multiply(const EightBitRows& x, const PackedRows& w, std::size_t t, std::size_t group,
+                     Matrix y) {
+  typename V::Floats sums[tokens];
+  for (auto& sum : sums) sum = V::all(0.0f);
+  for (std::size_t b = 0; b < w.blocks(); ++b) {
+    const Unpacked<V, form> of_w(w.block(group, b));
+    const std::size_t of_x = x.block(t, b);
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < tokens; ++i) add_block<V, form>(sums[i], of_w, x, of_x + i);
+  }
+  for (std::size_t i = 0; i < tokens; ++i) put<V>(sums[i], y.row(t + i), group * rows_of_group);
+}
+
+template <class V, PackedForm form>
+static void multiply_groups(const EightBitRows& x, const PackedRows& w, std::size_t first,
+                            std::size_t last, Matrix y) {
+  for (std::size_t group = first; group < last; ++group)
+    for (std::size_t t = 0; t < x.T; t += x.rows_with(t))
+      if (x.rows_with(t) == 1)
+        multiply<V, form, 1>(x, w, t, group, y);
+      else
+        multiply<V, form, EightBitRows::together>(x, w, t, group, y);
+}
+
+/// The compiler makes a loop for each form, in which bits and offset are constants.
+template <class V>
+static void groups_product(const EightBitRows& x, const PackedRows& w, std::size_t first,
+                           std::size_t last, Matrix y) {
+  if (w.form == form_q8_0) return multiply_groups<V, form_q8_0>(x, w, first, last, y);
+  if (w.form == form_q4_0) return multiply_groups<V, form_q4_0>(x, w, first, last, y);
+  multiply_groups<V, form_q4_1>(x, w, first, last, y);
+}
+
+template <class V>
+static void add_if_it_works(std::vector<Instructions>& all, const char* name) {
+  if (V::works_here()) all.push_back({name, groups_product<V>});
+}
+
+const std::vector<Instructions>& instructions_here() {
+  static const std::vector<Instructions> all = [] {
+    std::vector<Instructions> all;
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__)
+    add_if_it_works<Avx512Vectors>(all, "AVX-512 VNNI");
+#endif
+#if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+    add_if_it_works<Avx2Vectors>(all, "AVX2");
+#endif
+    add_if_it_works<PlainVectors>(all, "plain");
+    return all;
+  }();
+  return all;
+}
+
+void packed_product(const EightBitRows& x, const PackedRows& w, Matrix y,
+                    const Instructions& instructions) {
+  expect(x.C == w.cols, "x's columns", std::to_string(w.cols), double(x.C));
+  expect_shape("y", y, {x.T, w.rows});
+  // A task is a few groups: enough work for the time that it takes to fetch one.
+  constexpr std::size_t together = 3;
+  const std::size_t tasks = (w.groups() + together - 1) / together;
+  for_each_task(tasks, together * rows_of_group * w.cols, [&](std::size_t i, std::size_t) {
+    const std::size_t first = i * together;
+    instructions.product(x, w, first, std::min(first + together, w.groups()), y);
+  });
+}
+
+}  // namespace t2t

@@ -1,0 +1,22 @@
+// A model's matrices kept in few bits: chapter 10 reads a file with packed_matrix in the place of
+// its own reading, and chapters 05 to 11 compute with such a Weight as with any other.
+#pragma once
+
+#include "10_pretrained/load_model.hpp"
+#include "12_quantization/packed_rows.hpp"
+#include "weight.hpp"
+
+namespace t2t {
+
+/// A Weight whose product is packed_product, of activations rounded to 8 bits.
+Weight packed_weight(PackedRows rows);
+
+/// A matrix of a file in 4 or 8 bits. Q8_0, Q4_0 and Q4_1 keep their numbers; of other types each
+/// number is rounded to Q8_0. A matrix whose rows are not whole blocks of 32 becomes floats, and
+/// so does one of positions, which is never multiplied. Fits chapter 10's MakeWeight.
+Weight packed_matrix(const GgufTensor& tensor, const TensorInfo& info);
+
+/// A matrix of floats rounded to Q8_0, Q4_0 or Q4_1. Throws as quantize_rows does.
+Weight packed_floats(TensorType type, ConstMatrix floats);
+
+}  // namespace t2t

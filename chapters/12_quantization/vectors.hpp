@@ -1,0 +1,192 @@
+// The registers of three kinds of processor, with the few operations of packed_product.cpp. Each
+// holds 16 lanes, one for each row of a group; a register of bytes has 4 in each lane.
+//
+//   AVX-512 VNNI  one instruction multiplies the 4 bytes of a lane with 4 others and adds all to a
+//   sum AVX2          registers half as wide; three instructions do that for 4-bit numbers plain
+//   loops that any processor can run
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "10_pretrained/dequantize.hpp"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace t2t {
+
+/// 4 activations, each a byte with a sign, as one number that can be copied to all lanes.
+inline std::int32_t four_bytes(const std::int8_t* from) {
+  std::int32_t four;
+  std::memcpy(&four, from, 4);
+  return four;
+}
+
+struct PlainVectors {
+  struct Bytes {
+    std::uint8_t at[64];
+  };
+  struct Integers {
+    std::int32_t at[16];
+  };
+  struct Floats {
+    float at[16];
+  };
+  static bool works_here() { return true; }
+
+  static Bytes load(const std::uint8_t* from) {
+    Bytes bytes;
+    std::memcpy(bytes.at, from, 64);
+    return bytes;
+  }
+  static Bytes low_halves(Bytes x) {
+    for (std::uint8_t& byte : x.at) byte &= 15;
+    return x;
+  }
+  static Bytes high_halves(Bytes x) {
+    for (std::uint8_t& byte : x.at) byte >>= 4;
+    return x;
+  }
+  /// Adds to each lane's sum the products of its 4 bytes with 4 numbers of x.
+  template <std::size_t bits>
+  static void add_products(Integers& sums, const Bytes& w, const std::int8_t* x) {
+    for (std::size_t lane = 0; lane < 16; ++lane)
+      for (std::size_t i = 0; i < 4; ++i) sums.at[lane] += w.at[4 * lane + i] * x[i];
+  }
+  static Integers all(std::int32_t value) {
+    Integers sums;
+    for (std::int32_t& sum : sums.at) sum = value;
+    return sums;
+  }
+  static Floats all(float value) {
+    Floats floats;
+    for (float& lane : floats.at) lane = value;
+    return floats;
+  }
+  static Floats halves(const std::uint8_t* from) {
+    Floats floats;
+    for (std::size_t lane = 0; lane < 16; ++lane) floats.at[lane] = half_at(from + 2 * lane);
+    return floats;
+  }
+  static Floats to_floats(const Integers& sums) {
+    Floats floats;
+    for (std::size_t lane = 0; lane < 16; ++lane) floats.at[lane] = float(sums.at[lane]);
+    return floats;
+  }
+  static Floats multiply(const Floats& a, float b) {
+    Floats product;
+    for (std::size_t lane = 0; lane < 16; ++lane) product.at[lane] = a.at[lane] * b;
+    return product;
+  }
+  /// a · b + c
+  static Floats multiply_add(const Floats& a, const Floats& b, const Floats& c) {
+    Floats sum;
+    for (std::size_t lane = 0; lane < 16; ++lane)
+      sum.at[lane] = a.at[lane] * b.at[lane] + c.at[lane];
+    return sum;
+  }
+  static void store(const Floats& x, float* to) { std::memcpy(to, x.at, sizeof x.at); }
+};
+
+#if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+struct Avx2Vectors {
+  struct Bytes {
+    __m256i a, b;  // lanes 0 … 7 and 8 … 15
+  };
+  struct Integers {
+    __m256i a, b;
+  };
+  struct Floats {
+    __m256 a, b;
+  };
+  static bool works_here() {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("f16c");
+  }
+
+  static Bytes load(const std::uint8_t* from) {
+    const auto* at = reinterpret_cast<const __m256i*>(from);
+    return {_mm256_loadu_si256(at), _mm256_loadu_si256(at + 1)};
+  }
+  static Bytes low_halves(const Bytes& x) {
+    const __m256i mask = _mm256_set1_epi8(15);
+    return {_mm256_and_si256(x.a, mask), _mm256_and_si256(x.b, mask)};
+  }
+  static Bytes high_halves(const Bytes& x) {
+    return low_halves({_mm256_srli_epi16(x.a, 4), _mm256_srli_epi16(x.b, 4)});
+  }
+  template <std::size_t bits>
+  static void add_products(Integers& sums, const Bytes& w, const std::int8_t* x) {
+    if constexpr (bits == 4) {
+      add_products(sums, w, x, 1);
+    } else {  // 255 · 127 · 2 is beyond 16 bits with a sign, so each half of a byte is multiplied
+              // alone
+      add_products(sums, low_halves(w), x, 1);
+      add_products(sums, high_halves(w), x, 16);
+    }
+  }
+  static Integers all(std::int32_t value) {
+    return {_mm256_set1_epi32(value), _mm256_set1_epi32(value)};
+  }
+  static Floats all(float value) { return {_mm256_set1_ps(value), _mm256_set1_ps(value)}; }
+  static Floats halves(const std::uint8_t* from) {
+    const auto* at = reinterpret_cast<const __m128i*>(from);
+    return {_mm256_cvtph_ps(_mm_loadu_si128(at)), _mm256_cvtph_ps(_mm_loadu_si128(at + 1))};
+  }
+  static Floats to_floats(const Integers& x) {
+    return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)};
+  }
+  static Floats multiply(const Floats& a, float b) {
+    return {_mm256_mul_ps(a.a, _mm256_set1_ps(b)), _mm256_mul_ps(a.b, _mm256_set1_ps(b))};
+  }
+  static Floats multiply_add(const Floats& a, const Floats& b, const Floats& c) {
+    return {_mm256_fmadd_ps(a.a, b.a, c.a), _mm256_fmadd_ps(a.b, b.b, c.b)};
+  }
+  static void store(const Floats& x, float* to) {
+    _mm256_storeu_ps(to, x.a), _mm256_storeu_ps(to + 8, x.b);
+  }
+
+ private:
+  /// The same for bytes of at most 15, with each product times `factor`: pairs of products are
+  /// added in 16 bits, and pairs of these in 32.
+  static void add_products(Integers& sums, const Bytes& w, const std::int8_t* x, short factor) {
+    const __m256i four = _mm256_set1_epi32(four_bytes(x)), factors = _mm256_set1_epi16(factor);
+    const auto of = [&](__m256i half) {
+      return _mm256_madd_epi16(_mm256_maddubs_epi16(half, four), factors);
+    };
+    sums.a = _mm256_add_epi32(sums.a, of(w.a)), sums.b = _mm256_add_epi32(sums.b, of(w.b));
+  }
+};
+#endif
+
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__)
+struct Avx512Vectors {
+  using Bytes = __m512i;
+  using Integers = __m512i;
+  using Floats = __m512;
+  static bool works_here() {
+    return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw");
+  }
+
+  static Bytes load(const std::uint8_t* from) { return _mm512_loadu_si512(from); }
+  static Bytes low_halves(Bytes x) { return _mm512_and_si512(x, _mm512_set1_epi8(15)); }
+  static Bytes high_halves(Bytes x) { return low_halves(_mm512_srli_epi16(x, 4)); }
+  template <std::size_t bits>
+  static void add_products(Integers& sums, Bytes w, const std::int8_t* x) {
+    sums = _mm512_dpbusd_epi32(sums, w, _mm512_set1_epi32(four_bytes(x)));
+  }
+  static Integers all(std::int32_t value) { return _mm512_set1_epi32(value); }
+  static Floats all(float value) { return _mm512_set1_ps(value); }
+  static Floats halves(const std::uint8_t* from) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+  }
+  static Floats to_floats(Integers x) { return _mm512_cvtepi32_ps(x); }
+  static Floats multiply(Floats a, float b) { return _mm512_mul_ps(a, _mm512_set1_ps(b)); }
+  static Floats multiply_add(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
+  static void store(Floats x, float* to) { _mm512_storeu_ps(to, x); }
+};
+#endif
+
+}  // namespace t2t

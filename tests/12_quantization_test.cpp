@@ -1,0 +1,366 @@
+// What must be true of rounded weights and activations, and of products with them: the formulas,
+// the order in which they are packed, and the same numbers from every kind of instructions.
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "09_language_model/forward.hpp"
+#include "10_pretrained/tiny_model.hpp"
+#include "12_quantization/eight_bit_rows.hpp"
+#include "12_quantization/packed_product.hpp"
+#include "12_quantization/packed_rows.hpp"
+#include "12_quantization/packed_weight.hpp"
+#include "12_quantization/quantize.hpp"
+#include "all_close.hpp"
+#include "allocations.hpp"
+#include "apart.hpp"
+#include "linalg.hpp"
+#include "random.hpp"
+#include "refuses.hpp"
+
+using namespace t2t;
+using std::size_t;
+
+static constexpr double u = 0x1p-24;  // one rounding of a number up to 1
+static constexpr TensorType types[] = {TensorType::q8_0, TensorType::q4_0, TensorType::q4_1};
+
+static Tensor<2> draw(size_t rows, size_t cols, size_t seed, float deviation = 1) {
+  return Random(seed).normal<2>({rows, cols}, deviation);
+}
+static Tensor<2> dequantized(TensorType type, const std::vector<std::uint8_t>& bytes, size_t rows,
+                             size_t cols) {
+  Tensor<2> floats = empty(rows, cols);
+  dequantize_rows(type, bytes, floats);
+  return floats;
+}
+static Tensor<2> there_and_back(TensorType type, const Tensor<2>& x) {
+  return dequantized(type, quantize_rows(type, x), x.shape(0), x.shape(1));
+}
+/// A block of 32: these numbers, and then zeros.
+static Tensor<2> block_of(const std::vector<float>& numbers) {
+  Tensor<2> x = xt::zeros<float>({1, 32});
+  std::ranges::copy(numbers, x.begin());
+  return x;
+}
+
+TEST_CASE("by hand: Q8_0 has 127 steps to either side, and rounds to the nearest") {
+  // The scale is 254/127 = 2. 3 lies between 1 and 2 steps and goes away from 0, as −5 does.
+  const std::vector<std::uint8_t> bytes =
+      quantize_rows(TensorType::q8_0, block_of({254, 3, -5, 100.5f, -254, 0.9f}));
+  CHECK(half_at(bytes.data()) == 2);
+  const int want[] = {127, 2, -3, 50, -127, 0, 0};
+  for (size_t i = 0; i < 7; ++i) {
+    CAPTURE(i);
+    CHECK(int(static_cast<std::int8_t>(bytes[2 + i])) == want[i]);
+  }
+}
+
+TEST_CASE("by hand: Q4_0 gives its number of largest size q = 0, and zero q = 8") {
+  // The largest is −4: its scale is −4 / −8 = 1/2. 3.9 would be 7.8 steps: there are only 7.
+  Tensor<2> x = block_of({-4, 1, 0.2f, -0.3f, 3.9f});
+  x(0, 16) = -2;
+  const std::vector<std::uint8_t> bytes = quantize_rows(TensorType::q4_0, x);
+  CHECK(half_at(bytes.data()) == 0.5f);
+  CHECK(int(bytes[2]) == (0 | 4 << 4));  // number 0, and number 16 in the high half
+  CHECK(int(bytes[3]) == (10 | 8 << 4));
+  CHECK(int(bytes[4]) == (8 | 8 << 4));
+  CHECK(int(bytes[5]) == (7 | 8 << 4));
+  CHECK(int(bytes[6]) == (15 | 8 << 4));
+  // With +4 as the largest, the scale is negative and all changes its sign.
+  CHECK(half_at(quantize_rows(TensorType::q4_0, block_of({4, 1})).data()) == -0.5f);
+}
+
+TEST_CASE("by hand: Q4_1 has 16 values from the lowest number to the highest") {
+  // From −1 to 29 in steps of 2; the zeros are half a step up, and go up.
+  const std::vector<std::uint8_t> bytes = quantize_rows(TensorType::q4_1, block_of({-1, 29, 8.8f}));
+  CHECK(half_at(bytes.data()) == 2);
+  CHECK(half_at(bytes.data() + 2) == -1);
+  CHECK(int(bytes[4] & 15) == 0);
+  CHECK(int(bytes[5] & 15) == 15);
+  CHECK(int(bytes[6] & 15) == 5);
+  CHECK(int(bytes[7] & 15) == 1);
+}
+
+TEST_CASE("a number is off by half a step at most, and a rounded number stays what it is") {
+  for (const TensorType type : types)
+    for (const float size : {1e-3f, 1.f, 500.f}) {
+      CAPTURE(type_name(type));
+      CAPTURE(size);
+      const Tensor<2> x = draw(9, 96, 7, size), back = there_and_back(type, x);
+      for (size_t t = 0; t < 9; ++t)
+        for (size_t b = 0; b < 3; ++b) {
+          const auto numbers = row(x, t).subspan(32 * b, 32);
+          const auto [low, high] = std::ranges::minmax(numbers);
+          const double largest = std::max(std::abs(low), std::abs(high));
+          const double step = type == TensorType::q8_0   ? largest / 127
+                              : type == TensorType::q4_0 ? largest / 8
+                                                         : double(high - low) / 15;
+          // Q4_0's last value on the far side is 7 steps away, so a number there may be off by a
+          // whole one. Scale and minimum are rounded to 11 bits, or below 2^-14 by up to 2^-25, and
+          // the scale is multiplied by up to 127.
+          const double most =
+              (type == TensorType::q4_0 ? 1 : 0.5) * step + 2 * largest * 0x1p-11 + 128 * 0x1p-25;
+          for (size_t i = 0; i < 32; ++i)
+            CHECK(std::abs(double(numbers[i]) - back(t, 32 * b + i)) <= most);
+        }
+    }
+  // Whole multiples of a scale that an F16 holds.
+  Tensor<2> exact = empty(1, 64);
+  for (size_t i = 0; i < 64; ++i) exact(0, i) = 0.25f * (float(i * 5 % 16) - 8);
+  for (const TensorType type : {TensorType::q4_0, TensorType::q4_1})
+    CHECK(all_close(there_and_back(type, exact), exact, 0));
+  for (const TensorType type : types) {
+    CHECK(all_close(there_and_back(type, Tensor<2>(xt::zeros<float>({1, 32}))),
+                    Tensor<2>(xt::zeros<float>({1, 32})), 0));
+    CHECK(all_close(there_and_back(type, Tensor<2>(xt::ones<float>({1, 32}) * -3)),
+                    Tensor<2>(xt::ones<float>({1, 32}) * -3), 3 * 0x1p-11));
+  }
+}
+
+TEST_CASE("an F16 is the nearest one: ties to even, large numbers infinite, small ones subnormal") {
+  const auto back = [](float x) { return half_to_float(float_to_half(x)); };
+  for (const float exact : {0.f, 1.f, -1.5f, 65504.f, 0x1p-24f, -0x1.8p-20f})
+    CHECK(back(exact) == exact);
+  CHECK(back(1 + 0x1p-11f) == 1);                     // between 1 and 1 + 2^-10: even is 1
+  CHECK(back(1 + 3 * 0x1p-11f) == 1 + 2 * 0x1p-10f);  // even is the upper one
+  CHECK(back(1e6f) == std::numeric_limits<float>::infinity());
+  CHECK(back(0x1p-26f) == 0);
+  CHECK(std::isnan(back(NAN)));
+}
+
+TEST_CASE("by hand: activations in 8 bits, 16 at a time, with the sum of their q") {
+  Tensor<2> x = block_of({-127, 1.4f, 2.5f, 3.5f, 30});  // the scale is 1; ties go to even
+  for (size_t c = 16; c < 32; ++c) x(0, c) = 0.5f;       // all 127 steps of 0.5/127
+  EightBitRows rows;
+  round_rows(x, rows);
+  const int want[] = {-127, 1, 2, 4, 30, 0};
+  for (size_t i = 0; i < 6; ++i) CHECK(int(rows.q[i]) == want[i]);
+  CHECK(rows.scales[0] == 1);
+  CHECK(rows.sums[0] == -90);
+  CHECK(int(rows.q[16]) == 127);
+  CHECK(rows.scales[1] == 0.5f / 127);
+  CHECK(rows.sums[1] == 16 * 127);
+}
+
+TEST_CASE(
+    "rows of activations, eight together and the rest alone, are each rounded by themselves") {
+  for (const size_t T : {1, 7, 8, 9, 19}) {
+    CAPTURE(T);
+    const Tensor<2> x = draw(T, 96, T);
+    EightBitRows rows, alone;
+    round_rows(x, rows);
+    CHECK(rows.q.size() == T * 96);
+    for (size_t t = 0; t < T; ++t) {
+      CAPTURE(t);
+      round_rows(ConstMatrix(x).rows_from(t, 1), alone);
+      for (size_t b = 0; b < 3; ++b) {
+        const size_t at = rows.block(t, b);
+        CHECK(std::equal(&alone.q[32 * b], &alone.q[32 * b] + 32, &rows.q[32 * at]));
+        for (const size_t half : {0, 1}) {
+          CHECK(rows.scales[2 * at + half] == alone.scales[2 * b + half]);
+          CHECK(rows.sums[2 * at + half] == alone.sums[2 * b + half]);
+          for (size_t i = 0; i < 16; ++i) {
+            const double value = x(t, 32 * b + 16 * half + i), scale = rows.scales[2 * at + half];
+            // Half a step, and the rounding of 127 / highest.
+            CHECK(std::abs(value - scale * rows.q[32 * at + 16 * half + i]) <=
+                  scale * (0.5 + 127 * 3 * u));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("packed rows give back the stored numbers to the last bit, for any number of rows") {
+  for (const TensorType type : types)
+    for (const size_t rows : {1, 15, 16, 17, 50}) {
+      CAPTURE(type_name(type));
+      CAPTURE(rows);
+      const std::vector<std::uint8_t> stored = quantize_rows(type, draw(rows, 96, rows));
+      const Tensor<2> want = dequantized(type, stored, rows, 96);
+      const PackedRows packed = pack_rows(type, stored, rows, 96);
+      Tensor<2> got = empty(rows, 96);
+      for (size_t r = 0; r < rows; ++r) unpack_row(packed, r, row(got, r));
+      CHECK(all_close(got, want, 0));
+      if (rows % 16 == 0) CHECK(packed.bytes.size() == stored.size());
+    }
+}
+
+/// x·Wᵀ in double, of the activations as they were rounded.
+static Tensor<2> product_in_double(const Tensor<2>& x, const Tensor<2>& w) {
+  EightBitRows rounded;
+  round_rows(x, rounded);
+  Tensor<2> y = empty(x.shape(0), w.shape(0));
+  for (size_t t = 0; t < x.shape(0); ++t)
+    for (size_t r = 0; r < w.shape(0); ++r) {
+      double sum = 0;
+      for (size_t c = 0; c < x.shape(1); ++c) {
+        const size_t at = 2 * rounded.block(t, c / 32) + c / 16 % 2;
+        sum += double(rounded.scales[at]) * rounded.q[16 * at + c % 16] * w(r, c);
+      }
+      y(t, r) = float(sum);
+    }
+  return y;
+}
+
+TEST_CASE("by hand: one block, one row, with a scale, a minimum and an offset") {
+  // 32 activations of 1 (127 steps of 1/127); weights of 3 and, in Q4_1, 5 at one place.
+  Tensor<2> w = xt::ones<float>({1, 32}) * 3;
+  w(0, 20) = 5;
+  const Tensor<2> x = xt::ones<float>({1, 32});
+  for (const TensorType type : types) {
+    CAPTURE(type_name(type));
+    const Tensor<2> stored = there_and_back(type, w);
+    double want = 0;
+    for (const float weight : stored) want += weight;
+    Tensor<2> y = empty(1, 1);
+    CHECK(ending_apart([&] { matmul_bt(x, packed_floats(type, w), y); }) == "returned");
+    matmul_bt(x, packed_floats(type, w), y);
+    CHECK(std::abs(y(0, 0) - want) <= 8 * 98 * u);
+  }
+}
+
+TEST_CASE("float64 agrees with every kind of instructions, at odd rows and tokens") {
+  for (const TensorType type : types)
+    for (const size_t rows : {1, 16, 33, 100})
+      for (const size_t cols : {32, 96, 512})
+        for (const size_t T : {1, 7, 8, 11}) {
+          CAPTURE(type_name(type));
+          CAPTURE(rows);
+          CAPTURE(cols);
+          CAPTURE(T);
+          const std::vector<std::uint8_t> stored = quantize_rows(type, draw(rows, cols, cols));
+          const PackedRows packed = pack_rows(type, stored, rows, cols);
+          const Tensor<2> x = draw(T, cols, T);
+          const Tensor<2> want = product_in_double(x, dequantized(type, stored, rows, cols));
+          EightBitRows rounded;
+          round_rows(x, rounded);
+          for (const Instructions& instructions : instructions_here()) {
+            CAPTURE(instructions.name);
+            Tensor<2> y = xt::ones<float>({T, rows}) * NAN;
+            packed_product(rounded, packed, y, instructions);
+            // A block's terms are up to 32·3·3; there are cols / 32 of them, each rounded a few
+            // times, as often up as down.
+            CHECK(all_close(y, want, 300 * std::sqrt(double(cols) / 32) * 8 * u));
+          }
+        }
+}
+
+TEST_CASE("whole numbers at their limits neither overflow nor saturate") {
+  // All q at the largest size, of one sign or of both: 16 · 127 · 255 in a sum.
+  const size_t cols = 64;
+  for (const float x_sign : {1.f, -1.f})
+    for (const float w_sign : {1.f, -1.f})
+      for (const TensorType type : types) {
+        CAPTURE(type_name(type));
+        Tensor<2> x = empty(9, cols), w = empty(16, cols);
+        x.fill(x_sign), w.fill(w_sign);
+        for (size_t r = 0; r < 16; ++r) w(r, 1) = -w_sign / 2;
+        const std::vector<std::uint8_t> stored = quantize_rows(type, w);
+        const Tensor<2> want = product_in_double(x, dequantized(type, stored, 16, cols));
+        const PackedRows packed = pack_rows(type, stored, 16, cols);
+        EightBitRows rounded;
+        round_rows(x, rounded);
+        for (const Instructions& instructions : instructions_here()) {
+          CAPTURE(instructions.name);
+          Tensor<2> y = empty(9, 16);
+          packed_product(rounded, packed, y, instructions);
+          CHECK(all_close(y, want, 64 * 16 * u));
+        }
+      }
+}
+
+TEST_CASE("NaN and infinity in x reach every result of their token, and no other") {
+  const Weight w = packed_floats(TensorType::q4_1, draw(20, 64, 1));
+  for (const float bad : {NAN, std::numeric_limits<float>::infinity()})
+    for (const size_t T : {1, 9}) {
+      Tensor<2> x = draw(T, 64, 2), y = empty(T, 20);
+      x(T - 1, 40) = bad;
+      matmul_bt(x, w, y);
+      for (size_t t = 0; t < T; ++t)
+        for (size_t r = 0; r < 20; ++r) CHECK(std::isnan(y(t, r)) == (t == T - 1));
+    }
+}
+
+TEST_CASE("the number of threads changes no bit, and a second call allocates nothing") {
+  const Weight w = packed_floats(TensorType::q4_0, draw(700, 128, 1));
+  const Tensor<2> x = draw(19, 128, 2);
+  Tensor<2> one = empty(19, 700), two = empty(19, 700);
+  set_threads(1);
+  matmul_bt(x, w, one);
+  set_threads(2);
+  const size_t before = allocations;
+  matmul_bt(x, w, two);
+#if !defined(__SANITIZE_THREAD__)  // there, rows.hpp starts plain threads
+  CHECK(allocations - before == 0);
+#endif
+  CHECK(all_close(one, two, 0));
+}
+
+TEST_CASE("a model of packed matrices is near the same model of floats, and knows its size") {
+  Random random(3);
+  const Config config = tiny_config();
+  const ModelWeights drawn = draw_model(config, random);
+  const std::vector<std::uint8_t> bytes_of_file = gguf_file(config, drawn);
+  const GgufFile file("tiny", bytes_of_file);
+  const Model floats = read_model(file), packed = read_model(file, packed_matrix);
+  // The tiny file has F32 alone, which becomes Q8_0: 34 bytes for 32 numbers.
+  const Weight& w_q = packed.weights().blocks[0].w_q;
+  CHECK(w_q.is_packed());
+  CHECK(w_q.bytes() == 64 * 64 / 32 * 34);
+  Tensor<1> row_of = empty(64);
+  packed.weights().embedding.row(65, row(row_of));
+  CHECK(all_close(row_of, Tensor<1>(xt::view(drawn.embedding.floats(), 65)), 0.1 / 127));
+
+  const std::vector<int> ids = {72, 101, 121, 32, 97, 10, 11, 12, 13, 14};
+  Tensor<2> want = empty(10, config.V), got = want;
+  ModelState a(config, 10), b(config, 10);
+  forward_all(floats, a, ids, want);
+  forward_all(packed, b, ids, got);
+  double apart = 0, all = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    apart += std::pow(double(got.data()[i]) - want.data()[i], 2);
+    all += std::pow(double(want.data()[i]), 2);
+  }
+  // Weights and activations are each off by about 0.5 %, in some ten products one after the other.
+  CHECK(std::sqrt(apart / all) < 0.03);
+  CHECK(apart > 0);
+}
+
+TEST_CASE("a matrix whose rows are no whole blocks becomes floats") {
+  const Tensor<2> floats = draw(3, 40, 1);
+  std::vector<std::uint8_t> bytes(sizeof(float) * floats.size());
+  std::copy_n(reinterpret_cast<const std::uint8_t*>(floats.data()), bytes.size(), bytes.begin());
+  const GgufTensor tensor{"w", TensorType::f32, {3, 40}, 0, bytes.size(), bytes};
+  const Weight w = packed_matrix(tensor, {"w_q", 3, 40, Role::matrix});
+  CHECK(!w.is_packed());
+  CHECK(all_close(w.floats(), floats, 0));
+}
+
+TEST_CASE("bad input is refused, and the message names it") {
+  const Tensor<2> x = draw(2, 64, 1);
+  REFUSES(quantize_rows(TensorType::q6_k, x), "type: wanted Q8_0, Q4_0 or Q4_1, got Q6_K");
+  REFUSES(quantize_rows(TensorType::q8_0, draw(2, 40, 1)),
+          "columns: wanted whole blocks of 32, got 40");
+  Tensor<2> bad = x;
+  bad(1, 3) = NAN;
+  REFUSES(quantize_rows(TensorType::q4_0, bad), "x: wanted finite numbers, got nan");
+  EightBitRows rounded;
+  REFUSES(round_rows(draw(1, 48, 1), rounded), "C, the columns: wanted a multiple of 32, got 48");
+  const std::vector<std::uint8_t> stored = quantize_rows(TensorType::q4_0, x);
+  REFUSES(pack_rows(TensorType::f32, stored, 2, 64), "type: wanted Q8_0, Q4_0 or Q4_1, got F32");
+  REFUSES(pack_rows(TensorType::q4_0, stored, 3, 64), "bytes: wanted 108 for 3 rows, got 72");
+  REFUSES(pack_rows(TensorType::q4_0, stored, 2, 60), "columns: wanted whole blocks of 32, got 60");
+  const PackedRows packed = pack_rows(TensorType::q4_0, stored, 2, 64);
+  round_rows(draw(3, 32, 1), rounded);
+  Tensor<2> y = empty(3, 2);
+  REFUSES(packed_product(rounded, packed, y), "x's columns: wanted 64, got 32");
+  round_rows(draw(3, 64, 1), rounded);
+  Tensor<2> narrow = empty(3, 1);
+  REFUSES(packed_product(rounded, packed, narrow), "y: wanted shape [3, 2], got [3, 1]");
+}
