@@ -79,11 +79,11 @@ template <class V, PackedForm form>
 static void multiply_groups(const EightBitRows& x, const PackedRows& w, std::size_t first,
                             std::size_t last, Matrix y) {
   for (std::size_t group = first; group < last; ++group)
-    for (std::size_t t = 0; t < x.T; t += x.rows_with(t))
-      if (x.rows_with(t) == 1)
-        multiply<V, form, 1>(x, w, t, group, y);
+    for (std::size_t t = 0; t < x.T;)
+      if (V::tokens > 1 && x.rows_with(t) == V::tokens)
+        multiply<V, form, V::tokens>(x, w, t, group, y), t += V::tokens;
       else
-        multiply<V, form, EightBitRows::together>(x, w, t, group, y);
+        multiply<V, form, 1>(x, w, t++, group, y);
 }
 
 /// The compiler makes a loop for each form, in which bits and offset are constants.

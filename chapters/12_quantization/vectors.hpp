@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "10_pretrained/dequantize.hpp"
+#include "12_quantization/eight_bit_rows.hpp"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -35,6 +36,7 @@ struct PlainVectors {
     float at[16];
   };
   static bool works_here() { return true; }
+  static constexpr std::size_t tokens = 1;  // whose sums the registers hold at a time
 
   static Bytes load(const std::uint8_t* from) {
     Bytes bytes;
@@ -105,6 +107,7 @@ struct Avx2Vectors {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
            __builtin_cpu_supports("f16c");
   }
+  static constexpr std::size_t tokens = EightBitRows::together;
 
   static Bytes load(const std::uint8_t* from) {
     const auto* at = reinterpret_cast<const __m256i*>(from);
@@ -169,6 +172,7 @@ struct Avx512Vectors {
   static bool works_here() {
     return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw");
   }
+  static constexpr std::size_t tokens = EightBitRows::together;
 
   static Bytes load(const std::uint8_t* from) { return _mm512_loadu_si512(from); }
   static Bytes low_halves(Bytes x) { return _mm512_and_si512(x, _mm512_set1_epi8(15)); }
