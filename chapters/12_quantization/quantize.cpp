@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -13,7 +14,21 @@
 namespace t2t {
 
 std::uint16_t float_to_half(float value) {
-  return std::bit_cast<std::uint16_t>(static_cast<_Float16>(value));
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+  const float positive = std::bit_cast<float>(size);
+  if (std::isnan(value)) return std::uint16_t(sign | 0x7e00);
+  if (positive >= 65520) return std::uint16_t(sign | 0x7c00);  // infinity
+  // Below 2^-14 an F16 is a whole number of 2^-24. The floats from 1/2 to 1 are 2^-24 apart, so
+  // that adding 1/2 rounds, and the lowest bits of the sum are that whole number.
+  if (positive < 0x1p-14f) {
+    const auto rounded = std::bit_cast<std::uint32_t>(positive + 0.5f);
+    return std::uint16_t(sign | (rounded - std::bit_cast<std::uint32_t>(0.5f)));
+  }
+  // Elsewhere 13 bits of the fraction are cut. Just under half of their last place is added first,
+  // and the bit above them, so that ties go to even. The exponent is stored plus 15, not plus 127.
+  const std::uint32_t rounded = size + 0xfff + (size >> 13 & 1);
+  return std::uint16_t(sign | (rounded - (112u << 23)) >> 13);
 }
 
 static void put_half(float value, std::uint8_t* to) {
@@ -50,7 +65,7 @@ static void to_q4_0(ConstRow x, std::uint8_t* to) {
 }
 
 static void to_q4_1(ConstRow x, std::uint8_t* to) {
-  const auto [lowest, highest] = std::ranges::minmax(x);
+  const float lowest = std::ranges::min(x), highest = std::ranges::max(x);
   const float scale = (highest - lowest) / 15, per_step = inverse(scale);
   put_half(scale, to);
   put_half(lowest, to + 2);

@@ -104,8 +104,7 @@ struct Avx2Vectors {
     __m256 a, b;
   };
   static bool works_here() {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("f16c");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");  // so it has F16C, too
   }
   static constexpr std::size_t tokens = EightBitRows::together;
 
