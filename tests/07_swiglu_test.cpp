@@ -395,8 +395,7 @@ TEST_CASE("what does not fit is refused by name") {
   REFUSES(gated_rows(Use::swiglu, x, wide, y), "up: wanted shape [2, 6], got [2, 7]");
   REFUSES(gated_rows(Use::swiglu, x, x, three_rows), "y: wanted shape [2, 6], got [3, 6]");
   REFUSES(activate_rows(Use::silu, x, three_rows), "y: wanted shape [2, 6], got [3, 6]");
-  CHECK(ending_apart([&] { gated(Use::silu, x, x); }) ==
-        "threw");  // or it calls what is no function
+  CHECK(ending_apart([&] { gated(Use::silu, x, x); }).starts_with("threw"));  // or it crashes
   REFUSES(gated(Use::silu, x, x), "activation: wanted one with a gate, got silu");
   REFUSES(gated_rows(Use::silu, x, x, y), "activation: wanted one with a gate, got silu");
   REFUSES(activate_rows(Use::swiglu, x, y), "activation: wanted one without a gate, got swiglu");

@@ -7,15 +7,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <exception>
 #include <string>
 
 namespace t2t {
 
-/// How the call ended: "returned", "threw" or "signal 11". It may take two seconds of the
-/// processor's time.
+/// How the call ended: "returned", "signal 11", or "threw: " with what the exception says. It may
+/// take two seconds of the processor's time.
 template <class Call>
 std::string ending_apart(Call call) {
+  int ends[2];  // what the child writes to the second, its parent reads from the first
+  if (pipe(ends) != 0) return "no pipe";
   const pid_t child = fork();
   if (child == 0) {
     for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGBUS})
@@ -25,6 +29,9 @@ std::string ending_apart(Call call) {
     setrlimit(RLIMIT_CORE, &none);
     try {
       call();
+    } catch (const std::exception& error) {
+      const std::string said = std::string(error.what()).substr(0, 4096);  // what a pipe can hold
+      _exit(write(ends[1], said.data(), said.size()) < 0 ? 2 : 1);
     } catch (...) {
       _exit(1);
     }
@@ -32,8 +39,12 @@ std::string ending_apart(Call call) {
   }
   int status = 0;
   waitpid(child, &status, 0);
+  close(ends[1]);
+  std::string said(4096, 0);
+  said.resize(std::size_t(std::max<ssize_t>(0, read(ends[0], said.data(), said.size()))));
+  close(ends[0]);
   if (WIFSIGNALED(status)) return "signal " + std::to_string(WTERMSIG(status));
-  return WEXITSTATUS(status) == 0 ? "returned" : "threw";
+  return WEXITSTATUS(status) == 0 ? "returned" : "threw: " + said;
 }
 
 }  // namespace t2t
