@@ -40,7 +40,7 @@ static void bench_tiles(Bench& bench) {
   const auto blas = [&] {
     for (int i = 0; i < 200; ++i) matmul_bt(queries, block.k, by_blas);
   };
-  const std::string what = "scores of 48 queries and 64 keys, D = 64";
+  const std::string what = "200 times the scores of 48 queries and 64 keys, D = 64";
   tiles(), blas();
   bench.expect_right(what, close(block.scores, xt::transpose(by_blas)));
   bench.against(what, tiles, "BLAS", blas);

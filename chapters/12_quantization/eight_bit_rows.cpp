@@ -17,7 +17,8 @@ static std::pair<float, std::int32_t> round_numbers(const float* x, std::int8_t*
     highest = std::max(highest, std::abs(x[i]));
     all += 0 * x[i];  // 0, and NaN if any number is not finite
   }
-  const float scale = highest / 127 + all, per_step = highest > 0 ? 127 / highest : 0;
+  // Numbers so small that 127 / highest could be infinite are rounded to 0.
+  const float scale = highest / 127 + all, per_step = highest > 1e-30f ? 127 / highest : 0;
   std::int32_t sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::size_t i = 0; i < 16; ++i) {

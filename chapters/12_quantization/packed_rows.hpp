@@ -6,10 +6,11 @@
 // rows is stored block by block, and a block, 32 numbers of each row, as
 //
 //   16 scales (F16), 16 minima (F16, if the type has them), then the q, without a sign:
-//   4 bits: byte 64·j + 4·r + i, for j < 4: q of row r's number 4·j + i, and in its high half that
-//   of
-//           number 16 + 4·j + i
-//   8 bits: byte 64·j + 4·r + i, for j < 8: q + 128 of row r's number 4·j + i
+//
+//   4 bits: byte 64·j + 4·r + i, for j < 4, holds q of row r's number 4·j + i in its low half, and
+//   in its high half that of number 16 + 4·j + i.
+//
+//   8 bits: byte 64·j + 4·r + i, for j < 8, holds q + 128 of row r's number 4·j + i.
 //
 // The size is that of the stored blocks. Missing rows of the last group are zeros.
 #pragma once

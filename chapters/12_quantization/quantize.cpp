@@ -36,8 +36,9 @@ static void put_half(float value, std::uint8_t* to) {
   std::memcpy(to, &bits, 2);
 }
 
-/// 1 / x, or 0 for a block of equal numbers, whose scale is 0.
-static float inverse(float x) { return x == 0 ? 0 : 1 / x; }
+/// 1 / x, or 0 for a block of equal numbers, whose scale is 0 or nearly so: 1 / x could be
+/// infinite.
+static float inverse(float x) { return std::abs(x) < 1e-30f ? 0 : 1 / x; }
 
 /// q of number i in the low half of a byte, that of number 16 + i in its high half.
 template <class Q>

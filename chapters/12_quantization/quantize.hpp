@@ -19,7 +19,7 @@
 
 namespace t2t {
 
-/// The F16 nearest to value; of two at the same distance the even one. Infinite beyond 65,504.
+/// The F16 nearest to value; of two at the same distance the even one. Infinite from 65,520 on.
 std::uint16_t float_to_half(float value);
 
 /// Rounds rows to blocks of a type: Q8_0, Q4_0 or Q4_1. The bytes are those that a GGUF file has.

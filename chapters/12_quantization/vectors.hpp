@@ -1,9 +1,12 @@
 // The registers of three kinds of processor, with the few operations of packed_product.cpp. Each
 // holds 16 lanes, one for each row of a group; a register of bytes has 4 in each lane.
 //
-//   AVX-512 VNNI  one instruction multiplies the 4 bytes of a lane with 4 others and adds all to a
-//   sum AVX2          registers half as wide; three instructions do that for 4-bit numbers plain
-//   loops that any processor can run
+//   AVX-512 VNNI: one instruction multiplies the 4 bytes of a lane with 4 others and adds all to a
+//   sum.
+//
+//   AVX2: registers are half as wide, and three instructions do that for 4-bit numbers.
+//
+//   Plain: loops that any processor can run.
 #pragma once
 
 #include <cstdint>
