@@ -10,7 +10,7 @@
 
 namespace t2t {
 
-static PackedForm form_of(TensorType type) {
+std::optional<PackedForm> packed_form(TensorType type) {
   switch (type) {
     case TensorType::q8_0:
       return form_q8_0;
@@ -19,8 +19,7 @@ static PackedForm form_of(TensorType type) {
     case TensorType::q4_1:
       return form_q4_1;
     default:
-      throw std::invalid_argument(
-          fmt::format("type: wanted Q8_0, Q4_0 or Q4_1, got {}", type_name(type)));
+      return std::nullopt;
   }
 }
 
@@ -38,7 +37,11 @@ static void pack_block(const PackedForm& form, const std::uint8_t* stored, std::
 
 PackedRows pack_rows(TensorType type, std::span<const std::uint8_t> stored, std::size_t rows,
                      std::size_t cols) {
-  PackedRows packed{form_of(type), rows, cols, {}};
+  const std::optional<PackedForm> form = packed_form(type);
+  if (!form)
+    throw std::invalid_argument(
+        fmt::format("type: wanted Q8_0, Q4_0 or Q4_1, got {}", type_name(type)));
+  PackedRows packed{*form, rows, cols, {}};
   const std::size_t bytes = block_layout(type).bytes;
   expect(cols % block_numbers == 0, "columns", "whole blocks of 32", double(cols));
   if (stored.size() != rows * packed.blocks() * bytes)

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,6 +41,9 @@ struct PackedForm {
 };
 constexpr PackedForm form_q8_0 = {8, 128, false}, form_q4_0 = {4, 8, false},
                      form_q4_1 = {4, 0, true};
+
+/// The form of a type's blocks; nothing for a type that is not packed.
+std::optional<PackedForm> packed_form(TensorType type);
 
 struct PackedRows {
   PackedForm form;

@@ -24,12 +24,8 @@ Weight packed_floats(TensorType type, ConstMatrix floats) {
   return packed_weight(pack_rows(type, quantize_rows(type, floats), floats.rows, floats.cols));
 }
 
-static bool is_kept(TensorType type) {
-  return type == TensorType::q8_0 || type == TensorType::q4_0 || type == TensorType::q4_1;
-}
-
 Weight packed_matrix(const GgufTensor& tensor, const TensorInfo& info) {
-  if (is_kept(tensor.type) && info.role != Role::positions)
+  if (packed_form(tensor.type) && info.role != Role::positions)
     return packed_weight(pack_rows(tensor.type, tensor.bytes, info.rows, info.cols));
   Tensor<2> floats = empty(info.rows, info.cols);
   dequantize_rows(tensor.type, tensor.bytes, floats);
