@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "fetch_ahead.hpp"
 #include "lanes.hpp"
 #include "linalg.hpp"
 #include "print.hpp"
@@ -62,11 +63,21 @@ Tensor<1> limit_buffer(double bytes) {
   return xt::ones<float>({blocks * block});
 }
 
+/// As fast as memory gives the numbers: they are asked for a page early.
+static float sum_of_block(const float* from) {
+  constexpr std::size_t part = 256;
+  float sum = 0;
+  for (std::size_t k = 0; k < block; k += part) {
+    fetch_ahead(from + k, part * sizeof(float));
+    sum += sum_row({from + k, part});
+  }
+  return sum;
+}
+
 float read_all(const Tensor<1>& from) {
   std::vector<float> sums(from.size() / block);
-  for_each_row(sums.size(), block, [&](std::size_t i) {
-    sums[i] = sum_row({&from[i * block], block});
-  });
+  for_each_row(sums.size(), block,
+               [&](std::size_t i) { sums[i] = sum_of_block(&from[i * block]); });
   return sum_row(sums);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "linalg.hpp"
@@ -11,24 +12,24 @@
 namespace t2t {
 
 Weight::Weight(PackedWeight packed) : stored_(std::move(packed)) {
-  const auto& [rows, cols, bytes, product, row] = std::get<PackedWeight>(stored_);
+  const auto& [rows, cols, bytes, product, row, products] = std::get<PackedWeight>(stored_);
   if (!product || !row)
     throw std::invalid_argument(
         fmt::format("a packed weight [{}, {}]: wanted a product and a row, got none", rows, cols));
 }
 
 std::size_t Weight::rows() const {
-  if (const auto* packed = std::get_if<PackedWeight>(&stored_)) return packed->rows;
+  if (packed()) return packed()->rows;
   return floats().shape(0);
 }
 
 std::size_t Weight::cols() const {
-  if (const auto* packed = std::get_if<PackedWeight>(&stored_)) return packed->cols;
+  if (packed()) return packed()->cols;
   return floats().shape(1);
 }
 
 std::size_t Weight::bytes() const {
-  if (const auto* packed = std::get_if<PackedWeight>(&stored_)) return packed->bytes;
+  if (packed()) return packed()->bytes;
   return size() * sizeof(float);
 }
 
@@ -45,16 +46,34 @@ void Weight::row(std::size_t r, Row to) const {
     throw std::invalid_argument(
         fmt::format("row {}: wanted one of the {} that a weight has", r, rows()));
   expect_shape("to", ConstRow(to), {cols()});
-  if (const auto* packed = std::get_if<PackedWeight>(&stored_)) return packed->row(r, to);
+  if (packed()) return packed()->row(r, to);
   std::ranges::copy(t2t::row(floats(), r), to.begin());
 }
 
 void matmul_bt(ConstMatrix x, const Weight& w, Matrix y) {
-  const auto* packed = std::get_if<PackedWeight>(&w.stored_);
-  if (!packed) return matmul_bt(x, ConstMatrix(w.floats()), y);
-  expect_shape("x", x, {x.rows, packed->cols});
-  expect_shape("y", y, {x.rows, packed->rows});
-  packed->product(x, y);
+  if (!w.is_packed()) return matmul_bt(x, ConstMatrix(w.floats()), y);
+  expect_shape("x", x, {x.rows, w.cols()});
+  expect_shape("y", y, {x.rows, w.rows()});
+  w.packed()->product(x, y);
+}
+
+/// What multiplies several weights at once, if all have the same; otherwise null.
+static auto shared_products(std::span<const WeightProduct> all) {
+  const auto of = [](const WeightProduct& one) {
+    return one.w.is_packed() ? one.w.packed()->products : nullptr;
+  };
+  const auto first = of(*all.begin());
+  const auto same = [&](const WeightProduct& one) { return of(one) == first; };
+  return std::ranges::all_of(all, same) ? first : nullptr;
+}
+
+void matmul_bt_each(ConstMatrix x, std::initializer_list<WeightProduct> all) {
+  for (const auto& [w, y] : all) {
+    expect_shape("x", x, {x.rows, w.cols()});
+    expect_shape("y", y, {x.rows, w.rows()});
+  }
+  if (const auto products = shared_products(all)) return products(x, all);
+  for (const auto& [w, y] : all) matmul_bt(x, w, y);
 }
 
 Tensor<2> matmul_bt(const Tensor<2>& x, const Weight& w) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -16,13 +17,23 @@
 
 namespace t2t {
 
-/// Weights that are not stored as floats. Both functions are called with correct shapes. `product`
-/// is called outside of parallel loops, so that it can use all threads; `row` can be called by
+class Weight;
+
+/// One of several products of the same x: y = x·Wᵀ.
+struct WeightProduct {
+  const Weight& w;  // [out, in]
+  Matrix y;         // [T, out]
+};
+
+/// Weights that are not stored as floats. The functions are called with correct shapes. Products
+/// are called outside of parallel loops, so that they can use all threads; `row` can be called by
 /// several threads at once.
 struct PackedWeight {
   std::size_t rows, cols, bytes;                         // out, in, and the size of the storage
   std::function<void(ConstMatrix x, Matrix y)> product;  // y [T, rows] = x [T, cols]·Wᵀ
   std::function<void(std::size_t r, Row to)> row;        // row r as floats, [cols]
+  /// If set, several products of one x are one call, where the weights of all have this function.
+  void (*products)(ConstMatrix x, std::span<const WeightProduct> all) = nullptr;
 };
 
 class Weight {
@@ -37,7 +48,8 @@ class Weight {
   std::size_t cols() const;
   std::size_t size() const { return rows() * cols(); }  // numbers
   std::size_t bytes() const;                            // of storage
-  bool is_packed() const { return std::holds_alternative<PackedWeight>(stored_); }
+  bool is_packed() const { return packed() != nullptr; }
+  const PackedWeight* packed() const { return std::get_if<PackedWeight>(&stored_); }  // or null
 
   /// The numbers, in place. Throws std::invalid_argument when they are packed.
   Tensor<2>& floats();
@@ -45,8 +57,6 @@ class Weight {
 
   /// Row r as floats. Throws std::invalid_argument unless r is below rows and `to` is [cols].
   void row(std::size_t r, Row to) const;
-
-  friend void matmul_bt(ConstMatrix x, const Weight& w, Matrix y);
 
  private:
   std::variant<Tensor<2>, PackedWeight> stored_;  // [rows, cols]
@@ -58,6 +68,10 @@ void matmul_bt(ConstMatrix x,    // [T, in]
                const Weight& w,  // [out, in]
                Matrix y);        // [T, out]
 Tensor<2> matmul_bt(const Tensor<2>& x, const Weight& w);
+
+/// The products of one x with several weights, such as those of q, k and v. The results are those
+/// of matmul_bt with each. Packed weights can share what they do with x, and one parallel loop.
+void matmul_bt_each(ConstMatrix x, std::initializer_list<WeightProduct> all);
 
 /// Adds bias to each row of y. An empty bias adds nothing. Throws std::invalid_argument unless bias
 /// is [C] or empty.

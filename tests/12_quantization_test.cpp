@@ -254,6 +254,23 @@ TEST_CASE("float64 agrees with every kind of instructions, at odd rows and token
         }
 }
 
+TEST_CASE("several products of one x are the same numbers as one after the other") {
+  const std::vector<PackedRows> packed = {
+      pack_rows(TensorType::q4_1, quantize_rows(TensorType::q4_1, draw(100, 96, 1)), 100, 96),
+      pack_rows(TensorType::q8_0, quantize_rows(TensorType::q8_0, draw(7, 96, 2)), 7, 96),
+      pack_rows(TensorType::q4_0, quantize_rows(TensorType::q4_0, draw(60, 96, 3)), 60, 96)};
+  std::vector<Weight> weights;
+  for (const PackedRows& w : packed) weights.push_back(packed_weight(w));
+  for (const size_t T : {1, 9}) {
+    CAPTURE(T);
+    const Tensor<2> x = draw(T, 96, T);
+    Tensor<2> y[3];
+    for (size_t i = 0; i < 3; ++i) y[i] = empty(T, packed[i].rows);
+    matmul_bt_each(x, {{weights[0], y[0]}, {weights[1], y[1]}, {weights[2], y[2]}});
+    for (size_t i = 0; i < 3; ++i) CHECK(all_close(y[i], matmul_bt(x, weights[i]), 0));
+  }
+}
+
 TEST_CASE("whole numbers at their limits neither overflow nor saturate") {
   // All q at the largest size, of one sign or of both: 16 · 127 · 255 in a sum.
   const size_t cols = 64;

@@ -36,6 +36,38 @@ TEST_CASE("a weight multiplies and gives rows alike, as floats and packed") {
   CHECK(std::as_const(w).floats()(1, 1) == 5);
 }
 
+TEST_CASE("several products of one x are those of one weight after the other") {
+  Random random(2);
+  const Tensor<2> a = random.normal<2>({3, 4}), b = random.normal<2>({7, 4});
+  static int calls;
+  calls = 0;
+  const auto at_once = [](const Tensor<2>& floats) {  // a packed weight that multiplies with others
+    PackedWeight w = *packed(floats).packed();
+    w.products = [](ConstMatrix x, std::span<const WeightProduct> all) {
+      ++calls;
+      for (const WeightProduct& one : all) matmul_bt(x, one.w, one.y);
+    };
+    return Weight(w);
+  };
+  for (const std::size_t T : {1, 5}) {
+    const Tensor<2> x = random.normal<2>({T, std::size_t(4)});
+    for (const auto& [of_a, of_b] : {std::pair{Weight(a), Weight(b)},
+                                     {packed(a), Weight(b)},
+                                     {at_once(a), packed(b)},
+                                     {at_once(a), at_once(b)}}) {
+      Tensor<2> y_a = empty(T, 3), y_b = empty(T, 7);
+      matmul_bt_each(x, {{of_a, y_a}, {of_b, y_b}});
+      CHECK(all_close(y_a, matmul_bt(x, a), 0));
+      CHECK(all_close(y_b, matmul_bt(x, b), 0));
+    }
+  }
+  CHECK(calls == 2);  // where both can
+  Tensor<2> y = empty(1, 3), narrow = empty(1, 6);
+  const Tensor<2> x = random.normal<2>({1, 4});
+  REFUSES(matmul_bt_each(x, {{at_once(a), y}, {at_once(b), narrow}}),
+          "y: wanted shape [1, 7], got [1, 6]");
+}
+
 TEST_CASE("a bias is added to every row, and an empty one to none") {
   Tensor<2> y = {{1, 2}, {3, 4}};
   add_bias({10, 20}, y);

@@ -70,12 +70,12 @@ void feed_forward_rows(ConstMatrix x, const FeedForwardWeights& weights, Activat
   const Matrix gate =                                         // [T, F], of a plain network [0, 0]
       room_in(scratch.gate, "scratch.gate", gated ? T : 0, gated ? F : 0);
 
-  matmul_bt(x, weights.w_up, up);
   if (gated) {
-    matmul_bt(x, weights.w_gate, gate);
+    matmul_bt_each(x, {{weights.w_gate, gate}, {weights.w_up, up}});
     if (see) see(gate, up);
     gated_rows(activation, gate, up, up);
   } else {
+    matmul_bt(x, weights.w_up, up);
     add_bias(weights.b_up, up);
     if (see) see(gate, up);
     activate_rows(activation, up, up);

@@ -74,12 +74,6 @@ static Matrix part_of(Tensor<2>& scratch, std::size_t T, std::size_t cols) {
   return Matrix(scratch).rows_from(0, T).cols_from(0, cols);
 }
 
-/// y = x·wᵀ, plus the bias if there is one.
-static void project_rows(ConstMatrix x, const Weight& w, const Tensor<1>& b, Matrix y) {
-  matmul_bt(x, w, y);
-  add_bias(b, y);
-}
-
 /// Each head's D numbers go through a norm of their own, in place.
 static void norm_heads(Matrix x, const NormWeights& weights, const BlockSettings& s) {
   for (std::size_t h = 0; h < x.cols / s.D; ++h)
@@ -106,9 +100,8 @@ static void attention_part(ConstMatrix x, const Block& block, const Attention& a
   const Matrix v = part_of(scratch.v, x.rows, s.G * s.D);          // [T, G·D]
   const Matrix heads = part_of(scratch.heads, x.rows, s.H * s.D);  // [T, H·D]
 
-  project_rows(x, weights.w_q, weights.b_q, q);
-  project_rows(x, weights.w_k, weights.b_k, k);
-  project_rows(x, weights.w_v, weights.b_v, v);
+  matmul_bt_each(x, {{weights.w_q, q}, {weights.w_k, k}, {weights.w_v, v}});
+  add_bias(weights.b_q, q), add_bias(weights.b_k, k), add_bias(weights.b_v, v);
   if (s.head_norms) {
     norm_heads(q, weights.q_norm, s);
     norm_heads(k, weights.k_norm, s);
@@ -120,7 +113,8 @@ static void attention_part(ConstMatrix x, const Block& block, const Attention& a
   // Only in this step does a token depend on others.
   attention({block, q, k, v}, heads, trace);
   tell(trace, Part::heads, block.layer(), heads);
-  project_rows(heads, weights.w_o, weights.b_o, added);
+  matmul_bt(heads, weights.w_o, added);
+  add_bias(weights.b_o, added);
 }
 
 /// The network reads x and writes to `added`. It is chapter 07's unless the slot has another.

@@ -1,6 +1,9 @@
 #include "12_quantization/eight_bit_rows.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -9,25 +12,35 @@
 
 namespace t2t {
 
+/// The largest size of 16 numbers; NaN if one of them is not finite. The bits of positive floats
+/// are ordered as the floats are, with infinity and NaN behind all others.
+static float largest_size(const float* x) {
+  std::uint32_t highest = 0;
+#pragma omp simd reduction(max : highest)
+  for (std::size_t i = 0; i < 16; ++i)
+    highest = std::max(highest, std::bit_cast<std::uint32_t>(x[i]) & 0x7fffffff);
+  const float largest = std::bit_cast<float>(highest);
+  return std::isfinite(largest) ? largest : std::numeric_limits<float>::quiet_NaN();
+}
+
 /// 16 numbers: writes their q, and returns their scale and the sum of q.
 static std::pair<float, std::int32_t> round_numbers(const float* x, std::int8_t* q) {
-  float highest = 0, all = 0;
-#pragma omp simd reduction(max : highest) reduction(+ : all)
-  for (std::size_t i = 0; i < 16; ++i) {
-    highest = std::max(highest, std::abs(x[i]));
-    all += 0 * x[i];  // 0, and NaN if any number is not finite
+  const float largest = largest_size(x);
+  // Of numbers so small that 127 / largest could be infinite, and of NaN, each q is 0.
+  if (!(largest > 1e-30f)) {
+    std::fill_n(q, 16, std::int8_t(0));
+    return {largest / 127, 0};
   }
-  // Numbers so small that 127 / highest could be infinite are rounded to 0.
-  const float scale = highest / 127 + all, per_step = highest > 1e-30f ? 127 / highest : 0;
+  const float per_step = 127 / largest;
+  constexpr float magic = 0x1.8p23f;  // near it floats are whole numbers: adding it rounds
   std::int32_t sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::size_t i = 0; i < 16; ++i) {
-    constexpr float magic = 0x1.8p23f;  // near it floats are whole numbers: adding it rounds
-    const float rounded = std::isnan(scale) ? 0 : (x[i] * per_step + magic) - magic;
+    const std::int32_t rounded = std::int32_t((x[i] * per_step + magic) - magic);
     q[i] = std::int8_t(rounded);
-    sum += std::int32_t(rounded);
+    sum += rounded;
   }
-  return {scale, sum};
+  return {largest / 127, sum};
 }
 
 void round_rows(ConstMatrix x, EightBitRows& to) {

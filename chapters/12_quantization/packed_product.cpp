@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "12_quantization/vectors.hpp"
+#include "fetch_ahead.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 
@@ -67,6 +68,7 @@ static void multiply(const EightBitRows& x, const PackedRows& w, std::size_t t, 
   typename V::Floats sums[tokens];
   for (auto& sum : sums) sum = V::all(0.0f);
   for (std::size_t b = 0; b < w.blocks(); ++b) {
+    if (tokens == 1) fetch_ahead(w.block(group, b), form.block_bytes());
     const Unpacked<V, form> of_w(w.block(group, b));
     const std::size_t of_x = x.block(t, b);
 #pragma GCC unroll 8
@@ -115,17 +117,32 @@ const std::vector<Instructions>& instructions_here() {
   return all;
 }
 
+/// A task is a few groups of rows: enough work for the time that it takes to fetch one.
+static constexpr std::size_t groups_of_task = 3;
+static std::size_t tasks_of(const PackedRows& w) {
+  return (w.groups() + groups_of_task - 1) / groups_of_task;
+}
+
+void packed_products(const EightBitRows& x, std::span<const PackedProduct> all,
+                     const Instructions& instructions) {
+  std::size_t tasks = 0;
+  for (const auto& [w, y] : all) {
+    expect(x.C == w->cols, "x's columns", std::to_string(w->cols), double(x.C));
+    expect_shape("y", y, {x.T, w->rows});
+    tasks += tasks_of(*w);
+  }
+  for_each_task(tasks, groups_of_task * rows_of_group * x.C, [&](std::size_t i, std::size_t) {
+    const PackedProduct* at = all.data();
+    for (; i >= tasks_of(*at->w); ++at) i -= tasks_of(*at->w);
+    const std::size_t first = i * groups_of_task;
+    instructions.product(x, *at->w, first, std::min(first + groups_of_task, at->w->groups()),
+                         at->y);
+  });
+}
+
 void packed_product(const EightBitRows& x, const PackedRows& w, Matrix y,
                     const Instructions& instructions) {
-  expect(x.C == w.cols, "x's columns", std::to_string(w.cols), double(x.C));
-  expect_shape("y", y, {x.T, w.rows});
-  // A task is a few groups: enough work for the time that it takes to fetch one.
-  constexpr std::size_t together = 3;
-  const std::size_t tasks = (w.groups() + together - 1) / together;
-  for_each_task(tasks, together * rows_of_group * w.cols, [&](std::size_t i, std::size_t) {
-    const std::size_t first = i * together;
-    instructions.product(x, w, first, std::min(first + together, w.groups()), y);
-  });
+  packed_products(x, {{PackedProduct{&w, y}}}, instructions);
 }
 
 }  // namespace t2t

@@ -8,6 +8,7 @@
 // rows of weights; round_rows computes it once.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,19 @@ struct Instructions {
 /// Those that were compiled and that this processor can run, the fastest first. The last is plain.
 const std::vector<Instructions>& instructions_here();
 
-/// y = x·Wᵀ on all threads. All instructions give the same whole numbers; the floats are added in
-/// one order, so that results differ at most where a product and a sum are rounded once or twice.
-/// Throws std::invalid_argument when shapes disagree.
+/// One of several products of the same x.
+struct PackedProduct {
+  const PackedRows* w;  // [rows, cols]
+  Matrix y;             // [T, rows]
+};
+
+/// y = x·Wᵀ for each of several W, on all threads, which share the rows of all W. All instructions
+/// give the same whole numbers; the floats are added in one order, so that results differ at most
+/// where a product and a sum are rounded once or twice. Throws std::invalid_argument when shapes
+/// disagree.
+void packed_products(const EightBitRows& x,  // [T, cols]
+                     std::span<const PackedProduct> all,
+                     const Instructions& instructions = instructions_here().front());
 void packed_product(const EightBitRows& x,  // [T, cols]
                     const PackedRows& w,    // [rows, cols]
                     Matrix y,               // [T, rows]

@@ -8,16 +8,33 @@
 
 namespace t2t {
 
+/// x in 8 bits, in memory that each thread keeps from call to call.
+static const EightBitRows& rounded(ConstMatrix x) {
+  static thread_local EightBitRows rows;
+  round_rows(x, rows);
+  return rows;
+}
+
+/// The product of a packed weight. Others find the rows in it.
+struct Multiply {
+  std::shared_ptr<const PackedRows> rows;
+  void operator()(ConstMatrix x, Matrix y) const { packed_product(rounded(x), *rows, y); }
+};
+
+/// Rounds x once for all weights.
+static void multiply_each(ConstMatrix x, std::span<const WeightProduct> all) {
+  static thread_local std::vector<PackedProduct> products;
+  products.clear();
+  for (const auto& [w, y] : all)
+    products.push_back({w.packed()->product.target<Multiply>()->rows.get(), y});
+  packed_products(rounded(x), products);
+}
+
 Weight packed_weight(PackedRows rows) {
   const auto shared = std::make_shared<const PackedRows>(std::move(rows));
-  return Weight(PackedWeight{
-      shared->rows, shared->cols, shared->bytes.size(),
-      [shared](ConstMatrix x, Matrix y) {
-        static thread_local EightBitRows rounded;  // keeps its memory from call to call
-        round_rows(x, rounded);
-        packed_product(rounded, *shared, y);
-      },
-      [shared](std::size_t r, Row to) { unpack_row(*shared, r, to); }});
+  return Weight(PackedWeight{shared->rows, shared->cols, shared->bytes.size(), Multiply{shared},
+                             [shared](std::size_t r, Row to) { unpack_row(*shared, r, to); },
+                             multiply_each});
 }
 
 Weight packed_floats(TensorType type, ConstMatrix floats) {
