@@ -4,12 +4,7 @@
 
 namespace t2t {
 
-struct ScaleAndMinimum {
-  int s, m;
-};
-
-/// Of numbers 32·j … 32·j + 31, from the 12 bytes that hold them all.
-static ScaleAndMinimum scale_and_minimum(const std::uint8_t* bytes, std::size_t j) {
+ScaleAndMinimum scale_and_minimum(const std::uint8_t* bytes, std::size_t j) {
   if (j < 4) return {bytes[j] & 63, bytes[4 + j] & 63};
   return {(bytes[4 + j] & 15) | bytes[j - 4] >> 6 << 4, bytes[4 + j] >> 4 | bytes[j] >> 6 << 4};
 }

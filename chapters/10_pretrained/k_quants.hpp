@@ -25,6 +25,12 @@
 
 namespace t2t {
 
+struct ScaleAndMinimum {
+  int s, m;
+};
+/// s and m of numbers 32·j … 32·j + 31 of a block, from the 12 bytes that hold those of all.
+ScaleAndMinimum scale_and_minimum(const std::uint8_t* bytes, std::size_t j);
+
 /// Dequantize to.size() / 256 blocks that lie one after the other.
 void from_q4_k(const std::uint8_t* from, Row to);
 void from_q5_k(const std::uint8_t* from, Row to);

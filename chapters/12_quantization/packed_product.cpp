@@ -12,18 +12,39 @@ namespace t2t {
 /// One block of 16 rows in registers, ready to be multiplied with any number of tokens.
 template <class V, PackedForm form>
 struct Unpacked {
-  typename V::Floats scales, minima;
-  typename V::Bytes q[8];  // q[j]: numbers 4·j … 4·j + 3 of each row
+  typename V::Floats scales[2], minima;  // of the first 16 numbers of each row, and of the others
+  typename V::Bytes q[8];                // q[j]: numbers 4·j … 4·j + 3 of each row
 
-  explicit Unpacked(const std::uint8_t* block) : scales(V::halves(block)) {
-    if constexpr (form.has_minimum) minima = V::halves(block + 2 * rows_of_group);
-    const std::uint8_t* at = block + form.head_bytes();
-    for (std::size_t j = 0; j < form.bits; ++j) {
-      const typename V::Bytes bytes = V::load(at + 64 * j);
+  Unpacked(const std::uint8_t* head, const std::uint8_t* block) {
+    const typename V::Floats of_rows = V::halves(head);
+    scales[0] = scales[1] = of_rows;
+    if constexpr (form.has_minimum) minima = V::halves(head + 2 * rows_of_group);
+    if constexpr (form.two_levels) {
+      const typename V::Floats first = V::whole_numbers(block);
+      const typename V::Floats second = V::whole_numbers(block + rows_of_group);
+      if constexpr (form.scale_for_16) {
+        scales[0] = V::multiply(of_rows, V::add(first, -128));
+        scales[1] = V::multiply(of_rows, V::add(second, -128));
+      } else {
+        scales[0] = V::multiply(of_rows, first), minima = V::multiply(minima, second);
+      }
+    }
+    read_q(block + form.level_bytes());
+  }
+
+ private:
+  void read_q(const std::uint8_t* at) {
+    constexpr std::size_t upper = form.bits % 4;  // bits of a q beyond the first 4 or 8
+#pragma GCC unroll 8
+    for (std::size_t j = 0; j < 8; ++j) {
       if constexpr (form.bits == 8)
-        q[j] = bytes;
+        q[j] = V::load(at + 64 * j);
       else
-        q[j] = V::low_halves(bytes), q[4 + j] = V::high_halves(bytes);
+        q[j] = V::bits(V::load(at + 64 * (j % 4)), j / 4 * 4, 4);
+      if constexpr (upper > 0) {
+        const typename V::Bytes above = V::load(at + 256 + upper * j / 8 * 64);
+        q[j] = V::with_above(q[j], V::bits(above, upper * j % 8, upper));
+      }
     }
   }
 };
@@ -44,9 +65,15 @@ template <class V, PackedForm form>
     V::template add_products<form.bits>(first, w.q[j], p + 4 * j);
     V::template add_products<form.bits>(second, w.q[4 + j], p + 16 + 4 * j);
   }
-  const auto of_halves = V::multiply_add(V::to_floats(first), V::all(scales[0]),
-                                         V::multiply(V::to_floats(second), scales[1]));
-  sums = V::multiply_add(w.scales, of_halves, sums);
+  const typename V::Floats of_first = V::multiply(V::to_floats(first), V::all(scales[0]));
+  if constexpr (form.scale_for_16) {
+    const auto of_second = V::multiply(V::to_floats(second), V::all(scales[1]));
+    sums = V::multiply_add(w.scales[0], of_first, sums);
+    sums = V::multiply_add(w.scales[1], of_second, sums);
+  } else {
+    const auto of_both = V::multiply_add(V::to_floats(second), V::all(scales[1]), of_first);
+    sums = V::multiply_add(w.scales[0], of_both, sums);
+  }
   if constexpr (form.has_minimum)
     sums = V::multiply_add(
         w.minima, V::all(scales[0] * float(sums_p[0]) + scales[1] * float(sums_p[1])), sums);
@@ -68,8 +95,10 @@ static void multiply(const EightBitRows& x, const PackedRows& w, std::size_t t, 
   typename V::Floats sums[tokens];
   for (auto& sum : sums) sum = V::all(0.0f);
   for (std::size_t b = 0; b < w.blocks(); ++b) {
-    if (tokens == 1) fetch_ahead(w.block(group, b), form.block_bytes());
-    const Unpacked<V, form> of_w(w.block(group, b));
+    const std::uint8_t* head = &w.bytes[w.head(group, b)];
+    const std::uint8_t* block = &w.bytes[w.block(group, b)];
+    if (tokens == 1) fetch_ahead(block, form.block_bytes());
+    const Unpacked<V, form> of_w(head, block);
     const std::size_t of_x = x.block(t, b);
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < tokens; ++i) add_block<V, form>(sums[i], of_w, x, of_x + i);
@@ -89,17 +118,18 @@ static void multiply_groups(const EightBitRows& x, const PackedRows& w, std::siz
 }
 
 /// The compiler makes a loop for each form, in which bits and offset are constants.
-template <class V>
+template <class V, PackedForm form, PackedForm... others>
 static void groups_product(const EightBitRows& x, const PackedRows& w, std::size_t first,
                            std::size_t last, Matrix y) {
-  if (w.form == form_q8_0) return multiply_groups<V, form_q8_0>(x, w, first, last, y);
-  if (w.form == form_q4_0) return multiply_groups<V, form_q4_0>(x, w, first, last, y);
-  multiply_groups<V, form_q4_1>(x, w, first, last, y);
+  if (w.form == form) return multiply_groups<V, form>(x, w, first, last, y);
+  if constexpr (sizeof...(others) > 0) groups_product<V, others...>(x, w, first, last, y);
 }
 
 template <class V>
 static void add_if_it_works(std::vector<Instructions>& all, const char* name) {
-  if (V::works_here()) all.push_back({name, groups_product<V>});
+  if (V::works_here())
+    all.push_back({name, groups_product<V, form_q4_0, form_q4_1, form_q5_0, form_q5_1, form_q8_0,
+                                        form_q4_k, form_q5_k, form_q6_k>});
 }
 
 const std::vector<Instructions>& instructions_here() {

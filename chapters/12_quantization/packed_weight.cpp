@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "12_quantization/half_weight.hpp"
 #include "12_quantization/packed_product.hpp"
 #include "12_quantization/quantize.hpp"
 
@@ -42,12 +43,14 @@ Weight packed_floats(TensorType type, ConstMatrix floats) {
 }
 
 Weight packed_matrix(const GgufTensor& tensor, const TensorInfo& info) {
-  if (packed_form(tensor.type) && info.role != Role::positions)
+  const bool multiplied = info.role != Role::positions;
+  if (multiplied && packed_form(tensor.type))
     return packed_weight(pack_rows(tensor.type, tensor.bytes, info.rows, info.cols));
+  if (multiplied && (tensor.type == TensorType::f16 || tensor.type == TensorType::bf16))
+    return half_weight(tensor.type, tensor.bytes, info.rows, info.cols);
   Tensor<2> floats = empty(info.rows, info.cols);
   dequantize_rows(tensor.type, tensor.bytes, floats);
-  if (info.cols % block_numbers != 0 || info.role == Role::positions)
-    return Weight(std::move(floats));
+  if (!multiplied || info.cols % block_numbers != 0) return Weight(std::move(floats));
   return packed_floats(TensorType::q8_0, floats);
 }
 

@@ -11,9 +11,10 @@ namespace t2t {
 /// A Weight whose product is packed_product, of activations rounded to 8 bits.
 Weight packed_weight(PackedRows rows);
 
-/// A matrix of a file in 4 or 8 bits. Q8_0, Q4_0 and Q4_1 keep their numbers; of other types each
-/// number is rounded to Q8_0. A matrix whose rows are not whole blocks of 32 becomes floats, and
-/// so does one of positions, which is never multiplied. Fits chapter 10's MakeWeight.
+/// A matrix of a file, in few bits. A type of blocks keeps its numbers, and so do F16 and BF16
+/// (half_weight.hpp); an F32 is rounded to Q8_0. A matrix of F32 whose rows are not whole blocks of
+/// 32 stays floats, and one of positions, which is never multiplied, becomes floats. Fits chapter
+/// 10's MakeWeight.
 Weight packed_matrix(const GgufTensor& tensor, const TensorInfo& info);
 
 /// A matrix of floats rounded to Q8_0, Q4_0 or Q4_1. Throws as quantize_rows does.

@@ -46,12 +46,14 @@ struct PlainVectors {
     std::memcpy(bytes.at, from, 64);
     return bytes;
   }
-  static Bytes low_halves(Bytes x) {
-    for (std::uint8_t& byte : x.at) byte &= 15;
+  /// `count` bits of each byte, from bit `shift` on.
+  static Bytes bits(Bytes x, std::size_t shift, std::size_t count) {
+    for (std::uint8_t& byte : x.at) byte = std::uint8_t(byte >> shift & ((1 << count) - 1));
     return x;
   }
-  static Bytes high_halves(Bytes x) {
-    for (std::uint8_t& byte : x.at) byte >>= 4;
+  /// Each byte of at most 15, and other bits above its fourth.
+  static Bytes with_above(Bytes x, const Bytes& above) {
+    for (std::size_t i = 0; i < 64; ++i) x.at[i] |= std::uint8_t(above.at[i] << 4);
     return x;
   }
   /// Adds to each lane's sum the products of its 4 bytes with 4 numbers of x.
@@ -80,10 +82,19 @@ struct PlainVectors {
     for (std::size_t lane = 0; lane < 16; ++lane) floats.at[lane] = float(sums.at[lane]);
     return floats;
   }
-  static Floats multiply(const Floats& a, float b) {
+  static Floats whole_numbers(const std::uint8_t* from) {  // 16 bytes without a sign
+    Floats floats;
+    for (std::size_t lane = 0; lane < 16; ++lane) floats.at[lane] = float(from[lane]);
+    return floats;
+  }
+  static Floats multiply(const Floats& a, const Floats& b) {
     Floats product;
-    for (std::size_t lane = 0; lane < 16; ++lane) product.at[lane] = a.at[lane] * b;
+    for (std::size_t lane = 0; lane < 16; ++lane) product.at[lane] = a.at[lane] * b.at[lane];
     return product;
+  }
+  static Floats add(Floats a, float b) {
+    for (float& lane : a.at) lane += b;
+    return a;
   }
   /// a · b + c
   static Floats multiply_add(const Floats& a, const Floats& b, const Floats& c) {
@@ -115,21 +126,23 @@ struct Avx2Vectors {
     const auto* at = reinterpret_cast<const __m256i*>(from);
     return {_mm256_loadu_si256(at), _mm256_loadu_si256(at + 1)};
   }
-  static Bytes low_halves(const Bytes& x) {
-    const __m256i mask = _mm256_set1_epi8(15);
-    return {_mm256_and_si256(x.a, mask), _mm256_and_si256(x.b, mask)};
+  static Bytes bits(const Bytes& x, std::size_t shift, std::size_t count) {
+    const __m256i mask = _mm256_set1_epi8(char((1 << count) - 1));
+    return {_mm256_and_si256(_mm256_srli_epi16(x.a, int(shift)), mask),
+            _mm256_and_si256(_mm256_srli_epi16(x.b, int(shift)), mask)};
   }
-  static Bytes high_halves(const Bytes& x) {
-    return low_halves({_mm256_srli_epi16(x.a, 4), _mm256_srli_epi16(x.b, 4)});
+  static Bytes with_above(const Bytes& x, const Bytes& above) {
+    return {_mm256_or_si256(x.a, _mm256_slli_epi16(above.a, 4)),
+            _mm256_or_si256(x.b, _mm256_slli_epi16(above.b, 4))};
   }
   template <std::size_t bits>
   static void add_products(Integers& sums, const Bytes& w, const std::int8_t* x) {
-    if constexpr (bits == 4) {
+    if constexpr (bits < 8) {
       add_products(sums, w, x, 1);
     } else {  // 255 · 127 · 2 is beyond 16 bits with a sign, so each half of a byte is multiplied
               // alone
-      add_products(sums, low_halves(w), x, 1);
-      add_products(sums, high_halves(w), x, 16);
+      add_products(sums, Avx2Vectors::bits(w, 0, 4), x, 1);
+      add_products(sums, Avx2Vectors::bits(w, 4, 4), x, 16);
     }
   }
   static Integers all(std::int32_t value) {
@@ -143,8 +156,17 @@ struct Avx2Vectors {
   static Floats to_floats(const Integers& x) {
     return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)};
   }
-  static Floats multiply(const Floats& a, float b) {
-    return {_mm256_mul_ps(a.a, _mm256_set1_ps(b)), _mm256_mul_ps(a.b, _mm256_set1_ps(b))};
+  static Floats whole_numbers(const std::uint8_t* from) {
+    const auto* at = reinterpret_cast<const __m128i*>(from);
+    const auto* next = reinterpret_cast<const __m128i*>(from + 8);
+    return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(at))),
+            _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(next)))};
+  }
+  static Floats multiply(const Floats& a, const Floats& b) {
+    return {_mm256_mul_ps(a.a, b.a), _mm256_mul_ps(a.b, b.b)};
+  }
+  static Floats add(const Floats& a, float b) {
+    return {_mm256_add_ps(a.a, _mm256_set1_ps(b)), _mm256_add_ps(a.b, _mm256_set1_ps(b))};
   }
   static Floats multiply_add(const Floats& a, const Floats& b, const Floats& c) {
     return {_mm256_fmadd_ps(a.a, b.a, c.a), _mm256_fmadd_ps(a.b, b.b, c.b)};
@@ -154,7 +176,7 @@ struct Avx2Vectors {
   }
 
  private:
-  /// The same for bytes of at most 15, with each product times `factor`: pairs of products are
+  /// The same for bytes of at most 63, with each product times `factor`: pairs of products are
   /// added in 16 bits, and pairs of these in 32.
   static void add_products(Integers& sums, const Bytes& w, const std::int8_t* x, short factor) {
     const __m256i four = _mm256_set1_epi32(four_bytes(x)), factors = _mm256_set1_epi16(factor);
@@ -177,8 +199,13 @@ struct Avx512Vectors {
   static constexpr std::size_t tokens = EightBitRows::together;
 
   static Bytes load(const std::uint8_t* from) { return _mm512_loadu_si512(from); }
-  static Bytes low_halves(Bytes x) { return _mm512_and_si512(x, _mm512_set1_epi8(15)); }
-  static Bytes high_halves(Bytes x) { return low_halves(_mm512_srli_epi16(x, 4)); }
+  static Bytes bits(Bytes x, std::size_t shift, std::size_t count) {
+    const __m512i mask = _mm512_set1_epi8(char((1 << count) - 1));
+    return _mm512_and_si512(_mm512_srli_epi16(x, unsigned(shift)), mask);
+  }
+  static Bytes with_above(Bytes x, Bytes above) {
+    return _mm512_or_si512(x, _mm512_slli_epi16(above, 4));
+  }
   template <std::size_t bits>
   static void add_products(Integers& sums, Bytes w, const std::int8_t* x) {
     sums = _mm512_dpbusd_epi32(sums, w, _mm512_set1_epi32(four_bytes(x)));
@@ -189,10 +216,24 @@ struct Avx512Vectors {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
   }
   static Floats to_floats(Integers x) { return _mm512_cvtepi32_ps(x); }
-  static Floats multiply(Floats a, float b) { return _mm512_mul_ps(a, _mm512_set1_ps(b)); }
+  static Floats whole_numbers(const std::uint8_t* from) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
+  }
+  static Floats multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+  static Floats add(Floats a, float b) { return _mm512_add_ps(a, _mm512_set1_ps(b)); }
   static Floats multiply_add(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
   static void store(Floats x, float* to) { _mm512_storeu_ps(to, x); }
 };
+#endif
+
+/// The widest that this program was compiled for.
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__)
+using VectorsHere = Avx512Vectors;
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+using VectorsHere = Avx2Vectors;
+#else
+using VectorsHere = PlainVectors;
 #endif
 
 }  // namespace t2t
