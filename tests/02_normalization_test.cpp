@@ -214,12 +214,15 @@ TEST_CASE("rms_norm: a number whose square is infinite as a float makes its row 
 TEST_CASE("NaN stays in its row") {
   Tensor<2> x = some_rows(2, 37);
   x(0, 36) = std::numeric_limits<float>::quiet_NaN();
-  const Tensor<2> rms = rms_by_rows(x, full(37, 1), 1e-5f);
-  const Tensor<2> layer = layer_by_rows(x, full(37, 1), full(37, 0), 1e-5f);
-  CHECK(std::isnan(rms(0, 0)));
-  CHECK(std::isnan(layer(0, 0)));
-  CHECK(std::isfinite(rms(1, 0)));
-  CHECK(std::isfinite(layer(1, 0)));
+  for (const float eps : {1e-5f, 0.0f}) {
+    Tensor<2> rms, layer;
+    REQUIRE_NOTHROW(rms = rms_by_rows(x, full(37, 1), eps));
+    REQUIRE_NOTHROW(layer = layer_by_rows(x, full(37, 1), full(37, 0), eps));
+    CHECK(std::isnan(rms(0, 0)));
+    CHECK(std::isnan(layer(0, 0)));
+    CHECK(std::isfinite(rms(1, 0)));
+    CHECK(std::isfinite(layer(1, 0)));
+  }
 }
 
 TEST_CASE("gain, bias and y of another shape are refused; the message has both shapes") {
@@ -263,6 +266,8 @@ TEST_CASE("an eps of 0 is refused, by the number of the row, when it would give 
   const Tensor<2> equal = 0.1f * xt::ones<float>({1, 577});
   REFUSES(layer_by_rows(equal, full(577, 1), full(577, 0), 0),
           "eps: wanted more than 0 (row 0 has a variance of 0), got 0");
+  REFUSES(rms_by_rows(Tensor<2>{{0}, {1}}, full(1, 1), 0),
+          "eps: wanted more than 0 (row 0 has a mean square of 0), got 0");
   REFUSES(rms_norm(x, one, -1), "eps: wanted 0 or more, got -1");
   REFUSES(layer_by_rows(x, one, one, std::nanf("")), "eps: wanted 0 or more, got nan");
 }
