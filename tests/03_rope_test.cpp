@@ -13,6 +13,7 @@
 #include "03_rope/rope.hpp"
 #include "03_rope/rope_scaling.hpp"
 #include "all_close.hpp"
+#include "apart.hpp"
 #include "linalg.hpp"
 #include "npy.hpp"
 #include "refuses.hpp"
@@ -71,7 +72,9 @@ TEST_CASE("by hand: 90 degrees take (3, 4) to (-4, 3), 180 degrees to (-3, -4)")
   const Tensor<2> want = {{3, 4}, {-4, 3}, {-3, -4}};
   for (const Pairing pairing : pairings) {
     const double bound = turned_bound(x);
-    CHECK(all_close(rope(x, 2, rope_table(3, quarter), 0, pairing), want, bound));
+    const auto turned = [&] { return rope(x, 2, rope_table(3, quarter), 0, pairing); };
+    REQUIRE(ending_apart(turned) == "returned");
+    CHECK(all_close(turned(), want, bound));
     CHECK(all_close(by_rows(x, 2, rope_table(3, quarter), 0, pairing), want, bound));
   }
   // The scores with keys (3, 4): distance 1 twice, then distance 2.
