@@ -30,6 +30,16 @@ TEST_CASE("two heads bring home both numbers, each in its own channel") {
       CHECK(all_close(two_values(a, b, weights, 2), Tensor<1>{a, b}, 3 * 4 * u));
 }
 
+TEST_CASE("of the two heads, head 0 alone brings home the first number, head 1 the second") {
+  for (std::size_t h = 0; h < 2; ++h) {
+    AttentionWeights alone = weights_of_two_heads();
+    const std::size_t other = 2 * (1 - h);  // the other head's first channel
+    xt::view(alone.w_o, xt::all(), xt::range(other, other + 2)) = 0;
+    const Tensor<1> want = {h == 0 ? 3.f : 0.f, h == 1 ? 5.f : 0.f};
+    CHECK(all_close(two_values(3, 5, alone, 2), want, 5 * 4 * u));
+  }
+}
+
 TEST_CASE("one head by hand: the first number, or the mean of both") {
   CHECK(all_close(two_values(1, 5, weights_of_one_head(40, 0), 1), Tensor<1>{1, 1}, 8 * u));
   CHECK(all_close(two_values(1, 5, weights_of_one_head(0, 0), 1), Tensor<1>{3, 3}, 8 * u));

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "04_causal_attention/attention_naive.hpp"
+#include "apart.hpp"
 #include "attention_problem.hpp"
 #include "refuses.hpp"
 
@@ -54,6 +55,7 @@ TEST_CASE("a call that no kernel takes is refused") {
   REFUSES(attend_with(0, 1, 1, 1, 1, 64, 0), "B: wanted at least 1, got 0");
   REFUSES(attend_with(1, 0, 1, 1, 1, 64, 0), "T: wanted at least 1, got 0");
   REFUSES(attend_with(1, 1, 0, 1, 1, 64, 0), "S: wanted at least 1, got 0");
+  REQUIRE(ending_apart([] { expect_sizes(1, 1, 1, 1, 0, 64, 0); }).starts_with("threw"));
   REFUSES(attend_with(1, 1, 1, 1, 0, 64, 0), "G: wanted at least 1, got 0");
   REFUSES(attend_with(1, 1, 1, 3, 2, 64, 0), "H: wanted a multiple of G, got 3");
   REFUSES(attend_with(1, 1, 1, 1, 1, 65, 0), "D: wanted 64 or 128, got 65");
@@ -62,6 +64,13 @@ TEST_CASE("a call that no kernel takes is refused") {
   const int last = std::numeric_limits<int>::max() - 128;  // of the positions, with T = 2
   CHECK_NOTHROW(expect_sizes(1, 2, 1, 1, 1, 64, last - 2));
   CHECK_THROWS_AS(expect_sizes(1, 2, 1, 1, 1, 64, last - 1), std::invalid_argument);
+}
+
+TEST_CASE("by hand: 2 heads of 64 are 128 numbers a token, and 3 tokens 384 a text") {
+  const Strides strides = row_major(3, 2, 64);
+  CHECK(strides.batch == 384);
+  CHECK(strides.token == 128);
+  CHECK(strides.head == 64);
 }
 
 TEST_CASE("rows must begin at multiples of 16 bytes") {

@@ -22,6 +22,9 @@ TEST_CASE("the recurrent cell by hand, and its echo is its derivative") {
   CHECK(all_close(states, {{float(first)}, {float(second)}}, 8 * u));
   const Tensor<1> echo = recurrence_echo(states, cell, {3});
   CHECK(all_close(echo, {1, float(2 * (1 - second * second))}, 16 * u));
+  Tensor<1> of_one_state;
+  REQUIRE_NOTHROW(of_one_state = recurrence_echo({{0.5f}}, cell, {3}));
+  CHECK(all_close(of_one_state, {1}, 0));
 }
 
 TEST_CASE("without inputs the states stay 0, and the echo is the scale, once for each step") {
@@ -35,8 +38,9 @@ TEST_CASE("without inputs the states stay 0, and the echo is the scale, once for
   const RecurrentCell plain = draw_recurrent_cell(4, one), large = draw_recurrent_cell(4, two, 2);
   CHECK(all_close(large.w_x, plain.w_x, 0));
   Random of_many(5);  // 1600 numbers: 5 standard deviations of their mean square are 0.18 of it
-  const Tensor<2> w_x = draw_recurrent_cell(40, of_many).w_x;
-  CHECK(std::abs(xt::sum(w_x * w_x)() / 40 - 1) < 0.18f);
+  const RecurrentCell many = draw_recurrent_cell(40, of_many);
+  for (const Tensor<2>& w : {many.w_x, many.w_h})
+    CHECK(std::abs(xt::sum(w * w)() / 40 - 1) < 0.18f);
   CHECK(all_close(large.w_h, Tensor<2>(2 * plain.w_h), 0));
 }
 
@@ -68,13 +72,12 @@ TEST_CASE("the LSTM equals PyTorch's in float64, and its echo is autograd's deri
 
 TEST_CASE("a cell of another shape is refused") {
   Random random(1);
-  LstmCell cell = draw_lstm_cell(4, random, 1);
-  CHECK(cell.bias(3) == 0);
-  CHECK(cell.bias(4) == 1);
-  CHECK(cell.bias(8) == 0);
-  REFUSES(lstm(xt::ones<float>({3, 5}), cell), "w_x: wanted shape [20, 5], got [16, 4]");
+  LstmCell cell = draw_lstm_cell(2, random, 1);
+  REQUIRE(cell.bias.size() == 8);
+  CHECK(all_close(cell.bias, {0, 0, 1, 1, 0, 0, 0, 0}, 0));
+  REFUSES(lstm(xt::ones<float>({3, 5}), cell), "w_x: wanted shape [20, 5], got [8, 2]");
   cell.bias = xt::zeros<float>({4});
-  REFUSES(lstm(xt::ones<float>({3, 4}), cell), "bias: wanted shape [16], got [4]");
+  REFUSES(lstm(xt::ones<float>({3, 2}), cell), "bias: wanted shape [8], got [4]");
   REFUSES(recurrence(xt::ones<float>({3, 5}), draw_recurrent_cell(4, random)),
           "w_x: wanted shape [5, 5], got [4, 4]");
 }
