@@ -18,6 +18,7 @@
 #include "05_kv_cache/kv_cache.hpp"
 #include "all_close.hpp"
 #include "allocations.hpp"
+#include "apart.hpp"
 #include "npy.hpp"
 #include "refuses.hpp"
 
@@ -171,6 +172,13 @@ TEST_CASE("prefill, chunks of any size and single tokens agree, past a block of 
     CAPTURE(chunk);
     CHECK(all_close(through_cache(text, 0, T, chunk, cache), full, bound(D)));
   }
+}
+
+TEST_CASE("a babbler's table is drawn with a variance of 1") {
+  Random random(3);
+  const Tensor<2> table = draw_babbler(16, 2, 4, random).table;  // 4096 numbers
+  const double mean_square = xt::mean(xt::square(xt::cast<double>(table)))();
+  CHECK(std::abs(mean_square - 1) < 5 * std::sqrt(2.0 / 4096));  // 5 standard deviations
 }
 
 TEST_CASE("the caller: prompt and single tokens get the logits of the whole text, computed anew") {
@@ -332,6 +340,9 @@ TEST_CASE("a cache by concatenation holds the same rows, and writes all of them 
   const Text text = some_text(T, G * D, 12);
   KvCache cache = make_kv_cache(G, T + 1, D);
   ConcatenatedCache concatenated = make_concatenated_cache(G, D);
+  REQUIRE(ending_apart([concatenated, &text]() mutable {
+            concatenate(concatenated, text.k, text.v);
+          }) == "returned");
   std::size_t written = 0;
   for (std::size_t t = 0; t < T; t += 3) {
     const ConstMatrix k = ConstMatrix(text.k).rows_from(t, 3);
