@@ -321,6 +321,7 @@ TEST_CASE("gate and up are shown before the activation's result overwrites up") 
 TEST_CASE(
     "at two thirds of 4C three matrices hold as many numbers as two; rounded as LLaMA rounds") {
   for (const std::size_t C : {3, 48, 576, 768}) CHECK(3 * C * gated_width(C, 1) == 8 * C * C);
+  CHECK(gated_width(1, 1) == 2);
   CHECK(gated_width(256, 1) == 682);  // 682.67, rounded down
   CHECK(gated_width(576, 256) == 1536);
   CHECK(gated_width(4096) == 11008);  // LLaMA 7B, 13B, 33B and 65B
