@@ -9,6 +9,7 @@
 #include "08_block/block_costs.hpp"
 #include "08_block_cases.hpp"
 #include "allocations.hpp"
+#include "apart.hpp"
 #include "refuses.hpp"
 #include "rows.hpp"
 
@@ -178,11 +179,17 @@ TEST_CASE("parameters: those of the models, and the parts sum to the whole") {
     return total(block_costs(settings, 1, 1)).parameters;
   };
   const BlockSettings small = llama_style(256, 8, 4, 682);
+  REQUIRE(ending_apart([&] { count(small); }) == "returned");
   CHECK(count(small) == 720896);
   CHECK(256 + 4 * count(small) + 2 * 8192 * 256 == 7078144);    // foundry-small, its own head
   CHECK(count(llama_style(4096, 32, 32, 11008)) == 202383360);  // LLaMA-2-7B's
   CHECK(count(gpt2_style(768, 12)) == 7087872);                 // GPT-2's
   Random random(1);
+  for (const std::size_t F : {0, 1}) {
+    BlockSettings narrow = gpt2_style(4, 2);
+    narrow.F = F;
+    CHECK(parameter_count(draw_block(narrow, random)) == count(narrow));
+  }
   for (const Case& c : cases()) {
     CHECK(parameter_count(draw_block(c.settings, random)) == count(c.settings));
     CHECK(parameter_count(c.weights()) == count(c.settings));
