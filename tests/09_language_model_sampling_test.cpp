@@ -10,6 +10,7 @@
 #include "09_language_model/loss.hpp"
 #include "09_language_model_cases.hpp"
 #include "all_close.hpp"
+#include "apart.hpp"
 
 using namespace t2t;
 
@@ -107,6 +108,16 @@ TEST_CASE("draw: each token as often as its probability says; a seed repeats its
   const double want[] = {0, 4.0 / 7, 1.0 / 7, 2.0 / 7};
   for (int v = 1; v < 4; ++v)  // four standard deviations of a binomial
     CHECK(std::abs(count[v] - draws * want[v]) < 4 * std::sqrt(draws * want[v] * (1 - want[v])));
+}
+
+TEST_CASE("generation of one token comes to an end without a crash") {
+  const Case c = llama();
+  const Model model = c.model();
+  CHECK(ending_apart([&] {
+          ModelState state(c.config, 4);
+          Random random(1);
+          generate(model, state, Ids{3, 1}, {.most = 1}, random);
+        }) == "returned");
 }
 
 TEST_CASE("generation: greedy text is that of the whole model run anew for each token") {

@@ -141,6 +141,7 @@ TEST_CASE("a trace names the layer; when it throws, the text keeps its length") 
   std::vector<std::string> names;
   forward(model, state, Ids{1}, row(logits), [&](Part part, std::size_t layer, ConstMatrix) {
     names.push_back(trace_name(part, layer));
+    if (!is_of_block(part)) CHECK(layer == 0);
   });
   CHECK(names.front() == "embedding");
   CHECK(names[1] == "layer 0 attention_norm");
@@ -216,6 +217,8 @@ TEST_CASE("FLOPs and bytes by hand") {
   const InferenceMemory inference = inference_memory(preset("llama2-7b"), 2048, 2);
   CHECK(inference.cache == 0x1p30);
   CHECK(inference.weights == 2 * 6'738'415'616.0);
+  // The stream, its norm and what is added to it; q and heads; k and v; gate and up; logits.
+  CHECK(inference_memory(config, 4, 4).scratch == 4 * (3 * 2 + 2 * 2 + 2 * 2 + 2 * 3 + 5));
   const TrainingMemory training = training_memory(preset("llama2-7b"), 1, 2048, 2);
   CHECK(training.weights + training.gradients + training.optimizer == 16 * 6'738'415'616.0);
   // Two texts of 3 tokens: 4·2 + 2·2 + 2·2 + 3·3 numbers a block and token, two of 2 and 5 logits.
