@@ -189,13 +189,20 @@ TEST_CASE("a text begins with bos if the file says so; otherwise the pre-tokeniz
 TEST_CASE(
     "a file without types has normal tokens alone, and it may say that texts begin with bos") {
   GgufBytes file;
-  file.header(0, 5).entry("tokenizer.ggml.model", "gpt2").entry("tokenizer.ggml.pre", "gpt-2");
+  file.header(0, 6).entry("tokenizer.ggml.model", "gpt2").entry("tokenizer.ggml.pre", "gpt-2");
   file.entry("tokenizer.ggml.tokens", std::vector<std::string>{"a", "b", "ab"});
   file.entry("tokenizer.ggml.merges", std::vector<std::string>{"a b"});
   file.entry("tokenizer.ggml.add_bos_token", true);
+  file.text("tokenizer.ggml.eos_token_id").put(5u).put(-100);
   const BpeTables tables = read_tables(GgufFile("x", file.bytes));
   CHECK(tables.kinds == std::vector<TokenKind>(3, TokenKind::normal));
   CHECK(tables.bos_first == true);
+  CHECK(!tables.bos);
+  CHECK(tables.eos == -1);  // what no vocabulary has, as any id below 0
+  GgufBytes other;
+  other.header(0, 1).entry("tokenizer.ggml.model", "llama");
+  REFUSES_AS(read_tables(GgufFile("x", other.bytes)),
+             "x: tokenizer.ggml.model: wanted gpt2, got llama", std::runtime_error);
 }
 
 TEST_CASE("a stream returns whole characters, which together are the text") {
@@ -236,6 +243,7 @@ TEST_CASE("control characters are removed before printing; line ends, tabs and l
   CHECK(without_controls("a\tb\n\033[2Jc\x7f\xc2\x9b"
                          "2J é😀") == "a\tb\n[2Jc2J é😀");
   CHECK(without_controls("a\xff\xc3") == "a");
+  CHECK(without_controls("a\x01\b\r") == "a");
 }
 
 TEST_CASE("special tokens are found where allowed, the longest first; added ones always") {
@@ -300,7 +308,7 @@ TEST_CASE("the byte alphabet can be undone, and makes all bytes visible") {
   CHECK(from_byte_alphabet(to_byte_alphabet(all)) == all);
   CHECK(is_utf8(to_byte_alphabet(all)));
   CHECK(to_byte_alphabet("\xff\x7f\xa0\xad") == "ÿġłŃ");
-  for (const char* wrong : {" ", "\u0144", "\u00ad", "你", "\x80"})
+  for (const char* wrong : {" ", "\u0144", "\u00ad", "你", "\x80", "\xc4", "\xff"})
     CHECK(!from_byte_alphabet(wrong));
 }
 

@@ -1,6 +1,7 @@
 // What must be true of GGUF files from anywhere: each loads, or one line says what is wrong and
 // where; nothing is made of a number that was not checked.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 
 #include "09_language_model/language_model.hpp"
@@ -65,6 +67,25 @@ static std::pair<std::string, int> read_apart(const std::uint8_t& byte) {
   waitpid(child, &status, 0);
   return {std::string(said, std::size_t(std::max<ssize_t>(count, 0))),
           WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+}
+
+TEST_CASE("a file of one byte is mapped; an empty one has no bytes, and is closed once") {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("t2t_mapped_" + std::to_string(getpid()));
+  write_file(path, "x");
+  {
+    const MappedFile one(path);
+    REQUIRE(one.bytes().data() != nullptr);
+    CHECK(one.bytes().size() == 1);
+    CHECK(one.bytes()[0] == 'x');
+  }
+  write_file(path, "");
+  std::optional<MappedFile> none(path);
+  CHECK(none->bytes().empty());
+  const int other = ::open(path.c_str(), O_RDONLY);  // has the number of the one that was closed
+  none.reset();
+  CHECK(::close(other) == 0);
+  std::filesystem::remove(path);
 }
 
 TEST_CASE("a mapped file that becomes shorter is detected; reading past its end is fatal") {

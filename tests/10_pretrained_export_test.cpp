@@ -1,6 +1,7 @@
 // What must be true of an exported model, and of the program that runs it from one file.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include "10_pretrained/tokenizer.hpp"
 #include "all_close.hpp"
 #include "files.hpp"
+#include "refuses.hpp"
 
 // The program itself: its functions, and its main under another name.
 #define main whole_model_main
@@ -95,6 +97,16 @@ TEST_CASE("the model in one file gives the logits of the formula, token by token
   }
 }
 
+TEST_CASE("a vocabulary without an end is exported with -1 in its place") {
+  const Tiny tiny;
+  t2t::BpeTables tables = t2t::read_tables(tiny.file);
+  tables.eos.reset();
+  std::string whole;
+  REQUIRE_NOTHROW(whole = t2t::exported(tiny.model, t2t::Bpe(tables), prompt));
+  const Exported file(whole);
+  CHECK(read_model(file.path.string()).end == -1);
+}
+
 TEST_CASE("a file that is cut, too long or changed in its sizes is refused") {
   const Tiny tiny;
   std::string whole;
@@ -152,6 +164,11 @@ TEST_CASE("a model that whole_model.cpp does not compute is not exported") {
   config.block.window = 4;
   const t2t::Model window(config, t2t::draw_model(config, random));
   CHECK_THROWS_AS(t2t::exported(window, tiny.bpe, prompt), std::invalid_argument);
+  for (const std::size_t V : {257, 259}) {
+    config = tiny.config, config.V = V;
+    const t2t::Model other(config, t2t::draw_model(config, random));
+    REFUSES(t2t::exported(other, tiny.bpe, prompt), fmt::format("tokens: wanted {}, got 258", V));
+  }
   CHECK_THROWS_AS(t2t::exported(tiny.model, tiny.bpe, {}), std::invalid_argument);
   CHECK_THROWS_AS(t2t::exported(tiny.model, tiny.bpe, std::vector<int>{258}),
                   std::invalid_argument);

@@ -36,6 +36,7 @@ TEST_CASE("metadata is read by the types that the file gives") {
   CHECK(metadata.entries().size() == 9);
   CHECK(value_text(metadata.entries()[1]) == "30");
   CHECK(value_text(metadata.entries()[6]) == "4 texts");
+  CHECK(value_text(metadata.entries()[7]) == "4 numbers");
 }
 
 TEST_CASE("whole numbers of all sizes and signs are read; one of more than 63 bits is refused") {

@@ -1,6 +1,7 @@
 // What must be true of loading a model, of chats, perplexity and traces, without the real weights.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "09_language_model/language_model.hpp"
 #include "09_language_model/loss.hpp"
@@ -17,8 +19,10 @@
 #include "10_pretrained/tiny_model.hpp"
 #include "10_pretrained/trace_file.hpp"
 #include "all_close.hpp"
+#include "apart.hpp"
 #include "files.hpp"
 #include "linalg.hpp"
+#include "memory.hpp"
 #include "npy.hpp"
 #include "refuses.hpp"
 
@@ -180,6 +184,12 @@ TEST_CASE("missing and surplus tensors are named, both at once") {
                  "x: missing tensors: blk.1.attn_k.weight; surplus tensors: blk.1.attn_K.weight");
   expect_refused(replaced("output_norm.weight", "output_form.weight"),
                  "x: missing tensors: output_norm.weight; surplus tensors: output_form.weight");
+  // Factors of RoPE are surplus to a config without them.
+  const GgufFile file = GgufFile::open(T2T_FIXTURES "/llama3.gguf");
+  Config config = read_config(file);
+  config.block.frequencies = {};
+  REFUSES_AS(read_weights(file, config),
+             T2T_FIXTURES "/llama3.gguf: surplus tensors: rope_freqs.weight", Bad);
 }
 
 TEST_CASE("metadata that does not fit is refused with its key or the tensor that it contradicts") {
@@ -208,11 +218,39 @@ TEST_CASE("metadata that does not fit is refused with its key or the tensor that
                  "x: llama.rope.scale_linear: wanted 1, got 8");
   expect_refused(with_entry("llama.rope.scaling.factor", 0.5f),
                  "x: llama.rope.scaling.factor: wanted 1, got 0.5");
-  expect_refused(with_entry("llama.rope.scaling.factor", 1.0f), "nothing");
+  expect_refused(with_entry("llama.rope.scaling.factor", -1.0f),
+                 "x: llama.rope.scaling.factor: wanted 1, got -1");
+  for (const float none : {0.0f, 1.0f})
+    expect_refused(with_entry("llama.rope.scaling.factor", none), "nothing");
   expect_refused(with_entry("qwen2.rope.scaling.factor", 8.0f), "nothing");  // another's key
   std::vector<std::uint8_t> other = replaced("llama", "gemma");
   expect_refused(other, "x: general.architecture: wanted llama, qwen2 or qwen3, got gemma");
 }
+
+#ifndef __SANITIZE_ADDRESS__  // which needs memory of its own
+TEST_CASE("a model that does not fit into memory is refused, unless it stays in the file") {
+  Config config = tiny_config();
+  config.block.F = 10000;  // 2·3·64·10000 floats are 15.4 MB
+  Random random(1);
+  const std::vector<std::uint8_t> bytes = gguf_file(config, draw_model(config, random));
+  const GgufFile file("x", bytes);
+  const auto with_little_memory = [&](const MakeWeight& make) {
+    return ending_apart([&] {
+      limit_memory();
+      rlimit limit{};
+      getrlimit(RLIMIT_DATA, &limit);
+      limit.rlim_cur -= rlim_t(free_memory() - 2e6);  // 2 MB are left
+      setrlimit(RLIMIT_DATA, &limit);
+      read_model(file, make);
+    });
+  };
+  CHECK(with_little_memory({}).starts_with("threw: x: wants about 16 MB of memory, and "));
+  CHECK(with_little_memory([](const GgufTensor&, const TensorInfo& info) {
+          return Weight(PackedWeight{info.rows, info.cols, 0, [](ConstMatrix, Matrix) {},
+                                     [](std::size_t, Row) {}});
+        }) == "returned");
+}
+#endif
 
 TEST_CASE("a sliding window is read; factors of RoPE that are not above 0 are refused") {
   const char* window = "llama.attention.sliding_window";
@@ -393,6 +431,33 @@ TEST_CASE("traces of one model agree; of planted differences the first is found"
   CHECK(parted.parting->channel == 7);
   CHECK(parted.parting->b == 50);
   CHECK(usual_causes("layer_2_q_turned", true).find("the other pairing") != std::string::npos);
+}
+
+TEST_CASE("a part of one channel is compared, too") {
+  const TwoTraces traces;
+  save_npy(traces.a / "narrow.npy", Tensor<2>{{1}, {2}});
+  save_npy(traces.b / "narrow.npy", Tensor<2>{{1}, {3}});
+  const Comparison narrow = compare_traces(traces.a, traces.b);
+  REQUIRE(narrow.parting.has_value());
+  CHECK(narrow.parting->name == "narrow");
+  CHECK(narrow.parting->token == 1);
+}
+
+TEST_CASE("the usual causes of a difference in each part, and where else to look") {
+  std::set<std::string> all;
+  for (std::size_t i = 0; i < part_count; ++i) {
+    const std::string name =
+        (is_of_block(Part(i)) ? "layer_0_" : "") + std::string(part_name(Part(i)));
+    CAPTURE(name);
+    const std::string causes = usual_causes(name, false);
+    CHECK(!causes.empty());
+    CHECK(all.insert(causes).second);  // each part has its own
+    CHECK(causes.find("agree:") == std::string::npos);
+  }
+  CHECK(usual_causes("layer_0_k", false).starts_with("w_k: "));
+  CHECK(usual_causes("layer_1_k", false).find(". Layers before it agree: ") != std::string::npos);
+  CHECK(usual_causes("layer_0_k", true).find(". Token 0 agrees: ") != std::string::npos);
+  CHECK(usual_causes("logits", true).find("Token 0") == std::string::npos);
 }
 
 TEST_CASE("a NaN and another shape are differences; a value within the tolerance is not") {

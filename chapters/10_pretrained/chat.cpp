@@ -36,7 +36,7 @@ std::string default_system_prompt(const GgufFile& file) {
 
 static std::optional<int> control_token(const Bpe& bpe, std::string_view name) {
   const std::optional<int> id = bpe.id(name);
-  return id && bpe.kind(*id) == TokenKind::control ? id : std::nullopt;
+  return id && bpe.kind(id.value()) == TokenKind::control ? id : std::nullopt;
 }
 
 ChatTemplate::ChatTemplate(const Bpe& bpe) : bpe_(bpe) {

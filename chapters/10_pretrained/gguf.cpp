@@ -150,11 +150,6 @@ const GgufTensor& GgufFile::tensor(std::string_view name,
   return found;
 }
 
-void GgufFile::read(std::string_view name, Matrix to) const {
-  const GgufTensor& from = tensor(name, {to.rows, to.cols});
-  dequantize_rows(from.type, from.bytes, to);
-}
-
 Tensor<1> GgufFile::vector(std::string_view name, std::size_t size) const {
   const GgufTensor& from = tensor(name, {size});
   Tensor<1> x = empty(size);

@@ -46,8 +46,6 @@ class GgufFile {
   /// A tensor of that shape as floats. Throws as tensor does.
   Tensor<1> vector(std::string_view name, std::size_t size) const;
   Tensor<2> matrix(std::string_view name, std::size_t rows, std::size_t cols) const;
-  /// The same, written to `to`.
-  void read(std::string_view name, Matrix to) const;
   /// Throws, naming the file, when it has become shorter since it was opened: then numbers that
   /// were read may be wrong.
   void expect_whole() const { mapping_.expect_whole(); }

@@ -106,15 +106,13 @@ static std::string_view next_text(std::span<const std::uint8_t>& bytes) {
 }
 
 std::string value_text(const GgufEntry& entry) {
-  static constexpr const char* kinds[] = {"numbers", "truths", "texts"};
   std::int64_t whole = 0;
   double real = 0;
   std::span<const std::uint8_t> bytes = entry.bytes;
   if (entry.is_array)
-    return with_commas(entry.count) + " " +
-           kinds[entry.type == GgufType::text      ? 2
-                 : entry.type == GgufType::boolean ? 1
-                                                   : 0];
+    return with_commas(entry.count) + (entry.type == GgufType::text      ? " texts"
+                                       : entry.type == GgufType::boolean ? " truths"
+                                                                         : " numbers");
   if (entry.type == GgufType::text) return "\"" + printable(next_text(bytes)) + "\"";
   if (entry.type == GgufType::boolean) return bytes[0] ? "true" : "false";
   if (whole_number(entry, 0, whole)) return fmt::format("{}", whole);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <stdexcept>
@@ -25,14 +26,10 @@ LongContext parse_long_context(std::string_view text) {
   const std::size_t equals = std::min(text.find('='), text.size());
   const auto found = std::ranges::find(names, text.substr(0, equals),
                                        &std::pair<std::string_view, RopeScaling>::first);
-  const std::string number(text.substr(std::min(equals + 1, text.size())));
-  double factor = 0;
-  std::size_t used = 0;
-  try {
-    factor = std::stod(number, &used);
-  } catch (const std::exception&) {
-  }
-  if (found == std::end(names) || used == 0 || used != number.size() ||
+  const std::string_view number = text.substr(std::min(equals + 1, text.size()));
+  const char* end = number.data() + number.size();
+  double factor = NAN;  // stays, where there is no number
+  if (found == std::end(names) || std::from_chars(number.data(), end, factor).ptr != end ||
       !(factor >= 1 && factor <= 1024))
     throw std::invalid_argument(fmt::format(
         "RoPE's scaling: wanted none, linear, ntk, llama3 or yarn, '=' and a factor from 1 to 1024 "
