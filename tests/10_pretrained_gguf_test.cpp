@@ -61,6 +61,17 @@ TEST_CASE("whole numbers of all sizes and signs are read; one of more than 63 bi
              std::runtime_error);
 }
 
+TEST_CASE("by hand: numbers begin where the directory ends, or at the next multiple of 32") {
+  for (const std::size_t length : {7, 8, 9}) {  // the directory takes 56 bytes and the name
+    const std::string name(length, 'n');
+    GgufBytes file;
+    file.header(1, 0).tensor(name, {1}, 0, 0).pad().put(3.0f);
+    Tensor<1> x;
+    REQUIRE_NOTHROW(x = parse(file).vector(name, 1));
+    CHECK(x(0) == 3);
+  }
+}
+
 TEST_CASE("by hand: half precision") {
   CHECK(half_to_float(0x3c00) == 1);
   CHECK(half_to_float(0xc000) == -2);

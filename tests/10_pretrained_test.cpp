@@ -1,6 +1,7 @@
 // What must be true of loading a model, of chats, perplexity and traces, without the real weights.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <omp.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -228,27 +229,49 @@ TEST_CASE("metadata that does not fit is refused with its key or the tensor that
 }
 
 #ifndef __SANITIZE_ADDRESS__  // which needs memory of its own
+/// How a call ends in a process of its own that can take only so many bytes more.
+template <class Call>
+static std::string ending_with(double bytes, Call call) {
+  return ending_apart([&] {
+    omp_set_num_threads(1);  // a copied process has no other
+    limit_memory();
+    rlimit limit{};
+    getrlimit(RLIMIT_DATA, &limit);
+    limit.rlim_cur -= rlim_t(free_memory() - bytes);
+    setrlimit(RLIMIT_DATA, &limit);
+    call();
+  });
+}
+
 TEST_CASE("a model that does not fit into memory is refused, unless it stays in the file") {
   Config config = tiny_config();
-  config.block.F = 10000;  // 2·3·64·10000 floats are 15.4 MB
+  config.L = 100, config.V = 200;  // 12 MB
   Random random(1);
   const std::vector<std::uint8_t> bytes = gguf_file(config, draw_model(config, random));
   const GgufFile file("x", bytes);
-  const auto with_little_memory = [&](const MakeWeight& make) {
-    return ending_apart([&] {
-      limit_memory();
-      rlimit limit{};
-      getrlimit(RLIMIT_DATA, &limit);
-      limit.rlim_cur -= rlim_t(free_memory() - 2e6);  // 2 MB are left
-      setrlimit(RLIMIT_DATA, &limit);
-      read_model(file, make);
-    });
+  const std::string refused = ending_with(3e6, [&] { read_model(file); });
+  CHECK(refused.starts_with("threw: x: wants about 12 MB of memory, and "));
+  const MakeWeight nothing = [](const GgufTensor&, const TensorInfo& info) {
+    return Weight(
+        PackedWeight{info.rows, info.cols, 0, [](ConstMatrix, Matrix) {}, [](std::size_t, Row) {}});
   };
-  CHECK(with_little_memory({}).starts_with("threw: x: wants about 16 MB of memory, and "));
-  CHECK(with_little_memory([](const GgufTensor&, const TensorInfo& info) {
-          return Weight(PackedWeight{info.rows, info.cols, 0, [](ConstMatrix, Matrix) {},
-                                     [](std::size_t, Row) {}});
-        }) == "returned");
+  CHECK(ending_with(3e6, [&] { read_model(file, nothing); }) == "returned");
+}
+
+TEST_CASE("perplexity: logits that do not fit into memory are refused before a text is read") {
+  const Config config{.block = {.C = 2, .H = 1, .G = 1, .D = 2, .F = 2},
+                      .L = 1,
+                      .V = 1000000,
+                      .T_max = 4,
+                      .tied = true};
+  Random random(1);
+  const Model model(config, draw_model(config, random));
+  const std::vector<int> ids = {1, 2, 3};  // their logits are 3 rows of 4 MB
+  const std::string window = ending_with(8e6, [&] { perplexity_of(ids, model, 3); });
+  CHECK(window.starts_with("threw: the logits of a window: wants about 12 MB of memory, and "));
+  // Tokens two by two, and the row that predicts the first of them.
+  const std::string step = ending_with(8e6, [&] { perplexity_by_position(ids, model, 2); });
+  CHECK(step.starts_with("threw: the logits of a step: wants about 12 MB of memory, and "));
 }
 #endif
 

@@ -188,11 +188,9 @@ std::vector<std::string_view> GgufMetadata::texts(std::string_view key) const {
 
 std::vector<std::int64_t> GgufMetadata::integers(std::string_view key) const {
   const GgufEntry& entry = find(key, true, "an array of whole numbers");
-  std::vector<std::int64_t> values;
-  for (std::size_t i = 0; i < entry.count; ++i) {
-    values.push_back(0);
-    if (!whole_number(entry, i, values.back())) fail(entry, "an array of whole numbers");
-  }
+  std::vector<std::int64_t> values(entry.count);
+  for (std::size_t i = 0; i < entry.count; ++i)
+    if (!whole_number(entry, i, values[i])) fail(entry, "an array of whole numbers");
   return values;
 }
 
