@@ -41,11 +41,12 @@ TEST_CASE("metadata is read by the types that the file gives") {
 
 TEST_CASE("whole numbers of all sizes and signs are read; one of more than 63 bits is refused") {
   GgufBytes file;
-  file.header(0, 9);
+  file.header(0, 10);
   file.text("u8").put(0u).put(std::uint8_t(200)).text("i8").put(1u).put(std::int8_t(-5));
   file.text("u16").put(2u).put(std::uint16_t(60000)).text("i16").put(3u).put(std::int16_t(-300));
   file.text("i32").put(5u).put(-70000).text("u64").put(10u).put(std::uint64_t(1) << 40);
   file.text("i64").put(11u).put(std::int64_t(-1)).text("f64").put(12u).put(0.1);
+  file.text("zero").put(10u).put(std::uint64_t(0));
   file.text("huge").put(10u).put(~std::uint64_t(0));
   const GgufFile parsed = parse(file);
   const GgufMetadata& metadata = parsed.metadata();
@@ -56,6 +57,7 @@ TEST_CASE("whole numbers of all sizes and signs are read; one of more than 63 bi
   CHECK(metadata.integer("i32") == -70000);
   CHECK(metadata.integer("u64") == std::int64_t(1) << 40);
   CHECK(metadata.integer("i64") == -1);
+  CHECK(metadata.integer("zero") == 0);
   CHECK(metadata.real("f64") == 0.1);
   REFUSES_AS(metadata.integer("huge"), "x: huge: wanted a whole number, got 18446744073709551615",
              std::runtime_error);
