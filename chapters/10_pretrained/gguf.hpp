@@ -49,6 +49,8 @@ class GgufFile {
   /// Throws, naming the file, when it has become shorter since it was opened: then numbers that
   /// were read may be wrong.
   void expect_whole() const { mapping_.expect_whole(); }
+  /// Whoever has made something else of a tensor needs its bytes no longer.
+  void forget(const GgufTensor& tensor) const { mapping_.forget(tensor.bytes); }
 
  private:
   void read_directory(GgufCursor& cursor, std::uint64_t count);

@@ -96,8 +96,9 @@ static void read_tensor(const GgufFile& file, const TensorInfo& info, const Make
 static void read_tensor(const GgufFile& file, const TensorInfo& info, const MakeWeight& make,
                         Weight& w) {
   const std::string name = name_in_file(info);
-  w = make ? make(file.tensor(name, {info.rows, info.cols}), info)
-           : Weight(file.matrix(name, info.rows, info.cols));
+  const GgufTensor& tensor = file.tensor(name, {info.rows, info.cols});
+  w = make ? make(tensor, info) : Weight(file.matrix(name, info.rows, info.cols));
+  file.forget(tensor);
 }
 
 ModelWeights read_weights(const GgufFile& file, const Config& config, const MakeWeight& make) {

@@ -71,6 +71,16 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
   size_ = size, file_ = file, path_ = path;
 }
 
+void MappedFile::forget(std::span<const std::uint8_t> part) const {
+  if (size_ == 0) return;
+  const auto page = std::size_t(::sysconf(_SC_PAGESIZE));
+  const auto first = std::size_t(part.data() - data_.get());  // the mapping begins with a page
+  const std::size_t begin = (first + page - 1) / page * page;
+  const std::size_t end = (first + part.size()) / page * page;  // pages shared with others stay
+  if (begin < end)
+    ::madvise(const_cast<std::uint8_t*>(data_.get()) + begin, end - begin, MADV_DONTNEED);
+}
+
 void MappedFile::expect_whole() const {
   struct stat about {};
   if (size_ > 0 && (::fstat(file_, &about) != 0 || std::size_t(about.st_size) < size_))

@@ -21,6 +21,9 @@ class MappedFile {
   explicit MappedFile(const std::filesystem::path& path);
 
   std::span<const std::uint8_t> bytes() const { return {data_.get(), size_}; }
+  /// Tells the system that these bytes of the file are not needed for now, so that they take no
+  /// memory. Reading them again is allowed, and takes as long as the first time.
+  void forget(std::span<const std::uint8_t> part) const;
   /// Throws std::runtime_error, naming the file, when it is shorter now. To be called after
   /// reading.
   void expect_whole() const;
