@@ -1,0 +1,78 @@
+// Keys and values kept in 8 or 4 bits: chapter 05's cache with rounded rows.
+//
+//   8 bits   scale = max |x| / 127                            q = round(x / scale)     −127 … 127
+//   4 bits   minimum = min x, scale = (max x − minimum) / 15  q = round((x − minimum) / scale)
+//                                                                                         0 … 15
+//   and back: scale·q (+ minimum)
+//
+// Each row of a head, D numbers, is rounded alone when it comes, in blocks of 32. Scale
+// and minimum are stored in 16 bits, the upper half of a float. They are rounded before q is
+// computed, the scale up and the minimum down, so that no number is beyond the last step. The
+// product with a query needs floats again: decode makes them of a few rows at a time, which stay in
+// the nearest cache while all query heads of the group use them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "04_causal_attention/attention.hpp"
+#include "tensor.hpp"
+
+namespace t2t {
+
+/// The keys, or the values, of one layer: G heads of S rows of D numbers.
+struct QuantizedHeads {
+  std::size_t bits, G, S, D;
+  std::vector<std::uint8_t> q;        // [G, S, blocks, block_bytes]
+  std::vector<std::uint16_t> scales;  // [G, S, blocks], each the upper half of a float
+  std::vector<std::uint16_t> minima;  // [G, S, blocks], empty with 8 bits
+
+  std::size_t blocks() const { return (D + 31) / 32; }
+  /// Each block has room for 32 numbers, in 8 units of 32 or 16 bits.
+  std::size_t block_bytes() const { return 4 * bits; }
+};
+
+/// Throws std::invalid_argument unless bits is 4 or 8, and G, S and D are at least 1.
+QuantizedHeads make_quantized_heads(std::size_t bits, std::size_t G, std::size_t S, std::size_t D);
+
+/// Rounds T tokens' rows into the rows first … first + T − 1 of each head. Allocates nothing. A
+/// block with a NaN or an infinity becomes NaN. Throws std::invalid_argument unless x is [T, G·D]
+/// and first + T is at most S.
+void store_rows(ConstMatrix x,  // [T, G·D]
+                std::size_t first, QuantizedHeads& to);
+
+/// D rounded up to whole blocks of 32.
+std::size_t whole_blocks(std::size_t D);
+
+/// Head g's rows from `first` on as floats. Whole blocks are written: the rows of `to` must be
+/// whole_blocks(D) or more apart. Checks nothing and never throws, so that parallel loops may call
+/// it.
+void load_rows(const QuantizedHeads& from, std::size_t g, std::size_t first,
+               Matrix to);  // [rows, D]
+
+std::size_t bytes(const QuantizedHeads& heads);
+
+/// One layer of one text. How many rows are filled is kept elsewhere (quantized_attention.hpp).
+struct QuantizedCache {
+  QuantizedHeads keys, values;
+};
+
+/// Memory for attend_quantized: made once, used for every layer and call.
+struct QuantizedScratch {
+  Tensor<2> of_thread;  // [threads, floats]: keys, values and scores of one task
+  Tensor<2> stretches;  // [H·P, D]: row h·P + p is the output of head h over stretch p
+  Tensor<2> log_sums;   // [H, P]
+
+  /// Enough for one query over up to S keys, with H query heads of D numbers, on as many threads as
+  /// are in use now.
+  QuantizedScratch(std::size_t S, std::size_t H, std::size_t D);
+};
+
+/// Attention of one token to the rows seen.begin … seen.end − 1, at least one. Allocates nothing.
+/// Checks nothing: G divides H, and scratch was made for S, H, D and the threads in use.
+void attend_quantized(ConstRow q,  // [H·D]
+                      const QuantizedCache& cache, KeyRange seen,
+                      Row out,  // [H·D]
+                      QuantizedScratch& scratch);
+
+}  // namespace t2t
