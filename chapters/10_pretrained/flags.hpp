@@ -11,6 +11,7 @@
 #include "10_pretrained/default_model.hpp"
 #include "10_pretrained/load_model.hpp"
 #include "10_pretrained/long_context.hpp"
+#include "10_pretrained/make_state.hpp"
 #include "files.hpp"
 #include "program.hpp"
 #include "utf8_start.hpp"
@@ -26,7 +27,9 @@ struct Flags {
   std::size_t tokens = 64, window = 512, context = 2048;
   bool chat = false, special = false, bench = false, info = false, alone = false;
   Sampling sampling = {.temperature = 0};
-  MakeWeight make_weight = {};  // not a flag: what a program makes of the file's matrices
+  // Not flags: what a program makes of the file's matrices, and how it keeps keys and values.
+  MakeWeight make_weight = {};
+  MakeState make_state = {};
 };
 
 inline void add_flags(Program& program, Flags& flags) {

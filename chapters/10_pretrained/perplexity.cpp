@@ -12,7 +12,8 @@
 namespace t2t {
 
 Perplexity perplexity_of(std::span<const int> ids, const Model& model, std::size_t window,
-                         const std::function<void(const Perplexity& so_far)>& after_window) {
+                         const std::function<void(const Perplexity& so_far)>& after_window,
+                         const MakeState& make_state) {
   const Config& config = model.config();
   expect(window >= 2 && window <= config.T_max, "window",
          "2 to T_max = " + std::to_string(config.T_max), double(window));
@@ -20,7 +21,7 @@ Perplexity perplexity_of(std::span<const int> ids, const Model& model, std::size
   const std::size_t S = std::min(window, ids.size());
   expect_memory(sizeof(float) * double(S) * double(config.V), "the logits of a window",
                 "make --window smaller");
-  ModelState state(config, S);
+  ModelState state = make_state(config, S);
   Tensor<2> logits = empty(S, config.V);  // [S, V]
 
   double nats = 0;
@@ -43,8 +44,10 @@ namespace {
 /// Reads a text from its beginning, a few tokens at a time, and adds up −ln p of each.
 class TextReader {
  public:
-  TextReader(const Model& model, std::size_t S, std::size_t step)
-      : model_(model), state_(model.config(), S), logits_(empty(step + 1, model.config().V)) {}
+  TextReader(const Model& model, std::size_t S, std::size_t step, const MakeState& make_state)
+      : model_(model),
+        state_(make_state(model.config(), S)),
+        logits_(empty(step + 1, model.config().V)) {}
 
   void begin() { reset(state_); }
 
@@ -71,7 +74,7 @@ class TextReader {
 
 std::vector<AtPositions> perplexity_by_position(
     std::span<const int> ids, const Model& model, std::size_t bucket, Before before,
-    const std::function<void(std::size_t read)>& after_step) {
+    const std::function<void(std::size_t read)>& after_step, const MakeState& make_state) {
   const Config& config = model.config();
   const bool whole = before == Before::whole_text;
   expect(ids.size() >= 2, "T, the tokens of the text", "at least 2", double(ids.size()));
@@ -81,7 +84,7 @@ std::vector<AtPositions> perplexity_by_position(
   const std::size_t step = std::min<std::size_t>(256, std::min(bucket, ids.size()));
   expect_memory(sizeof(float) * double(step + 1) * double(config.V), "the logits of a step",
                 "make --window smaller");
-  TextReader reader(model, S, step);
+  TextReader reader(model, S, step, make_state);
 
   std::vector<AtPositions> buckets;
   for (std::size_t from = 0; from < ids.size(); from += bucket) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "09_language_model/forward.hpp"
+#include "10_pretrained/make_state.hpp"
 
 namespace t2t {
 
@@ -24,7 +25,8 @@ struct Perplexity {
 /// does, for fewer than two ids and unless window is 2 to T_max.
 Perplexity perplexity_of(std::span<const int> ids,  // [T]
                          const Model& model, std::size_t window,
-                         const std::function<void(const Perplexity& so_far)>& after_window = {});
+                         const std::function<void(const Perplexity& so_far)>& after_window = {},
+                         const MakeState& make_state = {});
 
 /// The perplexity of the tokens at positions from … to − 1 of a text.
 struct AtPositions {
@@ -41,6 +43,6 @@ enum class Before { whole_text, own_bucket };
 std::vector<AtPositions> perplexity_by_position(
     std::span<const int> ids,  // [T]
     const Model& model, std::size_t bucket, Before before = Before::whole_text,
-    const std::function<void(std::size_t read)>& after_step = {});
+    const std::function<void(std::size_t read)>& after_step = {}, const MakeState& make_state = {});
 
 }  // namespace t2t

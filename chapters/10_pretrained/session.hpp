@@ -14,6 +14,7 @@
 #include "09_language_model/generate.hpp"
 #include "10_pretrained/chat.hpp"
 #include "10_pretrained/load_model.hpp"
+#include "10_pretrained/make_state.hpp"
 #include "10_pretrained/utf8.hpp"
 #include "print.hpp"
 
@@ -30,11 +31,14 @@ struct Session {
   Model model;
   double load_seconds = seconds_since(began);
   std::function<void(Row)> filter = {};  // of the logits, in the tour
+  MakeState make_state = {};
 
   Session(GgufFile opened, Bpe tokenizer, const MakeWeight& make = {})
       : file(std::move(opened)), bpe(std::move(tokenizer)), model(load(file, bpe, make)) {}
 
   const Config& config() const { return model.config(); }
+  /// Memory for texts of up to S tokens.
+  ModelState state(std::size_t S) const { return make_state(config(), S); }
 
   /// From here on, q and k are turned in this pairing.
   void turn_in(Pairing pairing) {

@@ -25,7 +25,7 @@ class Conversation {
         random_(random),
         chat_(session.bpe),
         opening_(chat_.opening(options.system)),
-        state_(session.config(), options.context) {
+        state_(session.state(options.context)) {
     options_.generation.stops = {chat_.end()};
     if (session.bpe.eos() && *session.bpe.eos() != chat_.end())
       options_.generation.stops.push_back(*session.bpe.eos());

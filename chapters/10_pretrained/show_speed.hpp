@@ -14,7 +14,7 @@ inline void show_speed(const Session& session, std::size_t prompt, std::size_t t
   const Config& config = session.config();
   prompt = std::min(prompt, config.T_max / 2);
   tokens = std::min(tokens, config.T_max / 2);
-  ModelState state(config, prompt + tokens);
+  ModelState state = session.state(prompt + tokens);
   Tensor<1> logits = empty(config.V);
   std::vector<int> ids(prompt);
   for (std::size_t t = 0; t < prompt; ++t) ids[t] = int((t * 31 + 7) % config.V);
@@ -31,7 +31,8 @@ inline void show_speed(const Session& session, std::size_t prompt, std::size_t t
   greedy(row(logits));  // throws if they are NaN: then nothing was measured
 
   const double bytes =
-      session.bytes_a_token() + inference_memory(config, prompt + tokens / 2, sizeof(float)).cache;
+      session.bytes_a_token() +
+      inference_memory(config, prompt + tokens / 2, session.make_state.bytes_a_number).cache;
   print_paragraph(
       fmt::format("prefill of {}: {:.0f} tokens/s; decode of {}: {:.1f} tokens/s, where "
                   "reading the weights and the cache allows at most {:.1f}.",

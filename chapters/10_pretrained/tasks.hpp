@@ -34,6 +34,7 @@ inline GgufFile open_model(const std::string& path) {
 
 inline Session open_session(const Flags& flags, GgufFile file, Bpe bpe) {
   Session session(std::move(file), std::move(bpe), flags.make_weight);
+  session.make_state = flags.make_state;
   if (flags.pairing == "halves") session.turn_in(Pairing::halves);
   if (!flags.rope_scaling.empty())
     session.model =
@@ -119,10 +120,12 @@ inline int tell_perplexity(const Flags& flags) {
   Bpe bpe = read_tokenizer(file);
   const std::vector<int> ids = ids_to_score(bpe, flags.perplexity);
   const Session session = open_session(flags, std::move(file), std::move(bpe));
-  const Perplexity result =
-      perplexity_of(ids, session.model, flags.window, [&](const Perplexity& p) {
+  const Perplexity result = perplexity_of(
+      ids, session.model, flags.window,
+      [&](const Perplexity& p) {
         show_progress(fmt::format("  {} tokens, {:.3f} ", p.scored, p.perplexity));
-      });
+      },
+      session.make_state);
   show_progress("");
   fmt::print("{} tokens scored, perplexity {:.4f}\n", result.scored, result.perplexity);
   return 0;
@@ -138,7 +141,8 @@ inline int tell_perplexity_by_position(const Program& program, const Flags& flag
       ids, session.model, flags.window, flags.alone ? Before::own_bucket : Before::whole_text,
       [&](std::size_t read) {
         show_progress(fmt::format("  {} of {} tokens read ", read, ids.size()));
-      });
+      },
+      session.make_state);
   show_progress("");
   Table table({">from", ">to", ">perplexity"});
   for (const AtPositions& bucket : buckets)
@@ -170,7 +174,7 @@ inline int write_files(const Program& program, const Flags& flags) {
   if (!flags.trace.empty()) {
     write_trace(session, ids, flags.trace, row(logits));
   } else {
-    ModelState state(session.config(), ids.size());
+    ModelState state = session.state(ids.size());
     forward(session.model, state, ids, row(logits));
   }
   if (!flags.logits.empty()) save_npy(flags.logits, logits);
@@ -195,8 +199,7 @@ inline int go_on(const Program& program, const Flags& flags) {
   const Session session = open_session(flags);
   const std::vector<int> ids = prompt_ids(session, program, flags, "The capital of France is");
   const Generation generation = generation_of(session, flags);
-  ModelState state(session.config(),
-                   std::min(session.config().T_max, ids.size() + generation.most));
+  ModelState state = session.state(std::min(session.config().T_max, ids.size() + generation.most));
   fmt::print("{}", without_controls(session.bpe.decode(ids)));
   std::fflush(stdout);
   Random random(program.seed());
@@ -221,7 +224,8 @@ inline std::optional<int> run_asked_task(const Program& program, Flags& flags) {
   if (flags.bench) return bench(flags);
   if (program.given("export")) return write_export(program, flags);
   if (program.given("logits") || program.given("trace")) return write_files(program, flags);
-  if (program.given_other_than({"model", "seed", "float"})) return go_on(program, flags);
+  if (program.given_other_than({"model", "seed", "float", "cache-bits"}))
+    return go_on(program, flags);
   return std::nullopt;
 }
 

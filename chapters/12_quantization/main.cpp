@@ -3,10 +3,22 @@
 #include <optional>
 
 #include "10_pretrained/tasks.hpp"
+#include "12_quantization/quantized_attention.hpp"
 #include "12_quantization/show_formats.hpp"
 #include "12_quantization/show_packed_model.hpp"
 
 using namespace t2t;
+
+/// How the tasks keep keys and values. Throws std::invalid_argument for other numbers of bits.
+static MakeState state_of(std::size_t bits) {
+  if (bits == 32) return {};
+  if (bits != 8 && bits != 4)
+    throw std::invalid_argument(fmt::format("--cache-bits: wanted 32, 8 or 4, got {}", bits));
+  const auto make = [bits](const Config& config, std::size_t S, StateOptions options) {
+    return quantized_state(config, S, bits, std::move(options));
+  };
+  return {make, quantized_number_bytes(bits)};
+}
 
 /// What is shown when no task is asked for.
 static int tour(const Flags& flags) {
@@ -33,13 +45,16 @@ static int tour(const Flags& flags) {
 int main(int argc, char** argv) {
   Flags flags;
   bool floats = false;
+  std::size_t cache_bits = 32;
   Program program("12_quantization",
                   "Keeps a model's weights in 4 or 8 bits and computes with them. It does chapter "
                   "10's tasks with such weights. Without flags: a short tour.");
   add_flags(program, flags);
   program.yes("float", floats, "make floats of the weights, as chapter 10 does, to compare with");
+  program.size("cache-bits", cache_bits, "bits of a key or value in the cache: 32, 8 or 4");
   return program.run_task(argc, argv, [&] {
     if (!floats) flags.make_weight = packed_matrix;
+    flags.make_state = state_of(cache_bits);
     const std::optional<int> status = run_asked_task(program, flags);
     return status ? *status : tour(flags);
   });

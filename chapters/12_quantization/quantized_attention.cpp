@@ -198,12 +198,10 @@ void QuantizedAttention::operator()(const Projected& in, Matrix heads, const Tra
 }
 
 double quantized_cache_bytes(const Config& config, std::size_t S, std::size_t bits) {
-  // A block of 32 numbers has a scale, and with 4 bits a minimum too, of 2 bytes.
-  const double block_bytes = 4 * double(bits) + (bits == 4 ? 4 : 2);
-  double blocks = 0;
+  double numbers = 0;  // of a token's keys and values
   for (const BlockSettings& s : settings_of_all(config))
-    blocks += 2 * double(s.G) * double(whole_blocks(s.D) / 32);
-  return double(S) * blocks * block_bytes;
+    numbers += 2 * double(s.G) * double(whole_blocks(s.D));
+  return double(S) * numbers * quantized_number_bytes(bits);
 }
 
 ModelState quantized_state(const Config& config, std::size_t S, std::size_t bits,

@@ -38,6 +38,10 @@ std::size_t bytes(const QuantizedHeads& heads) {
   return heads.q.size() + 2 * (heads.scales.size() + heads.minima.size());
 }
 
+double quantized_number_bytes(std::size_t bits) {
+  return (double(bits) + (bits == 4 ? 1 : 0.5)) / 8;  // 16 bits for 32 numbers are half a bit
+}
+
 /// 16 bits as the upper half of a float, and the upper half of a float, rounded towards 0 or away
 /// from it.
 static float upper_half(std::uint16_t bits) {

@@ -51,6 +51,8 @@ void load_rows(const QuantizedHeads& from, std::size_t g, std::size_t first,
                Matrix to);  // [rows, D]
 
 std::size_t bytes(const QuantizedHeads& heads);
+/// Bytes of a number of a whole block, with its share of scale and minimum: 8.5 or 5 bits.
+double quantized_number_bytes(std::size_t bits);
 
 /// One layer of one text. How many rows are filled is kept elsewhere (quantized_attention.hpp).
 struct QuantizedCache {
