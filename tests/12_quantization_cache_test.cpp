@@ -15,6 +15,7 @@
 #include "10_pretrained/tiny_model.hpp"
 #include "12_quantization/quantized_attention.hpp"
 #include "12_quantization/quantized_cache.hpp"
+#include "12_quantization/quantized_state.hpp"
 #include "all_close.hpp"
 #include "allocations.hpp"
 #include "attention_in_double.hpp"

@@ -3,7 +3,8 @@
 #include <optional>
 
 #include "10_pretrained/tasks.hpp"
-#include "12_quantization/quantized_attention.hpp"
+#include "12_quantization/quantized_cache.hpp"
+#include "12_quantization/quantized_state.hpp"
 #include "12_quantization/show_formats.hpp"
 #include "12_quantization/show_packed_model.hpp"
 

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "09_language_model/forward.hpp"
+#include "08_block/cached_attention.hpp"
 #include "12_quantization/quantized_cache.hpp"
 
 namespace t2t {
@@ -53,13 +53,5 @@ class QuantizedAttention {
   Tensor<2> keys_, values_;            // [G·S, D] of one layer as floats, for several tokens
   AttentionKernel kernel_;
 };
-
-/// Bytes of the rounded caches of all layers, for one text of S tokens.
-double quantized_cache_bytes(const Config& config, std::size_t S, std::size_t bits);
-
-/// A state whose slots keep keys and values in 8 or 4 bits. Throws as ModelState's constructor
-/// does, and unless bits is 4 or 8.
-ModelState quantized_state(const Config& config, std::size_t S, std::size_t bits,
-                           StateOptions options = {});
 
 }  // namespace t2t

@@ -62,17 +62,16 @@ struct Rounded {
 
 /// The scale and the minimum of a block. One NaN or infinity makes the scale NaN.
 static Rounded shared_of(ConstRow x, std::size_t bits) {
-  const auto [lowest, highest] = std::ranges::minmax(x);
   if (!std::ranges::all_of(x, [](float value) { return std::isfinite(value); }))
     return {towards_zero(std::numeric_limits<float>::quiet_NaN()), 0, {}};
+  const float lowest = std::ranges::min(x), highest = std::ranges::max(x);
   if (bits == 8) return {from_zero(std::max(-lowest, highest) / 127), 0, {}};
   const std::uint16_t minimum = lowest < 0 ? from_zero(lowest) : towards_zero(lowest);
   return {from_zero((highest - upper_half(minimum)) / 15), minimum, {}};
 }
 
 /// Rounds with the scale and the minimum that are stored, so that a number is off by half a step at
-/// most. Of numbers so near to each other that 1 / scale could be infinite, and of NaN, each q is
-/// 0.
+/// most. When the scale is 0, or nearly so, and when it is NaN, each q is 0.
 static Rounded round_block(ConstRow x, std::size_t bits) {
   Rounded rounded = shared_of(x, bits);
   const float scale = upper_half(rounded.scale), minimum = upper_half(rounded.minimum);
@@ -111,51 +110,47 @@ void store_rows(ConstMatrix x, std::size_t first, QuantizedHeads& to) {
         to.scales[at] = rounded.scale;
         if (to.bits == 4) to.minima[at] = rounded.minimum;
         std::uint8_t* const units = &to.q[at * to.block_bytes()];
-        to.bits == 8 ? put_units<std::uint32_t>(rounded.q, units)
-                     : put_units<std::uint16_t>(rounded.q, units);
+        if (to.bits == 8)
+          put_units<std::uint32_t>(rounded.q, units);
+        else
+          put_units<std::uint16_t>(rounded.q, units);
       }
     }
   });
 }
 
-/// The 32 numbers of a block. Each loop of four stores writes 8 neighbours at once.
+/// The 32 numbers of a block: number 8·j + i is value(unit i, j). Each j gives 8 neighbours, which
+/// are written at once.
 template <class Unit, class Value>
-static void get_units(const std::uint8_t* from, Value value, float* to) {
+static void get_units(const std::uint8_t* from, float* to, Value value) {
   Unit stored[8];
   std::memcpy(stored, from, sizeof(stored));
-  std::uint32_t units[8];
+  std::uint32_t units[8];  // g++ needs them so wide to use whole registers
   std::copy(stored, stored + 8, units);
 #pragma omp simd
   for (std::size_t i = 0; i < 8; ++i)
     for (std::size_t j = 0; j < 4; ++j) to[8 * j + i] = value(units[i], j);
 }
 
+static void load_block(const QuantizedHeads& from, std::size_t at, float* to) {
+  const float scale = upper_half(from.scales[at]);
+  const std::uint8_t* const q = from.q.data() + at * from.block_bytes();
+  if (from.bits == 8)
+    return get_units<std::uint32_t>(q, to, [=](std::uint32_t unit, std::size_t j) {
+      return scale * float(std::int32_t(unit << (24 - 8 * j)) >> 24);  // with its sign
+    });
+  const float minimum = upper_half(from.minima[at]);
+  get_units<std::uint16_t>(q, to, [=](std::uint32_t unit, std::size_t j) {
+    return scale * float(std::int32_t(unit >> 4 * j & 15)) + minimum;
+  });
+}
+
 void load_rows(const QuantizedHeads& from, std::size_t g, std::size_t first, Matrix to) {
-  const std::size_t blocks = from.blocks(), block_bytes = from.block_bytes();
-  const std::size_t row = (g * from.S + first) * blocks;
-  const std::uint8_t* q = from.q.data() + row * block_bytes;
-  const std::uint16_t *scales = from.scales.data() + row, *minima = from.minima.data() + row;
+  const std::size_t blocks = from.blocks();
   for (std::size_t s = 0; s < to.rows; ++s)
-    for (std::size_t b = 0; b < blocks; ++b, q += block_bytes) {
-      float* const numbers = to.data + s * to.stride + b * block_of_row;
-      const float scale = upper_half(*scales++);
-      if (from.bits == 8) {
-        get_units<std::uint32_t>(
-            q,
-            [=](std::uint32_t unit, std::size_t j) {
-              return scale * float(std::int32_t(unit << (24 - 8 * j)) >> 24);
-            },
-            numbers);
-      } else {
-        const float minimum = upper_half(*minima++);
-        get_units<std::uint16_t>(
-            q,
-            [=](std::uint32_t unit, std::size_t j) {
-              return scale * float(std::int32_t(unit >> 4 * j & 15)) + minimum;
-            },
-            numbers);
-      }
-    }
+    for (std::size_t b = 0; b < blocks; ++b)
+      load_block(from, (g * from.S + first + s) * blocks + b,
+                 to.data + s * to.stride + b * block_of_row);
 }
 
 static std::size_t parts_of(std::size_t S) { return (S + rows_at_a_time - 1) / rows_at_a_time; }
