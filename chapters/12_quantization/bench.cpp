@@ -1,24 +1,31 @@
-// Times a product with packed weights beside the same product of floats, and decoding one token of
-// a model of SmolLM2-135M's sizes beside reading its packed weights.
+// Times a product with packed weights beside the same product of floats, attention to a rounded
+// cache beside attention to floats, and decoding one token of a model of SmolLM2-135M's sizes
+// beside reading its packed weights.
 #include "bench.hpp"
 
 #include <fmt/core.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
+#include "05_kv_cache/kv_cache.hpp"
+#include "06_gqa/grouped_rows.hpp"
 #include "09_language_model/forward.hpp"
 #include "12_quantization/packed_weight.hpp"
+#include "12_quantization/quantized_cache.hpp"
 #include "linalg.hpp"
 
 namespace t2t {
 
-static bool close(const Tensor<2>& got, const Tensor<2>& want) {
+/// Whether the error is at most this share of the numbers, in the root mean square.
+static bool close(const Tensor<2>& got, const Tensor<2>& want, double share) {
   double apart = 0, all = 0;
   for (std::size_t i = 0; i < want.size(); ++i) {
     apart += std::pow(double(got.data()[i]) - want.data()[i], 2);
     all += std::pow(double(want.data()[i]), 2);
   }
-  return apart < 0.01 * 0.01 * all;  // activations rounded to 8 bits
+  return apart < share * share * all;
 }
 
 static void bench_product(Bench& bench, TensorType type, std::size_t T) {
@@ -32,13 +39,44 @@ static void bench_product(Bench& bench, TensorType type, std::size_t T) {
   const auto of_floats = [&] { matmul_bt(x, ConstMatrix(floats), want); };
   of_packed(), of_floats();
   const std::string what = fmt::format("{} [1536, 576], T={}", type_name(type), T);
-  bench.expect_right(what, close(y, want));
+  bench.expect_right(what, close(y, want, 0.01));  // activations rounded to 8 bits
   bench.against(what, of_packed, "floats", of_floats);
+}
+
+/// One token with the caches of ten layers in turn, so that they come from memory, as in a model.
+static void bench_cache(Bench& bench, std::size_t bits) {
+  const std::size_t S = 8192, H = 9, G = 3, D = 64, layers = 10;
+  const Tensor<2> q = Random(1).normal<2>({1, H * D});
+  const Tensor<2> k = Random(2).normal<2>({S, G * D}), v = Random(3).normal<2>({S, G * D});
+  std::vector<KvCache> floats;
+  std::vector<QuantizedCache> rounded;
+  for (std::size_t l = 0; l < layers; ++l) {
+    floats.push_back(make_kv_cache(G, S, D));
+    append(floats[l], k, v);
+    rounded.push_back({make_quantized_heads(bits, G, S, D), make_quantized_heads(bits, G, S, D)});
+    store_rows(k, 0, rounded[l].keys), store_rows(v, 0, rounded[l].values);
+  }
+  GroupedScratch float_scratch(1, S, H, D);
+  QuantizedScratch scratch(S, H, D);
+  Tensor<2> out = empty(1, H * D), want = out;
+  std::size_t i = 0, j = 0;
+  const auto of_rounded = [&] {
+    attend_quantized(row(q, 0), rounded[i++ % layers], {0, S}, row(out, 0), scratch);
+  };
+  const auto of_floats = [&] {
+    grouped_attention_rows(q, cached_heads(floats[j++ % layers]), Mask::causal, want,
+                           float_scratch);
+  };
+  of_rounded(), of_floats();
+  const std::string what = fmt::format("attention, T=1, S={}, {} bits", S, bits);
+  bench.expect_right(what, close(out, want, bits == 8 ? 0.02 : 0.2));
+  bench.against(what, of_rounded, "floats", of_floats);
 }
 
 void bench(Bench& bench) {
   for (const TensorType type : {TensorType::q4_1, TensorType::q8_0})
     for (const std::size_t T : {1, 512}) bench_product(bench, type, T);
+  for (const std::size_t bits : {8, 4}) bench_cache(bench, bits);
 
   Random random(1);
   const Config config = preset("smollm2-135m");
