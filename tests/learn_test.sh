@@ -149,6 +149,7 @@ accepts "$pretrained" --compare parted parted
 grep -q "They first differ at final_norm" out || fail "does not say where traces part: $(cat out)"
 refuses "--system: only a chat" "$pretrained" --system "Be brief."
 refuses "--pairing: wanted neighbours or halves, got thirds" "$pretrained" --pairing thirds
+refuses "--cache-bits: wanted 32, 8 or 4, got 5" "$build/12_quantization" --cache-bits 5
 refuses "RoPE's scaling: wanted none, linear" "$pretrained" --rope-scaling yarn --chat
 refuses "--export and --logits: wanted one of them" "$pretrained" --export x.bin --logits x.npy
 refuses "--alone: wanted --perplexity-by-position too" "$pretrained" --alone --chat
