@@ -104,9 +104,14 @@ static void expect_plain_or_none(const std::filesystem::path& path) {
 }
 
 void write_file(const std::filesystem::path& path, std::string_view bytes) {
+  write_file(path, [&](const WriteBytes& write) { write(bytes); });
+}
+
+void write_file(const std::filesystem::path& path,
+                const std::function<void(const WriteBytes& write)>& fill) {
   expect_plain_or_none(path);
   NewFile file(path);
-  file.write(bytes);
+  fill([&](std::string_view bytes) { file.write(bytes); });
   file.keep();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,12 @@ std::string read_file(const std::filesystem::path& path, std::size_t most = std:
 /// folder, which is then renamed. A plain file of that name is replaced. Throws std::runtime_error,
 /// naming the file, when that fails, and for a folder, a link or a device, which stays as it is.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
+
+/// The same for a file that is larger than memory should hold: `fill` writes its bytes in pieces.
+/// When fill throws, there is no file.
+using WriteBytes = std::function<void(std::string_view bytes)>;
+void write_file(const std::filesystem::path& path,
+                const std::function<void(const WriteBytes& write)>& fill);
 
 /// Throws now what write_file would throw later, so that no work is lost.
 void expect_writable(const std::filesystem::path& path);

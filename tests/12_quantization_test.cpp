@@ -432,7 +432,8 @@ TEST_CASE("a matrix whose rows are no whole blocks becomes floats") {
 
 TEST_CASE("bad input is refused, and the message names it") {
   const Tensor<2> x = draw(2, 64, 1);
-  REFUSES(quantize_rows(TensorType::q6_k, x), "type: wanted Q8_0, Q4_0 or Q4_1, got Q6_K");
+  REFUSES(quantize_rows(TensorType::bf16, x),
+          "type: wanted Q8_0, Q4_0, Q4_1, Q4_K or Q6_K, got BF16");
   REFUSES(quantize_rows(TensorType::q8_0, draw(2, 40, 1)),
           "columns: wanted whole blocks of 32, got 40");
   Tensor<2> bad = x;

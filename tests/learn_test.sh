@@ -107,6 +107,19 @@ accepts test -s saved/ids.npy
 [[ -z $(find saved -name '.*' -type f) ]] || fail "left behind: $(ls -A saved)"
 [[ ! -e /dev/full ]] || refuses "standard output can't be written" bash -c '"$1" >/dev/full' bash "$build/02_normalization"
 
+# A model's file that can't be written again is refused before any work, and nothing is left.
+quantization=$build/12_quantization
+cp "$home/tests/fixtures/10_pretrained/tiny.gguf" in.gguf
+refuses "--type: wanted q8_0, q4_0, q4_1, q4_k or q6_k, got q5_k" "$quantization" --quantize in.gguf out.gguf --type q5_k
+refuses "--quantize: wanted two files, got in.gguf for both" "$quantization" --quantize in.gguf in.gguf --type q4_0
+refuses "--quantize and --chat: wanted one of them" "$quantization" --quantize in.gguf out.gguf --type q4_0 --chat
+refuses "--search: wanted --quantize too" "$quantization" --search
+head -c 9999 in.gguf >cut.gguf
+refuses "cut.gguf: " "$quantization" --quantize cut.gguf out.gguf --type q4_0
+[[ ! -e out.gguf ]] || fail "a refused --quantize left a file"
+accepts "$quantization" --quantize in.gguf out.gguf --type q6_k --search
+accepts "$quantization" --model out.gguf --info
+
 # A bench that has nowhere to put its figures says so before it measures.
 refuses "/none/x.json: can't be written" timeout 20 "$build/common_bench" --json /none/x.json
 refuses "empty.txt: wanted a JSON object of figures" timeout 20 "$build/common_bench" --json empty.txt

@@ -1,4 +1,5 @@
-// Builds small GGUF files in memory, correct or damaged. For tests and for tiny_model.hpp.
+// Builds small GGUF files in memory, correct or damaged, and the first part of large ones. For
+// tests, for tiny_model.hpp, and for chapter 12, which writes model files.
 #pragma once
 
 #include <cstdint>

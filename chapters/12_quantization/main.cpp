@@ -1,8 +1,9 @@
 // Rounds weights to few bits and computes with them: first numbers, then a matrix, then the model
-// of chapter 10.
+// of chapter 10. It also writes model files in few bits.
 #include <optional>
 
 #include "10_pretrained/tasks.hpp"
+#include "12_quantization/quantize_task.hpp"
 #include "12_quantization/quantized_cache.hpp"
 #include "12_quantization/quantized_state.hpp"
 #include "12_quantization/show_formats.hpp"
@@ -45,15 +46,19 @@ static int tour(const Flags& flags) {
 
 int main(int argc, char** argv) {
   Flags flags;
+  QuantizeFlags quantize_flags;
   bool floats = false;
   std::size_t cache_bits = 32;
   Program program("12_quantization",
                   "Keeps a model's weights in 4 or 8 bits and computes with them. It does chapter "
                   "10's tasks with such weights. Without flags: a short tour.");
   add_flags(program, flags);
+  add_flags(program, quantize_flags);
   program.yes("float", floats, "make floats of the weights, as chapter 10 does, to compare with");
   program.size("cache-bits", cache_bits, "bits of a key or value in the cache: 32, 8 or 4");
   return program.run_task(argc, argv, [&] {
+    expect_flags(program, quantize_flags);
+    if (program.given("quantize")) return quantize(quantize_flags, flags.window);
     if (!floats) flags.make_weight = packed_matrix;
     flags.make_state = state_of(cache_bits);
     const std::optional<int> status = run_asked_task(program, flags);

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <stdexcept>
 
+#include "12_quantization/k_quantize.hpp"
+#include "12_quantization/stored_scale.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 
@@ -30,15 +31,6 @@ std::uint16_t float_to_half(float value) {
   const std::uint32_t rounded = size + 0xfff + (size >> 13 & 1);
   return std::uint16_t(sign | (rounded - (112u << 23)) >> 13);
 }
-
-static void put_half(float value, std::uint8_t* to) {
-  const std::uint16_t bits = float_to_half(value);
-  std::memcpy(to, &bits, 2);
-}
-
-/// 1 / x, or 0 for a block of equal numbers, whose scale is 0 or nearly so: 1 / x could be
-/// infinite.
-static float inverse(float x) { return std::abs(x) < 1e-30f ? 0 : 1 / x; }
 
 /// q of number i in the low half of a byte, that of number 16 + i in its high half.
 template <class Q>
@@ -81,9 +73,13 @@ static auto rounding_of(TensorType type) {
       return to_q4_0;
     case TensorType::q4_1:
       return to_q4_1;
+    case TensorType::q4_k:
+      return to_q4_k;
+    case TensorType::q6_k:
+      return to_q6_k;
     default:
       throw std::invalid_argument(
-          fmt::format("type: wanted Q8_0, Q4_0 or Q4_1, got {}", type_name(type)));
+          fmt::format("type: wanted Q8_0, Q4_0, Q4_1, Q4_K or Q6_K, got {}", type_name(type)));
   }
 }
 

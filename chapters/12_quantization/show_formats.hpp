@@ -86,7 +86,8 @@ inline void show_errors() {
                fmt::format("{:.2f} %", 100 * error(outliers)),
                fmt::format("{:.2f} %", 100 * relative_error(others, want))});
   };
-  for (const TensorType type : shown_types) {
+  for (const TensorType type :
+       {TensorType::q8_0, TensorType::q6_k, TensorType::q4_1, TensorType::q4_k, TensorType::q4_0}) {
     const BlockLayout block = block_layout(type);
     add(type_name(type), fmt::format("{:.1f}", 8 * double(block.bytes) / double(block.numbers)),
         [&](const Tensor<2>& x) { return rounded(type, x); });
@@ -96,8 +97,9 @@ inline void show_errors() {
   fmt::print("\n");
   print_paragraph(
       "The error is a root mean square, as a share of the numbers' own. An outlier is a number "
-      "multiplied by 20. In a block it spoils at most the 31 numbers beside it; with one scale a "
-      "row it spoils them all.");
+      "multiplied by 20. In a block of 32 it spoils at most the 31 numbers beside it, in one of "
+      "256 "
+      "also the scales of the others a little; with one scale a row it spoils them all.");
 }
 
 }  // namespace t2t
