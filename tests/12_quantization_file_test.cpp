@@ -21,6 +21,7 @@
 #include "12_quantization/quantize.hpp"
 #include "12_quantization/quantize_file.hpp"
 #include "12_quantization/scale_search.hpp"
+#include "12_quantization_rounded.hpp"
 #include "all_close.hpp"
 #include "files.hpp"
 #include "random.hpp"
@@ -30,16 +31,6 @@ using namespace t2t;
 using std::size_t;
 
 static constexpr TensorType k_types[] = {TensorType::q4_k, TensorType::q6_k};
-
-static Tensor<2> dequantized(TensorType type, const std::vector<std::uint8_t>& bytes, size_t rows,
-                             size_t cols) {
-  Tensor<2> floats = empty(rows, cols);
-  dequantize_rows(type, bytes, floats);
-  return floats;
-}
-static Tensor<2> there_and_back(TensorType type, const Tensor<2>& x) {
-  return dequantized(type, quantize_rows(type, x), x.shape(0), x.shape(1));
-}
 
 /// A block of Q4_K whose scales and minima are whole: D is 1/2, M is 2, and each 32 numbers have
 /// q = 0 and q = 15 among them.

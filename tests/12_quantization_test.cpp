@@ -18,6 +18,7 @@
 #include "12_quantization/packed_rows.hpp"
 #include "12_quantization/packed_weight.hpp"
 #include "12_quantization/quantize.hpp"
+#include "12_quantization_rounded.hpp"
 #include "all_close.hpp"
 #include "allocations.hpp"
 #include "apart.hpp"
@@ -33,15 +34,6 @@ static constexpr TensorType types[] = {TensorType::q8_0, TensorType::q4_0, Tenso
 
 static Tensor<2> draw(size_t rows, size_t cols, size_t seed, float deviation = 1) {
   return Random(seed).normal<2>({rows, cols}, deviation);
-}
-static Tensor<2> dequantized(TensorType type, const std::vector<std::uint8_t>& bytes, size_t rows,
-                             size_t cols) {
-  Tensor<2> floats = empty(rows, cols);
-  dequantize_rows(type, bytes, floats);
-  return floats;
-}
-static Tensor<2> there_and_back(TensorType type, const Tensor<2>& x) {
-  return dequantized(type, quantize_rows(type, x), x.shape(0), x.shape(1));
 }
 static constexpr TensorType packed_types[] = {TensorType::q8_0, TensorType::q4_0, TensorType::q4_1,
                                               TensorType::q5_0, TensorType::q5_1, TensorType::q4_k,
@@ -407,7 +399,8 @@ TEST_CASE("weights of 16 bits give the products of the same floats, and take hal
     for (const size_t T : {1, 5}) {
       CAPTURE(T);
       const Tensor<2> x = draw(T, cols, T);
-      // BLAS may add in another order where there are fewer columns; the terms of a sum are up to 60.
+      // BLAS may add in another order where there are fewer columns; the terms of a sum are up
+      // to 60.
       const double bound = T == 1 ? 0 : 2 * cols * 60 * u;
       CHECK(all_close(matmul_bt(x, w), matmul_bt(x, floats), bound));
     }
