@@ -17,7 +17,7 @@
 
 #include "05_kv_cache/kv_cache.hpp"
 #include "06_gqa/grouped_rows.hpp"
-#include "08_block/block_rows.hpp"
+#include "08_block/attention_layers.hpp"
 
 namespace t2t {
 
@@ -27,10 +27,9 @@ namespace t2t {
 using AttentionKernel =
     std::function<void(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out)>;
 
-/// The next `rows` rows of a call belong to this text.
-struct Run {
-  std::size_t text, rows;
-};
+/// Chapter 06's kernel for these layers, with scratch memory for the widest of them.
+AttentionKernel grouped_kernel(std::span<const BlockSettings> layers, std::size_t S,
+                               std::size_t T_max);
 // [/kernel]
 
 class CachedAttention {
@@ -66,16 +65,10 @@ class CachedAttention {
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
  private:
-  template <class F>
-  void for_each_run(std::size_t layer, std::size_t T, F f);
-  void expect_block(const Block& block) const;
   void expect_rows(const Projected& in, ConstMatrix heads);
 
-  std::size_t T_max_, threads_;
-  std::vector<BlockSettings> layers_;  // [L]
-  std::vector<RopeTable> tables_;      // [S, D/2] each; empty without RoPE
-  std::vector<std::size_t> table_of_;  // [L]: layers of equal D and frequencies share a table
-  AttentionKernel kernel_;             // with scratch memory for the widest layer
+  AttentionLayers layers_;
+  AttentionKernel kernel_;
 };
 
 }  // namespace t2t

@@ -37,20 +37,15 @@ class QuantizedAttention {
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
  private:
-  template <class F>
-  void for_each_run(std::size_t T, F f);
-  void expect_block(const Block& block) const;
-  void expect_rows(const Projected& in, ConstMatrix heads);
+  void expect_rows(const Projected& in, ConstMatrix heads) const;
   void attend_floats(ConstMatrix q, const QuantizedCache& cache, std::size_t length, Mask mask,
                      Matrix out);
 
   CachedAttention& texts_;
-  std::size_t S_, T_max_, threads_;
-  std::vector<BlockSettings> layers_;  // [L]
-  std::vector<RopeTable> tables_;      // [S, D/2] each; empty without RoPE
-  std::vector<std::size_t> table_of_;  // [L]: layers of equal D and frequencies share a table
-  QuantizedScratch scratch_;           // for one token
-  Tensor<2> keys_, values_;            // [G·S, D] of one layer as floats, for several tokens
+  std::size_t S_;
+  AttentionLayers layers_;
+  QuantizedScratch scratch_;  // for one token
+  Tensor<2> keys_, values_;   // [G·S, D] of one layer as floats, for several tokens
   AttentionKernel kernel_;
 };
 

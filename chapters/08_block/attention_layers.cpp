@@ -1,0 +1,93 @@
+#include "08_block/attention_layers.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "rows.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+/// Whether both can use the same RoPE table.
+static bool same_table(const BlockSettings& a, const BlockSettings& b) {
+  return a.uses_rope == b.uses_rope && a.D == b.D && a.theta == b.theta &&
+         a.frequencies == b.frequencies;
+}
+
+AttentionLayers::AttentionLayers(std::span<const BlockSettings> layers, std::size_t S,
+                                 std::size_t T_max)
+    : T_max_(T_max), threads_(thread_count()), layers_(layers.begin(), layers.end()) {
+  expect(!layers.empty(), "layers", "at least 1", 0);
+  expect(S >= 1, "S, the positions of the caches", "at least 1", double(S));
+  expect(T_max >= 1, "T_max, the rows of a text in a call", "at least 1", double(T_max));
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    expect_settings(layers[l]);
+    const auto same = [&](const BlockSettings& other) { return same_table(other, layers[l]); };
+    const auto earlier = std::ranges::find_if(layers.first(l), same) - layers.begin();
+    const bool is_new = std::size_t(earlier) == l;
+    if (is_new) tables_.push_back(block_rope_table(layers[l], S));
+    table_of_.push_back(is_new ? tables_.size() - 1 : table_of_[std::size_t(earlier)]);
+  }
+}
+
+void AttentionLayers::turn(const Projected& in, std::size_t first, std::size_t count,
+                           std::size_t position) const {
+  const BlockSettings& settings = in.block.settings();
+  const RopeTable& angles = table(in.block.layer());
+  rope_rows(in.q.rows_from(first, count), settings.D, angles, position, settings.pairing);
+  rope_rows(in.k.rows_from(first, count), settings.D, angles, position, settings.pairing);
+}
+
+/// What a layer's cache and table were made for, as text for a message.
+static std::string kept_as(const BlockSettings& s) {
+  std::string words = fmt::format("H = {}, G = {}, D = {}, ", s.H, s.G, s.D);
+  if (!s.uses_rope) return words + "no RoPE";
+  const char* pairing = s.pairing == Pairing::halves ? "halves" : "neighbours";
+  const char* scaled = s.frequencies.empty() ? "" : ", scaled";
+  return words + fmt::format("theta = {}{}, {}", s.theta, scaled, pairing);
+}
+
+/// Throws unless the block has the heads and the RoPE that its layer was made for.
+void AttentionLayers::expect_block(const Block& block) const {
+  if (block.layer() >= layers_.size() || thread_count() > threads_)
+    throw std::invalid_argument(
+        fmt::format("attention: made for {} layers and {} threads, wanted layer {} and {} threads",
+                    layers_.size(), threads_, block.layer(), thread_count()));
+  const BlockSettings &made = layers_[block.layer()], &wanted = block.settings();
+  if (made.H != wanted.H || made.G != wanted.G || !same_table(made, wanted) ||
+      (made.uses_rope && made.pairing != wanted.pairing))
+    throw std::invalid_argument(fmt::format("attention, layer {}: made for {}; wanted {}",
+                                            block.layer(), kept_as(made), kept_as(wanted)));
+}
+
+void AttentionLayers::expect_call(const Projected& in, ConstMatrix heads, std::span<const Run> runs,
+                                  std::size_t texts) const {
+  expect_block(in.block);
+  const BlockSettings& s = in.block.settings();
+  const std::size_t T = in.q.rows;
+  expect_shape("q", in.q, {T, s.H * s.D});
+  expect_shape("k", in.k, {T, s.G * s.D});
+  expect_shape("v", in.v, {T, s.G * s.D});
+  expect_shape("heads", heads, {T, s.H * s.D});
+
+  std::size_t rows = runs.empty() ? T : 0;
+  for (const Run& run : runs) {
+    const auto of_text = [&](const Run& other) { return other.text == run.text; };
+    if (run.text >= texts || std::ranges::count_if(runs, of_text) > 1)
+      throw std::invalid_argument(
+          fmt::format("runs: wanted texts from 0 to {}, each once, got {}", texts - 1, run.text));
+    rows += run.rows;
+  }
+  if (rows != T)
+    throw std::invalid_argument(fmt::format("runs: wanted {} rows in all, got {}", T, rows));
+  for_each_run(runs, T, [&](std::size_t, std::size_t, std::size_t count) {
+    if (count > T_max_)
+      throw std::invalid_argument(
+          fmt::format("attention: made for {} rows of a text, got {}", T_max_, count));
+  });
+}
+
+}  // namespace t2t

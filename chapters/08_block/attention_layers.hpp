@@ -1,0 +1,62 @@
+// What an attention slot knows of a model's layers, wherever it keeps keys and values: which rows
+// of a call belong to which text, the RoPE table of each layer, and what a call may bring.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "08_block/block_rows.hpp"
+
+namespace t2t {
+
+// [runs]
+/// The next `rows` rows of a call belong to this text.
+struct Run {
+  std::size_t text, rows;
+};
+
+/// Calls f(text, first row, rows) for each run of a call of T rows. Without runs, all rows belong
+/// to text 0.
+template <class F>
+void for_each_run(std::span<const Run> runs, std::size_t T, F f) {
+  if (runs.empty()) return f(std::size_t(0), std::size_t(0), T);
+  std::size_t first = 0;
+  for (const Run& run : runs) {
+    f(run.text, first, run.rows);
+    first += run.rows;
+  }
+}
+// [/runs]
+
+class AttentionLayers {
+ public:
+  /// For texts of at most S positions, and calls that bring at most T_max rows of a text and use at
+  /// most as many threads as are in use now. Throws std::invalid_argument as expect_settings does,
+  /// for no layers, and when S or T_max is 0.
+  AttentionLayers(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max);
+
+  /// The angles of a layer: [S, D/2], or empty without RoPE.
+  const RopeTable& table(std::size_t layer) const { return tables_[table_of_[layer]]; }
+
+  /// Turns `count` rows of q and k, from row `first` on, which belong to one text. The first of
+  /// them has this position.
+  void turn(const Projected& in, std::size_t first, std::size_t count, std::size_t position) const;
+
+  /// Throws std::invalid_argument when q, k, v or heads has another shape than the block's settings
+  /// say, the runs do not add up to its rows, a text is not there or comes twice, or has more than
+  /// T_max rows, the layer does not exist or was made for other H, G, D or another RoPE than the
+  /// block's, or more threads are in use.
+  void expect_call(const Projected& in, ConstMatrix heads, std::span<const Run> runs,
+                   std::size_t texts) const;
+
+ private:
+  void expect_block(const Block& block) const;
+
+  std::size_t T_max_, threads_;
+  std::vector<BlockSettings> layers_;  // [L]
+  std::vector<RopeTable> tables_;      // [S, D/2] each; empty without RoPE
+  std::vector<std::size_t> table_of_;  // [L]: layers of equal D and frequencies share a table
+};
+
+}  // namespace t2t
