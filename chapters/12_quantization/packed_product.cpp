@@ -12,12 +12,13 @@ namespace t2t {
 /// One block of 16 rows in registers, ready to be multiplied with any number of tokens.
 template <class V, PackedForm form>
 struct Unpacked {
-  typename V::Floats scales[2], minima;  // of the first 16 numbers of each row, and of the others
-  typename V::Bytes q[8];                // q[j]: numbers 4·j … 4·j + 3 of each row
+  typename V::Floats scales[form.scale_for_16 ? 2 : 1];  // of 16 numbers of a row, or of all
+  typename V::Floats minima;
+  typename V::Bytes q[8];  // q[j]: numbers 4·j … 4·j + 3 of each row
 
   Unpacked(const std::uint8_t* head, const std::uint8_t* block) {
     const typename V::Floats of_rows = V::halves(head);
-    scales[0] = scales[1] = of_rows;
+    scales[0] = of_rows;
     if constexpr (form.has_minimum) minima = V::halves(head + 2 * rows_of_group);
     if constexpr (form.two_levels) {
       const typename V::Floats first = V::whole_numbers(block);
@@ -60,11 +61,8 @@ template <class V, PackedForm form>
   const std::int32_t* sums_p = &x.sums[2 * block];
   typename V::Integers first = V::all(-form.offset * sums_p[0]);
   typename V::Integers second = V::all(-form.offset * sums_p[1]);
-#pragma GCC unroll 4
-  for (std::size_t j = 0; j < 4; ++j) {
-    V::template add_products<form.bits>(first, w.q[j], p + 4 * j);
-    V::template add_products<form.bits>(second, w.q[4 + j], p + 16 + 4 * j);
-  }
+  V::template add_products<form.bits>(first, w.q, p);
+  V::template add_products<form.bits>(second, w.q + 4, p + 16);
   const typename V::Floats of_first = V::multiply(V::to_floats(first), V::all(scales[0]));
   if constexpr (form.scale_for_16) {
     const auto of_second = V::multiply(V::to_floats(second), V::all(scales[1]));
@@ -94,12 +92,14 @@ static void multiply(const EightBitRows& x, const PackedRows& w, std::size_t t, 
                      Matrix y) {
   typename V::Floats sums[tokens];
   for (auto& sum : sums) sum = V::all(0.0f);
+  const std::size_t first_block = group * w.blocks();
+  const std::size_t first_of_x = x.block(t, 0), together = x.rows_with(t);
   for (std::size_t b = 0; b < w.blocks(); ++b) {
-    const std::uint8_t* head = &w.bytes[w.head(group, b)];
-    const std::uint8_t* block = &w.bytes[w.block(group, b)];
+    const std::uint8_t* head = &w.bytes[form.head(first_block + b)];
+    const std::uint8_t* block = &w.bytes[form.block(first_block + b)];
     if (tokens == 1) fetch_ahead(block, form.block_bytes());
     const Unpacked<V, form> of_w(head, block);
-    const std::size_t of_x = x.block(t, b);
+    const std::size_t of_x = first_of_x + b * together;
 #pragma GCC unroll 8
     for (std::size_t i = 0; i < tokens; ++i) add_block<V, form>(sums[i], of_w, x, of_x + i);
   }

@@ -52,6 +52,13 @@ struct PackedForm {
   constexpr std::size_t block_bytes() const {  // of 16 rows, without the head
     return level_bytes() + rows_of_group * block_numbers * bits / 8;
   }
+  /// Where the head of block b lies, and where the block, if blocks are counted through all groups.
+  constexpr std::size_t head(std::size_t b) const {
+    return b / blocks_of_head() * (head_bytes() + blocks_of_head() * block_bytes());
+  }
+  constexpr std::size_t block(std::size_t b) const {
+    return head(b) + head_bytes() + b % blocks_of_head() * block_bytes();
+  }
   bool operator==(const PackedForm&) const = default;
 };
 constexpr PackedForm form_q8_0 = {8, 128, false}, form_q4_0 = {4, 8, false},
@@ -69,13 +76,12 @@ struct PackedRows {
 
   std::size_t groups() const { return (rows + rows_of_group - 1) / rows_of_group; }
   std::size_t blocks() const { return cols / block_numbers; }
-  /// Where the head lies that block b of a group belongs to, and where the block itself.
+  /// Where block b of a group lies, and the head that it belongs to.
   std::size_t head(std::size_t group, std::size_t b) const {
-    const std::size_t together = form.blocks_of_head();
-    return (group * blocks() + b) / together * (form.head_bytes() + together * form.block_bytes());
+    return form.head(group * blocks() + b);
   }
   std::size_t block(std::size_t group, std::size_t b) const {
-    return head(group, b) + form.head_bytes() + b % form.blocks_of_head() * form.block_bytes();
+    return form.block(group * blocks() + b);
   }
 };
 

@@ -4,11 +4,13 @@
 //   AVX-512 VNNI: one instruction multiplies the 4 bytes of a lane with 4 others and adds all to a
 //   sum.
 //
-//   AVX2: registers are half as wide, and three instructions do that for 4-bit numbers.
+//   AVX2: registers are half as wide, and one instruction multiplies and adds pairs in 16 bits,
+//   whose sums are added up in 32.
 //
 //   Plain: loops that any processor can run.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -56,11 +58,12 @@ struct PlainVectors {
     for (std::size_t i = 0; i < 64; ++i) x.at[i] |= std::uint8_t(above.at[i] << 4);
     return x;
   }
-  /// Adds to each lane's sum the products of its 4 bytes with 4 numbers of x.
+  /// Adds to each lane's sum the products of 16 numbers: its 4 bytes of each of 4 registers, which
+  /// have this many bits, with 16 numbers of x.
   template <std::size_t bits>
-  static void add_products(Integers& sums, const Bytes& w, const std::int8_t* x) {
+  static void add_products(Integers& sums, const Bytes* w, const std::int8_t* x) {
     for (std::size_t lane = 0; lane < 16; ++lane)
-      for (std::size_t i = 0; i < 4; ++i) sums.at[lane] += w.at[4 * lane + i] * x[i];
+      for (std::size_t i = 0; i < 16; ++i) sums.at[lane] += w[i / 4].at[4 * lane + i % 4] * x[i];
   }
   static Integers all(std::int32_t value) {
     Integers sums;
@@ -136,13 +139,17 @@ struct Avx2Vectors {
             _mm256_or_si256(x.b, _mm256_slli_epi16(above.b, 4))};
   }
   template <std::size_t bits>
-  static void add_products(Integers& sums, const Bytes& w, const std::int8_t* x) {
+  static void add_products(Integers& sums, const Bytes* w, const std::int8_t* x) {
     if constexpr (bits < 8) {
-      add_products(sums, w, x, 1);
-    } else {  // 255 · 127 · 2 is beyond 16 bits with a sign, so each half of a byte is multiplied
+      add_times<bits>(sums, w, x, 1);
+    } else {  // 255 · 127 · 2 is beyond 16 bits with a sign: each half of a byte is multiplied
               // alone
-      add_products(sums, Avx2Vectors::bits(w, 0, 4), x, 1);
-      add_products(sums, Avx2Vectors::bits(w, 4, 4), x, 16);
+      const auto halves_of = [&](std::size_t shift) -> std::array<Bytes, 4> {
+        return {Avx2Vectors::bits(w[0], shift, 4), Avx2Vectors::bits(w[1], shift, 4),
+                Avx2Vectors::bits(w[2], shift, 4), Avx2Vectors::bits(w[3], shift, 4)};
+      };
+      add_times<4>(sums, halves_of(0).data(), x, 1);
+      add_times<4>(sums, halves_of(4).data(), x, 16);
     }
   }
   static Integers all(std::int32_t value) {
@@ -176,14 +183,25 @@ struct Avx2Vectors {
   }
 
  private:
-  /// The same for bytes of at most 63, with each product times `factor`: pairs of products are
-  /// added in 16 bits, and pairs of these in 32.
-  static void add_products(Integers& sums, const Bytes& w, const std::int8_t* x, short factor) {
-    const __m256i four = _mm256_set1_epi32(four_bytes(x)), factors = _mm256_set1_epi16(factor);
-    const auto of = [&](__m256i half) {
-      return _mm256_madd_epi16(_mm256_maddubs_epi16(half, four), factors);
+  /// The same with each product times `factor`. One instruction adds pairs of products in 16 bits.
+  /// Four such sums still fit into 16 bits if the weights have at most 5 bits, since 4 · 2 · 31 ·
+  /// 127 is below 2^15, and two of them if they have 6. Another instruction adds pairs in 32 bits.
+  template <std::size_t bits>
+  static void add_times(Integers& sums, const Bytes* w, const std::int8_t* x, short factor) {
+    static_assert(bits <= 6);
+    const __m256i factors = _mm256_set1_epi16(factor);
+    const auto wide = [&](__m256i pairs) { return _mm256_madd_epi16(pairs, factors); };
+    const auto sum_of = [&](__m256i Bytes::*half) {
+      const auto pairs = [&](std::size_t j) {
+        return _mm256_maddubs_epi16(w[j].*half, _mm256_set1_epi32(four_bytes(x + 4 * j)));
+      };
+      const __m256i first = _mm256_add_epi16(pairs(0), pairs(1));
+      const __m256i second = _mm256_add_epi16(pairs(2), pairs(3));
+      if constexpr (bits <= 5) return wide(_mm256_add_epi16(first, second));
+      return _mm256_add_epi32(wide(first), wide(second));
     };
-    sums.a = _mm256_add_epi32(sums.a, of(w.a)), sums.b = _mm256_add_epi32(sums.b, of(w.b));
+    sums.a = _mm256_add_epi32(sums.a, sum_of(&Bytes::a));
+    sums.b = _mm256_add_epi32(sums.b, sum_of(&Bytes::b));
   }
 };
 #endif
@@ -207,8 +225,10 @@ struct Avx512Vectors {
     return _mm512_or_si512(x, _mm512_slli_epi16(above, 4));
   }
   template <std::size_t bits>
-  static void add_products(Integers& sums, Bytes w, const std::int8_t* x) {
-    sums = _mm512_dpbusd_epi32(sums, w, _mm512_set1_epi32(four_bytes(x)));
+  static void add_products(Integers& sums, const Bytes* w, const std::int8_t* x) {
+#pragma GCC unroll 4
+    for (std::size_t j = 0; j < 4; ++j)
+      sums = _mm512_dpbusd_epi32(sums, w[j], _mm512_set1_epi32(four_bytes(x + 4 * j)));
   }
   static Integers all(std::int32_t value) { return _mm512_set1_epi32(value); }
   static Floats all(float value) { return _mm512_set1_ps(value); }
