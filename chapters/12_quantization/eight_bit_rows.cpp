@@ -48,10 +48,17 @@ void round_rows(ConstMatrix x, EightBitRows& to) {
   to.T = x.rows, to.C = x.cols;
   to.q.resize(x.rows * x.cols);
   to.scales.resize(x.rows * x.cols / 16), to.sums.resize(x.rows * x.cols / 16);
+  to.scaled_sums.resize(x.rows * x.cols / 32);
   for_each_row(x.rows, x.cols, [&](std::size_t t) {
-    for (std::size_t c = 0; c < x.cols; c += 16) {
-      const std::size_t at = 2 * to.block(t, c / 32) + c / 16 % 2;
-      std::tie(to.scales[at], to.sums[at]) = round_numbers(&x.row(t)[c], &to.q[16 * at]);
+    for (std::size_t b = 0; b < x.cols / 32; ++b) {
+      const std::size_t at = to.block(t, b);
+      float scaled_sum = 0;
+      for (const std::size_t half : {2 * at, 2 * at + 1}) {
+        const float* numbers = &x.row(t)[32 * b + 16 * (half % 2)];
+        std::tie(to.scales[half], to.sums[half]) = round_numbers(numbers, &to.q[16 * half]);
+        scaled_sum += to.scales[half] * float(to.sums[half]);
+      }
+      to.scaled_sums[at] = scaled_sum;
     }
   });
 }

@@ -21,12 +21,13 @@ struct EightBitRows {
   std::vector<std::int8_t> q;      // [T, C]
   std::vector<float> scales;       // [T, C / 16]
   std::vector<std::int32_t> sums;  // [T, C / 16]  Σ q
+  std::vector<float> scaled_sums;  // [T, C / 32]  Σ scale · q, for the minima
 
   static constexpr std::size_t together = 8;
   /// How many rows lie together with row t: 8 or 1.
   std::size_t rows_with(std::size_t t) const { return t < T / together * together ? together : 1; }
-  /// Where numbers 32·b … 32·b + 31 of row t lie: their q begin at 32 times this, their two scales
-  /// and sums at twice this.
+  /// Where numbers 32·b … 32·b + 31 of row t lie: their scaled sum is at this, their two scales and
+  /// sums begin at twice this, and their q at 32 times this.
   std::size_t block(std::size_t t, std::size_t b) const {
     const std::size_t rows = rows_with(t), first = t / rows * rows;
     return first * (C / 32) + b * rows + t % rows;

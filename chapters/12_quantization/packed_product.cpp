@@ -73,8 +73,7 @@ template <class V, PackedForm form>
     sums = V::multiply_add(w.scales[0], of_both, sums);
   }
   if constexpr (form.has_minimum)
-    sums = V::multiply_add(
-        w.minima, V::all(scales[0] * float(sums_p[0]) + scales[1] * float(sums_p[1])), sums);
+    sums = V::multiply_add(w.minima, V::all(x.scaled_sums[block]), sums);
 }
 
 /// Writes one token's 16 sums, or as many as there are rows left.
