@@ -14,7 +14,7 @@ KvCache make_kv_cache(std::size_t G, std::size_t S, std::size_t D, std::size_t s
   expect(G >= 1, "G, the number of key and value heads", "at least 1", double(G));
   expect(S >= 1, "S, the positions of the cache", "at least 1", double(S));
   expect(D >= 1, "D, the width of a head", "at least 1", double(D));
-  return {xt::zeros<float>({G, S, D}), xt::zeros<float>({G, S, D}), 0, start};
+  return {empty(G, S, D), empty(G, S, D), 0, start};
 }
 
 std::size_t next_position(const KvCache& cache) { return cache.start + cache.length; }

@@ -113,8 +113,11 @@ int main(int argc, char** argv) {
     program.save("w_k", babbler.weights.w_k);
     program.save("w_v", babbler.weights.w_v);
     program.save("w_o", babbler.weights.w_o);
-    program.save("keys", cache.keys);
-    program.save("values", cache.values);
+    const auto filled = [&](const Tensor<3>& heads) -> Tensor<3> {
+      return xt::view(heads, xt::all(), xt::range(0, cache.length), xt::all());
+    };
+    program.save("keys", filled(cache.keys));
+    program.save("values", filled(cache.values));
     program.save("logits", logits);
 
     show_session(babbler, ids, S);

@@ -23,8 +23,12 @@ inline void show_storage(const std::vector<int>& ids, const KvCache& cache) {
   const std::size_t rows = std::min<std::size_t>({cache.length + 2, cache.keys.shape(1), 16});
   const std::size_t D = cache.keys.shape(2), cols = std::min<std::size_t>(D, 16);
   Tensor<2> both = xt::zeros<float>({rows, 2 * cols + 1});  // keys, a gap, values
-  xt::view(both, xt::all(), xt::range(0, cols)) = corner(cache.keys, rows, cols);
-  xt::view(both, xt::all(), xt::range(cols + 1, 2 * cols + 1)) = corner(cache.values, rows, cols);
+  const std::size_t filled = std::min(rows, cache.length);
+  const auto of_filled = [&](std::size_t from) {
+    return xt::view(both, xt::range(0, filled), xt::range(from, from + cols));
+  };
+  of_filled(0) = corner(cache.keys, filled, cols);
+  of_filled(cols + 1) = corner(cache.values, filled, cols);
 
   std::vector<std::string> labels;
   for (std::size_t s = 0; s < rows; ++s)

@@ -196,7 +196,8 @@ inline void show_speed(Babbler& babbler, const std::vector<int>& first,
   set_threads(threads);
   const std::size_t G = 9, S = 8192, D = 64;
   KvCache full = make_kv_cache(G, S, D);
-  full.length = S;  // filled with zeros, which take as long to read as other numbers
+  full.keys.fill(0), full.values.fill(0);  // zeros take as long to read as other numbers
+  full.length = S;
   AttentionScratch scratch(1, S);
   const Tensor<2> q = xt::ones<float>({std::size_t(1), G * D});
   Tensor<2> out = empty(1, G * D);
