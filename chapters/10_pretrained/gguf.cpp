@@ -158,9 +158,12 @@ Tensor<1> GgufFile::vector(std::string_view name, std::size_t size) const {
 }
 
 Tensor<2> GgufFile::matrix(std::string_view name, std::size_t rows, std::size_t cols) const {
-  const GgufTensor& from = tensor(name, {rows, cols});
+  return floats_of(tensor(name, {rows, cols}), rows, cols);
+}
+
+Tensor<2> floats_of(const GgufTensor& matrix, std::size_t rows, std::size_t cols) {
   Tensor<2> x = empty(rows, cols);
-  dequantize_rows(from.type, from.bytes, x);
+  dequantize_rows(matrix.type, matrix.bytes, x);
   return x;
 }
 

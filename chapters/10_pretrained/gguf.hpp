@@ -64,4 +64,8 @@ class GgufFile {
   std::map<std::string_view, std::size_t> index_;
 };
 
+/// A matrix of a file as floats, [rows, cols]. Throws std::invalid_argument unless it has so many
+/// numbers.
+Tensor<2> floats_of(const GgufTensor& matrix, std::size_t rows, std::size_t cols);
+
 }  // namespace t2t

@@ -5,7 +5,6 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -14,19 +13,10 @@
 #include "09_language_model/forward.hpp"
 #include "12_quantization/packed_weight.hpp"
 #include "12_quantization/quantized_cache.hpp"
+#include "12_quantization/relative_error.hpp"
 #include "linalg.hpp"
 
 namespace t2t {
-
-/// Whether the error is at most this share of the numbers, in the root mean square.
-static bool close(const Tensor<2>& got, const Tensor<2>& want, double share) {
-  double apart = 0, all = 0;
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    apart += std::pow(double(got.data()[i]) - want.data()[i], 2);
-    all += std::pow(double(want.data()[i]), 2);
-  }
-  return apart < share * share * all;
-}
 
 static void bench_product(Bench& bench, TensorType type, std::size_t T) {
   const std::size_t rows = 1536, cols = 576;
@@ -39,7 +29,7 @@ static void bench_product(Bench& bench, TensorType type, std::size_t T) {
   const auto of_floats = [&] { matmul_bt(x, ConstMatrix(floats), want); };
   of_packed(), of_floats();
   const std::string what = fmt::format("{} [1536, 576], T={}", type_name(type), T);
-  bench.expect_right(what, close(y, want, 0.01));  // activations rounded to 8 bits
+  bench.expect_right(what, relative_error(y, want) < 0.01);  // activations rounded to 8 bits
   bench.against(what, of_packed, "floats", of_floats);
 }
 
@@ -69,7 +59,7 @@ static void bench_cache(Bench& bench, std::size_t bits) {
   };
   of_rounded(), of_floats();
   const std::string what = fmt::format("attention, T=1, S={}, {} bits", S, bits);
-  bench.expect_right(what, close(out, want, bits == 8 ? 0.02 : 0.2));
+  bench.expect_right(what, relative_error(out, want) < (bits == 8 ? 0.02 : 0.2));
   bench.against(what, of_rounded, "floats", of_floats);
 }
 

@@ -56,8 +56,7 @@ Importance importance_of(const GgufFile& file, std::span<const int> ids, std::si
                 "wanted a smaller model");
   std::map<std::string, std::shared_ptr<Inputs>> inputs;
   const Model model = read_model(file, [&](const GgufTensor& tensor, const TensorInfo& info) {
-    Tensor<2> floats = empty(info.rows, info.cols);
-    dequantize_rows(tensor.type, tensor.bytes, floats);
+    Tensor<2> floats = floats_of(tensor, info.rows, info.cols);
     if (info.role == Role::positions) return Weight(std::move(floats));
     const auto of_tensor = std::make_shared<Inputs>();
     inputs.emplace(tensor.name, of_tensor);

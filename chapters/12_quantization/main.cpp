@@ -26,6 +26,7 @@ static MakeState state_of(std::size_t bits) {
 static int tour(const Flags& flags) {
   show_block();
   show_errors();
+  show_outlier();
   show_instructions();
   if (std::filesystem::exists(flags.model)) {
     const Session session = open_session(flags);

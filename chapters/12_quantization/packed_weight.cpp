@@ -48,8 +48,7 @@ Weight packed_matrix(const GgufTensor& tensor, const TensorInfo& info) {
     return packed_weight(pack_rows(tensor.type, tensor.bytes, info.rows, info.cols));
   if (multiplied && (tensor.type == TensorType::f16 || tensor.type == TensorType::bf16))
     return half_weight(tensor.type, tensor.bytes, info.rows, info.cols);
-  Tensor<2> floats = empty(info.rows, info.cols);
-  dequantize_rows(tensor.type, tensor.bytes, floats);
+  Tensor<2> floats = floats_of(tensor, info.rows, info.cols);
   if (!multiplied || info.cols % block_numbers != 0) return Weight(std::move(floats));
   return packed_floats(TensorType::q8_0, floats);
 }

@@ -28,9 +28,7 @@ inline Tensor<2> logits_of(const Model& model, std::span<const int> ids) {
 /// Whether a matrix is rounded at all, and to what.
 inline MakeWeight all_rounded_to(TensorType type) {
   return [type](const GgufTensor& tensor, const TensorInfo& info) {
-    Tensor<2> floats = empty(info.rows, info.cols);
-    dequantize_rows(tensor.type, tensor.bytes, floats);
-    return packed_floats(type, floats);
+    return packed_floats(type, floats_of(tensor, info.rows, info.cols));
   };
 }
 
