@@ -1,7 +1,7 @@
 // How much each column of a matrix matters: the mean square of what it is multiplied with.
 //
 // An output of a matrix is y = Σ_c w_c · x_c. When the weights are off by e_c, y is off by
-// Σ_c e_c · x_c, and if the columns' inputs do not depend on each other, the mean square of that is
+// Σ_c e_c · x_c, and if the mean of x_c · x_d is 0 for any two columns, the mean square of that is
 //
 //   Σ_c e_c² · mean(x_c²)
 //

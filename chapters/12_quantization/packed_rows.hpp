@@ -1,9 +1,10 @@
 // Quantized weights in an order that vector registers can read: 16 rows together.
 //
 // A product with one token is a dot product for each row. If a register held 64 numbers of one row,
-// its lanes would have to be added up at the end of each block. Instead it holds 4 numbers of each
-// of 16 rows: lane r belongs to row r, and the sums of 16 rows grow side by side. A group of 16
-// rows is stored block by block, and a block, 32 numbers of each row, as
+// each block of each row would need its own product with a scale, and the lanes would have to be
+// added up at the end. Instead it holds 4 numbers of each of 16 rows: lane r belongs to row r, and
+// the sums of 16 rows grow side by side. A group of 16 rows is stored block by block, and a block,
+// 32 numbers of each row, as
 //
 //   16 scales (F16), 16 minima (F16, if the type has them), then the q, without a sign:
 //

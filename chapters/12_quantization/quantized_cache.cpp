@@ -81,17 +81,13 @@ static Rounded round_block(ConstRow x, std::size_t bits) {
   return rounded;
 }
 
-/// Writes the 8 units of a block: unit i holds the numbers i, 8 + i, 16 + i and 24 + i, the first
-/// in its lowest bits.
-template <class Unit>
+/// Writes 4-bit numbers as 8 units of 16 bits: unit i holds the numbers i, 8 + i, 16 + i and 24 +
+/// i, the first in its lowest bits.
 static void put_units(const int* q, std::uint8_t* to) {
-  constexpr std::size_t bits = 2 * sizeof(Unit);
-  for (std::size_t i = 0; i < 8; ++i, to += sizeof(Unit)) {
-    std::uint32_t unit = 0;
-    for (std::size_t j = 0; j < 4; ++j)
-      unit |= (std::uint32_t(q[8 * j + i]) & ((1u << bits) - 1)) << bits * j;
-    const Unit stored = Unit(unit);
-    std::memcpy(to, &stored, sizeof(Unit));
+  for (std::size_t i = 0; i < 8; ++i) {
+    std::uint16_t unit = 0;
+    for (std::size_t j = 0; j < 4; ++j) unit |= std::uint16_t(q[8 * j + i] << 4 * j);
+    std::memcpy(to + 2 * i, &unit, 2);
   }
 }
 
@@ -109,40 +105,33 @@ void store_rows(ConstMatrix x, std::size_t first, QuantizedHeads& to) {
             round_block(numbers.subspan(d, std::min(block_of_row, to.D - d)), to.bits);
         to.scales[at] = rounded.scale;
         if (to.bits == 4) to.minima[at] = rounded.minimum;
-        std::uint8_t* const units = &to.q[at * to.block_bytes()];
+        std::uint8_t* const q = &to.q[at * to.block_bytes()];
         if (to.bits == 8)
-          put_units<std::uint32_t>(rounded.q, units);
+          std::ranges::copy(rounded.q, q);  // each as its lowest 8 bits
         else
-          put_units<std::uint16_t>(rounded.q, units);
+          put_units(rounded.q, q);
       }
     }
   });
 }
 
-/// The 32 numbers of a block: number 8·j + i is value(unit i, j). Each j gives 8 neighbours, which
-/// are written at once.
-template <class Unit, class Value>
-static void get_units(const std::uint8_t* from, float* to, Value value) {
-  Unit stored[8];
-  std::memcpy(stored, from, sizeof(stored));
-  std::uint32_t units[8];  // g++ needs them so wide to use whole registers
-  std::copy(stored, stored + 8, units);
-#pragma omp simd
-  for (std::size_t i = 0; i < 8; ++i)
-    for (std::size_t j = 0; j < 4; ++j) to[8 * j + i] = value(units[i], j);
-}
-
 static void load_block(const QuantizedHeads& from, std::size_t at, float* to) {
   const float scale = upper_half(from.scales[at]);
   const std::uint8_t* const q = from.q.data() + at * from.block_bytes();
-  if (from.bits == 8)
-    return get_units<std::uint32_t>(q, to, [=](std::uint32_t unit, std::size_t j) {
-      return scale * float(std::int32_t(unit << (24 - 8 * j)) >> 24);  // with its sign
-    });
+  if (from.bits == 8) {
+#pragma omp simd
+    for (std::size_t i = 0; i < block_of_row; ++i) to[i] = scale * float(std::int8_t(q[i]));
+    return;
+  }
   const float minimum = upper_half(from.minima[at]);
-  get_units<std::uint16_t>(q, to, [=](std::uint32_t unit, std::size_t j) {
-    return scale * float(std::int32_t(unit >> 4 * j & 15)) + minimum;
-  });
+  std::uint16_t stored[8];
+  std::memcpy(stored, q, sizeof(stored));
+  std::uint32_t units[8];  // g++ needs them so wide to use whole registers
+  std::ranges::copy(stored, units);
+#pragma omp simd
+  for (std::size_t i = 0; i < 8; ++i)
+    for (std::size_t j = 0; j < 4; ++j)
+      to[8 * j + i] = scale * float(std::int32_t(units[i] >> 4 * j & 15)) + minimum;
 }
 
 void load_rows(const QuantizedHeads& from, std::size_t g, std::size_t first, Matrix to) {

@@ -28,7 +28,7 @@ struct QuantizedHeads {
   std::vector<std::uint16_t> minima;  // [G, S, blocks], empty with 8 bits
 
   std::size_t blocks() const { return (D + 31) / 32; }
-  /// Each block has room for 32 numbers, in 8 units of 32 or 16 bits.
+  /// Each block has room for 32 numbers, a byte each or in 8 units of 16 bits.
   std::size_t block_bytes() const { return 4 * bits; }
 };
 

@@ -51,9 +51,10 @@ settings() {
   # OpenBLAS before about 0.3.22 treats newer CPUs as old ones. It shares its threads with our loops.
   if [[ -z ${OPENBLAS_CORETYPE:-} ]] && grep -qs avx512f /proc/cpuinfo; then export OPENBLAS_CORETYPE=SkylakeX; fi
   export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$cores}
-  # A thread that waits for others spins for 0.1 ms, then gives up its core. Longer is many times slower
-  # when other programs run; without spinning, decoding is half as fast, since a token has 200 waits.
-  export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-10000}
+  # A thread that waits for others spins for some 10 to 30 us, then gives up its core. Longer is several
+  # times slower when another program wants that core; without spinning, decoding is half as fast, since a
+  # token has 150 waits.
+  export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-600}
   # Large tensors lie on pages of 2 MB, from which they are read 1.5 times as fast as from 4 KB pages.
   export GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824}
   export T2T_WEIGHTS=${T2T_WEIGHTS:-$fetched}
