@@ -263,6 +263,8 @@ TEST_CASE(
     const Case c = llama();
     const BlockWeights weights = c.weights();
     Room room(c.settings, c.T, 8);
+    KvCache& cache = room.attention.caches[0][0];
+    cache.keys.fill(3), cache.values.fill(1000);  // rows that are not filled must stay so
     Tensor<2> x = c.x();
     for (const std::size_t t : {0, 5})  // 10 positions filled
       block_rows(Matrix(x).rows_from(t, 5), Block(c.settings, weights), room.slots, room.scratch);
@@ -275,7 +277,7 @@ TEST_CASE(
     REFUSES(block_rows(call.x, Block(call.settings, call.weights), call.slots, call.scratch),
             message);
     CHECK(all_close(x, x_before, 0));
-    const KvCache &cache = room.attention.caches[0][0], &before = caches_before[0][0];
+    const KvCache& before = caches_before[0][0];
     CHECK(cache.length == before.length);
     CHECK(all_close(cache.keys, before.keys, 0));
     CHECK(all_close(cache.values, before.values, 0));
