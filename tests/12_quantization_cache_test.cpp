@@ -60,6 +60,8 @@ TEST_CASE("by hand: with 8 bits a row has 127 steps to either side of zero") {
   // The scale is 254/127 = 2. 3 and −5 lie between two steps and go to the even one.
   const Tensor<2> x = row_of({254, 3, -5, 100.5f, -254, 0.9f}, 32);
   CHECK(all_close(there_and_back(x, 1, 8), row_of({254, 4, -4, 100, -254, 0}, 32), 0));
+  // 255/127 is rounded up to 2.015625, so that 255 has 127 steps and not 128.
+  CHECK(there_and_back(row_of({255}, 32), 1, 8)(0, 0) == 127 * 2.015625f);
 }
 
 TEST_CASE("by hand: with 4 bits a row has 16 values from its lowest number to its highest") {

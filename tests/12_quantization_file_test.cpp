@@ -63,6 +63,14 @@ TEST_CASE("by hand: a block of Q4_K whose scales and minima are whole multiples"
   CHECK(all_close(there_and_back(TensorType::q4_k, x), x, 0));
 }
 
+TEST_CASE("by hand: q of Q4_K is computed with the scale that its whole number gives") {
+  Tensor<2> x = xt::zeros<float>({1, 256});
+  x(0, 0) = -0.5f, x(0, 1) = 3.055f, x(0, 2) = 0.81f;  // s = 24 and m = 25, so 0.24 and −0.5
+  x(0, 32) = -1.26f, x(0, 33) = 8.19f;                 // 0.63 and −1.26, the largest: D = 0.01
+  // 1.31 is 5.46 steps of 0.24, but 5.53 of 0.237. D and M are off by 2^-11 of themselves at most.
+  CHECK(std::abs(there_and_back(TensorType::q4_k, x)(0, 2) - 0.70) <= (1.2 + 0.5) * 0x1p-11);
+}
+
 TEST_CASE("by hand: a block of Q6_K whose scales are whole multiples") {
   // D is 1/4, and s has either sign; each 16 numbers have one of −32 steps.
   const int s[] = {-128, 1, 127, 5, -7, 64, -64, 3, 100, -1, 31, 32, 77, -90, 12, 13};
