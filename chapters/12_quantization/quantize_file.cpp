@@ -10,6 +10,7 @@
 
 #include "10_pretrained/utf8.hpp"
 #include "12_quantization/file_plan.hpp"
+#include "12_quantization/relative_error.hpp"
 #include "files.hpp"
 
 namespace t2t {
@@ -18,29 +19,9 @@ static std::string_view as_text(std::span<const std::uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-namespace {
-/// Squares of weights and of their errors, added up.
-struct Squares {
-  double weights = 0, errors = 0;
-
-  void add(ConstMatrix x, ConstMatrix back) {
-    for (std::size_t t = 0; t < x.rows; ++t) {
-      const ConstRow x_t = x.row(t), back_t = back.row(t);
-      double all = 0, apart = 0;
-#pragma omp simd reduction(+ : all, apart)
-      for (std::size_t c = 0; c < x.cols; ++c) {
-        const double error = double(x_t[c]) - back_t[c];
-        all += double(x_t[c]) * x_t[c], apart += error * error;
-      }
-      weights += all, errors += apart;
-    }
-  }
-};
-}  // namespace
-
 /// Rounds a matrix and writes it, some rows at a time, so that few floats are in memory at once.
 static void write_rounded(const PlannedTensor& planned, const RoundRows& round,
-                          const WriteBytes& write, Squares& squares) {
+                          const WriteBytes& write, SquaredErrors& squares) {
   const GgufTensor& from = *planned.from;
   const std::size_t cols = from.shape.back(), rows = numbers_of(from) / cols;
   const std::size_t at_once = std::max<std::size_t>(1, (1 << 22) / cols);
@@ -51,7 +32,7 @@ static void write_rounded(const PlannedTensor& planned, const RoundRows& round,
     dequantize_rows(from.type, from.bytes.subspan(first * row_bytes, count * row_bytes), x);
     const std::vector<std::uint8_t> bytes = round(planned.type, x, from.name);
     dequantize_rows(planned.type, bytes, back);
-    squares.add(x, back);
+    squares.add(back, x);
     write(as_text(bytes));
   }
   if (!std::isfinite(squares.errors))
@@ -66,7 +47,7 @@ QuantizedFile quantize_file(const GgufFile& in, TensorType type, const std::file
   const std::vector<std::uint8_t> head = file_head(in, plan, type);
   const std::uint64_t alignment = alignment_of(in);
   QuantizedFile result{head.size(), 0, 0, 0};
-  Squares squares;
+  SquaredErrors squares;
   write_file(out, [&](const WriteBytes& write) {
     write(as_text(head));
     for (std::size_t i = 0; i < plan.size(); ++i) {
@@ -90,7 +71,7 @@ QuantizedFile quantize_file(const GgufFile& in, TensorType type, const std::file
     }
     in.expect_whole();
   });
-  result.error = squares.weights > 0 ? std::sqrt(squares.errors / squares.weights) : 0;
+  result.error = squares.numbers > 0 ? squares.relative() : 0;
   return result;
 }
 

@@ -1,8 +1,9 @@
 // Chapter 08's attention slot with keys and values in 8 or 4 bits.
 //
 //   for each text of a call, at its own position:
-//     turn q and k (RoPE)      round k and v into this layer's cache      heads = attention(q,
-//     cache)
+//     turn q and k (RoPE)
+//     round k and v into this layer's cache
+//     heads = attention(q, cache)
 //
 // Keys are rounded after RoPE, as the float cache keeps them. One token attends to the rounded rows
 // stretch by stretch. For several tokens, all rows that they see become floats once, in memory that

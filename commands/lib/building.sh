@@ -51,9 +51,9 @@ settings() {
   # OpenBLAS before about 0.3.22 treats newer CPUs as old ones. It shares its threads with our loops.
   if [[ -z ${OPENBLAS_CORETYPE:-} ]] && grep -qs avx512f /proc/cpuinfo; then export OPENBLAS_CORETYPE=SkylakeX; fi
   export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$cores}
-  # A thread that waits for others spins for some 10 to 30 us, then gives up its core. Longer is several
-  # times slower when another program wants that core; without spinning, decoding is half as fast, since a
-  # token has 150 waits.
+  # A thread that waits for others spins for a moment, then gives up its core. 10,000 rounds are nearly
+  # three times slower when another program wants that core; without spinning, decoding is half as fast,
+  # since a token has 150 waits.
   export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-600}
   # Large tensors lie on pages of 2 MB, from which they are read 1.5 times as fast as from 4 KB pages.
   export GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=1073741824}
