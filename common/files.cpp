@@ -1,5 +1,6 @@
 #include "files.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,6 +51,22 @@ std::string read_file(const std::filesystem::path& path, std::size_t most) {
   return content;
 }
 
+/// Waits until what was written is on the disk. False when it can't get there.
+static bool synced(int file) {
+  int failed = fsync(file);
+  while (failed && errno == EINTR) failed = fsync(file);
+  return !failed;
+}
+
+/// A file's new name is kept by its folder, which is synced too, where the file system offers that.
+static bool synced_folder(const std::filesystem::path& folder) {
+  const int file = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) return errno == EACCES;  // files can be made in it, but it can't be read
+  const bool done = synced(file) || errno == EINVAL;
+  close(file);
+  return done;
+}
+
 /// A new, empty file in the folder of `path`. It is removed unless keep() is called. Its name is
 /// new, so no existing file or link is followed or replaced.
 class NewFile {
@@ -77,15 +94,16 @@ class NewFile {
       bytes.remove_prefix(std::size_t(count));
     }
   }
-  /// Renames it to `path`, with the permissions of a new file.
+  /// Renames it to `path`, with the permissions of a new file. Its bytes are on the disk before
+  /// that: after a power failure the name leads to the old file or to all of the new one.
   void keep() {
     const mode_t mask = umask(0);
     umask(mask);
-    const bool allowed = fchmod(file_, 0666 & ~mask) == 0;
-    const bool closed = close(std::exchange(file_, -1)) == 0;
-    if (!allowed || !closed || std::rename(name_.c_str(), path_.c_str()) != 0)
+    if (fchmod(file_, 0666 & ~mask) != 0 || !synced(file_) ||
+        close(std::exchange(file_, -1)) != 0 || std::rename(name_.c_str(), path_.c_str()) != 0)
       throw failure(path_, "can't be written");
     kept_ = true;
+    if (!synced_folder(path_.parent_path())) throw failure(path_, "is written, but may be lost");
   }
 
  private:

@@ -13,9 +13,10 @@ namespace t2t {
 /// is a folder, gives more than that, or is larger than the memory that is free.
 std::string read_file(const std::filesystem::path& path, std::size_t most = std::string::npos);
 
-/// Writes a file, which appears complete or not at all: the bytes go to a new file in the same
-/// folder, which is then renamed. A plain file of that name is replaced. Throws std::runtime_error,
-/// naming the file, when that fails, and for a folder, a link or a device, which stays as it is.
+/// Writes a file, which appears complete or not at all, even if the power fails: the bytes go to a
+/// new file in the same folder, which is renamed once they are on the disk. A plain file of that
+/// name is replaced. Throws std::runtime_error, naming the file, when that fails (a full disk, for
+/// instance), and for a folder, a link or a device, which stays as it is.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
 /// The same for a file that is larger than memory should hold: `fill` writes its bytes in pieces.

@@ -26,31 +26,51 @@ extern "C" {
 
 namespace t2t {
 
-/// Calls BLAS. b is read as [K, N], or as [N, K] when transposed.
-static void gemm(ConstMatrix a, ConstMatrix b, bool transposed, Matrix y, float scale) {
+/// A factor of a product, as it is stored or transposed.
+struct Factor {
+  ConstMatrix x;
+  bool transposed = false;
+
+  std::size_t rows() const { return transposed ? x.cols : x.rows; }
+  std::size_t cols() const { return transposed ? x.rows : x.cols; }
+  auto how() const { return transposed ? cxxblas::Trans : cxxblas::NoTrans; }
+};
+
+/// Calls BLAS: y = scale · a·b + kept · y.
+static void gemm(Factor a, Factor b, Matrix y, float scale, float kept = 0) {
   using Index = xt::blas_index_t;
   if (y.rows == 0 || y.cols == 0) return;
-  cxxblas::gemm<Index>(cxxblas::RowMajor, cxxblas::NoTrans,
-                       transposed ? cxxblas::Trans : cxxblas::NoTrans, Index(y.rows), Index(y.cols),
-                       Index(a.cols), scale, a.data, Index(a.stride), b.data, Index(b.stride), 0.0f,
-                       y.data, Index(y.stride));
+  cxxblas::gemm<Index>(cxxblas::RowMajor, a.how(), b.how(), Index(y.rows), Index(y.cols),
+                       Index(a.cols()), scale, a.x.data, Index(a.x.stride), b.x.data,
+                       Index(b.x.stride), kept, y.data, Index(y.stride));
 }
 
 /// Throws unless the inner dimensions agree and y has the shape of the product.
-static void expect_product(ConstMatrix a, ConstMatrix b, bool transposed, Matrix y) {
-  expect_shape("b", b, {transposed ? b.rows : a.cols, transposed ? a.cols : b.cols});  // equal K
-  expect_shape("y", y, {a.rows, transposed ? b.rows : b.cols});
+static void expect_product(Factor a, Factor b, Matrix y) {
+  const std::size_t K = a.cols(), N = b.cols();
+  expect_shape("b", b.x, {b.transposed ? N : K, b.transposed ? K : N});
+  expect_shape("y", y, {a.rows(), N});
 }
 
 void matmul(ConstMatrix a, ConstMatrix b, Matrix y, float scale) {
-  expect_product(a, b, false, y);
-  gemm(a, b, false, y, scale);
+  expect_product({a}, {b}, y);
+  gemm({a}, {b}, y, scale);
 }
 
 void matmul_bt(ConstMatrix a, ConstMatrix b, Matrix y, float scale) {
-  expect_product(a, b, true, y);
+  expect_product({a}, {b, true}, y);
   if (a.rows == 1 && scale == 1) return matvec(b, a.row(0), y.row(0));
-  gemm(a, b, true, y, scale);
+  gemm({a}, {b, true}, y, scale);
+}
+
+void add_matmul(ConstMatrix a, ConstMatrix b, Matrix y) {
+  expect_product({a}, {b}, y);
+  gemm({a}, {b}, y, 1, 1);
+}
+
+void add_matmul_at(ConstMatrix a, ConstMatrix b, Matrix y) {
+  expect_product({a, true}, {b}, y);
+  gemm({a, true}, {b}, y, 1, 1);
 }
 
 static float dot(ConstRow w, ConstRow x) {
@@ -101,7 +121,7 @@ static Tensor<3> products(const Tensor<3>& a, const Tensor<3>& b, bool transpose
 
   Tensor<3> y = empty(H, M, N);
   for_each_task(H, M * N + (M + N) * K, [&](std::size_t h, std::size_t) {
-    gemm(matrix(a, h), matrix(b, h), transposed, matrix(y, h), 1);
+    gemm({matrix(a, h)}, {matrix(b, h), transposed}, matrix(y, h), 1);
   });
   return y;
 }

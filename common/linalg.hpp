@@ -27,6 +27,14 @@ void matmul_bt(ConstMatrix a,  // [M, K]
                Matrix y,       // [M, N]
                float scale = 1);
 
+/// y += a·b, and y += aᵀ·b: what a backward pass adds to a gradient. Otherwise as matmul.
+void add_matmul(ConstMatrix a,     // [M, K]
+                ConstMatrix b,     // [K, N]
+                Matrix y);         // [M, N]
+void add_matmul_at(ConstMatrix a,  // [K, M]
+                   ConstMatrix b,  // [K, N]
+                   Matrix y);      // [M, N]
+
 /// y = w·x: one dot product for each row of w. Otherwise as matmul.
 void matvec(ConstMatrix w,  // [N, K]
             ConstRow x,     // [K]

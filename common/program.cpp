@@ -123,13 +123,13 @@ void Program::takes_text() {
   app.get_option("--file")->excludes(parser_->text);
 }
 
-/// The prose of a page: no title, line of links, listings or tables.
-static std::string prose(const std::string& page) {
+std::string prose(const std::string& page, EmptyLines empty_lines) {
   std::istringstream lines(page);
   std::string text;
   bool listing = false;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("```")) listing = !listing;
+    if (line.empty() && empty_lines == EmptyLines::kept && !text.ends_with("\n\n")) text += "\n";
     const bool plain =
         !listing && !line.empty() && std::string("#|<`$[>").find(line[0]) == std::string::npos;
     if (plain && !line.starts_with("Read beside")) text += line + "\n";

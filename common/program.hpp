@@ -13,6 +13,11 @@
 
 namespace t2t {
 
+/// Whether a page's empty lines, which part its paragraphs, belong to its prose.
+enum class EmptyLines { dropped, kept };
+/// The prose of a page: no title, line of links, listings or tables.
+std::string prose(const std::string& page, EmptyLines empty_lines = EmptyLines::dropped);
+
 class Program {
  public:
   /// name: "02_normalization", which is also its page's name. says: one sentence for --help.

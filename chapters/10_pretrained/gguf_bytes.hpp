@@ -1,5 +1,5 @@
 // Builds small GGUF files in memory, correct or damaged, and the first part of large ones. For
-// tests, for tiny_model.hpp, and for chapter 12, which writes model files.
+// save_model.cpp and chapter 12, which write model files, and for tests.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@ namespace t2t {
 /// Appends values to bytes.
 struct GgufBytes {
   std::vector<std::uint8_t> bytes;
+  std::uint64_t entries = 0;  // how many `entry` has appended
 
   template <class Number>
   GgufBytes& put(Number value) {
@@ -30,27 +31,30 @@ struct GgufBytes {
   GgufBytes& header(std::uint64_t tensors, std::uint64_t entries, std::uint32_t version = 3) {
     return raw("GGUF").put(version).put(tensors).put(entries);
   }
+  /// The beginning of a metadata entry; its value follows.
+  GgufBytes& key(std::string_view name, std::uint32_t type) {
+    ++entries;
+    return text(name).put(type);
+  }
   /// A metadata entry, of the types that model files use.
-  GgufBytes& entry(std::string_view key, std::uint32_t value) {
-    return text(key).put(4u).put(value);
+  GgufBytes& entry(std::string_view name, std::uint32_t value) { return key(name, 4).put(value); }
+  GgufBytes& entry(std::string_view name, float value) { return key(name, 6).put(value); }
+  GgufBytes& entry(std::string_view name, bool value) {
+    return key(name, 7).put(std::uint8_t(value));
   }
-  GgufBytes& entry(std::string_view key, float value) { return text(key).put(6u).put(value); }
-  GgufBytes& entry(std::string_view key, bool value) {
-    return text(key).put(7u).put(std::uint8_t(value));
+  GgufBytes& entry(std::string_view name, std::string_view value) {
+    return key(name, 8).text(value);
   }
-  GgufBytes& entry(std::string_view key, std::string_view value) {
-    return text(key).put(8u).text(value);
+  GgufBytes& entry(std::string_view name, const char* value) {
+    return entry(name, std::string_view(value));
   }
-  GgufBytes& entry(std::string_view key, const char* value) {
-    return entry(key, std::string_view(value));
-  }
-  GgufBytes& entry(std::string_view key, const std::vector<std::string>& values) {
-    text(key).put(9u).put(8u).put(std::uint64_t(values.size()));
+  GgufBytes& entry(std::string_view name, const std::vector<std::string>& values) {
+    key(name, 9).put(8u).put(std::uint64_t(values.size()));
     for (const std::string& value : values) text(value);
     return *this;
   }
-  GgufBytes& entry(std::string_view key, const std::vector<std::int32_t>& values) {
-    text(key).put(9u).put(5u).put(std::uint64_t(values.size()));
+  GgufBytes& entry(std::string_view name, const std::vector<std::int32_t>& values) {
+    key(name, 9).put(5u).put(std::uint64_t(values.size()));
     for (const std::int32_t value : values) put(value);
     return *this;
   }

@@ -1,0 +1,27 @@
+// The backward pass of the embedding: a token's gradient belongs to the row that was copied for it.
+//
+//   x[t] = table[ids[t]]        dtable[v] = Σ over the t with ids[t] = v of dx[t]
+//
+// A token that comes several times adds its gradients up; a row that no token selected gets none.
+// A tied table (chapter 01) gets the head's gradient as well, so both are added to it.
+#pragma once
+
+#include <span>
+
+#include "tensor.hpp"
+
+namespace t2t {
+
+/// dtable[ids[t]] += dx[t] for each t. Throws std::invalid_argument for an id outside [0, V) and
+/// when shapes disagree.
+void add_embedding_gradient(std::span<const int> ids,  // [T]
+                            ConstMatrix dx,            // [T, C]
+                            Matrix dtable);            // [V, C]
+
+/// The same for learned positions: row t of each of B texts of T tokens was given row t of the
+/// table. Throws std::invalid_argument when T does not divide the rows, or shapes disagree.
+void add_positions_gradient(std::size_t T,
+                            ConstMatrix dx,  // [B·T, C]
+                            Matrix dtable);  // [T_max, C]
+
+}  // namespace t2t

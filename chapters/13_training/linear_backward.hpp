@@ -1,0 +1,30 @@
+// The backward pass of a product with weights, y = x·Wᵀ + b: the model's projections and its head.
+//
+//   dx = dy·W        dW = dyᵀ·x        db[o] = Σ over t of dy[t,o]
+//
+// In this chapter dx stands for the gradient of the loss with respect to x: how much the loss grows
+// when a number of x grows by a little, divided by that little. It has the shape of x. A weight
+// serves all tokens, so its gradient is a sum over all of them, and each call adds to it: a batch
+// may come in parts, and a tied table is used in two places. Rumelhart et al. 1986, "Learning
+// representations by back-propagating errors".
+#pragma once
+
+#include "tensor.hpp"
+
+namespace t2t {
+
+/// dx += dy·W. Throws std::invalid_argument when shapes disagree; so do those below.
+void add_input_gradient(ConstMatrix dy,  // [T, out]
+                        ConstMatrix w,   // [out, in]
+                        Matrix dx);      // [T, in]
+
+/// dW += dyᵀ·x.
+void add_weight_gradient(ConstMatrix dy,  // [T, out]
+                         ConstMatrix x,   // [T, in]
+                         Matrix dw);      // [out, in]
+
+/// db += the sum of dy's rows. An empty db, for a product without a bias, stays empty.
+void add_bias_gradient(ConstMatrix dy,  // [T, out]
+                       Tensor<1>& db);  // [out] or [0]
+
+}  // namespace t2t

@@ -1,0 +1,39 @@
+// Trains: checks the gradients, learns one batch by heart, and lets a small model read the book.
+// With --run it trains a model of any size in a folder, and goes on after an interruption.
+#include "13_training/run_task.hpp"
+#include "13_training/show_gradients.hpp"
+#include "13_training/show_overfit.hpp"
+#include "13_training/show_run.hpp"
+#include "13_training/training_text.hpp"
+
+using namespace t2t;
+
+static int tour(const Program& program, const RunFlags& flags, std::size_t steps) {
+  const std::string text = text_of(flags);
+  const std::vector<int> ids = byte_ids(text);
+  show_gradients(ids, program.seed());
+  show_overfit(ids, program.seed());
+  show_run(text, steps, program.seed());
+  fmt::print("\n");
+  print_paragraph(
+      "Next: the page, docs/13_training.md. ./learn run 13 --run FOLDER trains a larger model for "
+      "some minutes, which ./learn run 10 --model FOLDER/model.gguf --prompt \"The model\" loads.");
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  RunFlags flags;
+  std::size_t tour_steps = 180;
+  Program program(
+      "13_training",
+      "Trains a language model with a backward pass written by hand. Without flags: the "
+      "gradients checked, one batch learned by heart, and a short run.");
+  add_flags(program, flags);
+  program.size("tour-steps", tour_steps, "steps of the short run that is shown without --run", 10);
+  return program.run_task(argc, argv, [&] {
+    expect_flags(program, flags);
+    if (!flags.run.empty()) return start_run(program, flags);
+    if (!flags.resume.empty()) return resume_run(flags);
+    return tour(program, flags, tour_steps);
+  });
+}

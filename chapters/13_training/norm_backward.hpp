@@ -1,0 +1,39 @@
+// The backward pass of both norms of chapter 02. With x̂ = (x − mean)·r, the normed row, where r is
+// one over its deviation (and without the mean in RMSNorm), y = gain·x̂ + bias gives
+//
+//   u[t,c] = gain[c]·dy[t,c]                            the gradient of x̂
+//   dx = r·(u − x̂·mean(u·x̂))                            RMSNorm
+//   dx = r·(u − mean(u) − x̂·mean(u·x̂))                  LayerNorm
+//   dgain[c] = Σ over t of dy[t,c]·x̂[t,c]               dbias[c] = Σ over t of dy[t,c]
+//
+// A norm's result does not change when its whole row grows, so no gradient may point along the row:
+// the last term takes that part away. Zhang and Sennrich 2019; Ba, Kiros and Hinton 2016.
+#pragma once
+
+#include "08_block/norm.hpp"
+#include "tensor.hpp"
+
+namespace t2t {
+
+/// The gradients of a norm's input and of what it learns.
+struct NormGradients {
+  Tensor<2> x;          // [T, C]
+  NormWeights weights;  // [C]; the bias LayerNorm's only
+};
+
+/// The formula. Throws std::invalid_argument when shapes disagree.
+NormGradients norm_backward(const Tensor<2>& x,  // [T, C], what the norm read
+                            const NormWeights& weights, Norm kind, float eps,
+                            const Tensor<2>& dy);  // [T, C]
+
+/// The row kernel: adds to dx and to the gradients, as residuals and batches in parts need it.
+/// dx must not be dy. Throws std::invalid_argument when shapes disagree or scratch has fewer than 2
+/// numbers for each row.
+void add_norm_backward(ConstMatrix x,  // [T, C]
+                       const NormWeights& weights, Norm kind, float eps,
+                       ConstMatrix dy,          // [T, C]
+                       Matrix dx,               // [T, C], added to
+                       NormWeights& gradients,  // [C], added to
+                       Row scratch);            // [2·T]: each row's mean and r
+
+}  // namespace t2t

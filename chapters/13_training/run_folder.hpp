@@ -1,0 +1,51 @@
+// The folder of a run, which holds all of it: a run can be left alone, stopped and continued.
+//
+//   model.gguf       the weights and the tokenizer, as chapter 10 and llama.cpp read them
+//   state.gguf       the checkpoint
+//   train.ids, held_out.ids    the text's tokens, each a 32-bit number; mapped into memory
+//   loss.csv, loss.svg         the curve
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "10_pretrained/bpe.hpp"
+#include "10_pretrained/mapped_file.hpp"
+#include "13_training/checkpoint.hpp"
+
+namespace t2t {
+
+/// Names of the folder's files.
+struct RunFolder {
+  std::filesystem::path path;
+  std::filesystem::path model() const { return path / "model.gguf"; }
+  std::filesystem::path state() const { return path / "state.gguf"; }
+  std::filesystem::path train() const { return path / "train.ids"; }
+  std::filesystem::path held_out() const { return path / "held_out.ids"; }
+};
+
+/// A tokenizer with a token for each byte, and one that ends a text: V = 257.
+BpeTables byte_tokenizer();
+
+/// Token ids in a file, mapped into memory, so that a text may be larger than memory.
+class MappedIds {
+ public:
+  /// Throws std::runtime_error, naming the file, when it is not whole 32-bit numbers or one of them
+  /// is outside [0, V).
+  MappedIds(const std::filesystem::path& file, std::size_t V);
+  std::span<const int> ids() const { return ids_; }
+
+ private:
+  MappedFile file_;
+  std::span<const int> ids_;
+};
+void save_ids(const std::filesystem::path& file, std::span<const int> ids);
+
+/// Writes model, checkpoint and curve, the checkpoint first: a run that is killed between them
+/// continues from it. Throws std::runtime_error, naming the file, when one can't be written.
+void save_run(const RunFolder& folder, Trainer& trainer, const BpeTables& tokenizer,
+              const LossCurve& curve);
+
+}  // namespace t2t
