@@ -13,7 +13,9 @@
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "memory.hpp"
 #include "utf8_start.hpp"
@@ -131,6 +133,14 @@ void write_file(const std::filesystem::path& path,
   NewFile file(path);
   fill([&](std::string_view bytes) { file.write(bytes); });
   file.keep();
+}
+
+void remove_partial_files(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::vector<std::filesystem::path> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (entry.path().filename().string().starts_with(".partial-")) left.push_back(entry.path());
+  for (const std::filesystem::path& file : left) std::filesystem::remove(file, error);
 }
 
 void expect_writable(const std::filesystem::path& path) {

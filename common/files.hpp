@@ -25,6 +25,9 @@ using WriteBytes = std::function<void(std::string_view bytes)>;
 void write_file(const std::filesystem::path& path,
                 const std::function<void(const WriteBytes& write)>& fill);
 
+/// Removes from a folder what programs that were killed inside write_file left there.
+void remove_partial_files(const std::filesystem::path& folder);
+
 /// Throws now what write_file would throw later, so that no work is lost.
 void expect_writable(const std::filesystem::path& path);
 

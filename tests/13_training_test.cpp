@@ -451,6 +451,15 @@ TEST_CASE("a damaged checkpoint is refused") {
   }
 }
 
+TEST_CASE("what a killed program left behind is removed, and nothing else") {
+  const Folder folder;
+  for (const char* name : {".partial-a1B2c3", "state.gguf", ".partially", "x.partial-a1B2c3"})
+    write_file(folder.path / name, "x");
+  remove_partial_files(folder.path);
+  CHECK_FALSE(std::filesystem::exists(folder.path / ".partial-a1B2c3"));
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 3);
+}
+
 TEST_CASE("ids in a file") {
   const Folder folder;
   const std::filesystem::path path = folder.path / "train.ids";
@@ -480,6 +489,8 @@ TEST_CASE("the curve as text") {
   CHECK(csv_of(curve) ==
         "step,loss,held_out,gradient_norm,rate,update_ratio\n"
         "1,5.500000,,2.5,0.001,0.01\n2,5.000000,5.250000,2,0.002,0.02\n");
+  // A checkpoint rounds it up as a float; written as a double it would end in 2.
+  CHECK(csv_of({{{1, 5.4247425, 1, 1, 1}}}).find(",5.424743,") != std::string::npos);
   const std::string drawing = drawing_of(curve, 60, 3);
   CHECK(drawing == "   5.50 │• \n   5.25 │  \n   5.00 │ •\n        step 1 to 2\n");
   CHECK(svg_of(curve).find("nan") == std::string::npos);

@@ -7,15 +7,17 @@
 
 namespace t2t {
 
-// A checkpoint keeps floats, so floats are written: a run that was resumed has the same lines.
+/// A checkpoint keeps floats, so floats are written: a run that was resumed has the same lines.
+static double stored(double x) { return double(float(x)); }
+
 std::string csv_of(const LossCurve& curve) {
   std::string text = "step,loss,held_out,gradient_norm,rate,update_ratio\n";
   for (const LossPoint& point : curve) {
     const std::string held_out =
-        std::isfinite(point.held_out) ? fmt::format("{:.6f}", float(point.held_out)) : "";
-    text +=
-        fmt::format("{},{:.6f},{},{:.5g},{:.5g},{:.4g}\n", point.step.n, point.step.loss, held_out,
-                    point.step.gradient_norm, point.step.rate, point.step.update_ratio);
+        std::isfinite(point.held_out) ? fmt::format("{:.6f}", stored(point.held_out)) : "";
+    text += fmt::format("{},{:.6f},{},{:.5g},{:.5g},{:.4g}\n", point.step.n,
+                        stored(point.step.loss), held_out, stored(point.step.gradient_norm),
+                        point.step.rate, stored(point.step.update_ratio));
   }
   return text;
 }
@@ -63,14 +65,14 @@ std::string svg_of(const LossCurve& curve) {
   svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">step {}</text>\n</g>\n",
                      width + 40, height + 42, curve.back().step.n);
   svg += "<g fill=\"none\" stroke-width=\"2\">\n";
-  svg +=
-      fmt::format("<polyline stroke=\"#4c78a8\" points=\"{}\"/>\n",
-                  polyline(
-                      curve, [](const LossPoint& p) { return p.step.loss; }, width, height, range));
-  svg +=
-      fmt::format("<polyline stroke=\"#e45756\" points=\"{}\"/>\n</g>\n",
-                  polyline(
-                      curve, [](const LossPoint& p) { return p.held_out; }, width, height, range));
+  svg += fmt::format(
+      "<polyline stroke=\"#4c78a8\" points=\"{}\"/>\n",
+      polyline(
+          curve, [](const LossPoint& p) { return stored(p.step.loss); }, width, height, range));
+  svg += fmt::format(
+      "<polyline stroke=\"#e45756\" points=\"{}\"/>\n</g>\n",
+      polyline(
+          curve, [](const LossPoint& p) { return stored(p.held_out); }, width, height, range));
   svg += fmt::format(
       "<text x=\"{0}\" y=\"36\" text-anchor=\"end\" fill=\"#4c78a8\">training</text>\n"
       "<text x=\"{0}\" y=\"56\" text-anchor=\"end\" fill=\"#e45756\">held out</text>\n",

@@ -213,6 +213,7 @@ inline int start_run(const Program& program, RunFlags flags) {
 
 inline int resume_run(const RunFlags& flags) {
   const RunFolder folder{flags.resume};
+  remove_partial_files(folder.path);
   const GgufFile model = GgufFile::open(folder.model()), state = GgufFile::open(folder.state());
   const Config config = read_config(model);
   const BpeTables tokenizer = read_tables(model);
