@@ -252,9 +252,11 @@ TEST_CASE("a file that was written holds each matrix as it was rounded, and all 
     // All entries of the metadata, of which two say how the file is quantized.
     CHECK(out.metadata().integer("general.file_type") == c.file_type);
     CHECK(out.metadata().integer("general.quantization_version") == 2);
-    CHECK(out.metadata().entries().size() == in.metadata().entries().size() + 2);
-    for (size_t i = 0; i < in.metadata().entries().size(); ++i) {
-      const GgufEntry &from = in.metadata().entries()[i], &to = out.metadata().entries()[i];
+    std::vector<GgufEntry> copied = in.metadata().entries();
+    std::erase_if(copied, [](const GgufEntry& e) { return e.key == "general.file_type"; });
+    CHECK(out.metadata().entries().size() == copied.size() + 2);
+    for (size_t i = 0; i < copied.size(); ++i) {
+      const GgufEntry &from = copied[i], &to = out.metadata().entries()[i];
       CAPTURE(from.key);
       CHECK(to.key == from.key);
       CHECK(to.type == from.type);
