@@ -1,11 +1,11 @@
 // What must be true of the whole backward pass: the gradients of all of a model's tensors equal
 // PyTorch's, and they are what the loss changes by.
 #include <doctest/doctest.h>
-#include <omp.h>
 
+#include <algorithm>
 #include <cmath>
-#include <functional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "09_language_model/accounts.hpp"
@@ -206,7 +206,8 @@ static Model foundry_model() {
   return Model(foundry().config, std::move(weights));
 }
 
-TEST_CASE("foundry-small: each gradient's norm, product with other numbers and largest number") {
+TEST_CASE("foundry-small: each gradient's norm, product with other numbers and largest number" *
+          doctest::test_suite("slow")) {
   const Case c = foundry();
   const Model model = foundry_model();
   const Batch batch = batch_of(2, 48, c.config.V);
@@ -301,7 +302,6 @@ static double loss_at(const Case& c, const ModelWeights& gradients, double h, co
   const auto move = [&](auto& x, const auto& g) {
     for (size_t i = 0; i < x.size(); ++i) x.data()[i] += float(h * double(g.data()[i]));
   };
-  std::vector<std::pair<Row, ConstRow>> pairs;
   const std::vector<Named> all = tensors_of(gradients, c.config);
   size_t next = 0;
   for_each_tensor(weights, c.config, [&](const TensorInfo& info, auto& tensor) {
@@ -330,35 +330,117 @@ TEST_CASE("along its gradient the loss grows by the square of the gradient's nor
   }
 }
 
-TEST_CASE("a step forward and back allocates nothing, and gives the same bits each time") {
-  const Case c = llama();
-  const Model model = c.model();
-  const Batch batch = batch_of(3, 13, c.config.V);
-  Gradients passes(c.config, 3, 13);
-  ModelWeights first = zeros_like(model.weights(), c.config), again = first;
-  passes.add(model, batch, 0.125f, first);
-  const size_t before = allocations;
-  passes.add(model, batch, 0.125f, again);
-  if (allocations_counted) CHECK(allocations == before);
-  const std::vector<Named> a = tensors_of(first, c.config), b = tensors_of(again, c.config);
-  for (size_t i = 0; i < a.size(); ++i) CHECK(all_close(a[i].x, b[i].x, 0));
+static void check_same_bits(const ModelWeights& got, const ModelWeights& want, const Config& c) {
+  const std::vector<Named> a = tensors_of(got, c), b = tensors_of(want, c);
+  for (size_t i = 0; i < a.size(); ++i) {
+    CAPTURE(a[i].name);
+    CHECK(all_close(a[i].x, b[i].x, 0));
+  }
 }
 
-TEST_CASE("other batches and models are refused") {
+TEST_CASE("a step forward and back allocates nothing, and gives the same bits each time") {
+  for (const Case& c : cases()) {
+    CAPTURE(c.name);
+    const Model model = c.model();
+    const Batch batch = batch_of(3, 13, c.config.V);
+    Gradients passes(c.config, 3, 13);
+    ModelWeights first = zeros_like(model.weights(), c.config), again = first;
+    passes.add(model, batch, 0.125f, first);
+    const size_t before = allocations;
+    passes.add(model, batch, 0.125f, again);
+    passes.loss(model, batch);
+    if (allocations_counted) CHECK(allocations == before);
+    check_same_bits(again, first, c.config);
+  }
+}
+
+TEST_CASE("what is kept is chapter 09's account, less what is made again and the logits") {
+  // llama's three layers keep 2·C + 2·H·D + 2·G·D + 2·F numbers for each of 39 tokens.
+  CHECK(Gradients(llama().config, 3, 13).kept_bytes() ==
+        4 * 39 * 3 * (2 * 30 + 2 * 48 + 2 * 16 + 2 * 37));
+  for (const Case& c : cases()) {
+    CAPTURE(c.name);
+    double made_again = 2 * double(c.config.block.C) + double(c.config.V), norms_inputs = 0;
+    for (const BlockSettings& s : settings_of_all(c.config)) {
+      made_again += double(2 * s.C + s.F);
+      if (s.norm_place == NormPlace::after) norms_inputs += double(s.C);  // one more sum is kept
+    }
+    const double account = training_memory(c.config, 3, 13, 4).activations;
+    CHECK(double(Gradients(c.config, 3, 13).kept_bytes()) ==
+          account - 4 * 39 * (made_again - norms_inputs));
+  }
+}
+
+TEST_CASE("other batches, models and gradients are refused, and here nothing was added") {
   const Case c = llama();
   const Model model = c.model();
   ModelWeights gradients = zeros_like(model.weights(), c.config);
+  const ModelWeights zeros = gradients;
   Gradients passes(c.config, 2, 13);
-  REFUSES(passes.add(model, batch_of(3, 13, 61), 1, gradients),
+  const auto add = [&](const Batch& batch) { passes.add(model, batch, 1, gradients); };
+  REFUSES(add(batch_of(3, 13, 61)),
           "batch: wanted B = 2, T = 13 with 26 ids and targets, got B = 3, T = 13 with 39 and 39");
-  Batch outside = batch_of(2, 13, 61);
-  outside.targets[3] = 61;
-  REFUSES(passes.add(model, outside, 1, gradients),
-          "targets: token 3 is 61, wanted one in [0, 61), or -1 for one that is not learned");
+  REFUSES(add(batch_of(2, 12, 61)),
+          "batch: wanted B = 2, T = 13 with 26 ids and targets, got B = 2, T = 12 with 24 and 24");
+  Batch wrong = batch_of(2, 13, 61);
+  wrong.targets.pop_back();
+  REFUSES(passes.loss(model, wrong),
+          "batch: wanted B = 2, T = 13 with 26 ids and targets, got B = 2, T = 13 with 26 and 25");
+  wrong = batch_of(2, 13, 61), wrong.ids[5] = 61;
+  REFUSES(add(wrong), "ids: token 5 is 61, outside [0, 61), the vocabulary");
+  for (const int target : {61, -2}) {
+    wrong = batch_of(2, 13, 61), wrong.targets[3] = target;
+    REFUSES(add(wrong), "targets: token 3 is " + std::to_string(target) +
+                            ", wanted one in [0, 61), or -1 for one that is not learned");
+  }
+  const Model other = gpt2().model();
+  REFUSES(passes.loss(other, batch_of(2, 13, 53)),
+          "model: wanted L = 3, C = 30, V = 61, got L = 3, C = 24, V = 53");
+
+  // A packed embedding would not be read in the backward pass, and is refused all the same.
+  ModelWeights weights = c.weights();
+  weights.embedding = Weight(PackedWeight{61, 30, 61 * 30, [](ConstMatrix, Matrix) {},
+                                          [](size_t, Row to) { std::ranges::fill(to, 0.0f); }});
+  const Model packed(c.config, std::move(weights));
+  REFUSES(passes.add(packed, batch_of(2, 13, 61), 1, gradients),
+          "embedding: wanted floats, got packed numbers");
+  check_same_bits(gradients, zeros, c.config);
+
+  gradients.blocks[1].w_q = Tensor<2>(xt::zeros<float>({48, 29}));
+  REFUSES(add(batch_of(2, 13, 61)), "layer 1: w_q: wanted shape [48, 30], got [48, 29]");
+  gradients.blocks.pop_back();
+  REFUSES(add(batch_of(2, 13, 61)), "gradients: wanted those of L = 3 blocks, got 2");
+}
+
+TEST_CASE("sizes that have no backward pass are refused") {
+  const Case c = llama();
   REFUSES(Gradients(c.config, 1, 30), "T, the tokens of a text: wanted 1 to T_max = 29, got 30");
+  REFUSES(Gradients(c.config, 1, 0), "T, the tokens of a text: wanted 1 to T_max = 29, got 0");
   REFUSES(Gradients(c.config, 0, 13), "B, the texts of a batch: wanted at least 1, got 0");
-  Config with_head_norms = c.config;
-  with_head_norms.block.head_norms = true;
-  REFUSES(Gradients(with_head_norms, 1, 13),
+  CHECK_THROWS_AS(Gradients(c.config, size_t(1) << 50, 1), std::runtime_error);  // memory
+  Config config = c.config;
+  config.block.head_norms = true;
+  REFUSES(Gradients(config, 1, 13),
           "head_norms: wanted none, since they have no backward pass here");
+  config = c.config, config.layers = {config.block, config.block, config.block};
+  config.layers[1].H = 4;
+  REFUSES(Gradients(config, 1, 13),
+          "layers: wanted H = 6, G = 2, D = 8 in all, got H = 4, G = 2, D = 8");
+  config.layers[1].H = 6, config.layers[2].F = 36;
+  REFUSES(Gradients(config, 1, 13), "layers: wanted the same C, H, G, D and F in all");
+}
+
+TEST_CASE("attention of a batch refuses rows that are no whole texts") {
+  const Case c = llama();
+  const Model model = c.model();
+  BatchAttention attention(settings_of_all(c.config), 2, 5);
+  for (const size_t rows : {4, 7, 15}) {
+    Tensor<2> q = empty(rows, 48), k = empty(rows, 16), v = empty(rows, 16),
+              heads = empty(rows, 48);
+    REFUSES(
+        attention({model.block(0), q, k, v}, heads, {}),
+        "runs: wanted " + std::to_string(rows) + " rows in all, got " + (rows == 15 ? "10" : "5"));
+  }
+  REFUSES(BatchAttention(settings_of_all(c.config), 0, 5),
+          "B, the texts of a batch: wanted at least 1, got 0");
 }

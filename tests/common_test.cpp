@@ -1,13 +1,20 @@
 // What must be true of the tensor core, so that no chapter meets the traps below it.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <fstream>
+#include <functional>
 #include <limits>
 
 #include "all_close.hpp"
+#include "apart.hpp"
 #include "files.hpp"
 #include "lanes.hpp"
 #include "linalg.hpp"
@@ -17,6 +24,16 @@
 #include "refuses.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
+
+// Stands before the system's own fsync, so that a check can see when it is called and answer with
+// an error. Without an answer it does what it should.
+static std::function<int(bool of_folder)> answer_to_sync;
+extern "C" int fsync(int file) {
+  struct stat what {};
+  if (!answer_to_sync || fstat(file, &what) != 0) return int(syscall(SYS_fsync, file));
+  errno = answer_to_sync(S_ISDIR(what.st_mode));
+  return errno == 0 ? 0 : -1;
+}
 
 // Null unless the program has loaded a BLAS.
 extern "C" [[gnu::weak]] void cblas_sgemm();
@@ -311,6 +328,56 @@ TEST_CASE("a file appears whole or not at all, and errors name it") {
   CHECK_THROWS_AS(write_file(folder, "other"), std::runtime_error);
   CHECK(read_file(folder / "x.partial") == "mine");
   CHECK(names() == 3);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a file gets its name when its bytes are on the disk; on a full one the old file stays") {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "t2t_synced";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  const std::filesystem::path file = folder / "x";
+  const auto names = [&] { return std::distance(std::filesystem::directory_iterator(folder), {}); };
+  write_file(file, "old");
+
+  // The file is synced under another name, then the folder, which has the new name.
+  std::vector<bool> folders;
+  answer_to_sync = [&](bool of_folder) {
+    folders.push_back(of_folder);
+    CHECK(read_file(file) == (of_folder ? "new" : "old"));
+    return 0;
+  };
+  write_file(file, "new");
+  CHECK((folders == std::vector<bool>{false, true}));
+
+  int interrupted = 2;
+  answer_to_sync = [&](bool) { return interrupted-- > 0 ? EINTR : 0; };
+  CHECK_NOTHROW(write_file(file, "newer"));
+  CHECK(interrupted == -2);
+  answer_to_sync = [](bool) { return ENOSPC; };
+  REFUSES_AS(write_file(file, "other"),
+             file.string() + ": can't be written: No space left on device", std::runtime_error);
+  CHECK(read_file(file) == "newer");
+  CHECK(names() == 1);
+
+  // Some file systems have no such call for folders.
+  answer_to_sync = [](bool of_folder) { return of_folder ? EINVAL : 0; };
+  CHECK_NOTHROW(write_file(file, "newest"));
+  answer_to_sync = [](bool of_folder) { return of_folder ? EIO : 0; };
+  REFUSES_AS(write_file(file, "last"),
+             file.string() + ": is written, but may be lost: Input/output error",
+             std::runtime_error);
+  CHECK(read_file(file) == "last");
+  answer_to_sync = nullptr;
+
+  const std::string ended = ending_apart([&] {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{1000, 1000};
+    setrlimit(RLIMIT_FSIZE, &small);
+    write_file(file, std::string(4000, 'x'));
+  });
+  CHECK(ended == "threw: " + file.string() + ": can't be written: File too large");
+  CHECK(read_file(file) == "last");
+  CHECK(names() == 1);
   std::filesystem::remove_all(folder);
 }
 

@@ -22,7 +22,7 @@ namespace t2t {
 struct Flags {
   std::string model = default_model(), prompt, ids, system, pairing = "neighbours";
   std::string tokenize, tokenize_file, logits, perplexity, by_position, trace, with;
-  std::string rope_scaling, export_to;
+  std::string rope_scaling, export_to, adapter;
   std::vector<std::string> compare;
   std::size_t tokens = 64, window = 512, context = 2048;
   bool chat = false, special = false, bench = false, info = false, alone = false;
@@ -34,6 +34,7 @@ struct Flags {
 
 inline void add_flags(Program& program, Flags& flags) {
   program.path("model", flags.model, "a GGUF file of a llama, qwen2 or qwen3 model");
+  program.path("adapter", flags.adapter, "a LoRA adapter, as chapter 13 writes it, for the model");
   program.word("prompt", flags.prompt, "text to continue");
   program.word("ids", flags.ids, "text to continue, as token ids: 1,2,3");
   program.yes("chat", flags.chat, "chat: reads questions from the keyboard or a pipe, one a line");

@@ -3,21 +3,16 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 
-#include "10_pretrained/gguf_bytes.hpp"
 #include "10_pretrained/load_model.hpp"
+#include "10_pretrained/write_gguf.hpp"
 #include "files.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
-
-static std::string_view as_text(std::span<const std::uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 /// Refuses what would be read back as another model: the file names an architecture and its sizes,
 /// and every other choice follows from these.
@@ -96,30 +91,16 @@ static void put_tokenizer(GgufBytes& file, const BpeTables& tokenizer) {
   if (tokenizer.bos_first) file.entry("tokenizer.ggml.add_bos_token", *tokenizer.bos_first);
 }
 
-/// Where the next tensor may begin.
-static std::size_t aligned(std::size_t bytes) { return (bytes + 31) / 32 * 32; }
-
-/// The file up to its first tensor's numbers.
-static GgufBytes head_of(const Config& config, const BpeTables& tokenizer, std::string_view name,
-                         std::string_view chat_template) {
+/// The file's entries.
+static GgufBytes entries_of(const Config& config, const BpeTables& tokenizer, std::string_view name,
+                            std::string_view chat_template) {
   GgufBytes entries;
   entries.entry("general.architecture", architecture_name(config.block));
   entries.entry("general.name", name).entry("general.file_type", 0u);  // all tensors are F32
   put_config(entries, config);
   put_tokenizer(entries, tokenizer);
   if (!chat_template.empty()) entries.entry("tokenizer.chat_template", chat_template);
-
-  const std::vector<NamedShape> tensors = tensor_names(config);
-  GgufBytes head;
-  head.header(tensors.size(), entries.entries).raw(as_text(entries.bytes));
-  std::uint64_t offset = 0;  // from the end of the head
-  for (const auto& [tensor, shape] : tensors) {
-    head.tensor(tensor, {shape.rbegin(), shape.rend()}, std::uint32_t(TensorType::f32), offset);
-    std::size_t numbers = 1;
-    for (const std::size_t size : shape) numbers *= size;
-    offset += aligned(numbers * sizeof(float));
-  }
-  return head.pad();
+  return entries;
 }
 
 std::vector<ConstRow> values_of(const ModelWeights& weights, const Config& config) {
@@ -134,42 +115,38 @@ std::vector<ConstRow> values_of(const ModelWeights& weights, const Config& confi
   return values;
 }
 
-/// Checks everything that can be wrong, and returns the file's head.
-static GgufBytes checked_head(const Config& config, const ModelWeights& weights,
-                              const BpeTables& tokenizer, std::string_view name,
-                              std::string_view chat_template) {
+/// Checks everything that can be wrong, and returns the file's entries.
+static GgufBytes checked_entries(const Config& config, const ModelWeights& weights,
+                                 const BpeTables& tokenizer, std::string_view name,
+                                 std::string_view chat_template) {
   expect_expressible(config);
   expect_fits(weights, config);
   expect_tokenizer(tokenizer, config.V);
   expect_utf8("name", name);
   expect_utf8("chat_template", chat_template);
-  return head_of(config, tokenizer, name, chat_template);
+  return entries_of(config, tokenizer, name, chat_template);
 }
 
-static void write_tensors(const Config& config, const ModelWeights& weights,
-                          const WriteBytes& write) {
-  for (const ConstRow values : values_of(weights, config)) {
-    write({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
-    write(std::string(aligned(values.size_bytes()) - values.size_bytes(), '\0'));
-  }
+static std::vector<StoredTensor> tensors_of(const ModelWeights& weights, const Config& config) {
+  const std::vector<ConstRow> values = values_of(weights, config);
+  std::vector<StoredTensor> tensors;
+  for (const auto& [name, shape] : tensor_names(config))
+    tensors.push_back({name, shape, values[tensors.size()]});
+  return tensors;
 }
 
 void save_model(const std::filesystem::path& path, const Config& config,
                 const ModelWeights& weights, const BpeTables& tokenizer, std::string_view name,
                 std::string_view chat_template) {
-  const GgufBytes head = checked_head(config, weights, tokenizer, name, chat_template);
-  write_file(path, [&](const WriteBytes& write) {
-    write(as_text(head.bytes));
-    write_tensors(config, weights, write);
-  });
+  const GgufBytes entries = checked_entries(config, weights, tokenizer, name, chat_template);
+  save_gguf(path, entries, tensors_of(weights, config));
 }
 
 std::vector<std::uint8_t> model_bytes(const Config& config, const ModelWeights& weights,
                                       const BpeTables& tokenizer, std::string_view name,
                                       std::string_view chat_template) {
-  GgufBytes file = checked_head(config, weights, tokenizer, name, chat_template);
-  write_tensors(config, weights, [&](std::string_view bytes) { file.raw(bytes); });
-  return file.bytes;
+  const GgufBytes entries = checked_entries(config, weights, tokenizer, name, chat_template);
+  return gguf_bytes(entries, tensors_of(weights, config));
 }
 
 }  // namespace t2t

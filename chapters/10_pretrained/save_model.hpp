@@ -1,14 +1,12 @@
 // Writes a model as a GGUF file: the way back from load_model.hpp and tokenizer.hpp.
 //
-//   header      GGUF, version 3, how many tensors and entries
-//   entries     the architecture, its sizes and choices, the tokenizer
-//   directory   of each tensor its name, sizes (innermost first), type and offset
-//   tensors     their numbers as F32, each tensor from a multiple of 32 bytes on
+//   general.*, llama.*   the architecture, its sizes and choices
+//   tokenizer.*          the tokens and merges, and a chat template
+//   tensors              under the names that load_model.hpp reads
 //
 // Chapter 13 writes the models that it trains, which chapters 10 to 12 and llama.cpp then open.
 // llama.cpp heeds no sliding window in these architectures, and a tokenizer without an eos gets its
-// own default there, token 11. The format:
-// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+// own default there, token 11.
 #pragma once
 
 #include <cstdint>

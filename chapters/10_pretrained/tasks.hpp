@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "10_pretrained/adapter.hpp"
 #include "10_pretrained/export_model.hpp"
 #include "10_pretrained/flags.hpp"
 #include "10_pretrained/perplexity.hpp"
@@ -35,6 +36,9 @@ inline GgufFile open_model(const std::string& path) {
 inline Session open_session(const Flags& flags, GgufFile file, Bpe bpe) {
   Session session(std::move(file), std::move(bpe), flags.make_weight);
   session.make_state = flags.make_state;
+  if (!flags.adapter.empty())
+    session.model =
+        with_adapter(std::move(session.model), read_adapter(GgufFile::open(flags.adapter)));
   if (flags.pairing == "halves") session.turn_in(Pairing::halves);
   if (!flags.rope_scaling.empty())
     session.model =

@@ -6,7 +6,9 @@
 //   relu′ = 1 above 0, else 0        gelu′(x) = Φ(x) + x·φ(x), φ the bell curve e^(−x²/2)/√(2π)
 //   σ′ = σ·(1 − σ)                   silu′(x) = σ(x)·(1 + x·(1 − σ(x)))
 //
-// The slope of relu at 0 itself is taken as 0, as PyTorch does. Papers: see activations.hpp.
+// The slope of relu at 0 itself is taken as 0, as PyTorch does. For x of up to 1e18 either way a
+// slope is off by at most 64·2⁻²⁴ with gelu_tanh and geglu_tanh, by 20·2⁻²⁴ with the others: far
+// above 0, 1 − σ has lost the last bits of σ. Papers: see activations.hpp.
 #pragma once
 
 #include "07_swiglu/activations.hpp"
@@ -24,8 +26,8 @@ void activate_backward_rows(Activation activation,
                             ConstMatrix x,  // [T, F], what the activation read
                             Matrix dy);     // [T, F], becomes dx
 
-/// The row kernel for one with a gate: dy becomes dup, and dgate is written. Throws
-/// std::invalid_argument for one without a gate, and when shapes disagree.
+/// The row kernel for one with a gate: dy becomes dup, and dgate is written, which must not overlap
+/// the others. Throws std::invalid_argument for one without a gate, and when shapes disagree.
 void gated_backward_rows(Activation activation,
                          ConstMatrix gate,  // [T, F]
                          ConstMatrix up,    // [T, F]

@@ -21,10 +21,12 @@ AttentionGradients attention_backward(const Tensor<2>& q, const Tensor<2>& k, co
                                       const Tensor<2>& dout) {
   expect_groups(H, G);
   expect_shape("dout", dout, {q.shape(0), q.shape(1)});
-  expect_shape("k", k, {v.shape(0), v.shape(1)});
   const Tensor<3> queries = split_heads(q, H), douts = split_heads(dout, H);  // [H, T, D]
-  const Tensor<3> keys = split_heads(k, G), values = split_heads(v, G);       // [G, S, D]
-  const float scale = 1 / std::sqrt(float(queries.shape(2)));
+  const std::size_t S = k.shape(0), D = queries.shape(2);
+  expect_shape("k", k, {S, G * D});
+  expect_shape("v", v, {S, G * D});
+  const Tensor<3> keys = split_heads(k, G), values = split_heads(v, G);  // [G, S, D]
+  const float scale = 1 / std::sqrt(float(D));
 
   Tensor<3> dq = xt::zeros_like(queries), dk = xt::zeros_like(keys), dv = xt::zeros_like(values);
   for (std::size_t h = 0; h < H; ++h) {

@@ -5,10 +5,11 @@
 //   dscores[t,s] = P[t,s]·(dP[t,s] − Σ over j of P[t,j]·dP[t,j])
 //   dq = dscores·k / √D        dk = dscoresᵀ·q / √D
 //
-// Each weight of a row depends on all of its scores, since they sum to 1: hence the sum over j. A
-// head of keys and values that several query heads read (chapter 06) gets the sum of what each of
-// them gives. RoPE's backward pass is a turn by the negative angle. flash_backward.hpp computes the
-// same block by block. Vaswani et al. 2017; Bridle 1990 (softmax); Su et al. 2021 (RoPE).
+// Each weight of a row depends on all of the row's scores, since the weights add up to 1: hence the
+// sum over j. A head of keys and values that several query heads read (chapter 06) gets the sum of
+// what each of them gives. RoPE's backward pass is a turn by the negative angle. flash_backward.hpp
+// computes the same block by block. Vaswani et al. 2017; Bridle 1990 (softmax); Su et al. 2021
+// (RoPE).
 #pragma once
 
 #include "03_rope/rope.hpp"

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "shapes.hpp"
@@ -21,12 +22,15 @@ static const BlockSettings& alike(std::span<const BlockSettings> layers) {
 
 BatchAttention::BatchAttention(std::span<const BlockSettings> layers, std::size_t B, std::size_t T)
     : T_(T), layers_(layers, T, T), scratch_(alike(layers).H, layers[0].G, layers[0].D) {
+  expect(B >= 1, "B, the texts of a batch", "at least 1", double(B));
   for (std::size_t b = 0; b < B; ++b) runs_.push_back({b, T});
 }
 
 void BatchAttention::operator()(const Projected& in, Matrix heads, const Trace& trace) {
   const BlockSettings& settings = in.block.settings();
-  const std::span<const Run> runs = std::span(runs_).first(std::min(runs_.size(), in.q.rows / T_));
+  // No runs at all would count as one text, however short.
+  const std::size_t texts = std::clamp<std::size_t>(in.q.rows / T_, 1, runs_.size());
+  const std::span<const Run> runs = std::span(runs_).first(texts);
   layers_.expect_call(in, heads, runs, runs_.size());
   for_each_run(runs, in.q.rows, [&](std::size_t, std::size_t first, std::size_t count) {
     if (settings.uses_rope) layers_.turn(in, first, count, 0);

@@ -14,8 +14,8 @@ namespace t2t {
 
 class BatchAttention {
  public:
-  /// For calls of up to B texts of T tokens. All layers must have the same H, G and D. Throws
-  /// std::invalid_argument otherwise, and as AttentionLayers does.
+  /// For calls of 1 to B texts of T tokens. All layers must have the same H, G and D. Throws
+  /// std::invalid_argument otherwise, when B is 0, and as AttentionLayers does.
   BatchAttention(std::span<const BlockSettings> layers, std::size_t B, std::size_t T);
 
   /// The slot. Tells the trace q_turned and k_turned also without RoPE, since the backward pass

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "10_pretrained/gguf_bytes.hpp"
-#include "files.hpp"
+#include "10_pretrained/write_gguf.hpp"
+#include "shapes.hpp"
 
 namespace t2t {
 
@@ -40,7 +41,7 @@ static std::vector<NamedNumbers> numbers_of(Trainer& trainer) {
 
 static constexpr std::size_t columns_of_curve = 5;
 
-/// A row for each step. Losses are shown with 6 digits, which float has.
+/// A row for each step. Floats have the digits that are shown.
 static Tensor<2> numbers_of(const LossCurve& curve) {
   Tensor<2> numbers = empty(curve.size(), columns_of_curve);
   for (std::size_t i = 0; i < curve.size(); ++i) {
@@ -50,14 +51,6 @@ static Tensor<2> numbers_of(const LossCurve& curve) {
     for (std::size_t c = 0; c < columns_of_curve; ++c) numbers(i, c) = float(columns[c]);
   }
   return numbers;
-}
-
-static LossCurve curve_of(const Tensor<2>& numbers) {
-  LossCurve curve;
-  for (std::size_t i = 0; i < numbers.shape(0); ++i)
-    curve.push_back(
-        {{i + 1, numbers(i, 0), numbers(i, 2), numbers(i, 3), numbers(i, 4)}, numbers(i, 1)});
-  return curve;
 }
 
 // [options]
@@ -80,57 +73,43 @@ static void for_each_option(Options& o, F f) {
 }
 // [/options]
 
-static void put(GgufBytes& head, const char* key, std::uint64_t value) {
-  head.text(key).put(10u).put(value);
-}
-static void put(GgufBytes& head, const char* key, double value) {
-  head.text(key).put(12u).put(value);
-}
-static void put(GgufBytes& head, const char* key, float value) { head.entry(key, value); }
+static constexpr std::uint64_t most = 1'000'000'000;  // of any count
 
-static constexpr std::size_t alignment = 32;
-
-static std::size_t aligned(std::size_t bytes) {
-  return (bytes + alignment - 1) / alignment * alignment;
+static void put(GgufBytes& entries, const char* key, std::uint64_t value) {
+  expect(value <= most, key, fmt::format("0 to {}", most), double(value));
+  entries.key(key, 10).put(value);
 }
+static void put(GgufBytes& entries, const char* key, double value) {
+  entries.key(key, 12).put(value);
+}
+static void put(GgufBytes& entries, const char* key, float value) { entries.entry(key, value); }
 
 void save_checkpoint(const std::filesystem::path& file, Trainer& trainer, const LossCurve& curve) {
-  Tensor<2> points = numbers_of(curve);
-  std::vector<NamedNumbers> all = numbers_of(trainer);
+  expect(curve.size() == trainer.steps_done(), "curve",
+         fmt::format("a point for each of {} steps", trainer.steps_done()), double(curve.size()));
+  const Tensor<2> points = numbers_of(curve);
+  std::vector<StoredTensor> tensors;
+  for (const NamedNumbers& of : numbers_of(trainer))
+    tensors.push_back({of.name, of.shape, of.numbers});
   if (!curve.empty())
-    all.push_back({"curve", {points.shape(0), points.shape(1)}, {points.data(), points.size()}});
+    tensors.push_back(
+        {"curve", {points.shape(0), points.shape(1)}, {points.data(), points.size()}});
 
-  GgufBytes head;
-  std::size_t options = 0, offset = 0;
-  for_each_option(trainer.options(), [&](const char*, auto) { ++options; });
-  head.header(all.size(), options + 1);
-  put(head, "training.step", std::uint64_t(trainer.steps_done()));
-  for_each_option(trainer.options(), [&](const char* key, auto value) { put(head, key, value); });
-  for (const NamedNumbers& tensor : all) {
-    head.tensor(tensor.name, {tensor.shape.rbegin(), tensor.shape.rend()}, 0, offset);
-    offset += aligned(tensor.numbers.size_bytes());
-  }
-  head.pad(alignment);
-
-  write_file(file, [&](const WriteBytes& write) {
-    write({reinterpret_cast<const char*>(head.bytes.data()), head.bytes.size()});
-    for (const NamedNumbers& tensor : all) {
-      const std::size_t bytes = tensor.numbers.size_bytes();
-      write({reinterpret_cast<const char*>(tensor.numbers.data()), bytes});
-      write(std::string(aligned(bytes) - bytes, '\0'));
-    }
-  });
+  GgufBytes entries;
+  put(entries, "training.step", std::uint64_t(trainer.steps_done()));
+  for_each_option(trainer.options(),
+                  [&](const char* key, auto value) { put(entries, key, value); });
+  save_gguf(file, entries, tensors);
 }
 
 [[noreturn]] static void fail(const GgufFile& file, std::string_view what) {
   throw std::runtime_error(fmt::format("{}: {}", file.name(), what));
 }
 
-static constexpr std::int64_t most = 1'000'000'000;  // of any count
-
 static void read(const GgufFile& file, const char* key, std::uint64_t& value) {
   const std::int64_t got = file.metadata().integer(key);
-  if (got < 0 || got > most) fail(file, fmt::format("{}: wanted 0 to {}, got {}", key, most, got));
+  if (got < 0 || std::uint64_t(got) > most)
+    fail(file, fmt::format("{}: wanted 0 to {}, got {}", key, most, got));
   value = std::uint64_t(got);
 }
 static void read(const GgufFile& file, const char* key, double& value) {
@@ -150,27 +129,53 @@ TrainingOptions read_options(const GgufFile& file) {
   return options;
 }
 
+static Tensor<2> read_floats(const GgufFile& file, const GgufTensor& stored, std::size_t rows,
+                             std::size_t cols) {
+  if (stored.type != TensorType::f32)
+    fail(file, fmt::format("{}: wanted F32, got {}", stored.name, type_name(stored.type)));
+  return floats_of(stored, rows, cols);
+}
+
+/// Where the held-out loss was not measured, it is NaN.
+static LossCurve read_curve(const GgufFile& file, std::size_t steps) {
+  if (steps == 0) return {};
+  const Tensor<2> numbers = read_floats(file, file.tensor("curve", {steps, columns_of_curve}),
+                                        steps, columns_of_curve);  // [steps, 5]
+  LossCurve curve;
+  for (std::size_t i = 0; i < steps; ++i) {
+    const float loss = numbers(i, 0), held_out = numbers(i, 1);
+    for (const float x : {loss, std::isnan(held_out) ? loss : held_out})
+      if (!(std::abs(x) < 1e9f)) fail(file, fmt::format("curve: wanted losses, got {}", x));
+    curve.push_back({{i + 1, loss, numbers(i, 2), numbers(i, 3), numbers(i, 4)}, held_out});
+  }
+  return curve;
+}
+
+/// Reads the numbers of one tensor. The root of a square below 0 would be NaN.
+static void read(const GgufFile& file, const NamedNumbers& tensor) {
+  const bool vector = tensor.shape.size() == 1, square = tensor.name.starts_with("s ");
+  const std::size_t rows = tensor.shape[0], cols = vector ? 1 : tensor.shape[1];
+  const GgufTensor& stored =
+      vector ? file.tensor(tensor.name, {rows}) : file.tensor(tensor.name, {rows, cols});
+  const Tensor<2> numbers = read_floats(file, stored, rows, cols);
+  for (const float x : numbers) {
+    if (!std::isfinite(x)) fail(file, tensor.name + ": a number is not finite");
+    if (square && x < 0) fail(file, fmt::format("{}: wanted squares, got {}", tensor.name, x));
+  }
+  std::ranges::copy(numbers, tensor.numbers.begin());
+}
+
 LossCurve read_checkpoint(const GgufFile& file, Trainer& trainer) {
   std::uint64_t steps = 0;
   read(file, "training.step", steps);
   const std::vector<NamedNumbers> all = numbers_of(trainer);
-  if (file.tensors().size() != all.size() + (steps > 0 ? 1 : 0))
-    fail(file, fmt::format("wanted {} tensors, got {}", all.size() + (steps > 0 ? 1 : 0),
-                           file.tensors().size()));
-  for (const NamedNumbers& tensor : all) {
-    const bool vector = tensor.shape.size() == 1;
-    const std::size_t rows = tensor.shape[0], cols = vector ? 1 : tensor.shape[1];
-    const GgufTensor& stored =
-        vector ? file.tensor(tensor.name, {rows}) : file.tensor(tensor.name, {rows, cols});
-    if (stored.type != TensorType::f32)
-      fail(file, fmt::format("{}: wanted F32, got {}", tensor.name, type_name(stored.type)));
-    const Tensor<2> numbers = floats_of(stored, rows, cols);
-    for (const float x : numbers)
-      if (!std::isfinite(x)) fail(file, tensor.name + ": a number is not finite");
-    std::ranges::copy(numbers, tensor.numbers.begin());
-  }
+  const std::size_t wanted = all.size() + (steps > 0 ? 1 : 0);  // the curve
+  if (file.tensors().size() != wanted)
+    fail(file, fmt::format("wanted {} tensors, got {}", wanted, file.tensors().size()));
+  for (const NamedNumbers& tensor : all) read(file, tensor);
+  LossCurve curve = read_curve(file, steps);
   trainer.continue_from(steps);
-  return steps > 0 ? curve_of(file.matrix("curve", steps, columns_of_curve)) : LossCurve{};
+  return curve;
 }
 
 }  // namespace t2t

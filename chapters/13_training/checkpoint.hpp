@@ -15,7 +15,9 @@
 namespace t2t {
 
 /// Writes the trainer's state, with the run's curve so far. Throws std::runtime_error, naming the
-/// file, when it can't be written; an older file of that name is then as it was.
+/// file, when it can't be written, and std::invalid_argument for what could not be read back: a
+/// curve without a point for each step, and a whole number above 10^9 among the options. An older
+/// file of that name is then as it was.
 void save_checkpoint(const std::filesystem::path& file, Trainer& trainer, const LossCurve& curve);
 
 /// The options in a checkpoint. The file is from outside: throws std::runtime_error, naming the
@@ -23,8 +25,8 @@ void save_checkpoint(const std::filesystem::path& file, Trainer& trainer, const 
 TrainingOptions read_options(const GgufFile& file);
 
 /// Makes the trainer what it was, and returns the curve. Throws std::runtime_error, naming the file
-/// and the tensor, for one that is missing, surplus, of another shape or not finite; the trainer
-/// must not be used then.
+/// and the tensor, for one that is missing, of another shape or type or not finite, and when there
+/// are more or fewer tensors than wanted; the trainer must not be used then.
 LossCurve read_checkpoint(const GgufFile& file, Trainer& trainer);
 
 }  // namespace t2t

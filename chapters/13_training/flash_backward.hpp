@@ -41,7 +41,8 @@ struct AttentionPass {
   ConstMatrix dout;  // [T, H·D]
 };
 
-/// Where the gradients of a text's q, k and v are written.
+/// Where the gradients of a text's q, k and v are written, over whatever is there. They must not
+/// overlap what is read.
 struct AttentionGradientRows {
   Matrix q;  // [T, H·D]
   Matrix k;  // [T, G·D]

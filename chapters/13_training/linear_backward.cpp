@@ -6,9 +6,18 @@
 
 namespace t2t {
 
-void add_input_gradient(ConstMatrix dy, ConstMatrix w, Matrix dx) { add_matmul(dy, w, dx); }
+void add_input_gradient(ConstMatrix dy, ConstMatrix w, Matrix dx) {
+  expect_shape("w", w, {dy.cols, w.cols});
+  expect_shape("dx", dx, {dy.rows, w.cols});
+  add_matmul(dy, w, dx);
+}
 
-void add_weight_gradient(ConstMatrix dy, ConstMatrix x, Matrix dw) { add_matmul_at(dy, x, dw); }
+void add_weight_gradient(ConstMatrix dy, ConstMatrix x, Matrix dw) {
+  if (dw.rows == 0) return;
+  expect_shape("x", x, {dy.rows, x.cols});
+  expect_shape("dw", dw, {dy.cols, x.cols});
+  add_matmul_at(dy, x, dw);
+}
 
 void add_bias_gradient(ConstMatrix dy, Tensor<1>& db) {
   if (db.size() == 0) return;

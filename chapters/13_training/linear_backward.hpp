@@ -18,10 +18,10 @@ void add_input_gradient(ConstMatrix dy,  // [T, out]
                         ConstMatrix w,   // [out, in]
                         Matrix dx);      // [T, in]
 
-/// dW += dyᵀ·x.
+/// dW += dyᵀ·x. An empty dW, of weights that are not learned, stays empty.
 void add_weight_gradient(ConstMatrix dy,  // [T, out]
                          ConstMatrix x,   // [T, in]
-                         Matrix dw);      // [out, in]
+                         Matrix dw);      // [out, in] or [0, 0]
 
 /// db += the sum of dy's rows. An empty db, for a product without a bias, stays empty.
 void add_bias_gradient(ConstMatrix dy,  // [T, out]

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shapes.hpp"
+
 namespace t2t {
 
 /// A checkpoint keeps floats, so floats are written: a run that was resumed has the same lines.
@@ -59,9 +61,13 @@ std::string svg_of(const LossCurve& curve) {
       "<title>Loss in nats over {2} steps</title>\n<g stroke=\"#808080\">\n"
       "<path d=\"M40 20V{3}H{4}\" fill=\"none\"/>\n</g>\n<g fill=\"#808080\">\n",
       width + 60, height + 50, curve.back().step.n, height + 20, width + 40);
-  for (double loss = range.low; loss <= range.high; ++loss)
+  // A label for each whole number, or for ten places when there are more.
+  const std::size_t labels = std::size_t(std::min(10.0, range.high - range.low));
+  for (std::size_t i = 0; i <= labels; ++i) {
+    const double share = double(i) / double(labels);
     svg += fmt::format("<text x=\"32\" y=\"{:.1f}\" text-anchor=\"end\">{:.0f}</text>\n",
-                       25 + height * (1 - (loss - range.low) / (range.high - range.low)), loss);
+                       25 + height * (1 - share), range.low + share * (range.high - range.low));
+  }
   svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">step {}</text>\n</g>\n",
                      width + 40, height + 42, curve.back().step.n);
   svg += "<g fill=\"none\" stroke-width=\"2\">\n";
@@ -81,6 +87,9 @@ std::string svg_of(const LossCurve& curve) {
 }
 
 std::string drawing_of(const LossCurve& curve, std::size_t columns, std::size_t rows) {
+  expect(!curve.empty(), "curve", "at least 1 point", 0);
+  expect(columns >= 1, "columns", "at least 1", double(columns));
+  expect(rows >= 2, "rows", "at least 2", double(rows));
   columns = std::min(columns, curve.size());
   std::vector<double> means;
   for (std::size_t c = 0; c < columns; ++c) {

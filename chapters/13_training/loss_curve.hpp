@@ -19,11 +19,13 @@ using LossCurve = std::vector<LossPoint>;
 /// A line for each step, with a header: "step,loss,held_out,gradient_norm,rate,update_ratio".
 std::string csv_of(const LossCurve& curve);
 
-/// Two curves over the steps: the training loss and the held-out loss, without a background.
+/// Two curves over the steps: the training loss and the held-out loss, without a background. An
+/// empty curve is an empty text.
 std::string svg_of(const LossCurve& curve);
 
 /// The training loss as rows of characters, with the axis at the left: each column is the mean of
-/// its steps. The curve must not be empty.
+/// its steps. Short curves have a column for each step. Throws std::invalid_argument for an empty
+/// curve, no columns and fewer than 2 rows.
 std::string drawing_of(const LossCurve& curve, std::size_t columns, std::size_t rows);
 
 }  // namespace t2t

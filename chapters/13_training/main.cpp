@@ -1,6 +1,9 @@
 // Trains: checks the gradients, learns one batch by heart, and lets a small model read the book.
-// With --run it trains a model of any size in a folder, and goes on after an interruption.
+// With --run it trains a model of any size in a folder, and goes on after an interruption; with
+// --fine-tune a real model learns something more.
+#include "13_training/lora_task.hpp"
 #include "13_training/run_task.hpp"
+#include "13_training/show_experiment.hpp"
 #include "13_training/show_gradients.hpp"
 #include "13_training/show_overfit.hpp"
 #include "13_training/show_run.hpp"
@@ -23,15 +26,23 @@ static int tour(const Program& program, const RunFlags& flags, std::size_t steps
 
 int main(int argc, char** argv) {
   RunFlags flags;
-  std::size_t tour_steps = 180;
+  LoraFlags lora;
+  std::size_t tour_steps = 180, seeds = 3;
+  std::string experiment;
   Program program(
       "13_training",
       "Trains a language model with a backward pass written by hand. Without flags: the "
       "gradients checked, one batch learned by heart, and a short run.");
   add_flags(program, flags);
+  add_flags(program, lora);
+  program.word("experiment", experiment,
+               "train small models that differ in one choice, and compare them: a name, or all");
+  program.size("seeds", seeds, "seeds of an experiment");
   program.size("tour-steps", tour_steps, "steps of the short run that is shown without --run", 10);
   return program.run_task(argc, argv, [&] {
     expect_flags(program, flags);
+    if (!experiment.empty()) return show_experiments(experiment, text_of(flags), seeds);
+    if (!lora.fine_tune.empty()) return fine_tune(program, lora);
     if (!flags.run.empty()) return start_run(program, flags);
     if (!flags.resume.empty()) return resume_run(flags);
     return tour(program, flags, tour_steps);

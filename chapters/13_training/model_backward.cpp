@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <type_traits>
 
 #include "09_language_model/accounts.hpp"
 #include "09_language_model/forward.hpp"
@@ -24,11 +25,13 @@ static void set_to_zero(const TensorInfo& info, Weight& w) {
   if (info.size() > 0) w = Tensor<2>(xt::zeros<float>({info.rows, info.cols}));
 }
 
-ModelWeights zeros_like(const ModelWeights& weights, const Config& config) {
+ModelWeights zeros_like(const ModelWeights& weights, const Config& config,
+                        const std::function<bool(const TensorInfo&)>& learned) {
   ModelWeights zeros;
   zeros.blocks.resize(weights.blocks.size());
-  for_each_tensor(zeros, config,
-                  [](const TensorInfo& info, auto& tensor) { set_to_zero(info, tensor); });
+  for_each_tensor(zeros, config, [&]<class Stored>(const TensorInfo& info, Stored& tensor) {
+    if (!std::is_same_v<Stored, Weight> || !learned || learned(info)) set_to_zero(info, tensor);
+  });
   return zeros;
 }
 
@@ -77,9 +80,32 @@ void Gradients::expect_batch(const Model& model, const Batch& batch) const {
     throw std::invalid_argument(fmt::format(
         "batch: wanted B = {}, T = {} with {} ids and targets, got B = {}, T = {} with {} and {}",
         B_, T_, N, batch.B, batch.T, batch.ids.size(), batch.targets.size()));
-  if (model.config().L != kept_.size() || model.config().block.C != x_.shape(1) ||
-      model.config().V != logits_.shape(1))
-    throw std::invalid_argument("model: wanted the L, C and V that the gradients were made for");
+  const std::size_t L = model.config().L, C = model.config().block.C, V = model.config().V;
+  if (L != kept_.size() || C != x_.shape(1) || V != logits_.shape(1))
+    throw std::invalid_argument(
+        fmt::format("model: wanted L = {}, C = {}, V = {}, got L = {}, C = {}, V = {}",
+                    kept_.size(), x_.shape(1), logits_.shape(1), L, C, V));
+}
+
+static void expect_floats(const TensorInfo&, const Tensor<1>&) {}
+static void expect_floats(const TensorInfo& info, const Weight& w) {
+  if (w.is_packed())
+    throw std::invalid_argument(full_name(info) + ": wanted floats, got packed numbers");
+}
+/// Throws before anything is added unless all gradients have their weights' shapes, and all weights
+/// are floats.
+static void expect_gradients(const Model& model, const ModelWeights& gradients) {
+  const Config& config = model.config();
+  if (gradients.blocks.size() != config.L)
+    throw std::invalid_argument(fmt::format("gradients: wanted those of L = {} blocks, got {}",
+                                            config.L, gradients.blocks.size()));
+  for_each_tensor(gradients, config,
+                  []<class Stored>(const TensorInfo& info, const Stored& tensor) {
+                    if (!std::is_same_v<Stored, Weight> || tensor.size() > 0)
+                      expect_fits(info, tensor);
+                  });
+  for_each_tensor(model.weights(), config,
+                  [](const TensorInfo& info, const auto& tensor) { expect_floats(info, tensor); });
 }
 
 /// Leaves the last block's result in x_ and a copy of it in last_.
@@ -134,16 +160,16 @@ double Gradients::add(const Model& model, const Batch& batch, float scale,
                       ModelWeights& gradients) {
   expect_batch(model, batch);
   const Config& config = model.config();
-  for_each_tensor(gradients, config,
-                  [](const TensorInfo& info, const auto& tensor) { expect_fits(info, tensor); });
+  expect_gradients(model, gradients);
   forward(model, batch, keep_in(kept_));
   const double sum = head(model, batch, scale, &gradients);
   for (std::size_t l = config.L; l-- > 0;)
     block_backward(model.block(l), kept_[l], backward_tables_[l], B_, backward_scratch_, x_,
                    gradients.blocks[l]);
 
-  add_embedding_gradient(batch.ids, x_, gradients.embedding.floats());
-  if (config.learned_positions) add_positions_gradient(T_, x_, gradients.positions.floats());
+  if (gradients.embedding.size() > 0)
+    add_embedding_gradient(batch.ids, x_, gradients.embedding.floats());
+  if (gradients.positions.size() > 0) add_positions_gradient(T_, x_, gradients.positions.floats());
   return sum;
 }
 

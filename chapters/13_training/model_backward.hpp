@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -27,7 +28,9 @@ struct Batch {
 };
 
 /// Tensors of 0 in the shapes of a model's weights: gradients, or an optimizer's running means.
-ModelWeights zeros_like(const ModelWeights& weights, const Config& config);
+/// With `learned`, matrices and tables for which it returns false stay empty.
+ModelWeights zeros_like(const ModelWeights& weights, const Config& config,
+                        const std::function<bool(const TensorInfo&)>& learned = {});
 
 /// What forward and backward passes of B texts of T tokens work in: made once, used in each step.
 class Gradients {
@@ -37,9 +40,10 @@ class Gradients {
   Gradients(const Config& config, std::size_t B, std::size_t T);
 
   /// Adds the gradients of scale · Σ loss to `gradients`, and returns Σ loss over the batch's
-  /// targets that are to be learned, in nats. The model's weights must be floats. Allocates
-  /// nothing. Throws std::invalid_argument for a batch of other B or T, an id or a target outside
-  /// [0, V), and for gradients of other shapes than the weights.
+  /// targets that are to be learned, in nats. A matrix or table that is empty in `gradients` is not
+  /// learned, and its gradient isn't made. The model's weights must be floats. Allocates nothing.
+  /// Throws std::invalid_argument for a batch of other B or T, an id or a target outside [0, V),
+  /// packed weights, and for gradients of other shapes than the weights.
   double add(const Model& model, const Batch& batch, float scale, ModelWeights& gradients);
   /// Σ loss alone, without gradients.
   double loss(const Model& model, const Batch& batch);

@@ -22,8 +22,8 @@ SplitText split_by_passage(std::string_view text, std::size_t every) {
         .append(text.substr(from, end - from));
     from = end;
   }
-  expect(passages >= every, "text",
-         "at least one passage of 2,000 bytes for each " + std::to_string(every), double(passages));
+  expect(passages >= every, "passages of the text, of 2,000 bytes or more",
+         "at least " + std::to_string(every), double(passages));
   return split;
 }
 
@@ -38,14 +38,24 @@ Windows::Windows(std::span<const int> ids, std::size_t T, std::uint64_t seed)
 
 void Windows::begin_epoch(std::uint64_t epoch) {
   epoch_ = epoch;
-  Random random(seed_ * 0x9E3779B97F4A7C15u + epoch);
+  // Far from Random's own step, whose multiples would give neighbouring seeds one order, shifted.
+  Random random(seed_ * 0xD1342543DE82EF95u + epoch);
   const auto below = [&](std::size_t n) { return std::size_t(random.next_uniform() * double(n)); };
   offset_ = below(T_ + 1);
   std::iota(order_.begin(), order_.end(), 0u);
   for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[below(i)]);
 }
 
+static void expect_room(const Batch& batch) {
+  expect(batch.ids.size() == batch.B * batch.T, "ids of the batch", "room for B·T",
+         double(batch.ids.size()));
+  expect(batch.targets.size() == batch.ids.size(), "targets of the batch", "room for B·T",
+         double(batch.targets.size()));
+}
+
 void Windows::fill(Batch& batch, std::uint64_t i) {
+  expect(batch.T == T_, "T of the batch", "that of the windows", double(batch.T));
+  expect_room(batch);
   for (std::size_t b = 0; b < batch.B; ++b, ++i) {
     if (i / in_epoch() != epoch_) begin_epoch(i / in_epoch());
     const std::size_t from = offset_ + order_[i % in_epoch()] * T_;
@@ -55,6 +65,7 @@ void Windows::fill(Batch& batch, std::uint64_t i) {
 }
 
 bool fill_in_order(Batch& batch, std::span<const int> ids, std::size_t first) {
+  expect_room(batch);
   if (first + 1 >= ids.size()) return false;
   for (std::size_t i = 0; i < batch.ids.size(); ++i) {
     const bool there = first + i + 1 < ids.size();

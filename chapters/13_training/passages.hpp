@@ -33,7 +33,8 @@ class Windows {
   Windows(std::span<const int> ids, std::size_t T, std::uint64_t seed);
 
   std::size_t in_epoch() const { return order_.size(); }
-  /// Fills the batch with its B windows number i, i + 1 … counted over all epochs.
+  /// Fills the batch with B windows, number i, i + 1 … counted over all epochs. Throws
+  /// std::invalid_argument for a batch of another T, or without room for B·T ids and targets.
   void fill(Batch& batch, std::uint64_t i);
 
  private:
@@ -46,7 +47,8 @@ class Windows {
 };
 
 /// Windows one after the other, for measuring: B texts of T tokens from ids first, first + B·T …
-/// Targets beyond the end are not_learned. Returns false when there is nothing left.
+/// Targets beyond the end are not_learned. Returns false when there is nothing left. Throws
+/// std::invalid_argument for a batch without room for B·T ids and targets.
 bool fill_in_order(Batch& batch, std::span<const int> ids, std::size_t first);
 
 }  // namespace t2t

@@ -40,12 +40,12 @@ void save_ids(const std::filesystem::path& file, std::span<const int> ids) {
 
 void save_run(const RunFolder& folder, Trainer& trainer, const BpeTables& tokenizer,
               const LossCurve& curve) {
-  save_checkpoint(folder.state(), trainer, curve);
   const Model& model = trainer.model();
   save_model(folder.model(), model.config(), model.weights(), tokenizer,
              fmt::format("trained for {} steps", trainer.steps_done()));
   write_file(folder.path / "loss.csv", csv_of(curve));
   write_file(folder.path / "loss.svg", svg_of(curve));
+  save_checkpoint(folder.state(), trainer, curve);
 }
 
 }  // namespace t2t

@@ -43,8 +43,9 @@ class MappedIds {
 };
 void save_ids(const std::filesystem::path& file, std::span<const int> ids);
 
-/// Writes model, checkpoint and curve, the checkpoint first: a run that is killed between them
-/// continues from it. Throws std::runtime_error, naming the file, when one can't be written.
+/// Writes model, curve and checkpoint, the checkpoint last: a run that is killed between them goes
+/// on from the last one, and writes all of them again. Throws std::runtime_error, naming the file,
+/// when one can't be written, and std::invalid_argument as save_checkpoint does.
 void save_run(const RunFolder& folder, Trainer& trainer, const BpeTables& tokenizer,
               const LossCurve& curve);
 

@@ -15,6 +15,7 @@
 #include "10_pretrained/tokenizer.hpp"
 #include "13_training/run_folder.hpp"
 #include "13_training/show_cost.hpp"
+#include "13_training/train_bpe.hpp"
 #include "13_training/training_text.hpp"
 #include "files.hpp"
 #include "print.hpp"
@@ -25,6 +26,7 @@ namespace t2t {
 
 struct RunFlags {
   std::string run, resume, file, folder;
+  std::size_t vocabulary = 0;  // 0: bytes
   Sizes sizes{.C = 192, .L = 4, .H = 6, .G = 3, .T_max = 192};
   bool own_head = false;
   TrainingOptions options{.B = 16, .T = 0, .schedule = {2e-3f, 2e-4f, 50, 600}};
@@ -39,6 +41,8 @@ inline void add_flags(Program& program, RunFlags& flags) {
   program.path("resume", flags.resume, "go on with the run in this folder", "DIR");
   program.path("file", flags.file, "text to learn from; without it, the book's own pages", "FILE");
   program.path("folder", flags.folder, "learn from all .md and .txt files of this folder", "DIR");
+  program.size("vocabulary", flags.vocabulary,
+               "V: learn a vocabulary of so many tokens from the text; without it, bytes", 258);
   program.size("width", s.C, "C, width of the residual stream");
   program.size("layers", s.L, "L, number of blocks");
   program.size("heads", s.H, "H, query heads; divides C");
@@ -124,32 +128,41 @@ inline std::string sample_of(const Model& model, const Bpe& bpe, std::uint64_t s
   return "The " + bpe.decode(generate(model, state, prompt, generation, random));
 }
 
+inline void tell_point(const LossPoint& point, const Trainer& trainer, const Bpe& bpe) {
+  clear_progress();
+  fmt::print("  step {:5}  loss {:.3f}  held out {:.3f}  |gradient| {:.2f}  rate {:.1e}\n",
+             point.step.n, point.step.loss, point.held_out, point.step.gradient_norm,
+             point.step.rate);
+  print_paragraph("  " + visible(sample_of(trainer.model(), bpe, trainer.options().seed)));
+  std::fflush(stdout);
+}
+
 /// Trains to the last step, or until somebody asks for an end. A checkpoint is written every so
-/// many steps and at the end.
+/// many steps and at the end. The held-out loss is measured every so many steps only, so that a
+/// stop between them leaves no trace in the curve.
 inline int train(Trainer& trainer, const RunFolder& folder, const BpeTables& tokenizer,
                  std::span<const int> held_out, LossCurve curve, std::size_t every) {
   using Clock = std::chrono::steady_clock;
+  expect(held_out.size() >= 2, "the held-out text", "at least 2 tokens", double(held_out.size()));
   const EndAsked end;
   const Bpe bpe(tokenizer);
   const std::size_t steps = trainer.options().schedule.steps;
   const Clock::time_point began = Clock::now();
   const std::size_t first = trainer.steps_done();
-  while (trainer.steps_done() < steps && !EndAsked::asked()) {
+  bool ended = false;  // asked for once a step, after which the run is saved
+  while (trainer.steps_done() < steps && !ended) {
     curve.push_back({trainer.step()});
     LossPoint& point = curve.back();
     const std::size_t n = point.step.n;
     show_progress(trainer, point.step, seconds_since(began) / double(n - first));
-    if (n % every != 0 && n != steps && !EndAsked::asked()) continue;
-
-    point.held_out = trainer.loss_of(held_out, 64);
-    save_run(folder, trainer, tokenizer, curve);
-    clear_progress();
-    fmt::print("  step {:5}  loss {:.3f}  held out {:.3f}  |gradient| {:.2f}  rate {:.1e}\n", n,
-               point.step.loss, point.held_out, point.step.gradient_norm, point.step.rate);
-    print_paragraph("  " + visible(sample_of(trainer.model(), bpe, trainer.options().seed)));
-    std::fflush(stdout);
+    ended = EndAsked::asked();
+    const bool due = n % every == 0 || n == steps;
+    if (due) point.held_out = trainer.loss_of(held_out, 64);
+    if (due || ended) save_run(folder, trainer, tokenizer, curve);
+    if (due) tell_point(point, trainer, bpe);
   }
-  fmt::print("\n{}\n", drawing_of(curve, 64, 10));
+  clear_progress();
+  if (!curve.empty()) fmt::print("\n{}\n", drawing_of(curve, 64, 10));
   const bool done = trainer.steps_done() >= steps;
   print_paragraph(
       done ? fmt::format("Done. ./learn run 10 --model {} --prompt \"The model\" lets it "
@@ -193,9 +206,11 @@ inline int start_run(const Program& program, RunFlags flags) {
   std::filesystem::create_directories(folder.path, error);
   if (error) throw std::runtime_error("--run: " + flags.run + ": " + error.message());
   expect_room_for_files(folder.path);
+  remove_partial_files(folder.path);
 
   const SplitText split = split_by_passage(text_of(flags));
-  const BpeTables tokenizer = byte_tokenizer();
+  const BpeTables tokenizer =
+      flags.vocabulary == 0 ? byte_tokenizer() : train_bpe(split.train, {flags.vocabulary});
   const Bpe bpe(tokenizer);
   const Config config = config_of(flags, bpe.size());
   save_ids(folder.train(), bpe.encode(split.train));
@@ -213,6 +228,9 @@ inline int start_run(const Program& program, RunFlags flags) {
 
 inline int resume_run(const RunFlags& flags) {
   const RunFolder folder{flags.resume};
+  if (!std::filesystem::exists(folder.state()))
+    throw std::invalid_argument(
+        fmt::format("--resume: {0} holds no checkpoint; --run {0} begins a run", flags.resume));
   remove_partial_files(folder.path);
   const GgufFile model = GgufFile::open(folder.model()), state = GgufFile::open(folder.state());
   const Config config = read_config(model);

@@ -12,10 +12,9 @@
 #include <span>
 #include <vector>
 
-#include "13_training/adamw.hpp"
 #include "13_training/model_backward.hpp"
+#include "13_training/optimizer.hpp"
 #include "13_training/passages.hpp"
-#include "13_training/schedule.hpp"
 
 namespace t2t {
 
@@ -29,41 +28,32 @@ struct TrainingOptions {
   std::uint64_t seed = 1;  // of the windows' order
 };
 
-/// What a step saw.
-struct StepReport {
-  std::size_t n;         // the step, from 1
-  double loss;           // mean over its tokens, before the step, in nats
-  double gradient_norm;  // before clipping
-  float rate;
-  double update_ratio;  // size of the step in the matrices, as a share of theirs
-};
-
 class Trainer {
  public:
   /// The ids must outlive it. Throws as Gradients and Windows do, and std::invalid_argument when
   /// parts is 0, a beta is not in [0, 1) or eps is not above 0.
   Trainer(Model model, const TrainingOptions& options, std::span<const int> ids);
 
-  /// One step. Throws std::runtime_error, naming the first tensor, when a gradient is not finite;
-  /// the weights are then as they were before the step.
+  /// One step. Throws std::runtime_error, naming the first tensor, when a gradient is not finite or
+  /// their norm is too large for a float; the weights are then as they were before the step.
   StepReport step();
   /// The same on a batch of the caller's, with the mean over its targets that are to be learned.
   /// Throws std::invalid_argument when there is none.
   StepReport step_on(const Batch& batch);
 
-  /// Mean loss over a text, all of it or the first windows; windows follow one another, and each is
-  /// read alone.
+  /// Mean loss over a text, all of it or its first windows of T tokens; windows follow one another,
+  /// and each is read alone. Throws std::invalid_argument when there is no token to predict.
   double loss_of(std::span<const int> ids, std::size_t most_windows = std::size_t(-1));
 
   const Model& model() const { return model_; }
   const TrainingOptions& options() const { return options_; }
-  std::size_t steps_done() const { return steps_done_; }
+  std::size_t steps_done() const { return optimizer_.steps_done(); }
 
   /// What a checkpoint holds: the weights, the running means and squares, in one order of tensors.
-  std::vector<ListedTensor> weights();
-  std::vector<ListedTensor>& means() { return means_; }
-  std::vector<ListedTensor>& squares() { return squares_; }
-  void continue_from(std::size_t steps_done) { steps_done_ = steps_done; }
+  const std::vector<ListedTensor>& weights() const { return optimizer_.weights(); }
+  std::vector<ListedTensor>& means() { return optimizer_.means(); }
+  std::vector<ListedTensor>& squares() { return optimizer_.squares(); }
+  void continue_from(std::size_t steps_done) { optimizer_.continue_from(steps_done); }
 
   /// Bytes: gradients and the optimizer's state, what the forward pass keeps, scratch.
   struct Memory {
@@ -72,19 +62,13 @@ class Trainer {
   Memory memory() const;
 
  private:
-  void begin_step();
-  StepReport end_step(double loss);
-  double update(float rate, float gradient_scale);
-
   TrainingOptions options_;
   Model model_;
   Windows windows_;
   Batch batch_;
   Gradients passes_;
-  ModelWeights gradients_, mean_, square_;
-  std::vector<ListedTensor> gradient_list_, means_, squares_;
-  std::vector<double> scratch_;  // of the optimizer
-  std::size_t steps_done_ = 0;
+  ModelWeights gradients_;
+  Optimizer optimizer_;
 };
 
 }  // namespace t2t

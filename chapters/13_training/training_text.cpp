@@ -34,7 +34,11 @@ std::string text_of_folder(const std::filesystem::path& folder) {
     throw std::runtime_error(folder.string() + ": wanted files that end in .md or .txt, got none");
   std::ranges::sort(files);
   std::string text;
-  for (const std::filesystem::path& file : files) text += read_text(file) + "\n";
+  for (const std::filesystem::path& file : files) {
+    text += read_text(file);
+    if (!text.empty() && !text.ends_with("\n")) text += "\n";
+    text += "\n";
+  }
   return text;
 }
 

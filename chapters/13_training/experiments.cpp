@@ -1,0 +1,220 @@
+#include "13_training/experiments.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include "10_pretrained/perplexity.hpp"
+
+namespace t2t {
+
+/// The model that all others are compared with: llama's choices, C = 64, H = 4.
+static Config base(std::size_t L = 4) {
+  return {
+      .block = llama_style(64, 4, 4, 170), .L = L, .V = 256, .T_max = experiment_T, .tied = true};
+}
+template <class Change>
+static Variant variant(std::string name, Change change, std::size_t L = 4) {
+  Variant made{std::move(name), base(L)};
+  change(made);
+  return made;
+}
+static void as_it_is(Variant&) {}
+
+static Experiment norm_places(const char* name, std::size_t L, std::size_t steps) {
+  const auto post = [](Variant& v) { v.config.block.norm_place = NormPlace::after; };
+  const auto cold = [](Variant& v) { v.warm_up = false; };
+  return {name,
+          "Where does the norm belong, and who needs a warm-up?",
+          {variant("pre-norm", as_it_is, L), variant("pre-norm, no warm-up", cold, L),
+           variant("post-norm", post, L),
+           variant(
+               "post-norm, no warm-up", [&](Variant& v) { post(v), cold(v); }, L)},
+          steps};
+}
+
+static Experiment networks() {
+  const auto plain = [](Activation activation) {
+    return [=](Variant& v) { v.config.block.activation = activation, v.config.block.F = 255; };
+  };
+  const auto gated = [](Activation activation) {
+    return [=](Variant& v) { v.config.block.activation = activation; };
+  };
+  return {
+      "networks",
+      "Which feed-forward network, with equally many parameters?",
+      {variant("relu, F = 255", plain(Activation::relu)),
+       variant("gelu, F = 255", plain(Activation::gelu)),
+       variant("silu, F = 255", plain(Activation::silu)),
+       variant("reglu, F = 170", gated(Activation::reglu)), variant("swiglu, F = 170", as_it_is)}};
+}
+
+static Experiment positions() {
+  const auto far = [](Variant& v) { v.config.T_max = 4 * experiment_T; };
+  return {"positions",
+          "How does a model know where a token stands, and what of longer texts?",
+          {variant("RoPE", far),
+           variant("learned positions",
+                   [&](Variant& v) {
+                     far(v), v.config.block.uses_rope = false, v.config.learned_positions = true;
+                   }),
+           variant("none", [&](Variant& v) { far(v), v.config.block.uses_rope = false; })},
+          300,
+          true};
+}
+
+static Experiment heads() {
+  const auto groups = [](std::size_t G, std::size_t F) {
+    return [=](Variant& v) { v.config.block.G = G, v.config.block.F = F; };
+  };
+  return {"heads",
+          "What does it cost to share heads of keys and values?",
+          {variant("MHA, G = 4", as_it_is), variant("GQA, G = 2", groups(2, 170)),
+           variant("GQA, G = 2, F = 191: as many parameters", groups(2, 191)),
+           variant("MQA, G = 1", groups(1, 170)),
+           variant("MQA, G = 1, F = 202: as many parameters", groups(1, 202))}};
+}
+
+/// Multiplies all matrices of a role by this factor of their number of inputs and of L.
+template <class Factor>
+static auto times(Role role, Factor factor) {
+  return [=](ModelWeights& weights, const Config& config) {
+    for_each_tensor(weights, config, [&]<class Stored>(const TensorInfo& info, Stored& tensor) {
+      if constexpr (std::is_same_v<Stored, Weight>)
+        if (info.role == role && info.size() > 0)
+          tensor.floats() *= float(factor(double(info.cols), double(config.L)));
+    });
+  };
+}
+
+static Experiment initialization() {
+  const auto all = [](auto of_matrix, auto into_stream) {
+    return [=](Variant& v) {
+      v.redrawn = [=](ModelWeights& weights, const Config& config) {
+        times(Role::matrix, of_matrix)(weights, config);
+        times(Role::into_stream, into_stream)(weights, config);
+      };
+    };
+  };
+  const auto one = [](double, double) { return 1.0; };
+  const auto undo = [](double, double L) { return std::sqrt(2 * L); };
+  const auto small = [](double in, double) { return 0.02 * std::sqrt(in); };
+  const auto small_undone = [](double in, double L) {
+    return 0.02 * std::sqrt(in) * std::sqrt(2 * L);
+  };
+  const auto large = [](double, double) { return 4.0; };
+  return {"initialization",
+          "How large should the first weights be?",
+          {variant("1/sqrt(inputs), into the stream times 1/sqrt(2L)", as_it_is),
+           variant("without 1/sqrt(2L)", all(one, undo)),
+           variant("0.02, into the stream times 1/sqrt(2L)", all(small, small)),
+           variant("0.02 everywhere", all(small, small_undone)),
+           variant("four times as large", all(large, large))}};
+}
+
+std::vector<Experiment> experiments() {
+  return {
+      norm_places("norm-places", 4, 300),
+      norm_places("norm-places-deep", 16, 150),
+      {"norms",
+       "RMSNorm or LayerNorm?",
+       {variant("RMSNorm", as_it_is),
+        variant("LayerNorm", [](Variant& v) { v.config.block.norm = Norm::layer; })}},
+      networks(),
+      positions(),
+      heads(),
+      {"head",
+       "Should the head be the embedding's table?",
+       {variant("tied", as_it_is), variant("untied", [](Variant& v) { v.config.tied = false; })}},
+      initialization()};
+}
+
+static double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+static Trainer new_trainer(const Experiment& experiment, const Variant& variant, const Trial& trial,
+                           std::span<const int> train) {
+  Random random(trial.seed);
+  ModelWeights weights = draw_model(variant.config, random);
+  if (variant.redrawn) variant.redrawn(weights, variant.config);
+  TrainingOptions options{.B = experiment_B, .T = experiment_T, .seed = trial.seed};
+  options.schedule = {trial.rate, trial.rate / 10, variant.warm_up ? experiment.steps / 10 : 0,
+                      experiment.steps};
+  return Trainer(Model(variant.config, std::move(weights)), options, train);
+}
+
+/// Trains a model, and says how it did. Returns the seconds of a step.
+static double train(const Experiment& experiment, Trainer& trainer, std::span<const int> held_out,
+                    Trial& trial) {
+  const auto began = std::chrono::steady_clock::now();
+  trial.held_out = std::numeric_limits<double>::infinity();
+  try {
+    for (std::size_t n = 0; n < experiment.steps; ++n) trainer.step();
+    const double loss = trainer.loss_of(held_out);
+    if (std::isfinite(loss)) trial.held_out = loss;
+  } catch (const std::runtime_error&) {  // a step whose gradient is not finite
+  }
+  return seconds_since(began) / double(experiment.steps);
+}
+
+/// Perplexity of texts of four times the trained length, a quarter at a time.
+static std::vector<double> far_perplexity(const Model& model, std::span<const int> held_out) {
+  constexpr std::size_t quarters = 4, length = quarters * experiment_T;
+  std::vector<double> losses(quarters, 0);
+  const std::size_t texts = held_out.size() / length;
+  for (std::size_t i = 0; i < texts; ++i) {
+    const auto buckets =
+        perplexity_by_position(held_out.subspan(i * length, length), model, experiment_T);
+    for (std::size_t q = 0; q < quarters; ++q) losses[q] += std::log(buckets.at(q).perplexity);
+  }
+  for (double& loss : losses) loss = std::exp(loss / double(texts));
+  return losses;
+}
+
+Outcome try_variant(const Experiment& experiment, const Variant& variant,
+                    std::span<const int> train_ids, std::span<const int> held_out,
+                    std::size_t seeds, const std::function<void(const Trial&)>& after_trial) {
+  Outcome outcome;
+  std::vector<double> seconds;
+  const auto run = [&](float rate, std::uint64_t seed) {
+    Trial trial{rate, seed, 0};
+    Trainer trainer = new_trainer(experiment, variant, trial, train_ids);
+    seconds.push_back(train(experiment, trainer, held_out, trial));
+    if (after_trial) after_trial(trial);
+    if (experiment.by_position && seed == seeds)
+      outcome.perplexity_by_position = far_perplexity(trainer.model(), held_out);
+    return trial;
+  };
+  // From the middle down, then up, until it gets worse.
+  Trial best = run(4e-3f, 1);
+  outcome.sweep = {best};
+  for (const float factor : {0.5f, 2.0f})
+    for (float rate = 4e-3f * factor; rate > 2e-4f && rate < 0.1f; rate *= factor) {
+      outcome.sweep.push_back(run(rate, 1));
+      if (!(outcome.sweep.back().held_out < best.held_out)) break;
+      best = outcome.sweep.back();
+    }
+  std::ranges::sort(outcome.sweep, {}, &Trial::rate);
+  outcome.seeds = {best};
+  for (std::uint64_t seed = 2; seed <= seeds; ++seed) outcome.seeds.push_back(run(best.rate, seed));
+  std::ranges::nth_element(seconds, seconds.begin() + long(seconds.size() / 2));
+  outcome.seconds_a_step = seconds[seconds.size() / 2];
+  return outcome;
+}
+
+Spread spread_of(const std::vector<Trial>& trials) {
+  Spread spread{0, trials.at(0).held_out, trials[0].held_out};
+  for (const Trial& trial : trials) {
+    spread.mean += trial.held_out / double(trials.size());
+    spread.least = std::min(spread.least, trial.held_out);
+    spread.most = std::max(spread.most, trial.held_out);
+  }
+  return spread;
+}
+
+}  // namespace t2t
