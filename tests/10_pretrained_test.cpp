@@ -433,7 +433,8 @@ struct TwoTraces {
 };
 }  // namespace
 
-TEST_CASE("traces of one model agree; of planted differences the first is found") {
+TEST_CASE("traces of one model agree; of planted differences the first is found" *
+          doctest::test_suite("slow")) {
   const TwoTraces traces;
   const Comparison equal = compare_traces(traces.a, traces.b);
   CHECK(!equal.parting);
@@ -456,7 +457,7 @@ TEST_CASE("traces of one model agree; of planted differences the first is found"
   CHECK(usual_causes("layer_2_q_turned", true).find("the other pairing") != std::string::npos);
 }
 
-TEST_CASE("a part of one channel is compared, too") {
+TEST_CASE("a part of one channel is compared, too" * doctest::test_suite("slow")) {
   const TwoTraces traces;
   save_npy(traces.a / "narrow.npy", Tensor<2>{{1}, {2}});
   save_npy(traces.b / "narrow.npy", Tensor<2>{{1}, {3}});
@@ -483,7 +484,8 @@ TEST_CASE("the usual causes of a difference in each part, and where else to look
   CHECK(usual_causes("logits", true).find("Token 0") == std::string::npos);
 }
 
-TEST_CASE("a NaN and another shape are differences; a value within the tolerance is not") {
+TEST_CASE("a NaN and another shape are differences; a value within the tolerance is not" *
+          doctest::test_suite("slow")) {
   const TwoTraces traces;
   const float x = load_npy<2>(traces.a / "layer_0_v.npy")(2, 3);
   traces.spoil("layer_0_v", 2, 3, x + 1e-6f);
@@ -502,7 +504,8 @@ TEST_CASE("a NaN and another shape are differences; a value within the tolerance
   if (shape.parting) CHECK(shape.parting->why == "shapes [5, 16] and [5, 4]");
 }
 
-TEST_CASE("parts that only one folder has are named; folders without parts are refused") {
+TEST_CASE("parts that only one folder has are named; folders without parts are refused" *
+          doctest::test_suite("slow")) {
   const TwoTraces traces;
   std::filesystem::remove(traces.b / "layer_3_k.npy");
   CHECK(compare_traces(traces.a, traces.b).only_in_one == std::vector<std::string>{"layer_3_k"});

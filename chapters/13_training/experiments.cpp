@@ -25,7 +25,8 @@ static Variant variant(std::string name, Change change, std::size_t L = 4) {
 }
 static void as_it_is(Variant&) {}
 
-static Experiment norm_places(const char* name, std::size_t L, std::size_t steps) {
+static Experiment norm_places(const char* name, std::size_t L, std::size_t steps,
+                              float first_rate) {
   const auto post = [](Variant& v) { v.config.block.norm_place = NormPlace::after; };
   const auto cold = [](Variant& v) { v.warm_up = false; };
   return {name,
@@ -34,7 +35,8 @@ static Experiment norm_places(const char* name, std::size_t L, std::size_t steps
            variant("post-norm", post, L),
            variant(
                "post-norm, no warm-up", [&](Variant& v) { post(v), cold(v); }, L)},
-          steps};
+          steps,
+          first_rate};
 }
 
 static Experiment networks() {
@@ -64,6 +66,7 @@ static Experiment positions() {
                    }),
            variant("none", [&](Variant& v) { far(v), v.config.block.uses_rope = false; })},
           300,
+          4e-3f,
           true};
 }
 
@@ -118,8 +121,8 @@ static Experiment initialization() {
 
 std::vector<Experiment> experiments() {
   return {
-      norm_places("norm-places", 4, 300),
-      norm_places("norm-places-deep", 16, 150),
+      norm_places("norm-places", 4, 300, 4e-3f),
+      norm_places("norm-places-deep", 16, 150, 1e-3f),
       {"norms",
        "RMSNorm or LayerNorm?",
        {variant("RMSNorm", as_it_is),
@@ -190,11 +193,11 @@ Outcome try_variant(const Experiment& experiment, const Variant& variant,
       outcome.perplexity_by_position = far_perplexity(trainer.model(), held_out);
     return trial;
   };
-  // From the middle down, then up, until it gets worse.
-  Trial best = run(4e-3f, 1);
+  // From the first rate down, then up, until it gets worse.
+  Trial best = run(experiment.first_rate, 1);
   outcome.sweep = {best};
   for (const float factor : {0.5f, 2.0f})
-    for (float rate = 4e-3f * factor; rate > 2e-4f && rate < 0.1f; rate *= factor) {
+    for (float rate = experiment.first_rate * factor; rate > 2e-4f && rate < 0.1f; rate *= factor) {
       outcome.sweep.push_back(run(rate, 1));
       if (!(outcome.sweep.back().held_out < best.held_out)) break;
       best = outcome.sweep.back();

@@ -26,8 +26,8 @@ struct LoraFlags {
   std::string fine_tune, model = default_model(), merge, matrices = "w_q,w_k,w_v,w_o,w_up,w_down";
   std::string questions = T2T_TEXTS "/questions.txt", ask = T2T_TEXTS "/held_out_questions.txt";
   std::string other = T2T_TEXTS "/other_text.txt";
-  std::size_t rank = 8, epochs = 8, batch = 6;
-  float rate = 1e-3f;
+  std::size_t rank = 8, epochs = 12, batch = 6;
+  float rate = 2e-3f;
 };
 
 inline void add_flags(Program& program, LoraFlags& flags) {
@@ -36,7 +36,9 @@ inline void add_flags(Program& program, LoraFlags& flags) {
                "FILE");
   program.path("model", flags.model, "the GGUF file of the model to fine-tune", "FILE");
   program.path("questions", flags.questions, "questions with answers to learn", "FILE");
-  program.path("ask", flags.ask, "questions with answers that are asked, and not learned", "FILE");
+  program.path("ask", flags.ask,
+               "questions with answers that are asked, and not learned; with --questions: none",
+               "FILE");
   program.path("other", flags.other, "other text, to see what is forgotten", "FILE");
   program.path("merge", flags.merge, "write the model with the adapter in it to this file", "FILE");
   program.word("matrices", flags.matrices, "matrices of each block to adapt");
@@ -83,7 +85,7 @@ inline double loss_of_all(LoraTrainer& trainer, Batch& batch, const std::vector<
     const std::size_t here = count_learned(batch.targets);
     sum += trainer.loss_of(batch) * double(here), learned += here;
   }
-  return sum / double(learned);
+  return learned > 0 ? sum / double(learned) : 0;
 }
 
 /// What is measured before and after.
@@ -139,10 +141,12 @@ inline double teach(LoraTrainer& trainer, const LoraOptions& options, Batch& bat
 }
 
 inline int fine_tune(const Program& program, const LoraFlags& flags) {
+  expect(flags.rate > 0, "--lora-rate", "more than 0", double(flags.rate));
   expect_writable(flags.fine_tune);
   if (!flags.merge.empty()) expect_writable(flags.merge);
   const std::vector<Exchange> exchanges = read_exchanges(flags.questions);
-  const std::vector<Exchange> held_out = read_exchanges(flags.ask);
+  const bool asks = program.given("ask") || !program.given("questions");
+  const std::vector<Exchange> held_out = asks ? read_exchanges(flags.ask) : std::vector<Exchange>{};
   const GgufFile file = open_model(flags.model);
   const Bpe bpe = read_tokenizer(file);
   const std::vector<int> other = ids_to_score(bpe, flags.other);
@@ -180,14 +184,14 @@ inline int fine_tune(const Program& program, const LoraFlags& flags) {
     table.add({what, fmt::format("{:.3f}", x), fmt::format("{:.3f}", y)});
   };
   add("loss of the answers that were learned", before.learned, after.learned);
-  add("loss of the answers that were held out", before.held_out, after.held_out);
+  if (asks) add("loss of the answers that were held out", before.held_out, after.held_out);
   add("perplexity of other text", before.other, after.other);
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format("{:.0f} tokens/s were learned.", speed));
   print_section("Questions that were learned");
   show_answers(some, before.answers, after.answers);
-  print_section("Questions that were not learned");
+  if (asks) print_section("Questions that were not learned");
   show_answers(held_out, before.held_out_answers, after.held_out_answers);
 
   save_adapter(flags.fine_tune, trainer.adapter());

@@ -24,6 +24,18 @@ static int tour(const Program& program, const RunFlags& flags, std::size_t steps
   return 0;
 }
 
+/// Throws std::invalid_argument when two flags ask for two things.
+static void expect_one_way(const Program& program) {
+  std::string task;
+  for (const char* flag : {"run", "resume", "fine-tune", "experiment"}) {
+    if (!program.given(flag)) continue;
+    if (!task.empty())
+      throw std::invalid_argument(
+          fmt::format("--{} and --{}: wanted one of them at a time", task, flag));
+    task = flag;
+  }
+}
+
 int main(int argc, char** argv) {
   RunFlags flags;
   LoraFlags lora;
@@ -40,6 +52,7 @@ int main(int argc, char** argv) {
   program.size("seeds", seeds, "seeds of an experiment");
   program.size("tour-steps", tour_steps, "steps of the short run that is shown without --run", 10);
   return program.run_task(argc, argv, [&] {
+    expect_one_way(program);
     expect_flags(program, flags);
     if (!experiment.empty()) return show_experiments(experiment, text_of(flags), seeds);
     if (!lora.fine_tune.empty()) return fine_tune(program, lora);

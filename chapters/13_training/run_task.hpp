@@ -61,8 +61,6 @@ inline void add_flags(Program& program, RunFlags& flags) {
 }
 
 inline void expect_flags(const Program& program, const RunFlags& flags) {
-  if (!flags.run.empty() && !flags.resume.empty())
-    throw std::invalid_argument("wanted --run for a new run or --resume for an old one, got both");
   if (!flags.file.empty() && !flags.folder.empty())
     throw std::invalid_argument("wanted --file or --folder, got both");
   if (!flags.resume.empty() && program.given_other_than({"resume", "every"}))
