@@ -63,7 +63,7 @@ static Ids text(size_t size) {
   return ids;
 }
 
-TEST_CASE("the sweep goes on to both sides until it gets worse; seeds follow at the best rate" *
+TEST_CASE("the sweep goes on to both sides until it is no better; seeds follow at the best rate" *
           doctest::test_suite("slow")) {
   const Experiment experiment = small_experiment();
   const Ids train = text(1200), held_out = text(200);

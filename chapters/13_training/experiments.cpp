@@ -25,8 +25,7 @@ static Variant variant(std::string name, Change change, std::size_t L = 4) {
 }
 static void as_it_is(Variant&) {}
 
-static Experiment norm_places(const char* name, std::size_t L, std::size_t steps,
-                              float first_rate) {
+static Experiment norm_places(const char* name, std::size_t L, std::size_t steps) {
   const auto post = [](Variant& v) { v.config.block.norm_place = NormPlace::after; };
   const auto cold = [](Variant& v) { v.warm_up = false; };
   return {name,
@@ -35,8 +34,7 @@ static Experiment norm_places(const char* name, std::size_t L, std::size_t steps
            variant("post-norm", post, L),
            variant(
                "post-norm, no warm-up", [&](Variant& v) { post(v), cold(v); }, L)},
-          steps,
-          first_rate};
+          steps};
 }
 
 static Experiment networks() {
@@ -66,7 +64,6 @@ static Experiment positions() {
                    }),
            variant("none", [&](Variant& v) { far(v), v.config.block.uses_rope = false; })},
           300,
-          4e-3f,
           true};
 }
 
@@ -121,8 +118,8 @@ static Experiment initialization() {
 
 std::vector<Experiment> experiments() {
   return {
-      norm_places("norm-places", 4, 300, 4e-3f),
-      norm_places("norm-places-deep", 16, 150, 1e-3f),
+      norm_places("norm-places", 4, 300),
+      norm_places("norm-places-deep", 16, 150),
       {"norms",
        "RMSNorm or LayerNorm?",
        {variant("RMSNorm", as_it_is),
@@ -193,15 +190,18 @@ Outcome try_variant(const Experiment& experiment, const Variant& variant,
       outcome.perplexity_by_position = far_perplexity(trainer.model(), held_out);
     return trial;
   };
-  // From the first rate down, then up, until it gets worse.
-  Trial best = run(experiment.first_rate, 1);
+  // From the middle down, then up. Losses are noisy: one rate that is no better ends nothing.
+  Trial best = run(4e-3f, 1);
   outcome.sweep = {best};
-  for (const float factor : {0.5f, 2.0f})
-    for (float rate = experiment.first_rate * factor; rate > 2e-4f && rate < 0.1f; rate *= factor) {
+  for (const float factor : {0.5f, 2.0f}) {
+    int no_better = 0;
+    for (float rate = 4e-3f * factor; rate > 1e-4f && rate < 0.1f && no_better < 2;
+         rate *= factor) {
       outcome.sweep.push_back(run(rate, 1));
-      if (!(outcome.sweep.back().held_out < best.held_out)) break;
-      best = outcome.sweep.back();
+      no_better = outcome.sweep.back().held_out < best.held_out ? 0 : no_better + 1;
+      if (no_better == 0) best = outcome.sweep.back();
     }
+  }
   std::ranges::sort(outcome.sweep, {}, &Trial::rate);
   outcome.seeds = {best};
   for (std::uint64_t seed = 2; seed <= seeds; ++seed) outcome.seeds.push_back(run(best.rate, seed));

@@ -24,7 +24,6 @@ struct Experiment {
   std::string name, question;
   std::vector<Variant> variants;
   std::size_t steps = 300;
-  float first_rate = 4e-3f;  // of the sweep
   bool by_position = false;  // whether positions past the trained length are measured, too
 };
 
@@ -38,8 +37,8 @@ struct Trial {
   std::uint64_t seed;
   double held_out;
 };
-/// What became of a variant: the sweep with seed 1, from the first rate by factors of 2 to both
-/// sides until it gets worse, then the best rate with the other seeds.
+/// What became of a variant: the sweep with seed 1, from a rate of 0.004 by factors of 2 to both
+/// sides until two rates in a row are no better, then the best rate with the other seeds.
 struct Outcome {
   std::vector<Trial> sweep;                    // by rate
   std::vector<Trial> seeds;                    // at the best rate, the first one from the sweep
