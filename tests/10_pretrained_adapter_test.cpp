@@ -73,10 +73,12 @@ TEST_CASE("an adapter comes back from its file with its bits") {
   CHECK(file.metadata().text("general.type") == "adapter");
   CHECK(file.metadata().text("adapter.type") == "lora");
   CHECK(file.has_tensor("blk.1.attn_v.weight.lora_a"));
-  const Adapter got = read_adapter(file);
+  Adapter got;
+  CHECK_NOTHROW(got = read_adapter(file));
   CHECK(got.architecture == "llama");
   CHECK(got.alpha == 6);
-  REQUIRE(got.changes.size() == 3);
+  CHECK(got.changes.size() == 3);
+  if (got.changes.size() != 3) return;
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(got.changes[i].weight == adapter.changes[i].weight);
     CHECK(same_bits(got.changes[i].a, adapter.changes[i].a));
@@ -123,6 +125,11 @@ TEST_CASE("an adapter for another model is refused") {
           "blk.1.attn_v.weight: A: wanted shape [2, 64], got [2, 63]");
   REFUSES(refused([](LowRank& c) { c.b = numbers(1, 1, 0, 64, 2); }),
           "blk.1.attn_v.weight: B: wanted shape [32, 2], got [64, 2]");
+  Adapter other = small_adapter();
+  other.architecture = "qwen2";
+  REFUSES(with_adapter(tiny(), other), "the adapter: wanted one for llama, got one for qwen2");
+  REFUSES(refused([](LowRank& c) { c.a *= 1e30f, c.b *= 1e30f; }),
+          "the adapter: its change of blk.1.attn_v.weight is too large for a float");
   ModelWeights packed = tiny().release();
   packed.blocks[0].w_q =
       Weight(PackedWeight{64, 64, 1, [](ConstMatrix, Matrix) {}, [](std::size_t, Row) {}});
@@ -143,15 +150,15 @@ TEST_CASE("files that hold no adapter, or a damaged one, are refused") {
     const std::vector<std::uint8_t> bytes = gguf_bytes(entries, stored);
     return read_adapter(GgufFile("x", bytes));
   };
-  CHECK(read({{"w.lora_a", a}, {"w.lora_b", b}}).changes.size() == 1);
+  CHECK_NOTHROW(read({{"w.lora_a", a}, {"w.lora_b", b}}));
   const auto pair = [&] {
     return std::vector<std::pair<std::string, Tensor<2>>>{{"w.lora_a", a}, {"w.lora_b", b}};
   };
   REFUSES_AS(read(pair(), "model"), "x: general.type: wanted \"adapter\", got \"model\"", Bad);
   REFUSES_AS(read(pair(), "adapter", "dora"), "x: adapter.type: wanted \"lora\", got \"dora\"",
              Bad);
-  REFUSES_AS(read(pair(), "adapter", "lora", NAN), "x: adapter.lora.alpha: wanted a finite number",
-             Bad);
+  REFUSES_AS(read(pair(), "adapter", "lora", NAN),
+             "x: adapter.lora.alpha: wanted a finite number other than 0", Bad);
   REFUSES_AS(read({{"w.lora_a", a}}), "x: w.lora_b: there is no such tensor", Bad);
   REFUSES_AS(read({{"w.lora_b", b}}),
              "x: wanted an A and a B for each of at least one matrix, got 1 tensors", Bad);

@@ -13,6 +13,7 @@
 #include "10_pretrained/write_gguf.hpp"
 #include "linalg.hpp"
 #include "shapes.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 
@@ -27,11 +28,14 @@ static void expect_text(const GgufFile& file, const char* key, std::string_view 
   if (got != wanted) fail(file, fmt::format("{}: wanted \"{}\", got \"{}\"", key, wanted, got));
 }
 
+static bool all_finite(const Tensor<2>& x) {
+  return std::ranges::all_of(x, [](float value) { return std::isfinite(value); });
+}
+
 static Tensor<2> finite_matrix(const GgufFile& file, const GgufTensor& stored) {
   if (stored.shape.size() != 2) fail(file, fmt::format("{}: wanted a matrix", stored.name));
   Tensor<2> x = file.matrix(stored.name, stored.shape[0], stored.shape[1]);
-  if (!std::ranges::all_of(x, [](float value) { return std::isfinite(value); }))
-    fail(file, fmt::format("{}: wanted finite numbers", stored.name));
+  if (!all_finite(x)) fail(file, fmt::format("{}: wanted finite numbers", stored.name));
   return x;
 }
 
@@ -41,7 +45,8 @@ Adapter read_adapter(const GgufFile& file) {
   Adapter adapter{std::string(file.metadata().text("general.architecture")),
                   float(file.metadata().real("adapter.lora.alpha")),
                   {}};
-  if (!std::isfinite(adapter.alpha)) fail(file, "adapter.lora.alpha: wanted a finite number");
+  if (!std::isfinite(adapter.alpha) || adapter.alpha == 0)
+    fail(file, "adapter.lora.alpha: wanted a finite number other than 0");
   for (const GgufTensor& tensor : file.tensors()) {
     const std::string name(tensor.name);
     if (name.ends_with(ending_of_b)) continue;  // read beside its A
@@ -89,6 +94,10 @@ void add_change(const LowRank& change, float alpha, ConstMatrix base, Matrix to)
 
 Model with_adapter(Model model, const Adapter& adapter) {
   const Config config = model.config();
+  const std::string_view architecture = architecture_name(config.block);
+  if (adapter.architecture != architecture)
+    throw std::invalid_argument(fmt::format("the adapter: wanted one for {}, got one for {}",
+                                            architecture, printable(adapter.architecture)));
   ModelWeights weights = std::move(model).release();
   const std::vector<NamedShape> names = tensor_names(config);
   std::size_t i = 0;
@@ -109,9 +118,14 @@ Model with_adapter(Model model, const Adapter& adapter) {
   for (const LowRank& change : adapter.changes)
     if (std::ranges::find(pairs, &change, &std::pair<const LowRank*, Weight*>::first) ==
         pairs.end())
-      throw std::invalid_argument("the adapter: the model has no matrix " + change.weight);
-  for (const auto& [change, weight] : pairs)
+      throw std::invalid_argument("the adapter: the model has no matrix " +
+                                  printable(change.weight));
+  for (const auto& [change, weight] : pairs) {
     add_change(*change, adapter.alpha, weight->floats(), weight->floats());
+    if (!all_finite(weight->floats()))
+      throw std::invalid_argument("the adapter: its change of " + change->weight +
+                                  " is too large for a float");
+  }
   return Model(config, std::move(weights));
 }
 

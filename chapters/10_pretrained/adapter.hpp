@@ -31,7 +31,8 @@ struct Adapter {
 };
 
 /// Throws std::runtime_error, naming the file and what is wrong: another type of file, an A without
-/// its B, two ranks in one change, a rank of 0, no change at all, a number that is not finite.
+/// its B, two ranks in one change, a rank of 0, no change at all, a number that is not finite, an
+/// alpha of 0.
 Adapter read_adapter(const GgufFile& file);
 /// Writes a file that read_adapter reads. Throws as write_file does.
 void save_adapter(const std::filesystem::path& path, const Adapter& adapter);
@@ -39,9 +40,9 @@ void save_adapter(const std::filesystem::path& path, const Adapter& adapter);
 /// to = base + (alpha / r) · B·A. Throws std::invalid_argument when shapes disagree.
 void add_change(const LowRank& change, float alpha, ConstMatrix base, Matrix to);
 
-/// The model with the adapter's changes added to its matrices. Throws std::invalid_argument, before
-/// it changes anything, for a matrix that the model does not have or that has another shape, and
-/// for packed weights.
+/// The model with the adapter's changes added to its matrices. Throws std::invalid_argument for an
+/// adapter of another architecture, a matrix that the model does not have or that has another
+/// shape, packed weights, and a change that is too large for floats.
 Model with_adapter(Model model, const Adapter& adapter);
 
 }  // namespace t2t

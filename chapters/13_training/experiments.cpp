@@ -181,12 +181,16 @@ Outcome try_variant(const Experiment& experiment, const Variant& variant,
                     std::size_t seeds, const std::function<void(const Trial&)>& after_trial) {
   Outcome outcome;
   std::vector<double> seconds;
+  double lowest = std::numeric_limits<double>::infinity();
   const auto run = [&](float rate, std::uint64_t seed) {
     Trial trial{rate, seed, 0};
     Trainer trainer = new_trainer(experiment, variant, trial, train_ids);
     seconds.push_back(train(experiment, trainer, held_out, trial));
     if (after_trial) after_trial(trial);
-    if (experiment.by_position && seed == seeds)
+    // Of the last run at the best rate; with one seed, of the best run of the sweep.
+    const bool shown = seeds > 1 ? seed == seeds : trial.held_out < lowest;
+    lowest = std::min(lowest, trial.held_out);
+    if (experiment.by_position && shown && std::isfinite(trial.held_out))
       outcome.perplexity_by_position = far_perplexity(trainer.model(), held_out);
     return trial;
   };

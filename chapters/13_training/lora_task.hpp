@@ -5,7 +5,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <optional>
+#include <algorithm>
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -140,10 +141,25 @@ inline double teach(LoraTrainer& trainer, const LoraOptions& options, Batch& bat
   return double(read) / seconds_since(began);
 }
 
+/// Nothing that is read or written may take another one's place.
+inline void expect_different(std::vector<std::string> files) {
+  std::erase(files, "");
+  for (std::string& file : files) {
+    std::error_code none;
+    file = std::filesystem::weakly_canonical(file, none).string();
+  }
+  std::ranges::sort(files);
+  const auto twice = std::ranges::adjacent_find(files);
+  if (twice != files.end())
+    throw std::invalid_argument("--fine-tune, --merge, --model: wanted different files, got " +
+                                *twice + " twice");
+}
+
 inline int fine_tune(const Program& program, const LoraFlags& flags) {
   expect(flags.rate > 0, "--lora-rate", "more than 0", double(flags.rate));
   expect_writable(flags.fine_tune);
   if (!flags.merge.empty()) expect_writable(flags.merge);
+  expect_different({flags.fine_tune, flags.merge, flags.model});
   const std::vector<Exchange> exchanges = read_exchanges(flags.questions);
   const bool asks = program.given("ask") || !program.given("questions");
   const std::vector<Exchange> held_out = asks ? read_exchanges(flags.ask) : std::vector<Exchange>{};
