@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <omp.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -24,22 +23,10 @@
 #include "ids.hpp"
 #include "memory.hpp"
 #include "refuses.hpp"
+#include "tried.hpp"
 
 using namespace t2t;
 using Bytes = std::vector<std::uint8_t>;
-
-namespace {
-/// A folder that is gone when the test ends.
-struct Folder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("t2t_save_" + std::to_string(::getpid()));
-  Folder() { std::filesystem::create_directories(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::ptrdiff_t files() const {
-    return std::distance(std::filesystem::directory_iterator(path), {});
-  }
-};
-}  // namespace
 
 /// Letters, what three merges make of them, and a special token of each kind: 13 tokens.
 static BpeTables small_tokenizer() {
@@ -82,17 +69,6 @@ static ModelWeights small_weights(const Config& config) {
   first[0] = -0.0f, first[1] = std::numeric_limits<float>::denorm_min();
   first[2] = std::bit_cast<float>(0x7fc01234u), first[3] = 0x1.fffffep127f;
   return weights;
-}
-
-/// Does what may throw. What goes wrong becomes a failed check, and nothing.
-template <class Call>
-static auto tried(Call call) -> std::optional<decltype(call())> {
-  try {
-    return call();
-  } catch (const std::exception& error) {
-    CHECK_MESSAGE(false, error.what());
-    return std::nullopt;
-  }
 }
 
 static void check_same(const Config& got, const Config& want) {

@@ -1,9 +1,6 @@
-// What several of chapter 13's test files need: PyTorch's training, batches and a folder.
+// What several of chapter 13's test files need: PyTorch's training, and batches.
 #pragma once
 
-#include <unistd.h>
-
-#include <filesystem>
 #include <string>
 
 #include "13_training/passages.hpp"
@@ -23,16 +20,5 @@ inline Tensor<1> reference_row(const std::string& name) {
 inline Tensor<1> column(const Tensor<2>& x, std::size_t c) { return xt::view(x, xt::all(), c); }
 
 inline Batch batch_of(std::size_t B, std::size_t T) { return {B, T, Ids(B * T), Ids(B * T)}; }
-
-/// A folder that is gone when the test ends.
-struct Folder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("t2t_run_" + std::to_string(::getpid()));
-  Folder() { std::filesystem::create_directories(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::ptrdiff_t files() const {
-    return std::distance(std::filesystem::directory_iterator(path), {});
-  }
-};
 
 }  // namespace t2t

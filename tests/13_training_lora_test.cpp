@@ -17,6 +17,7 @@
 #include "all_close.hpp"
 #include "files.hpp"
 #include "refuses.hpp"
+#include "tried.hpp"
 
 using namespace t2t;
 using std::size_t;

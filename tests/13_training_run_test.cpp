@@ -30,6 +30,7 @@
 #include "ids.hpp"
 #include "random.hpp"
 #include "refuses.hpp"
+#include "tried.hpp"
 
 using namespace t2t;
 using std::size_t;
@@ -38,17 +39,6 @@ using Bytes = std::vector<std::uint8_t>;
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 static const double not_measured = std::nan("");
-
-/// Does what may throw. What goes wrong becomes a failed check, and nothing.
-template <class Call>
-static auto tried(Call call) -> std::optional<decltype(call())> {
-  try {
-    return call();
-  } catch (const std::exception& error) {
-    CHECK_MESSAGE(false, error.what());
-    return std::nullopt;
-  }
-}
 
 /// A model for bytes whose gains, of 80 bytes, do not end where the next tensor may begin.
 static Config tiny() {

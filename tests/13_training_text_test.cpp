@@ -18,6 +18,7 @@
 #include "files.hpp"
 #include "ids.hpp"
 #include "refuses.hpp"
+#include "tried.hpp"
 
 using namespace t2t;
 using std::size_t;
