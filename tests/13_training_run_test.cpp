@@ -132,7 +132,7 @@ TEST_CASE("a checkpoint is a GGUF file of float32 tensors with plain names") {
   const std::optional<GgufFile> file = tried([&] { return GgufFile::open(folder.path / "x"); });
   if (!file) return;
   CHECK(file->metadata().integer("training.step") == 2);
-  CHECK(file->metadata().entries().size() == 14);
+  CHECK(file->metadata().entries().size() == 15);
   const size_t tensors = trainer.means().size();
   CHECK(file->tensors().size() == 3 * tensors + 1);
   for (const GgufTensor& tensor : file->tensors()) {
@@ -158,7 +158,7 @@ TEST_CASE("every option comes back exactly; held-out losses stay where they were
   const Ids ids = text_ids();
   TrainingOptions all{.B = 2, .T = 7, .parts = 3, .schedule = {3e-3f, 1.7e-7f, 17, 123456}};
   all.adamw = {.beta1 = 0.8f, .beta2 = 0.99f, .eps = 1e-6f, .decay = 0.03f};
-  all.clip = 0.7, all.seed = 1'000'000'000;
+  all.clip = 0.7, all.dropout = 0.25f, all.seed = 1'000'000'000;
   Trainer trainer(drawn(), all, ids);
   save_checkpoint(folder.path / "x", trainer, {});
   const std::optional<GgufFile> file = tried([&] { return GgufFile::open(folder.path / "x"); });
@@ -177,6 +177,7 @@ TEST_CASE("every option comes back exactly; held-out losses stay where they were
   CHECK(read->adamw.eps == 1e-6f);
   CHECK(read->adamw.decay == 0.03f);
   CHECK(read->clip == 0.7);
+  CHECK(read->dropout == 0.25f);
   CHECK(read->seed == 1'000'000'000);
   CHECK(!file->has_tensor("curve"));
   const auto empty_curve = tried([&] { return read_checkpoint(*file, trainer); });
@@ -484,7 +485,7 @@ TEST_CASE("options out of range are refused, with their key or what they are for
                                      std::numeric_limits<std::int64_t>::min()})
       REFUSES_AS(whole.read_only_options(integer(("training." + key).c_str(), value)),
                  fmt::format("x: training.{}: wanted 0 to 1000000000, got {}", key, value), Bad);
-  for (const std::string key : {"rate", "floor", "beta1", "beta2", "eps", "decay", "clip"}) {
+  for (const std::string key : {"rate", "floor", "beta1", "beta2", "eps", "decay", "clip", "dropout"}) {
     const std::string name = "training." + key;
     for (const double value : {-1.0, 1e9, infinity, not_measured})
       REFUSES_AS(whole.read_only_options(real(name.c_str(), value)),

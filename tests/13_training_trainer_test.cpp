@@ -227,9 +227,11 @@ TEST_CASE("a trainer that is given another's state goes on with the same bits") 
   const Ids ids = text_ids();  // an epoch of 36 windows: nine steps
   for (const size_t parts : {1, 2}) {
     CAPTURE(parts);
-    Trainer whole(drawn(), options(4 / parts, parts), ids);
+    TrainingOptions o = options(4 / parts, parts);
+    o.dropout = 0.1f;
+    Trainer whole(drawn(), o, ids);
     for (int i = 0; i < 7; ++i) whole.step();
-    Trainer second(drawn(4), options(4 / parts, parts), ids);
+    Trainer second(drawn(4), o, ids);
     copy_numbers(whole.weights(), second.weights());
     copy_numbers(whole.means(), second.means());
     copy_numbers(whole.squares(), second.squares());
@@ -245,6 +247,25 @@ TEST_CASE("a trainer that is given another's state goes on with the same bits") 
     }
     CHECK(same_bits(state_of(second), state_of(whole)));
   }
+}
+
+TEST_CASE("what is not to be learned stays as it is, and all else moves as it would") {
+  const Ids ids = text_ids();
+  const Config config = tiny_gpt2();
+  TrainingOptions o = options();
+  o.clip = 0;  // by a norm that the table's gradient is part of
+  const auto learned = [](const TensorInfo& info) { return info.name != "positions"; };
+  Trainer some(drawn(3, config), o, ids, learned), all(drawn(3, config), o, ids);
+  CHECK(some.step().loss == all.step().loss);
+  const auto positions = [](const Model& model) { return model.weights().positions.floats(); };
+  CHECK(all_close(positions(some.model()), positions(drawn(3, config)), 0));
+  CHECK(!all_close(positions(all.model()), positions(some.model()), 0));
+  std::vector<ListedTensor> others = all.weights();
+  std::erase_if(others, [](const ListedTensor& tensor) { return tensor.info.name == "positions"; });
+  CHECK(others.size() + 1 == all.weights().size());
+  CHECK(same_bits(joined({some.weights()}), joined({others})));
+  CHECK(some.means().size() == others.size());
+  CHECK(some.squares().size() == others.size());
 }
 
 TEST_CASE("each step is on its own windows, as step_on with the same ones") {
@@ -275,7 +296,9 @@ TEST_CASE("of a batch with targets that are not learned, the mean is over the ot
 TEST_CASE("a step allocates nothing, nor does measuring") {
   for (Config config : {tiny(), tiny_gpt2()}) {
     const Ids ids = text_ids();
-    Trainer trainer(drawn(3, config), options(2, 2), ids);
+    TrainingOptions o = options(2, 2);
+    o.dropout = 0.1f;
+    Trainer trainer(drawn(3, config), o, ids);
     trainer.step();
     const size_t before = allocations;
     for (int i = 0; i < 10; ++i) trainer.step();  // the next epoch begins
@@ -386,6 +409,7 @@ TEST_CASE("options and texts that no run can have are refused") {
     REFUSES(Trainer(drawn(), o, ids), message);
   };
   refused([](auto& o) { o.parts = 0; }, "parts of a batch: wanted at least 1, got 0");
+  refused([](auto& o) { o.dropout = 1; }, "dropout: wanted a probability from 0 to below 1, got 1");
   refused([](auto& o) { o.B = 0; }, "B, the texts of a batch: wanted at least 1, got 0");
   refused([](auto& o) { o.T = 0; }, "T, the tokens of a window: wanted at least 1, got 0");
   refused([](auto& o) { o.T = 17; }, "T, the tokens of a text: wanted 1 to T_max = 16, got 17");

@@ -37,6 +37,7 @@ BackwardScratch::BackwardScratch(std::span<const BlockSettings> layers, std::siz
   const std::size_t N = B * T;
   normed = empty(N, s.C);
   dnormed = empty(N, s.C);
+  dropped = empty(N, s.C);
   dq = empty(N, s.H * s.D);
   dk = empty(N, s.G * s.D);
   dv = empty(N, s.G * s.D);
@@ -49,7 +50,7 @@ BackwardScratch::BackwardScratch(std::span<const BlockSettings> layers, std::siz
 std::size_t bytes(const BackwardScratch& s) {
   std::size_t floats = s.rows.size();
   for (const Tensor<2>* x :
-       {&s.normed, &s.dnormed, &s.dq, &s.dk, &s.dv, &s.dheads, &s.hidden, &s.dhidden})
+       {&s.normed, &s.dnormed, &s.dropped, &s.dq, &s.dk, &s.dv, &s.dheads, &s.hidden, &s.dhidden})
     floats += x->size();
   return floats * sizeof(float) + s.attention.bytes();
 }
@@ -124,7 +125,8 @@ static void add_rows(ConstMatrix added, Matrix x) {
 }
 
 void block_backward(const Block& block, const KeptBlock& kept, const RopeTable& backward_table,
-                    std::size_t B, BackwardScratch& scratch, Matrix dx, BlockWeights& gradients) {
+                    std::size_t B, BackwardScratch& scratch, Matrix dx, BlockWeights& gradients,
+                    const Dropout& dropout) {
   const BlockSettings& s = block.settings();
   const BlockWeights& weights = block.weights();
   const bool norm_before = s.norm_place == NormPlace::before;
@@ -140,13 +142,21 @@ void block_backward(const Block& block, const KeptBlock& kept, const RopeTable& 
     std::ranges::fill(std::span(dx.data, dx.rows * dx.cols), 0.0f);
     add_norm(sum, norm, scratch.normed, dx, of_norm);
   };
+  // A sum hands dx to the part that was added; dropout, if there is any, stands between.
+  const auto dadded = [&](Part part) -> ConstMatrix {
+    if (dropout.p == 0) return dx;
+    std::ranges::copy(std::span(dx.data, dx.rows * dx.cols), scratch.dropped.begin());
+    dropout_rows(dropout, part, block.layer(), scratch.dropped);
+    return scratch.dropped;
+  };
 
   // The network read norm(x₁), in post-norm x₁, which is attention's norm of the sum.
   const NormWeights& of_x1 = norm_before ? weights.feed_forward_norm : weights.attention_norm;
   if (!norm_before)
     through_norm(kept.x_plus_feed_forward, weights.feed_forward_norm, gradients.feed_forward_norm);
   norm_rows(kept.x_plus_attention, of_x1, s.norm, s.eps, scratch.normed);
-  network_backward(scratch.normed, block, kept, dx, scratch, dpart, gradients.feed_forward);
+  network_backward(scratch.normed, block, kept, dadded(Part::feed_forward), scratch, dpart,
+                   gradients.feed_forward);
   if (norm_before)
     add_norm(kept.x_plus_attention, weights.feed_forward_norm, dpart, dx,
              gradients.feed_forward_norm);
@@ -157,8 +167,8 @@ void block_backward(const Block& block, const KeptBlock& kept, const RopeTable& 
   if (!norm_before)
     through_norm(kept.x_plus_attention, weights.attention_norm, gradients.attention_norm);
   if (norm_before) norm_rows(kept.x, weights.attention_norm, s.norm, s.eps, scratch.normed);
-  attention_part_backward(norm_before ? scratch.normed : kept.x, block, kept, backward_table, B, dx,
-                          scratch, dpart, gradients);
+  attention_part_backward(norm_before ? scratch.normed : kept.x, block, kept, backward_table, B,
+                          dadded(Part::attention), scratch, dpart, gradients);
   if (norm_before)
     add_norm(kept.x, weights.attention_norm, dpart, dx, gradients.attention_norm);
   else

@@ -69,6 +69,7 @@ static void for_each_option(Options& o, F f) {
   f("training.eps", o.adamw.eps);
   f("training.decay", o.adamw.decay);
   f("training.clip", o.clip);
+  f("training.dropout", o.dropout);
   f("training.seed", o.seed);
 }
 // [/options]

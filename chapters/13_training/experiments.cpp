@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "03_rope/positions.hpp"
 #include "10_pretrained/perplexity.hpp"
 
 namespace t2t {
@@ -55,6 +56,16 @@ static Experiment networks() {
 
 static Experiment positions() {
   const auto far = [](Variant& v) { v.config.T_max = 4 * experiment_T; };
+  // A table of positions that is not learned.
+  const auto sinusoids = [=](float size) {
+    return [=](Variant& v) {
+      far(v), v.config.block.uses_rope = false, v.config.learned_positions = true;
+      v.redrawn = [=](ModelWeights& weights, const Config& config) {
+        weights.positions = Tensor<2>(size * sinusoidal_positions(config.T_max, config.block.C));
+      };
+      v.learned = [](const TensorInfo& info) { return info.name != "positions"; };
+    };
+  };
   return {"positions",
           "How does a model know where a token stands, and what of longer texts?",
           {variant("RoPE", far),
@@ -62,9 +73,22 @@ static Experiment positions() {
                    [&](Variant& v) {
                      far(v), v.config.block.uses_rope = false, v.config.learned_positions = true;
                    }),
+           variant("sinusoids", sinusoids(1)), variant("sinusoids times 0.1", sinusoids(0.1f)),
            variant("none", [&](Variant& v) { far(v), v.config.block.uses_rope = false; })},
           300,
           true};
+}
+
+/// So little text that the model learns it by heart.
+static Experiment dropout() {
+  const auto leaves_out = [](float p) { return [=](Variant& v) { v.dropout = p; }; };
+  Experiment made{"dropout",
+                  "Does dropout help a model that reads a short text again and again?",
+                  {variant("no dropout", as_it_is), variant("p = 0.1", leaves_out(0.1f)),
+                   variant("p = 0.3", leaves_out(0.3f))},
+                  600};
+  made.most_text = 40'000;
+  return made;
 }
 
 static Experiment heads() {
@@ -127,6 +151,7 @@ std::vector<Experiment> experiments() {
       networks(),
       positions(),
       heads(),
+      dropout(),
       {"head",
        "Should the head be the embedding's table?",
        {variant("tied", as_it_is), variant("untied", [](Variant& v) { v.config.tied = false; })}},
@@ -142,10 +167,12 @@ static Trainer new_trainer(const Experiment& experiment, const Variant& variant,
   Random random(trial.seed);
   ModelWeights weights = draw_model(variant.config, random);
   if (variant.redrawn) variant.redrawn(weights, variant.config);
-  TrainingOptions options{.B = experiment_B, .T = experiment_T, .seed = trial.seed};
+  TrainingOptions options{
+      .B = experiment_B, .T = experiment_T, .dropout = variant.dropout, .seed = trial.seed};
   options.schedule = {trial.rate, trial.rate / 10, variant.warm_up ? experiment.steps / 10 : 0,
                       experiment.steps};
-  return Trainer(Model(variant.config, std::move(weights)), options, train);
+  return Trainer(Model(variant.config, std::move(weights)), options,
+                 train.first(std::min(train.size(), experiment.most_text)), variant.learned);
 }
 
 /// Trains a model, and says how it did. Returns the seconds of a step.

@@ -19,12 +19,15 @@ struct Variant {
   Config config;
   bool warm_up = true;                                                  // for a tenth of the steps
   std::function<void(ModelWeights&, const Config&)> redrawn = nullptr;  // changes the first weights
+  std::function<bool(const TensorInfo&)> learned = nullptr;             // nullptr: all tensors are
+  float dropout = 0;
 };
 struct Experiment {
   std::string name, question;
   std::vector<Variant> variants;
   std::size_t steps = 300;
   bool by_position = false;  // whether positions past the trained length are measured, too
+  std::size_t most_text = std::size_t(-1);  // bytes of the training text that are read
 };
 
 /// All of them. The models read bytes and are trained on windows of experiment_T tokens.

@@ -109,11 +109,16 @@ static void expect_gradients(const Model& model, const ModelWeights& gradients) 
 }
 
 /// Leaves the last block's result in x_ and a copy of it in last_.
-void Gradients::forward(const Model& model, const Batch& batch, const Trace& trace) {
+void Gradients::forward(const Model& model, const Batch& batch, const Dropout& dropout,
+                        const Trace& trace) {
   const Matrix x = x_;
   for (std::size_t b = 0; b < B_; ++b)
     embed_tokens(model, std::span(batch.ids).subspan(b * T_, T_), 0, x.rows_from(b * T_, T_));
-  const BlockSlots slots = {.attention = std::ref(attention_)};
+  dropout_rows(dropout, Part::embedding, 0, x);
+  const BlockSlots slots = {.attention = std::ref(attention_),
+                            .before_sum = [&dropout](const Block& block, Part part, Matrix added) {
+                              dropout_rows(dropout, part, block.layer(), added);
+                            }};
   for (std::size_t l = 0; l < model.config().L; ++l) {
     if (trace) kept_[l].x = x_;
     block_rows(x, model.block(l), slots, forward_scratch_, trace);
@@ -152,20 +157,21 @@ double Gradients::head(const Model& model, const Batch& batch, float scale,
 
 double Gradients::loss(const Model& model, const Batch& batch) {
   expect_batch(model, batch);
-  forward(model, batch, {});
+  forward(model, batch, {}, {});
   return head(model, batch, 1, nullptr);
 }
 
-double Gradients::add(const Model& model, const Batch& batch, float scale,
-                      ModelWeights& gradients) {
+double Gradients::add(const Model& model, const Batch& batch, float scale, ModelWeights& gradients,
+                      const Dropout& dropout) {
   expect_batch(model, batch);
   const Config& config = model.config();
   expect_gradients(model, gradients);
-  forward(model, batch, keep_in(kept_));
+  forward(model, batch, dropout, keep_in(kept_));
   const double sum = head(model, batch, scale, &gradients);
   for (std::size_t l = config.L; l-- > 0;)
     block_backward(model.block(l), kept_[l], backward_tables_[l], B_, backward_scratch_, x_,
-                   gradients.blocks[l]);
+                   gradients.blocks[l], dropout);
+  dropout_rows(dropout, Part::embedding, 0, x_);
 
   if (gradients.embedding.size() > 0)
     add_embedding_gradient(batch.ids, x_, gradients.embedding.floats());

@@ -43,9 +43,11 @@ class Gradients {
   /// targets that are to be learned, in nats. A matrix or table that is empty in `gradients` is not
   /// learned, and its gradient isn't made. The model's weights must be floats. Allocates nothing.
   /// Throws std::invalid_argument for a batch of other B or T, an id or a target outside [0, V),
-  /// packed weights, and for gradients of other shapes than the weights.
-  double add(const Model& model, const Batch& batch, float scale, ModelWeights& gradients);
-  /// Σ loss alone, without gradients.
+  /// packed weights, a share of dropout outside [0, 1), and for gradients of other shapes than the
+  /// weights.
+  double add(const Model& model, const Batch& batch, float scale, ModelWeights& gradients,
+             const Dropout& dropout = {});
+  /// Σ loss alone, without gradients and without dropout.
   double loss(const Model& model, const Batch& batch);
 
   /// Bytes of what the forward pass keeps, and of the scratch memory beside it.
@@ -54,7 +56,7 @@ class Gradients {
 
  private:
   void expect_batch(const Model& model, const Batch& batch) const;
-  void forward(const Model& model, const Batch& batch, const Trace& trace);
+  void forward(const Model& model, const Batch& batch, const Dropout& dropout, const Trace& trace);
   double head(const Model& model, const Batch& batch, float scale, ModelWeights* gradients);
 
   std::size_t B_, T_;

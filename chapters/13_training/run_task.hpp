@@ -57,6 +57,7 @@ inline void add_flags(Program& program, RunFlags& flags) {
   program.number("floor", o.schedule.floor, "learning rate at the end");
   program.size("warmup", o.schedule.warmup, "steps in which the rate grows from 0", 0);
   program.number("decay", o.adamw.decay, "weight decay of matrices and tables");
+  program.number("dropout", o.dropout, "share of what each part adds that is left out in training");
   program.size("every", flags.every, "steps from one checkpoint to the next");
 }
 

@@ -87,8 +87,10 @@ inline void show_experiment(const Experiment& experiment, const SplitText& text,
   const std::vector<int> train = byte_ids(text.train), held_out = byte_ids(text.held_out);
   print_section(fmt::format("{}: {}", experiment.name, experiment.question));
   print_paragraph(fmt::format(
-      "{} steps of {} windows of {} bytes, {} seeds at the best of several learning rates.",
-      experiment.steps, experiment_B, experiment_T, seeds));
+      "{} steps of {} windows of {} bytes from a text of {}, {} seeds at the best of several "
+      "learning rates.",
+      experiment.steps, experiment_B, experiment_T,
+      with_commas(std::min(train.size(), experiment.most_text)), seeds));
   fmt::print("\n");
   std::vector<Outcome> outcomes;
   for (const Variant& variant : experiment.variants)

@@ -22,7 +22,7 @@ struct ListedTensor {
 inline std::vector<ListedTensor> tensors_of(ModelWeights& weights, const Config& config) {
   std::vector<ListedTensor> list;
   for_each_tensor(weights, config, [&](const TensorInfo& info, auto& tensor) {
-    if (info.size() > 0) list.push_back({info, numbers_of(tensor)});
+    if (tensor.size() > 0) list.push_back({info, numbers_of(tensor)});
   });
   return list;
 }

@@ -25,14 +25,18 @@ struct TrainingOptions {
   Schedule schedule = {};
   AdamW adamw = {};
   double clip = 1;         // the gradients' norm at most; 0: any
-  std::uint64_t seed = 1;  // of the windows' order
+  float dropout = 0;       // share of what is left out in training (dropout.hpp)
+  std::uint64_t seed = 1;  // of the windows' order and of dropout
 };
 
 class Trainer {
  public:
-  /// The ids must outlive it. Throws as Gradients and Windows do, and std::invalid_argument when
-  /// parts is 0, a beta is not in [0, 1) or eps is not above 0.
-  Trainer(Model model, const TrainingOptions& options, std::span<const int> ids);
+  /// The ids must outlive it. With `learned`, matrices and tables for which it returns false stay
+  /// as they are, and have no place in weights(), means() and squares(). Throws as Gradients and
+  /// Windows do, and std::invalid_argument when parts is 0, a beta or the dropout is not in [0, 1)
+  /// or eps is not above 0.
+  Trainer(Model model, const TrainingOptions& options, std::span<const int> ids,
+          const std::function<bool(const TensorInfo&)>& learned = {});
 
   /// One step. Throws std::runtime_error, naming the first tensor, when a gradient is not finite or
   /// their norm is too large for a float; the weights are then as they were before the step.
@@ -41,8 +45,9 @@ class Trainer {
   /// Throws std::invalid_argument when there is none.
   StepReport step_on(const Batch& batch);
 
-  /// Mean loss over a text, all of it or its first windows of T tokens; windows follow one another,
-  /// and each is read alone. Throws std::invalid_argument when there is no token to predict.
+  /// Mean loss without dropout over a text, all of it or its first windows of T tokens; windows
+  /// follow one another, and each is read alone. Throws std::invalid_argument when there is no
+  /// token to predict.
   double loss_of(std::span<const int> ids, std::size_t most_windows = std::size_t(-1));
 
   const Model& model() const { return model_; }
@@ -62,6 +67,8 @@ class Trainer {
   Memory memory() const;
 
  private:
+  double add_gradients(const Batch& batch, std::size_t part, float scale);
+
   TrainingOptions options_;
   Model model_;
   Windows windows_;

@@ -1,0 +1,33 @@
+// Dropout: in training a part of what is added to the stream is left out, other numbers in each
+// pass, so that no weight can rely on a single number of another part.
+//
+//   y[t, c] = 0 with probability p, otherwise x[t, c] / (1 − p)
+//
+// The division keeps the mean, so that nothing has to change when the model is used, without
+// dropout. Srivastava et al. 2014, "Dropout: A Simple Way to Prevent Neural Networks from
+// Overfitting"; the places are those of GPT-2: the embedding, and what attention and the network
+// add. Which numbers are left out follows from `pass`, so the backward pass draws the same ones
+// again and nothing is kept for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "08_block/trace.hpp"
+#include "tensor.hpp"
+
+namespace t2t {
+
+struct Dropout {
+  float p = 0;             // share of the numbers left out, in [0, 1)
+  std::uint64_t pass = 0;  // forward passes with other numbers leave out others
+};
+
+/// Changes x in place. y = x·mask/(1 − p) has dx = dy·mask/(1 − p), so this is also its own
+/// backward pass. The result does not depend on the number of threads. Throws
+/// std::invalid_argument unless p is in [0, 1).
+void dropout_rows(const Dropout& dropout, Part part,
+                  std::size_t layer,  // which of a model's parts x is
+                  Matrix x);
+
+}  // namespace t2t
