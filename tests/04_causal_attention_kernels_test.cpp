@@ -61,6 +61,7 @@ TEST_CASE("a call that no kernel takes is refused") {
   REFUSES(attend_with(1, 1, 1, 1, 1, 65, 0), "D: wanted 64 or 128, got 65");
   REFUSES(attend_with(1, 1, 1, 1, 1, 64, -1), "start: wanted at least 0, got -1");
   REFUSES(attend_with(65536, 1, 1, 1, 1, 64, 0), "B·H: wanted at most 65535, got 65536");
+  REFUSES(attend_with(1, 524281, 1, 1, 1, 64, 0), "T: wanted at most 524280, got 524281");
   const int last = std::numeric_limits<int>::max() - 128;  // of the positions, with T = 2
   CHECK_NOTHROW(expect_sizes(1, 2, 1, 1, 1, 64, last - 2));
   CHECK_THROWS_AS(expect_sizes(1, 2, 1, 1, 1, 64, last - 1), std::invalid_argument);

@@ -1,6 +1,7 @@
 // What must be true of every rung of the ladder; run on the stand-in, and on a GPU where one is.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 
@@ -25,6 +26,11 @@ static void decode_in(const AttentionCall<bf16>& call) {
   synchronize();
 }
 
+template <int Section>
+static void swizzle_in(const AttentionCall<bf16>& call) {
+  attend_swizzle_async(call, Section);
+}
+
 template <class Number>
 struct Rung {
   std::string name;
@@ -33,7 +39,7 @@ struct Rung {
 static const std::vector<Rung<float>> float_rungs = {{"fused", attend_fused},
                                                      {"shared tiles", attend_shared_tiles}};
 static const std::vector<Rung<bf16>> bf16_rungs = {{"tensor cores", attend_tensor_cores},
-                                                   {"swizzle, async", attend_swizzle_async},
+                                                   {"swizzle, async", swizzle_in<0>},
                                                    {"decode, 1 stretch", decode_in<1>},
                                                    {"decode, 3 stretches", decode_in<3>}};
 
@@ -116,6 +122,40 @@ TEST_CASE("every rung: a NaN reaches the queries that see it, in its own channel
   }
 }
 
+TEST_CASE("swizzle, async: any number of heads in a section, and a last section with fewer" *
+          doctest::test_suite("slow")) {
+  const Rung<bf16> rungs[] = {{"1", swizzle_in<1>}, {"4", swizzle_in<4>}, {"100", swizzle_in<100>}};
+  for (const auto& rung : rungs) {
+    CAPTURE(rung.name);
+    Sizes n{.B = 3, .T = 200, .S = 40, .H = 2, .G = 1, .D = 64};  // two tiles of each of 6 heads
+    CHECK(worst_error(rung, n, Layout::gaps) <= 1);
+    n.causal = true;
+    CHECK(worst_error(rung, n, Layout::tight) <= 1);
+  }
+}
+
+TEST_CASE("swizzle, async: a section's keys and values take at most 16 MiB of L2") {
+  AttentionCall<bf16> call{};
+  const auto heads = [&](int B, int S, int H, int G, int D) {
+    call.B = B, call.S = S, call.H = H, call.G = G, call.D = D;
+    return heads_of_section(call);
+  };
+  CHECK(heads(1, 16384, 16, 16, 128) == 2);  // exactly 8 MiB for each head
+  CHECK(heads(1, 16385, 16, 16, 128) == 1);
+  CHECK(heads(1, 16384, 16, 4, 128) == 8);  // four heads share keys
+  CHECK(heads(1, 1 << 20, 16, 16, 128) == 1);
+  CHECK(heads(2, 1, 4, 4, 64) == 8);  // all there are
+}
+
+TEST_CASE("every rung fits the shared memory of each GPU") {
+  for (const char* card : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"}) {
+    CAPTURE(card);
+    setenv("T2T_CARD", card, 1);
+    for (const int D : {64, 128}) check({.B = 1, .T = 3, .S = 9, .H = 1, .G = 1, .D = D});
+    unsetenv("T2T_CARD");
+  }
+}
+
 TEST_CASE("decode: any number of stretches, empty ones too, for groups of every size" *
           doctest::test_suite("slow")) {
   const Rung<bf16> rungs[] = {
@@ -152,6 +192,7 @@ TEST_CASE("a call that no rung takes is refused") {
   AttentionCall<bf16> in_bf16 = bf16s.call();
   REFUSES(attend_decode(in_bf16, 0, nullptr), "splits: wanted 1 to 65535, got 0");
   AttentionCall<bf16> long_call = in_bf16;
+  REFUSES(attend_swizzle_async(in_bf16, -1), "section: wanted at least 0, got -1");
   long_call.T = 65535 * 16 + 1;
   REFUSES(attend_decode(long_call, 1, nullptr), "T·H/G: wanted at most 1048560, got 1048561");
   in_float.D = in_bf16.D = 96;

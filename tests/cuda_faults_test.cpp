@@ -120,8 +120,35 @@ TEST_CASE("sizes that no GPU takes are refused") {
   CHECK(refusal(1u, 1u, 1u, 65536u, 0u).find("(1, 65536, 1)") != std::string::npos);
   CHECK(refusal(1u, 1u, 1u, 1u, 232449u) ==
         "empty_kernel: 0 bytes of static and 232449 of dynamic "
-        "shared memory: a block has at most 232448");
+        "shared memory: a block on sm_90 has at most 232448");
   CHECK(message("much_static_shared") == "52000 bytes of static shared memory: at most 49152");
+}
+
+TEST_CASE("T2T_CARD sets the GPU whose shared memory is the limit") {
+  const auto refusal = [](const char* card, unsigned bytes) -> std::string {
+    setenv("T2T_CARD", card, 1);
+    std::string what;
+    try {
+      launch_sizes(1, 1, 1, 1, bytes);
+    } catch (const std::runtime_error& error) {
+      what = error.what();
+      what = what.substr(what.find("empty_kernel"));
+    }
+    unsetenv("T2T_CARD");
+    return what;
+  };
+  CHECK(refusal("sm_80", 166912) == "");
+  CHECK(refusal("sm_80", 166913) ==
+        "empty_kernel: 0 bytes of static and 166913 of dynamic shared memory: a block on sm_80 has "
+        "at most 166912");
+  for (const char* small : {"sm_86", "sm_89", "sm_120"}) {
+    CHECK(refusal(small, 101376) == "");
+    CHECK(refusal(small, 101377)
+              .ends_with("a block on " + std::string(small) + " has at most 101376"));
+  }
+  CHECK(refusal("sm_100", 232448) == "");
+  CHECK(refusal("H100", 0) ==
+        "empty_kernel: T2T_CARD: wanted sm_80, sm_86, sm_89, sm_90, sm_100, sm_120, got 'H100'");
 }
 
 TEST_CASE("kernels of one name in two files have their own shared memory") {

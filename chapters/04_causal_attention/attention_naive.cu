@@ -6,6 +6,9 @@
 // three times and read 3 + D/32 times, which is most of the traffic to memory. These kernels are
 // there to be read, and to check the others. Chapter 11 begins by not storing the scores.
 // Expected: 1 to 3 TFLOP/s of an H100's 67 in float32. Measured: not measured yet.
+#include <stdexcept>
+#include <string>
+
 #include "04_causal_attention/attention_naive.hpp"
 #include "04_causal_attention/warp_reduce.hpp"
 
@@ -71,6 +74,10 @@ std::size_t naive_scores(const AttentionCall<float>& call) {
 
 void attend_naive(const AttentionCall<float>& call, float* scores) {
   expect_call(call);
+  // A grid has at most 65535 blocks along y.
+  if (call.T > 65535 * tile_queries)
+    throw std::invalid_argument("T: wanted at most " + std::to_string(65535 * tile_queries) +
+                                ", got " + std::to_string(call.T));
   const unsigned heads = call.B * call.H, rows = (call.T + warps - 1) / warps;
   const dim3 tiles((call.S + tile_keys - 1) / tile_keys, (call.T + tile_queries - 1) / tile_queries,
                    heads);

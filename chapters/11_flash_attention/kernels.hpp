@@ -25,7 +25,13 @@ namespace t2t {
 void attend_fused(const AttentionCall<float>& call);
 void attend_shared_tiles(const AttentionCall<float>& call);
 void attend_tensor_cores(const AttentionCall<bf16>& call);
-void attend_swizzle_async(const AttentionCall<bf16>& call);
+
+/// How many heads' keys and values together take at most 16 MiB, so that they stay in L2 while all
+/// of these heads' queries read them. At least 1.
+int heads_of_section(const AttentionCall<bf16>& call);
+/// Rung 4 takes the heads in sections of so many, or with 0 of heads_of_section(call). Also throws
+/// std::invalid_argument when section is below 0.
+void attend_swizzle_async(const AttentionCall<bf16>& call, int section = 0);
 
 /// P, the number of stretches into which to cut S keys, for `tiles` tiles of 16 query rows (B·G
 /// when T·H/G is at most 16) on a card of so many multiprocessors.

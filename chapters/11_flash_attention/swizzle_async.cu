@@ -11,6 +11,8 @@
 // a mask get one. The blocks with the most keys start first, so that short ones fill the end.
 // Expected: 280 to 370 TFLOP/s on an H100 at D = 128. Not measured yet.
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 #include "11_flash_attention/async_tiles.hpp"
 #include "11_flash_attention/fragments.hpp"
@@ -87,6 +89,7 @@ template <int D>
 __device__ void store_rows(const float (&mean)[2][D / 8][4], const OnlineRows (&rows)[2],
                            bf16* tile, bf16* out, long stride, int inside) {
   const int lane = threadIdx.x % 32;
+  __syncwarp();  // at D = 128 other lanes may still read the queries
 #pragma unroll
   for (int r = 0; r < 2; ++r)
     for (int half = 0; half < 2; ++half) {
@@ -171,11 +174,8 @@ __global__ void __launch_bounds__(threads, 2)
 // [/kernel]
 
 template <int D>
-void launch(const AttentionCall<bf16>& call) {
+void launch(const AttentionCall<bf16>& call, int section) {
   const int tiles = (call.T + tile_queries - 1) / tile_queries;
-  // Keys and values of a section take at most 16 MiB; L2 has 40 MB on an A100, 50 MB on an H100.
-  const long head_bytes = 2L * call.S * D * long(sizeof(bf16)) * call.G / call.H;
-  const int section = int(std::clamp((16L << 20) / (head_bytes + 1), 1L, long(call.B) * call.H));
   const int shared_rows = tile_queries + 4 * tile_keys<D>;
   T2T_LAUNCH(swizzle_async<D>, dim3(unsigned(tiles) * call.B * call.H), dim3(threads),
              shared_rows * D * sizeof(bf16), call, scale_log2(D), tiles, section);
@@ -183,9 +183,18 @@ void launch(const AttentionCall<bf16>& call) {
 
 }  // namespace
 
-void attend_swizzle_async(const AttentionCall<bf16>& call) {
+int heads_of_section(const AttentionCall<bf16>& call) {
+  // L2 has 40 MB on an A100, 50 MB on an H100.
+  const long both = 2L * call.S * call.D * long(sizeof(bf16)), heads = 16L << 20;
+  return int(std::clamp(heads * call.H / (both * call.G), 1L, long(call.B) * call.H));
+}
+
+void attend_swizzle_async(const AttentionCall<bf16>& call, int section) {
   expect_call(call);
-  call.D == 64 ? launch<64>(call) : launch<128>(call);
+  if (section < 0)
+    throw std::invalid_argument("section: wanted at least 0, got " + std::to_string(section));
+  if (section == 0) section = heads_of_section(call);
+  call.D == 64 ? launch<64>(call, section) : launch<128>(call, section);
 }
 
 }  // namespace t2t

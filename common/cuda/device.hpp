@@ -11,7 +11,9 @@
 
 namespace t2t {
 
-/// Whether there is a GPU. Always false on the stand-in.
+/// Whether there is a GPU. Always false on the stand-in. Throws std::runtime_error when there is
+/// one that cannot be used: its driver is older than the toolkit, or its compute capability
+/// below 8.0.
 bool has_gpu();
 /// "NVIDIA H100 80GB HBM3", or "CPU stand-in".
 std::string device_name();

@@ -1,14 +1,49 @@
 #include <cuda_runtime.h>
 
+#include <cstdlib>
+#include <map>
 #include <stdexcept>
+#include <string>
 
 #include "cuda/device.hpp"
+#include "cuda/launch_gpu.hpp"
 
 namespace t2t {
 
+namespace {
+
+/// "13.0" of 13000.
+std::string version(int number) {
+  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
+
+/// Kernels are built for compute capability 8.0 and newer.
+void expect_new_enough() {
+  int major = 0, minor = 0;
+  T2T_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+  T2T_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0));
+  if (major < 8)
+    throw std::runtime_error("the first GPU, " + device_name() + ", has compute capability " +
+                             std::to_string(major) + "." + std::to_string(minor) +
+                             "; wanted 8.0 or newer (CUDA_VISIBLE_DEVICES chooses another GPU)");
+}
+
+}  // namespace
+
 bool has_gpu() {
-  int count = 0;
-  return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
+  int count = 0, driver = 0, toolkit = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  T2T_CUDA_CHECK(cudaDriverGetVersion(&driver));  // 0: there is no driver at all
+  if (status == cudaErrorNoDevice || driver == 0) return false;
+  T2T_CUDA_CHECK(cudaRuntimeGetVersion(&toolkit));
+  if (status == cudaErrorInsufficientDriver)
+    throw std::runtime_error("the GPU's driver supports CUDA up to " + version(driver) +
+                             ", these kernels were built with CUDA " + version(toolkit) +
+                             "; wanted a newer driver or an older toolkit");
+  check_cuda(status, "cudaGetDeviceCount", __FILE__, __LINE__);
+  if (count == 0) return false;
+  expect_new_enough();
+  return true;
 }
 
 std::string device_name() {
@@ -23,6 +58,39 @@ void check_cuda(int status, const char* call, const char* file, int line) {
   if (status == cudaSuccess) return;
   throw std::runtime_error(std::string(file) + ":" + std::to_string(line) + ": " + call + ": " +
                            cudaGetErrorString(static_cast<cudaError_t>(status)));
+}
+
+void allow_shared(const LaunchSite& site, const void* kernel, std::size_t dynamic_bytes) {
+  static std::map<const void*, std::size_t> allowed;
+  std::size_t& so_far = allowed[kernel];
+  if (dynamic_bytes <= so_far) return;
+  const auto check = [&](cudaError_t status) {
+    check_cuda(status, site.kernel, site.file, site.line);
+  };
+  cudaFuncAttributes kernel_has{};
+  int most = 0, device = 0;
+  check(cudaFuncGetAttributes(&kernel_has, kernel));
+  check(cudaGetDevice(&device));
+  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  const std::size_t all = kernel_has.sharedSizeBytes + dynamic_bytes;
+  if (all > std::size_t(most))
+    throw std::runtime_error(std::string(site.file) + ":" + std::to_string(site.line) + ": " +
+                             site.kernel + ": " + std::to_string(kernel_has.sharedSizeBytes) +
+                             " bytes of static and " + std::to_string(dynamic_bytes) +
+                             " of dynamic shared memory: a block of " + device_name() +
+                             " has at most " + std::to_string(most));
+  if (all > 48 * 1024)
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(dynamic_bytes)));
+  so_far = dynamic_bytes;
+}
+
+void wait_if_asked(const LaunchSite& site) {
+  static const bool asked = [] {
+    const char* wanted = std::getenv("T2T_SYNC");
+    return wanted != nullptr && std::string(wanted) == "1";
+  }();
+  if (asked) check_cuda(cudaDeviceSynchronize(), site.kernel, site.file, site.line);
 }
 
 void* device_allocate(std::size_t bytes) {

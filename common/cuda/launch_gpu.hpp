@@ -1,4 +1,6 @@
-// T2T_LAUNCH under nvcc: launches the kernel and checks for an error.
+// T2T_LAUNCH under nvcc: launches the kernel and checks for an error. What goes wrong while a
+// kernel runs is noticed later, at the next copy or launch, where nobody knows its name. With
+// T2T_SYNC=1 in the environment each launch waits for its kernel, and names it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,17 +18,20 @@ struct LaunchSite {
   int line;
 };
 
+/// Allows the kernel this much dynamic shared memory. A kernel must ask for it when it has more
+/// than 48 KiB together with its static shared memory. CUDA is asked once for each kernel, since
+/// that takes longer than a launch. Throws std::runtime_error when the GPU has less.
+void allow_shared(const LaunchSite& site, const void* kernel, std::size_t dynamic_bytes);
+/// With T2T_SYNC=1: waits for the kernel.
+void wait_if_asked(const LaunchSite& site);
+
 template <class... Parameters, class... Arguments>
 void launch(const LaunchSite& site, void (*kernel)(Parameters...), dim3 grid, dim3 block,
             std::size_t shared_bytes, Arguments&&... arguments) {
-  // A kernel that uses more than 48 KiB of shared memory must ask for it first.
-  if (shared_bytes > 48 * 1024) {
-    check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(shared_bytes)),
-               site.kernel, site.file, site.line);
-  }
+  if (shared_bytes > 0) allow_shared(site, reinterpret_cast<const void*>(kernel), shared_bytes);
   kernel<<<grid, block, shared_bytes>>>(static_cast<Parameters>(arguments)...);
   check_cuda(cudaGetLastError(), site.kernel, site.file, site.line);
+  wait_if_asked(site);
 }
 
 }  // namespace t2t

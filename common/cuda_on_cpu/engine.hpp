@@ -20,6 +20,7 @@ struct Meeting {
   unsigned warp = 0;  // whose warp operation it is
   unsigned wanted = 0, here = 0;
   Place place;
+  bool orders_memory = true;  // for ThreadSanitizer
 };
 
 struct Thread {

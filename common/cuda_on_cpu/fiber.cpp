@@ -136,7 +136,7 @@ Unwatched::Unwatched() {
   AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
   AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
 }
-Unwatched::~Unwatched() {
+void Unwatched::end() {
   AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
   AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
 }

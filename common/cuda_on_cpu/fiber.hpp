@@ -56,7 +56,9 @@ void acquire(void* address);
 class Unwatched {
  public:
   Unwatched();
-  ~Unwatched();
+  ~Unwatched() { end(); }
+  /// For a fiber that is stopped for good while one exists.
+  static void end();
 };
 
 #else
@@ -65,6 +67,7 @@ inline void release(void*) {}
 inline void acquire(void*) {}
 struct Unwatched {
   ~Unwatched() {}
+  static void end() {}
 };
 
 #endif

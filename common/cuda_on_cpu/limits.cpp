@@ -1,5 +1,8 @@
-// The limits of a launch, those of compute capability 9.0.
+// The limits of a launch. Those of shared memory differ from GPU to GPU.
+#include <array>
+#include <cstdlib>
 #include <stdexcept>
+#include <string_view>
 
 #include "cuda_on_cpu/engine.hpp"
 
@@ -8,6 +11,31 @@ namespace {
 
 std::string to_string(const dim3& size) {
   return stand_in::to_string(uint3{size.x, size.y, size.z});
+}
+
+/// A compute capability, and the shared memory that a block can have there (CUDA Programming Guide,
+/// "Technical specifications per compute capability").
+struct Card {
+  std::string_view name;
+  std::size_t shared_bytes;
+};
+constexpr std::array<Card, 6> cards = {{{"sm_80", 163 * 1024},    // A100
+                                        {"sm_86", 99 * 1024},     // RTX 30, A10, A40
+                                        {"sm_89", 99 * 1024},     // RTX 40, L4, L40
+                                        {"sm_90", 227 * 1024},    // H100, H200
+                                        {"sm_100", 227 * 1024},   // B200
+                                        {"sm_120", 99 * 1024}}};  // RTX 50
+
+/// The one that T2T_CARD names, or sm_90.
+Card wanted_card(const LaunchSite& site) {
+  const char* wanted = std::getenv("T2T_CARD");
+  const std::string_view name = wanted == nullptr ? "sm_90" : wanted;
+  std::string names;
+  for (const Card& card : cards) {
+    if (card.name == name) return card;
+    names += (names.empty() ? "" : ", ") + std::string(card.name);
+  }
+  refuse(site, "T2T_CARD: wanted " + names + ", got '" + std::string(name) + "'");
 }
 
 }  // namespace
@@ -35,10 +63,12 @@ void expect_shared_fits(const LaunchSite& site, const Engine& e) {
   if (bytes > 48 * 1024) {
     refuse(site, std::to_string(bytes) + " bytes of static shared memory: at most 49152");
   }
-  if (bytes + e.dynamic_shared.size() > 227 * 1024) {
+  const Card card = wanted_card(site);
+  if (bytes + e.dynamic_shared.size() > card.shared_bytes) {
     refuse(site, std::to_string(bytes) + " bytes of static and " +
                      std::to_string(e.dynamic_shared.size()) +
-                     " of dynamic shared memory: a block has at most 232448");
+                     " of dynamic shared memory: a block on " + std::string(card.name) +
+                     " has at most " + std::to_string(card.shared_bytes));
   }
 }
 

@@ -28,11 +28,11 @@ Meeting& find_or_open(const Meeting& like) {
   return *e.meetings.emplace_back(std::make_unique<Meeting>(like));
 }
 
-/// All threads of the meeting have come: they may go on, and what each did before is visible to
-/// all.
+/// All threads of the meeting have come: they may go on. What each did before is visible to all, if
+/// the meeting orders memory.
 void complete(Meeting& meeting) {
   Engine& e = engine();
-  acquire(&meeting);
+  if (meeting.orders_memory) acquire(&meeting);
   const bool one_warp = meeting.kind == Meeting::Kind::warp;
   const unsigned begin = one_warp ? meeting.warp * 32 : 0;
   const unsigned end = one_warp ? std::min(begin + 32, e.count) : e.count;
@@ -41,7 +41,7 @@ void complete(Meeting& meeting) {
     if (thread.meeting != &meeting) continue;
     thread.meeting = nullptr;
     if (thread.state == Thread::State::waiting) thread.state = Thread::State::ready;
-    release(&thread.woken);
+    if (meeting.orders_memory) release(&thread.woken);
   }
   const Unwatched unwatched;
   std::erase_if(e.meetings, [&](const auto& open) { return open.get() == &meeting; });
@@ -52,17 +52,17 @@ void come(Meeting& meeting, const Place& place) {
   self.meeting = &meeting;
   self.place = place;
   ++meeting.here;
-  release(&meeting);
+  if (meeting.orders_memory) release(&meeting);
 }
 
-void wait_until_woken() {
+void wait_until_woken(bool orders_memory) {
   Thread& self = *engine().current;
   if (self.meeting != nullptr) {
     self.state = Thread::State::waiting;
     release(&engine().given_up);  // in case this thread never goes on
     self.fiber.suspend();
   }
-  acquire(&self.woken);
+  if (orders_memory) acquire(&self.woken);
 }
 
 std::string describe(const Thread& thread) {
@@ -109,7 +109,7 @@ void wait_for_block(const Place& place) {
   }
   come(meeting, place);
   complete_block_barrier();
-  wait_until_woken();
+  wait_until_woken(true);
 }
 
 void wait_for_named(int id, int threads, const Place& place) {
@@ -131,17 +131,18 @@ void wait_for_named(int id, int threads, const Place& place) {
   }
   come(meeting, place);
   if (meeting.here == wanted) complete(meeting);
-  wait_until_woken();
+  wait_until_woken(true);
 }
 
 void Lanes::fault_absent(unsigned from, unsigned reader) const {
+  Unwatched::end();  // meet_lanes', which is never left
   fault("lane " + std::to_string(reader) + " reads from lane " + std::to_string(from) +
             ", which is not in the mask",
         *place);
 }
 
 void meet_lanes(unsigned mask, const void* brought, void* result, void (*work)(const Lanes&),
-                const Place& place) {
+                const Place& place, bool orders_memory) {
   Engine& e = engine();
   Thread& self = *e.current;
   const unsigned warp = self.number / 32, lane = self.number % 32;
@@ -149,13 +150,14 @@ void meet_lanes(unsigned mask, const void* brought, void* result, void (*work)(c
     fault("lane " + std::to_string(lane) + " takes part in a warp operation that leaves it out",
           place);
   }
-  Meeting& meeting = find_or_open(
-      {Meeting::Kind::warp, mask, warp, static_cast<unsigned>(std::popcount(mask)), 0, place});
+  Meeting& meeting =
+      find_or_open({Meeting::Kind::warp, mask, warp, static_cast<unsigned>(std::popcount(mask)), 0,
+                    place, orders_memory});
   self.brought = brought;
   self.result = result;
   come(meeting, place);
   if (meeting.here == meeting.wanted) {
-    acquire(&meeting);
+    const Unwatched unwatched;  // the lanes exchange registers, not memory
     Lanes lanes{mask, {}, {}, &place};
     for (unsigned i = warp * 32; i < std::min(warp * 32 + 32, e.count); ++i) {
       if (e.threads[i]->meeting != &meeting) continue;
@@ -165,7 +167,7 @@ void meet_lanes(unsigned mask, const void* brought, void* result, void (*work)(c
     work(lanes);
     complete(meeting);
   }
-  wait_until_woken();
+  wait_until_woken(orders_memory);
 }
 
 }  // namespace t2t::stand_in

@@ -4,7 +4,8 @@
 // thread. A fiber runs until it has to wait for others (at a barrier or in a warp operation) or
 // ends, so runs are repeatable. The environment variable T2T_ORDER sets the order of the threads:
 // forward (the default), reverse, or a number, the seed of a random order. No result may depend on
-// the order.
+// the order. T2T_CARD sets the GPU whose limit of shared memory holds: sm_80, sm_86, sm_89, sm_90
+// (the default), sm_100 or sm_120.
 //
 // Not modelled: time, bank conflicts, and blocks that run at the same time or communicate.
 #pragma once
@@ -53,7 +54,9 @@ void wait_for_block(const Place& place);
 void wait_for_named(int id, int threads, const Place& place);
 
 /// A warp operation of the lanes in `mask`. The last lane that comes does the work for all of them,
-/// with what each lane brought and the place for each lane's result.
+/// with what each lane brought and the place for each lane's result. CUDA promises of __syncwarp
+/// alone that what a lane wrote to memory before it can be read by the others after it: for the
+/// race detector the other operations (shuffles, votes, products of matrices) order nothing.
 struct Lanes {
   unsigned mask;
   const void* brought[32];
@@ -69,7 +72,7 @@ struct Lanes {
   [[noreturn]] void fault_absent(unsigned from, unsigned reader) const;
 };
 void meet_lanes(unsigned mask, const void* brought, void* result, void (*work)(const Lanes&),
-                const Place& place);
+                const Place& place, bool orders_memory = false);
 
 /// Returns pick(lane, lanes) in each lane. pick has no captures.
 template <class Result, class Brought, class Pick>

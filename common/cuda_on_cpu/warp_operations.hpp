@@ -119,5 +119,5 @@ inline int __all_sync(unsigned mask, int predicate,
 inline void __syncwarp(unsigned mask = ~0u,
                        t2t::stand_in::Place place = t2t::stand_in::Place::current()) {
   t2t::stand_in::meet_lanes(
-      mask, nullptr, nullptr, [](const t2t::stand_in::Lanes&) {}, place);
+      mask, nullptr, nullptr, [](const t2t::stand_in::Lanes&) {}, place, true);
 }

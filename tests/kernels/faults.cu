@@ -143,6 +143,14 @@ __global__ void missing_barrier(float* x) {
   }
 }
 
+// All lanes have come to the shuffle, but it does not promise that what they wrote can be read.
+__global__ void shuffle_for_a_fence(float* x) {
+  __shared__ float tile[64];
+  tile[threadIdx.x] = 1;
+  __shfl_sync(kAll, 0, 0);
+  x[threadIdx.x] = tile[threadIdx.x ^ 1];
+}
+
 __global__ void copy_without_barrier(float* x) {
   T2T_DYNAMIC_SHARED(float, tile);
   if (threadIdx.x == 0) copy_async_16(tile, x);
@@ -191,7 +199,8 @@ const std::map<std::string, Kernel> faults{
     NAMED(copy_to_misaligned),  NAMED(copy_from_misaligned), NAMED(copy_to_global),
     NAMED(much_static_shared),  NAMED(past_static),          NAMED(past_dynamic),
     NAMED(past_global),         NAMED(missing_barrier),      NAMED(copy_without_barrier),
-    NAMED(copy_over_readers),   NAMED(into_the_neighbour),   NAMED(lost_update)};
+    NAMED(shuffle_for_a_fence), NAMED(copy_over_readers),    NAMED(into_the_neighbour),
+    NAMED(lost_update)};
 #undef NAMED
 
 }  // namespace
