@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "11_flash_attention/gpu_problem.hpp"
 #include "11_flash_attention/kernels.hpp"
 #include "attention_problem.hpp"
 #include "refuses.hpp"
@@ -153,6 +154,23 @@ TEST_CASE("every rung fits the shared memory of each GPU") {
     setenv("T2T_CARD", card, 1);
     for (const int D : {64, 128}) check({.B = 1, .T = 3, .S = 9, .H = 1, .G = 1, .D = D});
     unsetenv("T2T_CARD");
+  }
+}
+
+TEST_CASE("what the bench checks: a right result passes, and each wrong row does not") {
+  for (const bool heads_first : {false, true}) {
+    CAPTURE(heads_first);
+    Tensors<bf16> x{2, 40, 40, 4, 2, 64, true, heads_first};
+    const AttentionCall<bf16> call = x.call();
+    attend_swizzle_async(call);
+    CHECK(worst_error(x) <= 1);
+    std::vector<bf16> out = x.out.download();
+    for (bf16& number : out) number = __float2bfloat16(__bfloat162float(number) + 0.1f);
+    x.out.upload(out);
+    CHECK(worst_error(x) > 1);
+    for (bf16& number : out) number = __float2bfloat16(std::nanf(""));
+    x.out.upload(out);
+    CHECK(worst_error(x) == INFINITY);
   }
 }
 

@@ -1,162 +1,91 @@
-#include <algorithm>
 #include <stdexcept>
-#include <vector>
 
 #include "04_causal_attention/warp_reduce.hpp"
+#include "11_flash_attention/cublas_handle.hpp"
 #include "11_flash_attention/gpu_baselines.hpp"
-#include "cuda/device.hpp"
-
-#ifdef T2T_CUBLAS
-#include <cublas_v2.h>
-#endif
 
 namespace t2t {
 
-namespace {
-
-__global__ void copy_kernel(const uint4* from, uint4* to, std::size_t count) {
-  const std::size_t i = std::size_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < count) to[i] = from[i];
-}
-
-__global__ void fill_kernel(uint4* to, std::size_t count, unsigned value) {
-  const std::size_t i = std::size_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < count) to[i] = make_uint4(value, value, value, value);
-}
-
-/// weights = softmax(scale · scores). Each warp handles one row [S].
-__global__ void softmax_kernel(const float* scores, bf16* weights, std::size_t rows, int S,
-                               float scale) {
-  const std::size_t r = std::size_t(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;
-  if (r >= rows) return;
-  const float* row = scores + r * S;
-  float highest = -INFINITY, sum = 0;
-  for (int s = threadIdx.x % 32; s < S; s += 32) highest = fmaxf(highest, row[s]);
-  highest = warp_max(highest);
-  for (int s = threadIdx.x % 32; s < S; s += 32) sum += expf(scale * (row[s] - highest));
-  const float share = 1 / warp_sum(sum);
-  for (int s = threadIdx.x % 32; s < S; s += 32)
-    weights[r * S + s] = __float2bfloat16(expf(scale * (row[s] - highest)) * share);
-}
-
-constexpr unsigned block = 256;
-dim3 blocks(std::size_t count) { return dim3(unsigned((count + block - 1) / block)); }
-
-}  // namespace
-
-double median_ms(const std::function<void()>& work, const std::function<void()>& before) {
-  EventTimer timer;
-  std::vector<double> times;
-  for (int i = 0; i < 23; ++i) {
-    if (before) before();
-    timer.start();
-    work();
-    times.push_back(timer.stop_ms());
-  }
-  times.erase(times.begin(), times.begin() + 3);  // the warm-up
-  std::nth_element(times.begin(), times.begin() + 10, times.end());
-  return times[10];
-}
-
-int multiprocessors() {
-  int device = 0, count = 0;
-  T2T_CUDA_CHECK(cudaGetDevice(&device));
-  T2T_CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-  return count;
-}
-
-double copy_speed() {
-  const std::size_t count = (std::size_t(1) << 30) / sizeof(uint4);
-  DeviceBuffer<uint4> from(count), to(count);
-  const double ms = median_ms([&] {
-    T2T_LAUNCH(copy_kernel, blocks(count), dim3(block), 0, from.data(), to.data(), count);
-  });
-  return 2.0 * count * sizeof(uint4) / (ms / 1000);
-}
-
-void flush_l2() {
-  static DeviceBuffer<uint4> memory((std::size_t(256) << 20) / sizeof(uint4));
-  T2T_LAUNCH(fill_kernel, blocks(memory.size()), dim3(block), 0, memory.data(), memory.size(), 1u);
+bool cublas_takes(const AttentionCall<bf16>& c) {
+  const auto side_by_side = [&](const Strides& s, int length) {
+    return s.token == c.D && s.head == long(length) * c.D && s.batch == c.H * s.head;
+  };
+  return !c.causal && c.G == c.H && (c.S == 512 || c.S == 1024 || c.S == 2048 || c.S == 4096) &&
+         side_by_side(c.q_strides, c.T) && side_by_side(c.out_strides, c.T) &&
+         side_by_side(c.k_strides, c.S) && side_by_side(c.v_strides, c.S);
 }
 
 #ifdef T2T_CUBLAS
 
 namespace {
 
-cublasHandle_t handle() {
-  static cublasHandle_t made = [] {
-    cublasHandle_t handle;
-    if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS)
-      throw std::runtime_error("cublasCreate failed");
-    return handle;
-  }();
-  return made;
+constexpr int softmax_warps = 4;
+
+/// weights = softmax(scale · scores). A warp reads a row of 128·Fours scores once, four at a time,
+/// and keeps it in registers.
+template <int Fours>
+__global__ void __launch_bounds__(32 * softmax_warps)
+    softmax_kernel(const float* scores, bf16* weights, std::size_t rows, float scale) {
+  const std::size_t r = std::size_t(blockIdx.x) * softmax_warps + threadIdx.x / 32;
+  if (r >= rows) return;
+  const int lane = threadIdx.x % 32;
+  const float4* from = reinterpret_cast<const float4*>(scores + r * 128 * Fours) + lane;
+  uint2* to = reinterpret_cast<uint2*>(weights + r * 128 * Fours) + lane;
+  float4 x[Fours];
+  float highest = -INFINITY, sum = 0;
+#pragma unroll
+  for (int i = 0; i < Fours; ++i) {
+    x[i] = from[32 * i];
+    highest = fmaxf(highest, fmaxf(fmaxf(x[i].x, x[i].y), fmaxf(x[i].z, x[i].w)));
+  }
+  const float base = scale * warp_max(highest);
+#pragma unroll
+  for (int i = 0; i < Fours; ++i) {
+    x[i].x = exp2_fast(scale * x[i].x - base), x[i].y = exp2_fast(scale * x[i].y - base);
+    x[i].z = exp2_fast(scale * x[i].z - base), x[i].w = exp2_fast(scale * x[i].w - base);
+    sum += x[i].x + x[i].y + (x[i].z + x[i].w);
+  }
+  const float share = 1 / warp_sum(sum);
+#pragma unroll
+  for (int i = 0; i < Fours; ++i)
+    to[32 * i] = make_uint2(pack_bf16(x[i].x * share, x[i].y * share),
+                            pack_bf16(x[i].z * share, x[i].w * share));
 }
 
-/// One matrix for each head: `row` numbers from one row to the next, `head` from one head to the
-/// next.
-struct Stack {
-  const void* data;
-  long row, head;
-};
+template <int Fours>
+void launch_softmax(const float* scores, bf16* weights, std::size_t rows, float scale) {
+  T2T_LAUNCH(softmax_kernel<Fours>, dim3(unsigned((rows + softmax_warps - 1) / softmax_warps)),
+             dim3(32 * softmax_warps), 0, scores, weights, rows, scale);
+}
 
-/// out = a·b for each of `count` heads; with `transposed`, aᵀ·b. Sizes are cuBLAS's, which stores
+/// out = a·b for each head of each text; with `transposed`, aᵀ·b. Sizes are cuBLAS's, which stores
 /// matrices by columns: out is [m, n] there, and a row-major [rows, cols] is its [cols, rows].
-void multiply(bool transposed, int m, int n, int k, Stack a, Stack b, Stack out,
+void multiply(bool transposed, int m, int n, int k, const bf16* a, const bf16* b, void* out,
               cudaDataType_t out_type, int count) {
   const float one = 1, zero = 0;
-  const cublasStatus_t status = cublasGemmStridedBatchedEx(
-      handle(), transposed ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a.data,
-      CUDA_R_16BF, int(a.row), a.head, b.data, CUDA_R_16BF, int(b.row), b.head, &zero,
-      const_cast<void*>(out.data), out_type, int(out.row), out.head, count, CUBLAS_COMPUTE_32F,
-      CUBLAS_GEMM_DEFAULT);
-  if (status != CUBLAS_STATUS_SUCCESS)
-    throw std::runtime_error("cublasGemmStridedBatchedEx failed with status " +
-                             std::to_string(int(status)));
+  check_cublas(cublasGemmStridedBatchedEx(
+      cublas_handle(), transposed ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a,
+      CUDA_R_16BF, transposed ? k : m, long(m) * k, b, CUDA_R_16BF, k, long(k) * n, &zero, out,
+      out_type, m, long(m) * n, count, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
 }
 
 }  // namespace
 
-bool has_cublas() { return true; }
-
-double matrix_peak() {
-  const int n = 8192;
-  const std::vector<bf16> random = [] {
-    std::vector<bf16> numbers(std::size_t(n) * n);
-    unsigned state = 1;  // not zeros: the card's power, and so its clock, depends on the data
-    for (bf16& x : numbers)
-      x = __float2bfloat16(float(state = state * 1664525u + 1013904223u) / 2147483648.0f - 1);
-    return numbers;
-  }();
-  DeviceBuffer<bf16> a{std::span<const bf16>(random)}, b{std::span<const bf16>(random)};
-  DeviceBuffer<bf16> out(random.size());
-  const double ms = median_ms([&] {
-    multiply(true, n, n, n, {a.data(), n, 0}, {b.data(), n, 0}, {out.data(), n, 0}, CUDA_R_16BF, 1);
-  });
-  return 2.0 * n * n * n / (ms / 1000);
-}
-
 void attend_cublas(const AttentionCall<bf16>& call, float* scores, bf16* weights) {
-  const int T = call.T, S = call.S, D = call.D, H = call.H;
-  const long head = long(T) * S;
-  const auto stack = [](const bf16* data, const Strides& strides, int b) {
-    return Stack{data + b * strides.batch, strides.token, strides.head};
-  };
-  for (int b = 0; b < call.B; ++b)
-    multiply(true, S, T, D, stack(call.k, call.k_strides, b), stack(call.q, call.q_strides, b),
-             {scores + b * H * head, S, head}, CUDA_R_32F, H);
-  const std::size_t rows = std::size_t(call.B) * H * T;
-  T2T_LAUNCH(softmax_kernel, dim3(unsigned((rows + 7) / 8)), dim3(256), 0, scores, weights, rows, S,
-             1 / sqrtf(float(D)));
-  for (int b = 0; b < call.B; ++b)
-    multiply(false, D, T, S, stack(call.v, call.v_strides, b), {weights + b * H * head, S, head},
-             stack(call.out, call.out_strides, b), CUDA_R_16BF, H);
+  if (!cublas_takes(call)) throw std::invalid_argument("attend_cublas: another kind of call");
+  const int T = call.T, S = call.S, D = call.D, heads = call.B * call.H;
+  const std::size_t rows = std::size_t(heads) * T;
+  const float scale = 1.44269504f / sqrtf(float(D));
+  multiply(true, S, T, D, call.k, call.q, scores, CUDA_R_32F, heads);
+  if (S == 512) launch_softmax<4>(scores, weights, rows, scale);
+  if (S == 1024) launch_softmax<8>(scores, weights, rows, scale);
+  if (S == 2048) launch_softmax<16>(scores, weights, rows, scale);
+  if (S == 4096) launch_softmax<32>(scores, weights, rows, scale);
+  multiply(false, D, T, S, call.v, weights, call.out, CUDA_R_16BF, heads);
 }
 
 #else
 
-bool has_cublas() { return false; }
-double matrix_peak() { throw std::runtime_error("this program was built without cuBLAS"); }
 void attend_cublas(const AttentionCall<bf16>&, float*, bf16*) {
   throw std::runtime_error("this program was built without cuBLAS");
 }

@@ -87,7 +87,7 @@ static Experiment dropout() {
                   {variant("no dropout", as_it_is), variant("p = 0.1", leaves_out(0.1f)),
                    variant("p = 0.3", leaves_out(0.3f))},
                   600};
-  made.most_text = 40'000;
+  made.most_text = 10'000;
   return made;
 }
 
