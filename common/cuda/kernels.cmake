@@ -51,6 +51,15 @@ if(T2T_NVCC)
   set_target_properties(gpu PROPERTIES CUDA_RUNTIME_LIBRARY Static)
   add_executable(on_gpu EXCLUDE_FROM_ALL tests/on_gpu.cpp)
   target_link_libraries(on_gpu gpu)
+  # A driver that is too old is named. The CUDA runtime opens the first libcuda.so.1 that it finds.
+  add_library(old_driver SHARED EXCLUDE_FROM_ALL tests/kernels/old_driver.cpp)
+  set_target_properties(old_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/old_driver)
+  add_dependencies(on_gpu old_driver)
+  add_test(NAME cuda/old_driver COMMAND on_gpu true)
+  set_tests_properties(cuda/old_driver PROPERTIES
+    ENVIRONMENT LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}/old_driver
+    PASS_REGULAR_EXPRESSION "the GPU's driver supports CUDA up to 11.4")
 endif()
 
 # t2t_kernels(NAME FILES a.cu … LINK …): LINK names host libraries, and OTHER_kernels for those of
