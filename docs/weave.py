@@ -127,11 +127,11 @@ def kernels(chapter, only=""):
     run = json.loads(record.read_text()) if record.exists() else {}
     if chapter not in run:
         return _out("Not compiled for a GPU yet.\n")
-    rows = ["| kernel | registers a thread, sm_80 / sm_90 | static shared memory, bytes | spilled bytes |",
+    cards = [one for one in run[chapter][0] if one.startswith("sm_")]
+    rows = [f"| kernel | registers a thread, {' / '.join(cards)} | static shared memory, bytes | spilled bytes |",
             "| --- | ---: | ---: | ---: |"]
     for row in (row for row in run[chapter] if only in row["kernel"]):
-        both = [row["sm_80"], row["sm_90"]]
-        registers, spills = (" / ".join(str(one[f]) for one in both) for f in ("registers", "spills"))
+        registers, spills = (" / ".join(str(row[one][f]) for one in cards) for f in ("registers", "spills"))
         rows.append(f"| `{row['kernel']}` in [{row['source']}](../chapters/{chapter}/{row['source']}) | "
                     f"{registers} | {row['sm_90']['shared']} | {spills} |")
     rows.append(f"\nAs ptxas tells it, nvcc {run['nvcc']}. `python3 docs/kernel_table.py` asks it anew.")
