@@ -485,7 +485,8 @@ TEST_CASE("options out of range are refused, with their key or what they are for
                                      std::numeric_limits<std::int64_t>::min()})
       REFUSES_AS(whole.read_only_options(integer(("training." + key).c_str(), value)),
                  fmt::format("x: training.{}: wanted 0 to 1000000000, got {}", key, value), Bad);
-  for (const std::string key : {"rate", "floor", "beta1", "beta2", "eps", "decay", "clip", "dropout"}) {
+  for (const std::string key :
+       {"rate", "floor", "beta1", "beta2", "eps", "decay", "clip", "dropout"}) {
     const std::string name = "training." + key;
     for (const double value : {-1.0, 1e9, infinity, not_measured})
       REFUSES_AS(whole.read_only_options(real(name.c_str(), value)),

@@ -185,8 +185,8 @@ void launch(const AttentionCall<bf16>& call, int section) {
 
 int heads_of_section(const AttentionCall<bf16>& call) {
   // L2 has 40 MB on an A100, 50 MB on an H100.
-  const long both = 2L * call.S * call.D * long(sizeof(bf16)), heads = 16L << 20;
-  return int(std::clamp(heads * call.H / (both * call.G), 1L, long(call.B) * call.H));
+  const long of_group = 2L * call.S * call.D * long(sizeof(bf16)), of_section = 16L << 20;
+  return int(std::clamp(of_section * call.H / (of_group * call.G), 1L, long(call.B) * call.H));
 }
 
 void attend_swizzle_async(const AttentionCall<bf16>& call, int section) {

@@ -1,5 +1,5 @@
-// Dropout: in training a part of what is added to the stream is left out, other numbers in each
-// pass, so that no weight can rely on a single number of another part.
+// Dropout: in training some of the numbers that a part adds to the stream are left out, others in
+// each pass, so that no weight can rely on a single one of them.
 //
 //   y[t, c] = 0 with probability p, otherwise x[t, c] / (1 − p)
 //
@@ -23,11 +23,9 @@ struct Dropout {
   std::uint64_t pass = 0;  // forward passes with other numbers leave out others
 };
 
-/// Changes x in place. y = x·mask/(1 − p) has dx = dy·mask/(1 − p), so this is also its own
-/// backward pass. The result does not depend on the number of threads. Throws
+/// Changes x, a layer's part, in place. y = x·mask/(1 − p) has dx = dy·mask/(1 − p), so this is
+/// also its own backward pass. The result does not depend on the number of threads. Throws
 /// std::invalid_argument unless p is in [0, 1).
-void dropout_rows(const Dropout& dropout, Part part,
-                  std::size_t layer,  // which of a model's parts x is
-                  Matrix x);
+void dropout_rows(const Dropout& dropout, Part part, std::size_t layer, Matrix x);
 
 }  // namespace t2t

@@ -6,9 +6,13 @@ venv=$home/build/python # its own Python, with cogapp, which updates the pages
 fetched=$home/build/weights/smollm2-135m-instruct.q4_1.gguf # what ./learn weights fetches
 
 # If the system has no CUDA toolkit: the one in build/python, if nvidia-cuda-nvcc (350 MB) is there.
-for nvcc in "$venv"/lib/python3*/site-packages/nvidia/cu13/bin/nvcc; do
-  [[ ! -x $nvcc ]] || command -v nvcc >/dev/null || export CUDACXX=${CUDACXX:-$nvcc}
-done
+use_own_toolkit() {
+  local nvcc
+  for nvcc in "$venv"/lib/python3*/site-packages/nvidia/cu13/bin/nvcc; do
+    [[ ! -x $nvcc ]] || command -v nvcc >/dev/null || export CUDACXX=${CUDACXX:-$nvcc}
+  done
+}
+use_own_toolkit
 
 # Builds these targets. Checks what is missing before the first build, and when a build fails.
 compile() { in_turn compile_now "$@" || exit 1; }
