@@ -5,8 +5,10 @@
 // and runs it with one thread and with all threads. The pages quote docs/measured.json, one run.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace t2t {
 
