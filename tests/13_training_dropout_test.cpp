@@ -7,6 +7,7 @@
 
 #include "09_language_model_cases.hpp"
 #include "13_training/trainer.hpp"
+#include "13_training_along_gradient.hpp"
 #include "13_training_cases.hpp"
 #include "all_close.hpp"
 #include "refuses.hpp"
@@ -76,16 +77,6 @@ static Batch texts(size_t V) {
   fill_in_order(batch, ids, 0);
   return batch;
 }
-static ModelWeights moved(ModelWeights weights, ModelWeights& by, const Config& config, float h) {
-  std::vector<ConstRow> moves;
-  for (const ListedTensor& tensor : tensors_of(by, config)) moves.push_back(tensor.numbers);
-  size_t i = 0;
-  for (const ListedTensor& tensor : tensors_of(weights, config)) {
-    for (size_t j = 0; j < tensor.numbers.size(); ++j) tensor.numbers[j] += h * moves[i][j];
-    ++i;
-  }
-  return weights;
-}
 
 TEST_CASE("with dropout, too, the loss grows along its gradient by the square of its norm") {
   for (Case c : {llama(), gpt2()}) {
@@ -101,18 +92,11 @@ TEST_CASE("with dropout, too, the loss grows along its gradient by the square of
       const double loss = passes.add(c.model(), batch, scale, gradients, dropout);
       CHECK(std::abs(loss / passes.loss(c.model(), batch) - 1) > 1e-3);
 
-      double square = 0;
-      for (const ListedTensor& tensor : tensors_of(gradients, c.config))
-        for (const float g : tensor.numbers) square += double(g) * double(g);
-      const auto loss_at = [&](float h) {
-        const Model model(c.config, moved(c.weights(), gradients, c.config, h));
+      const double slope = slope_along(gradients, c, 4e-4, [&](const Model& model) {
         ModelWeights unused = zeros_like(model.weights(), c.config);
         return passes.add(model, batch, scale, unused, dropout) * double(scale);
-      };
-      // The slope's error is the loss's third derivative times h²: ten times as small as allowed.
-      const float h = 1e-3f;
-      const double slope = (loss_at(h) - loss_at(-h)) / (2 * double(h));
-      CHECK(std::abs(slope / square - 1) < 5e-3);
+      });
+      CHECK(std::abs(slope - 1) < 2e-3);
     }
   }
 }

@@ -13,6 +13,7 @@
 #include "09_language_model/loss.hpp"
 #include "09_language_model_cases.hpp"
 #include "13_training/model_backward.hpp"
+#include "13_training_along_gradient.hpp"
 #include "all_close.hpp"
 #include "allocations.hpp"
 
@@ -77,7 +78,7 @@ static Tensor<1> flat(const Weight& w) {
   return x;
 }
 /// All tensors that a model has, each as a row.
-static std::vector<Named> tensors_of(const ModelWeights& weights, const Config& config) {
+static std::vector<Named> named_tensors(const ModelWeights& weights, const Config& config) {
   std::vector<Named> all;
   for_each_tensor(weights, config, [&](const TensorInfo& info, const auto& tensor) {
     if (info.size() > 0) all.push_back({full_name(info), flat(tensor)});
@@ -127,7 +128,7 @@ static void check_close(const std::vector<Named>& got, const std::vector<Named>&
 }
 static void check_close(const ModelWeights& got, const ModelWeights& want, const Case& c,
                         size_t N) {
-  check_close(tensors_of(got, c.config), tensors_of(want, c.config), relative_error(c, N));
+  check_close(named_tensors(got, c.config), named_tensors(want, c.config), relative_error(c, N));
 }
 
 TEST_CASE("by hand: the head, the final norm and the embedding around a block that adds nothing") {
@@ -182,7 +183,7 @@ TEST_CASE("the gradients of every tensor are those of PyTorch in float64") {
     CHECK(std::abs(loss - want_loss) <= c.bound(1) * want_loss);
 
     const Tensor<1> numbers = load_npy<1>(c.file("_gradients"));
-    const std::vector<Named> got = tensors_of(gradients, c.config);
+    const std::vector<Named> got = named_tensors(gradients, c.config);
     std::vector<Named> want = got;
     size_t first = 0;
     for (Named& tensor : want)
@@ -223,7 +224,7 @@ TEST_CASE("foundry-small: each gradient's norm, product with other numbers and l
   // of which five are allowed.
   const Tensor<2> want = load_npy<2>(c.file("_sums"));
   const double epsilon = relative_error(c, 96);
-  const std::vector<Named> got = tensors_of(gradients, c.config);
+  const std::vector<Named> got = named_tensors(gradients, c.config);
   REQUIRE(got.size() == want.shape(0));
   for (size_t i = 0; i < got.size(); ++i) {
     CAPTURE(got[i].name);
@@ -296,42 +297,21 @@ TEST_CASE("the loss is chapter 09's, with gradients and without") {
   }
 }
 
-/// The loss when all weights have moved by h times the gradients.
-static double loss_at(const Case& c, const ModelWeights& gradients, double h, const Batch& batch) {
-  ModelWeights weights = c.weights();
-  const auto move = [&](auto& x, const auto& g) {
-    for (size_t i = 0; i < x.size(); ++i) x.data()[i] += float(h * double(g.data()[i]));
-  };
-  const std::vector<Named> all = tensors_of(gradients, c.config);
-  size_t next = 0;
-  for_each_tensor(weights, c.config, [&](const TensorInfo& info, auto& tensor) {
-    if (info.size() == 0) return;
-    if constexpr (std::is_same_v<std::decay_t<decltype(tensor)>, Weight>)
-      move(tensor.floats(), all[next++].x);
-    else
-      move(tensor, all[next++].x);
-  });
-  return Gradients(c.config, batch.B, batch.T).loss(Model(c.config, std::move(weights)), batch) *
-         double(one_over_learned(batch));
-}
-
 TEST_CASE("along its gradient the loss grows by the square of the gradient's norm") {
   for (const Case& c : cases()) {
     CAPTURE(c.name);
     const Batch batch = batch_of(3, 13, c.config.V);
-    const ModelWeights gradients = gradients_of(c.model(), {batch}, one_over_learned(batch));
-    double square = 0;
-    for (const Named& tensor : tensors_of(gradients, c.config)) square += dot(tensor.x, tensor.x);
-    // The slope's error is the loss's third derivative times h²: ten times as small as allowed.
-    const double h = 2e-3;
-    const double slope =
-        (loss_at(c, gradients, h, batch) - loss_at(c, gradients, -h, batch)) / (2 * h);
-    CHECK(std::abs(slope / square - 1) < 5e-3);
+    ModelWeights gradients = gradients_of(c.model(), {batch}, one_over_learned(batch));
+    const double slope = slope_along(gradients, c, 4e-4, [&](const Model& model) {
+      return Gradients(c.config, batch.B, batch.T).loss(model, batch) *
+             double(one_over_learned(batch));
+    });
+    CHECK(std::abs(slope - 1) < 2e-3);
   }
 }
 
 static void check_same_bits(const ModelWeights& got, const ModelWeights& want, const Config& c) {
-  const std::vector<Named> a = tensors_of(got, c), b = tensors_of(want, c);
+  const std::vector<Named> a = named_tensors(got, c), b = named_tensors(want, c);
   for (size_t i = 0; i < a.size(); ++i) {
     CAPTURE(a[i].name);
     CHECK(all_close(a[i].x, b[i].x, 0));

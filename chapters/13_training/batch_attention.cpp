@@ -20,8 +20,12 @@ static const BlockSettings& alike(std::span<const BlockSettings> layers) {
   return layers[0];
 }
 
-BatchAttention::BatchAttention(std::span<const BlockSettings> layers, std::size_t B, std::size_t T)
-    : T_(T), layers_(layers, T, T), scratch_(alike(layers).H, layers[0].G, layers[0].D) {
+BatchAttention::BatchAttention(std::span<const BlockSettings> layers, std::size_t B, std::size_t T,
+                               const BlockChanges& changes)
+    : T_(T),
+      changes_(changes),
+      layers_(layers, T, T),
+      scratch_(alike(layers).H, layers[0].G, layers[0].D) {
   expect(B >= 1, "B, the texts of a batch", "at least 1", double(B));
   for (std::size_t b = 0; b < B; ++b) runs_.push_back({b, T});
 }
@@ -34,10 +38,12 @@ void BatchAttention::operator()(const Projected& in, Matrix heads, const Trace& 
   layers_.expect_call(in, heads, runs, runs_.size());
   for_each_run(runs, in.q.rows, [&](std::size_t, std::size_t first, std::size_t count) {
     if (settings.uses_rope) layers_.turn(in, first, count, 0);
+    change_queries_and_keys(changes_, settings, in.q.rows_from(first, count),
+                            in.k.rows_from(first, count));
     flash_attention_rows(
         in.q.rows_from(first, count),
         side_by_side(in.k.rows_from(first, count), in.v.rows_from(first, count), settings.G),
-        Mask::sliding(settings.window), heads.rows_from(first, count), scratch_);
+        changed_mask(changes_, settings), heads.rows_from(first, count), scratch_);
   });
   tell(trace, Part::q_turned, in.block.layer(), in.q);
   tell(trace, Part::k_turned, in.block.layer(), in.k);

@@ -9,6 +9,7 @@
 
 #include "08_block/attention_layers.hpp"
 #include "11_flash_attention/flash_attention.hpp"
+#include "13_training/block_changes.hpp"
 
 namespace t2t {
 
@@ -16,16 +17,19 @@ class BatchAttention {
  public:
   /// For calls of 1 to B texts of T tokens. All layers must have the same H, G and D. Throws
   /// std::invalid_argument otherwise, when B is 0, and as AttentionLayers does.
-  BatchAttention(std::span<const BlockSettings> layers, std::size_t B, std::size_t T);
+  BatchAttention(std::span<const BlockSettings> layers, std::size_t B, std::size_t T,
+                 const BlockChanges& changes = {});
 
   /// The slot. Tells the trace q_turned and k_turned also without RoPE, since the backward pass
-  /// reads them. Throws std::invalid_argument as expect_call does, and unless T divides the rows.
+  /// reads them, as the changes left them. Throws std::invalid_argument as expect_call and
+  /// change_queries_and_keys do, and unless T divides the rows.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
   const RopeTable& table(std::size_t layer) const { return layers_.table(layer); }
 
  private:
   std::size_t T_;
+  BlockChanges changes_;
   AttentionLayers layers_;
   FlashScratch scratch_;
   std::vector<Run> runs_;  // [B]

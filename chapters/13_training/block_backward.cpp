@@ -91,7 +91,8 @@ static void network_backward(ConstMatrix x, const Block& block, const KeptBlock&
 /// Writes the gradient of what attention read, x, to dx.
 static void attention_part_backward(ConstMatrix x, const Block& block, const KeptBlock& kept,
                                     const RopeTable& backward_table, std::size_t B, ConstMatrix dy,
-                                    BackwardScratch& scratch, Matrix dx, BlockWeights& gradients) {
+                                    BackwardScratch& scratch, Matrix dx, BlockWeights& gradients,
+                                    const BlockChanges& changes) {
   const BlockSettings& s = block.settings();
   const BlockWeights& weights = block.weights();
   add_gradients(kept.heads, dy, gradients.w_o, gradients.b_o);
@@ -99,7 +100,8 @@ static void attention_part_backward(ConstMatrix x, const Block& block, const Kep
 
   const Matrix dq = scratch.dq, dk = scratch.dk, dv = scratch.dv;
   flash_backward({kept.q, kept.k, kept.v, kept.heads, scratch.dheads}, B, s.H, s.G,
-                 Mask::sliding(s.window), {dq, dk, dv}, scratch.attention);
+                 changed_mask(changes, s), {dq, dk, dv}, scratch.attention);
+  change_queries_and_keys_backward(changes, s, dq, dk);
   const std::size_t T = x.rows / B;
   for (std::size_t b = 0; s.uses_rope && b < B; ++b) {
     rope_rows(dq.rows_from(b * T, T), s.D, backward_table, 0, s.pairing);
@@ -126,7 +128,7 @@ static void add_rows(ConstMatrix added, Matrix x) {
 
 void block_backward(const Block& block, const KeptBlock& kept, const RopeTable& backward_table,
                     std::size_t B, BackwardScratch& scratch, Matrix dx, BlockWeights& gradients,
-                    const Dropout& dropout) {
+                    const Dropout& dropout, const BlockChanges& changes) {
   const BlockSettings& s = block.settings();
   const BlockWeights& weights = block.weights();
   const bool norm_before = s.norm_place == NormPlace::before;
@@ -142,10 +144,12 @@ void block_backward(const Block& block, const KeptBlock& kept, const RopeTable& 
     std::ranges::fill(std::span(dx.data, dx.rows * dx.cols), 0.0f);
     add_norm(sum, norm, scratch.normed, dx, of_norm);
   };
-  // A sum hands dx to the part that was added; dropout, if there is any, stands between.
+  // A sum hands dx to the part that was added; dropout, if there is any, stands between. Without a
+  // residual connection the part is all there is.
   const auto dadded = [&](Part part) -> ConstMatrix {
-    if (dropout.p == 0) return dx;
+    if (dropout.p == 0 && changes.residuals) return dx;
     std::ranges::copy(std::span(dx.data, dx.rows * dx.cols), scratch.dropped.begin());
+    if (!changes.residuals) std::ranges::fill(std::span(dx.data, dx.rows * dx.cols), 0.0f);
     dropout_rows(dropout, part, block.layer(), scratch.dropped);
     return scratch.dropped;
   };
@@ -168,7 +172,7 @@ void block_backward(const Block& block, const KeptBlock& kept, const RopeTable& 
     through_norm(kept.x_plus_attention, weights.attention_norm, gradients.attention_norm);
   if (norm_before) norm_rows(kept.x, weights.attention_norm, s.norm, s.eps, scratch.normed);
   attention_part_backward(norm_before ? scratch.normed : kept.x, block, kept, backward_table, B,
-                          dadded(Part::attention), scratch, dpart, gradients);
+                          dadded(Part::attention), scratch, dpart, gradients, changes);
   if (norm_before)
     add_norm(kept.x, weights.attention_norm, dpart, dx, gradients.attention_norm);
   else

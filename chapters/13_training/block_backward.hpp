@@ -11,6 +11,7 @@
 #pragma once
 
 #include "08_block/block_rows.hpp"
+#include "13_training/block_changes.hpp"
 #include "13_training/dropout.hpp"
 #include "13_training/flash_backward.hpp"
 #include "13_training/kept.hpp"
@@ -39,13 +40,14 @@ struct BackwardScratch {
 std::size_t bytes(const BackwardScratch& scratch);
 
 /// dx, the gradient of the block's output, becomes that of its input, and the gradients of the
-/// block's weights are added to `gradients`. dropout is the forward pass's. A network or another
-/// before_sum in a slot has no backward pass here.
+/// block's weights are added to `gradients`. dropout and changes are the forward pass's. A network
+/// or another before_sum in a slot has no backward pass here.
 void block_backward(const Block& block, const KeptBlock& kept,
                     const RopeTable& backward_table,  // attention_backward.hpp's; [T, D/2] each
                     std::size_t B,                    // texts in the N rows
                     BackwardScratch& scratch,
                     Matrix dx,  // [N, C], all of its rows side by side
-                    BlockWeights& gradients, const Dropout& dropout = {});
+                    BlockWeights& gradients, const Dropout& dropout = {},
+                    const BlockChanges& changes = {});
 
 }  // namespace t2t

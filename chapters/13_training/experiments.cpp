@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "03_rope/positions.hpp"
-#include "10_pretrained/perplexity.hpp"
 
 namespace t2t {
 
@@ -38,10 +37,14 @@ static Experiment norm_places(const char* name, std::size_t L, std::size_t steps
           steps};
 }
 
-static Experiment networks() {
-  const auto plain = [](Activation activation) {
-    return [=](Variant& v) { v.config.block.activation = activation, v.config.block.F = 255; };
+/// A network of two matrices with half more columns has as many weights as one of three.
+static auto plain(Activation activation) {
+  return [=](Variant& v) {
+    v.config.block.activation = activation, v.config.block.F = v.config.block.F * 3 / 2;
   };
+}
+
+static Experiment networks() {
   const auto gated = [](Activation activation) {
     return [=](Variant& v) { v.config.block.activation = activation; };
   };
@@ -52,6 +55,49 @@ static Experiment networks() {
        variant("gelu, F = 255", plain(Activation::gelu)),
        variant("silu, F = 255", plain(Activation::silu)),
        variant("reglu, F = 170", gated(Activation::reglu)), variant("swiglu, F = 170", as_it_is)}};
+}
+
+/// The same question with models of twice the width, the gated one with the plain ones' rivals.
+static Experiment wide_networks() {
+  const auto wide = [](auto change) {
+    return [=](Variant& v) {
+      v.config.block = llama_style(128, 4, 4, 340);
+      change(v);
+    };
+  };
+  return {"networks-wide",
+          "Which feed-forward network, at twice the width?",
+          {variant("relu, F = 510", wide(plain(Activation::relu))),
+           variant("gelu, F = 510", wide(plain(Activation::gelu))),
+           variant("swiglu, F = 340", wide(as_it_is))}};
+}
+
+static Experiment roots() {
+  const auto undivided = [](Variant& v) { v.changes.divided = false; };
+  const auto one_head = [](Variant& v) { v.config.block = llama_style(64, 1, 1, 170); };
+  return {"roots",
+          "What if scores are not divided by the root of D?",
+          {variant("D = 16, divided", as_it_is), variant("D = 16, not divided", undivided),
+           variant("D = 64, divided", one_head),
+           variant("D = 64, not divided", [&](Variant& v) { one_head(v), undivided(v); })}};
+}
+
+static Experiment residuals() {
+  const auto without = [](Variant& v) { v.changes.residuals = false; };
+  return {"residuals",
+          "What if a part's result takes the stream's place?",
+          {variant("L = 2, with residuals", as_it_is, 2), variant("L = 2, without", without, 2),
+           variant("L = 8, with residuals", as_it_is, 8), variant("L = 8, without", without, 8)}};
+}
+
+static Experiment masked() {
+  const auto hides = [](float share) {
+    return [=](Variant& v) { v.changes.causal = false, v.hidden = share; };
+  };
+  return {"masked",
+          "What does a model learn from the bytes that follow, too?",
+          {variant("causal: the next byte", as_it_is), variant("15 of 100 hidden", hides(0.15f)),
+           variant("40 of 100 hidden", hides(0.4f))}};
 }
 
 static Experiment positions() {
@@ -72,6 +118,11 @@ static Experiment positions() {
            variant("learned positions",
                    [&](Variant& v) {
                      far(v), v.config.block.uses_rope = false, v.config.learned_positions = true;
+                   }),
+           variant("ALiBi",
+                   [&](Variant& v) {
+                     far(v), v.config.block.uses_rope = false;
+                     v.changes.slopes = alibi_slopes(v.config.block.H);
                    }),
            variant("sinusoids", sinusoids(1)), variant("sinusoids times 0.1", sinusoids(0.1f)),
            variant("none", [&](Variant& v) { far(v), v.config.block.uses_rope = false; })},
@@ -149,7 +200,11 @@ std::vector<Experiment> experiments() {
        {variant("RMSNorm", as_it_is),
         variant("LayerNorm", [](Variant& v) { v.config.block.norm = Norm::layer; })}},
       networks(),
+      wide_networks(),
       positions(),
+      roots(),
+      residuals(),
+      masked(),
       heads(),
       dropout(),
       {"head",
@@ -167,8 +222,12 @@ static Trainer new_trainer(const Experiment& experiment, const Variant& variant,
   Random random(trial.seed);
   ModelWeights weights = draw_model(variant.config, random);
   if (variant.redrawn) variant.redrawn(weights, variant.config);
-  TrainingOptions options{
-      .B = experiment_B, .T = experiment_T, .dropout = variant.dropout, .seed = trial.seed};
+  TrainingOptions options{.B = experiment_B,
+                          .T = experiment_T,
+                          .dropout = variant.dropout,
+                          .hidden = variant.hidden,
+                          .changes = variant.changes,
+                          .seed = trial.seed};
   options.schedule = {trial.rate, trial.rate / 10, variant.warm_up ? experiment.steps / 10 : 0,
                       experiment.steps};
   return Trainer(Model(variant.config, std::move(weights)), options,
@@ -190,17 +249,24 @@ static double train(const Experiment& experiment, Trainer& trainer, std::span<co
 }
 
 /// Perplexity of texts of four times the trained length, a quarter at a time.
-static std::vector<double> far_perplexity(const Model& model, std::span<const int> held_out) {
+static std::vector<double> far_perplexity(const Model& model, const BlockChanges& changes,
+                                          std::span<const int> held_out) {
   constexpr std::size_t quarters = 4, length = quarters * experiment_T;
-  std::vector<double> losses(quarters, 0);
-  const std::size_t texts = held_out.size() / length;
-  for (std::size_t i = 0; i < texts; ++i) {
-    const auto buckets =
-        perplexity_by_position(held_out.subspan(i * length, length), model, experiment_T);
-    for (std::size_t q = 0; q < quarters; ++q) losses[q] += std::log(buckets.at(q).perplexity);
+  Gradients passes(model.config(), 1, length, changes);
+  Batch text{1, length, std::vector<int>(length), std::vector<int>(length)};
+  std::vector<double> perplexity;
+  for (std::size_t q = 0; q < quarters; ++q) {
+    double sum = 0;
+    std::size_t scored = 0;
+    for (std::size_t first = 0; first + length < held_out.size(); first += length) {
+      fill_in_order(text, held_out, first);
+      for (std::size_t t = 0; t < length; ++t)
+        if (t / experiment_T != q) text.targets[t] = not_learned;
+      sum += passes.loss(model, text), scored += experiment_T;
+    }
+    perplexity.push_back(std::exp(sum / double(scored)));
   }
-  for (double& loss : losses) loss = std::exp(loss / double(texts));
-  return losses;
+  return perplexity;
 }
 
 Outcome try_variant(const Experiment& experiment, const Variant& variant,
@@ -218,7 +284,7 @@ Outcome try_variant(const Experiment& experiment, const Variant& variant,
     const bool shown = seeds > 1 ? seed == seeds : trial.held_out < lowest;
     lowest = std::min(lowest, trial.held_out);
     if (experiment.by_position && shown && std::isfinite(trial.held_out))
-      outcome.perplexity_by_position = far_perplexity(trainer.model(), held_out);
+      outcome.perplexity_by_position = far_perplexity(trainer.model(), variant.changes, held_out);
     return trial;
   };
   // From the middle down, then up. Losses are noisy: one rate that is no better ends nothing.

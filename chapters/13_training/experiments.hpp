@@ -21,6 +21,8 @@ struct Variant {
   std::function<void(ModelWeights&, const Config&)> redrawn = nullptr;  // changes the first weights
   std::function<bool(const TensorInfo&)> learned = nullptr;             // nullptr: all tensors are
   float dropout = 0;
+  BlockChanges changes = {};
+  float hidden = 0;  // share of tokens that are hidden, and learned instead of the next ones
 };
 struct Experiment {
   std::string name, question;

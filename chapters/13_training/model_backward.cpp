@@ -14,6 +14,7 @@
 #include "13_training/norm_backward.hpp"
 #include "linalg.hpp"
 #include "memory.hpp"
+#include "rows.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
@@ -50,14 +51,16 @@ static std::size_t checked_rows(const Config& config, std::size_t B, std::size_t
   return B * T;
 }
 
-Gradients::Gradients(const Config& config, std::size_t B, std::size_t T)
+Gradients::Gradients(const Config& config, std::size_t B, std::size_t T,
+                     const BlockChanges& changes)
     : B_(B),
       T_(T),
+      changes_(changes),
       x_(empty(checked_rows(config, B, T), config.block.C)),
       last_(empty(B * T, config.block.C)),
       logits_(empty(rows_at_once(B * T, config.V), config.V)),
       losses_(logits_.shape(0)),
-      attention_(settings_of_all(config), B, T),
+      attention_(settings_of_all(config), B, T, changes),
       kept_(make_kept(settings_of_all(config), B * T)),
       forward_scratch_(settings_of_all(config), B * T),
       backward_scratch_(settings_of_all(config), B, T) {
@@ -108,6 +111,12 @@ static void expect_gradients(const Model& model, const ModelWeights& gradients) 
                   [](const TensorInfo& info, const auto& tensor) { expect_floats(info, tensor); });
 }
 
+static void subtract_rows(ConstMatrix x, Matrix from) {
+  for_each_row(x.rows, x.cols, [&](std::size_t t) {
+    for (std::size_t c = 0; c < x.cols; ++c) from.row(t)[c] -= x.row(t)[c];
+  });
+}
+
 /// Leaves the last block's result in x_ and a copy of it in last_.
 void Gradients::forward(const Model& model, const Batch& batch, const Dropout& dropout,
                         const Trace& trace) {
@@ -115,10 +124,13 @@ void Gradients::forward(const Model& model, const Batch& batch, const Dropout& d
   for (std::size_t b = 0; b < B_; ++b)
     embed_tokens(model, std::span(batch.ids).subspan(b * T_, T_), 0, x.rows_from(b * T_, T_));
   dropout_rows(dropout, Part::embedding, 0, x);
-  const BlockSlots slots = {.attention = std::ref(attention_),
-                            .before_sum = [&dropout](const Block& block, Part part, Matrix added) {
-                              dropout_rows(dropout, part, block.layer(), added);
-                            }};
+  const BlockSlots slots = {
+      .attention = std::ref(attention_),
+      .before_sum = [this, &dropout](const Block& block, Part part, Matrix added) {
+        dropout_rows(dropout, part, block.layer(), added);
+        // x + (added − x) is what was added, without x.
+        if (!changes_.residuals) subtract_rows(x_, added);
+      }};
   for (std::size_t l = 0; l < model.config().L; ++l) {
     if (trace) kept_[l].x = x_;
     block_rows(x, model.block(l), slots, forward_scratch_, trace);
@@ -170,7 +182,7 @@ double Gradients::add(const Model& model, const Batch& batch, float scale, Model
   const double sum = head(model, batch, scale, &gradients);
   for (std::size_t l = config.L; l-- > 0;)
     block_backward(model.block(l), kept_[l], backward_tables_[l], B_, backward_scratch_, x_,
-                   gradients.blocks[l], dropout);
+                   gradients.blocks[l], dropout, changes_);
   dropout_rows(dropout, Part::embedding, 0, x_);
 
   if (gradients.embedding.size() > 0)

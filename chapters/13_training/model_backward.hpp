@@ -37,7 +37,7 @@ class Gradients {
  public:
   /// Throws std::invalid_argument when B or T is 0 or T is above T_max, and as expect_config and
   /// BackwardScratch do; std::runtime_error when there is not enough free memory.
-  Gradients(const Config& config, std::size_t B, std::size_t T);
+  Gradients(const Config& config, std::size_t B, std::size_t T, const BlockChanges& changes = {});
 
   /// Adds the gradients of scale · Σ loss to `gradients`, and returns Σ loss over the batch's
   /// targets that are to be learned, in nats. A matrix or table that is empty in `gradients` is not
@@ -60,6 +60,7 @@ class Gradients {
   double head(const Model& model, const Batch& batch, float scale, ModelWeights* gradients);
 
   std::size_t B_, T_;
+  BlockChanges changes_;
   Tensor<2> x_;       // [N, C], the stream; after the head its gradient
   Tensor<2> last_;    // [N, C], the last block's result
   Tensor<2> logits_;  // [some rows, V]

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "13_training/masking.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
@@ -11,6 +12,8 @@ static TrainingOptions checked(const TrainingOptions& options) {
   expect(options.parts >= 1, "parts of a batch", "at least 1", double(options.parts));
   expect(options.dropout >= 0 && options.dropout < 1, "dropout", "a probability from 0 to below 1",
          double(options.dropout));
+  expect(options.hidden == 0 || options.parts == 1, "parts of a batch with hidden tokens", "1",
+         double(options.parts));
   return options;
 }
 
@@ -35,7 +38,7 @@ Trainer::Trainer(Model model, const TrainingOptions& options, std::span<const in
       windows_(ids, options.T, options.seed),
       batch_{options.B, options.T, std::vector<int>(options.B * options.T),
              std::vector<int>(options.B * options.T)},
-      passes_(model_.config(), options.B, options.T),
+      passes_(model_.config(), options.B, options.T, options.changes),
       gradients_(zeros_like(model_.weights(), model_.config(), learned)),
       optimizer_({options.schedule, options.adamw, options.clip},
                  weights_of(model_, tensors_of(gradients_, model_.config())),
@@ -49,6 +52,11 @@ double Trainer::add_gradients(const Batch& batch, std::size_t part, float scale)
 }
 
 StepReport Trainer::step() {
+  if (options_.hidden > 0) {
+    windows_.fill(batch_, std::uint64_t(steps_done()) * options_.B);
+    hide_tokens(batch_, options_.hidden, options_.seed * 0x9E6C63D0876A9A47u + steps_done());
+    return step_on(batch_);
+  }
   const std::size_t tokens = options_.parts * options_.B * options_.T;
   double sum = 0;
   optimizer_.begin_step();
@@ -73,6 +81,7 @@ double Trainer::loss_of(std::span<const int> ids, std::size_t most_windows) {
   double sum = 0;
   std::size_t learned = 0;
   for (std::size_t first = 0; fill_in_order(batch_, ids, first); first += at_once) {
+    if (options_.hidden > 0) hide_tokens(batch_, options_.hidden, first);
     sum += passes_.loss(model_, batch_);
     learned += count_learned(batch_.targets);
   }

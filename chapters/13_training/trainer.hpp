@@ -24,8 +24,10 @@ struct TrainingOptions {
   std::size_t parts = 1;  // of a step's batch: B·parts windows a step
   Schedule schedule = {};
   AdamW adamw = {};
-  double clip = 1;         // the gradients' norm at most; 0: any
-  float dropout = 0;       // share of what is left out in training (dropout.hpp)
+  double clip = 1;    // the gradients' norm at most; 0: any
+  float dropout = 0;  // share of what is left out in training (dropout.hpp)
+  float hidden = 0;   // share of tokens that are hidden and learned (masking.hpp); 0: the next
+  BlockChanges changes = {};
   std::uint64_t seed = 1;  // of the windows' order and of dropout
 };
 
@@ -33,8 +35,8 @@ class Trainer {
  public:
   /// The ids must outlive it. With `learned`, matrices and tables for which it returns false stay
   /// as they are, and have no place in weights(), means() and squares(). Throws as Gradients and
-  /// Windows do, and std::invalid_argument when parts is 0, a beta or the dropout is not in [0, 1)
-  /// or eps is not above 0.
+  /// Windows do, and std::invalid_argument when parts is 0, a beta or the dropout is not in [0, 1),
+  /// eps is not above 0, and when tokens are hidden in a batch of several parts.
   Trainer(Model model, const TrainingOptions& options, std::span<const int> ids,
           const std::function<bool(const TensorInfo&)>& learned = {});
 
