@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "03_rope/positions.hpp"
+#include "09_language_model/accounts.hpp"
+#include "13_training/lstm_model.hpp"
 
 namespace t2t {
 
@@ -65,7 +67,7 @@ static Experiment wide_networks() {
       change(v);
     };
   };
-  return {"networks-wide",
+  return {"wide-networks",
           "Which feed-forward network, at twice the width?",
           {variant("relu, F = 510", wide(plain(Activation::relu))),
            variant("gelu, F = 510", wide(plain(Activation::gelu))),
@@ -88,6 +90,17 @@ static Experiment residuals() {
           "What if a part's result takes the stream's place?",
           {variant("L = 2, with residuals", as_it_is, 2), variant("L = 2, without", without, 2),
            variant("L = 8, with residuals", as_it_is, 8), variant("L = 8, without", without, 8)}};
+}
+
+static Experiment recurrence() {
+  const auto lstm = [](std::size_t layers, std::size_t width) {
+    return [=](Variant& v) { v.lstm_layers = layers, v.lstm_width = width; };
+  };
+  return {"recurrence",
+          "Does a transformer learn more than an LSTM with as many parameters?",
+          {variant("transformer", as_it_is),
+           variant("LSTM of 1 layer, C = 148: as many parameters", lstm(1, 148)),
+           variant("LSTM of 2 layers, C = 107: as many parameters", lstm(2, 107))}};
 }
 
 static Experiment masked() {
@@ -204,6 +217,7 @@ std::vector<Experiment> experiments() {
       positions(),
       roots(),
       residuals(),
+      recurrence(),
       masked(),
       heads(),
       dropout(),
@@ -213,15 +227,22 @@ std::vector<Experiment> experiments() {
       initialization()};
 }
 
+static LstmModel new_lstm(const Variant& variant, Random& random) {
+  return draw_lstm_model(variant.config.V, variant.lstm_width, variant.lstm_layers, random);
+}
+
 static double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-static Trainer new_trainer(const Experiment& experiment, const Variant& variant, const Trial& trial,
-                           std::span<const int> train) {
-  Random random(trial.seed);
-  ModelWeights weights = draw_model(variant.config, random);
-  if (variant.redrawn) variant.redrawn(weights, variant.config);
+std::size_t parameter_count(const Variant& variant) {
+  if (variant.lstm_layers == 0) return total(count_parameters(variant.config));
+  Random random(1);
+  return parameter_count(new_lstm(variant, random));
+}
+
+static TrainingOptions options_of(const Experiment& experiment, const Variant& variant,
+                                  const Trial& trial) {
   TrainingOptions options{.B = experiment_B,
                           .T = experiment_T,
                           .dropout = variant.dropout,
@@ -230,13 +251,21 @@ static Trainer new_trainer(const Experiment& experiment, const Variant& variant,
                           .seed = trial.seed};
   options.schedule = {trial.rate, trial.rate / 10, variant.warm_up ? experiment.steps / 10 : 0,
                       experiment.steps};
-  return Trainer(Model(variant.config, std::move(weights)), options,
-                 train.first(std::min(train.size(), experiment.most_text)), variant.learned);
+  return options;
+}
+
+static Trainer new_trainer(const Variant& variant, const TrainingOptions& options,
+                           std::span<const int> train) {
+  Random random(options.seed);
+  ModelWeights weights = draw_model(variant.config, random);
+  if (variant.redrawn) variant.redrawn(weights, variant.config);
+  return Trainer(Model(variant.config, std::move(weights)), options, train, variant.learned);
 }
 
 /// Trains a model, and says how it did. Returns the seconds of a step.
-static double train(const Experiment& experiment, Trainer& trainer, std::span<const int> held_out,
-                    Trial& trial) {
+template <class AnyTrainer>
+static double train(const Experiment& experiment, AnyTrainer& trainer,
+                    std::span<const int> held_out, Trial& trial) {
   const auto began = std::chrono::steady_clock::now();
   trial.held_out = std::numeric_limits<double>::infinity();
   try {
@@ -275,9 +304,18 @@ Outcome try_variant(const Experiment& experiment, const Variant& variant,
   Outcome outcome;
   std::vector<double> seconds;
   double lowest = std::numeric_limits<double>::infinity();
+  const auto text = train_ids.first(std::min(train_ids.size(), experiment.most_text));
   const auto run = [&](float rate, std::uint64_t seed) {
     Trial trial{rate, seed, 0};
-    Trainer trainer = new_trainer(experiment, variant, trial, train_ids);
+    const TrainingOptions options = options_of(experiment, variant, trial);
+    if (variant.lstm_layers > 0) {
+      Random random(seed);
+      LstmTrainer trainer(new_lstm(variant, random), options, text);
+      seconds.push_back(train(experiment, trainer, held_out, trial));
+      if (after_trial) after_trial(trial);
+      return trial;
+    }
+    Trainer trainer = new_trainer(variant, options, text);
     seconds.push_back(train(experiment, trainer, held_out, trial));
     if (after_trial) after_trial(trial);
     // Of the last run at the best rate; with one seed, of the best run of the sweep.

@@ -23,7 +23,12 @@ struct Variant {
   float dropout = 0;
   BlockChanges changes = {};
   float hidden = 0;  // share of tokens that are hidden, and learned instead of the next ones
+  std::size_t lstm_layers = 0,
+              lstm_width = 0;  // with layers: of an LSTM in the transformer's place
 };
+/// How many numbers its model learns.
+std::size_t parameter_count(const Variant& variant);
+
 struct Experiment {
   std::string name, question;
   std::vector<Variant> variants;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "01_embedding/embedding.hpp"
-#include "09_language_model/accounts.hpp"
 #include "13_training/experiments.hpp"
 #include "13_training/training_text.hpp"
 #include "print.hpp"
@@ -48,8 +47,7 @@ inline void show_outcomes(const Experiment& experiment, const std::vector<Outcom
       {"what", ">parameters", ">best rate", ">held-out loss", ">least", ">most", ">ms a step"});
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const Spread spread = spread_of(outcomes[i].seeds);
-    table.add({experiment.variants[i].name,
-               with_commas(total(count_parameters(experiment.variants[i].config))),
+    table.add({experiment.variants[i].name, with_commas(parameter_count(experiment.variants[i])),
                fmt::format("{:g}", outcomes[i].seeds[0].rate), fmt::format("{:.3f}", spread.mean),
                fmt::format("{:.3f}", spread.least), fmt::format("{:.3f}", spread.most),
                fmt::format("{:.1f}", 1e3 * outcomes[i].seconds_a_step)});
