@@ -138,7 +138,8 @@ TEST_CASE(
   CHECK(std::abs((loss_at(h) - loss_at(-h)) / (2 * h) / square - 1) < 2e-3);
 }
 
-TEST_CASE("an LSTM learns a text by heart, in the same steps each time") {
+TEST_CASE("an LSTM learns a text by heart, in the same steps each time" *
+          doctest::test_suite("slow")) {
   const Ids ids = text_ids();
   const TrainingOptions options{
       .B = 4, .T = 16, .schedule = {2e-2f, 2e-2f, 1, 300}, .adamw = {.decay = 0}, .seed = 9};

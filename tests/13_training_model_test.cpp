@@ -254,7 +254,8 @@ TEST_CASE("a batch's gradients are the sum of its texts', in any order; twice is
   }
 }
 
-TEST_CASE("logits of some tokens at a time: the gradients are those of texts that fit at once") {
+TEST_CASE("logits of some tokens at a time: the gradients are those of texts that fit at once" *
+          doctest::test_suite("slow")) {
   // 4 Mi logits are 15 rows of these: three parts, of which the last has 9 rows.
   Case c{"wide", {.block = llama_style(4, 2, 1, 5), .L = 1, .V = 262'145, .T_max = 13}, 0};
   const Model model = c.model();
