@@ -157,6 +157,32 @@ TEST_CASE("every rung fits the shared memory of each GPU") {
   }
 }
 
+TEST_CASE("swizzle, async: tiles of 32 keys, where two blocks with 48 have no room") {
+  setenv("T2T_CARD", "sm_89", 1);
+  const Rung<bf16> rung{"4", swizzle_in<1>};
+  for (const bool causal : {false, true})
+    CHECK(worst_error(rung,
+                      {.B = 1, .T = 150, .S = 150, .H = 1, .G = 1, .D = 128, .causal = causal},
+                      Layout::gaps) <= 1);
+  unsetenv("T2T_CARD");
+}
+
+TEST_CASE("decode: how many blocks a multiprocessor runs, by its shared memory") {
+  // 48 KiB a block at D = 64 and 96 at D = 128, and 1 KiB each for CUDA.
+  const auto blocks = [](const char* card, int D) {
+    setenv("T2T_CARD", card, 1);
+    const int most = decode_blocks(D);
+    unsetenv("T2T_CARD");
+    return most;
+  };
+  CHECK(blocks("sm_80", 64) == 3);
+  CHECK(blocks("sm_80", 128) == 1);
+  CHECK(blocks("sm_89", 64) == 2);
+  CHECK(blocks("sm_89", 128) == 1);
+  CHECK(blocks("sm_90", 64) == 4);
+  CHECK(blocks("sm_90", 128) == 2);
+}
+
 TEST_CASE("what the bench checks: a right result passes, and each wrong row does not") {
   for (const bool heads_first : {false, true}) {
     CAPTURE(heads_first);
@@ -192,14 +218,14 @@ TEST_CASE("decode: any number of stretches, empty ones too, for groups of every 
 }
 
 TEST_CASE("decode: stretches fill the card, and are never shorter than 256 keys") {
-  CHECK(decode_splits(1, 1, 132) == 1);
-  CHECK(decode_splits(1, 256, 132) == 1);
-  CHECK(decode_splits(4, 1024, 132) == 4);       // too few keys to fill 264 places
-  CHECK(decode_splits(8, 1 << 16, 132) == 29);   // 232 of 264 places, 88 %; 28 take 84.8 %
-  CHECK(decode_splits(1, 1 << 20, 132) == 109);  // 85 % of what 128, the most, would use
-  CHECK(decode_splits(264, 1 << 16, 132) == 1);  // full already
-  CHECK(decode_splits(512, 1 << 16, 132) == 1);  // 97 % of two rounds
-  CHECK(decode_splits(140, 1 << 16, 132) == 5);  // 700 of 3 rounds' 792; 1 would leave half idle
+  CHECK(decode_splits(1, 1, 264) == 1);
+  CHECK(decode_splits(1, 256, 264) == 1);
+  CHECK(decode_splits(4, 1024, 264) == 4);       // too few keys to fill 264 places
+  CHECK(decode_splits(8, 1 << 16, 264) == 29);   // 232 of 264 places, 88 %; 28 take 84.8 %
+  CHECK(decode_splits(1, 1 << 20, 264) == 109);  // 85 % of what 128, the most, would use
+  CHECK(decode_splits(264, 1 << 16, 264) == 1);  // full already
+  CHECK(decode_splits(512, 1 << 16, 264) == 1);  // 97 % of two rounds
+  CHECK(decode_splits(140, 1 << 16, 264) == 5);  // 700 of 3 rounds' 792; 1 would leave half idle
 }
 
 TEST_CASE("a call that no rung takes is refused") {

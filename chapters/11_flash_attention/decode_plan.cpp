@@ -5,8 +5,7 @@
 
 namespace t2t {
 
-int decode_splits(int tiles, int S, int multiprocessors) {
-  const int slots = 2 * multiprocessors;            // two blocks run on each multiprocessor
+int decode_splits(int tiles, int S, int slots) {
   const int most = std::min((S + 255) / 256, 128);  // stretches of about 256 keys or more
   const auto use = [&](int splits) {                // share of the slots in use, over all rounds
     const long blocks = long(tiles) * splits;

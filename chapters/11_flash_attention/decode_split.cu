@@ -23,6 +23,7 @@ namespace {
 constexpr int warps = 4, threads = 32 * warps, stages = 3;
 constexpr int packed_rows = 16;  // query rows of a block: (query, head of the group) pairs
 constexpr int step_keys = 16;    // keys of a warp's step
+constexpr int joiners = 4, most_channels = 128;  // of a block that joins stretches
 
 /// Row r of a group's T·N pairs is query r / N, head r % N of the group.
 struct Pair {
@@ -119,6 +120,10 @@ __device__ void join_warps(const AttentionCall<bf16>& call, float scale,
     }
     const auto [t, h] = pair_of(call, g, first_row + r);
     const std::size_t at = ((std::size_t(b) * call.T + t) * call.H + h) * gridDim.x + blockIdx.x;
+    if (gridDim.x == 1) {  // nothing to join: every query sees a key, so sum is above 0
+      row_of(call.out, call.out_strides, b, t, h)[d] = __float2bfloat16(total / sum);
+      continue;
+    }
     out.means[at * D + d] = sum > 0 ? total / sum : 0;
     if (d == 0) out.log_sums[at] = base + log2f(sum);  // log2(0) is -infinity
   }
@@ -147,7 +152,7 @@ __global__ void __launch_bounds__(threads, 2)
   const int last = min(long(first) + stretch, long(keys_seen(call, pair_of(call, g, last_row).t)));
 
   const bf16* row[2] = {nullptr, nullptr};
-  int seen[2] = {0, 0};
+  int seen[2] = {last, last};  // rows that are not there need no mask: they are not written
   for (int half = 0; half < 2; ++half) {
     const int r = first_row + 8 * half + lane / 4;
     if (r >= pairs) continue;
@@ -168,15 +173,25 @@ __global__ void __launch_bounds__(threads, 2)
 }
 // [/kernel]
 
-/// Joins the stretches. Each block handles one row of out [B, T, H], and each thread one channel.
+/// Joins the stretches. Each block handles one row of out [B, T, H], and each thread one channel of
+/// every 4th stretch; the sums of the 4 threads of a channel meet in shared memory.
 __global__ void decode_join(AttentionCall<bf16> call, int splits, Stretches in) {
+  __shared__ float means[joiners * most_channels], sums[joiners * most_channels];
   const std::size_t at = std::size_t(blockIdx.x) * splits;
   float top = -INFINITY, sum = 0, mean = 0;
   for (int p = 0; p < splits; ++p) top = fmaxf(top, in.log_sums[at + p]);
-  for (int p = 0; p < splits; ++p) {
+  for (int p = threadIdx.y; p < splits; p += joiners) {
     const float weight = exp2f(in.log_sums[at + p] - top);
     sum += weight;
     mean += weight * in.means[(at + p) * call.D + threadIdx.x];
+  }
+  means[threadIdx.y * most_channels + threadIdx.x] = mean;
+  sums[threadIdx.y * most_channels + threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y > 0) return;
+  for (int y = 1; y < joiners; ++y) {
+    mean += means[y * most_channels + threadIdx.x];
+    sum += sums[y * most_channels + threadIdx.x];
   }
   const int h = blockIdx.x % call.H, t = blockIdx.x / call.H % call.T;
   const int b = blockIdx.x / call.H / call.T;
@@ -188,10 +203,19 @@ void launch(const AttentionCall<bf16>& call, int splits, Stretches stretches) {
   const int tiles = (call.T * (call.H / call.G) + packed_rows - 1) / packed_rows;
   T2T_LAUNCH(decode_stretch<D>, dim3(splits, call.B * call.G, tiles), dim3(threads),
              shared_bytes<D>(), call, scale_log2(D), stretches);
-  T2T_LAUNCH(decode_join, dim3(call.B * call.T * call.H), dim3(D), 0, call, splits, stretches);
+  if (splits > 1)
+    T2T_LAUNCH(decode_join, dim3(call.B * call.T * call.H), dim3(D, joiners), 0, call, splits,
+               stretches);
 }
 
 }  // namespace
+
+int decode_blocks(int D) {
+  const LaunchSite site = {"decode_stretch", __FILE__, __LINE__};
+  return D == 64
+             ? blocks_of_multiprocessor(site, decode_stretch<64>, threads, shared_bytes<64>())
+             : blocks_of_multiprocessor(site, decode_stretch<128>, threads, shared_bytes<128>());
+}
 
 void attend_decode(const AttentionCall<bf16>& call, int splits, float* scratch) {
   expect_call(call);

@@ -17,7 +17,7 @@ namespace t2t {
 
 /// m and l of a lane's two rows, carried from one tile of keys to the next.
 struct OnlineRows {
-  float highest[2] = {-INFINITY, -INFINITY};  // of q·k, not yet scaled
+  float highest[2] = {-INFINITY, -INFINITY};  // m: of q·k, not yet scaled, or up to 8/scale below
   float sum[2] = {0, 0};                      // over the columns that this lane holds
 };
 
@@ -46,29 +46,33 @@ __device__ __forceinline__ void mask_scores(float (&scores)[Blocks][4], int firs
       if (key + 8 * n + i % 2 >= seen[i / 2]) scores[n][i] = -INFINITY;
 }
 
-/// Turns one tile's scores [16, 8·Blocks] into weights relative to the highest score so far, and
-/// rescales l and o to it. After the first tiles the highest score seldom rises: when it stays the
-/// same in all 16 rows, the multiplications by 1 are skipped.
+/// Turns one tile's scores [16, 8·Blocks] into weights relative to m. Any m does, as long as it is
+/// the same for l and o: it cancels when o is divided by l. So m rises to the highest score so far
+/// only when that is above it by more than a factor of 2^8 in the weights, and only then are l and
+/// o rescaled. Weights up to 256 lose no digits, since bf16 and float32 are floating-point numbers.
 template <int Blocks, int Channels>
 __device__ __forceinline__ void online_softmax(float (&scores)[Blocks][4],
                                                float (&mean)[Channels][4], OnlineRows& rows,
                                                float scale) {
-  float top[2], base[2];
+  constexpr float most_rise = 8;  // of a weight's exponent
+  float m[2], base[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    top[half] = rows.highest[half];
+    float top = -INFINITY;
     for (int n = 0; n < Blocks; ++n)
-      top[half] = fmaxf(top[half], fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
-    top[half] = fmaxf(top[half], __shfl_xor_sync(~0u, top[half], 1));
-    top[half] = fmaxf(top[half], __shfl_xor_sync(~0u, top[half], 2));
+      top = fmaxf(top, fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
+    top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
+    top = fmaxf(top, __shfl_xor_sync(~0u, top, 2));
+    // At first m is -infinity, and any score rises above it.
+    m[half] = top * scale > rows.highest[half] * scale + most_rise ? top : rows.highest[half];
     // A row that has seen no key yet: -inf minus -inf would be NaN.
-    base[half] = top[half] == -INFINITY ? 0 : top[half] * scale;
+    base[half] = m[half] == -INFINITY ? 0 : m[half] * scale;
   }
-  if (__any_sync(~0u, top[0] > rows.highest[0] || top[1] > rows.highest[1])) {
+  if (__any_sync(~0u, m[0] != rows.highest[0] || m[1] != rows.highest[1])) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float rescale = exp2_fast(rows.highest[half] * scale - base[half]);
-      rows.highest[half] = top[half];
+      rows.highest[half] = m[half];
       rows.sum[half] *= rescale;
       for (int n = 0; n < Channels; ++n)
         mean[n][2 * half] *= rescale, mean[n][2 * half + 1] *= rescale;

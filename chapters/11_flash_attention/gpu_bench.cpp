@@ -166,7 +166,7 @@ void run_decode(Report& report) {
       if (!report.has_room("5 decode", S, 4.0 * B * S * 4 * 128 * sizeof(bf16))) continue;
       Tensors<bf16> x{B, 1, S, 32, 4, 128, false};
       const AttentionCall<bf16> call = x.call();
-      const int splits = decode_splits(B * x.G, S, multiprocessors());
+      const int splits = decode_splits(B * x.G, S, decode_blocks(x.D) * multiprocessors());
       DeviceBuffer<float> scratch(decode_scratch(call, splits));
       report.decode(x, [&] { attend_decode(call, splits, scratch.data()); });
     }

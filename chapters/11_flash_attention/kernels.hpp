@@ -33,9 +33,12 @@ int heads_of_section(const AttentionCall<bf16>& call);
 /// std::invalid_argument when section is below 0.
 void attend_swizzle_async(const AttentionCall<bf16>& call, int section = 0);
 
+/// How many of rung 5's blocks run on one multiprocessor of this GPU at once, for D = 64 or 128.
+int decode_blocks(int D);
 /// P, the number of stretches into which to cut S keys, for `tiles` tiles of 16 query rows (B·G
-/// when T·H/G is at most 16) on a card of so many multiprocessors.
-int decode_splits(int tiles, int S, int multiprocessors);
+/// when T·H/G is at most 16) on a card on which `slots` blocks run at once: decode_blocks times the
+/// number of multiprocessors.
+int decode_splits(int tiles, int S, int slots);
 
 /// Floats of device memory that attend_decode needs for P = splits stretches: for each stretch a
 /// mean and a log-sum of each row of out.

@@ -4,9 +4,9 @@
 //
 // Changed from rung 1: 64 queries share each read of a key from memory, and neighbouring threads
 // read neighbouring addresses (coalesced). In shared memory, 8 reads of 16 bytes serve 64
-// multiplications. Rows lie D + 4 floats apart, so that 8 threads that read one column of 8 rows
-// use 8 different sets of banks.
-// Expected: 15 to 30 TFLOP/s on an H100 in float32. Not measured yet.
+// multiplications in both products. Rows lie D + 4 floats apart, so that 8 threads that read one
+// column of 8 rows use 8 different sets of banks. Expected: 15 to 30 TFLOP/s on an H100 in float32.
+// Not measured yet.
 #include "11_flash_attention/kernels.hpp"
 
 namespace t2t {
@@ -46,21 +46,32 @@ __device__ void multiply_keys(float (&scores)[4][4], const float* q, const float
   }
 }
 
+__device__ __forceinline__ void add_multiple(float a, float4 x, float* to) {
+  to[0] += a * x.x, to[1] += a * x.y, to[2] += a * x.z, to[3] += a * x.w;
+}
+
 /// Adds this thread's part of weights·v: 4 rows, and channels 4·x to 4·x + 3 of every 64.
 template <int D>
 __device__ void multiply_values(float (&mean)[4][D / 16], const float* weights, const float* v) {
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
-  for (int s = 0; s < tile; ++s)
+  for (int s = 0; s < tile; s += 4) {
+    float4 weight[4];  // of 4 queries, for 4 keys each
+    for (int i = 0; i < 4; ++i)
+      weight[i] = *reinterpret_cast<const float4*>(weights + (4 * y + i) * (tile + 4) + s);
     for (int c = 0; c < D / 64; ++c) {
-      const float4 value = *reinterpret_cast<const float4*>(v + s * (D + 4) + 64 * c + 4 * x);
+      const float* of_keys = v + s * (D + 4) + 64 * c + 4 * x;
+      float4 value[4];
+      for (int j = 0; j < 4; ++j)
+        value[j] = *reinterpret_cast<const float4*>(of_keys + j * (D + 4));
       for (int i = 0; i < 4; ++i) {
-        const float weight = weights[(4 * y + i) * (tile + 4) + s];
-        mean[i][4 * c + 0] += weight * value.x;
-        mean[i][4 * c + 1] += weight * value.y;
-        mean[i][4 * c + 2] += weight * value.z;
-        mean[i][4 * c + 3] += weight * value.w;
+        float* of_query = mean[i] + 4 * c;
+        add_multiple(weight[i].x, value[0], of_query);
+        add_multiple(weight[i].y, value[1], of_query);
+        add_multiple(weight[i].z, value[2], of_query);
+        add_multiple(weight[i].w, value[3], of_query);
       }
     }
+  }
 }
 
 /// The largest x, or the sum, over the 16 threads that have the same queries.

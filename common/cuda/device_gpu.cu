@@ -4,6 +4,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "cuda/device.hpp"
 #include "cuda/launch_gpu.hpp"
@@ -83,6 +84,22 @@ void allow_shared(const LaunchSite& site, const void* kernel, std::size_t dynami
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(dynamic_bytes)));
   so_far = dynamic_bytes;
+}
+
+int blocks_of_multiprocessor(const LaunchSite& site, const void* kernel, int threads,
+                             std::size_t dynamic_bytes) {
+  static std::map<std::pair<const void*, std::size_t>, int> known;
+  const auto [found, is_new] = known.try_emplace({kernel, dynamic_bytes}, 0);
+  if (!is_new) return found->second;
+  int most = 0, device = 0;
+  T2T_CUDA_CHECK(cudaGetDevice(&device));
+  T2T_CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  if (dynamic_bytes > std::size_t(most)) return 0;
+  allow_shared(site, kernel, dynamic_bytes);
+  check_cuda(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&found->second, kernel, threads, dynamic_bytes),
+      site.kernel, site.file, site.line);
+  return found->second;
 }
 
 void wait_if_asked(const LaunchSite& site) {

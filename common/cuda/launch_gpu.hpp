@@ -22,6 +22,17 @@ struct LaunchSite {
 /// than 48 KiB together with its static shared memory. CUDA is asked once for each kernel, since
 /// that takes longer than a launch. Throws std::runtime_error when the GPU has less.
 void allow_shared(const LaunchSite& site, const void* kernel, std::size_t dynamic_bytes);
+/// How many blocks of the kernel a multiprocessor has room for, with this much dynamic shared
+/// memory each. CUDA is asked once for each kernel and size. 0 when the GPU has less memory than
+/// one takes.
+int blocks_of_multiprocessor(const LaunchSite& site, const void* kernel, int threads,
+                             std::size_t dynamic_bytes);
+template <class... Parameters>
+int blocks_of_multiprocessor(const LaunchSite& site, void (*kernel)(Parameters...), int threads,
+                             std::size_t dynamic_bytes) {
+  return blocks_of_multiprocessor(site, reinterpret_cast<const void*>(kernel), threads,
+                                  dynamic_bytes);
+}
 /// With T2T_SYNC=1: waits for the kernel.
 void wait_if_asked(const LaunchSite& site);
 

@@ -27,4 +27,12 @@ void launch(const LaunchSite& site, void (*kernel)(Parameters...), dim3 grid, di
                 [&] { kernel(static_cast<Parameters>(arguments)...); });
 }
 
+/// How many blocks with this much dynamic shared memory a multiprocessor of the card that T2T_CARD
+/// names has room for: at most 2048 threads. The stand-in knows nothing of registers.
+template <class... Parameters>
+int blocks_of_multiprocessor(const LaunchSite& site, void (*)(Parameters...), int threads,
+                             std::size_t dynamic_bytes) {
+  return stand_in::blocks_of_multiprocessor(site, threads, dynamic_bytes);
+}
+
 }  // namespace t2t

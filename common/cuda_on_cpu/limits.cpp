@@ -1,4 +1,5 @@
 // The limits of a launch. Those of shared memory differ from GPU to GPU.
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <stdexcept>
@@ -13,18 +14,21 @@ std::string to_string(const dim3& size) {
   return stand_in::to_string(uint3{size.x, size.y, size.z});
 }
 
-/// A compute capability, and the shared memory that a block can have there (CUDA Programming Guide,
-/// "Technical specifications per compute capability").
+/// A compute capability, and the shared memory that a block and a multiprocessor can have there
+/// (CUDA Programming Guide, "Technical specifications per compute capability").
 struct Card {
   std::string_view name;
-  std::size_t shared_bytes;
+  std::size_t shared_bytes, of_multiprocessor;
 };
-constexpr std::array<Card, 6> cards = {{{"sm_80", 163 * 1024},    // A100
-                                        {"sm_86", 99 * 1024},     // RTX 30, A10, A40
-                                        {"sm_89", 99 * 1024},     // RTX 40, L4, L40
-                                        {"sm_90", 227 * 1024},    // H100, H200
-                                        {"sm_100", 227 * 1024},   // B200
-                                        {"sm_120", 99 * 1024}}};  // RTX 50
+constexpr Card card(std::string_view name, std::size_t kib) {
+  return {name, (kib - 1) * 1024, kib * 1024};
+}
+constexpr std::array cards = {card("sm_80", 164),    // A100
+                              card("sm_86", 100),    // RTX 30, A10, A40
+                              card("sm_89", 100),    // RTX 40, L4, L40
+                              card("sm_90", 228),    // H100, H200
+                              card("sm_100", 228),   // B200
+                              card("sm_120", 100)};  // RTX 50
 
 /// The one that T2T_CARD names, or sm_90.
 Card wanted_card(const LaunchSite& site) {
@@ -39,6 +43,13 @@ Card wanted_card(const LaunchSite& site) {
 }
 
 }  // namespace
+
+int blocks_of_multiprocessor(const LaunchSite& site, int threads, std::size_t dynamic_bytes) {
+  constexpr std::size_t of_cuda = 1024;  // what CUDA takes for itself, for each block
+  const Card card = wanted_card(site);
+  if (dynamic_bytes > card.shared_bytes) return 0;
+  return std::min(int(card.of_multiprocessor / (dynamic_bytes + of_cuda)), 2048 / threads);
+}
 
 void refuse(const LaunchSite& site, const std::string& why) {
   throw std::runtime_error(std::string(site.file) + ":" + std::to_string(site.line) + ": " +

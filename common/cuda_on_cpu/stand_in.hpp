@@ -35,6 +35,9 @@ struct LaunchSite {
 void run(const LaunchSite& site, const void* kernel, dim3 grid, dim3 block,
          std::size_t shared_bytes, const std::function<void()>& body);
 
+/// See launch.hpp.
+int blocks_of_multiprocessor(const LaunchSite& site, int threads, std::size_t dynamic_bytes);
+
 /// The block's dynamic shared memory. When a block begins, each byte of it and of the kernel's
 /// static shared memory is 0xff, so each float is NaN.
 std::byte* dynamic_shared();
