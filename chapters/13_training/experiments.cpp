@@ -103,6 +103,15 @@ static Experiment recurrence() {
            variant("LSTM of 2 layers, C = 107: as many parameters", lstm(2, 107))}};
 }
 
+static Experiment longer_recurrence() {
+  Experiment longer = recurrence();
+  longer.name = "recurrence-longer";
+  longer.question = "And when both are trained four times as long?";
+  longer.variants.pop_back();
+  longer.steps = 1200;
+  return longer;
+}
+
 static Experiment masked() {
   const auto hides = [](float share) {
     return [=](Variant& v) { v.changes.causal = false, v.hidden = share; };
@@ -218,6 +227,7 @@ std::vector<Experiment> experiments() {
       roots(),
       residuals(),
       recurrence(),
+      longer_recurrence(),
       masked(),
       heads(),
       dropout(),
@@ -330,8 +340,7 @@ Outcome try_variant(const Experiment& experiment, const Variant& variant,
   outcome.sweep = {best};
   for (const float factor : {0.5f, 2.0f}) {
     int no_better = 0;
-    for (float rate = 4e-3f * factor; rate > 1e-4f && rate < 0.1f && no_better < 2;
-         rate *= factor) {
+    for (float rate = 4e-3f * factor; rate > 1e-4f && rate < 1 && no_better < 2; rate *= factor) {
       outcome.sweep.push_back(run(rate, 1));
       no_better = outcome.sweep.back().held_out < best.held_out ? 0 : no_better + 1;
       if (no_better == 0) best = outcome.sweep.back();

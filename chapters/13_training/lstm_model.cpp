@@ -14,7 +14,7 @@
 namespace t2t {
 
 LstmModel draw_lstm_model(std::size_t V, std::size_t C, std::size_t L, Random& random) {
-  LstmModel model{embedding_table(V, C, random), {}};
+  LstmModel model{random.normal<2>({V, C}, 0.1f), {}};
   for (std::size_t l = 0; l < L; ++l) model.layers.push_back(draw_lstm_cell(C, random, 1));
   return model;
 }

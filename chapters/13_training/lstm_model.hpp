@@ -16,7 +16,8 @@ struct LstmModel {
   Tensor<2> embedding;           // [V, C]
   std::vector<LstmCell> layers;  // [L]
 };
-/// The embedding is chapter 01's; the forget gates' biases are 1.
+/// The embedding from N(0, 0.1²), since no norm stands between it and the gates; the forget gates'
+/// biases are 1.
 LstmModel draw_lstm_model(std::size_t V, std::size_t C, std::size_t L, Random& random);
 std::size_t parameter_count(const LstmModel& model);
 /// The rows are views: the model must outlive them.
