@@ -9,7 +9,7 @@
 // memory, so two blocks fit on a multiprocessor: one can multiply while the other computes
 // exponentials. Under a causal mask, tiles past the diagonal are skipped, and only tiles that need
 // a mask get one. The blocks with the most keys start first, so that short ones fill the end.
-// Expected: 280 to 370 TFLOP/s on an H100 at D = 128. Not measured yet.
+// Expected: 280 to 345 TFLOP/s on an H100 at D = 128, an estimate. Not measured yet.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
