@@ -5,8 +5,8 @@
 // Changed from rung 1: 64 queries share each read of a key from memory, and neighbouring threads
 // read neighbouring addresses (coalesced). In shared memory, 8 reads of 16 bytes serve 64
 // multiplications in both products. Rows lie D + 4 floats apart, so that 8 threads that read one
-// column of 8 rows use 8 different sets of banks. Expected: 15 to 30 TFLOP/s on an H100 in float32.
-// Not measured yet.
+// column of 8 rows use 8 different sets of banks.
+// Expected: 16 to 26 TFLOP/s on an H100 in float32, an estimate. Not measured yet.
 #include "11_flash_attention/kernels.hpp"
 
 namespace t2t {

@@ -11,7 +11,8 @@
 // registers leave room for, 48, or 32 on GPUs with 100 KiB of shared memory. Under a causal mask,
 // tiles past the diagonal are skipped, warps past their last key only wait for the others, and only
 // tiles that need a mask get one. The blocks with the most keys start first, so that short ones
-// fill the end. Expected: 280 to 370 TFLOP/s on an H100 at D = 128. Not measured yet.
+// fill the end.
+// Expected: 280 to 345 TFLOP/s on an H100 at D = 128, an estimate. Not measured yet.
 #include <algorithm>
 #include <stdexcept>
 #include <string>

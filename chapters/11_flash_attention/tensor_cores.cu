@@ -1,12 +1,12 @@
 // Rung 3: both products on the tensor cores, of bf16 numbers with float32 sums. A block is 4 warps
 // of 16 queries. Weights pass from the first product to the second in the registers they are in.
 //
-// Changed from rung 2: one mma.m16n8k16 does 4096 FLOPs; on an H100 the tensor cores do about 15
+// Changed from rung 2: one mma.m16n8k16 does 4096 FLOPs; on an H100 the tensor cores do some 9
 // times as many a second as float32 units. Numbers take half as many bytes. Weights are rounded to
 // bf16 (relative error up to 2^-8) for the second product; their sum is not. Keys and values are
 // read from shared memory by plain reads of 2 and 4 bytes, and each tile is waited for: rung 4
 // improves both.
-// Expected: 60 to 120 TFLOP/s on an H100. Not measured yet.
+// Expected: 110 to 180 TFLOP/s on an H100, an estimate. Not measured yet.
 #include "11_flash_attention/fragments.hpp"
 #include "11_flash_attention/kernels.hpp"
 
