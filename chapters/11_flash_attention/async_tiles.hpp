@@ -28,7 +28,7 @@ __device__ __forceinline__ void copy_rows(bf16* tile, const bf16* from, long str
   const int first = thread / (D / 8), chunk = thread % (D / 8);
   from += first * stride + chunk * 8;
   inside -= first;
-#pragma unroll
+#pragma unroll 2  // more would keep many addresses in registers
   for (int row = 0; row < rows; row += step, from += step * stride)
     copy_async_16(tile + swizzled<D>(first + row, chunk), from, row < inside);
 }
