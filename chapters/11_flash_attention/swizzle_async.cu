@@ -85,12 +85,12 @@ __device__ __forceinline__ void multiply_values(float (&mean)[2][D / 8][4],
 }
 
 /// Writes o / l to out. The rows first go to the warp's own rows of the tile of queries, so that
-/// each thread then writes 16 bytes to memory, next to its neighbour's.
+/// each thread then writes 16 bytes to memory, next to its neighbour's. The queries were last read
+/// before the loop's last barrier.
 template <int D>
 __device__ void store_rows(const float (&mean)[2][D / 8][4], const OnlineRows (&rows)[2],
                            bf16* tile, bf16* out, long stride, int inside) {
   const int lane = threadIdx.x % 32;
-  __syncwarp();  // at D = 128 other lanes may still read the queries
 #pragma unroll
   for (int r = 0; r < 2; ++r)
     for (int half = 0; half < 2; ++half) {
