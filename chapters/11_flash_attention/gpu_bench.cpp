@@ -17,6 +17,7 @@
 #include "04_causal_attention/attention_naive.hpp"
 #include "11_flash_attention/gpu_baselines.hpp"
 #include "11_flash_attention/gpu_problem.hpp"
+#include "11_flash_attention/gpu_rows.hpp"
 #include "11_flash_attention/gpu_timing.hpp"
 #include "cuda/device.hpp"
 
@@ -78,6 +79,22 @@ class Report {
                1000 * times.median, speed / 1e9, 100 * speed / read_);
     write(fmt::format(R"("kind": "decode", "B": {}, "S": {}, {}, "gb_s": {:.1f}, "error": {:.3f})",
                       x.B, x.S, json(times), speed / 1e9, error));
+  }
+
+  /// Checks, times and prints one row kernel. copy: the speed of a copy of as many bytes.
+  void row_kernel(RowTensors& x, const RowKernel& kernel, double copy) {
+    const double error = row_kernel_error(x, kernel);
+    if (!(error <= 1))
+      throw std::runtime_error(
+          fmt::format("{}: the error is {} times its bound, wanted at most 1", kernel.name, error));
+    const Times times = time_calls(kernel.work, flush_l2);
+    const double bytes = double(kernel.tensors) * sizeof(float) * double(x.x.size());
+    const double speed = bytes / (times.median / 1000);
+    fmt::print("  {:18} {:8.1f} MB {:9.1f} us {:8.0f} GB/s {:5.1f} % of a copy\n", kernel.name,
+               bytes / 1e6, 1000 * times.median, speed / 1e9, 100 * speed / copy);
+    write(fmt::format(R"("kind": "rows", "kernel": "{}", "T": {}, "C": {}, "bytes": {:.0f}, {}, )"
+                      R"("gb_s": {:.1f}, "copy_gb_s": {:.1f}, "error": {:.3f})",
+                      kernel.name, x.T, x.C, bytes, json(times), speed / 1e9, copy / 1e9, error));
   }
 
   /// Whether there is memory for something; if not, says that it is left out.
@@ -172,6 +189,19 @@ void run_decode(Report& report) {
     }
 }
 
+/// The last two kernels compute the same: one of them asks for a fifth fewer bytes.
+void run_rows(Report& report) {
+  report.limits("rows, L2 emptied before each call");
+  for (const int T : {2048, 131072}) {
+    const int C = 576;
+    if (!report.has_room("row kernels", T, 4.0 * T * C * sizeof(float))) continue;
+    const double copy = copy_speed(std::size_t(T) * C * sizeof(float), true);
+    fmt::print("  T={}, C={}: a copy of as many bytes {:.0f} GB/s\n", T, C, copy / 1e9);
+    RowTensors x{T, C};
+    for (const RowKernel& kernel : row_kernels_of(x)) report.row_kernel(x, kernel, copy);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -187,6 +217,7 @@ int main(int argc, char** argv) try {
   for (const bool causal : {false, true})
     for (const int D : {64, 128}) run_attention(report, D, causal);
   run_decode(report);
+  run_rows(report);
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "{}\n", error.what());

@@ -111,12 +111,13 @@ std::size_t free_memory() {
   return free;
 }
 
-double copy_speed() {
-  const std::size_t count = (std::size_t(1) << 30) / sizeof(uint4);
+double copy_speed(std::size_t bytes, bool flushed) {
+  const std::size_t count = bytes / sizeof(uint4);
   DeviceBuffer<uint4> from(count), to(count);
-  const Times times = time_calls([&] {
+  const auto copy = [&] {
     T2T_LAUNCH(copy_kernel, blocks(count), dim3(block), 0, from.data(), to.data(), count);
-  });
+  };
+  const Times times = flushed ? time_calls(copy, flush_l2) : time_calls(copy);
   return 2.0 * double(count * sizeof(uint4)) / (times.median / 1000);
 }
 

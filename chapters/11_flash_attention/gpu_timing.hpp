@@ -23,9 +23,9 @@ int multiprocessors();
 /// Bytes of device memory that are free now.
 std::size_t free_memory();
 
-/// Bytes a second of a plain copy of 1 GiB (bytes read and bytes written together), and of a sum
-/// that only reads 2 GiB.
-double copy_speed();
+/// Bytes a second of a plain copy of 1 GiB, or of as many bytes (bytes read and bytes written
+/// together, after flush_l2 where `flushed`), and of a sum that only reads 2 GiB.
+double copy_speed(std::size_t bytes = std::size_t(1) << 30, bool flushed = false);
 double read_speed();
 
 /// Leaves nothing of earlier calls in the L2 cache, and no changed lines that would have to be
