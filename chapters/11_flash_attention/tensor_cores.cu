@@ -16,6 +16,14 @@ namespace {
 
 constexpr int warps = 4, tile_queries = 16 * warps, tile_keys = 64;
 constexpr int threads = 32 * warps;
+// At D = 128 a multiprocessor has shared memory for so many blocks: registers shall suffice for
+// them.
+#if defined(__CUDA_ARCH__) && \
+    (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
+constexpr int blocks = 2;  // 100 KiB
+#else
+constexpr int blocks = 3;
+#endif
 
 /// Loads a tile of rows from row `first` of a head. Rows from `rows` on are not read but set to 0.
 /// Rows lie D + 8 numbers apart, so that one column of 8 rows is in 8 different sets of banks.
@@ -69,7 +77,8 @@ __device__ void multiply_values(float (&mean)[D / 8][4], const float (&weights)[
 // [kernel]
 /// The grid is [queries, H, B].
 template <int D>
-__global__ void __launch_bounds__(threads) tensor_cores(AttentionCall<bf16> call, float scale) {
+__global__ void __launch_bounds__(threads, blocks)
+    tensor_cores(AttentionCall<bf16> call, float scale) {
   __shared__ __align__(16) bf16 k[tile_keys * (D + 8)], v[tile_keys * (D + 8)];
   const int b = blockIdx.z, h = blockIdx.y, g = h / (call.H / call.G);
   const bf16* keys = row_of(call.k, call.k_strides, b, 0, g);
