@@ -8,6 +8,7 @@ measured(chapter, only)   the chapter's figures from the recorded run, docs/meas
                           the lines whose name holds that text; with threads, those on so many
 kernels(chapter, only)    what the chapter's CUDA kernels take of a GPU, from docs/kernels.json; with
                           only, those whose name holds that text
+gpus()                    what ./learn gpu recorded in docs/gpu, a table for each GPU
 verdict(chapter, part, mistake)
                           what ./learn check says of a wrong version, as if a reader had written it
 recorded(name)            the table of a run that takes too long to weave, from docs/NAME.json: columns, rows and
@@ -26,6 +27,7 @@ import subprocess
 import sys
 
 import cog
+import gpu_tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("T2T_BUILD", ROOT / "build/release"))
@@ -136,6 +138,10 @@ def kernels(chapter, only=""):
                     f"{registers} | {row['sm_90']['shared']} | {spills} |")
     rows.append(f"\nAs ptxas tells it, nvcc {run['nvcc']}. `python3 docs/kernel_table.py` asks it anew.")
     _out("\n".join(rows) + "\n")
+
+
+def gpus():
+    _out(gpu_tables.tables(ROOT / "docs/gpu"))
 
 
 def recorded(name):
