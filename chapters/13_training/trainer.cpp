@@ -52,11 +52,7 @@ double Trainer::add_gradients(const Batch& batch, std::size_t part, float scale)
 }
 
 StepReport Trainer::step() {
-  if (options_.hidden > 0) {
-    windows_.fill(batch_, std::uint64_t(steps_done()) * options_.B);
-    hide_tokens(batch_, options_.hidden, options_.seed * 0x9E6C63D0876A9A47u + steps_done());
-    return step_on(batch_);
-  }
+  if (options_.hidden > 0) return step_on_hidden();
   const std::size_t tokens = options_.parts * options_.B * options_.T;
   double sum = 0;
   optimizer_.begin_step();
@@ -66,6 +62,13 @@ StepReport Trainer::step() {
     sum += add_gradients(batch_, part, 1 / float(tokens));
   }
   return optimizer_.end_step(sum / double(tokens));
+}
+
+/// Masked language modelling, for an experiment (masking.hpp): all of a step's windows at once.
+StepReport Trainer::step_on_hidden() {
+  windows_.fill(batch_, std::uint64_t(steps_done()) * options_.B);
+  hide_tokens(batch_, options_.hidden, options_.seed * 0x9E6C63D0876A9A47u + steps_done());
+  return step_on(batch_);
 }
 
 StepReport Trainer::step_on(const Batch& batch) {

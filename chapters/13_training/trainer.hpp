@@ -69,6 +69,7 @@ class Trainer {
   Memory memory() const;
 
  private:
+  StepReport step_on_hidden();
   double add_gradients(const Batch& batch, std::size_t part, float scale);
 
   TrainingOptions options_;
