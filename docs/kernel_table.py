@@ -39,14 +39,15 @@ def readable(symbol):
 def main():
     version = subprocess.run([NVCC, "--version"], capture_output=True, text=True, check=True).stdout
     record = {"nvcc": re.search(r"release ([\d.]+)", version)[1]}
-    for source in sorted(ROOT.glob("chapters/*/*.cu")):
+    for source in sorted(ROOT.glob("chapters/**/*.cu")):
         by_architecture = {one: kernels_of(source, one) for one in ARCHITECTURES}
         text = source.read_text()
+        chapter = ROOT / "chapters" / source.relative_to(ROOT / "chapters").parts[0]
         in_order = sorted(by_architecture[ARCHITECTURES[0]], key=lambda name: text.find(name.split("<")[0] + "("))
         for kernel in in_order:
-            row = {"source": source.name, "kernel": kernel}
+            row = {"source": str(source.relative_to(chapter)), "kernel": kernel}
             row.update({one: by_architecture[one][kernel] for one in ARCHITECTURES})
-            record.setdefault(source.parent.name, []).append(row)
+            record.setdefault(chapter.name, []).append(row)
     (ROOT / "docs/kernels.json").write_text(json.dumps(record, indent=1) + "\n")
 
 

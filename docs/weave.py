@@ -134,7 +134,7 @@ def kernels(chapter, only=""):
             "| --- | ---: | ---: | ---: |"]
     for row in (row for row in run[chapter] if only in row["kernel"]):
         registers, spills = (" / ".join(str(row[one][f]) for one in cards) for f in ("registers", "spills"))
-        rows.append(f"| `{row['kernel']}` in [{row['source']}](../chapters/{chapter}/{row['source']}) | "
+        rows.append(f"| `{row['kernel']}` in [{pathlib.Path(row['source']).name}](../chapters/{chapter}/{row['source']}) | "
                     f"{registers} | {row['sm_90']['shared']} | {spills} |")
     rows.append(f"\nAs ptxas tells it, nvcc {run['nvcc']}. `python3 docs/kernel_table.py` asks it anew.")
     _out("\n".join(rows) + "\n")

@@ -7,10 +7,10 @@
 #include "01_embedding/byte_text.hpp"
 #include "01_embedding/embedding.hpp"
 #include "01_embedding/neighbours.hpp"
-#include "all_close.hpp"
-#include "ids.hpp"
-#include "npy.hpp"
-#include "refuses.hpp"
+#include "program/npy.hpp"
+#include "support/all_close.hpp"
+#include "support/ids.hpp"
+#include "support/refuses.hpp"
 
 using namespace t2t;
 using namespace std::string_view_literals;

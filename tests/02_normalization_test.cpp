@@ -6,10 +6,10 @@
 
 #include "02_normalization/layer_norm.hpp"
 #include "02_normalization/rms_norm.hpp"
-#include "all_close.hpp"
-#include "npy.hpp"
+#include "program/npy.hpp"
 #include "random.hpp"
-#include "refuses.hpp"
+#include "support/all_close.hpp"
+#include "support/refuses.hpp"
 
 using namespace t2t;
 

@@ -12,11 +12,11 @@
 #include "03_rope/positions.hpp"
 #include "03_rope/rope.hpp"
 #include "03_rope/rope_scaling.hpp"
-#include "all_close.hpp"
-#include "apart.hpp"
 #include "linalg.hpp"
-#include "npy.hpp"
-#include "refuses.hpp"
+#include "program/npy.hpp"
+#include "support/all_close.hpp"
+#include "support/apart.hpp"
+#include "support/refuses.hpp"
 
 using namespace t2t;
 

@@ -5,9 +5,9 @@
 #include <stdexcept>
 
 #include "04_causal_attention/attention_naive.hpp"
-#include "apart.hpp"
-#include "attention_problem.hpp"
-#include "refuses.hpp"
+#include "support/apart.hpp"
+#include "support/attention_problem.hpp"
+#include "support/refuses.hpp"
 
 using namespace t2t;
 

@@ -10,12 +10,12 @@
 
 #include "04_causal_attention/multi_head.hpp"
 #include "04_causal_attention/softmax.hpp"
-#include "all_close.hpp"
-#include "apart.hpp"
-#include "attention_in_double.hpp"
-#include "npy.hpp"
-#include "refuses.hpp"
+#include "program/npy.hpp"
 #include "rows.hpp"
+#include "support/all_close.hpp"
+#include "support/apart.hpp"
+#include "support/attention_in_double.hpp"
+#include "support/refuses.hpp"
 
 using namespace t2t;
 

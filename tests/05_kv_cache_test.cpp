@@ -16,11 +16,11 @@
 #include "05_kv_cache/babbler.hpp"
 #include "05_kv_cache/concatenated_cache.hpp"
 #include "05_kv_cache/kv_cache.hpp"
-#include "all_close.hpp"
-#include "allocations.hpp"
-#include "apart.hpp"
-#include "npy.hpp"
-#include "refuses.hpp"
+#include "program/npy.hpp"
+#include "support/all_close.hpp"
+#include "support/allocations.hpp"
+#include "support/apart.hpp"
+#include "support/refuses.hpp"
 
 using namespace t2t;
 

@@ -14,14 +14,14 @@
 #include "06_gqa/grouped_query_attention.hpp"
 #include "06_gqa/grouped_rows.hpp"
 #include "06_gqa/repeat_kv.hpp"
-#include "all_close.hpp"
-#include "allocations.hpp"
-#include "attention_in_double.hpp"
 #include "linalg.hpp"
-#include "npy.hpp"
-#include "refuses.hpp"
+#include "program/npy.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
+#include "support/all_close.hpp"
+#include "support/allocations.hpp"
+#include "support/attention_in_double.hpp"
+#include "support/refuses.hpp"
 
 using namespace t2t;
 using std::size_t;

@@ -8,11 +8,11 @@
 
 #include "07_swiglu/activations.hpp"
 #include "07_swiglu/feed_forward.hpp"
-#include "all_close.hpp"
-#include "allocations.hpp"
-#include "apart.hpp"
-#include "npy.hpp"
-#include "refuses.hpp"
+#include "program/npy.hpp"
+#include "support/all_close.hpp"
+#include "support/allocations.hpp"
+#include "support/apart.hpp"
+#include "support/refuses.hpp"
 
 using namespace t2t;
 using Use = Activation;

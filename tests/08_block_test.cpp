@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "08_block/block_costs.hpp"
-#include "08_block_cases.hpp"
-#include "allocations.hpp"
-#include "apart.hpp"
-#include "refuses.hpp"
+#include "08_block/cases.hpp"
 #include "rows.hpp"
+#include "support/allocations.hpp"
+#include "support/apart.hpp"
+#include "support/refuses.hpp"
 
 using namespace t2t;
 

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "09_language_model/accounts.hpp"
+#include "09_language_model/cases.hpp"
 #include "09_language_model/language_model.hpp"
 #include "09_language_model/loss.hpp"
-#include "09_language_model_cases.hpp"
-#include "all_close.hpp"
-#include "allocations.hpp"
-#include "apart.hpp"
+#include "support/all_close.hpp"
+#include "support/allocations.hpp"
+#include "support/apart.hpp"
 
 using namespace t2t;
 

@@ -15,17 +15,17 @@
 
 #include "09_language_model/language_model.hpp"
 #include "09_language_model/loss.hpp"
-#include "10_pretrained/chat.hpp"
-#include "10_pretrained/perplexity.hpp"
-#include "10_pretrained/tiny_model.hpp"
-#include "10_pretrained/trace_file.hpp"
-#include "all_close.hpp"
-#include "apart.hpp"
-#include "files.hpp"
+#include "10_pretrained/chat/chat.hpp"
+#include "10_pretrained/check/perplexity.hpp"
+#include "10_pretrained/check/trace_file.hpp"
+#include "10_pretrained/model/tiny_model.hpp"
 #include "linalg.hpp"
-#include "memory.hpp"
-#include "npy.hpp"
-#include "refuses.hpp"
+#include "program/files.hpp"
+#include "program/memory.hpp"
+#include "program/npy.hpp"
+#include "support/all_close.hpp"
+#include "support/apart.hpp"
+#include "support/refuses.hpp"
 
 using namespace t2t;
 using Bad = std::runtime_error;

@@ -5,10 +5,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "11_flash_attention/gpu_problem.hpp"
-#include "11_flash_attention/kernels.hpp"
-#include "attention_problem.hpp"
-#include "refuses.hpp"
+#include "11_flash_attention/gpu_bench/gpu_problem.hpp"
+#include "11_flash_attention/kernels/kernels.hpp"
+#include "support/attention_problem.hpp"
+#include "support/refuses.hpp"
 
 using namespace t2t;
 

@@ -11,13 +11,13 @@
 #include "11_flash_attention/flash_attention.hpp"
 #include "11_flash_attention/online_softmax.hpp"
 #include "11_flash_attention/register_tiles.hpp"
-#include "all_close.hpp"
-#include "allocations.hpp"
-#include "apart.hpp"
-#include "attention_in_double.hpp"
 #include "lanes.hpp"
 #include "linalg.hpp"
-#include "refuses.hpp"
+#include "support/all_close.hpp"
+#include "support/allocations.hpp"
+#include "support/apart.hpp"
+#include "support/attention_in_double.hpp"
+#include "support/refuses.hpp"
 
 using namespace t2t;
 using std::size_t;

@@ -11,20 +11,20 @@
 #include <vector>
 
 #include "09_language_model/forward.hpp"
-#include "10_pretrained/tiny_model.hpp"
-#include "12_quantization/eight_bit_rows.hpp"
-#include "12_quantization/half_weight.hpp"
-#include "12_quantization/packed_product.hpp"
-#include "12_quantization/packed_rows.hpp"
-#include "12_quantization/packed_weight.hpp"
-#include "12_quantization/quantize.hpp"
-#include "12_quantization_rounded.hpp"
-#include "all_close.hpp"
-#include "allocations.hpp"
-#include "apart.hpp"
+#include "10_pretrained/model/tiny_model.hpp"
+#include "12_quantization/formats/quantize.hpp"
+#include "12_quantization/packed/eight_bit_rows.hpp"
+#include "12_quantization/packed/half_weight.hpp"
+#include "12_quantization/packed/packed_product.hpp"
+#include "12_quantization/packed/packed_rows.hpp"
+#include "12_quantization/packed/packed_weight.hpp"
+#include "12_quantization/rounded.hpp"
 #include "linalg.hpp"
 #include "random.hpp"
-#include "refuses.hpp"
+#include "support/all_close.hpp"
+#include "support/allocations.hpp"
+#include "support/apart.hpp"
+#include "support/refuses.hpp"
 
 using namespace t2t;
 using std::size_t;

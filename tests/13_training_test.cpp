@@ -10,20 +10,20 @@
 #include <string>
 #include <vector>
 
-#include "13_training/adamw.hpp"
-#include "13_training/attention_backward.hpp"
-#include "13_training/cross_entropy.hpp"
-#include "13_training/embedding_backward.hpp"
-#include "13_training/linear_backward.hpp"
-#include "13_training/norm_backward.hpp"
-#include "13_training/schedule.hpp"
-#include "13_training_cases.hpp"
-#include "all_close.hpp"
-#include "allocations.hpp"
-#include "hashed_numbers.hpp"
+#include "13_training/backward/attention_backward.hpp"
+#include "13_training/backward/cross_entropy.hpp"
+#include "13_training/backward/embedding_backward.hpp"
+#include "13_training/backward/linear_backward.hpp"
+#include "13_training/backward/norm_backward.hpp"
+#include "13_training/cases.hpp"
+#include "13_training/trainer/adamw.hpp"
+#include "13_training/trainer/schedule.hpp"
 #include "linalg.hpp"
-#include "refuses.hpp"
 #include "rows.hpp"
+#include "support/all_close.hpp"
+#include "support/allocations.hpp"
+#include "support/hashed_numbers.hpp"
+#include "support/refuses.hpp"
 
 using namespace t2t;
 using std::size_t;

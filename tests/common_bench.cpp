@@ -1,8 +1,8 @@
 // How close the tensor core comes to raw BLAS and to this machine's memory.
 #include <cmath>
 
-#include "bench.hpp"
 #include "linalg.hpp"
+#include "program/bench.hpp"
 #include "random.hpp"
 
 extern "C" void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,

@@ -13,17 +13,17 @@
 #include <functional>
 #include <limits>
 
-#include "all_close.hpp"
-#include "apart.hpp"
-#include "files.hpp"
 #include "lanes.hpp"
 #include "linalg.hpp"
-#include "npy.hpp"
-#include "print.hpp"
+#include "program/files.hpp"
+#include "program/npy.hpp"
+#include "program/print.hpp"
 #include "random.hpp"
-#include "refuses.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
+#include "support/all_close.hpp"
+#include "support/apart.hpp"
+#include "support/refuses.hpp"
 
 // Stands before the system's own fsync, so that a check can see when it is called and answer with
 // an error. Without an answer it does what it should.

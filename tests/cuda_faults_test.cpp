@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "kernels/faults.hpp"
-#include "refuses.hpp"
+#include "support/refuses.hpp"
 
 using namespace t2t;
 

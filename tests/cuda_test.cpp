@@ -11,9 +11,9 @@
 #include <tuple>
 
 #include "cuda/device.hpp"
-#include "hashed_numbers.hpp"
 #include "kernels/features.hpp"
-#include "refuses.hpp"
+#include "support/hashed_numbers.hpp"
+#include "support/refuses.hpp"
 
 using namespace t2t;
 

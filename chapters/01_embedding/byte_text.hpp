@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "print.hpp"
-#include "utf8_start.hpp"
+#include "program/print.hpp"
+#include "program/utf8_start.hpp"
 
 namespace t2t {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "print.hpp"
+#include "program/print.hpp"
 #include "random.hpp"
 
 namespace t2t {

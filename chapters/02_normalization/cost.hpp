@@ -7,8 +7,8 @@
 #include "02_normalization/layer_norm.hpp"
 #include "02_normalization/rms_norm.hpp"
 #include "linalg.hpp"
-#include "measure.hpp"
-#include "print.hpp"
+#include "program/measure.hpp"
+#include "program/print.hpp"
 #include "random.hpp"
 #include "rows.hpp"
 

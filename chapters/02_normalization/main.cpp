@@ -10,9 +10,9 @@
 #include "02_normalization/layer_norm.hpp"
 #include "02_normalization/rms_norm.hpp"
 #include "linalg.hpp"
-#include "memory.hpp"
-#include "print.hpp"
-#include "program.hpp"
+#include "program/memory.hpp"
+#include "program/print.hpp"
+#include "program/program.hpp"
 #include "shapes.hpp"
 
 using namespace t2t;

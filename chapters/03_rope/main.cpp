@@ -13,10 +13,10 @@
 #include "03_rope/show_order.hpp"
 #include "03_rope/show_scaling.hpp"
 #include "linalg.hpp"
-#include "measure.hpp"
-#include "memory.hpp"
-#include "print.hpp"
-#include "program.hpp"
+#include "program/measure.hpp"
+#include "program/memory.hpp"
+#include "program/print.hpp"
+#include "program/program.hpp"
 #include "shapes.hpp"
 
 using namespace t2t;

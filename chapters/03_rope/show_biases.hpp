@@ -9,7 +9,7 @@
 #include <string>
 
 #include "03_rope/positions.hpp"
-#include "print.hpp"
+#include "program/print.hpp"
 
 namespace t2t {
 

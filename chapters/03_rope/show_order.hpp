@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "03_rope/one_head.hpp"
-#include "print.hpp"
-#include "program.hpp"
+#include "program/print.hpp"
+#include "program/program.hpp"
 
 namespace t2t {
 

@@ -9,7 +9,7 @@
 #include "03_rope/fitted_score.hpp"
 #include "03_rope/rope.hpp"
 #include "03_rope/rope_scaling.hpp"
-#include "print.hpp"
+#include "program/print.hpp"
 
 namespace t2t {
 

@@ -1,11 +1,11 @@
 // Softmax beside a copy and beside an update in place; attention beside its two products alone, and
 // beside a recurrent cell of the same width.
-#include "bench.hpp"
+#include "program/bench.hpp"
 
 #include <algorithm>
 
 #include "04_causal_attention/multi_head.hpp"
-#include "04_causal_attention/recurrence.hpp"
+#include "04_causal_attention/recurrence/recurrence.hpp"
 #include "04_causal_attention/softmax.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"

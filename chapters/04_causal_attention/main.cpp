@@ -3,13 +3,13 @@
 #include <fmt/core.h>
 
 #include "01_embedding/embedding.hpp"
+#include "04_causal_attention/recurrence/show_recurrence.hpp"
 #include "04_causal_attention/show_biases.hpp"
 #include "04_causal_attention/show_heads.hpp"
-#include "04_causal_attention/show_recurrence.hpp"
 #include "04_causal_attention/show_root.hpp"
 #include "04_causal_attention/show_weights.hpp"
-#include "measure.hpp"
-#include "memory.hpp"
+#include "program/measure.hpp"
+#include "program/memory.hpp"
 #include "shapes.hpp"
 
 using namespace t2t;

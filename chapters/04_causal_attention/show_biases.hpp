@@ -8,8 +8,8 @@
 
 #include "03_rope/positions.hpp"
 #include "04_causal_attention/biased_attention.hpp"
-#include "print.hpp"
-#include "program.hpp"
+#include "program/print.hpp"
+#include "program/program.hpp"
 
 namespace t2t {
 

@@ -11,8 +11,8 @@
 #include "04_causal_attention/multi_head.hpp"
 #include "04_causal_attention/two_values.hpp"
 #include "linalg.hpp"
-#include "print.hpp"
-#include "program.hpp"
+#include "program/print.hpp"
+#include "program/program.hpp"
 
 namespace t2t {
 

@@ -10,8 +10,8 @@
 
 #include "04_causal_attention/attention.hpp"
 #include "04_causal_attention/softmax.hpp"
-#include "print.hpp"
-#include "program.hpp"
+#include "program/print.hpp"
+#include "program/program.hpp"
 
 namespace t2t {
 

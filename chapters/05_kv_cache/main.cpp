@@ -13,9 +13,9 @@
 #include "05_kv_cache/show_cache.hpp"
 #include "05_kv_cache/show_cost.hpp"
 #include "linalg.hpp"
-#include "memory.hpp"
-#include "print.hpp"
-#include "program.hpp"
+#include "program/memory.hpp"
+#include "program/print.hpp"
+#include "program/program.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 

@@ -9,7 +9,7 @@
 #include "01_embedding/byte_text.hpp"
 #include "05_kv_cache/babbler.hpp"
 #include "05_kv_cache/kv_cache.hpp"
-#include "print.hpp"
+#include "program/print.hpp"
 
 namespace t2t {
 

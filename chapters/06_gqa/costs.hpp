@@ -8,7 +8,7 @@
 
 #include "05_kv_cache/kv_cache.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
-#include "print.hpp"
+#include "program/print.hpp"
 
 namespace t2t {
 

@@ -1,5 +1,5 @@
 // Times gated_rows beside copies, and gated networks beside a plain one.
-#include "bench.hpp"
+#include "program/bench.hpp"
 
 #include <cmath>
 #include <string>

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "07_swiglu/activations.hpp"
-#include "files.hpp"
-#include "print.hpp"
+#include "program/files.hpp"
+#include "program/print.hpp"
 
 namespace t2t {
 

@@ -9,10 +9,10 @@
 #include "07_swiglu/feed_forward.hpp"
 #include "07_swiglu/product_network.hpp"
 #include "linalg.hpp"
-#include "measure.hpp"
-#include "memory.hpp"
-#include "print.hpp"
-#include "program.hpp"
+#include "program/measure.hpp"
+#include "program/memory.hpp"
+#include "program/print.hpp"
+#include "program/program.hpp"
 
 using namespace t2t;
 using Use = Activation;

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "07_swiglu/feed_forward.hpp"
-#include "print.hpp"
+#include "program/print.hpp"
 
 namespace t2t {
 

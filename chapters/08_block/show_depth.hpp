@@ -11,7 +11,7 @@
 
 #include "08_block/depth.hpp"
 #include "linalg.hpp"
-#include "print.hpp"
+#include "program/print.hpp"
 #include "rows.hpp"
 
 namespace t2t {

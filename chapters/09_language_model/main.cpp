@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
+#include "09_language_model/encoder_decoder/show_encoder_decoder.hpp"
 #include "09_language_model/sampling_flags.hpp"
 #include "09_language_model/show_accounts.hpp"
-#include "09_language_model/show_encoder_decoder.hpp"
 #include "09_language_model/show_model.hpp"
 #include "09_language_model/show_speed.hpp"
 #include "09_language_model/show_texts.hpp"
-#include "memory.hpp"
+#include "program/memory.hpp"
 #include "shapes.hpp"
 
 using namespace t2t;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "09_language_model/sampling.hpp"
-#include "program.hpp"
+#include "program/program.hpp"
 
 namespace t2t {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "09_language_model/accounts.hpp"
-#include "memory.hpp"
-#include "print.hpp"
+#include "program/memory.hpp"
+#include "program/print.hpp"
 
 namespace t2t {
 

@@ -15,8 +15,8 @@
 #include "04_causal_attention/softmax.hpp"
 #include "09_language_model/generate.hpp"
 #include "09_language_model/loss.hpp"
-#include "print.hpp"
-#include "program.hpp"
+#include "program/print.hpp"
+#include "program/program.hpp"
 
 namespace t2t {
 

@@ -11,8 +11,8 @@
 
 #include "09_language_model/accounts.hpp"
 #include "09_language_model/forward.hpp"
-#include "measure.hpp"
-#include "print.hpp"
+#include "program/measure.hpp"
+#include "program/print.hpp"
 
 namespace t2t {
 

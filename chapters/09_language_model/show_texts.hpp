@@ -11,7 +11,7 @@
 
 #include "01_embedding/byte_text.hpp"
 #include "09_language_model/forward.hpp"
-#include "print.hpp"
+#include "program/print.hpp"
 
 namespace t2t {
 

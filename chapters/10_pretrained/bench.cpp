@@ -1,11 +1,11 @@
 // Times a random model of SmolLM2-135M's sizes: decoding one token beside reading its weights, and
 // dequantizing beside a copy.
-#include "bench.hpp"
+#include "program/bench.hpp"
 
 #include <cmath>
 
 #include "09_language_model/forward.hpp"
-#include "10_pretrained/dequantize.hpp"
+#include "10_pretrained/file/dequantize.hpp"
 
 namespace t2t {
 

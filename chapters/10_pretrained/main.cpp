@@ -3,9 +3,9 @@
 #include <limits>
 #include <optional>
 
-#include "10_pretrained/show_tour.hpp"
-#include "10_pretrained/tasks.hpp"
-#include "10_pretrained/tiny_model.hpp"
+#include "10_pretrained/model/tiny_model.hpp"
+#include "10_pretrained/program/show_tour.hpp"
+#include "10_pretrained/program/tasks.hpp"
 
 using namespace t2t;
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "print.hpp"
+#include "program/print.hpp"
 
 namespace t2t {
 

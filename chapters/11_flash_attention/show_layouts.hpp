@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "11_flash_attention/async_tiles.hpp"
-#include "print.hpp"
+#include "11_flash_attention/kernels/async_tiles.hpp"
+#include "program/print.hpp"
 
 namespace t2t {
 

@@ -12,10 +12,10 @@
 #include "01_embedding/embedding.hpp"
 #include "09_language_model/forward.hpp"
 #include "09_language_model/sampling.hpp"
-#include "10_pretrained/load_model.hpp"
-#include "10_pretrained/tokenizer.hpp"
+#include "10_pretrained/model/load_model.hpp"
+#include "10_pretrained/tokenizer/tokenizer.hpp"
 #include "11_flash_attention/flash_attention.hpp"
-#include "print.hpp"
+#include "program/print.hpp"
 
 namespace t2t {
 

@@ -11,8 +11,8 @@
 #include "11_flash_attention/flash_attention.hpp"
 #include "11_flash_attention/online_softmax.hpp"
 #include "linalg.hpp"
-#include "print.hpp"
-#include "program.hpp"
+#include "program/print.hpp"
+#include "program/program.hpp"
 
 namespace t2t {
 

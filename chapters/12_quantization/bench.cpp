@@ -1,7 +1,7 @@
 // Times a product with packed weights beside the same product of floats, attention to a rounded
 // cache beside attention to floats, and decoding one token of a model of SmolLM2-135M's sizes
 // beside reading its packed weights.
-#include "bench.hpp"
+#include "program/bench.hpp"
 
 #include <fmt/core.h>
 
@@ -11,9 +11,9 @@
 #include "05_kv_cache/kv_cache.hpp"
 #include "06_gqa/grouped_rows.hpp"
 #include "09_language_model/forward.hpp"
-#include "12_quantization/packed_weight.hpp"
-#include "12_quantization/quantized_cache.hpp"
-#include "12_quantization/relative_error.hpp"
+#include "12_quantization/cache/quantized_cache.hpp"
+#include "12_quantization/formats/relative_error.hpp"
+#include "12_quantization/packed/packed_weight.hpp"
 #include "linalg.hpp"
 
 namespace t2t {

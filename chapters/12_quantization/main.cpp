@@ -2,12 +2,12 @@
 // of chapter 10. It also writes model files in few bits.
 #include <optional>
 
-#include "10_pretrained/tasks.hpp"
+#include "10_pretrained/program/tasks.hpp"
+#include "12_quantization/cache/quantized_cache.hpp"
+#include "12_quantization/cache/quantized_state.hpp"
+#include "12_quantization/formats/show_formats.hpp"
+#include "12_quantization/packed/show_packed_model.hpp"
 #include "12_quantization/quantize_task.hpp"
-#include "12_quantization/quantized_cache.hpp"
-#include "12_quantization/quantized_state.hpp"
-#include "12_quantization/show_formats.hpp"
-#include "12_quantization/show_packed_model.hpp"
 
 using namespace t2t;
 

@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "10_pretrained/tasks.hpp"
-#include "12_quantization/file_plan.hpp"
-#include "12_quantization/importance.hpp"
-#include "12_quantization/quantize.hpp"
-#include "12_quantization/quantize_file.hpp"
-#include "12_quantization/scale_search.hpp"
+#include "10_pretrained/program/tasks.hpp"
+#include "12_quantization/formats/file_plan.hpp"
+#include "12_quantization/formats/importance.hpp"
+#include "12_quantization/formats/quantize.hpp"
+#include "12_quantization/formats/quantize_file.hpp"
+#include "12_quantization/formats/scale_search.hpp"
 
 namespace t2t {
 

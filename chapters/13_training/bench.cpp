@@ -1,6 +1,6 @@
 // Times a step of training beside the matrix products that it needs, and the backward pass of
 // attention beside its forward pass.
-#include "bench.hpp"
+#include "program/bench.hpp"
 
 #include <fmt/core.h>
 
@@ -11,8 +11,8 @@
 
 #include "09_language_model/accounts.hpp"
 #include "11_flash_attention/flash_attention.hpp"
-#include "13_training/attention_backward.hpp"
-#include "13_training/trainer.hpp"
+#include "13_training/backward/attention_backward.hpp"
+#include "13_training/trainer/trainer.hpp"
 #include "linalg.hpp"
 
 namespace t2t {

@@ -1,13 +1,13 @@
 // Trains: checks the gradients, learns one batch by heart, and lets a small model read the book.
 // With --run it trains a model of any size in a folder, and goes on after an interruption; with
 // --fine-tune a real model learns something more.
-#include "13_training/lora_task.hpp"
-#include "13_training/run_task.hpp"
-#include "13_training/show_experiment.hpp"
-#include "13_training/show_gradients.hpp"
-#include "13_training/show_overfit.hpp"
-#include "13_training/show_run.hpp"
-#include "13_training/training_text.hpp"
+#include "13_training/experiments/show_experiment.hpp"
+#include "13_training/fine_tuning/lora_task.hpp"
+#include "13_training/program/show_gradients.hpp"
+#include "13_training/program/show_overfit.hpp"
+#include "13_training/program/show_run.hpp"
+#include "13_training/text/training_text.hpp"
+#include "13_training/trainer/run_task.hpp"
 
 using namespace t2t;
 

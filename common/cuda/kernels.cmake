@@ -48,7 +48,7 @@ if(T2T_NVCC)
   target_compile_options(gpu PUBLIC
     "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;${ptxas};-lineinfo>")
   set_target_properties(gpu PROPERTIES CUDA_RUNTIME_LIBRARY Static)
-  add_executable(on_gpu EXCLUDE_FROM_ALL tests/on_gpu.cpp)
+  add_executable(on_gpu EXCLUDE_FROM_ALL tests/support/on_gpu.cpp)
   target_link_libraries(on_gpu gpu)
   # A driver that is too old is named. The CUDA runtime opens the first libcuda.so.1 that it finds.
   add_library(old_driver SHARED EXCLUDE_FROM_ALL tests/kernels/old_driver.cpp)

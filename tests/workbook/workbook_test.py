@@ -127,7 +127,7 @@ class Hostile(unittest.TestCase):
 
 class Mistakes(unittest.TestCase):
     def test_every_wrong_version_is_recorded_with_checks_that_there_are(self):
-        tests = (re.sub(r'"\s*\n\s*"', "", test.read_text()) for test in (ROOT / "tests").glob("*_test.cpp"))
+        tests = (re.sub(r'"\s*\n\s*"', "", test.read_text()) for test in (ROOT / "tests").rglob("*_test.cpp"))
         names = {name for text in tests for name in re.findall(r'TEST_CASE\(\s*"((?:[^"\\]|\\.)*)"', text)}
         for chapter in {name for name, _ in all_parts()}:
             known = mistakes.known(chapter)

@@ -83,8 +83,8 @@ def run(program, environment, own_words=True):
         slow.seconds += result.seconds
         slow.printed = slow.printed or result.printed
         return slow
-    # Of one kind, those of the chapter's own file come before those of files like 04_…_heads_test.cpp.
-    result.failures.sort(key=lambda f: (ORDER.index(f.kind), len(pathlib.Path(f.file).name)))
+    # Of one kind, those of the chapter's own file come before those of files like 04_…/heads_test.cpp.
+    result.failures.sort(key=lambda f: (ORDER.index(f.kind), len(f.file)))
     return result
 
 

@@ -79,8 +79,9 @@ def chapters_and_parts(words, of_all=parts_to_write):
 
 def ours(name, part):
     """The book's own source of a part: C++, or a CUDA kernel."""
-    files = [ROOT / "chapters" / name / f"{part}.{ending}" for ending in ("cpp", "cu")]
-    return next((file for file in files if file.exists()), files[0])
+    folder = ROOT / "chapters" / name
+    found = [file for ending in ("cpp", "cu") for file in folder.rglob(f"{part}.{ending}")]
+    return found[0] if found else folder / f"{part}.cpp"
 
 
 def header(name, part):

@@ -37,7 +37,7 @@ def patches(chapter):
     found = []
     for patch in sorted((ROOT / "tests/wrong" / chapter).glob("*.patch")):
         text = patch.read_text()
-        part = re.search(r"^\+\+\+ b/chapters/\w+/(\w+)\.cpp$", text, re.M)
+        part = re.search(r"^\+\+\+ b/chapters/[\w/]+/(\w+)\.cpp$", text, re.M)
         if part:
             found.append((patch.stem, part.group(1), text.splitlines()[0]))
     return found

@@ -30,7 +30,7 @@ def section_of_function(chapter, part, name):
     for page in pages_of(chapter):
         lines = lines_of(page)
         for i, line in enumerate(lines):
-            if line.startswith("[`") and f"](../chapters/{chapter}/{part}." in line:
+            if line.startswith("[`") and re.search(rf"\]\(\.\./chapters/{chapter}/(?:\w+/)?{part}\.", line):
                 end = next((j for j in range(i + 3, len(lines)) if lines[j] == "```"), len(lines))
                 if any(re.match(rf"(\w[\w:<>,&* ]* )?{short}\(|\s.*\b{short}\(.*\{{", one) for one in lines[i:end]):
                     return page, _heading(lines, i), i

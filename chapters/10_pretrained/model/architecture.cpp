@@ -1,0 +1,142 @@
+#include "10_pretrained/model/architecture.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "10_pretrained/tokenizer/utf8.hpp"
+
+namespace t2t {
+
+// [architectures]
+/// What differs between the architectures.
+struct Architecture {
+  std::string_view name;  // general.architecture, with which its keys begin
+  Pairing pairing;        // of q and k, as the rows of their weights lie in its files
+  Biases biases;
+  bool head_norms;
+};
+static constexpr Architecture architectures[] = {
+    {"llama", Pairing::neighbours, Biases::none, false},
+    {"qwen2", Pairing::halves, Biases::qkv, false},
+    {"qwen3", Pairing::halves, Biases::none, true},
+};
+// [/architectures]
+
+static const Architecture& architecture_of(const GgufFile& file) {
+  const std::string_view name = file.metadata().text("general.architecture");
+  const auto found = std::ranges::find(architectures, name, &Architecture::name);
+  if (found == std::end(architectures))
+    throw std::runtime_error(
+        fmt::format("{}: general.architecture: wanted llama, qwen2 or qwen3, got {}", file.name(),
+                    printable(name)));
+  return *found;
+}
+
+std::string model_key(const GgufFile& file, std::string_view key) {
+  return fmt::format("{}.{}", architecture_of(file).name, key);
+}
+
+std::string_view architecture_name(const BlockSettings& settings) {
+  for (const Architecture& each : architectures)
+    if (each.pairing == settings.pairing && each.biases == settings.biases &&
+        each.head_norms == settings.head_norms)
+      return each.name;
+  throw std::invalid_argument("no architecture that is read here has these choices");
+}
+
+/// A size from the metadata, from `least` to the largest int.
+static std::size_t size_of(const GgufFile& file, const std::string& key, std::int64_t least = 1) {
+  const std::int64_t value = file.metadata().integer(key);
+  if (value < least || value > std::numeric_limits<int>::max())
+    throw std::runtime_error(fmt::format("{}: {}: wanted {} to {}, got {}", file.name(), key, least,
+                                         std::numeric_limits<int>::max(), value));
+  return std::size_t(value);
+}
+/// The same for a key that some files leave out.
+static std::size_t size_or(const GgufFile& file, const std::string& key, std::size_t fallback) {
+  return file.metadata().has(key) ? size_of(file, key) : fallback;
+}
+
+/// Refuses RoPE on a part of each head, and scalings other than rope_freqs.weight.
+static void expect_plain_rope(const GgufFile& file, std::size_t D) {
+  const auto key = [&](const char* name) { return model_key(file, name); };
+  const std::size_t turned = size_or(file, key("rope.dimension_count"), D);
+  if (turned != D)
+    throw std::runtime_error(fmt::format("{}: {}: wanted D = {}, got {}", file.name(),
+                                         key("rope.dimension_count"), D, turned));
+  const std::string type = key("rope.scaling.type");
+  if (file.metadata().has(type) && file.metadata().text(type) != "none")
+    throw std::runtime_error(fmt::format("{}: {}: wanted none, got {}", file.name(), type,
+                                         printable(file.metadata().text(type))));
+  // Without a type these keys mean linear scaling; the values 0 and 1 mean none.
+  for (const char* name : {"rope.scaling.factor", "rope.scale_linear"}) {
+    const double factor = file.metadata().real(key(name), 1);
+    if (!file.metadata().has(type) && factor != 0 && factor != 1)
+      throw std::runtime_error(
+          fmt::format("{}: {}: wanted 1, got {}", file.name(), key(name), factor));
+  }
+}
+
+/// The frequencies divided by the factors that the file stores for Llama 3's scaling.
+static Frequencies read_frequencies(const GgufFile& file, const BlockSettings& block) {
+  const char* name = "rope_freqs.weight";
+  if (!file.has_tensor(name)) return {};
+  const Tensor<1> factors = file.vector(name, block.D / 2);                  // [D/2]
+  Frequencies frequencies = rope_frequencies(block.D, double(block.theta));  // [D/2]
+  for (std::size_t i = 0; i < frequencies.size(); ++i) {
+    if (!(factors(i) > 0) || std::isinf(factors(i)))
+      throw std::runtime_error(fmt::format("{}: {}: wanted numbers above 0, got {} at {}",
+                                           file.name(), name, factors(i), i));
+    frequencies[i] /= double(factors(i));
+  }
+  return frequencies;
+}
+
+Config read_config(const GgufFile& file) {
+  const Architecture& architecture = architecture_of(file);
+  const auto key = [&](const char* name) { return model_key(file, name); };
+  Config config{};
+  BlockSettings& block = config.block;
+  block.C = size_of(file, key("embedding_length"));
+  block.H = size_of(file, key("attention.head_count"));
+  block.G = size_or(file, key("attention.head_count_kv"), block.H);
+  block.D = size_or(file, key("attention.key_length"), block.C / block.H);
+  block.F = size_of(file, key("feed_forward_length"));
+  config.L = size_of(file, key("block_count"));
+  config.T_max = size_of(file, key("context_length"));
+  // Some files leave the vocabulary's size out; the embedding's shape has it too.
+  config.V = size_or(file, key("vocab_size"), file.tensor("token_embd.weight").shape[0]);
+  config.tied = !file.has_tensor("output.weight");
+
+  block.pairing = architecture.pairing;
+  block.biases = architecture.biases;
+  block.head_norms = architecture.head_norms;
+  if (file.metadata().has(key("attention.sliding_window")))
+    block.window = size_of(file, key("attention.sliding_window"), 0);  // 0: none
+  block.theta = float(file.metadata().real(key("rope.freq_base"), 10000));
+  block.eps = float(file.metadata().real(key("attention.layer_norm_rms_epsilon")));
+  expect_plain_rope(file, block.D);
+  try {
+    expect_config(config);
+  } catch (const std::invalid_argument& error) {
+    throw std::runtime_error(fmt::format("{}: {}", file.name(), error.what()));
+  }
+  block.frequencies = read_frequencies(file, block);
+  // Each block has at least nine tensors. A larger count is wrong, and the list of missing tensors
+  // would be long.
+  if (config.L > file.tensors().size())
+    throw std::runtime_error(fmt::format("{}: {}: {}, but there are {} tensors", file.name(),
+                                         key("block_count"), config.L, file.tensors().size()));
+  return config;
+}
+
+std::string model_name(const GgufFile& file) {
+  const char* key = "general.name";
+  return file.metadata().has(key) ? printable(file.metadata().text(key)) : "without a name";
+}
+
+}  // namespace t2t

@@ -1,0 +1,37 @@
+// Reads the architecture, the sizes and the choices of a model from its file, as a Config.
+//
+//            rows of q and k    additions
+//   llama    in neighbours      scaled RoPE, where a file has rope_freqs.weight (Llama 3)
+//   qwen2    in halves          biases of q, k and v
+//   qwen3    in halves          a norm for each head of q and k
+//
+// A file names its architecture under general.architecture, and its keys begin with that name:
+// llama.block_count. Other scalings of RoPE, RoPE on only a part of each head, and mixtures of
+// experts are refused, with the key or the tensor named. Windows on only some layers are not built.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "09_language_model/config.hpp"
+#include "10_pretrained/file/gguf.hpp"
+
+namespace t2t {
+
+/// "llama.block_count" of "block_count". Throws std::runtime_error when the file names no
+/// architecture that is read here.
+std::string model_key(const GgufFile& file, std::string_view key);
+
+/// The name of the architecture that has these choices: "qwen3". Throws std::invalid_argument when
+/// no architecture has them.
+std::string_view architecture_name(const BlockSettings& settings);
+
+/// The sizes and choices in the metadata. Throws std::runtime_error, naming the file and the key,
+/// for another architecture, for a value that is missing, out of range or not built here, and for
+/// sizes that expect_config refuses.
+Config read_config(const GgufFile& file);
+
+/// The model's name in the file, for messages: general.name, or "without a name".
+std::string model_name(const GgufFile& file);
+
+}  // namespace t2t

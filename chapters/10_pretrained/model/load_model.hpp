@@ -1,0 +1,40 @@
+// Loads a GGUF file's tensors into the model of chapter 09, of the Config that architecture.hpp
+// reads.
+//
+//   blk.3.attn_q.weight  →  blocks[3].w_q        output.weight, or else token_embd.weight  →  head
+//
+// Missing and surplus tensors are refused by name, and all shapes are checked before the first
+// number is read.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "09_language_model/model.hpp"
+#include "10_pretrained/model/architecture.hpp"
+
+namespace t2t {
+
+/// One tensor's name in the file, and the shape that it must have.
+struct NamedShape {
+  std::string name;
+  std::vector<std::size_t> shape;
+};
+/// All tensors of a model of this Config, in the order of chapter 09's ModelWeights.
+std::vector<NamedShape> tensor_names(const Config& config);
+
+/// Throws std::runtime_error, naming the file and the tensors that are missing or surplus, or the
+/// tensor that has another shape.
+void expect_tensors(const GgufFile& file, const Config& config);
+
+/// Makes a Weight of a matrix in the file: chapter 12 keeps the stored bits instead of floats. The
+/// matrix is [info.rows, info.cols]; tensor.bytes are valid as long as the file is open.
+using MakeWeight = std::function<Weight(const GgufTensor& tensor, const TensorInfo& info)>;
+
+/// All weights; matrices become floats unless make is given. Throws as expect_tensors does.
+ModelWeights read_weights(const GgufFile& file, const Config& config, const MakeWeight& make = {});
+
+/// Config and weights: a model ready to run. Throws as read_config, read_weights and Model do.
+Model read_model(const GgufFile& file, const MakeWeight& make = {});
+
+}  // namespace t2t

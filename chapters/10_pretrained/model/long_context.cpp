@@ -1,0 +1,90 @@
+#include "10_pretrained/model/long_context.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "03_rope/rope_scaling.hpp"
+#include "program/print.hpp"
+
+namespace t2t {
+
+static constexpr std::pair<std::string_view, RopeScaling> names[] = {
+    {"none", RopeScaling::none},
+    {"linear", RopeScaling::linear},
+    {"ntk", RopeScaling::ntk},
+    {"llama3", RopeScaling::llama3},
+    {"yarn", RopeScaling::yarn}};
+
+LongContext parse_long_context(std::string_view text) {
+  const std::size_t equals = std::min(text.find('='), text.size());
+  const auto found = std::ranges::find(names, text.substr(0, equals),
+                                       &std::pair<std::string_view, RopeScaling>::first);
+  const std::string_view number = text.substr(std::min(equals + 1, text.size()));
+  const char* end = number.data() + number.size();
+  double factor = NAN;  // stays, where there is no number
+  if (found == std::end(names) || std::from_chars(number.data(), end, factor).ptr != end ||
+      !(factor >= 1 && factor <= 1024))
+    throw std::invalid_argument(fmt::format(
+        "RoPE's scaling: wanted none, linear, ntk, llama3 or yarn, '=' and a factor from 1 to 1024 "
+        "as in yarn=2, got {}",
+        visible(text)));
+  return {found->second, factor};
+}
+
+static Frequencies scaled(const BlockSettings& block, std::size_t trained, LongContext longer) {
+  const double theta = double(block.theta), factor = longer.factor;
+  const Frequencies plain = rope_frequencies(block.D, theta);  // [D/2]
+  switch (longer.scaling) {
+    case RopeScaling::linear:
+      return linear_scaling(plain, factor);
+    case RopeScaling::ntk:
+      return ntk_scaling(block.D, theta, factor);
+    case RopeScaling::llama3:
+      return llama3_scaling(plain, {.factor = factor, .trained = trained});
+    case RopeScaling::yarn:
+      return yarn_scaling(block.D, theta, {.factor = factor, .trained = trained});
+    case RopeScaling::none:
+      break;
+  }
+  return block.frequencies;
+}
+
+/// YaRN multiplies cos and sin of q and of k by its magnitude, so each score by its square. Turning
+/// is linear: q made so much larger gives the same scores.
+static void scale_queries(ModelWeights& weights, float by) {
+  for (BlockWeights& block : weights.blocks) {
+    if (block.q_norm.gain.size() > 0) {
+      block.q_norm.gain *= by;
+      continue;
+    }
+    block.w_q.floats() *= by;
+    block.b_q *= by;
+  }
+}
+
+Model with_long_context(Model model, const LongContext& longer) {
+  Config config = model.config();
+  const std::size_t trained = config.T_max;
+  const auto lengthen = [&](BlockSettings& block) {
+    if (longer.scaling != RopeScaling::none && (!block.uses_rope || !block.frequencies.empty()))
+      throw std::invalid_argument(
+          "RoPE's scaling: wanted a model with RoPE that is not scaled yet");
+    block.frequencies = scaled(block, trained, longer);
+  };
+  lengthen(config.block);
+  for (BlockSettings& block : config.layers) lengthen(block);
+  config.T_max = std::size_t(double(trained) * longer.factor);
+  ModelWeights weights = std::move(model).release();
+  if (longer.scaling == RopeScaling::yarn)
+    scale_queries(weights, std::pow(yarn_magnitude(longer.factor), 2.0f));
+  return Model(config, std::move(weights));
+}
+
+}  // namespace t2t

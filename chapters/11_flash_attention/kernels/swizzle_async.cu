@@ -1,0 +1,216 @@
+// Rung 4: asynchronous copies and no bank conflicts. A block is 4 warps of 32 queries. A step takes
+// one tile of keys and one of values, each with a buffer of its own.
+//
+// Changed from rung 3: ldmatrix reads four 8 x 8 matrices at once, from swizzled tiles
+// (async_tiles.hpp). cp.async brings the values while q·kᵀ is computed, and the next keys during
+// softmax and weights·v; each is waited for where it is needed. A warp has 32 queries, so that each
+// fragment of keys that it reads serves two products. At D = 64 the queries stay in registers; at
+// D = 128 the means take 128 of the 255 registers, and the queries are read again in each step.
+// Two blocks fit on a multiprocessor, so that one can multiply while the other computes
+// exponentials: tiles have 64 rows at D = 64, and at D = 128 as many as two blocks and their
+// registers leave room for, 48, or 32 on GPUs with 100 KiB of shared memory. Under a causal mask,
+// tiles past the diagonal are skipped, warps past their last key only wait for the others, and only
+// tiles that need a mask get one. The blocks with the most keys start first, so that short ones
+// fill the end.
+// Expected: 280 to 345 TFLOP/s on an H100 at D = 128, an estimate. Not measured yet.
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "11_flash_attention/kernels/async_tiles.hpp"
+#include "11_flash_attention/kernels/fragments.hpp"
+#include "11_flash_attention/kernels/kernels.hpp"
+
+namespace t2t {
+
+namespace {
+
+constexpr int warps = 4, threads = 32 * warps, warp_queries = 32;
+constexpr int tile_queries = warp_queries * warps;
+
+/// Which tile of queries of which head a block takes. Heads are taken in sections whose keys and
+/// values together fit L2; within a section, the last tile of each head comes first.
+struct Place {
+  int tile, h, b;
+};
+__device__ Place place_of(int block, int tiles, int B, int H, int section) {
+  const int part = block / (section * tiles), rest = block % (section * tiles);
+  const int heads = min(section, B * H - part * section);
+  const int head = part * section + rest % heads;
+  return {tiles - 1 - rest / heads, head % H, head / H};
+}
+
+/// scores [32, keys] += q·kᵀ. q holds the queries; with Kept = 1 they are loaded again for each 16
+/// channels.
+template <int D, int Keys, int Kept>
+__device__ __forceinline__ void multiply_keys(float (&scores)[2][Keys / 8][4],
+                                              uint32_t (&q)[Kept][2][4], const bf16* q_tile,
+                                              const bf16* k_tile) {
+#pragma unroll
+  for (int c = 0; c < D / 16; ++c) {
+    uint32_t(&a)[2][4] = q[c % Kept];
+    if (Kept == 1)
+      for (int r = 0; r < 2; ++r) load_queries<D>(a[r], q_tile, 16 * r, c);
+#pragma unroll
+    for (int n = 0; n < Keys / 16; ++n) {
+      uint32_t b[4];
+      load_keys<D>(b, k_tile, 16 * n, c);
+      for (int r = 0; r < 2; ++r) {
+        mma_16x8x16(scores[r][2 * n], a[r], b[0], b[1]);
+        mma_16x8x16(scores[r][2 * n + 1], a[r], b[2], b[3]);
+      }
+    }
+  }
+}
+
+/// mean [32, D] += weights·v
+template <int D, int Keys>
+__device__ __forceinline__ void multiply_values(float (&mean)[2][D / 8][4],
+                                                const float (&weights)[2][Keys / 8][4],
+                                                const bf16* v_tile) {
+#pragma unroll
+  for (int s = 0; s < Keys / 16; ++s) {
+    uint32_t a[2][4];
+    for (int r = 0; r < 2; ++r) pack_weights(a[r], weights[r][2 * s], weights[r][2 * s + 1]);
+#pragma unroll
+    for (int n = 0; n < D / 16; ++n) {
+      uint32_t b[4];
+      load_values<D>(b, v_tile, 16 * s, n);
+      for (int r = 0; r < 2; ++r) {
+        mma_16x8x16(mean[r][2 * n], a[r], b[0], b[1]);
+        mma_16x8x16(mean[r][2 * n + 1], a[r], b[2], b[3]);
+      }
+    }
+  }
+}
+
+/// Writes o / l to out. The rows first go to the warp's own rows of the tile of queries, so that
+/// each thread then writes 16 bytes to memory, next to its neighbour's. The queries were last read
+/// before the loop's last barrier.
+template <int D>
+__device__ void store_rows(const float (&mean)[2][D / 8][4], const OnlineRows (&rows)[2],
+                           bf16* tile, bf16* out, long stride, int inside) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int r = 0; r < 2; ++r)
+    for (int half = 0; half < 2; ++half) {
+      const float share = 1 / whole_sum(rows[r], half);
+      for (int n = 0; n < D / 8; ++n) {
+        bf16* at = tile + swizzled<D>(16 * r + 8 * half + lane / 4, n) + lane % 4 * 2;
+        *reinterpret_cast<uint32_t*>(at) =
+            pack_bf16(mean[r][n][2 * half] * share, mean[r][n][2 * half + 1] * share);
+      }
+    }
+  __syncwarp();
+  for (int i = lane; i < warp_queries * D / 8; i += 32) {
+    const int row = i / (D / 8), chunk = i % (D / 8);
+    if (row < inside)
+      *reinterpret_cast<uint4*>(out + row * stride + chunk * 8) =
+          *reinterpret_cast<const uint4*>(tile + swizzled<D>(row, chunk));
+  }
+}
+
+// [kernel]
+template <int D, int Keys>
+__global__ void __launch_bounds__(threads, 2)
+    swizzle_async(AttentionCall<bf16> call, float scale, int tiles, int section) {
+  T2T_DYNAMIC_SHARED(bf16, q_tile);          // [128, D]
+  bf16* k_tile = q_tile + tile_queries * D;  // [Keys, D]
+  bf16* v_tile = k_tile + Keys * D;          // [Keys, D]
+  const auto [tile, h, b] = place_of(blockIdx.x, tiles, call.B, call.H, section);
+  const int g = h / (call.H / call.G), lane = threadIdx.x % 32;
+  const int first_of_block = tile * tile_queries;
+  const int from = threadIdx.x / 32 * warp_queries;  // the warp's rows in the tile
+  const int first_query = first_of_block + from;
+  const auto copy = [&](bf16* to, const bf16* rows, const Strides& strides, int first) {
+    copy_rows<D, Keys, threads>(to, row_of(rows, strides, b, first, g), strides.token,
+                                call.S - first, threadIdx.x);
+    commit_copies();
+  };
+
+  copy_rows<D, tile_queries, threads>(q_tile, row_of(call.q, call.q_strides, b, first_of_block, h),
+                                      call.q_strides.token, call.T - first_of_block, threadIdx.x);
+  commit_copies();
+  copy(k_tile, call.k, call.k_strides, 0);
+  constexpr int kept = D == 64 ? D / 16 : 1;
+  uint32_t q[kept][2][4];
+  if constexpr (kept > 1) {
+    wait_for_copies<1>();  // the queries; the keys may still be under way
+    __syncthreads();
+    for (int c = 0; c < kept; ++c)
+      for (int r = 0; r < 2; ++r) load_queries<D>(q[c][r], q_tile, from + 16 * r, c);
+  }
+
+  OnlineRows rows[2];
+  float mean[2][D / 8][4] = {};
+  const int seen_by_first = keys_seen(call, first_query);
+  const int seen_by_block = keys_seen(call, min(first_of_block + tile_queries, call.T) - 1);
+  const int seen_by_warp =
+      first_query < call.T ? keys_seen(call, min(first_query + warp_queries, call.T) - 1) : 0;
+  for (int first = 0; first < seen_by_block; first += Keys) {
+    wait_for_copies<0>();
+    __syncthreads();  // the keys are here, and all warps are done with the last values
+    copy(v_tile, call.v, call.v_strides, first);
+    float scores[2][Keys / 8][4] = {};
+    if (first < seen_by_warp) multiply_keys<D, Keys>(scores, q, q_tile + from * D, k_tile);
+    wait_for_copies<0>();
+    __syncthreads();  // the values are here, and all warps are done with the keys
+    if (first + Keys < seen_by_block) copy(k_tile, call.k, call.k_strides, first + Keys);
+    if (first >= seen_by_warp) continue;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int t = first_query + 16 * r + lane / 4;
+      const int seen[2] = {keys_seen(call, t), keys_seen(call, t + 8)};
+      if (first + Keys > seen_by_first) mask_scores(scores[r], first, seen);
+      online_softmax(scores[r], mean[r], rows[r], scale);
+    }
+    multiply_values<D, Keys>(mean, scores, v_tile);
+  }
+  if (first_query < call.T)
+    store_rows<D>(mean, rows, q_tile + from * D,
+                  row_of(call.out, call.out_strides, b, first_query, h), call.out_strides.token,
+                  call.T - first_query);
+}
+// [/kernel]
+
+template <int D, int Keys>
+constexpr std::size_t shared_bytes() {
+  return (tile_queries + 2 * Keys) * D * sizeof(bf16);
+}
+
+template <int D, int Keys>
+void launch(const AttentionCall<bf16>& call, int section) {
+  const int tiles = (call.T + tile_queries - 1) / tile_queries;
+  T2T_LAUNCH((swizzle_async<D, Keys>), dim3(unsigned(tiles) * call.B * call.H), dim3(threads),
+             (shared_bytes<D, Keys>()), call, scale_log2(D), tiles, section);
+}
+
+/// Whether two of its blocks fit on a multiprocessor of this GPU.
+template <int D, int Keys>
+bool two_blocks_fit() {
+  return blocks_of_multiprocessor({"swizzle_async", __FILE__, __LINE__}, swizzle_async<D, Keys>,
+                                  threads, shared_bytes<D, Keys>()) >= 2;
+}
+
+}  // namespace
+
+int heads_of_section(const AttentionCall<bf16>& call) {
+  // L2 has 40 MB on an A100, 50 MB on an H100.
+  const long of_group = 2L * call.S * call.D * long(sizeof(bf16)), of_section = 16L << 20;
+  return int(std::clamp(of_section * call.H / (of_group * call.G), 1L, long(call.B) * call.H));
+}
+
+void attend_swizzle_async(const AttentionCall<bf16>& call, int section) {
+  expect_call(call);
+  if (section < 0)
+    throw std::invalid_argument("section: wanted at least 0, got " + std::to_string(section));
+  if (section == 0) section = heads_of_section(call);
+  if (call.D == 64)
+    launch<64, 64>(call, section);
+  else if (two_blocks_fit<128, 48>())
+    launch<128, 48>(call, section);
+  else
+    launch<128, 32>(call, section);
+}
+
+}  // namespace t2t

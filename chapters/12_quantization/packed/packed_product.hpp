@@ -1,0 +1,50 @@
+// y = x·Wᵀ for packed W, with whole numbers: activations in 8 bits times weights in 4 or 8.
+//
+// Among 16 numbers that share both scales, with x ≈ s_x · p and w = s_w · (q − offset) + m,
+//
+//   Σ x·w  =  s_x · s_w · (Σ p·q − offset · Σ p)  +  s_x · m · Σ p
+//
+// so that 16 multiplications of whole numbers need two or three of floats. Σ p is the same for all
+// rows of weights; round_rows computes it once.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "12_quantization/packed/eight_bit_rows.hpp"
+#include "12_quantization/packed/packed_rows.hpp"
+
+namespace t2t {
+
+/// Computes rows of groups first … last − 1 for all T. Never throws.
+using GroupsProduct = void (*)(const EightBitRows& x, const PackedRows& w, std::size_t first,
+                               std::size_t last, Matrix y);
+
+/// The product written for one kind of processor.
+struct Instructions {
+  std::string name;  // "AVX-512 VNNI", "AVX2", "plain"
+  GroupsProduct product;
+};
+/// Those that were compiled and that this processor can run, the fastest first. The last is plain.
+const std::vector<Instructions>& instructions_here();
+
+/// One of several products of the same x.
+struct PackedProduct {
+  const PackedRows* w;  // [rows, cols]
+  Matrix y;             // [T, rows]
+};
+
+/// y = x·Wᵀ for each of several W, on all threads, which share the rows of all W. All instructions
+/// give the same whole numbers; the floats are added in one order, so that results differ at most
+/// where a product and a sum are rounded once or twice. Throws std::invalid_argument when shapes
+/// disagree.
+void packed_products(const EightBitRows& x,  // [T, cols]
+                     std::span<const PackedProduct> all,
+                     const Instructions& instructions = instructions_here().front());
+void packed_product(const EightBitRows& x,  // [T, cols]
+                    const PackedRows& w,    // [rows, cols]
+                    Matrix y,               // [T, rows]
+                    const Instructions& instructions = instructions_here().front());
+
+}  // namespace t2t

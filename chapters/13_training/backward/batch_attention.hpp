@@ -1,0 +1,38 @@
+// Attention for training: whole texts at once, without a cache, in the slot of chapter 08's block.
+//
+// The rows of B texts of T tokens lie one text after the other. Queries and keys are turned, and
+// chapter 11's flash attention reads the projections in place. Nothing outlives the call: what the
+// backward pass needs, the trace hands over (kept.hpp).
+#pragma once
+
+#include <span>
+
+#include "08_block/attention_layers.hpp"
+#include "11_flash_attention/flash_attention.hpp"
+#include "13_training/experiments/block_changes.hpp"
+
+namespace t2t {
+
+class BatchAttention {
+ public:
+  /// For calls of 1 to B texts of T tokens. All layers must have the same H, G and D. Throws
+  /// std::invalid_argument otherwise, when B is 0, and as AttentionLayers does.
+  BatchAttention(std::span<const BlockSettings> layers, std::size_t B, std::size_t T,
+                 const BlockChanges& changes = {});
+
+  /// The slot. Tells the trace q_turned and k_turned also without RoPE, since the backward pass
+  /// reads them, as the changes left them. Throws std::invalid_argument as expect_call and
+  /// change_queries_and_keys do, and unless T divides the rows.
+  void operator()(const Projected& in, Matrix heads, const Trace& trace);
+
+  const RopeTable& table(std::size_t layer) const { return layers_.table(layer); }
+
+ private:
+  std::size_t T_;
+  BlockChanges changes_;
+  AttentionLayers layers_;
+  FlashScratch scratch_;
+  std::vector<Run> runs_;  // [B]
+};
+
+}  // namespace t2t

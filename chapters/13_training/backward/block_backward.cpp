@@ -1,0 +1,182 @@
+#include "13_training/backward/block_backward.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <stdexcept>
+
+#include "13_training/backward/activation_backward.hpp"
+#include "13_training/backward/attention_backward.hpp"
+#include "13_training/backward/linear_backward.hpp"
+#include "13_training/backward/norm_backward.hpp"
+#include "linalg.hpp"
+#include "rows.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+static const BlockSettings& trained(std::span<const BlockSettings> layers) {
+  expect(!layers.empty(), "layers", "at least 1", 0);
+  const auto sizes = [](const BlockSettings& s) { return std::array{s.C, s.H, s.G, s.D, s.F}; };
+  for (const BlockSettings& s : layers) {
+    expect_settings(s);
+    if (s.head_norms)
+      throw std::invalid_argument("head_norms: wanted none, since they have no backward pass here");
+    if (sizes(s) != sizes(layers[0]))
+      throw std::invalid_argument("layers: wanted the same C, H, G, D and F in all");
+  }
+  return layers[0];
+}
+
+BackwardScratch::BackwardScratch(std::span<const BlockSettings> layers, std::size_t B,
+                                 std::size_t T)
+    : attention(trained(layers).H, layers[0].G, layers[0].D, T) {
+  const BlockSettings& s = layers[0];
+  const std::size_t N = B * T;
+  normed = empty(N, s.C);
+  dnormed = empty(N, s.C);
+  dropped = empty(N, s.C);
+  dq = empty(N, s.H * s.D);
+  dk = empty(N, s.G * s.D);
+  dv = empty(N, s.G * s.D);
+  dheads = empty(N, s.H * s.D);
+  hidden = empty(N, s.F);
+  dhidden = empty(N, s.F);
+  rows = empty(2 * N);
+}
+
+std::size_t bytes(const BackwardScratch& s) {
+  std::size_t floats = s.rows.size();
+  for (const Tensor<2>* x :
+       {&s.normed, &s.dnormed, &s.dropped, &s.dq, &s.dk, &s.dv, &s.dheads, &s.hidden, &s.dhidden})
+    floats += x->size();
+  return floats * sizeof(float) + s.attention.bytes();
+}
+
+/// Adds to the gradients of a projection's weights.
+static void add_gradients(ConstMatrix x, ConstMatrix dy, Weight& dw, Tensor<1>& db) {
+  add_weight_gradient(dy, x, dw.floats());
+  add_bias_gradient(dy, db);
+}
+
+/// Writes the gradient of what the network read, x, to dx.
+static void network_backward(ConstMatrix x, const Block& block, const KeptBlock& kept,
+                             ConstMatrix dy, BackwardScratch& scratch, Matrix dx,
+                             FeedForwardWeights& gradients) {
+  const FeedForwardWeights& weights = block.weights().feed_forward;
+  const Activation activation = block.settings().activation;
+  const bool gated = is_gated(activation);
+  if (gated)
+    gated_rows(activation, kept.gate, kept.up, scratch.hidden);
+  else
+    activate_rows(activation, kept.up, scratch.hidden);
+  add_gradients(scratch.hidden, dy, gradients.w_down, gradients.b_down);
+  matmul(dy, weights.w_down.floats(), scratch.dhidden);
+
+  // The activation turns dhidden into dup, and dgate takes the place of hidden.
+  const Matrix dup = scratch.dhidden, dgate = scratch.hidden;
+  if (gated)
+    gated_backward_rows(activation, kept.gate, kept.up, dup, dgate);
+  else
+    activate_backward_rows(activation, kept.up, dup);
+  add_gradients(x, dup, gradients.w_up, gradients.b_up);
+  matmul(dup, weights.w_up.floats(), dx);
+  if (!gated) return;
+  add_weight_gradient(dgate, x, gradients.w_gate.floats());
+  add_input_gradient(dgate, weights.w_gate.floats(), dx);
+}
+
+/// Writes the gradient of what attention read, x, to dx.
+static void attention_part_backward(ConstMatrix x, const Block& block, const KeptBlock& kept,
+                                    const RopeTable& backward_table, std::size_t B, ConstMatrix dy,
+                                    BackwardScratch& scratch, Matrix dx, BlockWeights& gradients,
+                                    const BlockChanges& changes) {
+  const BlockSettings& s = block.settings();
+  const BlockWeights& weights = block.weights();
+  add_gradients(kept.heads, dy, gradients.w_o, gradients.b_o);
+  matmul(dy, weights.w_o.floats(), scratch.dheads);
+
+  const Matrix dq = scratch.dq, dk = scratch.dk, dv = scratch.dv;
+  flash_backward({kept.q, kept.k, kept.v, kept.heads, scratch.dheads}, B, s.H, s.G,
+                 changed_mask(changes, s), {dq, dk, dv}, scratch.attention);
+  change_queries_and_keys_backward(changes, s, dq, dk);
+  const std::size_t T = x.rows / B;
+  for (std::size_t b = 0; s.uses_rope && b < B; ++b) {
+    rope_rows(dq.rows_from(b * T, T), s.D, backward_table, 0, s.pairing);
+    rope_rows(dk.rows_from(b * T, T), s.D, backward_table, 0, s.pairing);
+  }
+
+  // q, k and v are made of the same x, whose gradient is the sum of what they give.
+  add_gradients(x, dq, gradients.w_q, gradients.b_q);
+  add_gradients(x, dk, gradients.w_k, gradients.b_k);
+  add_gradients(x, dv, gradients.w_v, gradients.b_v);
+  matmul(dq, weights.w_q.floats(), dx);
+  add_input_gradient(dk, weights.w_k.floats(), dx);
+  add_input_gradient(dv, weights.w_v.floats(), dx);
+}
+
+static void add_rows(ConstMatrix added, Matrix x) {
+  for_each_row(x.rows, x.cols, [&](std::size_t t) {
+    const Row x_t = x.row(t);
+    const ConstRow added_t = added.row(t);
+#pragma omp simd
+    for (std::size_t c = 0; c < x_t.size(); ++c) x_t[c] += added_t[c];
+  });
+}
+
+void block_backward(const Block& block, const KeptBlock& kept, const RopeTable& backward_table,
+                    std::size_t B, BackwardScratch& scratch, Matrix dx, BlockWeights& gradients,
+                    const Dropout& dropout, const BlockChanges& changes) {
+  const BlockSettings& s = block.settings();
+  const BlockWeights& weights = block.weights();
+  const bool norm_before = s.norm_place == NormPlace::before;
+  const Matrix dpart = scratch.dnormed;  // [N, C], the gradient of what a part read
+  const auto add_norm = [&](const Tensor<2>& x, const NormWeights& norm, ConstMatrix dy, Matrix to,
+                            NormWeights& of_norm) {
+    add_norm_backward(x, norm, s.norm, s.eps, dy, to, of_norm, row(scratch.rows));
+  };
+  // In post-norm the gradient of a sum comes through the norm that follows it.
+  const auto through_norm = [&](const Tensor<2>& sum, const NormWeights& norm,
+                                NormWeights& of_norm) {
+    std::ranges::copy(std::span(dx.data, dx.rows * dx.cols), scratch.normed.begin());
+    std::ranges::fill(std::span(dx.data, dx.rows * dx.cols), 0.0f);
+    add_norm(sum, norm, scratch.normed, dx, of_norm);
+  };
+  // A sum hands dx to the part that was added; dropout, if there is any, stands between. Without a
+  // residual connection the part is all there is.
+  const auto dadded = [&](Part part) -> ConstMatrix {
+    if (dropout.p == 0 && changes.residuals) return dx;
+    std::ranges::copy(std::span(dx.data, dx.rows * dx.cols), scratch.dropped.begin());
+    if (!changes.residuals) std::ranges::fill(std::span(dx.data, dx.rows * dx.cols), 0.0f);
+    dropout_rows(dropout, part, block.layer(), scratch.dropped);
+    return scratch.dropped;
+  };
+
+  // The network read norm(x₁), in post-norm x₁, which is attention's norm of the sum.
+  const NormWeights& of_x1 = norm_before ? weights.feed_forward_norm : weights.attention_norm;
+  if (!norm_before)
+    through_norm(kept.x_plus_feed_forward, weights.feed_forward_norm, gradients.feed_forward_norm);
+  norm_rows(kept.x_plus_attention, of_x1, s.norm, s.eps, scratch.normed);
+  network_backward(scratch.normed, block, kept, dadded(Part::feed_forward), scratch, dpart,
+                   gradients.feed_forward);
+  if (norm_before)
+    add_norm(kept.x_plus_attention, weights.feed_forward_norm, dpart, dx,
+             gradients.feed_forward_norm);
+  else
+    add_rows(dpart, dx);
+
+  // Attention read norm(x), in post-norm x.
+  if (!norm_before)
+    through_norm(kept.x_plus_attention, weights.attention_norm, gradients.attention_norm);
+  if (norm_before) norm_rows(kept.x, weights.attention_norm, s.norm, s.eps, scratch.normed);
+  attention_part_backward(norm_before ? scratch.normed : kept.x, block, kept, backward_table, B,
+                          dadded(Part::attention), scratch, dpart, gradients, changes);
+  if (norm_before)
+    add_norm(kept.x, weights.attention_norm, dpart, dx, gradients.attention_norm);
+  else
+    add_rows(dpart, dx);
+}
+
+}  // namespace t2t

@@ -1,0 +1,53 @@
+// The backward pass of a block: chapter 08's steps in the opposite order.
+//
+//   pre-norm    x₁ = x + attention(norm(x))        x₂ = x₁ + network(norm(x₁))
+//
+//   dx₁ = dx₂ + norm's and network's backward pass of dx₂
+//   dx  = dx₁ + norm's and attention's backward pass of dx₁
+//
+// A sum gives its gradient to both of its terms unchanged. So the gradient of the last block's
+// output arrives at the first block whole, and each part only adds to it: that is what residual
+// connections are for (chapter 08 measures it). He et al. 2015, "Deep Residual Learning".
+#pragma once
+
+#include "08_block/block_rows.hpp"
+#include "13_training/backward/dropout.hpp"
+#include "13_training/backward/flash_backward.hpp"
+#include "13_training/backward/kept.hpp"
+#include "13_training/experiments/block_changes.hpp"
+
+namespace t2t {
+
+/// Memory for the gradients inside a block, used by all layers.
+struct BackwardScratch {
+  Tensor<2> normed;                // [N, C]    a norm's result, made again
+  Tensor<2> dnormed;               // [N, C]
+  Tensor<2> dropped;               // [N, C]    a part's gradient after dropout
+  Tensor<2> dq;                    // [N, H·D]
+  Tensor<2> dk;                    // [N, G·D]
+  Tensor<2> dv;                    // [N, G·D]
+  Tensor<2> dheads;                // [N, H·D]
+  Tensor<2> hidden;                // [N, F]    act(gate)·up, made again; then dgate
+  Tensor<2> dhidden;               // [N, F]    then dup
+  Tensor<1> rows;                  // [2·N]     each row's mean and r, for the norms
+  FlashBackwardScratch attention;  // not growing with T²
+
+  /// For blocks of these settings, all with the same sizes, and B texts of T tokens, N = B·T.
+  /// Throws std::invalid_argument for no settings, other sizes in two layers, settings that
+  /// expect_settings refuses, and for head_norms, which have no backward pass here.
+  BackwardScratch(std::span<const BlockSettings> layers, std::size_t B, std::size_t T);
+};
+std::size_t bytes(const BackwardScratch& scratch);
+
+/// dx, the gradient of the block's output, becomes that of its input, and the gradients of the
+/// block's weights are added to `gradients`. dropout and changes are the forward pass's. A network
+/// or another before_sum in a slot has no backward pass here.
+void block_backward(const Block& block, const KeptBlock& kept,
+                    const RopeTable& backward_table,  // attention_backward.hpp's; [T, D/2] each
+                    std::size_t B,                    // texts in the N rows
+                    BackwardScratch& scratch,
+                    Matrix dx,  // [N, C], all of its rows side by side
+                    BlockWeights& gradients, const Dropout& dropout = {},
+                    const BlockChanges& changes = {});
+
+}  // namespace t2t

@@ -1,0 +1,44 @@
+// Questions with their answers, as batches that teach a chat model to answer.
+//
+//   <|im_start|>system … <|im_end|> <|im_start|>user … <|im_end|> <|im_start|>assistant
+//                                                   The KV cache.<|im_end|>
+//   targets:  not_learned, not_learned …            the answer and its end
+//
+// A whole conversation is read, in the format of chapter 10's chat, but only the answer is learned:
+// the question will always be given.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "10_pretrained/chat/chat.hpp"
+#include "13_training/backward/model_backward.hpp"
+
+namespace t2t {
+
+struct Exchange {
+  std::string question, answer;
+};
+/// Reads lines "Q: …", each followed by a line "A: …"; empty lines and lines that begin with # are
+/// skipped. Throws std::runtime_error, naming the file and the line, for anything else, for a text
+/// that is not UTF-8, and when there is no question.
+std::vector<Exchange> read_exchanges(const std::filesystem::path& path);
+
+/// The tokens of a conversation, of which the first `given` are not to be learned.
+struct Lesson {
+  std::vector<int> ids;
+  std::size_t given;
+};
+std::vector<Lesson> lessons_of(const std::vector<Exchange>& exchanges, const Bpe& bpe,
+                               const std::string& system);
+
+/// The most tokens that a model reads of a lesson: T for batches of all of them.
+std::size_t longest(const std::vector<Lesson>& lessons);
+
+/// Fills a batch with lessons number first, first + 1 …, and after the last one the first again, or
+/// with `once`, nothing. What is shorter than T is filled up with tokens that are not learned.
+/// Throws std::invalid_argument for a lesson longer than T.
+void fill(Batch& batch, const std::vector<Lesson>& lessons, std::size_t first, bool once = false);
+
+}  // namespace t2t

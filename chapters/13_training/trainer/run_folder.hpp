@@ -1,0 +1,52 @@
+// The folder of a run, which holds all of it: a run can be left alone, stopped and continued.
+//
+//   model.gguf       the weights and the tokenizer, as chapter 10 and llama.cpp read them
+//   state.gguf       the checkpoint
+//   train.ids, held_out.ids    the text's tokens, each a 32-bit number; mapped into memory
+//   loss.csv, loss.svg         the curve
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "10_pretrained/file/mapped_file.hpp"
+#include "10_pretrained/tokenizer/bpe.hpp"
+#include "13_training/trainer/checkpoint.hpp"
+
+namespace t2t {
+
+/// Names of the folder's files.
+struct RunFolder {
+  std::filesystem::path path;
+  std::filesystem::path model() const { return path / "model.gguf"; }
+  std::filesystem::path state() const { return path / "state.gguf"; }
+  std::filesystem::path train() const { return path / "train.ids"; }
+  std::filesystem::path held_out() const { return path / "held_out.ids"; }
+};
+
+/// A tokenizer with a token for each byte, and one that ends a text: V = 257.
+BpeTables byte_tokenizer();
+
+/// Token ids in a file, mapped into memory, so that a text may be larger than memory.
+class MappedIds {
+ public:
+  /// Throws std::runtime_error, naming the file, when it is not whole 32-bit numbers or one of them
+  /// is outside [0, V).
+  MappedIds(const std::filesystem::path& file, std::size_t V);
+  std::span<const int> ids() const { return ids_; }
+
+ private:
+  MappedFile file_;
+  std::span<const int> ids_;
+};
+void save_ids(const std::filesystem::path& file, std::span<const int> ids);
+
+/// Writes model, curve and checkpoint, the checkpoint last: a run that is killed between them goes
+/// on from the last one, and writes all of them again. Throws std::runtime_error, naming the file,
+/// when one can't be written, and std::invalid_argument as save_checkpoint does.
+void save_run(const RunFolder& folder, Trainer& trainer, const BpeTables& tokenizer,
+              const LossCurve& curve);
+
+}  // namespace t2t

@@ -1,0 +1,106 @@
+# How a chapter is built: its library, program, checks and bench, and the same with the reader's parts.
+
+# The files of a chapter, each in its room: a word that ends in / is the room of those that follow it.
+function(t2t_in_rooms variable folder)
+  set(room)
+  set(files)
+  foreach(word ${ARGN})
+    if(word MATCHES "/$")
+      set(room ${word})
+    else()
+      list(APPEND files ${folder}${room}${word})
+    endif()
+  endforeach()
+  set(${variable} ${files} PARENT_SCOPE)
+endfunction()
+
+# What a reader wrote, work/NN_name/PART.cpp, takes our part's place: under the chapter's checks in
+# mine_NN_name_PART, and, if mine.cmake lists it as NN_name/PART, in the programs and benches of --mine.
+include(${CMAKE_BINARY_DIR}/mine.cmake OPTIONAL)
+function(t2t_written name)
+  file(GLOB written CONFIGURE_DEPENDS work/${name}/*.cpp)
+  foreach(file ${written})
+    get_filename_component(part ${file} NAME_WE)
+    if(NOT part IN_LIST ARGN)
+      continue()
+    endif()
+    set(mine mine_${name}_${part})
+    add_executable(${mine} EXCLUDE_FROM_ALL ${file} $<TARGET_OBJECTS:${name}_checks>)
+    target_link_libraries(${mine} doctest_main ${name}_parts)
+    target_compile_options(${mine} PRIVATE -Wno-unused-parameter)
+    t2t_only_for_tests(${mine})
+    if(${name}/${part} IN_LIST T2T_MINE)
+      add_library(${mine}_object OBJECT EXCLUDE_FROM_ALL ${file})
+      target_link_libraries(${mine}_object ${name}_parts)
+      target_precompile_headers(${mine}_object REUSE_FROM common)
+      set_property(TARGET ${name}_parts APPEND PROPERTY T2T_MINE $<TARGET_OBJECTS:${mine}_object>)
+    endif()
+  endforeach()
+endfunction()
+
+# PROGRAM_mine: a program or bench of a chapter, linked with the reader's parts of that chapter and of
+# those that it builds on before the libraries that hold ours.
+function(t2t_with_mine program chapter)
+  if(T2T_MINE)
+    get_property(objects TARGET ${chapter}_parts PROPERTY T2T_MINE)
+    list(REMOVE_DUPLICATES objects)  # a chapter may build on two that build on a third, or on none
+    add_executable(${program}_mine EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${program}> ${objects})
+    get_target_property(libraries ${program} LINK_LIBRARIES)
+    target_link_libraries(${program}_mine ${libraries})
+  endif()
+endfunction()
+
+# Chapter NN_name: its parts become a library that later chapters link, its main.cpp the program.
+# AFTER names the chapters that it builds on, LINK other libraries, MORE_TESTS files of tests/NN_name.
+function(t2t_chapter name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PARTS;AFTER;LINK;MORE_TESTS")
+  t2t_in_rooms(parts chapters/${name}/ ${arg_PARTS})
+  list(TRANSFORM arg_AFTER APPEND _parts OUTPUT_VARIABLE after)
+  add_library(${name}_parts ${parts})
+  target_link_libraries(${name}_parts PUBLIC common ${after} ${arg_LINK})
+  target_precompile_headers(${name}_parts REUSE_FROM common)
+  add_executable(${name} chapters/${name}/main.cpp)
+  target_link_libraries(${name} ${name}_parts)
+  target_precompile_headers(${name} REUSE_FROM common)
+  add_dependencies(tests ${name})  # which tests/learn_test.sh runs
+  list(TRANSFORM arg_MORE_TESTS PREPEND ${name}/)
+  t2t_test(${name} ${name}_parts MORE ${arg_MORE_TESTS})
+  t2t_bench(${name} chapters/${name}/bench.cpp ${name}_parts)
+  t2t_wrong_versions(${name} cpp ${name}_checks ${name}_parts)
+  foreach(floor ${after})
+    get_target_property(objects ${floor} T2T_MINE)
+    if(objects)
+      set_property(TARGET ${name}_parts APPEND PROPERTY T2T_MINE ${objects})
+    endif()
+  endforeach()
+  list(TRANSFORM parts REPLACE "^.*/(.*)[.]cpp$" "\\1")
+  t2t_written(${name} ${parts})
+  t2t_with_mine(${name} ${name})
+  t2t_with_mine(${name}_bench ${name})
+endfunction()
+
+# The kernels of chapter NN_name, with checks of their own: tests/NN_name_kernels_test.cpp runs them
+# on the stand-in, and with a CUDA toolkit on a GPU.
+# LINK is what t2t_kernels links, MORE_TESTS names files of tests/NN_name.
+function(t2t_chapter_kernels name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES;LINK;MORE_TESTS")
+  t2t_in_rooms(files chapters/${name}/ ${arg_FILES})
+  list(TRANSFORM arg_MORE_TESTS PREPEND ${name}/)
+  t2t_kernels(${name} FILES ${files} LINK ${arg_LINK})
+  t2t_test(${name}_kernels ${name}_stand_in AS ${name}/kernels MORE ${arg_MORE_TESTS})
+  add_test(NAME ${name}/kernels_shuffled COMMAND ${name}_kernels_test)  # threads in another order
+  set_tests_properties(${name}/kernels_shuffled PROPERTIES ENVIRONMENT T2T_ORDER=1)
+  add_dependencies(${name}_tests ${name}_kernels_tests)
+  add_dependencies(races ${name}_kernels_test)
+  t2t_wrong_versions(${name} cu ${name}_kernels_checks ${name}_stand_in)
+  file(GLOB written CONFIGURE_DEPENDS work/${name}/*.cu)
+  foreach(file ${written})
+    get_filename_component(part ${file} NAME_WE)
+    set(includer ${CMAKE_BINARY_DIR}/stand_in/mine_${name}_${part}.cpp)
+    file(CONFIGURE OUTPUT ${includer} CONTENT "#include \"${file}\"\n")
+    add_executable(mine_${name}_${part} EXCLUDE_FROM_ALL ${includer}
+      $<TARGET_OBJECTS:${name}_kernels_checks>)
+    target_link_libraries(mine_${name}_${part} doctest_main ${name}_stand_in)
+  endforeach()
+  t2t_gpu_test(${name} ${name}_kernels_checks)
+endfunction()

@@ -1,0 +1,48 @@
+# What every chapter stands on: the libraries, the tensor core, and the programs that time its work.
+
+# What g++ finds in the libraries' headers and is nothing, at -O3 more of it. clang finds none of it,
+# and does not know all of these words.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  string(APPEND CMAKE_CXX_FLAGS " -Wno-restrict -Wno-maybe-uninitialized")
+  string(APPEND CMAKE_CXX_FLAGS_RELEASE
+    " -Wno-uninitialized -Wno-array-bounds -Wno-stringop-overflow")
+endif()
+
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(OpenMP REQUIRED)
+find_package(xtensor REQUIRED)
+find_package(xsimd REQUIRED)
+# The OpenMP build of OpenBLAS shares its threads with our loops; other builds fight them for cores.
+find_library(BLAS_LIBRARY NAMES openblas blas PATH_SUFFIXES openblas-openmp REQUIRED)
+
+add_library(common common/linalg.cpp common/random.cpp common/shapes.cpp common/weight.cpp
+  common/program/files.cpp common/program/measure.cpp common/program/memory.cpp
+  common/program/npy.cpp common/program/print.cpp common/program/program.cpp
+  common/program/utf8_start.cpp)
+target_include_directories(common PUBLIC common chapters)
+target_compile_features(common PUBLIC cxx_std_20)
+set_source_files_properties(common/program/program.cpp PROPERTIES
+  COMPILE_DEFINITIONS T2T_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+  COMPILE_OPTIONS $<$<CONFIG:Release>:-Og>)  # CLI11 compiles long, and its work is none
+target_link_libraries(common PUBLIC xtensor xsimd fmt::fmt OpenMP::OpenMP_CXX
+  PRIVATE CLI11::CLI11 ${BLAS_LIBRARY})
+# To read these takes longer than the rest of most files' compilation: it is done once, for all. What
+# their own pragmas silence gcc then forgets, hence some of the -Wno-… above.
+set(T2T_LONG_HEADERS common/tensor.hpp <xsimd/xsimd.hpp> <fmt/format.h> <filesystem> <functional>
+  <optional> <string> <variant> <vector>)
+target_precompile_headers(common PRIVATE ${T2T_LONG_HEADERS})
+
+add_executable(doctor common/program/doctor.cpp)
+target_link_libraries(doctor common)
+
+# The work in SOURCE timed beside its limits: NAME_bench, whose main all of them share.
+add_library(bench_main OBJECT EXCLUDE_FROM_ALL common/program/bench.cpp)
+target_compile_options(bench_main PRIVATE $<$<CONFIG:Release>:-Og>)  # flags and records, no work
+target_link_libraries(bench_main common CLI11::CLI11)
+function(t2t_bench name source)
+  add_executable(${name}_bench EXCLUDE_FROM_ALL ${source})
+  target_link_libraries(${name}_bench bench_main ${ARGN} ${BLAS_LIBRARY})
+  target_precompile_headers(${name}_bench REUSE_FROM common)
+  add_dependencies(benches ${name}_bench)
+endfunction()

@@ -1,0 +1,146 @@
+#include "program/measure.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <vector>
+
+#include "fetch_ahead.hpp"
+#include "lanes.hpp"
+#include "linalg.hpp"
+#include "program/print.hpp"
+#include "rows.hpp"
+
+namespace t2t {
+
+static double seconds_of(const std::function<void()>& work) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+static double median(std::vector<double>& values) {
+  std::ranges::nth_element(values, values.begin() + long(values.size() / 2));
+  return values[values.size() / 2];
+}
+
+double median_seconds(const std::function<void()>& work) {
+  work();
+  std::vector<double> seconds;
+  double total = 0;
+  while (total < 0.2 || seconds.size() < 3) total += seconds.emplace_back(seconds_of(work));
+  return median(seconds);
+}
+
+Pair median_seconds_in_turn(const std::function<void()>& first,
+                            const std::function<void()>& second) {
+  first();
+  second();
+  std::vector<double> a, b;
+  double total = 0;
+  while (total < 0.6 || a.size() < 9) {
+    total += a.emplace_back(seconds_of(first));
+    total += b.emplace_back(seconds_of(second));
+  }
+  return {median(a), median(b)};
+}
+
+/// The limit for the current number of threads, measured on the first call.
+template <class Measure>
+static double kept(std::map<std::size_t, double>& known, Measure measure) {
+  const auto found = known.find(thread_count());
+  return found != known.end() ? found->second : known[thread_count()] = measure();
+}
+
+static constexpr std::size_t block = 1 << 14;  // floats a task: 64 KB
+
+Tensor<1> limit_buffer(double bytes) {
+  const std::size_t blocks = (std::size_t(bytes / sizeof(float)) + block - 1) / block;
+  return xt::ones<float>({blocks * block});
+}
+
+/// As fast as memory gives the numbers: they are asked for a page early.
+static float sum_of_block(const float* from) {
+  constexpr std::size_t part = 256;
+  float sum = 0;
+  for (std::size_t k = 0; k < block; k += part) {
+    fetch_ahead(from + k, part * sizeof(float));
+    sum += sum_row({from + k, part});
+  }
+  return sum;
+}
+
+float read_all(const Tensor<1>& from) {
+  std::vector<float> sums(from.size() / block);
+  for_each_row(sums.size(), block,
+               [&](std::size_t i) { sums[i] = sum_of_block(&from[i * block]); });
+  return sum_row(sums);
+}
+
+void copy_all(const Tensor<1>& from, Tensor<1>& to) {
+  const auto same = [](Lanes v) { return v; };
+  for_each_row(from.size() / block, block, [&](std::size_t i) {
+    map_row({&to[i * block], block}, same, ConstRow(&from[i * block], block));
+  });
+}
+
+double read_bandwidth() {
+  static std::map<std::size_t, double> known;
+  return kept(known, [] {
+    const Tensor<1> from = limit_buffer(256 << 20);
+    return double(from.size() * sizeof(float)) / median_seconds([&] { read_all(from); });
+  });
+}
+
+double copy_bandwidth() {
+  static std::map<std::size_t, double> known;
+  return kept(known, [] {
+    const Tensor<1> from = limit_buffer(64 << 20);
+    Tensor<1> to = from;
+    return 2.0 * double(from.size() * sizeof(float)) / median_seconds([&] { copy_all(from, to); });
+  });
+}
+
+double update_bandwidth() {
+  static std::map<std::size_t, double> known;
+  return kept(known, [] {
+    Tensor<1> x = limit_buffer(64 << 20);
+    return 2.0 * double(x.size() * sizeof(float)) / median_seconds([&] { copy_all(x, x); });
+  });
+}
+
+double product_peak() {
+  static std::map<std::size_t, double> known;
+  return kept(known, [] {
+    constexpr std::size_t n = 1024;
+    const Tensor<2> a = xt::ones<float>({n, n}), b = xt::ones<float>({n, n});
+    Tensor<2> y = empty(n, n);
+    return 2.0 * n * n * n / median_seconds([&] { matmul(a, b, y); });
+  });
+}
+
+void print_roofline_bytes(const std::string& what, double seconds, double bytes, double limit,
+                          const std::string& limit_name) {
+  fmt::print("  {:<30}{:>9}{:>7.1f} GB/s {:>3.0f} % of {} ({:.1f})\n", what, duration_text(seconds),
+             bytes / seconds / 1e9, 100 * bytes / seconds / limit, limit_name, limit / 1e9);
+}
+
+void print_roofline_flops(const std::string& what, double seconds, double flops) {
+  const double limit = product_peak();
+  fmt::print("  {:<30}{:>9}{:>7.1f} GFLOP/s {:>3.0f} % of a product ({:.0f})\n", what,
+             duration_text(seconds), flops / seconds / 1e9, 100 * flops / seconds / limit,
+             limit / 1e9);
+}
+
+std::string machine_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "unknown CPU";
+}
+
+}  // namespace t2t

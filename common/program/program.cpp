@@ -1,0 +1,220 @@
+#include "program/program.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <sstream>
+
+#include "program/files.hpp"
+#include "program/memory.hpp"
+#include "program/utf8_start.hpp"
+
+namespace t2t {
+
+struct Program::Parser {
+  CLI::App app;
+  CLI::Option* text = nullptr;
+};
+
+Program::Program(std::string name, std::string says)
+    : parser_(new Parser{CLI::App(says, name)}), name_(std::move(name)) {
+  parser_->app.get_formatter()->column_width(30);
+  parser_->app.set_help_flag("--help,-h", "print this help and exit");
+}
+Program::~Program() = default;
+
+/// How many bytes of an argument a message quotes.
+static constexpr std::size_t most_quoted = 80;
+
+/// Parsed here, since CLI11's messages for "0", "-3" and "many" would not say what is wanted.
+static std::size_t parse_size(const std::string& flag, const std::string& text, std::size_t least) {
+  std::size_t used = 0;
+  long long value = 0;
+  try {
+    value = std::stoll(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  if (used != text.size() || value < static_cast<long long>(least) || value > 1 << 30)
+    throw std::invalid_argument(fmt::format("{}: wanted a whole number from {} to {}, got {}", flag,
+                                            least, 1 << 30, printable(text, most_quoted)));
+  return std::size_t(value);
+}
+
+/// Refuses NaN and infinity, which would otherwise spoil results without a message.
+static float parse_number(const std::string& flag, const std::string& text) {
+  char* end = nullptr;
+  errno = 0;
+  const float value = std::strtof(text.c_str(), &end);
+  const bool outside = errno == ERANGE && (value == 0 || std::isinf(value));
+  const bool whole = !text.empty() && end == text.c_str() + text.size();
+  if (whole && !outside && std::isfinite(value)) return value;
+  throw std::invalid_argument(fmt::format("{}: wanted a number{}, got {}", flag,
+                                          outside ? " that a float can hold" : "",
+                                          printable(text, most_quoted)));
+}
+
+void Program::size(const std::string& name, std::size_t& value, const std::string& help,
+                   std::size_t least) {
+  const auto parse = [&value, flag = "--" + name, least](const std::string& text) {
+    value = parse_size(flag, text, least);
+  };
+  parser_->app.add_option_function<std::string>("--" + name, parse, help)
+      ->default_str(std::to_string(value))
+      ->type_name("N");
+}
+void Program::number(const std::string& name, float& value, const std::string& help) {
+  const auto parse = [&value, flag = "--" + name](const std::string& text) {
+    value = parse_number(flag, text);
+  };
+  parser_->app.add_option_function<std::string>("--" + name, parse, help)
+      ->default_str(fmt::format("{}", value))
+      ->type_name("X");
+}
+void Program::word(const std::string& name, std::string& value, const std::string& help) {
+  parser_->app.add_option("--" + name, value, help)->capture_default_str()->type_name("WORD");
+}
+void Program::path(const std::string& name, std::string& value, const std::string& help,
+                   const std::string& type) {
+  const auto take = [&value, flag = "--" + name](const std::string& text) {
+    if (text.empty())
+      throw std::invalid_argument(flag + ": wanted a file or folder, got an empty name");
+    value = text;
+  };
+  parser_->app.add_option_function<std::string>("--" + name, take, help)
+      ->default_str(value)
+      ->type_name(type);
+}
+void Program::yes(const std::string& name, bool& value, const std::string& help) {
+  parser_->app.add_flag("--" + name, value, help);
+}
+
+void Program::words(const std::string& name, std::vector<std::string>& values, int most,
+                    const std::string& help) {
+  parser_->app.add_option("--" + name, values, help)->expected(1, most)->type_name("WORD");
+}
+
+bool Program::given(const std::string& name) const {
+  return parser_->app.get_option("--" + name)->count() > 0;
+}
+
+bool Program::given_other_than(const std::vector<std::string>& names) const {
+  for (const CLI::Option* option : parser_->app.get_options()) {
+    const bool named = std::ranges::any_of(
+        names, [&](const std::string& name) { return option->check_lname(name); });
+    if (option->count() > 0 && !named) return true;
+  }
+  return false;
+}
+
+void Program::takes_text() {
+  CLI::App& app = parser_->app;
+  parser_->text = app.add_option("--text", given_text_,
+                                 "the text to use (by default the prose of the chapter's page)")
+                      ->type_name("TEXT");
+  path("file", text_file_, "a file of UTF-8 text to use, at most its first 16 MiB", "FILE");
+  app.get_option("--file")->excludes(parser_->text);
+}
+
+std::string prose(const std::string& page, EmptyLines empty_lines) {
+  std::istringstream lines(page);
+  std::string text;
+  bool listing = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("```")) listing = !listing;
+    if (line.empty() && empty_lines == EmptyLines::kept && !text.ends_with("\n\n")) text += "\n";
+    const bool plain =
+        !listing && !line.empty() && std::string("#|<`$[>").find(line[0]) == std::string::npos;
+    if (plain && !line.starts_with("Read beside")) text += line + "\n";
+  }
+  return text;
+}
+
+/// The whole text. It is read once, since a pipe can't be read twice.
+std::string Program::read_text() const {
+  constexpr std::size_t most = 16 << 20;
+  std::string text, source;
+  if (parser_->text->count() > 0) {
+    text = given_text_, source = "--text";
+  } else if (!text_file_.empty()) {
+    text = read_file(text_file_, most), source = text_file_;
+  } else {
+    source = T2T_SOURCE_DIR "/docs/" + name_ + ".md";
+    text = prose(read_file(source));
+  }
+  expect_utf8(source, text, text.size() == most);
+  if (text.empty())
+    throw std::invalid_argument(source + ": the text is empty, wanted at least one byte");
+  return text;
+}
+
+std::string Program::text(std::size_t most_bytes) const {
+  if (!text_) text_ = read_text();
+  return text_->substr(0, most_bytes);
+}
+
+/// Makes the folder. Throws, before any work, when no file can be made in it.
+static void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw std::runtime_error("--save: " + folder.string() + ": " + error.message());
+  expect_room_for_files(folder);
+}
+
+/// Throws when output was lost, as on a full disk or in a closed pipe.
+static void expect_printed() {
+  errno = 0;
+  std::cout << std::flush;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) || !std::cout)
+    throw std::runtime_error(
+        fmt::format("standard output can't be written: {}", std::strerror(errno ? errno : EIO)));
+}
+
+int Program::run(int argc, char** argv, const std::function<void()>& show) {
+  return run_task(argc, argv, [&] { return show(), 0; });
+}
+
+/// Returns false when --help was given; help is printed then.
+static bool parsed(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    return true;
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    return false;
+  }
+}
+
+int Program::run_task(int argc, char** argv, const std::function<int()>& task) {
+  CLI::App& app = parser_->app;
+  size("seed", seed_, "of all random numbers");
+  std::string folder;
+  path("save", folder, "write what is computed to DIR, as .npy files", "DIR");
+  const double free = free_memory();
+  limit_memory();
+  try {
+    if (!parsed(app, argc, argv)) return expect_printed(), 0;
+    if (!folder.empty()) make_folder(folder_ = folder);
+    const int status = task();
+    expect_printed();
+    return status;
+  } catch (const CLI::ParseError& error) {
+    std::cerr << name_ << ": " << printable(error.what(), 2 * most_quoted)
+              << " (--help lists the flags)\n";
+  } catch (const std::bad_alloc&) {
+    std::cerr << name_ << ": not enough memory for these sizes: " << bytes_text(free)
+              << " were free; make them smaller\n";
+  } catch (const std::exception& error) {
+    std::cerr << name_ << ": " << error.what() << '\n';
+  }
+  return 1;
+}
+
+}  // namespace t2t

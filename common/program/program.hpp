@@ -1,0 +1,78 @@
+// What the chapters' programs share: flags with --help, text as input, --seed, --save, and one
+// place that catches exceptions.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "program/npy.hpp"
+#include "tensor.hpp"
+
+namespace t2t {
+
+/// Whether a page's empty lines, which part its paragraphs, belong to its prose.
+enum class EmptyLines { dropped, kept };
+/// The prose of a page: no title, line of links, listings or tables.
+std::string prose(const std::string& page, EmptyLines empty_lines = EmptyLines::dropped);
+
+class Program {
+ public:
+  /// name: "02_normalization", which is also its page's name. says: one sentence for --help.
+  Program(std::string name, std::string says);
+  ~Program();
+
+  /// Adds a flag --name, with its default in value. A size is a whole number of at least `least`; a
+  /// number must be finite.
+  void size(const std::string& name, std::size_t& value, const std::string& help,
+            std::size_t least = 1);
+  void number(const std::string& name, float& value, const std::string& help);
+  void word(const std::string& name, std::string& value, const std::string& help);
+  /// Adds a flag for the name of a file or folder, which must not be empty.
+  void path(const std::string& name, std::string& value, const std::string& help,
+            const std::string& type = "PATH");
+  void yes(const std::string& name, bool& value, const std::string& help);
+  /// Adds a flag that takes up to `most` words.
+  void words(const std::string& name, std::vector<std::string>& values, int most,
+             const std::string& help);
+  /// Adds --text and --file. Without them the text is the prose of the chapter's page.
+  void takes_text();
+
+  /// Reads the flags (also --seed and --save) and calls show. An exception becomes one line on
+  /// stderr. Returns the exit status for main.
+  int run(int argc, char** argv, const std::function<void()>& show);
+  /// The same for a task that returns its own exit status.
+  int run_task(int argc, char** argv, const std::function<int()>& task);
+
+  // While show or the task runs:
+
+  std::size_t seed() const { return seed_; }
+  /// Whether this flag was given; and whether any flag was given that is not in names.
+  bool given(const std::string& name) const;
+  bool given_other_than(const std::vector<std::string>& names) const;
+  /// The first bytes of the text, at most so many. UTF-8, except that its last character may be
+  /// cut.
+  std::string text(std::size_t most_bytes) const;
+  /// With --save DIR, writes DIR/name.npy; without it, does nothing.
+  template <std::size_t N>
+  void save(const std::string& name, const Tensor<N>& x) const {
+    if (!folder_.empty()) save_npy(folder_ / (name + ".npy"), x);
+  }
+  void save(const std::string& name, const std::vector<int>& ids) const {
+    if (!folder_.empty()) save_npy(folder_ / (name + ".npy"), ids);
+  }
+
+ private:
+  std::string read_text() const;
+
+  struct Parser;  // CLI11 takes 4 s to compile, so only program.cpp includes it
+  std::unique_ptr<Parser> parser_;
+  std::string name_, given_text_, text_file_;
+  mutable std::optional<std::string> text_;  // read on first use
+  std::filesystem::path folder_;
+  std::size_t seed_ = 1;
+};
+
+}  // namespace t2t

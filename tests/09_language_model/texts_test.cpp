@@ -1,0 +1,123 @@
+// Models with several texts at once, with layers that differ, and with packed weights.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <type_traits>
+
+#include "09_language_model/accounts.hpp"
+#include "09_language_model/cases.hpp"
+#include "09_language_model/language_model.hpp"
+#include "linalg.hpp"
+#include "support/all_close.hpp"
+#include "support/refuses.hpp"
+
+using namespace t2t;
+
+TEST_CASE("1, 2 and 7 texts at once, of unequal length, give what each gives alone") {
+  for (const Case& c : {llama(), mixed(), gpt2()}) {
+    const Model model = c.model();
+    const std::size_t V = c.config.V;
+    const double bound = c.bound(c.largest);
+    Random random(6);
+    for (const std::size_t texts : {1, 2, 7})
+      for (const std::size_t chunk : {5, 512}) {
+        CAPTURE(c.name);
+        CAPTURE(texts);
+        CAPTURE(chunk);
+        // A prompt of 1 to 9 tokens for each text, in any order; then one token more for the even
+        // ones and three for the odd ones; then one for all.
+        std::vector<Ids> said(texts);
+        ModelState state(c.config, 14, {.chunk = chunk, .texts = texts});
+        for (const int round : {0, 1, 2}) {
+          std::vector<Ids> next(texts);
+          std::vector<MoreTokens> more;
+          for (std::size_t i = texts; i-- > 0;) {
+            const std::size_t count = round == 0            ? 1 + (5 * i + 3) % 9
+                                      : round == 1 && i % 2 ? 3
+                                                            : 1;
+            for (std::size_t t = 0; t < count; ++t)
+              next[i].push_back(int(random.next_uniform() * double(V)));
+            said[i].insert(said[i].end(), next[i].begin(), next[i].end());
+            more.push_back({i, next[i]});
+          }
+          Tensor<2> logits = xt::ones<float>({texts, V}) * NAN;
+          forward(model, state, more, logits);
+          for (std::size_t n = 0; n < texts; ++n) {
+            const std::size_t i = more[n].text;
+            CHECK(state.length(i) == said[i].size());
+            CHECK(all_close(copy_of(ConstMatrix(logits).rows_from(n, 1)),
+                            last_row(language_model(said[i], model)), bound));
+          }
+        }
+      }
+  }
+}
+
+TEST_CASE("several texts at once: the logits of all tokens, and one text truncated alone") {
+  const Case c = llama();
+  const Model model = c.model();
+  const Ids a = {1, 2, 3, 4, 5}, b = {9, 8, 7}, edited = {6};
+  for (const std::size_t chunk : {3, 512}) {
+    ModelState state(c.config, 20, {.chunk = chunk, .texts = 2});
+    Tensor<2> logits = empty(8, c.config.V), more = empty(1, c.config.V);
+    std::size_t most_rows = 0;  // of both texts, in one product
+    forward_all(model, state, std::vector<MoreTokens>{{1, a}, {0, b}}, logits,
+                [&](Part, std::size_t, ConstMatrix x) { most_rows = std::max(most_rows, x.rows); });
+    CHECK(most_rows == std::min<std::size_t>(chunk, 8));
+    const auto rows = [&](std::size_t from, std::size_t count) {
+      return copy_of(ConstMatrix(logits).rows_from(from, count));
+    };
+    CHECK(all_close(rows(0, 5), language_model(a, model), c.bound(4.9)));
+    CHECK(all_close(rows(5, 3), language_model(b, model), c.bound(4.9)));
+
+    truncate(state, 2, 1);
+    CHECK(state.length(1) == 2);
+    CHECK(state.length(0) == 3);
+    forward(model, state, std::vector<MoreTokens>{{1, edited}}, more);
+    CHECK(all_close(more, last_row(language_model(Ids{1, 2, 6}, model)), c.bound(4.9)));
+  }
+}
+
+TEST_CASE("layers may differ in their settings, and a model runs on packed weights") {
+  Config config{.block = llama_style(24, 4, 2, 31), .L = 3, .V = 40, .T_max = 30, .tied = true};
+  config.layers = settings_of_all(config);
+  config.layers[1] = {.C = 24, .H = 2, .G = 1, .D = 6, .F = 10};
+  config.layers[1].theta = 500, config.layers[1].pairing = Pairing::halves;
+  Random random(7);
+  ModelWeights weights = draw_model(config, random), packed = weights;
+  CHECK(parameter_count(weights) == total(count_parameters(config)));
+  for_each_tensor(packed, config, [](const TensorInfo& info, auto& tensor) {
+    if constexpr (std::is_same_v<decltype(tensor), Weight&>)
+      if (info.size() > 0) {
+        const Tensor<2> twice = 2 * tensor.floats();
+        tensor = Weight(PackedWeight{
+            info.rows, info.cols, 8 * info.size(),
+            [twice](ConstMatrix x, Matrix y) { matmul_bt(x, ConstMatrix(twice), y, 0.5f); },
+            [twice](std::size_t r, Row to) {
+              for (std::size_t k = 0; k < to.size(); ++k) to[k] = twice(r, k) / 2;
+            }});
+      }
+  });
+  const Model model(config, std::move(weights)), of_packed(config, std::move(packed));
+  const Ids ids = {3, 1, 4, 1, 5, 9, 2, 6};
+  const Tensor<2> want = language_model(ids, model);
+  // As Case::bound, for logits of a tied head from N(0, 0.02²): they stay below 1.
+  const double bound = Case{"", config, 1}.bound(1);
+  for (const Model* each : {&model, &of_packed}) {
+    ModelState state(config, 8, {.chunk = 3});
+    Tensor<2> logits = empty(8, config.V);
+    forward_all(*each, state, ids, logits);
+    CHECK(all_close(logits, want, bound));
+    CHECK(all_close(language_model(ids, *each), want, bound));
+  }
+}
+
+TEST_CASE("refusals: too few layers, layers of another width, settings that no block can have") {
+  Config config = preset("foundry-small");
+  config.layers.assign(3, config.block);
+  config.layers[1].C = 100, config.layers[2].G = 3;
+  REFUSES(
+      expect_config(config),
+      "config: layers: wanted none, or L = 4, got 3; layer 1: C: wanted 256, got 100; layer 2: H, "
+      "the query heads: wanted a multiple of G = 3, got 8");
+}

@@ -1,0 +1,87 @@
+// What must be true of a conversation, with a model of random numbers.
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+
+#include "10_pretrained/chat/show_chat.hpp"
+#include "10_pretrained/model/tiny_model.hpp"
+#include "support/refuses.hpp"
+
+using namespace t2t;
+
+static Session tiny_session() {
+  Random random(1);
+  const Config config = tiny_config();
+  return make_session(GgufFile("tiny.gguf", gguf_file(config, draw_model(config, random))));
+}
+
+TEST_CASE("an answer that breaks off leaves the conversation as it was") {
+  const Session session = tiny_session();
+  int logits_seen = 0, breaks_at = 0;
+  ChatOptions options{"Be tiny.", {.most = 6, .sampling = {.temperature = 0}}, 200};
+  options.generation.filter = [&](Row logits) {
+    if (++logits_seen == breaks_at) throw std::runtime_error("broken");
+    logits[257] = -std::numeric_limits<float>::infinity();  // no answer ends early
+  };
+  Random random(1);
+  Conversation whole(session, options, random), broken(session, options, random);
+  const auto ids_of = [](const Spoken& spoken) { return spoken.ids; };
+  std::vector<int> first, second;
+  REQUIRE_NOTHROW(first = ids_of(whole.ask("One?")));
+  REQUIRE_NOTHROW(second = ids_of(whole.ask("Two?")));
+  CHECK(first.size() == 6);
+  CHECK(second != first);
+
+  // Broken off in a first and in a later answer, at its first token and in its midst.
+  for (const int at : {1, 4}) {
+    broken.begin();
+    logits_seen = 0, breaks_at = at;
+    REFUSES_AS(broken.ask("One, and more?"), "broken", std::runtime_error);
+    CHECK(ids_of(broken.ask("One?")) == first);
+    logits_seen = 0;
+    REFUSES_AS(broken.ask("Two, and more?"), "broken", std::runtime_error);
+    CHECK(ids_of(broken.ask("Two?")) == second);
+  }
+}
+
+TEST_CASE("an error about text that is not UTF-8 tells the offset in that text") {
+  const Session session = tiny_session();
+  const ChatTemplate chat(session.bpe);
+  REFUSES_AS(chat.question("ab\xff"),
+             "user's text: byte 0xff at offset 2 is not UTF-8; save the text as UTF-8",
+             std::runtime_error);
+  REFUSES_AS(chat.opening("\xff"),
+             "system's text: byte 0xff at offset 0 is not UTF-8; save the text as UTF-8",
+             std::runtime_error);
+}
+
+TEST_CASE("a system prompt that fills the context is refused before any question") {
+  const Session session = tiny_session();
+  Random random(1);
+  const auto begin = [&](std::size_t system, std::size_t context) {
+    Conversation(session, {std::string(system, 'a'), {.most = 1}, context}, random);
+  };
+  // With 50 letters the system's turn has 60 tokens; a question without a word, with the head of
+  // its answer, 19.
+  CHECK_THROWS_WITH_AS(begin(50, 79),
+                       doctest::Contains("the system prompt: its 60 tokens leave no room for a "
+                                         "question in a context of 79"),
+                       std::runtime_error);
+  CHECK_NOTHROW(begin(50, 80));
+}
+
+TEST_CASE("lines are read one by one; a line without an end is refused") {
+  std::istringstream in("one\n\ntwo");
+  std::string line;
+  CHECK((next_line(in, line) && line == "one"));
+  CHECK((next_line(in, line) && line == ""));
+  CHECK((next_line(in, line) && line == "two"));
+  CHECK(!next_line(in, line));
+  std::istringstream long_one(std::string(1 << 20, 'a') + "\n" + std::string(2 << 20, 'b'));
+  CHECK(next_line(long_one, line));
+  CHECK(line.size() == 1 << 20);
+  CHECK_THROWS_WITH_AS(next_line(long_one, line), doctest::Contains("a line of more than 1 MiB"),
+                       std::runtime_error);
+}

@@ -1,0 +1,218 @@
+// What must be true of what experiments change about blocks, and of hidden tokens.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "03_rope/positions.hpp"
+#include "04_causal_attention/biased_attention.hpp"
+#include "04_causal_attention/multi_head.hpp"
+#include "06_gqa/grouped_query_attention.hpp"
+#include "13_training/along_gradient.hpp"
+#include "13_training/cases.hpp"
+#include "13_training/experiments/masking.hpp"
+#include "13_training/trainer/trainer.hpp"
+#include "support/all_close.hpp"
+#include "support/hashed_numbers.hpp"
+#include "support/refuses.hpp"
+
+using namespace t2t;
+using std::size_t;
+
+// Attention of 2 texts of 11 tokens, 4 heads of 8 in 4 groups, no RoPE, no window.
+static constexpr size_t B = 2, T = 11, H = 4, D = 8;
+static BlockSettings settings() {
+  BlockSettings s = llama_style(32, H, H, 20);
+  s.uses_rope = false;
+  return s;
+}
+static Tensor<2> projected(std::uint32_t seed) { return numbers(seed, 2, 0, B * T, H * D); }
+
+/// What the slot makes of q, k and v.
+static Tensor<2> heads_of(const BlockChanges& changes, Tensor<2> q, Tensor<2> k, Tensor<2> v) {
+  const BlockSettings s = settings();
+  Random random(1);
+  const BlockWeights weights = draw_block(s, random);
+  const Block block(s, weights, 0);
+  BatchAttention attention(std::span(&s, 1), B, T, changes);
+  Tensor<2> heads = empty(B * T, H * D);
+  attention({block, q, k, v}, heads, {});
+  return heads;
+}
+/// A text's rows, head by head: [H, T, D].
+static Tensor<3> of_text(const Tensor<2>& x, size_t b) {
+  return split_heads(Tensor<2>(xt::view(x, xt::range(b * T, (b + 1) * T))), H);
+}
+static const double bound = (8 + 2 * std::sqrt(double(D)) + std::sqrt(double(T))) * 0x1p-24 * 8;
+
+TEST_CASE("without the root, attention is that of queries times the root") {
+  const Tensor<2> q = projected(1), k = projected(2), v = projected(3);
+  BlockChanges changes;
+  changes.divided = false;
+  const Tensor<2> got = heads_of(changes, q, k, v);
+  for (size_t b = 0; b < B; ++b) {
+    const auto text = [&](const Tensor<2>& x) { return merge_heads(of_text(x, b)); };
+    const Tensor<2> scaled = std::sqrt(float(D)) * text(q);
+    const Tensor<2> want = grouped_query_attention(scaled, text(k), text(v), H, H, Mask::causal);
+    CHECK(all_close(text(got), want, 4 * bound));
+  }
+}
+
+TEST_CASE("ALiBi's scores are chapter 04's with chapter 03's biases, one channel short") {
+  const Tensor<2> q = projected(1), k = projected(2), v = projected(3);
+  BlockChanges changes;
+  changes.slopes = alibi_slopes(H);
+  const Tensor<2> got = heads_of(changes, q, k, v);
+  for (size_t b = 0; b < B; ++b) {
+    Tensor<3> q_b = of_text(q, b), k_b = of_text(k, b);
+    xt::view(q_b, xt::all(), xt::all(), D - 1) = 0;
+    xt::view(k_b, xt::all(), xt::all(), D - 1) = 0;
+    const Tensor<3> want =
+        biased_attention(q_b, k_b, of_text(v, b), alibi_biases(H, T, T), Mask::causal);
+    CHECK(all_close(of_text(got, b), want, bound));
+  }
+}
+
+TEST_CASE("without the causal mask each token sees its whole text, and no other") {
+  const Tensor<2> q = projected(1), k = projected(2), v = projected(3);
+  BlockChanges changes;
+  changes.causal = false;
+  const Tensor<2> got = heads_of(changes, q, k, v);
+  for (size_t b = 0; b < B; ++b) {
+    const auto text = [&](const Tensor<2>& x) { return merge_heads(of_text(x, b)); };
+    const Tensor<2> want = grouped_query_attention(text(q), text(k), text(v), H, H, Mask::none);
+    CHECK(all_close(text(got), want, bound));
+  }
+}
+
+static Batch texts(size_t V) {
+  Batch batch = batch_of(3, 13);
+  Ids ids;
+  for (size_t n = 0; n < 40; ++n) ids.push_back(int((7 * n * n + 3 * n + 5) % V));
+  fill_in_order(batch, ids, 0);
+  return batch;
+}
+
+TEST_CASE("without residuals a part that adds nothing leaves nothing") {
+  Case c = llama();
+  ModelWeights weights = c.weights();
+  weights.blocks.back().feed_forward.w_down.floats().fill(0);
+  const Model model(c.config, std::move(weights));
+  BlockChanges changes;
+  changes.residuals = false;
+  const Batch batch = texts(c.config.V);
+  const double loss = Gradients(c.config, 3, 13, changes).loss(model, batch);
+  // The last stream is 0, and so are all logits.
+  CHECK(loss / 39 == doctest::Approx(std::log(double(c.config.V))).epsilon(1e-6));
+  CHECK(std::abs(Gradients(c.config, 3, 13).loss(model, batch) / loss - 1) > 0.01);
+}
+
+/// Each change alone, for a model of H heads.
+static std::vector<BlockChanges> changes_of(size_t heads) {
+  std::vector<BlockChanges> all(4);
+  all[0].divided = false;
+  all[1].causal = false;
+  all[2].residuals = false;
+  all[3].slopes = alibi_slopes(heads);
+  return all;
+}
+
+TEST_CASE("with each change, too, the loss grows along its gradient by the square of its norm") {
+  for (Case c : {llama(), gpt2()})
+    for (const NormPlace place : {NormPlace::before, NormPlace::after}) {
+      c.config.block.norm_place = place;
+      const Batch batch = texts(c.config.V);
+      const std::vector<BlockChanges> all = changes_of(c.config.block.H);
+      for (size_t i = 0; i < all.size(); ++i) {
+        CAPTURE(c.name);
+        CAPTURE(int(place));
+        CAPTURE(i);
+        Gradients passes(c.config, 3, 13, all[i]);
+        ModelWeights gradients = zeros_like(c.weights(), c.config);
+        const double loss = passes.add(c.model(), batch, 1.0f / 39, gradients);
+        CHECK(std::abs(loss / Gradients(c.config, 3, 13).loss(c.model(), batch) - 1) > 1e-3);
+        const double slope = slope_along(
+            gradients, c, 4e-4, [&](const Model& model) { return passes.loss(model, batch) / 39; });
+        CHECK(std::abs(slope - 1) < 2e-3);
+      }
+    }
+}
+
+TEST_CASE("a channel that ALiBi takes gets no gradient from its projection") {
+  const Case c = gpt2();
+  const size_t width = c.config.block.D, C = c.config.block.C;
+  Gradients passes(c.config, 3, 13, changes_of(c.config.block.H)[3]);
+  ModelWeights gradients = zeros_like(c.weights(), c.config);
+  passes.add(c.model(), texts(c.config.V), 1, gradients);
+  for (const BlockWeights& block : gradients.blocks)
+    for (size_t row = 0; row < c.config.block.H * width; ++row)
+      for (const Weight* w : {&block.w_q, &block.w_k})
+        for (size_t i = 0; i < C; ++i)
+          CHECK((w->floats()(row, i) == 0) == (row % width == width - 1));
+}
+
+TEST_CASE("changes that do not fit are refused") {
+  const Tensor<2> q = projected(1), k = projected(2), v = projected(3);
+  BlockChanges changes;
+  changes.slopes = alibi_slopes(3);
+  REFUSES(heads_of(changes, q, k, v), "slopes: wanted shape [4], got [3]");
+  Tensor<2> narrow = empty(B * T, D);
+  REFUSES(change_queries_and_keys({}, settings(), narrow, narrow),
+          "q: wanted shape [22, 32], got [22, 8]");
+}
+
+TEST_CASE("hidden tokens: a share of them, learned as themselves; all others are not learned") {
+  const size_t texts = 50, length = 200;
+  Batch batch = batch_of(texts, length);
+  for (size_t i = 0; i < batch.ids.size(); ++i)
+    batch.ids[i] = int(1 + i % 250), batch.targets[i] = i % 10 == 9 ? not_learned : 7;
+  const Batch before = batch;
+  hide_tokens(batch, 0.15f, 5);
+  size_t hidden = 0;
+  for (size_t i = 0; i < batch.ids.size(); ++i) {
+    if (batch.targets[i] == not_learned) {
+      CHECK(batch.ids[i] == before.ids[i]);
+      continue;
+    }
+    ++hidden;
+    CHECK(batch.ids[i] == hidden_token);
+    CHECK(batch.targets[i] == before.ids[i]);
+    CHECK(i % 10 != 9);
+  }
+  // Of 9,000 tokens; five deviations of what chance takes.
+  CHECK(std::abs(double(hidden) - 0.15 * 9000) < 5 * std::sqrt(9000 * 0.15 * 0.85));
+  Batch again = before, other = before, whole = before;
+  hide_tokens(again, 0.15f, 5), hide_tokens(other, 0.15f, 6), hide_tokens(whole, 1, 5);
+  CHECK(again.ids == batch.ids);
+  CHECK(other.ids != batch.ids);
+  CHECK(count_learned(whole.targets) == 9000);
+  REFUSES(hide_tokens(batch, 0, 1), "share of hidden tokens: wanted above 0 and at most 1, got 0");
+  REFUSES(hide_tokens(batch, NAN, 1),
+          "share of hidden tokens: wanted above 0 and at most 1, got nan");
+}
+
+static Ids letters() {
+  Ids ids;
+  for (int i = 0; i < 400; ++i) ids.push_back(1 + i % 13);
+  return ids;
+}
+static TrainingOptions filling_in(size_t parts = 1) {
+  TrainingOptions options{.B = 4, .T = 13, .parts = parts, .schedule = {5e-3f, 5e-3f, 1, 200}};
+  options.hidden = 0.2f, options.changes.causal = false;
+  return options;
+}
+
+TEST_CASE("a model learns to fill in what is hidden in a text that it knows") {
+  const Ids ids = letters();
+  const Case c = llama();
+  Trainer trainer(c.model(), filling_in(), ids), again(c.model(), filling_in(), ids);
+  const double before = trainer.loss_of(ids);
+  CHECK(trainer.loss_of(ids) == before);  // the same tokens are hidden each time
+  CHECK(again.step().loss == trainer.step().loss);
+  const double first = trainer.step().loss;
+  for (int i = 0; i < 100; ++i) trainer.step();
+  CHECK(trainer.step().loss < 0.5 * first);
+  CHECK(trainer.loss_of(ids) < 0.5 * before);
+  REFUSES(Trainer(c.model(), filling_in(2), ids),
+          "parts of a batch with hidden tokens: wanted 1, got 2");
+}

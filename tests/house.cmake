@@ -1,0 +1,33 @@
+# The checks that belong to no chapter: of the tensor core, of the CUDA stand-in, and of ./learn.
+
+t2t_test(common common MORE common/memory common/weight)
+t2t_bench(common tests/common_bench.cpp common)
+add_dependencies(tests common_bench)  # whose flags tests/learn_test.sh tries
+
+# What kernels may use, on the stand-in and on a GPU; and the mistakes that the stand-in catches.
+t2t_kernels(cuda FILES tests/kernels/block_features.cu tests/kernels/warp_features.cu)
+t2t_test(cuda cuda_stand_in)
+t2t_gpu_test(cuda cuda_checks)
+t2t_wrong_versions(cuda cpp cuda_checks cuda_stand_in)
+t2t_kernels(cuda_faults FILES tests/kernels/faults.cu tests/kernels/twin.cu)
+t2t_test(cuda_faults cuda_faults_stand_in)
+t2t_wrong_versions(cuda_faults cpp cuda_faults_checks cuda_faults_stand_in)
+t2t_reports(address "AddressSanitizer.*NAME" past_dynamic past_global)
+t2t_reports(undefined "insufficient space" past_static)
+t2t_reports(thread "data race.*NAME" missing_barrier copy_without_barrier copy_over_readers
+  shuffle_for_a_fence into_the_neighbour lost_update)
+
+add_dependencies(races cuda_test cuda_faults_test fault)
+
+# What ./learn start, check and hint do, also with a part that crashes or never ends.
+add_executable(hostile EXCLUDE_FROM_ALL tests/workbook/hostile.cpp)
+target_link_libraries(hostile doctest_main)
+t2t_only_for_tests(hostile)
+add_dependencies(tests hostile)
+add_test(NAME workbook
+  COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/workbook/workbook_test.py ${CMAKE_BINARY_DIR})
+
+# What precompiled headers hide: a file that does not include what it uses.
+add_test(NAME includes COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/includes_test.py)
+
+add_test(NAME learn COMMAND ${CMAKE_SOURCE_DIR}/tests/learn_test.sh ${CMAKE_BINARY_DIR})

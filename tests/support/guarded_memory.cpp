@@ -1,0 +1,100 @@
+// The memory of a test program's tensors. Each lies between two guards, bytes that nothing may
+// write, which are looked at when the tensor is freed: a write past its end is a failed check, and
+// not a crash somewhere later. New numbers are NaN until they are set, and freed ones are NaN
+// again, so that a check notices who reads them. What else comes from new, like the numbers of a
+// std::vector, lies between smaller guards.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "support/allocations.hpp"
+
+std::atomic<std::size_t> allocations = 0;
+
+#if defined(__SANITIZE_ADDRESS__)
+// The sanitizer has guards of its own, which see reads as well.
+constexpr std::size_t guard = 0, small_guard = 0, size_room = 0;
+#else
+constexpr std::size_t guard = 1024;      // bytes before and after each tensor
+constexpr std::size_t small_guard = 16;  // and of anything else, like a std::vector's numbers
+constexpr std::size_t size_room = 16;    // for the size of anything else, before its first guard
+#endif
+constexpr unsigned char nan_byte = 0xff, guard_byte = 0xa5;  // four bytes of 0xff are a NaN
+
+static bool untouched(const unsigned char* from, std::size_t bytes) {
+  return std::all_of(from, from + bytes, [](unsigned char byte) { return byte == guard_byte; });
+}
+
+static void expect_untouched(const unsigned char* memory, std::size_t size) {
+  if (!doctest::is_running_in_test) return;
+  const std::size_t floats = size / sizeof(float);
+  if (!untouched(memory - guard, guard))
+    FAIL_CHECK("written before the first number of a tensor of " << floats << " numbers");
+  if (!untouched(memory + size, guard))
+    FAIL_CHECK("written after the last number of a tensor of " << floats << " numbers");
+}
+
+static void expect_small_untouched(const unsigned char* memory, std::size_t size) {
+  if (!doctest::is_running_in_test) return;
+  if (!untouched(memory - small_guard, small_guard))
+    FAIL_CHECK("written before the first of " << size << " bytes that new gave");
+  if (!untouched(memory + size, small_guard))
+    FAIL_CHECK("written after the last of " << size << " bytes that new gave");
+}
+
+/// The size; a small guard; the memory; a small guard. (Inlined, gcc would take these two for a
+/// mistake: a new undone by a plain free.)
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  if (allocations_counted) ++allocations;
+  if (size > std::size_t(-1) / 2) throw std::bad_alloc();
+  void* const block = std::malloc(size_room + small_guard + size + small_guard);
+  if (block == nullptr) throw std::bad_alloc();
+  if (guard == 0) return block;
+  std::memcpy(block, &size, sizeof size);
+  auto* const memory = static_cast<unsigned char*>(block) + size_room + small_guard;
+  std::memset(memory - small_guard, guard_byte, small_guard);
+  std::memset(memory + size, guard_byte, small_guard);
+  return memory;
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  if (memory == nullptr || guard == 0) return std::free(memory);
+  auto* const first = static_cast<unsigned char*>(memory);
+  unsigned char* const block = first - small_guard - size_room;
+  std::size_t size = 0;
+  std::memcpy(&size, block, sizeof size);
+  expect_small_untouched(first, size);
+  std::free(block);
+}
+void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
+
+/// A cache line with the size; a guard; the tensor; a guard.
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
+  const auto line = std::size_t(alignment);
+  if (allocations_counted) ++allocations;
+  if (size > std::size_t(-1) / 2) throw std::bad_alloc();
+  const std::size_t bytes = line + guard + size + guard;
+  void* const block = std::aligned_alloc(line, (bytes + line - 1) / line * line);
+  if (block == nullptr) throw std::bad_alloc();
+  std::memcpy(block, &size, sizeof size);
+  auto* const memory = static_cast<unsigned char*>(block) + line + guard;
+  std::memset(memory - guard, guard_byte, guard);
+  std::memset(memory, nan_byte, size);
+  std::memset(memory + size, guard_byte, guard);
+  return memory;
+}
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t alignment) noexcept {
+  if (memory == nullptr) return;
+  auto* const numbers = static_cast<unsigned char*>(memory);
+  unsigned char* const block = numbers - guard - std::size_t(alignment);
+  std::size_t size = 0;
+  std::memcpy(&size, block, sizeof size);
+  expect_untouched(numbers, size);
+  std::memset(numbers, nan_byte, size);
+  std::free(block);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t alignment) noexcept {
+  operator delete(memory, alignment);
+}

@@ -1,0 +1,60 @@
+#include "support/refuses.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <regex>
+#include <set>
+
+namespace t2t {
+
+/// Every match of a pattern in a text.
+static std::set<std::string> matches(const std::string& text, const std::regex& pattern) {
+  std::set<std::string> found;
+  for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match)
+    found.insert(match->str());
+  return found;
+}
+
+/// The words before a message's first colon, of which one must be named.
+static std::set<std::string> names_in(const std::string& message) {
+  std::set<std::string> names =
+      matches(message.substr(0, message.find(':')), std::regex("[A-Za-z_][A-Za-z_0-9.]*"));
+  for (const char* small : {"of", "the", "a", "to"}) names.erase(small);
+  return names;
+}
+
+/// The numbers in a text, as floats: 0.5 and 0.500000 are one number.
+static std::set<float> numbers_in(const std::string& text) {
+  std::set<float> numbers;
+  for (const std::string& one : matches(text, std::regex("-?[0-9]+(\\.[0-9]+)?(e[-+]?[0-9]+)?")))
+    numbers.insert(float(std::strtod(one.c_str(), nullptr)));
+  return numbers;
+}
+
+/// The part of a message that says what it got.
+static std::string what_it_got(const std::string& message) {
+  const std::size_t got = message.rfind("got ");
+  return got == message.npos ? message.substr(0, message.find(',')) : message.substr(got);
+}
+
+bool in_own_words() { return std::getenv("T2T_OWN_WORDS") != nullptr; }
+
+bool names_the_same(const std::string& said, const std::string& ours) {
+  const std::set<std::string> words = matches(said, std::regex("[A-Za-z_][A-Za-z_0-9.]*"));
+  const std::set<std::string> names = names_in(ours);
+  const bool named = std::ranges::any_of(names, [&](const auto& n) { return words.contains(n); });
+  return named && std::ranges::includes(numbers_in(said), numbers_in(what_it_got(ours)));
+}
+
+std::string what_to_name(const std::string& ours) {
+  std::string text =
+      fmt::format(", or in your words one that names {}", fmt::join(names_in(ours), " or "));
+  if (const std::set<float> numbers = numbers_in(what_it_got(ours)); !numbers.empty())
+    text += fmt::format(" and has {:g}", fmt::join(numbers, " and "));
+  return text;
+}
+
+}  // namespace t2t
