@@ -62,7 +62,7 @@ function(t2t_chapter name)
   add_executable(${name} chapters/${name}/main.cpp)
   target_link_libraries(${name} ${name}_parts)
   target_precompile_headers(${name} REUSE_FROM common)
-  add_dependencies(tests ${name})  # which tests/learn_test.sh runs
+  set_property(GLOBAL APPEND PROPERTY T2T_PROGRAMS ${name})
   list(TRANSFORM arg_MORE_TESTS PREPEND ${name}/)
   t2t_test(${name} ${name}_parts MORE ${arg_MORE_TESTS})
   t2t_bench(${name} chapters/${name}/bench.cpp ${name}_parts)
@@ -90,7 +90,8 @@ function(t2t_chapter_kernels name)
   t2t_test(${name}_kernels ${name}_stand_in AS ${name}/kernels MORE ${arg_MORE_TESTS})
   add_test(NAME ${name}/kernels_shuffled COMMAND ${name}_kernels_test)  # threads in another order
   set_tests_properties(${name}/kernels_shuffled PROPERTIES ENVIRONMENT T2T_ORDER=1)
-  add_dependencies(${name}_tests ${name}_kernels_tests)
+  t2t_passes(${name}/kernels_shuffled DEPENDS ${name}_kernels_test
+    COMMAND ${CMAKE_COMMAND} -E env T2T_ORDER=1 $<TARGET_FILE:${name}_kernels_test>)
   add_dependencies(races ${name}_kernels_test)
   t2t_wrong_versions(${name} cu ${name}_kernels_checks ${name}_stand_in)
   file(GLOB written CONFIGURE_DEPENDS work/${name}/*.cu)

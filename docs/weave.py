@@ -16,6 +16,7 @@ recorded(name)            the table of a run that takes too long to weave, from 
 wrong(chapter, names)     wrong versions by name, in this order, each with its first line; link=False: no link to all
 mistakes()                every wrong version of every chapter: docs/mistakes.md
 chapters()                the table of chapters, from the file `about` in each one's folder
+rooms()                   the folders inside of chapters, a sentence each, from the file `about`
 """
 import functools
 import json
@@ -153,8 +154,8 @@ def recorded(name):
 def verdict(chapter, part, mistake):
     """The checks that the wrong version fails, and their numbers, are the same on any machine."""
     script = ("import sys; sys.path.insert(0, 'commands/lib/workbook'); import check, house, judge; "
-              f"check.tell(judge.of_program('{chapter}', '{part}', house.BUILD / '{chapter}_{mistake}'))")
-    environment = dict(os.environ, COLUMNS="80", NO_COLOR="1")
+              f"check.tell(judge.of_program('{chapter}', '{part}', house.BUILD / '{chapter}_wrong_{part}'))")
+    environment = dict(os.environ, COLUMNS="80", NO_COLOR="1", T2T_WRONG=mistake)
     run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
     if run.returncode != 0:
         raise SystemExit(f"{chapter} {mistake}: {run.stderr}")
@@ -206,6 +207,17 @@ def chapters():
             raise SystemExit(f"{folder}/about: wanted the lines component: adds: and shows:")
         cells = " | ".join(text for _, _, text in lines[:3])
         rows.append(f"| [{folder.name[:2]}](docs/{folder.name}.md) | {cells} |")
+    _out("\n".join(rows) + "\n")
+
+
+def rooms():
+    rows = ["| folder | what it does |", "| --- | --- |"]
+    for about in sorted((ROOT / "chapters").glob("*/about")):
+        said = dict(re.findall(r"^room (\w+): (.*)$", about.read_text(), re.M))
+        if set(said) != {one.name for one in about.parent.iterdir() if one.is_dir()}:
+            raise SystemExit(f"{about}: wanted a line `room NAME: …` for each folder of the chapter, and no other")
+        rows += [f"| [`{about.parent.name}/{name}/`](../chapters/{about.parent.name}/{name}) | {sentence} |"
+                 for name, sentence in said.items()]
     _out("\n".join(rows) + "\n")
 
 

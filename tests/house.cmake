@@ -2,7 +2,6 @@
 
 t2t_test(common common MORE common/memory common/weight)
 t2t_bench(common tests/common_bench.cpp common)
-add_dependencies(tests common_bench)  # whose flags tests/learn_test.sh tries
 
 # What kernels may use, on the stand-in and on a GPU; and the mistakes that the stand-in catches.
 t2t_kernels(cuda FILES tests/kernels/block_features.cu tests/kernels/warp_features.cu)
@@ -23,11 +22,18 @@ add_dependencies(races cuda_test cuda_faults_test fault)
 add_executable(hostile EXCLUDE_FROM_ALL tests/workbook/hostile.cpp)
 target_link_libraries(hostile doctest_main)
 t2t_only_for_tests(hostile)
-add_dependencies(tests hostile)
-add_test(NAME workbook
-  COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/workbook/workbook_test.py ${CMAKE_BINARY_DIR})
+file(GLOB_RECURSE text CONFIGURE_DEPENDS learn commands/* docs/*.* README.md chapters/*.* chapters/*/about
+  common/*.* tests/*.cpp tests/*.hpp tests/*.py tests/*.sh tests/*.patch tests/*.json)
+t2t_passes(workbook DEPENDS hostile 02_normalization_wrong_rms_norm 02_normalization_wrong_layer_norm
+  ${text} COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/workbook/workbook_test.py ${CMAKE_BINARY_DIR})
 
 # What precompiled headers hide: a file that does not include what it uses.
-add_test(NAME includes COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/includes_test.py)
+t2t_passes(includes DEPENDS ${text} COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/includes_test.py)
 
-add_test(NAME learn COMMAND ${CMAKE_SOURCE_DIR}/tests/learn_test.sh ${CMAKE_BINARY_DIR})
+# What ./learn and the programs refuse, and whether the pages say what the programs print.
+get_property(programs GLOBAL PROPERTY T2T_PROGRAMS)
+t2t_passes(learn DEPENDS ${programs} common_bench ${text}
+  COMMAND ${CMAKE_SOURCE_DIR}/tests/learn_test.sh ${CMAKE_BINARY_DIR})
+t2t_passes(pages DEPENDS ${programs} 02_normalization_wrong_rms_norm ${text}
+  COMMAND ${CMAKE_SOURCE_DIR}/commands/lib/pages.sh --check)
+t2t_passes(10_pretrained/weights DEPENDS 10_pretrained_weights_test COMMAND 10_pretrained_weights_test)

@@ -187,7 +187,7 @@ refuses "unknown command 'lib'" "$learn" lib
 refuses "unknown command 'fly'" "$learn" help fly
 refuses "run which chapter? The chapters are: 01_embedding" "$learn" run
 refuses "run does not take '--fast'; usage: ./learn run NN [--mine] [flags]" "$learn" run --fast
-refuses "test does not take '--fast'; usage: ./learn test [NN ...] [--yes]" "$learn" test 01 --fast
+refuses "test does not take '--fast'; usage: ./learn test [NN ...] [--all] [--yes]" "$learn" test 01 --fast
 refuses "bench does not take '--yes'; usage: ./learn bench [NN ...] [--json FILE]" "$learn" bench --yes
 for word in map doctor setup tour docs weights; do
   refuses "$word does not take '03'; usage: ./learn " "$learn" "$word" 03
@@ -213,7 +213,7 @@ done
 # Each chapter says what it is about; the map shows it.
 "$learn" >overview
 for chapter in "$home"/chapters/[0-9][0-9]_*; do
-  keys=$(sed 's/: .*//' "$chapter/about" | paste -sd' ')
+  keys=$(sed '/^room [a-z_]*: /d; s/: .*//' "$chapter/about" | paste -sd' ' -)
   [[ $keys == "component adds shows"?( write) ]] || fail "$chapter/about has the lines: $keys"
   grep -qF -- "$(sed -n 's/^adds: //p' "$chapter/about")" overview || fail "the map does not show $chapter"
 done

@@ -8,7 +8,8 @@ mark_as_advanced(GOLD_LINKER)
 # (checks, and wrong versions of parts) is compiled with less optimization than what they check, since
 # there is far more of it to compile than to run.
 add_library(doctest_main OBJECT EXCLUDE_FROM_ALL tests/support/doctest_main.cpp
-  tests/support/all_close.cpp tests/support/guarded_memory.cpp tests/support/refuses.cpp)
+  tests/support/all_close.cpp tests/support/guarded_memory.cpp tests/support/refuses.cpp
+  tests/support/wrong_version.cpp)
 target_include_directories(doctest_main PRIVATE tests)
 target_link_libraries(doctest_main common)
 function(t2t_only_for_tests target)
@@ -45,45 +46,105 @@ function(t2t_test name)
   add_executable(${name}_test EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${name}_checks>)
   target_link_libraries(${name}_test doctest_main ${test_UNPARSED_ARGUMENTS})
   add_test(NAME ${test_AS} COMMAND ${name}_test)
-  add_custom_target(${name}_tests DEPENDS ${name}_test)  # what ./learn test NN builds
-  add_dependencies(tests ${name}_tests)
+  file(GLOB fixtures CONFIGURE_DEPENDS tests/fixtures/${name}/*)
+  t2t_passes(${test_AS} COMMAND ${name}_test DEPENDS ${name}_test ${fixtures})
   add_dependencies(checks ${name}_test)
 endfunction()
 
-# Each wrong version: one part of a chapter, a .cpp or .cu as ENDING says, with a mistake patched in
-# is compiled and linked before the library, so that it takes the real part's place under the checks.
-# Kernels in races/ give right numbers on the stand-in: only the race detector can reject them.
+# What tests/wrong/switches.py finds in the patches: which of them can be compiled together.
+file(GLOB_RECURSE patches CONFIGURE_DEPENDS tests/wrong/*.patch)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${patches})
+execute_process(COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/wrong/switches.py plan
+  OUTPUT_FILE ${CMAKE_BINARY_DIR}/wrong_versions.cmake COMMAND_ERROR_IS_FATAL ANY)
+include(${CMAKE_BINARY_DIR}/wrong_versions.cmake)
+
+# The wrong versions of tests/wrong/NAME: parts of a chapter with mistakes patched in. NAME_wrong_PART
+# has all mistakes of a part that change nothing but bodies of functions; NAME_MISTAKE has one of the
+# others. Both are linked before the library, so that they take the real part's place under the checks.
+# ENDING says which: .cpp, or .cu for kernels.
 function(t2t_wrong_versions name ending checks library)
-  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/wrong/${name})
-  file(GLOB patches CONFIGURE_DEPENDS tests/wrong/${name}/*.patch)
-  set(races)
-  if(CMAKE_CXX_FLAGS MATCHES "fsanitize=thread")
+  foreach(part ${T2T_PARTS_${name}})
+    if(part MATCHES "[.]${ending}$")
+      string(REPLACE / _ variable ${part})
+      get_filename_component(stem ${part} NAME_WE)
+      set(mistakes ${T2T_MISTAKES_${name}_${variable}})
+      list(TRANSFORM mistakes REPLACE "(.+)" "${CMAKE_SOURCE_DIR}/tests/wrong/${name}/\\1.patch"
+        OUTPUT_VARIABLE patches)
+      set(made ${CMAKE_BINARY_DIR}/wrong/${name}/${stem}.cpp)
+      add_custom_command(OUTPUT ${made} VERBATIM
+        DEPENDS ${part} ${patches} tests/wrong/switches.py commands/lib/workbook/source.py
+        COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/wrong/switches.py write ${part} ${made} ${patches})
+      t2t_wrong_program(${name}_wrong_${stem} ${made} ${checks} ${library} ${ending})
+      foreach(mistake ${mistakes})
+        t2t_rejects(${name} ${mistake} ${name}_wrong_${stem})
+      endforeach()
+    endif()
+  endforeach()
+  foreach(mistake ${T2T_ALONE_${name}})
+    t2t_patched(${name} ${mistake} ${CMAKE_SOURCE_DIR}/tests/wrong/${name}/${mistake}.patch)
+    if(part MATCHES "[.]${ending}$")
+      t2t_wrong_program(${name}_${mistake} ${made} ${checks} ${library} ${ending})
+      t2t_rejects(${name} ${mistake} ${name}_${mistake})
+    endif()
+  endforeach()
+  # Kernels in races/ give right numbers on the stand-in: only the race detector can reject them.
+  if(ending STREQUAL cu AND CMAKE_CXX_FLAGS MATCHES "fsanitize=thread")
     file(GLOB races CONFIGURE_DEPENDS tests/wrong/${name}/races/*.patch)
-  endif()
-  foreach(patch ${patches} ${races})
-    get_filename_component(mistake ${patch} NAME_WE)
-    file(STRINGS ${patch} header REGEX "^\\+\\+\\+ b/.*[.]${ending}$")
-    if(NOT header)
-      continue()
-    endif()
-    string(REPLACE "+++ b/" "" part "${header}")
-    set(patched ${CMAKE_BINARY_DIR}/wrong/${name}/${mistake}.cpp)
-    add_custom_command(OUTPUT ${patched} DEPENDS ${patch} ${part}
-      COMMAND patch --quiet --fuzz=0 --output ${patched} ${CMAKE_SOURCE_DIR}/${part} ${patch})
-    add_executable(${name}_${mistake} EXCLUDE_FROM_ALL ${patched} $<TARGET_OBJECTS:${checks}>)
-    target_link_libraries(${name}_${mistake} doctest_main ${library})
-    if(ending STREQUAL cpp)
-      t2t_only_for_tests(${name}_${mistake})
-    endif()
-    if(patch IN_LIST races)
+    foreach(patch ${races})
+      get_filename_component(mistake ${patch} NAME_WE)
+      t2t_patched(${name} ${mistake} ${patch})
+      t2t_wrong_program(${name}_${mistake} ${made} ${checks} ${library} cu)
       add_test(NAME ${name}/races/${mistake} COMMAND ${name}_${mistake})
       set_tests_properties(${name}/races/${mistake} PROPERTIES
         PASS_REGULAR_EXPRESSION "ThreadSanitizer: data race")
       add_dependencies(races ${name}_${mistake})
-    else()
-      add_test(NAME ${name}/rejects/${mistake}
-        COMMAND ${CMAKE_SOURCE_DIR}/tests/wrong/expect_rejected $<TARGET_FILE:${name}_${mistake}>)
-    endif()
-    add_dependencies(${name}_tests ${name}_${mistake})
-  endforeach()
+    endforeach()
+  endif()
+endfunction()
+
+# Sets `part`, the source that PATCH is for, and `made`, where it is patched.
+function(t2t_patched name mistake patch)
+  file(STRINGS ${patch} header REGEX "^\\+\\+\\+ b/")
+  string(REPLACE "+++ b/" "" part "${header}")
+  set(made ${CMAKE_BINARY_DIR}/wrong/${name}/${mistake}.cpp)
+  add_custom_command(OUTPUT ${made} VERBATIM DEPENDS ${patch} ${part}
+    COMMAND patch --quiet --fuzz=0 --output ${made} ${CMAKE_SOURCE_DIR}/${part} ${patch})
+  set(part ${part} PARENT_SCOPE)
+  set(made ${made} PARENT_SCOPE)
+endfunction()
+
+function(t2t_wrong_program target made checks library ending)
+  get_filename_component(folder ${made} DIRECTORY)
+  file(MAKE_DIRECTORY ${folder})
+  add_executable(${target} EXCLUDE_FROM_ALL ${made} $<TARGET_OBJECTS:${checks}>)
+  target_link_libraries(${target} doctest_main ${library})
+  target_include_directories(${target} PRIVATE tests)
+  if(ending STREQUAL cpp)
+    t2t_only_for_tests(${target})
+  endif()
+endfunction()
+
+# NAME_rejects_MISTAKE: the checks of NAME have rejected the mistake that PROGRAM can make.
+function(t2t_rejects name mistake program)
+  set(stamp ${CMAKE_BINARY_DIR}/rejected/${name}/${mistake})
+  file(GLOB record CONFIGURE_DEPENDS tests/wrong/${name}/failing_checks.json)
+  set(reject ${CMAKE_SOURCE_DIR}/tests/wrong/expect_rejected.py)
+  add_custom_command(OUTPUT ${stamp} VERBATIM JOB_POOL runs DEPENDS ${program} ${reject} ${record}
+    COMMAND python3 ${reject} ${CMAKE_SOURCE_DIR}/tests/wrong/${name} ${mistake} $<TARGET_FILE:${program}> ${stamp})
+  add_custom_target(${name}_rejects_${mistake} DEPENDS ${stamp})
+endfunction()
+
+# NAME_passes: COMMAND has ended well since its programs and whatever else it DEPENDS on have changed.
+cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+set_property(GLOBAL PROPERTY JOB_POOLS runs=${cores})
+function(t2t_passes name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND;DEPENDS")
+  string(REPLACE / _ target ${name}_passes)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/passed)
+  set(stamp ${CMAKE_BINARY_DIR}/passed/${target})
+  add_custom_command(OUTPUT ${stamp} VERBATIM JOB_POOL runs
+    DEPENDS ${arg_DEPENDS} ${CMAKE_SOURCE_DIR}/tests/expect_passed
+    COMMAND ${CMAKE_SOURCE_DIR}/tests/expect_passed ${name} ${stamp} ${arg_COMMAND})
+  add_custom_target(${target} DEPENDS ${stamp})
+  add_dependencies(tests ${target})
 endfunction()

@@ -28,9 +28,12 @@ quietly() {
   wait "$pid" || status=$?
   trap - INT TERM HUP
   [[ $status != 0 ]] || return 0
-  { first_error "$log" || tail -40 "$log"; } >&2
+  { failed_checks "$log" || first_error "$log" || tail -40 "$log"; } >&2
   die "$what failed; its whole output: $log"
 }
+
+# What checks that a build ran have printed when they failed: see tests/expect_passed.
+failed_checks() { sed -n 's/^| //p' "$1" | grep .; }
 
 # What a compiler or linker says first of an error, without the command that failed.
 first_error() {

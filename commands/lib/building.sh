@@ -17,7 +17,16 @@ use_own_toolkit
 # Builds these targets. Checks what is missing before the first build, and when a build fails.
 compile() { in_turn compile_now "$@" || exit 1; }
 compile_now() {
-  local more='' was_built
+  local more=''
+  configure_now
+  [[ $# == 1 ]] || more=" and $(($# - 1)) more"
+  (quietly "building $1$more" "build-$1" cmake --build "$build" --target "$@") || { expect_all && exit 1; }
+}
+
+# Configures the build, unless it is.
+configure() { in_turn configure_now || exit 1; }
+configure_now() {
+  local was_built
   was_built=$(built_otherwise)
   if [[ -n $was_built || ! -f $build/build.ninja ]]; then
     expect_all
@@ -25,8 +34,6 @@ compile_now() {
     rm -rf "$build"
     (cd "$home" && quietly configuring configure cmake --preset release) || exit 1
   fi
-  [[ $# == 1 ]] || more=" and $(($# - 1)) more"
-  (quietly "building $1$more" "build-$1" cmake --build "$build" --target "$@") || { expect_all && exit 1; }
 }
 
 # A build holds the paths of its sources and its compiler. A folder that was copied or moved would build

@@ -146,7 +146,8 @@ class Mistakes(unittest.TestCase):
         wrong = mistakes.patches("02_normalization")
         recognised = []
         for name, part, _ in wrong:
-            verdict = judge.of_program("02_normalization", part, BUILD / f"02_normalization_{name}")
+            with unittest.mock.patch.dict(os.environ, T2T_WRONG=name):
+                verdict = judge.of_program("02_normalization", part, BUILD / mistakes.program("02_normalization", name, part))
             self.assertEqual(verdict.word, "fails")
             recognised += [name] if verdict.alike and verdict.alike[0].mistake.name == name else []
         self.assertGreater(len(recognised), len(wrong) / 2)

@@ -1,5 +1,5 @@
 """Runs every wrong version of a chapter and records which checks it fails: ./learn test NN --record."""
-import json
+import concurrent.futures
 import os
 import sys
 
@@ -7,27 +7,42 @@ import checks
 import house
 import mistakes
 
+sys.path.insert(0, str(house.ROOT / "tests/wrong"))
+import expect_rejected  # noqa: E402
 
-def main(name):
+
+def main(chapter):
+    wrong = mistakes.patches(chapter)
     fails = {}
-    wrong = mistakes.patches(name)
-    for i, (mistake, _, _) in enumerate(wrong):
-        if sys.stderr.isatty():
-            print(f"\r\033[K  {name}: {i}/{len(wrong)} {mistake}", end="", file=sys.stderr)
-        result = checks.run(house.BUILD / f"{name}_{mistake}", os.environ)
-        if not result.failures:
-            house.die(f"{name}: {mistake} fails no check; {result.ended or 'it ended well'}")
-        fails[mistake] = mistakes.fails_of(result.failures)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for i, (name, found) in enumerate(pool.map(lambda one: (one[0], fails_of(chapter, *one[:2])), wrong), 1):
+            fails[name] = found
+            if sys.stderr.isatty():
+                print(f"\r\033[K  {chapter}: {i}/{len(wrong)} {name}", end="", file=sys.stderr)
     sites = sorted({site for one in fails.values() for site in one})
-    number = {site: i for i, site in enumerate(sites)}
-    lines = [f"  {json.dumps(m)}: {json.dumps({number[s]: n for s, n in sorted(one.items())})}" for m, one in fails.items()]
-    texts = [f"  {json.dumps(site, ensure_ascii=False)}" for site in sites]
-    mistakes.record_of(name).write_text(
-        '{"checks": [\n' + ",\n".join(texts) + '\n], "mistakes": {\n' + ",\n".join(lines) + "\n}}\n")
-    print(f"\r\033[K{name}: {len(wrong)} wrong versions recorded" if sys.stderr.isatty() else
-          f"{name}: {len(wrong)} wrong versions recorded")
+    number = {site: str(i) for i, site in enumerate(sites)}
+    recorded = {name: {number[site]: numbers for site, numbers in one.items()} for name, one in fails.items()}
+    mistakes.write(chapter, {"checks": sites, "mistakes": recorded, "keys": {}})
+    print(("\r\033[K" if sys.stderr.isatty() else "") + f"{chapter}: {len(wrong)} wrong versions recorded")
+
+
+def fails_of(chapter, mistake, part):
+    """Check and expression -> numbers, first a check that rejects the mistake alone."""
+    program = str(house.BUILD / mistakes.program(chapter, mistake, part))
+    result = checks.run(program, dict(os.environ, T2T_WRONG=mistake))
+    if not result.failures:
+        house.die(f"{chapter}: {mistake} fails no check; {result.ended or 'it ended well'}")
+    fails = mistakes.fails_of(result.failures)
+    try:
+        expect_rejected.by_any(mistake, program)
+    except expect_rejected.NotRejected as why:
+        house.die(f"{chapter}: {mistake}: {why}")
+    first = next((site for site in fails if expect_rejected.by_check(site.split(" | ")[0], mistake, program)), None)
+    if first is None:
+        house.die(f"{chapter}: no check rejects {mistake} alone")
+    return {first: fails[first], **{site: numbers for site, numbers in sorted(fails.items()) if site != first}}
 
 
 if __name__ == "__main__":
-    for chapter in sys.argv[1:]:
-        main(chapter)
+    for folder in sys.argv[1:]:
+        main(folder)

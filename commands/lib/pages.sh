@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# pages.sh [--check]: puts listings, outputs and numbers into the pages, whose programs are built; with
+# --check it changes nothing, and fails if a page is stale. Then it checks the links between pages.
+set -euo pipefail
+source "$(dirname "$0")/building.sh"
+how=(-r) # replaces the pages, which cog would do even with --check
+[[ $# == 0 ]] || how=(--check --diff)
+settings
+cd "$home/docs"
+T2T_BUILD=$build PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1 \
+  "$venv/bin/python" -m cogapp -p 'from weave import *' "${how[@]}" ./*.md ../README.md ||
+  die "a page is stale or can't be updated (see above); ./learn docs updates them"
+"$venv/bin/python" links.py ./*.md ../README.md || die "a page links to something that does not exist (see above)"

@@ -1,0 +1,78 @@
+"""When a wrong version is known to be rejected: its key.
+
+tests/wrong/NN_name/failing_checks.json holds a key for each wrong version that was shown to be rejected: a hash of all that
+decides it, namely the patch, what is recorded of it, the chapter's checks with their fixtures, and the sources of the chapter,
+of the chapters before it and of common. Comments and line ends don't count, nor do programs and benches. If any of these has
+changed since, the key is stale, and the wrong version must be shown to be rejected again.
+"""
+import functools
+import hashlib
+import json
+import random
+import re
+
+import mistakes
+from house import BUILD, ROOT
+
+LONG = 16  # hexadecimal digits of a key
+
+
+def folders():
+    """Every folder of wrong versions: the chapters', and those of the CUDA stand-in."""
+    return sorted(one.name for one in (ROOT / "tests/wrong").iterdir() if one.is_dir() and list(one.glob("*.patch")))
+
+
+def key(folder, mistake):
+    recorded = mistakes.record(folder)
+    fails = [[recorded["checks"][int(site)], numbers] for site, numbers in recorded["mistakes"].get(mistake, {}).items()]
+    patch = (ROOT / "tests/wrong" / folder / f"{mistake}.patch").read_text()
+    return _hash(_ground(folder), patch, json.dumps(fails))
+
+
+def stale(folder):
+    """The wrong versions whose key isn't current."""
+    keys = mistakes.record(folder)["keys"]
+    return [name for name, _, _ in mistakes.patches(folder) if keys.get(name) != key(folder, name)]
+
+
+def drawn(folder):
+    """One wrong version, whose rejection is shown whatever its key says. It stays the same while nothing changes here, so
+    that a second run has nothing to do."""
+    kept = BUILD / "drawn.json"
+    known = json.loads(kept.read_text()) if kept.exists() else {}
+    names = [name for name, _, _ in mistakes.patches(folder)]
+    ground = _hash(_ground(folder), *names)
+    if known.get(folder, ["", ""])[0] != ground:
+        known[folder] = [ground, random.choice(names)]
+        kept.write_text(json.dumps(known))
+    return known[folder][1]
+
+
+@functools.cache
+def _ground(folder):
+    """Of all that the wrong versions of a folder have in common."""
+    files = [*_code("common"), *_code("tests/support"), *_code(f"tests/{folder}"), *_code("tests/kernels"),
+             *(ROOT / "tests").glob(f"{folder}*_test.cpp"), *_all(f"tests/fixtures/{folder}")]
+    files += [file for chapter in sorted((ROOT / "chapters").iterdir()) if chapter.name <= folder
+              for file in _code(chapter.relative_to(ROOT)) if not re.match(r"(main|bench|gpu_bench)\.cpp", file.name)]
+    return _hash(*(f"{file.relative_to(ROOT)} {_digest(file)}" for file in sorted(files)))
+
+
+def _code(folder):
+    return [file for file in _all(folder) if file.suffix in (".cpp", ".hpp", ".cu")]
+
+
+def _all(folder):
+    return [file for file in (ROOT / folder).rglob("*") if file.is_file()]
+
+
+@functools.cache
+def _digest(file):
+    if file.suffix not in (".cpp", ".hpp", ".cu"):
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    bare = re.sub(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\')|//[^\n]*', lambda m: m.group(1) or "", file.read_text())
+    return _hash(" ".join(bare.split()))
+
+
+def _hash(*texts):
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:LONG]
