@@ -36,4 +36,5 @@ t2t_passes(learn DEPENDS ${programs} common_bench ${text}
   COMMAND ${CMAKE_SOURCE_DIR}/tests/learn_test.sh ${CMAKE_BINARY_DIR})
 t2t_passes(pages DEPENDS ${programs} 02_normalization_wrong_rms_norm ${text}
   COMMAND ${CMAKE_SOURCE_DIR}/commands/lib/pages.sh --check)
-t2t_passes(10_pretrained/weights DEPENDS 10_pretrained_weights_test COMMAND 10_pretrained_weights_test)
+t2t_passes(10_pretrained/weights DEPENDS 10_pretrained_weights_test
+  COMMAND $<TARGET_FILE:10_pretrained_weights_test>)

@@ -47,7 +47,7 @@ function(t2t_test name)
   target_link_libraries(${name}_test doctest_main ${test_UNPARSED_ARGUMENTS})
   add_test(NAME ${test_AS} COMMAND ${name}_test)
   file(GLOB fixtures CONFIGURE_DEPENDS tests/fixtures/${name}/*)
-  t2t_passes(${test_AS} COMMAND ${name}_test DEPENDS ${name}_test ${fixtures})
+  t2t_passes(${test_AS} COMMAND $<TARGET_FILE:${name}_test> DEPENDS ${name}_test ${fixtures})
   add_dependencies(checks ${name}_test)
 endfunction()
 

@@ -20,6 +20,7 @@ import judge  # noqa: E402
 import mistakes  # noqa: E402
 import pages  # noqa: E402
 import source  # noqa: E402
+import wrong  # noqa: E402
 
 
 def all_parts():
@@ -131,7 +132,7 @@ class Mistakes(unittest.TestCase):
         names = {name for text in tests for name in re.findall(r'TEST_CASE\(\s*"((?:[^"\\]|\\.)*)"', text)}
         for chapter in {name for name, _ in all_parts()}:
             known = mistakes.known(chapter)
-            self.assertEqual({m.name for m in known}, {name for name, _, _ in mistakes.patches(chapter)},
+            self.assertEqual({m.name for m in known}, {name for name, _, _ in wrong.patches(chapter)},
                              f"./learn test {chapter[:2]} --record records them")
             for mistake in known:
                 self.assertTrue(mistake.fails, f"{chapter} {mistake.name} fails no check")
@@ -143,14 +144,14 @@ class Mistakes(unittest.TestCase):
     def test_wrong_versions_are_recognised_by_their_names(self):
         """All of them where they were recorded. On another processor sums are rounded otherwise, and with them the
         numbers of mistakes that are made of rounding."""
-        wrong = mistakes.patches("02_normalization")
+        patches = wrong.patches("02_normalization")
         recognised = []
-        for name, part, _ in wrong:
+        for name, part, _ in patches:
             with unittest.mock.patch.dict(os.environ, T2T_WRONG=name):
-                verdict = judge.of_program("02_normalization", part, BUILD / mistakes.program("02_normalization", name, part))
+                verdict = judge.of_program("02_normalization", part, BUILD / wrong.program("02_normalization", name, part))
             self.assertEqual(verdict.word, "fails")
             recognised += [name] if verdict.alike and verdict.alike[0].mistake.name == name else []
-        self.assertGreater(len(recognised), len(wrong) / 2)
+        self.assertGreater(len(recognised), len(patches) / 2)
 
 
 class Commands(unittest.TestCase):

@@ -11,7 +11,7 @@ import json
 import random
 import re
 
-import mistakes
+import wrong
 from house import BUILD, ROOT
 
 LONG = 16  # hexadecimal digits of a key
@@ -22,8 +22,7 @@ def folders():
     return sorted(one.name for one in (ROOT / "tests/wrong").iterdir() if one.is_dir() and list(one.glob("*.patch")))
 
 
-def key(folder, mistake):
-    recorded = mistakes.record(folder)
+def key(folder, mistake, recorded):
     fails = [[recorded["checks"][int(site)], numbers] for site, numbers in recorded["mistakes"].get(mistake, {}).items()]
     patch = (ROOT / "tests/wrong" / folder / f"{mistake}.patch").read_text()
     return _hash(_ground(folder), patch, json.dumps(fails))
@@ -31,8 +30,13 @@ def key(folder, mistake):
 
 def stale(folder):
     """The wrong versions whose key isn't current."""
-    keys = mistakes.record(folder)["keys"]
-    return [name for name, _, _ in mistakes.patches(folder) if keys.get(name) != key(folder, name)]
+    recorded = wrong.record(folder)
+    return [name for name, _, _ in wrong.patches(folder) if recorded["keys"].get(name) != key(folder, name, recorded)]
+
+
+def renew(folder, recorded):
+    """Writes a record with the keys that are current now."""
+    wrong.write(folder, dict(recorded, keys={name: key(folder, name, recorded) for name in recorded["mistakes"]}))
 
 
 def drawn(folder):
@@ -40,7 +44,7 @@ def drawn(folder):
     that a second run has nothing to do."""
     kept = BUILD / "drawn.json"
     known = json.loads(kept.read_text()) if kept.exists() else {}
-    names = [name for name, _, _ in mistakes.patches(folder)]
+    names = [name for name, _, _ in wrong.patches(folder)]
     ground = _hash(_ground(folder), *names)
     if known.get(folder, ["", ""])[0] != ground:
         known[folder] = [ground, random.choice(names)]

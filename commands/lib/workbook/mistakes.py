@@ -1,14 +1,9 @@
-"""The book's wrong versions, and which checks each of them fails: by these a mistake is recognised.
-
-tests/wrong/NN_name/failing_checks.json holds, for each wrong version of a chapter's parts, the checks that it fails and
-the first numbers that each of them reports: first a check that rejects it alone. ./learn test NN --record writes it anew.
-"""
+"""Recognises a mistake: by which checks it fails, and with which numbers, beside those recorded of the wrong versions."""
 import dataclasses
 import functools
-import json
 import re
 
-from house import BUILD, ROOT
+import wrong
 
 SAME = 1e-3  # by how much two reported numbers may differ, of the larger
 
@@ -32,58 +27,12 @@ class Likeness:
         return self.share == 1 and self.numbers >= 0.8
 
 
-def patches(chapter):
-    """[(name, part, its one line), ...] of a chapter's wrong versions."""
-    found = []
-    for patch in sorted((ROOT / "tests/wrong" / chapter).glob("*.patch")):
-        text = patch.read_text()
-        part = re.search(r"^\+\+\+ b/[\w/]+/(\w+)\.(?:cpp|cu)$", text, re.M).group(1)
-        found.append((patch.stem, part, text.splitlines()[0]))
-    return found
-
-
-def program(chapter, mistake, part):
-    """The test program that makes this mistake when T2T_WRONG names it."""
-    plan = (BUILD / "wrong_versions.cmake").read_text()
-    alone = re.search(rf"^set\(T2T_ALONE_{chapter} (.*)\)$", plan, re.M).group(1).split()
-    return f"{chapter}_{mistake}" if mistake in alone else f"{chapter}_wrong_{part}"
-
-
-def record_of(chapter):
-    return ROOT / "tests/wrong" / chapter / "failing_checks.json"
-
-
-@functools.cache
-def record(chapter):
-    """{"checks": [text, ...], "mistakes": {name: {number of a check: numbers}}, "keys": {name: key}}"""
-    path = record_of(chapter)
-    return {"checks": [], "mistakes": {}, "keys": {}, **(json.loads(path.read_text()) if path.exists() else {})}
-
-
-def write(chapter, fresh):
-    """Writes a record, with the keys that are current now."""
-    import keys
-    record.cache_clear()
-    _write(chapter, fresh)
-    _write(chapter, dict(fresh, keys={name: keys.key(chapter, name) for name in fresh["mistakes"]}))
-    record.cache_clear()
-
-
-def _write(chapter, fresh):
-    texts = [f"  {json.dumps(site, ensure_ascii=False)}" for site in fresh["checks"]]
-    fails = [f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in fresh["mistakes"].items()]
-    keys_of = [f"  {json.dumps(name)}: {json.dumps(key)}" for name, key in fresh["keys"].items()]
-    parts = [f'{name}: {ends[0]}\n' + ",\n".join(lines) + f"\n{ends[1]}" for name, ends, lines in
-             (('"checks"', "[]", texts), ('"mistakes"', "{}", fails), ('"keys"', "{}", keys_of))]
-    record_of(chapter).write_text("{" + ", ".join(parts) + "}\n")
-
-
 @functools.cache
 def known(chapter):
     """The recorded mistakes of a chapter."""
-    checks, mistakes = record(chapter)["checks"], record(chapter)["mistakes"]
+    checks, mistakes = wrong.record(chapter)["checks"], wrong.record(chapter)["mistakes"]
     return [Mistake(name, part, says, {checks[int(i)]: numbers for i, numbers in mistakes[name].items()})
-            for name, part, says in patches(chapter) if name in mistakes]
+            for name, part, says in wrong.patches(chapter) if name in mistakes]
 
 
 def fails_of(failures):

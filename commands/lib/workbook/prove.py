@@ -7,7 +7,7 @@ prove.py done [--all] FOLDER ...     once that is built: says how many, and with
 import sys
 
 import keys
-import mistakes
+import wrong
 
 
 def main(what, *words):
@@ -18,23 +18,23 @@ def main(what, *words):
         print("\n".join(f"{folder}_rejects_{name}" for folder, names in chosen.items() for name in names))
         return
     if what == "programs":
-        print("\n".join(sorted({mistakes.program(folder, name, part) for folder, names in chosen.items()
-                                for name, part, _ in mistakes.patches(folder) if name in names})))
+        print("\n".join(sorted({wrong.program(folder, name, part) for folder, names in chosen.items()
+                                for name, part, _ in wrong.patches(folder) if name in names})))
         return
     if every:
         for folder in folders:
-            mistakes.write(folder, mistakes.record(folder))
+            keys.renew(folder, wrong.record(folder))
     tell(chosen)
 
 
 def chosen_of(folder, every):
-    names = [name for name, _, _ in mistakes.patches(folder)]
+    names = [name for name, _, _ in wrong.patches(folder)]
     chosen = names if every else {*keys.stale(folder), keys.drawn(folder)}
     return sorted(chosen)
 
 
 def tell(chosen):
-    of = sum(len(mistakes.patches(folder)) for folder in chosen)
+    of = sum(len(wrong.patches(folder)) for folder in chosen)
     now = sum(map(len, chosen.values()))
     by_record = f" {of - now} by their record, whose keys are current;" if now < of else ""
     print(f"All {of} wrong versions are rejected:{by_record} {now} were tried now.")

@@ -5,30 +5,32 @@ import sys
 
 import checks
 import house
+import keys
 import mistakes
+import wrong
 
 sys.path.insert(0, str(house.ROOT / "tests/wrong"))
 import expect_rejected  # noqa: E402
 
 
 def main(chapter):
-    wrong = mistakes.patches(chapter)
+    patches = wrong.patches(chapter)
     fails = {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for i, (name, found) in enumerate(pool.map(lambda one: (one[0], fails_of(chapter, *one[:2])), wrong), 1):
+        for i, (name, found) in enumerate(pool.map(lambda one: (one[0], fails_of(chapter, *one[:2])), patches), 1):
             fails[name] = found
             if sys.stderr.isatty():
-                print(f"\r\033[K  {chapter}: {i}/{len(wrong)} {name}", end="", file=sys.stderr)
+                print(f"\r\033[K  {chapter}: {i}/{len(patches)} {name}", end="", file=sys.stderr)
     sites = sorted({site for one in fails.values() for site in one})
     number = {site: str(i) for i, site in enumerate(sites)}
     recorded = {name: {number[site]: numbers for site, numbers in one.items()} for name, one in fails.items()}
-    mistakes.write(chapter, {"checks": sites, "mistakes": recorded, "keys": {}})
-    print(("\r\033[K" if sys.stderr.isatty() else "") + f"{chapter}: {len(wrong)} wrong versions recorded")
+    keys.renew(chapter, {"checks": sites, "mistakes": recorded})
+    print(("\r\033[K" if sys.stderr.isatty() else "") + f"{chapter}: {len(patches)} wrong versions recorded")
 
 
 def fails_of(chapter, mistake, part):
     """Check and expression -> numbers, first a check that rejects the mistake alone."""
-    program = str(house.BUILD / mistakes.program(chapter, mistake, part))
+    program = str(house.BUILD / wrong.program(chapter, mistake, part))
     result = checks.run(program, dict(os.environ, T2T_WRONG=mistake))
     if not result.failures:
         house.die(f"{chapter}: {mistake} fails no check; {result.ended or 'it ended well'}")
