@@ -45,7 +45,7 @@ for chapter in "$home"/chapters/[0-9][0-9]_*; do
     refuses "$flag: wanted a number, got nan" "$program" "$flag" nan
     refuses "$flag: wanted a number that a float can hold, got 1e39" "$program" "$flag" 1e39
   done
-  for flag in $("$program" --help | sed -nE 's/^ *(--[a-z-]*) (PATH|FILE|DIR).*/\1/p'); do
+  for flag in $("$program" --help | sed -nE 's/^ *(--[a-z-]*) (FILE|DIR|IN).*/\1/p'); do
     refuses "$flag: wanted a file or folder, got an empty name" "$program" "$flag" ""
   done
   grep -q -- '--text' <("$program" --help) || continue
@@ -111,7 +111,7 @@ accepts test -s saved/ids.npy
 quantization=$build/12_quantization
 cp "$home/tests/fixtures/10_pretrained/tiny.gguf" in.gguf
 refuses "--type: wanted q8_0, q4_0, q4_1, q4_k or q6_k, got q5_k" "$quantization" --quantize in.gguf out.gguf --type q5_k
-refuses "--quantize: wanted two files, got in.gguf for both" "$quantization" --quantize in.gguf in.gguf --type q4_0
+refuses "--quantize: wanted different files, got in.gguf for both" "$quantization" --quantize in.gguf in.gguf --type q4_0
 refuses "--quantize and --chat: wanted one of them" "$quantization" --quantize in.gguf out.gguf --type q4_0 --chat
 refuses "--search: wanted --quantize too" "$quantization" --search
 head -c 9999 in.gguf >cut.gguf
@@ -140,6 +140,41 @@ for svg in linked.svg folder.svg /dev/null; do
 done
 [[ $(cat own.txt) == own && -L linked.svg && -d folder.svg && -c /dev/null ]] || fail "--svg wrote what was not its own"
 rm linked.svg && accepts "$build/07_swiglu" --svg linked.svg && accepts "$build/07_swiglu" --svg linked.svg
+
+# An output never takes the place of an input, under no name of it, nor of another output.
+mkdir same same/run && cp in.gguf same/model && ln same/model same/hard && ln -s model same/link
+echo text | tee same/text same/run/loss.csv >same/questions
+ln -s same other_name
+cp -r same same_before
+apart() { refuses "wanted different files, got" "$@"; }
+for model in same/model same/link same/hard ./same/../same/model other_name/model "$scratch/same/model"; do
+  apart "$build/10_pretrained" --model "$model" --ids 1,2 --logits same/model
+  apart "$build/10_pretrained" --model "$model" --ids 1,2 --export same/model
+  apart "$build/10_pretrained" --adapter "$model" --ids 1,2 --logits same/model
+  apart "$build/12_quantization" --quantize in.gguf same/model --type q8_0 --importance "$model"
+  apart "$build/12_quantization" --quantize "$model" same/model --type q8_0
+done
+apart env T2T_WEIGHTS=same/model "$build/10_pretrained" --ids 1,2 --logits same/model
+for read in questions other ask model; do
+  apart "$build/13_training" --fine-tune same/questions --$read same/./questions
+  apart "$build/13_training" --fine-tune new --merge same/questions --$read other_name/questions
+done
+apart "$build/13_training" --fine-tune new.gguf --merge ./new.gguf
+refuses "--run and --file: same/run/loss.csv lies in the folder that is written to" \
+  "$build/13_training" --run same/run/ --file same/run/loss.csv
+apart "$build/13_training" --run same/run/ --folder other_name/run/.
+apart "$build/07_swiglu" --file same/text --svg same/text
+apart "$build/07_swiglu" --svg "$home/docs/07_swiglu.md"
+cp saved/ids.npy same/x.npy && cp saved/ids.npy same_before/x.npy
+for flag in save trace; do
+  refuses "--$flag and --adapter: same/x.npy lies in the folder" \
+    "$build/10_pretrained" --adapter same/x.npy --ids 1 --$flag other_name
+  refuses "--$flag and --logits: same/new.npy lies in the folder" \
+    "$build/10_pretrained" --ids 1 --logits same/new.npy --$flag same
+done
+diff -r same same_before || fail "a refused output took a file's place"
+[[ ! -e new && ! -e new.gguf ]] || fail "a refused output was begun"
+accepts "$build/12_quantization" --quantize same/link same/new --type q8_0
 
 # A real model's program, on a file that has a tokenizer and nothing else.
 pretrained=$build/10_pretrained

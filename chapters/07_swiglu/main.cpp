@@ -217,7 +217,7 @@ int main(int argc, char** argv) {
   program.size("width", C, "width of a token's vector, C; F is two thirds of 4C");
   program.size("multiple", multiple, "F is rounded up to a multiple of this");
   program.size("speed-width", speed_width, "width C of the networks that are timed");
-  program.path("svg", svg, "write the curves to this file as a picture and stop");
+  program.output("svg", svg, "write the curves to this file as a picture and stop");
 
   return program.run(argc, argv, [&] {
     if (!svg.empty()) return write_curves_svg(svg);

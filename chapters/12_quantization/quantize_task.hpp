@@ -26,12 +26,13 @@ struct QuantizeFlags {
 };
 
 inline void add_flags(Program& program, QuantizeFlags& flags) {
-  program.words("quantize", flags.files, 2,
-                "write the model of one file to another one, with its matrices in --type");
+  program.input_and_output(
+      "quantize", flags.files,
+      "write the model of one file to another one, with its matrices in --type");
   program.word("type", flags.type, "q8_0, q4_0, q4_1, q4_k or q6_k");
   program.yes("search", flags.search, "with --quantize: search for the scale that errs least");
-  program.path("importance", flags.importance,
-               "with --quantize: search with the importance of each column for this text file");
+  program.input("importance", flags.importance,
+                "with --quantize: search with the importance of each column for this text file");
 }
 
 /// Throws std::invalid_argument for flags that do not go together, and as expect_writable does.
@@ -51,7 +52,6 @@ inline void expect_flags(const Program& program, const QuantizeFlags& flags) {
           fmt::format("--quantize and --{}: wanted one of them at a time", flag));
   if (flags.files.size() != 2) throw std::invalid_argument("--quantize: wanted two files, got one");
   rounded_type(flags.type);
-  expect_two_files(flags.files[0], flags.files[1]);
   expect_writable(flags.files[1]);
 }
 

@@ -21,6 +21,7 @@ namespace t2t {
 struct Program::Parser {
   CLI::App app;
   CLI::Option* text = nullptr;
+  std::vector<std::function<void(std::vector<NamedFile>&)>> files = {};  // each adds a flag's own
 };
 
 Program::Program(std::string name, std::string says)
@@ -81,24 +82,72 @@ void Program::number(const std::string& name, float& value, const std::string& h
 void Program::word(const std::string& name, std::string& value, const std::string& help) {
   parser_->app.add_option("--" + name, value, help)->capture_default_str()->type_name("WORD");
 }
-void Program::path(const std::string& name, std::string& value, const std::string& help,
-                   const std::string& type) {
+static void expect_name(const std::string& flag, const std::string& text) {
+  if (text.empty())
+    throw std::invalid_argument(flag + ": wanted a file or folder, got an empty name");
+}
+
+void Program::add_path(const std::string& name, std::string& value, const std::string& help,
+                       const std::string& type) {
   const auto take = [&value, flag = "--" + name](const std::string& text) {
-    if (text.empty())
-      throw std::invalid_argument(flag + ": wanted a file or folder, got an empty name");
+    expect_name(flag, text);
     value = text;
   };
   parser_->app.add_option_function<std::string>("--" + name, take, help)
       ->default_str(value)
       ->type_name(type);
 }
+void Program::add_paths(const std::string& name, std::vector<std::string>& values, int most,
+                        const std::string& help, const std::string& type) {
+  const auto take = [&values, flag = "--" + name](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) expect_name(flag, text);
+    values = texts;
+  };
+  parser_->app.add_option_function<std::vector<std::string>>("--" + name, take, help)
+      ->expected(1, most)
+      ->type_name(type);
+}
+void Program::input(const std::string& name, std::string& value, const std::string& help,
+                    const std::string& type) {
+  add_path(name, value, help, type);
+  parser_->files.push_back([&value, flag = "--" + name](std::vector<NamedFile>& files) {
+    files.push_back({flag, value, NamedFile::read});
+  });
+}
+void Program::output(const std::string& name, std::string& value, const std::string& help,
+                     NamedFile::Use use) {
+  add_path(name, value, help, use == NamedFile::written ? "FILE" : "DIR");
+  parser_->files.push_back([&value, flag = "--" + name, use](std::vector<NamedFile>& files) {
+    files.push_back({flag, value, use});
+  });
+}
 void Program::yes(const std::string& name, bool& value, const std::string& help) {
   parser_->app.add_flag("--" + name, value, help);
 }
 
-void Program::words(const std::string& name, std::vector<std::string>& values, int most,
-                    const std::string& help) {
-  parser_->app.add_option("--" + name, values, help)->expected(1, most)->type_name("WORD");
+void Program::inputs(const std::string& name, std::vector<std::string>& values, int most,
+                     const std::string& help, const std::string& type) {
+  add_paths(name, values, most, help, type);
+  parser_->files.push_back([&values, flag = "--" + name](std::vector<NamedFile>& files) {
+    for (const std::string& value : values) files.push_back({flag, value, NamedFile::read});
+  });
+}
+void Program::input_and_output(const std::string& name, std::vector<std::string>& values,
+                               const std::string& help) {
+  add_paths(name, values, 2, help, "IN OUT");
+  parser_->files.push_back([&values, flag = "--" + name](std::vector<NamedFile>& files) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      files.push_back({flag, values[i], i == 0 ? NamedFile::read : NamedFile::written});
+  });
+}
+
+std::vector<NamedFile> Program::named_files() const {
+  std::vector<NamedFile> files;
+  for (const auto& add : parser_->files) add(files);
+  if (parser_->text && parser_->text->count() == 0 && text_file_.empty())
+    files.push_back({"the text", page(), NamedFile::read});
+  std::erase_if(files, [](const NamedFile& file) { return file.path.empty(); });
+  return files;
 }
 
 bool Program::given(const std::string& name) const {
@@ -119,7 +168,7 @@ void Program::takes_text() {
   parser_->text = app.add_option("--text", given_text_,
                                  "the text to use (by default the prose of the chapter's page)")
                       ->type_name("TEXT");
-  path("file", text_file_, "a file of UTF-8 text to use, at most its first 16 MiB", "FILE");
+  input("file", text_file_, "a file of UTF-8 text to use, at most its first 16 MiB");
   app.get_option("--file")->excludes(parser_->text);
 }
 
@@ -137,6 +186,8 @@ std::string prose(const std::string& page, EmptyLines empty_lines) {
   return text;
 }
 
+std::string Program::page() const { return T2T_SOURCE_DIR "/docs/" + name_ + ".md"; }
+
 /// The whole text. It is read once, since a pipe can't be read twice.
 std::string Program::read_text() const {
   constexpr std::size_t most = 16 << 20;
@@ -146,7 +197,7 @@ std::string Program::read_text() const {
   } else if (!text_file_.empty()) {
     text = read_file(text_file_, most), source = text_file_;
   } else {
-    source = T2T_SOURCE_DIR "/docs/" + name_ + ".md";
+    source = page();
     text = prose(read_file(source));
   }
   expect_utf8(source, text, text.size() == most);
@@ -195,13 +246,13 @@ static bool parsed(CLI::App& app, int argc, char** argv) {
 int Program::run_task(int argc, char** argv, const std::function<int()>& task) {
   CLI::App& app = parser_->app;
   size("seed", seed_, "of all random numbers");
-  std::string folder;
-  path("save", folder, "write what is computed to DIR, as .npy files", "DIR");
+  output("save", folder_, "write what is computed to DIR, as .npy files", NamedFile::npy_written);
   const double free = free_memory();
   limit_memory();
   try {
     if (!parsed(app, argc, argv)) return expect_printed(), 0;
-    if (!folder.empty()) make_folder(folder_ = folder);
+    expect_apart(named_files());
+    if (!folder_.empty()) make_folder(folder_);
     const int status = task();
     expect_printed();
     return status;

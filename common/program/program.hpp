@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "program/named_files.hpp"
 #include "program/npy.hpp"
 #include "tensor.hpp"
 
@@ -30,13 +31,19 @@ class Program {
             std::size_t least = 1);
   void number(const std::string& name, float& value, const std::string& help);
   void word(const std::string& name, std::string& value, const std::string& help);
-  /// Adds a flag for the name of a file or folder, which must not be empty.
-  void path(const std::string& name, std::string& value, const std::string& help,
-            const std::string& type = "PATH");
+  /// Adds a flag for the name of a file or folder, which must not be empty. No output may take the
+  /// place of another file that is named: see named_files.hpp.
+  void input(const std::string& name, std::string& value, const std::string& help,
+             const std::string& type = "FILE");
+  void output(const std::string& name, std::string& value, const std::string& help,
+              NamedFile::Use use = NamedFile::written);
   void yes(const std::string& name, bool& value, const std::string& help);
-  /// Adds a flag that takes up to `most` words.
-  void words(const std::string& name, std::vector<std::string>& values, int most,
-             const std::string& help);
+  /// Adds a flag that takes the names of up to `most` files or folders that are read.
+  void inputs(const std::string& name, std::vector<std::string>& values, int most,
+              const std::string& help, const std::string& type);
+  /// Adds a flag that takes two files, one that is read and one that is written.
+  void input_and_output(const std::string& name, std::vector<std::string>& values,
+                        const std::string& help);
   /// Adds --text and --file. Without them the text is the prose of the chapter's page.
   void takes_text();
 
@@ -58,20 +65,26 @@ class Program {
   /// With --save DIR, writes DIR/name.npy; without it, does nothing.
   template <std::size_t N>
   void save(const std::string& name, const Tensor<N>& x) const {
-    if (!folder_.empty()) save_npy(folder_ / (name + ".npy"), x);
+    if (!folder_.empty()) save_npy(std::filesystem::path(folder_) / (name + ".npy"), x);
   }
   void save(const std::string& name, const std::vector<int>& ids) const {
-    if (!folder_.empty()) save_npy(folder_ / (name + ".npy"), ids);
+    if (!folder_.empty()) save_npy(std::filesystem::path(folder_) / (name + ".npy"), ids);
   }
 
  private:
+  void add_path(const std::string& name, std::string& value, const std::string& help,
+                const std::string& type);
+  void add_paths(const std::string& name, std::vector<std::string>& values, int most,
+                 const std::string& help, const std::string& type);
+  std::string page() const;  // whose prose is the text by default
   std::string read_text() const;
+  std::vector<NamedFile> named_files() const;
 
   struct Parser;  // CLI11 takes 4 s to compile, so only program.cpp includes it
   std::unique_ptr<Parser> parser_;
   std::string name_, given_text_, text_file_;
   mutable std::optional<std::string> text_;  // read on first use
-  std::filesystem::path folder_;
+  std::string folder_;
   std::size_t seed_ = 1;
 };
 

@@ -33,8 +33,8 @@ struct Flags {
 };
 
 inline void add_flags(Program& program, Flags& flags) {
-  program.path("model", flags.model, "a GGUF file of a llama, qwen2 or qwen3 model");
-  program.path("adapter", flags.adapter, "a LoRA adapter, as chapter 13 writes it, for the model");
+  program.input("model", flags.model, "a GGUF file of a llama, qwen2 or qwen3 model");
+  program.input("adapter", flags.adapter, "a LoRA adapter, as chapter 13 writes it, for the model");
   program.word("prompt", flags.prompt, "text to continue");
   program.word("ids", flags.ids, "text to continue, as token ids: 1,2,3");
   program.yes("chat", flags.chat, "chat: reads questions from the keyboard or a pipe, one a line");
@@ -45,23 +45,25 @@ inline void add_flags(Program& program, Flags& flags) {
   program.size("context", flags.context, "longest conversation of a chat, in tokens");
   add_sampling_flags(program, flags.sampling);
   program.word("tokenize", flags.tokenize, "print the token ids of this text");
-  program.path("tokenize-file", flags.tokenize_file, "print the token ids of a text file");
+  program.input("tokenize-file", flags.tokenize_file, "print the token ids of a text file");
   program.yes("special", flags.special, "read marks such as <|im_start|> in a text as tokens");
-  program.path("logits", flags.logits, "write the last position's logits, [V], to this .npy file");
-  program.path("perplexity", flags.perplexity, "print the perplexity of a text file");
-  program.path("perplexity-by-position", flags.by_position,
-               "print the perplexity of a text file, one line for each --window of positions");
+  program.output("logits", flags.logits,
+                 "write the last position's logits, [V], to this .npy file");
+  program.input("perplexity", flags.perplexity, "print the perplexity of a text file");
+  program.input("perplexity-by-position", flags.by_position,
+                "print the perplexity of a text file, one line for each --window of positions");
   program.yes("alone", flags.alone,
               "with --perplexity-by-position: read each window without the text before it");
   program.size("window", flags.window, "length of a window for a perplexity, in tokens");
   program.word("rope-scaling", flags.rope_scaling,
                "lengthen the context: none, linear, ntk, llama3 or yarn, and a factor: yarn=2");
-  program.path("export", flags.export_to,
-               "write the model and the ids of --prompt to this file, for whole_model.cpp");
-  program.path("trace", flags.trace, "write all parts of all layers to this folder, as .npy");
-  program.words("compare", flags.compare, 2,
-                "compare two folders of traces; exit status 1 if they differ");
-  program.path("with", flags.with, "the second folder, if --compare names only one");
+  program.output("export", flags.export_to,
+                 "write the model and the ids of --prompt to this file, for whole_model.cpp");
+  program.output("trace", flags.trace, "write all parts of all layers to this folder, as .npy",
+                 NamedFile::npy_written);
+  program.inputs("compare", flags.compare, 2,
+                 "compare two folders of traces; exit status 1 if they differ", "DIR DIR");
+  program.input("with", flags.with, "the second folder, if --compare names only one", "DIR");
   program.word("pairing", flags.pairing,
                "pairs that RoPE turns: neighbours, or halves, which is wrong for these files");
   program.yes("bench", flags.bench, "time a prefill of 512 tokens and a decode of 128");

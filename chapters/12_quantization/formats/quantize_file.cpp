@@ -6,7 +6,6 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 
 #include "10_pretrained/tokenizer/utf8.hpp"
 #include "12_quantization/formats/file_plan.hpp"
@@ -73,14 +72,6 @@ QuantizedFile quantize_file(const GgufFile& in, TensorType type, const std::file
   });
   result.error = squares.numbers > 0 ? squares.relative() : 0;
   return result;
-}
-
-void expect_two_files(const std::filesystem::path& in, const std::filesystem::path& out) {
-  std::error_code none;
-  if (std::filesystem::equivalent(in, out, none))
-    throw std::invalid_argument(
-        fmt::format("--quantize: wanted two files, got {} for both; the first one is never written",
-                    out.string()));
 }
 
 }  // namespace t2t

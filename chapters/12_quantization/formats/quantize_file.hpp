@@ -31,7 +31,4 @@ QuantizedFile quantize_file(const GgufFile& in, TensorType type, const std::file
                             const RoundRows& round,
                             const std::function<void(std::size_t done)>& after_tensor = {});
 
-/// Throws std::invalid_argument when both paths lead to one file.
-void expect_two_files(const std::filesystem::path& in, const std::filesystem::path& out);
-
 }  // namespace t2t

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -32,16 +31,14 @@ struct LoraFlags {
 };
 
 inline void add_flags(Program& program, LoraFlags& flags) {
-  program.path("fine-tune", flags.fine_tune,
-               "teach a model the answers to some questions, and write the LoRA adapter to FILE",
-               "FILE");
-  program.path("model", flags.model, "the GGUF file of the model to fine-tune", "FILE");
-  program.path("questions", flags.questions, "questions with answers to learn", "FILE");
-  program.path("ask", flags.ask,
-               "questions with answers that are asked, and not learned; with --questions: none",
-               "FILE");
-  program.path("other", flags.other, "other text, to see what is forgotten", "FILE");
-  program.path("merge", flags.merge, "write the model with the adapter in it to this file", "FILE");
+  program.output("fine-tune", flags.fine_tune,
+                 "teach a model the answers to some questions, and write the LoRA adapter to FILE");
+  program.input("model", flags.model, "the GGUF file of the model to fine-tune");
+  program.input("questions", flags.questions, "questions with answers to learn");
+  program.input("ask", flags.ask,
+                "questions with answers that are asked, and not learned; with --questions: none");
+  program.input("other", flags.other, "other text, to see what is forgotten");
+  program.output("merge", flags.merge, "write the model with the adapter in it to this file");
   program.word("matrices", flags.matrices, "matrices of each block to adapt");
   program.size("rank", flags.rank, "r, rank of the adapter");
   program.size("epochs", flags.epochs, "how often each answer is learned");
@@ -141,25 +138,10 @@ inline double teach(LoraTrainer& trainer, const LoraOptions& options, Batch& bat
   return double(read) / seconds_since(began);
 }
 
-/// Nothing that is read or written may take another one's place.
-inline void expect_different(std::vector<std::string> files) {
-  std::erase(files, "");
-  for (std::string& file : files) {
-    std::error_code none;
-    file = std::filesystem::weakly_canonical(file, none).string();
-  }
-  std::ranges::sort(files);
-  const auto twice = std::ranges::adjacent_find(files);
-  if (twice != files.end())
-    throw std::invalid_argument("--fine-tune, --merge, --model: wanted different files, got " +
-                                *twice + " twice");
-}
-
 inline int fine_tune(const Program& program, const LoraFlags& flags) {
   expect(flags.rate > 0, "--lora-rate", "more than 0", double(flags.rate));
   expect_writable(flags.fine_tune);
   if (!flags.merge.empty()) expect_writable(flags.merge);
-  expect_different({flags.fine_tune, flags.merge, flags.model});
   const std::vector<Exchange> exchanges = read_exchanges(flags.questions);
   const bool asks = program.given("ask") || !program.given("questions");
   const std::vector<Exchange> held_out = asks ? read_exchanges(flags.ask) : std::vector<Exchange>{};

@@ -36,11 +36,11 @@ struct RunFlags {
 inline void add_flags(Program& program, RunFlags& flags) {
   Sizes& s = flags.sizes;
   TrainingOptions& o = flags.options;
-  program.path("run", flags.run, "train a model in this new folder, and keep all of it there",
-               "DIR");
-  program.path("resume", flags.resume, "go on with the run in this folder", "DIR");
-  program.path("file", flags.file, "text to learn from; without it, the book's own pages", "FILE");
-  program.path("folder", flags.folder, "learn from all .md and .txt files of this folder", "DIR");
+  program.output("run", flags.run, "train a model in this new folder, and keep all of it there",
+                 NamedFile::filled);
+  program.output("resume", flags.resume, "go on with the run in this folder", NamedFile::filled);
+  program.input("file", flags.file, "text to learn from; without it, the book's own pages");
+  program.input("folder", flags.folder, "learn from all .md and .txt files of this folder", "DIR");
   program.size("vocabulary", flags.vocabulary,
                "V: learn a vocabulary of so many tokens from the text; without it, bytes", 258);
   program.size("width", s.C, "C, width of the residual stream");
