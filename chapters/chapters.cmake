@@ -16,9 +16,10 @@ endfunction()
 
 # What a reader wrote, work/NN_name/PART.cpp, takes our part's place: under the chapter's checks in
 # mine_NN_name_PART, and, if mine.cmake lists it as NN_name/PART, in the programs and benches of --mine.
+# It is built from a copy of its text in the build's folder mine/, for which commands/lib/written.sh cares.
 include(${CMAKE_BINARY_DIR}/mine.cmake OPTIONAL)
 function(t2t_written name)
-  file(GLOB written CONFIGURE_DEPENDS work/${name}/*.cpp)
+  file(GLOB written CONFIGURE_DEPENDS ${CMAKE_BINARY_DIR}/mine/${name}/*.cpp)
   foreach(file ${written})
     get_filename_component(part ${file} NAME_WE)
     if(NOT part IN_LIST ARGN)
@@ -94,7 +95,7 @@ function(t2t_chapter_kernels name)
     COMMAND ${CMAKE_COMMAND} -E env T2T_ORDER=1 $<TARGET_FILE:${name}_kernels_test>)
   add_dependencies(races ${name}_kernels_test)
   t2t_wrong_versions(${name} cu ${name}_kernels_checks ${name}_stand_in)
-  file(GLOB written CONFIGURE_DEPENDS work/${name}/*.cu)
+  file(GLOB written CONFIGURE_DEPENDS ${CMAKE_BINARY_DIR}/mine/${name}/*.cu)
   foreach(file ${written})
     get_filename_component(part ${file} NAME_WE)
     set(includer ${CMAKE_BINARY_DIR}/stand_in/mine_${name}_${part}.cpp)

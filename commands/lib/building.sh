@@ -23,7 +23,7 @@ compile_now() {
   (quietly "building $1$more" "build-$1" cmake --build "$build" --target "$@") || { expect_all && exit 1; }
 }
 
-# Configures the build, unless it is.
+# Configures the build where there is none, or where it is another's.
 configure() { in_turn configure_now || exit 1; }
 configure_now() {
   local was_built

@@ -1,10 +1,11 @@
-"""Checks of ./learn start, check, hint, list and note, without building anything: given the build folder."""
+"""Checks of ./learn start, check, hint, list and note. One small part alone is built: given the build folder."""
 import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 import unittest.mock
 
@@ -19,6 +20,7 @@ import house  # noqa: E402
 import judge  # noqa: E402
 import mistakes  # noqa: E402
 import pages  # noqa: E402
+import progress  # noqa: E402
 import source  # noqa: E402
 import wrong  # noqa: E402
 
@@ -124,6 +126,37 @@ class Hostile(unittest.TestCase):
     def test_a_write_past_the_end_is_a_failed_check(self):
         result = self.verdict("past the end")
         self.assertIn("written after the last number of a tensor of 6 numbers", result.failures[0].got)
+
+
+class Texts(unittest.TestCase):
+    """A verdict is about the text that was read, whatever the times of files say."""
+    RIGHT = house.ours("02_normalization", "rms_norm").read_text()
+    WRONG = RIGHT.replace("std::sqrt(", "(", 1)
+
+    def save(self, text):
+        path = pathlib.Path(WORK.name, "02_normalization/rms_norm.cpp")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        self.addCleanup(path.unlink, missing_ok=True)
+        return path
+
+    def verdict(self):
+        return judge.judge("02_normalization", "rms_norm").word
+
+    def test_an_older_file_and_a_save_during_the_compilation_are_seen(self):
+        self.assertNotEqual(self.WRONG, self.RIGHT)
+        self.save(self.RIGHT)
+        self.assertEqual(self.verdict(), "passes")
+        os.utime(self.save(self.WRONG), (0, 0))
+        during = threading.Timer(0.5, self.save, [self.RIGHT])
+        during.start()
+        self.assertEqual(self.verdict(), "fails")
+        during.join()
+        self.assertFalse(progress.passes("02_normalization", "rms_norm"))
+        self.assertEqual(self.verdict(), "passes")
+        self.assertTrue(progress.passes("02_normalization", "rms_norm"))
+        copies = [f.name for f in (house.BUILD / "mine/02_normalization").iterdir() if "rms_norm" in f.name]
+        self.assertEqual(copies, ["rms_norm.cpp"])
 
 
 class Mistakes(unittest.TestCase):

@@ -19,9 +19,7 @@ def main():
     if not pathlib.Path(os.environ["T2T_WEIGHTS"]).is_file():
         house.die("the real model's file is missing. ./learn weights fetches it")
     ladder.show()
-    mine.use(mine.parts_that_pass(MODEL))
-    if not house.build(f"{MODEL}_mine", MODEL):
-        house.die("the programs do not build")
+    mine.build(mine.parts_that_pass(MODEL), f"{MODEL}_mine", MODEL)
     print(house.bold(f"\nSmolLM2 through your parts: {QUESTION}"))
     print(run("_mine", "--chat", "--tokens", "64", "--temperature", "0", asked=QUESTION + "\n"))
     print(house.bold("Speed, yours and ours in turn"))

@@ -110,8 +110,8 @@ def shown(path):
 
 
 def bash(script, *words, **how):
-    """Runs a function of commands/lib/building.sh."""
-    source = ROOT / "commands/lib/building.sh"
+    """Runs a function of commands/lib/building.sh or written.sh."""
+    source = ROOT / "commands/lib/written.sh"
     return subprocess.run(["bash", "-euo", "pipefail", "-c", f'source "{source}"; {script}', "learn", *words],
                           cwd=ROOT, **how)
 
@@ -121,7 +121,3 @@ def build(*targets):
     sys.stdout.flush()
     return bash('compile "$@"', *targets).returncode == 0
 
-
-def configure():
-    """Runs CMake again, whose lists of files have changed."""
-    return bash('in_turn quietly configuring configure cmake "$build"').returncode == 0

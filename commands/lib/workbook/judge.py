@@ -9,6 +9,7 @@ import house
 import mistakes
 import progress
 import source
+import written
 
 
 @dataclasses.dataclass
@@ -66,16 +67,19 @@ def numbered(chapter, part):
 
 def judge(chapter, part):
     file = house.theirs(chapter, part)
-    why = _lacking(chapter, part)
+    try:
+        text = written.read(chapter, part)
+    except OSError as error:
+        return Verdict(chapter, part, "does not build", f"{house.shown(file)} can't be read: {error.strerror}.")
+    why = _lacking(text)
     if why:
         return Verdict(chapter, part, "does not build", why)
-    digest = progress.digest(chapter, part)
-    program = f"mine_{chapter}_{part}"
-    if not house.build(program):
-        return Verdict(chapter, part, "does not build", f"The first error of the build of {house.shown(file)} is above.")
-    verdict = of_program(chapter, part, house.BUILD / program)
+    with written.built([text], f"mine_{chapter}_{part}") as build:
+        if not build.good:
+            return Verdict(chapter, part, "does not build", f"The first error of the build of {house.shown(file)} is above.")
+        verdict = of_program(chapter, part, build.program)
     passed, of = verdict.counts
-    progress.note(chapter, part, digest=digest, passes=verdict.word == "passes", checks=[passed, of],
+    progress.note(chapter, part, digest=text.digest, passes=verdict.word == "passes", checks=[passed, of],
                   next=verdict.function())
     return verdict
 
@@ -95,15 +99,12 @@ def of_program(chapter, part, program):
     return verdict
 
 
-def _lacking(chapter, part):
+def _lacking(text):
     """What the file lacks of the functions that other parts call: without it ours would be linked as well."""
-    try:
-        text = house.theirs(chapter, part).read_text(errors="replace")
-    except OSError as error:
-        return f"{house.shown(house.theirs(chapter, part))} can't be read: {error.strerror}."
-    if not text.strip():
+    chapter, part = text.chapter, text.part
+    if not text.own.strip():
         return f"{house.shown(house.theirs(chapter, part))} is empty. Remove it, and ./learn start {chapter[:2]} {part} writes it anew."
-    has = [f.name.split("::")[-1] for f in source.functions(text)]
+    has = [f.name.split("::")[-1] for f in source.functions(text.own)]
     for function in source.functions(house.ours(chapter, part).read_text()):
         short = function.name.split("::")[-1]
         if short not in has:

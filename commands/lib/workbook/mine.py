@@ -4,11 +4,13 @@ import sys
 import house
 import judge
 import progress
+import written
 
 
-def main(chapters):
-    """The parts up to the last of these chapters."""
-    use(parts_that_pass(max(chapters)))
+def main(programs):
+    """Builds these programs with the parts up to the last of their chapters."""
+    named = [c for c in house.chapters() if any(program.startswith(c) for program in programs)]
+    build(parts_that_pass(named[-1]), *programs)
 
 
 def parts_that_pass(last):
@@ -31,14 +33,16 @@ def told(pairs):
     return "; ".join(f"{c[:2]} {', '.join(part for name, part in pairs if name == c)}" for c in chapters)
 
 
-def use(pairs):
-    """CMake reads the file, and is run again when it has changed."""
-    listed = house.BUILD / "mine.cmake"
-    text = "set(T2T_MINE\n" + "".join(f"  {name}/{part}\n" for name, part in pairs) + ")\n"
-    if not listed.exists() or listed.read_text() != text:
-        listed.write_text(text)
-        if not house.configure():
-            house.die("the build could not be made to use them")
+def build(pairs, *programs):
+    """Builds programs of --mine from the texts that passed."""
+    texts = [written.read(*pair) for pair in pairs]
+    for text in texts:
+        if progress.of(text.chapter, text.part).get("digest") != text.digest:
+            house.die(f"{text.chapter[:2]} {text.part} was saved again after its check. Run this once more")
+    listed = "set(T2T_MINE\n" + "".join(f"  {name}/{part}\n" for name, part in pairs) + ")\n"
+    with written.built(texts, *programs, listed=listed) as made:
+        if not made.good:
+            house.die("the programs with your parts do not build")
 
 
 if __name__ == "__main__":

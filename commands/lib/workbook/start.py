@@ -5,6 +5,7 @@ import os
 import house
 import progress
 import source
+import written
 
 
 def main():
@@ -14,7 +15,9 @@ def main():
     house.WORK.mkdir(parents=True, exist_ok=True)
     begun = [(name, part) for name, parts in chosen for part in parts if start(name, part)]
     for name, part in begun:
-        if not house.build(f"mine_{name}_{part}"):
+        with written.built([written.read(name, part)], f"mine_{name}_{part}") as build:
+            good = build.good
+        if not good:
             house.die(f"{house.shown(house.theirs(name, part))} does not build as it was written. That is a fault of the book.")
     export_compile_commands()
     if begun:
@@ -43,12 +46,13 @@ def start(name, part):
 
 
 def export_compile_commands():
-    """An editor finds in work/ and build/ how each file is compiled."""
+    """An editor finds in work/ and build/ how each file is compiled: the reader's as if they were built where they lie."""
     commands = house.BUILD / "compile_commands.json"
-    for folder in (house.WORK, house.ROOT / "build"):
-        link = folder / commands.name
-        if not link.exists() and not link.is_symlink():
-            link.symlink_to(os.path.relpath(commands, folder))
+    link, own = house.ROOT / "build" / commands.name, house.WORK / commands.name
+    if not link.exists() and not link.is_symlink():
+        link.symlink_to(os.path.relpath(commands, link.parent))
+    own.unlink(missing_ok=True)
+    own.write_text(commands.read_text().replace(f"{house.BUILD}/mine/", f"{house.WORK}/"))
 
 
 if __name__ == "__main__":

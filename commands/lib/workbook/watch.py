@@ -25,7 +25,8 @@ def main():
 def look(pair, seen):
     """Checks the part if it was saved since it was last seen."""
     try:
-        saved = house.theirs(*pair).stat().st_mtime_ns
+        now = house.theirs(*pair).stat()
+        saved = now.st_mtime_ns, now.st_size, now.st_ino
     except OSError:
         return  # an editor may be just replacing it
     if seen.get(pair) == saved:

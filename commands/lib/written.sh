@@ -1,0 +1,43 @@
+# shellcheck shell=bash
+# Builds what the reader wrote. ninja compares the times of files, not their contents: a file that is saved
+# while it is compiled, or replaced by an older one, leaves an object of another text that looks fresh. So a
+# part is built from a copy of its text, build/release/mine/NN_name/PART.cpp, and where a text differs from
+# the copy, what was made of the copy is removed before the copy is rewritten.
+source "$(dirname "${BASH_SOURCE[0]}")/building.sh"
+
+# take_texts FOLDER: makes the copies those of FOLDER/texts/NN_name/PART.cpp.
+take_texts() {
+  local text copy name
+  while IFS= read -r text; do
+    name=${text#"$1/texts/"} copy=$build/mine/${text#"$1/texts/"}
+    ! cmp -s "$text" "$copy" || continue
+    case $name in
+    *.cpp | *.cu) name=${name%.*} && name=mine_${name//\//_} && rm -rf "$build/CMakeFiles/$name.dir" "$build/CMakeFiles/${name}_object.dir" ;;
+    *) rm -rf "$build/CMakeFiles/mine_"* ;; # a header of the reader's: any part may include it
+    esac
+    mkdir -p "$(dirname "$copy")"
+    cp "$text" "$copy"
+  done < <(find "$1/texts" -type f)
+}
+
+# take_list FILE: makes FILE the list of parts that go into the programs of --mine. CMake reads it again.
+take_list() {
+  [[ -f $1 ]] && ! cmp -s "$1" "$build/mine.cmake" || return 0
+  cp "$1" "$build/mine.cmake"
+  quietly configuring configure cmake "$build"
+}
+
+# compile_written FOLDER TARGET…: builds them from the texts in FOLDER. The first target's program and what the
+# build said are put there too, before another ./learn can build from other texts.
+compile_written() {
+  local folder=$1 status=0
+  shift
+  configure_now
+  take_texts "$folder"
+  take_list "$folder/mine.cmake"
+  rm -f "$home/build/build-$1.log"
+  (compile_now "$@") || status=$?
+  [[ ! -f $home/build/build-$1.log ]] || cp "$home/build/build-$1.log" "$folder/log"
+  [[ $status == 0 ]] || exit "$status"
+  cp "$build/$1" "$folder/program"
+}
