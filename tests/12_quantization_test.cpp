@@ -288,6 +288,39 @@ TEST_CASE("float64 agrees with every kind of instructions, at odd rows and token
         }
 }
 
+TEST_CASE("every kind of registers gives the bits of one order of sums, each rounded once") {
+  // As packed_product.cpp adds them up, number by number; plain loops may round a product as well.
+  const size_t rows = 33, cols = 96;
+  for (const TensorType type : {TensorType::q4_0, TensorType::q8_0}) {
+    CAPTURE(type_name(type));
+    const auto stored = quantize_rows(type, draw(rows, cols, 1));
+    const PackedRows packed = pack_rows(type, stored, rows, cols);
+    EightBitRows x;
+    round_rows(draw(1, cols, 2), x);
+    const BlockLayout layout = block_layout(type);
+    const Tensor<2> w = dequantized(type, stored, rows, cols);
+    Tensor<2> want = empty(1, rows);
+    for (size_t r = 0; r < rows; ++r) {
+      want(0, r) = 0;
+      for (size_t b = 0; b < cols / 32; ++b) {
+        const float scale = half_at(&stored[(r * cols / 32 + b) * layout.bytes]);
+        float sums[2] = {0, 0};  // of whole numbers
+        for (size_t c = 0; c < 32; ++c)
+          sums[c / 16] += std::round(w(r, 32 * b + c) / scale) * float(x.q[32 * b + c]);
+        const float of_both = std::fma(sums[1], x.scales[2 * b + 1], sums[0] * x.scales[2 * b]);
+        want(0, r) = std::fma(scale, of_both, want(0, r));
+      }
+    }
+    for (const Instructions& instructions : instructions_here()) {
+      if (instructions.name == "plain") continue;
+      CAPTURE(instructions.name);
+      Tensor<2> y = empty(1, rows);
+      packed_product(x, packed, y, instructions);
+      CHECK(all_close(y, want, 0));
+    }
+  }
+}
+
 TEST_CASE("several products of one x are the same numbers as one after the other") {
   const std::vector<PackedRows> packed = {
       pack_rows(TensorType::q4_1, quantize_rows(TensorType::q4_1, draw(100, 96, 1)), 100, 96),

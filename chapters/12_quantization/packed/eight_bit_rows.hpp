@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "tensor.hpp"
@@ -33,6 +34,13 @@ struct EightBitRows {
     return first * (C / 32) + b * rows + t % rows;
   }
 };
+
+/// 4 q as one number, which an instruction can copy to all lanes of a register.
+inline std::int32_t four_bytes(const std::int8_t* from) {
+  std::int32_t four;
+  std::memcpy(&four, from, 4);
+  return four;
+}
 
 /// Rounds the rows of x, on all threads; of two q at the same distance the even one. Allocates only
 /// when `to` has never been so large. Where 16 numbers have a NaN or an infinity, their scale is

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "12_quantization/packed/vectors.hpp"
+#include "12_quantization/packed/registers.hpp"
 #include "fetch_ahead.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"
@@ -29,7 +29,7 @@ struct HalfRows {
 static void f16_to_floats(const std::uint8_t* from, Row to) {
   std::size_t c = 0;
   for (; c + 16 <= to.size(); c += 16)
-    VectorsHere::store(VectorsHere::halves(from + 2 * c), &to[c]);
+    RegistersHere::store(RegistersHere::halves(from + 2 * c), &to[c]);
   for (; c < to.size(); ++c) to[c] = half_at(from + 2 * c);
 }
 

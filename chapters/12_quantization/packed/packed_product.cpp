@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "12_quantization/packed/vectors.hpp"
+#include "12_quantization/packed/registers.hpp"
 #include "fetch_ahead.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
@@ -135,12 +135,15 @@ const std::vector<Instructions>& instructions_here() {
   static const std::vector<Instructions> all = [] {
     std::vector<Instructions> all;
 #if defined(__AVX512VNNI__) && defined(__AVX512BW__)
-    add_if_it_works<Avx512Vectors>(all, "AVX-512 VNNI");
+    add_if_it_works<Avx512Registers>(all, "AVX-512 VNNI");
 #endif
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
-    add_if_it_works<Avx2Vectors>(all, "AVX2");
+    add_if_it_works<Avx2Registers>(all, "AVX2");
 #endif
-    add_if_it_works<PlainVectors>(all, "plain");
+#if defined(__aarch64__)
+    add_if_it_works<NeonRegisters>(all, "NEON");
+#endif
+    add_if_it_works<PlainRegisters>(all, "plain");
     return all;
   }();
   return all;

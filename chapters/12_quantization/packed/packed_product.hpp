@@ -23,7 +23,7 @@ using GroupsProduct = void (*)(const EightBitRows& x, const PackedRows& w, std::
 
 /// The product written for one kind of processor.
 struct Instructions {
-  std::string name;  // "AVX-512 VNNI", "AVX2", "plain"
+  std::string name;  // "AVX-512 VNNI", "AVX2", "NEON", "plain"
   GroupsProduct product;
 };
 /// Those that were compiled and that this processor can run, the fastest first. The last is plain.

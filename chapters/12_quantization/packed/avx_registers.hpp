@@ -1,116 +1,24 @@
-// The registers of three kinds of processor, with the few operations of packed_product.cpp. Each
-// holds 16 lanes, one for each row of a group; a register of bytes has 4 in each lane.
+// The operations of packed_product.cpp for x86 processors (registers.hpp).
 //
 //   AVX-512 VNNI: one instruction multiplies the 4 bytes of a lane with 4 others and adds all to a
 //   sum.
 //
 //   AVX2: registers are half as wide, and one instruction multiplies and adds pairs in 16 bits,
 //   whose sums are added up in 32.
-//
-//   Plain: loops that any processor can run.
 #pragma once
-
-#include <array>
-#include <cstdint>
-#include <cstring>
-
-#include "10_pretrained/file/dequantize.hpp"
-#include "12_quantization/packed/eight_bit_rows.hpp"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
-#endif
+
+#include <array>
+#include <cstdint>
+
+#include "12_quantization/packed/eight_bit_rows.hpp"
 
 namespace t2t {
 
-/// 4 activations, each a byte with a sign, as one number that can be copied to all lanes.
-inline std::int32_t four_bytes(const std::int8_t* from) {
-  std::int32_t four;
-  std::memcpy(&four, from, 4);
-  return four;
-}
-
-struct PlainVectors {
-  struct Bytes {
-    std::uint8_t at[64];
-  };
-  struct Integers {
-    std::int32_t at[16];
-  };
-  struct Floats {
-    float at[16];
-  };
-  static bool works_here() { return true; }
-  static constexpr std::size_t tokens = 1;  // whose sums the registers hold at a time
-
-  static Bytes load(const std::uint8_t* from) {
-    Bytes bytes;
-    std::memcpy(bytes.at, from, 64);
-    return bytes;
-  }
-  /// `count` bits of each byte, from bit `shift` on.
-  static Bytes bits(Bytes x, std::size_t shift, std::size_t count) {
-    for (std::uint8_t& byte : x.at) byte = std::uint8_t(byte >> shift & ((1 << count) - 1));
-    return x;
-  }
-  /// Each byte of at most 15, and other bits above its fourth.
-  static Bytes with_above(Bytes x, const Bytes& above) {
-    for (std::size_t i = 0; i < 64; ++i) x.at[i] |= std::uint8_t(above.at[i] << 4);
-    return x;
-  }
-  /// Adds to each lane's sum the products of 16 numbers: its 4 bytes of each of 4 registers, which
-  /// have this many bits, with 16 numbers of x.
-  template <std::size_t bits>
-  static void add_products(Integers& sums, const Bytes* w, const std::int8_t* x) {
-    for (std::size_t lane = 0; lane < 16; ++lane)
-      for (std::size_t i = 0; i < 16; ++i) sums.at[lane] += w[i / 4].at[4 * lane + i % 4] * x[i];
-  }
-  static Integers all(std::int32_t value) {
-    Integers sums;
-    for (std::int32_t& sum : sums.at) sum = value;
-    return sums;
-  }
-  static Floats all(float value) {
-    Floats floats;
-    for (float& lane : floats.at) lane = value;
-    return floats;
-  }
-  static Floats halves(const std::uint8_t* from) {
-    Floats floats;
-    for (std::size_t lane = 0; lane < 16; ++lane) floats.at[lane] = half_at(from + 2 * lane);
-    return floats;
-  }
-  static Floats to_floats(const Integers& sums) {
-    Floats floats;
-    for (std::size_t lane = 0; lane < 16; ++lane) floats.at[lane] = float(sums.at[lane]);
-    return floats;
-  }
-  static Floats whole_numbers(const std::uint8_t* from) {  // 16 bytes without a sign
-    Floats floats;
-    for (std::size_t lane = 0; lane < 16; ++lane) floats.at[lane] = float(from[lane]);
-    return floats;
-  }
-  static Floats multiply(const Floats& a, const Floats& b) {
-    Floats product;
-    for (std::size_t lane = 0; lane < 16; ++lane) product.at[lane] = a.at[lane] * b.at[lane];
-    return product;
-  }
-  static Floats add(Floats a, float b) {
-    for (float& lane : a.at) lane += b;
-    return a;
-  }
-  /// a · b + c
-  static Floats multiply_add(const Floats& a, const Floats& b, const Floats& c) {
-    Floats sum;
-    for (std::size_t lane = 0; lane < 16; ++lane)
-      sum.at[lane] = a.at[lane] * b.at[lane] + c.at[lane];
-    return sum;
-  }
-  static void store(const Floats& x, float* to) { std::memcpy(to, x.at, sizeof x.at); }
-};
-
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
-struct Avx2Vectors {
+struct Avx2Registers {
   struct Bytes {
     __m256i a, b;  // lanes 0 … 7 and 8 … 15
   };
@@ -142,11 +50,11 @@ struct Avx2Vectors {
   static void add_products(Integers& sums, const Bytes* w, const std::int8_t* x) {
     if constexpr (bits < 8) {
       add_times<bits>(sums, w, x, 1);
-    } else {  // 255 · 127 · 2 is beyond 16 bits with a sign: each half of a byte is multiplied
-              // alone
+    } else {
+      // 255 · 127 · 2 is beyond 16 bits with a sign: each half of a byte is multiplied alone.
       const auto halves_of = [&](std::size_t shift) -> std::array<Bytes, 4> {
-        return {Avx2Vectors::bits(w[0], shift, 4), Avx2Vectors::bits(w[1], shift, 4),
-                Avx2Vectors::bits(w[2], shift, 4), Avx2Vectors::bits(w[3], shift, 4)};
+        return {Avx2Registers::bits(w[0], shift, 4), Avx2Registers::bits(w[1], shift, 4),
+                Avx2Registers::bits(w[2], shift, 4), Avx2Registers::bits(w[3], shift, 4)};
       };
       add_times<4>(sums, halves_of(0).data(), x, 1);
       add_times<4>(sums, halves_of(4).data(), x, 16);
@@ -207,7 +115,7 @@ struct Avx2Vectors {
 #endif
 
 #if defined(__AVX512VNNI__) && defined(__AVX512BW__)
-struct Avx512Vectors {
+struct Avx512Registers {
   using Bytes = __m512i;
   using Integers = __m512i;
   using Floats = __m512;
@@ -247,13 +155,5 @@ struct Avx512Vectors {
 };
 #endif
 
-/// The widest that this program was compiled for.
-#if defined(__AVX512VNNI__) && defined(__AVX512BW__)
-using VectorsHere = Avx512Vectors;
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
-using VectorsHere = Avx2Vectors;
-#else
-using VectorsHere = PlainVectors;
-#endif
-
 }  // namespace t2t
+#endif
