@@ -7,7 +7,7 @@ how=(-r) # replaces the pages, which cog would do even with --check
 [[ $# == 0 ]] || how=(--check --diff)
 settings
 cd "$home/docs"
-T2T_BUILD=$build PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1 \
+T2T_BUILD=$build PYTHONPATH=weaving PYTHONDONTWRITEBYTECODE=1 \
   "$venv/bin/python" -m cogapp -p 'from weave import *' "${how[@]}" ./*.md ../README.md ||
   die "a page is stale or can't be updated (see above); ./learn docs updates them"
-"$venv/bin/python" links.py ./*.md ../README.md || die "a page links to something that does not exist (see above)"
+"$venv/bin/python" weaving/links.py ./*.md ../README.md || die "a page links to something that does not exist (see above)"

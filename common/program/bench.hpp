@@ -2,7 +2,8 @@
 // kind, measured alternately in one run.
 //
 // A chapter's bench.cpp defines t2t::bench; ./learn bench builds it with the main in bench.cpp here
-// and runs it with one thread and with all threads. The pages quote docs/measured.json, one run.
+// and runs it with one thread and with all threads. The pages quote docs/recorded/measured.json,
+// one run.
 #pragma once
 
 #include <cstddef>

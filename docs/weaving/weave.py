@@ -4,14 +4,14 @@ code(path, name, …)       the functions or structs of these names, each with t
                           listing; where several share a name, with its first parameters: "name(int a, int b"
 part(path, name)          the lines between "// [name]" and "// [/name]"
 output(chapter, section)  one section of what a chapter's program prints, by its title
-measured(chapter, only)   the chapter's figures from the recorded run, docs/measured.json; with only,
+measured(chapter, only)   the chapter's figures from the recorded run, docs/recorded/measured.json; with only,
                           the lines whose name holds that text; with threads, those on so many
-kernels(chapter, only)    what the chapter's CUDA kernels take of a GPU, from docs/kernels.json; with
+kernels(chapter, only)    what the chapter's CUDA kernels take of a GPU, from docs/recorded/kernels.json; with
                           only, those whose name holds that text
 gpus()                    what ./learn gpu recorded in docs/gpu, a table for each GPU
 verdict(chapter, part, mistake)
                           what ./learn check says of a wrong version, as if a reader had written it
-recorded(name)            the table of a run that takes too long to weave, from docs/NAME.json: columns, rows and
+recorded(name)            the table of a run that takes too long to weave, from docs/recorded/NAME.json: columns, rows and
                           a note on the command and the machine
 wrong(chapter, names)     wrong versions by name, in this order, each with its first line; link=False: no link to all
 mistakes()                every wrong version of every chapter: docs/mistakes.md
@@ -30,7 +30,7 @@ import sys
 import cog
 import gpu_tables
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("T2T_BUILD", ROOT / "build/release"))
 
 
@@ -104,7 +104,7 @@ def _run(chapter, flags):
 
 
 def measured(chapter, only="", threads=None):
-    record = ROOT / "docs/measured.json"
+    record = ROOT / "docs/recorded/measured.json"
     run = json.loads(record.read_text()).get(chapter) if record.exists() else None
     if run is None:
         return _out("Not measured yet.\n")
@@ -125,8 +125,8 @@ def _time(seconds):
 
 
 def kernels(chapter, only=""):
-    """docs/kernel_table.py records them where there is a CUDA toolkit."""
-    record = ROOT / "docs/kernels.json"
+    """docs/weaving/kernel_table.py records them where there is a CUDA toolkit."""
+    record = ROOT / "docs/recorded/kernels.json"
     run = json.loads(record.read_text()) if record.exists() else {}
     if chapter not in run:
         return _out("Not compiled for a GPU yet.\n")
@@ -137,7 +137,7 @@ def kernels(chapter, only=""):
         registers, spills = (" / ".join(str(row[one][f]) for one in cards) for f in ("registers", "spills"))
         rows.append(f"| `{row['kernel']}` in [{pathlib.Path(row['source']).name}](../chapters/{chapter}/{row['source']}) | "
                     f"{registers} | {row['sm_90']['shared']} | {spills} |")
-    rows.append(f"\nAs ptxas tells it, nvcc {run['nvcc']}. `python3 docs/kernel_table.py` asks it anew.")
+    rows.append(f"\nAs ptxas tells it, nvcc {run['nvcc']}. `python3 docs/weaving/kernel_table.py` asks it anew.")
     _out("\n".join(rows) + "\n")
 
 
@@ -146,7 +146,7 @@ def gpus():
 
 
 def recorded(name):
-    run = json.loads((ROOT / f"docs/{name}.json").read_text())
+    run = json.loads((ROOT / f"docs/recorded/{name}.json").read_text())
     rows = [run["columns"], ["---:"] * len(run["columns"]), *run["rows"]]
     _out("\n".join("| " + " | ".join(row) + " |" for row in rows) + f"\n\n{run['note']}\n")
 

@@ -1,6 +1,6 @@
-"""Records what each kernel takes of a GPU, in ptxas's own words: docs/kernels.json, which the pages quote.
+"""Records what each kernel takes of a GPU, in ptxas's own words: docs/recorded/kernels.json, which the pages quote.
 
-Run where there is a CUDA toolkit: python3 docs/kernel_table.py. CUDACXX names another nvcc.
+Run where there is a CUDA toolkit: python3 docs/weaving/kernel_table.py. CUDACXX names another nvcc.
 """
 import json
 import os
@@ -8,7 +8,7 @@ import pathlib
 import re
 import subprocess
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 NVCC = os.environ.get("CUDACXX", "nvcc")
 ARCHITECTURES = ("sm_80", "sm_89", "sm_90", "sm_120")
 FIELDS = {"registers": r"Used (\d+) registers", "shared": r"(\d+) bytes smem",
@@ -48,7 +48,7 @@ def main():
             row = {"source": str(source.relative_to(chapter)), "kernel": kernel}
             row.update({one: by_architecture[one][kernel] for one in ARCHITECTURES})
             record.setdefault(chapter.name, []).append(row)
-    (ROOT / "docs/kernels.json").write_text(json.dumps(record, indent=1) + "\n")
+    (ROOT / "docs/recorded/kernels.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 main()
