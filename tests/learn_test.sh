@@ -141,6 +141,29 @@ done
 [[ $(cat own.txt) == own && -L linked.svg && -d folder.svg && -c /dev/null ]] || fail "--svg wrote what was not its own"
 rm linked.svg && accepts "$build/07_swiglu" --svg linked.svg && accepts "$build/07_swiglu" --svg linked.svg
 
+# A task refuses what it does not take, rather than to ignore it.
+takes_not() { refuses "does not take --$1" "${@:2}"; }
+for flag in "adapter x" "rope-scaling yarn=4" "pairing halves" "cache-bits 8" float; do
+  takes_not "${flag% *}" "$quantization" --quantize in.gguf new.gguf --type q8_0 --$flag
+done
+takes_not system "$build/10_pretrained" --bench --system x
+takes_not window "$build/10_pretrained" --prompt x --window 9
+refuses "--window: wanted --perplexity or --perplexity-by-position too" "$build/10_pretrained" --window 9
+refuses "--importance: wanted --quantize too" "$quantization" --importance empty.txt
+training=$build/13_training
+for flag in merge questions ask other model; do refuses "--$flag: wanted --fine-tune too" "$training" --$flag x; done
+for flag in rank epochs lessons; do refuses "--$flag: wanted --fine-tune too" "$training" --$flag 2; done
+for flag in "width 32" "file empty.txt" "steps 9" "save d" "tour-steps 20"; do takes_not "${flag% *}" "$training" --fine-tune new --$flag; done
+for flag in "rank 9" "questions x" "merge x" "save d" "tour-steps 20" "seeds 2"; do takes_not "${flag% *}" "$training" --run new --$flag; done
+for flag in "width 32" "seed 2" "file x" "save d"; do takes_not "${flag% *}" "$training" --resume new --$flag; done
+takes_not width "$training" --experiment norms --width 32
+refuses "--width: wanted --run too" "$training" --width 32
+refuses "--run and --resume: wanted one of them at a time" "$training" --run a --resume a
+refuses "--run and --fine-tune: wanted one of them at a time" "$training" --run a --fine-tune a
+refuses "--file and --folder: wanted one of them at a time" "$training" --file a --folder a
+[[ ! -e new && ! -e new.gguf && ! -e d ]] || fail "a refused task left something"
+"$quantization" --help | grep -q -- '--quantize IN OUT ' || fail "--help does not say that --quantize takes two files"
+
 # An output never takes the place of an input, under no name of it, nor of another output.
 mkdir same same/run && cp in.gguf same/model && ln same/model same/hard && ln -s model same/link
 echo text | tee same/text same/run/loss.csv >same/questions
@@ -195,12 +218,13 @@ cp -r "$home/tests/fixtures/10_pretrained/trace" parted && cp parted/embedding.n
 accepts "$pretrained" --compare parted parted
 "$pretrained" --compare "$home/tests/fixtures/10_pretrained/trace" parted >out && fail "status 0 where traces part"
 grep -q "They first differ at final_norm" out || fail "does not say where traces part: $(cat out)"
-refuses "--system: only a chat" "$pretrained" --system "Be brief."
+refuses "--system: wanted --chat too" "$pretrained" --system "Be brief."
 refuses "--pairing: wanted neighbours or halves, got thirds" "$pretrained" --pairing thirds
 refuses "--cache-bits: wanted 32, 8 or 4, got 5" "$build/12_quantization" --cache-bits 5
 refuses "RoPE's scaling: wanted none, linear" "$pretrained" --rope-scaling yarn --chat
 refuses "--export and --logits: wanted one of them" "$pretrained" --export x.bin --logits x.npy
-refuses "--alone: wanted --perplexity-by-position too" "$pretrained" --alone --chat
+refuses "--alone: wanted --perplexity-by-position too" "$pretrained" --alone
+takes_not alone "$pretrained" --alone --chat
 refuses "--top-k: wanted a whole number from 0" "$pretrained" --top-k -1
 refuses "/none/x.npy: can't be written" "$pretrained" --model none.gguf --logits /none/x.npy
 refuses "/dev/null: wanted a plain file or none" "$pretrained" --model none.gguf --logits /dev/null

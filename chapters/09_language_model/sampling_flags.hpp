@@ -1,6 +1,9 @@
 // The command line's flags for sampling, in this chapter's program and in chapter 10's.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "09_language_model/sampling.hpp"
 #include "program/program.hpp"
 
@@ -15,6 +18,11 @@ inline void add_sampling_flags(Program& program, Sampling& sampling) {
                  "keep the likeliest tokens that have this probability together");
   program.number("min-p", sampling.min_p,
                  "keep tokens at least this many times as likely as the likeliest");
+}
+
+/// Their names.
+inline std::vector<std::string> sampling_flags() {
+  return {"temperature", "top-k", "top-p", "min-p"};
 }
 
 }  // namespace t2t

@@ -1,13 +1,13 @@
 // Rounds weights to few bits and computes with them: first numbers, then a matrix, then the model
 // of chapter 10. It also writes model files in few bits.
-#include <optional>
+#include <fmt/format.h>
 
 #include "10_pretrained/program/tasks.hpp"
 #include "12_quantization/cache/quantized_cache.hpp"
 #include "12_quantization/cache/quantized_state.hpp"
-#include "12_quantization/formats/show_formats.hpp"
-#include "12_quantization/packed/show_packed_model.hpp"
+#include "12_quantization/packed/packed_weight.hpp"
 #include "12_quantization/quantize_task.hpp"
+#include "12_quantization/show_tour.hpp"
 
 using namespace t2t;
 
@@ -22,29 +22,6 @@ static MakeState state_of(std::size_t bits) {
   return {make, quantized_number_bytes(bits)};
 }
 
-/// What is shown when no task is asked for.
-static int tour(const Flags& flags) {
-  show_block();
-  show_errors();
-  show_outlier();
-  show_instructions();
-  if (std::filesystem::exists(flags.model)) {
-    const Session session = open_session(flags);
-    if (flags.make_weight) show_logits(session);
-    show_speed(session, 512, 128);
-  } else {
-    fmt::print("\n");
-    print_paragraph(fmt::format(
-        "The real model's file is missing ({}), so its logits and its speed are not shown; "
-        "./learn weights fetches it.",
-        flags.model));
-  }
-  fmt::print("\n");
-  print_paragraph(
-      "Next: the page, docs/12_quantization.md; ./learn run 12 --chat talks to the packed model.");
-  return 0;
-}
-
 int main(int argc, char** argv) {
   Flags flags;
   QuantizeFlags quantize_flags;
@@ -57,12 +34,15 @@ int main(int argc, char** argv) {
   add_flags(program, quantize_flags);
   program.yes("float", floats, "make floats of the weights, as chapter 10 does, to compare with");
   program.size("cache-bits", cache_bits, "bits of a key or value in the cache: 32, 8 or 4");
-  return program.run_task(argc, argv, [&] {
-    expect_flags(program, quantize_flags);
-    if (program.given("quantize")) return quantize(quantize_flags, flags.window);
+
+  const Task tour = {
+      "", {"model", "seed", "float", "cache-bits"}, [&] { return show_tour(flags); }};
+  TaskTable table = pretrained_tasks(program, flags, tour, {"float", "cache-bits"});
+  table.tasks.insert(table.tasks.begin(), quantize_task(quantize_flags, flags.window));
+  table.check = [&, check = table.check] {
+    check();
     if (!floats) flags.make_weight = packed_matrix;
     flags.make_state = state_of(cache_bits);
-    const std::optional<int> status = run_asked_task(program, flags);
-    return status ? *status : tour(flags);
-  });
+  };
+  return program.run_tasks(argc, argv, table);
 }

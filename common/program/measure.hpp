@@ -4,6 +4,7 @@
 // threads as the work that it is compared with. Only the ratios of these figures mean something.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "tensor.hpp"
 
 namespace t2t {
+
+double seconds_since(std::chrono::steady_clock::time_point start);
 
 /// Median seconds of one call, after a warm-up, over at least three calls that fill about 0.2 s.
 double median_seconds(const std::function<void()>& work);

@@ -5,14 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <iostream>
-#include <sstream>
 
 #include "program/files.hpp"
+#include "program/flag_values.hpp"
 #include "program/memory.hpp"
 #include "program/utf8_start.hpp"
 
@@ -30,37 +28,6 @@ Program::Program(std::string name, std::string says)
   parser_->app.set_help_flag("--help,-h", "print this help and exit");
 }
 Program::~Program() = default;
-
-/// How many bytes of an argument a message quotes.
-static constexpr std::size_t most_quoted = 80;
-
-/// Parsed here, since CLI11's messages for "0", "-3" and "many" would not say what is wanted.
-static std::size_t parse_size(const std::string& flag, const std::string& text, std::size_t least) {
-  std::size_t used = 0;
-  long long value = 0;
-  try {
-    value = std::stoll(text, &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  if (used != text.size() || value < static_cast<long long>(least) || value > 1 << 30)
-    throw std::invalid_argument(fmt::format("{}: wanted a whole number from {} to {}, got {}", flag,
-                                            least, 1 << 30, printable(text, most_quoted)));
-  return std::size_t(value);
-}
-
-/// Refuses NaN and infinity, which would otherwise spoil results without a message.
-static float parse_number(const std::string& flag, const std::string& text) {
-  char* end = nullptr;
-  errno = 0;
-  const float value = std::strtof(text.c_str(), &end);
-  const bool outside = errno == ERANGE && (value == 0 || std::isinf(value));
-  const bool whole = !text.empty() && end == text.c_str() + text.size();
-  if (whole && !outside && std::isfinite(value)) return value;
-  throw std::invalid_argument(fmt::format("{}: wanted a number{}, got {}", flag,
-                                          outside ? " that a float can hold" : "",
-                                          printable(text, most_quoted)));
-}
 
 void Program::size(const std::string& name, std::size_t& value, const std::string& help,
                    std::size_t least) {
@@ -141,12 +108,16 @@ void Program::input_and_output(const std::string& name, std::vector<std::string>
   });
 }
 
-std::vector<NamedFile> Program::named_files() const {
+/// What the task's flags name, given or by default.
+std::vector<NamedFile> Program::named_files(const Task& task) const {
   std::vector<NamedFile> files;
   for (const auto& add : parser_->files) add(files);
   if (parser_->text && parser_->text->count() == 0 && text_file_.empty())
-    files.push_back({"the text", page(), NamedFile::read});
-  std::erase_if(files, [](const NamedFile& file) { return file.path.empty(); });
+    files.push_back({"--text", page(), NamedFile::read});
+  std::erase_if(files, [&](const NamedFile& file) {
+    const std::string flag = file.flag.substr(2);
+    return file.path.empty() || (flag != task.flag && !std::ranges::count(task.takes, flag));
+  });
   return files;
 }
 
@@ -154,13 +125,12 @@ bool Program::given(const std::string& name) const {
   return parser_->app.get_option("--" + name)->count() > 0;
 }
 
-bool Program::given_other_than(const std::vector<std::string>& names) const {
-  for (const CLI::Option* option : parser_->app.get_options()) {
-    const bool named = std::ranges::any_of(
-        names, [&](const std::string& name) { return option->check_lname(name); });
-    if (option->count() > 0 && !named) return true;
-  }
-  return false;
+/// The names of all flags, or of those that were given, without "--".
+std::vector<std::string> Program::flags(bool only_given) const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : parser_->app.get_options())
+    if (!only_given || option->count() > 0) names.push_back(option->get_single_name());
+  return names;
 }
 
 void Program::takes_text() {
@@ -170,20 +140,6 @@ void Program::takes_text() {
                       ->type_name("TEXT");
   input("file", text_file_, "a file of UTF-8 text to use, at most its first 16 MiB");
   app.get_option("--file")->excludes(parser_->text);
-}
-
-std::string prose(const std::string& page, EmptyLines empty_lines) {
-  std::istringstream lines(page);
-  std::string text;
-  bool listing = false;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("```")) listing = !listing;
-    if (line.empty() && empty_lines == EmptyLines::kept && !text.ends_with("\n\n")) text += "\n";
-    const bool plain =
-        !listing && !line.empty() && std::string("#|<`$[>").find(line[0]) == std::string::npos;
-    if (plain && !line.starts_with("Read beside")) text += line + "\n";
-  }
-  return text;
 }
 
 std::string Program::page() const { return T2T_SOURCE_DIR "/docs/" + name_ + ".md"; }
@@ -228,10 +184,6 @@ static void expect_printed() {
         fmt::format("standard output can't be written: {}", std::strerror(errno ? errno : EIO)));
 }
 
-int Program::run(int argc, char** argv, const std::function<void()>& show) {
-  return run_task(argc, argv, [&] { return show(), 0; });
-}
-
 /// Returns false when --help was given; help is printed then.
 static bool parsed(CLI::App& app, int argc, char** argv) {
   try {
@@ -243,7 +195,21 @@ static bool parsed(CLI::App& app, int argc, char** argv) {
   }
 }
 
-int Program::run_task(int argc, char** argv, const std::function<int()>& task) {
+int Program::run(int argc, char** argv, const std::function<void()>& show) {
+  return run_one(argc, argv, [&] { return Task{"", flags(false), [&] { return show(), 0; }}; });
+}
+
+int Program::run_tasks(int argc, char** argv, const TaskTable& table) {
+  return run_one(argc, argv, [&] {
+    const Task& task = chosen_task(table, flags(true));
+    return Task{task.flag, task.takes, [&] {
+                  if (table.check) table.check();
+                  return task.run();
+                }};
+  });
+}
+
+int Program::run_one(int argc, char** argv, const std::function<Task()>& choose) {
   CLI::App& app = parser_->app;
   size("seed", seed_, "of all random numbers");
   output("save", folder_, "write what is computed to DIR, as .npy files", NamedFile::npy_written);
@@ -251,13 +217,14 @@ int Program::run_task(int argc, char** argv, const std::function<int()>& task) {
   limit_memory();
   try {
     if (!parsed(app, argc, argv)) return expect_printed(), 0;
-    expect_apart(named_files());
+    const Task task = choose();
+    expect_apart(named_files(task));
     if (!folder_.empty()) make_folder(folder_);
-    const int status = task();
+    const int status = task.run();
     expect_printed();
     return status;
   } catch (const CLI::ParseError& error) {
-    std::cerr << name_ << ": " << printable(error.what(), 2 * most_quoted)
+    std::cerr << name_ << ": " << printable(error.what(), 2 * most_quoted_of_a_flag)
               << " (--help lists the flags)\n";
   } catch (const std::bad_alloc&) {
     std::cerr << name_ << ": not enough memory for these sizes: " << bytes_text(free)

@@ -10,14 +10,11 @@
 
 #include "program/named_files.hpp"
 #include "program/npy.hpp"
+#include "program/prose.hpp"
+#include "program/tasks.hpp"
 #include "tensor.hpp"
 
 namespace t2t {
-
-/// Whether a page's empty lines, which part its paragraphs, belong to its prose.
-enum class EmptyLines { dropped, kept };
-/// The prose of a page: no title, line of links, listings or tables.
-std::string prose(const std::string& page, EmptyLines empty_lines = EmptyLines::dropped);
 
 class Program {
  public:
@@ -50,15 +47,14 @@ class Program {
   /// Reads the flags (also --seed and --save) and calls show. An exception becomes one line on
   /// stderr. Returns the exit status for main.
   int run(int argc, char** argv, const std::function<void()>& show);
-  /// The same for a task that returns its own exit status.
-  int run_task(int argc, char** argv, const std::function<int()>& task);
+  /// The same for a program with tasks: runs the one that the flags ask for. --seed and --save are
+  /// flags like others here: a task takes them or not.
+  int run_tasks(int argc, char** argv, const TaskTable& table);
 
   // While show or the task runs:
 
   std::size_t seed() const { return seed_; }
-  /// Whether this flag was given; and whether any flag was given that is not in names.
   bool given(const std::string& name) const;
-  bool given_other_than(const std::vector<std::string>& names) const;
   /// The first bytes of the text, at most so many. UTF-8, except that its last character may be
   /// cut.
   std::string text(std::size_t most_bytes) const;
@@ -78,7 +74,9 @@ class Program {
                  const std::string& help, const std::string& type);
   std::string page() const;  // whose prose is the text by default
   std::string read_text() const;
-  std::vector<NamedFile> named_files() const;
+  std::vector<std::string> flags(bool only_given) const;
+  std::vector<NamedFile> named_files(const Task& task) const;
+  int run_one(int argc, char** argv, const std::function<Task()>& choose);
 
   struct Parser;  // CLI11 takes 4 s to compile, so only program.cpp includes it
   std::unique_ptr<Parser> parser_;

@@ -1,52 +1,19 @@
 // Prints the first place where two traces differ, and the usual causes. For main.cpp.
 #pragma once
 
+#include <filesystem>
+#include <vector>
+
 #include "10_pretrained/chat/session.hpp"
 #include "10_pretrained/check/trace_file.hpp"
-#include "10_pretrained/tokenizer/utf8.hpp"
-#include "program/npy.hpp"
 
 namespace t2t {
 
 /// Runs a prompt and writes its trace to a folder.
-inline void write_trace(const Session& session, const std::vector<int>& ids,
-                        const std::filesystem::path& folder, Row logits) {
-  ModelState state = session.make_state(session.config(), ids.size(), {.chunk = ids.size()});
-  forward(session.model, state, ids, logits, trace_to(folder));
-  save_npy(folder / "ids.npy", ids);
-}
+void write_trace(const Session& session, const std::vector<int>& ids,
+                 const std::filesystem::path& folder, Row logits);
 
 /// Returns whether they agree.
-inline bool show_comparison(const Comparison& comparison) {
-  const std::size_t count = comparison.compared.size();
-  if (!comparison.only_in_one.empty())
-    print_paragraph(fmt::format("{} parts are in only one of the folders, the first is {}.",
-                                comparison.only_in_one.size(),
-                                printable(comparison.only_in_one[0])));
-  if (!comparison.parting) {
-    print_paragraph(fmt::format(
-        "All {} common parts agree, from {} to {}; the largest difference is {:.0e} of a "
-        "token's length.",
-        count, printable(comparison.compared.front()), printable(comparison.compared.back()),
-        comparison.worst));
-    return true;
-  }
-  const Parting& parting = *comparison.parting;
-  if (count > 1)
-    print_paragraph(fmt::format("{} parts agree; the last of them is {}.", count - 1,
-                                printable(comparison.compared[count - 2])));
-  if (!parting.why.empty())
-    print_paragraph(
-        fmt::format("They first differ at {}: {}.", printable(parting.name), parting.why));
-  else
-    print_paragraph(
-        fmt::format("They first differ at {}: for token {} by {:.2g} of its length, most in "
-                    "channel {}, {:.4g} against {:.4g}.",
-                    printable(parting.name), parting.token, parting.distance, parting.channel,
-                    parting.a, parting.b));
-  print_paragraph("Usual causes: " +
-                  usual_causes(parting.name, parting.why.empty() && parting.token > 0) + ".");
-  return false;
-}
+bool show_comparison(const Comparison& comparison);
 
 }  // namespace t2t

@@ -1,15 +1,12 @@
-// The path of the real model's file: T2T_WEIGHTS from the environment, or else where ./learn
-// weights puts it, which CMakeLists.txt defines.
+// Where the real model's file is.
 #pragma once
 
-#include <cstdlib>
 #include <string>
 
 namespace t2t {
 
-inline std::string default_model() {
-  const char* path = std::getenv("T2T_WEIGHTS");
-  return path ? path : T2T_WEIGHTS;
-}
+/// T2T_WEIGHTS from the environment, or else where ./learn weights puts the file, which
+/// CMakeLists.txt defines.
+std::string default_model();
 
 }  // namespace t2t

@@ -1,0 +1,76 @@
+#include "13_training/program/show_gradients.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "13_training/text/passages.hpp"
+#include "13_training/trainer/adamw.hpp"
+#include "program/print.hpp"
+
+namespace t2t {
+
+Config small_config(std::size_t C, std::size_t L, std::size_t T) {
+  Config config = resized(preset("foundry-small"), {.C = C, .L = L, .H = 4, .G = 2, .V = 256});
+  config.T_max = T;
+  config.tied = true;
+  return config;
+}
+
+Batch first_batch(const std::vector<int>& ids, std::size_t B, std::size_t T) {
+  Batch batch{B, T, std::vector<int>(B * T), std::vector<int>(B * T)};
+  fill_in_order(batch, ids, 0);
+  return batch;
+}
+
+/// (loss(w + h·g/|g|) − loss(w − h·g/|g|)) / 2h for one tensor of the model: its gradient's norm,
+/// if the gradient g is right.
+static double slope_along(Model& model, Gradients& passes, const Batch& batch, std::size_t tensor,
+                          ConstRow g, double norm, double h) {
+  const auto move = [&](double by) {
+    model.change_weights([&](ModelWeights& weights) {
+      const Row w = tensors_of(weights, model.config())[tensor].numbers;
+      for (std::size_t i = 0; i < w.size(); ++i) w[i] += float(by / norm * double(g[i]));
+    });
+    return passes.loss(model, batch) / double(count_learned(batch.targets));
+  };
+  const double above = move(h), below = move(-2 * h);
+  move(h);
+  return (above - below) / (2 * h);
+}
+
+void show_gradients(const std::vector<int>& ids, std::uint64_t seed) {
+  constexpr std::size_t B = 2, T = 48;
+  constexpr double step = 0.005;  // small beside the weights, and large beside their rounding
+  const Config config = small_config(64, 2, T);
+  Random random(seed);
+  Model model(config, draw_model(config, random));
+  const Batch batch = first_batch(ids, B, T);
+  Gradients passes(config, B, T);
+  ModelWeights gradients = zeros_like(model.weights(), config);
+  const double sum = passes.add(model, batch, 1 / float(B * T), gradients);
+
+  print_section("Gradients, beside small changes of the weights");
+  fmt::print("  {} bytes of text, loss {:.3f} nats (ln 256 is 5.545)\n\n", B * T,
+             sum / double(B * T));
+  Table table({"tensor", ">numbers", ">|gradient|", ">slope of the loss", ">ratio"});
+  const std::vector<ListedTensor> list = tensors_of(gradients, config);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i].info.layer.value_or(0) > 0) continue;  // the first layer stands for all
+    const double norm = gradient_norm({list[i]});
+    const double slope = slope_along(model, passes, batch, i, list[i].numbers, norm, step);
+    table.add({full_name(list[i].info), with_commas(list[i].numbers.size()),
+               fmt::format("{:.4f}", norm), fmt::format("{:.4f}", slope),
+               fmt::format("{:.3f}", slope / norm)});
+  }
+  table.print();
+  fmt::print("\n");
+  print_paragraph(fmt::format(
+      "Each tensor in turn is moved along its gradient by {} to either side. The loss must then "
+      "change by the gradient's length times the way, so the ratio must be 1.",
+      step));
+}
+
+}  // namespace t2t
