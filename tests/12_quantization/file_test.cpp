@@ -388,6 +388,24 @@ TEST_CASE("what can't be written is refused by name, and no file is left") {
   CHECK(folder.files() == 1);
 }
 
+TEST_CASE("a file that is cut while its bytes are copied is named, not the one that is written") {
+  const Folder folder;
+  const std::vector<std::uint8_t> bytes = small_model();
+  const std::filesystem::path path = folder.path / "in";
+  write_file(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const GgufFile cut = GgufFile::open(path);
+  // Behind this tensor comes one that is copied as it is.
+  std::size_t before_copied = 1;
+  const std::vector<PlannedTensor> plan = plan_tensors(cut, TensorType::q8_0);
+  while (plan[before_copied].is_matrix) ++before_copied;
+  REFUSES_AS(quantize_file(cut, TensorType::q8_0, folder.path / "out", plainly(),
+                           [&](std::size_t done) {
+                             if (done == before_copied) std::filesystem::resize_file(path, 0);
+                           }),
+             path.string() + ": became shorter while it was read", std::runtime_error);
+  CHECK(folder.files() == 1);
+}
+
 static constexpr TensorType all_types[] = {TensorType::q8_0, TensorType::q4_0, TensorType::q4_1,
                                            TensorType::q4_k, TensorType::q6_k};
 

@@ -61,6 +61,9 @@ QuantizedFile quantize_file(const GgufFile& in, TensorType type, const std::file
       } catch (const std::invalid_argument& error) {
         throw std::runtime_error(
             fmt::format("{}: {}: {}", in.name(), printable(planned.from->name), error.what()));
+      } catch (const std::runtime_error&) {
+        in.expect_whole();  // bytes that are gone can't be written either
+        throw;
       }
       write(std::string(rest, '\0'));
       result.bytes += planned.size + rest;
