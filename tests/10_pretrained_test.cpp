@@ -404,6 +404,15 @@ TEST_CASE("perplexity: each window is read alone, and its first token is not sco
   broken.embedding.floats()(2, 0) = NAN;
   REFUSES_AS(perplexity_of(ids, Model(config, std::move(broken)), 5),
              "perplexity: the model's logits are not numbers (NaN)", std::runtime_error);
+  ModelWeights loud = draw_model(config, random);
+  loud.embedding.floats() *= 1e18f;  // finite logits, and losses beyond what exp can take
+  const Model too_loud(config, std::move(loud));
+  CHECK_THROWS_WITH_AS(
+      perplexity_of(ids, too_loud, 5),
+      doctest::Contains("perplexity: wanted a loss of at most 709 nats a token, got "),
+      std::runtime_error);
+  CHECK_THROWS_WITH_AS(perplexity_by_position(ids, too_loud, 5, Before::own_bucket),
+                       doctest::Contains("wanted a loss of at most 709 nats"), std::runtime_error);
 }
 
 namespace {

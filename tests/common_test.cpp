@@ -1,5 +1,6 @@
 // What must be true of the tensor core, so that no chapter meets the traps below it.
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,6 +19,7 @@
 #include "program/files.hpp"
 #include "program/npy.hpp"
 #include "program/print.hpp"
+#include "program/utf8_start.hpp"
 #include "random.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
@@ -376,6 +378,18 @@ TEST_CASE("a file gets its name when its bytes are on the disk; on a full one th
     write_file(file, std::string(4000, 'x'));
   });
   CHECK(ended == "threw: " + file.string() + ": can't be written: File too large");
+#ifdef O_TMPFILE
+  // However the program ends, where the file system knows files without a name.
+  const int nameless = open(folder.c_str(), O_TMPFILE | O_WRONLY, 0600);
+  if (nameless >= 0) {
+    const std::string killed = ending_apart([&] {
+      write_file(file, [](const WriteBytes& write) { write("half"), std::raise(SIGKILL); });
+    });
+    CHECK(killed == "signal 9");
+    CHECK(names() == 1);
+    close(nameless);
+  }
+#endif
   CHECK(read_file(file) == "last");
   CHECK(names() == 1);
   std::filesystem::remove_all(folder);
@@ -411,6 +425,7 @@ TEST_CASE("what is printed has the width that it takes") {
   CHECK(visible("a b\n\x01") == "a␣b⏎<01>");
   CHECK(visible("\u009b2J \u00a0\xc2") == "<9b>2J␣\u00a0<c2>");
   CHECK(visible("\x80é\xe2\x82") == "<80>é<e2><82>");
+  CHECK(printable_lines("a\n\tb\r\033[2J\u009bé\xc2") == "a\n\tb\\x0d\\x1b[2J\\xc2\\x9bé\\xc2");
   CHECK(sparkline(row(Tensor<1>{0, 1})) == "▁█");
   const Tensor<2> x = {{0, 1, 2, 4, -infinity, not_a_number}};
   CHECK(heat_map_text(x, {.row_labels = {"a"}, .col_labels = {}}) ==

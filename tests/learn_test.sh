@@ -19,6 +19,7 @@ refuses() {
   if "$@" >out 2>err </dev/null; then fail "accepted: $*" && return; fi
   lines=$(wc -l <err)
   grep -qF -- "$want" err || { fail "wanted '$want' from: $*" && cat err && return; }
+  ! grep -q $'[\e\r]' err || { fail "an escape sequence in the message of: $*" && return; }
   [[ $lines == 1 ]] || { fail "$lines lines, wanted one, from: $*" && cat err && return; }
   passed=$((passed + 1))
 }
@@ -140,6 +141,42 @@ for svg in linked.svg folder.svg /dev/null; do
 done
 [[ $(cat own.txt) == own && -L linked.svg && -d folder.svg && -c /dev/null ]] || fail "--svg wrote what was not its own"
 rm linked.svg && accepts "$build/07_swiglu" --svg linked.svg && accepts "$build/07_swiglu" --svg linked.svg
+
+# A pipe that nobody writes to is refused, and one that somebody will write to is read.
+mkfifo pipe && mkdir piped && mkfifo piped/a.txt
+refuses "pipe: is a pipe that nobody writes to" timeout 20 "$build/01_embedding" --file pipe
+refuses "piped/a.txt: is a pipe that nobody writes to" timeout 20 "$build/13_training" --folder piped
+(sleep 1; echo a text from a pipe >pipe) &
+accepts timeout 20 "$build/01_embedding" --file pipe
+wait
+
+# Names and texts of other people's files bring no escape sequence to the terminal.
+strange=$'strange\e[2J\r'
+refuses 'strange\x1b[2J\x0d' "$build/13_training" --folder "$strange"
+refuses 'strange\x1b[2J\x0d' "$build/10_pretrained" --adapter "$strange" --ids 1 --model "$strange"
+cp in.gguf "$strange"
+accepts "$quantization" --quantize "$strange" "$strange.out" --type q8_0
+grep -qF 'strange\x1b[2J\x0d.out: ' out || fail "--quantize says: $(cat out)"
+tiny_run=(--width 8 --layers 1 --heads 2 --groups 1 --context 8 --batch 1 --steps 1)
+accepts "$build/13_training" --run "$strange.run" "${tiny_run[@]}"
+! grep -q $'[\e\r]' out || fail "an escape sequence in the output of --run"
+
+# A result that is no number is an error: here the model's last tensor is spoiled.
+model=$strange.run/model.gguf
+accepts "$build/10_pretrained" --model "$model" --ids 1,2 --logits good.npy
+head -c -32 "$model" >nan.gguf && head -c 32 /dev/zero | tr '\0' '\377' >>nan.gguf
+refuses "nan.gguf: wanted logits that are finite numbers, got " \
+  "$build/10_pretrained" --model nan.gguf --ids 1,2 --logits bad.npy
+echo a text >text.txt
+refuses "perplexity: the model's logits are not numbers (NaN)" \
+  "$build/10_pretrained" --model nan.gguf --perplexity text.txt --window 8
+[[ ! -e bad.npy ]] || fail "--logits wrote what is no number"
+
+# A file that grows too large is refused by name, and nothing is left of it.
+refuses "big.gguf: can't be written: File too large" \
+  bash -c 'ulimit -f 1; "$1" --quantize in.gguf big.gguf --type q8_0' bash "$quantization"
+[[ -z $(find . -maxdepth 1 -name '.partial*' -o -name big.gguf) ]] || fail "left behind: $(ls -A)"
+refuses "--adapter: wanted --float too" "$quantization" --adapter x.gguf --model none.gguf --chat
 
 # A task refuses what it does not take, rather than to ignore it.
 takes_not() { refuses "does not take --$1" "${@:2}"; }

@@ -41,6 +41,8 @@ int main(int argc, char** argv) {
   table.tasks.insert(table.tasks.begin(), quantize_task(quantize_flags, flags.window));
   table.check = [&, check = table.check] {
     check();
+    if (program.given("adapter") && !floats)
+      throw std::invalid_argument("--adapter: wanted --float too, since it changes floats only");
     if (!floats) flags.make_weight = packed_matrix;
     flags.make_state = state_of(cache_bits);
   };

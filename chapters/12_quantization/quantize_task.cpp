@@ -16,6 +16,7 @@
 #include "program/memory.hpp"
 #include "program/print.hpp"
 #include "program/progress.hpp"
+#include "program/utf8_start.hpp"
 
 namespace t2t {
 
@@ -56,7 +57,7 @@ static Importance importance_of_text(const GgufFile& in, const std::string& path
     show_progress(fmt::format("  {} of {} tokens read ", so_far.scored, ids.size()));
   });
   show_progress("");
-  fmt::print("{}: {} tokens read\n", path, with_commas(ids.size()));
+  fmt::print("{}: {} tokens read\n", printable_lines(path), with_commas(ids.size()));
   return importance;
 }
 
@@ -80,7 +81,7 @@ static int quantize(const QuantizeFlags& flags, std::size_t window) {
         show_progress(fmt::format("  {} of {} tensors written ", done, plan.size()));
       });
   show_progress("");
-  fmt::print("{}: {}, {:.2f} bits a weight: {}\n", flags.files[1],
+  fmt::print("{}: {}, {:.2f} bits a weight: {}\n", printable_lines(flags.files[1]),
              bytes_text(double(written.bytes)),
              8 * double(written.weight_bytes) / double(written.weights), plan_text(plan, type));
   fmt::print("the weights that were rounded have changed by {:.2f} %\n", 100 * written.error);

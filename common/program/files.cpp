@@ -2,118 +2,89 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <stdexcept>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "program/memory.hpp"
+#include "program/new_file.hpp"
 #include "program/utf8_start.hpp"
 
 namespace t2t {
 
-static std::runtime_error failure(const std::filesystem::path& path, const char* what) {
-  return std::runtime_error(
-      fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno ? errno : EIO)));
-}
-
 static constexpr std::size_t most_of_a_pipe = 64 << 20;
+
+namespace {
+/// A file that is open for reading.
+class OpenFile {
+ public:
+  explicit OpenFile(const std::filesystem::path& path)
+      : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (file_ < 0) throw file_failure(path_, "can't be read");
+    fcntl(file_, F_SETFL, 0);  // only opening must not wait; reading does
+  }
+  OpenFile(const OpenFile&) = delete;
+  ~OpenFile() { close(file_); }
+
+  /// The next bytes, at most so many; none at the file's end.
+  std::string read(std::size_t most) {
+    std::string bytes(most, '\0');
+    ssize_t count = -1;
+    do count = ::read(file_, bytes.data(), most);
+    while (count < 0 && errno == EINTR);
+    if (count < 0) throw file_failure(path_, "can't be read");
+    bytes.resize(std::size_t(count));
+    return bytes;
+  }
+
+  /// What a pipe has first. Of one that nobody opens to write to, there would be neither bytes nor
+  /// an end: throws when nobody has for some seconds.
+  std::string first() {
+    constexpr int most_milliseconds = 5000;
+    pollfd ready{file_, POLLIN, 0};
+    if (!std::filesystem::is_fifo(path_) || poll(&ready, 1, most_milliseconds) != 0) return {};
+    char byte;
+    fcntl(file_, F_SETFL, O_NONBLOCK);
+    const ssize_t count = ::read(file_, &byte, 1);  // −1 where somebody may write later
+    fcntl(file_, F_SETFL, 0);
+    if (count == 0) throw std::runtime_error(path_.string() + ": is a pipe that nobody writes to");
+    return count > 0 ? std::string(1, byte) : std::string();
+  }
+
+ private:
+  std::filesystem::path path_;
+  int file_;
+};
+}  // namespace
 
 std::string read_file(const std::filesystem::path& path, std::size_t most) {
   if (std::filesystem::is_directory(path))
     throw std::runtime_error(path.string() + ": is a folder, wanted a file");
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw failure(path, "can't be read");
-  std::string content, piece(1 << 16, '\0');
+  OpenFile file(path);
+  std::string content = file.first();
   const bool plain = std::filesystem::is_regular_file(path);
   if (plain) {
     const std::size_t size = std::min<std::size_t>(most, std::filesystem::file_size(path));
     expect_memory(double(size), path.string(), "wanted a smaller file");
     content.reserve(size);
   }
-  while (file && content.size() < most) {
-    file.read(piece.data(), std::streamsize(std::min(piece.size(), most - content.size())));
-    content.append(piece, 0, std::size_t(file.gcount()));
+  constexpr std::size_t at_once = 1 << 16;
+  while (content.size() < most) {
+    const std::string piece = file.read(std::min(at_once, most - content.size()));
+    if (piece.empty()) break;
+    content += piece;
     if (!plain && content.size() > most_of_a_pipe)
       throw std::runtime_error(path.string() +
                                ": wanted at most 64 MiB from a pipe or device, got more");
   }
-  if (file.bad()) throw failure(path, "can't be read");
   return content;
 }
-
-/// Waits until what was written is on the disk. False when it can't get there.
-static bool synced(int file) {
-  int failed = fsync(file);
-  while (failed && errno == EINTR) failed = fsync(file);
-  return !failed;
-}
-
-/// A file's new name is kept by its folder, which is synced too, where the file system offers that.
-static bool synced_folder(const std::filesystem::path& folder) {
-  const int file = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return errno == EACCES;  // files can be made in it, but it can't be read
-  const bool done = synced(file) || errno == EINVAL;
-  close(file);
-  return done;
-}
-
-/// A new, empty file in the folder of `path`. It is removed unless keep() is called. Its name is
-/// new, so no existing file or link is followed or replaced.
-class NewFile {
- public:
-  explicit NewFile(const std::filesystem::path& path) : NewFile(path.parent_path(), path) {}
-  /// refusal: the message about path when no file can be made in the folder.
-  NewFile(const std::filesystem::path& folder, const std::filesystem::path& path,
-          const char* refusal = "can't be written")
-      : path_(path), name_((folder / ".partial-XXXXXX").string()) {
-    errno = 0;
-    file_ = mkstemp(name_.data());
-    if (file_ < 0) throw failure(path, refusal);
-  }
-  NewFile(const NewFile&) = delete;
-  ~NewFile() {
-    if (file_ >= 0) close(file_);
-    if (!kept_) unlink(name_.c_str());
-  }
-
-  void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t count = ::write(file_, bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) throw failure(path_, "can't be written");
-      bytes.remove_prefix(std::size_t(count));
-    }
-  }
-  /// Renames it to `path`, with the permissions of a new file. Its bytes are on the disk before
-  /// that: after a power failure the name leads to the old file or to all of the new one.
-  void keep() {
-    const mode_t mask = umask(0);
-    umask(mask);
-    if (fchmod(file_, 0666 & ~mask) != 0 || !synced(file_) ||
-        close(std::exchange(file_, -1)) != 0 || std::rename(name_.c_str(), path_.c_str()) != 0)
-      throw failure(path_, "can't be written");
-    kept_ = true;
-    if (!synced_folder(path_.parent_path())) throw failure(path_, "is written, but may be lost");
-  }
-
- private:
-  std::filesystem::path path_;
-  std::string name_;
-  int file_ = -1;
-  bool kept_ = false;
-};
 
 static void expect_plain_or_none(const std::filesystem::path& path) {
   const std::filesystem::file_status there = std::filesystem::symlink_status(path);

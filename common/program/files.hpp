@@ -10,7 +10,8 @@ namespace t2t {
 
 /// The first `most` bytes of a file; by default all of it. A pipe or a device, which may have no
 /// end, may give at most 64 MiB. Throws std::runtime_error, naming the file, when it can't be read,
-/// is a folder, gives more than that, or is larger than the memory that is free.
+/// is a folder, gives more than that, is larger than the memory that is free, or is a pipe that
+/// nobody writes to.
 std::string read_file(const std::filesystem::path& path, std::size_t most = std::string::npos);
 
 /// Writes a file, which appears complete or not at all, even if the power fails: the bytes go to a

@@ -38,19 +38,21 @@ static std::string padded(std::string_view text, std::size_t width, bool right) 
   return right ? space + std::string(text) : std::string(text) + space;
 }
 
-void print_section(std::string_view title) {
+void print_section(std::string_view given) {
+  const std::string title = printable_lines(given);
   if (use_colour())
     fmt::print("\n\033[1m{}\033[0m\n\n", title);
   else
     fmt::print("\n{}\n\n", title);
 }
 
-void print_paragraph(std::string_view text) {
+void print_paragraph(std::string_view given) {
+  const std::string text = printable_lines(given);
   const std::size_t width = std::min<std::size_t>(terminal_width(), 100) - 2;
   std::string line;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t space = std::min(text.find(' ', at), text.size());
-    const std::string word(text.substr(at, space - at));
+    const std::string word = text.substr(at, space - at);
     if (!line.empty() && display_width(line) + 1 + display_width(word) > width) {
       fmt::print("  {}\n", line);
       line.clear();
@@ -71,6 +73,7 @@ Table::Table(std::vector<std::string> header) {
 
 void Table::add(std::vector<std::string> cells) {
   cells.resize(rows_.front().size());
+  for (std::string& cell : cells) cell = printable_lines(cell);
   rows_.push_back(std::move(cells));
 }
 

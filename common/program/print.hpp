@@ -1,7 +1,9 @@
 // What programs print: headings, tables, heat maps and bars.
 //
 // Colour is used on a terminal unless NO_COLOR is set; piped output is plain text. Lines keep to
-// the terminal's width (80 columns when piped, or what COLUMNS says).
+// the terminal's width (80 columns when piped, or what COLUMNS says). A text may hold names and
+// words of other people's files: in titles, paragraphs and tables, control characters become
+// visible, so that no escape sequence reaches the terminal.
 #pragma once
 
 #include <string>

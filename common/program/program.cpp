@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
@@ -215,6 +216,7 @@ int Program::run_one(int argc, char** argv, const std::function<Task()>& choose)
   output("save", folder_, "write what is computed to DIR, as .npy files", NamedFile::npy_written);
   const double free = free_memory();
   limit_memory();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large (ulimit -f) is an error like others
   try {
     if (!parsed(app, argc, argv)) return expect_printed(), 0;
     const Task task = choose();
@@ -230,7 +232,7 @@ int Program::run_one(int argc, char** argv, const std::function<Task()>& choose)
     std::cerr << name_ << ": not enough memory for these sizes: " << bytes_text(free)
               << " were free; make them smaller\n";
   } catch (const std::exception& error) {
-    std::cerr << name_ << ": " << error.what() << '\n';
+    std::cerr << name_ << ": " << printable(error.what(), std::string::npos) << '\n';
   }
   return 1;
 }

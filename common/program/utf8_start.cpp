@@ -49,18 +49,32 @@ bool is_control(std::string_view character) {
   return first < 0x20 || first == 0x7f || (first == 0xc2 && std::uint8_t(character[1]) < 0xa0);
 }
 
+/// The character, or the malformed bytes, that a text begins with, as it is shown.
+static std::string shown_as(std::string_view bytes, Utf8Start::Kind kind) {
+  if (kind == Utf8Start::whole && !is_control(bytes)) return std::string(bytes);
+  std::string shown;
+  for (const char byte : bytes) shown += fmt::format("\\x{:02x}", std::uint8_t(byte));
+  return shown;
+}
+
 std::string printable(std::string_view text, std::size_t most) {
   std::string shown;
   for (std::size_t at = 0; at < text.size();) {
     const Utf8Start start = utf8_start(text.substr(at));
-    const std::string_view bytes = text.substr(at, start.length);
-    std::string piece(bytes);
-    if (start.kind != Utf8Start::whole || is_control(bytes)) {
-      piece.clear();
-      for (const char byte : bytes) piece += fmt::format("\\x{:02x}", std::uint8_t(byte));
-    }
+    const std::string piece = shown_as(text.substr(at, start.length), start.kind);
     if (shown.size() + piece.size() > most) return shown + "…";
     shown += piece;
+    at += start.length;
+  }
+  return shown;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string shown;
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Start start = utf8_start(text.substr(at));
+    const std::string_view bytes = text.substr(at, start.length);
+    shown += bytes == "\n" || bytes == "\t" ? std::string(bytes) : shown_as(bytes, start.kind);
     at += start.length;
   }
   return shown;

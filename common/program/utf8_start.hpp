@@ -29,4 +29,8 @@ bool is_control(std::string_view character);
 /// malformed bytes are written as \x1b.
 std::string printable(std::string_view text, std::size_t most = 60);
 
+/// For texts of several lines: all of it, with the same characters written so, except line ends and
+/// tabs.
+std::string printable_lines(std::string_view text);
+
 }  // namespace t2t

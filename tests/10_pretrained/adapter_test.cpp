@@ -158,6 +158,8 @@ TEST_CASE("files that hold no adapter, or a damaged one, are refused") {
   REFUSES_AS(read(pair(), "model"), "x: general.type: wanted \"adapter\", got \"model\"", Bad);
   REFUSES_AS(read(pair(), "adapter", "dora"), "x: adapter.type: wanted \"lora\", got \"dora\"",
              Bad);
+  REFUSES_AS(read(pair(), "\033[2J"), "x: general.type: wanted \"adapter\", got \"\\x1b[2J\"", Bad);
+  REFUSES_AS(read({{"w\r", a}}), "x: w\\x0d: wanted a name that ends in .lora_a or .lora_b", Bad);
   REFUSES_AS(read(pair(), "adapter", "lora", NAN),
              "x: adapter.lora.alpha: wanted a finite number other than 0", Bad);
   REFUSES_AS(read({{"w.lora_a", a}}), "x: w.lora_b: there is no such tensor", Bad);

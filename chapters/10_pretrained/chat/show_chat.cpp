@@ -114,7 +114,7 @@ bool converse(const Session& session, const ChatOptions& options, Random& random
       if (!terminal) end_if_interrupted(spoken);
       ++answers;
     } catch (const std::exception& error) {
-      fmt::print(stderr, "  {}\n", error.what());
+      fmt::print(stderr, "  {}\n", printable(error.what(), std::string::npos));
       ++failures;
     }
   }

@@ -1,5 +1,7 @@
 #include "10_pretrained/check/perplexity.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -10,6 +12,18 @@
 #include "shapes.hpp"
 
 namespace t2t {
+
+/// exp(nats), which must be a number.
+static double finite_perplexity(double nats) {
+  if (std::isnan(nats))
+    throw std::runtime_error("perplexity: the model's logits are not numbers (NaN)");
+  if (!std::isfinite(std::exp(nats)))
+    throw std::runtime_error(fmt::format(
+        "perplexity: wanted a loss of at most 709 nats a token, got {:.3g}: the model's logits are "
+        "far too large",
+        nats));
+  return std::exp(nats);
+}
 
 Perplexity perplexity_of(std::span<const int> ids, const Model& model, std::size_t window,
                          const std::function<void(const Perplexity& so_far)>& after_window,
@@ -33,11 +47,9 @@ Perplexity perplexity_of(std::span<const int> ids, const Model& model, std::size
     forward_all(model, state, part, said);
     nats += next_token_loss(said, part) * double(part.size() - 1);
     scored += part.size() - 1;
-    if (std::isnan(nats))
-      throw std::runtime_error("perplexity: the model's logits are not numbers (NaN)");
-    if (after_window) after_window({scored, std::exp(nats / double(scored))});
+    if (after_window) after_window({scored, finite_perplexity(nats / double(scored))});
   }
-  return {scored, std::exp(nats / double(scored))};
+  return {scored, finite_perplexity(nats / double(scored))};
 }
 
 namespace {
@@ -99,9 +111,7 @@ std::vector<AtPositions> perplexity_by_position(
       nats += reader.read(ids.subspan(origin), at - origin, count);
       if (after_step) after_step(at + count);
     }
-    if (std::isnan(nats))
-      throw std::runtime_error("perplexity: the model's logits are not numbers (NaN)");
-    buckets.push_back({from, to, std::exp(nats / double(scored))});
+    buckets.push_back({from, to, finite_perplexity(nats / double(scored))});
   }
   return buckets;
 }

@@ -12,6 +12,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "program/utf8_start.hpp"
+
 namespace t2t {
 
 static std::runtime_error failure(const std::filesystem::path& path, std::string_view what) {
@@ -19,7 +21,7 @@ static std::runtime_error failure(const std::filesystem::path& path, std::string
 }
 
 static std::string shorter(const std::filesystem::path& path) {
-  return path.string() + ": became shorter while it was read";
+  return printable(path.string(), std::string::npos) + ": became shorter while it was read";
 }
 
 /// The file mapped last, and what to say when a page of it is gone.

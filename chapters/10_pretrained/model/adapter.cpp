@@ -25,7 +25,8 @@ static constexpr std::string_view ending_of_a = ".lora_a", ending_of_b = ".lora_
 
 static void expect_text(const GgufFile& file, const char* key, std::string_view wanted) {
   const std::string got(file.metadata().text(key));
-  if (got != wanted) fail(file, fmt::format("{}: wanted \"{}\", got \"{}\"", key, wanted, got));
+  if (got != wanted)
+    fail(file, fmt::format("{}: wanted \"{}\", got \"{}\"", key, wanted, printable(got)));
 }
 
 static bool all_finite(const Tensor<2>& x) {
@@ -33,9 +34,9 @@ static bool all_finite(const Tensor<2>& x) {
 }
 
 static Tensor<2> finite_matrix(const GgufFile& file, const GgufTensor& stored) {
-  if (stored.shape.size() != 2) fail(file, fmt::format("{}: wanted a matrix", stored.name));
+  if (stored.shape.size() != 2) fail(file, printable(stored.name) + ": wanted a matrix");
   Tensor<2> x = file.matrix(stored.name, stored.shape[0], stored.shape[1]);
-  if (!all_finite(x)) fail(file, fmt::format("{}: wanted finite numbers", stored.name));
+  if (!all_finite(x)) fail(file, printable(stored.name) + ": wanted finite numbers");
   return x;
 }
 
@@ -51,15 +52,15 @@ Adapter read_adapter(const GgufFile& file) {
     const std::string name(tensor.name);
     if (name.ends_with(ending_of_b)) continue;  // read beside its A
     if (!name.ends_with(ending_of_a))
-      fail(file, name + ": wanted a name that ends in .lora_a or .lora_b");
+      fail(file, printable(name) + ": wanted a name that ends in .lora_a or .lora_b");
     const std::string weight = name.substr(0, name.size() - ending_of_a.size());
     adapter.changes.push_back(
         {weight, finite_matrix(file, tensor),
          finite_matrix(file, file.tensor(weight + std::string(ending_of_b)))});
     const std::size_t r = adapter.changes.back().a.shape(0);
     if (r == 0 || adapter.changes.back().b.shape(1) != r)
-      fail(file, fmt::format("{}: wanted one rank of at least 1 in A and B, got {} and {}", weight,
-                             r, adapter.changes.back().b.shape(1)));
+      fail(file, fmt::format("{}: wanted one rank of at least 1 in A and B, got {} and {}",
+                             printable(weight), r, adapter.changes.back().b.shape(1)));
   }
   if (adapter.changes.empty() || file.tensors().size() != 2 * adapter.changes.size())
     fail(file, fmt::format("wanted an A and a B for each of at least one matrix, got {} tensors",
@@ -123,7 +124,7 @@ Model with_adapter(Model model, const Adapter& adapter) {
   for (const auto& [change, weight] : pairs) {
     add_change(*change, adapter.alpha, weight->floats(), weight->floats());
     if (!all_finite(weight->floats()))
-      throw std::invalid_argument("the adapter: its change of " + change->weight +
+      throw std::invalid_argument("the adapter: its change of " + printable(change->weight) +
                                   " is too large for a float");
   }
   return Model(config, std::move(weights));

@@ -19,7 +19,8 @@ void add_flags(Program& program, Flags& flags) {
   program.word("prompt", flags.prompt, "text to continue");
   program.word("ids", flags.ids, "text to continue, as token ids: 1,2,3");
   program.yes("chat", flags.chat, "chat: reads questions from the keyboard or a pipe, one a line");
-  program.word("system", flags.system, "system prompt of the chat; default: the model's own");
+  program.word("system", flags.system,
+               "system prompt of the chat; default: the model's own; \"\": none");
   program.size("tokens", flags.tokens,
                "tokens to generate at most, in a chat for each answer; with "
                "--perplexity-by-position, tokens of the text to read");

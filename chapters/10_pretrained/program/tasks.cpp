@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <stdexcept>
 #include <utility>
@@ -115,7 +116,7 @@ static int chat(const Program& program, const Flags& flags) {
   const Session session = open_session(flags);
   Random random(program.seed());
   const std::string system =
-      flags.system.empty() ? default_system_prompt(session.file) : flags.system;
+      program.given("system") ? flags.system : default_system_prompt(session.file);
   const std::size_t context = std::min(flags.context, session.config().T_max);
   return converse(session, {system, generation_of(session, flags), context}, random) ? 0 : 1;
 }
@@ -123,6 +124,16 @@ static int chat(const Program& program, const Flags& flags) {
 static int bench(const Flags& flags) {
   show_speed(open_session(flags), 512, 128);
   return 0;
+}
+
+/// A trace may hold what is not a number, since it is there to find it; a result may not.
+static void expect_finite(const Tensor<1>& logits, const std::string& model) {
+  for (std::size_t v = 0; v < logits.size(); ++v)
+    if (!std::isfinite(logits(v)))
+      throw std::runtime_error(
+          fmt::format("{}: wanted logits that are finite numbers, got {} for token {}; --trace and "
+                      "--compare find where they begin",
+                      model, logits(v), v));
 }
 
 /// Runs a prompt and writes its last logits, or all its parts, or both.
@@ -136,7 +147,10 @@ static int write_files(const Program& program, const Flags& flags) {
     ModelState state = session.state(ids.size());
     forward(session.model, state, ids, row(logits));
   }
-  if (!flags.logits.empty()) save_npy(flags.logits, logits);
+  if (!flags.logits.empty()) {
+    expect_finite(logits, flags.model);
+    save_npy(flags.logits, logits);
+  }
   program.save("ids", ids);
   fmt::print("{} tokens: [{}]\n", ids.size(), fmt::join(ids, ", "));
   return 0;
@@ -148,8 +162,8 @@ static int write_export(const Program& program, const Flags& flags) {
   const std::vector<int> ids = prompt_ids(session, program, flags, "The capital of France is");
   const std::string bytes = exported(session.model, session.bpe, ids);
   write_file(flags.export_to, bytes);
-  fmt::print("{}: {} and {} tokens of prompt\n", flags.export_to, bytes_text(double(bytes.size())),
-             ids.size());
+  fmt::print("{}: {} and {} tokens of prompt\n", printable_lines(flags.export_to),
+             bytes_text(double(bytes.size())), ids.size());
   return 0;
 }
 
