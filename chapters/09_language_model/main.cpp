@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
+#include "01_embedding/embedding.hpp"
+#include "09_language_model/accounts.hpp"
 #include "09_language_model/encoder_decoder/show_encoder_decoder.hpp"
 #include "09_language_model/sampling_flags.hpp"
 #include "09_language_model/show_accounts.hpp"
@@ -11,6 +15,8 @@
 #include "09_language_model/show_speed.hpp"
 #include "09_language_model/show_texts.hpp"
 #include "program/memory.hpp"
+#include "program/print.hpp"
+#include "program/program.hpp"
 #include "shapes.hpp"
 
 using namespace t2t;
@@ -34,17 +40,19 @@ static double bytes_needed(const Config& config, std::size_t S) {
   return memory.weights + memory.cache + sizeof(float) * (256 + 16) * double(config.V);
 }
 
-int main(int argc, char** argv) {
+/// What the flags say.
+struct ModelFlags {
   std::string name = "foundry-small";
   Sizes sizes;
   bool tied = false;
   std::size_t prompt = 32, tokens = 40;
   Sampling sampling{.temperature = 0.7f, .top_k = 40, .top_p = 0.9f};
-  Program program("09_language_model",
-                  "A whole language model with random weights: what it writes, its loss, and the "
-                  "parameters, FLOPs and bytes of four models, counted.");
+};
+
+static void add_flags(Program& program, ModelFlags& flags) {
+  Sizes& sizes = flags.sizes;
   program.takes_text();
-  program.word("model", name,
+  program.word("model", flags.name,
                "preset to start from: foundry-small, gpt2, smollm2-135m or llama2-7b");
   program.size("width", sizes.C, "C, width of the residual stream, in place of the preset's");
   program.size("layers", sizes.L, "L, number of blocks, in place of the preset's");
@@ -55,46 +63,67 @@ int main(int argc, char** argv) {
                "V, tokens in the vocabulary, at least 256, in place of the preset's");
   program.size("context", sizes.T_max,
                "T_max, tokens of the longest text, in place of the preset's");
-  program.yes("tied", tied, "use the embedding's table as the head too");
-  program.size("prompt", prompt, "bytes of the text that the model starts from");
-  program.size("tokens", tokens, "tokens to generate");
-  add_sampling_flags(program, sampling);
+  program.yes("tied", flags.tied, "use the embedding's table as the head too");
+  program.size("prompt", flags.prompt, "bytes of the text that the model starts from");
+  program.size("tokens", flags.tokens, "tokens to generate");
+  add_sampling_flags(program, flags.sampling);
+}
 
+/// The model that the flags describe. Throws std::invalid_argument for one that can't be.
+static Config config_of(const ModelFlags& flags) {
+  Config config = resized(preset(flags.name), flags.sizes);
+  config.tied = config.tied || flags.tied;
+  expect_config(config);
+  expect_sampling(flags.sampling);
+  expect(config.V >= 256, "--vocabulary", "at least 256, for bytes", double(config.V));
+  expect(flags.prompt <= config.T_max, "--prompt", fmt::format("at most T_max = {}", config.T_max),
+         double(flags.prompt));
+  return config;
+}
+
+/// Runs the model, unless that would take long.
+static void show_small_model(const Program& program, const ModelFlags& flags,
+                             const Config& config) {
+  const std::size_t parameters = total(count_parameters(config));
+  if (parameters <= 200'000'000 && config.L <= 1000) {
+    expect_memory(bytes_needed(config, flags.prompt + flags.tokens),
+                  "--width, --layers, --vocabulary and --tokens");
+    show_model(program, config, flags.prompt, flags.tokens, flags.sampling);
+  } else {
+    print_paragraph(fmt::format(
+        "A model of {} parameters in {} blocks is only counted here: to draw and run it "
+        "would take long.",
+        with_commas(parameters), with_commas(config.L)));
+  }
+}
+
+/// The tables show all presets, and the model that the flags describe, if they changed one.
+static void show_counts(const ModelFlags& flags, const Config& config) {
+  std::vector<Named> models;
+  for (const std::string_view of : preset_names()) models.emplace_back(of, preset(of));
+  Config small = preset("foundry-small");
+  small.tied = true;
+  models.insert(models.begin() + 1, {"  tied", small});
+  if (flags.sizes != Sizes{} || flags.tied) models.emplace_back("your flags", config);
+  show_parameters(models);
+  models.erase(models.begin() + 1);
+  show_rules(models);
+  show_work(models);
+  show_memory(models);
+}
+
+int main(int argc, char** argv) {
+  ModelFlags flags;
+  Program program("09_language_model",
+                  "A whole language model with random weights: what it writes, its loss, and the "
+                  "parameters, FLOPs and bytes of four models, counted.");
+  add_flags(program, flags);
   return program.run(argc, argv, [&] {
-    Config config = resized(preset(name), sizes);
-    config.tied = config.tied || tied;
-    expect_config(config);
-    expect_sampling(sampling);
-    expect(config.V >= 256, "--vocabulary", "at least 256, for bytes", double(config.V));
-    expect(prompt <= config.T_max, "--prompt", fmt::format("at most T_max = {}", config.T_max),
-           double(prompt));
-
-    const std::size_t parameters = total(count_parameters(config));
-    if (parameters <= 200'000'000 && config.L <= 1000) {
-      expect_memory(bytes_needed(config, prompt + tokens),
-                    "--width, --layers, --vocabulary and --tokens");
-      show_model(program, config, prompt, tokens, sampling);
-    } else {
-      print_paragraph(fmt::format(
-          "A model of {} parameters in {} blocks is only counted here: to draw and run it "
-          "would take long.",
-          with_commas(parameters), with_commas(config.L)));
-    }
+    const Config config = config_of(flags);
+    show_small_model(program, flags, config);
     show_filters();
     show_encoder_decoder(program.seed());
-
-    // The tables show all presets, and the model that the flags describe, if they changed one.
-    std::vector<Named> models;
-    for (const std::string_view of : preset_names()) models.emplace_back(of, preset(of));
-    Config small = preset("foundry-small");
-    small.tied = true;
-    models.insert(models.begin() + 1, {"  tied", small});
-    if (sizes != Sizes{} || tied) models.emplace_back("your flags", config);
-    show_parameters(models);
-    models.erase(models.begin() + 1);
-    show_rules(models);
-    show_work(models);
-    show_memory(models);
+    show_counts(flags, config);
     Random random(program.seed());
     show_speed(random);
     fmt::print("\n");
