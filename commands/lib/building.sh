@@ -20,8 +20,12 @@ compile_now() {
   local more=''
   configure_now
   [[ $# == 1 ]] || more=" and $(($# - 1)) more"
-  (quietly "building $1$more" "build-$1" cmake --build "$build" --target "$@") || { expect_all && exit 1; }
+  (quietly "building ${1##*/}$more" "$(basename "$(log_of "$1")" .log)" cmake --build "$build" --target "$@") ||
+    { expect_all && exit 1; }
 }
+
+# The log of a build of this target, or of a file that the build makes.
+log_of() { echo "$home/build/build-${1##*/}.log"; }
 
 # Configures the build where there is none, or where it is another's.
 configure() { in_turn configure_now || exit 1; }

@@ -27,17 +27,22 @@ take_list() {
   quietly configuring configure cmake "$build"
 }
 
-# compile_written FOLDER TARGET…: builds them from the texts in FOLDER. The first target's program and what the
-# build said are put there too, before another ./learn can build from other texts.
+# compile_written FOLDER TARGET…: builds them from the texts in FOLDER. What came of the first target, the log and
+# the first error are put there too, before another ./learn can build from other texts. No compiler may compute
+# for more than 60 seconds or take more than 4 GiB: what a reader wrote may make it work without end.
 compile_written() {
-  local folder=$1 status=0
+  local folder=$1 log status=0
   shift
   configure_now
   take_texts "$folder"
   take_list "$folder/mine.cmake"
-  rm -f "$home/build/build-$1.log"
-  (compile_now "$@") || status=$?
-  [[ ! -f $home/build/build-$1.log ]] || cp "$home/build/build-$1.log" "$folder/log"
+  log=$(log_of "$1")
+  rm -f "$log"
+  (ulimit -t 60 -v $((4 << 20)) 2>/dev/null || true; compile_now "$@") || status=$?
+  if [[ -f $log ]]; then
+    cp "$log" "$folder/log"
+    [[ $status == 0 ]] || first_error "$log" >"$folder/error" || true
+  fi
   [[ $status == 0 ]] || exit "$status"
   cp "$build/$1" "$folder/program"
 }

@@ -1,9 +1,11 @@
 // A test program whose part misbehaves as T2T_HOSTILE says: workbook_test.py looks at what ./learn
 // check makes of it.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,25 @@ static void overflow_the_stack(volatile char* above) {
   page[0] = above[0];
   overflow_the_stack(page);
   page[1] = page[0];
+}
+
+/// Writes a record of its own in the place of the program's, whose name Linux tells, and ends.
+static void forge_the_record() {
+  std::ifstream words("/proc/self/cmdline");
+  for (std::string word; std::getline(words, word, '\0');)
+    if (word.rfind("--out=", 0) == 0)
+      std::ofstream(word.substr(6))
+          << "<doctest><TestCase name='a part that behaves' filename='' line='1'>"
+             "<OverallResultsAsserts test_case_success='true'/></TestCase></doctest>";
+  std::_Exit(0);
+}
+
+/// Leaves a process behind, and prints its number.
+static void leave_a_child() {
+  const pid_t child = fork();
+  if (child == 0) sleep(100);
+  std::printf("child %d\n", int(child));
+  std::fflush(stdout);
 }
 
 TEST_CASE("a part that behaves") { CHECK(1 + 1 == 2); }
@@ -40,6 +61,11 @@ TEST_CASE("by hand: a part that misbehaves") {
     t2t::Tensor<2> x = t2t::empty(2, 3);
     x.data()[6] = 1;
   }
+  if (way == "forges") forge_the_record();
+  if (way == "child") leave_a_child();
+  if (way == "sleeps") sleep(4);
+  if (way == "environment") CHECK(std::getenv("SECRET_TOKEN") == nullptr);
+  if (way == "vector") std::vector<int>(3).data()[3] = 1;
   CHECK(way != "fails");
   CHECK(way != "prints");
 }

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import unittest.mock
 
@@ -120,6 +121,34 @@ class Hostile(unittest.TestCase):
         self.assertEqual(len(result.failures), 1)
         self.assertIn("hello", result.printed)
 
+    def test_a_record_that_the_part_wrote_has_too_few_checks(self):
+        names = checks.names(BUILD / "hostile")
+        result = checks.run(BUILD / "hostile", dict(os.environ, T2T_HOSTILE="forges"), names=names)
+        self.assertFalse(result.good)
+        self.assertIn("when only 1 of 2 checks had run", result.ended)
+        self.assertEqual(result.unreached, ["by hand: a part that misbehaves"])
+
+    def test_a_child_ends_with_the_program(self):
+        child = int(self.verdict("child").printed.split()[-1])
+        with self.assertRaises(ProcessLookupError):
+            for _ in range(100):
+                os.kill(child, 0)
+                time.sleep(0.02)
+
+    def test_all_checks_together_have_a_limit(self):
+        with unittest.mock.patch.object(checks, "WHOLE_SECONDS", 1):
+            result = self.verdict("sleeps")
+        self.assertEqual(result.ended, "did not come to the end of all checks within 1 seconds, of which it computed for 0")
+
+    def test_the_reader_s_environment_is_not_the_part_s(self):
+        with unittest.mock.patch.dict(os.environ, SECRET_TOKEN="1"):
+            self.assertTrue(self.verdict("environment").good)
+
+    def test_a_write_past_a_vector_is_shown_with_the_lines_of_its_check(self):
+        failure = self.verdict("vector").failures[0]
+        self.assertIn("written after the last of 12 bytes", failure.got)
+        self.assertEqual(pathlib.Path(failure.file).name, "hostile.cpp")
+
     def test_an_exception_of_no_standard_type_is_told(self):
         self.assertIn("exception", self.verdict("throws").failures[0].got)
 
@@ -156,7 +185,32 @@ class Texts(unittest.TestCase):
         self.assertEqual(self.verdict(), "passes")
         self.assertTrue(progress.passes("02_normalization", "rms_norm"))
         copies = [f.name for f in (house.BUILD / "mine/02_normalization").iterdir() if "rms_norm" in f.name]
-        self.assertEqual(copies, ["rms_norm.cpp"])
+        self.assertEqual(sorted(copies), ["rms_norm.cpp", "rms_norm.said"])
+
+    def test_ours_is_not_judged_in_the_place_of_a_function_that_is_missing(self):
+        for was, now, says in (("namespace t2t {", "namespace mine { using namespace t2t;", "The file defines mine::rms_norm,"),
+                               ("namespace t2t {", "#if 1\n#else\nnamespace t2t {", "between #if and #endif"),
+                               ("ConstRow gain, float eps, Matrix", "ConstRow gain, double eps, Matrix",
+                                "defines t2t::rms_norm_rows with other arguments")):
+            self.save(self.RIGHT.replace(was, now) + ("#endif\n" if "#if" in now else ""))
+            verdict = judge.judge("02_normalization", "rms_norm")
+            self.assertEqual(verdict.word, "does not build")
+            self.assertIn(says, verdict.why)
+
+    def test_what_is_no_text_is_told_as_what_it_is(self):
+        path = self.save("")
+        for make, says in ((path.mkdir, "is a folder"), (lambda: os.mkfifo(path), "is a pipe or a device"),
+                           (lambda: path.symlink_to("nowhere"), "is a link to a file that is not there"),
+                           (lambda: path.write_bytes(self.RIGHT.encode("utf-16")), "is in UTF-16"),
+                           (lambda: path.write_bytes(b"a\0b"), "is not text"),
+                           (lambda: path.write_bytes(b"/" * (2 << 20)), "has 2,097,152 bytes; a part may have up to 1,048,576"),
+                           (lambda: path.write_text("\n"), "is empty")):
+            path.unlink()
+            make()
+            self.assertIn(says, judge.judge("02_normalization", "rms_norm").why)
+            if path.is_dir():
+                path.rmdir()
+                path.touch()
 
 
 class Mistakes(unittest.TestCase):

@@ -19,6 +19,7 @@ def main():
     flags = parser.parse_args()
     chosen = parts(flags.what)
     if flags.json:
+        expect_writable(flags.json)
         verdicts = [judge.judge(name, part) for name, part in chosen]
         write_json(flags.json, verdicts)
     else:
@@ -38,7 +39,7 @@ def parts(what):
     chosen = house.chapters_and_parts(what or [c for c in house.chapters() if house.written(c)], house.written)
     pairs = [(name, part) for name, some in chosen for part in some]
     for name, part in pairs:
-        if not house.theirs(name, part).is_file():
+        if not house.begun(name, part):
             house.die(f"{house.shown(house.theirs(name, part))} is not begun. Begin with: ./learn start {name[:2]} {part}")
     if not pairs:
         where = f" of {what[0]}" if what else ""
@@ -50,8 +51,9 @@ def tell(verdict):
     """Prints a verdict for a person."""
     title = f"{verdict.chapter[:2]} {verdict.part}"
     if verdict.word == "does not build":
-        print(house.bold(f"{title} does not build."))
+        print(house.bold(f"{title} {verdict.word if verdict.said else 'can not take the place of ours'}."))
         return house.say(verdict.why, 2)
+    tell_warnings(verdict)
     passed, of = verdict.counts
     if verdict.word == "passes":
         print(house.bold(f"{title}: all {of} checks pass") + f" ({verdict.result.seconds:.1f} s)")
@@ -67,6 +69,13 @@ def tell(verdict):
         house.say(f'\nLater, in the check "{verdict.result.running}", it {verdict.result.ended}.')
     tell_printed(verdict)
     tell_more(verdict)
+
+
+def tell_warnings(verdict):
+    for where, says in verdict.warnings[:3]:
+        house.say(f"The compiler warns, {where}: {says}")
+    if len(verdict.warnings) > 3:
+        house.say(f"It has {len(verdict.warnings) - 3} more warnings.")
 
 
 def tell_more(verdict):
@@ -86,7 +95,10 @@ def tell_next(verdict):
 
 
 def tell_the_end(title, verdict):
-    print(house.bold(f"{title} {verdict.why}."))
+    print(house.bold(f"{title} did not end well."))
+    house.say(f"It {verdict.why}.", 2)
+    if not verdict.result.running and not verdict.result.unreached:
+        house.say("\nIt happened after the last check.")
     if verdict.result.running:
         house.say(f'\nIt happened in the check "{verdict.result.running}".')
         if verdict.result.begins:
@@ -163,15 +175,29 @@ def suggest_next(chosen):
     house.say("\nEvery part is written: ./learn graduate")
 
 
+def expect_writable(path):
+    """Before all is graded: whether the record can be written where it is wanted."""
+    try:
+        there = path.exists()
+        with path.open("a"):
+            pass
+        if not there:
+            path.unlink()
+    except OSError as error:
+        house.die(f"{path} can't be written: {error.strerror}")
+
+
 def write_json(path, verdicts):
     """A verdict for each part and each of its checks."""
     record = []
     for v in verdicts:
         one = {"chapter": v.chapter, "part": v.part, "verdict": v.word, "why": v.why}
+        if v.said:
+            one["compiler"] = v.said
         if v.result:
-            failed = v.failed
+            passed = v.passed
             one["seconds"] = round(v.result.seconds, 3)
-            one["checks"] = [{"name": c, "kind": checks.kind_of(c), "passes": c not in failed} for c in v.result.checks]
+            one["checks"] = [{"name": c, "kind": checks.kind_of(c), "passes": c in passed} for c in v.all_checks]
             one["mistakes"] = [{"name": a.mistake.name, "says": a.mistake.says, "certain": a.same} for a in v.alike]
         record.append(one)
     try:

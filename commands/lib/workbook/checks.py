@@ -4,18 +4,22 @@ A test program writes its results as XML to a file, so that what the part itself
 between. It runs under limits: a part that never ends, takes too much memory or ends the program is
 reported as that.
 """
+import contextlib
 import dataclasses
 import os
 import pathlib
 import re
 import resource
+import secrets
 import signal
 import subprocess
 import tempfile
 import time
 import xml.etree.ElementTree as xml
 
+QUICK, SLOW = "--test-suite-exclude=slow", "--test-suite=slow"
 SILENT_SECONDS = 10  # a check that says nothing for so long is stopped
+WHOLE_SECONDS = 60  # and so are all of them together
 MEMORY = 4 << 30  # bytes of address space
 NOT_WRITTEN = r"not written yet: ([\w:~]+)(?: \((\d+) of \d+\))?"
 
@@ -59,6 +63,7 @@ class Result:
     failures: list
     checks: list  # names of the test cases that ran
     failed: list  # names of those that failed
+    unreached: list = dataclasses.field(default_factory=list)  # and of those that did not run, where they are known
     ended: str = ""  # how the program ended, if not by itself
     running: str = ""  # the check that ran then
     begins: tuple = ()  # its file and line
@@ -67,18 +72,28 @@ class Result:
 
     @property
     def good(self):
-        return not self.failures and not self.ended and not self.failed and bool(self.checks)
+        return not self.failures and not self.ended and not self.failed and not self.unreached and bool(self.checks)
 
 
 def kind_of(check):
     return next((kind for kind, words in KINDS if re.search(words, check)), "property")
 
 
-def run(program, environment, own_words=True):
-    """All checks but those that take long, and these if the others find nothing."""
-    result = _run(program, environment, own_words, "--test-suite-exclude=slow")
+def names(program):
+    """The checks that a test program has: those that are quick, and those that take long."""
+    def of(suite):
+        told = subprocess.run([program, "--list-test-cases", "--reporters=xml", suite], capture_output=True, text=True)
+        return [case.get("name") for case in xml.fromstring(told.stdout).iter("TestCase") if case.get("skipped") == "false"]
+    return of(QUICK), of(SLOW)
+
+
+def run(program, environment, own_words=True, names=()):
+    """All checks but those that take long, and these if the others find nothing. Where their names are known, a
+    program that runs fewer has not passed."""
+    quick_names, slow_names = names or ((), ())
+    result = _run(program, environment, own_words, QUICK, quick_names)
     if result.good:
-        slow = _run(program, environment, own_words, "--test-suite=slow")
+        slow = _run(program, environment, own_words, SLOW, slow_names)
         slow.checks = result.checks + slow.checks
         slow.seconds += result.seconds
         slow.printed = slow.printed or result.printed
@@ -88,29 +103,49 @@ def run(program, environment, own_words=True):
     return result
 
 
-def _run(program, environment, own_words, suite):
-    environment = dict(environment, **({"T2T_OWN_WORDS": "1"} if own_words else {}))
+def _run(program, environment, own_words, suite, names):
     with tempfile.TemporaryDirectory(prefix="t2t-check-") as folder:
-        record, output = pathlib.Path(folder, "checks.xml"), pathlib.Path(folder, "printed")
+        # The part runs in a folder of its own and is not told where its record lies.
+        record, output, room = pathlib.Path(folder, secrets.token_hex(16)), pathlib.Path(folder, "printed"), pathlib.Path(folder, "room")
+        room.mkdir()
         began = time.monotonic()
         with output.open("wb") as printed:
-            process = subprocess.Popen([program, "--reporters=xml", f"--out={record}", "--no-colors", suite], cwd=folder,
-                                       env=environment, stdin=subprocess.DEVNULL, stdout=printed,
+            process = subprocess.Popen([program, "--reporters=xml", f"--out={record}", "--no-colors", suite], cwd=room,
+                                       env=_needed(environment, room, own_words), stdin=subprocess.DEVNULL, stdout=printed,
                                        stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=_limits)
-            ended = _wait(process, record, SILENT_SECONDS if "exclude" in suite else 6 * SILENT_SECONDS)
+            ended = _wait(process, record, 1 if suite == QUICK else 6)
         result = _read(record)
         result.seconds = time.monotonic() - began
         result.printed = output.read_bytes()[-2000:].decode(errors="replace").strip()
-        crashes = [f for f in result.failures if f.got.startswith("crashed: ")]
-        if crashes:
-            result.failures = [f for f in result.failures if f not in crashes]
-            result.running, result.begins = crashes[0].check, (crashes[0].file, crashes[0].begins)
-        _blame_threads(result)
-        complete = result.running == "" and result.complete
-        result.ended = ended or ("" if complete else _how_it_ended(process.returncode))
-        if re.search(r"(malloc|free|realloc)\(\)|corrupted", result.printed) and result.ended:
-            result.ended += ": the memory of other numbers was written over, so something wrote outside of its array"
+        _take_the_end(result, ended, process.returncode, names)
         return result
+
+
+def _needed(environment, room, own_words):
+    """Of the reader's environment what programs need to run: a part has no use for the rest, such as keys and tokens."""
+    kept = re.compile(r"PATH|LANG|LC_\w+|(LD|DYLD)_\w+|(OMP|GOMP|KMP|OPENBLAS|VECLIB|GLIBC|T2T)_\w+|\w*SAN_OPTIONS")
+    own = {"HOME": str(room), "TMPDIR": str(room), **({"T2T_OWN_WORDS": "1"} if own_words else {})}
+    return {name: value for name, value in environment.items() if kept.fullmatch(name) and name != "T2T_WORK"} | own
+
+
+def _take_the_end(result, stopped, code, names):
+    """How the program ended, and which checks it did not come to."""
+    crashes = [f for f in result.failures if f.got.startswith("crashed: ")]
+    if crashes:
+        result.failures = [f for f in result.failures if f not in crashes]
+        result.running, result.begins = crashes[0].check, (crashes[0].file, crashes[0].begins)
+    _blame_threads(result)
+    result.unreached = [name for name in names if name not in result.checks]
+    passed = not result.failures and not result.failed
+    if stopped:
+        result.ended = stopped
+    elif not result.complete or result.running or (passed and code != 0):
+        result.ended = _how_it_ended(code)
+    elif passed and result.unreached:
+        result.ended = (f"ended the whole program, with exit status {code}, when only {len(names) - len(result.unreached)} "
+                        f"of {len(names)} checks had run")
+    if re.search(r"(malloc|free|realloc)\(\)|corrupted", result.printed) and result.ended:
+        result.ended += ": the memory of other numbers was written over, so something wrote outside of its array"
 
 
 def _blame_threads(result):
@@ -126,10 +161,13 @@ def _limits():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _wait(process, record, seconds):
-    """Waits for the end, and stops a program whose record has not grown for so long though it was busy, or for six
-    times as long: on a loaded machine a check may wait for its turn."""
-    size, since, busy = 0, time.monotonic(), _busy(process)
+def _wait(process, record, times):
+    """Waits for the end, and stops a program whose record has not grown for SILENT_SECONDS though it was busy, or for
+    six times as long: on a loaded machine a check may wait for its turn. So it is with WHOLE_SECONDS for all checks;
+    both are longer by a factor. What the program started is ended with it."""
+    silent, whole = times * SILENT_SECONDS, times * WHOLE_SECONDS
+    size, began = 0, time.monotonic()
+    since, busy = began, 0
     try:
         while True:
             try:
@@ -137,16 +175,27 @@ def _wait(process, record, seconds):
                 return ""
             except subprocess.TimeoutExpired:
                 pass
-            now = record.stat().st_size if record.exists() else 0
+            now, seconds = record.stat().st_size if record.exists() else 0, time.monotonic()
             if now != size:
-                size, since, busy = now, time.monotonic(), _busy(process)
-            silent = time.monotonic() - since
-            if silent > 6 * seconds or (silent > seconds and _busy(process) - busy > seconds / 2):
-                return f"did not end within {seconds} seconds"
+                size, since, busy = now, seconds, _busy(process)
+            if seconds - since > 6 * silent or (seconds - since > silent and _busy(process) - busy > silent / 2):
+                return f"did not end within {silent} seconds{_taken(process)}"
+            if seconds - began > 4 * whole or (seconds - began > whole and _busy(process) < whole / 2):
+                return f"did not come to the end of all checks within {whole} seconds, of which it computed for {_busy(process):.0f}"
     finally:
-        if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        process.wait()
+
+
+def _taken(process):
+    """What is to be said of the memory that a program holds, if it is much."""
+    try:
+        pages = int(pathlib.Path(f"/proc/{process.pid}/statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return ""
+    taken = pages * os.sysconf("SC_PAGE_SIZE") / (1 << 30)
+    return f", and held {taken:.1f} GiB of memory by then" if taken > 1 else ""
 
 
 def _busy(process):
@@ -160,7 +209,8 @@ def _busy(process):
 
 def _how_it_ended(code):
     if code < 0:
-        names = {signal.SIGSEGV: "a segmentation fault: it read or wrote memory that is not its own",
+        names = {signal.SIGSEGV: "a segmentation fault: it read or wrote memory that is not its own, or filled the stack, as "
+                                 "a function that calls itself without end does",
                  signal.SIGABRT: "an abort", signal.SIGFPE: "an arithmetic exception, such as a whole number divided by 0",
                  signal.SIGBUS: "a bus error", signal.SIGXFSZ: "more output than 256 MB"}
         return "ended with " + names.get(-code, f"signal {-code}")
@@ -221,5 +271,8 @@ def _failure(case, element):
     if thrown is not None:
         got = _thrown(thrown)
     told = [" ".join((info.text or "").split()) for info in element.findall("Info")]
-    return Failure(case.get("name"), element.get("filename"), int(element.get("line")), int(case.get("line")),
+    place = element
+    if element.get("filename").endswith("tests/support/guarded_memory.cpp"):
+        place = case  # the memory is looked at when it is freed, wherever in the check that is
+    return Failure(case.get("name"), place.get("filename"), int(place.get("line")), int(case.get("line")),
                    text("Original").strip(), got, told)

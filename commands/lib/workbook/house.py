@@ -95,9 +95,14 @@ def theirs(name, part):
     return WORK / name / ours(name, part).name
 
 
+def begun(name, part):
+    """Whether anything stands where the reader writes the part, a broken link included."""
+    return os.path.lexists(theirs(name, part))
+
+
 def written(name):
     """The chapter's parts that the reader has begun."""
-    return [part for part in parts_to_write(name) if theirs(name, part).is_file()]
+    return [part for part in parts_to_write(name) if begun(name, part)]
 
 
 def shown(path):

@@ -9,6 +9,7 @@ import house
 import mistakes
 import progress
 import source
+import symbols
 import written
 
 
@@ -20,6 +21,8 @@ class Verdict:
     why: str = ""
     result: checks.Result = None
     alike: list = dataclasses.field(default_factory=list)
+    said: str = ""  # by the compiler, of what does not build
+    warnings: list = dataclasses.field(default_factory=list)  # by the compiler, of what builds
 
     @property
     def wrong(self):
@@ -54,7 +57,16 @@ class Verdict:
 
     @property
     def counts(self):
-        return len(set(self.result.checks) - self.failed), len(set(self.result.checks))
+        """How many checks passed, of how many there are, those that were not reached included."""
+        return len(self.passed), len(self.all_checks)
+
+    @property
+    def passed(self):
+        return set(self.result.checks) - self.failed - {self.result.running}
+
+    @property
+    def all_checks(self):
+        return list(dict.fromkeys([*self.result.checks, *self.result.unreached]))
 
 
 def numbered(chapter, part):
@@ -66,27 +78,60 @@ def numbered(chapter, part):
 
 
 def judge(chapter, part):
-    file = house.theirs(chapter, part)
     try:
         text = written.read(chapter, part)
-    except OSError as error:
-        return Verdict(chapter, part, "does not build", f"{house.shown(file)} can't be read: {error.strerror}.")
-    why = _lacking(text)
-    if why:
-        return Verdict(chapter, part, "does not build", why)
-    with written.built([text], f"mine_{chapter}_{part}") as build:
+    except written.Unreadable as error:
+        return Verdict(chapter, part, "does not build", str(error))
+    verdict = _unbuilt(text)
+    if verdict:
+        return verdict
+    with written.built([text], f"mine_{chapter}_{part}", ours_of(chapter, part)) as build:
         if not build.good:
-            return Verdict(chapter, part, "does not build", f"The first error of the build of {house.shown(file)} is above.")
-        verdict = of_program(chapter, part, build.program)
+            return _not_built(text, build)
+        verdict = of_program(chapter, part, build.program, checks.names(house.BUILD / ours_of(chapter, part)))
+    verdict.warnings = written.warnings(text)
     passed, of = verdict.counts
     progress.note(chapter, part, digest=text.digest, passes=verdict.word == "passes", checks=[passed, of],
                   next=verdict.function())
     return verdict
 
 
-def of_program(chapter, part, program):
-    """The verdict on a test program in which the part is linked."""
-    result = checks.run(program, os.environ)
+def ours_of(chapter, part):
+    """The program that runs the same checks on our part."""
+    return f"{chapter}_test" if house.ours(chapter, part).suffix == ".cpp" else f"{chapter}_kernels_test"
+
+
+def _unbuilt(text):
+    """The verdict on a part of which no object comes about, or one without a function that other parts call."""
+    theirs, library, ours = _objects(text)
+    with written.built([text], theirs, library) as build:
+        written.keep_warnings(text, build)
+        if not build.good:
+            return _not_built(text, build)
+        why = symbols.lacking(text, build.program, house.BUILD / ours)
+        return Verdict(text.chapter, text.part, "does not build", why) if why else None
+
+
+def _objects(text):
+    """The reader's object, our library, and our object in it, as the build names them."""
+    ours, target = house.ours(text.chapter, text.part), f"mine_{text.chapter}_{text.part}"
+    source_of_ours = ours.relative_to(house.ROOT)
+    if ours.suffix == ".cpp":
+        library = f"{text.chapter}_parts"
+        return symbols.object_of(target, f"mine/{text.chapter}/{ours.name}"), library, symbols.object_of(library, source_of_ours)
+    library = f"{text.chapter}_stand_in"
+    return (symbols.object_of(target, f"stand_in/{target}.cpp"), library,
+            symbols.object_of(library, f"stand_in/{source_of_ours}.cpp"))
+
+
+def _not_built(text, build):
+    why = build.limit or f"The first error of the build of {house.shown(house.theirs(text.chapter, text.part))} is above."
+    return Verdict(text.chapter, text.part, "does not build", why, said=build.said)
+
+
+def of_program(chapter, part, program, names=()):
+    """The verdict on a test program in which the part is linked. Names are those of the checks that there are."""
+    result = checks.run(program, os.environ, names=names)
     verdict = Verdict(chapter, part, "fails", result=result)
     if result.good:
         verdict.word = "passes"
@@ -98,16 +143,3 @@ def of_program(chapter, part, program):
         verdict.word, verdict.why = "ended", result.ended
     return verdict
 
-
-def _lacking(text):
-    """What the file lacks of the functions that other parts call: without it ours would be linked as well."""
-    chapter, part = text.chapter, text.part
-    if not text.own.strip():
-        return f"{house.shown(house.theirs(chapter, part))} is empty. Remove it, and ./learn start {chapter[:2]} {part} writes it anew."
-    has = [f.name.split("::")[-1] for f in source.functions(text.own)]
-    for function in source.functions(house.ours(chapter, part).read_text()):
-        short = function.name.split("::")[-1]
-        if short not in has:
-            return f"{function.name} is missing. Other parts call it:\n  {re.sub(r'//.*', '', function.signature)}"
-        has.remove(short)
-    return ""

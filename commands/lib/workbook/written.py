@@ -13,6 +13,8 @@ import tempfile
 
 import house
 
+LARGEST = 1 << 20  # bytes of a file
+
 
 @dataclasses.dataclass
 class Text:
@@ -36,24 +38,54 @@ class Text:
         return next(iter(self.files.values())).decode(errors="replace")
 
 
+class Unreadable(Exception):
+    """A sentence that says why a part can't be read."""
+
+
+def _bytes_of(name):
+    """What a file in work/ holds, if it is the text of a part."""
+    path = house.WORK / name
+    try:
+        kind = ("a link to a file that is not there" if not path.exists() else "a folder" if path.is_dir() else
+                "" if path.is_file() else "a pipe or a device")
+        if kind:
+            raise Unreadable(f"{house.shown(path)} is {kind}, and a part is a file. Move it away, and ./learn start writes one.")
+        if path.stat().st_size > LARGEST:
+            raise Unreadable(f"{house.shown(path)} has {path.stat().st_size:,} bytes; a part may have up to {LARGEST:,}.")
+        text = path.read_bytes()
+    except OSError as error:
+        raise Unreadable(f"{house.shown(path)} can't be read: {error.strerror}.") from error
+    if b"\0" in text:
+        wide = text.startswith((b"\xff\xfe", b"\xfe\xff")) or text.count(b"\0") > len(text) // 3
+        raise Unreadable(f"{house.shown(path)} is in UTF-16, and the compiler wants UTF-8. Save it in that encoding." if wide else
+                         f"{house.shown(path)} is not text: it holds bytes of value 0.")
+    return text
+
+
 def read(chapter, part):
-    """The part as it is now."""
+    """The part as it is now, or Unreadable."""
     files, waiting = {}, [f"{chapter}/{house.theirs(chapter, part).name}"]
     while waiting:
         name = waiting.pop()
-        files[name] = (house.WORK / name).read_bytes()
+        files[name] = _bytes_of(name)
         for included in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', files[name].decode(errors="replace"), re.M):
             beside = posixpath.normpath(posixpath.join(posixpath.dirname(name), included))
             if not beside.startswith(("../", "/")) and beside not in files and (house.WORK / beside).is_file():
                 waiting.append(beside)
-    return Text(chapter, part, files)
+    text = Text(chapter, part, files)
+    if not text.own.strip():
+        raise Unreadable(f"{house.shown(house.theirs(chapter, part))} is empty. Remove it, and "
+                         f"./learn start {chapter[:2]} {part} writes it anew.")
+    return text
 
 
 @dataclasses.dataclass
 class Build:
     good: bool
     program: pathlib.Path  # a copy of the first target, which no other build changes
-    said: str  # by the compiler and the linker
+    log: str
+    said: str  # the first error
+    limit: str  # a sentence, if the compiler was stopped because of its limits
 
 
 @contextlib.contextmanager
@@ -71,8 +103,33 @@ def built(texts, *targets, listed=None):
         if listed is not None:
             (made / "mine.cmake").write_text(listed)
         good = house.bash('in_turn compile_written "$@"', made, *targets).returncode == 0
-        log = made / "log"
-        yield Build(good, made / "program", log.read_text(errors="replace") if log.exists() else "")
+        log, said = (f.read_text(errors="replace") if f.exists() else "" for f in (made / "log", made / "error"))
+        yield Build(good, made / "program", log, said, "" if good else _limit_in(log))
+
+
+def _limit_in(log):
+    if re.search(r"CPU time limit exceeded", log):
+        return "The compiler was stopped, since it had computed for 60 seconds: something in the file makes it work without end, like a template."
+    if re.search(r"out of memory allocating|virtual memory exhausted|Cannot allocate memory|memory exhausted", log):
+        return "The compiler was stopped, since it wanted more than 4 GiB of memory: something in the file makes it work without end, like a template."
+    return ""
+
+
+def keep_warnings(text, build):
+    """Keeps what the compiler said of a text beside its copy: the next build does not compile it again."""
+    if "Building" in build.log and build.good:
+        _kept(text).write_text(f"{text.digest}\n{build.log}")
+
+
+def warnings(text):
+    """The first lines of the compiler's warnings of this text."""
+    kept = _kept(text)
+    digest, _, log = kept.read_text(errors="replace").partition("\n") if kept.exists() else ("", "", "")
+    return re.findall(r"^.*?([^/\n]+:\d+):\d+: warning: (.*)$", log, re.M) if digest == text.digest else []
+
+
+def _kept(text):
+    return house.BUILD / "mine" / text.chapter / f"{text.part}.said"
 
 
 def _named(path):

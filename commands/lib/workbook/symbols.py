@@ -1,0 +1,56 @@
+"""Which functions a compiled part defines for others. What it lacks would be taken from our part, which is linked
+behind it, and so ours would be judged."""
+import collections
+import re
+import subprocess
+
+import house
+import source
+
+Symbol = collections.namedtuple("Symbol", "linked name")  # what the linker goes by, and "t2t::rms_norm"
+
+
+def lacking(text, theirs, ours):
+    """What to tell of the first function that our object defines for others and the reader's does not, or ""."""
+    promised = source.functions(house.ours(text.chapter, text.part).read_text())
+    defined, has = _defined(ours, "T"), {s.linked for s in _defined(theirs, "TWi")}
+    for function in promised:
+        for symbol in defined:
+            if symbol.linked not in has and symbol.name.endswith(f"::{function.name}"):
+                return _told(text, function, symbol, _defined(theirs, "TtWi"))
+    return ""
+
+
+def object_of(target, file):
+    """Where the build keeps the object of a file of a target, from the build's folder."""
+    return f"CMakeFiles/{target}.dir/{file}.o"
+
+
+def _defined(file, kinds):
+    """The functions that an object file defines; kinds are letters of nm: T for all, t for the file alone, W for one of several."""
+    linked, names = (_nm(file, *flags) for flags in ([], ["-C"]))
+    return [Symbol(symbol, re.sub(r"\[abi:\w+\]", "", name.replace("(anonymous namespace)", "{unnamed}")).split("(")[0])
+            for (kind, symbol), (_, name) in zip(linked, names) if kind in kinds]
+
+
+def _nm(file, *flags):
+    told = subprocess.run(["nm", "-p", *flags, file], capture_output=True, text=True, errors="replace")
+    if told.returncode != 0:
+        house.die(f"nm, which comes with the compiler, can't read {file}: {told.stderr.strip()}")
+    return [(found.group(1), found.group(2)) for found in re.finditer(r"^[0-9a-fA-F]+ (\w) (.*)$", told.stdout, re.M)]
+
+
+def _told(text, function, symbol, theirs):
+    short = function.name.split("::")[-1]
+    declared = "\n".join(f"  {line}" for line in re.sub(r"//.*", "", function.signature).splitlines())
+    says = f"{function.name} is missing. Other parts call it:\n{declared}\n"
+    alike = [one.name for one in theirs if one.name.split("::")[-1] == short]
+    elsewhere = [name for name in alike if name != symbol.name]
+    if symbol.name in alike:
+        return says + f"The file defines {symbol.name} with other arguments, which is another function."
+    if elsewhere:
+        return says + f"The file defines {elsewhere[0].replace('{unnamed}', '(unnamed namespace)')}, which is another function: this one is {symbol.name}."
+    if re.search(rf"\b{short}\s*\(", text.own):
+        return says + ("Its name stands in the file, but what the compiler made of the file has no such function. "
+                       "Is it between #if and #endif, static, or in an unnamed namespace?")
+    return says.rstrip()
