@@ -89,9 +89,13 @@ mutation_tools() {
       "$venv/bin/python" -m pip install -q --no-deps universalmutator==1.14.1
 }
 
-# workbook WHAT ARGUMENTS…: runs commands/lib/workbook/WHAT.py.
+# workbook WHAT ARGUMENTS…: runs commands/lib/workbook/WHAT.py. While Python starts, Ctrl-C would show where it
+# stood, so it is ignored until house.py asks for it.
 workbook() {
   expect_build
   settings
-  PYTHONPYCACHEPREFIX=$home/build/pycache "${python:-python3}" "$home/commands/lib/workbook/$1.py" "${@:2}"
+  (
+    trap '' INT
+    PYTHONUTF8=1 PYTHONPYCACHEPREFIX=$home/build/pycache "${python:-python3}" "$home/commands/lib/workbook/$1.py" "${@:2}"
+  )
 }

@@ -66,6 +66,13 @@ const std::vector<int>& b() {
     def test_line_ends_and_marks_of_other_systems(self):
         self.assertEqual(self.names("\ufeffnamespace t2t {\r\nint a() {\r\n  return 1;\r\n}\r\n}"), ["a"])
 
+    def test_a_return_type_may_stand_behind_and_attributes_before(self):
+        self.assertEqual(self.names("""auto a(int x) -> std::vector<int> { return {x}; }
+__attribute__((noinline, target("avx2"))) void b() {}
+[[nodiscard]] int c() noexcept { return 1; }
+auto D::e() const -> int { return 1; }
+"""), ["a", "b", "c", "D::e"])
+
     def test_every_skeleton_has_the_functions_of_our_part_and_their_contracts(self):
         for name, part in all_parts():
             with self.subTest(f"{name}/{part}"):
@@ -253,6 +260,7 @@ class Commands(unittest.TestCase):
                       self.learn("start", "02", "rmsnorm", status=1))
         self.assertIn("no part is begun. Begin with: ./learn start 02", self.learn("check", status=1))
         self.assertIn("rope.cpp is not begun. Begin with: ./learn start 03 rope", self.learn("check", "03", "rope", status=1))
+        self.assertIn("there is no chapter '\u0662'", self.learn("start", "\u0662", status=1))
         self.assertIn("there is no chapter '99'", self.learn("note", "99", "text", status=1))
 
     def test_hints_come_in_three_steps(self):
@@ -268,10 +276,43 @@ class Commands(unittest.TestCase):
         self.assertRegex(pathlib.Path(WORK.name, "notes.md").read_text(),
                          r"^- \d{4}-\d\d-\d\d \d\d:\d\d, 02 \(nothing checked\): a first try\n- .*: a second\n$")
 
-    def test_the_map_fits_80_columns(self):
-        said = self.learn("list")
-        self.assertIn("parts pass", said)
-        self.assertLessEqual(max(map(len, said.splitlines())), 80)
+    def test_a_note_keeps_bytes_that_are_not_utf_8(self):
+        self.learn("note", "02", b"caf\xe9")
+        self.assertTrue(pathlib.Path(WORK.name, "notes.md").read_bytes().endswith(b": caf\xe9\n"))
+
+    def test_the_map_fits_its_columns(self):
+        for columns in (80, 30):
+            with unittest.mock.patch.dict(os.environ, COLUMNS=str(columns)):
+                said = self.learn("list")
+            self.assertIn("parts", said)
+            self.assertLessEqual(max(map(len, said.splitlines())), columns)
+
+    def test_progress_that_is_damaged_is_told_and_kept(self):
+        file = pathlib.Path(WORK.name, "progress.json")
+        kept = file.with_suffix(".damaged")
+        for text in ("[]", "null", '{"02_normalization/rms_norm": {"che', '{"02_normalization/rms_norm": {"checks": 3}}', "[" * 100000):
+            file.write_text(text)
+            said = self.learn("list")
+            self.assertEqual(said.count("is not as ./learn writes it"), 1)
+            self.assertIn("parts pass", said)
+            self.assertEqual(kept.read_text(), text)
+        kept.unlink()
+
+    def test_what_can_t_be_written_is_told(self):
+        self.learn("hint", "02", "layer_norm", "layer_norm")
+        fresh = pathlib.Path(WORK.name, "progress.fresh")
+        fresh.mkdir()
+        self.addCleanup(fresh.rmdir)
+        self.assertIn("so results and hints are not counted", self.learn("hint", "02", "layer_norm", "layer_norm"))
+        self.assertIn("nowhere/x.json can't be written", self.learn("check", "--json", "/nowhere/x.json", status=1))
+
+    def test_a_part_that_is_no_file_is_told(self):
+        path = pathlib.Path(WORK.name, "03_rope/rope.cpp")
+        path.mkdir(parents=True)
+        self.addCleanup(path.rmdir)
+        self.assertIn("rope.cpp is there already and is no file", self.learn("start", "03", status=1))
+        self.assertIn("rope.cpp is a folder, and a part is a file", self.learn("check", "03", status=1))
+        self.assertIn("rope.cpp is a folder, and a part is a file", self.learn("compare", "03", status=1))
 
 
 if __name__ == "__main__":

@@ -17,9 +17,10 @@ def main():
     parser.add_argument("what", nargs="*", metavar="NN [part ...]")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     flags = parser.parse_args()
-    chosen = parts(flags.what)
     if flags.json:
         expect_writable(flags.json)
+    chosen = parts(flags.what)
+    if flags.json:
         verdicts = [judge.judge(name, part) for name, part in chosen]
         write_json(flags.json, verdicts)
     else:
@@ -51,7 +52,8 @@ def tell(verdict):
     """Prints a verdict for a person."""
     title = f"{verdict.chapter[:2]} {verdict.part}"
     if verdict.word == "does not build":
-        print(house.bold(f"{title} {verdict.word if verdict.said else 'can not take the place of ours'}."))
+        says = verdict.word if verdict.said else "can't take the place of ours"
+        print(house.bold(f"{title} {says}."))
         return house.say(verdict.why, 2)
     tell_warnings(verdict)
     passed, of = verdict.counts

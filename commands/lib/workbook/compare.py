@@ -12,6 +12,7 @@ import house
 import mine
 import progress
 import source
+import written
 
 
 def main():
@@ -25,12 +26,15 @@ def main():
 
 
 def compare_text(chapter, part):
-    theirs, ours = house.theirs(chapter, part).read_text(errors="replace"), house.ours(chapter, part).read_text()
-    written = {}
+    try:
+        theirs, ours = written.read(chapter, part).own, house.ours(chapter, part).read_text()
+    except written.Unreadable as error:
+        house.die(str(error))
+    found = {}
     for f in source.functions(theirs):
-        written.setdefault(f.name, []).append(f)
+        found.setdefault(f.name, []).append(f)
     for our in source.functions(ours):
-        their = written[our.name].pop(0) if written.get(our.name) else None
+        their = found[our.name].pop(0) if found.get(our.name) else None
         tell(f"{our.name}: yours", source.whole(theirs, their) if their else "(missing)")
         tell(f"{our.name}: ours", source.whole(ours, our))
 

@@ -3,15 +3,23 @@ import argparse
 import os
 import pathlib
 import re
+import struct
 import subprocess
+import sys
 import tempfile
+import time
 
 import house
 import list as ladder
 import mine
 
 MODEL = "10_pretrained"
-QUESTION = "What is the capital of France?"
+QUESTIONS = ["What is the capital of France?", "Why is the sky blue?"]
+# The chat's own prompt, so long that no part sees as few rows as in a check that is worked by hand.
+CHAT = ("<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
+        "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n")
+NEAR = 0.05  # two tokens whose logits are nearer than this: a sum in another order may turn them
+WHOSE = {"": "ours", "_mine": "yours"}  # ours first: it tells how long yours may take
 
 
 def main():
@@ -20,25 +28,103 @@ def main():
         house.die("the real model's file is missing. ./learn weights fetches it")
     ladder.show()
     mine.build(mine.parts_that_pass(MODEL), f"{MODEL}_mine", MODEL)
-    print(house.bold(f"\nSmolLM2 through your parts: {QUESTION}"))
-    print(run("_mine", "--chat", "--tokens", "64", "--temperature", "0", asked=QUESTION + "\n"))
-    print(house.bold("Speed, yours and ours in turn"))
+    with tempfile.TemporaryDirectory(prefix="t2t-graduate-") as folder:
+        folder = pathlib.Path(folder)
+        good = all([compare_answers(folder, question) for question in QUESTIONS])
+        compare_speed()
+        good = compare_traces(folder) and good
+    sys.exit(not good)
+
+
+def compare_answers(folder, question):
+    """Answers a question token by token, with their parts and with ours, and tells where they part."""
+    prompt, said = CHAT.format(question), {}
+    for ending, whose in WHOSE.items():
+        text = run(ending, f"the answer, {whose}", "--prompt", prompt, "--special", "--tokens", "64", "--temperature", "0",
+                   "--save", folder / f"said{ending}")
+        said[ending] = numbers_of(folder / f"said{ending}/said.npy")
+    print(house.bold(f"\nSmolLM2 through your parts: {question}"))
+    print(text.rpartition("assistant\n")[2].strip("\n"))
+    if said["_mine"] == said[""]:
+        house.say(f"Each of its {len(said[''])} tokens is the one that our parts choose.", 2)
+        return True
+    same = next((i for i, (a, b) in enumerate(zip(said["_mine"], said[""])) if a != b), min(map(len, said.values())))
+    apart = how_much_likelier(folder, said, same)
+    if apart < NEAR:
+        house.say(f"The first {same} tokens are those of ours. Then two were equally likely, by {apart:.2g} in their logits.", 2)
+        return True
+    house.say(f"Our parts choose another token after {same}, by {apart:.2g} in the logits, so a part of yours is wrong where no "
+              f"check looks: for so many rows, or for one token at a time.", 2)
+    return False
+
+
+def how_much_likelier(folder, said, same):
+    """How much our model prefers its own token over theirs where they part; one may have ended there."""
+    ids = numbers_of(folder / "said/ids.npy") + said[""][:same]
+    run("", "our logits", "--ids", ",".join(map(str, ids)), "--logits", folder / "logits.npy")
+    logits = numbers_of(folder / "logits.npy")
+    ours, theirs = max(logits), logits[said["_mine"][same]] if same < len(said["_mine"]) else -float("inf")
+    return ours - theirs
+
+
+def numbers_of(file):
+    """The numbers of an .npy file of one row."""
+    content = file.read_bytes()
+    begin = 10 + int.from_bytes(content[8:10], "little")
+    kind = "i" if b"'<i4'" in content[:begin] else "f"
+    return list(struct.unpack(f"<{(len(content) - begin) // 4}{kind}", content[begin:]))
+
+
+def compare_speed():
+    print(house.bold("\nSpeed, ours and yours in turn"))
     for _ in range(2):
-        for whose, ending in (("yours", "_mine"), ("ours", "")):
-            print(f"  {whose:<6} {speed(run(ending, '--bench'))}")
+        for ending, whose in WHOSE.items():
+            print(f"  {whose:<6} {speed(run(ending, f'the speed, {whose}', '--bench'))}", flush=True)
+
+
+def compare_traces(folder):
     print(house.bold("\nThe trace of every part of every layer, yours beside ours"))
-    with tempfile.TemporaryDirectory(prefix="t2t-trace-") as folder:
-        for ending in ("_mine", ""):
-            run(ending, "--prompt", QUESTION, "--tokens", "1", "--trace", f"{folder}/trace{ending}")
-        print(run("", "--compare", f"{folder}/trace_mine", f"{folder}/trace", may_differ=True))
+    for ending, whose in WHOSE.items():
+        run(ending, f"the trace, {whose}", "--prompt", CHAT.format(QUESTIONS[0]), "--special", "--trace", folder / f"trace{ending}")
+    told = run("", "the traces", "--compare", folder / "trace_mine", folder / "trace", may_differ=True)
+    print(told)
+    return "common parts agree" in told
 
 
-def run(ending, *flags, asked="", may_differ=False):
-    done = subprocess.run([house.BUILD / f"{MODEL}{ending}", *flags], input=asked, capture_output=True, text=True,
-                          env=os.environ, cwd=house.ROOT)
-    if done.returncode != 0 and not may_differ:
-        house.die(f"{MODEL}{ending} {' '.join(flags)}: {done.stderr.strip() or f'exit status {done.returncode}'}")
-    return done.stdout.strip("\n")
+longest = 0  # seconds that a run with our parts took
+
+
+def run(ending, what, *flags, may_differ=False):
+    """What a program prints. With their parts it may take twenty times as long as the longest with ours."""
+    global longest
+    limit, began = max(60, 20 * longest) if ending else None, time.monotonic()
+    with subprocess.Popen([house.BUILD / f"{MODEL}{ending}", *flags], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, errors="replace", env=os.environ, cwd=house.ROOT) as process:
+        said, complaint = wait(process, what, began, limit)
+    if not ending:
+        longest = max(longest, time.monotonic() - began)
+    if process.returncode != 0 and not may_differ:
+        house.die(f"{MODEL}{ending}, {what}: {complaint.strip() or f'exit status {process.returncode}'}")
+    return said.strip("\n")
+
+
+def wait(process, what, began, limit):
+    """What the program prints to both. On a terminal a line tells how long it has been at work."""
+    try:
+        while True:
+            taken = time.monotonic() - began
+            if sys.stderr.isatty():
+                print(f"\r\033[K  {what} {taken:.0f} s", end="", file=sys.stderr, flush=True)
+            try:
+                return process.communicate(timeout=0.5)
+            except subprocess.TimeoutExpired:
+                if limit and taken > limit:
+                    house.die(f"{what}: not there after {limit:.0f} seconds, where ours took {longest:.0f} at most. "
+                              "A part works without end for so many rows")
+    finally:
+        process.kill()
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def speed(text):

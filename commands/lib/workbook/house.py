@@ -14,6 +14,10 @@ BUILD = ROOT / "build/release"
 
 
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ./learn list | head
+signal.signal(signal.SIGINT, signal.default_int_handler)  # building.sh starts Python with Ctrl-C ignored
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started ends, and what was made is removed
+for stream in (sys.__stdout__, sys.__stderr__):
+    stream.reconfigure(errors="replace")  # a name or a text may hold bytes that are not UTF-8
 _hook = sys.excepthook
 sys.excepthook = lambda kind, error, trace: None if kind is KeyboardInterrupt else _hook(kind, error, trace)
 
@@ -47,7 +51,7 @@ def chapter(word):
     """03_rope, from "3", "03", "rope" or "03_rope"."""
     for name in chapters():
         number, _, short = name.partition("_")
-        if word in (name, short) or (re.fullmatch(r"\d{1,4}", word) and int(word) == int(number)):
+        if word in (name, short) or (re.fullmatch(r"[0-9]{1,4}", word) and int(word) == int(number)):
             return name
     die(f"there is no chapter '{word}'; the chapters are: {' '.join(chapters())}")
 
@@ -65,7 +69,7 @@ def chapters_and_parts(words, of_all=parts_to_write):
     for word in words:
         if chosen and word in parts_to_write(chosen[-1][0]):
             chosen[-1][1].append(word)
-        elif chosen and not re.fullmatch(r"\d+|\d\d_\w+", word) and word not in (c.partition("_")[2] for c in chapters()):
+        elif chosen and not re.fullmatch(r"[0-9]+|[0-9][0-9]_\w+", word) and word not in (c.partition("_")[2] for c in chapters()):
             name = chosen[-1][0]
             die(f"chapter {name} has no part '{word}' to write; it has: {', '.join(parts_to_write(name)) or 'none'}")
         else:

@@ -16,24 +16,34 @@ def show():
     for chapter in house.chapters():
         for i, part in enumerate(house.parts_to_write(chapter)):
             done, of = done + progress.passes(chapter, part), of + 1
-            title = chapter.replace("_", " ", 1) if i == 0 else ""
-            print(f"  {title:<21} {part:<24} {state(chapter, part)}".rstrip())
-    print(f"\n  {done} of {of} parts pass. "
-          + ("Next: ./learn graduate" if done == of else "./learn start NN begins, ./learn check NN judges."))
+            show_part(chapter.replace("_", " ", 1) if i == 0 else "", part, state(chapter, part))
+    print()
+    house.say(f"{done} of {of} parts pass. "
+              + ("Next: ./learn graduate" if done == of else "./learn start NN begins, ./learn check NN judges."), 2)
+
+
+def show_part(title, part, says):
+    """A line for each part, or on a narrow terminal the title and the part on lines of their own."""
+    line = f"  {title:<21} {part:<24} {says}".rstrip()
+    if len(line) <= house.width():
+        print(line)
+        return
+    if title:
+        house.say(title, 2)
+    house.say(f"{part}: {says}", 4)
 
 
 def state(chapter, part):
     known = progress.of(chapter, part)
-    if not house.theirs(chapter, part).is_file():
+    if not house.begun(chapter, part):
         return "."
     hints = sum(known.get("hints", {}).values())
     said = f", {hints} hint{'s' * (hints > 1)}" if hints else ""
     if "checks" not in known:
         return "begun" + said
     passed, of = known["checks"]
-    edited = known.get("digest") != progress.digest(chapter, part)
     word = "passes" if known.get("passes") else f"{passed} of {of} checks"
-    return word + (", edited since" if edited else "") + said
+    return word + ("" if progress.is_as_checked(chapter, part) else ", edited since") + said
 
 
 if __name__ == "__main__":

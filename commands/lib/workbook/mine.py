@@ -35,7 +35,10 @@ def told(pairs):
 
 def build(pairs, *programs):
     """Builds programs of --mine from the texts that passed."""
-    texts = [written.read(*pair) for pair in pairs]
+    try:
+        texts = [written.read(*pair) for pair in pairs]
+    except written.Unreadable as error:
+        house.die(str(error))
     for text in texts:
         if progress.of(text.chapter, text.part).get("digest") != text.digest:
             house.die(f"{text.chapter[:2]} {text.part} was saved again after its check. Run this once more")

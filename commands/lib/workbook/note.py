@@ -16,7 +16,7 @@ def main():
     log = house.WORK / "notes.md"
     try:
         house.WORK.mkdir(parents=True, exist_ok=True)
-        with log.open("a") as file:
+        with log.open("a", errors="surrogateescape") as file:
             file.write(f"- {progress.now()}, {chapter[:2]} ({', '.join(results) or 'nothing checked'}): {' '.join(flags.text)}\n")
     except OSError as error:
         house.die(f"{house.shown(log)} can't be written: {error.strerror}")

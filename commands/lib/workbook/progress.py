@@ -2,20 +2,51 @@
 import contextlib
 import datetime
 import fcntl
+import functools
 import json
 import os
+import sys
 
+import house
 import written
-from house import WORK, theirs
 
-FILE = WORK / "progress.json"
+FILE = house.WORK / "progress.json"
 
 
 def read():
+    """What is known of each part, "NN_name/PART" -> facts. A file that is something else is told and counts as empty."""
     try:
-        return json.loads(FILE.read_text())
-    except (OSError, ValueError):
+        everything = json.loads(FILE.read_text())
+    except FileNotFoundError:
         return {}
+    except OSError as error:
+        tell_once(f"can't be read ({error.strerror}), so nothing counts as done")
+        return {}
+    except (ValueError, RecursionError):
+        everything = None
+    if not isinstance(everything, dict) or not all(map(_is_sound, everything.values())):
+        kept = FILE.with_suffix(".damaged")
+        with contextlib.suppress(OSError):
+            os.replace(FILE, kept)
+        tell_once(f"is not as ./learn writes it. It is now {house.shown(kept)}, and nothing counts as done: ./learn check finds it out again")
+        return {}
+    return everything
+
+
+def _is_sound(known):
+    """Whether these are facts as check, hint and start note them of a part."""
+    def numbers(values):
+        return all(type(one) is int for one in values)
+    if not isinstance(known, dict):
+        return False
+    checks, hints = known.get("checks", [0, 0]), known.get("hints", {})
+    return (isinstance(checks, list) and len(checks) == 2 and numbers(checks) and isinstance(hints, dict) and numbers(hints.values())
+            and all(isinstance(known.get(name) or "", str) for name in ("digest", "next", "begun", "when")))
+
+
+@functools.cache
+def tell_once(what):
+    print(f"learn: {house.shown(FILE)} {what}", file=sys.stderr)
 
 
 def of(chapter, part):
@@ -24,17 +55,21 @@ def of(chapter, part):
 
 def note(chapter, part, **what):
     """Adds to what is known of a part. A folder that can't be written costs the progress, not the check."""
-    with contextlib.suppress(OSError), _alone():
-        everything = read()
-        everything.setdefault(f"{chapter}/{part}", {}).update(what, when=now())
-        fresh = FILE.with_suffix(".fresh")
-        fresh.write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n")
-        os.replace(fresh, FILE)
+    try:
+        house.WORK.mkdir(parents=True, exist_ok=True)
+        with _alone():
+            everything = read()
+            everything.setdefault(f"{chapter}/{part}", {}).update(what, when=now())
+            fresh = FILE.with_suffix(".fresh")
+            fresh.write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n")
+            os.replace(fresh, FILE)
+    except OSError as error:
+        tell_once(f"can't be written ({error.strerror}), so results and hints are not counted")
 
 
 @contextlib.contextmanager
 def _alone():
-    with open(WORK / ".lock", "w") as lock:
+    with open(house.WORK / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -43,12 +78,14 @@ def now():
     return datetime.datetime.now().strftime("%Y-%m-%d %H:%M")
 
 
-def digest(chapter, part):
-    """That of the part as it is now."""
-    return written.read(chapter, part).digest
+def is_as_checked(chapter, part):
+    """Whether the part is the one that was checked last: a later edit has another digest."""
+    try:
+        return of(chapter, part).get("digest") == written.read(chapter, part).digest
+    except written.Unreadable:
+        return False
 
 
 def passes(chapter, part):
     """Whether the part as it is now passed its checks."""
-    known = of(chapter, part)
-    return bool(known.get("passes")) and theirs(chapter, part).is_file() and known.get("digest") == digest(chapter, part)
+    return bool(of(chapter, part).get("passes")) and is_as_checked(chapter, part)

@@ -58,7 +58,7 @@ def _spans(code):
                 begin = at + 1
             else:
                 end = _closing(code, at)
-                if head.endswith((")", "const", "noexcept", "override")) or re.search(r"\)\s*:[^:]", head):
+                if re.search(r"\)\s*((const|noexcept|override)\s*)*(->[^;=]*|:[^:].*)?$", head, re.S):
                     brace, end = _body(code, at, end)
                     start = begin + len(code[begin:brace]) - len(code[begin:brace].lstrip())
                     yield start, brace, end
@@ -95,8 +95,16 @@ def _name(head):
     """The name before the first bracket that is not part of a template's or an attribute's arguments."""
     if re.match(r"\s*(if|for|while|switch|return|static_assert|namespace)\b", head):
         return None
+    head = _without_attributes(head)
     found = re.search(r"(~?[A-Za-z_][\w]*(?:::~?[A-Za-z_]\w*)*|operator\s*[^\s(]+)\s*\(", head)
     return found.group(1) if found else None
+
+
+def _without_attributes(head):
+    while found := re.search(r"\b(__attribute__|alignas)\s*(?=\()|\[\[", head):
+        end = head.find("]]", found.end()) + 2 if found.group() == "[[" else _closing(head, found.end(), "()")
+        head = head[:found.start()] + head[max(end, found.end()):]
+    return head
 
 
 def _without_list(signature, code):

@@ -35,6 +35,8 @@ def start(name, part):
         with theirs.open("x") as file:
             file.write(text)
     except FileExistsError:
+        if not theirs.is_file():
+            house.die(f"{house.shown(theirs)} is there already and is no file. Move it away, and start again")
         print(f"{house.shown(theirs)} is there already and stays as it is")
         return False
     except OSError as error:
