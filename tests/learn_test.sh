@@ -364,6 +364,10 @@ cp -rP house "it's; touch PWNED; '"
 env -u T2T_WEIGHTS "./it's; touch PWNED; '/learn" weights --yes >out 2>err </dev/null && fail "fetched from nowhere"
 grep -q "fetching the weights failed" err || fail "weights in a folder of an odd name: $(cat err)"
 [[ ! -e PWNED && ! -e "it's; touch PWNED; '/PWNED" ]] || fail "the name of a folder was run as a command"
+odd='p$(touch PWNED)q'
+cp -rP house "$odd"
+refuses "its path may hold no \$ \` \" \\ ; and no line end" "$odd/learn" run 01
+[[ ! -e PWNED && ! -e "$odd/PWNED" ]] || fail "the name of a folder was run as a command by a build"
 if command -v flock >/dev/null; then
   flock house/build/lock sleep 1 &
   env PATH="$scratch/tools:$PATH" house/learn docs --check >out 2>err </dev/null

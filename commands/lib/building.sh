@@ -31,6 +31,7 @@ log_of() { echo "$home/build/build-${1##*/}.log"; }
 configure() { in_turn configure_now || exit 1; }
 configure_now() {
   local was_built
+  expect_plain_folder
   was_built=$(built_otherwise)
   if [[ -n $was_built || ! -f $build/build.ninja ]]; then
     expect_all
@@ -38,6 +39,14 @@ configure_now() {
     rm -rf "$build"
     (cd "$home" && quietly configuring configure cmake --preset release) || exit 1
   fi
+}
+
+# CMake hands the folder's name to a shell here and there, as when it tries the CUDA compiler, and a shell
+# runs what stands in $(…) or between backticks.
+expect_plain_folder() {
+  case $home in
+  *[\$\`\"\\\;]* | *$'\n'*) die "nothing can be built in the folder $(printf %q "$home"): its path may hold no \$ \` \" \\ ; and no line end" ;;
+  esac
 }
 
 # A build holds the paths of its sources and its compiler. A folder that was copied or moved would build
