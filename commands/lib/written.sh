@@ -38,7 +38,7 @@ compile_written() {
   take_list "$folder/mine.cmake"
   log=$(log_of "$1")
   rm -f "$log"
-  (ulimit -t 60 -v $((4 << 20)) 2>/dev/null || true; compile_now "$@") || status=$?
+  (ulimit -S -t 60 -v $((4 << 20)) 2>/dev/null || true; compile_now "$@") || status=$?
   if [[ -f $log ]]; then
     cp "$log" "$folder/log"
     [[ $status == 0 ]] || first_error "$log" >"$folder/error" || true

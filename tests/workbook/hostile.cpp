@@ -38,7 +38,7 @@ static void forge_the_record() {
 /// Leaves a process behind, and prints its number.
 static void leave_a_child() {
   const pid_t child = fork();
-  if (child == 0) sleep(100);
+  if (child == 0) setsid(), sleep(100);
   std::printf("child %d\n", int(child));
   std::fflush(stdout);
 }

@@ -22,6 +22,7 @@ import judge  # noqa: E402
 import mistakes  # noqa: E402
 import pages  # noqa: E402
 import progress  # noqa: E402
+import running  # noqa: E402
 import source  # noqa: E402
 import wrong  # noqa: E402
 
@@ -100,7 +101,7 @@ class Hostile(unittest.TestCase):
         self.assertTrue(self.verdict("").good)
 
     def test_an_endless_loop_is_stopped(self):
-        with unittest.mock.patch.object(checks, "SILENT_SECONDS", 1):
+        with unittest.mock.patch.object(running, "SILENT_SECONDS", 1):
             result = self.verdict("loop")
         self.assertEqual(result.ended, "did not end within 1 seconds")
         self.assertEqual(result.running, "by hand: a part that misbehaves")
@@ -113,7 +114,7 @@ class Hostile(unittest.TestCase):
             self.assertEqual(result.running, "by hand: a part that misbehaves")
 
     def test_memory_has_a_limit(self):
-        with unittest.mock.patch.object(checks, "MEMORY", 1 << 30):
+        with unittest.mock.patch.object(running, "MEMORY", 1 << 30):
             result = self.verdict("memory")
         self.assertFalse(result.good)
         self.assertIn("bad_alloc", result.failures[0].got)
@@ -143,7 +144,7 @@ class Hostile(unittest.TestCase):
                 time.sleep(0.02)
 
     def test_all_checks_together_have_a_limit(self):
-        with unittest.mock.patch.object(checks, "WHOLE_SECONDS", 1):
+        with unittest.mock.patch.object(running, "WHOLE_SECONDS", 1):
             result = self.verdict("sleeps")
         self.assertEqual(result.ended, "did not come to the end of all checks within 1 seconds, of which it computed for 0")
 
@@ -174,6 +175,7 @@ class Texts(unittest.TestCase):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         self.addCleanup(path.unlink, missing_ok=True)
+        self.addCleanup(progress.FILE.unlink, missing_ok=True)
         return path
 
     def verdict(self):

@@ -1,15 +1,14 @@
 """./learn check: what is right and what is wrong with the reader's parts."""
 import argparse
-import json
 import pathlib
 import re
 import sys
 
-import checks
 import house
 import judge
 import pages
 import progress
+import report
 
 
 def main():
@@ -18,11 +17,11 @@ def main():
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     flags = parser.parse_args()
     if flags.json:
-        expect_writable(flags.json)
+        report.expect_writable(flags.json)
     chosen = parts(flags.what)
     if flags.json:
         verdicts = [judge.judge(name, part) for name, part in chosen]
-        write_json(flags.json, verdicts)
+        report.write(flags.json, verdicts)
     else:
         verdicts = []
         for name, part in chosen:
@@ -175,39 +174,6 @@ def suggest_next(chosen):
             return house.say(f"\nNext: ./learn {command} {chapter[:2]} {rest[0]}. "
                              f"./learn compare {name[:2]} {part} shows yours beside ours.")
     house.say("\nEvery part is written: ./learn graduate")
-
-
-def expect_writable(path):
-    """Before all is graded: whether the record can be written where it is wanted."""
-    try:
-        there = path.exists()
-        with path.open("a"):
-            pass
-        if not there:
-            path.unlink()
-    except OSError as error:
-        house.die(f"{path} can't be written: {error.strerror}")
-
-
-def write_json(path, verdicts):
-    """A verdict for each part and each of its checks."""
-    record = []
-    for v in verdicts:
-        one = {"chapter": v.chapter, "part": v.part, "verdict": v.word, "why": v.why}
-        if v.said:
-            one["compiler"] = v.said
-        if v.result:
-            passed = v.passed
-            one["seconds"] = round(v.result.seconds, 3)
-            one["checks"] = [{"name": c, "kind": checks.kind_of(c), "passes": c in passed} for c in v.all_checks]
-            one["mistakes"] = [{"name": a.mistake.name, "says": a.mistake.says, "certain": a.same} for a in v.alike]
-        record.append(one)
-    try:
-        path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    except OSError as error:
-        house.die(f"{path} can't be written: {error.strerror}")
-    passed = sum(v.word == "passes" for v in verdicts)
-    print(f"{passed} of {len(verdicts)} parts pass; {path} has each check")
 
 
 if __name__ == "__main__":

@@ -1,26 +1,21 @@
 """Runs a chapter's checks on a part and reads which of them fail.
 
 A test program writes its results as XML to a file, so that what the part itself prints does not get in
-between. It runs under limits: a part that never ends, takes too much memory or ends the program is
-reported as that.
+between. running.py runs it under limits: a part that never ends, takes too much memory or ends the
+program is reported as that.
 """
-import contextlib
 import dataclasses
-import os
 import pathlib
 import re
-import resource
 import secrets
-import signal
 import subprocess
 import tempfile
 import time
 import xml.etree.ElementTree as xml
 
+import running
+
 QUICK, SLOW = "--test-suite-exclude=slow", "--test-suite=slow"
-SILENT_SECONDS = 10  # a check that says nothing for so long is stopped
-WHOLE_SECONDS = 60  # and so are all of them together
-MEMORY = 4 << 30  # bytes of address space
 NOT_WRITTEN = r"not written yet: ([\w:~]+)(?: \((\d+) of \d+\))?"
 
 # The order in which checks are told, by words of their names: what can be followed on paper comes first,
@@ -106,29 +101,20 @@ def run(program, environment, own_words=True, names=()):
 def _run(program, environment, own_words, suite, names):
     with tempfile.TemporaryDirectory(prefix="t2t-check-") as folder:
         # The part runs in a folder of its own and is not told where its record lies.
-        record, output, room = pathlib.Path(folder, secrets.token_hex(16)), pathlib.Path(folder, "printed"), pathlib.Path(folder, "room")
+        record, room = pathlib.Path(folder, secrets.token_hex(16)), pathlib.Path(folder, "room")
         room.mkdir()
         began = time.monotonic()
-        with output.open("wb") as printed:
-            process = subprocess.Popen([program, "--reporters=xml", f"--out={record}", "--no-colors", suite], cwd=room,
-                                       env=_needed(environment, room, own_words), stdin=subprocess.DEVNULL, stdout=printed,
-                                       stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=_limits)
-            ended = _wait(process, record, 1 if suite == QUICK else 6)
+        own = {"T2T_OWN_WORDS": "1"} if own_words else {}
+        ended = running.run([program, "--reporters=xml", f"--out={record}", "--no-colors", suite], environment | own, room, record,
+                            times=1 if suite == QUICK else 6)
         result = _read(record)
         result.seconds = time.monotonic() - began
-        result.printed = output.read_bytes()[-2000:].decode(errors="replace").strip()
-        _take_the_end(result, ended, process.returncode, names)
+        result.printed = ended.printed
+        _take_the_end(result, ended, names)
         return result
 
 
-def _needed(environment, room, own_words):
-    """Of the reader's environment what programs need to run: a part has no use for the rest, such as keys and tokens."""
-    kept = re.compile(r"PATH|LANG|LC_\w+|(LD|DYLD)_\w+|(OMP|GOMP|KMP|OPENBLAS|VECLIB|GLIBC|T2T)_\w+|\w*SAN_OPTIONS")
-    own = {"HOME": str(room), "TMPDIR": str(room), **({"T2T_OWN_WORDS": "1"} if own_words else {})}
-    return {name: value for name, value in environment.items() if kept.fullmatch(name) and name != "T2T_WORK"} | own
-
-
-def _take_the_end(result, stopped, code, names):
+def _take_the_end(result, ended, names):
     """How the program ended, and which checks it did not come to."""
     crashes = [f for f in result.failures if f.got.startswith("crashed: ")]
     if crashes:
@@ -137,12 +123,12 @@ def _take_the_end(result, stopped, code, names):
     _blame_threads(result)
     result.unreached = [name for name in names if name not in result.checks]
     passed = not result.failures and not result.failed
-    if stopped:
-        result.ended = stopped
-    elif not result.complete or result.running or (passed and code != 0):
-        result.ended = _how_it_ended(code)
+    if ended.stopped:
+        result.ended = ended.stopped
+    elif not result.complete or result.running or (passed and ended.code != 0):
+        result.ended = running.how_it_ended(ended.code)
     elif passed and result.unreached:
-        result.ended = (f"ended the whole program, with exit status {code}, when only {len(names) - len(result.unreached)} "
+        result.ended = (f"ended the whole program, with exit status {ended.code}, when only {len(names) - len(result.unreached)} "
                         f"of {len(names)} checks had run")
     if re.search(r"(malloc|free|realloc)\(\)|corrupted", result.printed) and result.ended:
         result.ended += ": the memory of other numbers was written over, so something wrote outside of its array"
@@ -153,68 +139,6 @@ def _blame_threads(result):
     said = re.search(NOT_WRITTEN, result.printed)
     if said and result.running:
         result.failures.append(Failure(result.running, "", 0, 0, "", said.group(), []))
-
-
-def _limits():
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (256 << 20, 256 << 20))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _wait(process, record, times):
-    """Waits for the end, and stops a program whose record has not grown for SILENT_SECONDS though it was busy, or for
-    six times as long: on a loaded machine a check may wait for its turn. So it is with WHOLE_SECONDS for all checks;
-    both are longer by a factor. What the program started is ended with it."""
-    silent, whole = times * SILENT_SECONDS, times * WHOLE_SECONDS
-    size, began = 0, time.monotonic()
-    since, busy = began, 0
-    try:
-        while True:
-            try:
-                process.wait(0.05)
-                return ""
-            except subprocess.TimeoutExpired:
-                pass
-            now, seconds = record.stat().st_size if record.exists() else 0, time.monotonic()
-            if now != size:
-                size, since, busy = now, seconds, _busy(process)
-            if seconds - since > 6 * silent or (seconds - since > silent and _busy(process) - busy > silent / 2):
-                return f"did not end within {silent} seconds{_taken(process)}"
-            if seconds - began > 4 * whole or (seconds - began > whole and _busy(process) < whole / 2):
-                return f"did not come to the end of all checks within {whole} seconds, of which it computed for {_busy(process):.0f}"
-    finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _taken(process):
-    """What is to be said of the memory that a program holds, if it is much."""
-    try:
-        pages = int(pathlib.Path(f"/proc/{process.pid}/statm").read_text().split()[1])
-    except (OSError, IndexError):
-        return ""
-    taken = pages * os.sysconf("SC_PAGE_SIZE") / (1 << 30)
-    return f", and held {taken:.1f} GiB of memory by then" if taken > 1 else ""
-
-
-def _busy(process):
-    """The seconds of processor time that the program has taken; 0 where that can't be read."""
-    try:
-        fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, IndexError):
-        return 0
-
-
-def _how_it_ended(code):
-    if code < 0:
-        names = {signal.SIGSEGV: "a segmentation fault: it read or wrote memory that is not its own, or filled the stack, as "
-                                 "a function that calls itself without end does",
-                 signal.SIGABRT: "an abort", signal.SIGFPE: "an arithmetic exception, such as a whole number divided by 0",
-                 signal.SIGBUS: "a bus error", signal.SIGXFSZ: "more output than 256 MB"}
-        return "ended with " + names.get(-code, f"signal {-code}")
-    return f"ended the whole program, with exit status {code}, before the checks were done"
 
 
 def _read(record):
@@ -258,7 +182,7 @@ def _take(result, event, element):
 def _thrown(element):
     text = " ".join((element.text or "").split())
     if "bad_alloc" in text:
-        text += f": it asked for more than the {MEMORY >> 30} GiB of memory that a check may take"
+        text += f": it asked for more than the {running.MEMORY >> 30} GiB of memory that a check may take"
     return ("crashed: " if element.get("crash") == "true" else "threw an exception: ") + text
 
 

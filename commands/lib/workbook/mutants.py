@@ -175,7 +175,7 @@ def way_of(result):
     if result.failures:
         return "exception"
     if result.ended:
-        return "time-out" if result.ended.startswith("did not end") else "crash"
+        return "time-out" if result.ended.startswith("did not") else "crash"
     return "survives" if result.good else "exception"
 
 

@@ -1,0 +1,37 @@
+"""The record of ./learn check --json: a verdict for each part and each of its checks."""
+import json
+
+import checks
+import house
+
+
+def expect_writable(path):
+    """Before all is graded: whether the record can be written where it is wanted."""
+    try:
+        there = path.exists()
+        with path.open("a"):
+            pass
+        if not there:
+            path.unlink()
+    except OSError as error:
+        house.die(f"{path} can't be written: {error.strerror}")
+
+
+def write(path, verdicts):
+    record = []
+    for v in verdicts:
+        one = {"chapter": v.chapter, "part": v.part, "verdict": v.word, "why": v.why}
+        if v.said:
+            one["compiler"] = v.said
+        if v.result:
+            passed = v.passed
+            one["seconds"] = round(v.result.seconds, 3)
+            one["checks"] = [{"name": c, "kind": checks.kind_of(c), "passes": c in passed} for c in v.all_checks]
+            one["mistakes"] = [{"name": a.mistake.name, "says": a.mistake.says, "certain": a.same} for a in v.alike]
+        record.append(one)
+    try:
+        path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    except OSError as error:
+        house.die(f"{path} can't be written: {error.strerror}")
+    passed = sum(v.word == "passes" for v in verdicts)
+    print(f"{passed} of {len(verdicts)} parts pass; {path} has each check")
