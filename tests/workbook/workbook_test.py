@@ -24,6 +24,7 @@ import pages  # noqa: E402
 import progress  # noqa: E402
 import running  # noqa: E402
 import source  # noqa: E402
+import symbols  # noqa: E402
 import wrong  # noqa: E402
 
 
@@ -163,6 +164,18 @@ class Hostile(unittest.TestCase):
     def test_a_write_past_the_end_is_a_failed_check(self):
         result = self.verdict("past the end")
         self.assertIn("written after the last number of a tensor of 6 numbers", result.failures[0].got)
+
+
+class Symbols(unittest.TestCase):
+    def test_every_function_of_a_part_is_found_in_our_object(self):
+        """Otherwise nobody would notice that a reader's object lacks it."""
+        for name, part in all_parts():
+            with self.subTest(f"{name}/{part}"):
+                ours = BUILD / judge.objects_of(name, part)[2]
+                found = [function.name for function, _ in symbols.promised(name, part, ours)]
+                wanted = [f.name for f in source.functions(house.ours(name, part).read_text())]
+                self.assertEqual(set(found), set(wanted))
+                self.assertGreaterEqual(len(found), len(wanted))
 
 
 class Texts(unittest.TestCase):

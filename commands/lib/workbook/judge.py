@@ -103,7 +103,7 @@ def ours_of(chapter, part):
 
 def _unbuilt(text):
     """The verdict on a part of which no object comes about, or one without a function that other parts call."""
-    theirs, library, ours = _objects(text)
+    theirs, library, ours = objects_of(text.chapter, text.part)
     with written.built([text], theirs, library) as build:
         written.keep_warnings(text, build)
         if not build.good:
@@ -112,14 +112,14 @@ def _unbuilt(text):
         return Verdict(text.chapter, text.part, "does not build", why) if why else None
 
 
-def _objects(text):
+def objects_of(chapter, part):
     """The reader's object, our library, and our object in it, as the build names them."""
-    ours, target = house.ours(text.chapter, text.part), f"mine_{text.chapter}_{text.part}"
+    ours, target = house.ours(chapter, part), f"mine_{chapter}_{part}"
     source_of_ours = ours.relative_to(house.ROOT)
     if ours.suffix == ".cpp":
-        library = f"{text.chapter}_parts"
-        return symbols.object_of(target, f"mine/{text.chapter}/{ours.name}"), library, symbols.object_of(library, source_of_ours)
-    library = f"{text.chapter}_stand_in"
+        library = f"{chapter}_parts"
+        return symbols.object_of(target, f"mine/{chapter}/{ours.name}"), library, symbols.object_of(library, source_of_ours)
+    library = f"{chapter}_stand_in"
     return (symbols.object_of(target, f"stand_in/{target}.cpp"), library,
             symbols.object_of(library, f"stand_in/{source_of_ours}.cpp"))
 

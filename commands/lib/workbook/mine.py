@@ -10,6 +10,8 @@ import written
 def main(programs):
     """Builds these programs with the parts up to the last of their chapters."""
     named = [c for c in house.chapters() if any(program.startswith(c) for program in programs)]
+    if not named:
+        house.die(f"{' '.join(programs)} has no parts of yours: give a chapter")
     build(parts_that_pass(named[-1]), *programs)
 
 

@@ -12,13 +12,18 @@ Symbol = collections.namedtuple("Symbol", "linked name")  # what the linker goes
 
 def lacking(text, theirs, ours):
     """What to tell of the first function that our object defines for others and the reader's does not, or ""."""
-    promised = source.functions(house.ours(text.chapter, text.part).read_text())
-    defined, has = _defined(ours, "T"), {s.linked for s in _defined(theirs, "TWi")}
-    for function in promised:
-        for symbol in defined:
-            if symbol.linked not in has and symbol.name.endswith(f"::{function.name}"):
-                return _told(text, function, symbol, _defined(theirs, "TtWi"))
+    has = {symbol.linked for symbol in _defined(theirs, "TWi")}
+    for function, symbol in promised(text.chapter, text.part, ours):
+        if symbol.linked not in has:
+            return _told(text, function, symbol, _defined(theirs, "TtWi"))
     return ""
+
+
+def promised(chapter, part, ours):
+    """[(function, symbol), ...]: what our object defines of the functions that the part is to define."""
+    defined = _defined(ours, "T")
+    return [(function, symbol) for function in source.functions(house.ours(chapter, part).read_text()) for symbol in defined
+            if symbol.name.endswith(f"::{function.name}")]
 
 
 def object_of(target, file):
@@ -42,11 +47,12 @@ def _nm(file, *flags):
 
 def _told(text, function, symbol, theirs):
     short = function.name.split("::")[-1]
-    declared = "\n".join(f"  {line}" for line in re.sub(r"//.*", "", function.signature).splitlines())
+    alike = [f.signature for f in source.functions(house.ours(text.chapter, text.part).read_text()) if f.name == function.name]
+    declared = "\n".join(f"  {line}" for line in re.sub(r"//.*", "", "\n".join(alike)).splitlines())
     says = f"{function.name} is missing. Other parts call it:\n{declared}\n"
-    alike = [one.name for one in theirs if one.name.split("::")[-1] == short]
-    elsewhere = [name for name in alike if name != symbol.name]
-    if symbol.name in alike:
+    named = [one.name for one in theirs if one.name.split("::")[-1] == short]
+    elsewhere = [name for name in named if name != symbol.name]
+    if symbol.name in named:
         return says + f"The file defines {symbol.name} with other arguments, which is another function."
     if elsewhere:
         return says + f"The file defines {elsewhere[0].replace('{unnamed}', '(unnamed namespace)')}, which is another function: this one is {symbol.name}."
