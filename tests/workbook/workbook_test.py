@@ -17,6 +17,7 @@ os.environ["T2T_WORK"] = WORK.name
 sys.path.insert(0, str(ROOT / "commands/lib/workbook"))
 
 import checks  # noqa: E402
+import graduate  # noqa: E402
 import house  # noqa: E402
 import judge  # noqa: E402
 import mistakes  # noqa: E402
@@ -25,6 +26,7 @@ import progress  # noqa: E402
 import running  # noqa: E402
 import source  # noqa: E402
 import symbols  # noqa: E402
+import written  # noqa: E402
 import wrong  # noqa: E402
 
 
@@ -219,6 +221,28 @@ class Texts(unittest.TestCase):
             self.assertEqual(verdict.word, "does not build")
             self.assertIn(says, verdict.why)
 
+    def test_a_part_that_includes_ours_is_refused(self):
+        self.save('#include "02_normalization/rms_norm.cpp"\n')
+        self.assertIn("includes our chapters/02_normalization/rms_norm.cpp", judge.judge("02_normalization", "rms_norm").why)
+
+    def test_a_header_of_the_reader_s_belongs_to_the_text(self):
+        path = self.save('#include "own/values.hpp"\n#include "02_normalization/rms_norm.hpp"\n')
+        header = path.parent / "own/values.hpp"
+        header.parent.mkdir()
+        self.addCleanup(header.parent.rmdir)
+        self.addCleanup(header.unlink)
+        header.write_text("static constexpr int N = 1;\n")
+        text = written.read("02_normalization", "rms_norm")
+        self.assertEqual(list(text.files), ["02_normalization/rms_norm.cpp", "02_normalization/own/values.hpp"])
+        header.write_text("static constexpr int N = 2;\n")
+        self.assertNotEqual(written.read("02_normalization", "rms_norm").digest, text.digest)
+
+    def test_a_compiler_that_was_stopped_is_told(self):
+        stopped = "g++: internal compiler error: CPU time limit exceeded signal terminated program cc1plus"
+        self.assertIn("had computed for 60 seconds", written.limit_in(stopped))
+        self.assertIn("more than 4 GiB", written.limit_in("cc1plus: out of memory allocating 208 bytes after a total of 1 bytes"))
+        self.assertEqual(written.limit_in("a.cpp:1:1: error: expected ;"), "")
+
     def test_what_is_no_text_is_told_as_what_it_is(self):
         path = self.save("")
         for make, says in ((path.mkdir, "is a folder"), (lambda: os.mkfifo(path), "is a pipe or a device"),
@@ -233,6 +257,16 @@ class Texts(unittest.TestCase):
             if path.is_dir():
                 path.rmdir()
                 path.touch()
+
+
+class Graduate(unittest.TestCase):
+    def test_numbers_of_our_files_are_read(self):
+        fixtures = house.ROOT / "tests/fixtures/10_pretrained/trace"
+        ids = graduate.numbers_of(fixtures / "ids.npy")
+        norm = graduate.numbers_of(fixtures / "final_norm.npy")
+        self.assertTrue(all(isinstance(one, int) and one >= 0 for one in ids))
+        self.assertEqual(len(norm) % len(ids), 0)
+        self.assertTrue(all(isinstance(one, float) for one in norm))
 
 
 class Mistakes(unittest.TestCase):

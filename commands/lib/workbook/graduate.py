@@ -59,12 +59,12 @@ def compare_answers(folder, question):
 
 
 def how_much_likelier(folder, said, same):
-    """How much our model prefers its own token over theirs where they part; one may have ended there."""
+    """How much our model prefers its own token over theirs where they part; an answer that is over ended with a token too."""
     ids = numbers_of(folder / "said/ids.npy") + said[""][:same]
     run("", "our logits", "--ids", ",".join(map(str, ids)), "--logits", folder / "logits.npy")
     logits = numbers_of(folder / "logits.npy")
-    ours, theirs = max(logits), logits[said["_mine"][same]] if same < len(said["_mine"]) else -float("inf")
-    return ours - theirs
+    end = int(run("", "the token of an end", "--tokenize", "<|im_end|>", "--special").strip("[]"))
+    return max(logits) - logits[[*said["_mine"], end][same]]
 
 
 def numbers_of(file):

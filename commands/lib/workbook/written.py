@@ -69,6 +69,8 @@ def read(chapter, part):
         name = waiting.pop()
         files[name] = _bytes_of(name)
         for included in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', files[name].decode(errors="replace"), re.M):
+            if included.endswith((".cpp", ".cu")) and (house.ROOT / "chapters" / included).is_file():
+                raise Unreadable(f"{house.shown(house.WORK / name)} includes our chapters/{included}, so ours would be judged.")
             beside = posixpath.normpath(posixpath.join(posixpath.dirname(name), included))
             if not beside.startswith(("../", "/")) and beside not in files and (house.WORK / beside).is_file():
                 waiting.append(beside)
@@ -104,10 +106,11 @@ def built(texts, *targets, listed=None):
             (made / "mine.cmake").write_text(listed)
         good = house.bash('in_turn compile_written "$@"', made, *targets).returncode == 0
         log, said = (f.read_text(errors="replace") if f.exists() else "" for f in (made / "log", made / "error"))
-        yield Build(good, made / "program", log, said, "" if good else _limit_in(log))
+        yield Build(good, made / "program", log, said, "" if good else limit_in(log))
 
 
-def _limit_in(log):
+def limit_in(log):
+    """What to say of a compiler that was stopped by the limits of commands/lib/written.sh, or ""."""
     if re.search(r"CPU time limit exceeded", log):
         return "The compiler was stopped, since it had computed for 60 seconds: something in the file makes it work without end, like a template."
     if re.search(r"out of memory allocating|virtual memory exhausted|Cannot allocate memory|memory exhausted", log):
@@ -122,10 +125,11 @@ def keep_warnings(text, build):
 
 
 def warnings(text):
-    """The first lines of the compiler's warnings of this text."""
+    """[("file:line", what), ...]: the compiler's warnings of the reader's files in this text."""
     kept = _kept(text)
     digest, _, log = kept.read_text(errors="replace").partition("\n") if kept.exists() else ("", "", "")
-    return re.findall(r"^.*?([^/\n]+:\d+):\d+: warning: (.*)$", log, re.M) if digest == text.digest else []
+    pattern = rf"^{re.escape(str(house.WORK))}/.*?([^/\n]+:\d+):\d+: warning: (.*)$"
+    return re.findall(pattern, log, re.M) if digest == text.digest else []
 
 
 def _kept(text):
