@@ -19,7 +19,7 @@ quietly() {
   "$@" >"$log" 2>&1 </dev/null &
   pid=$!
   set +m
-  trap 'kill -- "-$pid" 2>/dev/null; trap - INT; kill -INT "$BASHPID"' INT TERM HUP
+  trap 'kill -- "-$pid" 2>/dev/null; trap - INT; kill -INT "${BASHPID:-$$}"' INT TERM HUP
   while [[ -t 2 ]] && kill -0 "$pid" 2>/dev/null; do
     printf '\r\033[K  %s %s %s s' "$what" "$(grep -ao '^\[[0-9]*/[0-9]*\]' "$log" | tail -1)" "$((SECONDS - start))" >&2
     sleep 0.2
@@ -85,7 +85,7 @@ chapter() {
     [[ $name == "$1" || ${name#*_} == "$1" || ($1 =~ ^[0-9]{1,4}$ && $((10#${name%%_*})) == $((10#$1))) ]] || continue
     echo "$name" && return
   done
-  die "there is no chapter '$1'; the chapters are: $(chapters | paste -sd' ')"
+  die "there is no chapter '$1'; the chapters are: $(chapters | paste -sd' ' -)"
 }
 
 # about NAME KEY: a line of the chapter's file `about`: its component, what it adds or what it shows.

@@ -8,7 +8,8 @@ look_for_needs() {
   local compiler
   read -ra compiler <<<"${CXX:-c++}"
   look_for "C++ compiler" program "${compiler[@]}" -dumpfullversion -dumpversion # clang knows the second
-  look_for OpenMP "${compiler[@]}" -x c++ -fsyntax-only -include omp.h /dev/null
+  look_for OpenMP "${compiler[@]}" -I/opt/homebrew/opt/libomp/include -I/usr/local/opt/libomp/include \
+    -x c++ -fsyntax-only -include omp.h /dev/null # the two folders: Apple's clang has no omp.h of its own
   look_for CMake program cmake --version
   look_for Ninja program ninja --version
   look_for patch program patch --version
@@ -31,7 +32,7 @@ look_for() {
   version=$("$@" 2>/dev/null) || state=MISSING version=
   echo "$name|$state|$version"
 }
-missing() { look_for_needs | sed -n 's/|MISSING|$//p' | paste -sd, | sed 's/,/, /g'; }
+missing() { look_for_needs | sed -n 's/|MISSING|$//p' | paste -sd, - | sed 's/,/, /g'; }
 
 # program NAME FLAGS…: succeeds when the program exists; NAME FLAGS prints its version.
 program() {
@@ -50,13 +51,13 @@ header() {
   done
   [[ -n $found ]] || return 1
   find "${folders[@]}" -maxdepth 3 -name "$file" -exec \
-    sed -n "s/^#define ${prefix}_\(MAJOR\|MINOR\|PATCH\) *//p" {} + | head -3 | paste -sd. || true
+    sed -nE "s/^#define ${prefix}_(MAJOR|MINOR|PATCH) *//p" {} + | head -3 | paste -sd. - || true
 }
 
 # Prints which build of OpenBLAS is installed.
 openblas() {
   local libraries
-  libraries=$(find -L /usr/lib /usr/lib64 /usr/local/lib /opt/homebrew/opt/openblas -maxdepth 3 \
+  libraries=$(find -L /usr/lib /usr/lib64 /usr/local/lib {/opt/homebrew,/usr/local}/opt/openblas -maxdepth 3 \
     -name 'libopenblas.[sd][oy]*') || true
   sed -n 's#.*\(openblas-[a-z]*\)/.*#\1#p;s#.*/lib#lib#p' <<<"$libraries" | sort | tail -n 1 | grep .
 }
@@ -79,8 +80,11 @@ install_command() {
     echo "${sudo}pacman -S --needed gcc cmake ninja patch python xtensor xtensor-blas xsimd" \
       "openblas cli11 fmt doctest nlohmann-json pcre2"
   elif command -v brew >/dev/null; then
-    echo "brew install gcc cmake ninja python xtensor xtensor-blas xsimd openblas cli11 fmt" \
-      "doctest nlohmann-json pcre2"
+    # Homebrew has no xtensor-blas, which is headers alone. Apple's clang lacks OpenMP's library.
+    echo "brew install cmake ninja python libomp xtensor xsimd openblas cli11 fmt doctest" \
+      "nlohmann-json pcre2 coreutils && new=\$(mktemp -d) && git clone -q --depth 1" \
+      "https://github.com/xtensor-stack/xtensor-blas \"\$new\" &&" \
+      "cp -R \"\$new\"/include/* \"\$(brew --prefix)/include\""
   else
     die "found no apt-get, dnf, pacman or brew: install what is missing by hand"
   fi
