@@ -82,9 +82,9 @@ void put_q4_k(ConstRow x, std::span<const Fit, 8> fits, std::uint8_t* to) {
 
 void put_q6_k(ConstRow x, std::span<const Fit, 16> fits, std::uint8_t* to) {
   // The scale of largest size becomes −128, which there is one more of than of 127.
-  float scale = 0;
+  float scale = 0, size = 0;  // (clang 19 would forget an abs of the scale so far)
   for (const Fit& fit : fits)
-    if (std::abs(fit.scale) > std::abs(scale)) scale = fit.scale;
+    if (std::abs(fit.scale) > size) scale = fit.scale, size = std::abs(scale);
   const float D = put_rounded(scale / -128, to + 208);
 
   // 4 bits of a q stand in the first 128 bytes, 2 in the next 64, s behind them (k_quants.hpp).
