@@ -8,13 +8,31 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     " -Wno-uninitialized -Wno-array-bounds -Wno-stringop-overflow")
 endif()
 
+# Homebrew leaves these two where no compiler looks, and Apple's clang knows OpenMP by this flag alone.
+if(APPLE)
+  find_path(homebrew opt/openblas PATHS /opt/homebrew /usr/local REQUIRED NO_DEFAULT_PATH)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL AppleClang)
+    set(OpenMP_CXX_FLAGS "-Xpreprocessor -fopenmp -I${homebrew}/opt/libomp/include")
+    set(OpenMP_CXX_LIB_NAMES omp)
+    set(OpenMP_omp_LIBRARY ${homebrew}/opt/libomp/lib/libomp.dylib)
+  endif()
+endif()
+if(CMAKE_CROSSCOMPILING)  # libraries that are headers alone lie in the folders of the machine that builds
+  list(APPEND CMAKE_PREFIX_PATH /usr/lib/${CMAKE_HOST_SYSTEM_PROCESSOR}-linux-gnu/cmake)
+endif()
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(OpenMP REQUIRED)
 find_package(xtensor REQUIRED)
 find_package(xsimd REQUIRED)
 # The OpenMP build of OpenBLAS shares its threads with our loops; other builds fight them for cores.
-find_library(BLAS_LIBRARY NAMES openblas blas PATH_SUFFIXES openblas-openmp REQUIRED)
+find_library(BLAS_LIBRARY NAMES openblas blas PATH_SUFFIXES openblas-openmp REQUIRED
+  HINTS ${homebrew}/opt/openblas/lib)
+# An installed libfmt is made for one processor and one standard library. Its headers fit all.
+set(fmt fmt::fmt)
+if(CMAKE_CROSSCOMPILING OR CMAKE_CXX_FLAGS MATCHES "-stdlib=libc" OR APPLE)
+  set(fmt fmt::fmt-header-only)
+endif()
 
 add_library(common common/linalg.cpp common/random.cpp common/shapes.cpp common/weight.cpp
   common/program/files.cpp common/program/flag_values.cpp common/program/measure.cpp
@@ -24,10 +42,14 @@ add_library(common common/linalg.cpp common/random.cpp common/shapes.cpp common/
   common/program/tasks.cpp common/program/utf8_start.cpp)
 target_include_directories(common PUBLIC common chapters)
 target_compile_features(common PUBLIC cxx_std_20)
+if(APPLE)
+  target_include_directories(common SYSTEM PUBLIC ${homebrew}/include)
+  target_link_directories(common PUBLIC ${homebrew}/lib)
+endif()
 set_source_files_properties(common/program/program.cpp PROPERTIES
   COMPILE_DEFINITIONS T2T_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
   COMPILE_OPTIONS $<$<CONFIG:Release>:-Og>)  # CLI11 compiles long, and its work is none
-target_link_libraries(common PUBLIC xtensor xsimd fmt::fmt OpenMP::OpenMP_CXX
+target_link_libraries(common PUBLIC xtensor xsimd ${fmt} OpenMP::OpenMP_CXX
   PRIVATE CLI11::CLI11 ${BLAS_LIBRARY})
 # To read these takes longer than the rest of most files' compilation: it is done once, for all. What
 # their own pragmas silence gcc then forgets, hence some of the -Wno-… above.

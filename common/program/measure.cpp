@@ -1,6 +1,10 @@
 #include "program/measure.hpp"
 
 #include <fmt/core.h>
+#include <sys/utsname.h>
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
 
 #include <algorithm>
 #include <fstream>
@@ -139,10 +143,16 @@ void print_roofline_flops(const std::string& what, double seconds, double flops)
 }
 
 std::string machine_name() {
-  std::ifstream info("/proc/cpuinfo");
+#if defined(__APPLE__)
+  char name[256] = "";
+  std::size_t size = sizeof name - 1;
+  if (sysctlbyname("machdep.cpu.brand_string", name, &size, nullptr, 0) == 0) return name;
+#endif
+  std::ifstream info("/proc/cpuinfo");  // whose lines for ARM's processors have no name
   for (std::string line; std::getline(info, line);)
     if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  return "unknown CPU";
+  utsname system{};
+  return uname(&system) == 0 ? fmt::format("unknown {} CPU", system.machine) : "unknown CPU";
 }
 
 }  // namespace t2t

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -66,10 +67,16 @@ static double left_of(int resource, std::string_view key) {
   return std::max(0.0, double(limit.rlim_cur) - used);
 }
 
+/// All memory of this machine: what is known where there is no /proc/meminfo.
+static double all_memory() {
+  const double pages = double(sysconf(_SC_PHYS_PAGES)), bytes = double(sysconf(_SC_PAGESIZE));
+  return pages > 0 && bytes > 0 ? pages * bytes : no_limit;
+}
+
 double free_memory() {
   const std::optional<double> available = number_of("/proc/meminfo", "MemAvailable:");
   const double swap = number_of("/proc/meminfo", "SwapFree:").value_or(0);
-  return std::min({available ? 1024 * (*available + swap) : no_limit, left_in_groups(),
+  return std::min({available ? 1024 * (*available + swap) : all_memory(), left_in_groups(),
                    left_of(RLIMIT_AS, "VmSize:"), left_of(RLIMIT_DATA, "VmData:")});
 }
 

@@ -9,8 +9,8 @@
 namespace t2t {
 
 /// The smallest of three numbers of bytes: what the system has available, with swap
-/// (/proc/meminfo); what the control groups of this process allow; what ulimit -v and -d allow.
-/// Infinite where none of them is known.
+/// (/proc/meminfo, or all that the machine has where there is none); what the control groups of
+/// this process allow; what ulimit -v and -d allow. Infinite where none of them is known.
 double free_memory();
 
 /// What is left in a control group (version 2 or 1), by its folder: its limit minus what is in use.

@@ -73,8 +73,8 @@ TEST_CASE("YaRN: the scores are those of q and k both turned with its magnitude"
 }
 
 TEST_CASE("a scaling of unknown name or factor is refused") {
-  for (const char* text :
-       {"", "yarn", "yarn=", "yarn=0.5", "yarn=nan", "yarn=2x", "sinus=2", "yarn=2000", "=2"}) {
+  for (const char* text : {"", "yarn", "yarn=", "yarn=0.5", "yarn=nan", "yarn=2x", "yarn= 2",
+                           "yarn=0x2", "sinus=2", "yarn=2000", "=2"}) {
     CAPTURE(text);
     CHECK_THROWS_AS(parse_long_context(text), std::invalid_argument);
   }

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -22,15 +22,20 @@ static constexpr std::pair<std::string_view, RopeScaling> names[] = {
     {"llama3", RopeScaling::llama3},
     {"yarn", RopeScaling::yarn}};
 
+/// NaN unless the text is a number and nothing else. (libc++ has no std::from_chars for floats.)
+static double number_of(const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const bool decimal = text.find_first_not_of("0123456789.eE+-") == std::string::npos;
+  return decimal && !text.empty() && end == text.c_str() + text.size() ? number : NAN;
+}
+
 LongContext parse_long_context(std::string_view text) {
   const std::size_t equals = std::min(text.find('='), text.size());
   const auto found = std::ranges::find(names, text.substr(0, equals),
                                        &std::pair<std::string_view, RopeScaling>::first);
-  const std::string_view number = text.substr(std::min(equals + 1, text.size()));
-  const char* end = number.data() + number.size();
-  double factor = NAN;  // stays, where there is no number
-  if (found == std::end(names) || std::from_chars(number.data(), end, factor).ptr != end ||
-      !(factor >= 1 && factor <= 1024))
+  const double factor = number_of(std::string(text.substr(std::min(equals + 1, text.size()))));
+  if (found == std::end(names) || !(factor >= 1 && factor <= 1024))
     throw std::invalid_argument(fmt::format(
         "RoPE's scaling: wanted none, linear, ntk, llama3 or yarn, '=' and a factor from 1 to 1024 "
         "as in yarn=2, got {}",
