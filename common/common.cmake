@@ -10,7 +10,9 @@ endif()
 
 # Homebrew leaves these two where no compiler looks, and Apple's clang knows OpenMP by this flag alone.
 if(APPLE)
-  find_path(homebrew opt/openblas PATHS /opt/homebrew /usr/local REQUIRED NO_DEFAULT_PATH)
+  find_path(homebrew opt/openblas/include/cblas.h PATHS /opt/homebrew /usr/local REQUIRED
+    NO_DEFAULT_PATH)
+  list(APPEND CMAKE_PREFIX_PATH ${homebrew}/opt/openblas)
   if(CMAKE_CXX_COMPILER_ID STREQUAL AppleClang)
     set(OpenMP_CXX_FLAGS "-Xpreprocessor -fopenmp -I${homebrew}/opt/libomp/include")
     set(OpenMP_CXX_LIB_NAMES omp)
@@ -26,8 +28,7 @@ find_package(OpenMP REQUIRED)
 find_package(xtensor REQUIRED)
 find_package(xsimd REQUIRED)
 # The OpenMP build of OpenBLAS shares its threads with our loops; other builds fight them for cores.
-find_library(BLAS_LIBRARY NAMES openblas blas PATH_SUFFIXES openblas-openmp REQUIRED
-  HINTS ${homebrew}/opt/openblas/lib)
+find_library(BLAS_LIBRARY NAMES openblas blas PATH_SUFFIXES openblas-openmp REQUIRED)
 # An installed libfmt is made for one processor and one standard library. Its headers fit all.
 set(fmt fmt::fmt)
 if(CMAKE_CROSSCOMPILING OR CMAKE_CXX_FLAGS MATCHES "-stdlib=libc" OR APPLE)
