@@ -18,6 +18,49 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 }
 #endif
 
+#ifndef T2T_UCONTEXT
+// Saves the registers that a call must preserve, switches stacks, and returns on the other one.
+#ifdef __x86_64__
+extern "C" __attribute__((naked, noinline)) void t2t_switch_stack(void** /*from*/, void* /*to*/) {
+  asm volatile(
+      "pushq %rbp; pushq %rbx; pushq %r12; pushq %r13; pushq %r14; pushq %r15\n"
+      "movq %rsp, (%rdi); movq %rsi, %rsp\n"
+      "popq %r15; popq %r14; popq %r13; popq %r12; popq %rbx; popq %rbp; ret");
+}
+#else
+extern "C" void t2t_switch_stack(void** from, void* to) asm("t2t_switch_stack");
+asm(R"(
+  .text
+  .p2align 2
+t2t_switch_stack:
+  stp x29, x30, [sp, #-160]!
+  stp x19, x20, [sp, #16]
+  stp x21, x22, [sp, #32]
+  stp x23, x24, [sp, #48]
+  stp x25, x26, [sp, #64]
+  stp x27, x28, [sp, #80]
+  stp d8, d9, [sp, #96]
+  stp d10, d11, [sp, #112]
+  stp d12, d13, [sp, #128]
+  stp d14, d15, [sp, #144]
+  mov x9, sp
+  str x9, [x0]
+  mov sp, x1
+  ldp x19, x20, [sp, #16]
+  ldp x21, x22, [sp, #32]
+  ldp x23, x24, [sp, #48]
+  ldp x25, x26, [sp, #64]
+  ldp x27, x28, [sp, #80]
+  ldp d8, d9, [sp, #96]
+  ldp d10, d11, [sp, #112]
+  ldp d12, d13, [sp, #128]
+  ldp d14, d15, [sp, #144]
+  ldp x29, x30, [sp], #160
+  ret
+)");
+#endif
+#endif
+
 namespace t2t::stand_in {
 namespace {
 
@@ -27,14 +70,6 @@ constexpr std::size_t kStackBytes = 256 * 1024, kGuardBytes = 4096;
 ucontext_t outside;
 #else
 void* outside = nullptr;  // the stack pointer of the caller that resumed the running fiber
-
-// Saves the registers that a call must preserve, switches stacks, and returns on the other one.
-extern "C" __attribute__((naked, noinline)) void t2t_switch_stack(void** /*from*/, void* /*to*/) {
-  asm volatile(
-      "pushq %rbp; pushq %rbx; pushq %r12; pushq %r13; pushq %r14; pushq %r15\n"
-      "movq %rsp, (%rdi); movq %rsi, %rsp\n"
-      "popq %r15; popq %r14; popq %r13; popq %r12; popq %rbx; popq %rbp; ret");
-}
 #endif
 
 #ifdef __SANITIZE_ADDRESS__
@@ -79,6 +114,11 @@ void Fiber::restart() {
   context_.uc_stack.ss_size = kStackBytes;
   context_.uc_link = nullptr;
   makecontext(&context_, entry_, 0);
+#elif defined(__aarch64__)
+  // A stack as t2t_switch_stack leaves it: 20 registers, of which the second is the return address.
+  void** top = reinterpret_cast<void**>(stack_ + kStackBytes) - 20;
+  top[1] = reinterpret_cast<void*>(entry_);
+  stopped_at_ = top;
 #else
   // A stack as t2t_switch_stack leaves it: six registers and a return address, whose place is a
   // multiple of 16, as the calling convention requires.
