@@ -12,7 +12,7 @@ if [[ $(uname -m) == aarch64 ]]; then
   echo "This is an ARM processor: ./learn test checks the same"
   exit
 fi
-if ! command -v aarch64-linux-gnu-g++ qemu-aarch64-static >/dev/null ||
+if ! command -v aarch64-linux-gnu-g++ >/dev/null || ! command -v qemu-aarch64-static >/dev/null ||
   [[ ! -e $libraries/libpcre2-8.so || ! -e $libraries/libstdc++.so.6 ]]; then
   dpkg --add-architecture arm64
   apt-get update -qq
