@@ -36,11 +36,11 @@ if(CMAKE_CROSSCOMPILING OR CMAKE_CXX_FLAGS MATCHES "-stdlib=libc" OR APPLE)
 endif()
 
 add_library(common common/linalg.cpp common/random.cpp common/shapes.cpp common/weight.cpp
-  common/program/files.cpp common/program/flag_values.cpp common/program/measure.cpp
-  common/program/memory.cpp common/program/named_files.cpp common/program/new_file.cpp
-  common/program/npy.cpp common/program/print.cpp common/program/program.cpp
-  common/program/progress.cpp common/program/prose.cpp common/program/stop_asked.cpp
-  common/program/tasks.cpp common/program/utf8_start.cpp)
+  common/program/files.cpp common/program/flag_values.cpp common/program/folder_lock.cpp
+  common/program/measure.cpp common/program/memory.cpp common/program/named_files.cpp
+  common/program/new_file.cpp common/program/npy.cpp common/program/print.cpp
+  common/program/program.cpp common/program/progress.cpp common/program/prose.cpp
+  common/program/stop_asked.cpp common/program/tasks.cpp common/program/utf8_start.cpp)
 target_include_directories(common PUBLIC common chapters)
 target_compile_features(common PUBLIC cxx_std_20)
 if(APPLE)

@@ -1,6 +1,7 @@
 # The checks that belong to no chapter: of the tensor core, of the CUDA stand-in, and of ./learn.
 
-t2t_test(common common MORE common/memory common/named_files common/tasks common/weight)
+t2t_test(common
+  common MORE common/memory common/folder_lock common/named_files common/tasks common/weight)
 t2t_bench(common tests/common_bench.cpp common)
 
 # What kernels may use, on the stand-in and on a GPU; and the mistakes that the stand-in catches.

@@ -268,6 +268,41 @@ refuses "--top-k: wanted a whole number from 0" "$pretrained" --top-k -1
 refuses "/none/x.npy: can't be written" "$pretrained" --model none.gguf --logits /none/x.npy
 refuses "/dev/null: wanted a plain file or none" "$pretrained" --model none.gguf --logits /dev/null
 
+# A run trains in a folder of its own, one program at a time, and leaves a reader's files alone.
+training=$build/13_training
+tiny=(--width 32 --layers 1 --heads 2 --groups 1 --context 32 --batch 2)
+mkdir mine && for file in model.gguf loss.csv .partial-notes .partial-a1B2c3; do echo own >mine/$file; done
+refuses "--run: mine: wanted a new or an empty folder" "$training" --run mine "${tiny[@]}" --steps 5
+[[ $(cat mine/model.gguf mine/loss.csv mine/.partial-*) == $'own\nown\nown\nown' && $(ls -A mine | wc -l) == 4 ]] ||
+  fail "a refused --run changed: $(ls -lA mine)"
+refuses "none: can't be read" "$training" --run fresh --file none
+[[ ! -e fresh ]] || fail "a refused --run left: $(ls -A fresh)"
+for sizes in "--width 24000 --layers 1000" "--layers 1000000" "--ffn 1000000000"; do
+  refuses "the model with all that training keeps: wants about" "$training" --run fresh --file none $sizes
+done
+refuses "--decay: wanted 0 or more, and below 1e9" "$training" --run fresh --decay 1e9
+refuses "--rate: wanted more than 0, and below 1e9" "$training" --run fresh --rate 1e20
+refuses "--steps: wanted at most 1,000,000,000" "$training" --run fresh --steps 1073741824
+refuses "can't be written: File too large" bash -c 'ulimit -f 8; "$@"' bash "$training" --run fresh "${tiny[@]}"
+[[ ! -e fresh ]] || fail "a full disk left: $(ls -A fresh)"
+refuses "qwen3.gguf: wanted a model without norms of its heads" "$training" --fine-tune adapter.gguf \
+  --model "$home/tests/fixtures/10_pretrained/qwen3.gguf"
+mkdir odd odd/x.md && sed 's/$/\r/' "$home/docs/13_training.md" >odd/a.txt
+accepts "$training" --run crlf "${tiny[@]}" --steps 5 --folder odd
+accepts "$training" --run fresh "${tiny[@]}" --steps 5
+refuses "--run: fresh holds a run" "$training" --run fresh "${tiny[@]}"
+accepts "$training" --resume fresh
+# A program that is stopped still holds its folder.
+"$training" --run two "${tiny[@]}" --steps 100000 >/dev/null 2>&1 &
+for ((i = 0; i < 200; ++i)); do [[ -e two/state.gguf ]] && break || sleep 0.1; done
+kill -STOP $!
+refuses "two: another program is at work in this folder" "$training" --resume two
+mv two/state.gguf kept
+refuses "two: another program is at work in this folder" "$training" --run two --file none
+mv kept two/state.gguf
+kill -CONT $! && kill $! && wait $! || fail "a refused run hurt the one that was there"
+refuses "--run: two holds a run" "$training" --run two "${tiny[@]}"
+
 accepts "$learn"
 accepts "$learn" --help
 accepts "$learn" test --help

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdint>
 #include <stdexcept>
@@ -106,11 +107,21 @@ void write_file(const std::filesystem::path& path,
   file.keep();
 }
 
+/// Whether NewFile could have made it: a plain file with six letters or digits after the dash.
+static bool is_partial(const std::filesystem::directory_entry& entry) {
+  constexpr std::string_view first = ".partial-";
+  const std::string name = entry.path().filename().string();
+  return name.size() == first.size() + 6 && name.starts_with(first) &&
+         std::all_of(name.begin() + first.size(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c); }) &&
+         std::filesystem::is_regular_file(entry.symlink_status());
+}
+
 void remove_partial_files(const std::filesystem::path& folder) {
   std::error_code error;
   std::vector<std::filesystem::path> left;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (entry.path().filename().string().starts_with(".partial-")) left.push_back(entry.path());
+    if (is_partial(entry)) left.push_back(entry.path());
   for (const std::filesystem::path& file : left) std::filesystem::remove(file, error);
 }
 

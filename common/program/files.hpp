@@ -26,7 +26,8 @@ using WriteBytes = std::function<void(std::string_view bytes)>;
 void write_file(const std::filesystem::path& path,
                 const std::function<void(const WriteBytes& write)>& fill);
 
-/// Removes from a folder what programs that were killed inside write_file left there.
+/// Removes from a folder what programs that were killed inside write_file left there: plain files
+/// with names such as .partial-a1B2c3. The folder must be the caller's own.
 void remove_partial_files(const std::filesystem::path& folder);
 
 /// Throws now what write_file would throw later, so that no work is lost.

@@ -24,6 +24,7 @@
 #include "10_pretrained/tokenizer/tokenizer.hpp"
 #include "13_training/cases.hpp"
 #include "13_training/text/training_text.hpp"
+#include "13_training/trainer/checksum.hpp"
 #include "13_training/trainer/run_folder.hpp"
 #include "program/files.hpp"
 #include "random.hpp"
@@ -132,7 +133,7 @@ TEST_CASE("a checkpoint is a GGUF file of float32 tensors with plain names") {
   const std::optional<GgufFile> file = tried([&] { return GgufFile::open(folder.path / "x"); });
   if (!file) return;
   CHECK(file->metadata().integer("training.step") == 2);
-  CHECK(file->metadata().entries().size() == 15);
+  CHECK(file->metadata().entries().size() == 16);
   const size_t tensors = trainer.means().size();
   CHECK(file->tensors().size() == 3 * tensors + 1);
   for (const GgufTensor& tensor : file->tensors()) {
@@ -367,13 +368,14 @@ TEST_CASE("a changed byte in the head is refused, or changes nothing but an opti
   std::set<size_t> values;
   for (const GgufEntry& entry : file.metadata().entries()) {
     const size_t at = size_t(entry.bytes.data() - whole.bytes.data());
-    for (size_t i = at - 4; i < at + entry.bytes.size(); ++i) values.insert(i);
+    const size_t key = entry.key == checksum_key ? entry.key.size() : 0;  // which is not read here
+    for (size_t i = at - 4 - key; i < at + entry.bytes.size(); ++i) values.insert(i);
   }
   const std::string last_name(file.tensors().back().name);
   const size_t name_at =
       size_t(file.tensors().back().name.data() - reinterpret_cast<const char*>(whole.bytes.data()));
   const size_t directory_end = name_at + last_name.size() + 4 + 2 * 8 + 4 + 8;  // then padding
-  std::set<size_t> accepted;
+  std::set<size_t> accepted, unseen;
   size_t other_errors = 0;
   for (size_t at = 0; at < head; ++at)
     for (const std::uint8_t flip : {0x01, 0x08, 0x80, 0xff}) {
@@ -384,6 +386,8 @@ TEST_CASE("a changed byte in the head is refused, or changes nothing but an opti
         read_options(damaged);
         read_checkpoint(damaged, whole.trainer);
         accepted.insert(at);
+        expect_checksum(damaged);
+        unseen.insert(at);
       } catch (const Bad& error) {
         other_errors += !std::string(error.what()).starts_with("x: ");
       }
@@ -393,6 +397,7 @@ TEST_CASE("a changed byte in the head is refused, or changes nothing but an opti
     CAPTURE(at);
     CHECK((values.contains(at) || at >= directory_end));
   }
+  CHECK((unseen.empty() || *unseen.begin() >= directory_end));  // the checksum sees the values too
 }
 
 TEST_CASE("tensors that are missing, surplus, of another shape or type are refused by name") {

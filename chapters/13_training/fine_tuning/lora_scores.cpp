@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "09_language_model/generate.hpp"
 #include "10_pretrained/chat/chat.hpp"
 #include "10_pretrained/check/perplexity.hpp"
@@ -57,7 +59,9 @@ static void show_answers(const std::vector<Exchange>& exchanges,
 LoraScores scores_of(LoraTrainer& trainer, Batch& batch, const LoraTexts& texts, const Bpe& bpe) {
   return {loss_of_all(trainer, batch, texts.lessons),
           loss_of_all(trainer, batch, texts.held_out_lessons),
-          perplexity_of(texts.other, trainer.model(), 256).perplexity,
+          perplexity_of(texts.other, trainer.model(),
+                        std::min<std::size_t>(256, trainer.model().config().T_max))
+              .perplexity,
           answers_of(trainer.model(), bpe, texts.system, texts.some()),
           answers_of(trainer.model(), bpe, texts.system, texts.held_out)};
 }

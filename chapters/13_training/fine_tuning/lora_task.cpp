@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <sstream>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "10_pretrained/chat/chat.hpp"
+#include "10_pretrained/model/architecture.hpp"
 #include "10_pretrained/model/load_model.hpp"
 #include "10_pretrained/model/save_model.hpp"
 #include "10_pretrained/program/open_session.hpp"
@@ -104,6 +106,10 @@ static int fine_tune(const Program& program, const LoraFlags& flags) {
   expect_writable(flags.fine_tune);
   if (!flags.merge.empty()) expect_writable(flags.merge);
   const GgufFile file = open_model(flags.model);
+  if (read_config(file).block.head_norms)
+    throw std::runtime_error(flags.model +
+                             ": wanted a model without norms of its heads, which have no backward "
+                             "pass here; Qwen 3 has them, Llama 3 and Qwen 2.5 don't");
   const Bpe bpe = read_tokenizer(file);
   const LoraTexts texts = read_texts(program, flags, file, bpe);
 

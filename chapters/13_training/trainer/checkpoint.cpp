@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "10_pretrained/file/write_gguf.hpp"
+#include "13_training/trainer/checksum.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
@@ -75,17 +76,45 @@ static void for_each_option(Options& o, F f) {
 // [/options]
 
 static constexpr std::uint64_t most = 1'000'000'000;  // of any count
+static constexpr double too_much = 1e9;               // of any other number
 
 static void put(GgufBytes& entries, const char* key, std::uint64_t value) {
   expect(value <= most, key, fmt::format("0 to {}", most), double(value));
   entries.key(key, 10).put(value);
 }
+static void expect_number(const char* key, double value) {
+  expect(value >= 0 && value < too_much, key, "a number from 0 to below 1e9", value);
+}
 static void put(GgufBytes& entries, const char* key, double value) {
+  expect_number(key, value);
   entries.key(key, 12).put(value);
 }
-static void put(GgufBytes& entries, const char* key, float value) { entries.entry(key, value); }
+static void put(GgufBytes& entries, const char* key, float value) {
+  expect_number(key, value);
+  entries.entry(key, value);
+}
 
-void save_checkpoint(const std::filesystem::path& file, Trainer& trainer, const LossCurve& curve) {
+static bool is_loss(double x) { return std::abs(x) < too_much; }
+
+void expect_finite(Trainer& trainer, const LossCurve& curve) {
+  const auto refuse = [&](const std::string& what) {
+    throw std::runtime_error(
+        fmt::format("step {}: {}; wanted a lower rate, less decay or more warm-up",
+                    trainer.steps_done(), what));
+  };
+  for (const NamedNumbers& tensor : numbers_of(trainer))
+    if (!std::ranges::all_of(tensor.numbers, [](float x) { return std::isfinite(x); }))
+      refuse(tensor.name + " is not finite");
+  for (const auto& [step, held_out] : curve) {
+    if (!is_loss(step.loss)) refuse(fmt::format("the loss is {:.3g}", step.loss));
+    if (!is_loss(held_out) && !std::isnan(held_out))
+      refuse(fmt::format("the held-out loss is {:.3g}", held_out));
+  }
+}
+
+void save_checkpoint(const std::filesystem::path& file, Trainer& trainer, const LossCurve& curve,
+                     const GgufBytes& more) {
+  expect_finite(trainer, curve);
   expect(curve.size() == trainer.steps_done(), "curve",
          fmt::format("a point for each of {} steps", trainer.steps_done()), double(curve.size()));
   const Tensor<2> points = numbers_of(curve);
@@ -100,6 +129,9 @@ void save_checkpoint(const std::filesystem::path& file, Trainer& trainer, const 
   put(entries, "training.step", std::uint64_t(trainer.steps_done()));
   for_each_option(trainer.options(),
                   [&](const char* key, auto value) { put(entries, key, value); });
+  entries.raw({reinterpret_cast<const char*>(more.bytes.data()), more.bytes.size()});
+  entries.entries += more.entries;
+  entries.entry(checksum_key, checkpoint_checksum(entries, tensors));
   save_gguf(file, entries, tensors);
 }
 
@@ -115,7 +147,7 @@ static void read(const GgufFile& file, const char* key, std::uint64_t& value) {
 }
 static void read(const GgufFile& file, const char* key, double& value) {
   value = file.metadata().real(key);
-  if (!(value >= 0 && value < 1e9))
+  if (!(value >= 0 && value < too_much))
     fail(file, fmt::format("{}: wanted a number from 0 on, got {}", key, value));
 }
 static void read(const GgufFile& file, const char* key, float& value) {
@@ -146,7 +178,7 @@ static LossCurve read_curve(const GgufFile& file, std::size_t steps) {
   for (std::size_t i = 0; i < steps; ++i) {
     const float loss = numbers(i, 0), held_out = numbers(i, 1);
     for (const float x : {loss, std::isnan(held_out) ? loss : held_out})
-      if (!(std::abs(x) < 1e9f)) fail(file, fmt::format("curve: wanted losses, got {}", x));
+      if (!is_loss(x)) fail(file, fmt::format("curve: wanted losses, got {}", x));
     curve.push_back({{i + 1, loss, numbers(i, 2), numbers(i, 3), numbers(i, 4)}, held_out});
   }
   return curve;

@@ -10,15 +10,21 @@
 #include <filesystem>
 
 #include "10_pretrained/file/gguf.hpp"
+#include "10_pretrained/file/gguf_bytes.hpp"
 #include "13_training/trainer/loss_curve.hpp"
 
 namespace t2t {
 
 /// Writes the trainer's state, with the run's curve so far. Throws std::runtime_error, naming the
 /// file, when it can't be written, and std::invalid_argument for what could not be read back: a
-/// curve without a point for each step, and a whole number above 10^9 among the options. An older
-/// file of that name is then as it was.
-void save_checkpoint(const std::filesystem::path& file, Trainer& trainer, const LossCurve& curve);
+/// curve without a point for each step, and a number above 10^9 among the options; both as
+/// expect_finite does. An older file of that name is then as it was. `more` are further entries.
+void save_checkpoint(const std::filesystem::path& file, Trainer& trainer, const LossCurve& curve,
+                     const GgufBytes& more = {});
+
+/// Throws std::runtime_error, naming the step and the first tensor or loss that is not finite, or a
+/// loss of 10^9 or more: the run has failed.
+void expect_finite(Trainer& trainer, const LossCurve& curve);
 
 /// The options in a checkpoint. The file is from outside: throws std::runtime_error, naming the
 /// file and the key, for a value that is missing, of another type or out of range.

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <csignal>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,9 +17,10 @@
 #include "13_training/text/passages.hpp"
 #include "13_training/text/train_bpe.hpp"
 #include "13_training/text/training_text.hpp"
-#include "13_training/trainer/run_folder.hpp"
+#include "13_training/trainer/held_folder.hpp"
 #include "program/files.hpp"
 #include "program/measure.hpp"
+#include "program/memory.hpp"
 #include "program/print.hpp"
 #include "program/progress.hpp"
 #include "program/stop_asked.hpp"
@@ -53,17 +53,19 @@ void add_flags(Program& program, RunFlags& flags) {
   program.size("warmup", o.schedule.warmup, "steps in which the rate grows from 0", 0);
   program.number("decay", o.adamw.decay, "weight decay of matrices and tables");
   program.number("dropout", o.dropout, "share of what each part adds that is left out in training");
-  program.size("every", flags.every, "steps from one checkpoint to the next");
+  program.size("every", flags.every, "steps from one checkpoint to the next; --resume: as before");
 }
 
 void expect_flags(const Program& program, const RunFlags& flags) {
   const auto positive = [](const char* name, float value, bool or_zero) {
-    expect(value > 0 || (or_zero && value == 0), name, or_zero ? "0 or more" : "more than 0",
-           double(value));
+    expect((value > 0 || (or_zero && value == 0)) && value < 1e9f, name,
+           or_zero ? "0 or more, and below 1e9" : "more than 0, and below 1e9", double(value));
   };
   positive("--rate", flags.options.schedule.peak, false);
   positive("--floor", flags.options.schedule.floor, true);
   positive("--decay", flags.options.adamw.decay, true);
+  expect(flags.options.schedule.steps <= 1'000'000'000, "--steps", "at most 1,000,000,000",
+         double(flags.options.schedule.steps));
   expect(program.seed() <= 1'000'000'000, "--seed", "at most 1,000,000,000",
          double(program.seed()));
 }
@@ -105,7 +107,7 @@ static void tell_point(const LossPoint& point, const Trainer& trainer, const Bpe
 /// many steps and at the end. The held-out loss is measured every so many steps only, so that a
 /// stop between them leaves no trace in the curve.
 static int train(Trainer& trainer, const RunFolder& folder, const BpeTables& tokenizer,
-                 std::span<const int> held_out, LossCurve curve, std::size_t every) {
+                 std::span<const int> held_out, LossCurve curve, const RunRecord& record) {
   using Clock = std::chrono::steady_clock;
   expect(held_out.size() >= 2, "the held-out text", "at least 2 tokens", double(held_out.size()));
   const StopAsked stop{SIGINT, SIGTERM};
@@ -120,9 +122,9 @@ static int train(Trainer& trainer, const RunFolder& folder, const BpeTables& tok
     const std::size_t n = point.step.n;
     tell_progress(trainer, point.step, seconds_since(began) / double(n - first));
     ended = StopAsked::asked();
-    const bool due = n % every == 0 || n == steps;
+    const bool due = n % record.every == 0 || n == steps;
     if (due) point.held_out = trainer.loss_of(held_out, 64);
-    if (due || ended) save_run(folder, trainer, tokenizer, curve);
+    if (due || ended) save_run(folder, trainer, tokenizer, curve, record);
     if (due) tell_point(point, trainer, bpe);
   }
   show_progress("");
@@ -163,14 +165,12 @@ static void tell_run(const Trainer& trainer, std::size_t train_ids, std::size_t 
 
 static int start_run(const Program& program, RunFlags flags) {
   const RunFolder folder{flags.run};
-  if (std::filesystem::exists(folder.state()))
-    throw std::invalid_argument(
-        fmt::format("--run: {} holds a run; --resume goes on with it", flags.run));
-  std::error_code error;
-  std::filesystem::create_directories(folder.path, error);
-  if (error) throw std::runtime_error("--run: " + flags.run + ": " + error.message());
-  expect_room_for_files(folder.path);
-  remove_partial_files(folder.path);
+  const std::size_t V = flags.vocabulary > 0 ? flags.vocabulary : byte_tokenizer().tokens.size();
+  const TrainingMemory memory =
+      training_memory(config_of(flags, V), flags.options.B, flags.sizes.T_max, sizeof(float));
+  expect_memory(memory.weights + memory.gradients + memory.optimizer + memory.activations,
+                "the model with all that training keeps");
+  HeldFolder held = HeldFolder::for_new_run(folder);
 
   const SplitText split = split_by_passage(text_of(flags));
   const BpeTables tokenizer =
@@ -186,25 +186,26 @@ static int start_run(const Program& program, RunFlags flags) {
   flags.options.seed = program.seed();
   Trainer trainer(Model(config, draw_model(config, random)), flags.options, train_ids.ids());
   tell_run(trainer, train_ids.ids().size(), held_out.ids().size());
-  save_run(folder, trainer, tokenizer, {});
-  return train(trainer, folder, tokenizer, held_out.ids(), {}, flags.every);
+  const RunRecord record = record_of(train_ids.ids(), held_out.ids(), flags.every);
+  save_run(folder, trainer, tokenizer, {}, record);
+  held.keep();
+  return train(trainer, folder, tokenizer, held_out.ids(), {}, record);
 }
 
-static int resume_run(const RunFlags& flags) {
+static int resume_run(const Program& program, const RunFlags& flags) {
   const RunFolder folder{flags.resume};
-  if (!std::filesystem::exists(folder.state()))
-    throw std::invalid_argument(
-        fmt::format("--resume: {0} holds no checkpoint; --run {0} begins a run", flags.resume));
-  remove_partial_files(folder.path);
+  const HeldFolder held = HeldFolder::for_old_run(folder);
   const GgufFile model = GgufFile::open(folder.model()), state = GgufFile::open(folder.state());
+  RunRecord record = read_record(folder, model, state);
+  if (program.given("every")) record.every = flags.every;
   const Config config = read_config(model);
   const BpeTables tokenizer = read_tables(model);
   const MappedIds train_ids(folder.train(), config.V), held_out(folder.held_out(), config.V);
   Trainer trainer(Model(config, read_weights(model, config)), read_options(state), train_ids.ids());
-  LossCurve curve = read_checkpoint(state, trainer);
+  LossCurve curve = go_on(folder, model, state, tokenizer, trainer);
   tell_run(trainer, train_ids.ids().size(), held_out.ids().size());
   print_paragraph(fmt::format("Going on after step {}.", trainer.steps_done()));
-  return train(trainer, folder, tokenizer, held_out.ids(), std::move(curve), flags.every);
+  return train(trainer, folder, tokenizer, held_out.ids(), std::move(curve), record);
 }
 
 std::vector<Task> run_tasks(const Program& program, const RunFlags& flags) {
@@ -213,7 +214,7 @@ std::vector<Task> run_tasks(const Program& program, const RunFlags& flags) {
             "ffn",   "steps",   "rate",       "floor", "warmup",  "decay",   "parts",
             "batch", "dropout", "every",      "seed",  "context", "own-head"},
            [&] { return start_run(program, flags); }},
-          {"resume", {"every"}, [&] { return resume_run(flags); }}};
+          {"resume", {"every"}, [&] { return resume_run(program, flags); }}};
 }
 
 }  // namespace t2t

@@ -1,0 +1,36 @@
+// A run's folder in the hands of one program: no other one writes there, and what is a reader's own
+// stays as it is.
+#pragma once
+
+#include <optional>
+
+#include "13_training/trainer/run_folder.hpp"
+#include "program/folder_lock.hpp"
+
+namespace t2t {
+
+class HeldFolder {
+ public:
+  /// For a new run. The folder must be new, empty or one that a run had begun in and that has no
+  /// checkpoint yet. Throws std::invalid_argument, naming it, for any other folder, and
+  /// std::runtime_error, naming it, when it can't be made or another program is at work in it;
+  /// nothing in it has changed then.
+  static HeldFolder for_new_run(const RunFolder& folder);
+  /// For a run that goes on. Throws as above, and when there is no checkpoint.
+  static HeldFolder for_old_run(const RunFolder& folder);
+
+  /// Unless keep() was called, a new run has failed before its first checkpoint: its files are
+  /// removed, and the folder if it was new.
+  ~HeldFolder();
+  HeldFolder(const HeldFolder&) = delete;
+  void keep() { kept_ = true; }
+
+ private:
+  HeldFolder(const RunFolder& folder, bool new_folder, bool kept);
+
+  RunFolder folder_;
+  bool new_folder_, kept_;
+  FolderLock lock_;
+};
+
+}  // namespace t2t
