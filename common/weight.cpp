@@ -11,11 +11,15 @@
 
 namespace t2t {
 
-Weight::Weight(PackedWeight packed) : stored_(std::move(packed)) {
-  const auto& [rows, cols, bytes, product, row, products] = std::get<PackedWeight>(stored_);
-  if (!product || !row)
-    throw std::invalid_argument(
-        fmt::format("a packed weight [{}, {}]: wanted a product and a row, got none", rows, cols));
+bool PackedWeight::products(ConstMatrix, std::span<const WeightProduct>) const { return false; }
+
+Weight::Weight(std::shared_ptr<const PackedWeight> packed) : stored_(std::move(packed)) {
+  if (!this->packed()) throw std::invalid_argument("a packed weight: wanted its numbers, got none");
+}
+
+const PackedWeight* Weight::packed() const {
+  const auto* packed = std::get_if<std::shared_ptr<const PackedWeight>>(&stored_);
+  return packed ? packed->get() : nullptr;
 }
 
 std::size_t Weight::rows() const {
@@ -57,22 +61,14 @@ void matmul_bt(ConstMatrix x, const Weight& w, Matrix y) {
   w.packed()->product(x, y);
 }
 
-/// What multiplies several weights at once, if all have the same; otherwise null.
-static auto shared_products(std::span<const WeightProduct> all) {
-  const auto of = [](const WeightProduct& one) {
-    return one.w.is_packed() ? one.w.packed()->products : nullptr;
-  };
-  const auto first = of(*all.begin());
-  const auto same = [&](const WeightProduct& one) { return of(one) == first; };
-  return std::ranges::all_of(all, same) ? first : nullptr;
-}
-
 void matmul_bt_each(ConstMatrix x, std::initializer_list<WeightProduct> all) {
   for (const auto& [w, y] : all) {
     expect_shape("x", x, {x.rows, w.cols()});
     expect_shape("y", y, {x.rows, w.rows()});
   }
-  if (const auto products = shared_products(all)) return products(x, all);
+  if (all.size() == 0) return;
+  const PackedWeight* first = all.begin()->w.packed();
+  if (first && first->products(x, all)) return;
   for (const auto& [w, y] : all) matmul_bt(x, w, y);
 }
 

@@ -1,13 +1,13 @@
 // A matrix of weights, [out, in], however its numbers are stored.
 //
 // A model uses a weight in two ways: in the product y = x·Wᵀ, and for single rows as floats. The
-// numbers can be floats (Tensor<2>), or packed in another form that offers both: chapter 12 packs
-// them in few bits. Code that multiplies by a Weight is the same for both.
+// numbers can be floats (Tensor<2>), or packed in another form that offers both (PackedWeight):
+// chapter 12 packs them in few bits. Code that multiplies by a Weight is the same for both.
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -25,23 +25,32 @@ struct WeightProduct {
   Matrix y;         // [T, out]
 };
 
-/// Weights that are not stored as floats. The functions are called with correct shapes. Products
-/// are called outside of parallel loops, so that they can use all threads; `row` can be called by
-/// several threads at once.
-struct PackedWeight {
-  std::size_t rows, cols, bytes;                         // out, in, and the size of the storage
-  std::function<void(ConstMatrix x, Matrix y)> product;  // y [T, rows] = x [T, cols]·Wᵀ
-  std::function<void(std::size_t r, Row to)> row;        // row r as floats, [cols]
-  /// If set, several products of one x are one call, where the weights of all have this function.
-  void (*products)(ConstMatrix x, std::span<const WeightProduct> all) = nullptr;
+/// Weights that are not stored as floats; a form of storage derives from it. The functions are
+/// called with correct shapes. Products are called outside of parallel loops, so that they can use
+/// all threads; `row` can be called by several threads at once.
+class PackedWeight {
+ public:
+  const std::size_t rows, cols, bytes;  // out, in, and the size of the storage
+
+  PackedWeight(std::size_t rows, std::size_t cols, std::size_t bytes)
+      : rows(rows), cols(cols), bytes(bytes) {}
+  PackedWeight(const PackedWeight&) = delete;
+  virtual ~PackedWeight() = default;
+
+  virtual void product(ConstMatrix x, Matrix y) const = 0;  // y [T, rows] = x [T, cols]·Wᵀ
+  virtual void row(std::size_t r, Row to) const = 0;        // row r as floats, [cols]
+
+  /// Several products of one x in one call, of which this weight's is the first. False, and nothing
+  /// is done, unless all weights are of a form that can.
+  virtual bool products(ConstMatrix x, std::span<const WeightProduct> all) const;
 };
 
 class Weight {
  public:
   Weight() = default;  // no weight: [0, 0]
   explicit Weight(Tensor<2> floats) : stored_(std::move(floats)) {}
-  /// Throws std::invalid_argument unless both functions are set.
-  explicit Weight(PackedWeight packed);
+  /// Copies of a packed weight share its numbers. Throws std::invalid_argument when there are none.
+  explicit Weight(std::shared_ptr<const PackedWeight> packed);
   Weight& operator=(Tensor<2> floats) { return *this = Weight(std::move(floats)); }
 
   std::size_t rows() const;
@@ -49,7 +58,7 @@ class Weight {
   std::size_t size() const { return rows() * cols(); }  // numbers
   std::size_t bytes() const;                            // of storage
   bool is_packed() const { return packed() != nullptr; }
-  const PackedWeight* packed() const { return std::get_if<PackedWeight>(&stored_); }  // or null
+  const PackedWeight* packed() const;  // or null
 
   /// The numbers, in place. Throws std::invalid_argument when they are packed.
   Tensor<2>& floats();
@@ -59,7 +68,7 @@ class Weight {
   void row(std::size_t r, Row to) const;
 
  private:
-  std::variant<Tensor<2>, PackedWeight> stored_;  // [rows, cols]
+  std::variant<Tensor<2>, std::shared_ptr<const PackedWeight>> stored_;  // [rows, cols]
 };
 
 /// y = x·Wᵀ, as linalg.hpp's matmul_bt, which it calls when the weights are floats. Throws

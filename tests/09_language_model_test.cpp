@@ -12,6 +12,7 @@
 #include "support/all_close.hpp"
 #include "support/allocations.hpp"
 #include "support/apart.hpp"
+#include "support/packed_stand_ins.hpp"
 
 using namespace t2t;
 
@@ -322,8 +323,6 @@ TEST_CASE("refusals: weights, ids and room, before anything is written") {
   REFUSES(Model(c.config, weights), "blocks: wanted L = 3, got 2");
 
   weights = c.weights();
-  const Tensor<2> floats = weights.positions.floats();
-  weights.positions = Weight(
-      PackedWeight{17, 24, floats.size(), [](ConstMatrix, Matrix) {}, [](std::size_t, Row) {}});
+  weights.positions = packed_nothing(17, 24);
   REFUSES(Model(c.config, weights), "positions: wanted floats, got packed numbers");
 }

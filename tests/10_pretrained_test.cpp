@@ -25,6 +25,7 @@
 #include "program/npy.hpp"
 #include "support/all_close.hpp"
 #include "support/apart.hpp"
+#include "support/packed_stand_ins.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;
@@ -98,10 +99,7 @@ TEST_CASE("the caller of read_model decides what matrices become; vectors become
     const std::size_t rows = tensor.shape[0], cols = tensor.shape[1];
     Tensor<2> floats = empty(rows, cols);
     dequantize_rows(tensor.type, tensor.bytes, floats);
-    return Weight(PackedWeight{
-        rows, cols, tensor.bytes.size(),
-        [floats](ConstMatrix x, Matrix y) { matmul_bt(x, ConstMatrix(floats), y); },
-        [floats](std::size_t r, Row to) { std::ranges::copy(row(floats, r), to.begin()); }});
+    return doubled(floats, tensor.bytes.size());
   });
   CHECK(asked.size() == 2 + 3 * 7);
   CHECK(asked[1] == "blk.0.attn_q.weight");
@@ -252,8 +250,7 @@ TEST_CASE("a model that does not fit into memory is refused, unless it stays in 
   const std::string refused = ending_with(3e6, [&] { read_model(file); });
   CHECK(refused.starts_with("threw: x: wants about 12 MB of memory, and "));
   const MakeWeight nothing = [](const GgufTensor&, const TensorInfo& info) {
-    return Weight(
-        PackedWeight{info.rows, info.cols, 0, [](ConstMatrix, Matrix) {}, [](std::size_t, Row) {}});
+    return packed_nothing(info.rows, info.cols);
   };
   CHECK(ending_with(3e6, [&] { read_model(file, nothing); }) == "returned");
 }

@@ -43,7 +43,7 @@ def code(path, *names):
 
 def _span(path, lines, name):
     """Quotes by name: from the comment above `name(` at column 0 to the closing brace at column 0."""
-    ends = "" if "(" in name else r"(\(| \{)"
+    ends = "" if "(" in name else r"(\(| (: (public )?\w+ )?\{)"  # class X : public Y {
     pattern = re.compile(rf"(?:\[\[[\w:]*\]\] )?(?:\w[\w:<>,&* ]* )?{re.escape(name)}{ends}")
     starts = [i for i, line in enumerate(lines) if pattern.match(line) and not _declares(lines, i)]
     if len(starts) != 1:

@@ -11,6 +11,7 @@
 #include "06_gqa/decode_attention.hpp"
 #include "08_block/cases.hpp"
 #include "linalg.hpp"
+#include "support/packed_stand_ins.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;
@@ -133,19 +134,6 @@ TEST_CASE("CachedAttention refuses q, k, v, heads and runs that do not fit each 
   REFUSES(BlockScratch(std::span<const BlockSettings>(), 4), "layers: wanted at least 1, got 0");
 }
 
-/// A weight that stores each number doubled, and counts its products.
-Weight packed(const Weight& w, std::size_t& products) {
-  const Tensor<2> twice = 2 * w.floats();
-  return Weight(PackedWeight{w.rows(), w.cols(), 2 * w.bytes(),
-                             [twice, &products](ConstMatrix x, Matrix y) {
-                               ++products;
-                               matmul_bt(x, ConstMatrix(twice), y, 0.5f);
-                             },
-                             [twice](std::size_t r, Row to) {
-                               for (std::size_t c = 0; c < to.size(); ++c) to[c] = twice(r, c) / 2;
-                             }});
-}
-
 TEST_CASE("a packed weight can take the place of every matrix of a block") {
   for (const Case& c : cases()) {
     CAPTURE(c.name);
@@ -153,7 +141,8 @@ TEST_CASE("a packed weight can take the place of every matrix of a block") {
     std::size_t products = 0, matrices = 0;
     for_each_tensor(weights, c.settings, [&](const TensorInfo& info, auto& tensor) {
       if constexpr (std::is_same_v<decltype(tensor), Weight&>)
-        if (info.size() > 0) tensor = packed(tensor, products), ++matrices;
+        if (info.size() > 0)
+          tensor = doubled(tensor.floats(), 2 * tensor.bytes(), &products), ++matrices;
     });
     Room room(c.settings, c.T, c.T);
     Tensor<2> x = c.x();

@@ -9,6 +9,7 @@
 #include "09_language_model/language_model.hpp"
 #include "linalg.hpp"
 #include "support/all_close.hpp"
+#include "support/packed_stand_ins.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;
@@ -88,15 +89,7 @@ TEST_CASE("layers may differ in their settings, and a model runs on packed weigh
   CHECK(parameter_count(weights) == total(count_parameters(config)));
   for_each_tensor(packed, config, [](const TensorInfo& info, auto& tensor) {
     if constexpr (std::is_same_v<decltype(tensor), Weight&>)
-      if (info.size() > 0) {
-        const Tensor<2> twice = 2 * tensor.floats();
-        tensor = Weight(PackedWeight{
-            info.rows, info.cols, 8 * info.size(),
-            [twice](ConstMatrix x, Matrix y) { matmul_bt(x, ConstMatrix(twice), y, 0.5f); },
-            [twice](std::size_t r, Row to) {
-              for (std::size_t k = 0; k < to.size(); ++k) to[k] = twice(r, k) / 2;
-            }});
-      }
+      if (info.size() > 0) tensor = doubled(tensor.floats(), 8 * info.size());
   });
   const Model model(config, std::move(weights)), of_packed(config, std::move(packed));
   const Ids ids = {3, 1, 4, 1, 5, 9, 2, 6};

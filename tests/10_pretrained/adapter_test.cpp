@@ -19,6 +19,7 @@
 #include "program/files.hpp"
 #include "support/all_close.hpp"
 #include "support/hashed_numbers.hpp"
+#include "support/packed_stand_ins.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;
@@ -132,8 +133,7 @@ TEST_CASE("an adapter for another model is refused") {
   REFUSES(refused([](LowRank& c) { c.a *= 1e30f, c.b *= 1e30f; }),
           "the adapter: its change of blk.1.attn_v.weight is too large for a float");
   ModelWeights packed = tiny().release();
-  packed.blocks[0].w_q =
-      Weight(PackedWeight{64, 64, 1, [](ConstMatrix, Matrix) {}, [](std::size_t, Row) {}});
+  packed.blocks[0].w_q = packed_nothing(64, 64);
   REFUSES(with_adapter(Model(tiny_config(), std::move(packed)), small_adapter()),
           "the adapter: wanted a model of floats, got packed weights");
 }

@@ -22,6 +22,7 @@
 #include "support/apart.hpp"
 #include "support/hashed_weights.hpp"
 #include "support/ids.hpp"
+#include "support/packed_stand_ins.hpp"
 #include "support/refuses.hpp"
 #include "support/tried.hpp"
 
@@ -311,12 +312,8 @@ TEST_CASE("weights that do not fit, or are packed, are refused by name") {
           "layer 1: b_k: wanted shape [12], got [6]");
   refused([](ModelWeights& w) { w.blocks[1].q_norm.gain = xt::zeros<float>({6}); },
           "layer 1: q_norm.gain: wanted shape [0], got [6]");
-  refused(
-      [](ModelWeights& w) {
-        w.blocks[0].w_k =
-            Weight(PackedWeight{12, 20, 0, [](ConstMatrix, Matrix) {}, [](std::size_t, Row) {}});
-      },
-      "layer 0: w_k: wanted floats, got packed numbers");
+  refused([](ModelWeights& w) { w.blocks[0].w_k = packed_nothing(12, 20); },
+          "layer 0: w_k: wanted floats, got packed numbers");
 }
 
 TEST_CASE("a tokenizer that could not be read back is refused, and a name that is no text") {

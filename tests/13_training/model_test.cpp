@@ -16,6 +16,7 @@
 #include "13_training/backward/model_backward.hpp"
 #include "support/all_close.hpp"
 #include "support/allocations.hpp"
+#include "support/packed_stand_ins.hpp"
 
 using namespace t2t;
 using std::size_t;
@@ -380,8 +381,7 @@ TEST_CASE("other batches, models and gradients are refused, and here nothing was
 
   // A packed embedding would not be read in the backward pass, and is refused all the same.
   ModelWeights weights = c.weights();
-  weights.embedding = Weight(PackedWeight{61, 30, 61 * 30, [](ConstMatrix, Matrix) {},
-                                          [](size_t, Row to) { std::ranges::fill(to, 0.0f); }});
+  weights.embedding = packed_nothing(61, 30);
   const Model packed(c.config, std::move(weights));
   REFUSES(passes.add(packed, batch_of(2, 13, 61), 1, gradients),
           "embedding: wanted floats, got packed numbers");

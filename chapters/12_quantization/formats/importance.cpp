@@ -35,20 +35,28 @@ struct Inputs {
     return means;
   }
 };
-}  // namespace
 
 /// A weight of floats that notes what it is multiplied with.
-static Weight watched(Tensor<2> floats, const std::shared_ptr<Inputs>& inputs) {
-  inputs->squares.resize(floats.shape(1));
-  const auto w = std::make_shared<const Tensor<2>>(std::move(floats));
-  const auto product = [w, inputs](ConstMatrix x, Matrix y) {
-    inputs->add(x);
-    matmul_bt(x, ConstMatrix(*w), y);
-  };
-  const auto copy_row = [w](std::size_t r, Row to) { std::ranges::copy(row(*w, r), to.begin()); };
-  return Weight(
-      PackedWeight{w->shape(0), w->shape(1), sizeof(float) * w->size(), product, copy_row});
-}
+class WatchedWeight : public PackedWeight {
+ public:
+  WatchedWeight(Tensor<2> floats, const std::shared_ptr<Inputs>& inputs)
+      : PackedWeight(floats.shape(0), floats.shape(1), sizeof(float) * floats.size()),
+        w_(std::move(floats)),
+        inputs_(inputs) {
+    inputs->squares.resize(cols);
+  }
+
+  void product(ConstMatrix x, Matrix y) const override {
+    inputs_->add(x);
+    matmul_bt(x, ConstMatrix(w_), y);
+  }
+  void row(std::size_t r, Row to) const override { std::ranges::copy(t2t::row(w_, r), to.begin()); }
+
+ private:
+  Tensor<2> w_;  // [rows, cols]
+  std::shared_ptr<Inputs> inputs_;
+};
+}  // namespace
 
 Importance importance_of(const GgufFile& file, std::span<const int> ids, std::size_t window,
                          const std::function<void(const Perplexity& so_far)>& after_window) {
@@ -60,7 +68,7 @@ Importance importance_of(const GgufFile& file, std::span<const int> ids, std::si
     if (info.role == Role::positions) return Weight(std::move(floats));
     const auto of_tensor = std::make_shared<Inputs>();
     inputs.emplace(tensor.name, of_tensor);
-    return watched(std::move(floats), of_tensor);
+    return Weight(std::make_shared<WatchedWeight>(std::move(floats), of_tensor));
   });
   perplexity_of(ids, model, window, after_window);
 

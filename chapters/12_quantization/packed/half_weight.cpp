@@ -70,20 +70,30 @@ static void multiply_rows(ConstMatrix x, const HalfRows& w, Matrix y) {
   }
 }
 
+/// Keeps rows of 16 bits as they are stored.
+class HalfWeight : public PackedWeight {
+ public:
+  explicit HalfWeight(HalfRows w)
+      : PackedWeight(w.rows, w.cols, w.bytes.size()), w_(std::move(w)) {}
+
+  void product(ConstMatrix x, Matrix y) const override {
+    if (x.rows == 1) return multiply_row(x.row(0), w_, y.row(0));
+    multiply_rows(x, w_, y);
+  }
+  void row(std::size_t r, Row to) const override { row_to_floats(w_, r, to); }
+
+ private:
+  HalfRows w_;  // [rows, cols]
+};
+
 Weight half_weight(TensorType type, std::span<const std::uint8_t> stored, std::size_t rows,
                    std::size_t cols) {
   if (type != TensorType::f16 && type != TensorType::bf16)
     throw std::invalid_argument(fmt::format("type: wanted F16 or BF16, got {}", type_name(type)));
   expect(stored.size() == 2 * rows * cols, "bytes", std::to_string(2 * rows * cols),
          double(stored.size()));
-  const auto w = std::make_shared<const HalfRows>(
-      HalfRows{type, rows, cols, std::vector<std::uint8_t>(stored.begin(), stored.end())});
-  return Weight(PackedWeight{rows, cols, stored.size(),
-                             [w](ConstMatrix x, Matrix y) {
-                               if (x.rows == 1) return multiply_row(x.row(0), *w, y.row(0));
-                               multiply_rows(x, *w, y);
-                             },
-                             [w](std::size_t r, Row to) { row_to_floats(*w, r, to); }});
+  return Weight(std::make_shared<HalfWeight>(
+      HalfRows{type, rows, cols, std::vector<std::uint8_t>(stored.begin(), stored.end())}));
 }
 
 }  // namespace t2t

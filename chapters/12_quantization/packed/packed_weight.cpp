@@ -16,26 +16,35 @@ static const EightBitRows& rounded(ConstMatrix x) {
   return rows;
 }
 
-/// The product of a packed weight. Others find the rows in it.
-struct Multiply {
-  std::shared_ptr<const PackedRows> rows;
-  void operator()(ConstMatrix x, Matrix y) const { packed_product(rounded(x), *rows, y); }
+/// Weights in few bits, which are multiplied with x in 8 bits.
+class FewBitsWeight : public PackedWeight {
+ public:
+  explicit FewBitsWeight(PackedRows w)
+      : PackedWeight(w.rows, w.cols, w.bytes.size()), w_(std::move(w)) {}
+
+  void product(ConstMatrix x, Matrix y) const override { packed_product(rounded(x), w_, y); }
+  void row(std::size_t r, Row to) const override { unpack_row(w_, r, to); }
+  bool products(ConstMatrix x, std::span<const WeightProduct> all) const override;
+
+ private:
+  PackedRows w_;  // [rows, cols]
 };
 
 /// Rounds x once for all weights.
-static void multiply_each(ConstMatrix x, std::span<const WeightProduct> all) {
+bool FewBitsWeight::products(ConstMatrix x, std::span<const WeightProduct> all) const {
   static thread_local std::vector<PackedProduct> products;
   products.clear();
-  for (const auto& [w, y] : all)
-    products.push_back({w.packed()->product.target<Multiply>()->rows.get(), y});
+  for (const auto& [w, y] : all) {
+    const auto* packed = dynamic_cast<const FewBitsWeight*>(w.packed());
+    if (!packed) return false;
+    products.push_back({&packed->w_, y});
+  }
   packed_products(rounded(x), products);
+  return true;
 }
 
 Weight packed_weight(PackedRows rows) {
-  const auto shared = std::make_shared<const PackedRows>(std::move(rows));
-  return Weight(PackedWeight{shared->rows, shared->cols, shared->bytes.size(), Multiply{shared},
-                             [shared](std::size_t r, Row to) { unpack_row(*shared, r, to); },
-                             multiply_each});
+  return Weight(std::make_shared<FewBitsWeight>(std::move(rows)));
 }
 
 Weight packed_floats(TensorType type, ConstMatrix floats) {
