@@ -5,6 +5,13 @@
 
 namespace t2t {
 
+// Large odd factors, and none near a multiple of the step by which next_uniform moves on: with such
+// a factor neighbouring seeds would give the same numbers, shifted.
+std::uint64_t seed_of(SeedOf level, std::uint64_t seed, std::uint64_t number) {
+  constexpr std::uint64_t factors[] = {0x9e6c63d0876a9a47, 0xd1342543de82ef95, 0xaf251af3b0f025b5};
+  return seed * factors[std::size_t(level)] + number;
+}
+
 // SplitMix64 (Steele, Lea and Flood 2014). It is written here so that a seed gives the same numbers
 // with each compiler and standard library.
 double Random::next_uniform() {

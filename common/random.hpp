@@ -9,10 +9,20 @@
 
 namespace t2t {
 
+/// Seeds within a seed, so that each sequence can be drawn again alone: a run has one for each
+/// step, a step one for each stream (a place where numbers are drawn, say), a stream one for each
+/// row. Each level has a factor of its own, so that the sequences of one level are not those of
+/// another.
+enum class SeedOf { step, stream, row };
+std::uint64_t seed_of(SeedOf level, std::uint64_t seed, std::uint64_t number);
+
 /// A sequence of random numbers from one seed. Must not be used by several threads at once.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
+  /// One of a seed's many streams.
+  Random(std::uint64_t seed, std::uint64_t stream)
+      : Random(seed_of(SeedOf::stream, seed, stream)) {}
 
   /// From N(mean, deviation²).
   template <std::size_t N>

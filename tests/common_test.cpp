@@ -246,6 +246,11 @@ TEST_CASE("every row and every task is visited once") {
 
 TEST_CASE("a seed gives the same numbers everywhere, with the right mean and deviation") {
   CHECK(Random(1).next_uniform() == double(0x910a2dec89025cc1 >> 11) * 0x1p-53);  // SplitMix64(1)
+  // A run that is resumed draws what it would have drawn, so these factors stay.
+  CHECK(seed_of(SeedOf::step, 3, 5) == 0xdb452b71963fceda);
+  CHECK(seed_of(SeedOf::stream, 3, 5) == 0x739c6fcb9b88cec4);
+  CHECK(seed_of(SeedOf::row, 3, 5) == 0x0d6f50db12d07124);
+  CHECK(Random(3, 5).next_uniform() == Random(0x739c6fcb9b88cec4).next_uniform());
   const Tensor<1> a = Random(7).normal<1>({10000}, 2, 1), b = Random(7).normal<1>({10000}, 2, 1);
   CHECK(all_close(a, b, 0));
   const Tensor<0> mean = xt::mean(a), deviation = xt::stddev(a);

@@ -10,12 +10,12 @@ void dropout_rows(const Dropout& dropout, Part part, std::size_t layer, Matrix x
   const float p = dropout.p;
   expect(p >= 0 && p < 1, "dropout", "a probability from 0 to below 1", double(p));
   if (p == 0) return;
-  // Large odd factors keep the sequences of passes, parts, layers and rows apart.
+  // Each pass, layer, part and row has a sequence of its own.
   const std::uint64_t place = layer * part_count + std::size_t(part);
-  const std::uint64_t seed = (dropout.pass * 0xD1342543DE82EF95u + place) * 0xAF251AF3B0F025B5u;
+  const std::uint64_t seed = seed_of(SeedOf::stream, dropout.pass, place);
   const float scale = 1 / (1 - p);
   for_each_row(x.rows, x.cols, [&](std::size_t t) {
-    Random random(seed + t);
+    Random random(seed_of(SeedOf::row, seed, t));
     for (float& value : x.row(t)) value = random.next_uniform() < double(p) ? 0 : scale * value;
   });
 }

@@ -38,8 +38,7 @@ Windows::Windows(std::span<const int> ids, std::size_t T, std::uint64_t seed)
 
 void Windows::begin_epoch(std::uint64_t epoch) {
   epoch_ = epoch;
-  // Far from Random's own step, whose multiples would give neighbouring seeds one order, shifted.
-  Random random(seed_ * 0xD1342543DE82EF95u + epoch);
+  Random random(seed_, epoch);
   const auto below = [&](std::size_t n) { return std::size_t(random.next_uniform() * double(n)); };
   offset_ = below(T_ + 1);
   std::iota(order_.begin(), order_.end(), 0u);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "13_training/experiments/masking.hpp"
+#include "random.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
@@ -48,7 +49,7 @@ Trainer::Trainer(Model model, const TrainingOptions& options, std::span<const in
 double Trainer::add_gradients(const Batch& batch, std::size_t part, float scale) {
   const std::uint64_t pass = std::uint64_t(steps_done()) * options_.parts + part;
   return passes_.add(model_, batch, scale, gradients_,
-                     {options_.dropout, options_.seed * 0x9E6C63D0876A9A47u + pass});
+                     {options_.dropout, seed_of(SeedOf::step, options_.seed, pass)});
 }
 
 StepReport Trainer::step() {
@@ -67,7 +68,7 @@ StepReport Trainer::step() {
 /// Masked language modelling, for an experiment (masking.hpp): all of a step's windows at once.
 StepReport Trainer::step_on_hidden() {
   windows_.fill(batch_, std::uint64_t(steps_done()) * options_.B);
-  hide_tokens(batch_, options_.hidden, options_.seed * 0x9E6C63D0876A9A47u + steps_done());
+  hide_tokens(batch_, options_.hidden, seed_of(SeedOf::step, options_.seed, steps_done()));
   return step_on(batch_);
 }
 
