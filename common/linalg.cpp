@@ -73,6 +73,16 @@ void add_matmul_at(ConstMatrix a, ConstMatrix b, Matrix y) {
   gemm({a, true}, {b}, y, 1, 1);
 }
 
+void add_rows(ConstMatrix added, Matrix x) {
+  expect_shape("added", added, {x.rows, x.cols});
+  for_each_row(x.rows, x.cols, [&](std::size_t t) {
+    const Row x_t = x.row(t);
+    const ConstRow added_t = added.row(t);
+#pragma omp simd
+    for (std::size_t c = 0; c < x_t.size(); ++c) x_t[c] += added_t[c];
+  });
+}
+
 static float dot(ConstRow w, ConstRow x) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)

@@ -1,5 +1,5 @@
-// Matrix products that read views in place and write where the caller says. Only linalg.cpp uses
-// BLAS.
+// Matrix products and sums that read views in place and write where the caller says. Only
+// linalg.cpp uses BLAS.
 //
 // Weights are stored as [out, in], as in checkpoints, so a projection is x·Wᵀ: matmul_bt. For one
 // token that is one dot product for each row of W, and its speed is that of reading W. matmul_bt
@@ -34,6 +34,10 @@ void add_matmul(ConstMatrix a,     // [M, K]
 void add_matmul_at(ConstMatrix a,  // [K, M]
                    ConstMatrix b,  // [K, N]
                    Matrix y);      // [M, N]
+
+/// x += added, as in a residual sum. Otherwise as matmul.
+void add_rows(ConstMatrix added,  // [T, C]
+              Matrix x);          // [T, C]
 
 /// y = w·x: one dot product for each row of w. Otherwise as matmul.
 void matvec(ConstMatrix w,  // [N, K]

@@ -123,6 +123,18 @@ TEST_CASE("a product inside a task ends, whatever number of threads was asked fo
   set_threads(before);
 }
 
+TEST_CASE("rows are added to rows, in a part of a larger matrix too") {
+  Tensor<2> x = some(5, 7);
+  const Tensor<2> before = x, added = some(3, 4);
+  add_rows(added, Matrix(x).rows_from(1, 3).cols_from(2, 4));
+  for (std::size_t t = 0; t < 5; ++t)
+    for (std::size_t c = 0; c < 7; ++c) {
+      const bool inside = t >= 1 && t < 4 && c >= 2 && c < 6;
+      CHECK(x(t, c) == before(t, c) + (inside ? added(t - 1, c - 2) : 0));
+    }
+  REFUSES(add_rows(added, x), "added: wanted shape [5, 7], got [3, 4]");
+}
+
 TEST_CASE("products refuse shapes that don't meet") {
   const Tensor<2> a = some(2, 3), b = some(4, 5);
   Tensor<2> y = empty(2, 4);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "rows.hpp"
+#include "linalg.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
@@ -78,16 +78,6 @@ static Matrix part_of(Tensor<2>& scratch, std::size_t T, std::size_t cols) {
 static void norm_heads(Matrix x, const NormWeights& weights, const BlockSettings& s) {
   for (std::size_t h = 0; h < x.cols / s.D; ++h)
     norm_rows(x.head(h, s.D), weights, s.norm, s.eps, x.head(h, s.D));
-}
-
-/// The residual sum: x += added.
-static void add_rows(ConstMatrix added, Matrix x) {
-  for_each_row(x.rows, x.cols, [&](std::size_t t) {
-    const Row x_t = x.row(t);
-    const ConstRow added_t = added.row(t);
-#pragma omp simd
-    for (std::size_t c = 0; c < x_t.size(); ++c) x_t[c] += added_t[c];
-  });
 }
 
 /// Attention reads x and writes to `added` what is to be added to the stream.

@@ -19,6 +19,4 @@ inline Tensor<1> reference_row(const std::string& name) {
 }
 inline Tensor<1> column(const Tensor<2>& x, std::size_t c) { return xt::view(x, xt::all(), c); }
 
-inline Batch batch_of(std::size_t B, std::size_t T) { return {B, T, Ids(B * T), Ids(B * T)}; }
-
 }  // namespace t2t

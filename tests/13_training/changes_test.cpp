@@ -86,7 +86,7 @@ TEST_CASE("without the causal mask each token sees its whole text, and no other"
 }
 
 static Batch texts(size_t V) {
-  Batch batch = batch_of(3, 13);
+  Batch batch = make_batch(3, 13);
   Ids ids;
   for (size_t n = 0; n < 40; ++n) ids.push_back(int((7 * n * n + 3 * n + 5) % V));
   fill_in_order(batch, ids, 0);
@@ -163,7 +163,7 @@ TEST_CASE("changes that do not fit are refused") {
 
 TEST_CASE("hidden tokens: a share of them, learned as themselves; all others are not learned") {
   const size_t texts = 50, length = 200;
-  Batch batch = batch_of(texts, length);
+  Batch batch = make_batch(texts, length);
   for (size_t i = 0; i < batch.ids.size(); ++i)
     batch.ids[i] = int(1 + i % 250), batch.targets[i] = i % 10 == 9 ? not_learned : 7;
   const Batch before = batch;

@@ -71,7 +71,7 @@ TEST_CASE("a share that is no probability below 1 is refused") {
 
 /// 3 texts of 13 tokens.
 static Batch texts(size_t V) {
-  Batch batch = batch_of(3, 13);
+  Batch batch = make_batch(3, 13);
   Ids ids;
   for (size_t n = 0; n < 40; ++n) ids.push_back(int((7 * n * n + 3 * n + 5) % V));
   fill_in_order(batch, ids, 0);
@@ -103,7 +103,7 @@ TEST_CASE("with dropout, too, the loss grows along its gradient by the square of
 
 TEST_CASE("what dropout left out of a token's vector gets no gradient") {
   const Case c = llama();
-  Batch text = batch_of(1, 13);
+  Batch text = make_batch(1, 13);
   for (int t = 0; t < 13; ++t)  // each token once, so that each row of the table is one token's
     text.ids[size_t(t)] = 3 * t, text.targets[size_t(t)] = t;
   const Dropout dropout{0.5f, 5};
@@ -135,7 +135,7 @@ static Ids one_window_again_and_again() {
 TEST_CASE(
     "each step and each part of its batch leaves out other numbers; a repeated run the same") {
   const Ids ids = one_window_again_and_again();
-  Batch two = batch_of(2, 13);
+  Batch two = make_batch(2, 13);
   fill_in_order(two, ids, 0);
   const auto losses = [&] {
     Trainer trainer(llama().model(), resting(1), ids);

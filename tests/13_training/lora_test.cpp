@@ -35,7 +35,7 @@ static Model drawn() {
   return Model(tiny(), draw_model(tiny(), random));
 }
 static Batch some_batch(size_t B, size_t T) {
-  Batch batch = batch_of(B, T);
+  Batch batch = make_batch(B, T);
   for (size_t i = 0; i < B * T; ++i) {
     batch.ids[i] = int(97 + i * i % 23);
     batch.targets[i] = i % 5 == 0 ? not_learned : int(97 + (i + 1) * (i + 1) % 23);
@@ -238,7 +238,7 @@ TEST_CASE("by hand: a conversation's tokens, of which the answer and its end are
   CHECK(lessons[0].ids[lessons[0].given] == 'b');
   CHECK(longest(lessons) == text.size());
 
-  Batch batch = batch_of(3, text.size() + 2);
+  Batch batch = make_batch(3, text.size() + 2);
   fill(batch, lessons, 1, false);
   const size_t T = batch.T, given = lessons[1].given;
   for (size_t t = 0; t < T; ++t) {
@@ -251,7 +251,7 @@ TEST_CASE("by hand: a conversation's tokens, of which the answer and its end are
   CHECK(batch.ids[2 * T + given - 1] == lessons[1].ids[given - 1]);
   fill(batch, lessons, 1, true);
   CHECK(count_learned(batch.targets) == 2);
-  Batch small = batch_of(1, text.size() - 1);
+  Batch small = make_batch(1, text.size() - 1);
   REFUSES(fill(small, lessons, 0),
           fmt::format("a lesson: wanted at most {} tokens, got {}", text.size(), text.size() + 1));
 }

@@ -104,7 +104,7 @@ static Ids text_ids() {
   return ids;
 }
 static Batch first_texts() {
-  Batch batch = batch_of(3, 13);
+  Batch batch = make_batch(3, 13);
   fill_in_order(batch, text_ids(), 0);
   batch.targets[5] = not_learned;
   return batch;

@@ -49,7 +49,7 @@ static TrainingOptions options(size_t B = 4, size_t parts = 1) {
 }
 /// The first B texts of T tokens.
 static Batch first_of(const Ids& ids, size_t B, size_t T) {
-  Batch batch = batch_of(B, T);
+  Batch batch = make_batch(B, T);
   fill_in_order(batch, ids, 0);
   return batch;
 }
@@ -273,7 +273,7 @@ TEST_CASE("each step is on its own windows, as step_on with the same ones") {
   const Ids ids = text_ids();
   Trainer by_itself(drawn(), options(), ids), given(drawn(), options(), ids);
   Windows windows(ids, 16, 9);
-  Batch batch = batch_of(4, 16);
+  Batch batch = make_batch(4, 16);
   for (std::uint64_t n = 0; n < 12; ++n) {
     windows.fill(batch, 4 * n);
     CHECK(given.step_on(batch).loss == by_itself.step().loss);

@@ -62,7 +62,7 @@ static Ids counted(size_t size) {
 }
 /// Where windows number first, first + 1 … begin.
 static Ids starts_of(Windows& windows, size_t T, std::uint64_t first, size_t count) {
-  Batch batch = batch_of(count, T);
+  Batch batch = make_batch(count, T);
   windows.fill(batch, first);
   Ids starts;
   for (size_t b = 0; b < count; ++b) starts.push_back(batch.ids[b * T]);
@@ -79,7 +79,7 @@ TEST_CASE("windows: each once in an epoch, all of them within the text, targets 
     CHECK(count == (size - 1) / T - 1);
     std::set<int> offsets;
     for (size_t epoch = 0; epoch < 40; ++epoch) {
-      Batch batch = batch_of(count, T);
+      Batch batch = make_batch(count, T);
       windows.fill(batch, epoch * count);
       std::set<int> starts;
       bool in_order = true;
@@ -170,9 +170,9 @@ TEST_CASE("windows refuse short texts and batches that do not fit them") {
   REFUSES(Windows(ids, 0, 1), "T, the tokens of a window: wanted at least 1, got 0");
   Windows windows(ids, 16, 1);
   CHECK(windows.in_epoch() == 1);
-  Batch batch = batch_of(2, 15);
+  Batch batch = make_batch(2, 15);
   REFUSES(windows.fill(batch, 0), "T of the batch: wanted that of the windows, got 15");
-  batch = batch_of(2, 16), batch.targets.pop_back();
+  batch = make_batch(2, 16), batch.targets.pop_back();
   REFUSES(windows.fill(batch, 0), "targets of the batch: wanted room for B·T, got 31");
   REFUSES(fill_in_order(batch, ids, 0), "targets of the batch: wanted room for B·T, got 31");
   batch.ids.clear();
@@ -181,7 +181,7 @@ TEST_CASE("windows refuse short texts and batches that do not fit them") {
 
 TEST_CASE("by hand: seven tokens in order, in batches of two texts of two") {
   const Ids ids = {5, 6, 7, 8, 9, 10, 11};
-  Batch batch = batch_of(2, 2);
+  Batch batch = make_batch(2, 2);
   CHECK(fill_in_order(batch, ids, 0));
   CHECK(batch.ids == Ids{5, 6, 7, 8});
   CHECK(batch.targets == Ids{6, 7, 8, 9});

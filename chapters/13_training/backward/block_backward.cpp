@@ -12,7 +12,6 @@
 #include "13_training/backward/linear_backward.hpp"
 #include "13_training/backward/norm_backward.hpp"
 #include "linalg.hpp"
-#include "rows.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
@@ -115,15 +114,6 @@ static void attention_part_backward(ConstMatrix x, const Block& block, const Kep
   matmul(dq, weights.w_q.floats(), dx);
   add_input_gradient(dk, weights.w_k.floats(), dx);
   add_input_gradient(dv, weights.w_v.floats(), dx);
-}
-
-static void add_rows(ConstMatrix added, Matrix x) {
-  for_each_row(x.rows, x.cols, [&](std::size_t t) {
-    const Row x_t = x.row(t);
-    const ConstRow added_t = added.row(t);
-#pragma omp simd
-    for (std::size_t c = 0; c < x_t.size(); ++c) x_t[c] += added_t[c];
-  });
 }
 
 void block_backward(const Block& block, const KeptBlock& kept, const RopeTable& backward_table,

@@ -19,6 +19,10 @@
 
 namespace t2t {
 
+Batch make_batch(std::size_t B, std::size_t T) {
+  return {B, T, std::vector<int>(B * T), std::vector<int>(B * T)};
+}
+
 static void set_to_zero(const TensorInfo& info, Tensor<1>& x) {
   x = xt::zeros<float>({info.size()});
 }

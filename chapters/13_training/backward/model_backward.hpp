@@ -26,6 +26,8 @@ struct Batch {
   std::vector<int> ids;      // [B·T]
   std::vector<int> targets;  // [B·T], some may be not_learned
 };
+/// Room for B texts, of zeros.
+Batch make_batch(std::size_t B, std::size_t T);
 
 /// Tensors of 0 in the shapes of a model's weights: gradients, or an optimizer's running means.
 /// With `learned`, matrices and tables for which it returns false stay empty.

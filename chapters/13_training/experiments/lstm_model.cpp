@@ -94,8 +94,7 @@ LstmTrainer::LstmTrainer(LstmModel model, const TrainingOptions& options, std::s
     : model_(std::move(model)),
       gradients_(zeros_like(model_)),
       windows_(ids, options.T, options.seed),
-      batch_{options.B, options.T, std::vector<int>(options.B * options.T),
-             std::vector<int>(options.B * options.T)},
+      batch_(make_batch(options.B, options.T)),
       optimizer_({options.schedule, options.adamw, options.clip}, tensors_of(model_),
                  tensors_of(gradients_)) {}
 

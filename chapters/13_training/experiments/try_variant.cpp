@@ -8,15 +8,12 @@
 #include "09_language_model/accounts.hpp"
 #include "13_training/experiments/experiments.hpp"
 #include "13_training/experiments/lstm_model.hpp"
+#include "program/measure.hpp"
 
 namespace t2t {
 
 static LstmModel new_lstm(const Variant& variant, Random& random) {
   return draw_lstm_model(variant.config.V, variant.lstm_width, variant.lstm_layers, random);
-}
-
-static double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 std::size_t parameter_count(const Variant& variant) {
@@ -66,7 +63,7 @@ static std::vector<double> far_perplexity(const Model& model, const BlockChanges
                                           std::span<const int> held_out) {
   constexpr std::size_t quarters = 4, length = quarters * experiment_T;
   Gradients passes(model.config(), 1, length, changes);
-  Batch text{1, length, std::vector<int>(length), std::vector<int>(length)};
+  Batch text = make_batch(1, length);
   std::vector<double> perplexity;
   for (std::size_t q = 0; q < quarters; ++q) {
     double sum = 0;

@@ -116,7 +116,7 @@ static int fine_tune(const Program& program, const LoraFlags& flags) {
   const std::size_t T = std::max(longest(texts.lessons), longest(texts.held_out_lessons));
   const LoraOptions options = options_of(flags, T, texts.lessons.size(), program.seed());
   LoraTrainer trainer(read_model(file), options);
-  Batch batch{options.B, T, std::vector<int>(options.B * T), std::vector<int>(options.B * T)};
+  Batch batch = make_batch(options.B, T);
   show_plan(trainer, flags, options, texts.exchanges.size());
   const LoraScores before = scores_of(trainer, batch, texts, bpe);
   const double speed = teach(trainer, options, batch, texts.lessons);

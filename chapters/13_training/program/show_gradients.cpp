@@ -20,7 +20,7 @@ Config small_config(std::size_t C, std::size_t L, std::size_t T) {
 }
 
 Batch first_batch(const std::vector<int>& ids, std::size_t B, std::size_t T) {
-  Batch batch{B, T, std::vector<int>(B * T), std::vector<int>(B * T)};
+  Batch batch = make_batch(B, T);
   fill_in_order(batch, ids, 0);
   return batch;
 }
