@@ -101,14 +101,16 @@ static void check_same(const Config& got, const Config& want) {
 static void check_same_bits(const ModelWeights& got, const ModelWeights& want,
                             const Config& config) {
   const std::vector<NamedShape> names = tensor_names(config);
-  const std::vector<ConstRow> a = values_of(got, config), b = values_of(want, config);
+  const std::vector<StoredTensor> a = stored_tensors(got, config), b = stored_tensors(want, config);
   CHECK(a.size() == names.size());
   CHECK(b.size() == names.size());
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+  for (std::size_t i = 0; i < std::min({a.size(), b.size(), names.size()}); ++i) {
     CAPTURE(names[i].name);
-    CHECK(a[i].size() == b[i].size());
-    CHECK(std::memcmp(a[i].data(), b[i].data(), std::min(a[i].size_bytes(), b[i].size_bytes())) ==
-          0);
+    CHECK(a[i].name == names[i].name);
+    CHECK(a[i].shape == names[i].shape);
+    const ConstRow x = a[i].numbers, y = b[i].numbers;
+    CHECK(x.size() == y.size());
+    CHECK(std::memcmp(x.data(), y.data(), std::min(x.size_bytes(), y.size_bytes())) == 0);
   }
 }
 

@@ -100,13 +100,11 @@ Model with_adapter(Model model, const Adapter& adapter) {
     throw std::invalid_argument(fmt::format("the adapter: wanted one for {}, got one for {}",
                                             architecture, printable(adapter.architecture)));
   ModelWeights weights = std::move(model).release();
-  const std::vector<NamedShape> names = tensor_names(config);
-  std::size_t i = 0;
   std::vector<std::pair<const LowRank*, Weight*>> pairs;
   for_each_tensor(weights, config, [&]<class Stored>(const TensorInfo& info, Stored& tensor) {
     if (info.size() == 0) return;
-    const std::string& name = names[i++].name;
     if constexpr (std::is_same_v<Stored, Weight>) {
+      const std::string name = name_in_file(info);
       const auto found = std::ranges::find(adapter.changes, name, &LowRank::weight);
       if (found == adapter.changes.end()) return;
       if (tensor.is_packed())

@@ -14,8 +14,7 @@
 
 namespace t2t {
 
-/// A tensor's name in GGUF files.
-static std::string name_in_file(const TensorInfo& info) {
+std::string name_in_file(const TensorInfo& info) {
   static constexpr std::pair<std::string_view, std::string_view> names[] = {
       {"embedding", "token_embd.weight"},
       {"attention_norm.gain", "attn_norm.weight"},

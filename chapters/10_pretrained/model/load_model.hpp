@@ -15,6 +15,10 @@
 
 namespace t2t {
 
+/// A tensor's name in GGUF files: "blk.3.attn_q.weight". Throws std::invalid_argument when no
+/// architecture that is read here has such a tensor.
+std::string name_in_file(const TensorInfo& info);
+
 /// One tensor's name in the file, and the shape that it must have.
 struct NamedShape {
   std::string name;

@@ -7,7 +7,6 @@
 #include <string>
 #include <type_traits>
 
-#include "10_pretrained/file/write_gguf.hpp"
 #include "10_pretrained/model/load_model.hpp"
 #include "program/files.hpp"
 #include "shapes.hpp"
@@ -103,16 +102,18 @@ static GgufBytes entries_of(const Config& config, const BpeTables& tokenizer, st
   return entries;
 }
 
-std::vector<ConstRow> values_of(const ModelWeights& weights, const Config& config) {
-  std::vector<ConstRow> values;
+std::vector<StoredTensor> stored_tensors(const ModelWeights& weights, const Config& config) {
+  std::vector<StoredTensor> tensors;
   for_each_tensor(weights, config, [&]<class Stored>(const TensorInfo& info, const Stored& tensor) {
     if (info.size() == 0) return;
+    const std::string name = name_in_file(info);
     if constexpr (std::is_same_v<Stored, Weight>)
-      values.emplace_back(tensor.floats().data(), tensor.size());
+      tensors.push_back(
+          {name, {info.rows, info.cols}, {tensor.floats().data(), tensor.floats().size()}});
     else
-      values.push_back(row(tensor));
+      tensors.push_back({name, {info.rows}, row(tensor)});
   });
-  return values;
+  return tensors;
 }
 
 /// Checks everything that can be wrong, and returns the file's entries.
@@ -127,26 +128,18 @@ static GgufBytes checked_entries(const Config& config, const ModelWeights& weigh
   return entries_of(config, tokenizer, name, chat_template);
 }
 
-static std::vector<StoredTensor> tensors_of(const ModelWeights& weights, const Config& config) {
-  const std::vector<ConstRow> values = values_of(weights, config);
-  std::vector<StoredTensor> tensors;
-  for (const auto& [name, shape] : tensor_names(config))
-    tensors.push_back({name, shape, values[tensors.size()]});
-  return tensors;
-}
-
 void save_model(const std::filesystem::path& path, const Config& config,
                 const ModelWeights& weights, const BpeTables& tokenizer, std::string_view name,
                 std::string_view chat_template) {
   const GgufBytes entries = checked_entries(config, weights, tokenizer, name, chat_template);
-  save_gguf(path, entries, tensors_of(weights, config));
+  save_gguf(path, entries, stored_tensors(weights, config));
 }
 
 std::vector<std::uint8_t> model_bytes(const Config& config, const ModelWeights& weights,
                                       const BpeTables& tokenizer, std::string_view name,
                                       std::string_view chat_template) {
   const GgufBytes entries = checked_entries(config, weights, tokenizer, name, chat_template);
-  return gguf_bytes(entries, tensors_of(weights, config));
+  return gguf_bytes(entries, stored_tensors(weights, config));
 }
 
 }  // namespace t2t

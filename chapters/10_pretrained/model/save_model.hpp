@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "09_language_model/model.hpp"
+#include "10_pretrained/file/write_gguf.hpp"
 #include "10_pretrained/tokenizer/bpe.hpp"
 
 namespace t2t {
@@ -37,8 +38,8 @@ std::vector<std::uint8_t> model_bytes(const Config& config, const ModelWeights& 
                                       const BpeTables& tokenizer, std::string_view name,
                                       std::string_view chat_template = {});
 
-/// The numbers of a model's tensors, in the order of tensor_names. Throws std::invalid_argument
-/// when some are packed.
-std::vector<ConstRow> values_of(const ModelWeights& weights, const Config& config);
+/// A model's tensors, as a file has them, in the order of tensor_names. The numbers stay where they
+/// are. Throws std::invalid_argument when some are packed.
+std::vector<StoredTensor> stored_tensors(const ModelWeights& weights, const Config& config);
 
 }  // namespace t2t

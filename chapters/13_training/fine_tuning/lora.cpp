@@ -20,17 +20,13 @@ static bool is_adapted(const LoraOptions& options, const TensorInfo& info) {
   return info.layer && std::ranges::find(options.matrices, info.name) != options.matrices.end();
 }
 
-/// Of all matrices that the options name: what they are called, and their numbers.
+/// Calls f(info, floats) for each matrix that the options name.
 template <class Call>
 static void for_each_adapted(const LoraOptions& options, const Config& config,
                              ModelWeights& weights, Call f) {
-  std::size_t i = 0;
-  const std::vector<NamedShape> names = tensor_names(config);
   for_each_tensor(weights, config, [&]<class Stored>(const TensorInfo& info, Stored& tensor) {
-    if (info.size() == 0) return;
-    const std::string& name = names[i++].name;
     if constexpr (std::is_same_v<Stored, Weight>)
-      if (is_adapted(options, info)) f(info, name, tensor.floats());
+      if (info.size() > 0 && is_adapted(options, info)) f(info, tensor.floats());
   });
 }
 
@@ -51,8 +47,8 @@ std::vector<LoraTrainer::Adapted> LoraTrainer::draw_factors() {
   Random random(options_.seed);
   model_.change_weights([&](ModelWeights& weights) {
     for_each_adapted(
-        options_, model_.config(), weights,
-        [&](const TensorInfo& info, const std::string& name, const Tensor<2>& w) {
+        options_, model_.config(), weights, [&](const TensorInfo& info, const Tensor<2>& w) {
+          const std::string name = name_in_file(info);
           expect(
               r >= 1 && r <= std::min(info.rows, info.cols), "rank of the adapter",
               fmt::format("1 to {}, the smaller side of {}", std::min(info.rows, info.cols), name),
@@ -88,11 +84,10 @@ std::vector<ListedTensor> LoraTrainer::list_of(Tensor<2> Factor::*part) {
 void LoraTrainer::put_weights() {
   model_.change_weights([&](ModelWeights& weights) {
     std::size_t i = 0;
-    for_each_adapted(options_, model_.config(), weights,
-                     [&](const TensorInfo&, const std::string&, Tensor<2>& w) {
-                       const Adapted& of = adapted_[i++];
-                       add_change({of.name, of.a.x, of.b.x}, options_.alpha, of.base, w);
-                     });
+    for_each_adapted(options_, model_.config(), weights, [&](const TensorInfo&, Tensor<2>& w) {
+      const Adapted& of = adapted_[i++];
+      add_change({of.name, of.a.x, of.b.x}, options_.alpha, of.base, w);
+    });
   });
 }
 
@@ -101,7 +96,7 @@ void LoraTrainer::pull_gradients() {
   const float s = options_.alpha / float(options_.rank);
   std::size_t i = 0;
   for_each_adapted(options_, model_.config(), gradients_,
-                   [&](const TensorInfo&, const std::string&, const Tensor<2>& dw) {
+                   [&](const TensorInfo&, const Tensor<2>& dw) {
                      Adapted& of = adapted_[i++];
                      matmul_bt(dw, of.a.x, of.b.dx, s);
                      add_matmul_at(Tensor<2>(s * of.b.x), dw, of.a.dx);
@@ -112,7 +107,7 @@ StepReport LoraTrainer::step_on(const Batch& batch) {
   const std::size_t learned = count_learned(batch.targets);
   expect(learned > 0, "targets that are to be learned", "at least 1", 0);
   for_each_adapted(options_, model_.config(), gradients_,
-                   [](const TensorInfo&, const std::string&, Tensor<2>& dw) { dw.fill(0); });
+                   [](const TensorInfo&, Tensor<2>& dw) { dw.fill(0); });
   optimizer_.begin_step();
   const double sum = passes_.add(model_, batch, 1 / float(learned), gradients_);
   pull_gradients();
