@@ -19,6 +19,7 @@
 #include "12_quantization/packed/packed_rows.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
 #include "12_quantization/rounded.hpp"
+#include "cuda/half_types.hpp"
 #include "linalg.hpp"
 #include "random.hpp"
 #include "support/all_close.hpp"
@@ -160,6 +161,28 @@ TEST_CASE("an F16 is the nearest one: ties to even, large numbers infinite, smal
   CHECK(back(1e6f) == std::numeric_limits<float>::infinity());
   CHECK(back(0x1p-26f) == 0);
   CHECK(std::isnan(back(NAN)));
+}
+
+TEST_CASE("an F16 of this chapter, of chapter 10 and of the kernels is one and the same") {
+  const auto same = [](float a, float b) {
+    return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b) ||
+           (std::isnan(a) && std::isnan(b));  // of a NaN each keeps other bits
+  };
+  const auto rounds_alike = [&](float x) {
+    return same(half_to_float(float_to_half(x)), __half2float(__float2half_rn(x)));
+  };
+  std::size_t others = 0;
+  for (std::uint32_t bits = 0; bits < 1 << 16; ++bits) {
+    const float x = __half2float({std::uint16_t(bits)});
+    others += !same(half_to_float(std::uint16_t(bits)), x);
+    // It, the middle between it and the one above, and the floats beside each.
+    const float above = __half2float({std::uint16_t(bits + 1)});
+    for (const float of : {x, x + (above - x) / 2})
+      for (const float to : {0.f, 1e9f, -1e9f})
+        others += !rounds_alike(std::nextafter(of, of + to));
+  }
+  for (const float x : {65519.996f, 65520.f, 65520.004f, 1e30f}) others += !rounds_alike(x);
+  CHECK(others == 0);
 }
 
 TEST_CASE("by hand: activations in 8 bits, 16 at a time, with the sum of their q") {
