@@ -34,9 +34,9 @@ class Fiber {
  private:
   Entry entry_;
   char* stack_;
-  [[maybe_unused]] void* sanitizer_state_ =
-      nullptr;                                   // AddressSanitizer's, while the fiber is stopped
-  [[maybe_unused]] void* race_state_ = nullptr;  // ThreadSanitizer's
+  // What AddressSanitizer and ThreadSanitizer know of the fiber while it is stopped.
+  [[maybe_unused]] void* sanitizer_state_ = nullptr;
+  [[maybe_unused]] void* race_state_ = nullptr;
 #ifdef T2T_UCONTEXT
   ucontext_t context_;
 #else

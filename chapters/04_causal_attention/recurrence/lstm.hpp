@@ -9,7 +9,7 @@
 // The input gate i says how much of the candidate g is written, the forget gate f how much of the
 // old cell value is kept, the output gate o how much is shown. Hochreiter and Schmidhuber 1997,
 // "Long Short-Term Memory"; the forget gate: Gers, Schmidhuber and Cummins 2000, "Learning to
-// Forget". Used in no later chapter.
+// Forget". Chapter 13 trains it beside a transformer.
 #pragma once
 
 #include "random.hpp"

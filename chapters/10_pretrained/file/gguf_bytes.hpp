@@ -1,5 +1,5 @@
-// Builds small GGUF files in memory, correct or damaged, and the first part of large ones. For
-// save_model.cpp and chapter 12, which write model files, and for tests.
+// Builds the bytes of GGUF files: the head of a file whose tensors are written after it, or a small
+// file whole. It checks nothing, so that tests can build damaged files too.
 #pragma once
 
 #include <cstdint>

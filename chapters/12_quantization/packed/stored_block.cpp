@@ -60,14 +60,14 @@ StoredBlock stored_block(TensorType type, const std::uint8_t* row, std::size_t b
   StoredBlock block{half_bits(at), 0, {}, {1, 1}, 1};
   at += 2;
   if (packed_form(type)->has_minimum) block.minimum = half_bits(at), at += 2;
-  if (type == TensorType::q8_0)
-    for (std::size_t i = 0; i < 32; ++i)
-      block.q[i] = at[i] ^ 0x80;  // as bytes, q + 128 is q with
-                                  // its highest bit turned over
-  else if (type == TensorType::q5_0 || type == TensorType::q5_1)
+  if (type == TensorType::q8_0) {
+    // As bytes, q + 128 is q with its highest bit turned over.
+    for (std::size_t i = 0; i < 32; ++i) block.q[i] = at[i] ^ 0x80;
+  } else if (type == TensorType::q5_0 || type == TensorType::q5_1) {
     read_halves(at + 4, block), read_fifth_bits(at, block);
-  else
+  } else {
     read_halves(at, block);
+  }
   return block;
 }
 

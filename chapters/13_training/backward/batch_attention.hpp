@@ -2,7 +2,7 @@
 //
 // The rows of B texts of T tokens lie one text after the other. Queries and keys are turned, and
 // chapter 11's flash attention reads the projections in place. Nothing outlives the call: what the
-// backward pass needs, the trace hands over (kept.hpp).
+// backward pass needs, the trace hands over (kept_for_backward.hpp).
 #pragma once
 
 #include <span>

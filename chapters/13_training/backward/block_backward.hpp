@@ -13,7 +13,7 @@
 #include "08_block/block_rows.hpp"
 #include "13_training/backward/dropout.hpp"
 #include "13_training/backward/flash_backward.hpp"
-#include "13_training/backward/kept.hpp"
+#include "13_training/backward/kept_for_backward.hpp"
 #include "13_training/experiments/block_changes.hpp"
 
 namespace t2t {

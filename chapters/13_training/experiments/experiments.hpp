@@ -23,8 +23,8 @@ struct Variant {
   float dropout = 0;
   BlockChanges changes = {};
   float hidden = 0;  // share of tokens that are hidden, and learned instead of the next ones
-  std::size_t lstm_layers = 0,
-              lstm_width = 0;  // with layers: of an LSTM in the transformer's place
+  std::size_t lstm_layers = 0;  // above 0: an LSTM takes the transformer's place
+  std::size_t lstm_width = 0;   // its C
 };
 /// How many numbers its model learns.
 std::size_t parameter_count(const Variant& variant);

@@ -1,13 +1,17 @@
 // The backward pass of chapter 04's LSTM, through time: from the last token to the first.
 //
-//   state[t] = o·tanh(cell[t])       dcell[t] = dstate[t]·o·(1 − tanh²(cell[t])) +
-//   f[t+1]·dcell[t+1] cell[t]  = f·cell[t−1] + i·g     di = dcell·g   df = dcell·cell[t−1]   dg =
-//   dcell·i
-//                                    do = dstate·tanh(cell)
-//   each gate is an activation of w_x·x[t] + w_h·state[t−1] + bias, so with the gradients of these
-//   sums, dsum = dgate · the activation's slope,
+//   forward                        backward
+//   state[t] = o·tanh(cell[t])     do       = dstate[t]·tanh(cell[t])
+//                                  dcell[t] = dstate[t]·o·(1 − tanh²(cell[t])) + f[t+1]·dcell[t+1]
+//   cell[t]  = f·cell[t−1] + i·g   di       = dcell[t]·g
+//                                  df       = dcell[t]·cell[t−1]
+//                                  dg       = dcell[t]·i
 //
-//   dx[t] = dsum·w_x                 dstate[t−1] = what the next layer gives it + dsum·w_h
+// Each gate is an activation of w_x·x[t] + w_h·state[t−1] + bias. With the gradients of these sums,
+// dsum = dgate · the activation's slope,
+//
+//   dx[t]        = dsum·w_x
+//   dstate[t−1]  = what the next layer gives it + dsum·w_h
 //
 // A transformer's backward pass takes all tokens of a text at once; this one waits, as the forward
 // pass does, for each token's result. Werbos 1990, "Backpropagation Through Time".

@@ -1,4 +1,4 @@
-#include "13_training/backward/kept.hpp"
+#include "13_training/backward/kept_for_backward.hpp"
 
 #include <algorithm>
 
