@@ -8,7 +8,8 @@
 
 namespace t2t {
 
-/// Stores each float doubled, and counts its products.
+/// Stores each float doubled, and counts its products. Both rows and products are halved at the end,
+/// which is exact, so that they equal those of the floats bit for bit.
 class DoubledWeight : public PackedWeight {
  public:
   DoubledWeight(const Tensor<2>& floats, std::size_t bytes, std::size_t* count = nullptr)
@@ -16,7 +17,9 @@ class DoubledWeight : public PackedWeight {
 
   void product(ConstMatrix x, Matrix y) const override {
     if (count_) ++*count_;
-    matmul_bt(x, ConstMatrix(twice_), y, 0.5f);
+    matmul_bt(x, ConstMatrix(twice_), y);
+    for (std::size_t t = 0; t < y.rows; ++t)
+      for (float& number : y.row(t)) number /= 2;
   }
   void row(std::size_t r, Row to) const override {
     for (std::size_t c = 0; c < to.size(); ++c) to[c] = twice_(r, c) / 2;
