@@ -20,7 +20,10 @@ void expect_shape(std::string_view name, std::span<const std::size_t> got,
 }
 
 void expect(bool condition, std::string_view name, std::string_view wanted, double got) {
-  if (condition) return;
+  if (!condition) refuse(name, wanted, got);
+}
+
+void refuse(std::string_view name, std::string_view wanted, double got) {
   throw std::invalid_argument(fmt::format("{}: wanted {}, got {}", name, wanted, got));
 }
 

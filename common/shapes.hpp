@@ -41,6 +41,10 @@ inline void expect_shape(std::string_view name, ConstRow x,
 /// wanted: "at least 1", "an even number".
 void expect(bool condition, std::string_view name, std::string_view wanted, double got);
 
+/// What expect throws. For a `wanted` that takes time to write: the caller asks the condition
+/// first.
+[[noreturn]] void refuse(std::string_view name, std::string_view wanted, double got);
+
 /// "[5, 64]"
 std::string shape_text(std::span<const std::size_t> shape);
 

@@ -431,6 +431,7 @@ TEST_CASE("shapes are named with what was wanted and what came") {
   CHECK_NOTHROW(expect_shape("x", x, {2, 3}));
   REFUSES(expect_shape("x", x, {2, 4}), "x: wanted shape [2, 4], got [2, 3]");
   REFUSES(expect(false, "--width", "an even number", 7), "--width: wanted an even number, got 7");
+  REFUSES(refuse("--width", "an even number", 7), "--width: wanted an even number, got 7");
 }
 
 TEST_CASE("what is printed has the width that it takes") {

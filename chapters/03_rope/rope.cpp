@@ -19,7 +19,7 @@ static void expect_even(std::size_t D) {
 
 static void expect_whole_heads(std::string_view name, std::size_t size, std::size_t D) {
   expect_even(D);
-  if (size % D != 0) expect(false, name, fmt::format("a multiple of D = {}", D), double(size));
+  if (size % D != 0) refuse(name, fmt::format("a multiple of D = {}", D), double(size));
 }
 
 void expect_table(const RopeTable& table, std::size_t D, std::size_t start, std::size_t T) {

@@ -17,7 +17,7 @@
 
 #include "05_kv_cache/kv_cache.hpp"
 #include "06_gqa/grouped_rows.hpp"
-#include "08_block/attention_layers.hpp"
+#include "08_block/layer_tables.hpp"
 
 namespace t2t {
 
@@ -67,7 +67,7 @@ class CachedAttention {
  private:
   void expect_rows(const Projected& in, ConstMatrix heads);
 
-  AttentionLayers layers_;
+  LayerTables layers_;
   AttentionKernel kernel_;
 };
 

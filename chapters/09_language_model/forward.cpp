@@ -115,14 +115,14 @@ static std::size_t expect_forward(const Model& model, const ModelState& state,
 }
 
 /// How much of `more` has been embedded: all entries before i, and `done` tokens of entry i.
-struct Place {
+struct Embedded {
   std::size_t i = 0, done = 0;
 };
 
 /// Embeds the next tokens of `more`, from `at` on, until the chunk is full, and moves `at` on.
 /// Lists for the attention which rows belong to which text. Returns the number of rows.
 static std::size_t embed_chunk(const Model& model, ModelState& state,
-                               std::span<const MoreTokens> more, Place& at) {
+                               std::span<const MoreTokens> more, Embedded& at) {
   std::size_t rows = 0;
   state.attention->runs.clear();
   while (at.i < more.size() && rows < state.scratch.T_max) {
@@ -142,8 +142,8 @@ static std::size_t embed_chunk(const Model& model, ModelState& state,
 template <class AfterChunk>
 static void in_chunks(const Model& model, ModelState& state, std::span<const MoreTokens> more,
                       const Trace& trace, AfterChunk after_chunk) {
-  for (Place at; at.i < more.size();) {
-    const Place before = at;
+  for (Embedded at; at.i < more.size();) {
+    const Embedded before = at;
     const Matrix x = Matrix(state.x).rows_from(0, embed_chunk(model, state, more, at));
     tell(trace, Part::embedding, 0, x);
     run_layers(model, x, state.slots, state.scratch, trace);
@@ -170,7 +170,7 @@ void forward(const Model& model, ModelState& state, std::span<const MoreTokens> 
   expect_forward(model, state, more);
   expect_shape("logits", logits, {more.size(), model.config().V});
   or_forget(state, [&] {
-    in_chunks(model, state, more, trace, [&](Matrix x, Place before, Place after) {
+    in_chunks(model, state, more, trace, [&](Matrix x, Embedded before, Embedded after) {
       // Only the last token of each text gets logits.
       std::size_t end = 0;
       for (std::size_t i = before.i; i < after.i; ++i) {
@@ -188,7 +188,7 @@ void forward_all(const Model& model, ModelState& state, std::span<const MoreToke
   expect_shape("logits", logits, {T, model.config().V});
   or_forget(state, [&] {
     std::size_t from = 0;
-    in_chunks(model, state, more, trace, [&](Matrix x, Place, Place) {
+    in_chunks(model, state, more, trace, [&](Matrix x, Embedded, Embedded) {
       logits_of(model, x, logits.rows_from(from, x.rows), trace);
       from += x.rows;
     });

@@ -134,14 +134,14 @@ void wait_for_named(int id, int threads, const Place& place) {
   wait_until_woken(true);
 }
 
-void Lanes::fault_absent(unsigned from, unsigned reader) const {
+void LaneMeeting::fault_absent(unsigned from, unsigned reader) const {
   Unwatched::end();  // meet_lanes', which is never left
   fault("lane " + std::to_string(reader) + " reads from lane " + std::to_string(from) +
             ", which is not in the mask",
         *place);
 }
 
-void meet_lanes(unsigned mask, const void* brought, void* result, void (*work)(const Lanes&),
+void meet_lanes(unsigned mask, const void* brought, void* result, void (*work)(const LaneMeeting&),
                 const Place& place, bool orders_memory) {
   Engine& e = engine();
   Thread& self = *e.current;
@@ -158,7 +158,7 @@ void meet_lanes(unsigned mask, const void* brought, void* result, void (*work)(c
   come(meeting, place);
   if (meeting.here == meeting.wanted) {
     const Unwatched unwatched;  // the lanes exchange registers, not memory
-    Lanes lanes{mask, {}, {}, &place};
+    LaneMeeting lanes{mask, {}, {}, &place};
     for (unsigned i = warp * 32; i < std::min(warp * 32 + 32, e.count); ++i) {
       if (e.threads[i]->meeting != &meeting) continue;
       lanes.brought[i % 32] = e.threads[i]->brought;

@@ -60,7 +60,7 @@ void wait_for_named(int id, int threads, const Place& place);
 /// with what each lane brought and the place for each lane's result. CUDA promises of __syncwarp
 /// alone that what a lane wrote to memory before it can be read by the others after it: for the
 /// race detector the other operations (shuffles, votes, products of matrices) order nothing.
-struct Lanes {
+struct LaneMeeting {
   unsigned mask;
   const void* brought[32];
   void* result[32];
@@ -74,7 +74,7 @@ struct Lanes {
   }
   [[noreturn]] void fault_absent(unsigned from, unsigned reader) const;
 };
-void meet_lanes(unsigned mask, const void* brought, void* result, void (*work)(const Lanes&),
+void meet_lanes(unsigned mask, const void* brought, void* result, void (*work)(const LaneMeeting&),
                 const Place& place, bool orders_memory = false);
 
 /// Returns pick(lane, lanes) in each lane. pick has no captures.
@@ -83,7 +83,7 @@ Result meet(unsigned mask, const Brought& brought, Pick, const Place& place) {
   Result result;
   meet_lanes(
       mask, &brought, &result,
-      [](const Lanes& lanes) {
+      [](const LaneMeeting& lanes) {
         for (unsigned lane = 0; lane < 32; ++lane) {
           if (lanes.mask >> lane & 1) {
             *static_cast<Result*>(lanes.result[lane]) = Pick{}(lane, lanes);

@@ -21,7 +21,7 @@ float number(std::uint32_t pair, unsigned which) {
 
 /// One lane's four sums. The table at the head of tensor_core.hpp says which lane holds which
 /// number.
-Sums multiply(unsigned lane, const stand_in::Lanes& lanes) {
+Sums multiply(unsigned lane, const stand_in::LaneMeeting& lanes) {
   Sums sums;
   for (unsigned e = 0; e < 4; ++e) {
     const unsigned row = lane / 4 + 8 * (e / 2), column = lane % 4 * 2 + e % 2;
@@ -42,7 +42,8 @@ void mma_16x8x16(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, s
   const Operands operands{{a[0], a[1], a[2], a[3]}, {b0, b1}, {d[0], d[1], d[2], d[3]}};
   const Sums sums = stand_in::meet<Sums>(
       ~0u, operands,
-      [](unsigned lane, const stand_in::Lanes& lanes) { return multiply(lane, lanes); }, place);
+      [](unsigned lane, const stand_in::LaneMeeting& lanes) { return multiply(lane, lanes); },
+      place);
   for (unsigned e = 0; e < 4; ++e) d[e] = sums.d[e];
 }
 
@@ -53,7 +54,7 @@ stand_in::MatrixRows stand_in::gather_rows(const bf16* row, const Place& place) 
   if (!is_shared(row)) fault("ldmatrix reads from what is not shared memory of the kernel", place);
   return meet<MatrixRows>(
       ~0u, row,
-      [](unsigned reader, const Lanes& lanes) {
+      [](unsigned reader, const LaneMeeting& lanes) {
         MatrixRows rows;
         for (unsigned i = 0; i < 32; ++i) rows.row[i] = lanes.read<const bf16*>(i, reader);
         return rows;

@@ -35,7 +35,7 @@ T shuffle(unsigned mask, T value, unsigned by, int width, Source, const Place& p
   }
   return meet<T>(
       mask, Shuffled<T>{value, by, static_cast<unsigned>(width)},
-      [](unsigned lane, const Lanes& lanes) {
+      [](unsigned lane, const LaneMeeting& lanes) {
         const auto& call = lanes.read<Shuffled<T>>(lane, lane);
         return lanes.read<Shuffled<T>>(Source{}(lane, call), lane).value;
       },
@@ -96,7 +96,7 @@ inline unsigned __ballot_sync(unsigned mask, int predicate,
                               t2t::stand_in::Place place = t2t::stand_in::Place::current()) {
   return t2t::stand_in::meet<unsigned>(
       mask, predicate,
-      [](unsigned reader, const t2t::stand_in::Lanes& lanes) {
+      [](unsigned reader, const t2t::stand_in::LaneMeeting& lanes) {
         unsigned votes = 0;
         for (unsigned lane = 0; lane < 32; ++lane) {
           if ((lanes.mask >> lane & 1) && lanes.read<int>(lane, reader) != 0) votes |= 1u << lane;
@@ -119,5 +119,5 @@ inline int __all_sync(unsigned mask, int predicate,
 inline void __syncwarp(unsigned mask = ~0u,
                        t2t::stand_in::Place place = t2t::stand_in::Place::current()) {
   t2t::stand_in::meet_lanes(
-      mask, nullptr, nullptr, [](const t2t::stand_in::Lanes&) {}, place, true);
+      mask, nullptr, nullptr, [](const t2t::stand_in::LaneMeeting&) {}, place, true);
 }

@@ -180,12 +180,12 @@ std::string types_read_here() {
 void dequantize_rows(TensorType type, std::span<const std::uint8_t> bytes, Matrix to) {
   const TypeRow row = row_of(type);
   const BlockLayout block = row.block;
-  if (block.numbers == 0) expect(false, "tensor type", types_read_here(), double(type));
+  if (block.numbers == 0) refuse("tensor type", types_read_here(), double(type));
   if (to.cols % block.numbers != 0)
-    expect(false, "columns", fmt::format("whole blocks of {}", block.numbers), double(to.cols));
+    refuse("columns", fmt::format("whole blocks of {}", block.numbers), double(to.cols));
   const std::size_t row_bytes = to.cols / block.numbers * block.bytes;
   if (bytes.size() != to.rows * row_bytes)
-    expect(false, "bytes", fmt::format("{} for {} rows", to.rows * row_bytes, to.rows),
+    refuse("bytes", fmt::format("{} for {} rows", to.rows * row_bytes, to.rows),
            double(bytes.size()));
 
   for_each_row(to.rows, to.cols,

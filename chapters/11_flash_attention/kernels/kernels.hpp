@@ -8,6 +8,9 @@
 //   rung 4  swizzle_async.cu                         bf16     copies in flight, no bank conflicts
 //   rung 5  decode_split.cu                          bf16     few queries, keys split over the card
 //
+// The speeds that the files' heads expect are estimates: no GPU has timed these kernels yet, the row
+// kernels of row_kernels.hpp included. ./learn gpu does, and page 11 shows what it records.
+//
 // Sums and softmax are float32 in all rungs. None uses Hopper's own instructions (wgmma, bulk
 // copies) yet.
 //

@@ -44,7 +44,7 @@ class QuantizedAttention {
 
   CachedAttention& texts_;
   std::size_t S_;
-  AttentionLayers layers_;
+  LayerTables layers_;
   QuantizedScratch scratch_;  // for one token
   Tensor<2> keys_, values_;   // [G·S, D] of one layer as floats, for several tokens
   AttentionKernel kernel_;

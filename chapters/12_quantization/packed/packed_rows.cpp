@@ -80,7 +80,7 @@ PackedRows pack_rows(TensorType type, std::span<const std::uint8_t> stored, std:
          double(cols));
   const std::size_t bytes_of_row = cols / layout.numbers * layout.bytes;
   if (stored.size() != rows * bytes_of_row)
-    expect(false, "bytes", fmt::format("{} for {} rows", rows * bytes_of_row, rows),
+    refuse("bytes", fmt::format("{} for {} rows", rows * bytes_of_row, rows),
            double(stored.size()));
   packed.bytes.resize(packed.head(packed.groups(), 0));
   for_each_row(packed.groups(), rows_of_group * cols, [&](std::size_t group) {

@@ -7,7 +7,7 @@
 
 #include <span>
 
-#include "08_block/attention_layers.hpp"
+#include "08_block/layer_tables.hpp"
 #include "11_flash_attention/flash_attention.hpp"
 #include "13_training/experiments/block_changes.hpp"
 
@@ -16,7 +16,7 @@ namespace t2t {
 class BatchAttention {
  public:
   /// For calls of 1 to B texts of T tokens. All layers must have the same H, G and D. Throws
-  /// std::invalid_argument otherwise, when B is 0, and as AttentionLayers does.
+  /// std::invalid_argument otherwise, when B is 0, and as LayerTables does.
   BatchAttention(std::span<const BlockSettings> layers, std::size_t B, std::size_t T,
                  const BlockChanges& changes = {});
 
@@ -30,7 +30,7 @@ class BatchAttention {
  private:
   std::size_t T_;
   BlockChanges changes_;
-  AttentionLayers layers_;
+  LayerTables layers_;
   FlashScratch scratch_;
   std::vector<Run> runs_;  // [B]
 };

@@ -29,12 +29,12 @@ void for_each_run(std::span<const Run> runs, std::size_t T, F f) {
 }
 // [/runs]
 
-class AttentionLayers {
+class LayerTables {
  public:
   /// For texts of at most S positions, and calls that bring at most T_max rows of a text and use at
   /// most as many threads as are in use now. Throws std::invalid_argument as expect_settings does,
   /// for no layers, and when S or T_max is 0.
-  AttentionLayers(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max);
+  LayerTables(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max);
 
   /// The angles of a layer: [S, D/2], or empty without RoPE.
   const RopeTable& table(std::size_t layer) const { return tables_[table_of_[layer]]; }

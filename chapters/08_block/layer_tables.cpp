@@ -1,4 +1,4 @@
-#include "08_block/attention_layers.hpp"
+#include "08_block/layer_tables.hpp"
 
 #include <fmt/core.h>
 
@@ -17,8 +17,7 @@ static bool same_table(const BlockSettings& a, const BlockSettings& b) {
          a.frequencies == b.frequencies;
 }
 
-AttentionLayers::AttentionLayers(std::span<const BlockSettings> layers, std::size_t S,
-                                 std::size_t T_max)
+LayerTables::LayerTables(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max)
     : T_max_(T_max), threads_(thread_count()), layers_(layers.begin(), layers.end()) {
   expect(!layers.empty(), "layers", "at least 1", 0);
   expect(S >= 1, "S, the positions of the caches", "at least 1", double(S));
@@ -33,8 +32,8 @@ AttentionLayers::AttentionLayers(std::span<const BlockSettings> layers, std::siz
   }
 }
 
-void AttentionLayers::turn(const Projected& in, std::size_t first, std::size_t count,
-                           std::size_t position) const {
+void LayerTables::turn(const Projected& in, std::size_t first, std::size_t count,
+                       std::size_t position) const {
   const BlockSettings& settings = in.block.settings();
   const RopeTable& angles = table(in.block.layer());
   rope_rows(in.q.rows_from(first, count), settings.D, angles, position, settings.pairing);
@@ -51,7 +50,7 @@ static std::string kept_as(const BlockSettings& s) {
 }
 
 /// Throws unless the block has the heads and the RoPE that its layer was made for.
-void AttentionLayers::expect_block(const Block& block) const {
+void LayerTables::expect_block(const Block& block) const {
   if (block.layer() >= layers_.size() || thread_count() > threads_)
     throw std::invalid_argument(
         fmt::format("attention: made for {} layers and {} threads, wanted layer {} and {} threads",
@@ -63,8 +62,8 @@ void AttentionLayers::expect_block(const Block& block) const {
                                             block.layer(), kept_as(made), kept_as(wanted)));
 }
 
-void AttentionLayers::expect_call(const Projected& in, ConstMatrix heads, std::span<const Run> runs,
-                                  std::size_t texts) const {
+void LayerTables::expect_call(const Projected& in, ConstMatrix heads, std::span<const Run> runs,
+                              std::size_t texts) const {
   expect_block(in.block);
   const BlockSettings& s = in.block.settings();
   const std::size_t T = in.q.rows;
