@@ -35,12 +35,14 @@ if(CMAKE_CROSSCOMPILING OR CMAKE_CXX_FLAGS MATCHES "-stdlib=libc" OR APPLE)
   set(fmt fmt::fmt-header-only)
 endif()
 
-add_library(common common/linalg.cpp common/random.cpp common/shapes.cpp common/weight.cpp
-  common/program/files.cpp common/program/flag_values.cpp common/program/folder_lock.cpp
-  common/program/measure.cpp common/program/memory.cpp common/program/named_files.cpp
-  common/program/new_file.cpp common/program/npy.cpp common/program/print.cpp
-  common/program/program.cpp common/program/progress.cpp common/program/prose.cpp
-  common/program/stop_asked.cpp common/program/tasks.cpp common/program/utf8_start.cpp)
+add_library(common common/linalg.cpp common/memory.cpp common/random.cpp common/shapes.cpp
+  common/utf8_start.cpp common/weight.cpp
+  common/files/files.cpp common/files/folder_lock.cpp common/files/named_files.cpp
+  common/files/new_file.cpp common/files/npy.cpp
+  common/program/flag_values.cpp common/program/print.cpp common/program/program.cpp
+  common/program/progress.cpp common/program/prose.cpp common/program/stop_asked.cpp
+  common/program/tasks.cpp
+  common/timing/measure.cpp)
 target_include_directories(common PUBLIC common chapters)
 target_compile_features(common PUBLIC cxx_std_20)
 if(APPLE)
@@ -58,11 +60,11 @@ set(T2T_LONG_HEADERS common/tensor.hpp <xsimd/xsimd.hpp> <fmt/format.h> <filesys
   <optional> <string> <variant> <vector>)
 target_precompile_headers(common PRIVATE ${T2T_LONG_HEADERS})
 
-add_executable(doctor common/program/doctor.cpp)
+add_executable(doctor common/timing/doctor.cpp)
 target_link_libraries(doctor common)
 
 # The work in SOURCE timed beside its limits: NAME_bench, whose main all of them share.
-add_library(bench_main OBJECT EXCLUDE_FROM_ALL common/program/bench.cpp)
+add_library(bench_main OBJECT EXCLUDE_FROM_ALL common/timing/bench.cpp)
 target_compile_options(bench_main PRIVATE $<$<CONFIG:Release>:-Og>)  # flags and records, no work
 target_link_libraries(bench_main common CLI11::CLI11)
 function(t2t_bench name source)

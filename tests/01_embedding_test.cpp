@@ -7,7 +7,7 @@
 #include "01_embedding/byte_text.hpp"
 #include "01_embedding/embedding.hpp"
 #include "01_embedding/neighbours.hpp"
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 #include "support/all_close.hpp"
 #include "support/ids.hpp"
 #include "support/refuses.hpp"

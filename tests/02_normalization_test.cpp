@@ -6,7 +6,7 @@
 
 #include "02_normalization/layer_norm.hpp"
 #include "02_normalization/rms_norm.hpp"
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 #include "random.hpp"
 #include "support/all_close.hpp"
 #include "support/refuses.hpp"

@@ -10,7 +10,7 @@
 
 #include "04_causal_attention/multi_head.hpp"
 #include "04_causal_attention/softmax.hpp"
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 #include "rows.hpp"
 #include "support/all_close.hpp"
 #include "support/apart.hpp"

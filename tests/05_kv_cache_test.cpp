@@ -16,7 +16,7 @@
 #include "05_kv_cache/babbler.hpp"
 #include "05_kv_cache/concatenated_cache.hpp"
 #include "05_kv_cache/kv_cache.hpp"
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 #include "support/all_close.hpp"
 #include "support/allocations.hpp"
 #include "support/apart.hpp"

@@ -8,7 +8,7 @@
 
 #include "07_swiglu/activations.hpp"
 #include "07_swiglu/feed_forward.hpp"
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 #include "support/all_close.hpp"
 #include "support/allocations.hpp"
 #include "support/apart.hpp"

@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "linalg.hpp"
-#include "program/bench.hpp"
 #include "random.hpp"
+#include "timing/bench.hpp"
 
 extern "C" void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
                             const float* a, int lda, const float* b, int ldb, float beta, float* c,

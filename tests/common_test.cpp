@@ -14,18 +14,18 @@
 #include <functional>
 #include <limits>
 
+#include "files/files.hpp"
+#include "files/npy.hpp"
 #include "lanes.hpp"
 #include "linalg.hpp"
-#include "program/files.hpp"
-#include "program/npy.hpp"
 #include "program/print.hpp"
-#include "program/utf8_start.hpp"
 #include "random.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 #include "support/all_close.hpp"
 #include "support/apart.hpp"
 #include "support/refuses.hpp"
+#include "utf8_start.hpp"
 
 // Stands before the system's own fsync, so that a check can see when it is called and answer with
 // an error. Without an answer it does what it should.

@@ -1,6 +1,6 @@
 // The look-up beside a copy of as many bytes, the look-up beside the one-hot product, and one
 // token's logits beside a plain read of the table.
-#include "program/bench.hpp"
+#include "timing/bench.hpp"
 
 #include <algorithm>
 #include <cmath>

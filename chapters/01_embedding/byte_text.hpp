@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "program/print.hpp"
-#include "program/utf8_start.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 

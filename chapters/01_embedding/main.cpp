@@ -12,10 +12,10 @@
 #include "01_embedding/embedding.hpp"
 #include "01_embedding/neighbours.hpp"
 #include "01_embedding/samples.hpp"
-#include "program/measure.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
+#include "timing/measure.hpp"
 
 using namespace t2t;
 

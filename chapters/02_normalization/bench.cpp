@@ -1,6 +1,6 @@
 // Both norms beside a copy of as many bytes and beside the matrix products of one block, and what
 // vector registers add to a loop over a row.
-#include "program/bench.hpp"
+#include "timing/bench.hpp"
 
 #include <cmath>
 

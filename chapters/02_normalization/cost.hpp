@@ -7,10 +7,10 @@
 #include "02_normalization/layer_norm.hpp"
 #include "02_normalization/rms_norm.hpp"
 #include "linalg.hpp"
-#include "program/measure.hpp"
 #include "program/print.hpp"
 #include "random.hpp"
 #include "rows.hpp"
+#include "timing/measure.hpp"
 
 namespace t2t {
 

@@ -10,7 +10,7 @@
 #include "02_normalization/layer_norm.hpp"
 #include "02_normalization/rms_norm.hpp"
 #include "linalg.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
 #include "shapes.hpp"

@@ -1,5 +1,5 @@
 // Rotating a long prompt's queries in place, beside an update in place of as many bytes.
-#include "program/bench.hpp"
+#include "timing/bench.hpp"
 
 #include <fmt/core.h>
 

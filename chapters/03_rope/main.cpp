@@ -13,11 +13,11 @@
 #include "03_rope/show_order.hpp"
 #include "03_rope/show_scaling.hpp"
 #include "linalg.hpp"
-#include "program/measure.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
 #include "shapes.hpp"
+#include "timing/measure.hpp"
 
 using namespace t2t;
 

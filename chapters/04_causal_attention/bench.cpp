@@ -1,6 +1,6 @@
 // Softmax beside a copy and beside an update in place; attention beside its two products alone, and
 // beside a recurrent cell of the same width.
-#include "program/bench.hpp"
+#include "timing/bench.hpp"
 
 #include <algorithm>
 

@@ -8,9 +8,9 @@
 #include "04_causal_attention/show_heads.hpp"
 #include "04_causal_attention/show_root.hpp"
 #include "04_causal_attention/show_weights.hpp"
-#include "program/measure.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 #include "shapes.hpp"
+#include "timing/measure.hpp"
 
 using namespace t2t;
 

@@ -1,7 +1,7 @@
 // Times one token's attention over a long cache beside a plain read of as many bytes, a prompt in
 // one call beside one token a call, 100 tokens with the cache beside none, and a cache that is made
 // once beside one that is concatenated at every step.
-#include "program/bench.hpp"
+#include "timing/bench.hpp"
 
 #include <algorithm>
 #include <cmath>

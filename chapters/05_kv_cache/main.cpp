@@ -13,7 +13,7 @@
 #include "05_kv_cache/show_cache.hpp"
 #include "05_kv_cache/show_cost.hpp"
 #include "linalg.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
 #include "rows.hpp"

@@ -13,8 +13,8 @@
 #include "05_kv_cache/kv_cache.hpp"
 #include "05_kv_cache/one_by_one.hpp"
 #include "linalg.hpp"
-#include "program/measure.hpp"
 #include "program/print.hpp"
+#include "timing/measure.hpp"
 
 namespace t2t {
 

@@ -1,6 +1,6 @@
 // Times decode over the caches of 10, 30 or 90 layers, which hold 360 MiB together for each G;
 // decode in place beside copies of each group; and a prompt.
-#include "program/bench.hpp"
+#include "timing/bench.hpp"
 
 #include <fmt/core.h>
 

@@ -13,12 +13,12 @@
 #include "06_gqa/grouped_query_attention.hpp"
 #include "06_gqa/grouped_rows.hpp"
 #include "linalg.hpp"
-#include "program/measure.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
+#include "timing/measure.hpp"
 
 using namespace t2t;
 

@@ -1,5 +1,5 @@
 // Times gated_rows beside copies, and gated networks beside a plain one.
-#include "program/bench.hpp"
+#include "timing/bench.hpp"
 
 #include <cmath>
 #include <string>

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "07_swiglu/activations.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "program/print.hpp"
 
 namespace t2t {

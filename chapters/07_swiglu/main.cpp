@@ -9,10 +9,10 @@
 #include "07_swiglu/feed_forward.hpp"
 #include "07_swiglu/product_network.hpp"
 #include "linalg.hpp"
-#include "program/measure.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
+#include "timing/measure.hpp"
 
 using namespace t2t;
 using Use = Activation;

@@ -1,6 +1,6 @@
 // Times one block of SmolLM2-135M's sizes: a prompt beside its matrix products alone, one token
 // beside a plain read of the weights.
-#include "program/bench.hpp"
+#include "timing/bench.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -11,12 +11,12 @@
 #include "08_block/cached_attention.hpp"
 #include "08_block/part_seconds.hpp"
 #include "08_block/show_depth.hpp"
-#include "program/measure.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
+#include "timing/measure.hpp"
 
 using namespace t2t;
 

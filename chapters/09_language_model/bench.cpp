@@ -1,6 +1,6 @@
 // A model of SmolLM2-135M's sizes: a prompt beside its products with weights, one token beside a
 // read of the weights, several texts in one call, and sampling beside the head's product.
-#include "program/bench.hpp"
+#include "timing/bench.hpp"
 
 #include <algorithm>
 #include <cmath>

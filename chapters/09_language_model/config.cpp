@@ -8,7 +8,7 @@
 #include <string>
 
 #include "07_swiglu/feed_forward.hpp"
-#include "program/utf8_start.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 

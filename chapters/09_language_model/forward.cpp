@@ -9,7 +9,7 @@
 #include "01_embedding/embedding.hpp"
 #include "03_rope/positions.hpp"
 #include "09_language_model/accounts.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 

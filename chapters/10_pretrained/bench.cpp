@@ -1,6 +1,6 @@
 // Times a random model of SmolLM2-135M's sizes: decoding one token beside reading its weights, and
 // dequantizing beside a copy.
-#include "program/bench.hpp"
+#include "timing/bench.hpp"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // Times flash attention beside chapter 06's kernel, which stores whole rows of scores, as a model's
 // block calls both. And its products beside BLAS, and beside them alone.
-#include "program/bench.hpp"
+#include "timing/bench.hpp"
 
 #include <fmt/core.h>
 

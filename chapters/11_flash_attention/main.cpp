@@ -10,9 +10,9 @@
 #include "11_flash_attention/show_layouts.hpp"
 #include "11_flash_attention/show_model.hpp"
 #include "11_flash_attention/show_steps.hpp"
-#include "program/measure.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
+#include "timing/measure.hpp"
 
 using namespace t2t;
 

@@ -1,7 +1,7 @@
 // Times a product with packed weights beside the same product of floats, attention to a rounded
 // cache beside attention to floats, and decoding one token of a model of SmolLM2-135M's sizes
 // beside reading its packed weights.
-#include "program/bench.hpp"
+#include "timing/bench.hpp"
 
 #include <fmt/core.h>
 

@@ -12,11 +12,11 @@
 #include "12_quantization/formats/quantize.hpp"
 #include "12_quantization/formats/quantize_file.hpp"
 #include "12_quantization/formats/scale_search.hpp"
-#include "program/files.hpp"
-#include "program/memory.hpp"
+#include "files/files.hpp"
+#include "memory.hpp"
 #include "program/print.hpp"
 #include "program/progress.hpp"
-#include "program/utf8_start.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 

@@ -1,6 +1,6 @@
 // Times a step of training beside the matrix products that it needs, and the backward pass of
 // attention beside its forward pass.
-#include "program/bench.hpp"
+#include "timing/bench.hpp"
 
 #include <fmt/core.h>
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "program/utf8_start.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "program/utf8_start.hpp"
 #include "shapes.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 

@@ -10,10 +10,10 @@
 #include <cstring>
 #include <iostream>
 
-#include "program/files.hpp"
+#include "files/files.hpp"
+#include "memory.hpp"
 #include "program/flag_values.hpp"
-#include "program/memory.hpp"
-#include "program/utf8_start.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "program/named_files.hpp"
-#include "program/npy.hpp"
+#include "files/named_files.hpp"
+#include "files/npy.hpp"
 #include "program/prose.hpp"
 #include "program/tasks.hpp"
 #include "tensor.hpp"

@@ -10,8 +10,8 @@
 #include "04_causal_attention/biased_attention.hpp"
 #include "04_causal_attention/softmax.hpp"
 #include "04_causal_attention/two_values.hpp"
+#include "files/npy.hpp"
 #include "linalg.hpp"
-#include "program/npy.hpp"
 #include "support/all_close.hpp"
 #include "support/refuses.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "04_causal_attention/recurrence/lstm.hpp"
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 #include "support/all_close.hpp"
 #include "support/refuses.hpp"
 

@@ -9,7 +9,7 @@
 #include "03_rope/rope_scaling.hpp"
 #include "08_block/block.hpp"
 #include "08_block/cached_attention.hpp"
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 #include "support/all_close.hpp"
 #include "support/hashed_weights.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "03_rope/rope_scaling.hpp"
 #include "09_language_model/forward.hpp"
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 #include "support/hashed_weights.hpp"
 #include "support/ids.hpp"
 #include "support/refuses.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "09_language_model/sampling.hpp"
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 #include "support/all_close.hpp"
 #include "support/hashed_numbers.hpp"
 #include "support/ids.hpp"

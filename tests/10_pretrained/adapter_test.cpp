@@ -16,7 +16,7 @@
 #include "09_language_model/forward.hpp"
 #include "10_pretrained/file/write_gguf.hpp"
 #include "10_pretrained/model/tiny_model.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "support/all_close.hpp"
 #include "support/hashed_numbers.hpp"
 #include "support/packed_stand_ins.hpp"

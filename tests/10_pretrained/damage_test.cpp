@@ -18,7 +18,7 @@
 #include "10_pretrained/model/load_model.hpp"
 #include "10_pretrained/small_file.hpp"
 #include "10_pretrained/tokenizer/tokenizer.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "random.hpp"
 #include "support/refuses.hpp"
 

@@ -13,7 +13,7 @@
 #include "10_pretrained/model/export_model.hpp"
 #include "10_pretrained/model/tiny_model.hpp"
 #include "10_pretrained/tokenizer/tokenizer.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "support/all_close.hpp"
 #include "support/refuses.hpp"
 

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "10_pretrained/small_file.hpp"
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 #include "random.hpp"
 #include "support/all_close.hpp"
 #include "support/apart.hpp"

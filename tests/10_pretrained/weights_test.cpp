@@ -12,8 +12,8 @@
 #include "10_pretrained/check/trace_file.hpp"
 #include "10_pretrained/model/load_model.hpp"
 #include "10_pretrained/token_lines.hpp"
-#include "program/files.hpp"
-#include "program/npy.hpp"
+#include "files/files.hpp"
+#include "files/npy.hpp"
 #include "support/all_close.hpp"
 
 using namespace t2t;

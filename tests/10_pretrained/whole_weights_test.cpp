@@ -9,7 +9,7 @@
 #include "10_pretrained/model/export_model.hpp"
 #include "10_pretrained/model/load_model.hpp"
 #include "10_pretrained/tokenizer/tokenizer.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "support/all_close.hpp"
 
 // The program's functions; its main under another name.

@@ -22,7 +22,7 @@
 #include "12_quantization/formats/quantize_file.hpp"
 #include "12_quantization/formats/scale_search.hpp"
 #include "12_quantization/rounded.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "random.hpp"
 #include "support/all_close.hpp"
 #include "support/refuses.hpp"

@@ -15,7 +15,7 @@
 #include "10_pretrained/model/save_model.hpp"
 #include "10_pretrained/tokenizer/tokenizer.hpp"
 #include "13_training/text/train_bpe.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "random.hpp"
 #include "support/hashed_weights.hpp"
 #include "support/ids.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "13_training/text/passages.hpp"
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 #include "support/ids.hpp"
 #include "tensor.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 #include "tensor.hpp"
 
 namespace t2t {

@@ -9,7 +9,7 @@
 
 #include "10_pretrained/file/gguf_bytes.hpp"
 #include "13_training/trainer/held_folder.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "support/apart.hpp"
 #include "support/refuses.hpp"
 #include "support/tried.hpp"

@@ -15,7 +15,7 @@
 #include "10_pretrained/model/tiny_model.hpp"
 #include "13_training/cases.hpp"
 #include "13_training/fine_tuning/conversations.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "support/all_close.hpp"
 #include "support/refuses.hpp"
 #include "support/tried.hpp"
@@ -237,6 +237,12 @@ TEST_CASE("by hand: a conversation's tokens, of which the answer and its end are
   CHECK(lessons[0].ids.back() == 257);
   CHECK(lessons[0].ids[lessons[0].given] == 'b');
   CHECK(longest(lessons) == text.size());
+  expect_lengths("q.txt", lessons, text.size());
+  REFUSES_AS(expect_lengths("q.txt", lessons, text.size() - 1),
+             fmt::format("q.txt: question 1: wanted at most {} tokens with its prompt and answer, "
+                         "got {}",
+                         text.size(), text.size() + 1),
+             std::runtime_error);
 
   Batch batch = make_batch(3, text.size() + 2);
   fill(batch, lessons, 1, false);

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 #include "random.hpp"
 #include "support/all_close.hpp"
 #include "support/ids.hpp"

@@ -18,7 +18,7 @@
 #include "10_pretrained/tokenizer/tokenizer.hpp"
 #include "13_training/trainer/checksum.hpp"
 #include "13_training/trainer/run_folder.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "random.hpp"
 #include "support/apart.hpp"
 #include "support/ids.hpp"

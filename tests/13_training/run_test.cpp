@@ -26,7 +26,7 @@
 #include "13_training/text/training_text.hpp"
 #include "13_training/trainer/checksum.hpp"
 #include "13_training/trainer/run_folder.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "random.hpp"
 #include "support/apart.hpp"
 #include "support/ids.hpp"

@@ -15,7 +15,7 @@
 #include "13_training/text/training_text.hpp"
 #include "13_training/trainer/loss_curve.hpp"
 #include "13_training/trainer/run_folder.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "support/ids.hpp"
 #include "support/refuses.hpp"
 #include "support/tried.hpp"

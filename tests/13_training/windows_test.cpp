@@ -8,7 +8,7 @@
 
 #include "13_training/cases.hpp"
 #include "13_training/text/passages.hpp"
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 #include "support/hashed_numbers.hpp"
 #include "support/ids.hpp"
 #include "support/refuses.hpp"
@@ -45,11 +45,14 @@ TEST_CASE("passages: every tenth is held out, none is in both parts and none is 
   CHECK(letters_of(split.train, 2100) == "abcdefghiklmnopqrsuvwxyzABC");
   CHECK(letters_of(split.held_out, 2100) == "jtD");
   REFUSES(split_by_passage(text, 31),
-          "passages of the text, of 2,000 bytes or more: wanted at least 31, got 30");
+          "passages of the text, of 2,000 bytes or more and up to an empty line: "
+          "wanted at least 31, got 30");
   REFUSES(split_by_passage("short"),
-          "passages of the text, of 2,000 bytes or more: wanted at least 10, got 1");
+          "passages of the text, of 2,000 bytes or more and up to an empty line: "
+          "wanted at least 10, got 1");
   REFUSES(split_by_passage("", 2),
-          "passages of the text, of 2,000 bytes or more: wanted at least 2, got 0");
+          "passages of the text, of 2,000 bytes or more and up to an empty line: "
+          "wanted at least 2, got 0");
   REFUSES(split_by_passage(text, 1),
           "every, how many passages there are for one held out: wanted at least 2, got 1");
 }

@@ -1,5 +1,5 @@
 // One program at a time in a folder, and what is not our own stays.
-#include "program/folder_lock.hpp"
+#include "files/folder_lock.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "support/apart.hpp"
 #include "support/refuses.hpp"
 #include "support/tried.hpp"

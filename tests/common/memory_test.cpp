@@ -1,5 +1,5 @@
 // Memory is asked for before it is taken, and what can't be had is refused with its size.
-#include "program/memory.hpp"
+#include "memory.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>

@@ -1,12 +1,12 @@
 // That no output takes the place of another file, whatever its name.
-#include "program/named_files.hpp"
+#include "files/named_files.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
 
 #include <string>
 
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;

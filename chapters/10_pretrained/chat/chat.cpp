@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "program/files.hpp"
+#include "files/files.hpp"
 
 namespace t2t {
 

@@ -12,7 +12,7 @@
 #include "10_pretrained/chat/chat.hpp"
 #include "10_pretrained/chat/make_state.hpp"
 #include "10_pretrained/model/load_model.hpp"
-#include "program/measure.hpp"
+#include "timing/measure.hpp"
 
 namespace t2t {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "09_language_model/loss.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 #include "shapes.hpp"
 
 namespace t2t {

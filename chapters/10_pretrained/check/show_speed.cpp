@@ -9,8 +9,8 @@
 
 #include "09_language_model/accounts.hpp"
 #include "09_language_model/sampling.hpp"
-#include "program/measure.hpp"
 #include "program/print.hpp"
+#include "timing/measure.hpp"
 
 namespace t2t {
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 #include "program/print.hpp"
-#include "program/utf8_start.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 #include "shapes.hpp"
 
 namespace t2t {

@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "program/utf8_start.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 

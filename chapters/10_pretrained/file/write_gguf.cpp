@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "10_pretrained/file/gguf.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "shapes.hpp"
 
 namespace t2t {

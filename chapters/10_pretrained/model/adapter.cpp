@@ -12,8 +12,8 @@
 #include "10_pretrained/file/write_gguf.hpp"
 #include "10_pretrained/model/load_model.hpp"
 #include "linalg.hpp"
-#include "program/utf8_start.hpp"
 #include "shapes.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 

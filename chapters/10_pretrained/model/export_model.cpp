@@ -6,7 +6,7 @@
 
 #include "01_embedding/embedding.hpp"
 #include "09_language_model/accounts.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 #include "shapes.hpp"
 
 namespace t2t {

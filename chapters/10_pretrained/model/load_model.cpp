@@ -10,7 +10,7 @@
 
 #include "09_language_model/accounts.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 
 namespace t2t {
 

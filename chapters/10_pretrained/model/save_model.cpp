@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "10_pretrained/model/load_model.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "shapes.hpp"
 
 namespace t2t {

@@ -22,8 +22,7 @@ inline Config tiny_config() {
 inline BpeTables tiny_tokenizer(std::size_t V) {
   BpeTables tables;
   tables.name = "tiny", tables.pre_tokenizer = "smollm";
-  for (int byte = 0; byte < 256; ++byte)
-    tables.tokens.push_back(to_byte_alphabet(std::string(1, char(byte))));
+  tables.tokens = byte_tokens();
   tables.kinds.assign(256, TokenKind::normal);
   for (const char* mark : {"<|im_start|>", "<|im_end|>"}) {
     tables.tokens.push_back(mark);

@@ -8,8 +8,8 @@
 
 #include "09_language_model/sampling_flags.hpp"
 #include "10_pretrained/model/long_context.hpp"
-#include "program/files.hpp"
-#include "program/utf8_start.hpp"
+#include "files/files.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 

@@ -11,8 +11,8 @@
 #include "09_language_model/accounts.hpp"
 #include "10_pretrained/model/architecture.hpp"
 #include "program/print.hpp"
-#include "program/utf8_start.hpp"
 #include "shapes.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 

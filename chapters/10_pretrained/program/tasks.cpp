@@ -19,8 +19,8 @@
 #include "10_pretrained/program/show_file.hpp"
 #include "10_pretrained/tokenizer/tokenizer.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
-#include "program/files.hpp"
-#include "program/memory.hpp"
+#include "files/files.hpp"
+#include "memory.hpp"
 #include "program/print.hpp"
 #include "program/progress.hpp"
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "10_pretrained/tokenizer/byte_alphabet.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 
 namespace t2t {
 

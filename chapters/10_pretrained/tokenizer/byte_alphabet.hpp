@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace t2t {
 
@@ -16,5 +17,13 @@ std::string to_byte_alphabet(std::string_view bytes);
 
 /// The bytes of such a name; none when one of its characters stands for no byte.
 std::optional<std::string> from_byte_alphabet(std::string_view token);
+
+/// The tokens of single bytes, in the bytes' order: a vocabulary of 256 that can write any text.
+inline std::vector<std::string> byte_tokens() {
+  std::vector<std::string> tokens;  // [256]
+  for (int byte = 0; byte < 256; ++byte)
+    tokens.push_back(to_byte_alphabet(std::string(1, char(byte))));
+  return tokens;
+}
 
 }  // namespace t2t

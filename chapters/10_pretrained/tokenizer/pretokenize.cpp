@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "10_pretrained/tokenizer/utf8.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 
 namespace t2t {
 

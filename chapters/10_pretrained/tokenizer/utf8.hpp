@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "program/utf8_start.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 

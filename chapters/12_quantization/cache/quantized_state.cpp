@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "12_quantization/cache/quantized_attention.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 #include "shapes.hpp"
 
 namespace t2t {

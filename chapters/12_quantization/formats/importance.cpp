@@ -7,7 +7,7 @@
 
 #include "09_language_model/accounts.hpp"
 #include "linalg.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 
 namespace t2t {
 

@@ -10,7 +10,7 @@
 #include "10_pretrained/tokenizer/utf8.hpp"
 #include "12_quantization/formats/file_plan.hpp"
 #include "12_quantization/formats/relative_error.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 
 namespace t2t {
 

@@ -13,10 +13,10 @@
 #include "12_quantization/packed/packed_product.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
 #include "linalg.hpp"
-#include "program/measure.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 #include "program/print.hpp"
 #include "random.hpp"
+#include "timing/measure.hpp"
 
 namespace t2t {
 

@@ -13,7 +13,7 @@
 #include "13_training/backward/linear_backward.hpp"
 #include "13_training/backward/norm_backward.hpp"
 #include "linalg.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 

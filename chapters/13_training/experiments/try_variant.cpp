@@ -8,7 +8,7 @@
 #include "09_language_model/accounts.hpp"
 #include "13_training/experiments/experiments.hpp"
 #include "13_training/experiments/lstm_model.hpp"
-#include "program/measure.hpp"
+#include "timing/measure.hpp"
 
 namespace t2t {
 
@@ -79,47 +79,77 @@ static std::vector<double> far_perplexity(const Model& model, const BlockChanges
   return perplexity;
 }
 
-Outcome try_variant(const Experiment& experiment, const Variant& variant,
-                    std::span<const int> train_ids, std::span<const int> held_out,
-                    std::size_t seeds, const std::function<void(const Trial&)>& after_trial) {
-  Outcome outcome;
-  std::vector<double> seconds;
+/// Trains one side of an experiment as often as it is asked to.
+struct Side {
+  const Experiment& experiment;
+  const Variant& variant;
+  std::span<const int> text, held_out;
+  std::size_t seeds;
+  const std::function<void(const Trial&)>& after_trial;
+  std::vector<double> seconds, perplexity_by_position;  // of each trial; of the one that is shown
   double lowest = std::numeric_limits<double>::infinity();
-  const auto text = train_ids.first(std::min(train_ids.size(), experiment.most_text));
-  const auto run = [&](float rate, std::uint64_t seed) {
+
+  Trial run(float rate, std::uint64_t seed) {
     Trial trial{rate, seed, 0};
     const TrainingOptions options = options_of(experiment, variant, trial);
     if (variant.lstm_layers > 0) {
       Random random(seed);
       LstmTrainer trainer(new_lstm(variant, random), options, text);
-      seconds.push_back(train(experiment, trainer, held_out, trial));
-      if (after_trial) after_trial(trial);
-      return trial;
+      measure(trainer, trial);
+    } else {
+      Trainer trainer = new_trainer(variant, options, text);
+      measure(trainer, trial);
+      look_at_positions(trainer.model(), trial);
     }
-    Trainer trainer = new_trainer(variant, options, text);
+    return trial;
+  }
+
+ private:
+  template <class AnyTrainer>
+  void measure(AnyTrainer& trainer, Trial& trial) {
     seconds.push_back(train(experiment, trainer, held_out, trial));
     if (after_trial) after_trial(trial);
-    // Of the last run at the best rate; with one seed, of the best run of the sweep.
-    const bool shown = seeds > 1 ? seed == seeds : trial.held_out < lowest;
+  }
+
+  /// Of the last run at the best rate; with one seed, of the best run of the sweep.
+  void look_at_positions(const Model& model, const Trial& trial) {
+    const bool shown = seeds > 1 ? trial.seed == seeds : trial.held_out < lowest;
     lowest = std::min(lowest, trial.held_out);
     if (experiment.by_position && shown && std::isfinite(trial.held_out))
-      outcome.perplexity_by_position = far_perplexity(trainer.model(), variant.changes, held_out);
-    return trial;
-  };
-  // From the middle down, then up. Losses are noisy: one rate that is no better ends nothing.
-  Trial best = run(4e-3f, 1);
-  outcome.sweep = {best};
+      perplexity_by_position = far_perplexity(model, variant.changes, held_out);
+  }
+};
+
+/// All rates that were tried, and the best trial: from the middle down, then up. Losses are noisy:
+/// one rate that is no better ends nothing.
+static std::pair<std::vector<Trial>, Trial> sweep_rates(Side& side) {
+  constexpr float middle = 4e-3f;
+  Trial best = side.run(middle, 1);
+  std::vector<Trial> sweep = {best};
   for (const float factor : {0.5f, 2.0f}) {
     int no_better = 0;
-    for (float rate = 4e-3f * factor; rate > 1e-4f && rate < 1 && no_better < 2; rate *= factor) {
-      outcome.sweep.push_back(run(rate, 1));
-      no_better = outcome.sweep.back().held_out < best.held_out ? 0 : no_better + 1;
-      if (no_better == 0) best = outcome.sweep.back();
+    for (float rate = middle * factor; rate > 1e-4f && rate < 1 && no_better < 2; rate *= factor) {
+      sweep.push_back(side.run(rate, 1));
+      no_better = sweep.back().held_out < best.held_out ? 0 : no_better + 1;
+      if (no_better == 0) best = sweep.back();
     }
   }
-  std::ranges::sort(outcome.sweep, {}, &Trial::rate);
-  outcome.seeds = {best};
-  for (std::uint64_t seed = 2; seed <= seeds; ++seed) outcome.seeds.push_back(run(best.rate, seed));
+  std::ranges::sort(sweep, {}, &Trial::rate);
+  return {sweep, best};
+}
+
+Outcome try_variant(const Experiment& experiment, const Variant& variant,
+                    std::span<const int> train_ids, std::span<const int> held_out,
+                    std::size_t seeds, const std::function<void(const Trial&)>& after_trial) {
+  const auto text = train_ids.first(std::min(train_ids.size(), experiment.most_text));
+  Side side{experiment, variant, text, held_out, seeds, after_trial, {}, {}};
+  const auto [sweep, best] = sweep_rates(side);
+  Outcome outcome;
+  outcome.sweep = sweep, outcome.seeds = {best};
+  for (std::uint64_t seed = 2; seed <= seeds; ++seed)
+    outcome.seeds.push_back(side.run(best.rate, seed));
+  outcome.perplexity_by_position = side.perplexity_by_position;
+  std::vector<double>& seconds = side.seconds;
   std::ranges::nth_element(seconds, seconds.begin() + long(seconds.size() / 2));
   outcome.seconds_a_step = seconds[seconds.size() / 2];
   return outcome;

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
@@ -58,6 +58,15 @@ std::vector<Lesson> lessons_of(const std::vector<Exchange>& exchanges, const Bpe
     lessons.push_back(std::move(lesson));
   }
   return lessons;
+}
+
+void expect_lengths(const std::filesystem::path& path, const std::vector<Lesson>& lessons,
+                    std::size_t T_max) {
+  for (std::size_t i = 0; i < lessons.size(); ++i)
+    if (lessons[i].ids.size() > T_max + 1)
+      throw std::runtime_error(fmt::format(
+          "{}: question {}: wanted at most {} tokens with its prompt and answer, got {}",
+          path.string(), i + 1, T_max + 1, lessons[i].ids.size()));
 }
 
 std::size_t longest(const std::vector<Lesson>& lessons) {

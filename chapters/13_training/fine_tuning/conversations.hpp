@@ -33,6 +33,11 @@ struct Lesson {
 std::vector<Lesson> lessons_of(const std::vector<Exchange>& exchanges, const Bpe& bpe,
                                const std::string& system);
 
+/// Throws std::runtime_error, naming the file and the question, for a lesson that is longer than a
+/// context of T_max tokens.
+void expect_lengths(const std::filesystem::path& path, const std::vector<Lesson>& lessons,
+                    std::size_t T_max);
+
 /// The most tokens that a model reads of a lesson: T for batches of all of them.
 std::size_t longest(const std::vector<Lesson>& lessons);
 

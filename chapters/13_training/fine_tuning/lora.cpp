@@ -11,8 +11,8 @@
 
 #include "10_pretrained/model/load_model.hpp"
 #include "linalg.hpp"
-#include "program/utf8_start.hpp"
 #include "shapes.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 

@@ -15,11 +15,11 @@
 #include "10_pretrained/model/save_model.hpp"
 #include "10_pretrained/program/open_session.hpp"
 #include "13_training/fine_tuning/lora_scores.hpp"
-#include "program/files.hpp"
-#include "program/measure.hpp"
+#include "files/files.hpp"
 #include "program/print.hpp"
 #include "program/progress.hpp"
 #include "shapes.hpp"
+#include "timing/measure.hpp"
 
 namespace t2t {
 
@@ -88,6 +88,9 @@ static LoraTexts read_texts(const Program& program, const LoraFlags& flags, cons
   texts.system = default_system_prompt(file);
   texts.lessons = lessons_of(texts.exchanges, bpe, texts.system);
   texts.held_out_lessons = lessons_of(texts.held_out, bpe, texts.system);
+  const std::size_t T_max = read_config(file).T_max;
+  expect_lengths(flags.questions, texts.lessons, T_max);
+  expect_lengths(flags.ask, texts.held_out_lessons, T_max);
   return texts;
 }
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "09_language_model/accounts.hpp"
-#include "program/measure.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 #include "program/print.hpp"
+#include "timing/measure.hpp"
 
 namespace t2t {
 

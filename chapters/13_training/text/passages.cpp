@@ -22,7 +22,7 @@ SplitText split_by_passage(std::string_view text, std::size_t every) {
         .append(text.substr(from, end - from));
     from = end;
   }
-  expect(passages >= every, "passages of the text, of 2,000 bytes or more",
+  expect(passages >= every, "passages of the text, of 2,000 bytes or more and up to an empty line",
          "at least " + std::to_string(every), double(passages));
   return split;
 }

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "10_pretrained/tokenizer/byte_alphabet.hpp"
-#include "program/utf8_start.hpp"
 #include "shapes.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 
@@ -27,18 +27,16 @@ struct Word {
   std::uint64_t count;       // how often the text has it
 };
 
-/// The tokens of single bytes. As strings they sort like the characters that they are.
-std::vector<std::string> byte_tokens() {
-  std::vector<std::string> tokens;  // [256]
-  for (int byte = 0; byte < 256; ++byte)
-    tokens.push_back(to_byte_alphabet(std::string(1, char(byte))));
+/// The tokens of single bytes, sorted: as strings they sort like the characters that they are.
+std::vector<std::string> sorted_byte_tokens() {
+  std::vector<std::string> tokens = byte_tokens();  // [256]
   std::ranges::sort(tokens);
   return tokens;
 }
 
 std::array<int, 256> ids_of_bytes() {
   std::array<int, 256> ids{};
-  const std::vector<std::string> tokens = byte_tokens();
+  const std::vector<std::string> tokens = sorted_byte_tokens();
   for (std::size_t id = 0; id < tokens.size(); ++id)
     ids[std::uint8_t(from_byte_alphabet(tokens[id])->front())] = int(id);
   return ids;
@@ -81,7 +79,7 @@ std::size_t merges_wanted(const BpeTraining& options) {
          fmt::format("at least {}, the bytes and the control tokens", least), double(options.V));
   expect(options.least_count >= 1, "least_count, of a pair", "at least 1",
          double(options.least_count));
-  expect_control(options.control, byte_tokens());
+  expect_control(options.control, sorted_byte_tokens());
   return options.V - least;
 }
 
@@ -89,7 +87,7 @@ BpeTables tables_of(const std::vector<Pair>& merges, const BpeTraining& options)
   BpeTables tables;
   tables.name = "the trained vocabulary";
   tables.pre_tokenizer = options.pre_tokenizer;
-  tables.tokens = byte_tokens();
+  tables.tokens = sorted_byte_tokens();
   // Two pairs never give one token: the bytes of a token, merged alone, always take the same steps.
   for (const Pair& pair : merges) {
     const std::string left = tables.tokens[pair.first], right = tables.tokens[pair.second];

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "program/files.hpp"
+#include "files/files.hpp"
 #include "program/program.hpp"
 
 namespace t2t {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "program/files.hpp"
+#include "files/files.hpp"
 
 namespace t2t {
 

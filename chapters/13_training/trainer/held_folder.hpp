@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "13_training/trainer/run_folder.hpp"
-#include "program/folder_lock.hpp"
+#include "files/folder_lock.hpp"
 
 namespace t2t {
 

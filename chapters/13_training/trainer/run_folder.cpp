@@ -8,7 +8,7 @@
 #include "10_pretrained/model/save_model.hpp"
 #include "10_pretrained/tokenizer/byte_alphabet.hpp"
 #include "13_training/trainer/checksum.hpp"
-#include "program/files.hpp"
+#include "files/files.hpp"
 
 namespace t2t {
 
@@ -20,8 +20,7 @@ static std::string name_after(std::size_t steps) {
 BpeTables byte_tokenizer() {
   BpeTables tables;
   tables.name = "bytes", tables.pre_tokenizer = "gpt-2";
-  for (int byte = 0; byte < 256; ++byte)
-    tables.tokens.push_back(to_byte_alphabet(std::string(1, char(byte))));
+  tables.tokens = byte_tokens();
   tables.kinds.assign(256, TokenKind::normal);
   tables.tokens.push_back("<|endoftext|>");
   tables.kinds.push_back(TokenKind::control);

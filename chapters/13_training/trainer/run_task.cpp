@@ -18,13 +18,13 @@
 #include "13_training/text/train_bpe.hpp"
 #include "13_training/text/training_text.hpp"
 #include "13_training/trainer/held_folder.hpp"
-#include "program/files.hpp"
-#include "program/measure.hpp"
-#include "program/memory.hpp"
+#include "files/files.hpp"
+#include "memory.hpp"
 #include "program/print.hpp"
 #include "program/progress.hpp"
 #include "program/stop_asked.hpp"
 #include "shapes.hpp"
+#include "timing/measure.hpp"
 
 namespace t2t {
 
@@ -163,13 +163,16 @@ static void tell_run(const Trainer& trainer, std::size_t train_ids, std::size_t 
   fmt::print("\n");
 }
 
+static void expect_training_memory(const Config& config, std::size_t B, std::size_t T) {
+  const TrainingMemory memory = training_memory(config, B, T, sizeof(float));
+  expect_memory(memory.weights + memory.gradients + memory.optimizer + memory.activations,
+                "the model with all that training keeps");
+}
+
 static int start_run(const Program& program, RunFlags flags) {
   const RunFolder folder{flags.run};
   const std::size_t V = flags.vocabulary > 0 ? flags.vocabulary : byte_tokenizer().tokens.size();
-  const TrainingMemory memory =
-      training_memory(config_of(flags, V), flags.options.B, flags.sizes.T_max, sizeof(float));
-  expect_memory(memory.weights + memory.gradients + memory.optimizer + memory.activations,
-                "the model with all that training keeps");
+  expect_training_memory(config_of(flags, V), flags.options.B, flags.sizes.T_max);
   HeldFolder held = HeldFolder::for_new_run(folder);
 
   const SplitText split = split_by_passage(text_of(flags));
@@ -199,9 +202,11 @@ static int resume_run(const Program& program, const RunFlags& flags) {
   RunRecord record = read_record(folder, model, state);
   if (program.given("every")) record.every = flags.every;
   const Config config = read_config(model);
+  const TrainingOptions options = read_options(state);
+  expect_training_memory(config, options.B, options.T);
   const BpeTables tokenizer = read_tables(model);
   const MappedIds train_ids(folder.train(), config.V), held_out(folder.held_out(), config.V);
-  Trainer trainer(Model(config, read_weights(model, config)), read_options(state), train_ids.ids());
+  Trainer trainer(Model(config, read_weights(model, config)), options, train_ids.ids());
   LossCurve curve = go_on(folder, model, state, tokenizer, trainer);
   tell_run(trainer, train_ids.ids().size(), held_out.ids().size());
   print_paragraph(fmt::format("Going on after step {}.", trainer.steps_done()));

@@ -18,16 +18,18 @@ static TrainingOptions checked(const TrainingOptions& options) {
   return options;
 }
 
-/// The weights that have gradients, in the order of these. The rows that the list has stay valid,
-/// since a Model keeps its tensors where they are.
+/// The weights that have gradients; the gradients come in the weights' order. The rows that the
+/// list has stay valid, since a Model keeps its tensors where they are.
 static std::vector<ListedTensor> weights_of(Model& model,
                                             const std::vector<ListedTensor>& gradients) {
   std::vector<ListedTensor> list;
   model.change_weights([&](ModelWeights& w) { list = tensors_of(w, model.config()); });
+  auto gradient = gradients.begin();
   std::erase_if(list, [&](const ListedTensor& tensor) {
-    return std::ranges::none_of(gradients, [&](const ListedTensor& gradient) {
-      return full_name(gradient.info) == full_name(tensor.info);
-    });
+    const bool learned =
+        gradient != gradients.end() && full_name(gradient->info) == full_name(tensor.info);
+    if (learned) ++gradient;
+    return !learned;
   });
   return list;
 }

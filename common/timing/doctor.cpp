@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include "linalg.hpp"
-#include "program/measure.hpp"
 #include "rows.hpp"
+#include "timing/measure.hpp"
 
 using namespace t2t;
 

@@ -1,4 +1,4 @@
-#include "program/utf8_start.hpp"
+#include "utf8_start.hpp"
 
 #include <fmt/format.h>
 

@@ -1,11 +1,11 @@
-#include "program/named_files.hpp"
+#include "files/named_files.hpp"
 
 #include <fmt/format.h>
 
 #include <stdexcept>
 #include <system_error>
 
-#include "program/utf8_start.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 

@@ -1,4 +1,4 @@
-#include "program/bench.hpp"
+#include "timing/bench.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -10,11 +10,11 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "files/files.hpp"
 #include "linalg.hpp"
-#include "program/files.hpp"
-#include "program/measure.hpp"
 #include "program/print.hpp"
 #include "rows.hpp"
+#include "timing/measure.hpp"
 
 namespace t2t {
 

@@ -1,4 +1,4 @@
-#include "program/memory.hpp"
+#include "memory.hpp"
 
 #include <fmt/format.h>
 #include <sys/resource.h>

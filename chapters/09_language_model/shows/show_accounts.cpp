@@ -1,9 +1,9 @@
-#include "09_language_model/show_accounts.hpp"
+#include "09_language_model/shows/show_accounts.hpp"
 
 #include <fmt/format.h>
 
 #include "09_language_model/accounts.hpp"
-#include "program/memory.hpp"
+#include "memory.hpp"
 #include "program/print.hpp"
 
 namespace t2t {

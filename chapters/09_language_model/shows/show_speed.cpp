@@ -1,4 +1,4 @@
-#include "09_language_model/show_speed.hpp"
+#include "09_language_model/shows/show_speed.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 
 #include "09_language_model/accounts.hpp"
 #include "09_language_model/forward.hpp"
-#include "program/measure.hpp"
 #include "program/print.hpp"
+#include "timing/measure.hpp"
 
 namespace t2t {
 

@@ -1,4 +1,4 @@
-#include "09_language_model/show_texts.hpp"
+#include "09_language_model/shows/show_texts.hpp"
 
 #include <fmt/format.h>
 

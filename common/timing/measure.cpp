@@ -1,4 +1,4 @@
-#include "program/measure.hpp"
+#include "timing/measure.hpp"
 
 #include <fmt/core.h>
 #include <sys/utsname.h>

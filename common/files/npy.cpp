@@ -1,4 +1,4 @@
-#include "program/npy.hpp"
+#include "files/npy.hpp"
 
 #include <fmt/ranges.h>
 
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "program/files.hpp"
+#include "files/files.hpp"
 
 namespace t2t {
 

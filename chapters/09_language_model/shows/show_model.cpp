@@ -1,4 +1,4 @@
-#include "09_language_model/show_model.hpp"
+#include "09_language_model/shows/show_model.hpp"
 
 #include <fmt/format.h>
 

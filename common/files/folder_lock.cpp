@@ -1,4 +1,4 @@
-#include "program/folder_lock.hpp"
+#include "files/folder_lock.hpp"
 
 #include <fcntl.h>
 #include <fmt/core.h>

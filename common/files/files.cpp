@@ -1,4 +1,4 @@
-#include "program/files.hpp"
+#include "files/files.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,9 +13,9 @@
 #include <system_error>
 #include <vector>
 
-#include "program/memory.hpp"
-#include "program/new_file.hpp"
-#include "program/utf8_start.hpp"
+#include "files/new_file.hpp"
+#include "memory.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 

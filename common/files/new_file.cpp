@@ -1,4 +1,4 @@
-#include "program/new_file.hpp"
+#include "files/new_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
