@@ -8,6 +8,7 @@
 
 #include "08_block/block_costs.hpp"
 #include "08_block/cases.hpp"
+#include "08_block/choices.hpp"
 #include "rows.hpp"
 #include "support/allocations.hpp"
 #include "support/apart.hpp"
@@ -382,4 +383,38 @@ TEST_CASE("bad settings are refused when they are used, and scratch that is too 
   REFUSES(block_rows(Matrix(x).rows_from(0, 1), Block(c.settings, weights, 1),
                      {.attention = std::ref(of_one_row)}, scratch),
           says);
+}
+
+TEST_CASE("choices: each that differs from LLaMA's is listed, and refused unless it is known") {
+  const BlockSettings llama = llama_style(12, 6, 2, 8);
+  CHECK(choices_of(llama).empty());
+  const auto listed = [&](Choice choice, const std::string& words, auto change) {
+    CAPTURE(words);
+    BlockSettings settings = llama;
+    change(settings);
+    CHECK(choices_of(settings) == std::vector{choice});
+    expect_only(choices_of(settings), {Choice::tied, choice}, "x");
+    REFUSES(expect_only(choices_of(settings), {}, "the model to save"),
+            "the model to save: wanted one without " + words);
+  };
+  using S = BlockSettings;
+  listed(Choice::layer_norm, "other norms than RMS", [](S& s) { s.norm = Norm::layer; });
+  listed(Choice::norms_after, "norms after the parts",
+         [](S& s) { s.norm_place = NormPlace::after; });
+  listed(Choice::head_norms, "norms of heads", [](S& s) { s.head_norms = true; });
+  listed(Choice::other_activation, "another network than SwiGLU",
+         [](S& s) { s.activation = Activation::geglu; });
+  listed(Choice::biases_of_qkv, "biases of q, k and v", [](S& s) { s.biases = Biases::qkv; });
+  listed(Choice::biases_of_all, "biases", [](S& s) { s.biases = Biases::all; });
+  listed(Choice::window, "a sliding window", [](S& s) { s.window = 3; });
+  listed(Choice::no_rope, "attention without RoPE", [](S& s) { s.uses_rope = false; });
+  listed(Choice::halves, "RoPE in halves", [](S& s) { s.pairing = Pairing::halves; });
+  listed(Choice::scaled_rope, "scaled frequencies", [](S& s) { s.frequencies = {0.5}; });
+
+  S gpt2 = gpt2_style(12, 6);
+  const std::vector all = {Choice::layer_norm, Choice::other_activation, Choice::biases_of_all,
+                           Choice::no_rope};
+  CHECK(choices_of(gpt2) == all);
+  gpt2.C = 24, gpt2.theta = 5, gpt2.eps = 1;  // sizes and numbers are no choices
+  CHECK(choices_of(gpt2) == all);
 }

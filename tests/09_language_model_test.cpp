@@ -243,6 +243,19 @@ TEST_CASE("a model takes other numbers of the same shapes, and can be moved") {
           "layer 1: w_q: wanted shape [48, 30], got [0, 0]");
 }
 
+TEST_CASE("choices of a model: its own, and those of any block, each once") {
+  using enum Choice;
+  Config config = preset("llama2-7b");
+  CHECK(choices_of(config).empty());
+  CHECK(choices_of(preset("smollm2-135m")) == std::vector{tied});
+  CHECK(choices_of(preset("gpt2")) ==
+        std::vector{layer_norm, other_activation, biases_of_all, no_rope, learned_positions, tied});
+  config.layers.assign(config.L, config.block);
+  CHECK(choices_of(config) == std::vector{layers_differ});
+  config.layers[3].window = 9, config.layers[5].window = 7, config.layers[5].uses_rope = false;
+  CHECK(choices_of(config) == std::vector{window, no_rope, layers_differ});
+}
+
 TEST_CASE("refusals: configs, with every reason at once") {
   Config config = preset("foundry-small");
   config.block.H = 7, config.block.D = 5, config.block.eps = 0, config.L = 0;

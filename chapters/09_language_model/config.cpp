@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string>
@@ -18,6 +19,21 @@ const BlockSettings& settings_of(const Config& config, std::size_t l) {
 
 std::vector<BlockSettings> settings_of_all(const Config& config) {
   return config.layers.empty() ? std::vector(config.L, config.block) : config.layers;
+}
+
+std::vector<Choice> choices_of(const Config& config) {
+  // As in chapter 08's choices_of, a new member does not compile before it stands here.
+  const auto& [block, L, V, T_max, tied, learned_positions, layers] = config;
+  std::vector<Choice> choices = choices_of(block);
+  const auto list = [&](bool chosen, Choice choice) {
+    if (chosen && std::ranges::find(choices, choice) == choices.end()) choices.push_back(choice);
+  };
+  for (const BlockSettings& layer : layers)
+    for (const Choice choice : choices_of(layer)) list(true, choice);
+  list(learned_positions, Choice::learned_positions);
+  list(tied, Choice::tied);
+  list(!layers.empty(), Choice::layers_differ);
+  return choices;
 }
 
 std::span<const std::string_view> preset_names() {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "08_block/block_settings.hpp"
+#include "08_block/choices.hpp"
 
 namespace t2t {
 
@@ -32,6 +32,9 @@ struct Config {
 /// The settings of block l, and of all L blocks.
 const BlockSettings& settings_of(const Config& config, std::size_t l);
 std::vector<BlockSettings> settings_of_all(const Config& config);
+
+/// The choices of a model in which it differs from LLaMA: of any of its blocks, and its own.
+std::vector<Choice> choices_of(const Config& config);
 
 /// "foundry-small", "gpt2", "smollm2-135m" and "llama2-7b": the smallest model first.
 std::span<const std::string_view> preset_names();

@@ -283,7 +283,7 @@ TEST_CASE("choices and sizes that the file can't express are refused by name") {
     refused([&](Config& c) { c.block.activation = other; },
             without + "another network than SwiGLU");
   refused([](Config& c) { c.learned_positions = true; }, without + "learned positions");
-  refused([](Config& c) { c.block.uses_rope = false; }, without + "learned positions");
+  refused([](Config& c) { c.block.uses_rope = false; }, without + "attention without RoPE");
   refused([](Config& c) { c.block.frequencies = {1, 0.5, 0.25}; }, without + "scaled frequencies");
   refused([](Config& c) { c.layers.assign(3, c.block); }, without + "layers that differ");
   refused([](Config& c) { c.block.pairing = Pairing::halves; },

@@ -401,8 +401,7 @@ TEST_CASE("sizes that have no backward pass are refused") {
   CHECK_THROWS_AS(Gradients(c.config, size_t(1) << 50, 1), std::runtime_error);  // memory
   Config config = c.config;
   config.block.head_norms = true;
-  REFUSES(Gradients(config, 1, 13),
-          "head_norms: wanted none, since they have no backward pass here");
+  REFUSES(Gradients(config, 1, 13), "the model to train: wanted one without norms of heads");
   config = c.config, config.layers = {config.block, config.block, config.block};
   config.layers[1].H = 4;
   REFUSES(Gradients(config, 1, 13),

@@ -11,23 +11,6 @@
 
 namespace t2t {
 
-/// What whole_model.cpp leaves out.
-static void expect_plain_llama(const Config& config) {
-  const BlockSettings& block = config.block;
-  const auto refuse = [](bool bad, const char* what) {
-    if (bad)
-      throw std::invalid_argument(std::string("the model to export: wanted one without ") + what);
-  };
-  refuse(block.norm != Norm::rms || block.norm_place != NormPlace::before, "other norms than RMS");
-  refuse(block.activation != Activation::swiglu, "another network than SwiGLU");
-  refuse(block.pairing != Pairing::neighbours, "RoPE in halves");
-  refuse(!block.uses_rope || config.learned_positions, "learned positions");
-  refuse(block.biases != Biases::none, "biases");
-  refuse(block.head_norms, "norms of heads");
-  refuse(block.window != 0, "a sliding window");
-  refuse(!config.layers.empty(), "layers that differ");
-}
-
 template <class Number>
 static void put(std::string& bytes, Number value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -64,7 +47,8 @@ static void put_weights(std::string& bytes, const Model& model) {
 
 std::string exported(const Model& model, const Bpe& bpe, std::span<const int> prompt) {
   const Config& config = model.config();
-  expect_plain_llama(config);
+  // whole_model.cpp computes no others.
+  expect_only(choices_of(config), {Choice::scaled_rope, Choice::tied}, "the model to export");
   expect(bpe.size() == config.V, "tokens", std::to_string(config.V), double(bpe.size()));
   expect(!prompt.empty(), "T, the tokens of the prompt", "at least 1", 0);
   expect_ids(prompt, config.V);

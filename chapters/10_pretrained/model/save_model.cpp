@@ -17,18 +17,11 @@ namespace t2t {
 /// and every other choice follows from these.
 static void expect_expressible(const Config& config) {
   expect_config(config);
-  const BlockSettings& block = config.block;
-  const auto refuse = [](bool bad, const char* what) {
-    if (bad)
-      throw std::invalid_argument(std::string("the model to save: wanted one without ") + what);
-  };
-  refuse(block.norm != Norm::rms, "other norms than RMS");
-  refuse(block.norm_place != NormPlace::before, "norms after the parts");
-  refuse(block.activation != Activation::swiglu, "another network than SwiGLU");
-  refuse(!block.uses_rope || config.learned_positions, "learned positions");
-  refuse(!block.frequencies.empty(), "scaled frequencies");
-  refuse(!config.layers.empty(), "layers that differ");
-  architecture_name(block);
+  expect_only(choices_of(config),
+              {Choice::head_norms, Choice::biases_of_qkv, Choice::biases_of_all, Choice::window,
+               Choice::halves, Choice::tied},
+              "the model to save");
+  architecture_name(config.block);
 }
 
 static void expect_floats(const TensorInfo&, const Tensor<1>&) {}

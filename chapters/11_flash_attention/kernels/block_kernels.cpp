@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "04_causal_attention/attention_naive.hpp"
+#include "08_block/choices.hpp"
 #include "11_flash_attention/kernels/row_kernels.hpp"
 #include "shapes.hpp"
 
@@ -28,22 +29,11 @@ static DeviceBuffer<float> uploaded(const Tensor<2>& x, std::size_t rows) {
   return DeviceBuffer<float>(std::span<const float>(x.data(), rows * x.shape(1)));
 }
 
-static void want(bool there, const char* name, const std::string& wanted, const std::string& got) {
-  if (!there) throw std::invalid_argument(name + (": wanted " + wanted) + ", got " + got);
-}
-
 /// Refuses what the kernels do not compute.
 static const BlockSettings& supported(const BlockSettings& s, const BlockWeights& weights,
                                       const RopeTable& table, int T_max) {
   expect_settings(s);
-  want(s.norm == Norm::rms, "norm", "RMSNorm", "LayerNorm");
-  want(s.norm_place == NormPlace::before, "norm_place", "before", "after");
-  want(!s.head_norms, "head_norms", "false", "true");
-  want(s.activation == Activation::swiglu, "activation", "swiglu",
-       std::string(activation_name(s.activation)));
-  want(s.biases == Biases::none, "biases", "none", s.biases == Biases::qkv ? "qkv" : "all");
-  expect(s.window == 0, "window", "0", double(s.window));
-  want(s.uses_rope, "uses_rope", "true", "false");
+  expect_only(choices_of(s), {Choice::halves, Choice::scaled_rope}, "the block for a GPU");
   expect(s.D == 64 || s.D == 128, "D", "64 or 128", double(s.D));
   expect(s.F >= 1, "F", "at least 1", double(s.F));
   expect_size("T_max", T_max);

@@ -16,13 +16,21 @@
 
 namespace t2t {
 
+void expect_trained(const std::vector<Choice>& choices) {
+  expect_only(
+      choices,
+      {Choice::layer_norm, Choice::norms_after, Choice::other_activation, Choice::biases_of_qkv,
+       Choice::biases_of_all, Choice::window, Choice::no_rope, Choice::halves, Choice::scaled_rope,
+       Choice::learned_positions, Choice::tied, Choice::layers_differ},
+      "the model to train");
+}
+
 static const BlockSettings& trained(std::span<const BlockSettings> layers) {
   expect(!layers.empty(), "layers", "at least 1", 0);
   const auto sizes = [](const BlockSettings& s) { return std::array{s.C, s.H, s.G, s.D, s.F}; };
   for (const BlockSettings& s : layers) {
     expect_settings(s);
-    if (s.head_norms)
-      throw std::invalid_argument("head_norms: wanted none, since they have no backward pass here");
+    expect_trained(choices_of(s));
     if (sizes(s) != sizes(layers[0]))
       throw std::invalid_argument("layers: wanted the same C, H, G, D and F in all");
   }

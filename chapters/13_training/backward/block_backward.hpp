@@ -11,12 +11,16 @@
 #pragma once
 
 #include "08_block/block_rows.hpp"
+#include "08_block/choices.hpp"
 #include "13_training/backward/dropout.hpp"
 #include "13_training/backward/flash_backward.hpp"
 #include "13_training/backward/kept_for_backward.hpp"
 #include "13_training/experiments/block_changes.hpp"
 
 namespace t2t {
+
+/// Throws std::invalid_argument for a choice that has no backward pass here: norms of heads.
+void expect_trained(const std::vector<Choice>& choices);
 
 /// Memory for the gradients inside a block, used by all layers.
 struct BackwardScratch {
@@ -34,7 +38,7 @@ struct BackwardScratch {
 
   /// For blocks of these settings, all with the same sizes, and B texts of T tokens, N = B·T.
   /// Throws std::invalid_argument for no settings, other sizes in two layers, settings that
-  /// expect_settings refuses, and for head_norms, which have no backward pass here.
+  /// expect_settings refuses, and as expect_trained does.
   BackwardScratch(std::span<const BlockSettings> layers, std::size_t B, std::size_t T);
 };
 std::size_t bytes(const BackwardScratch& scratch);

@@ -47,6 +47,7 @@ static std::size_t rows_at_once(std::size_t N, std::size_t V) {
 
 static std::size_t checked_rows(const Config& config, std::size_t B, std::size_t T) {
   expect_config(config);
+  expect_trained(choices_of(config));
   expect(B >= 1, "B, the texts of a batch", "at least 1", double(B));
   expect(T >= 1 && T <= config.T_max, "T, the tokens of a text",
          "1 to T_max = " + std::to_string(config.T_max), double(T));

@@ -1,0 +1,51 @@
+#include "08_block/choices.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+
+namespace t2t {
+
+/// In the order of Choice.
+static constexpr const char* words[] = {
+    "other norms than RMS", "norms after the parts",
+    "norms of heads",       "another network than SwiGLU",
+    "biases of q, k and v", "biases",
+    "a sliding window",     "attention without RoPE",
+    "RoPE in halves",       "scaled frequencies",
+    "learned positions",    "a head that is the embedding's table",
+    "layers that differ",
+};
+static_assert(std::size(words) == std::size_t(Choice::layers_differ) + 1);
+
+std::vector<Choice> choices_of(const BlockSettings& settings) {
+  // This names every member, so that a new one does not compile before it stands here.
+  const auto& [C, H, G, D, F, norm, norm_place, head_norms, activation, biases, window, uses_rope,
+               pairing, theta, frequencies, eps] = settings;
+  std::vector<Choice> choices;
+  const auto list = [&](bool chosen, Choice choice) {
+    if (chosen) choices.push_back(choice);
+  };
+  list(norm != Norm::rms, Choice::layer_norm);
+  list(norm_place != NormPlace::before, Choice::norms_after);
+  list(head_norms, Choice::head_norms);
+  list(activation != Activation::swiglu, Choice::other_activation);
+  list(biases == Biases::qkv, Choice::biases_of_qkv);
+  list(biases == Biases::all, Choice::biases_of_all);
+  list(window != 0, Choice::window);
+  list(!uses_rope, Choice::no_rope);
+  list(pairing != Pairing::neighbours, Choice::halves);
+  list(!frequencies.empty(), Choice::scaled_rope);
+  return choices;
+}
+
+void expect_only(const std::vector<Choice>& choices, std::initializer_list<Choice> known,
+                 std::string_view what) {
+  for (const Choice choice : choices)
+    if (std::ranges::find(known, choice) == known.end())
+      throw std::invalid_argument(std::string(what) + ": wanted one without " +
+                                  words[std::size_t(choice)]);
+}
+
+}  // namespace t2t

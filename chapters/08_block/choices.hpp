@@ -1,0 +1,42 @@
+// What a block's settings choose, as a list. LLaMA's choices make an empty list.
+//
+// Much of the book works with some choices only: a file format can express some, a kernel or a
+// backward pass computes some. Such code names the choices that it knows and refuses all others.
+// So a choice that is added to BlockSettings later is refused until the code learns it.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "08_block/block_settings.hpp"
+
+namespace t2t {
+
+/// A way in which a block, or a model (chapter 09), can differ from LLaMA. Sizes, theta and eps are
+/// no choices: code that supports some values of these alone checks them itself.
+enum class Choice {
+  layer_norm,         // LayerNorm in place of RMSNorm
+  norms_after,        // a norm after each part, not before it
+  head_norms,         // norms of q's and k's heads
+  other_activation,   // another network than SwiGLU
+  biases_of_qkv,      // biases of q, k and v alone
+  biases_of_all,      // biases of every product
+  window,             // a sliding window
+  no_rope,            // q and k that are not turned
+  halves,             // RoPE that pairs number i with number i + D/2
+  scaled_rope,        // RoPE whose frequencies are given
+  learned_positions,  // of a model: positions that are learned and added to the embedding
+  tied,               // of a model: a head that is the embedding's table
+  layers_differ,      // of a model: blocks that are not all alike
+};
+
+/// The choices of a block in which it differs from LLaMA's.
+std::vector<Choice> choices_of(const BlockSettings& settings);
+
+/// Throws std::invalid_argument unless each choice is among the known ones: "the model to save:
+/// wanted one without a sliding window".
+void expect_only(const std::vector<Choice>& choices, std::initializer_list<Choice> known,
+                 std::string_view what);
+
+}  // namespace t2t
