@@ -40,7 +40,7 @@ TEST_CASE("by hand: a single token attends to itself, so attention returns what 
     CHECK(all_close(block(x, weights, settings, block_rope_table(settings, 1)), want, 2e-6));
     Room room(settings, 1, 1);
     Tensor<2> y = x;
-    block_rows(y, Block(settings, weights), room.slots, room.scratch);
+    room.run(y, Block(settings, weights));
     CHECK(all_close(y, want, 2e-6));
   }
 }
@@ -85,7 +85,7 @@ TEST_CASE("zero weights: the identity in pre-norm, the norm alone in post-norm")
     const Tensor<2> x = c.x();
     Room room(c.settings, c.T, c.T);
     Tensor<2> y = x;
-    block_rows(y, Block(c.settings, weights), room.slots, room.scratch);
+    room.run(y, Block(c.settings, weights));
     const bool pre_norm = c.settings.norm_place == NormPlace::before;
     CHECK(bool(all_close(y, x, 0)) == pre_norm);
     CHECK(bool(all_close(block(x, weights, c.settings, c.table()), x, 0)) == pre_norm);
@@ -106,7 +106,7 @@ TEST_CASE("neither a token nor a whole prompt allocates anything, in any style")
       Tensor<2> x = c.x();
       const std::size_t before = allocations;
       for (std::size_t t = 0; t < c.T; t += chunk)
-        block_rows(Matrix(x).rows_from(t, chunk), block, room.slots, room.scratch);
+        room.run(Matrix(x).rows_from(t, chunk), block, t);
 #if !defined(__SANITIZE_THREAD__)  // there, rows.hpp starts plain threads
       CHECK(allocations - before == 0);
 #endif
@@ -121,12 +121,12 @@ TEST_CASE("a trace names every intermediate in order, and changes nothing") {
   std::string names;
   std::map<Part, Tensor<2>> values;
   Tensor<2> x = c.x();
-  block_rows(x, Block(c.settings, weights, 0), room.slots, room.scratch,
-             [&](Part part, std::size_t layer, ConstMatrix value) {
-               CHECK(layer == 0);
-               names += std::string(part_name(part)) + " ";
-               values[part] = copy_of(value);
-             });
+  room.run(x, Block(c.settings, weights, 0), 0,
+           [&](Part part, std::size_t layer, ConstMatrix value) {
+             CHECK(layer == 0);
+             names += std::string(part_name(part)) + " ";
+             values[part] = copy_of(value);
+           });
   CHECK(names ==
         "attention_norm q k v q_turned k_turned heads attention x_plus_attention "
         "feed_forward_norm gate up hidden feed_forward x_plus_feed_forward ");
@@ -160,10 +160,9 @@ TEST_CASE("a trace in post-norm has each norm after its sum, and no turned q and
       const BlockWeights weights = c.weights();
       Room room(c.settings, c.T, c.T);
       Tensor<2> x = c.x();
-      block_rows(x, Block(c.settings, weights), room.slots, room.scratch,
-                 [&](Part part, std::size_t, ConstMatrix) {
-                   names += std::string(part_name(part)) + " ";
-                 });
+      room.run(x, Block(c.settings, weights), 0, [&](Part part, std::size_t, ConstMatrix) {
+        names += std::string(part_name(part)) + " ";
+      });
     }
     return names;
   };
@@ -255,7 +254,7 @@ TEST_CASE(
     BlockSettings settings;
     BlockWeights weights;
     Matrix x;
-    CachedAttention& attention;
+    std::vector<Run> runs;
     BlockScratch& scratch;
     BlockSlots& slots;
   };
@@ -268,15 +267,16 @@ TEST_CASE(
     cache.keys.fill(3), cache.values.fill(1000);  // rows that are not filled must stay so
     Tensor<2> x = c.x();
     for (const std::size_t t : {0, 5})  // 10 positions filled
-      block_rows(Matrix(x).rows_from(t, 5), Block(c.settings, weights), room.slots, room.scratch);
-    Call call{c.settings,     weights,      Matrix(x).rows_from(10, 8),
-              room.attention, room.scratch, room.slots};
+      room.run(Matrix(x).rows_from(t, 5), Block(c.settings, weights), t);
+    Call call{c.settings,   weights,      Matrix(x).rows_from(10, 8),
+              {{0, 10, 8}}, room.scratch, room.slots};
     change(call);
 
     const std::vector<std::vector<KvCache>> caches_before = room.attention.caches;
     const Tensor<2> x_before = x;
-    REFUSES(block_rows(call.x, Block(call.settings, call.weights), call.slots, call.scratch),
-            message);
+    REFUSES(
+        block_rows(call.x, call.runs, Block(call.settings, call.weights), call.slots, call.scratch),
+        message);
     CHECK(all_close(x, x_before, 0));
     const KvCache& before = caches_before[0][0];
     CHECK(cache.length == before.length);
@@ -335,16 +335,21 @@ TEST_CASE(
   refuses(of_layer + "theta = 10000, halves",
           [](Call& c) { c.settings.pairing = Pairing::halves; });
   refuses(of_layer + "no RoPE", [](Call& c) { c.settings.uses_rope = false; });
-  refuses("cache: length 30 and T = 8 more positions, wanted at most S = 37 in all",
-          [](Call& c) { c.attention.caches[0][0].length = 30; });
-  refuses("position 44: the table ends at 36",
-          [](Call& c) { c.attention.caches[0][0].start = 27; });
-  refuses("runs: wanted 8 rows in all, got 7", [](Call& c) { c.attention.runs = {{0, 7}}; });
-  refuses("runs: wanted texts from 0 to 0, each once, got 1", [](Call& c) {
-    c.attention.runs = {{1, 8}};
+  refuses("text 0: wanted at most S = 37 positions in all, got 30 and 8 more", [](Call& c) {
+    c.runs = {{0, 30, 8}};
   });
-  refuses("runs: wanted texts from 0 to 0, each once, got 0", [](Call& c) {
-    c.attention.runs = {{0, 3}, {0, 5}};
+  refuses("text 0: wanted at most S = 37 positions in all, got 38 and 8 more", [](Call& c) {
+    c.runs = {{0, 38, 8}};
+  });
+  refuses("text 0: wanted a position of at most its length 10, got 11", [](Call& c) {
+    c.runs = {{0, 11, 8}};
+  });
+  refuses("text 0: wanted 1 to 8 rows in a call, got 0", [](Call& c) { c.runs = {{0, 10, 0}}; });
+  refuses("runs: wanted 8 rows in all, got 7", [](Call& c) { c.runs = {{0, 10, 7}}; });
+  refuses("runs: wanted 8 rows in all, got 0", [](Call& c) { c.runs = {}; });
+  refuses("runs: wanted texts from 0 to 0, got 1", [](Call& c) { c.runs = {{1, 0, 8}}; });
+  refuses("text of the runs: wanted each once, got 0", [](Call& c) {
+    c.runs = {{0, 10, 3}, {0, 10, 5}};
   });
 }
 
@@ -374,13 +379,13 @@ TEST_CASE("bad settings are refused when they are used, and scratch that is too 
   CachedAttention of_one_row(c.settings, c.T, 1);
   BlockScratch scratch(c.settings, 2);
   Tensor<2> x = xt::view(c.x(), xt::range(0, 2), xt::all());
-  REFUSES(block_rows(x, Block(c.settings, weights), {.attention = std::ref(of_one_row)}, scratch),
-          "attention: made for 1 rows of a text, got 2");
-  CHECK(of_one_row.position() == 0);
+  REFUSES(block_rows(x, Run{0, 0, 2}, Block(c.settings, weights),
+                     {.attention = std::ref(of_one_row)}, scratch),
+          "text 0: wanted 1 to 1 rows in a call, got 2");
   const std::string threads = std::to_string(thread_count());
   const std::string says = "attention: made for 1 layers and " + threads +
                            " threads, wanted layer 1 and " + threads + " threads";
-  REFUSES(block_rows(Matrix(x).rows_from(0, 1), Block(c.settings, weights, 1),
+  REFUSES(block_rows(Matrix(x).rows_from(0, 1), Run{0, 0, 1}, Block(c.settings, weights, 1),
                      {.attention = std::ref(of_one_row)}, scratch),
           says);
 }

@@ -172,9 +172,8 @@ TEST_CASE("a trace names the layer; when it throws, the text keeps its length") 
   for (const Trace& stop : {Trace(in_a_layer), Trace(at_the_end)}) {
     CHECK_THROWS_AS(forward(model, state, ids, row(logits), stop), std::runtime_error);
     CHECK(state.length() == 1);
-    CHECK(state.attention->caches[0][2].length == 1);
     CHECK_THROWS_AS(forward_all(model, state, ids, all, stop), std::runtime_error);
-    CHECK(state.attention->caches[0][2].length == 1);
+    CHECK(state.length() == 1);
   }
   truncate(state, 0);
   forward(model, state, ids, row(again));

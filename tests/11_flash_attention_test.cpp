@@ -333,9 +333,11 @@ TEST_CASE("chapter 08's block with flash_kernel computes what its formula does, 
     CachedAttention attention({&settings, 1}, T, chunk, 1, flash_kernel(6, 2, 8, T));
     BlockScratch scratch(settings, chunk);
     Tensor<2> y = x;
-    for (size_t t = 0; t < T; t += chunk)
-      block_rows(Matrix(y).rows_from(t, std::min(chunk, T - t)), Block(settings, weights),
+    for (size_t t = 0; t < T; t += chunk) {
+      const Run run{0, t, std::min(chunk, T - t)};
+      block_rows(Matrix(y).rows_from(t, run.rows), run, Block(settings, weights),
                  {.attention = std::ref(attention)}, scratch);
+    }
     // As chapter 08's bound: sums of C, D, T, H·D and F terms follow one another; numbers up to 8.
     const double terms = 4 * std::sqrt(48.0) + 4 * std::sqrt(8.0) + std::sqrt(75.0) +
                          std::sqrt(48.0) + std::sqrt(40.0);

@@ -63,10 +63,8 @@ void bench(Bench& bench) {
   Products products;
   Tensor<2> x = text;
 
-  const auto prefill = [&] {
-    attention.truncate(0);
-    block_rows(x, blocks[0], slots, scratch);
-  };
+  const Run prompt{0, 0, T}, next{0, T, 1};
+  const auto prefill = [&] { block_rows(x, prompt, blocks[0], slots, scratch); };
   prefill();
   const RopeTable table = block_rope_table(settings, T);
   bench.expect_right("block_rows", near(x, block(text, layers[0], settings, table), 1e-4f));
@@ -83,13 +81,12 @@ void bench(Bench& bench) {
   bench.against_read("a token's seven products, 30 blocks", bytes, [&] {
     for (const BlockWeights& weights : layers) products.with_weights(token, weights, 1);
   });
-  attention.truncate(0);
   x = text;
-  for (const Block& block : blocks) block_rows(x, block, slots, scratch);
+  for (const Block& block : blocks) block_rows(x, prompt, block, slots, scratch);
   x = text;
   bench.against_read("block_rows, one token, 30 blocks, S = 513", bytes + cached, [&] {
-    attention.truncate(T);
-    for (const Block& block : blocks) block_rows(Matrix(x).rows_from(0, 1), block, slots, scratch);
+    for (const Block& block : blocks)
+      block_rows(Matrix(x).rows_from(0, 1), next, block, slots, scratch);
   });
 }
 

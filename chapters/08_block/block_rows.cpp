@@ -81,7 +81,7 @@ static void norm_heads(Matrix x, const NormWeights& weights, const BlockSettings
 }
 
 /// Attention reads x and writes to `added` what is to be added to the stream.
-static void attention_part(ConstMatrix x, const Block& block, const Attention& attention,
+static void attention_part(ConstMatrix x, Runs runs, const Block& block, const Attention& attention,
                            BlockScratch& scratch, const Trace& trace, Matrix added) {
   const BlockSettings& s = block.settings();
   const BlockWeights& weights = block.weights();
@@ -101,7 +101,7 @@ static void attention_part(ConstMatrix x, const Block& block, const Attention& a
   tell(trace, Part::v, block.layer(), v);
 
   // Only in this step does a token depend on others.
-  attention({block, q, k, v}, heads, trace);
+  attention({block, runs, q, k, v}, heads, trace);
   tell(trace, Part::heads, block.layer(), heads);
   matmul_bt(heads, weights.w_o, added);
   add_bias(weights.b_o, added);
@@ -121,8 +121,8 @@ static void network_part(ConstMatrix x, const Block& block, const Network& netwo
   tell(trace, Part::hidden, block.layer(), part_of(scratch.up, x.rows, block.settings().F));
 }
 
-void block_rows(Matrix x, const Block& block, const BlockSlots& slots, BlockScratch& scratch,
-                const Trace& trace) {
+void block_rows(Matrix x, Runs runs, const Block& block, const BlockSlots& slots,
+                BlockScratch& scratch, const Trace& trace) {
   expect_call(x, block, slots, scratch);
   const BlockSettings& s = block.settings();
   const BlockWeights& weights = block.weights();
@@ -142,7 +142,7 @@ void block_rows(Matrix x, const Block& block, const BlockSlots& slots, BlockScra
 
   // Attention reads the stream, in pre-norm through a norm, and adds its result to the stream.
   if (norm_before) normalize(Part::attention_norm, weights.attention_norm, normed);
-  attention_part(norm_before ? normed : x, block, slots.attention, scratch, trace, added);
+  attention_part(norm_before ? normed : x, runs, block, slots.attention, scratch, trace, added);
   add(Part::attention, Part::x_plus_attention);
   if (!norm_before) normalize(Part::attention_norm, weights.attention_norm, x);
 

@@ -1,11 +1,11 @@
 // The block as a model calls it: in place, for any number of tokens, of one text or of several.
 //
-// x, [T, C], holds the rows of all texts of a call, one text after the other. Norms, projections,
-// the network and the sums treat all rows alike. Only attention has to know which rows belong to
-// which text, and only attention keeps something between calls. So attention is a slot, a function
-// that the caller hands in (cached_attention.hpp has this chapter's). Two more slots can replace
-// the network (chapter 14's experts) and change what a part adds (chapter 16 sums it over
-// processes). block_rows allocates nothing.
+// x, [T, C], holds the rows of all texts of a call, one text after the other; the call's runs say
+// which rows are whose (runs.hpp). Norms, projections, the network and the sums treat all rows
+// alike. Only attention reads the runs, and only attention keeps something between calls. So
+// attention is a slot, a function that the caller hands in (cached_attention.hpp has this
+// chapter's). Two more slots can replace the network (chapter 14's experts) and change what a part
+// adds (chapter 16 sums it over processes). block_rows allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,7 @@
 #include <span>
 
 #include "08_block/block_weights.hpp"
+#include "08_block/runs.hpp"
 #include "08_block/trace.hpp"
 #include "tensor.hpp"
 
@@ -43,14 +44,16 @@ class Block {
 /// heads.
 struct Projected {
   const Block& block;
-  Matrix q;  // [T, H·D]  before RoPE: attention turns q and k in place
-  Matrix k;  // [T, G·D]
-  Matrix v;  // [T, G·D]
+  Runs runs;  // whose rows these are
+  Matrix q;   // [T, H·D]  before RoPE: attention turns q and k in place
+  Matrix k;   // [T, G·D]
+  Matrix v;   // [T, G·D]
 };
 /// Writes each head's result, given q, k and v. If settings.uses_rope, it turns q and k and
 /// calls the trace with them as q_turned and k_turned; otherwise with neither. It hides from each
-/// token what comes after it, and keeps of k and v what later calls need. If it throws, what it
-/// keeps of the texts is as it was before the call.
+/// token what comes after it, and keeps of k and v what later calls need. A run may begin at an
+/// earlier position than the text's last one ended: what was kept from there on then counts for
+/// nothing.
 using Attention = std::function<void(const Projected& in,
                                      Matrix heads,  // [T, H·D], to be written
                                      const Trace& trace)>;
@@ -107,10 +110,9 @@ struct BlockScratch {
 /// before_sum may change it.
 ///
 /// Throws std::invalid_argument when x is not [T, C], T is 0 or above T_max, the scratch is too
-/// narrow, or a slot that is needed is empty, and as the attention does; x and the texts are then
-/// as they were. If another slot throws, or the trace does outside the attention, the attention
-/// already holds the new tokens.
-void block_rows(Matrix x,  // [T, C], the stream
+/// narrow, or a slot that is needed is empty, and as the attention does; x is then as it was.
+void block_rows(Matrix x,   // [T, C], the stream
+                Runs runs,  // of the T rows
                 const Block& block, const BlockSlots& slots, BlockScratch& scratch,
                 const Trace& trace = {});
 

@@ -1,10 +1,5 @@
 #include "08_block/cached_attention.hpp"
 
-#include <fmt/core.h>
-
-#include <stdexcept>
-
-#include "rows.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
@@ -29,63 +24,32 @@ CachedAttention::CachedAttention(std::span<const BlockSettings> layers, std::siz
     for (const BlockSettings& settings : layers)
       of_text.push_back(make_kv_cache(settings.G, S, settings.D));
   }
-  runs.reserve(texts);
   if (!kernel_) kernel_ = grouped_kernel(layers, S, T_max);
 }
 
-std::size_t CachedAttention::position(std::size_t text) const {
-  if (text >= caches.size())
-    throw std::invalid_argument(
-        fmt::format("text: wanted one from 0 to {}, got {}", caches.size() - 1, text));
-  return next_position(caches[text][0]);
-}
-
-void CachedAttention::truncate(std::size_t position, std::size_t text) {
-  this->position(text);  // throws for a text that is not there
-  for (KvCache& cache : caches[text]) t2t::truncate(cache, position);
-}
-
-void CachedAttention::expect_rows(const Projected& in, ConstMatrix heads) {
-  layers_.expect_call(in, heads, runs, caches.size());
-  const BlockSettings& s = in.block.settings();
-  const std::size_t layer = in.block.layer();
-  for_each_run(runs, in.q.rows, [&](std::size_t text, std::size_t first, std::size_t count) {
-    const KvCache& cache = caches[text][layer];
-    expect_appendable(cache, in.k.rows_from(first, count), in.v.rows_from(first, count));
-    if (s.uses_rope) expect_table(layers_.table(layer), s.D, next_position(cache), count);
-  });
-}
-
 void CachedAttention::operator()(const Projected& in, Matrix heads, const Trace& trace) {
-  expect_rows(in, heads);
   const BlockSettings& settings = in.block.settings();
-  const std::size_t T = in.q.rows, layer = in.block.layer();
-  const auto cache_of = [&](std::size_t text) -> KvCache& { return caches[text][layer]; };
+  const std::size_t layer = in.block.layer();
+  const auto cache_of = [&](const Run& run) -> KvCache& { return caches[run.text][layer]; };
+  layers_.expect_call(in, heads, caches.size());
+  for (const Run& run : in.runs) expect_no_gap(run, cache_of(run).length);
 
   // Queries and keys are turned by their positions; values are not.
   if (settings.uses_rope) {
-    for_each_run(runs, T, [&](std::size_t text, std::size_t first, std::size_t count) {
-      layers_.turn(in, first, count, next_position(cache_of(text)));
-    });
+    layers_.turn(in);
     tell(trace, Part::q_turned, layer, in.q);
     tell(trace, Part::k_turned, layer, in.k);
   }
 
-  // Once appended, the new keys and values are like the old ones.
-  for_each_run(runs, T, [&](std::size_t text, std::size_t first, std::size_t count) {
-    append(cache_of(text), in.k.rows_from(first, count), in.v.rows_from(first, count));
+  // The new keys and values follow those of the earlier positions, and are then like these.
+  for_each_run(in.runs, [&](const Run& run, std::size_t first) {
+    cache_of(run).length = run.position;
+    append(cache_of(run), in.k.rows_from(first, run.rows), in.v.rows_from(first, run.rows));
   });
-  try {
-    for_each_run(runs, T, [&](std::size_t text, std::size_t first, std::size_t count) {
-      kernel_(in.q.rows_from(first, count), cached_heads(cache_of(text)),
-              Mask::sliding(settings.window), heads.rows_from(first, count));
-    });
-  } catch (...) {  // the kernel throws: the new tokens leave the caches again
-    for_each_run(runs, T, [&](std::size_t text, std::size_t, std::size_t count) {
-      cache_of(text).length -= count;
-    });
-    throw;
-  }
+  for_each_run(in.runs, [&](const Run& run, std::size_t first) {
+    kernel_(in.q.rows_from(first, run.rows), cached_heads(cache_of(run)),
+            Mask::sliding(settings.window), heads.rows_from(first, run.rows));
+  });
 }
 
 }  // namespace t2t

@@ -4,7 +4,6 @@
 //   for each text of a call, at its own position:
 //     turn q and k (RoPE)      append k and v to this layer's cache      heads = kernel(q, cache)
 //
-// A run is a number of consecutive rows of one text, and `runs` lists the runs of a call in order.
 // The kernel, which computes heads from q and the cache, is chapter 06's unless the caller gives
 // another (chapter 11's flash attention). Where keys and values lie elsewhere, in pages (chapter
 // 15) or in no cache at all (chapter 13), another Attention takes the whole slot.
@@ -36,37 +35,21 @@ class CachedAttention {
  public:
   /// Makes caches of S positions for each layer of each text. A call may bring up to T_max rows of
   /// a text and use at most as many threads as are in use now. Throws std::invalid_argument as
-  /// expect_settings does, for no layers, and when S, T_max or texts is 0.
+  /// LayerTables does, and when texts is 0.
   CachedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
                   std::size_t texts = 1, AttentionKernel kernel = {});
   CachedAttention(const BlockSettings& settings, std::size_t S, std::size_t T_max)
       : CachedAttention(std::span(&settings, 1), S, T_max) {}
   CachedAttention(const CachedAttention&) = delete;  // give std::ref(it) to a slot, not a copy
 
-  /// Which text the rows of a call belong to, the same for all layers. The caller sets it before
-  /// the first layer's call. Each text comes at most once, with at least one row. While it is
-  /// empty, as at first, all rows belong to text 0.
-  std::vector<Run> runs;
   /// caches[text][layer], [G, S, D] each.
   std::vector<std::vector<KvCache>> caches;
 
-  /// The position of the text's next token, according to layer 0's cache. Throws
-  /// std::invalid_argument when there is no such text.
-  std::size_t position(std::size_t text = 0) const;
-  /// Keeps only the text's positions before this one, in all layers. Throws as position, and as
-  /// chapter 05's truncate does.
-  void truncate(std::size_t position, std::size_t text = 0);
-
-  /// The slot. Throws std::invalid_argument when q, k, v or heads has another shape than the
-  /// block's settings say, the runs do not add up to its rows, a text comes twice, has more than
-  /// T_max rows or too little room in its cache, the layer does not exist or was made for other H,
-  /// G, D or another RoPE than the block's, or more threads are in use; and as the kernel does. The
-  /// caches are then as they were.
+  /// The slot. Throws std::invalid_argument, before anything is written, as LayerTables does, for a
+  /// run that begins after the end of its text's cache, and as the kernel does.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
  private:
-  void expect_rows(const Projected& in, ConstMatrix heads);
-
   LayerTables layers_;
   AttentionKernel kernel_;
 };

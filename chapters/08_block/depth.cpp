@@ -92,8 +92,7 @@ class Layer {
     return settings;
   }
   Tensor<2> as_block(Tensor<2> x, const Trace& trace) {
-    attention_.truncate(0);
-    block_rows(x, block_, slots_, scratch_, trace);
+    block_rows(x, Run{0, 0, x.shape(0)}, block_, slots_, scratch_, trace);
     return x;
   }
   /// Attention's result is taken from a run of the whole block; the rest is done here.

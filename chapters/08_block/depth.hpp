@@ -4,8 +4,8 @@
 // The gradient's size is measured without a backward pass. Let J be the derivative of the stack's
 // output by its input. A gradient g at the output arrives at the input as Jᵀg, a change v of the
 // input arrives at the output as Jv. For g and v of independent numbers from N(0, 1),
-// E|Jv|² = E|Jᵀg|² = Σ J_ij². So random changes are sent up, through one layer after the other; each
-// layer's derivative is taken by differences.
+// E|Jv|² = E|Jᵀg|² = Σ J_ij². So random changes are sent up, through one layer after the other;
+// each layer's derivative is taken by differences.
 #pragma once
 
 #include <vector>

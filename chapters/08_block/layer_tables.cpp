@@ -18,7 +18,7 @@ static bool same_table(const BlockSettings& a, const BlockSettings& b) {
 }
 
 LayerTables::LayerTables(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max)
-    : T_max_(T_max), threads_(thread_count()), layers_(layers.begin(), layers.end()) {
+    : S_(S), T_max_(T_max), threads_(thread_count()), layers_(layers.begin(), layers.end()) {
   expect(!layers.empty(), "layers", "at least 1", 0);
   expect(S >= 1, "S, the positions of the caches", "at least 1", double(S));
   expect(T_max >= 1, "T_max, the rows of a text in a call", "at least 1", double(T_max));
@@ -32,12 +32,14 @@ LayerTables::LayerTables(std::span<const BlockSettings> layers, std::size_t S, s
   }
 }
 
-void LayerTables::turn(const Projected& in, std::size_t first, std::size_t count,
-                       std::size_t position) const {
+void LayerTables::turn(const Projected& in) const {
   const BlockSettings& settings = in.block.settings();
   const RopeTable& angles = table(in.block.layer());
-  rope_rows(in.q.rows_from(first, count), settings.D, angles, position, settings.pairing);
-  rope_rows(in.k.rows_from(first, count), settings.D, angles, position, settings.pairing);
+  for_each_run(in.runs, [&](const Run& run, std::size_t first) {
+    const Matrix q = in.q.rows_from(first, run.rows), k = in.k.rows_from(first, run.rows);
+    rope_rows(q, settings.D, angles, run.position, settings.pairing);
+    rope_rows(k, settings.D, angles, run.position, settings.pairing);
+  });
 }
 
 /// What a layer's cache and table were made for, as text for a message.
@@ -62,8 +64,29 @@ void LayerTables::expect_block(const Block& block) const {
                                             block.layer(), kept_as(made), kept_as(wanted)));
 }
 
-void LayerTables::expect_call(const Projected& in, ConstMatrix heads, std::span<const Run> runs,
-                              std::size_t texts) const {
+/// Throws unless a run can be one of a call: of a text that is there, with a row or more, of which
+/// none is at position S or later.
+static void expect_run(const Run& run, std::size_t texts, std::size_t S, std::size_t T_max) {
+  if (run.text >= texts)
+    throw std::invalid_argument(
+        fmt::format("runs: wanted texts from 0 to {}, got {}", texts - 1, run.text));
+  if (run.rows < 1 || run.rows > T_max)
+    throw std::invalid_argument(
+        fmt::format("text {}: wanted 1 to {} rows in a call, got {}", run.text, T_max, run.rows));
+  if (run.position > S || run.rows > S - run.position)
+    throw std::invalid_argument(
+        fmt::format("text {}: wanted at most S = {} positions in all, got {} and {} more", run.text,
+                    S, run.position, run.rows));
+}
+
+void expect_no_gap(const Run& run, std::size_t length) {
+  if (run.position > length)
+    throw std::invalid_argument(
+        fmt::format("text {}: wanted a position of at most its length {}, got {}", run.text, length,
+                    run.position));
+}
+
+void LayerTables::expect_call(const Projected& in, ConstMatrix heads, std::size_t texts) const {
   expect_block(in.block);
   const BlockSettings& s = in.block.settings();
   const std::size_t T = in.q.rows;
@@ -72,21 +95,16 @@ void LayerTables::expect_call(const Projected& in, ConstMatrix heads, std::span<
   expect_shape("v", in.v, {T, s.G * s.D});
   expect_shape("heads", heads, {T, s.H * s.D});
 
-  std::size_t rows = runs.empty() ? T : 0;
-  for (const Run& run : runs) {
+  std::size_t rows = 0;
+  for (const Run& run : in.runs) {
+    expect_run(run, texts, S_, T_max_);
     const auto of_text = [&](const Run& other) { return other.text == run.text; };
-    if (run.text >= texts || std::ranges::count_if(runs, of_text) > 1)
-      throw std::invalid_argument(
-          fmt::format("runs: wanted texts from 0 to {}, each once, got {}", texts - 1, run.text));
+    expect(std::ranges::count_if(in.runs, of_text) == 1, "text of the runs", "each once",
+           double(run.text));
     rows += run.rows;
   }
   if (rows != T)
     throw std::invalid_argument(fmt::format("runs: wanted {} rows in all, got {}", T, rows));
-  for_each_run(runs, T, [&](std::size_t, std::size_t, std::size_t count) {
-    if (count > T_max_)
-      throw std::invalid_argument(
-          fmt::format("attention: made for {} rows of a text, got {}", T_max_, count));
-  });
 }
 
 }  // namespace t2t

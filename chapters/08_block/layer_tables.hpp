@@ -1,5 +1,5 @@
-// What an attention slot knows of a model's layers, wherever it keeps keys and values: which rows
-// of a call belong to which text, the RoPE table of each layer, and what a call may bring.
+// What an attention slot knows of a model's layers, wherever it keeps keys and values: the RoPE
+// table of each layer, and what a call may bring.
 #pragma once
 
 #include <cstddef>
@@ -9,25 +9,6 @@
 #include "08_block/block_rows.hpp"
 
 namespace t2t {
-
-// [runs]
-/// The next `rows` rows of a call belong to this text.
-struct Run {
-  std::size_t text, rows;
-};
-
-/// Calls f(text, first row, rows) for each run of a call of T rows. Without runs, all rows belong
-/// to text 0.
-template <class F>
-void for_each_run(std::span<const Run> runs, std::size_t T, F f) {
-  if (runs.empty()) return f(std::size_t(0), std::size_t(0), T);
-  std::size_t first = 0;
-  for (const Run& run : runs) {
-    f(run.text, first, run.rows);
-    first += run.rows;
-  }
-}
-// [/runs]
 
 class LayerTables {
  public:
@@ -39,24 +20,25 @@ class LayerTables {
   /// The angles of a layer: [S, D/2], or empty without RoPE.
   const RopeTable& table(std::size_t layer) const { return tables_[table_of_[layer]]; }
 
-  /// Turns `count` rows of q and k, from row `first` on, which belong to one text. The first of
-  /// them has this position.
-  void turn(const Projected& in, std::size_t first, std::size_t count, std::size_t position) const;
+  /// Turns q and k by the positions of their runs.
+  void turn(const Projected& in) const;
 
   /// Throws std::invalid_argument when q, k, v or heads has another shape than the block's settings
-  /// say, the runs do not add up to its rows, a text is not there or comes twice, or has more than
-  /// T_max rows, the layer does not exist or was made for other H, G, D or another RoPE than the
-  /// block's, or more threads are in use.
-  void expect_call(const Projected& in, ConstMatrix heads, std::span<const Run> runs,
-                   std::size_t texts) const;
+  /// say, the runs do not add up to its rows, a text is not there or comes twice, or has no row,
+  /// more than T_max rows or positions from S on, the layer does not exist or was made for other H,
+  /// G, D or another RoPE than the block's, or more threads are in use.
+  void expect_call(const Projected& in, ConstMatrix heads, std::size_t texts) const;
 
  private:
   void expect_block(const Block& block) const;
 
-  std::size_t T_max_, threads_;
+  std::size_t S_, T_max_, threads_;
   std::vector<BlockSettings> layers_;  // [L]
   std::vector<RopeTable> tables_;      // [S, D/2] each; empty without RoPE
   std::vector<std::size_t> table_of_;  // [L]: layers of equal D and frequencies share a table
 };
+
+/// Throws std::invalid_argument when a run begins after the end of what its text has so far.
+void expect_no_gap(const Run& run, std::size_t length);
 
 }  // namespace t2t

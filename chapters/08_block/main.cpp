@@ -55,7 +55,7 @@ void show_flow(const Program& program, const Tensor<2>& x, const BlockSettings& 
   BlockScratch scratch(settings, T);
   std::vector<ShapeRow> rows = {{"x", {T, x.shape(1)}, "the text, one token a row"}};
   Tensor<2> y = x;
-  block_rows(y, block, {.attention = std::ref(attention)}, scratch,
+  block_rows(y, Run{0, 0, T}, block, {.attention = std::ref(attention)}, scratch,
              [&](Part part, std::size_t, ConstMatrix value) {
                const std::string name(part_name(part));
                rows.push_back({name, {value.rows, value.cols}, what.at(part)});
@@ -126,8 +126,10 @@ Tensor<2> in_chunks(const Tensor<2>& x, const BlockSettings& settings, const Blo
   const BlockSlots slots = {.attention = std::ref(attention)};
   BlockScratch scratch(settings, chunk);
   Tensor<2> y = x;
-  for (std::size_t t = 0; t < T; t += chunk)
-    block_rows(Matrix(y).rows_from(t, std::min(chunk, T - t)), block, slots, scratch);
+  for (std::size_t t = 0; t < T; t += chunk) {
+    const Run run{.text = 0, .position = t, .rows = std::min(chunk, T - t)};
+    block_rows(Matrix(y).rows_from(t, run.rows), run, block, slots, scratch);
+  }
   return y;
 }
 

@@ -60,9 +60,9 @@ class ManyBlocks {
   void walk(std::size_t start, std::size_t tokens, const Trace& trace) {
     Tensor<2> x = text_;  // [T, C]
     for (std::size_t l = 0; l < walked(tokens); ++l) {
-      attention_.truncate(start);
       last_ = Clock::now();
-      block_rows(Matrix(x).rows_from(0, tokens), blocks_[l], slots_, scratch_, trace);
+      block_rows(Matrix(x).rows_from(0, tokens), Run{0, start, tokens}, blocks_[l], slots_,
+                 scratch_, trace);
     }
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -23,10 +24,10 @@ void embed_tokens(const Model& model, std::span<const int> ids, std::size_t star
   if (model.config().learned_positions) add_positions(x, model.weights().positions.floats(), start);
 }
 
-void run_layers(const Model& model, Matrix x, const BlockSlots& slots, BlockScratch& scratch,
-                const Trace& trace) {
+void run_layers(const Model& model, Matrix x, Runs runs, const BlockSlots& slots,
+                BlockScratch& scratch, const Trace& trace) {
   for (std::size_t l = 0; l < model.config().L; ++l)
-    block_rows(x, model.block(l), slots, scratch, trace);
+    block_rows(x, runs, model.block(l), slots, scratch, trace);
 }
 
 void logits_of(const Model& model, Matrix x, Matrix logits, const Trace& trace) {
@@ -54,22 +55,44 @@ static void expect_room_for(const Config& config, std::size_t S, const StateOpti
   const double rows =
       double(rows_of_a_pass(S, options)) * (memory.scratch - sizeof(float) * double(config.V));
   const double table = sizeof(float) * double(S) * double(config.block.D);
-  expect_memory(double(options.texts) * memory.cache + rows + table,
-                fmt::format("a state of S = {} positions", S), "make S or the model smaller");
+  const double caches =
+      options.attention || options.layers ? 0 : double(options.texts) * memory.cache;
+  expect_memory(caches + rows + table, fmt::format("a state of S = {} positions", S),
+                "make S or the model smaller");
 }
 
-ModelState::ModelState(const Config& config, std::size_t S, StateOptions options)
-    : S((expect_room_for(config, S, options), S)),
+/// Float caches, unless the options bring an attention.
+static TextMemory attention_of(std::span<const BlockSettings> layers, std::size_t S,
+                               std::size_t T_max, const StateOptions& options) {
+  if (options.attention) return options.attention(layers, S, T_max, options.texts);
+  const auto cached =
+      std::make_shared<CachedAttention>(layers, S, T_max, options.texts, options.kernel);
+  return {[cached](const Projected& in, Matrix heads, const Trace& trace) {
+    (*cached)(in, heads, trace);
+  }};
+}
+
+ModelState::ModelState(const Config& config, std::size_t S, StateOptions given)
+    : S((expect_room_for(config, S, given), S)),
+      L(config.L),
+      lengths(given.texts, 0),
+      options(std::move(given)),
       scratch(settings_of_all(config), rows_of_a_pass(S, options)),
       x(empty(scratch.T_max, config.block.C)),
-      last(empty(options.texts, config.block.C)),
-      lengths(options.texts, 0) {
-  attention =
-      std::make_unique<CachedAttention>(settings_of_all(config), S, std::min(scratch.T_max, S),
-                                        options.texts, std::move(options.kernel));
-  slots = {.attention = std::ref(*attention),
-           .network = std::move(options.network),
-           .before_sum = std::move(options.before_sum)};
+      last(empty(options.texts, config.block.C)) {
+  runs.reserve(options.texts);
+  if (options.layers) return;
+  const std::vector<BlockSettings> layers = settings_of_all(config);
+  TextMemory memory = attention_of(layers, S, std::min(scratch.T_max, S), options);
+  slots = {.attention = std::move(memory.attention),
+           .network = options.network ? options.network(layers, scratch.T_max) : Network(),
+           .before_sum = options.before_sum};
+  truncated = std::move(memory.truncated);
+}
+
+std::size_t ModelState::length(std::size_t text) const {
+  expect(text < lengths.size(), "text", "one of the state's texts", double(text));
+  return lengths[text];
 }
 
 void reset(ModelState& state) {
@@ -77,12 +100,12 @@ void reset(ModelState& state) {
 }
 
 void truncate(ModelState& state, std::size_t position, std::size_t text) {
-  expect(text < state.lengths.size(), "text", "one of the state's texts", double(text));
   if (position > state.length(text))
     throw std::invalid_argument(
         fmt::format("position, the tokens to keep: wanted at most the length {}, got {}",
                     state.length(text), position));
-  state.attention->truncate(position, text);
+  state.lengths[text] = position;
+  if (state.truncated) state.truncated(text, position);
 }
 
 /// Checks what changes from call to call, before anything is written. Returns how many tokens the
@@ -90,20 +113,18 @@ void truncate(ModelState& state, std::size_t position, std::size_t text) {
 static std::size_t expect_forward(const Model& model, const ModelState& state,
                                   std::span<const MoreTokens> more) {
   const Config& config = model.config();
-  if (state.x.shape(1) != config.block.C || state.attention->caches[0].size() != config.L)
+  if (state.x.shape(1) != config.block.C || state.L != config.L)
     throw std::invalid_argument(fmt::format("state: made for L = {}, C = {}, wanted L = {}, C = {}",
-                                            state.attention->caches[0].size(), state.x.shape(1),
-                                            config.L, config.block.C));
+                                            state.L, state.x.shape(1), config.L, config.block.C));
   if (state.S > config.T_max)
     throw std::invalid_argument(fmt::format(
         "state: made for S = {} positions, wanted at most T_max = {}", state.S, config.T_max));
   std::size_t T = 0;
-  for (const auto& [text, ids] : more) {
+  for (const auto& [text, ids, wants_logits] : more) {
     expect(ids.size() >= 1, "T, the tokens", "at least 1", 0);
-    expect(text < state.lengths.size(), "text", "one of the state's texts", double(text));
+    const std::size_t length = state.length(text);
     const auto of_text = [text = text](const MoreTokens& other) { return other.text == text; };
     expect(std::ranges::count_if(more, of_text) == 1, "text", "each once", double(text));
-    const std::size_t length = state.length(text);
     if (length > state.S || ids.size() > state.S - length)
       throw std::invalid_argument(fmt::format(
           "ids: wanted at most S = {} tokens in all, got {} + {}", state.S, length, ids.size()));
@@ -120,17 +141,18 @@ struct Embedded {
 };
 
 /// Embeds the next tokens of `more`, from `at` on, until the chunk is full, and moves `at` on.
-/// Lists for the attention which rows belong to which text. Returns the number of rows.
+/// Lists the runs of the chunk's rows. Returns the number of rows.
 static std::size_t embed_chunk(const Model& model, ModelState& state,
                                std::span<const MoreTokens> more, Embedded& at) {
   std::size_t rows = 0;
-  state.attention->runs.clear();
+  state.runs.clear();
   while (at.i < more.size() && rows < state.scratch.T_max) {
-    const auto& [text, ids] = more[at.i];
+    const auto& [text, ids, wants_logits] = more[at.i];
     const std::size_t count = std::min(state.scratch.T_max - rows, ids.size() - at.done);
-    embed_tokens(model, ids.subspan(at.done, count), state.length(text),
+    const std::size_t position = state.lengths[text] + at.done;
+    embed_tokens(model, ids.subspan(at.done, count), position,
                  Matrix(state.x).rows_from(rows, count));
-    state.attention->runs.push_back({text, count});
+    state.runs.push_back({text, position, count});
     rows += count, at.done += count;
     if (at.done == ids.size()) ++at.i, at.done = 0;
   }
@@ -145,54 +167,56 @@ static void in_chunks(const Model& model, ModelState& state, std::span<const Mor
   for (Embedded at; at.i < more.size();) {
     const Embedded before = at;
     const Matrix x = Matrix(state.x).rows_from(0, embed_chunk(model, state, more, at));
+    if (state.options.embedded) state.options.embedded(x);
     tell(trace, Part::embedding, 0, x);
-    run_layers(model, x, state.slots, state.scratch, trace);
+    if (state.options.layers)
+      state.options.layers(model, x, state.runs, trace);
+    else
+      run_layers(model, x, state.runs, state.slots, state.scratch, trace);
     after_chunk(x, before, at);
   }
 }
 
-/// Calls work. If it throws, every text gets its old length back.
-template <class Work>
-static void or_forget(ModelState& state, Work work) {
-  for (std::size_t text = 0; text < state.lengths.size(); ++text)
-    state.lengths[text] = state.length(text);
-  try {
-    work();
-  } catch (...) {
-    for (std::size_t text = 0; text < state.lengths.size(); ++text)
-      for (KvCache& cache : state.attention->caches[text]) cache.length = state.lengths[text];
-    throw;
-  }
+static void score(const Model& model, const ModelState& state, Matrix x, Matrix logits,
+                  const Trace& trace) {
+  logits_of(model, x, logits, trace);
+  if (state.options.scored) state.options.scored(logits);
+}
+
+/// What has been through the model counts from now on: had anything thrown, no text would be
+/// longer.
+static void add_lengths(ModelState& state, std::span<const MoreTokens> more) {
+  for (const MoreTokens& of : more) state.lengths[of.text] += of.ids.size();
 }
 
 void forward(const Model& model, ModelState& state, std::span<const MoreTokens> more, Matrix logits,
              const Trace& trace) {
   expect_forward(model, state, more);
-  expect_shape("logits", logits, {more.size(), model.config().V});
-  or_forget(state, [&] {
-    in_chunks(model, state, more, trace, [&](Matrix x, Embedded before, Embedded after) {
-      // Only the last token of each text gets logits.
-      std::size_t end = 0;
-      for (std::size_t i = before.i; i < after.i; ++i) {
-        end += more[i].ids.size() - (i == before.i ? before.done : 0);
-        std::ranges::copy(x.row(end - 1), row(state.last, i).begin());
-      }
-    });
-    logits_of(model, Matrix(state.last).rows_from(0, more.size()), logits, trace);
+  const std::size_t N = std::size_t(std::ranges::count(more, true, &MoreTokens::wants_logits));
+  expect_shape("logits", logits, {N, model.config().V});
+  std::size_t found = 0;
+  in_chunks(model, state, more, trace, [&](Matrix x, Embedded before, Embedded after) {
+    // Only the last token of each text gets logits.
+    std::size_t end = 0;
+    for (std::size_t i = before.i; i < after.i; ++i) {
+      end += more[i].ids.size() - (i == before.i ? before.done : 0);
+      if (more[i].wants_logits) std::ranges::copy(x.row(end - 1), row(state.last, found++).begin());
+    }
   });
+  if (N > 0) score(model, state, Matrix(state.last).rows_from(0, N), logits, trace);
+  add_lengths(state, more);
 }
 
 void forward_all(const Model& model, ModelState& state, std::span<const MoreTokens> more,
                  Matrix logits, const Trace& trace) {
   const std::size_t T = expect_forward(model, state, more);
   expect_shape("logits", logits, {T, model.config().V});
-  or_forget(state, [&] {
-    std::size_t from = 0;
-    in_chunks(model, state, more, trace, [&](Matrix x, Embedded, Embedded) {
-      logits_of(model, x, logits.rows_from(from, x.rows), trace);
-      from += x.rows;
-    });
+  std::size_t from = 0;
+  in_chunks(model, state, more, trace, [&](Matrix x, Embedded, Embedded) {
+    score(model, state, x, logits.rows_from(from, x.rows), trace);
+    from += x.rows;
   });
+  add_lengths(state, more);
 }
 
 void forward(const Model& model, ModelState& state, std::span<const int> ids, Row logits,

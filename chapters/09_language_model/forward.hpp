@@ -2,12 +2,12 @@
 //
 //   embed_tokens  →  run_layers  →  logits_of
 //
-// forward calls these three and keeps each text's keys and values in caches (ModelState). Code that
-// keeps them elsewhere calls the three itself, with its own attention: training (chapter 13) has no
-// caches, a server (15) has pages. Rows of several texts lie one after the other in x [T, C].
+// forward calls these three; a ModelState knows how long each text is and keeps its keys and values
+// in caches, or in whatever memory its options bring: chapter 12 rounds them, a server (15) has
+// pages. Rows of several texts lie one after the other in x [T, C].
 #pragma once
 
-#include <memory>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -26,7 +26,8 @@ void embed_tokens(const Model& model,
 /// Sends x through all blocks, in place. The trace sees the blocks' parts; forward reports the
 /// embedding itself, before this. Throws as block_rows does.
 void run_layers(const Model& model,
-                Matrix x,  // [T, C]
+                Matrix x,   // [T, C]
+                Runs runs,  // of the T rows
                 const BlockSlots& slots, BlockScratch& scratch, const Trace& trace = {});
 
 /// The final norm and the head: logits = norm(x)·headᵀ. Throws std::invalid_argument when shapes
@@ -36,35 +37,57 @@ void logits_of(const Model& model,
                Matrix logits,  // [N, V]
                const Trace& trace = {});
 
-/// Options of a ModelState.
-struct StateOptions {
-  std::size_t chunk = 512;      // most rows in the blocks at once; above texts·S it counts as that
-  std::size_t texts = 1;        // texts that are continued at the same time
-  AttentionKernel kernel = {};  // attention's kernel; empty: chapter 06's
-  Network network = {};         // this and before_sum: as in BlockSlots
-  BeforeSum before_sum = {};
+// [options]
+/// An attention that goes on with texts, and is told when one becomes shorter: `truncated` may give
+/// back what the text has from this position on, or be empty.
+struct TextMemory {
+  Attention attention;
+  std::function<void(std::size_t text, std::size_t position)> truncated = {};
 };
+/// Makes it for `texts` texts of up to S tokens and calls that bring up to T_max rows of one.
+using MakeAttention = std::function<TextMemory(std::span<const BlockSettings> layers, std::size_t S,
+                                               std::size_t T_max, std::size_t texts)>;
+/// Makes a network with its scratch memory, for calls of up to T_max rows.
+using MakeNetwork =
+    std::function<Network(std::span<const BlockSettings> layers, std::size_t T_max)>;
+/// Sends x through all blocks, in the place of run_layers: another machine's, such as a GPU's.
+using Layers = std::function<void(const Model& model, Matrix x, Runs runs, const Trace& trace)>;
+
+/// Options of a ModelState. Each function may be empty.
+struct StateOptions {
+  std::size_t chunk = 512;    // most rows in the blocks at once; above texts·S it counts as that
+  std::size_t texts = 1;      // texts that are continued at the same time
+  AttentionKernel kernel{};   // of a CachedAttention; empty: chapter 06's
+  MakeAttention attention{};  // empty: a CachedAttention
+  MakeNetwork network{};      // empty: chapter 07's
+  BeforeSum before_sum{};     // as in BlockSlots
+  Layers layers{};            // then nothing is made for attention and network
+  std::function<void(Matrix x)> embedded{};     // is handed each chunk's embedding, [rows, C]
+  std::function<void(Matrix logits)> scored{};  // is handed all logits that a call has made
+};
+// [/options]
 
 /// The memory in which texts are continued: made once, used for one text after another.
 struct ModelState {
-  std::size_t S;  // tokens that each text has room for
-  // Each text's keys and values in every layer. forward sets its runs anew for each chunk, and
-  // does not clear them: whoever calls run_layers with these slots sets the runs too.
-  std::unique_ptr<CachedAttention> attention;
-  BlockSlots slots;                  // attention, and the parts that the options replace
-  BlockScratch scratch;              // for up to `chunk` rows
-  Tensor<2> x;                       // [chunk, C], the residual stream
-  Tensor<2> last;                    // [texts, C]: row i is the last token's, of entry i of a call
-  std::vector<std::size_t> lengths;  // [texts], each length before a call, kept in case it throws
+  std::size_t S, L;                  // tokens that each text has room for; layers
+  std::vector<std::size_t> lengths;  // [texts] tokens that have been through the model
+  StateOptions options;
+  BlockSlots slots;  // made as the options say
+  std::function<void(std::size_t text, std::size_t position)> truncated;
+  BlockScratch scratch;   // for up to `chunk` rows
+  Tensor<2> x;            // [chunk, C], the residual stream
+  Tensor<2> last;         // [texts, C]: the last tokens, of the texts that want logits
+  std::vector<Run> runs;  // of a chunk
 
   /// Each text gets room for S tokens. Throws std::invalid_argument as expect_config does, when S
   /// is 0 or above T_max, and when chunk or texts is 0; std::runtime_error, with the bytes wanted,
   /// when there is not enough free memory for the caches of all texts, a chunk's rows in the
-  /// blocks, and RoPE's table.
+  /// blocks, and RoPE's table. An attention of the options answers for its own memory.
   ModelState(const Config& config, std::size_t S, StateOptions options = {});
 
-  /// How many tokens of a text have been through the model: the position of its next one.
-  std::size_t length(std::size_t text = 0) const { return attention->position(text); }
+  /// How many tokens of a text have been through the model: the position of its next one. Throws
+  /// std::invalid_argument for a text that is not there.
+  std::size_t length(std::size_t text = 0) const;
 };
 
 /// reset forgets all texts; truncate keeps the first `position` tokens of one. Throws
@@ -78,7 +101,7 @@ void truncate(ModelState& state, std::size_t position, std::size_t text = 0);
 /// this order: for a state made for other C or L, or with an S above the model's T_max; for no ids,
 /// no room for T more tokens, and an id outside [0, V); when logits is not [V]. The attention
 /// refuses other sizes of heads. If anything throws, be it a slot or the trace, every text keeps
-/// its old length.
+/// its old length: lengths grow at the very end.
 void forward(const Model& model, ModelState& state,
              std::span<const int> ids,  // [T]
              Row logits,                // [V], of the last token
@@ -95,12 +118,13 @@ void forward_all(const Model& model, ModelState& state,
 struct MoreTokens {
   std::size_t text;
   std::span<const int> ids;
+  bool wants_logits = true;  // false in the middle of a prompt that comes in several calls
 };
 /// As forward, for several texts at once, each with its own number of tokens and at its own
 /// position. The tokens of all texts share each product with weights. Throws also for no entries,
 /// an entry without ids, a text that the state does not have, and one that comes twice.
-void forward(const Model& model, ModelState& state, std::span<const MoreTokens> more,  // [N]
-             Matrix logits,  // [N, V]: row i is that of more[i]'s last token
+void forward(const Model& model, ModelState& state, std::span<const MoreTokens> more,
+             Matrix logits,  // [N, V]: of the last tokens of the N entries that want logits
              const Trace& trace = {});
 void forward_all(const Model& model, ModelState& state, std::span<const MoreTokens> more,
                  Matrix logits,  // [tokens of all texts, V]

@@ -39,7 +39,11 @@ Ending generate(const Model& model, ModelState& state, std::span<const int> prom
   expect_generation(generation, V);
   Tensor<1> logits = empty(V);  // [V]
   SamplingScratch scratch(V);
-  forward(model, state, prompt, row(logits));
+  const auto go_on = [&](std::span<const int> ids) {
+    const MoreTokens more{generation.text, ids};
+    forward(model, state, {&more, 1}, {logits.data(), 1, V, V});
+  };
+  go_on(prompt);
 
   for (std::size_t count = 1;; ++count) {
     if (generation.filter) generation.filter(row(logits));
@@ -50,8 +54,8 @@ Ending generate(const Model& model, ModelState& state, std::span<const int> prom
     if (count == generation.most) return Ending::most_tokens;
 
     // A full context can still predict a token, but there is no position left to put it in.
-    if (state.length() == state.S) return Ending::context_full;
-    forward(model, state, {&id, 1}, row(logits));
+    if (state.length(generation.text) == state.S) return Ending::context_full;
+    go_on({&id, 1});
   }
 }
 

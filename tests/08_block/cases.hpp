@@ -75,6 +75,10 @@ struct Room {
       : attention({&settings, 1}, S, T_max, texts, kernel),
         scratch(settings, T_max * texts),
         slots{.attention = std::ref(attention)} {}
+  /// x in place, as one text's rows from this position on.
+  void run(Matrix x, const Block& block, std::size_t position = 0, const Trace& trace = {}) {
+    block_rows(x, Run{0, position, x.rows}, block, slots, scratch, trace);
+  }
 };
 
 /// x in place, in chunks of at most this many tokens.
@@ -84,8 +88,7 @@ inline Tensor<2> in_chunks(const Case& c, std::size_t chunk, AttentionKernel ker
   Room room(c.settings, c.T, chunk, 1, kernel);
   Tensor<2> x = c.x();
   for (std::size_t t = 0; t < c.T; t += chunk)
-    block_rows(Matrix(x).rows_from(t, std::min(chunk, c.T - t)), block, room.slots, room.scratch);
-  CHECK(room.attention.position() == c.T);
+    room.run(Matrix(x).rows_from(t, std::min(chunk, c.T - t)), block, t);
   return x;
 }
 

@@ -46,16 +46,15 @@ TEST_CASE("several texts in one call: each as if it were alone, at its own posit
     const auto alone = [&](std::size_t i) {
       Room room(c.settings, T, T);
       Tensor<2> x = rows(c.x(), i, T - i);
-      block_rows(x, block, room.slots, room.scratch);
+      room.run(x, block);
       return x;
     };
     Room room(c.settings, 3 * T, T, texts);
     Tensor<2> early = rows(c.x(), 2, 2);  // the first 2 of text 2
-    room.attention.runs = {{2, 2}};
-    block_rows(early, block, room.slots, room.scratch);
+    block_rows(early, Run{2, 0, 2}, block, room.slots, room.scratch);
 
     // All of text 1, the rest of text 2, then 4 tokens of text 0: of unequal lengths, in any order.
-    const std::vector<Run> runs = {{1, T - 1}, {2, T - 4}, {0, 4}};
+    const std::vector<Run> runs = {{1, 0, T - 1}, {2, 2, T - 4}, {0, 0, 4}};
     const std::size_t from[] = {1, 4, 0};
     const Tensor<2> text = c.x();
     Tensor<2> x = empty(2 * T - 1, C);
@@ -63,8 +62,7 @@ TEST_CASE("several texts in one call: each as if it were alone, at its own posit
     for (std::size_t r = 0; r < 3; first += runs[r].rows, ++r)
       for (std::size_t t = 0; t < runs[r].rows; ++t)
         std::ranges::copy(row(text, from[r] + t), row(x, first + t).begin());
-    room.attention.runs = runs;
-    block_rows(x, block, room.slots, room.scratch);
+    block_rows(x, runs, block, room.slots, room.scratch);
 
     const double bound = c.bound(largest(c.want()));
     const Tensor<2> text_1 = alone(1), text_2 = alone(2), text_0 = in_chunks(c, 4);
@@ -72,13 +70,10 @@ TEST_CASE("several texts in one call: each as if it were alone, at its own posit
     CHECK(all_close(early, rows(text_2, 0, 2), bound));
     CHECK(all_close(rows(x, T - 1, T - 4), rows(text_2, 2, T - 4), bound));
     CHECK(all_close(rows(x, 2 * T - 5, 4), rows(text_0, 0, 4), bound));
-    CHECK(room.attention.position(0) == 4);
-    CHECK(room.attention.position(1) == T - 1);
-    CHECK(room.attention.position(2) == T - 2);
   }
 }
 
-TEST_CASE("when a kernel throws, the caches of all texts are as they were") {
+TEST_CASE("a call whose kernel throws can be made again, and what it left counts for nothing") {
   const Case c = llama();
   const BlockWeights weights = c.weights();
   GroupedScratch own(4, 8, c.settings.H, c.settings.D);
@@ -92,24 +87,33 @@ TEST_CASE("when a kernel throws, the caches of all texts are as they were") {
   const auto rows = [&](std::size_t t, std::size_t count) {
     return copy_of(ConstMatrix(text).rows_from(t, count));
   };
-  room.attention.runs = {{0, 4}, {1, 2}};
+  const std::vector<Run> first_runs = {{0, 0, 4}, {1, 0, 2}}, runs = {{1, 2, 1}, {0, 4, 3}};
   Tensor<2> first = rows(0, 6), x = rows(6, 4);
   const Block block(c.settings, weights);
-  block_rows(first, block, room.slots, room.scratch);
-  room.attention.runs = {{1, 1}, {0, 3}};
-  REFUSES_AS(block_rows(x, block, room.slots, room.scratch), "three", std::runtime_error);
-  CHECK(room.attention.position(0) == 4);
-  CHECK(room.attention.position(1) == 2);
+  block_rows(first, first_runs, block, room.slots, room.scratch);
+  REFUSES_AS(block_rows(x, runs, block, room.slots, room.scratch), "three", std::runtime_error);
   CHECK(all_close(x, rows(6, 4), 0));
 
   Room calm(c.settings, 8, 4, 2);
   Tensor<2> same_first = rows(0, 6), want = x;
-  calm.attention.runs = {{0, 4}, {1, 2}};
-  block_rows(same_first, block, calm.slots, calm.scratch);
-  calm.attention.runs = {{1, 1}, {0, 3}};
-  block_rows(want, block, calm.slots, calm.scratch);
-  block_rows(x, block, room.slots, room.scratch);
+  block_rows(same_first, first_runs, block, calm.slots, calm.scratch);
+  block_rows(want, runs, block, calm.slots, calm.scratch);
+  block_rows(x, runs, block, room.slots, room.scratch);
   CHECK(all_close(x, want, 0));
+}
+
+TEST_CASE("a text goes on from an earlier position as if what came after it had never come") {
+  for (const Case& c : cases()) {
+    CAPTURE(c.name);
+    const BlockWeights weights = c.weights();
+    const Block block(c.settings, weights);
+    Room room(c.settings, c.T, c.T);
+    Tensor<2> x = c.x(), other = 2 * c.x();
+    room.run(other, block);
+    room.run(Matrix(x).rows_from(0, 2), block);
+    room.run(Matrix(x).rows_from(2, c.T - 2), block, 2);
+    CHECK(all_close(x, c.want(), c.bound(largest(c.want()))));
+  }
 }
 
 TEST_CASE("CachedAttention refuses q, k, v, heads and runs that do not fit each other") {
@@ -119,16 +123,15 @@ TEST_CASE("CachedAttention refuses q, k, v, heads and runs that do not fit each 
   CachedAttention attention(c.settings, 8, 4);
   Tensor<2> q = empty(4, 96), k = empty(4, 32), v = empty(4, 32), heads = empty(4, 96);
   const auto refuses = [&](const char* why, Matrix q, Matrix k, Matrix v, Matrix heads) {
-    REFUSES(attention({block, q, k, v}, heads, {}), why);
-    CHECK(attention.position() == 0);
+    const Run run{0, 0, q.rows};
+    REFUSES(attention({block, run, q, k, v}, heads, {}), why);
+    CHECK(attention.caches[0][0].length == 0);
   };
   const auto but_one = [](Tensor<2>& x) { return Matrix(x).rows_from(0, 3); };
   refuses("q: wanted shape [4, 96], got [4, 32]", k, k, v, heads);
   refuses("k: wanted shape [4, 32], got [3, 32]", q, but_one(k), v, heads);
   refuses("v: wanted shape [4, 32], got [3, 32]", q, k, but_one(v), heads);
   refuses("heads: wanted shape [4, 96], got [3, 96]", q, k, v, but_one(heads));
-  REFUSES(attention.position(1), "text: wanted one from 0 to 0, got 1");
-  REFUSES(attention.truncate(0, 1), "text: wanted one from 0 to 0, got 1");
   REFUSES(CachedAttention(std::span<const BlockSettings>(), 8, 4),
           "layers: wanted at least 1, got 0");
   REFUSES(BlockScratch(std::span<const BlockSettings>(), 4), "layers: wanted at least 1, got 0");
@@ -146,7 +149,7 @@ TEST_CASE("a packed weight can take the place of every matrix of a block") {
     });
     Room room(c.settings, c.T, c.T);
     Tensor<2> x = c.x();
-    block_rows(x, Block(c.settings, weights), room.slots, room.scratch);
+    room.run(x, Block(c.settings, weights));
     CHECK(products == matrices);
     CHECK(matrices == (is_gated(c.settings.activation) ? 7 : 6));
     CHECK(all_close(x, c.want(), c.bound(largest(c.want()))));
@@ -193,7 +196,8 @@ TEST_CASE("another attention can keep a text's keys in two separate caches") {
   BlockScratch scratch(s, 1);
   Tensor<2> x = c.x();
   for (std::size_t t = 0; t < c.T; ++t)
-    block_rows(Matrix(x).rows_from(t, 1), Block(s, weights), {.attention = in_two_runs}, scratch);
+    block_rows(Matrix(x).rows_from(t, 1), Run{0, t, 1}, Block(s, weights),
+               {.attention = in_two_runs}, scratch);
   CHECK(all_close(x, c.want(), c.bound(largest(c.want()))));
 }
 
@@ -219,7 +223,7 @@ TEST_CASE(
   Room room(settings, c.T, c.T);
   room.slots.network = experts;
   Tensor<2> x = c.x();
-  block_rows(x, Block(settings, weights), room.slots, room.scratch);
+  room.run(x, Block(settings, weights));
 
   // Attention does not depend on the network, so each token has the result of one of two blocks.
   BlockWeights with_other = c.weights();
@@ -270,7 +274,7 @@ TEST_CASE(
           added.row(t)[k] = made[0](t, k) + made[1](t, k);
       both.arrive_and_wait();
     };
-    block_rows(x[part], Block(settings, half), room.slots, room.scratch);
+    room.run(x[part], Block(settings, half));
   };
   std::thread other(run, 1);
   run(0);
@@ -298,9 +302,11 @@ TEST_CASE("layers may differ in all but C: one scratch and one attention serve t
   for (std::size_t l = 0; l < 3; ++l)
     want = block(want, weights[l], layers[l], block_rope_table(layers[l], T));
   for (std::size_t t = 0; t < T; t += 4)
-    for (std::size_t l = 0; l < 3; ++l)
-      block_rows(Matrix(got).rows_from(t, std::min<std::size_t>(4, T - t)),
-                 Block(layers[l], weights[l], l), {.attention = std::ref(attention)}, scratch);
+    for (std::size_t l = 0; l < 3; ++l) {
+      const Run run{0, t, std::min<std::size_t>(4, T - t)};
+      block_rows(Matrix(got).rows_from(t, run.rows), run, Block(layers[l], weights[l], l),
+                 {.attention = std::ref(attention)}, scratch);
+    }
   // Three blocks as Case::bound has it, of sums of up to C, D, T, H·D and F terms.
   const double K = 4 * std::sqrt(24.) + 4 * std::sqrt(6.) + 3 + std::sqrt(24.) + std::sqrt(31.);
   CHECK(all_close(got, want, std::sqrt(3.) * K * 0x1p-24 * largest(want)));

@@ -1,11 +1,15 @@
 // Models with several texts at once, with layers that differ, and with packed weights.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
+#include <memory>
+#include <string>
 #include <type_traits>
 
 #include "09_language_model/accounts.hpp"
 #include "09_language_model/cases.hpp"
+#include "09_language_model/generate.hpp"
 #include "09_language_model/language_model.hpp"
 #include "linalg.hpp"
 #include "support/all_close.hpp"
@@ -77,6 +81,90 @@ TEST_CASE("several texts at once: the logits of all tokens, and one text truncat
     forward(model, state, std::vector<MoreTokens>{{1, edited}}, more);
     CHECK(all_close(more, last_row(language_model(Ids{1, 2, 6}, model)), c.bound(4.9)));
   }
+}
+
+TEST_CASE("logits are made for the entries that want them, in their order") {
+  const Case c = llama();
+  const Model model = c.model();
+  const Ids a = {1, 2, 3, 4, 5}, b = {9, 8, 7}, d = {6, 6};
+  for (const std::size_t chunk : {2, 512}) {
+    ModelState state(c.config, 20, {.chunk = chunk, .texts = 3});
+    Tensor<2> two = empty(2, c.config.V), none = empty(0, c.config.V);
+    forward(model, state, std::vector<MoreTokens>{{2, d}, {1, a, false}, {0, b}}, two);
+    CHECK(all_close(copy_of(ConstMatrix(two).rows_from(0, 1)), last_row(language_model(d, model)),
+                    c.bound(4.9)));
+    CHECK(all_close(copy_of(ConstMatrix(two).rows_from(1, 1)), last_row(language_model(b, model)),
+                    c.bound(4.9)));
+    forward(model, state, std::vector<MoreTokens>{{1, d, false}}, none);
+    CHECK(state.lengths == std::vector<std::size_t>{3, 7, 2});
+    REFUSES(forward(model, state, std::vector<MoreTokens>{{1, d, false}}, two),
+            "logits: wanted shape [0, 61], got [2, 61]");
+  }
+}
+
+TEST_CASE("generation goes on with any of the texts") {
+  const Case c = llama();
+  const Model model = c.model();
+  const Ids prompt = {1, 2, 3}, other = {9, 8};
+  ModelState alone(c.config, 12), both(c.config, 12, {.texts = 2});
+  Tensor<2> logits = empty(1, c.config.V);
+  forward(model, both, std::vector<MoreTokens>{{0, other}}, logits);
+  Random random(1), same(1);
+  Generation generation{.most = 5};
+  const Ids want = generate(model, alone, prompt, generation, random);
+  generation.text = 1;
+  CHECK(generate(model, both, prompt, generation, same) == want);
+  CHECK(both.length(0) == 2);
+  CHECK(both.length(1) == alone.length());
+}
+
+TEST_CASE("each part of a state can be the caller's: attention, network, layers, both ends") {
+  const Case c = llama();
+  const Model model = c.model();
+  const Ids ids = {3, 1, 4, 1, 5};
+  const Tensor<2> want = last_row(language_model(ids, model));
+  std::string calls;
+  std::shared_ptr<CachedAttention> cached;
+  StateOptions options{.chunk = 3, .texts = 2};
+  options.attention = [&](std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
+                          std::size_t texts) -> TextMemory {
+    calls += fmt::format("attention({}, {}, {}) ", S, T_max, texts);
+    cached = std::make_shared<CachedAttention>(layers, S, T_max, texts);
+    return {std::ref(*cached), [&](std::size_t text, std::size_t position) {
+              calls += fmt::format("truncated({}, {}) ", text, position);
+            }};
+  };
+  options.network = [&](std::span<const BlockSettings> layers, std::size_t T_max) -> Network {
+    calls += fmt::format("network({}) ", T_max);
+    return [scratch = FeedForwardScratch(T_max, layers[0].F, layers[0].activation)](
+               const Block& block, ConstMatrix x, Matrix y, const Trace&) mutable {
+      feed_forward_rows(x, block.weights().feed_forward, block.settings().activation, scratch, y);
+    };
+  };
+  options.embedded = [&](Matrix x) { calls += fmt::format("embedded({}) ", x.rows); };
+  options.scored = [&](Matrix logits) {
+    calls += fmt::format("scored({}) ", logits.rows);
+    for (float& logit : logits.row(0)) logit *= 2;
+  };
+  ModelState state(c.config, 9, options);
+  Tensor<1> logits = empty(c.config.V);
+  forward(model, state, ids, row(logits));
+  truncate(state, 4);
+  CHECK(calls ==
+        "attention(9, 3, 2) network(3) embedded(3) embedded(2) scored(1) truncated(0, 4) ");
+  CHECK(cached->caches[0][0].length == 5);
+  CHECK(all_close(Tensor<2>(xt::view(logits, xt::newaxis())), Tensor<2>(2 * want), c.bound(9.8)));
+
+  // Layers of the caller's own: here those of the state before, behind one function.
+  reset(state);
+  StateOptions elsewhere{.chunk = 3};
+  elsewhere.layers = [&](const Model& of, Matrix x, Runs runs, const Trace& trace) {
+    run_layers(of, x, runs, state.slots, state.scratch, trace);
+  };
+  ModelState by_layers(c.config, 9, elsewhere);
+  forward(model, by_layers, ids, row(logits));
+  CHECK(all_close(Tensor<2>(xt::view(logits, xt::newaxis())), want, c.bound(4.9)));
+  CHECK(by_layers.length() == 5);
 }
 
 TEST_CASE("layers may differ in their settings, and a model runs on packed weights") {

@@ -135,24 +135,21 @@ TEST_CASE("rows are written where they belong, and no other row changes") {
   }
 }
 
-/// What an attention needs beside q, k and v: the lengths and runs of its texts, and a block.
+/// What an attention needs beside q, k and v: the runs of its texts, and a block.
 struct Slot {
   BlockSettings settings;
   BlockWeights weights;
-  CachedAttention texts;
   QuantizedAttention attention;
-  Slot(const BlockSettings& s, size_t S, size_t T_max, size_t bits, size_t count = 1,
+  Slot(const BlockSettings& s, size_t S, size_t T_max, size_t bits, size_t texts = 1,
        AttentionKernel kernel = {})
-      : settings(s),
-        texts({&settings, 1}, 1, 1, count),
-        attention(texts, {&settings, 1}, S, T_max, bits, kernel) {
+      : settings(s), attention({&settings, 1}, S, T_max, texts, bits, kernel) {
     Random random(1);
     weights = draw_block(settings, random);
   }
-  Tensor<2> operator()(ConstMatrix q, ConstMatrix k, ConstMatrix v) {
+  Tensor<2> operator()(Runs runs, ConstMatrix q, ConstMatrix k, ConstMatrix v) {
     Tensor<2> q_here = copy_of(q), k_here = copy_of(k), v_here = copy_of(v);
     Tensor<2> heads = empty(q.rows, q.cols);
-    attention({Block(settings, weights), q_here, k_here, v_here}, heads, {});
+    attention({Block(settings, weights), runs, q_here, k_here, v_here}, heads, {});
     return heads;
   }
   /// All T rows of one text in calls of at most `chunk`.
@@ -161,7 +158,7 @@ struct Slot {
     for (size_t t = 0; t < q.shape(0); t += chunk) {
       const size_t count = std::min(chunk, q.shape(0) - t);
       const auto part = [&](const Tensor<2>& x) { return ConstMatrix(x).rows_from(t, count); };
-      const Tensor<2> heads = (*this)(part(q), part(k), part(v));
+      const Tensor<2> heads = (*this)(Run{0, t, count}, part(q), part(k), part(v));
       for (size_t i = 0; i < count; ++i) std::ranges::copy(row(heads, i), row(all, t + i).begin());
     }
     return all;
@@ -207,7 +204,6 @@ TEST_CASE(
           CAPTURE(chunk);
           Slot slot(settings_with(p.H, p.G, p.D, window), p.T, chunk, bits);
           CHECK(all_close(slot.in_chunks(p.q, p.k, p.v, chunk), want, p.bound()));
-          CHECK(slot.texts.position() == p.T);
         }
       }
 }
@@ -250,35 +246,34 @@ TEST_CASE("several texts in one call: each as if it were alone, at its own posit
   const auto part = [](const Tensor<2>& x, size_t t, size_t count) {
     return copy_of(ConstMatrix(x).rows_from(t, count));
   };
+  const auto rows = [&](Slot& slot, Runs runs, size_t t, size_t count) {
+    return slot(runs, part(p.q, t, count), part(p.k, t, count), part(p.v, t, count));
+  };
   Slot slot(settings, 30, 20, 8, 2);
-  slot.texts.runs = {{1, 5}};
-  slot(part(p.q, 0, 5), part(p.k, 0, 5), part(p.v, 0, 5));
-  slot.texts.runs = {{1, 1}, {0, 9}};
-  const Tensor<2> both = slot(part(p.q, 5, 10), part(p.k, 5, 10), part(p.v, 5, 10));
-  CHECK(slot.texts.position(0) == 9);
-  CHECK(slot.texts.position(1) == 6);
+  rows(slot, Run{1, 0, 5}, 0, 5);
+  const std::vector<Run> runs = {{1, 5, 1}, {0, 0, 9}};
+  const Tensor<2> both = rows(slot, runs, 5, 10);
 
   Slot first(settings, 30, 20, 8), second(settings, 30, 20, 8);
-  const Tensor<2> of_0 = first(part(p.q, 6, 9), part(p.k, 6, 9), part(p.v, 6, 9));
-  second(part(p.q, 0, 5), part(p.k, 0, 5), part(p.v, 0, 5));
-  const Tensor<2> of_1 = second(part(p.q, 5, 1), part(p.k, 5, 1), part(p.v, 5, 1));
+  const Tensor<2> of_0 = rows(first, Run{0, 0, 9}, 6, 9);
+  rows(second, Run{0, 0, 5}, 0, 5);
+  const Tensor<2> of_1 = rows(second, Run{0, 5, 1}, 5, 1);
   CHECK(all_close(part(both, 1, 9), of_0, 0));
   CHECK(all_close(part(both, 0, 1), of_1, 0));
 }
 
-TEST_CASE("a text that is truncated goes on as if what was cut had never come") {
+TEST_CASE("a text goes on from an earlier position as if what came after it had never come") {
   const Problem p{4, 2, 16, 20};
   const auto part = [](const Tensor<2>& x, size_t t, size_t count) {
     return copy_of(ConstMatrix(x).rows_from(t, count));
   };
   for (const size_t bits : {8, 4}) {
     Slot cut(settings_with(4, 2, 16), 20, 20, bits), whole(settings_with(4, 2, 16), 20, 20, bits);
-    cut(part(p.q, 0, 12), part(p.k, 0, 12), part(p.v, 0, 12));
-    cut.texts.truncate(5);
-    CHECK(cut.texts.position() == 5);
-    whole(part(p.q, 0, 5), part(p.k, 0, 5), part(p.v, 0, 5));
-    CHECK(all_close(cut(part(p.q, 12, 8), part(p.k, 12, 8), part(p.v, 12, 8)),
-                    whole(part(p.q, 12, 8), part(p.k, 12, 8), part(p.v, 12, 8)), 0));
+    cut(Run{0, 0, 12}, part(p.q, 0, 12), part(p.k, 0, 12), part(p.v, 0, 12));
+    whole(Run{0, 0, 5}, part(p.q, 0, 5), part(p.k, 0, 5), part(p.v, 0, 5));
+    const Run next{0, 5, 8};
+    CHECK(all_close(cut(next, part(p.q, 12, 8), part(p.k, 12, 8), part(p.v, 12, 8)),
+                    whole(next, part(p.q, 12, 8), part(p.k, 12, 8), part(p.v, 12, 8)), 0));
   }
 }
 
@@ -316,8 +311,8 @@ TEST_CASE("the number of threads changes no bit, and later calls allocate nothin
     const Block block(two.settings, two.weights);
     for (const size_t T : {1, 5}) {
       Tensor<2> q = draw(T, H * D, 4), k = draw(T, G * D, 5), v = k, heads = q;
-      two.texts.truncate(S - 10);
-      const Projected in{block, q, k, v};
+      const Run run{0, S - 10, T};
+      const Projected in{block, run, q, k, v};
       const size_t before = allocations;
       two.attention(in, heads, {});
       if (allocations_counted) CHECK(allocations - before == 0);
@@ -325,14 +320,20 @@ TEST_CASE("the number of threads changes no bit, and later calls allocate nothin
   }
 }
 
-TEST_CASE("when the kernel throws, the text is as long as it was") {
+TEST_CASE("a call whose kernel throws can be made again") {
   const Problem p{4, 2, 16, 8};
-  Slot slot(settings_with(4, 2, 16), 8, 8, 8, 1,
-            [](ConstMatrix, const KeyValueHeads&, Mask, Matrix) {
-              throw std::runtime_error("no result");
+  bool refused = false;
+  const BlockSettings settings = settings_with(4, 2, 16);
+  Slot slot(settings, 8, 8, 8, 1,
+            [&, kernel = grouped_kernel({&settings, 1}, 8, 8)](
+                ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out) {
+              if (!std::exchange(refused, true)) throw std::runtime_error("no result");
+              kernel(q, heads, mask, out);
             });
-  REFUSES_AS(slot(p.q, p.k, p.v), "no result", std::runtime_error);
-  CHECK(slot.texts.position() == 0);
+  const Run run{0, 0, 8};
+  REFUSES_AS(slot(run, p.q, p.k, p.v), "no result", std::runtime_error);
+  Slot calm(settings, 8, 8, 8);
+  CHECK(all_close(slot(run, p.q, p.k, p.v), calm(run, p.q, p.k, p.v), 0));
 }
 
 TEST_CASE("bad input is refused, and the message names it") {
@@ -353,38 +354,35 @@ TEST_CASE("bad input is refused, and the message names it") {
   const auto part = [](const Tensor<2>& x, size_t count) {
     return ConstMatrix(x).rows_from(0, count);
   };
-  const auto refuses = [&](const char* why, size_t of_q, size_t of_k, size_t of_v) {
-    REFUSES(slot(part(q, of_q), part(k, of_k), part(k, of_v)), why);
-    CHECK(slot.texts.position() == 0);
+  const auto refuses = [&](const char* why, Runs runs, size_t of_q, size_t of_k, size_t of_v) {
+    REFUSES(slot(runs, part(q, of_q), part(k, of_k), part(k, of_v)), why);
+    CHECK(slot.attention.caches[0][0].length == 0);
   };
-  refuses("k: wanted shape [4, 32], got [3, 32]", 4, 3, 4);
-  refuses("v: wanted shape [4, 32], got [3, 32]", 4, 4, 3);
-  refuses("attention: made for 4 rows of a text, got 5", 5, 5, 5);
-  refuses("T, the positions to append: wanted at least 1, got 0", 0, 0, 0);
-  REFUSES(slot(part(k, 2), part(k, 2), part(k, 2)), "q: wanted shape [2, 64], got [2, 32]");
-  slot.texts.runs = {{0, 1}, {1, 1}};
-  refuses("runs: wanted texts from 0 to 0, each once, got 1", 2, 2, 2);
-  slot.texts.runs = {{0, 1}};
-  refuses("runs: wanted 2 rows in all, got 1", 2, 2, 2);
-  slot.texts.runs.clear();
-  slot(part(q, 4), part(k, 4), part(k, 4));
-  REFUSES(slot(part(q, 3), part(k, 3), part(k, 3)),
-          "cache: length 4 and T = 3 more positions, wanted at most S = 6 in all");
-  CHECK(slot.texts.position() == 4);
+  refuses("k: wanted shape [4, 32], got [3, 32]", Run{0, 0, 4}, 4, 3, 4);
+  refuses("v: wanted shape [4, 32], got [3, 32]", Run{0, 0, 4}, 4, 4, 3);
+  refuses("text 0: wanted 1 to 4 rows in a call, got 5", Run{0, 0, 5}, 5, 5, 5);
+  refuses("text 0: wanted 1 to 4 rows in a call, got 0", Run{0, 0, 0}, 0, 0, 0);
+  REFUSES(slot(Run{0, 0, 2}, part(k, 2), part(k, 2), part(k, 2)),
+          "q: wanted shape [2, 64], got [2, 32]");
+  refuses("runs: wanted texts from 0 to 0, got 1", std::vector<Run>{{0, 0, 1}, {1, 0, 1}}, 2, 2, 2);
+  refuses("runs: wanted 2 rows in all, got 1", Run{0, 0, 1}, 2, 2, 2);
+  refuses("text 0: wanted a position of at most its length 0, got 1", Run{0, 1, 2}, 2, 2, 2);
+  slot(Run{0, 0, 4}, part(q, 4), part(k, 4), part(k, 4));
+  REFUSES(slot(Run{0, 4, 3}, part(q, 3), part(k, 3), part(k, 3)),
+          "text 0: wanted at most S = 6 positions in all, got 4 and 3 more");
+  CHECK(slot.attention.caches[0][0].length == 4);
   slot.settings.theta = 500;
-  REFUSES(slot(part(q, 1), part(k, 1), part(k, 1)),
+  REFUSES(slot(Run{0, 4, 1}, part(q, 1), part(k, 1), part(k, 1)),
           "attention, layer 0: made for H = 4, G = 2, D = 16, theta = 10000, neighbours; wanted H "
           "= 4, G = 2, D = 16, theta = 500, neighbours");
 
-  CachedAttention texts(settings, 1, 1);
-  const std::vector<BlockSettings> two = {settings, settings};
-  REFUSES(QuantizedAttention(texts, {&settings, 1}, 0, 1, 8),
+  REFUSES(QuantizedAttention({&settings, 1}, 0, 1, 1, 8),
           "S, the positions of the caches: wanted at least 1, got 0");
-  REFUSES(QuantizedAttention(texts, {&settings, 1}, 1, 0, 8),
+  REFUSES(QuantizedAttention({&settings, 1}, 1, 0, 1, 8),
           "T_max, the rows of a text in a call: wanted at least 1, got 0");
-  REFUSES(QuantizedAttention(texts, {&settings, 1}, 1, 1, 16), "bits: wanted 4 or 8, got 16");
-  REFUSES(QuantizedAttention(texts, two, 1, 1, 8), "texts: wanted caches of 2 layers, got 1");
-  REFUSES(QuantizedAttention(texts, {}, 1, 1, 8), "layers: wanted at least 1, got 0");
+  REFUSES(QuantizedAttention({&settings, 1}, 1, 1, 0, 8), "texts: wanted at least 1, got 0");
+  REFUSES(QuantizedAttention({&settings, 1}, 1, 1, 1, 16), "bits: wanted 4 or 8, got 16");
+  REFUSES(QuantizedAttention({}, 1, 1, 1, 8), "layers: wanted at least 1, got 0");
   const Config config = tiny_config();
   REFUSES(quantized_state(config, 8, 32), "bits: wanted 4 or 8, got 32");
   REFUSES(quantized_state(config, 257, 8),
@@ -448,6 +446,4 @@ TEST_CASE("a rounded cache takes 8.5 or 5 bits for a number, and the state may b
   const std::vector<int> ids = {1, 2, 3};
   forward(model, state, ids, row(logits));
   CHECK(state.length() == 3);
-  // Its float caches have room for one position.
-  CHECK(state.attention->caches[0][0].keys.shape(1) == 1);
 }

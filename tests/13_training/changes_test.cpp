@@ -36,7 +36,9 @@ static Tensor<2> heads_of(const BlockChanges& changes, Tensor<2> q, Tensor<2> k,
   const Block block(s, weights, 0);
   BatchAttention attention(std::span(&s, 1), B, T, changes);
   Tensor<2> heads = empty(B * T, H * D);
-  attention({block, q, k, v}, heads, {});
+  std::vector<Run> runs;
+  for (size_t b = 0; b < B; ++b) runs.push_back({b, 0, T});
+  attention({block, runs, q, k, v}, heads, {});
   return heads;
 }
 /// A text's rows, head by head: [H, T, D].

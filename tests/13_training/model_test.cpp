@@ -414,13 +414,13 @@ TEST_CASE("attention of a batch refuses rows that are no whole texts") {
   const Case c = llama();
   const Model model = c.model();
   BatchAttention attention(settings_of_all(c.config), 2, 5);
-  for (const size_t rows : {4, 7, 15}) {
-    Tensor<2> q = empty(rows, 48), k = empty(rows, 16), v = empty(rows, 16),
-              heads = empty(rows, 48);
-    REFUSES(
-        attention({model.block(0), q, k, v}, heads, {}),
-        "runs: wanted " + std::to_string(rows) + " rows in all, got " + (rows == 15 ? "10" : "5"));
-  }
+  Tensor<2> q = empty(9, 48), k = empty(9, 16), v = empty(9, 16), heads = empty(9, 48);
+  const auto refuses = [&](const std::vector<Run>& runs, const std::string& why) {
+    REFUSES(attention({model.block(0), runs, q, k, v}, heads, {}), why);
+  };
+  refuses({{0, 0, 5}, {1, 0, 4}}, "rows of a text: wanted 5, got 4");
+  refuses({{0, 0, 5}, {1, 1, 4}}, "rows of a text: wanted 5, got 4");
+  refuses({{0, 0, 5}}, "runs: wanted 9 rows in all, got 5");
   REFUSES(BatchAttention(settings_of_all(c.config), 0, 5),
           "B, the texts of a batch: wanted at least 1, got 0");
 }

@@ -41,10 +41,8 @@ using Seconds = std::map<std::string, double>;
 static Seconds part_seconds(const Model& model, std::size_t start, std::size_t tokens) {
   using Clock = std::chrono::steady_clock;
   ModelState state(model.config(), start + tokens);
-  // The time does not depend on the numbers in the caches, so they are left at zero.
-  for (KvCache& cache : state.attention->caches[0]) cache.length = start;
-
   Tensor<1> logits = empty(model.config().V);
+  if (start > 0) forward(model, state, std::vector<int>(start, 1), row(logits));
   const std::vector<int> ids(tokens, 1);
   Seconds seconds;
   Clock::time_point last = Clock::now();

@@ -7,9 +7,7 @@
 //
 // Keys are rounded after RoPE, as the float cache keeps them. One token attends to the rounded rows
 // stretch by stretch. For several tokens, all rows that they see become floats once, in memory that
-// all layers share, for a kernel that reads floats. A model's state asks chapter 08's
-// CachedAttention how long its texts are and tells it which rows belong to which text, so both stay
-// there; its own caches are not filled.
+// all layers share, for a kernel that reads floats.
 #pragma once
 
 #include <span>
@@ -22,28 +20,22 @@ namespace t2t {
 
 class QuantizedAttention {
  public:
-  /// Makes caches of S positions for each layer of each text that `texts` has. `texts` must outlive
-  /// this object: its runs and the lengths of its caches are read, and the lengths grow with each
-  /// call; it may have been made for S = 1 and T_max = 1. kernel, chapter 06's unless one is given,
-  /// attends for calls of several tokens. Throws std::invalid_argument as CachedAttention's
+  /// Makes caches of S positions for each layer of each text. kernel, chapter 06's unless one is
+  /// given, attends for calls of several tokens. Throws std::invalid_argument as CachedAttention's
   /// constructor does, and unless bits is 4 or 8.
-  QuantizedAttention(CachedAttention& texts, std::span<const BlockSettings> layers, std::size_t S,
-                     std::size_t T_max, std::size_t bits, AttentionKernel kernel = {});
+  QuantizedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
+                     std::size_t texts, std::size_t bits, AttentionKernel kernel = {});
   QuantizedAttention(const QuantizedAttention&) = delete;  // give std::ref(it) to a slot
 
   /// caches[text][layer]
   std::vector<std::vector<QuantizedCache>> caches;
 
-  /// The slot. Throws as CachedAttention does. The texts are then as long as they were.
+  /// The slot. Throws as CachedAttention does.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
  private:
-  void expect_rows(const Projected& in, ConstMatrix heads) const;
-  void attend_floats(ConstMatrix q, const QuantizedCache& cache, std::size_t length, Mask mask,
-                     Matrix out);
+  void attend_floats(ConstMatrix q, const QuantizedCache& cache, Mask mask, Matrix out);
 
-  CachedAttention& texts_;
-  std::size_t S_;
   LayerTables layers_;
   QuantizedScratch scratch_;  // for one token
   Tensor<2> keys_, values_;   // [G·S, D] of one layer as floats, for several tokens

@@ -22,27 +22,20 @@ double quantized_cache_bytes(const Config& config, std::size_t S, std::size_t bi
 
 ModelState quantized_state(const Config& config, std::size_t S, std::size_t bits,
                            StateOptions options) {
-  expect_config(config);
   expect(bits == 4 || bits == 8, "bits", "4 or 8", double(bits));
-  expect(S >= 1 && S <= config.T_max, "S, the positions to make room for",
-         "1 to T_max = " + std::to_string(config.T_max), double(S));
-  expect_memory(double(options.texts) * quantized_cache_bytes(config, S, bits),
-                fmt::format("a state of S = {} positions", S), "make S or the model smaller");
-
-  // The float caches of this state are thrown away: they need no more positions than its rows do.
-  const std::size_t texts = options.texts;
-  const AttentionKernel kernel = std::exchange(options.kernel, {});
-  ModelState state(config, std::min(S, std::max<std::size_t>(options.chunk, 1)),
-                   std::move(options));
-  const std::vector<BlockSettings> layers = settings_of_all(config);
-  state.S = S;
-  state.attention = std::make_unique<CachedAttention>(layers, 1, 1, texts);
-  const auto attention = std::make_shared<QuantizedAttention>(
-      *state.attention, layers, S, std::min(state.scratch.T_max, S), bits, kernel);
-  state.slots.attention = [attention](const Projected& in, Matrix heads, const Trace& trace) {
-    (*attention)(in, heads, trace);
+  options.attention = [=, kernel = options.kernel](std::span<const BlockSettings> layers,
+                                                   std::size_t positions, std::size_t T_max,
+                                                   std::size_t texts) -> TextMemory {
+    expect_memory(double(texts) * quantized_cache_bytes(config, positions, bits),
+                  fmt::format("a state of S = {} positions", positions),
+                  "make S or the model smaller");
+    const auto attention =
+        std::make_shared<QuantizedAttention>(layers, positions, T_max, texts, bits, kernel);
+    return {[attention](const Projected& in, Matrix heads, const Trace& trace) {
+      (*attention)(in, heads, trace);
+    }};
   };
-  return state;
+  return ModelState(config, S, std::move(options));
 }
 
 }  // namespace t2t

@@ -22,17 +22,16 @@ class BatchAttention {
 
   /// The slot. Tells the trace q_turned and k_turned also without RoPE, since the backward pass
   /// reads them, as the changes left them. Throws std::invalid_argument as expect_call and
-  /// change_queries_and_keys do, and unless T divides the rows.
+  /// change_queries_and_keys do, and unless each run is a whole text.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
   const RopeTable& table(std::size_t layer) const { return layers_.table(layer); }
 
  private:
-  std::size_t T_;
+  std::size_t B_, T_;
   BlockChanges changes_;
   LayerTables layers_;
   FlashScratch scratch_;
-  std::vector<Run> runs_;  // [B]
 };
 
 }  // namespace t2t

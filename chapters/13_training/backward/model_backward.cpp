@@ -69,6 +69,7 @@ Gradients::Gradients(const Config& config, std::size_t B, std::size_t T,
       kept_(make_kept(settings_of_all(config), B * T)),
       forward_scratch_(settings_of_all(config), B * T),
       backward_scratch_(settings_of_all(config), B, T) {
+  for (std::size_t b = 0; b < B; ++b) runs_.push_back({.text = b, .position = 0, .rows = T});
   for (std::size_t l = 0; l < config.L; ++l)
     backward_tables_.push_back(backward_table(attention_.table(l)));
 }
@@ -138,7 +139,7 @@ void Gradients::forward(const Model& model, const Batch& batch, const Dropout& d
       }};
   for (std::size_t l = 0; l < model.config().L; ++l) {
     if (trace) kept_[l].x = x_;
-    block_rows(x, model.block(l), slots, forward_scratch_, trace);
+    block_rows(x, runs_, model.block(l), slots, forward_scratch_, trace);
   }
   last_ = x_;
 }

@@ -67,6 +67,7 @@ class Gradients {
   Tensor<2> last_;    // [N, C], the last block's result
   Tensor<2> logits_;  // [some rows, V]
   std::vector<double> losses_;
+  std::vector<Run> runs_;  // [B], of T tokens each
   BatchAttention attention_;
   std::vector<KeptBlock> kept_;
   BlockScratch forward_scratch_;

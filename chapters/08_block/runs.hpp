@@ -1,0 +1,37 @@
+// Which rows of a call belong to which text, and at which position each text goes on.
+//
+// The rows x [T, C] of a call can be of several texts: those of one text follow one another, and
+// make a run. Whoever calls the blocks knows how long its texts are (chapter 09's ModelState does)
+// and says so with each call. No slot keeps these lengths, so that a call that failed can simply be
+// made again, and a text becomes shorter when its next run begins at an earlier position.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace t2t {
+
+// [runs]
+/// The next `rows` rows of a call are this text's, from this position on.
+struct Run {
+  std::size_t text, position, rows;
+};
+
+/// The runs of a call, in the order of its rows; a single Run is a list of one.
+struct Runs : std::span<const Run> {
+  using std::span<const Run>::span;
+  Runs(const Run& one) : span(&one, 1) {}
+};
+
+/// Calls f(run, first), first being the run's first row, for each run.
+template <class F>
+void for_each_run(Runs runs, F f) {
+  std::size_t first = 0;
+  for (const Run& run : runs) {
+    f(run, first);
+    first += run.rows;
+  }
+}
+// [/runs]
+
+}  // namespace t2t
