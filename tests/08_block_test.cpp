@@ -218,7 +218,7 @@ TEST_CASE(
         CHECK(std::abs(std::sqrt(squares / n) / spread - 1) < 5 / std::sqrt(2 * n));
       }
     });
-    CHECK(names.size() == 21);
+    CHECK(names.size() == 22);
   }
 }
 
@@ -299,6 +299,17 @@ TEST_CASE(
           [](Call& c) { c.settings.frequencies = {1, 1, 1, 1, 1, 1, 1, 0}; });
   refuses("biases: wanted none or those of q, k and v with a gated activation, got swiglu",
           [](Call& c) { c.settings.biases = Biases::all; });
+  refuses("chosen, the experts of a token: wanted 1 to E = 3, got 4",
+          [](Call& c) { c.settings.experts = 3, c.settings.chosen = 4; });
+  refuses("chosen, the experts of a token: wanted 0 to E = 0, got 1",
+          [](Call& c) { c.settings.chosen = 1; });
+  refuses("experts: wanted E = 2, got 0",
+          [](Call& c) { c.settings.experts = 2, c.settings.chosen = 1; });
+  refuses("slots.network: wanted one, since the block has experts, got none", [](Call& c) {
+    c.settings.experts = 2, c.settings.chosen = 1;
+    c.weights.experts.assign(2, std::exchange(c.weights.feed_forward, {}));
+    c.weights.router = empty(2, 96);
+  });
   refuses("x: wanted shape [8, 96], got [8, 95]", [](Call& c) { c.x.cols = 95; });
   refuses("w_k: wanted shape [32, 96], got [96, 96]",
           [](Call& c) { c.weights.w_k = c.weights.w_q; });
@@ -415,6 +426,7 @@ TEST_CASE("choices: each that differs from LLaMA's is listed, and refused unless
   listed(Choice::no_rope, "attention without RoPE", [](S& s) { s.uses_rope = false; });
   listed(Choice::halves, "RoPE in halves", [](S& s) { s.pairing = Pairing::halves; });
   listed(Choice::scaled_rope, "scaled frequencies", [](S& s) { s.frequencies = {0.5}; });
+  listed(Choice::experts, "experts", [](S& s) { s.experts = 4, s.chosen = 1; });
 
   S gpt2 = gpt2_style(12, 6);
   const std::vector all = {Choice::layer_norm, Choice::other_activation, Choice::biases_of_all,

@@ -193,6 +193,9 @@ TEST_CASE("parameters: published models exactly, and as many counted as drawn") 
   CHECK(tied(llama_style(2048, 32, 8, 8192), 16, 128256) == 1'235'814'400);  // Llama 3.2 1B
   CHECK(tied(qwen2, 24, 151936) == 494'032'768);                             // Qwen2.5 0.5B
   CHECK(tied(qwen3, 28, 151936) == 596'049'920);                             // Qwen3 0.6B
+  Config mixtral{.block = llama_style(4096, 32, 8, 14336), .L = 32, .V = 32000, .T_max = 32768};
+  mixtral.block.experts = 8, mixtral.block.chosen = 2;
+  CHECK(total(count_parameters(mixtral)) == 46'702'792'704);  // Mixtral 8x7B
   Config small = preset("foundry-small");
   CHECK(total(count_parameters(small)) == 7'078'144);
   small.tied = true;

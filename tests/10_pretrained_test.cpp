@@ -82,7 +82,7 @@ TEST_CASE("a model that is written to a file and read back has the same config a
     CHECK(a.size() == b.size());
     for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
       CAPTURE(b[i].name);
-      CHECK(std::ranges::equal(a[i].numbers, b[i].numbers));
+      CHECK(std::ranges::equal(a[i].pieces.at(0), b[i].pieces.at(0)));
     }
   }
 }

@@ -285,8 +285,6 @@ refuses "--rate: wanted more than 0, and below 1e9" "$training" --run fresh --ra
 refuses "--steps: wanted at most 1,000,000,000" "$training" --run fresh --steps 1073741824
 refuses "can't be written: File too large" bash -c 'ulimit -f 8; "$@"' bash "$training" --run fresh "${tiny[@]}"
 [[ ! -e fresh ]] || fail "a full disk left: $(ls -A fresh)"
-refuses "qwen3.gguf: wanted a model without norms of its heads" "$training" --fine-tune adapter.gguf \
-  --model "$home/tests/fixtures/10_pretrained/qwen3.gguf"
 mkdir odd odd/x.md && sed 's/$/\r/' "$home/docs/13_training.md" >odd/a.txt
 accepts "$training" --run crlf "${tiny[@]}" --steps 5 --folder odd
 accepts "$training" --run fresh "${tiny[@]}" --steps 5
@@ -302,6 +300,15 @@ refuses "two: another program is at work in this folder" "$training" --run two -
 mv kept two/state.gguf
 kill -CONT $! && kill $! && wait $! || fail "a refused run hurt the one that was there"
 refuses "--run: two holds a run" "$training" --run two "${tiny[@]}"
+
+# The tour ends well although what built ahead has ended before it.
+mkdir -p toy/chapters/01_toy toy/build/release toy/bin
+cp -r "$home/learn" "$home/commands" toy
+printf '#!/bin/sh\nsleep 0.5\n' >toy/build/release/01_toy && printf '#!/bin/sh\n' >toy/bin/cmake
+chmod +x toy/build/release/01_toy toy/bin/cmake
+touch toy/build/release/build.ninja toy/chapters/01_toy/about
+accepts env PATH="$PWD/toy/bin:$PATH" T2T_WEIGHTS=none toy/learn tour
+grep -q '01_toy .* ok$' out || fail "a tour of one chapter printed: $(cat out)"
 
 accepts "$learn"
 accepts "$learn" --help

@@ -1,6 +1,8 @@
 #include "08_block/block.hpp"
 
 #include <functional>
+#include <stdexcept>
+#include <string>
 
 #include "06_gqa/grouped_query_attention.hpp"
 #include "shapes.hpp"
@@ -61,10 +63,13 @@ static Tensor<2> attention_of(const Tensor<2>& x, const BlockWeights& weights,
 }
 
 Tensor<2> block(const Tensor<2>& x, const BlockWeights& weights, const BlockSettings& settings,
-                const RopeTable& table) {
+                const RopeTable& table, const NetworkFormula& network) {
   expect_settings(settings);
   expect_weights(weights, settings);
   expect_shape("x", x, {x.shape(0), settings.C});
+  if (!network && (settings.F == 0 || settings.experts > 0))
+    throw std::invalid_argument(std::string("block: wanted a network, since ") +
+                                (settings.F == 0 ? "F is 0" : "it has experts") + ", got none");
   const auto norm_1 = [&](const Tensor<2>& in) {
     return norm(in, weights.attention_norm, settings.norm, settings.eps);
   };
@@ -74,10 +79,11 @@ Tensor<2> block(const Tensor<2>& x, const BlockWeights& weights, const BlockSett
   const auto attention = [&](const Tensor<2>& in) {
     return attention_of(in, weights, settings, table);
   };
-  const auto network = [&](const Tensor<2>& in) {
-    return feed_forward(in, weights.feed_forward, settings.activation);
+  const auto network_of = [&](const Tensor<2>& in) {
+    return network ? network(in, weights, settings)
+                   : feed_forward(in, weights.feed_forward, settings.activation);
   };
-  const Steps steps = {norm_1, attention, norm_2, network};
+  const Steps steps = {norm_1, attention, norm_2, network_of};
   return settings.norm_place == NormPlace::before ? pre_norm(x, steps) : post_norm(x, steps);
 }
 

@@ -11,16 +11,23 @@
 // expect_weights in block_weights.hpp; both forms of the block call them.
 #pragma once
 
+#include <functional>
+
 #include "08_block/block_weights.hpp"
 #include "tensor.hpp"
 
 namespace t2t {
 
+/// Another network in the place of chapter 07's: what it adds to the stream, [T, C].
+using NetworkFormula = std::function<Tensor<2>(const Tensor<2>& x, const BlockWeights& weights,
+                                               const BlockSettings& settings)>;
+
 /// Returns the new x, [T, C], of tokens at positions 0 to T − 1. Throws std::invalid_argument as
-/// expect_settings, expect_weights and rope do, when x is not [T, C], and when F is 0, since the
-/// formula has no other network to call.
+/// expect_settings, expect_weights and rope do, when x is not [T, C], and without a network when F
+/// is 0 or the block has experts.
 Tensor<2> block(const Tensor<2>& x,  // [T, C]
                 const BlockWeights& weights, const BlockSettings& settings,
-                const RopeTable& table);  // [S, D/2] each, S at least T; not read without RoPE
+                const RopeTable& table,  // [S, D/2] each, S at least T; not read without RoPE
+                const NetworkFormula& network = {});
 
 }  // namespace t2t

@@ -28,13 +28,17 @@ BlockCosts block_costs(const BlockSettings& settings, std::size_t T, std::size_t
   const auto product = [&](std::size_t out, std::size_t in) { return 2.0 * double(T * out * in); };
   const double seen = pairs_seen(T, S, Mask::sliding(settings.window));
   const std::size_t network_biases = F > 0 ? bias * (F + C) : 0;
-  return {.attention_norm = norm,
-          .projections = {(HD + 2 * GD) * (C + qkv_bias) + head_norms, product(HD + 2 * GD, C)},
-          .attention = {0, 4 * seen * double(HD)},
-          .output = {C * (HD + bias), product(C, HD)},
-          .feed_forward_norm = norm,
-          .feed_forward = {up_matrices * F * C + C * F + network_biases,
-                           product(up_matrices * F, C) + product(C, F)}};
+  const std::size_t network = up_matrices * F * C + C * F + network_biases;
+  const double of_network = product(up_matrices * F, C) + product(C, F);
+  const std::size_t E = settings.experts, k = settings.chosen;
+  return {
+      .attention_norm = norm,
+      .projections = {(HD + 2 * GD) * (C + qkv_bias) + head_norms, product(HD + 2 * GD, C)},
+      .attention = {0, 4 * seen * double(HD)},
+      .output = {C * (HD + bias), product(C, HD)},
+      .feed_forward_norm = norm,
+      .feed_forward = E == 0 ? PartCost{network, of_network}
+                             : PartCost{E * (network + C), double(k) * of_network + product(E, C)}};
 }
 
 }  // namespace t2t

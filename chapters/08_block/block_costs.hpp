@@ -23,7 +23,7 @@ struct BlockCosts {
   PartCost attention;    // queries with keys, weights with values
   PartCost output;       // o
   PartCost feed_forward_norm;
-  PartCost feed_forward;  // gate (if there is one), up and down
+  PartCost feed_forward;  // gate (if there is one), up and down; all experts, the chosen ones' work
 };
 PartCost total(const BlockCosts& costs);
 

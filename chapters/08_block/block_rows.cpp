@@ -61,7 +61,9 @@ static void expect_call(ConstMatrix x, const Block& block, const BlockSlots& slo
   if (!slots.attention)
     throw std::invalid_argument("slots.attention: wanted one, such as a CachedAttention, got none");
   if (slots.network) return;
-  if (s.F == 0) throw std::invalid_argument("slots.network: wanted one, since F is 0, got none");
+  if (s.F == 0 || s.experts > 0)
+    throw std::invalid_argument(std::string("slots.network: wanted one, since ") +
+                                (s.F == 0 ? "F is 0" : "the block has experts") + ", got none");
   const std::size_t gate = is_gated(s.activation) ? s.F : 0;
   if (scratch.feed_forward.up.shape(1) < s.F || scratch.feed_forward.gate.shape(1) < gate)
     throw std::invalid_argument(fmt::format(

@@ -48,6 +48,10 @@ std::string reasons_against(const BlockSettings& s) {
   require(s.biases != Biases::all || !is_gated(s.activation),
           "biases: wanted none or those of q, k and v with a gated activation, got {}",
           activation_name(s.activation));
+  require(s.experts == 0 ? s.chosen == 0 : s.chosen >= 1 && s.chosen <= s.experts,
+          "chosen, the experts of a token: wanted {} to E = {}, got {}", s.experts > 0 ? 1 : 0,
+          s.experts, s.chosen);
+  require(s.experts == 0 || s.F >= 1, "F, the width of an expert: wanted at least 1, got {}", s.F);
   return reasons;
 }
 

@@ -45,6 +45,8 @@ struct BlockSettings {
   float theta = 10000;           // RoPE's
   Frequencies frequencies = {};  // RoPE's where they are scaled, [D/2]; empty: θ^(−2i/D)
   float eps = 1e-5f;             // the norms'
+  std::size_t experts = 0;  // E, networks of width F, of which a router chooses; 0: one for all
+  std::size_t chosen = 0;   // k, experts that a token goes through: 1 to E; 0 without experts
 };
 
 /// LLaMA's choices, with D = C / H. Throws std::invalid_argument when H does not divide C.
@@ -55,7 +57,8 @@ BlockSettings gpt2_style(std::size_t C, std::size_t H);
 /// Why no block can have these settings: all reasons, joined by "; ", each with what was wanted and
 /// what was got. Empty when a block can. The reasons are: C, H, G or D is 0; G does not divide H; D
 /// is odd and RoPE is used; theta, eps or one of the frequencies is not a finite number above 0;
-/// there are frequencies, but not D/2 of them; biases are `all` and the activation is gated.
+/// there are frequencies, but not D/2 of them; biases are `all` and the activation is gated; chosen
+/// is not from 1 to E, or not 0 without experts; experts have F = 0.
 std::string reasons_against(const BlockSettings& settings);
 /// Throws std::invalid_argument with these reasons when there are any.
 void expect_settings(const BlockSettings& settings);

@@ -9,7 +9,8 @@
 namespace t2t {
 
 std::string full_name(const TensorInfo& info) {
-  return info.layer ? fmt::format("layer {}: {}", *info.layer, info.name) : std::string(info.name);
+  return (info.layer ? fmt::format("layer {}: ", *info.layer) : "") +
+         (info.expert ? fmt::format("expert {}: ", *info.expert) : "") + std::string(info.name);
 }
 
 void expect_fits(const TensorInfo& info, const Tensor<1>& x) {
@@ -22,8 +23,16 @@ void expect_fits(const TensorInfo& info, const Weight& w) {
 }
 
 void expect_weights(const BlockWeights& weights, const BlockSettings& settings) {
+  expect(weights.experts.size() == settings.experts, "experts",
+         fmt::format("E = {}", settings.experts), double(weights.experts.size()));
   for_each_tensor(weights, settings,
                   [](const TensorInfo& info, const auto& tensor) { expect_fits(info, tensor); });
+}
+
+BlockWeights room_for(const BlockSettings& settings) {
+  BlockWeights weights;
+  weights.experts.resize(settings.experts);
+  return weights;
 }
 
 void draw_tensor(const TensorInfo& info, Random&, float, Tensor<1>& x) {
@@ -45,7 +54,7 @@ void draw_tensor(const TensorInfo& info, Random& random, float residual_scale, W
 
 BlockWeights draw_block(const BlockSettings& settings, Random& random, float residual_scale) {
   expect_settings(settings);
-  BlockWeights weights;
+  BlockWeights weights = room_for(settings);
   for_each_tensor(weights, settings, [&](const TensorInfo& info, auto& tensor) {
     draw_tensor(info, random, residual_scale, tensor);
   });

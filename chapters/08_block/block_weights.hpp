@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "07_swiglu/feed_forward.hpp"
 #include "08_block/block_settings.hpp"
@@ -38,6 +39,9 @@ struct BlockWeights {
   NormWeights feed_forward_norm;  // [C]
 
   FeedForwardWeights feed_forward;  // w_gate, w_up [F, C]; w_down [C, F], its result is added to x
+  // Or, in a mixture of experts (chapter 14), E such networks, and what chooses among them.
+  Weight router;                            // [E, C]
+  std::vector<FeedForwardWeights> experts;  // [E]
 };
 
 /// What a tensor is for. It decides the numbers that the tensor begins with.
@@ -55,23 +59,40 @@ struct TensorInfo {
   std::string_view name;   // "w_q", "attention_norm.gain"
   std::size_t rows, cols;  // both 0 if the settings leave it out; a vector has cols 1
   Role role;
-  std::optional<std::size_t> layer = {};  // which of a model's blocks it belongs to
+  std::optional<std::size_t> layer = {};   // which of a model's blocks it belongs to
+  std::optional<std::size_t> expert = {};  // which of the block's experts it belongs to
 
   std::size_t size() const { return rows * cols; }
 };
-/// "w_q", or "layer 3: w_q" in a model.
+/// "w_q", or "layer 3: w_q" in a model; "layer 3: expert 7: w_up".
 std::string full_name(const TensorInfo& info);
 
+/// Calls f(info, tensor) for each tensor of one network of a block. All are left out if it is not
+/// there.
+template <class Network, class Call>
+void for_each_tensor(Network& network, const BlockSettings& settings, bool there, Call f) {
+  const std::size_t C = settings.C, F = there ? settings.F : 0;
+  const bool gated = is_gated(settings.activation), biases = settings.biases == Biases::all;
+  const auto matrix = [&](std::string_view name, bool used, std::size_t out, std::size_t in,
+                          Role role, auto& w) {
+    f(TensorInfo{name, F > 0 && used ? out : 0, F > 0 && used ? in : 0, role}, w);
+  };
+  matrix("w_gate", gated, F, C, Role::matrix, network.w_gate);
+  matrix("w_up", true, F, C, Role::matrix, network.w_up);
+  matrix("w_down", true, C, F, Role::into_stream, network.w_down);
+  f(TensorInfo{"b_up", biases ? F : 0, 1, Role::bias}, network.b_up);
+  f(TensorInfo{"b_down", biases && F > 0 ? C : 0, 1, Role::bias}, network.b_down);
+}
+
 /// The list. Calls f(info, tensor) for each tensor of a block in the order of the diagram, also for
-/// those that the settings leave out (info then has size 0). tensor is a Weight or a Tensor<1>, and
-/// const if weights is.
+/// those that the settings leave out (info then has size 0), and for each of the experts that the
+/// weights have room for. tensor is a Weight or a Tensor<1>, and const if weights is.
 template <class Weights, class Call>
 void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
-  const std::size_t C = settings.C, D = settings.D, F = settings.F;
+  const std::size_t C = settings.C, D = settings.D;
   const std::size_t HD = settings.H * settings.D, GD = settings.G * settings.D;
   const bool layer_norm = settings.norm == Norm::layer, head_norms = settings.head_norms;
   const bool qkv_biases = settings.biases != Biases::none, biases = settings.biases == Biases::all;
-  const bool network = F > 0, gate = network && is_gated(settings.activation);
   const auto vector = [&](std::string_view name, bool there, std::size_t n, Role role, auto& x) {
     f(TensorInfo{name, there ? n : 0, 1, role}, x);
   };
@@ -97,19 +118,26 @@ void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
 
   vector("feed_forward_norm.gain", true, C, Role::gain, weights.feed_forward_norm.gain);
   vector("feed_forward_norm.bias", layer_norm, C, Role::bias, weights.feed_forward_norm.bias);
-  matrix("w_gate", gate, F, C, Role::matrix, weights.feed_forward.w_gate);
-  matrix("w_up", network, F, C, Role::matrix, weights.feed_forward.w_up);
-  matrix("w_down", network, C, F, Role::into_stream, weights.feed_forward.w_down);
-  vector("b_up", network && biases, F, Role::bias, weights.feed_forward.b_up);
-  vector("b_down", network && biases, C, Role::bias, weights.feed_forward.b_down);
+  for_each_tensor(weights.feed_forward, settings, settings.experts == 0, f);
+  matrix("router", settings.experts > 0, settings.experts, C, Role::matrix, weights.router);
+  for (std::size_t e = 0; e < weights.experts.size(); ++e)
+    for_each_tensor(weights.experts[e], settings, settings.experts > 0,
+                    [&](TensorInfo info, auto& tensor) {
+                      info.expert = e;
+                      f(info, tensor);
+                    });
 }
 
 /// Throws std::invalid_argument, naming the tensor and both shapes, unless it has the shape that
 /// info says.
 void expect_fits(const TensorInfo& info, const Tensor<1>& x);
 void expect_fits(const TensorInfo& info, const Weight& w);
-/// The same for all tensors of a block. A tensor that the block would ignore is refused too.
+/// The same for all tensors of a block, and for the number of its experts. A tensor that the block
+/// would ignore is refused too.
 void expect_weights(const BlockWeights& weights, const BlockSettings& settings);
+
+/// Weights without numbers, with room for the experts: where tensors are made one by one.
+BlockWeights room_for(const BlockSettings& settings);
 
 /// Gives a tensor the numbers that its role begins with. residual_scale multiplies those of role
 /// into_stream.

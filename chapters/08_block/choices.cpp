@@ -9,12 +9,19 @@ namespace t2t {
 
 /// In the order of Choice.
 static constexpr const char* words[] = {
-    "other norms than RMS", "norms after the parts",
-    "norms of heads",       "another network than SwiGLU",
-    "biases of q, k and v", "biases",
-    "a sliding window",     "attention without RoPE",
-    "RoPE in halves",       "scaled frequencies",
-    "learned positions",    "a head that is the embedding's table",
+    "other norms than RMS",
+    "norms after the parts",
+    "norms of heads",
+    "another network than SwiGLU",
+    "biases of q, k and v",
+    "biases",
+    "a sliding window",
+    "attention without RoPE",
+    "RoPE in halves",
+    "scaled frequencies",
+    "experts",
+    "learned positions",
+    "a head that is the embedding's table",
     "layers that differ",
 };
 static_assert(std::size(words) == std::size_t(Choice::layers_differ) + 1);
@@ -22,7 +29,7 @@ static_assert(std::size(words) == std::size_t(Choice::layers_differ) + 1);
 std::vector<Choice> choices_of(const BlockSettings& settings) {
   // This names every member, so that a new one does not compile before it stands here.
   const auto& [C, H, G, D, F, norm, norm_place, head_norms, activation, biases, window, uses_rope,
-               pairing, theta, frequencies, eps] = settings;
+               pairing, theta, frequencies, eps, experts, chosen] = settings;
   std::vector<Choice> choices;
   const auto list = [&](bool chosen, Choice choice) {
     if (chosen) choices.push_back(choice);
@@ -37,6 +44,7 @@ std::vector<Choice> choices_of(const BlockSettings& settings) {
   list(!uses_rope, Choice::no_rope);
   list(pairing != Pairing::neighbours, Choice::halves);
   list(!frequencies.empty(), Choice::scaled_rope);
+  list(experts > 0, Choice::experts);
   return choices;
 }
 

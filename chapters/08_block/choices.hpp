@@ -26,6 +26,7 @@ enum class Choice {
   no_rope,            // q and k that are not turned
   halves,             // RoPE that pairs number i with number i + D/2
   scaled_rope,        // RoPE whose frequencies are given
+  experts,            // experts, of which a router chooses some for each token
   learned_positions,  // of a model: positions that are learned and added to the embedding
   tied,               // of a model: a head that is the embedding's table
   layers_differ,      // of a model: blocks that are not all alike

@@ -49,6 +49,10 @@ static void expect_room_for(const Config& config, std::size_t S, const StateOpti
          "1 to T_max = " + std::to_string(config.T_max), double(S));
   expect(options.chunk >= 1, "chunk, the rows of a pass", "at least 1", double(options.chunk));
   expect(options.texts >= 1, "texts", "at least 1", double(options.texts));
+  const std::vector<Choice> choices = choices_of(config);
+  if (!options.network && !options.layers &&
+      std::ranges::find(choices, Choice::experts) != choices.end())
+    throw std::invalid_argument("network: wanted one, since the model has experts, got none");
 
   // Caches, the rows of a pass without their logits, which the caller holds, and RoPE's table.
   const InferenceMemory memory = inference_memory(config, S, sizeof(float));

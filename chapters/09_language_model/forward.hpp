@@ -37,7 +37,7 @@ void logits_of(const Model& model,
                Matrix logits,  // [N, V]
                const Trace& trace = {});
 
-// [options]
+// [makers]
 /// An attention that goes on with texts, and is told when one becomes shorter: `truncated` may give
 /// back what the text has from this position on, or be empty.
 struct TextMemory {
@@ -53,6 +53,8 @@ using MakeNetwork =
 /// Sends x through all blocks, in the place of run_layers: another machine's, such as a GPU's.
 using Layers = std::function<void(const Model& model, Matrix x, Runs runs, const Trace& trace)>;
 
+// [/makers]
+
 /// Options of a ModelState. Each function may be empty.
 struct StateOptions {
   std::size_t chunk = 512;    // most rows in the blocks at once; above texts·S it counts as that
@@ -65,7 +67,6 @@ struct StateOptions {
   std::function<void(Matrix x)> embedded{};     // is handed each chunk's embedding, [rows, C]
   std::function<void(Matrix logits)> scored{};  // is handed all logits that a call has made
 };
-// [/options]
 
 /// The memory in which texts are continued: made once, used for one text after another.
 struct ModelState {
@@ -80,7 +81,8 @@ struct ModelState {
   std::vector<Run> runs;  // of a chunk
 
   /// Each text gets room for S tokens. Throws std::invalid_argument as expect_config does, when S
-  /// is 0 or above T_max, and when chunk or texts is 0; std::runtime_error, with the bytes wanted,
+  /// is 0 or above T_max, when chunk or texts is 0, and for experts without a network;
+  /// std::runtime_error, with the bytes wanted,
   /// when there is not enough free memory for the caches of all texts, a chunk's rows in the
   /// blocks, and RoPE's table. An attention of the options answers for its own memory.
   ModelState(const Config& config, std::size_t S, StateOptions options = {});

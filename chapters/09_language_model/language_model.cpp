@@ -2,13 +2,13 @@
 
 #include <string>
 
-#include "08_block/block.hpp"
 #include "09_language_model/forward.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
 
-Tensor<2> language_model(std::span<const int> ids, const Model& model) {
+Tensor<2> language_model(std::span<const int> ids, const Model& model,
+                         const NetworkFormula& network) {
   const Config& config = model.config();
   const std::size_t T = ids.size();
   expect(T >= 1 && T <= config.T_max, "T, the tokens",
@@ -18,7 +18,7 @@ Tensor<2> language_model(std::span<const int> ids, const Model& model) {
   embed_tokens(model, ids, 0, x);
   for (std::size_t l = 0; l < config.L; ++l) {
     const BlockSettings& settings = settings_of(config, l);
-    x = block(x, model.weights().blocks[l], settings, block_rope_table(settings, T));
+    x = block(x, model.weights().blocks[l], settings, block_rope_table(settings, T), network);
   }
   x = norm(x, model.weights().final_norm, config.block.norm, config.block.eps);
   return matmul_bt(x, model.head());  // [T, V]

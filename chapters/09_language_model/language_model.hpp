@@ -4,13 +4,15 @@
 
 #include <span>
 
+#include "08_block/block.hpp"
 #include "09_language_model/model.hpp"
 
 namespace t2t {
 
 /// The logits [T, V] of a whole text, whose first token stands at position 0. Throws
-/// std::invalid_argument for no ids, for more than T_max and for an id outside [0, V).
-Tensor<2> language_model(std::span<const int> ids,  // [T]
-                         const Model& model);
+/// std::invalid_argument for no ids, for more than T_max and for an id outside [0, V), and as block
+/// does.
+Tensor<2> language_model(std::span<const int> ids,                                 // [T]
+                         const Model& model, const NetworkFormula& network = {});  // of every block
 
 }  // namespace t2t

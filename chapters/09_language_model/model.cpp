@@ -8,10 +8,17 @@
 
 namespace t2t {
 
+ModelWeights room_for(const Config& config) {
+  ModelWeights weights;
+  weights.blocks.reserve(config.L);
+  for (std::size_t l = 0; l < config.L; ++l)
+    weights.blocks.push_back(room_for(settings_of(config, l)));
+  return weights;
+}
+
 ModelWeights draw_model(const Config& config, Random& random) {
   expect_config(config);
-  ModelWeights weights;
-  weights.blocks.resize(config.L);
+  ModelWeights weights = room_for(config);
   // 2·L parts add to the stream: scaled down, they sum to about the size of one.
   const float residual_scale = 1 / std::sqrt(2 * float(config.L));
   for_each_tensor(weights, config, [&](const TensorInfo& info, auto& tensor) {

@@ -49,6 +49,9 @@ void for_each_tensor(Weights& weights, const Config& config, Call f) {
   table("head", !config.tied, V, Role::embedding, weights.head);
 }
 
+/// Weights without numbers, with room for all blocks and their experts.
+ModelWeights room_for(const Config& config);
+
 /// Every tensor with the starting values of its role. Matrices whose products are added to the
 /// stream are scaled by 1/√(2·L). Throws as expect_config does.
 ModelWeights draw_model(const Config& config, Random& random);

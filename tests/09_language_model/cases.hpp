@@ -23,8 +23,7 @@ struct Case {
   Ids ids() const { return load_npy_ints(file("_ids")); }
   Tensor<2> want() const { return load_npy<2>(file("_logits")); }
   ModelWeights weights() const {
-    ModelWeights weights;
-    weights.blocks.resize(config.L);
+    ModelWeights weights = room_for(config);
     for_each_tensor(weights, config, [](const TensorInfo& info, auto& tensor) {
       fill_numbers(info, info.layer ? 100 * std::uint32_t(*info.layer + 1) : 0, tensor);
     });

@@ -167,6 +167,55 @@ TEST_CASE("each part of a state can be the caller's: attention, network, layers,
   CHECK(by_layers.length() == 5);
 }
 
+TEST_CASE("a model with experts runs with the caller's network, in both forms") {
+  Config config{.block = llama_style(24, 4, 2, 31), .L = 2, .V = 40, .T_max = 12};
+  config.block.experts = 3, config.block.chosen = 1;
+  Random random(7);
+  const Model model(config, draw_model(config, random));
+  CHECK(parameter_count(model.weights()) == total(count_parameters(config)));
+  REFUSES(ModelState(config, 8), "network: wanted one, since the model has experts, got none");
+
+  // Each token goes through the expert with the highest score.
+  const auto chosen = [](ConstMatrix x, const BlockWeights& weights) {
+    Tensor<2> scores = empty(x.rows, weights.experts.size());
+    matmul_bt(x, weights.router, scores);
+    std::vector<std::size_t> best;
+    for (std::size_t t = 0; t < x.rows; ++t) {
+      const Row of = row(scores, t);
+      best.push_back(std::size_t(std::ranges::max_element(of) - of.begin()));
+    }
+    return best;
+  };
+  const NetworkFormula formula = [&](const Tensor<2>& x, const BlockWeights& weights,
+                                     const BlockSettings& s) {
+    Tensor<2> y = empty(x.shape(0), s.C);
+    const std::vector<std::size_t> best = chosen(x, weights);
+    for (std::size_t t = 0; t < x.shape(0); ++t) {
+      const Tensor<2> one = copy_of(ConstMatrix(x).rows_from(t, 1));
+      std::ranges::copy(feed_forward(one, weights.experts[best[t]], s.activation),
+                        row(y, t).begin());
+    }
+    return y;
+  };
+  StateOptions options{.chunk = 3};
+  options.network = [&](std::span<const BlockSettings> layers, std::size_t) -> Network {
+    return [&, scratch = FeedForwardScratch(1, layers[0].F, layers[0].activation)](
+               const Block& block, ConstMatrix x, Matrix y, const Trace&) mutable {
+      const std::vector<std::size_t> best = chosen(x, block.weights());
+      for (std::size_t t = 0; t < x.rows; ++t)
+        feed_forward_rows(x.rows_from(t, 1), block.weights().experts[best[t]],
+                          block.settings().activation, scratch, y.rows_from(t, 1));
+    };
+  };
+  ModelState state(config, 8, options);
+  const Ids ids = {3, 1, 4, 1, 5, 9, 2, 6};
+  Tensor<2> logits = empty(8, config.V);
+  forward_all(model, state, ids, logits);
+  const Tensor<2> want = language_model(ids, model, formula);
+  CHECK(all_close(logits, want, Case{"", config, 1}.bound(4)));
+  REFUSES(language_model(ids, model), "block: wanted a network, since it has experts, got none");
+}
+
 TEST_CASE("layers may differ in their settings, and a model runs on packed weights") {
   Config config{.block = llama_style(24, 4, 2, 31), .L = 3, .V = 40, .T_max = 30, .tied = true};
   config.layers = settings_of_all(config);

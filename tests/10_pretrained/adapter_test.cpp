@@ -147,7 +147,7 @@ TEST_CASE("files that hold no adapter, or a damaged one, are refused") {
     entries.entry("adapter.type", kind).entry("adapter.lora.alpha", alpha);
     std::vector<StoredTensor> stored;
     for (const auto& [name, x] : tensors)
-      stored.push_back({name, {x.shape(0), x.shape(1)}, {x.data(), x.size()}});
+      stored.push_back({name, {x.shape(0), x.shape(1)}, {{x.data(), x.size()}}});
     const std::vector<std::uint8_t> bytes = gguf_bytes(entries, stored);
     return read_adapter(GgufFile("x", bytes));
   };
@@ -171,5 +171,6 @@ TEST_CASE("files that hold no adapter, or a damaged one, are refused") {
   Tensor<2> bad = b;
   bad(2, 1) = std::numeric_limits<float>::quiet_NaN();
   REFUSES_AS(read({{"w.lora_a", a}, {"w.lora_b", bad}}), "x: w.lora_b: wanted finite numbers", Bad);
-  REFUSES(save_gguf("/nowhere", {}, {{"w", {2, 3}, {a.data(), 5}}}), "w: wanted 6 numbers, got 5");
+  REFUSES(save_gguf("/nowhere", {}, {{"w", {2, 3}, {{a.data(), 5}}}}),
+          "w: wanted 6 numbers, got 5");
 }

@@ -72,6 +72,19 @@ TEST_CASE("YaRN: the scores are those of q and k both turned with its magnitude"
   }
 }
 
+TEST_CASE("YaRN: where the norms of heads have biases, these make q larger too") {
+  Config config = small_config();
+  config.block.norm = Norm::layer, config.block.head_norms = true;
+  Model plain = small_model(config);
+  plain.change_weights([](ModelWeights& weights) {
+    for (BlockWeights& block : weights.blocks) block.q_norm.bias += 0.5f;
+  });
+  const Tensor<1> bias = plain.weights().blocks[0].q_norm.bias;
+  const Model yarn = with_long_context(std::move(plain), {RopeScaling::yarn, 4});
+  const Tensor<1> want = bias * (yarn_magnitude(4) * yarn_magnitude(4));
+  CHECK(all_close(yarn.weights().blocks[0].q_norm.bias, want, 1e-6));
+}
+
 TEST_CASE("a scaling of unknown name or factor is refused") {
   for (const char* text : {"", "yarn", "yarn=", "yarn=0.5", "yarn=nan", "yarn=2x", "yarn= 2",
                            "yarn=0x2", "sinus=2", "yarn=2000", "=2"}) {

@@ -61,10 +61,10 @@ static Config small_config(std::string_view architecture, bool tied) {
 
 /// Other numbers in each tensor, and a few that only their bits tell from others.
 static ModelWeights small_weights(const Config& config) {
-  ModelWeights weights;
-  weights.blocks.resize(config.L);
+  ModelWeights weights = room_for(config);
   for_each_tensor(weights, config, [](const TensorInfo& info, auto& tensor) {
-    fill_numbers(info, 100 * std::uint32_t(info.layer.value_or(9)), tensor);
+    const std::size_t expert = info.expert ? *info.expert + 1 : 0;
+    fill_numbers(info, std::uint32_t(100 * info.layer.value_or(9) + 1000 * expert), tensor);
   });
   float* first = weights.embedding.floats().data();
   first[0] = -0.0f, first[1] = std::numeric_limits<float>::denorm_min();
@@ -90,6 +90,8 @@ static void check_same(const Config& got, const Config& want) {
   CHECK(a.theta == b.theta);
   CHECK(a.frequencies == b.frequencies);
   CHECK(a.eps == b.eps);
+  CHECK(a.experts == b.experts);
+  CHECK(a.chosen == b.chosen);
   CHECK(got.L == want.L);
   CHECK(got.V == want.V);
   CHECK(got.T_max == want.T_max);
@@ -108,9 +110,12 @@ static void check_same_bits(const ModelWeights& got, const ModelWeights& want,
     CAPTURE(names[i].name);
     CHECK(a[i].name == names[i].name);
     CHECK(a[i].shape == names[i].shape);
-    const ConstRow x = a[i].numbers, y = b[i].numbers;
-    CHECK(x.size() == y.size());
-    CHECK(std::memcmp(x.data(), y.data(), std::min(x.size_bytes(), y.size_bytes())) == 0);
+    CHECK(a[i].pieces.size() == b[i].pieces.size());
+    for (std::size_t p = 0; p < std::min(a[i].pieces.size(), b[i].pieces.size()); ++p) {
+      const ConstRow x = a[i].pieces[p], y = b[i].pieces[p];
+      CHECK(x.size() == y.size());
+      CHECK(std::memcmp(x.data(), y.data(), std::min(x.size_bytes(), y.size_bytes())) == 0);
+    }
   }
 }
 
@@ -264,6 +269,41 @@ TEST_CASE("a file is replaced whole; a model that is refused leaves the old one"
                  "device; it stays as it is",
              std::runtime_error);
   CHECK(folder.files() == 1);
+}
+
+TEST_CASE("a mixture of experts: a block's experts are one tensor of the file, and come back") {
+  Config config = small_config("llama", false);
+  config.block.experts = 5, config.block.chosen = 2;
+  const ModelWeights weights = small_weights(config);
+  const std::vector<std::uint8_t> bytes =
+      model_bytes(config, weights, small_tokenizer(), "a mixture");
+  const GgufFile file("x", bytes);
+  const std::size_t C = config.block.C, F = config.block.F;
+  CHECK(file.tensor("blk.1.ffn_gate_exps.weight").shape == std::vector<std::size_t>{5, F, C});
+  CHECK(file.tensor("blk.1.ffn_down_exps.weight").shape == std::vector<std::size_t>{5, C, F});
+  CHECK(file.tensor("blk.1.ffn_gate_inp.weight").shape == std::vector<std::size_t>{5, C});
+  CHECK_FALSE(file.has_tensor("blk.1.ffn_gate.weight"));
+  const Model model = read_model(file);
+  check_same(model.config(), config);
+  check_same_bits(model.weights(), weights, config);
+
+  // Whoever makes the weights gets each expert's rows alone.
+  std::vector<std::string> made;
+  read_weights(file, config, [&](const GgufTensor& tensor, const TensorInfo& info) {
+    if (info.layer == 2u && info.name == "w_down") made.push_back(full_name(info));
+    CHECK(tensor.shape == std::vector<std::size_t>{info.rows, info.cols});
+    return Weight(floats_of(tensor, info.rows, info.cols));
+  });
+  CHECK(made.size() == 5);
+  CHECK(made[4] == "layer 2: expert 4: w_down");
+
+  ModelWeights one_fewer = weights;
+  one_fewer.blocks[1].experts.pop_back();
+  REFUSES(model_bytes(config, one_fewer, small_tokenizer(), "x"),
+          "layer 1: experts: wanted E = 5, got 4");
+  REFUSES(Model(config, std::move(one_fewer)), "experts: wanted E = 5, got 4");
+  REFUSES(rows_of(file.tensor("blk.1.ffn_gate_inp.weight"), 3, 3),
+          "blk.1.ffn_gate_inp.weight: wanted rows 3 to 6, got 5 rows");
 }
 
 TEST_CASE("choices and sizes that the file can't express are refused by name") {

@@ -286,8 +286,7 @@ TEST_CASE("control tokens come last, are found only where asked for, and the fir
 TEST_CASE("chapter 10 reads the vocabulary from a model's file") {
   const BpeTables tables = train_bpe(fixture("bpe_text.txt"), {.V = 400});
   const Config config{.block = llama_style(8, 2, 1, 12), .L = 1, .V = 400, .T_max = 16};
-  ModelWeights weights;
-  weights.blocks.resize(config.L);
+  ModelWeights weights = room_for(config);
   for_each_tensor(weights, config,
                   [](const TensorInfo& info, auto& tensor) { fill_numbers(info, 0, tensor); });
   const BpeTables got =

@@ -130,7 +130,7 @@ TEST_CASE("with each change, too, the loss grows along its gradient by the squar
         CAPTURE(int(place));
         CAPTURE(i);
         Gradients passes(c.config, 3, 13, all[i]);
-        ModelWeights gradients = zeros_like(c.weights(), c.config);
+        ModelWeights gradients = zeros_of(c.config);
         const double loss = passes.add(c.model(), batch, 1.0f / 39, gradients);
         CHECK(std::abs(loss / Gradients(c.config, 3, 13).loss(c.model(), batch) - 1) > 1e-3);
         const double slope = slope_along(
@@ -144,7 +144,7 @@ TEST_CASE("a channel that ALiBi takes gets no gradient from its projection") {
   const Case c = gpt2();
   const size_t width = c.config.block.D, C = c.config.block.C;
   Gradients passes(c.config, 3, 13, changes_of(c.config.block.H)[3]);
-  ModelWeights gradients = zeros_like(c.weights(), c.config);
+  ModelWeights gradients = zeros_of(c.config);
   passes.add(c.model(), texts(c.config.V), 1, gradients);
   for (const BlockWeights& block : gradients.blocks)
     for (size_t row = 0; row < c.config.block.H * width; ++row)

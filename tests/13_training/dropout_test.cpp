@@ -87,13 +87,13 @@ TEST_CASE("with dropout, too, the loss grows along its gradient by the square of
       const Batch batch = texts(c.config.V);
       const Dropout dropout{0.3f, 5};
       Gradients passes(c.config, 3, 13);
-      ModelWeights gradients = zeros_like(c.weights(), c.config);
+      ModelWeights gradients = zeros_of(c.config);
       const float scale = 1.0f / 39;
       const double loss = passes.add(c.model(), batch, scale, gradients, dropout);
       CHECK(std::abs(loss / passes.loss(c.model(), batch) - 1) > 1e-3);
 
       const double slope = slope_along(gradients, c, 4e-4, [&](const Model& model) {
-        ModelWeights unused = zeros_like(model.weights(), c.config);
+        ModelWeights unused = zeros_of(c.config);
         return passes.add(model, batch, scale, unused, dropout) * double(scale);
       });
       CHECK(std::abs(slope - 1) < 2e-3);
@@ -107,7 +107,7 @@ TEST_CASE("what dropout left out of a token's vector gets no gradient") {
   for (int t = 0; t < 13; ++t)  // each token once, so that each row of the table is one token's
     text.ids[size_t(t)] = 3 * t, text.targets[size_t(t)] = t;
   const Dropout dropout{0.5f, 5};
-  ModelWeights gradients = zeros_like(c.weights(), c.config);
+  ModelWeights gradients = zeros_of(c.config);
   Gradients(c.config, 1, 13).add(c.model(), text, 1, gradients, dropout);
   Tensor<2> kept = xt::ones<float>({size_t(13), c.config.block.C});
   dropout_rows(dropout, Part::embedding, 0, kept);
@@ -166,6 +166,6 @@ TEST_CASE("nothing is left out when a loss is measured") {
   const Case c = llama();
   const Batch batch = texts(c.config.V);
   Gradients passes(c.config, 3, 13);
-  ModelWeights gradients = zeros_like(c.weights(), c.config);
+  ModelWeights gradients = zeros_of(c.config);
   CHECK(passes.loss(c.model(), batch) == passes.add(c.model(), batch, 1, gradients));
 }

@@ -150,9 +150,9 @@ TEST_CASE("gradients that are not wanted are not made; the others are the same, 
   const Model model = drawn();
   const Batch batch = some_batch(2, 12);
   Gradients passes(tiny(), 2, 12);
-  ModelWeights all = zeros_like(model.weights(), tiny());
+  ModelWeights all = zeros_of(tiny());
   const auto learned = [](const TensorInfo& info) { return info.name == "w_k"; };
-  ModelWeights some = zeros_like(model.weights(), tiny(), learned);
+  ModelWeights some = zeros_of(tiny(), learned);
   CHECK(passes.add(model, batch, 1, all) == passes.add(model, batch, 1, some));
   for (size_t l = 0; l < 2; ++l) {
     CHECK(same_bits(some.blocks[l].w_k.floats(), all.blocks[l].w_k.floats()));

@@ -49,11 +49,12 @@ static Case small(std::string name, BlockSettings block) {
   return {std::move(name), {.block = std::move(block), .L = 2, .V = 37, .T_max = 16}, 0};
 }
 /// Chapter 09's models, and what they leave out: norms after the sums, a plain relu, geglu, biases
-/// of q, k and v alone, and RoPE of halves.
+/// of q, k and v alone, RoPE of halves, and norms of heads, of both kinds.
 static std::vector<Case> cases() {
   const BlockSettings block{.C = 20, .H = 4, .G = 2, .D = 6, .F = 27, .theta = 500};
   Case post = small("post", block), post_rms = small("post_rms", block);
   Case networks = small("networks", block), qwen = small("qwen", block);
+  Case qwen3 = small("qwen3", block), head_layer_norms = small("head_layer_norms", block);
   BlockSettings& s = post.config.block;
   s.norm = Norm::layer, s.biases = Biases::all, s.activation = Activation::relu;
   s.uses_rope = false, post.config.learned_positions = true;
@@ -63,7 +64,11 @@ static std::vector<Case> cases() {
   networks.config.layers[1].activation = Activation::relu;
   qwen.config.block.biases = Biases::qkv, qwen.config.block.pairing = Pairing::halves;
   qwen.config.tied = true;
-  std::vector<Case> all = {llama(), mixed(), gpt2(), post, post_rms, networks, qwen};
+  qwen3.config.block.head_norms = true, qwen3.config.block.pairing = Pairing::halves;
+  head_layer_norms.config.block.head_norms = true, head_layer_norms.config.block.norm = Norm::layer;
+  head_layer_norms.config.block.biases = Biases::qkv;
+  std::vector<Case> all = {llama(), mixed(), gpt2(),          post, post_rms, networks,
+                           qwen,    qwen3,   head_layer_norms};
   for (Case& c : all) c.name = "model_" + c.name;
   return all;
 }
@@ -101,7 +106,7 @@ static double dot(const Tensor<1>& x, const Tensor<1>& y) {
 /// Gradients of one batch after another, added up.
 static ModelWeights gradients_of(const Model& model, const std::vector<Batch>& batches,
                                  float scale) {
-  ModelWeights gradients = zeros_like(model.weights(), model.config());
+  ModelWeights gradients = zeros_of(model.config());
   for (const Batch& batch : batches)
     Gradients(model.config(), batch.B, batch.T).add(model, batch, scale, gradients);
   return gradients;
@@ -142,7 +147,7 @@ TEST_CASE("by hand: the head, the final norm and the embedding around a block th
   weights.blocks[0].w_o = weights.blocks[0].feed_forward.w_down =
       Tensor<2>(xt::zeros<float>({2, 2}));
   const Model model(config, std::move(weights));
-  ModelWeights gradients = zeros_like(model.weights(), config);
+  ModelWeights gradients = zeros_of(config);
   Gradients passes(config, 1, 1);
 
   // Token 0 is (3, 4), its norm (0.8485, 1.1314), and its logits (0.8485, 2.2627) have the
@@ -176,7 +181,7 @@ TEST_CASE("the gradients of every tensor are those of PyTorch in float64") {
     CAPTURE(c.name);
     const Model model = c.model();
     const Batch batch = batch_of(3, 13, c.config.V);
-    ModelWeights gradients = zeros_like(model.weights(), c.config);
+    ModelWeights gradients = zeros_of(c.config);
     Gradients passes(c.config, 3, 13);
     const float scale = one_over_learned(batch);
     const double loss = passes.add(model, batch, scale, gradients) * double(scale);
@@ -213,7 +218,7 @@ TEST_CASE("foundry-small: each gradient's norm, product with other numbers and l
   const Case c = foundry();
   const Model model = foundry_model();
   const Batch batch = batch_of(2, 48, c.config.V);
-  ModelWeights gradients = zeros_like(model.weights(), c.config);
+  ModelWeights gradients = zeros_of(c.config);
   Gradients passes(c.config, 2, 48);
   const float scale = one_over_learned(batch);
   const double loss = passes.add(model, batch, scale, gradients) * double(scale);
@@ -284,7 +289,7 @@ TEST_CASE("the loss is chapter 09's, with gradients and without") {
     const Model model = c.model();
     Batch batch = batch_of(3, 13, c.config.V);
     Gradients passes(c.config, 3, 13);
-    ModelWeights gradients = zeros_like(model.weights(), c.config);
+    ModelWeights gradients = zeros_of(c.config);
     CHECK(passes.loss(model, batch) == passes.add(model, batch, 1, gradients));
 
     // Each token is followed by the text's next one; what follows the last is not in the text.
@@ -326,7 +331,7 @@ TEST_CASE("a step forward and back allocates nothing, and gives the same bits ea
     const Model model = c.model();
     const Batch batch = batch_of(3, 13, c.config.V);
     Gradients passes(c.config, 3, 13);
-    ModelWeights first = zeros_like(model.weights(), c.config), again = first;
+    ModelWeights first = zeros_of(c.config), again = first;
     passes.add(model, batch, 0.125f, first);
     const size_t before = allocations;
     passes.add(model, batch, 0.125f, again);
@@ -356,7 +361,7 @@ TEST_CASE("what is kept is chapter 09's account, less what is made again and the
 TEST_CASE("other batches, models and gradients are refused, and here nothing was added") {
   const Case c = llama();
   const Model model = c.model();
-  ModelWeights gradients = zeros_like(model.weights(), c.config);
+  ModelWeights gradients = zeros_of(c.config);
   const ModelWeights zeros = gradients;
   Gradients passes(c.config, 2, 13);
   const auto add = [&](const Batch& batch) { passes.add(model, batch, 1, gradients); };
@@ -400,9 +405,7 @@ TEST_CASE("sizes that have no backward pass are refused") {
   REFUSES(Gradients(c.config, 0, 13), "B, the texts of a batch: wanted at least 1, got 0");
   CHECK_THROWS_AS(Gradients(c.config, size_t(1) << 50, 1), std::runtime_error);  // memory
   Config config = c.config;
-  config.block.head_norms = true;
-  REFUSES(Gradients(config, 1, 13), "the model to train: wanted one without norms of heads");
-  config = c.config, config.layers = {config.block, config.block, config.block};
+  config.layers = {config.block, config.block, config.block};
   config.layers[1].H = 4;
   REFUSES(Gradients(config, 1, 13),
           "layers: wanted H = 6, G = 2, D = 8 in all, got H = 4, G = 2, D = 8");

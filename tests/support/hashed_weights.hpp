@@ -38,7 +38,8 @@ inline std::uint32_t seed_of(std::string_view name) {
                                                                   {"q_norm.gain", 20},
                                                                   {"k_norm.gain", 21},
                                                                   {"q_norm.bias", 22},
-                                                                  {"k_norm.bias", 23}};
+                                                                  {"k_norm.bias", 23},
+                                                                  {"router", 24}};
   return seeds.at(name);
 }
 

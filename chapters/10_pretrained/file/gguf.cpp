@@ -142,7 +142,7 @@ static bool same_shape(std::span<const std::size_t> a, std::span<const std::size
 }
 
 const GgufTensor& GgufFile::tensor(std::string_view name,
-                                   std::initializer_list<std::size_t> shape) const {
+                                   const std::vector<std::size_t>& shape) const {
   const GgufTensor& found = tensor(name);
   const std::span<const std::size_t> wanted(shape.begin(), shape.size());
   if (!same_shape(found.shape, wanted))
@@ -159,6 +159,18 @@ Tensor<1> GgufFile::vector(std::string_view name, std::size_t size) const {
 
 Tensor<2> GgufFile::matrix(std::string_view name, std::size_t rows, std::size_t cols) const {
   return floats_of(tensor(name, {rows, cols}), rows, cols);
+}
+
+GgufTensor rows_of(const GgufTensor& tensor, std::size_t from, std::size_t count) {
+  const std::size_t cols = tensor.shape.back();
+  const BlockLayout block = block_layout(tensor.type);
+  const std::size_t row_bytes = cols / block.numbers * block.bytes, rows = tensor.size / row_bytes;
+  if (from > rows || count > rows - from)
+    throw std::invalid_argument(fmt::format("{}: wanted rows {} to {}, got {} rows",
+                                            printable(tensor.name), from, from + count, rows));
+  const std::uint64_t begin = from * row_bytes, size = count * row_bytes;
+  return {tensor.name,           tensor.type, {count, cols},
+          tensor.offset + begin, size,        tensor.bytes.subspan(begin, size)};
 }
 
 Tensor<2> floats_of(const GgufTensor& matrix, std::size_t rows, std::size_t cols) {

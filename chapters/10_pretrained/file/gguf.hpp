@@ -41,7 +41,7 @@ class GgufFile {
   const GgufTensor& tensor(std::string_view name) const;
   /// Throws also when it has another shape, naming both. Outer sizes of 1 are ignored, since some
   /// files leave them out.
-  const GgufTensor& tensor(std::string_view name, std::initializer_list<std::size_t> shape) const;
+  const GgufTensor& tensor(std::string_view name, const std::vector<std::size_t>& shape) const;
 
   /// A tensor of that shape as floats. Throws as tensor does.
   Tensor<1> vector(std::string_view name, std::size_t size) const;
@@ -63,6 +63,11 @@ class GgufFile {
   std::vector<GgufTensor> tensors_;
   std::map<std::string_view, std::size_t> index_;
 };
+
+/// Some of a tensor's rows as a tensor of its own, [count, cols]: outer sizes count as rows, so
+/// that matrix e of [E, rows, cols] begins at row e·rows. Throws std::invalid_argument unless it
+/// has them.
+GgufTensor rows_of(const GgufTensor& tensor, std::size_t from, std::size_t count);
 
 /// A matrix of a file as floats, [rows, cols]. Throws std::invalid_argument unless it has so many
 /// numbers.

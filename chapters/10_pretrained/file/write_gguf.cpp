@@ -14,6 +14,12 @@ static std::string_view as_text(const void* bytes, std::size_t size) {
   return {static_cast<const char*>(bytes), size};
 }
 
+std::size_t StoredTensor::size() const {
+  std::size_t numbers = 0;
+  for (const ConstRow& piece : pieces) numbers += piece.size();
+  return numbers;
+}
+
 /// Where the next tensor may begin.
 static std::size_t aligned(std::size_t bytes) { return (bytes + 31) / 32 * 32; }
 
@@ -23,20 +29,23 @@ static GgufBytes head_of(const GgufBytes& entries, const std::vector<StoredTenso
   head.header(tensors.size(), entries.entries)
       .raw(as_text(entries.bytes.data(), entries.bytes.size()));
   std::uint64_t offset = 0;  // from the end of the head
-  for (const auto& [name, shape, numbers] : tensors) {
+  for (const StoredTensor& tensor : tensors) {
+    const std::vector<std::size_t>& shape = tensor.shape;
     std::size_t size = 1;
     for (const std::size_t n : shape) size *= n;
-    expect(numbers.size() == size, name, fmt::format("{} numbers", size), double(numbers.size()));
-    head.tensor(name, {shape.rbegin(), shape.rend()}, std::uint32_t(TensorType::f32), offset);
-    offset += aligned(numbers.size_bytes());
+    expect(tensor.size() == size, tensor.name, fmt::format("{} numbers", size),
+           double(tensor.size()));
+    head.tensor(tensor.name, {shape.rbegin(), shape.rend()}, std::uint32_t(TensorType::f32),
+                offset);
+    offset += aligned(sizeof(float) * size);
   }
   return head.pad();
 }
 
 static void write_numbers(const std::vector<StoredTensor>& tensors, const WriteBytes& write) {
   for (const StoredTensor& tensor : tensors) {
-    const std::size_t size = tensor.numbers.size_bytes();
-    write(as_text(tensor.numbers.data(), size));
+    for (const ConstRow& piece : tensor.pieces) write(as_text(piece.data(), piece.size_bytes()));
+    const std::size_t size = sizeof(float) * tensor.size();
     write(std::string(aligned(size) - size, '\0'));
   }
 }

@@ -18,11 +18,14 @@
 
 namespace t2t {
 
-/// A tensor's name, its sizes, outermost first, and its numbers.
+/// A tensor's name, its sizes, outermost first, and its numbers, which may come in several pieces:
+/// those of [E, rows, cols] in E matrices.
 struct StoredTensor {
   std::string name;
   std::vector<std::size_t> shape;
-  ConstRow numbers;  // [the product of the sizes]
+  std::vector<ConstRow> pieces;  // together as many numbers as the product of the sizes
+
+  std::size_t size() const;  // numbers in all pieces
 };
 
 /// Writes a file of these entries and tensors. Tensors are written one after the other, so no

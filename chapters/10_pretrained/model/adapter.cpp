@@ -75,7 +75,7 @@ void save_adapter(const std::filesystem::path& path, const Adapter& adapter) {
   std::vector<StoredTensor> tensors;
   const auto add = [&](const std::string& weight, std::string_view ending, const Tensor<2>& x) {
     tensors.push_back(
-        {weight + std::string(ending), {x.shape(0), x.shape(1)}, {x.data(), x.size()}});
+        {weight + std::string(ending), {x.shape(0), x.shape(1)}, {{x.data(), x.size()}}});
   };
   for (const LowRank& change : adapter.changes) {
     add(change.weight, ending_of_a, change.a);
@@ -102,7 +102,7 @@ Model with_adapter(Model model, const Adapter& adapter) {
   ModelWeights weights = std::move(model).release();
   std::vector<std::pair<const LowRank*, Weight*>> pairs;
   for_each_tensor(weights, config, [&]<class Stored>(const TensorInfo& info, Stored& tensor) {
-    if (info.size() == 0) return;
+    if (info.size() == 0 || info.expert) return;
     if constexpr (std::is_same_v<Stored, Weight>) {
       const std::string name = name_in_file(info);
       const auto found = std::ranges::find(adapter.changes, name, &LowRank::weight);

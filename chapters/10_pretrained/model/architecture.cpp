@@ -117,6 +117,9 @@ Config read_config(const GgufFile& file) {
   block.head_norms = architecture.head_norms;
   if (file.metadata().has(key("attention.sliding_window")))
     block.window = size_of(file, key("attention.sliding_window"), 0);  // 0: none
+  if (file.metadata().has(key("expert_count")))
+    block.experts = size_of(file, key("expert_count"), 0);  // 0: none
+  if (block.experts > 0) block.chosen = size_of(file, key("expert_used_count"));
   block.theta = float(file.metadata().real(key("rope.freq_base"), 10000));
   block.eps = float(file.metadata().real(key("attention.layer_norm_rms_epsilon")));
   expect_plain_rope(file, block.D);

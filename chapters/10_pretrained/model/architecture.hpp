@@ -6,8 +6,9 @@
 //   qwen3    in halves          a norm for each head of q and k
 //
 // A file names its architecture under general.architecture, and its keys begin with that name:
-// llama.block_count. Other scalings of RoPE, RoPE on only a part of each head, and mixtures of
-// experts are refused, with the key or the tensor named. Windows on only some layers are not built.
+// llama.block_count. Files of the llama architecture may hold mixtures of experts, whose network
+// chapter 14 brings. Other scalings of RoPE and RoPE on only a part of each head are refused, with
+// the key or the tensor named. Windows on only some layers are not built.
 #pragma once
 
 #include <string>

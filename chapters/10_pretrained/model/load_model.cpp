@@ -15,41 +15,55 @@
 namespace t2t {
 
 std::string name_in_file(const TensorInfo& info) {
-  static constexpr std::pair<std::string_view, std::string_view> names[] = {
-      {"embedding", "token_embd.weight"},
-      {"attention_norm.gain", "attn_norm.weight"},
-      {"w_q", "attn_q.weight"},
-      {"w_k", "attn_k.weight"},
-      {"w_v", "attn_v.weight"},
-      {"b_q", "attn_q.bias"},
-      {"b_k", "attn_k.bias"},
-      {"b_v", "attn_v.bias"},
-      {"q_norm.gain", "attn_q_norm.weight"},
-      {"k_norm.gain", "attn_k_norm.weight"},
-      {"w_o", "attn_output.weight"},
-      {"feed_forward_norm.gain", "ffn_norm.weight"},
-      {"w_gate", "ffn_gate.weight"},
-      {"w_up", "ffn_up.weight"},
-      {"w_down", "ffn_down.weight"},
-      {"final_norm.gain", "output_norm.weight"},
-      {"head", "output.weight"}};
-  const auto found =
-      std::ranges::find(names, info.name, &std::pair<std::string_view, std::string_view>::first);
-  if (found == std::end(names))
+  using Named = std::pair<std::string_view, std::string_view>;  // here, and in a file
+  static constexpr Named names[] = {{"embedding", "token_embd.weight"},
+                                    {"attention_norm.gain", "attn_norm.weight"},
+                                    {"w_q", "attn_q.weight"},
+                                    {"w_k", "attn_k.weight"},
+                                    {"w_v", "attn_v.weight"},
+                                    {"b_q", "attn_q.bias"},
+                                    {"b_k", "attn_k.bias"},
+                                    {"b_v", "attn_v.bias"},
+                                    {"q_norm.gain", "attn_q_norm.weight"},
+                                    {"k_norm.gain", "attn_k_norm.weight"},
+                                    {"w_o", "attn_output.weight"},
+                                    {"feed_forward_norm.gain", "ffn_norm.weight"},
+                                    {"w_gate", "ffn_gate.weight"},
+                                    {"w_up", "ffn_up.weight"},
+                                    {"w_down", "ffn_down.weight"},
+                                    {"router", "ffn_gate_inp.weight"},
+                                    {"final_norm.gain", "output_norm.weight"},
+                                    {"head", "output.weight"}};
+  // All experts of a block are one tensor of the file, [E, rows, cols].
+  static constexpr Named names_of_experts[] = {{"w_gate", "ffn_gate_exps.weight"},
+                                               {"w_up", "ffn_up_exps.weight"},
+                                               {"w_down", "ffn_down_exps.weight"}};
+  const std::span all =
+      info.expert ? std::span<const Named>(names_of_experts) : std::span<const Named>(names);
+  const auto found = std::ranges::find(all, info.name, &Named::first);
+  if (found == all.end())
     throw std::invalid_argument(
         fmt::format("{}: no architecture that is read here has such a tensor", info.name));
   return info.layer ? fmt::format("blk.{}.{}", *info.layer, found->second)
                     : std::string(found->second);
 }
 
+/// The shape of the tensor of a file that has this one, for a model with so many experts.
+template <class Stored>
+static std::vector<std::size_t> shape_in_file(const TensorInfo& info, const Stored&,
+                                              std::size_t experts) {
+  if (info.expert) return {experts, info.rows, info.cols};
+  if (std::is_same_v<Stored, Weight>) return {info.rows, info.cols};
+  return {info.rows};
+}
+
 std::vector<NamedShape> tensor_names(const Config& config) {
-  ModelWeights none;
-  none.blocks.resize(config.L);
   std::vector<NamedShape> names;
-  for_each_tensor(none, config, [&]<class Stored>(const TensorInfo& info, const Stored&) {
-    if (info.size() == 0) return;
-    names.push_back({name_in_file(info), {info.rows}});
-    if (std::is_same_v<Stored, Weight>) names.back().shape.push_back(info.cols);
+  const ModelWeights none = room_for(config);
+  for_each_tensor(none, config, [&](const TensorInfo& info, const auto& tensor) {
+    if (info.size() == 0 || info.expert.value_or(0) > 0) return;
+    const std::size_t experts = info.layer ? settings_of(config, *info.layer).experts : 0;
+    names.push_back({name_in_file(info), shape_in_file(info, tensor, experts)});
   });
   return names;
 }
@@ -80,12 +94,7 @@ void expect_tensors(const GgufFile& file, const Config& config) {
   if (!reasons.empty())
     throw std::runtime_error(fmt::format("{}: {}", file.name(), fmt::join(reasons, "; ")));
 
-  for (const auto& [name, shape] : names) {
-    if (shape.size() == 1)
-      file.tensor(name, {shape[0]});
-    else
-      file.tensor(name, {shape[0], shape[1]});
-  }
+  for (const auto& [name, shape] : names) file.tensor(name, shape);
 }
 
 static void read_tensor(const GgufFile& file, const TensorInfo& info, const MakeWeight&,
@@ -94,9 +103,9 @@ static void read_tensor(const GgufFile& file, const TensorInfo& info, const Make
 }
 static void read_tensor(const GgufFile& file, const TensorInfo& info, const MakeWeight& make,
                         Weight& w) {
-  const std::string name = name_in_file(info);
-  const GgufTensor& tensor = file.tensor(name, {info.rows, info.cols});
-  w = make ? make(tensor, info) : Weight(file.matrix(name, info.rows, info.cols));
+  const std::size_t from = info.expert.value_or(0) * info.rows;
+  const GgufTensor tensor = rows_of(file.tensor(name_in_file(info)), from, info.rows);
+  w = make ? make(tensor, info) : Weight(floats_of(tensor, info.rows, info.cols));
   file.forget(tensor);
 }
 
@@ -105,8 +114,7 @@ ModelWeights read_weights(const GgufFile& file, const Config& config, const Make
   if (!make)
     expect_memory(sizeof(float) * double(total(count_parameters(config))), file.name(),
                   "wanted a smaller model");
-  ModelWeights weights;
-  weights.blocks.resize(config.L);
+  ModelWeights weights = room_for(config);
   for_each_tensor(weights, config, [&](const TensorInfo& info, auto& tensor) {
     if (info.size() > 0) read_tensor(file, info, make, tensor);
   });

@@ -62,15 +62,17 @@ static Frequencies scaled(const BlockSettings& block, std::size_t trained, LongC
 }
 
 /// YaRN multiplies cos and sin of q and of k by its magnitude, so each score by its square. Turning
-/// is linear: q made so much larger gives the same scores.
+/// is linear: q made so much larger gives the same scores. Where a norm of the heads makes q, its
+/// gain and bias grow; elsewhere the projection does.
 static void scale_queries(ModelWeights& weights, float by) {
   for (BlockWeights& block : weights.blocks) {
     if (block.q_norm.gain.size() > 0) {
       block.q_norm.gain *= by;
-      continue;
+      block.q_norm.bias *= by;
+    } else {
+      block.w_q.floats() *= by;
+      block.b_q *= by;
     }
-    block.w_q.floats() *= by;
-    block.b_q *= by;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -19,7 +20,7 @@ static void expect_expressible(const Config& config) {
   expect_config(config);
   expect_only(choices_of(config),
               {Choice::head_norms, Choice::biases_of_qkv, Choice::biases_of_all, Choice::window,
-               Choice::halves, Choice::tied},
+               Choice::halves, Choice::experts, Choice::tied},
               "the model to save");
   architecture_name(config.block);
 }
@@ -33,6 +34,11 @@ static void expect_floats(const TensorInfo& info, const Weight& w) {
 static void expect_fits(const ModelWeights& weights, const Config& config) {
   expect(weights.blocks.size() == config.L, "blocks", fmt::format("L = {}", config.L),
          double(weights.blocks.size()));
+  for (std::size_t l = 0; l < config.L; ++l)
+    expect(weights.blocks[l].experts.size() == settings_of(config, l).experts,
+           fmt::format("layer {}: experts", l),
+           fmt::format("E = {}", settings_of(config, l).experts),
+           double(weights.blocks[l].experts.size()));
   for_each_tensor(weights, config, [](const TensorInfo& info, const auto& tensor) {
     expect_fits(info, tensor);
     expect_floats(info, tensor);
@@ -63,6 +69,8 @@ static void put_config(GgufBytes& file, const Config& config) {
   size("context_length", config.T_max);
   size("rope.dimension_count", block.D);
   if (block.window > 0) size("attention.sliding_window", block.window);
+  if (block.experts > 0) size("expert_count", block.experts);
+  if (block.experts > 0) size("expert_used_count", block.chosen);
   file.entry(key("rope.freq_base"), block.theta);
   file.entry(key("attention.layer_norm_rms_epsilon"), block.eps);
 }
@@ -97,14 +105,16 @@ static GgufBytes entries_of(const Config& config, const BpeTables& tokenizer, st
 
 std::vector<StoredTensor> stored_tensors(const ModelWeights& weights, const Config& config) {
   std::vector<StoredTensor> tensors;
+  for (const auto& [name, shape] : tensor_names(config)) tensors.push_back({name, shape, {}});
+  std::map<std::string, StoredTensor*, std::less<>> by_name;
+  for (StoredTensor& tensor : tensors) by_name[tensor.name] = &tensor;
   for_each_tensor(weights, config, [&]<class Stored>(const TensorInfo& info, const Stored& tensor) {
     if (info.size() == 0) return;
-    const std::string name = name_in_file(info);
+    std::vector<ConstRow>& pieces = by_name.at(name_in_file(info))->pieces;
     if constexpr (std::is_same_v<Stored, Weight>)
-      tensors.push_back(
-          {name, {info.rows, info.cols}, {tensor.floats().data(), tensor.floats().size()}});
+      pieces.push_back({tensor.floats().data(), tensor.floats().size()});
     else
-      tensors.push_back({name, {info.rows}, row(tensor)});
+      pieces.push_back(row(tensor));
   });
   return tensors;
 }

@@ -60,7 +60,7 @@ std::vector<PlannedTensor> plan_tensors(const GgufFile& in, TensorType type) {
   expect_tensors(in, config);
   std::set<std::string, std::less<>> matrices;
   for (const NamedShape& tensor : tensor_names(config))
-    if (tensor.shape.size() == 2) matrices.insert(tensor.name);
+    if (tensor.shape.size() >= 2) matrices.insert(tensor.name);
 
   std::vector<PlannedTensor> plan;
   std::uint64_t offset = 0;

@@ -12,17 +12,18 @@
 #include "13_training/backward/linear_backward.hpp"
 #include "13_training/backward/norm_backward.hpp"
 #include "linalg.hpp"
+#include "rows.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
 
 void expect_trained(const std::vector<Choice>& choices) {
-  expect_only(
-      choices,
-      {Choice::layer_norm, Choice::norms_after, Choice::other_activation, Choice::biases_of_qkv,
-       Choice::biases_of_all, Choice::window, Choice::no_rope, Choice::halves, Choice::scaled_rope,
-       Choice::learned_positions, Choice::tied, Choice::layers_differ},
-      "the model to train");
+  expect_only(choices,
+              {Choice::layer_norm, Choice::norms_after, Choice::head_norms,
+               Choice::other_activation, Choice::biases_of_qkv, Choice::biases_of_all,
+               Choice::window, Choice::no_rope, Choice::halves, Choice::scaled_rope,
+               Choice::learned_positions, Choice::tied, Choice::layers_differ},
+              "the model to train");
 }
 
 static const BlockSettings& trained(std::span<const BlockSettings> layers) {
@@ -49,6 +50,7 @@ BackwardScratch::BackwardScratch(std::span<const BlockSettings> layers, std::siz
   dk = empty(N, s.G * s.D);
   dv = empty(N, s.G * s.D);
   dheads = empty(N, s.H * s.D);
+  if (std::ranges::any_of(layers, &BlockSettings::head_norms)) before_norm = empty(N, s.H * s.D);
   hidden = empty(N, s.F);
   dhidden = empty(N, s.F);
   rows = empty(2 * N);
@@ -56,8 +58,8 @@ BackwardScratch::BackwardScratch(std::span<const BlockSettings> layers, std::siz
 
 std::size_t bytes(const BackwardScratch& s) {
   std::size_t floats = s.rows.size();
-  for (const Tensor<2>* x :
-       {&s.normed, &s.dnormed, &s.dropped, &s.dq, &s.dk, &s.dv, &s.dheads, &s.hidden, &s.dhidden})
+  for (const Tensor<2>* x : {&s.normed, &s.dnormed, &s.dropped, &s.dq, &s.dk, &s.dv, &s.dheads,
+                             &s.before_norm, &s.hidden, &s.dhidden})
     floats += x->size();
   return floats * sizeof(float) + s.attention.bytes();
 }
@@ -95,6 +97,24 @@ static void network_backward(ConstMatrix x, const Block& block, const KeptBlock&
   add_input_gradient(dgate, weights.w_gate.floats(), dx);
 }
 
+/// The gradient of q, or of k, before the norms of its heads: takes the place of that after them.
+/// What the norms read is made again from x.
+static void head_norms_backward(ConstMatrix x, const Weight& w, const Tensor<1>& bias,
+                                const NormWeights& norm, const BlockSettings& s,
+                                BackwardScratch& scratch, Matrix dq, NormWeights& gradients) {
+  const Matrix before = Matrix(scratch.before_norm).cols_from(0, dq.cols);  // [N, H·D]
+  const Matrix dnormed = Matrix(scratch.dheads).cols_from(0, dq.cols);      // [N, H·D]
+  matmul_bt(x, w, before);
+  add_bias(bias, before);
+  for_each_row(dq.rows, dq.cols, [&](std::size_t t) {
+    std::ranges::copy(dq.row(t), dnormed.row(t).begin());
+    std::ranges::fill(dq.row(t), 0.0f);
+  });
+  for (std::size_t h = 0; h < dq.cols / s.D; ++h)
+    add_norm_backward(before.head(h, s.D), norm, s.norm, s.eps, dnormed.head(h, s.D),
+                      dq.head(h, s.D), gradients, row(scratch.rows));
+}
+
 /// Writes the gradient of what attention read, x, to dx.
 static void attention_part_backward(ConstMatrix x, const Block& block, const KeptBlock& kept,
                                     const RopeTable& backward_table, std::size_t B, ConstMatrix dy,
@@ -113,6 +133,13 @@ static void attention_part_backward(ConstMatrix x, const Block& block, const Kep
   for (std::size_t b = 0; s.uses_rope && b < B; ++b) {
     rope_rows(dq.rows_from(b * T, T), s.D, backward_table, 0, s.pairing);
     rope_rows(dk.rows_from(b * T, T), s.D, backward_table, 0, s.pairing);
+  }
+
+  if (s.head_norms) {
+    head_norms_backward(x, weights.w_q, weights.b_q, weights.q_norm, s, scratch, dq,
+                        gradients.q_norm);
+    head_norms_backward(x, weights.w_k, weights.b_k, weights.k_norm, s, scratch, dk,
+                        gradients.k_norm);
   }
 
   // q, k and v are made of the same x, whose gradient is the sum of what they give.

@@ -19,7 +19,7 @@
 
 namespace t2t {
 
-/// Throws std::invalid_argument for a choice that has no backward pass here: norms of heads.
+/// Throws std::invalid_argument for a choice that has no backward pass here.
 void expect_trained(const std::vector<Choice>& choices);
 
 /// Memory for the gradients inside a block, used by all layers.
@@ -31,6 +31,7 @@ struct BackwardScratch {
   Tensor<2> dk;                    // [N, G·D]
   Tensor<2> dv;                    // [N, G·D]
   Tensor<2> dheads;                // [N, H·D]
+  Tensor<2> before_norm;           // [N, H·D]  q or k, made again, where the heads have norms
   Tensor<2> hidden;                // [N, F]    act(gate)·up, made again; then dgate
   Tensor<2> dhidden;               // [N, F]    then dup
   Tensor<1> rows;                  // [2·N]     each row's mean and r, for the norms

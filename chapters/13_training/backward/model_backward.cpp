@@ -30,10 +30,8 @@ static void set_to_zero(const TensorInfo& info, Weight& w) {
   if (info.size() > 0) w = Tensor<2>(xt::zeros<float>({info.rows, info.cols}));
 }
 
-ModelWeights zeros_like(const ModelWeights& weights, const Config& config,
-                        const std::function<bool(const TensorInfo&)>& learned) {
-  ModelWeights zeros;
-  zeros.blocks.resize(weights.blocks.size());
+ModelWeights zeros_of(const Config& config, const std::function<bool(const TensorInfo&)>& learned) {
+  ModelWeights zeros = room_for(config);
   for_each_tensor(zeros, config, [&]<class Stored>(const TensorInfo& info, Stored& tensor) {
     if (!std::is_same_v<Stored, Weight> || !learned || learned(info)) set_to_zero(info, tensor);
   });

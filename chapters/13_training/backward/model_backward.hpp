@@ -31,8 +31,8 @@ Batch make_batch(std::size_t B, std::size_t T);
 
 /// Tensors of 0 in the shapes of a model's weights: gradients, or an optimizer's running means.
 /// With `learned`, matrices and tables for which it returns false stay empty.
-ModelWeights zeros_like(const ModelWeights& weights, const Config& config,
-                        const std::function<bool(const TensorInfo&)>& learned = {});
+ModelWeights zeros_of(const Config& config,
+                      const std::function<bool(const TensorInfo&)>& learned = {});
 
 /// What forward and backward passes of B texts of T tokens work in: made once, used in each step.
 class Gradients {

@@ -35,8 +35,8 @@ LoraTrainer::LoraTrainer(Model model, const LoraOptions& options)
       model_(std::move(model)),
       adapted_(draw_factors()),
       passes_(model_.config(), options.B, options.T),
-      gradients_(zeros_like(model_.weights(), model_.config(),
-                            [&](const TensorInfo& info) { return is_adapted(options, info); })),
+      gradients_(zeros_of(model_.config(),
+                          [&](const TensorInfo& info) { return is_adapted(options, info); })),
       optimizer_({options.schedule, options.adamw, options.clip}, list_of(&Factor::x),
                  list_of(&Factor::dx)) {}
 

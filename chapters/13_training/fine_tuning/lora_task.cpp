@@ -109,10 +109,6 @@ static int fine_tune(const Program& program, const LoraFlags& flags) {
   expect_writable(flags.fine_tune);
   if (!flags.merge.empty()) expect_writable(flags.merge);
   const GgufFile file = open_model(flags.model);
-  if (read_config(file).block.head_norms)
-    throw std::runtime_error(flags.model +
-                             ": wanted a model without norms of its heads, which have no backward "
-                             "pass here; Qwen 3 has them, Llama 3 and Qwen 2.5 don't");
   const Bpe bpe = read_tokenizer(file);
   const LoraTexts texts = read_texts(program, flags, file, bpe);
 

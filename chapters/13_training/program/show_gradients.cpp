@@ -49,7 +49,7 @@ void show_gradients(const std::vector<int>& ids, std::uint64_t seed) {
   Model model(config, draw_model(config, random));
   const Batch batch = first_batch(ids, B, T);
   Gradients passes(config, B, T);
-  ModelWeights gradients = zeros_like(model.weights(), config);
+  ModelWeights gradients = zeros_of(config);
   const double sum = passes.add(model, batch, 1 / float(B * T), gradients);
 
   print_section("Gradients, beside small changes of the weights");

@@ -120,10 +120,10 @@ void save_checkpoint(const std::filesystem::path& file, Trainer& trainer, const 
   const Tensor<2> points = numbers_of(curve);
   std::vector<StoredTensor> tensors;
   for (const NamedNumbers& of : numbers_of(trainer))
-    tensors.push_back({of.name, of.shape, of.numbers});
+    tensors.push_back({of.name, of.shape, {of.numbers}});
   if (!curve.empty())
     tensors.push_back(
-        {"curve", {points.shape(0), points.shape(1)}, {points.data(), points.size()}});
+        {"curve", {points.shape(0), points.shape(1)}, {{points.data(), points.size()}}});
 
   GgufBytes entries;
   put(entries, "training.step", std::uint64_t(trainer.steps_done()));

@@ -49,8 +49,10 @@ std::string checkpoint_checksum(const GgufBytes& entries,
   const std::vector<std::uint8_t> head = gguf_bytes(entries, {});
   Checksum sum;
   sum.add_entries(GgufFile("checkpoint", head).metadata(), checksum_key);
-  for (const auto& [name, shape, numbers] : tensors)
-    sum.add_head(name, shape, TensorType::f32).add(std::span<const float>(numbers));
+  for (const auto& [name, shape, pieces] : tensors) {
+    sum.add_head(name, shape, TensorType::f32);
+    for (const ConstRow& piece : pieces) sum.add(std::span<const float>(piece));
+  }
   return sum.text();
 }
 

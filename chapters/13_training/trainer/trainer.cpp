@@ -41,7 +41,7 @@ Trainer::Trainer(Model model, const TrainingOptions& options, std::span<const in
       windows_(ids, options.T, options.seed),
       batch_(make_batch(options.B, options.T)),
       passes_(model_.config(), options.B, options.T, options.changes),
-      gradients_(zeros_like(model_.weights(), model_.config(), learned)),
+      gradients_(zeros_of(model_.config(), learned)),
       optimizer_({options.schedule, options.adamw, options.clip},
                  weights_of(model_, tensors_of(gradients_, model_.config())),
                  tensors_of(gradients_, model_.config())) {}
