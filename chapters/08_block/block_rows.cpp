@@ -137,7 +137,7 @@ void block_rows(Matrix x, Runs runs, const Block& block, const BlockSlots& slots
   };
   const auto add = [&](Part part, Part sum) {
     tell(trace, part, block.layer(), added);
-    if (slots.before_sum) slots.before_sum(block, part, added);
+    if (slots.before_sum) slots.before_sum(block, part, x, added);
     add_rows(added, x);
     tell(trace, sum, block.layer(), x);
   };

@@ -65,8 +65,9 @@ using Network = std::function<void(const Block& block,
                                    const Trace& trace)>;
 
 /// Is handed the result of a part (Part::attention or Part::feed_forward) before it is added to the
-/// stream, and may change it.
-using BeforeSum = std::function<void(const Block& block, Part part, Matrix added)>;  // [T, C]
+/// stream x, and may change it.
+using BeforeSum = std::function<void(const Block& block, Part part, ConstMatrix x,
+                                     Matrix added)>;  // both [T, C]
 
 /// The parts that a caller can replace. attention must be given, for instance a CachedAttention. An
 /// empty network stands for chapter 07's. With an empty before_sum nothing happens before the sum.

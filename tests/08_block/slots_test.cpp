@@ -265,7 +265,7 @@ TEST_CASE(
     half.feed_forward.w_up = half_of_rows(whole.feed_forward.w_up, part);
     half.feed_forward.w_down = half_of_cols(whole.feed_forward.w_down, part);
     Room room(settings, c.T, c.T);
-    room.slots.before_sum = [&](const Block&, Part of, Matrix added) {
+    room.slots.before_sum = [&](const Block&, Part of, ConstMatrix, Matrix added) {
       parts[part] += std::string(part_name(of)) + " ";
       made[part] = copy_of(added);
       both.arrive_and_wait();

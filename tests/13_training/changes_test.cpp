@@ -10,6 +10,7 @@
 #include "06_gqa/grouped_query_attention.hpp"
 #include "13_training/along_gradient.hpp"
 #include "13_training/cases.hpp"
+#include "13_training/experiments/block_changes.hpp"
 #include "13_training/experiments/masking.hpp"
 #include "13_training/trainer/trainer.hpp"
 #include "support/all_close.hpp"
@@ -34,7 +35,7 @@ static Tensor<2> heads_of(const BlockChanges& changes, Tensor<2> q, Tensor<2> k,
   Random random(1);
   const BlockWeights weights = draw_block(s, random);
   const Block block(s, weights, 0);
-  BatchAttention attention(std::span(&s, 1), B, T, changes);
+  BatchAttention attention(std::span(&s, 1), B, T, slots_of(changes).attention);
   Tensor<2> heads = empty(B * T, H * D);
   std::vector<Run> runs;
   for (size_t b = 0; b < B; ++b) runs.push_back({b, 0, T});
@@ -103,7 +104,7 @@ TEST_CASE("without residuals a part that adds nothing leaves nothing") {
   BlockChanges changes;
   changes.residuals = false;
   const Batch batch = texts(c.config.V);
-  const double loss = Gradients(c.config, 3, 13, changes).loss(model, batch);
+  const double loss = Gradients(c.config, 3, 13, slots_of(changes)).loss(model, batch);
   // The last stream is 0, and so are all logits.
   CHECK(loss / 39 == doctest::Approx(std::log(double(c.config.V))).epsilon(1e-6));
   CHECK(std::abs(Gradients(c.config, 3, 13).loss(model, batch) / loss - 1) > 0.01);
@@ -129,7 +130,7 @@ TEST_CASE("with each change, too, the loss grows along its gradient by the squar
         CAPTURE(c.name);
         CAPTURE(int(place));
         CAPTURE(i);
-        Gradients passes(c.config, 3, 13, all[i]);
+        Gradients passes(c.config, 3, 13, slots_of(all[i]));
         ModelWeights gradients = zeros_of(c.config);
         const double loss = passes.add(c.model(), batch, 1.0f / 39, gradients);
         CHECK(std::abs(loss / Gradients(c.config, 3, 13).loss(c.model(), batch) - 1) > 1e-3);
@@ -140,10 +141,42 @@ TEST_CASE("with each change, too, the loss grows along its gradient by the squar
     }
 }
 
+TEST_CASE("a network of the caller's has its backward pass in a slot, and a loss of its own") {
+  for (Case c : {llama(), gpt2()}) {
+    CAPTURE(c.name);
+    c.config.block.F = 0;
+    const auto scaled = [](ConstMatrix x, Matrix y) {
+      for (size_t t = 0; t < x.rows; ++t)
+        for (size_t k = 0; k < x.cols; ++k) y.row(t)[k] = 0.5f * x.row(t)[k];
+    };
+    TrainingSlots slots;
+    slots.network.forward = [&](const Block&, ConstMatrix x, Matrix y, const Trace&) {
+      scaled(x, y);
+    };
+    slots.network.backward = [&](const NetworkCall& call) {
+      scaled(call.dy, call.dx);
+      return 0.25 * double(call.block.layer() + 1);
+    };
+    const Batch batch = texts(c.config.V);
+    Gradients passes(c.config, 3, 13, slots);
+    ModelWeights gradients = zeros_of(c.config);
+    passes.add(c.model(), batch, 1.0f / 39, gradients);
+    CHECK(passes.extra_loss() == 0.25 * (1 + 2 + 3));
+    const double slope = slope_along(
+        gradients, c, 4e-4, [&](const Model& model) { return passes.loss(model, batch) / 39; });
+    CHECK(std::abs(slope - 1) < 2e-3);
+
+    c.config.block.F = 8, c.config.block.biases = Biases::none;
+    c.config.block.experts = 2, c.config.block.chosen = 1;
+    CHECK_NOTHROW(Gradients(c.config, 3, 13, slots));
+    REFUSES(Gradients(c.config, 3, 13), "the model to train: wanted one without experts");
+  }
+}
+
 TEST_CASE("a channel that ALiBi takes gets no gradient from its projection") {
   const Case c = gpt2();
   const size_t width = c.config.block.D, C = c.config.block.C;
-  Gradients passes(c.config, 3, 13, changes_of(c.config.block.H)[3]);
+  Gradients passes(c.config, 3, 13, slots_of(changes_of(c.config.block.H)[3]));
   ModelWeights gradients = zeros_of(c.config);
   passes.add(c.model(), texts(c.config.V), 1, gradients);
   for (const BlockWeights& block : gradients.blocks)
@@ -159,7 +192,8 @@ TEST_CASE("changes that do not fit are refused") {
   changes.slopes = alibi_slopes(3);
   REFUSES(heads_of(changes, q, k, v), "slopes: wanted shape [4], got [3]");
   Tensor<2> narrow = empty(B * T, D);
-  REFUSES(change_queries_and_keys({}, settings(), narrow, narrow),
+  changes.slopes = alibi_slopes(H);
+  REFUSES(slots_of(changes).attention.forward(settings(), narrow, narrow),
           "q: wanted shape [22, 32], got [22, 8]");
 }
 
@@ -199,15 +233,20 @@ static Ids letters() {
   return ids;
 }
 static TrainingOptions filling_in(size_t parts = 1) {
-  TrainingOptions options{.B = 4, .T = 13, .parts = parts, .schedule = {5e-3f, 5e-3f, 1, 200}};
-  options.hidden = 0.2f, options.changes.causal = false;
-  return options;
+  return {.B = 4, .T = 13, .parts = parts, .schedule = {5e-3f, 5e-3f, 1, 200}};
+}
+static TrainingHooks with_hidden_tokens() {
+  BlockChanges changes;
+  changes.causal = false;
+  return {.prepare = [](Batch& batch, std::uint64_t seed) { hide_tokens(batch, 0.2f, seed); },
+          .slots = slots_of(changes)};
 }
 
 TEST_CASE("a model learns to fill in what is hidden in a text that it knows") {
   const Ids ids = letters();
   const Case c = llama();
-  Trainer trainer(c.model(), filling_in(), ids), again(c.model(), filling_in(), ids);
+  Trainer trainer(c.model(), filling_in(), ids, with_hidden_tokens()),
+      again(c.model(), filling_in(), ids, with_hidden_tokens());
   const double before = trainer.loss_of(ids);
   CHECK(trainer.loss_of(ids) == before);  // the same tokens are hidden each time
   CHECK(again.step().loss == trainer.step().loss);
@@ -215,6 +254,6 @@ TEST_CASE("a model learns to fill in what is hidden in a text that it knows") {
   for (int i = 0; i < 100; ++i) trainer.step();
   CHECK(trainer.step().loss < 0.5 * first);
   CHECK(trainer.loss_of(ids) < 0.5 * before);
-  REFUSES(Trainer(c.model(), filling_in(2), ids),
-          "parts of a batch with hidden tokens: wanted 1, got 2");
+  REFUSES(Trainer(c.model(), filling_in(2), ids, with_hidden_tokens()),
+          "parts of a batch that is prepared: wanted 1, got 2");
 }

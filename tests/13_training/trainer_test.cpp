@@ -256,7 +256,7 @@ TEST_CASE("what is not to be learned stays as it is, and all else moves as it wo
   TrainingOptions o = options();
   o.clip = 0;  // by a norm that the table's gradient is part of
   const auto learned = [](const TensorInfo& info) { return info.name != "positions"; };
-  Trainer some(drawn(3, config), o, ids, learned), all(drawn(3, config), o, ids);
+  Trainer some(drawn(3, config), o, ids, {.learned = learned}), all(drawn(3, config), o, ids);
   CHECK(some.step().loss == all.step().loss);
   const auto positions = [](const Model& model) { return model.weights().positions.floats(); };
   CHECK(all_close(positions(some.model()), positions(drawn(3, config)), 0));

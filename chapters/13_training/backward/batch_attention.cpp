@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "shapes.hpp"
 
@@ -21,10 +22,10 @@ static const BlockSettings& alike(std::span<const BlockSettings> layers) {
 }
 
 BatchAttention::BatchAttention(std::span<const BlockSettings> layers, std::size_t B, std::size_t T,
-                               const BlockChanges& changes)
+                               AttentionChange change)
     : B_(B),
       T_(T),
-      changes_(changes),
+      change_(std::move(change)),
       layers_(layers, T, T),
       scratch_(alike(layers).H, layers[0].G, layers[0].D) {
   expect(B >= 1, "B, the texts of a batch", "at least 1", double(B));
@@ -38,10 +39,9 @@ void BatchAttention::operator()(const Projected& in, Matrix heads, const Trace& 
   if (settings.uses_rope) layers_.turn(in);
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {
     const Matrix q = in.q.rows_from(first, run.rows), k = in.k.rows_from(first, run.rows);
-    change_queries_and_keys(changes_, settings, q, k);
+    if (change_.forward) change_.forward(settings, q, k);
     flash_attention_rows(q, side_by_side(k, in.v.rows_from(first, run.rows), settings.G),
-                         changed_mask(changes_, settings), heads.rows_from(first, run.rows),
-                         scratch_);
+                         mask(settings), heads.rows_from(first, run.rows), scratch_);
   });
   tell(trace, Part::q_turned, in.block.layer(), in.q);
   tell(trace, Part::k_turned, in.block.layer(), in.k);

@@ -6,10 +6,11 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "08_block/layer_tables.hpp"
 #include "11_flash_attention/flash_attention.hpp"
-#include "13_training/experiments/block_changes.hpp"
+#include "13_training/backward/training_slots.hpp"
 
 namespace t2t {
 
@@ -18,18 +19,21 @@ class BatchAttention {
   /// For calls of 1 to B texts of T tokens. All layers must have the same H, G and D. Throws
   /// std::invalid_argument otherwise, when B is 0, and as LayerTables does.
   BatchAttention(std::span<const BlockSettings> layers, std::size_t B, std::size_t T,
-                 const BlockChanges& changes = {});
+                 AttentionChange change = {});
 
   /// The slot. Tells the trace q_turned and k_turned also without RoPE, since the backward pass
-  /// reads them, as the changes left them. Throws std::invalid_argument as expect_call and
-  /// change_queries_and_keys do, and unless each run is a whole text.
+  /// reads them, as the change left them. Throws std::invalid_argument as expect_call and the
+  /// change do, and unless each run is a whole text.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
+  Mask mask(const BlockSettings& settings) const {
+    return change_.mask ? change_.mask(settings) : Mask::sliding(settings.window);
+  }
   const RopeTable& table(std::size_t layer) const { return layers_.table(layer); }
 
  private:
   std::size_t B_, T_;
-  BlockChanges changes_;
+  AttentionChange change_;
   LayerTables layers_;
   FlashScratch scratch_;
 };

@@ -17,8 +17,10 @@
 
 namespace t2t {
 
-void expect_trained(const std::vector<Choice>& choices) {
-  expect_only(choices,
+void expect_trained(const std::vector<Choice>& choices, const TrainingSlots& slots) {
+  std::vector<Choice> left = choices;
+  if (slots.network.backward) std::erase(left, Choice::experts);
+  expect_only(left,
               {Choice::layer_norm, Choice::norms_after, Choice::head_norms,
                Choice::other_activation, Choice::biases_of_qkv, Choice::biases_of_all,
                Choice::window, Choice::no_rope, Choice::halves, Choice::scaled_rope,
@@ -26,12 +28,13 @@ void expect_trained(const std::vector<Choice>& choices) {
               "the model to train");
 }
 
-static const BlockSettings& trained(std::span<const BlockSettings> layers) {
+static const BlockSettings& trained(std::span<const BlockSettings> layers,
+                                    const TrainingSlots& slots) {
   expect(!layers.empty(), "layers", "at least 1", 0);
   const auto sizes = [](const BlockSettings& s) { return std::array{s.C, s.H, s.G, s.D, s.F}; };
   for (const BlockSettings& s : layers) {
     expect_settings(s);
-    expect_trained(choices_of(s));
+    expect_trained(choices_of(s), slots);
     if (sizes(s) != sizes(layers[0]))
       throw std::invalid_argument("layers: wanted the same C, H, G, D and F in all");
   }
@@ -39,8 +42,8 @@ static const BlockSettings& trained(std::span<const BlockSettings> layers) {
 }
 
 BackwardScratch::BackwardScratch(std::span<const BlockSettings> layers, std::size_t B,
-                                 std::size_t T)
-    : attention(trained(layers).H, layers[0].G, layers[0].D, T) {
+                                 std::size_t T, const TrainingSlots& slots)
+    : attention(trained(layers, slots).H, layers[0].G, layers[0].D, T) {
   const BlockSettings& s = layers[0];
   const std::size_t N = B * T;
   normed = empty(N, s.C);
@@ -51,8 +54,7 @@ BackwardScratch::BackwardScratch(std::span<const BlockSettings> layers, std::siz
   dv = empty(N, s.G * s.D);
   dheads = empty(N, s.H * s.D);
   if (std::ranges::any_of(layers, &BlockSettings::head_norms)) before_norm = empty(N, s.H * s.D);
-  hidden = empty(N, s.F);
-  dhidden = empty(N, s.F);
+  if (!slots.network.backward) hidden = empty(N, s.F), dhidden = empty(N, s.F);
   rows = empty(2 * N);
 }
 
@@ -119,7 +121,7 @@ static void head_norms_backward(ConstMatrix x, const Weight& w, const Tensor<1>&
 static void attention_part_backward(ConstMatrix x, const Block& block, const KeptBlock& kept,
                                     const RopeTable& backward_table, std::size_t B, ConstMatrix dy,
                                     BackwardScratch& scratch, Matrix dx, BlockWeights& gradients,
-                                    const BlockChanges& changes) {
+                                    const AttentionChange& change) {
   const BlockSettings& s = block.settings();
   const BlockWeights& weights = block.weights();
   add_gradients(kept.heads, dy, gradients.w_o, gradients.b_o);
@@ -127,8 +129,9 @@ static void attention_part_backward(ConstMatrix x, const Block& block, const Kep
 
   const Matrix dq = scratch.dq, dk = scratch.dk, dv = scratch.dv;
   flash_backward({kept.q, kept.k, kept.v, kept.heads, scratch.dheads}, B, s.H, s.G,
-                 changed_mask(changes, s), {dq, dk, dv}, scratch.attention);
-  change_queries_and_keys_backward(changes, s, dq, dk);
+                 change.mask ? change.mask(s) : Mask::sliding(s.window), {dq, dk, dv},
+                 scratch.attention);
+  if (change.backward) change.backward(s, dq, dk);
   const std::size_t T = x.rows / B;
   for (std::size_t b = 0; s.uses_rope && b < B; ++b) {
     rope_rows(dq.rows_from(b * T, T), s.D, backward_table, 0, s.pairing);
@@ -151,9 +154,9 @@ static void attention_part_backward(ConstMatrix x, const Block& block, const Kep
   add_input_gradient(dv, weights.w_v.floats(), dx);
 }
 
-void block_backward(const Block& block, const KeptBlock& kept, const RopeTable& backward_table,
-                    std::size_t B, BackwardScratch& scratch, Matrix dx, BlockWeights& gradients,
-                    const Dropout& dropout, const BlockChanges& changes) {
+double block_backward(const Block& block, const KeptBlock& kept, const RopeTable& backward_table,
+                      std::size_t B, BackwardScratch& scratch, Matrix dx, BlockWeights& gradients,
+                      const Dropout& dropout, const TrainingSlots& slots) {
   const BlockSettings& s = block.settings();
   const BlockWeights& weights = block.weights();
   const bool norm_before = s.norm_place == NormPlace::before;
@@ -169,12 +172,11 @@ void block_backward(const Block& block, const KeptBlock& kept, const RopeTable& 
     std::ranges::fill(std::span(dx.data, dx.rows * dx.cols), 0.0f);
     add_norm(sum, norm, scratch.normed, dx, of_norm);
   };
-  // A sum hands dx to the part that was added; dropout, if there is any, stands between. Without a
-  // residual connection the part is all there is.
+  // A sum hands dx to the part that was added; a slot and dropout, if there are any, stand between.
   const auto dadded = [&](Part part) -> ConstMatrix {
-    if (dropout.p == 0 && changes.residuals) return dx;
+    if (dropout.p == 0 && !slots.sum.backward) return dx;
     std::ranges::copy(std::span(dx.data, dx.rows * dx.cols), scratch.dropped.begin());
-    if (!changes.residuals) std::ranges::fill(std::span(dx.data, dx.rows * dx.cols), 0.0f);
+    if (slots.sum.backward) slots.sum.backward(block, part, scratch.dropped, dx);
     dropout_rows(dropout, part, block.layer(), scratch.dropped);
     return scratch.dropped;
   };
@@ -184,8 +186,12 @@ void block_backward(const Block& block, const KeptBlock& kept, const RopeTable& 
   if (!norm_before)
     through_norm(kept.x_plus_feed_forward, weights.feed_forward_norm, gradients.feed_forward_norm);
   norm_rows(kept.x_plus_attention, of_x1, s.norm, s.eps, scratch.normed);
-  network_backward(scratch.normed, block, kept, dadded(Part::feed_forward), scratch, dpart,
-                   gradients.feed_forward);
+  const ConstMatrix dnetwork = dadded(Part::feed_forward);
+  double loss = 0;
+  if (slots.network.backward)
+    loss = slots.network.backward({block, scratch.normed, dnetwork, dpart, gradients});
+  else
+    network_backward(scratch.normed, block, kept, dnetwork, scratch, dpart, gradients.feed_forward);
   if (norm_before)
     add_norm(kept.x_plus_attention, weights.feed_forward_norm, dpart, dx,
              gradients.feed_forward_norm);
@@ -197,11 +203,12 @@ void block_backward(const Block& block, const KeptBlock& kept, const RopeTable& 
     through_norm(kept.x_plus_attention, weights.attention_norm, gradients.attention_norm);
   if (norm_before) norm_rows(kept.x, weights.attention_norm, s.norm, s.eps, scratch.normed);
   attention_part_backward(norm_before ? scratch.normed : kept.x, block, kept, backward_table, B,
-                          dadded(Part::attention), scratch, dpart, gradients, changes);
+                          dadded(Part::attention), scratch, dpart, gradients, slots.attention);
   if (norm_before)
     add_norm(kept.x, weights.attention_norm, dpart, dx, gradients.attention_norm);
   else
     add_rows(dpart, dx);
+  return loss;
 }
 
 }  // namespace t2t

@@ -15,12 +15,13 @@
 #include "13_training/backward/dropout.hpp"
 #include "13_training/backward/flash_backward.hpp"
 #include "13_training/backward/kept_for_backward.hpp"
-#include "13_training/experiments/block_changes.hpp"
+#include "13_training/backward/training_slots.hpp"
 
 namespace t2t {
 
-/// Throws std::invalid_argument for a choice that has no backward pass here.
-void expect_trained(const std::vector<Choice>& choices);
+/// Throws std::invalid_argument for a choice that has no backward pass here: experts, unless the
+/// slots have a network.
+void expect_trained(const std::vector<Choice>& choices, const TrainingSlots& slots = {});
 
 /// Memory for the gradients inside a block, used by all layers.
 struct BackwardScratch {
@@ -40,19 +41,20 @@ struct BackwardScratch {
   /// For blocks of these settings, all with the same sizes, and B texts of T tokens, N = B·T.
   /// Throws std::invalid_argument for no settings, other sizes in two layers, settings that
   /// expect_settings refuses, and as expect_trained does.
-  BackwardScratch(std::span<const BlockSettings> layers, std::size_t B, std::size_t T);
+  BackwardScratch(std::span<const BlockSettings> layers, std::size_t B, std::size_t T,
+                  const TrainingSlots& slots = {});
 };
 std::size_t bytes(const BackwardScratch& scratch);
 
 /// dx, the gradient of the block's output, becomes that of its input, and the gradients of the
-/// block's weights are added to `gradients`. dropout and changes are the forward pass's. A network
-/// or another before_sum in a slot has no backward pass here.
-void block_backward(const Block& block, const KeptBlock& kept,
-                    const RopeTable& backward_table,  // attention_backward.hpp's; [T, D/2] each
-                    std::size_t B,                    // texts in the N rows
-                    BackwardScratch& scratch,
-                    Matrix dx,  // [N, C], all of its rows side by side
-                    BlockWeights& gradients, const Dropout& dropout = {},
-                    const BlockChanges& changes = {});
+/// block's weights are added to `gradients`. dropout and slots are the forward pass's. Returns the
+/// loss of a network in a slot, or 0.
+double block_backward(const Block& block, const KeptBlock& kept,
+                      const RopeTable& backward_table,  // attention_backward.hpp's; [T, D/2] each
+                      std::size_t B,                    // texts in the N rows
+                      BackwardScratch& scratch,
+                      Matrix dx,  // [N, C], all of its rows side by side
+                      BlockWeights& gradients, const Dropout& dropout = {},
+                      const TrainingSlots& slots = {});
 
 }  // namespace t2t

@@ -6,11 +6,13 @@
 
 namespace t2t {
 
-std::vector<KeptBlock> make_kept(std::span<const BlockSettings> layers, std::size_t N) {
+std::vector<KeptBlock> make_kept(std::span<const BlockSettings> layers, std::size_t N,
+                                 bool own_network) {
   std::vector<KeptBlock> kept;
   kept.reserve(layers.size());
   for (const BlockSettings& s : layers) {
-    const bool gated = is_gated(s.activation), post_norm = s.norm_place == NormPlace::after;
+    const bool gated = own_network && is_gated(s.activation),
+               post_norm = s.norm_place == NormPlace::after;
     kept.push_back({.x = empty(N, s.C),
                     .q = empty(N, s.H * s.D),
                     .k = empty(N, s.G * s.D),
@@ -18,7 +20,7 @@ std::vector<KeptBlock> make_kept(std::span<const BlockSettings> layers, std::siz
                     .heads = empty(N, s.H * s.D),
                     .x_plus_attention = empty(N, s.C),
                     .gate = gated ? empty(N, s.F) : empty(0, 0),
-                    .up = empty(N, s.F),
+                    .up = own_network ? empty(N, s.F) : empty(0, 0),
                     .x_plus_feed_forward = post_norm ? empty(N, s.C) : empty(0, 0)});
   }
   return kept;

@@ -25,8 +25,9 @@ struct KeptBlock {
   Tensor<2> x_plus_feed_forward;  // [N, C]    post-norm only, before its norm
 };
 
-/// Room for N rows of each block.
-std::vector<KeptBlock> make_kept(std::span<const BlockSettings> layers, std::size_t N);
+/// Room for N rows of each block. Where a slot has the network, nothing is kept of it here.
+std::vector<KeptBlock> make_kept(std::span<const BlockSettings> layers, std::size_t N,
+                                 bool own_network = true);
 
 /// The trace that copies a block's parts into its KeptBlock: all but x, which comes before it.
 Trace keep_in(std::vector<KeptBlock>& kept);

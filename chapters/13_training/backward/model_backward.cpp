@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 
 #include "09_language_model/accounts.hpp"
 #include "09_language_model/forward.hpp"
@@ -43,9 +44,10 @@ static std::size_t rows_at_once(std::size_t N, std::size_t V) {
   return std::clamp<std::size_t>((4 << 20) / V, 1, N);
 }
 
-static std::size_t checked_rows(const Config& config, std::size_t B, std::size_t T) {
+static std::size_t checked_rows(const Config& config, std::size_t B, std::size_t T,
+                                const TrainingSlots& slots) {
   expect_config(config);
-  expect_trained(choices_of(config));
+  expect_trained(choices_of(config), slots);
   expect(B >= 1, "B, the texts of a batch", "at least 1", double(B));
   expect(T >= 1 && T <= config.T_max, "T, the tokens of a text",
          "1 to T_max = " + std::to_string(config.T_max), double(T));
@@ -54,19 +56,18 @@ static std::size_t checked_rows(const Config& config, std::size_t B, std::size_t
   return B * T;
 }
 
-Gradients::Gradients(const Config& config, std::size_t B, std::size_t T,
-                     const BlockChanges& changes)
+Gradients::Gradients(const Config& config, std::size_t B, std::size_t T, TrainingSlots slots)
     : B_(B),
       T_(T),
-      changes_(changes),
-      x_(empty(checked_rows(config, B, T), config.block.C)),
+      slots_(std::move(slots)),
+      x_(empty(checked_rows(config, B, T, slots_), config.block.C)),
       last_(empty(B * T, config.block.C)),
       logits_(empty(rows_at_once(B * T, config.V), config.V)),
       losses_(logits_.shape(0)),
-      attention_(settings_of_all(config), B, T, changes),
-      kept_(make_kept(settings_of_all(config), B * T)),
+      attention_(settings_of_all(config), B, T, slots_.attention),
+      kept_(make_kept(settings_of_all(config), B * T, !slots_.network.backward)),
       forward_scratch_(settings_of_all(config), B * T),
-      backward_scratch_(settings_of_all(config), B, T) {
+      backward_scratch_(settings_of_all(config), B, T, slots_) {
   for (std::size_t b = 0; b < B; ++b) runs_.push_back({.text = b, .position = 0, .rows = T});
   for (std::size_t l = 0; l < config.L; ++l)
     backward_tables_.push_back(backward_table(attention_.table(l)));
@@ -115,12 +116,6 @@ static void expect_gradients(const Model& model, const ModelWeights& gradients) 
                   [](const TensorInfo& info, const auto& tensor) { expect_floats(info, tensor); });
 }
 
-static void subtract_rows(ConstMatrix x, Matrix from) {
-  for_each_row(x.rows, x.cols, [&](std::size_t t) {
-    for (std::size_t c = 0; c < x.cols; ++c) from.row(t)[c] -= x.row(t)[c];
-  });
-}
-
 /// Leaves the last block's result in x_ and a copy of it in last_.
 void Gradients::forward(const Model& model, const Batch& batch, const Dropout& dropout,
                         const Trace& trace) {
@@ -130,10 +125,10 @@ void Gradients::forward(const Model& model, const Batch& batch, const Dropout& d
   dropout_rows(dropout, Part::embedding, 0, x);
   const BlockSlots slots = {
       .attention = std::ref(attention_),
-      .before_sum = [this, &dropout](const Block& block, Part part, Matrix added) {
+      .network = slots_.network.forward,
+      .before_sum = [this, &dropout](const Block& block, Part part, ConstMatrix x, Matrix added) {
         dropout_rows(dropout, part, block.layer(), added);
-        // x + (added − x) is what was added, without x.
-        if (!changes_.residuals) subtract_rows(x_, added);
+        if (slots_.sum.forward) slots_.sum.forward(block, part, x, added);
       }};
   for (std::size_t l = 0; l < model.config().L; ++l) {
     if (trace) kept_[l].x = x_;
@@ -184,9 +179,10 @@ double Gradients::add(const Model& model, const Batch& batch, float scale, Model
   expect_gradients(model, gradients);
   forward(model, batch, dropout, keep_in(kept_));
   const double sum = head(model, batch, scale, &gradients);
+  extra_loss_ = 0;
   for (std::size_t l = config.L; l-- > 0;)
-    block_backward(model.block(l), kept_[l], backward_tables_[l], B_, backward_scratch_, x_,
-                   gradients.blocks[l], dropout, changes_);
+    extra_loss_ += block_backward(model.block(l), kept_[l], backward_tables_[l], B_,
+                                  backward_scratch_, x_, gradients.blocks[l], dropout, slots_);
   dropout_rows(dropout, Part::embedding, 0, x_);
 
   if (gradients.embedding.size() > 0)

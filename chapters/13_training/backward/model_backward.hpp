@@ -39,7 +39,7 @@ class Gradients {
  public:
   /// Throws std::invalid_argument when B or T is 0 or T is above T_max, and as expect_config and
   /// BackwardScratch do; std::runtime_error when there is not enough free memory.
-  Gradients(const Config& config, std::size_t B, std::size_t T, const BlockChanges& changes = {});
+  Gradients(const Config& config, std::size_t B, std::size_t T, TrainingSlots slots = {});
 
   /// Adds the gradients of scale · Σ loss to `gradients`, and returns Σ loss over the batch's
   /// targets that are to be learned, in nats. A matrix or table that is empty in `gradients` is not
@@ -52,6 +52,9 @@ class Gradients {
   /// Σ loss alone, without gradients and without dropout.
   double loss(const Model& model, const Batch& batch);
 
+  /// What the networks in a slot returned in the last call of add, summed over the layers.
+  double extra_loss() const { return extra_loss_; }
+
   /// Bytes of what the forward pass keeps, and of the scratch memory beside it.
   std::size_t kept_bytes() const { return bytes(kept_); }
   std::size_t scratch_bytes() const;
@@ -62,7 +65,8 @@ class Gradients {
   double head(const Model& model, const Batch& batch, float scale, ModelWeights* gradients);
 
   std::size_t B_, T_;
-  BlockChanges changes_;
+  TrainingSlots slots_;
+  double extra_loss_ = 0;
   Tensor<2> x_;       // [N, C], the stream; after the head its gradient
   Tensor<2> last_;    // [N, C], the last block's result
   Tensor<2> logits_;  // [some rows, V]

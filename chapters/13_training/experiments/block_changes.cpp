@@ -1,15 +1,13 @@
 #include "13_training/experiments/block_changes.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "rows.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
-
-Mask changed_mask(const BlockChanges& changes, const BlockSettings& settings) {
-  return {changes.causal, settings.window};
-}
 
 static void expect_sizes(const BlockChanges& changes, const BlockSettings& s, ConstMatrix q,
                          ConstMatrix k) {
@@ -31,8 +29,8 @@ static void multiply(Matrix x, float factor) {
   });
 }
 
-void change_queries_and_keys(const BlockChanges& changes, const BlockSettings& s, Matrix q,
-                             Matrix k) {
+static void change_queries_and_keys(const BlockChanges& changes, const BlockSettings& s, Matrix q,
+                                    Matrix k) {
   expect_sizes(changes, s, q, k);
   const float root = std::sqrt(float(s.D));
   if (!changes.divided) multiply(q, root);
@@ -44,8 +42,8 @@ void change_queries_and_keys(const BlockChanges& changes, const BlockSettings& s
                         [&](float& number, std::size_t t, std::size_t) { number = float(t); });
 }
 
-void change_queries_and_keys_backward(const BlockChanges& changes, const BlockSettings& s,
-                                      Matrix dq, Matrix dk) {
+static void change_queries_and_keys_backward(const BlockChanges& changes, const BlockSettings& s,
+                                             Matrix dq, Matrix dk) {
   expect_sizes(changes, s, dq, dk);
   if (!changes.divided) multiply(dq, std::sqrt(float(s.D)));
   if (changes.slopes.size() == 0) return;
@@ -53,6 +51,37 @@ void change_queries_and_keys_backward(const BlockChanges& changes, const BlockSe
   const auto clear = [](float& number, std::size_t, std::size_t) { number = 0; };
   for_each_last_channel(dq, s.D, clear);
   for_each_last_channel(dk, s.D, clear);
+}
+
+static void subtract_rows(ConstMatrix x, Matrix from) {
+  for_each_row(x.rows, x.cols, [&](std::size_t t) {
+    for (std::size_t c = 0; c < x.cols; ++c) from.row(t)[c] -= x.row(t)[c];
+  });
+}
+
+TrainingSlots slots_of(const BlockChanges& changes) {
+  TrainingSlots slots;
+  slots.attention.mask = [causal = changes.causal](const BlockSettings& s) -> Mask {
+    return {causal, s.window};
+  };
+  if (!changes.divided || changes.slopes.size() > 0) {
+    slots.attention.forward = [changes](const BlockSettings& s, Matrix q, Matrix k) {
+      change_queries_and_keys(changes, s, q, k);
+    };
+    slots.attention.backward = [changes](const BlockSettings& s, Matrix dq, Matrix dk) {
+      change_queries_and_keys_backward(changes, s, dq, dk);
+    };
+  }
+  if (!changes.residuals) {
+    // x + (added − x) is what was added, without x; nor has x a gradient by the sum.
+    slots.sum.forward = [](const Block&, Part, ConstMatrix x, Matrix added) {
+      subtract_rows(x, added);
+    };
+    slots.sum.backward = [](const Block&, Part, Matrix, Matrix dx) {
+      std::ranges::fill(std::span(dx.data, dx.rows * dx.cols), 0.0f);
+    };
+  }
+  return slots;
 }
 
 }  // namespace t2t

@@ -11,8 +11,7 @@
 // head holds slope·√D in q and s in k, instead of what was projected there.
 #pragma once
 
-#include "04_causal_attention/attention.hpp"
-#include "08_block/block_settings.hpp"
+#include "13_training/backward/training_slots.hpp"
 #include "tensor.hpp"
 
 namespace t2t {
@@ -24,18 +23,8 @@ struct BlockChanges {
   Tensor<1> slopes = {};  // ALiBi's, [H]; empty: no ALiBi
 };
 
-/// The causal mask with the settings' window, or none.
-Mask changed_mask(const BlockChanges& changes, const BlockSettings& settings);
-
-/// Changes the queries and keys of one text. Throws std::invalid_argument when shapes disagree, and
-/// for slopes of another number of heads.
-void change_queries_and_keys(const BlockChanges& changes, const BlockSettings& settings,
-                             Matrix q,   // [T, H·D], turned if the model turns them
-                             Matrix k);  // [T, G·D]
-/// Turns the gradients of changed queries and keys, of any number of texts, into those before the
-/// change. Throws alike.
-void change_queries_and_keys_backward(const BlockChanges& changes, const BlockSettings& settings,
-                                      Matrix dq,   // [N, H·D]
-                                      Matrix dk);  // [N, G·D]
+/// The changes as slots for training. Without a change, they are empty. The attention's functions
+/// throw std::invalid_argument when shapes disagree, and for slopes of another number of heads.
+TrainingSlots slots_of(const BlockChanges& changes);
 
 }  // namespace t2t

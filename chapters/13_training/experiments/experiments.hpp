@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "13_training/experiments/block_changes.hpp"
 #include "13_training/trainer/trainer.hpp"
 
 namespace t2t {

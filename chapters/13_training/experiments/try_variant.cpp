@@ -8,6 +8,7 @@
 #include "09_language_model/accounts.hpp"
 #include "13_training/experiments/experiments.hpp"
 #include "13_training/experiments/lstm_model.hpp"
+#include "13_training/experiments/masking.hpp"
 #include "timing/measure.hpp"
 
 namespace t2t {
@@ -24,12 +25,8 @@ std::size_t parameter_count(const Variant& variant) {
 
 static TrainingOptions options_of(const Experiment& experiment, const Variant& variant,
                                   const Trial& trial) {
-  TrainingOptions options{.B = experiment_B,
-                          .T = experiment_T,
-                          .dropout = variant.dropout,
-                          .hidden = variant.hidden,
-                          .changes = variant.changes,
-                          .seed = trial.seed};
+  TrainingOptions options{
+      .B = experiment_B, .T = experiment_T, .dropout = variant.dropout, .seed = trial.seed};
   options.schedule = {trial.rate, trial.rate / 10, variant.warm_up ? experiment.steps / 10 : 0,
                       experiment.steps};
   return options;
@@ -40,7 +37,12 @@ static Trainer new_trainer(const Variant& variant, const TrainingOptions& option
   Random random(options.seed);
   ModelWeights weights = draw_model(variant.config, random);
   if (variant.redrawn) variant.redrawn(weights, variant.config);
-  return Trainer(Model(variant.config, std::move(weights)), options, train, variant.learned);
+  TrainingHooks hooks{.learned = variant.learned, .slots = slots_of(variant.changes)};
+  if (variant.hidden > 0)
+    hooks.prepare = [share = variant.hidden](Batch& batch, std::uint64_t seed) {
+      hide_tokens(batch, share, seed);
+    };
+  return Trainer(Model(variant.config, std::move(weights)), options, train, std::move(hooks));
 }
 
 /// Trains a model, and says how it did. Returns the seconds of a step.
@@ -62,7 +64,7 @@ static double train(const Experiment& experiment, AnyTrainer& trainer,
 static std::vector<double> far_perplexity(const Model& model, const BlockChanges& changes,
                                           std::span<const int> held_out) {
   constexpr std::size_t quarters = 4, length = quarters * experiment_T;
-  Gradients passes(model.config(), 1, length, changes);
+  Gradients passes(model.config(), 1, length, slots_of(changes));
   Batch text = make_batch(1, length);
   std::vector<double> perplexity;
   for (std::size_t q = 0; q < quarters; ++q) {

@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "13_training/experiments/masking.hpp"
 #include "random.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
 
-static TrainingOptions checked(const TrainingOptions& options) {
+static TrainingOptions checked(const TrainingOptions& options, const TrainingHooks& hooks) {
   expect(options.parts >= 1, "parts of a batch", "at least 1", double(options.parts));
   expect(options.dropout >= 0 && options.dropout < 1, "dropout", "a probability from 0 to below 1",
          double(options.dropout));
-  expect(options.hidden == 0 || options.parts == 1, "parts of a batch with hidden tokens", "1",
+  expect(!hooks.prepare || options.parts == 1, "parts of a batch that is prepared", "1",
          double(options.parts));
   return options;
 }
@@ -35,13 +34,14 @@ static std::vector<ListedTensor> weights_of(Model& model,
 }
 
 Trainer::Trainer(Model model, const TrainingOptions& options, std::span<const int> ids,
-                 const std::function<bool(const TensorInfo&)>& learned)
-    : options_(checked(options)),
+                 TrainingHooks hooks)
+    : options_(checked(options, hooks)),
+      hooks_(std::move(hooks)),
       model_(std::move(model)),
       windows_(ids, options.T, options.seed),
       batch_(make_batch(options.B, options.T)),
-      passes_(model_.config(), options.B, options.T, options.changes),
-      gradients_(zeros_of(model_.config(), learned)),
+      passes_(model_.config(), options.B, options.T, hooks_.slots),
+      gradients_(zeros_of(model_.config(), hooks_.learned)),
       optimizer_({options.schedule, options.adamw, options.clip},
                  weights_of(model_, tensors_of(gradients_, model_.config())),
                  tensors_of(gradients_, model_.config())) {}
@@ -54,7 +54,11 @@ double Trainer::add_gradients(const Batch& batch, std::size_t part, float scale)
 }
 
 StepReport Trainer::step() {
-  if (options_.hidden > 0) return step_on_hidden();
+  if (hooks_.prepare) {
+    windows_.fill(batch_, std::uint64_t(steps_done()) * options_.B);
+    hooks_.prepare(batch_, seed_of(SeedOf::step, options_.seed, steps_done()));
+    return step_on(batch_);
+  }
   const std::size_t tokens = options_.parts * options_.B * options_.T;
   double sum = 0;
   optimizer_.begin_step();
@@ -64,13 +68,6 @@ StepReport Trainer::step() {
     sum += add_gradients(batch_, part, 1 / float(tokens));
   }
   return optimizer_.end_step(sum / double(tokens));
-}
-
-/// Masked language modelling, for an experiment (masking.hpp): all of a step's windows at once.
-StepReport Trainer::step_on_hidden() {
-  windows_.fill(batch_, std::uint64_t(steps_done()) * options_.B);
-  hide_tokens(batch_, options_.hidden, seed_of(SeedOf::step, options_.seed, steps_done()));
-  return step_on(batch_);
 }
 
 StepReport Trainer::step_on(const Batch& batch) {
@@ -86,7 +83,7 @@ double Trainer::loss_of(std::span<const int> ids, std::size_t most_windows) {
   double sum = 0;
   std::size_t learned = 0;
   for (std::size_t first = 0; fill_in_order(batch_, ids, first); first += at_once) {
-    if (options_.hidden > 0) hide_tokens(batch_, options_.hidden, first);
+    if (hooks_.prepare) hooks_.prepare(batch_, first);
     sum += passes_.loss(model_, batch_);
     learned += count_learned(batch_.targets);
   }

@@ -24,21 +24,29 @@ struct TrainingOptions {
   std::size_t parts = 1;  // of a step's batch: B·parts windows a step
   Schedule schedule = {};
   AdamW adamw = {};
-  double clip = 1;    // the gradients' norm at most; 0: any
-  float dropout = 0;  // share of what is left out in training (dropout.hpp)
-  float hidden = 0;   // share of tokens that are hidden and learned (masking.hpp); 0: the next
-  BlockChanges changes = {};
+  double clip = 1;         // the gradients' norm at most; 0: any
+  float dropout = 0;       // share of what is left out in training (dropout.hpp)
   std::uint64_t seed = 1;  // of the windows' order and of dropout
+};
+
+/// What a caller can change about training. Each function may be empty.
+struct TrainingHooks {
+  /// Whether a matrix or table is learned. The others stay as they are, and have no place in
+  /// weights(), means() and squares().
+  std::function<bool(const TensorInfo&)> learned = {};
+  /// Changes each batch before it is learned or measured, such as by hiding tokens. A step's batch
+  /// must then be of one part.
+  std::function<void(Batch& batch, std::uint64_t seed)> prepare = {};
+  TrainingSlots slots = {};
 };
 
 class Trainer {
  public:
-  /// The ids must outlive it. With `learned`, matrices and tables for which it returns false stay
-  /// as they are, and have no place in weights(), means() and squares(). Throws as Gradients and
-  /// Windows do, and std::invalid_argument when parts is 0, a beta or the dropout is not in [0, 1),
-  /// eps is not above 0, and when tokens are hidden in a batch of several parts.
+  /// The ids must outlive it. Throws as Gradients and Windows do, and std::invalid_argument when
+  /// parts is 0, a beta or the dropout is not in [0, 1), eps is not above 0, and when a batch of
+  /// several parts is to be prepared.
   Trainer(Model model, const TrainingOptions& options, std::span<const int> ids,
-          const std::function<bool(const TensorInfo&)>& learned = {});
+          TrainingHooks hooks = {});
 
   /// One step. Throws std::runtime_error, naming the first tensor, when a gradient is not finite or
   /// their norm is too large for a float; the weights are then as they were before the step.
@@ -69,10 +77,10 @@ class Trainer {
   Memory memory() const;
 
  private:
-  StepReport step_on_hidden();
   double add_gradients(const Batch& batch, std::size_t part, float scale);
 
   TrainingOptions options_;
+  TrainingHooks hooks_;
   Model model_;
   Windows windows_;
   Batch batch_;

@@ -35,8 +35,10 @@ def stale(folder):
 
 
 def renew(folder, recorded):
-    """Writes a record with the keys that are current now."""
-    wrong.write(folder, dict(recorded, keys={name: key(folder, name, recorded) for name in recorded["mistakes"]}))
+    """Writes a record with the keys that are current now, without wrong versions that are gone."""
+    there = {name for name, _, _ in wrong.patches(folder)}
+    fails = {name: found for name, found in recorded["mistakes"].items() if name in there}
+    wrong.write(folder, dict(recorded, mistakes=fails, keys={name: key(folder, name, recorded) for name in fails}))
 
 
 def drawn(folder):

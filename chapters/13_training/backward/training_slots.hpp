@@ -1,0 +1,54 @@
+// What can take the place of a part of the blocks in training, or change what it does: chapter 08's
+// slots, each with its backward pass.
+//
+// Experiments change scores, sums and masks (block_changes.hpp); a mixture of experts (chapter 14)
+// brings its network.
+#pragma once
+
+#include <functional>
+
+#include "04_causal_attention/attention.hpp"
+#include "08_block/block_rows.hpp"
+
+namespace t2t {
+
+/// Changes the attention of whole texts.
+struct AttentionChange {
+  std::function<Mask(const BlockSettings&)> mask = {};  // empty: causal, with the settings' window
+  /// Changes the queries and keys of one text, turned if the model turns them: [T, H·D], [T, G·D].
+  std::function<void(const BlockSettings&, Matrix q, Matrix k)> forward = {};
+  /// Makes of the gradients of changed queries and keys, of any number of texts, those before.
+  std::function<void(const BlockSettings&, Matrix dq, Matrix dk)> backward = {};
+};
+
+/// What the backward pass of a network is called with.
+struct NetworkCall {
+  const Block& block;
+  ConstMatrix x;            // [N, C]  what the network read
+  ConstMatrix dy;           // [N, C]  the gradient of what it wrote
+  Matrix dx;                // [N, C]  the gradient of x, to be written
+  BlockWeights& gradients;  // to be added to
+};
+/// A network in chapter 07's place. The backward pass makes again what it needs of the forward
+/// pass, or keeps it itself. It returns a loss of the network's own, whose gradient it has added
+/// too, such as one that balances experts; 0 if there is none.
+struct TrainedNetwork {
+  Network forward = {};
+  std::function<double(const NetworkCall&)> backward = {};
+};
+
+/// Changes what a part adds to the stream.
+struct SumChange {
+  BeforeSum forward = {};
+  /// Changes the gradients of what was added and of the stream that it was added to; at first both
+  /// are that of their sum.
+  std::function<void(const Block&, Part, Matrix dadded, Matrix dx)> backward = {};
+};
+
+struct TrainingSlots {
+  AttentionChange attention = {};
+  TrainedNetwork network = {};
+  SumChange sum = {};
+};
+
+}  // namespace t2t
