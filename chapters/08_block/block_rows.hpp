@@ -65,7 +65,8 @@ using Network = std::function<void(const Block& block,
                                    const Trace& trace)>;
 
 /// Is handed the result of a part (Part::attention or Part::feed_forward) before it is added to the
-/// stream x, and may change it.
+/// stream x, and may change it. Where it sums the results of several ranks, each must learn of it
+/// when another throws.
 using BeforeSum = std::function<void(const Block& block, Part part, ConstMatrix x,
                                      Matrix added)>;  // both [T, C]
 

@@ -54,11 +54,16 @@ enum class Role {
   positions,    // a table with a row a position: N(0, 0.01²)
 };
 
+/// How a tensor is divided where several ranks share a block (chapter 16): by rows or by columns;
+/// not at all; or `once`, since only rank 0 has it: a bias of what all ranks sum.
+enum class Split { none, rows, cols, once };
+
 /// A tensor's name, shape and role.
 struct TensorInfo {
   std::string_view name;   // "w_q", "attention_norm.gain"
   std::size_t rows, cols;  // both 0 if the settings leave it out; a vector has cols 1
   Role role;
+  Split split = Split::none;
   std::optional<std::size_t> layer = {};   // which of a model's blocks it belongs to
   std::optional<std::size_t> expert = {};  // which of the block's experts it belongs to
 
@@ -74,14 +79,14 @@ void for_each_tensor(Network& network, const BlockSettings& settings, bool there
   const std::size_t C = settings.C, F = there ? settings.F : 0;
   const bool gated = is_gated(settings.activation), biases = settings.biases == Biases::all;
   const auto matrix = [&](std::string_view name, bool used, std::size_t out, std::size_t in,
-                          Role role, auto& w) {
-    f(TensorInfo{name, F > 0 && used ? out : 0, F > 0 && used ? in : 0, role}, w);
+                          Role role, Split split, auto& w) {
+    f(TensorInfo{name, F > 0 && used ? out : 0, F > 0 && used ? in : 0, role, split}, w);
   };
-  matrix("w_gate", gated, F, C, Role::matrix, network.w_gate);
-  matrix("w_up", true, F, C, Role::matrix, network.w_up);
-  matrix("w_down", true, C, F, Role::into_stream, network.w_down);
-  f(TensorInfo{"b_up", biases ? F : 0, 1, Role::bias}, network.b_up);
-  f(TensorInfo{"b_down", biases && F > 0 ? C : 0, 1, Role::bias}, network.b_down);
+  matrix("w_gate", gated, F, C, Role::matrix, Split::rows, network.w_gate);
+  matrix("w_up", true, F, C, Role::matrix, Split::rows, network.w_up);
+  matrix("w_down", true, C, F, Role::into_stream, Split::cols, network.w_down);
+  f(TensorInfo{"b_up", biases ? F : 0, 1, Role::bias, Split::rows}, network.b_up);
+  f(TensorInfo{"b_down", biases && F > 0 ? C : 0, 1, Role::bias, Split::once}, network.b_down);
 }
 
 /// The list. Calls f(info, tensor) for each tensor of a block in the order of the diagram, also for
@@ -93,33 +98,36 @@ void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
   const std::size_t HD = settings.H * settings.D, GD = settings.G * settings.D;
   const bool layer_norm = settings.norm == Norm::layer, head_norms = settings.head_norms;
   const bool qkv_biases = settings.biases != Biases::none, biases = settings.biases == Biases::all;
-  const auto vector = [&](std::string_view name, bool there, std::size_t n, Role role, auto& x) {
-    f(TensorInfo{name, there ? n : 0, 1, role}, x);
+  const auto vector = [&](std::string_view name, bool there, std::size_t n, Role role, Split split,
+                          auto& x) {
+    f(TensorInfo{name, there ? n : 0, 1, role, split}, x);
   };
   const auto matrix = [&](std::string_view name, bool there, std::size_t out, std::size_t in,
-                          Role role, auto& w) {
-    f(TensorInfo{name, there ? out : 0, there ? in : 0, role}, w);
+                          Role role, Split split, auto& w) {
+    f(TensorInfo{name, there ? out : 0, there ? in : 0, role, split}, w);
+  };
+  const auto norm = [&](std::string_view gain, std::string_view bias, bool there, std::size_t n,
+                        auto& of) {
+    vector(gain, there, n, Role::gain, Split::none, of.gain);
+    vector(bias, there && layer_norm, n, Role::bias, Split::none, of.bias);
   };
 
-  vector("attention_norm.gain", true, C, Role::gain, weights.attention_norm.gain);
-  vector("attention_norm.bias", layer_norm, C, Role::bias, weights.attention_norm.bias);
-  matrix("w_q", true, HD, C, Role::matrix, weights.w_q);
-  matrix("w_k", true, GD, C, Role::matrix, weights.w_k);
-  matrix("w_v", true, GD, C, Role::matrix, weights.w_v);
-  vector("b_q", qkv_biases, HD, Role::bias, weights.b_q);
-  vector("b_k", qkv_biases, GD, Role::bias, weights.b_k);
-  vector("b_v", qkv_biases, GD, Role::bias, weights.b_v);
-  vector("q_norm.gain", head_norms, D, Role::gain, weights.q_norm.gain);
-  vector("q_norm.bias", head_norms && layer_norm, D, Role::bias, weights.q_norm.bias);
-  vector("k_norm.gain", head_norms, D, Role::gain, weights.k_norm.gain);
-  vector("k_norm.bias", head_norms && layer_norm, D, Role::bias, weights.k_norm.bias);
-  matrix("w_o", true, C, HD, Role::into_stream, weights.w_o);
-  vector("b_o", biases, C, Role::bias, weights.b_o);
+  norm("attention_norm.gain", "attention_norm.bias", true, C, weights.attention_norm);
+  matrix("w_q", true, HD, C, Role::matrix, Split::rows, weights.w_q);
+  matrix("w_k", true, GD, C, Role::matrix, Split::rows, weights.w_k);
+  matrix("w_v", true, GD, C, Role::matrix, Split::rows, weights.w_v);
+  vector("b_q", qkv_biases, HD, Role::bias, Split::rows, weights.b_q);
+  vector("b_k", qkv_biases, GD, Role::bias, Split::rows, weights.b_k);
+  vector("b_v", qkv_biases, GD, Role::bias, Split::rows, weights.b_v);
+  norm("q_norm.gain", "q_norm.bias", head_norms, D, weights.q_norm);
+  norm("k_norm.gain", "k_norm.bias", head_norms, D, weights.k_norm);
+  matrix("w_o", true, C, HD, Role::into_stream, Split::cols, weights.w_o);
+  vector("b_o", biases, C, Role::bias, Split::once, weights.b_o);
 
-  vector("feed_forward_norm.gain", true, C, Role::gain, weights.feed_forward_norm.gain);
-  vector("feed_forward_norm.bias", layer_norm, C, Role::bias, weights.feed_forward_norm.bias);
+  norm("feed_forward_norm.gain", "feed_forward_norm.bias", true, C, weights.feed_forward_norm);
   for_each_tensor(weights.feed_forward, settings, settings.experts == 0, f);
-  matrix("router", settings.experts > 0, settings.experts, C, Role::matrix, weights.router);
+  matrix("router", settings.experts > 0, settings.experts, C, Role::matrix, Split::none,
+         weights.router);
   for (std::size_t e = 0; e < weights.experts.size(); ++e)
     for_each_tensor(weights.experts[e], settings, settings.experts > 0,
                     [&](TensorInfo info, auto& tensor) {

@@ -67,6 +67,8 @@ TEST_CASE("a share that is no probability below 1 is refused") {
   REFUSES(dropped({1, 7}), "dropout: wanted a probability from 0 to below 1, got 1");
   REFUSES(dropped({-0.5f, 7}), "dropout: wanted a probability from 0 to below 1, got -0.5");
   REFUSES(dropped({NAN, 7}), "dropout: wanted a probability from 0 to below 1, got nan");
+  REFUSES(dropped({0.5f, 7}, Part::q),
+          "dropout: wanted the embedding, attention or feed_forward, got q");
 }
 
 /// 3 texts of 13 tokens.

@@ -11,6 +11,7 @@
 #include "09_language_model/accounts.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
 #include "memory.hpp"
+#include "tensor.hpp"
 
 namespace t2t {
 
@@ -98,25 +99,33 @@ void expect_tensors(const GgufFile& file, const Config& config) {
 }
 
 static void read_tensor(const GgufFile& file, const TensorInfo& info, const MakeWeight&,
-                        Tensor<1>& x) {
-  x = file.vector(name_in_file(info), info.rows);
+                        Share share, Tensor<1>& x) {
+  const std::string name = name_in_file(info);
+  const std::size_t ranks = info.split == Split::rows ? share.ranks : 1;
+  const Tensor<1> whole = file.vector(name, ranks * info.rows);
+  const std::size_t from = ranks > 1 ? share.rank * info.rows : 0;
+  x = xt::view(whole, xt::range(from, from + info.rows));
+  if (info.split == Split::once && share.rank > 0) x.fill(0);
 }
 static void read_tensor(const GgufFile& file, const TensorInfo& info, const MakeWeight& make,
-                        Weight& w) {
-  const std::size_t from = info.expert.value_or(0) * info.rows;
-  const GgufTensor tensor = rows_of(file.tensor(name_in_file(info)), from, info.rows);
+                        Share share, Weight& w) {
+  std::vector<std::uint8_t> room;
+  const GgufTensor& whole = file.tensor(name_in_file(info));
+  const GgufTensor tensor = share_of(whole, info, share, room);
   w = make ? make(tensor, info) : Weight(floats_of(tensor, info.rows, info.cols));
-  file.forget(tensor);
+  file.forget(room.empty() ? tensor : whole);
 }
 
-ModelWeights read_weights(const GgufFile& file, const Config& config, const MakeWeight& make) {
+ModelWeights read_weights(const GgufFile& file, const Config& config, const MakeWeight& make,
+                          Share share) {
   expect_tensors(file, config);
+  const Config own = share_of(config, share);
   if (!make)
-    expect_memory(sizeof(float) * double(total(count_parameters(config))), file.name(),
+    expect_memory(sizeof(float) * double(total(count_parameters(own))), file.name(),
                   "wanted a smaller model");
-  ModelWeights weights = room_for(config);
-  for_each_tensor(weights, config, [&](const TensorInfo& info, auto& tensor) {
-    if (info.size() > 0) read_tensor(file, info, make, tensor);
+  ModelWeights weights = room_for(own);
+  for_each_tensor(weights, own, [&](const TensorInfo& info, auto& tensor) {
+    if (info.size() > 0) read_tensor(file, info, make, share, tensor);
   });
   file.expect_whole();
   return weights;

@@ -12,6 +12,7 @@
 
 #include "09_language_model/model.hpp"
 #include "10_pretrained/model/architecture.hpp"
+#include "10_pretrained/model/share.hpp"
 
 namespace t2t {
 
@@ -32,11 +33,13 @@ std::vector<NamedShape> tensor_names(const Config& config);
 void expect_tensors(const GgufFile& file, const Config& config);
 
 /// Makes a Weight of a matrix in the file: chapter 12 keeps the stored bits instead of floats. The
-/// matrix is [info.rows, info.cols]; tensor.bytes are valid as long as the file is open.
+/// matrix is [info.rows, info.cols]; tensor.bytes are valid during the call.
 using MakeWeight = std::function<Weight(const GgufTensor& tensor, const TensorInfo& info)>;
 
-/// All weights; matrices become floats unless make is given. Throws as expect_tensors does.
-ModelWeights read_weights(const GgufFile& file, const Config& config, const MakeWeight& make = {});
+/// All weights of a model of this Config, or one rank's share of them, of which only its own bytes
+/// are read; matrices become floats unless make is given. Throws as expect_tensors and share_of do.
+ModelWeights read_weights(const GgufFile& file, const Config& config, const MakeWeight& make = {},
+                          Share share = {});
 
 /// Config and weights: a model ready to run. Throws as read_config, read_weights and Model do.
 Model read_model(const GgufFile& file, const MakeWeight& make = {});

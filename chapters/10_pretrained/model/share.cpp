@@ -1,0 +1,59 @@
+#include "10_pretrained/model/share.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "shapes.hpp"
+
+namespace t2t {
+
+Config share_of(Config config, Share share) {
+  expect(share.rank < share.ranks, "rank", fmt::format("below the {} ranks", share.ranks),
+         double(share.rank));
+  const auto divide = [&](std::size_t& size, const char* name) {
+    if (size % share.ranks != 0)
+      throw std::invalid_argument(
+          fmt::format("{}: wanted a multiple of {} ranks, got {}", name, share.ranks, size));
+    size /= share.ranks;
+  };
+  const auto share_block = [&](BlockSettings& block) {
+    divide(block.H, "H, the query heads");
+    divide(block.G, "G, the key and value heads");
+    divide(block.F, "F, the width of the network");
+  };
+  share_block(config.block);
+  for (BlockSettings& block : config.layers) share_block(block);
+  return config;
+}
+
+/// Columns from … from + count − 1, as a tensor of their own.
+static GgufTensor columns_of(const GgufTensor& tensor, std::size_t from, std::size_t count,
+                             std::vector<std::uint8_t>& room) {
+  const BlockLayout block = block_layout(tensor.type);
+  if (from % block.numbers != 0 || count % block.numbers != 0)
+    throw std::invalid_argument(
+        fmt::format("{}: wanted columns in whole blocks of {}, got {} of {}", tensor.name,
+                    block.numbers, count, tensor.shape.back()));
+  const std::size_t rows = tensor.shape[0];
+  const std::size_t row_bytes = tensor.size / rows, bytes = count / block.numbers * block.bytes;
+  room.clear();
+  for (std::size_t r = 0; r < rows; ++r) {
+    const auto part =
+        tensor.bytes.subspan(r * row_bytes + from / block.numbers * block.bytes, bytes);
+    room.insert(room.end(), part.begin(), part.end());
+  }
+  return {tensor.name, tensor.type, {rows, count}, tensor.offset, room.size(), room};
+}
+
+GgufTensor share_of(const GgufTensor& whole, const TensorInfo& info, Share share,
+                    std::vector<std::uint8_t>& room) {
+  const std::size_t e = info.expert.value_or(0), ranks = share.ranks;
+  if (info.split == Split::rows)
+    return rows_of(whole, (e * ranks + share.rank) * info.rows, info.rows);
+  const GgufTensor matrix = rows_of(whole, e * info.rows, info.rows);
+  if (info.split != Split::cols || ranks == 1) return matrix;
+  return columns_of(matrix, share.rank * info.cols, info.cols, room);
+}
+
+}  // namespace t2t

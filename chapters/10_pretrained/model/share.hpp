@@ -1,0 +1,34 @@
+// One rank's share of a model, where several processes hold a part of each matrix: heads, groups
+// and hidden numbers are divided among the ranks, and each rank's block is a smaller block.
+//
+//   rows of w_q, w_k, w_v, w_gate, w_up     a rank makes its own heads and its own hidden numbers
+//   columns of w_o, w_down                  and of them its term of what the part adds
+//
+// The sum of all ranks' terms is what the part adds: chapter 08's BeforeSum sums them. A bias that
+// is added to such a sum belongs to rank 0 alone. Norms, embedding and head are whole in all ranks.
+// Shoeybi et al. 2019, "Megatron-LM".
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "09_language_model/model.hpp"
+#include "10_pretrained/file/gguf.hpp"
+
+namespace t2t {
+
+struct Share {
+  std::size_t rank = 0, ranks = 1;
+};
+
+/// The Config of one rank: H, G and F divided by the number of ranks. Throws std::invalid_argument
+/// when it doesn't divide them, and unless rank is below ranks.
+Config share_of(Config config, Share share);
+
+/// A rank's share of a tensor that is [info.rows, info.cols] in the rank's model and larger in the
+/// whole one: some of its rows, in place, or some of its columns, which are copied to `room`.
+/// Throws std::invalid_argument for columns that are not whole blocks of the tensor's type.
+GgufTensor share_of(const GgufTensor& whole, const TensorInfo& info, Share share,
+                    std::vector<std::uint8_t>& room);
+
+}  // namespace t2t

@@ -1,0 +1,123 @@
+// What must be true of a model that several ranks share: their terms add up to the whole model's.
+#include "10_pretrained/model/share.hpp"
+
+#include <doctest/doctest.h>
+
+#include <barrier>
+#include <thread>
+#include <vector>
+
+#include "09_language_model/accounts.hpp"
+#include "09_language_model/forward.hpp"
+#include "10_pretrained/model/tiny_model.hpp"
+#include "support/all_close.hpp"
+#include "support/refuses.hpp"
+
+using namespace t2t;
+
+static Config config_of(Biases biases, std::size_t experts = 0) {
+  Config config{.block = llama_style(32, 4, 2, 48), .L = 2, .V = 40, .T_max = 16};
+  config.block.biases = biases;
+  if (biases == Biases::qkv) config.block.pairing = Pairing::halves;
+  config.block.experts = experts, config.block.chosen = experts > 0 ? 1 : 0;
+  return config;
+}
+
+/// The logits of `ids` by two ranks, each with its share of the file, on a thread of its own.
+static std::vector<Tensor<1>> logits_of_two(const GgufFile& file, const Config& config,
+                                            std::span<const int> ids) {
+  std::barrier both(2);
+  const Tensor<2>* terms[2] = {};
+  std::vector<Tensor<1>> logits(2, empty(config.V));
+  const auto run = [&](std::size_t rank) {
+    const Share share{rank, 2};
+    const Config own = share_of(config, share);
+    const Model model(own, read_weights(file, config, {}, share));
+    ModelState state(own, 16, {.before_sum = [&](const Block&, Part, ConstMatrix, Matrix added) {
+                       const Tensor<2> mine = copy_of(added);
+                       terms[rank] = &mine;
+                       both.arrive_and_wait();
+                       const ConstMatrix other(*terms[1 - rank]);
+                       for (std::size_t t = 0; t < added.rows; ++t)
+                         for (std::size_t c = 0; c < added.cols; ++c)
+                           added.row(t)[c] += other.row(t)[c];
+                       both.arrive_and_wait();
+                     }});
+    forward(model, state, ids.first(3), row(logits[rank]));
+    forward(model, state, ids.subspan(3), row(logits[rank]));
+  };
+  std::thread second(run, 1);
+  run(0);
+  second.join();
+  return logits;
+}
+
+TEST_CASE("two ranks with half of the heads, of the network and of the bytes make the logits") {
+  for (const Biases biases : {Biases::none, Biases::qkv}) {
+    const Config config = config_of(biases);
+    Random random(2);
+    ModelWeights weights = draw_model(config, random);
+    for (BlockWeights& block : weights.blocks)
+      for (Tensor<1>* bias : {&block.b_q, &block.b_k, &block.b_v})
+        if (bias->size() > 0) *bias = random.normal<1>({bias->size()});
+    const std::vector<std::uint8_t> bytes = gguf_file(config, weights);
+    const GgufFile file("x", bytes);
+    const std::vector<int> ids = {3, 1, 4, 1, 5, 9, 2};
+    const Model model(config, std::move(weights));
+    ModelState state(config, 16);
+    Tensor<1> want = empty(config.V);
+    forward(model, state, ids, row(want));
+    // As chapter 09's bound for logits of up to 4: two sums of halves in the place of one.
+    const double K = 4 * std::sqrt(32.) + 4 * std::sqrt(8.) + 4 + std::sqrt(32.) + std::sqrt(48.);
+    for (const Tensor<1>& got : logits_of_two(file, config, ids))
+      CHECK(all_close(got, want, 2 * std::sqrt(2.) * K * 0x1p-24 * 4));
+
+    const std::size_t whole = total(count_parameters(config));
+    const std::size_t half = total(count_parameters(share_of(config, {0, 2})));
+    const std::size_t in_both = 2 * 40 * 32 + 5 * 32;  // embedding, head and norms
+    CHECK(2 * (half - in_both) == whole - in_both);
+  }
+}
+
+TEST_CASE("a share's rows and columns are those of the whole tensor, of each expert too") {
+  const Config config = config_of(Biases::none, 3);
+  Random random(4);
+  const ModelWeights weights = draw_model(config, random);
+  const std::vector<std::uint8_t> bytes = gguf_file(config, weights);
+  const GgufFile file("x", bytes);
+  for (const std::size_t rank : {0, 1}) {
+    const ModelWeights share = read_weights(file, config, {}, {rank, 2});
+    const BlockWeights &of = share.blocks[1], &all = weights.blocks[1];
+    CHECK(all_close(of.w_k.floats(), copy_of(ConstMatrix(all.w_k.floats()).rows_from(rank * 8, 8)),
+                    0));
+    CHECK(all_close(of.w_o.floats(),
+                    copy_of(ConstMatrix(all.w_o.floats()).cols_from(rank * 16, 16)), 0));
+    CHECK(all_close(of.router.floats(), all.router.floats(), 0));
+    for (std::size_t e = 0; e < 3; ++e) {
+      const FeedForwardWeights &mine = of.experts[e], &whole = all.experts[e];
+      CHECK(all_close(mine.w_up.floats(),
+                      copy_of(ConstMatrix(whole.w_up.floats()).rows_from(rank * 24, 24)), 0));
+      CHECK(all_close(mine.w_down.floats(),
+                      copy_of(ConstMatrix(whole.w_down.floats()).cols_from(rank * 24, 24)), 0));
+    }
+  }
+}
+
+TEST_CASE("columns of a packed tensor are whole blocks, and other shares are refused") {
+  std::vector<std::uint8_t> stored(2 * 2 * 34), room;  // two rows of two blocks of Q8_0
+  for (std::size_t i = 0; i < stored.size(); ++i) stored[i] = std::uint8_t(i);
+  const GgufTensor tensor{"w", TensorType::q8_0, {2, 64}, 0, stored.size(), stored};
+  TensorInfo info{"w_down", 2, 32, Role::into_stream, Split::cols};
+  const GgufTensor second = share_of(tensor, info, {1, 2}, room);
+  CHECK(second.bytes.size() == 2 * 34);
+  for (std::size_t i = 0; i < 34; ++i) {
+    CHECK(second.bytes[i] == 34 + i);
+    CHECK(second.bytes[34 + i] == 3 * 34 + i);
+  }
+  info.cols = 16;
+  REFUSES(share_of(tensor, info, {1, 4}, room),
+          "w: wanted columns in whole blocks of 32, got 16 of 64");
+  REFUSES(share_of(config_of(Biases::none), {2, 2}), "rank: wanted below the 2 ranks, got 2");
+  REFUSES(share_of(config_of(Biases::none), {0, 3}),
+          "H, the query heads: wanted a multiple of 3 ranks, got 4");
+}
