@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "04_causal_attention/multi_head.hpp"
+#include "04_causal_attention/score_rule.hpp"
 #include "04_causal_attention/softmax.hpp"
 #include "files/npy.hpp"
 #include "rows.hpp"
@@ -212,6 +213,31 @@ TEST_CASE("sliding windows: formula and kernel equal float64; pairs are counted 
         CHECK(pairs_seen(T, S, mask) == pairs);
       }
   CHECK(pairs_seen(3, 5, Mask::none) == 15);
+}
+
+/// Rules that other models have, with a window and without.
+static std::vector<ScoreRule> other_rules() {
+  return {{Mask::causal, 0.8f}, {Mask::causal, 0, 2}, {Mask::sliding(9), 1.5f, 3}};
+}
+
+TEST_CASE("other rules for scores: a factor and a cap, by hand and in float64") {
+  // 1·1.5 times 2, capped at 3: 3·tanh(1). Against a score of 0 its weight is 1 / (1 + e^−2.2848).
+  const Tensor<2> one = {{1}}, keys = {{0}, {1.5}}, values = {{0}, {1}};
+  const Tensor<2> want = {{float(1 / (1 + std::exp(-3 * std::tanh(1.0))))}};
+  CHECK(all_close(attention(one, keys, values, ScoreRule(Mask::none, 2, 3)), want, 8 * u));
+  const std::size_t D = 7, T = 70, S = 90;
+  const Tensor<2> q = draw(T, D, 1), k = draw(S, D, 2), v = draw(S, D, 3);
+  for (const ScoreRule& rule : other_rules()) {
+    CAPTURE(rule.factor);
+    CAPTURE(rule.cap);
+    const Tensor<2> exact = attention_in_double(q, k, v, 1, 1, rule);
+    CHECK(all_close(attention(q, k, v, rule), exact, 4 * bound(D, S)));
+    Tensor<2> out = empty(T, D);
+    Tensor<1> scratch = empty(attend_floats(T, S));
+    attend(q, k, v, rule, out, row(scratch));
+    CHECK(all_close(out, exact, 4 * bound(D, S)));
+  }
+  CHECK(ScoreRule(Mask::causal).factor_for(16) == 0.25f);
 }
 
 TEST_CASE("the kernel skips what lies before the window of a block's first query") {

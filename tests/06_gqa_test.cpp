@@ -36,7 +36,7 @@ static Tensor<2> fixture(const std::string& name) {
 }
 /// The kernel on keys and values as the projections give them.
 static Tensor<2> by_rows(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
-                         size_t G, Mask mask = Mask::causal) {
+                         size_t G, const ScoreRule& mask = Mask::causal) {
   Tensor<2> out = Tensor<2>::from_shape(q.shape());
   GroupedScratch scratch(q.shape(0), k.shape(0), H, q.shape(1) / H);
   grouped_attention_rows(q, side_by_side(k, v, G), mask, out, scratch);
@@ -44,7 +44,7 @@ static Tensor<2> by_rows(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>
 }
 /// The kernel on a cache with rows that are not filled and hold numbers that must not be read.
 static Tensor<2> by_cache(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
-                          size_t G, Mask mask = Mask::causal) {
+                          size_t G, const ScoreRule& mask = Mask::causal) {
   KvCache cache = make_kv_cache(G, k.shape(0) + 5, k.shape(1) / G);
   cache.keys.fill(3), cache.values.fill(1000);
   append(cache, k, v);
@@ -56,7 +56,7 @@ static Tensor<2> by_cache(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2
 
 /// The same with the text in chunks of at most `chunk` tokens: chunk = 1 is decode.
 static Tensor<2> in_chunks(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
-                           size_t G, Mask mask, size_t chunk) {
+                           size_t G, const ScoreRule& mask, size_t chunk) {
   const size_t S = k.shape(0), D = q.shape(1) / H;
   KvCache cache = make_kv_cache(G, S, D);
   GroupedScratch scratch(chunk, S, H, D);
@@ -285,6 +285,20 @@ TEST_CASE("sliding windows: formula, rows and decode, from a cache and in chunks
       CAPTURE(chunk);
       CHECK(all_close(in_chunks(q, k, v, H, G, mask, chunk), want, bound(D, S)));
     }
+  }
+}
+
+TEST_CASE("other rules for scores: formula, rows and decode, from a cache and in chunks") {
+  const size_t H = 6, G = 2, D = 10, S = 700;  // two stretches
+  const Tensor<2> q = draw(S, H * D, 1), k = draw(S, G * D, 2), v = draw(S, G * D, 3);
+  for (const ScoreRule& rule : {ScoreRule(Mask::causal, 0.8f), ScoreRule(Mask::causal, 0, 2),
+                                ScoreRule(Mask::sliding(9), 1.5f, 3)}) {
+    CAPTURE(rule.factor);
+    CAPTURE(rule.cap);
+    const Tensor<2> want = attention_in_double(q, k, v, H, G, rule);
+    CHECK(all_close(grouped_query_attention(q, k, v, H, G, rule), want, 5 * bound(D, S)));
+    for (const size_t chunk : {1, 70})
+      CHECK(all_close(in_chunks(q, k, v, H, G, rule, chunk), want, 5 * bound(D, S)));
   }
 }
 

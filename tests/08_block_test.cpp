@@ -299,6 +299,8 @@ TEST_CASE(
           [](Call& c) { c.settings.frequencies = {1, 1, 1, 1, 1, 1, 1, 0}; });
   refuses("biases: wanted none or those of q, k and v with a gated activation, got swiglu",
           [](Call& c) { c.settings.biases = Biases::all; });
+  refuses("score_cap: wanted 0 or a number above 0, got -1",
+          [](Call& c) { c.settings.score_cap = -1; });
   refuses("chosen, the experts of a token: wanted 1 to E = 3, got 4",
           [](Call& c) { c.settings.experts = 3, c.settings.chosen = 4; });
   refuses("chosen, the experts of a token: wanted 0 to E = 0, got 1",
@@ -426,6 +428,9 @@ TEST_CASE("choices: each that differs from LLaMA's is listed, and refused unless
   listed(Choice::no_rope, "attention without RoPE", [](S& s) { s.uses_rope = false; });
   listed(Choice::halves, "RoPE in halves", [](S& s) { s.pairing = Pairing::halves; });
   listed(Choice::scaled_rope, "scaled frequencies", [](S& s) { s.frequencies = {0.5}; });
+  listed(Choice::score_factor, "another factor of scores than 1/√D",
+         [](S& s) { s.score_factor = 0.5f; });
+  listed(Choice::score_cap, "capped scores", [](S& s) { s.score_cap = 50; });
   listed(Choice::experts, "experts", [](S& s) { s.experts = 4, s.chosen = 1; });
 
   S gpt2 = gpt2_style(12, 6);

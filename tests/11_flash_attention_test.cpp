@@ -28,7 +28,7 @@ static Tensor<2> draw(size_t rows, size_t cols, size_t seed) {
   return Random(seed).normal<2>({rows, cols});
 }
 static Tensor<2> by_rows(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
-                         size_t G, Mask mask = Mask::causal, FlashBlocks blocks = {}) {
+                         size_t G, const ScoreRule& mask = Mask::causal, FlashBlocks blocks = {}) {
   Tensor<2> out = Tensor<2>::from_shape(q.shape());
   FlashScratch scratch(H, G, q.shape(1) / H, blocks);
   flash_attention_rows(q, side_by_side(k, v, G), mask, out, scratch);
@@ -36,7 +36,7 @@ static Tensor<2> by_rows(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>
 }
 /// Reads from a cache that has room for more keys; that room is filled with wrong numbers.
 static Tensor<2> by_cache(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t H,
-                          size_t G, Mask mask = Mask::causal) {
+                          size_t G, const ScoreRule& mask = Mask::causal) {
   KvCache cache = make_kv_cache(G, k.shape(0) + 5, k.shape(1) / G);
   cache.keys.fill(3), cache.values.fill(1000);
   append(cache, k, v);
@@ -222,6 +222,19 @@ TEST_CASE("any size of block gives the same result, for any number of groups") {
           CHECK(all_close(by_rows(q, k, v, 6, G, mask, {rows, keys}), want, bound(D, S)));
         }
     }
+}
+
+TEST_CASE("other rules for scores: a factor, a cap, and both with a window") {
+  const size_t H = 6, G = 2, D = 9, S = 150, T = 70;
+  const Tensor<2> q = draw(T, H * D, 1), k = draw(S, G * D, 2), v = draw(S, G * D, 3);
+  for (const ScoreRule& rule : {ScoreRule(Mask::causal, 0.8f), ScoreRule(Mask::causal, 0, 2),
+                                ScoreRule(Mask::sliding(9), 1.5f, 3)}) {
+    CAPTURE(rule.factor);
+    CAPTURE(rule.cap);
+    const Tensor<2> want = attention_in_double(q, k, v, H, G, rule);
+    for (const size_t keys : {7, 64, 256})
+      CHECK(all_close(by_rows(q, k, v, H, G, rule, {13, keys}), want, 5 * bound(D, S)));
+  }
 }
 
 TEST_CASE("sliding windows: key by key, in blocks of any size, from rows and from a cache") {

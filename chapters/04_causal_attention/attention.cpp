@@ -7,6 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "04_causal_attention/score_rule.hpp"
 #include "04_causal_attention/softmax.hpp"
 #include "linalg.hpp"
 #include "shapes.hpp"
@@ -85,14 +86,14 @@ Tensor<3> dropout(const Tensor<3>& weights, float p, Random& random) {
 std::size_t attend_floats(std::size_t T, std::size_t S) { return std::min(T, query_block) * S; }
 
 /// One block of T queries and the S keys that they see. Its scores fill the scratch memory, [T, S].
-static void attend_block(ConstMatrix q, ConstMatrix k, ConstMatrix v, Mask mask, Matrix out,
-                         Matrix scores) {
+static void attend_block(ConstMatrix q, ConstMatrix k, ConstMatrix v, const ScoreRule& rule,
+                         Matrix out, Matrix scores) {
   const std::size_t T = q.rows, S = k.rows;
   matmul_bt(q, k, scores);
 
-  const float scale = 1 / std::sqrt(float(q.cols));
   for (std::size_t t = 0; t < T; ++t) {
-    const KeyRange seen = keys_seen(t, T, S, mask);
+    const KeyRange seen = keys_seen(t, T, S, rule.mask);
+    const float scale = cap_row(scores.row(t).subspan(seen.begin, seen.size()), rule, q.cols);
     std::ranges::fill(scores.row(t).first(seen.begin), -infinity);
     std::ranges::fill(scores.row(t).subspan(seen.end), -infinity);
     softmax_row(scores.row(t), scale);
@@ -101,9 +102,10 @@ static void attend_block(ConstMatrix q, ConstMatrix k, ConstMatrix v, Mask mask,
   matmul(scores, v, out);  // the scores have become weights
 }
 
-void attend(ConstMatrix q, ConstMatrix k, ConstMatrix v, Mask mask, Matrix out, Row scratch) {
+void attend(ConstMatrix q, ConstMatrix k, ConstMatrix v, const ScoreRule& rule, Matrix out,
+            Row scratch) {
   const std::size_t T = q.rows, S = k.rows, D = q.cols;
-  expect_mask(T, S, mask);
+  expect_mask(T, S, rule.mask);
   expect(D >= 1, "D, the width of a head", "at least 1", double(D));
   expect_shape("k", k, {S, D});
   expect_shape("v", v, {S, D});
@@ -116,9 +118,9 @@ void attend(ConstMatrix q, ConstMatrix k, ConstMatrix v, Mask mask, Matrix out, 
   // The queries of a block are again the last of the keys that they see, so the mask is the same.
   for (std::size_t t = 0; t < T; t += query_block) {
     const std::size_t count = std::min(query_block, T - t);
-    const KeyRange seen = keys_seen(t, count, T, S, mask);
+    const KeyRange seen = keys_seen(t, count, T, S, rule.mask);
     attend_block(q.rows_from(t, count), k.rows_from(seen.begin, seen.size()),
-                 v.rows_from(seen.begin, seen.size()), mask, out.rows_from(t, count),
+                 v.rows_from(seen.begin, seen.size()), rule, out.rows_from(t, count),
                  {scratch.data(), count, seen.size(), seen.size()});
   }
 }

@@ -9,6 +9,8 @@
 // step to step; chapter 11 computes the same without storing the scores.
 #pragma once
 
+#include <cmath>
+
 #include "random.hpp"
 #include "tensor.hpp"
 
@@ -26,6 +28,19 @@ struct Mask {
   bool operator==(const Mask&) const = default;
 };
 inline constexpr Mask Mask::none{false}, Mask::causal{true};
+
+/// How the kernels make a score of a product q·k: almost always as above, by a mask alone. A few
+/// models have another factor than 1/√D, or a cap: score = cap·tanh(factor·q·k / cap), which stays
+/// between −cap and cap (Gemma 2).
+struct ScoreRule {
+  Mask mask;
+  float factor = 0;  // of q·k; 0: 1/√D
+  float cap = 0;     // 0: none
+
+  ScoreRule(Mask mask, float factor = 0, float cap = 0) : mask(mask), factor(factor), cap(cap) {}
+  float factor_for(std::size_t D) const { return factor > 0 ? factor : 1 / std::sqrt(float(D)); }
+  bool operator==(const ScoreRule&) const = default;
+};
 
 /// The keys begin, begin + 1 … end − 1.
 struct KeyRange {
@@ -86,7 +101,7 @@ std::size_t attend_floats(std::size_t T, std::size_t S);
 void attend(ConstMatrix q,  // [T, D]
             ConstMatrix k,  // [S, D]
             ConstMatrix v,  // [S, D]
-            Mask mask,
+            const ScoreRule& rule,
             Matrix out,    // [T, D]; must not overlap q, k or v
             Row scratch);  // [attend_floats(T, S)] or more
 

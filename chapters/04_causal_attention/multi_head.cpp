@@ -104,7 +104,7 @@ static void expect_attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mas
         attend_floats(T, S), thread_count(), T, S, scratch.floats(), scratch.threads()));
 }
 
-void attend_heads(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out,
+void attend_heads(ConstMatrix q, const KeyValueHeads& heads, const ScoreRule& rule, Matrix out,
                   Matrix scratch) {
   const std::size_t T = q.rows, S = heads.S(), D = heads.D(), H = q.cols / D;
   const std::size_t blocks = (T + query_block - 1) / query_block;
@@ -114,8 +114,8 @@ void attend_heads(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix o
   for_each_task(blocks * H, std::min(T, query_block) * S, [&](std::size_t i, std::size_t thread) {
     const std::size_t h = i % H, g = h / (H / heads.G), t = (blocks - 1 - i / H) * query_block;
     const std::size_t count = std::min(query_block, T - t);
-    const KeyValueHeads seen = cut(heads, keys_seen(t, count, T, S, mask));
-    attend(q.head(h, D).rows_from(t, count), seen.keys(g), seen.values(g), mask,
+    const KeyValueHeads seen = cut(heads, keys_seen(t, count, T, S, rule.mask));
+    attend(q.head(h, D).rows_from(t, count), seen.keys(g), seen.values(g), rule,
            out.head(h, D).rows_from(t, count), scratch.row(thread));
   });
 }

@@ -89,7 +89,7 @@ class AttentionScratch {
 /// Checks nothing: G must divide H, and scratch must have thread_count() rows of attend_floats(T,
 /// S).
 void attend_heads(ConstMatrix q,  // [T, H·D]
-                  const KeyValueHeads& heads, Mask mask,
+                  const KeyValueHeads& heads, const ScoreRule& rule,
                   Matrix out,       // [T, H·D]; must not overlap what is read
                   Matrix scratch);  // one row for each thread
 

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "04_causal_attention/score_rule.hpp"
 #include "04_causal_attention/softmax.hpp"
 #include "lanes.hpp"
 
@@ -98,7 +99,7 @@ static void mix_values(ConstMatrix weights, ConstMatrix v, Matrix out) {
 std::size_t stretch_count(std::size_t S) { return (S + stretch_keys - 1) / stretch_keys; }
 
 void attend_stretch(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix scores, Matrix out,
-                    Matrix log_sums) {
+                    Matrix log_sums, const ScoreRule& rule) {
   // Scores of W keys at a time, for up to four heads at once.
   const std::size_t N = q.rows;
   for (std::size_t s = 0; s < k.rows; s += W) {
@@ -111,8 +112,8 @@ void attend_stretch(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix scores, 
 
   // Softmax of each row. The weight of the highest score is e^0 / Σ e^(score − highest), so that
   // log Σ e^score = highest − log(largest weight).
-  const float scale = 1 / std::sqrt(float(q.cols));
   for (std::size_t n = 0; n < N; ++n) {
+    const float scale = cap_row(scores.row(n), rule, q.cols);
     const float highest = scale * max_row(scores.row(n));
     softmax_row(scores.row(n), scale);
     log_sums.row(n)[0] = highest - std::log(max_row(scores.row(n)));

@@ -9,6 +9,7 @@
 // ("Flash-Decoding", Dao et al. 2023). Chapter 11 joins in the same way, for many queries at once.
 #pragma once
 
+#include "04_causal_attention/attention.hpp"
 #include "tensor.hpp"
 
 namespace t2t {
@@ -25,12 +26,13 @@ std::size_t stretch_count(std::size_t S);
 /// Attention over one stretch of s keys, for the N query heads of a group. It checks nothing and
 /// never throws, so that parallel loops may call it: the caller has checked the shapes. A head
 /// whose scores are all −infinity gets the log-sum NaN.
-void attend_stretch(ConstMatrix q,     // [N, D]
-                    ConstMatrix k,     // [s, D], s at least 1
-                    ConstMatrix v,     // [s, D]
-                    Matrix scores,     // [N, s], scratch: left holding the weights
-                    Matrix out,        // [N, D]
-                    Matrix log_sums);  // [N, 1], of the scores times 1 / √D
+void attend_stretch(ConstMatrix q,    // [N, D]
+                    ConstMatrix k,    // [s, D], s at least 1
+                    ConstMatrix v,    // [s, D]
+                    Matrix scores,    // [N, s], scratch: left holding the weights
+                    Matrix out,       // [N, D]
+                    Matrix log_sums,  // [N, 1], of the scores
+                    const ScoreRule& rule = Mask::none);  // its mask is not read: all keys are seen
 
 /// Joins one head's outputs of P stretches. It checks nothing and never throws either. The first
 /// log-sum must be above −infinity.

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "04_causal_attention/multi_head.hpp"
+#include "04_causal_attention/score_rule.hpp"
 #include "linalg.hpp"
 #include "shapes.hpp"
 
@@ -22,7 +23,7 @@ void expect_groups(std::size_t H, std::size_t G) {
 std::size_t group_of(std::size_t h, std::size_t H, std::size_t G) { return h / (H / G); }
 
 Tensor<2> grouped_query_attention(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v,
-                                  std::size_t H, std::size_t G, Mask mask) {
+                                  std::size_t H, std::size_t G, const ScoreRule& rule) {
   expect_groups(H, G);
   const Tensor<3> queries = split_heads(q, H);  // [H, T, D]
   const std::size_t T = q.shape(0), S = k.shape(0), D = queries.shape(2);
@@ -34,7 +35,7 @@ Tensor<2> grouped_query_attention(const Tensor<2>& q, const Tensor<2>& k, const 
   for (std::size_t h = 0; h < H; ++h) {
     const std::size_t g = group_of(h, H, G);
     xt::view(heads, h) =
-        attention(xt::view(queries, h), xt::view(keys, g), xt::view(values, g), mask);
+        attention(xt::view(queries, h), xt::view(keys, g), xt::view(values, g), rule);
   }
   return merge_heads(heads);  // [T, H·D]
 }

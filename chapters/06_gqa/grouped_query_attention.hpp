@@ -27,7 +27,7 @@ std::size_t group_of(std::size_t h, std::size_t H, std::size_t G);
 Tensor<2> grouped_query_attention(const Tensor<2>& q,  // [T, H·D]
                                   const Tensor<2>& k,  // [S, G·D]
                                   const Tensor<2>& v,  // [S, G·D]
-                                  std::size_t H, std::size_t G, Mask mask);
+                                  std::size_t H, std::size_t G, const ScoreRule& rule);
 
 /// The weights of one layer of width C. H·D need not equal C.
 struct GroupedWeights {

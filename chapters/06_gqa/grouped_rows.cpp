@@ -45,7 +45,8 @@ void expect_room(const GroupedScratch& scratch, std::size_t T, std::size_t S, st
 }
 
 /// One query. A task is one stretch of one group's keys and values, for all N heads of the group.
-static void decode(ConstRow q, const KeyValueHeads& heads, Row out, GroupedScratch& scratch) {
+static void decode(ConstRow q, const KeyValueHeads& heads, const ScoreRule& rule, Row out,
+                   GroupedScratch& scratch) {
   const std::size_t S = heads.S(), D = heads.D(), H = q.size() / D, N = H / heads.G;
   const std::size_t P = stretch_count(S), most = (S + P - 1) / P;
   const ConstMatrix queries(q.data(), H, D, D);                   // [H, D]: the row as its heads
@@ -59,22 +60,23 @@ static void decode(ConstRow q, const KeyValueHeads& heads, Row out, GroupedScrat
     attend_stretch(queries.rows_from(g * N, N), heads.keys(g).rows_from(p * most, count),
                    heads.values(g).rows_from(p * most, count),
                    {row(scratch.scores, thread).data(), N, count, count}, of_stretch,
-                   log_sums.rows_from(g * N, N).cols_from(p, 1));
+                   log_sums.rows_from(g * N, N).cols_from(p, 1), rule);
   });
   for (std::size_t h = 0; h < H; ++h)
     join_stretches({stretches.row(h).data(), P, D, D}, log_sums.row(h), out.subspan(h * D, D));
 }
 
-void grouped_attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out,
-                            GroupedScratch& scratch) {
+void grouped_attention_rows(ConstMatrix q, const KeyValueHeads& heads, const ScoreRule& rule,
+                            Matrix out, GroupedScratch& scratch) {
   // Everything is checked here, since nothing may throw inside the parallel loop.
-  expect_grouped(q, heads, mask);
+  expect_grouped(q, heads, rule.mask);
   const std::size_t T = q.rows, S = heads.S(), D = heads.D(), H = q.cols / D;
   expect_shape("out", out, {T, H * D});
   expect_room(scratch, T, S, H, heads.G, D);
 
-  if (T == 1) return decode(q.row(0), cut(heads, keys_seen(0, T, S, mask)), out.row(0), scratch);
-  attend_heads(q, heads, mask, out, scratch.scores);
+  if (T == 1)
+    return decode(q.row(0), cut(heads, keys_seen(0, T, S, rule.mask)), rule, out.row(0), scratch);
+  attend_heads(q, heads, rule, out, scratch.scores);
 }
 
 }  // namespace t2t

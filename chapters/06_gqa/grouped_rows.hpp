@@ -40,7 +40,7 @@ void expect_room(const GroupedScratch& scratch, std::size_t T, std::size_t S, st
 /// expect_room do, before anything is written.
 void grouped_attention_rows(ConstMatrix q,               // [T, H·D]
                             const KeyValueHeads& heads,  // G heads of [S, D]
-                            Mask mask,
+                            const ScoreRule& rule,
                             Matrix out,  // [T, H·D]; must not overlap what is read
                             GroupedScratch& scratch);
 

@@ -57,9 +57,8 @@ static Tensor<2> attention_of(const Tensor<2>& x, const BlockWeights& weights,
     q = rope(q, D, table, 0, settings.pairing);
     k = rope(k, D, table, 0, settings.pairing);
   }
-  const Mask mask = Mask::sliding(settings.window);                      // causal; 0: no window
-  const Tensor<2> heads = grouped_query_attention(q, k, v, H, G, mask);  // [T, H·D]
-  return projected(heads, weights.w_o, weights.b_o);                     // [T, C]
+  const Tensor<2> heads = grouped_query_attention(q, k, v, H, G, rule_of(settings));  // [T, H·D]
+  return projected(heads, weights.w_o, weights.b_o);                                  // [T, C]
 }
 
 Tensor<2> block(const Tensor<2>& x, const BlockWeights& weights, const BlockSettings& settings,

@@ -51,6 +51,10 @@ std::string reasons_against(const BlockSettings& s) {
   require(s.experts == 0 ? s.chosen == 0 : s.chosen >= 1 && s.chosen <= s.experts,
           "chosen, the experts of a token: wanted {} to E = {}, got {}", s.experts > 0 ? 1 : 0,
           s.experts, s.chosen);
+  require(std::isfinite(s.score_factor) && s.score_factor >= 0,
+          "score_factor: wanted 0 or a number above 0, got {}", s.score_factor);
+  require(std::isfinite(s.score_cap) && s.score_cap >= 0,
+          "score_cap: wanted 0 or a number above 0, got {}", s.score_cap);
   require(s.experts == 0 || s.F >= 1, "F, the width of an expert: wanted at least 1, got {}", s.F);
   return reasons;
 }
@@ -58,6 +62,10 @@ std::string reasons_against(const BlockSettings& s) {
 void expect_settings(const BlockSettings& settings) {
   const std::string reasons = reasons_against(settings);
   if (!reasons.empty()) throw std::invalid_argument(reasons);
+}
+
+ScoreRule rule_of(const BlockSettings& settings) {
+  return {Mask::sliding(settings.window), settings.score_factor, settings.score_cap};
 }
 
 RopeTable block_rope_table(const BlockSettings& settings, std::size_t S) {

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "03_rope/rope.hpp"
+#include "04_causal_attention/attention.hpp"
 #include "07_swiglu/activations.hpp"
 #include "08_block/norm.hpp"
 
@@ -45,6 +46,8 @@ struct BlockSettings {
   float theta = 10000;           // RoPE's
   Frequencies frequencies = {};  // RoPE's where they are scaled, [D/2]; empty: θ^(−2i/D)
   float eps = 1e-5f;             // the norms'
+  float score_factor = 0;        // of q·k; 0: 1/√D
+  float score_cap = 0;      // scores stay between −cap and cap; 0: none (chapter 04's ScoreRule)
   std::size_t experts = 0;  // E, networks of width F, of which a router chooses; 0: one for all
   std::size_t chosen = 0;   // k, experts that a token goes through: 1 to E; 0 without experts
 };
@@ -58,7 +61,8 @@ BlockSettings gpt2_style(std::size_t C, std::size_t H);
 /// what was got. Empty when a block can. The reasons are: C, H, G or D is 0; G does not divide H; D
 /// is odd and RoPE is used; theta, eps or one of the frequencies is not a finite number above 0;
 /// there are frequencies, but not D/2 of them; biases are `all` and the activation is gated; chosen
-/// is not from 1 to E, or not 0 without experts; experts have F = 0.
+/// is not from 1 to E, or not 0 without experts; experts have F = 0; score_factor or score_cap is
+/// not 0 or a finite number above 0.
 std::string reasons_against(const BlockSettings& settings);
 /// Throws std::invalid_argument with these reasons when there are any.
 void expect_settings(const BlockSettings& settings);
@@ -70,6 +74,9 @@ std::size_t widest(std::span<const BlockSettings> layers, Size size) {
   for (const BlockSettings& settings : layers) most = std::max(most, size(settings));
   return most;
 }
+
+/// How the block makes scores of products q·k.
+ScoreRule rule_of(const BlockSettings& settings);
 
 /// RoPE's table for positions 0 to S − 1; empty when the settings use no RoPE. Throws as
 /// expect_settings and rope_table do.

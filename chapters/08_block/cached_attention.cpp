@@ -9,8 +9,8 @@ AttentionKernel grouped_kernel(std::span<const BlockSettings> layers, std::size_
   const std::size_t H = widest(layers, [](const BlockSettings& s) { return s.H; });
   const std::size_t D = widest(layers, [](const BlockSettings& s) { return s.D; });
   return [scratch = GroupedScratch(T_max, S, H, D)](ConstMatrix q, const KeyValueHeads& heads,
-                                                    Mask mask, Matrix out) mutable {
-    grouped_attention_rows(q, heads, mask, out, scratch);
+                                                    const ScoreRule& rule, Matrix out) mutable {
+    grouped_attention_rows(q, heads, rule, out, scratch);
   };
 }
 
@@ -47,8 +47,8 @@ void CachedAttention::operator()(const Projected& in, Matrix heads, const Trace&
     append(cache_of(run), in.k.rows_from(first, run.rows), in.v.rows_from(first, run.rows));
   });
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {
-    kernel_(in.q.rows_from(first, run.rows), cached_heads(cache_of(run)),
-            Mask::sliding(settings.window), heads.rows_from(first, run.rows));
+    kernel_(in.q.rows_from(first, run.rows), cached_heads(cache_of(run)), rule_of(settings),
+            heads.rows_from(first, run.rows));
   });
 }
 

@@ -23,8 +23,8 @@ namespace t2t {
 // [kernel]
 /// Attention of one text's queries to its keys: as grouped_attention_rows, but it has scratch
 /// memory of its own.
-using AttentionKernel =
-    std::function<void(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out)>;
+using AttentionKernel = std::function<void(ConstMatrix q, const KeyValueHeads& heads,
+                                           const ScoreRule& rule, Matrix out)>;
 
 /// Chapter 06's kernel for these layers, with scratch memory for the widest of them.
 AttentionKernel grouped_kernel(std::span<const BlockSettings> layers, std::size_t S,

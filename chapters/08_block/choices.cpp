@@ -19,6 +19,8 @@ static constexpr const char* words[] = {
     "attention without RoPE",
     "RoPE in halves",
     "scaled frequencies",
+    "another factor of scores than 1/√D",
+    "capped scores",
     "experts",
     "learned positions",
     "a head that is the embedding's table",
@@ -29,7 +31,8 @@ static_assert(std::size(words) == std::size_t(Choice::layers_differ) + 1);
 std::vector<Choice> choices_of(const BlockSettings& settings) {
   // This names every member, so that a new one does not compile before it stands here.
   const auto& [C, H, G, D, F, norm, norm_place, head_norms, activation, biases, window, uses_rope,
-               pairing, theta, frequencies, eps, experts, chosen] = settings;
+               pairing, theta, frequencies, eps, score_factor, score_cap, experts, chosen] =
+      settings;
   std::vector<Choice> choices;
   const auto list = [&](bool chosen, Choice choice) {
     if (chosen) choices.push_back(choice);
@@ -44,6 +47,8 @@ std::vector<Choice> choices_of(const BlockSettings& settings) {
   list(!uses_rope, Choice::no_rope);
   list(pairing != Pairing::neighbours, Choice::halves);
   list(!frequencies.empty(), Choice::scaled_rope);
+  list(score_factor > 0, Choice::score_factor);
+  list(score_cap > 0, Choice::score_cap);
   list(experts > 0, Choice::experts);
   return choices;
 }

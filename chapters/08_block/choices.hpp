@@ -26,6 +26,8 @@ enum class Choice {
   no_rope,            // q and k that are not turned
   halves,             // RoPE that pairs number i with number i + D/2
   scaled_rope,        // RoPE whose frequencies are given
+  score_factor,       // another factor of q·k than 1/√D
+  score_cap,          // scores that a tanh keeps below a cap
   experts,            // experts, of which a router chooses some for each token
   learned_positions,  // of a model: positions that are learned and added to the embedding
   tied,               // of a model: a head that is the embedding's table

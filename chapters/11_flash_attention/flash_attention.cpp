@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "04_causal_attention/exp_lanes.hpp"
+#include "04_causal_attention/score_rule.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
 #include "11_flash_attention/register_tiles.hpp"
 #include "lanes.hpp"
@@ -25,7 +26,7 @@ static constexpr float infinity = std::numeric_limits<float>::infinity();
 struct QueryBlock {
   std::size_t first, tokens;  // the tokens are first, first + 1 … first + tokens − 1
   std::size_t queries;        // N · tokens, at most R
-  Matrix q;                   // [D, R]     divided by √D
+  Matrix q;                   // [D, R]     times the scores' factor, mostly 1/√D
   Matrix values;              // [D, R]     o
   Matrix scores;              // [keys, R]  of the newest block of keys, and then their weights
   Row highest;                // [R]        m
@@ -68,7 +69,7 @@ void FlashScratch::expect_made_for(std::size_t H, std::size_t G, std::size_t D) 
 
 /// Lays a block out in a thread's scratch memory, copies its queries there and sets m, l and o.
 static QueryBlock begin_block(ConstMatrix q, std::size_t g, std::size_t N, std::size_t D,
-                              std::size_t first, std::size_t tokens, std::size_t keys,
+                              std::size_t first, std::size_t tokens, std::size_t keys, float factor,
                               Row scratch) {
   const std::size_t R = whole_registers(N * tokens);
   float* next = scratch.data();
@@ -80,11 +81,10 @@ static QueryBlock begin_block(ConstMatrix q, std::size_t g, std::size_t N, std::
                    rows(keys), numbers(), numbers(),  numbers()};
 
   std::fill_n(scratch.data(), 2 * D * R, 0.0f);  // q and o
-  const float scale = 1 / std::sqrt(float(D));
   for (std::size_t n = 0; n < N; ++n)
     for (std::size_t t = 0; t < tokens; ++t) {
       const ConstRow query = q.head(g * N + n, D).row(first + t);
-      for (std::size_t d = 0; d < D; ++d) block.q.row(d)[n * tokens + t] = scale * query[d];
+      for (std::size_t d = 0; d < D; ++d) block.q.row(d)[n * tokens + t] = factor * query[d];
     }
   std::ranges::fill(block.highest, -infinity);
   std::ranges::fill(block.sum, 0.0f);
@@ -145,9 +145,12 @@ static void take_scores(QueryBlock& block, Matrix scores, std::size_t r) {
 
 /// Takes one block of keys: k and v are rows s, s + 1 … of all keys and values.
 template <class Seen>
-static void take_keys(QueryBlock& block, ConstMatrix k, ConstMatrix v, std::size_t s, Seen seen) {
+static void take_keys(QueryBlock& block, ConstMatrix k, ConstMatrix v, std::size_t s, float cap,
+                      Seen seen) {
   const Matrix scores = block.scores.rows_from(0, k.rows);
   multiply_tiles(k, block.q, scores);
+  for (std::size_t i = 0; cap > 0 && i < k.rows; ++i)
+    cap_row(scores.row(i), {Mask::none, 1, cap}, k.cols);
   hide(block, scores, s, seen);
   for (std::size_t r = 0; r < scores.cols; r += Lanes::size) take_scores(block, scores, r);
   add_transposed_tiles(v, scores, block.kept, block.values);
@@ -165,29 +168,29 @@ static void end_block(const QueryBlock& block, std::size_t g, std::size_t N, Mat
     }
 }
 
-void flash_attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out,
-                          FlashScratch& scratch) {
+void flash_attention_rows(ConstMatrix q, const KeyValueHeads& heads, const ScoreRule& rule,
+                          Matrix out, FlashScratch& scratch) {
   // All checks come before the parallel loop, in which nothing may throw.
-  expect_grouped(q, heads, mask);
+  expect_grouped(q, heads, rule.mask);
   const std::size_t T = q.rows, S = heads.S(), D = heads.D(), H = q.cols / D;
   const std::size_t G = heads.G, N = H / G, keys = scratch.blocks().keys;
   expect_shape("out", out, {T, H * D});
   scratch.expect_made_for(H, G, D);
   const std::size_t tokens = scratch.tokens(), blocks = (T + tokens - 1) / tokens;
-  const auto seen = [&](std::size_t t) { return keys_seen(t, T, S, mask); };
+  const auto seen = [&](std::size_t t) { return keys_seen(t, T, S, rule.mask); };
 
   // A task is one block of queries of one group. The last tokens see the most keys: they go first.
   for_each_task(blocks * G, N * tokens * S, [&](std::size_t i, std::size_t thread) {
     const std::size_t g = i % G, first = (blocks - 1 - i / G) * tokens;
     QueryBlock block = begin_block(q, g, N, D, first, std::min(tokens, T - first), keys,
-                                   scratch.of_thread(thread));
+                                   rule.factor_for(D), scratch.of_thread(thread));
 
     // Keys that no query of the block sees are not read.
-    const KeyRange of_block = keys_seen(first, block.tokens, T, S, mask);
+    const KeyRange of_block = keys_seen(first, block.tokens, T, S, rule.mask);
     for (std::size_t s = of_block.begin; s < of_block.end; s += keys) {
       const std::size_t count = std::min(keys, of_block.end - s);
       take_keys(block, heads.keys(g).rows_from(s, count), heads.values(g).rows_from(s, count), s,
-                seen);
+                rule.cap, seen);
     }
     end_block(block, g, N, out);
   });
@@ -195,11 +198,11 @@ void flash_attention_rows(ConstMatrix q, const KeyValueHeads& heads, Mask mask, 
 
 AttentionKernel flash_kernel(std::size_t H, std::size_t G, std::size_t D, std::size_t S) {
   return [of_several = FlashScratch(H, G, D), of_one = GroupedScratch(1, S, H, D)](
-             ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out) mutable {
+             ConstMatrix q, const KeyValueHeads& heads, const ScoreRule& rule, Matrix out) mutable {
     if (q.rows > 1)
-      flash_attention_rows(q, heads, mask, out, of_several);
+      flash_attention_rows(q, heads, rule, out, of_several);
     else
-      grouped_attention_rows(q, heads, mask, out, of_one);
+      grouped_attention_rows(q, heads, rule, out, of_one);
   };
 }
 

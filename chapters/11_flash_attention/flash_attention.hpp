@@ -55,7 +55,7 @@ class FlashScratch {
 /// does for the scratch memory, and as expect_grouped does.
 void flash_attention_rows(ConstMatrix q,               // [T, H·D]
                           const KeyValueHeads& heads,  // G of [S, D]
-                          Mask mask,
+                          const ScoreRule& rule,
                           Matrix out,  // [T, H·D]; must not overlap what is read
                           FlashScratch& scratch);
 

@@ -22,10 +22,11 @@ TEST_CASE("another kernel is called for each chunk, with all cached positions of
     CAPTURE(chunk);
     std::size_t calls = 0, keys = 0;
     GroupedScratch own(chunk, c.T, c.settings.H, c.settings.D);
-    const Tensor<2> got =
-        in_chunks(c, chunk, [&](ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out) {
+    const Tensor<2> got = in_chunks(
+        c, chunk,
+        [&](ConstMatrix q, const KeyValueHeads& heads, const ScoreRule& rule, Matrix out) {
           ++calls, keys = heads.S();
-          grouped_attention_rows(q, heads, mask, out, own);
+          grouped_attention_rows(q, heads, rule, out, own);
         });
     CHECK(calls == (c.T + chunk - 1) / chunk);
     CHECK(keys == c.T);
@@ -80,9 +81,9 @@ TEST_CASE("a call whose kernel throws can be made again, and what it left counts
   const Tensor<2> text = c.x();
   bool refused = false;
   Room room(c.settings, 8, 4, 2,
-            [&](ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out) {
+            [&](ConstMatrix q, const KeyValueHeads& heads, const ScoreRule& rule, Matrix out) {
               if (q.rows == 3 && !std::exchange(refused, true)) throw std::runtime_error("three");
-              grouped_attention_rows(q, heads, mask, out, own);
+              grouped_attention_rows(q, heads, rule, out, own);
             });
   const auto rows = [&](std::size_t t, std::size_t count) {
     return copy_of(ConstMatrix(text).rows_from(t, count));
@@ -156,6 +157,16 @@ TEST_CASE("a packed weight can take the place of every matrix of a block") {
     CHECK(all_close(block(c.x(), weights, c.settings, c.table()), c.want(),
                     c.bound(largest(c.want()))));
   }
+}
+
+TEST_CASE("scores by another rule: the formula and the kernel, whole and in chunks") {
+  Case c = llama();
+  const Tensor<2> before = in_chunks(c, c.T);
+  c.settings.score_factor = 0.8f, c.settings.score_cap = 1.5f, c.settings.window = 9;
+  const Tensor<2> want = block(c.x(), c.weights(), c.settings, c.table());
+  for (const std::size_t chunk : {c.T, std::size_t(5), std::size_t(1)})
+    CHECK(all_close(in_chunks(c, chunk), want, 4 * c.bound(largest(want))));
+  CHECK_FALSE(all_close(before, want, 1e-3));
 }
 
 TEST_CASE("another attention can keep a text's keys in two separate caches") {

@@ -176,13 +176,14 @@ struct Problem {
   Tensor<2> q = draw(T, H*D, 1), k = draw(T, G*D, 2), v = draw(T, G*D, 3);
 
   /// Float64's attention to the rounded rows, after RoPE.
-  Tensor<2> want(size_t bits, size_t window) const {
+  Tensor<2> want(size_t bits, size_t window, float factor = 0, float cap = 0) const {
     const RopeTable table = block_rope_table(settings_with(H, G, D), T);
     Tensor<2> turned_q = q, turned_k = k;
     rope_rows(turned_q, D, table, 0, Pairing::neighbours);
     rope_rows(turned_k, D, table, 0, Pairing::neighbours);
     return attention_in_double(turned_q, there_and_back(turned_k, G, bits),
-                               there_and_back(v, G, bits), H, G, Mask::sliding(window));
+                               there_and_back(v, G, bits), H, G,
+                               {Mask::sliding(window), factor, cap});
   }
   // A score of up to 8 is a sum of D products of N(0, 1), scaled; exp makes its error one of the
   // weights. The sums over T values of up to 5 keep about √T roundings. RoPE of q was computed
@@ -206,6 +207,18 @@ TEST_CASE(
           CHECK(all_close(slot.in_chunks(p.q, p.k, p.v, chunk), want, p.bound()));
         }
       }
+}
+
+TEST_CASE("other rules for scores: a factor and a cap, for one token and for several") {
+  const Problem p{4, 2, 16, 37};
+  for (const size_t bits : {8, 4})
+    for (const size_t chunk : {p.T, size_t(1)}) {
+      BlockSettings settings = settings_with(p.H, p.G, p.D, 9);
+      settings.score_factor = 0.5f, settings.score_cap = 3;
+      Slot slot(settings, p.T, chunk, bits);
+      CHECK(
+          all_close(slot.in_chunks(p.q, p.k, p.v, chunk), p.want(bits, 9, 0.5f, 3), 2 * p.bound()));
+    }
 }
 
 TEST_CASE("what rounding does to attention is bounded by the steps of keys and values") {
@@ -326,9 +339,9 @@ TEST_CASE("a call whose kernel throws can be made again") {
   const BlockSettings settings = settings_with(4, 2, 16);
   Slot slot(settings, 8, 8, 8, 1,
             [&, kernel = grouped_kernel({&settings, 1}, 8, 8)](
-                ConstMatrix q, const KeyValueHeads& heads, Mask mask, Matrix out) {
+                ConstMatrix q, const KeyValueHeads& heads, const ScoreRule& rule, Matrix out) {
               if (!std::exchange(refused, true)) throw std::runtime_error("no result");
-              kernel(q, heads, mask, out);
+              kernel(q, heads, rule, out);
             });
   const Run run{0, 0, 8};
   REFUSES_AS(slot(run, p.q, p.k, p.v), "no result", std::runtime_error);

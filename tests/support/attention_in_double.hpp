@@ -24,7 +24,7 @@ inline bool sees(std::size_t position, std::size_t s, Mask mask) {
 
 /// All heads of q [T, H·D] against k and v [S, G·D]; the queries are the last of the positions.
 inline Tensor<2> attention_in_double(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v,
-                                     std::size_t H, std::size_t G, Mask mask) {
+                                     std::size_t H, std::size_t G, const ScoreRule& rule) {
   const std::size_t T = q.shape(0), S = k.shape(0), D = q.shape(1) / H;
   Tensor<2> out = empty(T, H * D);
   for (std::size_t t = 0; t < T; ++t)
@@ -32,10 +32,11 @@ inline Tensor<2> attention_in_double(const Tensor<2>& q, const Tensor<2>& k, con
       const std::size_t g = h / (H / G);
       std::vector<double> weights(S, -INFINITY), mean(D);
       for (std::size_t s = 0; s < S; ++s) {
-        if (!sees(S - T + t, s, mask)) continue;
+        if (!sees(S - T + t, s, rule.mask)) continue;
         double score = 0;
         for (std::size_t d = 0; d < D; ++d) score += double(q(t, h * D + d)) * k(s, g * D + d);
-        weights[s] = score / std::sqrt(double(D));
+        score *= rule.factor > 0 ? double(rule.factor) : 1 / std::sqrt(double(D));
+        weights[s] = rule.cap > 0 ? rule.cap * std::tanh(score / double(rule.cap)) : score;
       }
       const double highest = *std::ranges::max_element(weights);
       double sum = 0;

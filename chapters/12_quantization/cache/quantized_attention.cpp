@@ -32,16 +32,16 @@ QuantizedAttention::QuantizedAttention(std::span<const BlockSettings> layers, st
 }
 
 /// Several tokens, the last of the cache: the rows that they see become floats for the kernel.
-void QuantizedAttention::attend_floats(ConstMatrix q, const QuantizedCache& cache, Mask mask,
-                                       Matrix out) {
-  const KeyRange seen = keys_seen(0, q.rows, q.rows, cache.length, mask);
+void QuantizedAttention::attend_floats(ConstMatrix q, const QuantizedCache& cache,
+                                       const ScoreRule& rule, Matrix out) {
+  const KeyRange seen = keys_seen(0, q.rows, q.rows, cache.length, rule.mask);
   const std::size_t G = cache.keys.G, D = cache.keys.D, wide = whole_blocks(D), s = seen.size();
   const Matrix keys(keys_.data(), G * s, D, wide), values(values_.data(), G * s, D, wide);
   for_each_row(G * s, 2 * D, [&](std::size_t i) {
     load_rows(cache.keys, i / s, seen.begin + i % s, keys.rows_from(i, 1));
     load_rows(cache.values, i / s, seen.begin + i % s, values.rows_from(i, 1));
   });
-  kernel_(q, {keys.rows_from(0, s), values.rows_from(0, s), G, s * wide}, mask, out);
+  kernel_(q, {keys.rows_from(0, s), values.rows_from(0, s), G, s * wide}, rule, out);
 }
 
 void QuantizedAttention::operator()(const Projected& in, Matrix heads, const Trace& trace) {
@@ -58,7 +58,7 @@ void QuantizedAttention::operator()(const Projected& in, Matrix heads, const Tra
     tell(trace, Part::k_turned, layer, in.k);
   }
 
-  const Mask mask = Mask::sliding(settings.window);
+  const ScoreRule rule = rule_of(settings);
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {
     // Once rounded, the new keys and values are like the old ones.
     QuantizedCache& cache = cache_of(run);
@@ -68,9 +68,10 @@ void QuantizedAttention::operator()(const Projected& in, Matrix heads, const Tra
     const ConstMatrix q = in.q.rows_from(first, run.rows);
     const Matrix out = heads.rows_from(first, run.rows);
     if (run.rows == 1)
-      attend_quantized(q.row(0), cache, keys_seen(0, 1, cache.length, mask), out.row(0), scratch_);
+      attend_quantized(q.row(0), cache, keys_seen(0, 1, cache.length, rule.mask), out.row(0),
+                       scratch_, rule);
     else
-      attend_floats(q, cache, mask, out);
+      attend_floats(q, cache, rule, out);
   });
 }
 

@@ -34,7 +34,7 @@ class QuantizedAttention {
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
  private:
-  void attend_floats(ConstMatrix q, const QuantizedCache& cache, Mask mask, Matrix out);
+  void attend_floats(ConstMatrix q, const QuantizedCache& cache, const ScoreRule& rule, Matrix out);
 
   LayerTables layers_;
   QuantizedScratch scratch_;  // for one token

@@ -150,7 +150,7 @@ QuantizedScratch::QuantizedScratch(std::size_t S, std::size_t H, std::size_t D)
       log_sums(empty(H, parts_of(S))) {}
 
 void attend_quantized(ConstRow q, const QuantizedCache& cache, KeyRange seen, Row out,
-                      QuantizedScratch& scratch) {
+                      QuantizedScratch& scratch, const ScoreRule& rule) {
   const std::size_t G = cache.keys.G, D = cache.keys.D, H = q.size() / D, N = H / G;
   const std::size_t P = parts_of(seen.size()), wide = whole_blocks(D);
   const ConstMatrix queries(q.data(), H, D, D);                   // [H, D]: the row as its heads
@@ -170,7 +170,7 @@ void attend_quantized(ConstRow q, const QuantizedCache& cache, KeyRange seen, Ro
     of_stretch.data += p * D;                           // of stretch p
     attend_stretch(queries.rows_from(g * N, N), keys, values,
                    {floats + 2 * rows_at_a_time * wide, N, count, count}, of_stretch,
-                   log_sums.rows_from(g * N, N).cols_from(p, 1));
+                   log_sums.rows_from(g * N, N).cols_from(p, 1), rule);
   });
   for (std::size_t h = 0; h < H; ++h)
     join_stretches({stretches.row(h).data(), P, D, D}, log_sums.row(h), out.subspan(h * D, D));

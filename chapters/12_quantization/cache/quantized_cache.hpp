@@ -76,6 +76,7 @@ struct QuantizedScratch {
 void attend_quantized(ConstRow q,  // [H·D]
                       const QuantizedCache& cache, KeyRange seen,
                       Row out,  // [H·D]
-                      QuantizedScratch& scratch);
+                      QuantizedScratch& scratch,
+                      const ScoreRule& rule = Mask::none);  // its mask is not read
 
 }  // namespace t2t
