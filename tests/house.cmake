@@ -25,6 +25,7 @@ target_link_libraries(hostile doctest_main)
 t2t_only_for_tests(hostile)
 file(GLOB_RECURSE text CONFIGURE_DEPENDS learn commands/* docs/*.* README.md chapters/*.* chapters/*/about
   common/*.* tests/*.cpp tests/*.hpp tests/*.py tests/*.sh tests/*.patch tests/*.json)
+list(FILTER text EXCLUDE REGEX __pycache__)
 add_dependencies(tests hostile 02_normalization_wrong_rms_norm 02_normalization_wrong_layer_norm)
 
 # What precompiled headers hide: a file that does not include what it uses.

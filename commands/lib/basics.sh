@@ -4,6 +4,7 @@
 home=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck disable=SC2034  # the commands use it
 build=$home/build/release
+export PYTHONPYCACHEPREFIX=$home/build/pycache # Python leaves nothing among the sources
 
 say() { echo "learn: $*" >&2; }
 die() { say "$*"; exit 1; }

@@ -105,6 +105,6 @@ workbook() {
   settings
   (
     trap '' INT
-    PYTHONUTF8=1 PYTHONPYCACHEPREFIX=$home/build/pycache "${python:-python3}" "$home/commands/lib/workbook/$1.py" "${@:2}"
+    PYTHONUTF8=1 "${python:-python3}" "$home/commands/lib/workbook/$1.py" "${@:2}"
   )
 }
