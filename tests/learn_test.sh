@@ -201,7 +201,7 @@ refuses "--run and --resume: wanted one of them at a time" "$training" --run a -
 refuses "--run and --fine-tune: wanted one of them at a time" "$training" --run a --fine-tune a
 refuses "--file and --folder: wanted one of them at a time" "$training" --file a --folder a
 [[ ! -e new && ! -e new.gguf && ! -e d ]] || fail "a refused task left something"
-"$quantization" --help | grep -q -- '--quantize IN OUT ' || fail "--help does not say that --quantize takes two files"
+"$quantization" --help | grep -- '--quantize IN OUT ' >/dev/null || fail "--help does not say that --quantize takes two files"
 
 # An output never takes the place of an input, under no name of it, nor of another output.
 mkdir same same/run && cp in.gguf same/model && ln same/model same/hard && ln -s model same/link
