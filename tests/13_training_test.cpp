@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "13_training/backward/attention_backward.hpp"
+#include "13_training/attention/attention_backward.hpp"
 #include "13_training/backward/cross_entropy.hpp"
 #include "13_training/backward/embedding_backward.hpp"
 #include "13_training/backward/linear_backward.hpp"

@@ -11,7 +11,7 @@
 
 #include "09_language_model/accounts.hpp"
 #include "11_flash_attention/flash_attention.hpp"
-#include "13_training/backward/attention_backward.hpp"
+#include "13_training/attention/attention_backward.hpp"
 #include "13_training/trainer/trainer.hpp"
 #include "linalg.hpp"
 

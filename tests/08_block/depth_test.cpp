@@ -1,6 +1,6 @@
 // What must be true of the stacks that chapter 08 measures: sizes and gradients that one can work
 // out by hand, and that a change sent up is as large as a gradient sent down.
-#include "08_block/depth.hpp"
+#include "08_block/depth/depth.hpp"
 
 #include <doctest/doctest.h>
 

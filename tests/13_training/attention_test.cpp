@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "06_gqa/grouped_query_attention.hpp"
-#include "13_training/backward/attention_backward.hpp"
-#include "13_training/backward/flash_backward.hpp"
+#include "13_training/attention/attention_backward.hpp"
+#include "13_training/attention/flash_backward.hpp"
 #include "13_training/differences.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"

@@ -7,8 +7,8 @@
 #include <span>
 #include <stdexcept>
 
+#include "13_training/attention/attention_backward.hpp"
 #include "13_training/backward/activation_backward.hpp"
-#include "13_training/backward/attention_backward.hpp"
 #include "13_training/backward/linear_backward.hpp"
 #include "13_training/backward/norm_backward.hpp"
 #include "linalg.hpp"

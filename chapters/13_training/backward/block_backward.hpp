@@ -12,8 +12,8 @@
 
 #include "08_block/block_rows.hpp"
 #include "08_block/choices.hpp"
+#include "13_training/attention/flash_backward.hpp"
 #include "13_training/backward/dropout.hpp"
-#include "13_training/backward/flash_backward.hpp"
 #include "13_training/backward/kept_for_backward.hpp"
 #include "13_training/backward/training_slots.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "09_language_model/accounts.hpp"
 #include "09_language_model/forward.hpp"
-#include "13_training/backward/attention_backward.hpp"
+#include "13_training/attention/attention_backward.hpp"
 #include "13_training/backward/embedding_backward.hpp"
 #include "13_training/backward/linear_backward.hpp"
 #include "13_training/backward/norm_backward.hpp"

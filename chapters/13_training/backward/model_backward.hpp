@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "09_language_model/model.hpp"
-#include "13_training/backward/batch_attention.hpp"
+#include "13_training/attention/batch_attention.hpp"
 #include "13_training/backward/block_backward.hpp"
 #include "13_training/backward/cross_entropy.hpp"
 

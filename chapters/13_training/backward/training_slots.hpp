@@ -7,19 +7,10 @@
 
 #include <functional>
 
-#include "04_causal_attention/attention.hpp"
 #include "08_block/block_rows.hpp"
+#include "13_training/attention/batch_attention.hpp"
 
 namespace t2t {
-
-/// Changes the attention of whole texts.
-struct AttentionChange {
-  std::function<Mask(const BlockSettings&)> mask = {};  // empty: causal, with the settings' window
-  /// Changes the queries and keys of one text, turned if the model turns them: [T, H·D], [T, G·D].
-  std::function<void(const BlockSettings&, Matrix q, Matrix k)> forward = {};
-  /// Makes of the gradients of changed queries and keys, of any number of texts, those before.
-  std::function<void(const BlockSettings&, Matrix dq, Matrix dk)> backward = {};
-};
 
 /// What the backward pass of a network is called with.
 struct NetworkCall {

@@ -1,4 +1,4 @@
-#include "08_block/depth.hpp"
+#include "08_block/depth/depth.hpp"
 
 #include <cmath>
 #include <utility>

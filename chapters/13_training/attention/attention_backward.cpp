@@ -1,4 +1,4 @@
-#include "13_training/backward/attention_backward.hpp"
+#include "13_training/attention/attention_backward.hpp"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "13_training/backward/batch_attention.hpp"
+#include "13_training/attention/batch_attention.hpp"
 
 #include <fmt/core.h>
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "08_block/depth.hpp"
+#include "08_block/depth/depth.hpp"
 #include "linalg.hpp"
 #include "program/print.hpp"
 #include "rows.hpp"

@@ -5,14 +5,24 @@
 // backward pass needs, the trace hands over (kept_for_backward.hpp).
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
+#include "04_causal_attention/attention.hpp"
 #include "08_block/layer_tables.hpp"
 #include "11_flash_attention/flash_attention.hpp"
-#include "13_training/backward/training_slots.hpp"
 
 namespace t2t {
+
+/// Changes the attention of whole texts.
+struct AttentionChange {
+  std::function<Mask(const BlockSettings&)> mask = {};  // empty: causal, with the settings' window
+  /// Changes the queries and keys of one text, turned if the model turns them: [T, H·D], [T, G·D].
+  std::function<void(const BlockSettings&, Matrix q, Matrix k)> forward = {};
+  /// Makes of the gradients of changed queries and keys, of any number of texts, those before.
+  std::function<void(const BlockSettings&, Matrix dq, Matrix dk)> backward = {};
+};
 
 class BatchAttention {
  public:

@@ -1,4 +1,4 @@
-#include "13_training/backward/flash_backward.hpp"
+#include "13_training/attention/flash_backward.hpp"
 
 #include <fmt/core.h>
 
