@@ -35,11 +35,7 @@ void CachedAttention::operator()(const Projected& in, Matrix heads, const Trace&
   for (const Run& run : in.runs) expect_no_gap(run, cache_of(run).length);
 
   // Queries and keys are turned by their positions; values are not.
-  if (settings.uses_rope) {
-    layers_.turn(in);
-    tell(trace, Part::q_turned, layer, in.q);
-    tell(trace, Part::k_turned, layer, in.k);
-  }
+  layers_.turn(in, trace);
 
   // The new keys and values follow those of the earlier positions, and are then like these.
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {

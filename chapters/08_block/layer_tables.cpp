@@ -32,14 +32,17 @@ LayerTables::LayerTables(std::span<const BlockSettings> layers, std::size_t S, s
   }
 }
 
-void LayerTables::turn(const Projected& in) const {
+void LayerTables::turn(const Projected& in, const Trace& trace) const {
   const BlockSettings& settings = in.block.settings();
+  if (!settings.uses_rope) return;
   const RopeTable& angles = table(in.block.layer());
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {
     const Matrix q = in.q.rows_from(first, run.rows), k = in.k.rows_from(first, run.rows);
     rope_rows(q, settings.D, angles, run.position, settings.pairing);
     rope_rows(k, settings.D, angles, run.position, settings.pairing);
   });
+  tell(trace, Part::q_turned, in.block.layer(), in.q);
+  tell(trace, Part::k_turned, in.block.layer(), in.k);
 }
 
 /// What a layer's cache and table were made for, as text for a message.

@@ -20,8 +20,8 @@ class LayerTables {
   /// The angles of a layer: [S, D/2], or empty without RoPE.
   const RopeTable& table(std::size_t layer) const { return tables_[table_of_[layer]]; }
 
-  /// Turns q and k by the positions of their runs.
-  void turn(const Projected& in) const;
+  /// If the block uses RoPE, turns q and k by the positions of their runs, and tells the trace.
+  void turn(const Projected& in, const Trace& trace) const;
 
   /// Throws std::invalid_argument when q, k, v or heads has another shape than the block's settings
   /// say, the runs do not add up to its rows, a text is not there or comes twice, or has no row,

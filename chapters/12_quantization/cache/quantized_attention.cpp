@@ -52,11 +52,7 @@ void QuantizedAttention::operator()(const Projected& in, Matrix heads, const Tra
   for (const Run& run : in.runs) expect_no_gap(run, cache_of(run).length);
 
   // Queries and keys are turned by their positions; values are not.
-  if (settings.uses_rope) {
-    layers_.turn(in);
-    tell(trace, Part::q_turned, layer, in.q);
-    tell(trace, Part::k_turned, layer, in.k);
-  }
+  layers_.turn(in, trace);
 
   const ScoreRule rule = rule_of(settings);
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {

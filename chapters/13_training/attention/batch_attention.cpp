@@ -36,7 +36,7 @@ void BatchAttention::operator()(const Projected& in, Matrix heads, const Trace& 
   layers_.expect_call(in, heads, B_);
   for (const Run& run : in.runs)
     expect(run.rows == T_, "rows of a text", std::to_string(T_), double(run.rows));
-  if (settings.uses_rope) layers_.turn(in);
+  layers_.turn(in, {});
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {
     const Matrix q = in.q.rows_from(first, run.rows), k = in.k.rows_from(first, run.rows);
     if (change_.forward) change_.forward(settings, q, k);
