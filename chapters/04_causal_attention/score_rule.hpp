@@ -3,7 +3,7 @@
 //
 //   score = cap·tanh(factor·q·k / cap), or factor·q·k without a cap
 //
-// A cap keeps a single score from deciding a softmax alone. Gemma Team 2024, "Gemma 2".
+// A cap bounds the scores smoothly, however large the products grow. Gemma Team 2024, "Gemma 2".
 #pragma once
 
 #include "04_causal_attention/attention.hpp"

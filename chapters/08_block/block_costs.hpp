@@ -23,7 +23,9 @@ struct BlockCosts {
   PartCost attention;    // queries with keys, weights with values
   PartCost output;       // o
   PartCost feed_forward_norm;
-  PartCost feed_forward;  // gate (if there is one), up and down; all experts, the chosen ones' work
+  // Gate (if there is one), up and down. With experts: the parameters of the router and of all
+  // experts, and the FLOPs of the router and of the chosen ones.
+  PartCost feed_forward;
 };
 PartCost total(const BlockCosts& costs);
 

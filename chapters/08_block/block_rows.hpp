@@ -51,8 +51,8 @@ struct Projected {
 };
 /// Writes each head's result, given q, k and v. If settings.uses_rope, it turns q and k and
 /// calls the trace with them as q_turned and k_turned; otherwise with neither. It hides from each
-/// token what comes after it, and keeps of k and v what later calls need. A run may begin at an
-/// earlier position than the text's last one ended: what was kept from there on then counts for
+/// token what comes after it, and keeps of k and v what later calls need. A run may begin
+/// before the position where the text's last run ended: what was kept from there on then counts for
 /// nothing.
 using Attention = std::function<void(const Projected& in,
                                      Matrix heads,  // [T, H·D], to be written
@@ -65,8 +65,8 @@ using Network = std::function<void(const Block& block,
                                    const Trace& trace)>;
 
 /// Is handed the result of a part (Part::attention or Part::feed_forward) before it is added to the
-/// stream x, and may change it. Where it sums the results of several ranks, each must learn of it
-/// when another throws.
+/// stream x, and may change it. If it sums over several processes (chapter 16) and fails in one of
+/// them, it must fail in all.
 using BeforeSum = std::function<void(const Block& block, Part part, ConstMatrix x,
                                      Matrix added)>;  // both [T, C]
 

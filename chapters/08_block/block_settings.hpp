@@ -48,8 +48,8 @@ struct BlockSettings {
   float eps = 1e-5f;             // the norms'
   float score_factor = 0;        // of q·k; 0: 1/√D
   float score_cap = 0;      // scores stay between −cap and cap; 0: none (chapter 04's ScoreRule)
-  std::size_t experts = 0;  // E, networks of width F, of which a router chooses; 0: one for all
-  std::size_t chosen = 0;   // k, experts that a token goes through: 1 to E; 0 without experts
+  std::size_t experts = 0;  // E networks, of which each token uses some; 0: a single network
+  std::size_t chosen = 0;   // how many of the experts each token uses
 };
 
 /// LLaMA's choices, with D = C / H. Throws std::invalid_argument when H does not divide C.

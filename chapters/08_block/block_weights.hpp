@@ -54,8 +54,9 @@ enum class Role {
   positions,    // a table with a row a position: N(0, 0.01²)
 };
 
-/// How a tensor is divided where several ranks share a block (chapter 16): by rows or by columns;
-/// not at all; or `once`, since only rank 0 has it: a bias of what all ranks sum.
+/// How several processes, the ranks, divide a tensor between them (chapter 16): by rows, by
+/// columns, or not at all. `once` is a bias that is added to a sum over ranks: rank 0 keeps it and
+/// the others hold zeros, or it would be added once for each rank.
 enum class Split { none, rows, cols, once };
 
 /// A tensor's name, shape and role.
@@ -72,8 +73,8 @@ struct TensorInfo {
 /// "w_q", or "layer 3: w_q" in a model; "layer 3: expert 7: w_up".
 std::string full_name(const TensorInfo& info);
 
-/// Calls f(info, tensor) for each tensor of one network of a block. All are left out if it is not
-/// there.
+/// Calls f(info, tensor) for each tensor of one network of a block. If `there` is false, every info
+/// has size 0.
 template <class Network, class Call>
 void for_each_tensor(Network& network, const BlockSettings& settings, bool there, Call f) {
   const std::size_t C = settings.C, F = there ? settings.F : 0;
@@ -144,7 +145,7 @@ void expect_fits(const TensorInfo& info, const Weight& w);
 /// would ignore is refused too.
 void expect_weights(const BlockWeights& weights, const BlockSettings& settings);
 
-/// Weights without numbers, with room for the experts: where tensors are made one by one.
+/// Empty weights with one entry for each expert, to be filled tensor by tensor.
 BlockWeights room_for(const BlockSettings& settings);
 
 /// Gives a tensor the numbers that its role begins with. residual_scale multiplies those of role

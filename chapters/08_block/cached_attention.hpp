@@ -45,8 +45,9 @@ class CachedAttention {
   /// caches[text][layer], [G, S, D] each.
   std::vector<std::vector<KvCache>> caches;
 
-  /// The slot. Throws std::invalid_argument, before anything is written, as LayerTables does, for a
-  /// run that begins after the end of its text's cache, and as the kernel does.
+  /// The slot. Throws std::invalid_argument as LayerTables does and for a run that begins after the
+  /// end of its text's cache, both before anything is written. If the kernel throws, the caches
+  /// already hold the new rows.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
  private:

@@ -14,7 +14,7 @@
 namespace t2t {
 
 /// A way in which a block, or a model (chapter 09), can differ from LLaMA. Sizes, theta and eps are
-/// no choices: code that supports some values of these alone checks them itself.
+/// no choices: code that supports only some values of these checks them itself.
 enum class Choice {
   layer_norm,         // LayerNorm in place of RMSNorm
   norms_after,        // a norm after each part, not before it
@@ -27,7 +27,7 @@ enum class Choice {
   halves,             // RoPE that pairs number i with number i + D/2
   scaled_rope,        // RoPE whose frequencies are given
   score_factor,       // another factor of q·k than 1/√D
-  score_cap,          // scores that a tanh keeps below a cap
+  score_cap,          // scores that a tanh keeps within ±cap
   experts,            // experts, of which a router chooses some for each token
   learned_positions,  // of a model: positions that are learned and added to the embedding
   tied,               // of a model: a head that is the embedding's table

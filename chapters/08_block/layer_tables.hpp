@@ -23,10 +23,10 @@ class LayerTables {
   /// If the block uses RoPE, turns q and k by the positions of their runs, and tells the trace.
   void turn(const Projected& in, const Trace& trace) const;
 
-  /// Throws std::invalid_argument when q, k, v or heads has another shape than the block's settings
-  /// say, the runs do not add up to its rows, a text is not there or comes twice, or has no row,
-  /// more than T_max rows or positions from S on, the layer does not exist or was made for other H,
-  /// G, D or another RoPE than the block's, or more threads are in use.
+  /// Throws std::invalid_argument if a shape differs from what the block's settings say; if the
+  /// runs don't add up to q's rows, or one names a text that is missing or comes twice, has no row
+  /// or more than T_max, or goes beyond position S − 1; if the layer does not exist or wasn't made
+  /// for this block's H, G, D and RoPE; or if more threads are in use.
   void expect_call(const Projected& in, ConstMatrix heads, std::size_t texts) const;
 
  private:

@@ -2,8 +2,9 @@
 //
 // The rows x [T, C] of a call can be of several texts: those of one text follow one another, and
 // make a run. Whoever calls the blocks knows how long its texts are (chapter 09's ModelState does)
-// and says so with each call. No slot keeps these lengths, so that a call that failed can simply be
-// made again, and a text becomes shorter when its next run begins at an earlier position.
+// and says so with each call. What a slot has stored from a run's position on is written over. So a
+// call that failed can simply be made again, and a text is made shorter by beginning its next run
+// at an earlier position.
 #pragma once
 
 #include <cstddef>

@@ -187,8 +187,8 @@ static void score(const Model& model, const ModelState& state, Matrix x, Matrix 
   if (state.options.scored) state.options.scored(logits);
 }
 
-/// What has been through the model counts from now on: had anything thrown, no text would be
-/// longer.
+/// Called once everything has succeeded, so that a call that throws leaves all lengths as they
+/// were.
 static void add_lengths(ModelState& state, std::span<const MoreTokens> more) {
   for (const MoreTokens& of : more) state.lengths[of.text] += of.ids.size();
 }

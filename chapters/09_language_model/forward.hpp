@@ -38,13 +38,14 @@ void logits_of(const Model& model,
                const Trace& trace = {});
 
 // [makers]
-/// An attention that goes on with texts, and is told when one becomes shorter: `truncated` may give
-/// back what the text has from this position on, or be empty.
+/// An attention together with what it keeps of the texts. `truncated` is called when a text is cut
+/// to `position` tokens, and may free the memory after them; it may be empty.
 struct TextMemory {
   Attention attention;
   std::function<void(std::size_t text, std::size_t position)> truncated = {};
 };
-/// Makes it for `texts` texts of up to S tokens and calls that bring up to T_max rows of one.
+/// Makes a TextMemory for `texts` texts of up to S tokens and calls that bring up to T_max rows of
+/// one.
 using MakeAttention = std::function<TextMemory(std::span<const BlockSettings> layers, std::size_t S,
                                                std::size_t T_max, std::size_t texts)>;
 /// Makes a network with its scratch memory, for calls of up to T_max rows.
@@ -63,7 +64,7 @@ struct StateOptions {
   MakeAttention attention{};  // empty: a CachedAttention
   MakeNetwork network{};      // empty: chapter 07's
   BeforeSum before_sum{};     // as in BlockSlots
-  Layers layers{};            // then nothing is made for attention and network
+  Layers layers{};            // if given, kernel, attention, network and before_sum are not used
   std::function<void(Matrix x)> embedded{};     // is handed each chunk's embedding, [rows, C]
   std::function<void(Matrix logits)> scored{};  // is handed all logits that a call has made
 };
@@ -84,7 +85,7 @@ struct ModelState {
   /// is 0 or above T_max, when chunk or texts is 0, and for experts without a network;
   /// std::runtime_error, with the bytes wanted,
   /// when there is not enough free memory for the caches of all texts, a chunk's rows in the
-  /// blocks, and RoPE's table. An attention of the options answers for its own memory.
+  /// blocks, and RoPE's table. An attention of the options must check its own memory.
   ModelState(const Config& config, std::size_t S, StateOptions options = {});
 
   /// How many tokens of a text have been through the model: the position of its next one. Throws

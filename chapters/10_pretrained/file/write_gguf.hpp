@@ -19,7 +19,7 @@
 namespace t2t {
 
 /// A tensor's name, its sizes, outermost first, and its numbers, which may come in several pieces:
-/// those of [E, rows, cols] in E matrices.
+/// for example, a tensor [E, rows, cols] as E matrices.
 struct StoredTensor {
   std::string name;
   std::vector<std::size_t> shape;

@@ -1,11 +1,13 @@
 // One rank's share of a model, where several processes hold a part of each matrix: heads, groups
 // and hidden numbers are divided among the ranks, and each rank's block is a smaller block.
 //
-//   rows of w_q, w_k, w_v, w_gate, w_up     a rank makes its own heads and its own hidden numbers
-//   columns of w_o, w_down                  and of them its term of what the part adds
+//   rows of w_q, w_k, w_v, w_gate, w_up     with these, and the biases of the same rows, a rank
+//                                           makes its own heads and its own hidden numbers
+//   columns of w_o, w_down                  with these it makes its share of what the part adds
 //
-// The sum of all ranks' terms is what the part adds: chapter 08's BeforeSum sums them. A bias that
-// is added to such a sum belongs to rank 0 alone. Norms, embedding and head are whole in all ranks.
+// The sum of all ranks' shares is what the part adds: chapter 08's BeforeSum sums them. A bias that
+// is added to such a sum is zero in all ranks but rank 0. Norms, router, embedding and head are
+// whole in all ranks.
 // Shoeybi et al. 2019, "Megatron-LM".
 #pragma once
 
@@ -22,7 +24,7 @@ struct Share {
 };
 
 /// The Config of one rank: H, G and F divided by the number of ranks. Throws std::invalid_argument
-/// when it doesn't divide them, and unless rank is below ranks.
+/// unless the number of ranks divides each of them and rank is below ranks.
 Config share_of(Config config, Share share);
 
 /// A rank's share of a tensor that is [info.rows, info.cols] in the rank's model and larger in the

@@ -20,7 +20,8 @@ struct AttentionChange {
   std::function<Mask(const BlockSettings&)> mask = {};  // empty: causal, with the settings' window
   /// Changes the queries and keys of one text, turned if the model turns them: [T, H·D], [T, G·D].
   std::function<void(const BlockSettings&, Matrix q, Matrix k)> forward = {};
-  /// Makes of the gradients of changed queries and keys, of any number of texts, those before.
+  /// Turns the gradients of the changed queries and keys into those of the unchanged ones, in
+  /// place; the rows may be of several texts.
   std::function<void(const BlockSettings&, Matrix dq, Matrix dk)> backward = {};
 };
 

@@ -1,5 +1,5 @@
-// What can take the place of a part of the blocks in training, or change what it does: chapter 08's
-// slots, each with its backward pass.
+// What can replace the network of a block in training, or change its attention or what a part adds.
+// Each such change brings its own backward pass.
 //
 // Experiments change scores, sums and masks (block_changes.hpp); a mixture of experts (chapter 14)
 // brings its network.
@@ -20,9 +20,9 @@ struct NetworkCall {
   Matrix dx;                // [N, C]  the gradient of x, to be written
   BlockWeights& gradients;  // to be added to
 };
-/// A network in chapter 07's place. The backward pass makes again what it needs of the forward
-/// pass, or keeps it itself. It returns a loss of the network's own, whose gradient it has added
-/// too, such as one that balances experts; 0 if there is none.
+/// A network in chapter 07's place. What its backward pass needs, it computes again, or its forward
+/// pass has kept it. The backward pass returns a loss of the network's own, whose gradient it has
+/// added too, such as one that balances experts; 0 if there is none.
 struct TrainedNetwork {
   Network forward = {};
   std::function<double(const NetworkCall&)> backward = {};
@@ -31,8 +31,8 @@ struct TrainedNetwork {
 /// Changes what a part adds to the stream.
 struct SumChange {
   BeforeSum forward = {};
-  /// Changes the gradients of what was added and of the stream that it was added to; at first both
-  /// are that of their sum.
+  /// Changes the gradients of what was added and of the stream that it was added to. When it is
+  /// called, both hold the gradient of the sum.
   std::function<void(const Block&, Part, Matrix dadded, Matrix dx)> backward = {};
 };
 
