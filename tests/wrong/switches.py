@@ -59,7 +59,7 @@ def part_of(patch):
 
 
 def patched(part, patch):
-    made = subprocess.run(["patch", "--quiet", "--fuzz=0", "--output=-", part, str(patch)],
+    made = subprocess.run(["patch", "--quiet", "--fuzz=0", "--output=-", "--reject-file=/dev/null", part, str(patch)],
                           cwd=ROOT, capture_output=True, text=True)
     if made.returncode != 0:
         sys.exit(f"{patch.relative_to(ROOT)} does not apply to {part}: {made.stdout}{made.stderr}")
