@@ -215,11 +215,6 @@ TEST_CASE("sliding windows: formula and kernel equal float64; pairs are counted 
   CHECK(pairs_seen(3, 5, Mask::none) == 15);
 }
 
-/// Rules that other models have, with a window and without.
-static std::vector<ScoreRule> other_rules() {
-  return {{Mask::causal, 0.8f}, {Mask::causal, 0, 2}, {Mask::sliding(9), 1.5f, 3}};
-}
-
 TEST_CASE("other rules for scores: a factor and a cap, by hand and in float64") {
   // 1·1.5 times 2, capped at 3: 3·tanh(1). Against a score of 0 its weight is 1 / (1 + e^−2.2848).
   const Tensor<2> one = {{1}}, keys = {{0}, {1.5}}, values = {{0}, {1}};

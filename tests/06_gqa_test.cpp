@@ -291,8 +291,7 @@ TEST_CASE("sliding windows: formula, rows and decode, from a cache and in chunks
 TEST_CASE("other rules for scores: formula, rows and decode, from a cache and in chunks") {
   const size_t H = 6, G = 2, D = 10, S = 700;  // two stretches
   const Tensor<2> q = draw(S, H * D, 1), k = draw(S, G * D, 2), v = draw(S, G * D, 3);
-  for (const ScoreRule& rule : {ScoreRule(Mask::causal, 0.8f), ScoreRule(Mask::causal, 0, 2),
-                                ScoreRule(Mask::sliding(9), 1.5f, 3)}) {
+  for (const ScoreRule& rule : other_rules()) {
     CAPTURE(rule.factor);
     CAPTURE(rule.cap);
     const Tensor<2> want = attention_in_double(q, k, v, H, G, rule);

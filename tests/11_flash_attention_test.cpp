@@ -227,8 +227,7 @@ TEST_CASE("any size of block gives the same result, for any number of groups") {
 TEST_CASE("other rules for scores: a factor, a cap, and both with a window") {
   const size_t H = 6, G = 2, D = 9, S = 150, T = 70;
   const Tensor<2> q = draw(T, H * D, 1), k = draw(S, G * D, 2), v = draw(S, G * D, 3);
-  for (const ScoreRule& rule : {ScoreRule(Mask::causal, 0.8f), ScoreRule(Mask::causal, 0, 2),
-                                ScoreRule(Mask::sliding(9), 1.5f, 3)}) {
+  for (const ScoreRule& rule : other_rules()) {
     CAPTURE(rule.factor);
     CAPTURE(rule.cap);
     const Tensor<2> want = attention_in_double(q, k, v, H, G, rule);

@@ -83,9 +83,9 @@ struct ModelState {
 
   /// Each text gets room for S tokens. Throws std::invalid_argument as expect_config does, when S
   /// is 0 or above T_max, when chunk or texts is 0, and for experts without a network;
-  /// std::runtime_error, with the bytes wanted,
-  /// when there is not enough free memory for the caches of all texts, a chunk's rows in the
-  /// blocks, and RoPE's table. An attention of the options must check its own memory.
+  /// std::runtime_error, with the bytes wanted, when there is not enough free memory for the caches
+  /// of all texts, a chunk's rows in the blocks, and RoPE's table. An attention of the options must
+  /// check its own memory.
   ModelState(const Config& config, std::size_t S, StateOptions options = {});
 
   /// How many tokens of a text have been through the model: the position of its next one. Throws

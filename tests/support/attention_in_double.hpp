@@ -16,6 +16,11 @@ inline std::vector<std::size_t> windows_of(std::size_t S) {
   return {0, 1, 2, 5, 16, 63, 64, 65, std::max<std::size_t>(S, 2) - 1, S, S + 7};
 }
 
+/// Rules that other models have: another factor, a cap, and both with a window.
+inline std::vector<ScoreRule> other_rules() {
+  return {{Mask::causal, 0.8f}, {Mask::causal, 0, 2}, {Mask::sliding(9), 1.5f, 3}};
+}
+
 /// Whether a query at this position sees key s.
 inline bool sees(std::size_t position, std::size_t s, Mask mask) {
   if (!mask.is_causal) return true;

@@ -23,6 +23,10 @@ struct AttentionChange {
   /// Turns the gradients of the changed queries and keys into those of the unchanged ones, in
   /// place; the rows may be of several texts.
   std::function<void(const BlockSettings&, Matrix dq, Matrix dk)> backward = {};
+
+  Mask mask_of(const BlockSettings& settings) const {
+    return mask ? mask(settings) : Mask::sliding(settings.window);
+  }
 };
 
 class BatchAttention {
@@ -37,9 +41,6 @@ class BatchAttention {
   /// change do, and unless each run is a whole text.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
-  Mask mask(const BlockSettings& settings) const {
-    return change_.mask ? change_.mask(settings) : Mask::sliding(settings.window);
-  }
   const RopeTable& table(std::size_t layer) const { return layers_.table(layer); }
 
  private:

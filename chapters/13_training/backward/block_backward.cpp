@@ -129,8 +129,7 @@ static void attention_part_backward(ConstMatrix x, const Block& block, const Kep
 
   const Matrix dq = scratch.dq, dk = scratch.dk, dv = scratch.dv;
   flash_backward({kept.q, kept.k, kept.v, kept.heads, scratch.dheads}, B, s.H, s.G,
-                 change.mask ? change.mask(s) : Mask::sliding(s.window), {dq, dk, dv},
-                 scratch.attention);
+                 change.mask_of(s), {dq, dk, dv}, scratch.attention);
   if (change.backward) change.backward(s, dq, dk);
   const std::size_t T = x.rows / B;
   for (std::size_t b = 0; s.uses_rope && b < B; ++b) {
