@@ -66,7 +66,8 @@ Config preset(std::string_view name) {
 
 /// Roughly the parameters of a block, in floating point, which does not overflow here.
 static double about_parameters(const BlockSettings& s) {
-  return double(s.C) * (2 * double(s.H + s.G) * double(s.D) + 3 * double(s.F) + 8);
+  const double networks = double(std::max<std::size_t>(s.experts, 1));
+  return double(s.C) * (2 * double(s.H + s.G) * double(s.D) + 3 * double(s.F) * networks + 8);
 }
 static double about_parameters(const Config& config) {
   const double C = double(config.block.C);

@@ -299,6 +299,16 @@ TEST_CASE("a mixture of experts: a block's experts are one tensor of the file, a
       "layer 2: expert 3: w_down", "layer 2: expert 4: w_down"};
   CHECK(made == experts);
 
+  // A file that claims two thousand million experts is refused before there is room for them.
+  Bytes many = bytes;
+  const std::string key = "llama.expert_count";
+  const auto value = std::search(many.begin(), many.end(), key.begin(), key.end()) +
+                     std::ptrdiff_t(key.size() + 4);  // after the value's type
+  std::fill_n(value, 3, std::uint8_t(0xff)), value[3] = 0x7f;
+  REFUSES_AS(read_model(GgufFile("x", many)),
+             "x: blk.0.ffn_gate_inp.weight: wanted shape [2147483647, 20], got [5, 20]",
+             std::runtime_error);
+
   ModelWeights one_fewer = weights;
   one_fewer.blocks[1].experts.pop_back();
   REFUSES(model_bytes(config, one_fewer, small_tokenizer(), "x"),

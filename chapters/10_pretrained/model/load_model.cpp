@@ -60,9 +60,13 @@ static std::vector<std::size_t> shape_in_file(const TensorInfo& info, const Stor
 
 std::vector<NamedShape> tensor_names(const Config& config) {
   std::vector<NamedShape> names;
-  const ModelWeights none = room_for(config);
+  // One expert stands for all: a file may claim any number of them, and nothing is checked yet.
+  ModelWeights none;
+  none.blocks.resize(config.L);
+  for (std::size_t l = 0; l < config.L; ++l)
+    none.blocks[l].experts.resize(std::min<std::size_t>(settings_of(config, l).experts, 1));
   for_each_tensor(none, config, [&](const TensorInfo& info, const auto& tensor) {
-    if (info.size() == 0 || info.expert.value_or(0) > 0) return;
+    if (info.size() == 0) return;
     const std::size_t experts = info.layer ? settings_of(config, *info.layer).experts : 0;
     names.push_back({name_in_file(info), shape_in_file(info, tensor, experts)});
   });
