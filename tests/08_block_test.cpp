@@ -81,12 +81,14 @@ TEST_CASE("zero weights: the identity in pre-norm, the norm alone in post-norm")
     CAPTURE(c.name);
     BlockWeights weights = c.weights();
     for (Weight* w : {&weights.w_o, &weights.feed_forward.w_down}) w->floats().fill(0);
-    for (Tensor<1>* b : {&weights.b_o, &weights.feed_forward.b_down}) b->fill(0);
+    for (Tensor<1>* b : {&weights.b_o, &weights.feed_forward.b_down,
+                         &weights.post_attention_norm.bias, &weights.post_feed_forward_norm.bias})
+      b->fill(0);
     const Tensor<2> x = c.x();
     Room room(c.settings, c.T, c.T);
     Tensor<2> y = x;
     room.run(y, Block(c.settings, weights));
-    const bool pre_norm = c.settings.norm_place == NormPlace::before;
+    const bool pre_norm = c.settings.norm_place != NormPlace::after;
     CHECK(bool(all_close(y, x, 0)) == pre_norm);
     CHECK(bool(all_close(block(x, weights, c.settings, c.table()), x, 0)) == pre_norm);
   }
@@ -172,6 +174,10 @@ TEST_CASE("a trace in post-norm has each norm after its sum, and no turned q and
   CHECK(order("post") ==
         "q k v heads attention x_plus_attention attention_norm "
         "up hidden feed_forward x_plus_feed_forward feed_forward_norm ");
+  CHECK(order("both") ==
+        "attention_norm q k v q_turned k_turned heads attention post_attention_norm "
+        "x_plus_attention feed_forward_norm gate up hidden feed_forward post_feed_forward_norm "
+        "x_plus_feed_forward ");
 }
 
 TEST_CASE("parameters: those of the models, and the parts sum to the whole") {
@@ -218,7 +224,7 @@ TEST_CASE(
         CHECK(std::abs(std::sqrt(squares / n) / spread - 1) < 5 / std::sqrt(2 * n));
       }
     });
-    CHECK(names.size() == 22);
+    CHECK(names.size() == 26);
   }
 }
 
@@ -417,8 +423,10 @@ TEST_CASE("choices: each that differs from LLaMA's is listed, and refused unless
   };
   using S = BlockSettings;
   listed(Choice::layer_norm, "other norms than RMS", [](S& s) { s.norm = Norm::layer; });
-  listed(Choice::norms_after, "norms after the parts",
+  listed(Choice::norms_after, "norms after the sums",
          [](S& s) { s.norm_place = NormPlace::after; });
+  listed(Choice::norms_both, "norms before and after each part",
+         [](S& s) { s.norm_place = NormPlace::both; });
   listed(Choice::head_norms, "norms of heads", [](S& s) { s.head_norms = true; });
   listed(Choice::other_activation, "another network than SwiGLU",
          [](S& s) { s.activation = Activation::geglu; });

@@ -46,6 +46,28 @@ TEST_CASE("formula, prefill, chunks and single tokens give the logits that PyTor
   }
 }
 
+TEST_CASE(
+    "a scaled embedding is a table of larger numbers, and capped logits are cap·tanh of logits") {
+  const Case c = llama();
+  const Ids ids = c.ids();
+  const std::size_t T = ids.size(), V = c.config.V;
+  const float scale = 5.5f, cap = 1.5f;
+  ModelWeights weights = c.weights();
+  weights.embedding = Tensor<2>(scale * weights.embedding.floats());
+  const Tensor<2> plain = language_model(ids, Model(c.config, std::move(weights)));
+  const Tensor<2> want = cap * xt::tanh(plain / cap);
+
+  Config config = c.config;
+  config.embedding_scale = scale, config.logit_cap = cap;
+  const Model model(config, c.weights());
+  CHECK(all_close(language_model(ids, model), want, c.bound(cap)));
+  ModelState state(config, T, {.chunk = 4});
+  Tensor<2> logits = empty(T, V);
+  forward_all(model, state, ids, logits);
+  CHECK(all_close(logits, want, c.bound(c.largest)));  // tanh passes on less than it is given
+  for (const float logit : logits) CHECK(std::abs(logit) <= cap);
+}
+
 TEST_CASE("a model by hand: embedding, a block that adds nothing, final norm, own head, loss") {
   const Config config{.block = llama_style(2, 1, 1, 2), .L = 1, .V = 2, .T_max = 2};
   Random random(1);
@@ -193,6 +215,11 @@ TEST_CASE("parameters: published models exactly, and as many counted as drawn") 
   CHECK(tied(llama_style(2048, 32, 8, 8192), 16, 128256) == 1'235'814'400);  // Llama 3.2 1B
   CHECK(tied(qwen2, 24, 151936) == 494'032'768);                             // Qwen2.5 0.5B
   CHECK(tied(qwen3, 28, 151936) == 596'049'920);                             // Qwen3 0.6B
+  BlockSettings gemma2 = llama_style(2304, 8, 4, 9216), gemma3 = llama_style(1152, 4, 1, 6912);
+  gemma2.norm_place = gemma3.norm_place = NormPlace::both, gemma2.D = gemma3.D = 256;
+  gemma3.head_norms = true;
+  CHECK(tied(gemma2, 26, 256000) == 2'614'341'888);  // Gemma 2 2B
+  CHECK(tied(gemma3, 26, 262144) == 999'885'952);    // Gemma 3 1B
   Config mixtral{.block = llama_style(4096, 32, 8, 14336), .L = 32, .V = 32000, .T_max = 32768};
   mixtral.block.experts = 8, mixtral.block.chosen = 2;
   CHECK(total(count_parameters(mixtral)) == 46'702'792'704);  // Mixtral 8x7B
@@ -256,6 +283,9 @@ TEST_CASE("choices of a model: its own, and those of any block, each once") {
   CHECK(choices_of(config) == std::vector{layers_differ});
   config.layers[3].window = 9, config.layers[5].window = 7, config.layers[5].uses_rope = false;
   CHECK(choices_of(config) == std::vector{window, no_rope, layers_differ});
+  config.embedding_scale = 2, config.logit_cap = 5;
+  CHECK(choices_of(config) ==
+        std::vector{window, no_rope, scaled_embedding, logit_cap, layers_differ});
 }
 
 TEST_CASE("refusals: configs, with every reason at once") {
@@ -281,6 +311,16 @@ TEST_CASE("refusals: configs, with every reason at once") {
   config = preset("foundry-small");
   config.T_max = 0;
   REFUSES(expect_config(config), "config: T_max, the context: wanted at least 1, got 0");
+  for (const float wrong : {0.0f, -1.0f, NAN, INFINITY}) {
+    config = preset("foundry-small");
+    config.embedding_scale = wrong, config.logit_cap = wrong;
+    const std::string scale = "config: embedding_scale: wanted a number above 0, got ",
+                      cap = "; logit_cap: wanted 0 or a number above 0, got ";
+    if (wrong == 0) REFUSES(expect_config(config), scale + "0");
+    if (wrong == -1) REFUSES(expect_config(config), scale + "-1" + cap + "-1");
+    if (std::isnan(wrong)) REFUSES(expect_config(config), scale + "nan" + cap + "nan");
+    if (std::isinf(wrong)) REFUSES(expect_config(config), scale + "inf" + cap + "inf");
+  }
   Config own = preset("foundry-small");
   own.block.D = 48;  // not C / H
   CHECK(resized(own, {.L = 2}).block.D == 48);

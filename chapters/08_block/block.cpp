@@ -75,15 +75,21 @@ Tensor<2> block(const Tensor<2>& x, const BlockWeights& weights, const BlockSett
   const auto norm_2 = [&](const Tensor<2>& in) {
     return norm(in, weights.feed_forward_norm, settings.norm, settings.eps);
   };
+  // With norms on both sides a part ends with a norm of its own; the sums are those of pre-norm.
+  const auto ended = [&](Tensor<2> added, const NormWeights& gains) {
+    return settings.norm_place == NormPlace::both ? norm(added, gains, settings.norm, settings.eps)
+                                                  : added;
+  };
   const auto attention = [&](const Tensor<2>& in) {
-    return attention_of(in, weights, settings, table);
+    return ended(attention_of(in, weights, settings, table), weights.post_attention_norm);
   };
   const auto network_of = [&](const Tensor<2>& in) {
-    return network ? network(in, weights, settings)
-                   : feed_forward(in, weights.feed_forward, settings.activation);
+    return ended(network ? network(in, weights, settings)
+                         : feed_forward(in, weights.feed_forward, settings.activation),
+                 weights.post_feed_forward_norm);
   };
   const Steps steps = {norm_1, attention, norm_2, network_of};
-  return settings.norm_place == NormPlace::before ? pre_norm(x, steps) : post_norm(x, steps);
+  return settings.norm_place == NormPlace::after ? post_norm(x, steps) : pre_norm(x, steps);
 }
 
 }  // namespace t2t

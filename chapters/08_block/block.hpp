@@ -3,6 +3,7 @@
 //
 //   pre-norm    x ← x + attention(norm(x))      x ← x + feed_forward(norm(x))
 //   post-norm   x ← norm(x + attention(x))      x ← norm(x + feed_forward(x))
+//   both        x ← x + norm(attention(norm(x)))   x ← x + norm(feed_forward(norm(x)))
 //
 // Only the two sums are new; everything else comes from chapters 02 to 07. Vaswani et al. 2017
 // (post-norm); Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture" (both

@@ -22,7 +22,8 @@ BlockCosts block_costs(const BlockSettings& settings, std::size_t T, std::size_t
                     bias = settings.biases == Biases::all;
   const std::size_t up_matrices = is_gated(settings.activation) + 1;
   const std::size_t of_a_norm = settings.norm == Norm::layer ? 2 : 1;
-  const PartCost norm = {of_a_norm * C, 0};
+  const std::size_t norms = settings.norm_place == NormPlace::both ? 2 : 1;  // of a part
+  const PartCost norm = {norms * of_a_norm * C, 0};
   const std::size_t head_norms = settings.head_norms ? 2 * of_a_norm * settings.D : 0;
 
   const auto product = [&](std::size_t out, std::size_t in) { return 2.0 * double(T * out * in); };

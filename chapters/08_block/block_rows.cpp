@@ -128,31 +128,34 @@ void block_rows(Matrix x, Runs runs, const Block& block, const BlockSlots& slots
   expect_call(x, block, slots, scratch);
   const BlockSettings& s = block.settings();
   const BlockWeights& weights = block.weights();
-  const bool norm_before = s.norm_place == NormPlace::before;
+  const bool norm_before = s.norm_place != NormPlace::after;
   const Matrix normed = part_of(scratch.normed, x.rows, s.C);  // [T, C]
   const Matrix added = part_of(scratch.added, x.rows, s.C);    // [T, C]
-  const auto normalize = [&](Part part, const NormWeights& gains, Matrix y) {
-    norm_rows(x, gains, s.norm, s.eps, y);
-    tell(trace, part, block.layer(), y);
+  const auto normalize = [&](Part part, const NormWeights& gains, Matrix from, Matrix to) {
+    norm_rows(from, gains, s.norm, s.eps, to);
+    tell(trace, part, block.layer(), to);
   };
-  const auto add = [&](Part part, Part sum) {
+  const auto add = [&](Part part, Part post_norm, const NormWeights& gains, Part sum) {
     tell(trace, part, block.layer(), added);
     if (slots.before_sum) slots.before_sum(block, part, x, added);
+    if (s.norm_place == NormPlace::both) normalize(post_norm, gains, added, added);
     add_rows(added, x);
     tell(trace, sum, block.layer(), x);
   };
 
   // Attention reads the stream, in pre-norm through a norm, and adds its result to the stream.
-  if (norm_before) normalize(Part::attention_norm, weights.attention_norm, normed);
+  if (norm_before) normalize(Part::attention_norm, weights.attention_norm, x, normed);
   attention_part(norm_before ? normed : x, runs, block, slots.attention, scratch, trace, added);
-  add(Part::attention, Part::x_plus_attention);
-  if (!norm_before) normalize(Part::attention_norm, weights.attention_norm, x);
+  add(Part::attention, Part::post_attention_norm, weights.post_attention_norm,
+      Part::x_plus_attention);
+  if (!norm_before) normalize(Part::attention_norm, weights.attention_norm, x, x);
 
   // The feed-forward network does the same, for each token alone.
-  if (norm_before) normalize(Part::feed_forward_norm, weights.feed_forward_norm, normed);
+  if (norm_before) normalize(Part::feed_forward_norm, weights.feed_forward_norm, x, normed);
   network_part(norm_before ? normed : x, block, slots.network, scratch.feed_forward, trace, added);
-  add(Part::feed_forward, Part::x_plus_feed_forward);
-  if (!norm_before) normalize(Part::feed_forward_norm, weights.feed_forward_norm, x);
+  add(Part::feed_forward, Part::post_feed_forward_norm, weights.post_feed_forward_norm,
+      Part::x_plus_feed_forward);
+  if (!norm_before) normalize(Part::feed_forward_norm, weights.feed_forward_norm, x, x);
 }
 
 }  // namespace t2t

@@ -64,9 +64,9 @@ using Network = std::function<void(const Block& block,
                                    Matrix y,       // [T, C], to be written
                                    const Trace& trace)>;
 
-/// Is handed the result of a part (Part::attention or Part::feed_forward) before it is added to the
-/// stream x, and may change it. If it sums over several processes (chapter 16) and fails in one of
-/// them, it must fail in all.
+/// Is handed the result of a part (Part::attention or Part::feed_forward), before it is added to
+/// the stream x and before a norm on the way there, and may change it. If it sums over several
+/// processes (chapter 16) and fails in one of them, it must fail in all.
 using BeforeSum = std::function<void(const Block& block, Part part, ConstMatrix x,
                                      Matrix added)>;  // both [T, C]
 
@@ -105,6 +105,9 @@ struct BlockScratch {
 ///               feed_forward_norm, gate, up, hidden, feed_forward, x_plus_feed_forward
 ///   post-norm   q … attention, x_plus_attention, attention_norm,
 ///               gate … feed_forward, x_plus_feed_forward, feed_forward_norm
+///
+///   both        as pre-norm, with post_attention_norm after attention and post_feed_forward_norm
+///               after feed_forward
 ///
 /// In post-norm x_plus_attention and x_plus_feed_forward are the sums before their norms. The
 /// attention reports q_turned and k_turned (under RoPE only), the network gate (if it is gated), up

@@ -2,6 +2,7 @@
 //
 //   LLaMA's choices    RMSNorm, RoPE, a gated feed-forward network, no biases
 //   Qwen's choices     LLaMA's, with biases of q, k and v (2) or norms of q's and k's heads (3)
+//   Gemma's choices    norms before and after each part, capped scores (2), a network gated by GELU
 //   GPT-2's choices    LayerNorm, positions added before the first block, a plain network, biases
 //
 // Touvron et al. 2023, "LLaMA"; Radford et al. 2019, "Language Models are Unsupervised Multitask
@@ -22,7 +23,8 @@
 namespace t2t {
 
 /// before: x + part(norm(x)), "pre-norm".  after: norm(x + part(x)), "post-norm".
-enum class NormPlace { before, after };
+/// both: x + norm(part(norm(x))), with a gain for each norm (Gemma 2 and 3).
+enum class NormPlace { before, after, both };
 
 /// Which matrix products of a block have a bias: none in LLaMA, all in GPT-2, those that make q, k
 /// and v in Qwen 2.

@@ -33,8 +33,9 @@ struct BlockWeights {
   NormWeights q_norm;  // [D]         for each head, in Qwen 3
   NormWeights k_norm;  // [D]
 
-  Weight w_o;     // [C, H·D]    from the heads to what is added to x
-  Tensor<1> b_o;  // [C]         in GPT-2
+  Weight w_o;                       // [C, H·D]    from the heads to what is added to x
+  Tensor<1> b_o;                    // [C]         in GPT-2
+  NormWeights post_attention_norm;  // [C]  of what is added, in Gemma 2 and 3
 
   NormWeights feed_forward_norm;  // [C]
 
@@ -42,6 +43,7 @@ struct BlockWeights {
   // Or, in a mixture of experts (chapter 14), E such networks, and what chooses among them.
   Weight router;                            // [E, C]
   std::vector<FeedForwardWeights> experts;  // [E]
+  NormWeights post_feed_forward_norm;       // [C]
 };
 
 /// What a tensor is for. It decides the numbers that the tensor begins with.
@@ -98,6 +100,7 @@ void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
   const std::size_t C = settings.C, D = settings.D;
   const std::size_t HD = settings.H * settings.D, GD = settings.G * settings.D;
   const bool layer_norm = settings.norm == Norm::layer, head_norms = settings.head_norms;
+  const bool post_norms = settings.norm_place == NormPlace::both;
   const bool qkv_biases = settings.biases != Biases::none, biases = settings.biases == Biases::all;
   const auto vector = [&](std::string_view name, bool there, std::size_t n, Role role, Split split,
                           auto& x) {
@@ -124,6 +127,8 @@ void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
   norm("k_norm.gain", "k_norm.bias", head_norms, D, weights.k_norm);
   matrix("w_o", true, C, HD, Role::into_stream, Split::cols, weights.w_o);
   vector("b_o", biases, C, Role::bias, Split::once, weights.b_o);
+  norm("post_attention_norm.gain", "post_attention_norm.bias", post_norms, C,
+       weights.post_attention_norm);
 
   norm("feed_forward_norm.gain", "feed_forward_norm.bias", true, C, weights.feed_forward_norm);
   for_each_tensor(weights.feed_forward, settings, settings.experts == 0, f);
@@ -135,6 +140,8 @@ void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
                       info.expert = e;
                       f(info, tensor);
                     });
+  norm("post_feed_forward_norm.gain", "post_feed_forward_norm.bias", post_norms, C,
+       weights.post_feed_forward_norm);
 }
 
 /// Throws std::invalid_argument, naming the tensor and both shapes, unless it has the shape that

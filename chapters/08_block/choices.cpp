@@ -10,7 +10,8 @@ namespace t2t {
 /// In the order of Choice.
 static constexpr const char* words[] = {
     "other norms than RMS",
-    "norms after the parts",
+    "norms after the sums",
+    "norms before and after each part",
     "norms of heads",
     "another network than SwiGLU",
     "biases of q, k and v",
@@ -23,6 +24,8 @@ static constexpr const char* words[] = {
     "capped scores",
     "experts",
     "learned positions",
+    "a scaled embedding",
+    "capped logits",
     "a head that is the embedding's table",
     "layers that differ",
 };
@@ -38,7 +41,8 @@ std::vector<Choice> choices_of(const BlockSettings& settings) {
     if (chosen) choices.push_back(choice);
   };
   list(norm != Norm::rms, Choice::layer_norm);
-  list(norm_place != NormPlace::before, Choice::norms_after);
+  list(norm_place == NormPlace::after, Choice::norms_after);
+  list(norm_place == NormPlace::both, Choice::norms_both);
   list(head_norms, Choice::head_norms);
   list(activation != Activation::swiglu, Choice::other_activation);
   list(biases == Biases::qkv, Choice::biases_of_qkv);

@@ -17,7 +17,8 @@ namespace t2t {
 /// no choices: code that supports only some values of these checks them itself.
 enum class Choice {
   layer_norm,         // LayerNorm in place of RMSNorm
-  norms_after,        // a norm after each part, not before it
+  norms_after,        // a norm after each sum, not before each part
+  norms_both,         // a norm before each part, and one after it
   head_norms,         // norms of q's and k's heads
   other_activation,   // another network than SwiGLU
   biases_of_qkv,      // biases of q, k and v alone
@@ -30,6 +31,8 @@ enum class Choice {
   score_cap,          // scores that a tanh keeps within ±cap
   experts,            // experts, of which a router chooses some for each token
   learned_positions,  // of a model: positions that are learned and added to the embedding
+  scaled_embedding,   // of a model: an embedding that is multiplied by a number
+  logit_cap,          // of a model: logits that a tanh keeps within ±cap
   tied,               // of a model: a head that is the embedding's table
   layers_differ,      // of a model: blocks that are not all alike
 };

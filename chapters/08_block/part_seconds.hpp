@@ -71,6 +71,8 @@ class ManyBlocks {
     switch (part) {
       case Part::attention_norm:
       case Part::feed_forward_norm:
+      case Part::post_attention_norm:
+      case Part::post_feed_forward_norm:
         return "norms";
       case Part::q:
       case Part::k:

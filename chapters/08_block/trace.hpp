@@ -26,14 +26,16 @@ enum class Part {
   v,
   q_turned,  // under RoPE only, like k_turned
   k_turned,
-  heads,             // each head's weighted mean of values
-  attention,         // heads·w_oᵀ, what is added
-  x_plus_attention,  // the sum; in post-norm before its norm
+  heads,                // each head's weighted mean of values
+  attention,            // heads·w_oᵀ, what is added
+  post_attention_norm,  // with norms on both sides: what is added then
+  x_plus_attention,     // the sum; in post-norm before its norm
   feed_forward_norm,
   gate,          // gated networks only; before the activation
   up,            // before it is multiplied by act(gate), or, without a gate, before the activation
   hidden,        // act(gate) · up, or act(up)
   feed_forward,  // hidden·w_downᵀ, what is added
+  post_feed_forward_norm,
   x_plus_feed_forward,  // the sum; in post-norm before its norm
   final_norm,
   logits,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -23,7 +24,8 @@ std::vector<BlockSettings> settings_of_all(const Config& config) {
 
 std::vector<Choice> choices_of(const Config& config) {
   // As in chapter 08's choices_of, a new member does not compile before it stands here.
-  const auto& [block, L, V, T_max, tied, learned_positions, layers] = config;
+  const auto& [block, L, V, T_max, tied, learned_positions, embedding_scale, logit_cap, layers] =
+      config;
   std::vector<Choice> choices = choices_of(block);
   const auto list = [&](bool chosen, Choice choice) {
     if (chosen && std::ranges::find(choices, choice) == choices.end()) choices.push_back(choice);
@@ -31,6 +33,8 @@ std::vector<Choice> choices_of(const Config& config) {
   for (const BlockSettings& layer : layers)
     for (const Choice choice : choices_of(layer)) list(true, choice);
   list(learned_positions, Choice::learned_positions);
+  list(embedding_scale != 1, Choice::scaled_embedding);
+  list(logit_cap > 0, Choice::logit_cap);
   list(tied, Choice::tied);
   list(!layers.empty(), Choice::layers_differ);
   return choices;
@@ -86,6 +90,11 @@ void expect_config(const Config& config) {
   if (config.L < 1) refuse("L, the blocks: wanted at least 1, got 0");
   if (config.V < 1) refuse("V, the vocabulary: wanted at least 1, got 0");
   if (config.T_max < 1) refuse("T_max, the context: wanted at least 1, got 0");
+
+  if (!(std::isfinite(config.embedding_scale) && config.embedding_scale > 0))
+    refuse(fmt::format("embedding_scale: wanted a number above 0, got {}", config.embedding_scale));
+  if (!(std::isfinite(config.logit_cap) && config.logit_cap >= 0))
+    refuse(fmt::format("logit_cap: wanted 0 or a number above 0, got {}", config.logit_cap));
 
   const std::vector<BlockSettings>& layers = config.layers;
   if (!layers.empty() && layers.size() != config.L)

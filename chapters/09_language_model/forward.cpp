@@ -9,6 +9,7 @@
 
 #include "01_embedding/embedding.hpp"
 #include "03_rope/positions.hpp"
+#include "04_causal_attention/score_rule.hpp"
 #include "09_language_model/accounts.hpp"
 #include "memory.hpp"
 #include "rows.hpp"
@@ -20,8 +21,13 @@ void embed_tokens(const Model& model, std::span<const int> ids, std::size_t star
   const Weight& table = model.weights().embedding;
   expect_ids(ids, table.rows());
   expect_shape("x", x, {ids.size(), table.cols()});
-  for_each_row(x.rows, x.cols, [&](std::size_t t) { table.row(std::size_t(ids[t]), x.row(t)); });
-  if (model.config().learned_positions) add_positions(x, model.weights().positions.floats(), start);
+  const Config& config = model.config();
+  for_each_row(x.rows, x.cols, [&](std::size_t t) {
+    table.row(std::size_t(ids[t]), x.row(t));
+    if (config.embedding_scale != 1)
+      for (float& number : x.row(t)) number *= config.embedding_scale;
+  });
+  if (config.learned_positions) add_positions(x, model.weights().positions.floats(), start);
 }
 
 void run_layers(const Model& model, Matrix x, Runs runs, const BlockSlots& slots,
@@ -31,10 +37,14 @@ void run_layers(const Model& model, Matrix x, Runs runs, const BlockSlots& slots
 }
 
 void logits_of(const Model& model, Matrix x, Matrix logits, const Trace& trace) {
-  const BlockSettings& settings = model.config().block;
-  norm_rows(x, model.weights().final_norm, settings.norm, settings.eps, x);
+  const Config& config = model.config();
+  norm_rows(x, model.weights().final_norm, config.block.norm, config.block.eps, x);
   tell(trace, Part::final_norm, 0, x);
   matmul_bt(x, model.head(), logits);
+  if (config.logit_cap > 0)
+    for_each_row(logits.rows, logits.cols, [&](std::size_t t) {
+      cap_row(logits.row(t), {Mask::none, 1, config.logit_cap}, x.cols);
+    });
   tell(trace, Part::logits, 0, logits);
 }
 

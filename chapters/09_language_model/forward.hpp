@@ -16,8 +16,9 @@
 
 namespace t2t {
 
-/// x = embedding[ids] (+ positions start, start + 1 …). Throws std::invalid_argument for an id
-/// outside [0, V), for a position past the table, and when x is not [T, C].
+/// x = embedding[ids]·embedding_scale (+ positions start, start + 1 …). Throws
+/// std::invalid_argument for an id outside [0, V), for a position past the table, and when x is not
+/// [T, C].
 void embed_tokens(const Model& model,
                   std::span<const int> ids,  // [T], of one text
                   std::size_t start,         // the position of the first
@@ -30,8 +31,8 @@ void run_layers(const Model& model,
                 Runs runs,  // of the T rows
                 const BlockSlots& slots, BlockScratch& scratch, const Trace& trace = {});
 
-/// The final norm and the head: logits = norm(x)·headᵀ. Throws std::invalid_argument when shapes
-/// disagree.
+/// The final norm and the head: logits = norm(x)·headᵀ, or cap·tanh(logits/cap) of them if the
+/// Config has a logit_cap. Throws std::invalid_argument when shapes disagree.
 void logits_of(const Model& model,
                Matrix x,       // [N, C]: the norm is written over it
                Matrix logits,  // [N, V]

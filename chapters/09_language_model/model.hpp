@@ -2,6 +2,7 @@
 // could follow it.
 //
 //   x = embedding[ids] (+ positions)     x = block(x), L times     logits = norm(x)·headᵀ
+//   (in Gemma x begins as embedding[ids]·√C, and Gemma 2 caps the logits)
 //
 // Around chapter 08's blocks stand the embedding, the final norm and the head, which is the
 // embedding's table again when the two are tied. Radford et al. 2019; Touvron et al. 2023.

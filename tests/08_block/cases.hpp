@@ -31,8 +31,8 @@ struct Case {
   }
 
   // Errors of either sign: a sum of K products keeps about √K·u of its size, u being 2^-24. The
-  // two norms, five products and two sums follow one another. A score's own error (a score of up to
-  // 4, a sum of D) is a relative error of its weight.
+  // norms, two or four, five products and two sums follow one another. A score's own error (a score
+  // of up to 4, a sum of D) is a relative error of its weight.
   double bound(double largest) const {
     const auto& s = settings;
     const double K = 4 * std::sqrt(s.C) + 4 * std::sqrt(s.D) + std::sqrt(T) + std::sqrt(s.H * s.D) +
@@ -62,7 +62,13 @@ inline std::vector<Case> cases() {
   qkv_biases.settings.biases = Biases::qkv, qkv_biases.settings.pairing = Pairing::halves;
   Case head_norms{"head_norms", 11, {.C = 30, .H = 4, .G = 2, .D = 10, .F = 33}};
   head_norms.settings.head_norms = true, head_norms.settings.pairing = Pairing::halves;
-  return {llama(), odd, windowed, scaled, qkv_biases, head_norms, llama_post, gpt2, post};
+  Case both{"both", 19, {.C = 40, .H = 4, .G = 2, .D = 10, .F = 33}};
+  both.settings.norm_place = NormPlace::both, both.settings.activation = Activation::geglu_tanh;
+  both.settings.pairing = Pairing::halves, both.settings.window = 4;
+  Case both_layer_norms{"both_layer_norms", 7, gpt2_style(24, 3)};
+  both_layer_norms.settings.F = 31, both_layer_norms.settings.norm_place = NormPlace::both;
+  return {llama(),    odd,  windowed, scaled, qkv_biases,      head_norms,
+          llama_post, gpt2, post,     both,   both_layer_norms};
 }
 
 /// What a block needs beside x: caches for S positions and room for calls of up to T_max tokens.

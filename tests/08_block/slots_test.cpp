@@ -255,12 +255,10 @@ Weight half_of_cols(const Weight& w, std::size_t part) {
   return Weight(copy_of(ConstMatrix(w.floats()).cols_from(part * w.cols() / 2, w.cols() / 2)));
 }
 
-TEST_CASE(
-    "two blocks with half of the heads and of the network each can sum their results before "
-    "adding") {
+/// Two halves of a block, each on a thread of its own, give what the whole gives.
+static void check_halves(const Case& c) {
   // Each half has H/2 heads, G/2 groups and F/2 hidden numbers, and all of x. It runs on a thread
   // of its own and waits before the sum: both threads add what both have made.
-  const Case c = llama();
   const BlockWeights whole = c.weights();
   BlockSettings settings = c.settings;
   settings.H /= 2, settings.G /= 2, settings.F /= 2;
@@ -270,6 +268,8 @@ TEST_CASE(
   const auto run = [&](std::size_t part) {
     BlockWeights half;
     half.attention_norm = whole.attention_norm, half.feed_forward_norm = whole.feed_forward_norm;
+    half.post_attention_norm = whole.post_attention_norm;
+    half.post_feed_forward_norm = whole.post_feed_forward_norm;
     half.w_q = half_of_rows(whole.w_q, part), half.w_k = half_of_rows(whole.w_k, part);
     half.w_v = half_of_rows(whole.w_v, part), half.w_o = half_of_cols(whole.w_o, part);
     half.feed_forward.w_gate = half_of_rows(whole.feed_forward.w_gate, part);
@@ -292,7 +292,18 @@ TEST_CASE(
   other.join();
   CHECK(parts[0] == "attention feed_forward ");
   CHECK(all_close(x[0], x[1], 0));
-  CHECK(all_close(x[0], c.want(), c.bound(largest(c.want()))));
+  Tensor<2> want = c.x();
+  Room(c.settings, c.T, c.T).run(want, Block(c.settings, whole));
+  CHECK(all_close(x[0], want, c.bound(largest(want))));
+}
+
+TEST_CASE(
+    "two blocks with half of the heads and of the network each can sum their results before "
+    "adding") {
+  check_halves(llama());
+  Case both = llama();  // the norm after a part is that of the sum
+  both.settings.norm_place = NormPlace::both;
+  check_halves(both);
 }
 
 TEST_CASE("layers may differ in all but C: one scratch and one attention serve them all") {

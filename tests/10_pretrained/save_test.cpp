@@ -330,7 +330,7 @@ TEST_CASE("choices and sizes that the file can't express are refused by name") {
   const std::string without = "the model to save: wanted one without ";
   refused([](Config& c) { c.block.norm = Norm::layer; }, without + "other norms than RMS");
   refused([](Config& c) { c.block.norm_place = NormPlace::after; },
-          without + "norms after the parts");
+          without + "norms after the sums");
   for (const Activation other : {Activation::geglu, Activation::gelu_tanh})
     refused([&](Config& c) { c.block.activation = other; },
             without + "another network than SwiGLU");

@@ -329,7 +329,7 @@ TEST_CASE("a block that the kernels do not compute is refused") {
   s.norm = Norm::layer;
   REFUSES(make_block(s), without + "other norms than RMS");
   s = small_block(), s.norm_place = NormPlace::after;
-  REFUSES(make_block(s), without + "norms after the parts");
+  REFUSES(make_block(s), without + "norms after the sums");
   s = small_block(), s.head_norms = true;
   REFUSES(make_block(s), without + "norms of heads");
   s = small_block(), s.activation = Activation::geglu;

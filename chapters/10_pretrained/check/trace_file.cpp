@@ -150,6 +150,8 @@ static const char* causes_at(Part part) {
       return "the mask, the scale 1/√D, which group a head reads, values turned by RoPE too";
     case Part::attention:
       return "w_o: transposed, or the heads joined in another order";
+    case Part::post_attention_norm:
+      return "the norm after attention: left out, its gains read as 1 + gain, or put after the sum";
     case Part::x_plus_attention:
       return "the residual sum: left out, or added to the norm instead of to x";
     case Part::feed_forward_norm:
@@ -162,6 +164,8 @@ static const char* causes_at(Part part) {
       return "the activation (SiLU, not GELU or sigmoid), or gate and up exchanged";
     case Part::feed_forward:
       return "w_down: transposed or dequantized wrongly";
+    case Part::post_feed_forward_norm:
+      return "the norm after the network: another norm's gains, or put after the sum";
     case Part::x_plus_feed_forward:
       return "any part of this layer that was not compared; else the residual sum";
     case Part::final_norm:
