@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 
+#include "03_rope/rope_scaling.hpp"
 #include "09_language_model/language_model.hpp"
 #include "09_language_model/loss.hpp"
 #include "10_pretrained/chat/chat.hpp"
@@ -117,7 +118,8 @@ TEST_CASE("logits of small files of all architectures and types equal those of P
   };
   for (const auto& [name, longest] :
        {Small{"tiny", 160}, Small{"llama3", 96}, Small{"qwen2", 96}, Small{"qwen3", 96},
-        Small{"qwen3_untied", 64}, Small{"k_quants", 256}}) {
+        Small{"qwen3_untied", 64}, Small{"k_quants", 256}, Small{"gemma2", 96},
+        Small{"gemma3", 64}}) {
     const std::string file = T2T_FIXTURES "/" + name;
     CAPTURE(file);
     const std::optional<Model> loaded = load(GgufFile::open(file + ".gguf"));
@@ -223,7 +225,63 @@ TEST_CASE("metadata that does not fit is refused with its key or the tensor that
     expect_refused(with_entry("llama.rope.scaling.factor", none), "nothing");
   expect_refused(with_entry("qwen2.rope.scaling.factor", 8.0f), "nothing");  // another's key
   std::vector<std::uint8_t> other = replaced("llama", "gemma");
-  expect_refused(other, "x: general.architecture: wanted llama, qwen2 or qwen3, got gemma");
+  expect_refused(
+      other,
+      "x: general.architecture: wanted one of llama, qwen2, qwen3, gemma2, gemma3, got gemma");
+}
+
+/// The config of a file with the keys of one of Gemma's models, and as many tensors as it wants to
+/// have blocks: read_config looks at no more.
+static Config gemma_config(const std::string& architecture, std::uint32_t L, std::uint32_t window,
+                           const std::string& scaling = "none") {
+  GgufBytes file;
+  const auto key = [&](const char* name) { return architecture + "." + name; };
+  const std::vector<std::pair<const char*, std::uint32_t>> sizes = {
+      {"embedding_length", 32},
+      {"feed_forward_length", 16},
+      {"context_length", 64},
+      {"attention.head_count", 2},
+      {"attention.head_count_kv", 1},
+      {"attention.key_length", 8},
+      {"attention.value_length", 8},
+      {"attention.sliding_window", window},
+      {"block_count", L}};
+  file.header(L, sizes.size() + 5);
+  file.entry("general.architecture", architecture);
+  for (const auto& [name, size] : sizes) file.entry(key(name), size);
+  file.entry(key("attention.layer_norm_rms_epsilon"), 0.5f);
+  file.entry(key("rope.freq_base"), 3000.0f);
+  file.entry(key("rope.scaling.type"), scaling).entry(key("rope.scaling.factor"), 8.0f);
+  file.tensor("token_embd.weight", {32, 2}, 0, 0);
+  for (std::uint32_t l = 1; l < L; ++l) file.tensor("t" + std::to_string(l), {32, 2}, 0, 256 * l);
+  file.pad().raw(std::string(256 * L, '\0'));
+  return read_config(GgufFile("x", file.bytes));
+}
+
+TEST_CASE("Gemma: which blocks see a window, their thetas, and what the largest models divide by") {
+  const Config two = gemma_config("gemma2", 5, 9);
+  CHECK(two.block.window == 0);
+  for (std::size_t l = 0; l < 5; ++l) CHECK(settings_of(two, l).window == (l % 2 == 0 ? 9 : 0));
+  CHECK(two.embedding_scale == std::sqrt(32.0f));
+  CHECK(two.block.score_factor == 0);
+  CHECK(gemma_config("gemma2", 5, 0).layers.empty());
+
+  const Config three = gemma_config("gemma3", 13, 9, "linear");
+  for (std::size_t l = 0; l < 13; ++l) {
+    const BlockSettings& of_layer = settings_of(three, l);
+    const bool all = l == 5 || l == 11;
+    CHECK(of_layer.window == (all ? 0 : 9));
+    CHECK(of_layer.theta == (all ? 3000 : 10000));
+    CHECK(of_layer.frequencies ==
+          (all ? linear_scaling(rope_frequencies(8, 3000), 8) : Frequencies{}));
+    CHECK(of_layer.head_norms);
+  }
+  // C/H = 16, and D = 8.
+  CHECK(gemma_config("gemma2", 46, 9).block.score_factor == 0.25f);
+  CHECK(gemma_config("gemma3", 62, 9).layers[0].score_factor == 0.25f);
+  CHECK(gemma_config("gemma3", 46, 9).block.score_factor == 0);
+  REFUSES_AS(gemma_config("gemma3", 6, 9, "yarn"),
+             "x: gemma3.rope.scaling.type: wanted none or linear, got yarn", Bad);
 }
 
 #ifndef __SANITIZE_ADDRESS__  // which needs memory of its own

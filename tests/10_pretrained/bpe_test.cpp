@@ -202,7 +202,9 @@ TEST_CASE(
   GgufBytes other;
   other.header(0, 1).entry("tokenizer.ggml.model", "llama");
   REFUSES_AS(read_tables(GgufFile("x", other.bytes)),
-             "x: tokenizer.ggml.model: wanted gpt2, got llama", std::runtime_error);
+             "x: tokenizer.ggml.model: wanted gpt2, a byte-level BPE, got llama, SentencePiece's, "
+             "which is not built",
+             std::runtime_error);
 }
 
 TEST_CASE("a stream returns whole characters, which together are the text") {

@@ -1,15 +1,26 @@
 #include "10_pretrained/model/architecture.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <ranges>
 #include <stdexcept>
 
+#include "03_rope/rope_scaling.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
 
 namespace t2t {
+
+/// What a file of Gemma does not say: its program knows it.
+struct Gemma {
+  std::size_t pattern;        // of so many blocks the last sees all keys, the others a window
+  float theta_in_windows;     // RoPE's in blocks with a window; 0: that of all blocks
+  std::size_t blocks_of_27b;  // L of the model that divides q·k by √(C/H), not by √D
+};
+static constexpr Gemma gemma2 = {2, 0, 46}, gemma3 = {6, 10000, 62};
 
 // [architectures]
 /// What differs between the architectures.
@@ -18,11 +29,14 @@ struct Architecture {
   Pairing pairing;        // of q and k, as the rows of their weights lie in its files
   Biases biases;
   bool head_norms;
+  const Gemma* gemma = nullptr;  // what its files leave out
 };
 static constexpr Architecture architectures[] = {
     {"llama", Pairing::neighbours, Biases::none, false},
     {"qwen2", Pairing::halves, Biases::qkv, false},
     {"qwen3", Pairing::halves, Biases::none, true},
+    {"gemma2", Pairing::halves, Biases::none, false, &gemma2},
+    {"gemma3", Pairing::halves, Biases::none, true, &gemma3},
 };
 // [/architectures]
 
@@ -31,7 +45,8 @@ static const Architecture& architecture_of(const GgufFile& file) {
   const auto found = std::ranges::find(architectures, name, &Architecture::name);
   if (found == std::end(architectures))
     throw std::runtime_error(
-        fmt::format("{}: general.architecture: wanted llama, qwen2 or qwen3, got {}", file.name(),
+        fmt::format("{}: general.architecture: wanted one of {}, got {}", file.name(),
+                    fmt::join(architectures | std::views::transform(&Architecture::name), ", "),
                     printable(name)));
   return *found;
 }
@@ -43,7 +58,8 @@ std::string model_key(const GgufFile& file, std::string_view key) {
 std::string_view architecture_name(const BlockSettings& settings) {
   for (const Architecture& each : architectures)
     if (each.pairing == settings.pairing && each.biases == settings.biases &&
-        each.head_norms == settings.head_norms)
+        each.head_norms == settings.head_norms &&
+        bool(each.gemma) == (settings.norm_place == NormPlace::both))
       return each.name;
   throw std::invalid_argument("no architecture that is read here has these choices");
 }
@@ -61,16 +77,23 @@ static std::size_t size_or(const GgufFile& file, const std::string& key, std::si
   return file.metadata().has(key) ? size_of(file, key) : fallback;
 }
 
-/// Refuses RoPE on a part of each head, and scalings other than rope_freqs.weight.
-static void expect_plain_rope(const GgufFile& file, std::size_t D) {
+/// What all frequencies are divided by: 1, or the factor of linear scaling. Refuses RoPE on a part
+/// of each head, and scalings other than this and rope_freqs.weight.
+static double linear_factor(const GgufFile& file, std::size_t D) {
   const auto key = [&](const char* name) { return model_key(file, name); };
   const std::size_t turned = size_or(file, key("rope.dimension_count"), D);
   if (turned != D)
     throw std::runtime_error(fmt::format("{}: {}: wanted D = {}, got {}", file.name(),
                                          key("rope.dimension_count"), D, turned));
   const std::string type = key("rope.scaling.type");
+  if (file.metadata().has(type) && file.metadata().text(type) == "linear") {
+    const double factor = file.metadata().real(key("rope.scaling.factor"));
+    if (std::isfinite(factor) && factor >= 1) return factor;
+    throw std::runtime_error(fmt::format("{}: {}: wanted a number from 1 on, got {}", file.name(),
+                                         key("rope.scaling.factor"), factor));
+  }
   if (file.metadata().has(type) && file.metadata().text(type) != "none")
-    throw std::runtime_error(fmt::format("{}: {}: wanted none, got {}", file.name(), type,
+    throw std::runtime_error(fmt::format("{}: {}: wanted none or linear, got {}", file.name(), type,
                                          printable(file.metadata().text(type))));
   // Without a type these keys mean linear scaling; the values 0 and 1 mean none.
   for (const char* name : {"rope.scaling.factor", "rope.scale_linear"}) {
@@ -79,14 +102,21 @@ static void expect_plain_rope(const GgufFile& file, std::size_t D) {
       throw std::runtime_error(
           fmt::format("{}: {}: wanted 1, got {}", file.name(), key(name), factor));
   }
+  return 1;
 }
 
-/// The frequencies divided by the factors that the file stores for Llama 3's scaling.
+/// The frequencies, if they are scaled: divided by the factor of linear scaling, or by the factors
+/// that the file stores for Llama 3's.
 static Frequencies read_frequencies(const GgufFile& file, const BlockSettings& block) {
   const char* name = "rope_freqs.weight";
-  if (!file.has_tensor(name)) return {};
-  const Tensor<1> factors = file.vector(name, block.D / 2);                  // [D/2]
+  const double factor = linear_factor(file, block.D);
   Frequencies frequencies = rope_frequencies(block.D, double(block.theta));  // [D/2]
+  if (!file.has_tensor(name))
+    return factor == 1 ? Frequencies{} : linear_scaling(frequencies, factor);
+  if (factor != 1)
+    throw std::runtime_error(
+        fmt::format("{}: {}: wanted none beside linear scaling, got one", file.name(), name));
+  const Tensor<1> factors = file.vector(name, block.D / 2);  // [D/2]
   for (std::size_t i = 0; i < frequencies.size(); ++i) {
     if (!(factors(i) > 0) || std::isinf(factors(i)))
       throw std::runtime_error(fmt::format("{}: {}: wanted numbers above 0, got {} at {}",
@@ -95,6 +125,34 @@ static Frequencies read_frequencies(const GgufFile& file, const BlockSettings& b
   }
   return frequencies;
 }
+
+// [gemma]
+/// The choices that Gemma's blocks and its model share.
+static void choose_as_gemma(const GgufFile& file, const Gemma& gemma, Config& config) {
+  const auto cap = [&](const char* name) {
+    return float(file.metadata().real(model_key(file, name), 0));
+  };
+  BlockSettings& block = config.block;
+  block.norm_place = NormPlace::both;
+  block.activation = Activation::geglu_tanh;
+  block.score_cap = cap("attn_logit_softcapping");
+  if (config.L == gemma.blocks_of_27b)
+    block.score_factor = 1 / std::sqrt(float(block.C) / float(block.H));
+  config.embedding_scale = std::sqrt(float(block.C));
+  config.logit_cap = cap("final_logit_softcapping");
+}
+
+/// The window becomes that of some blocks, which RoPE then turns by frequencies of their own.
+static void alternate(const Gemma& gemma, Config& config) {
+  if (config.block.window == 0) return;
+  BlockSettings in_window = config.block;
+  if (gemma.theta_in_windows > 0)
+    in_window.theta = gemma.theta_in_windows, in_window.frequencies = {};
+  config.block.window = 0;
+  for (std::size_t l = 0; l < config.L; ++l)
+    config.layers.push_back((l + 1) % gemma.pattern == 0 ? config.block : in_window);
+}
+// [/gemma]
 
 Config read_config(const GgufFile& file) {
   const Architecture& architecture = architecture_of(file);
@@ -122,7 +180,7 @@ Config read_config(const GgufFile& file) {
   if (block.experts > 0) block.chosen = size_of(file, key("expert_used_count"));
   block.theta = float(file.metadata().real(key("rope.freq_base"), 10000));
   block.eps = float(file.metadata().real(key("attention.layer_norm_rms_epsilon")));
-  expect_plain_rope(file, block.D);
+  if (architecture.gemma) choose_as_gemma(file, *architecture.gemma, config);
   try {
     expect_config(config);
   } catch (const std::invalid_argument& error) {
@@ -134,6 +192,7 @@ Config read_config(const GgufFile& file) {
   if (config.L > file.tensors().size())
     throw std::runtime_error(fmt::format("{}: {}: {}, but there are {} tensors", file.name(),
                                          key("block_count"), config.L, file.tensors().size()));
+  if (architecture.gemma) alternate(*architecture.gemma, config);
   return config;
 }
 

@@ -19,8 +19,9 @@ BpeTables read_tables(const GgufFile& file) {
   const GgufMetadata& metadata = file.metadata();
   const std::string_view model = metadata.text("tokenizer.ggml.model");
   if (model != "gpt2")
-    throw std::runtime_error(fmt::format("{}: tokenizer.ggml.model: wanted gpt2, got {}",
-                                         file.name(), printable(model)));
+    throw std::runtime_error(fmt::format(
+        "{}: tokenizer.ggml.model: wanted gpt2, a byte-level BPE, got {}{}", file.name(),
+        printable(model), model == "llama" ? ", SentencePiece's, which is not built" : ""));
 
   BpeTables tables;
   tables.name = file.name();
