@@ -48,12 +48,12 @@ void map_row(Row y, F f, const Rows&... x) {
 }
 
 /// Combines f(x[0]), f(x[1]) … by join, in any order, beginning with start. join(start, x) must be
-/// x, and f(filler) must be start. Four registers are combined at a time, since each join has to
-/// wait for the result of the one before it.
-template <class F, class Join>
-Lanes fold_lanes(ConstRow x, float filler, Lanes start, F f, Join join) {
+/// x, and f(filler) must be start, which is Lanes or several of them. Four registers are combined
+/// at a time, since each join has to wait for the result of the one before it.
+template <class Folded, class F, class Join>
+Folded fold_lanes(ConstRow x, float filler, Folded start, F f, Join join) {
   constexpr std::size_t W = Lanes::size;
-  Lanes a0 = start, a1 = start, a2 = start, a3 = start;
+  Folded a0 = start, a1 = start, a2 = start, a3 = start;
   std::size_t c = 0;
   for (; c + 4 * W <= x.size(); c += 4 * W) {
     a0 = join(a0, f(Lanes::load_unaligned(&x[c])));

@@ -124,6 +124,26 @@ TEST_CASE("the row kernel equals the formula, also for T and C that are no round
     }
 }
 
+TEST_CASE("layer_norm_rows: 64 numbers far from the others, at the front or at the end of a row") {
+  constexpr std::size_t C = 1 << 20;
+  for (const std::size_t first : {std::size_t(0), C - 64}) {
+    CAPTURE(first);
+    Tensor<2> x = Random(6).normal<2>({1, C});
+    for (std::size_t c = first; c < first + 64; ++c) x(0, c) += 30000;
+    double sum = 0, squares = 0;
+    for (const float v : x) sum += v;
+    const double mean = sum / C;
+    for (const float v : x) squares += (v - mean) * (v - mean);
+    Tensor<2> want = empty(1, C);
+    for (std::size_t c = 0; c < C; ++c)
+      want(0, c) = float((x(0, c) - mean) / std::sqrt(squares / C));
+    // These 64 are 128 deviations from the mean.
+    const double of_size_128 = 128.0 / 6 * bound(C);
+    CHECK(all_close(layer_by_rows(x, full(C, 1), full(C, 0), 0), want,
+                    of_size_128 + bound(C, 128) - bound(C)));
+  }
+}
+
 TEST_CASE("the row kernel equals a plain loop over the channels") {
   for (const std::size_t C : {1, 31, 96, 577}) {
     CAPTURE(C);
