@@ -16,7 +16,7 @@
 using namespace t2t;
 
 static Config config_of(Biases biases, std::size_t experts = 0) {
-  Config config{.block = llama_style(32, 4, 2, 48), .L = 2, .V = 40, .T_max = 16};
+  Config config{.block = llama_style(32, 4, 2, 48), .L = 2, .V = 41, .T_max = 16};
   config.block.biases = biases;
   if (biases == Biases::qkv) config.block.pairing = Pairing::halves;
   config.block.experts = experts, config.block.chosen = experts > 0 ? 1 : 0;
@@ -25,24 +25,29 @@ static Config config_of(Biases biases, std::size_t experts = 0) {
 
 /// The logits of `ids` by two ranks, each with its share of the file, on a thread of its own.
 static std::vector<Tensor<1>> logits_of_two(const GgufFile& file, const Config& config,
-                                            std::span<const int> ids) {
+                                            std::span<const int> ids, std::size_t (&stored)[2]) {
   std::barrier both(2);
   const Tensor<2>* terms[2] = {};
+  const auto sum = [&](std::size_t rank, Matrix of) {
+    const Tensor<2> mine = copy_of(of);
+    terms[rank] = &mine;
+    both.arrive_and_wait();
+    const ConstMatrix other(*terms[1 - rank]);
+    for (std::size_t t = 0; t < of.rows; ++t)
+      for (std::size_t c = 0; c < of.cols; ++c) of.row(t)[c] += other.row(t)[c];
+    both.arrive_and_wait();
+  };
   std::vector<Tensor<1>> logits(2, empty(config.V));
   const auto run = [&](std::size_t rank) {
     const Share share{rank, 2};
     const Config own = share_of(config, share);
     const Model model(own, read_weights(file, config, {}, share));
-    ModelState state(own, 16, {.before_sum = [&](const Block&, Part, ConstMatrix, Matrix added) {
-                       const Tensor<2> mine = copy_of(added);
-                       terms[rank] = &mine;
-                       both.arrive_and_wait();
-                       const ConstMatrix other(*terms[1 - rank]);
-                       for (std::size_t t = 0; t < added.rows; ++t)
-                         for (std::size_t c = 0; c < added.cols; ++c)
-                           added.row(t)[c] += other.row(t)[c];
-                       both.arrive_and_wait();
-                     }});
+    const auto before_sum = [&](const Block&, Part, ConstMatrix, Matrix added) {
+      sum(rank, added);
+    };
+    const auto sum_all = [&](Matrix x) { sum(rank, x); };
+    ModelState state(own, 16, {.before_sum = before_sum, .embedded = sum_all, .scored = sum_all});
+    stored[rank] = bytes(model.weights());
     forward(model, state, ids.first(3), row(logits[rank]));
     forward(model, state, ids.subspan(3), row(logits[rank]));
   };
@@ -60,22 +65,22 @@ TEST_CASE("two ranks with half of the heads, of the network and of the bytes mak
     for (BlockWeights& block : weights.blocks)
       for (Tensor<1>* bias : {&block.b_q, &block.b_k, &block.b_v})
         if (bias->size() > 0) *bias = random.normal<1>({bias->size()});
-    const std::vector<std::uint8_t> bytes = gguf_file(config, weights);
-    const GgufFile file("x", bytes);
-    const std::vector<int> ids = {3, 1, 4, 1, 5, 9, 2};
+    const std::vector<std::uint8_t> of_file = gguf_file(config, weights);
+    const GgufFile file("x", of_file);
+    const std::vector<int> ids = {3, 20, 19, 1, 40, 21, 2};
     const Model model(config, std::move(weights));
     ModelState state(config, 16);
     Tensor<1> want = empty(config.V);
     forward(model, state, ids, row(want));
     // As chapter 09's bound for logits of up to 4: two sums of halves in the place of one.
     const double K = 4 * std::sqrt(32.) + 4 * std::sqrt(8.) + 4 + std::sqrt(32.) + std::sqrt(48.);
-    for (const Tensor<1>& got : logits_of_two(file, config, ids))
+    std::size_t stored[2];
+    for (const Tensor<1>& got : logits_of_two(file, config, ids, stored))
       CHECK(all_close(got, want, 2 * std::sqrt(2.) * K * 0x1p-24 * 4));
-
-    const std::size_t whole = total(count_parameters(config));
-    const std::size_t half = total(count_parameters(share_of(config, {0, 2})));
-    const std::size_t in_both = 2 * 40 * 32 + 5 * 32;  // embedding, head and norms
-    CHECK(2 * (half - in_both) == whole - in_both);
+    const std::size_t in_both = 5 * 32 * sizeof(float);         // norms
+    const std::size_t tokens_more = config.tied ? 32 : 2 * 32;  // of rank 1, which has 21 of 41
+    CHECK(stored[0] + stored[1] == bytes(model.weights()) + in_both);
+    CHECK(stored[1] == stored[0] + tokens_more * sizeof(float));
   }
 }
 
@@ -103,6 +108,30 @@ TEST_CASE("a share's rows and columns are those of the whole tensor, of each exp
   }
 }
 
+TEST_CASE("a rank keeps the rows of its own tokens; the others are zeros, also where it writes") {
+  Config config = config_of(Biases::none);
+  config.block = llama_style(48, 3, 3, 48);
+  Random random(5);
+  const ModelWeights weights = draw_model(config, random);
+  const std::vector<std::uint8_t> bytes = gguf_file(config, weights);
+  const Weight head = read_weights(GgufFile("x", bytes), config, {}, {1, 3}).head;
+  CHECK(head.rows() == 41);
+  CHECK(head.bytes() == 14 * 48 * sizeof(float));  // tokens 13 to 26
+  Tensor<2> logits = xt::ones<float>({3, 41}) * NAN;
+  const Tensor<2> x = random.normal<2>({3, 48});
+  matmul_bt(ConstMatrix(x), head, logits);
+  const Tensor<2> whole = matmul_bt(x, weights.head);
+  Tensor<1> row_r = empty(48);
+  for (std::size_t r = 0; r < 41; ++r) {
+    const bool mine = r >= 13 && r < 27;
+    head.row(r, row(row_r));
+    for (std::size_t c = 0; c < 48; ++c)
+      CHECK(row_r(c) == (mine ? weights.head.floats()(r, c) : 0));
+    for (std::size_t t = 0; t < 3; ++t)
+      CHECK(std::abs(logits(t, r) - (mine ? whole(t, r) : 0)) <= 48 * 0x1p-24 * 4);
+  }
+}
+
 TEST_CASE("columns of a packed tensor are whole blocks, and other shares are refused") {
   std::vector<std::uint8_t> stored(2 * 2 * 34), room;  // two rows of two blocks of Q8_0
   for (std::size_t i = 0; i < stored.size(); ++i) stored[i] = std::uint8_t(i);
@@ -117,6 +146,9 @@ TEST_CASE("columns of a packed tensor are whole blocks, and other shares are ref
   info.cols = 16;
   REFUSES(share_of(tensor, info, {1, 4}, room),
           "w: wanted columns in whole blocks of 32, got 16 of 64");
+  Config few = config_of(Biases::none);
+  few.V = 1;
+  REFUSES(share_of(few, {0, 2}), "V, the vocabulary: wanted a token for each rank, got 1");
   REFUSES(share_of(config_of(Biases::none), {2, 2}), "rank: wanted below the 2 ranks, got 2");
   REFUSES(share_of(config_of(Biases::none), {0, 3}),
           "H, the query heads: wanted a multiple of 3 ranks, got 4");

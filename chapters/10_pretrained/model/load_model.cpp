@@ -118,7 +118,10 @@ static void read_tensor(const GgufFile& file, const TensorInfo& info, const Make
   std::vector<std::uint8_t> room;
   const GgufTensor& whole = file.tensor(name_in_file(info));
   const GgufTensor tensor = share_of(whole, info, share, room);
-  w = make ? make(tensor, info) : Weight(floats_of(tensor, info.rows, info.cols));
+  TensorInfo of_rank = info;
+  of_rank.rows = tensor.shape[0];
+  w = make ? make(tensor, of_rank) : Weight(floats_of(tensor, of_rank.rows, info.cols));
+  if (info.split == Split::tokens) w = with_zeros(std::move(w), info, share);
   file.forget(room.empty() ? tensor : whole);
 }
 
@@ -126,9 +129,10 @@ ModelWeights read_weights(const GgufFile& file, const Config& config, const Make
                           Share share) {
   expect_tensors(file, config);
   const Config own = share_of(config, share);
+  Parameters parameters = count_parameters(own);
+  parameters.embedding /= share.ranks, parameters.head /= share.ranks;
   if (!make)
-    expect_memory(sizeof(float) * double(total(count_parameters(own))), file.name(),
-                  "wanted a smaller model");
+    expect_memory(sizeof(float) * double(total(parameters)), file.name(), "wanted a smaller model");
   ModelWeights weights = room_for(own);
   for_each_tensor(weights, own, [&](const TensorInfo& info, auto& tensor) {
     if (info.size() > 0) read_tensor(file, info, make, share, tensor);

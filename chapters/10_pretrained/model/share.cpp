@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include "shapes.hpp"
 
@@ -17,6 +20,7 @@ Config share_of(Config config, Share share) {
           fmt::format("{}: wanted a multiple of {} ranks, got {}", name, share.ranks, size));
     size /= share.ranks;
   };
+  expect(config.V >= share.ranks, "V, the vocabulary", "a token for each rank", double(config.V));
   const auto share_block = [&](BlockSettings& block) {
     divide(block.H, "H, the query heads");
     divide(block.G, "G, the key and value heads");
@@ -46,14 +50,53 @@ static GgufTensor columns_of(const GgufTensor& tensor, std::size_t from, std::si
   return {tensor.name, tensor.type, {rows, count}, tensor.offset, room.size(), room};
 }
 
+/// The first row of a rank's share of a table with a row for each token.
+static std::size_t first_token(const TensorInfo& info, Share share) {
+  return info.rows * share.rank / share.ranks;
+}
+
 GgufTensor share_of(const GgufTensor& whole, const TensorInfo& info, Share share,
                     std::vector<std::uint8_t>& room) {
   const std::size_t e = info.expert.value_or(0), ranks = share.ranks;
   if (info.split == Split::rows)
     return rows_of(whole, (e * ranks + share.rank) * info.rows, info.rows);
+  if (info.split == Split::tokens) {
+    const std::size_t first = first_token(info, share);
+    return rows_of(whole, first, first_token(info, {share.rank + 1, ranks}) - first);
+  }
   const GgufTensor matrix = rows_of(whole, e * info.rows, info.rows);
   if (info.split != Split::cols || ranks == 1) return matrix;
   return columns_of(matrix, share.rank * info.cols, info.cols, room);
+}
+
+/// Rows of zeros around those of another weight.
+class RowsAmongZeros : public PackedWeight {
+ public:
+  RowsAmongZeros(Weight part, std::size_t first, std::size_t rows)
+      : PackedWeight(rows, part.cols(), part.bytes()), part_(std::move(part)), first_(first) {}
+
+  void product(ConstMatrix x, Matrix y) const override {
+    const std::size_t after = first_ + part_.rows();
+    for (std::size_t t = 0; t < y.rows; ++t) {
+      std::ranges::fill(y.row(t).first(first_), 0.0f);
+      std::ranges::fill(y.row(t).subspan(after), 0.0f);
+    }
+    matmul_bt(x, part_, y.cols_from(first_, part_.rows()));
+  }
+  void row(std::size_t r, Row to) const override {
+    if (r < first_ || r >= first_ + part_.rows()) return std::ranges::fill(to, 0.0f), void();
+    part_.row(r - first_, to);
+  }
+
+ private:
+  Weight part_;
+  std::size_t first_;
+};
+
+Weight with_zeros(Weight part, const TensorInfo& info, Share share) {
+  if (part.rows() == info.rows) return part;
+  return Weight(
+      std::make_shared<RowsAmongZeros>(std::move(part), first_token(info, share), info.rows));
 }
 
 }  // namespace t2t

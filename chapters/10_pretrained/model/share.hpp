@@ -6,8 +6,12 @@
 //   columns of w_o, w_down                  with these it makes its share of what the part adds
 //
 // The sum of all ranks' shares is what the part adds: chapter 08's BeforeSum sums them. A bias that
-// is added to such a sum is zero in all ranks but rank 0. Norms, router, embedding and head are
-// whole in all ranks.
+// that is added to such a sum is zero in all ranks but rank 0. Norms and router are whole in all
+// ranks.
+//
+// Of the embedding and the head a rank keeps the rows of its own tokens. An embedding that another
+// rank has is zeros, and so is a logit: StateOptions' `embedded` and `scored` (chapter 09) sum both
+// over the ranks.
 // Shoeybi et al. 2019, "Megatron-LM".
 #pragma once
 
@@ -27,10 +31,15 @@ struct Share {
 /// unless the number of ranks divides each of them and rank is below ranks.
 Config share_of(Config config, Share share);
 
-/// A rank's share of a tensor that is [info.rows, info.cols] in the rank's model and larger in the
-/// whole one: some of its rows, in place, or some of its columns, which are copied to `room`.
+/// A rank's share of a tensor that is [info.rows, info.cols] in the rank's model: some of the rows
+/// of the whole one, in place, or some of its columns, which are copied to `room`.
 /// Throws std::invalid_argument for columns that are not whole blocks of the tensor's type.
 GgufTensor share_of(const GgufTensor& whole, const TensorInfo& info, Share share,
                     std::vector<std::uint8_t>& room);
+
+/// A weight of [info.rows, cols] whose rows are zeros but for those that `part`, the share of a
+/// table with a row for each token, has: its row r is 0 or a row of part, y = x·Wᵀ is 0 in all
+/// other columns.
+Weight with_zeros(Weight part, const TensorInfo& info, Share share);
 
 }  // namespace t2t
