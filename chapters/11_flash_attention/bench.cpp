@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "05_kv_cache/kv_cache.hpp"
 #include "11_flash_attention/flash_attention.hpp"
 #include "11_flash_attention/register_tiles.hpp"
 #include "linalg.hpp"
@@ -57,16 +58,16 @@ static void products_of(std::size_t H, std::size_t T, std::vector<Products>& of_
 static void bench_prefill(Bench& bench, std::size_t H, std::size_t G, std::size_t D,
                           std::size_t T) {
   const Tensor<2> q = Random(1).normal<2>({T, H * D});
-  const Tensor<2> k = Random(2).normal<2>({T, G * D}), v = Random(3).normal<2>({T, G * D});
+  KvCache cache = make_kv_cache(G, T, D);
+  append(cache, Random(2).normal<2>({T, G * D}), Random(3).normal<2>({T, G * D}));
+  const KeyValueHeads heads = cached_heads(cache);
   Tensor<2> flash_out = empty(T, H * D), out = empty(T, H * D);
   FlashScratch flash_scratch(H, G, D);
   GroupedScratch scratch(T, T, H, D);
   const auto flash = [&] {
-    flash_attention_rows(q, side_by_side(k, v, G), Mask::causal, flash_out, flash_scratch);
+    flash_attention_rows(q, heads, Mask::causal, flash_out, flash_scratch);
   };
-  const auto whole_rows = [&] {
-    grouped_attention_rows(q, side_by_side(k, v, G), Mask::causal, out, scratch);
-  };
+  const auto whole_rows = [&] { grouped_attention_rows(q, heads, Mask::causal, out, scratch); };
   flash(), whole_rows();
   const std::string what = fmt::format("flash, H={} G={} T={} D={}, causal", H, G, T, D);
   bench.expect_right(what, close(flash_out, out));
@@ -76,11 +77,9 @@ static void bench_prefill(Bench& bench, std::size_t H, std::size_t G, std::size_
   std::vector<Products> of_thread(thread_count());
   bench.against(what, flash, "its products alone", [&] { products_of(H, T, of_thread); });
   const Mask window = Mask::sliding(256);
-  const auto in_window = [&] {
-    flash_attention_rows(q, side_by_side(k, v, G), window, flash_out, flash_scratch);
-  };
+  const auto in_window = [&] { flash_attention_rows(q, heads, window, flash_out, flash_scratch); };
   in_window();
-  grouped_attention_rows(q, side_by_side(k, v, G), window, out, scratch);
+  grouped_attention_rows(q, heads, window, out, scratch);
   const std::string windowed = fmt::format("flash, H={} G={} T={} D={}, window of 256", H, G, T, D);
   bench.expect_right(windowed, close(flash_out, out));
   bench.against(windowed, in_window, "causal, without a window", flash);

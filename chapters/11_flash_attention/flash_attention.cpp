@@ -179,9 +179,10 @@ void flash_attention_rows(ConstMatrix q, const KeyValueHeads& heads, const Score
   const std::size_t tokens = scratch.tokens(), blocks = (T + tokens - 1) / tokens;
   const auto seen = [&](std::size_t t) { return keys_seen(t, T, S, rule.mask); };
 
-  // A task is one block of queries of one group. The last tokens see the most keys: they go first.
+  // A task is one block of queries of one group. A group is finished before the next begins, so
+  // that its keys stay in a near cache; its last tokens see the most keys, and go first.
   for_each_task(blocks * G, N * tokens * S, [&](std::size_t i, std::size_t thread) {
-    const std::size_t g = i % G, first = (blocks - 1 - i / G) * tokens;
+    const std::size_t g = i / blocks, first = (blocks - 1 - i % blocks) * tokens;
     QueryBlock block = begin_block(q, g, N, D, first, std::min(tokens, T - first), keys,
                                    rule.factor_for(D), scratch.of_thread(thread));
 
