@@ -6,10 +6,11 @@
 
 #include <omp.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 
 #if defined(__SANITIZE_THREAD__)
-#include <atomic>
 #include <thread>
 #include <vector>
 #endif
@@ -53,17 +54,38 @@ void for_each_row(std::size_t T, std::size_t C, F f) {
   for (std::size_t t = 0; t < T; ++t) f(t);
 }
 
-/// Calls f(i, thread) for each i in [0, count), each on the thread that is free next: for few tasks
-/// of unequal size, of about `size` floats each. thread is below thread_count(), so that f can have
-/// scratch memory for each thread.
+/// Neighbouring tasks, which a thread takes one by one.
+struct alignas(64) TaskShare {  // a cache line of its own
+  std::atomic<std::size_t> next;
+  std::size_t end;
+};
+constexpr std::size_t most_shares = 64;
+
+/// Calls f(i, thread) for each i in [0, count): for tasks of about `size` floats each, which may
+/// differ. Each thread begins with an equal share of neighbouring tasks, so that it reads memory
+/// from front to back, and then takes tasks that are left in the shares of others. thread is below
+/// thread_count(), so that f can have scratch memory for each thread.
 template <class F>
 void for_each_task(std::size_t count, std::size_t size, F f) {
   if (count * size <= worth_sharing) {
     for (std::size_t i = 0; i < count; ++i) f(i, std::size_t(0));
     return;
   }
-#pragma omp parallel for schedule(dynamic, 1)
-  for (std::size_t i = 0; i < count; ++i) f(i, static_cast<std::size_t>(omp_get_thread_num()));
+  TaskShare shares[most_shares];
+  const std::size_t n = std::min(thread_count(), most_shares);
+  for (std::size_t s = 0; s < n; ++s) {
+    shares[s].next.store(count * s / n, std::memory_order_relaxed);
+    shares[s].end = count * (s + 1) / n;
+  }
+#pragma omp parallel
+  {
+    const std::size_t thread = static_cast<std::size_t>(omp_get_thread_num());
+    for (std::size_t s = 0; s < n; ++s) {
+      TaskShare& share = shares[(thread + s) % n];
+      const auto take = [&] { return share.next.fetch_add(1, std::memory_order_relaxed); };
+      for (std::size_t i = take(); i < share.end; i = take()) f(i, thread);
+    }
+  }
 }
 #endif
 
