@@ -13,6 +13,7 @@
 #include "09_language_model/forward.hpp"
 #include "10_pretrained/model/tiny_model.hpp"
 #include "12_quantization/formats/quantize.hpp"
+#include "12_quantization/formats/relative_error.hpp"
 #include "12_quantization/packed/eight_bit_rows.hpp"
 #include "12_quantization/packed/half_weight.hpp"
 #include "12_quantization/packed/packed_product.hpp"
@@ -441,6 +442,22 @@ TEST_CASE("a model of packed matrices is near the same model of floats, and know
   // Weights and activations are each off by about 0.5 %, in some ten products one after the other.
   CHECK(std::sqrt(apart / all) < 0.03);
   CHECK(apart > 0);
+}
+
+TEST_CASE("the experts of a block, one tensor of the file, become packed weights one by one") {
+  Config config{.block = llama_style(32, 4, 2, 64), .L = 2, .V = 40, .T_max = 24};
+  config.block.experts = 3, config.block.chosen = 1;
+  Random random(5);
+  const std::vector<std::uint8_t> bytes = gguf_file(config, draw_model(config, random));
+  const GgufFile file("x", bytes);
+  const Model floats = read_model(file), packed = read_model(file, packed_matrix);
+  const Tensor<2> x = random.normal<2>({5, 32});
+  for (std::size_t e = 0; e < 3; ++e) {
+    const Weight& w = packed.weights().blocks[1].experts[e].w_up;
+    CHECK(w.is_packed());
+    CHECK(relative_error(matmul_bt(x, w),
+                         matmul_bt(x, floats.weights().blocks[1].experts[e].w_up)) < 0.02);
+  }
 }
 
 TEST_CASE("weights of 16 bits give the products of the same floats, and take half their memory") {
