@@ -10,6 +10,11 @@
 
 namespace t2t {
 
+/// The weights by such a rule, softmax of the scores. Throws as attention.hpp's attention_weights.
+Tensor<2> attention_weights(const Tensor<2>& q,      // [T, D]
+                            const Tensor<2>& k,      // [S, D]
+                            const ScoreRule& rule);  // [T, S]
+
 /// The formula, [T, D]. With a mask alone it is attention.hpp's, bit for bit. Throws as that does.
 Tensor<2> attention(const Tensor<2>& q,  // [T, D]
                     const Tensor<2>& k,  // [S, D]

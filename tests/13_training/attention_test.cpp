@@ -40,28 +40,28 @@ struct Texts {
 };
 
 /// What the forward pass gave for each of B texts.
-static Tensor<2> forward(const Texts& x, size_t B, Heads n, Mask mask) {
+static Tensor<2> forward(const Texts& x, size_t B, Heads n, const ScoreRule& rule) {
   const size_t T = x.q.shape(0) / B;
   Tensor<2> out = empty(B * T, n.H * n.D);
   for (size_t b = 0; b < B; ++b)
     xt::view(out, xt::range(b * T, b * T + T), xt::all()) = grouped_query_attention(
-        rows_of(x.q, b * T, T), rows_of(x.k, b * T, T), rows_of(x.v, b * T, T), n.H, n.G, mask);
+        rows_of(x.q, b * T, T), rows_of(x.k, b * T, T), rows_of(x.v, b * T, T), n.H, n.G, rule);
   return out;
 }
-static AttentionGradients by_flash(const Texts& x, size_t B, Heads n, Mask mask) {
+static AttentionGradients by_flash(const Texts& x, size_t B, Heads n, const ScoreRule& rule) {
   const size_t N = x.q.shape(0);
   AttentionGradients got{empty(N, n.H * n.D), empty(N, n.G * n.D), empty(N, n.G * n.D)};
-  const Tensor<2> out = forward(x, B, n, mask);
+  const Tensor<2> out = forward(x, B, n, rule);
   FlashBackwardScratch scratch(n.H, n.G, n.D, N / B);
-  flash_backward({x.q, x.k, x.v, out, x.dout}, B, n.H, n.G, mask, {got.q, got.k, got.v}, scratch);
+  flash_backward({x.q, x.k, x.v, out, x.dout}, B, n.H, n.G, rule, {got.q, got.k, got.v}, scratch);
   return got;
 }
 /// One text, by the formula and by the kernel.
-static AttentionGradients formula(const Texts& x, Heads n, Mask mask) {
-  return attention_backward(x.q, x.k, x.v, n.H, n.G, mask, x.dout);
+static AttentionGradients formula(const Texts& x, Heads n, const ScoreRule& rule) {
+  return attention_backward(x.q, x.k, x.v, n.H, n.G, rule, x.dout);
 }
-static AttentionGradients kernel(const Texts& x, Heads n, Mask mask) {
-  return by_flash(x, 1, n, mask);
+static AttentionGradients kernel(const Texts& x, Heads n, const ScoreRule& rule) {
+  return by_flash(x, 1, n, rule);
 }
 static bool same_bits(const AttentionGradients& a, const AttentionGradients& b) {
   return a.q == b.q && a.k == b.k && a.v == b.v;
@@ -140,7 +140,8 @@ TEST_CASE("by hand: of two equal query heads, each gives a shared key as much as
 }
 
 /// Attention in float64, written down as its definition says.
-static Doubles attend(const Doubles& q, const Doubles& k, const Doubles& v, Heads n, Mask mask) {
+static Doubles attend(const Doubles& q, const Doubles& k, const Doubles& v, Heads n,
+                      const ScoreRule& rule) {
   Doubles out(q.rows, q.cols);
   std::vector<double> weights(k.rows);
   for (size_t t = 0; t < q.rows; ++t)
@@ -150,8 +151,9 @@ static Doubles attend(const Doubles& q, const Doubles& k, const Doubles& v, Head
       for (size_t s = 0; s < k.rows; ++s) {
         weights[s] = 0;
         for (size_t d = 0; d < n.D; ++d) weights[s] += q(t, h * n.D + d) * k(s, g * n.D + d);
-        weights[s] /= std::sqrt(double(n.D));
-        if (!sees(k.rows - q.rows + t, s, mask)) weights[s] = -INFINITY;
+        weights[s] *= rule.factor > 0 ? double(rule.factor) : 1 / std::sqrt(double(n.D));
+        if (rule.cap > 0) weights[s] = rule.cap * std::tanh(weights[s] / double(rule.cap));
+        if (!sees(k.rows - q.rows + t, s, rule.mask)) weights[s] = -INFINITY;
         highest = std::max(highest, weights[s]);
       }
       for (double& weight : weights) sum += weight = std::exp(weight - highest);
@@ -162,22 +164,33 @@ static Doubles attend(const Doubles& q, const Doubles& k, const Doubles& v, Head
   return out;
 }
 
+/// The masks, and the rules of other models, with caps that the scores reach.
+static std::vector<ScoreRule> rules_for(size_t T) {
+  std::vector<ScoreRule> rules = {Mask::causal, Mask::sliding(3), Mask::sliding(1), Mask::none,
+                                  Mask::sliding(T)};
+  for (const ScoreRule& rule : other_rules()) rules.push_back(rule);
+  rules.push_back({Mask::sliding(3), 0.8f, 0.5f});
+  return rules;
+}
+
 TEST_CASE("attention: formula and kernel are what small changes give in float64") {
   const size_t T = 7;
   for (const Heads n : {Heads{6, 2, 5}, {6, 1, 3}, {3, 3, 5}, {1, 1, 1}})
-    for (const Mask mask : {Mask::causal, Mask::sliding(3), Mask::sliding(1), Mask::none}) {
+    for (const ScoreRule& rule : rules_for(T)) {
       CAPTURE(n.H);
       CAPTURE(n.G);
-      CAPTURE(mask.window);
+      CAPTURE(rule.mask.window);
+      CAPTURE(rule.factor);
+      CAPTURE(rule.cap);
       const Texts x(n, T);
       Doubles q(x.q), k(x.k), v(x.v);
-      const auto loss = [&] { return dot(x.dout, attend(q, k, v, n, mask)); };
+      const auto loss = [&] { return dot(x.dout, attend(q, k, v, n, rule)); };
       const Tensor<2> dq = by_differences(q, loss), dk = by_differences(k, loss);
       const Tensor<2> dv = by_differences(v, loss);
       // q, k, v and dout are at most 1: dP is at most D, and so are its sums weighted by P.
       const double most = bound(n, T, T, 1);
       for (const auto backward : {formula, kernel}) {
-        const AttentionGradients got = backward(x, n, mask);
+        const AttentionGradients got = backward(x, n, rule);
         CHECK(all_close(got.q, dq, most));
         CHECK(all_close(got.k, dk, most));
         CHECK(all_close(got.v, dv, most));
@@ -258,21 +271,22 @@ TEST_CASE("attention: formula and kernel equal PyTorch's autograd over several b
 }
 
 /// Compares each of B texts with the formula.
-static void check_texts(size_t B, size_t T, Heads n, Mask mask) {
+static void check_texts(size_t B, size_t T, Heads n, const ScoreRule& rule) {
   CAPTURE(B);
   CAPTURE(T);
   CAPTURE(n.H);
   CAPTURE(n.G);
   CAPTURE(n.D);
-  CAPTURE(mask.is_causal);
-  CAPTURE(mask.window);
+  CAPTURE(rule.mask.is_causal);
+  CAPTURE(rule.mask.window);
+  CAPTURE(rule.cap);
   const Texts x(n, B * T);
-  const AttentionGradients got = by_flash(x, B, n, mask);
+  const AttentionGradients got = by_flash(x, B, n, rule);
   for (size_t b = 0; b < B; ++b) {
     Texts text = x;
     for (Tensor<2>* part : {&text.q, &text.k, &text.v, &text.dout})
       *part = rows_of(*part, b * T, T);
-    const AttentionGradients want = formula(text, n, mask);
+    const AttentionGradients want = formula(text, n, rule);
     CHECK(all_close(rows_of(got.q, b * T, T), want.q, bound(n, T, T, 1)));
     CHECK(all_close(rows_of(got.k, b * T, T), want.k, bound(n, T, T, 1)));
     CHECK(all_close(rows_of(got.v, b * T, T), want.v, bound(n, T, T, 1)));
@@ -289,6 +303,8 @@ TEST_CASE("block by block as by the formula: lengths around a block, widths, gro
       const std::vector<Mask> masks = {Mask::causal,      Mask::sliding(1),  Mask::none,
                                        Mask::sliding(20), Mask::sliding(64), Mask::sliding(T)};
       check_texts(1 + n % 3, T, of, masks[n % masks.size()]);
+      const std::vector<ScoreRule> others = other_rules();
+      check_texts(1 + n % 2, T, of, others[n % others.size()]);
       ++n;
     }
 }

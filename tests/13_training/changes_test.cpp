@@ -8,6 +8,8 @@
 #include "04_causal_attention/biased_attention.hpp"
 #include "04_causal_attention/multi_head.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
+#include "09_language_model/language_model.hpp"
+#include "09_language_model/loss.hpp"
 #include "13_training/along_gradient.hpp"
 #include "13_training/cases.hpp"
 #include "13_training/experiments/block_changes.hpp"
@@ -171,6 +173,27 @@ TEST_CASE("a network of the caller's has its backward pass in a slot, and a loss
     CHECK_NOTHROW(Gradients(c.config, 3, 13, slots));
     REFUSES(Gradients(c.config, 3, 13), "the model to train: wanted one without experts");
   }
+}
+
+TEST_CASE("scores with another factor and a cap are trained as the model computes them") {
+  Case c = llama();
+  c.config.block.score_factor = 0.9f, c.config.block.score_cap = 1.5f, c.config.block.window = 5;
+  const Model model = c.model();
+  Batch batch = texts(c.config.V);  // 3 texts of 13 tokens, which have 12 that follow one
+  Gradients passes(c.config, 3, 13);
+  double want = 0;
+  for (size_t b = 0; b < 3; ++b) {
+    const std::span ids = std::span(batch.ids).subspan(b * 13, 13);
+    batch.targets[b * 13 + 12] = not_learned;
+    for (size_t t = 0; t < 12; ++t) batch.targets[b * 13 + t] = ids[t + 1];
+    want += next_token_loss(language_model(ids, model), ids) * 12;
+  }
+  CHECK(std::abs(passes.loss(model, batch) / want - 1) <= c.bound(1));
+  ModelWeights gradients = zeros_of(c.config);
+  passes.add(model, batch, 1.0f / 36, gradients);
+  const double slope =
+      slope_along(gradients, c, 4e-4, [&](const Model& m) { return passes.loss(m, batch) / 36; });
+  CHECK(std::abs(slope - 1) < 2e-3);
 }
 
 TEST_CASE("a channel that ALiBi takes gets no gradient from its projection") {

@@ -5,6 +5,9 @@
 //   dscores[t,s] = P[t,s]·(dP[t,s] − Σ over j of P[t,j]·dP[t,j])
 //   dq = dscores·k / √D        dk = dscoresᵀ·q / √D
 //
+// A rule with another factor has it in the place of 1/√D. A cap multiplies dscores by its slope,
+// 1 − (score/cap)².
+//
 // Each weight of a row depends on all of the row's scores, since the weights add up to 1: hence the
 // sum over j. A head of keys and values that several query heads read (chapter 06) gets the sum of
 // what each of them gives. RoPE's backward pass is a turn by the negative angle. flash_backward.hpp
@@ -13,7 +16,7 @@
 #pragma once
 
 #include "03_rope/rope.hpp"
-#include "04_causal_attention/attention.hpp"
+#include "04_causal_attention/score_rule.hpp"
 #include "tensor.hpp"
 
 namespace t2t {
@@ -33,7 +36,7 @@ struct AttentionGradients {
 AttentionGradients attention_backward(const Tensor<2>& q,  // [T, H·D]
                                       const Tensor<2>& k,  // [S, G·D]
                                       const Tensor<2>& v,  // [S, G·D]
-                                      std::size_t H, std::size_t G, Mask mask,
+                                      std::size_t H, std::size_t G, const ScoreRule& rule,
                                       const Tensor<2>& dout);  // [T, H·D]
 
 /// The table that turns gradients of turned queries and keys back: rope_rows with it, from the same

@@ -41,7 +41,7 @@ void BatchAttention::operator()(const Projected& in, Matrix heads, const Trace& 
     const Matrix q = in.q.rows_from(first, run.rows), k = in.k.rows_from(first, run.rows);
     if (change_.forward) change_.forward(settings, q, k);
     flash_attention_rows(q, side_by_side(k, in.v.rows_from(first, run.rows), settings.G),
-                         change_.mask_of(settings), heads.rows_from(first, run.rows), scratch_);
+                         change_.rule_of(settings), heads.rows_from(first, run.rows), scratch_);
   });
   tell(trace, Part::q_turned, in.block.layer(), in.q);
   tell(trace, Part::k_turned, in.block.layer(), in.k);

@@ -24,8 +24,10 @@ struct AttentionChange {
   /// place; the rows may be of several texts.
   std::function<void(const BlockSettings&, Matrix dq, Matrix dk)> backward = {};
 
-  Mask mask_of(const BlockSettings& settings) const {
-    return mask ? mask(settings) : Mask::sliding(settings.window);
+  ScoreRule rule_of(const BlockSettings& settings) const {
+    ScoreRule rule = t2t::rule_of(settings);
+    if (mask) rule.mask = mask(settings);
+    return rule;
   }
 };
 

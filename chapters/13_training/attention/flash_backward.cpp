@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "04_causal_attention/exp_lanes.hpp"
+#include "04_causal_attention/score_rule.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
 #include "11_flash_attention/register_tiles.hpp"
 #include "lanes.hpp"
@@ -32,7 +33,7 @@ static std::size_t tokens_of_block(std::size_t N) {
 /// tokens for the group's first head, then for the next one. W is D rounded up to whole registers.
 /// What lies in both directions is needed as the first and as the second factor of a product.
 struct GroupBlock {
-  Matrix q, dout, dq;                // [D, R]; q is divided by √D
+  Matrix q, dout, dq;                // [D, R]; q is times the scores' factor, mostly 1/√D
   Matrix q_rows, dout_rows;          // [R, W]
   Matrix weights, dscores;           // [keys, R]
   Matrix product;                    // [keys, W]
@@ -40,6 +41,7 @@ struct GroupBlock {
   Row highest, ones;                 // [R]: the highest score so far; factors of 1
   Matrix dk, dv;                     // [S, W], of all keys
   std::size_t first, tokens, heads;  // the queries are those of tokens first … of `heads` heads
+  float factor, cap;                 // of the scores
 
   std::size_t queries() const { return tokens * heads; }
   std::size_t token(std::size_t column) const { return first + column % tokens; }
@@ -69,7 +71,8 @@ void FlashBackwardScratch::expect_room(std::size_t H, std::size_t G, std::size_t
 }
 
 /// Lays out a thread's memory for one group of heads, and sets dk and dv to 0.
-static GroupBlock begin_group(std::size_t N, std::size_t D, std::size_t S, Row scratch) {
+static GroupBlock begin_group(std::size_t N, std::size_t D, std::size_t S, const ScoreRule& rule,
+                              Row scratch) {
   const std::size_t R = whole_registers(N * tokens_of_block(N)), W = whole_registers(D);
   float* next = scratch.data();
   const auto matrix = [&](std::size_t rows, std::size_t cols) {
@@ -92,7 +95,9 @@ static GroupBlock begin_group(std::size_t N, std::size_t D, std::size_t S, Row s
                    matrix(S, W),
                    0,
                    0,
-                   N};
+                   N,
+                   rule.factor_for(D),
+                   rule.cap};
   std::ranges::fill(block.ones, 1.0f);
   std::fill_n(block.dk.data, 2 * S * W, 0.0f);
   return block;
@@ -106,14 +111,13 @@ static void begin_block(GroupBlock& block, const AttentionPass& text, std::size_
   std::fill_n(block.q.data, 3 * D * R, 0.0f);                       // q, dout and dq
   std::fill_n(block.q_rows.data, 2 * R * block.q_rows.cols, 0.0f);  // the rows of q and dout
   std::ranges::fill(block.along, 0.0f);
-  const float scale = 1 / std::sqrt(float(D));
   for (std::size_t r = 0; r < block.queries(); ++r) {
     const std::size_t t = block.token(r), h = g * block.heads + r / tokens;
     const ConstRow q = text.q.head(h, D).row(t), dout = text.dout.head(h, D).row(t);
     const ConstRow out = text.out.head(h, D).row(t);
     float along = 0;
     for (std::size_t d = 0; d < D; ++d) {
-      block.q.row(d)[r] = block.q_rows.row(r)[d] = scale * q[d];
+      block.q.row(d)[r] = block.q_rows.row(r)[d] = block.factor * q[d];
       block.dout.row(d)[r] = block.dout_rows.row(r)[d] = dout[d];
       along += dout[d] * out[d];
     }
@@ -126,6 +130,13 @@ template <class F>
 static void for_each_key_block(KeyRange keys, F f) {
   for (std::size_t s = keys.begin; s < keys.end; s += block_keys)
     f(s, std::min(block_keys, keys.end - s));
+}
+
+/// The scores of all queries with keys k.
+static void make_scores(const GroupBlock& block, ConstMatrix k, Matrix scores) {
+  multiply_tiles(k, block.q, scores);
+  for (std::size_t i = 0; block.cap > 0 && i < k.rows; ++i)
+    cap_row(scores.row(i), {Mask::none, 1, block.cap}, k.cols);
 }
 
 /// Gives hidden keys a score of −infinity. Row i of the scores is key s + i.
@@ -150,7 +161,7 @@ static void find_log_sums(GroupBlock& block, ConstMatrix k, KeyRange keys, Seen 
   std::ranges::fill(sum, 0.0f);
   for_each_key_block(keys, [&](std::size_t s, std::size_t count) {
     const Matrix scores = block.weights.rows_from(0, count);
-    multiply_tiles(k.rows_from(s, count), block.q, scores);
+    make_scores(block, k.rows_from(s, count), scores);
     hide(block, scores, s, seen);
     for (std::size_t r = 0; r < scores.cols; r += Lanes::size) {
       const Lanes before = Lanes::load_unaligned(&block.highest[r]);
@@ -167,6 +178,18 @@ static void find_log_sums(GroupBlock& block, ConstMatrix k, KeyRange keys, Seen 
     }
   });
   for (std::size_t r = 0; r < sum.size(); ++r) sum[r] = block.highest[r] + std::log(sum[r]);
+}
+
+/// Multiplies the gradients of capped scores by the slope of the cap, before finish_scores makes
+/// them from those of the weights: there they are the weight times (d − along). A hidden key's
+/// weight is 0, so any slope will do that is finite.
+static void through_cap(const GroupBlock& block, ConstMatrix scores, Matrix dscores) {
+  const auto times_slope = [cap = block.cap](Lanes d, Lanes score, Lanes along) {
+    const Lanes share = xsimd::max(score / cap, Lanes(-1));
+    return (d - along) * (1 - share * share) + along;
+  };
+  for (std::size_t i = 0; i < scores.rows; ++i)
+    map_row(dscores.row(i), times_slope, ConstRow(dscores.row(i)), scores.row(i), block.along);
 }
 
 /// Scores become weights, e^(score − L), and their gradients become those of the scores.
@@ -198,9 +221,10 @@ template <class Seen>
 static void take_keys(GroupBlock& block, ConstMatrix k, ConstMatrix v, std::size_t s, Seen seen) {
   const Matrix weights = block.weights.rows_from(0, k.rows);
   const Matrix dscores = block.dscores.rows_from(0, k.rows);
-  multiply_tiles(k, block.q, weights);     // scores
+  make_scores(block, k, weights);
   multiply_tiles(v, block.dout, dscores);  // gradients of the weights
   hide(block, weights, s, seen);
+  if (block.cap > 0) through_cap(block, weights, dscores);
   finish_scores(block, weights, dscores);
 
   add_product(weights, block.dout_rows, block, block.dv.rows_from(s, k.rows));
@@ -211,24 +235,23 @@ static void take_keys(GroupBlock& block, ConstMatrix k, ConstMatrix v, std::size
 /// Writes the gradients of the block's queries.
 static void end_block(const GroupBlock& block, std::size_t g, Matrix dq) {
   const std::size_t D = block.q.rows;
-  const float scale = 1 / std::sqrt(float(D));
   for (std::size_t r = 0; r < block.queries(); ++r) {
     const Row to = dq.head(g * block.heads + r / block.tokens, D).row(block.token(r));
-    for (std::size_t d = 0; d < D; ++d) to[d] = scale * block.dq.row(d)[r];
+    for (std::size_t d = 0; d < D; ++d) to[d] = block.factor * block.dq.row(d)[r];
   }
 }
 
 /// One group of heads of one text.
 static void backward_of_group(const AttentionPass& text, std::size_t g, std::size_t N,
-                              std::size_t D, Mask mask, const AttentionGradientRows& gradients,
-                              Row scratch) {
+                              std::size_t D, const ScoreRule& rule,
+                              const AttentionGradientRows& gradients, Row scratch) {
   const std::size_t T = text.q.rows, tokens = tokens_of_block(N);
-  const auto seen = [&](std::size_t t) { return keys_seen(t, T, T, mask); };
+  const auto seen = [&](std::size_t t) { return keys_seen(t, T, T, rule.mask); };
   const ConstMatrix k = text.k.head(g, D), v = text.v.head(g, D);
-  GroupBlock block = begin_group(N, D, T, scratch);
+  GroupBlock block = begin_group(N, D, T, rule, scratch);
   for (std::size_t first = 0; first < T; first += tokens) {
     begin_block(block, text, g, first, std::min(tokens, T - first));
-    const KeyRange of_block = keys_seen(first, block.tokens, T, T, mask);
+    const KeyRange of_block = keys_seen(first, block.tokens, T, T, rule.mask);
     find_log_sums(block, k, of_block, seen);
     for_each_key_block(of_block, [&](std::size_t s, std::size_t count) {
       take_keys(block, k.rows_from(s, count), v.rows_from(s, count), s, seen);
@@ -248,13 +271,13 @@ static AttentionPass of_text(const AttentionPass& all, std::size_t first, std::s
 }
 
 void flash_backward(const AttentionPass& pass, std::size_t B, std::size_t H, std::size_t G,
-                    Mask mask, const AttentionGradientRows& gradients,
+                    const ScoreRule& rule, const AttentionGradientRows& gradients,
                     FlashBackwardScratch& scratch) {
   expect_groups(H, G);
   const std::size_t rows = pass.q.rows, HD = pass.q.cols, D = HD / H;
   expect(B >= 1 && rows % B == 0, "B, the texts", "a divisor of the rows", double(B));
   const std::size_t T = rows / B;
-  expect_mask(T, T, mask);
+  expect_mask(T, T, rule.mask);
   expect_shape("q", pass.q, {rows, H * D});
   expect_shape("k", pass.k, {rows, G * D});
   expect_shape("v", pass.v, {rows, G * D});
@@ -267,7 +290,7 @@ void flash_backward(const AttentionPass& pass, std::size_t B, std::size_t H, std
 
   for_each_task(B * G, T * D * (H / G), [&](std::size_t i, std::size_t thread) {
     const std::size_t first = i / G * T;
-    backward_of_group(of_text(pass, first, T), i % G, H / G, D, mask,
+    backward_of_group(of_text(pass, first, T), i % G, H / G, D, rule,
                       {gradients.q.rows_from(first, T), gradients.k.rows_from(first, T),
                        gradients.v.rows_from(first, T)},
                       scratch.of_thread(thread));

@@ -54,7 +54,7 @@ struct AttentionGradientRows {
 /// std::invalid_argument when shapes disagree, B does not divide the rows, G does not divide H, and
 /// when the scratch memory is too small.
 void flash_backward(const AttentionPass& pass, std::size_t B, std::size_t H, std::size_t G,
-                    Mask mask, const AttentionGradientRows& gradients,
+                    const ScoreRule& rule, const AttentionGradientRows& gradients,
                     FlashBackwardScratch& scratch);
 
 }  // namespace t2t

@@ -20,12 +20,13 @@ namespace t2t {
 void expect_trained(const std::vector<Choice>& choices, const TrainingSlots& slots) {
   std::vector<Choice> left = choices;
   if (slots.network.backward) std::erase(left, Choice::experts);
-  expect_only(left,
-              {Choice::layer_norm, Choice::norms_after, Choice::head_norms,
-               Choice::other_activation, Choice::biases_of_qkv, Choice::biases_of_all,
-               Choice::window, Choice::no_rope, Choice::halves, Choice::scaled_rope,
-               Choice::learned_positions, Choice::tied, Choice::layers_differ},
-              "the model to train");
+  expect_only(
+      left,
+      {Choice::layer_norm, Choice::norms_after, Choice::head_norms, Choice::other_activation,
+       Choice::biases_of_qkv, Choice::biases_of_all, Choice::window, Choice::no_rope,
+       Choice::halves, Choice::scaled_rope, Choice::score_factor, Choice::score_cap,
+       Choice::learned_positions, Choice::tied, Choice::layers_differ},
+      "the model to train");
 }
 
 static const BlockSettings& trained(std::span<const BlockSettings> layers,
@@ -129,7 +130,7 @@ static void attention_part_backward(ConstMatrix x, const Block& block, const Kep
 
   const Matrix dq = scratch.dq, dk = scratch.dk, dv = scratch.dv;
   flash_backward({kept.q, kept.k, kept.v, kept.heads, scratch.dheads}, B, s.H, s.G,
-                 change.mask_of(s), {dq, dk, dv}, scratch.attention);
+                 change.rule_of(s), {dq, dk, dv}, scratch.attention);
   if (change.backward) change.backward(s, dq, dk);
   const std::size_t T = x.rows / B;
   for (std::size_t b = 0; s.uses_rope && b < B; ++b) {
