@@ -94,9 +94,12 @@ class RowsAmongZeros : public PackedWeight {
 };
 
 Weight with_zeros(Weight part, const TensorInfo& info, Share share) {
-  if (part.rows() == info.rows) return part;
-  return Weight(
-      std::make_shared<RowsAmongZeros>(std::move(part), first_token(info, share), info.rows));
+  if (share.ranks == 1) return part;
+  const std::size_t first = first_token(info, share);
+  TensorInfo own = info;
+  own.rows = first_token(info, {share.rank + 1, share.ranks}) - first;
+  expect_fits(own, part);
+  return Weight(std::make_shared<RowsAmongZeros>(std::move(part), first, info.rows));
 }
 
 }  // namespace t2t

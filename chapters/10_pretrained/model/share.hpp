@@ -39,7 +39,8 @@ GgufTensor share_of(const GgufTensor& whole, const TensorInfo& info, Share share
 
 /// A weight of [info.rows, cols] whose rows are zeros but for those that `part`, the share of a
 /// table with a row for each token, has: its row r is 0 or a row of part, y = x·Wᵀ is 0 in all
-/// other columns.
+/// other columns. With a single rank it is `part`. Throws std::invalid_argument when part has
+/// another shape.
 Weight with_zeros(Weight part, const TensorInfo& info, Share share);
 
 }  // namespace t2t
