@@ -335,6 +335,28 @@ TEST_CASE("far out: a pair is rotated by its true angle, in both pairings") {
     }
 }
 
+TEST_CASE("20 heads of 256 numbers, which the threads share: every pair turns by its own angle") {
+  constexpr std::size_t T = 30, H = 20, D = 256, start = 1000;
+  const RopeTable table = rope_table(start + T, rope_frequencies(D));
+  const Tensor<2> x = Random(15).uniform<2>({T, H * D}, -1, 1);
+  for (const Pairing pairing : pairings) {
+    Tensor<2> want = empty(T, H * D);
+    for (std::size_t t = 0; t < T; ++t)
+      for (std::size_t i = 0; i < D / 2; ++i) {
+        const std::size_t a = pairing == Pairing::halves ? i : 2 * i;
+        const std::size_t b = pairing == Pairing::halves ? i + D / 2 : 2 * i + 1;
+        const double angle = double(start + t) * std::pow(10000.0, -2.0 * double(i) / double(D));
+        const double cos = std::cos(angle), sin = std::sin(angle);
+        for (std::size_t h = 0; h < H; ++h) {
+          want(t, h * D + a) = float(x(t, h * D + a) * cos - x(t, h * D + b) * sin);
+          want(t, h * D + b) = float(x(t, h * D + a) * sin + x(t, h * D + b) * cos);
+        }
+      }
+    CHECK(all_close(rope(x, D, table, start, pairing), want, turned_bound(x)));
+    CHECK(all_close(by_rows(x, D, table, start, pairing), want, turned_bound(x)));
+  }
+}
+
 TEST_CASE("the table is right far out, and a magnitude is on cos and sin alike") {
   const Frequencies frequencies = frequencies_in("far_frequencies");
   const RopeTable table = rope_table(100000, frequencies), twice = rope_table(3, frequencies, 2);
@@ -462,8 +484,12 @@ TEST_CASE("bad input is refused, with its message") {
   };
   REFUSES(rope_frequencies(7), "D: wanted an even number above 0, got 7");
   REFUSES(rope_frequencies(8, 0), "theta: wanted a finite number above 0, got 0");
-  REFUSES(run(1, 0), "D: wanted an even number above 0, got 1");
-  REFUSES(run(6, 0), "columns of x: wanted a multiple of D = 6, got 8");
+  // One fault in each call: a table that fits D, but x does not.
+  const RopeTable of_6 = table_for(10, 6);
+  REFUSES(rope_rows(x, 6, of_6, 0, Pairing::halves),
+          "columns of x: wanted a multiple of D = 6, got 8");
+  const RopeTable of_1 = {empty(10, 0), empty(10, 0)};
+  REFUSES(rope_rows(x, 1, of_1, 0, Pairing::halves), "D: wanted an even number above 0, got 1");
   REFUSES(run(8, 0), "table.cos: wanted shape [10, 4], got [10, 2]");
   REFUSES(run(4, 8), "position 10: the table ends at 9");
   CHECK_THROWS_AS(run(4, std::numeric_limits<std::size_t>::max()), Bad);

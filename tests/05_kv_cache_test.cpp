@@ -275,6 +275,32 @@ TEST_CASE("a cache may begin inside a text: keys are turned by their positions i
   CHECK(next_position(end) == start);
 }
 
+TEST_CASE("a cache of 2100 positions from position 40 on, filled in three calls and reset") {
+  constexpr std::size_t S = 2100, G = 2, D = 8, start = 40;
+  const RopeTable table = table_of(D, start + S);
+  const Text text = some_text(S, G * D, 11);
+  KvCache cache = make_kv_cache(G, S, D, start);
+  for (int round = 0; round < 2; ++round) {
+    std::size_t done = 0;
+    for (const std::size_t count : {700, 1390, 10}) {
+      append_turned(cache, ConstMatrix(text.k).rows_from(done, count),
+                    ConstMatrix(text.v).rows_from(done, count), table, Pairing::halves);
+      done += count;
+    }
+    CHECK(next_position(cache) == start + S);
+    const Tensor<2> turned = rope(text.k, D, table, start, Pairing::halves);
+    const KeyValueHeads heads = cached_heads(cache);
+    for (std::size_t g = 0; g < G; ++g) {
+      CHECK(
+          all_close(copy_of(heads.keys(g)), copy_of(ConstMatrix(turned).head(g, D)), 16 * 0x1p-24));
+      CHECK(all_close(copy_of(heads.values(g)), copy_of(ConstMatrix(text.v).head(g, D)), 0));
+    }
+    reset(cache);
+    CHECK(next_position(cache) == start);
+  }
+  CHECK(kv_cache_bytes(32, 32, std::size_t(1) << 20, 128, 4) == std::size_t(1) << 40);
+}
+
 TEST_CASE("rows from length on are not read") {
   const Text text = some_text(10, 12, 8);
   KvCache clean = make_kv_cache(2, 16, 6), dirty = clean;

@@ -327,6 +327,20 @@ TEST_CASE("a long cache is cut into stretches and joined, and large scores do no
                   2 * 100 * std::sqrt(double(D)) / 2 * u));
 }
 
+TEST_CASE("36 heads, and ten stretches of keys: each form equals float64") {
+  const size_t H = 36, G = 4, D = 16, S = 9 * stretch_keys + 3;
+  const Tensor<2> k = draw(S, G * D, 31), v = draw(S, G * D, 32), all = draw(2, H * D, 33);
+  CHECK(stretch_count(S) == 10);
+  for (const size_t T : {1, 2}) {
+    const Tensor<2> q = copy_of(ConstMatrix(all).rows_from(2 - T, T));
+    const Tensor<2> want = attention_in_double(q, k, v, H, G, Mask::causal);
+    const double most = 16 * (std::sqrt(double(D)) + std::sqrt(double(S))) * u;
+    CHECK(all_close(grouped_query_attention(q, k, v, H, G, Mask::causal), want, most));
+    CHECK(all_close(by_rows(q, k, v, H, G), want, most));
+    CHECK(all_close(by_cache(q, k, v, H, G), want, most));
+  }
+}
+
 TEST_CASE("scratch for more keys or queries serves fewer, which may need more of it") {
   // 513 keys have two stretches of at most 257 keys, 512 keys have one. Two queries over 513 keys
   // have fewer scores than one query with four heads over 512.

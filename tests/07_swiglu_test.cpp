@@ -222,6 +222,33 @@ TEST_CASE("the networks equal PyTorch's in float64: SwiGLU, and GPT-2's with bia
   CHECK(all_close(by_rows(x, two, Use::gelu_tanh), want_gpt2, network_bound));
 }
 
+TEST_CASE("1500 hidden numbers of 30 tokens, which the threads share: each token as if alone") {
+  const std::size_t T = 30, C = 40, F = 1500;
+  for (const Use activation : {Use::swiglu, Use::gelu}) {
+    Random random(9);
+    const FeedForwardWeights weights = feed_forward_weights(C, F, activation, random);
+    const Tensor<2> x = some_rows(T, C, 1), whole = feed_forward(x, weights, activation);
+    const Tensor<2> got = by_rows(x, weights, activation);
+    // Sums of F numbers of size up to 1, added in any order.
+    const double most = 8 * std::sqrt(double(F)) * 0x1p-24;
+    CHECK(all_close(got, whole, most));
+    for (std::size_t t = 0; t < T; ++t) {
+      const Tensor<2> alone = by_rows(copy_of(ConstMatrix(x).rows_from(t, 1)), weights, activation);
+      CHECK(all_close(copy_of(ConstMatrix(got).rows_from(t, 1)), alone, most));
+    }
+  }
+  const Tensor<2> gate = some_rows(T, F), up = some_rows(T, F, 3);
+  const Tensor<2> of_rows = by_rows(Use::swiglu, gate, up), formula = swiglu(gate, up);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < formula.size(); ++i) {
+    const double g = gate.data()[i], exact = g / (1 + std::exp(-g)) * double(up.data()[i]);
+    const double most = bound * std::abs(g * double(up.data()[i])) + 1e-30;
+    wrong += !(std::abs(of_rows.data()[i] - exact) <= most);
+    wrong += !(std::abs(formula.data()[i] - exact) <= most);
+  }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("a token's result does not depend on other tokens, or on being written over x") {
   for (const Use activation : {Use::swiglu, Use::gelu}) {
     CAPTURE(activation_name(activation));

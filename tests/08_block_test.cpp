@@ -333,7 +333,7 @@ TEST_CASE(
     c.settings.F = 0, c.weights.feed_forward.w_gate = c.weights.feed_forward.w_down = empty(0, 0);
   });
   const std::string made = "scratch: made for 1 to 8 rows, C = 96, H·D = 96 and G·D = 32, wanted ";
-  refuses(made + "0 rows, 96, 96 and 32", [](Call& c) { c.x.rows = 0; });
+  refuses("T, the rows of x: wanted at least 1, got 0", [](Call& c) { c.x.rows = 0; });
   refuses(made + "9 rows, 96, 96 and 32", [](Call& c) { c.x.rows = 9; });
   refuses(
       "scratch: made for 1 to 8 rows, C = 96, H·D = 48 and G·D = 32, wanted 8 rows, 96, 96 and "

@@ -221,6 +221,14 @@ TEST_CASE("a refusal in other words names the value and has the numbers of what 
   CHECK(names_the_same("w_up is 7x6, not 7x7", "w_up: wanted shape [7, 7], got [7, 6]"));
   CHECK_FALSE(names_the_same("w_upper is 7x6", "w_up: wanted shape [7, 7], got [7, 6]"));
   CHECK(names_the_same("x has 8 columns", "columns of x: wanted a multiple of D = 6, got 8"));
+  const std::string heads = "heads: wanted a number H that divides C = 8, got H = 3";
+  CHECK(names_the_same("H = 3 does not divide C = 8", heads));
+  CHECK_FALSE(names_the_same("3 does not divide 8", heads));
+  CHECK(names_the_same("row 1 has only -infinity", "softmax: row 1 is all -infinity: a mask"));
+  CHECK(names_the_same("the scratch has room for 1 x 7",
+                       "scratch.up: wanted at least [2, 7], got [1, 7]"));
+  CHECK_FALSE(names_the_same("got 1 and 7", "scratch.up: wanted at least [2, 7], got [1, 7]"));
+  CHECK(names_the_same("the type must be packed", "type: wanted Q4_0 or Q8_0, got BF16"));
 }
 
 TEST_CASE("rows: sums, largest and functions equal plain loops at every length") {

@@ -21,7 +21,7 @@ add_dependencies(races cuda_test cuda_faults_test fault)
 
 # What ./learn start, check and hint do, also with a part that crashes or never ends.
 add_executable(hostile EXCLUDE_FROM_ALL tests/workbook/hostile.cpp)
-target_link_libraries(hostile doctest_main)
+target_link_libraries(hostile doctest_main_of_parts check_support)
 t2t_only_for_tests(hostile)
 file(GLOB_RECURSE text CONFIGURE_DEPENDS learn commands/* docs/*.* README.md chapters/*.* chapters/*/about
   common/*.* tests/*.cpp tests/*.hpp tests/*.py tests/*.sh tests/*.patch tests/*.json)

@@ -7,11 +7,17 @@ mark_as_advanced(GOLD_LINKER)
 # doctest's main takes 4 s to compile: every test program shares this one. What only tests are made of
 # (checks, and wrong versions of parts) is compiled with less optimization than what they check, since
 # there is far more of it to compile than to run.
-add_library(doctest_main OBJECT EXCLUDE_FROM_ALL tests/support/doctest_main.cpp
-  tests/support/all_close.cpp tests/support/guarded_memory.cpp tests/support/refuses.cpp
-  tests/support/wrong_version.cpp)
-target_include_directories(doctest_main PRIVATE tests)
-target_link_libraries(doctest_main common)
+add_library(doctest_main OBJECT EXCLUDE_FROM_ALL tests/support/doctest_main.cpp)
+add_library(check_support OBJECT EXCLUDE_FROM_ALL tests/support/all_close.cpp
+  tests/support/guarded_memory.cpp tests/support/refuses.cpp tests/support/wrong_version.cpp)
+# The same for programs in which a reader's part is linked: doctest's signal handlers call malloc, and
+# would wait for ever if the part has spoilt malloc's memory.
+add_library(doctest_main_of_parts OBJECT EXCLUDE_FROM_ALL tests/support/doctest_main.cpp)
+target_compile_definitions(doctest_main_of_parts PRIVATE T2T_OF_PARTS DOCTEST_CONFIG_NO_POSIX_SIGNALS)
+foreach(support doctest_main check_support doctest_main_of_parts)
+  target_include_directories(${support} PRIVATE tests)
+  target_link_libraries(${support} common)
+endforeach()
 function(t2t_only_for_tests target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
   get_target_property(type ${target} TYPE)
@@ -25,6 +31,7 @@ function(t2t_only_for_tests target)
   endif()
 endfunction()
 t2t_only_for_tests(doctest_main)
+t2t_only_for_tests(check_support)
 
 # The checks of tests/NAME_test.cpp and of each tests/MORE_test.cpp, linked with what they check. ctest
 # knows them by their NAME, or as what AS says.
@@ -44,7 +51,7 @@ function(t2t_test name)
   target_link_libraries(${name}_checks PUBLIC common)
   t2t_only_for_tests(${name}_checks)
   add_executable(${name}_test EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${name}_checks>)
-  target_link_libraries(${name}_test doctest_main ${test_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name}_test doctest_main check_support ${test_UNPARSED_ARGUMENTS})
   add_test(NAME ${test_AS} COMMAND ${name}_test)
   file(GLOB fixtures CONFIGURE_DEPENDS tests/fixtures/${name}/*)
   t2t_passes(${test_AS} COMMAND $<TARGET_FILE:${name}_test> DEPENDS ${name}_test ${fixtures})
@@ -117,7 +124,7 @@ function(t2t_wrong_program target made checks library ending)
   get_filename_component(folder ${made} DIRECTORY)
   file(MAKE_DIRECTORY ${folder})
   add_executable(${target} EXCLUDE_FROM_ALL ${made} $<TARGET_OBJECTS:${checks}>)
-  target_link_libraries(${target} doctest_main ${library})
+  target_link_libraries(${target} doctest_main check_support ${library})
   target_include_directories(${target} PRIVATE tests)
   if(ending STREQUAL cpp)
     t2t_only_for_tests(${target})

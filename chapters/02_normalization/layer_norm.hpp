@@ -13,8 +13,8 @@ namespace t2t {
 
 /// The formula as the paper writes it. Returns y [T, C].
 /// Throws std::invalid_argument when C is 0, when gain or bias is not [C], when eps is negative or
-/// NaN, and when eps is 0 and a row's variance is 0 too, which would be 0/0: the message names the
-/// row.
+/// NaN, and when eps is 0 and all numbers of a row are equal, which would be 0/0: the message names
+/// the row.
 Tensor<2> layer_norm(const Tensor<2>& x,     // [T, C]
                      const Tensor<1>& gain,  // [C]
                      const Tensor<1>& bias,  // [C]

@@ -26,7 +26,7 @@ struct AttentionWeights {
 };
 
 /// Numbers from N(0, 1/C), so that from tokens of variance 1 come q, k and v of variance about 1.
-/// Drawn in the order w_q, w_k, w_v, w_o.
+/// Drawn in the order w_q, w_k, w_v, w_o, each row by row.
 AttentionWeights draw_attention_weights(std::size_t C, Random& random);
 
 /// The layer as a formula, [T, C] to [T, C]. Queries come from x, keys and values from memory,

@@ -51,8 +51,9 @@ static void expect_call(ConstMatrix x, const Block& block, const BlockSlots& slo
   const BlockSettings& s = block.settings();
   expect_shape("x", x, {x.rows, s.C});
   const std::size_t HD = s.H * s.D, GD = s.G * s.D;
-  if (x.rows < 1 || x.rows > scratch.T_max || scratch.normed.shape(1) != s.C ||
-      scratch.q.shape(1) < HD || scratch.k.shape(1) < GD)
+  expect(x.rows >= 1, "T, the rows of x", "at least 1", 0);
+  if (x.rows > scratch.T_max || scratch.normed.shape(1) != s.C || scratch.q.shape(1) < HD ||
+      scratch.k.shape(1) < GD)
     throw std::invalid_argument(fmt::format(
         "scratch: made for 1 to {} rows, C = {}, H·D = {} and G·D = {}, wanted {} rows, {}, {} "
         "and {}",

@@ -6,4 +6,4 @@ add_executable(10_pretrained_weights_test EXCLUDE_FROM_ALL
 target_compile_definitions(10_pretrained_weights_test PRIVATE
   T2T_FIXTURES="${CMAKE_SOURCE_DIR}/tests/fixtures/10_pretrained")
 target_include_directories(10_pretrained_weights_test PRIVATE tests)
-target_link_libraries(10_pretrained_weights_test doctest_main 10_pretrained_parts)
+target_link_libraries(10_pretrained_weights_test doctest_main check_support 10_pretrained_parts)

@@ -89,6 +89,32 @@ TEST_CASE("orders of filters: which exchanges change the result") {
   CHECK(kept(row(by_next)) == Ids{1, 3});
 }
 
+TEST_CASE(
+    "a vocabulary of 50,000: the last token can be the likeliest, and filters keep hundreds") {
+  constexpr std::size_t V = 50000;
+  SamplingScratch scratch(V);
+  Tensor<1> logits = Random(8).normal<1>({V});
+  logits(V - 3) = 9;
+  CHECK(greedy(row(logits)) == int(V - 3));
+  Tensor<1> most = logits;
+  keep_top_k(row(most), 300, scratch);
+  const Ids of_300 = kept(row(most));
+  CHECK(of_300.size() == 300);
+  float least = infinity, left_out = -infinity;
+  for (std::size_t v = 0; v < V; ++v)
+    if (most(v) > -infinity)
+      least = std::min(least, logits(v));
+    else
+      left_out = std::max(left_out, logits(v));
+  CHECK(least >= left_out);
+
+  // Of 2^0, 2^-1 … 2^-39, a min-p of 1e-9 keeps the first 30.
+  Tensor<1> halves = empty(40);
+  for (std::size_t v = 0; v < 40; ++v) halves(v) = -float(v) * std::log(2.0f);
+  keep_min_p(row(halves), 1e-9f);
+  CHECK(kept(row(halves)).size() == 30);
+}
+
 TEST_CASE("draw: each token as often as its probability says; a seed repeats its draws") {
   SamplingScratch scratch(4);
   Tensor<1> logits = eighths();
@@ -186,6 +212,26 @@ TEST_CASE("generation ends at a stop token, which the caller does not get, and w
   heard.clear(), reset(state);
   CHECK(generate(model, state, Ids{7}, settings, random, hear) == Ending::stop_token);
   CHECK(heard.empty());
+}
+
+TEST_CASE(
+    "generation: a hundred tokens, each of them filtered, and any of the stop tokens ends it") {
+  Case c = llama();
+  c.config.T_max = 120;
+  const Model model = c.model();
+  ModelState state(c.config, 120);
+  Random random(1);
+  std::size_t filtered = 0;
+  Generation settings{.sampling = {.temperature = 0}};
+  settings.most = 100, settings.stops = {58, 59};
+  settings.filter = [&](Row logits) { logits[std::size_t(filtered++ == 90 ? 59 : 60)] = 100; };
+  Ids heard;
+  const auto hear = [&](int id) { return heard.push_back(id), true; };
+  CHECK(generate(model, state, Ids{7}, settings, random, hear) == Ending::stop_token);
+  CHECK(heard == Ids(90, 60));
+  filtered = 1000, heard.clear(), reset(state);
+  CHECK(generate(model, state, Ids{7}, settings, random, hear) == Ending::most_tokens);
+  CHECK(heard == Ids(100, 60));
 }
 
 TEST_CASE("generation: of several endings the stop token counts first, the context last") {

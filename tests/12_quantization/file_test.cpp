@@ -542,7 +542,7 @@ TEST_CASE("the importance of a column is the mean square of its inputs") {
 TEST_CASE("reference: blocks of 32 are the bytes that the format's own package writes") {
   const GgufFile file = GgufFile::open(T2T_FIXTURES "/rounded.gguf");
   const Tensor<2> x = file.matrix("x", 5, 96);
-  for (const char* name : {"q8_0", "q4_0", "q4_1"}) {
+  for (const std::string name : {"q8_0", "q4_0", "q4_1"}) {
     CAPTURE(name);
     CHECK(std::ranges::equal(quantize_rows(rounded_type(name), x), file.tensor(name).bytes));
   }

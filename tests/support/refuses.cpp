@@ -18,11 +18,23 @@ static std::set<std::string> matches(const std::string& text, const std::regex& 
   return found;
 }
 
-/// The words before a message's first colon, of which one must be named.
+/// What a message names, of which one word must be said: the words before its first colon, those
+/// between their dots, and each that a number follows: "row 1", "H = 3".
 static std::set<std::string> names_in(const std::string& message) {
   std::set<std::string> names =
       matches(message.substr(0, message.find(':')), std::regex("[A-Za-z_][A-Za-z_0-9.]*"));
-  for (const char* small : {"of", "the", "a", "to"}) names.erase(small);
+  for (const char* small : {"of", "the", "a", "to"})
+    if (names.size() > 1) names.erase(small);
+  std::set<std::string> more;
+  for (const std::string& name : names)
+    if (name.find('.') != name.npos)
+      more.merge(matches(name, std::regex("[A-Za-z_][A-Za-z_0-9]*")));
+  std::set<std::string> numbered =
+      matches(message, std::regex("[A-Za-z_][A-Za-z_0-9]*(?=( =)? -?[0-9])"));
+  for (const char* small : {"got", "wanted", "of", "to", "least", "most", "and", "or", "than", "at",
+                            "from", "in", "is", "below", "above", "each", "for", "shape"})
+    numbered.erase(small);
+  names.merge(more), names.merge(numbered);
   return names;
 }
 
@@ -34,10 +46,12 @@ static std::set<float> numbers_in(const std::string& text) {
   return numbers;
 }
 
-/// The part of a message that says what it got.
+/// The part of a message that says what it got, without words that have digits: "BF16".
 static std::string what_it_got(const std::string& message) {
   const std::size_t got = message.rfind("got ");
-  return got == message.npos ? message.substr(0, message.find(',')) : message.substr(got);
+  const std::string part =
+      got == message.npos ? message.substr(0, message.find(',')) : message.substr(got);
+  return std::regex_replace(part, std::regex("[A-Za-z_]+[0-9]+[A-Za-z_0-9]*"), "");
 }
 
 bool in_own_words() { return std::getenv("T2T_OWN_WORDS") != nullptr; }

@@ -20,9 +20,9 @@ inline std::ostream& operator<<(std::ostream& out, const Refusal& r) { return ou
 /// Whether messages may be in other words.
 bool in_own_words();
 
-/// Whether `said` names what the message `ours` names, a word before its first colon, and has the
-/// numbers of what ours got: those after its last "got", or without one those before its first
-/// comma.
+/// Whether `said` names something that the message `ours` names, a word before its first colon or
+/// one that a number follows, and has the numbers of what ours got: those after its last "got", or
+/// without one those before its first comma.
 bool names_the_same(const std::string& said, const std::string& ours);
 
 /// What a message in other words must contain, in words.

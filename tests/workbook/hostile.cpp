@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tensor.hpp"
@@ -43,6 +44,17 @@ static void leave_a_child() {
   std::fflush(stdout);
 }
 
+/// Spoils what malloc notes of its memory. malloc then ends the program while it holds its lock, so
+/// that a signal handler which calls it would wait for ever.
+static void spoil_malloc() {
+  std::thread([] {}).join();          // from now on there is a lock
+  static void* volatile places[400];  // the last of many lies before the memory that is still free
+  for (int i = 0; i < 200; ++i) places[i] = std::malloc(3000);
+  auto* note = static_cast<volatile char*>(places[199]);
+  for (int i = 3000; i < 3100; ++i) note[i] = '\xff';
+  for (int i = 200; i < 400; ++i) places[i] = std::malloc(3000);
+}
+
 TEST_CASE("a part that behaves") { CHECK(1 + 1 == 2); }
 
 TEST_CASE("by hand: a part that misbehaves") {
@@ -51,6 +63,7 @@ TEST_CASE("by hand: a part that misbehaves") {
     }
   if (way == "crash") *reinterpret_cast<volatile int*>(std::getenv("T2T_NOWHERE")) = 1;
   if (way == "stack") overflow_the_stack(way.c_str() ? &std::string(" ")[0] : nullptr);
+  if (way == "heap") spoil_malloc();
   if (way == "memory") {
     std::vector<std::vector<char>> all;
     for (int gigabytes = 0; gigabytes < 50; ++gigabytes) all.emplace_back(1 << 30, 'x');

@@ -116,6 +116,12 @@ class Hostile(unittest.TestCase):
             self.assertIn("a segmentation fault", result.ended)
             self.assertEqual(result.running, "by hand: a part that misbehaves")
 
+    def test_spoilt_memory_of_malloc_is_told_at_once(self):
+        result = self.verdict("heap")
+        self.assertRegex(result.ended, "an abort|a segmentation fault")
+        self.assertEqual(result.running, "by hand: a part that misbehaves")
+        self.assertLess(result.seconds, running.SILENT_SECONDS)
+
     def test_memory_has_a_limit(self):
         with unittest.mock.patch.object(running, "MEMORY", 1 << 30):
             result = self.verdict("memory")
