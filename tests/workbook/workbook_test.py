@@ -20,6 +20,7 @@ import checks  # noqa: E402
 import graduate  # noqa: E402
 import house  # noqa: E402
 import judge  # noqa: E402
+import keys  # noqa: E402
 import mistakes  # noqa: E402
 import pages  # noqa: E402
 import progress  # noqa: E402
@@ -292,6 +293,26 @@ class Mistakes(unittest.TestCase):
                     self.assertNotIn("/tests/fixtures/", site, "a path of one machine")
                     check = site.split(" | ")[0].replace("\\", "\\\\").replace('"', '\\"')
                     self.assertTrue(check in names, f"{chapter}: {check}: ./learn test {chapter[:2]} --record")
+
+    def test_no_mistake_is_named_in_the_place_of_another(self):
+        """Each record in turn is taken for what a part does that the book doesn't know: then none of the others fits."""
+        for chapter in keys.folders():
+            known = mistakes.known(chapter)
+            for one in known:
+                for other in known:
+                    if other.part == one.part and not mistakes._same_fails(one.fails, other.fails):
+                        self.assertFalse(mistakes._same_in_another_form(one.fails, other.fails), (chapter, one.name, other.name))
+
+    def test_a_mistake_is_recognised_in_the_other_form_and_in_both(self):
+        fails = {f"check {i} | all_close(by_rows(x), want, bound)": [0.0, float(i), 0.25 + i, 0.5] for i in range(6)}
+        of_formula = {site.replace("by_rows", "formula"): numbers for site, numbers in fails.items()}
+        turned = {"both | all_close(by_rows(x), formula(x), bound)": [0.0, 2.0, 7.5, 8.5]}
+        other_way = {site: [0.0, 2.0, 8.5, 7.5] for site in turned}
+        self.assertTrue(mistakes._same_in_another_form(of_formula | other_way, fails | turned))
+        self.assertTrue(mistakes._same_in_another_form(fails | of_formula, fails | turned))
+        other = {site: [*numbers[:2], 3.5, 0.5] for site, numbers in of_formula.items()}
+        self.assertFalse(mistakes._same_in_another_form(other, fails))
+        self.assertFalse(mistakes._same_in_another_form(dict(list(of_formula.items())[:3]), fails))  # too few
 
     def test_wrong_versions_are_recognised_by_their_names(self):
         """All of them where they were recorded. On another processor sums are rounded otherwise, and with them the

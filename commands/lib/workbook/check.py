@@ -152,8 +152,9 @@ def tell_mistake(verdict):
         house.say("\nA known mistake fails the same checks with the same numbers, so it is probably "
                   + ("this:" if len(verdict.alike) == 1 else "one of these:"))
     else:
-        house.say("\nIt resembles a known mistake, though not in all:")
-    for one in verdict.alike[:3]:
+        house.say("\nWherever yours is wrong, a known mistake gives the same numbers, so yours is probably "
+                  + ("this one" if len(verdict.alike) == 1 else "one of these") + " in another form, or in both forms:")
+    for one in verdict.alike:
         house.say(f"{one.mistake.name.replace('_', ' ')}: {one.mistake.says}", 2)
         house.say(f"Read {pages.section_of_mistake(name, one.mistake.name)}", 2)
 

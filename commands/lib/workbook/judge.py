@@ -1,5 +1,5 @@
 """The verdict on one part of a reader's: builds it in the place of ours, runs the checks, and looks for the
-known mistake that it resembles."""
+known mistake that it makes."""
 import dataclasses
 import os
 import re
@@ -136,7 +136,7 @@ def of_program(chapter, part, program, names=()):
     if result.good:
         verdict.word = "passes"
     elif verdict.wrong:
-        verdict.alike = mistakes.resembled(chapter, part, result.failures)
+        verdict.alike = mistakes.recognised(chapter, part, result.failures)
     elif verdict.unwritten:
         verdict.word = "is not written"
     else:

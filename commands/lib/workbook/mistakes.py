@@ -1,4 +1,5 @@
-"""Recognises a mistake: by which checks it fails, and with which numbers, beside those recorded of the wrong versions."""
+"""Recognises a mistake by what it computes: the numbers that its failed checks report, all of which must be those recorded
+of a wrong version. One that resembles it only in part isn't named."""
 import dataclasses
 import functools
 import re
@@ -6,6 +7,7 @@ import re
 import wrong
 
 SAME = 1e-3  # by how much two reported numbers may differ, of the larger
+ROUNDING = 1e-5  # numbers as small as this may be made of rounding, which differs between processors
 
 
 @dataclasses.dataclass
@@ -19,12 +21,7 @@ class Mistake:
 @dataclasses.dataclass
 class Likeness:
     mistake: Mistake
-    share: float  # of all checks that either fails, those that both do
-    numbers: float  # of these, those that report the same numbers
-
-    @property
-    def same(self):
-        return self.share == 1 and self.numbers >= 0.8
+    same: bool  # the same checks fail with the same numbers; else the same mistake in another form, or in both
 
 
 @functools.cache
@@ -49,15 +46,15 @@ def _numbers(text):
     return [n if n.strip("-+") in ("inf", "nan") else float(f"{float(n):.5g}") for n in found[:4]]
 
 
-def resembled(chapter, part, failures):
-    """What the failures resemble, the most alike first: the same mistakes only, if there are any. Checks that call
-    what is still to be written count on neither side."""
+def recognised(chapter, part, failures):
+    """The known mistakes that compute what the part computes, as far as its failures tell: those that fail the same checks
+    with the same numbers, or else those that give these numbers in the same checks, but in the other of two forms or in
+    one where the part has both. Checks that call what is still to be written count on neither side."""
     waiting = {f.check for f in failures if f.not_written}
     fails = fails_of(f for f in failures if f.check not in waiting)
-    alike = sorted((_likeness(fails, _without(m, waiting)) for m in known(chapter) if m.part == part),
-                   key=lambda one: (-one.same, -(one.share + one.numbers / 2)))
-    same = [one for one in alike if one.same]
-    return same or [one for one in alike if one.share >= 0.5 and one.numbers >= 0.25][:1]
+    of_part = [_without(m, waiting) for m in known(chapter) if m.part == part]
+    same = [Likeness(m, True) for m in of_part if _same_fails(fails, m.fails)]
+    return same or [Likeness(m, False) for m in of_part if _same_in_another_form(fails, m.fails)]
 
 
 def _without(mistake, checks):
@@ -65,14 +62,41 @@ def _without(mistake, checks):
     return dataclasses.replace(mistake, fails=fails)
 
 
-def _likeness(fails, mistake):
-    both = fails.keys() & mistake.fails.keys()
-    either = fails.keys() | mistake.fails.keys()
-    agree = sum(_same_numbers(fails[site], mistake.fails[site]) for site in both)
-    return Likeness(mistake, len(both) / max(1, len(either)), agree / max(1, len(both)))
+def _same_fails(ours, theirs):
+    return bool(ours) and ours.keys() == theirs.keys() and all(_same_numbers(ours[site], theirs[site]) for site in ours)
+
+
+def _same_in_another_form(ours, theirs):
+    """Whether the numbers agree wherever a check fails for both, whatever the check calls there, and these are most of either's
+    numbers and enough to be no chance. Checks of one form alone fail for one of them, and checks that compare two forms pass
+    where both are wrong."""
+    ours, theirs = _facts(ours), _facts(theirs)
+    common = [fact for fact in ours if _among(fact, theirs)]
+    told = {(check, *numbers) for check, numbers in common if any(_tells(n) for n in numbers)}
+    apart = {check for check, _ in ours} & {check for check, _ in theirs} - {check for check, _ in common}
+    return (len(told) >= 5 and not apart and len(common) >= 0.8 * len(ours)
+            and sum(_among(fact, ours) for fact in theirs) >= 0.8 * len(theirs))
+
+
+def _tells(number):
+    """Whether it is more than a flag, an index or a rounding."""
+    return not isinstance(number, str) and abs(number) > ROUNDING and number != 1
+
+
+def _facts(fails):
+    """Check and numbers, whatever the check calls there."""
+    return [(site.split(" | ")[0], numbers) for site, numbers in fails.items()]
+
+
+def _among(fact, facts):
+    """A check that compares two forms has what it got and what it wanted exchanged where the other one is wrong."""
+    (check, numbers), turned = fact, [*fact[1][:-2], *fact[1][:-3:-1]]
+    return any(check == other and (_same_numbers(numbers, those) or _same_numbers(turned, those)) for other, those in facts)
 
 
 def _same_numbers(ours, theirs):
     def same(a, b):
-        return a == b or (not isinstance(a, str) and not isinstance(b, str) and abs(a - b) <= SAME * max(abs(a), abs(b)))
+        if isinstance(a, str) or isinstance(b, str):
+            return a == b
+        return abs(a - b) <= max(SAME * max(abs(a), abs(b)), ROUNDING)
     return len(ours) == len(theirs) and all(map(same, ours, theirs))
