@@ -26,6 +26,7 @@ import pages  # noqa: E402
 import progress  # noqa: E402
 import running  # noqa: E402
 import source  # noqa: E402
+import start  # noqa: E402
 import symbols  # noqa: E402
 import written  # noqa: E402
 import wrong  # noqa: E402
@@ -384,6 +385,26 @@ class Commands(unittest.TestCase):
         self.addCleanup(fresh.rmdir)
         self.assertIn("so results and hints are not counted", self.learn("hint", "02", "layer_norm", "layer_norm"))
         self.assertIn("nowhere/x.json can't be written", self.learn("check", "--json", "/nowhere/x.json", status=1))
+
+    def test_again_puts_what_is_written_aside(self):
+        path = pathlib.Path(WORK.name, "03_rope/rope.cpp")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for n in (1, 2):
+            path.write_text(f"written {n}")
+            aside = path.with_name(f"rope.cpp.{n}")
+            self.addCleanup(aside.unlink)
+            start.put_aside("03_rope", "rope")
+            self.assertEqual(aside.read_text(), f"written {n}")
+            self.assertFalse(path.exists())
+
+    def test_assistants_are_told_how_to_help_once(self):
+        told = pathlib.Path(WORK.name, "AGENTS.md")
+        told.unlink(missing_ok=True)
+        start.tell_assistants()
+        self.assertIn("Don't write it for them", told.read_text())
+        told.write_text("mine")
+        start.tell_assistants()
+        self.assertEqual(told.read_text(), "mine")
 
     def test_a_part_that_is_no_file_is_told(self):
         path = pathlib.Path(WORK.name, "03_rope/rope.cpp")

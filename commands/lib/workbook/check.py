@@ -9,12 +9,14 @@ import judge
 import pages
 import progress
 import report
+import start
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./learn check")
     parser.add_argument("what", nargs="*", metavar="NN [part ...]")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
+    parser.add_argument("--next", action="store_true", help="when all pass, begin the next part")
     flags = parser.parse_args()
     if flags.json:
         report.expect_writable(flags.json)
@@ -30,7 +32,7 @@ def main():
             if verdicts[-1].word != "passes":
                 break
         if all(v.word == "passes" for v in verdicts):
-            suggest_next(chosen)
+            suggest_next(chosen, flags.next)
     sys.exit(any(v.word != "passes" for v in verdicts))
 
 
@@ -166,12 +168,16 @@ def tell_printed(verdict):
             print(f"    {re.sub(r'[^ -~]', '?', line)[:74]}")
 
 
-def suggest_next(chosen):
+def suggest_next(chosen, begin):
+    """Names the part that comes next, and begins it if that is asked for."""
     name, part = chosen[-1]
     for chapter in house.chapters()[house.chapters().index(name):]:
         rest = [p for p in house.parts_to_write(chapter) if not progress.passes(chapter, p)]
         if rest:
-            command = "check" if house.theirs(chapter, rest[0]).is_file() else "start"
+            is_begun = house.theirs(chapter, rest[0]).is_file()
+            if begin and not is_begun:
+                return start.begin([(chapter, rest[0])])
+            command = "check" if is_begun else "start"
             return house.say(f"\nNext: ./learn {command} {chapter[:2]} {rest[0]}. "
                              f"./learn compare {name[:2]} {part} shows yours beside ours.")
     house.say("\nEvery part is written: ./learn graduate")

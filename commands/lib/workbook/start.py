@@ -1,6 +1,7 @@
 """./learn start: writes what a reader is to fill in."""
 import argparse
 import os
+import pathlib
 
 import house
 import progress
@@ -11,9 +12,20 @@ import written
 def main():
     parser = argparse.ArgumentParser(prog="./learn start")
     parser.add_argument("what", nargs="+", metavar="NN [part ...]")
-    chosen = house.chapters_and_parts(parser.parse_args().what)
+    parser.add_argument("--again", action="store_true", help="put what is written aside, and begin anew")
+    flags = parser.parse_args()
+    chosen = [(name, part) for name, parts in house.chapters_and_parts(flags.what) for part in parts]
+    if flags.again:
+        for name, part in chosen:
+            put_aside(name, part)
+    begin(chosen)
+
+
+def begin(chosen):
+    """Writes the files of these parts that are not there yet, and shows that they build."""
     house.WORK.mkdir(parents=True, exist_ok=True)
-    begun = [(name, part) for name, parts in chosen for part in parts if start(name, part)]
+    begun = [(name, part) for name, part in chosen if start(name, part)]
+    tell_assistants()
     for name, part in begun:
         with written.built([written.read(name, part)], f"mine_{name}_{part}") as build:
             good = build.good
@@ -24,6 +36,23 @@ def main():
         name, part = begun[0]
         house.say(f"\nWrite {house.shown(house.theirs(name, part))} with docs/{name}.md beside it. "
                   f"Then: ./learn check {name[:2]} {part}")
+
+
+def put_aside(name, part):
+    """Gives what is written another name: rope.cpp.1, or the first number that is free."""
+    theirs = house.theirs(name, part)
+    if not theirs.is_file():
+        return
+    aside = next(path for n in range(1, 1000) if not (path := theirs.with_name(f"{theirs.name}.{n}")).exists())
+    theirs.rename(aside)
+    print(f"{house.shown(theirs)} is now {house.shown(aside)}")
+
+
+def tell_assistants():
+    """Says in work/AGENTS.md, where an assistant in an editor looks, how it should help. The reader may change it."""
+    told = house.WORK / "AGENTS.md"
+    if not told.exists():
+        told.write_text(pathlib.Path(__file__).with_name("assistants.md").read_text())
 
 
 def start(name, part):
