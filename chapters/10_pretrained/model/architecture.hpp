@@ -8,8 +8,7 @@
 //                               embedding times √C, capped scores and logits; of every two blocks
 //                               the first sees a window
 //   gemma3   in halves          as gemma2, with norms of heads in place of caps; of every six
-//   blocks
-//                               five see a window and have another theta
+//                               blocks five see a window and have another theta
 //
 // A file names its architecture under general.architecture, and its keys begin with that name:
 // llama.block_count. Files of the llama architecture may hold mixtures of experts, whose network
