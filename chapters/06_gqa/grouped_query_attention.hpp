@@ -38,8 +38,8 @@ struct GroupedWeights {
 };
 
 /// Draws w_q, w_k, w_v and w_o, in this order and each row by row, from a normal distribution with
-/// mean 0 and variance 1 / in, so that inputs of size about 1 give q, k and v of size about 1. in is
-/// the number of columns: C, and H·D for w_o. Throws as expect_groups does.
+/// mean 0 and variance 1 / in, so that inputs of size about 1 give q, k and v of size about 1. in
+/// is the number of columns: C, and H·D for w_o. Throws as expect_groups does.
 GroupedWeights draw_grouped_weights(std::size_t C, std::size_t H, std::size_t G, std::size_t D,
                                     Random& random);
 

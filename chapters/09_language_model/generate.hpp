@@ -42,8 +42,8 @@ std::string_view ending_text(Ending ending);
 /// have been through the model: the last one given to on_token is not among them, unless a stop
 /// token ended the text, and belongs in front of the next prompt. Allocates nothing after the first
 /// token. Throws std::invalid_argument as forward, expect_sampling and greedy do, for a `most` of 0
-/// and for a stop outside [0, V). When there is no room for the prompt, it throws before on_token is
-/// called.
+/// and for a stop outside [0, V). When there is no room for the prompt, it throws before on_token
+/// is called.
 Ending generate(const Model& model, ModelState& state,
                 std::span<const int> prompt,  // [T], not empty
                 const Generation& generation, Random& random,
