@@ -17,11 +17,15 @@ endfunction()
 # What a reader wrote, work/NN_name/PART.cpp, takes our part's place: under the chapter's checks in
 # mine_NN_name_PART, and, if mine.cmake lists it as NN_name/PART, in the programs and benches of --mine.
 # It is built from a copy of its text in the build's folder mine/, for which commands/lib/written.sh cares.
+# Cases of a reader's own, work/NN_name/PART_examples.cpp, are built in mine_NN_name_PART_examples.
 include(${CMAKE_BINARY_DIR}/mine.cmake OPTIONAL)
 function(t2t_written name)
   file(GLOB written CONFIGURE_DEPENDS ${CMAKE_BINARY_DIR}/mine/${name}/*.cpp)
   foreach(file ${written})
     get_filename_component(part ${file} NAME_WE)
+    if(part MATCHES "^(.+)_examples$" AND CMAKE_MATCH_1 IN_LIST ARGN)
+      t2t_examples(mine_${name}_${part} ${file} ${name} ${CMAKE_MATCH_1})
+    endif()
     if(NOT part IN_LIST ARGN)
       continue()
     endif()

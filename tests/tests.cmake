@@ -123,12 +123,37 @@ endfunction()
 function(t2t_wrong_program target made checks library ending)
   get_filename_component(folder ${made} DIRECTORY)
   file(MAKE_DIRECTORY ${folder})
-  add_executable(${target} EXCLUDE_FROM_ALL ${made} $<TARGET_OBJECTS:${checks}>)
+  add_library(${target}_object OBJECT EXCLUDE_FROM_ALL ${made})
+  target_link_libraries(${target}_object ${library})
+  target_include_directories(${target}_object PRIVATE tests)
+  add_executable(${target} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${target}_object>
+    $<TARGET_OBJECTS:${checks}>)
   target_link_libraries(${target} doctest_main check_support ${library})
-  target_include_directories(${target} PRIVATE tests)
   if(ending STREQUAL cpp)
+    t2t_only_for_tests(${target}_object)
     t2t_only_for_tests(${target})
   endif()
+endfunction()
+
+# A reader's cases of a part, from FILE: TARGET makes the part's mistakes as NAME_wrong_PART does, and
+# TARGET_MISTAKE makes one of the chapter's others.
+function(t2t_examples target file name part)
+  add_library(${target}_object OBJECT EXCLUDE_FROM_ALL ${file})
+  target_include_directories(${target}_object PRIVATE tests)
+  target_link_libraries(${target}_object ${name}_parts)
+  t2t_only_for_tests(${target}_object)
+  t2t_examples_program(${target} ${name} ${target}_object ${name}_wrong_${part}_object)
+  foreach(mistake ${T2T_ALONE_${name}})
+    t2t_examples_program(${target}_${mistake} ${name} ${target}_object ${name}_${mistake}_object)
+  endforeach()
+endfunction()
+
+function(t2t_examples_program target name cases wrong)
+  add_executable(${target} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${cases}>)
+  if(TARGET ${wrong})  # a part may have no mistakes that are compiled together
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:${wrong}>)
+  endif()
+  target_link_libraries(${target} doctest_main_of_parts check_support ${name}_parts)
 endfunction()
 
 # NAME_rejects_MISTAKE: the checks of NAME have rejected the mistake that PROGRAM can make.

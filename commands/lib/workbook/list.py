@@ -35,10 +35,11 @@ def show_part(title, part, says):
 
 def state(chapter, part):
     known = progress.of(chapter, part)
+    examples = "examples {} of {}".format(*known["examples"]) if "examples" in known else ""
     if not house.begun(chapter, part):
-        return "."
+        return examples or "."
     hints = sum(known.get("hints", {}).values())
-    said = f", {hints} hint{'s' * (hints > 1)}" if hints else ""
+    said = (f", {hints} hint{'s' * (hints > 1)}" if hints else "") + (examples and f", {examples}")
     if "checks" not in known:
         return "begun" + said
     passed, of = known["checks"]

@@ -34,13 +34,14 @@ def read():
 
 
 def _is_sound(known):
-    """Whether these are facts as check, hint and start note them of a part."""
+    """Whether these are facts as check, hint, start and example note them of a part."""
     def numbers(values):
         return all(type(one) is int for one in values)
     if not isinstance(known, dict):
         return False
-    checks, hints = known.get("checks", [0, 0]), known.get("hints", {})
-    return (isinstance(checks, list) and len(checks) == 2 and numbers(checks) and isinstance(hints, dict) and numbers(hints.values())
+    counts, hints = [known.get(name, [0, 0]) for name in ("checks", "examples")], known.get("hints", {})
+    return (all(isinstance(pair, list) and len(pair) == 2 and numbers(pair) for pair in counts)
+            and isinstance(hints, dict) and numbers(hints.values())
             and all(isinstance(known.get(name) or "", str) for name in ("digest", "next", "begun", "when")))
 
 

@@ -149,6 +149,12 @@ def contracts(header):
     return found
 
 
+def declarations(header):
+    """The functions that a header declares, as they stand there, without those of classes and without contracts."""
+    found = re.finditer(r"^(?!using\b)\w([^;{}]|\{\})*\)[^;{}()]*;", without_comments(header), re.M)
+    return [header[one.start():header.index("\n", one.end())] for one in found]
+
+
 def skeleton(name, source, header):
     """The part with every body replaced by "not written yet": what ./learn start writes. Constructors are plumbing:
     they are given, with the helpers that they call."""

@@ -27,15 +27,22 @@ def begin(chosen):
     begun = [(name, part) for name, part in chosen if start(name, part)]
     tell_assistants()
     for name, part in begun:
-        with written.built([written.read(name, part)], f"mine_{name}_{part}") as build:
-            good = build.good
-        if not good:
-            house.die(f"{house.shown(house.theirs(name, part))} does not build as it was written. That is a fault of the book.")
+        expect_to_build(name, part)
     export_compile_commands()
     if begun:
         name, part = begun[0]
         house.say(f"\nWrite {house.shown(house.theirs(name, part))} with docs/{name}.md beside it. "
                   f"Then: ./learn check {name[:2]} {part}")
+        if house.ours(name, part).suffix == ".cpp":
+            house.say(f"Or write what it must do first: ./learn example {name[:2]} {part}")
+
+
+def expect_to_build(name, part):
+    """Builds a file that was just written."""
+    with written.built([written.read(name, part)], f"mine_{name}_{part}") as build:
+        good = build.good
+    if not good:
+        house.die(f"{house.shown(house.theirs(name, part))} does not build as it was written. That is a fault of the book.")
 
 
 def put_aside(name, part):

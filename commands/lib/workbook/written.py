@@ -49,7 +49,7 @@ def _bytes_of(name):
         kind = ("a link to a file that is not there" if not path.exists() else "a folder" if path.is_dir() else
                 "" if path.is_file() else "a pipe or a device")
         if kind:
-            raise Unreadable(f"{house.shown(path)} is {kind}, and a part is a file. Move it away, and ./learn start writes one.")
+            raise Unreadable(f"{house.shown(path)} is {kind}, and a part is a file. Move it away, and begin again.")
         if path.stat().st_size > LARGEST:
             raise Unreadable(f"{house.shown(path)} has {path.stat().st_size:,} bytes; a part may have up to {LARGEST:,}.")
         text = path.read_bytes()
@@ -76,8 +76,7 @@ def read(chapter, part):
                 waiting.append(beside)
     text = Text(chapter, part, files)
     if not text.own.strip():
-        raise Unreadable(f"{house.shown(house.theirs(chapter, part))} is empty. Remove it, and "
-                         f"./learn start {chapter[:2]} {part} writes it anew.")
+        raise Unreadable(f"{house.shown(house.theirs(chapter, part))} is empty. Remove it, and begin again.")
     return text
 
 

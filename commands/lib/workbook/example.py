@@ -1,0 +1,209 @@
+"""./learn example: cases of the reader's own that say what a part must do, tried on ours and on its wrong versions."""
+import argparse
+import concurrent.futures
+import contextlib
+import os
+import string
+import sys
+
+import check
+import checks
+import house
+import judge
+import progress
+import source
+import start
+import written
+import wrong
+
+SHORT = 4  # so many mistakes are named in a line
+
+UNTOUCHED = string.Template("""\
+// What $part must do, in cases of your own: an input with what must come, or a property.
+// Write them before the code. ./learn example $number $part tries them on the book's part,
+// which they must accept, and on wrong versions of it, which they should catch.
+#include <doctest/doctest.h>
+
+#include "$header"
+#include "support/all_close.hpp"
+
+using namespace t2t;
+
+// chapters/$header says what you may call,
+// what each function promises, and what its types are.
+//
+$calls//
+// all_close(got, want, bound) compares two tensors number by number. A Tensor<2> is taken for a
+// Matrix too, row(x) makes a Row of a Tensor<1>, and empty(2, 3) a tensor of this shape, whose
+// numbers are not set. CHECK_THROWS(call) wants a refusal.
+
+TEST_CASE("by hand: say here which case it is") {
+  // const Tensor<2> x = {{1, 2}}, want = {{3, 4}};
+  // CHECK(all_close(what_you_call(x), want, 1e-5));
+}
+""")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./learn example")
+    parser.add_argument("what", nargs="+", metavar="NN [part]")
+    chapter, part = choose(parser.parse_args().what)
+    if not house.begun(chapter, cases_of(part)):
+        return begin(chapter, part)
+    text = read(chapter, part)
+    ours = tried_on_ours(text, part)
+    if not ours.good:
+        tell_untrue(chapter, part, ours)
+        sys.exit(1)
+    results = tried_on_mistakes(text, part)
+    progress.note(chapter, part, examples=[len(caught(results)), len(results)])
+    tell(chapter, part, ours.checks, results)
+    tell_next(chapter, part, text.own, len(caught(results)) == len(results))
+
+
+def choose(what):
+    """The one part that is named, or the only one of the chapter."""
+    pairs = [(name, part) for name, parts in house.chapters_and_parts(what) for part in parts]
+    if len(pairs) != 1:
+        house.die(f"wanted one part, got {len(pairs)}: {', '.join(f'{name[:2]} {part}' for name, part in pairs)}")
+    if house.ours(*pairs[0]).suffix != ".cpp":
+        house.die(f"{pairs[0][1]} is a CUDA kernel, for which this command has no cases")
+    return pairs[0]
+
+
+def cases_of(part):
+    """The name of the reader's cases of a part: their file lies beside the part's."""
+    return f"{part}_examples"
+
+
+def begin(chapter, part):
+    """Writes the file of cases, and shows that it builds."""
+    file = house.theirs(chapter, cases_of(part))
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("x") as new:
+            new.write(untouched(chapter, part))
+    except OSError as error:
+        house.die(f"{house.shown(file)} can't be written: {error.strerror}")
+    start.tell_assistants()
+    start.expect_to_build(chapter, cases_of(part))
+    start.export_compile_commands()
+    house.say(f"Write cases in {house.shown(file)} with docs/{chapter}.md beside it. "
+              f"Then, to try them: ./learn example {chapter[:2]} {part}")
+
+
+def untouched(chapter, part):
+    """The file as it is before the reader writes in it."""
+    header = house.header(chapter, part)
+    calls = "".join(f"//   {line}\n" for one in source.declarations(header.read_text()) for line in one.splitlines())
+    return UNTOUCHED.substitute(part=part, number=chapter[:2], header=header.relative_to(house.ROOT / "chapters"), calls=calls)
+
+
+def read(chapter, part):
+    """The reader's cases, in which something must have been written."""
+    try:
+        text = written.read(chapter, cases_of(part))
+    except written.Unreadable as error:
+        house.die(str(error))
+    if text.own == untouched(chapter, part):
+        house.die(f"{house.shown(house.theirs(chapter, text.part))} is as it was written: it has no case of yours yet")
+    return text
+
+
+def tried_on_ours(text, part):
+    """What the cases say of our part."""
+    file = house.shown(house.theirs(text.chapter, text.part))
+    with written.built([text], program_of(text.chapter, part)) as build:
+        if not build.good:
+            house.die(build.limit or f"{file} does not build; its first error is above")
+        result = tried(build.program)
+    if not result.checks and not result.ended:
+        house.die(f"{file} has no TEST_CASE")
+    return result
+
+
+def tried_on_mistakes(text, part):
+    """Mistake -> what the cases say of our part when it makes that mistake."""
+    programs = {name: program_of(text.chapter, part, name) for name in mistakes_of(text.chapter, part)}
+    with contextlib.ExitStack() as stack:
+        copies = {}
+        for program in dict.fromkeys(programs.values()):
+            build = stack.enter_context(written.built([text], program, *programs.values()))
+            copies[program] = build.program if build.good else house.die("the wrong versions do not build")
+        return tried_on_each({name: copies[program] for name, program in programs.items()})
+
+
+def program_of(chapter, part, mistake=""):
+    """The program of the reader's cases that makes this mistake when T2T_WRONG names it, and none when it is empty."""
+    program = f"mine_{chapter}_{cases_of(part)}"
+    alone = mistake and wrong.program(chapter, mistake, part) == f"{chapter}_{mistake}"
+    return f"{program}_{mistake}" if alone else program
+
+
+def mistakes_of(chapter, part):
+    """Mistake -> its one line."""
+    return {name: says for name, of, says in wrong.patches(chapter) if of == part}
+
+
+def tried_on_each(programs):
+    """Mistake -> what the cases say, of mistake -> the program that makes it."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(programs, pool.map(tried, programs.values(), programs)))
+
+
+def tried(program, mistake=""):
+    return checks.run(program, os.environ | {"T2T_WRONG": mistake})
+
+
+def caught(results):
+    return [mistake for mistake, result in results.items() if not result.good]
+
+
+def failed(result):
+    """The cases that fail, and one that crashes or never ends."""
+    return set(result.failed) | {f.check for f in result.failures} | {result.running} - {""}
+
+
+def tell_untrue(chapter, part, result):
+    untrue, it = (("1 of your cases is", "it") if len(failed(result)) == 1 else (f"{len(failed(result))} of your cases are", "them"))
+    print(house.bold(f"{chapter[:2]} {part}: {untrue} not true, since the book's part fails {it}."))
+    if result.failures:
+        return check.tell_failure(result.failures[0])
+    house.say(f'\nIn the case "{result.running}" it {result.ended}.')
+    if result.begins:
+        check.tell_lines(*result.begins)
+
+
+def tell(chapter, part, cases, results):
+    """Which mistakes the cases catch and which they don't, and what each case catches."""
+    found, says = caught(results), mistakes_of(chapter, part)
+    yours = "your case accepts the right part and catches" if len(cases) == 1 else f"your {len(cases)} cases accept the right part and catch"
+    count = f"all {len(says)}" if len(found) == len(says) else f"{len(found)} of {len(says)}"
+    print(house.bold(f"{chapter[:2]} {part}: {yours} {count} mistakes.") + "\n")
+    for case in cases:
+        house.say(f'"{case}" catches {told([name for name in found if case in failed(results[name])]) or "none"}.', 2)
+    if len(found) < len(says):
+        house.say("\nThese are not caught:")
+    for name, what in says.items():
+        if name not in found:
+            house.say(f"{told([name])}: {what}", 2)
+
+
+def tell_next(chapter, part, text, good):
+    """What to do after this: more cases, or the part itself."""
+    names = {f.name.split("::")[-1]: None for f in source.functions(house.ours(chapter, part).read_text())}
+    uncalled = [name for name in names if name not in source.calls(text)]
+    if good:
+        command = "check" if house.begun(chapter, part) else "start"
+        house.say(f"\nNext: ./learn {command} {chapter[:2]} {part}")
+    elif uncalled:
+        house.say(f"\nYour cases do not call {', '.join(uncalled)}.")
+
+
+def told(mistakes):
+    names = ", ".join(name.replace("_", " ") for name in mistakes)
+    return names if len(mistakes) <= SHORT else f"{len(mistakes)} mistakes"
+
+
+if __name__ == "__main__":
+    main()
