@@ -19,14 +19,16 @@ t2t_reports(thread "data race.*NAME" missing_barrier copy_without_barrier copy_o
 
 add_dependencies(races cuda_test cuda_faults_test fault)
 
-# What ./learn start, check and hint do, also with a part that crashes or never ends.
+# What ./learn start, check, hint and example do, also with a part that crashes or never ends.
 add_executable(hostile EXCLUDE_FROM_ALL tests/workbook/hostile.cpp)
 target_link_libraries(hostile doctest_main_of_parts check_support)
 t2t_only_for_tests(hostile)
+t2t_examples(workbook_examples tests/workbook/rms_norm_examples.cpp 02_normalization rms_norm)
 file(GLOB_RECURSE text CONFIGURE_DEPENDS learn commands/* docs/*.* README.md chapters/*.* chapters/*/about
   common/*.* tests/*.cpp tests/*.hpp tests/*.py tests/*.sh tests/*.patch tests/*.json)
 list(FILTER text EXCLUDE REGEX __pycache__)
-add_dependencies(tests hostile 02_normalization_wrong_rms_norm 02_normalization_wrong_layer_norm)
+add_dependencies(tests hostile workbook_examples 02_normalization_wrong_rms_norm
+  02_normalization_wrong_layer_norm)
 
 # What precompiled headers hide: a file that does not include what it uses.
 t2t_passes(includes DEPENDS ${text} COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/includes_test.py)
@@ -35,7 +37,7 @@ t2t_passes(includes DEPENDS ${text} COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/in
 get_property(programs GLOBAL PROPERTY T2T_PROGRAMS)
 t2t_passes(learn DEPENDS ${programs} common_bench ${text}
   COMMAND ${CMAKE_SOURCE_DIR}/tests/learn_test.sh ${CMAKE_BINARY_DIR})
-t2t_passes(pages DEPENDS ${programs} 02_normalization_wrong_rms_norm ${text}
+t2t_passes(pages DEPENDS ${programs} 02_normalization_wrong_rms_norm workbook_examples ${text}
   COMMAND ${CMAKE_SOURCE_DIR}/commands/lib/pages.sh --check)
 t2t_passes(10_pretrained/weights DEPENDS 10_pretrained_weights_test
   COMMAND $<TARGET_FILE:10_pretrained_weights_test>)

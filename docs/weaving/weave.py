@@ -11,6 +11,8 @@ kernels(chapter, only)    what the chapter's CUDA kernels take of a GPU, from do
 gpus()                    what ./learn gpu recorded in docs/gpu, a table for each GPU
 verdict(chapter, part, mistake)
                           what ./learn check says of a wrong version, as if a reader had written it
+examples(chapter, part, program)
+                          what ./learn example says of the cases in a program: tests/workbook/rms_norm_examples.cpp
 recorded(name)            the table of a run that takes too long to weave, from docs/recorded/NAME.json: columns, rows and
                           a note on the command and the machine
 wrong(chapter, names)     wrong versions by name, in this order, each with its first line; link=False: no link to all
@@ -153,12 +155,22 @@ def recorded(name):
 
 def verdict(chapter, part, mistake):
     """The checks that the wrong version fails, and their numbers, are the same on any machine."""
-    script = ("import sys; sys.path.insert(0, 'commands/lib/workbook'); import check, house, judge; "
-              f"check.tell(judge.of_program('{chapter}', '{part}', house.BUILD / '{chapter}_wrong_{part}'))")
-    environment = dict(os.environ, COLUMNS="80", NO_COLOR="1", T2T_WRONG=mistake)
+    _workbook("import check, house, judge; "
+              f"check.tell(judge.of_program('{chapter}', '{part}', house.BUILD / '{chapter}_wrong_{part}'))", T2T_WRONG=mistake)
+
+
+def examples(chapter, part, program):
+    _workbook(f"import example, house; program = house.BUILD / '{program}'; cases = example.tried(program).checks; "
+              f"results = example.tried_on_each(dict.fromkeys(example.mistakes_of('{chapter}', '{part}'), program)); "
+              f"example.tell('{chapter}', '{part}', cases, results)")
+
+
+def _workbook(script, **environment):
+    """What the code of commands/lib/workbook prints."""
+    environment = dict(os.environ, COLUMNS="80", NO_COLOR="1", PYTHONPATH=str(ROOT / "commands/lib/workbook"), **environment)
     run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
     if run.returncode != 0:
-        raise SystemExit(f"{chapter} {mistake}: {run.stderr}")
+        raise SystemExit(f"{script}: {run.stderr}")
     _out(f"```text\n{run.stdout.rstrip()}\n```\n")
 
 
