@@ -128,7 +128,7 @@ def tell_source(failure):
     if failure.line <= failure.begins:
         return tell_lines(failure.file, failure.begins)
     lines = pathlib.Path(failure.file).read_text().splitlines()
-    last = next(i for i in range(failure.line - 1, len(lines)) if lines[i].rstrip().endswith((";", "}", "{")))
+    last = next((i for i in range(failure.line - 1, len(lines)) if lines[i].rstrip().endswith((";", "}", "{"))), len(lines) - 1)
     first = max(failure.begins, failure.line - 9)
     print(f"\n  {house.shown(pathlib.Path(failure.file))}:{failure.line}")
     for i in range(first, last + 1):

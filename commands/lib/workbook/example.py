@@ -16,7 +16,7 @@ import start
 import written
 import wrong
 
-SHORT = 4  # so many mistakes are named in a line
+SHORT = 6  # so many mistakes are named in a line
 
 UNTOUCHED = string.Template("""\
 // What $part must do, in cases of your own: an input with what must come, or a property.
@@ -96,7 +96,8 @@ def untouched(chapter, part):
     """The file as it is before the reader writes in it."""
     header = house.header(chapter, part)
     calls = "".join(f"//   {line}\n" for one in source.declarations(header.read_text()) for line in one.splitlines())
-    return UNTOUCHED.substitute(part=part, number=chapter[:2], header=header.relative_to(house.ROOT / "chapters"), calls=calls)
+    return UNTOUCHED.substitute(part=part, number=chapter[:2], calls=calls,
+                                header=header.relative_to(house.ROOT / "chapters"))
 
 
 def read(chapter, part):
@@ -165,8 +166,10 @@ def failed(result):
 
 
 def tell_untrue(chapter, part, result):
-    untrue, it = (("1 of your cases is", "it") if len(failed(result)) == 1 else (f"{len(failed(result))} of your cases are", "them"))
-    print(house.bold(f"{chapter[:2]} {part}: {untrue} not true, since the book's part fails {it}."))
+    number = len(failed(result))
+    untrue = ("a case of yours is not true, since the book's part fails it" if number == 1 else
+              f"{number} cases of yours are not true, since the book's part fails them")
+    print(house.bold(f"{chapter[:2]} {part}: {untrue}."))
     if result.failures:
         return check.tell_failure(result.failures[0])
     house.say(f'\nIn the case "{result.running}" it {result.ended}.')
@@ -177,7 +180,8 @@ def tell_untrue(chapter, part, result):
 def tell(chapter, part, cases, results):
     """Which mistakes the cases catch and which they don't, and what each case catches."""
     found, says = caught(results), mistakes_of(chapter, part)
-    yours = "your case accepts the right part and catches" if len(cases) == 1 else f"your {len(cases)} cases accept the right part and catch"
+    yours = ("your case accepts the right part and catches" if len(cases) == 1 else
+             f"your {len(cases)} cases accept the right part and catch")
     count = f"all {len(says)}" if len(found) == len(says) else f"{len(found)} of {len(says)}"
     print(house.bold(f"{chapter[:2]} {part}: {yours} {count} mistakes.") + "\n")
     for case in cases:
