@@ -9,7 +9,8 @@ mark_as_advanced(GOLD_LINKER)
 # there is far more of it to compile than to run.
 add_library(doctest_main OBJECT EXCLUDE_FROM_ALL tests/support/doctest_main.cpp)
 add_library(check_support OBJECT EXCLUDE_FROM_ALL tests/support/all_close.cpp
-  tests/support/guarded_memory.cpp tests/support/refuses.cpp tests/support/wrong_version.cpp)
+  tests/support/every_assertion.cpp tests/support/guarded_memory.cpp tests/support/refuses.cpp
+  tests/support/wrong_version.cpp)
 # The same for programs in which a reader's part is linked: doctest's signal handlers call malloc, and
 # would wait for ever if the part has spoilt malloc's memory.
 add_library(doctest_main_of_parts OBJECT EXCLUDE_FROM_ALL tests/support/doctest_main.cpp)

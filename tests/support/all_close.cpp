@@ -1,7 +1,9 @@
 #include "support/all_close.hpp"
 
+#include <doctest/doctest.h>
 #include <fmt/ranges.h>
 
+#include <cstdint>
 #include <vector>
 
 namespace t2t {
@@ -44,6 +46,34 @@ std::string picture(ConstMatrix got, ConstMatrix want, double bound) {
       text += close(t, c) ? '.' : std::isnan(got.row(t)[c]) ? '?' : 'x';
   }
   return text;
+}
+
+/// A number from -0.5 to 0.5 for each index, and others for each factor.
+static double hashed(std::size_t i, std::uint64_t factor) {
+  const std::uint64_t h = (std::uint64_t(i) + 1) * factor;
+  return double((h ^ (h >> 29)) * 0xBF58476D1CE4E5B9u >> 11) * 0x1p-53 - 0.5;
+}
+
+std::string differences(ConstMatrix got, ConstMatrix want, double bound) {
+  if (!doctest::getContextOptions()->success) return "";
+  const std::size_t n = got.rows * got.cols;
+  std::size_t not_finite = 0;
+  double worst = 0, size = 0, first = 0, second = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double far =
+        double(got.row(i / got.cols)[i % got.cols]) - double(want.row(i / got.cols)[i % got.cols]);
+    const double units = bound > 0 ? far / bound : far;
+    if (!std::isfinite(units)) {
+      ++not_finite;
+      continue;
+    }
+    worst = std::max(worst, std::abs(units)), size += std::abs(units);
+    first += units * hashed(i, 0x9E3779B97F4A7C15u),
+        second += units * hashed(i, 0xC2B2AE3D27D4EB4Fu);
+  }
+  if (not_finite == 0 && (bound > 0 ? worst <= 1 : worst == 0)) return "~ close ~";
+  return fmt::format("~ {} {} {:.7g} {:.7g} {:.7g} {:.7g} ~", n, not_finite, worst, size, first,
+                     second);
 }
 
 }  // namespace t2t

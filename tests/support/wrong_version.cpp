@@ -4,12 +4,20 @@
 
 namespace t2t {
 
-std::uint64_t wrong_version = 0;
+std::uint64_t wrong_version = 0, turned_form = 0;
+bool only_turned = false;
+int turned_calls = 0;
+
+static std::uint64_t number_in(const char* variable) {
+  const char* name = std::getenv(variable);
+  return name == nullptr ? 0 : number_of(name);
+}
 
 /// Runs before the constructors of other files' variables, some of which call a part.
 [[gnu::constructor(101)]] static void read_wrong_version() {
-  const char* name = std::getenv("T2T_WRONG");
-  if (name != nullptr) wrong_version = number_of(name);
+  wrong_version = number_in("T2T_WRONG");
+  turned_form = number_in("T2T_TURNED");
+  only_turned = std::getenv("T2T_ONLY_TURNED") != nullptr;
 }
 
 }  // namespace t2t

@@ -68,15 +68,31 @@ def patched(part, patch):
 
 def write(part, out, patches):
     right = split((ROOT / part).read_text())
-    bodies = [[] for _ in right.bodies]
+    pathlib.Path(out).write_text(switched(right, wrong_bodies(part, right, patches)))
+
+
+def wrong_bodies(part, right, patches):
+    """[(number of the function, name of the mistake, its body), ...]"""
+    found = []
     for patch in patches:
         wrong = split(patched(part, patch))
         for i in changed(right, wrong) or sys.exit(f"{patch}: changes more than bodies of functions now; configure anew"):
-            bodies[i].append(f'if (t2t::wrong_version == t2t::mistake("{patch.stem}")) {wrong.bodies[i]} else ')
-    text = '#include "support/wrong_version.hpp"\n'
+            found.append((i, patch.stem, wrong.bodies[i]))
+    return found
+
+
+def switched(right, wrong, turned=()):
+    """A source in which each function with wrong bodies asks which of them it is to take. A compiler's errors are in
+    the file "wrong NAME". Turned, [(number of the function, form, body), ...], are bodies for other_form.hpp."""
+    bodies = [[] for _ in right.bodies]
+    for i, form, body in turned:
+        bodies[i].append(f'if (t2t::turned_form == t2t::mistake("{form}") && t2t::turned_calls == 0) {{ const t2t::Turned turned; {body} }} else ')
+    for i, name, body in wrong:
+        bodies[i].append(f'if (t2t::makes(t2t::mistake("{name}")))\n#line 1 "wrong {name}"\n{body} else ')
+    text = f'#include "support/{"other_form" if turned else "wrong_version"}.hpp"\n'
     for between, mistakes, body in zip(right.between, bodies, right.bodies):
-        text += between + ("{ " + "".join(mistakes) + body + " }" if mistakes else body)
-    pathlib.Path(out).write_text(text + right.between[-1])
+        text += between + ("{ " + "".join(mistakes) + '\n#line 1 "right"\n' + body + " }" if mistakes else body)
+    return text + right.between[-1]
 
 
 def plan():

@@ -4,6 +4,7 @@ import pathlib
 import re
 import sys
 
+import diagnosis
 import house
 import judge
 import pages
@@ -147,18 +148,44 @@ def tell_lines(file, begins):
 
 
 def tell_mistake(verdict):
-    if not verdict.alike:
-        return
-    name = verdict.chapter
-    if verdict.alike[0].same:
+    """The mistake that the part makes, if one is known that computes the same."""
+    if verdict.alike:
         house.say("\nA known mistake fails the same checks with the same numbers, so it is probably "
                   + ("this:" if len(verdict.alike) == 1 else "one of these:"))
-    else:
-        house.say("\nWherever yours is wrong, a known mistake gives the same numbers, so yours is probably "
-                  + ("this one" if len(verdict.alike) == 1 else "one of these") + " in another form, or in both forms:")
-    for one in verdict.alike:
-        house.say(f"{one.mistake.name.replace('_', ' ')}: {one.mistake.says}", 2)
-        house.say(f"Read {pages.section_of_mistake(name, one.mistake.name)}", 2)
+        return tell_known(verdict.chapter, [(one.name, one.says) for one in verdict.alike])
+    if verdict.program is None:
+        return None
+    sys.stdout.flush()
+    found = diagnosis.look(verdict.chapter, verdict.part, verdict.program)
+    if found.looking:
+        return house.say("\nNo recorded mistake fails the same checks. Yours is still to be compared with small changes of our part, which "
+                         f"run in the background ({found.looking}): the next ./learn check says what they tell.")
+    if found.mistakes:
+        house.say("\nWhat yours computes is what " + ("this known mistake computes" if len(found.mistakes) == 1 else
+                  "each of these known mistakes computes") + ", in all checks:")
+        return tell_known(verdict.chapter, [(f"{name} ({form})" if form else name, says) for name, says, form in found.mistakes])
+    return tell_changes(verdict, found.changes)
+
+
+def tell_known(chapter, some):
+    for name, says in some:
+        house.say(f"{name.replace('_', ' ')}: {says}", 2)
+        house.say(f"Read {pages.section_of_mistake(chapter, name.split(' ')[0])}", 2)
+
+
+def tell_changes(verdict, changes):
+    """Which change of our part computes the same. Of more than three that do, each is no more than one of many."""
+    if len(changes) == 1:
+        house.say("\nIn all checks your part computes what ours would compute with one change:")
+    elif 1 < len(changes) <= 3:
+        house.say("\nIn all checks your part computes what ours would compute with one of these changes, which no check tells apart:")
+    for change, form in changes[:3] if len(changes) <= 3 else []:
+        where = pages.section_of_function(verdict.chapter, verdict.part, change.function)
+        place = f'{change.function} (docs/{where[0].name}, "{where[1]}")' if where else change.function
+        house.say(f"in {place}{', and the same ' + form if form else ''}:", 2)
+        house.say(f"{change.was}", 6)
+        house.say(f"were", 4)
+        house.say(f"{change.then}", 6)
 
 
 def tell_printed(verdict):

@@ -2,9 +2,11 @@
 known mistake that it makes."""
 import dataclasses
 import os
+import pathlib
 import re
 
 import checks
+import diagnosis
 import house
 import mistakes
 import progress
@@ -20,7 +22,8 @@ class Verdict:
     word: str  # "passes", "fails", "is not written", "does not build", "ended"
     why: str = ""
     result: checks.Result = None
-    alike: list = dataclasses.field(default_factory=list)
+    alike: list = dataclasses.field(default_factory=list)  # the recorded mistakes that fail the same checks
+    program: pathlib.Path = None  # of the checks with the part, for a diagnosis if no recorded mistake is alike
     said: str = ""  # by the compiler, of what does not build
     warnings: list = dataclasses.field(default_factory=list)  # by the compiler, of what builds
 
@@ -89,6 +92,8 @@ def judge(chapter, part):
         if not build.good:
             return _not_built(text, build)
         verdict = of_program(chapter, part, build.program, checks.names(house.BUILD / ours_of(chapter, part)))
+        if verdict.word == "fails" and not verdict.alike and diagnosis.can(chapter, part):
+            verdict.program = diagnosis.keep(chapter, part, build.program)
     verdict.warnings = written.warnings(text)
     passed, of = verdict.counts
     progress.note(chapter, part, digest=text.digest, passes=verdict.word == "passes", checks=[passed, of],

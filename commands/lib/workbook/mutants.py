@@ -128,7 +128,7 @@ def try_one(name, mutant, original):
         if code is None or code == original:
             return None
         for test in tests_of(name):
-            if (program := linked(test, folder)) is None:
+            if (program := linked(test, folder, f"{folder}/mutant.o")) is None:
                 return None
             mutant.way = way_of(checks.run(program, os.environ, own_words=False))
             if mutant.way != "survives":
@@ -155,8 +155,8 @@ def compiled(name, file, text, folder=None):
         return bare.read_bytes()
 
 
-def linked(test, folder):
-    """A program of checks with the mutant before the library that holds the original.
+def linked(test, folder, made):
+    """A program of checks with an object before the library that holds the original.
 
     None where the mutant has another function in the place of one that is called: the original is then linked as
     well, and all else is there twice."""
@@ -164,7 +164,7 @@ def linked(test, folder):
     words = shlex.split(told.stdout.splitlines()[-1].removeprefix(": && ").removesuffix(" && :"))
     at = words.index("-o")
     words[at + 1] = f"{folder}/mutant"
-    told = subprocess.run([*words[:at], f"{folder}/mutant.o", *words[at:]], cwd=house.BUILD, capture_output=True)
+    told = subprocess.run([*words[:at], str(made), *words[at:]], cwd=house.BUILD, capture_output=True)
     return f"{folder}/mutant" if told.returncode == 0 else None
 
 

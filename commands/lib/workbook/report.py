@@ -1,7 +1,9 @@
 """The record of ./learn check --json: a verdict for each part and each of its checks."""
+import dataclasses
 import json
 
 import checks
+import diagnosis
 import house
 import progress
 
@@ -30,7 +32,11 @@ def write(path, verdicts):
             passed = v.passed
             one["seconds"] = round(v.result.seconds, 3)
             one["checks"] = [{"name": c, "kind": checks.kind_of(c), "passes": c in passed} for c in v.all_checks]
-            one["mistakes"] = [{"name": a.mistake.name, "says": a.mistake.says, "certain": a.same} for a in v.alike]
+            one["mistakes"] = [{"name": a.name, "says": a.says} for a in v.alike]
+            if v.program:
+                found = diagnosis.look(v.chapter, v.part, v.program)
+                one["mistakes"] += [{"name": name, "says": says, "form": form} for name, says, form in found.mistakes]
+                one["changes"] = [dataclasses.asdict(change) for change, _ in found.changes]
         record.append(one)
     try:
         path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")

@@ -3,6 +3,7 @@ import argparse
 import os
 import pathlib
 
+import diagnosis
 import house
 import progress
 import source
@@ -29,6 +30,7 @@ def begin(chosen):
     for name, part in begun:
         expect_to_build(name, part)
     export_compile_commands()
+    diagnosis.begin(*begun)
     if begun:
         name, part = begun[0]
         house.say(f"\nWrite {house.shown(house.theirs(name, part))} with docs/{name}.md beside it. "

@@ -1,0 +1,113 @@
+"""What a program of checks computes: every assertion with what it came to, whether it passes or fails, and how far that of
+another program is the same. tests/support/every_assertion.cpp writes it.
+"""
+import contextlib
+import os
+import pathlib
+import re
+import resource
+import subprocess
+import tempfile
+
+SECONDS = 1  # of processor time, and at least: our own checks, without long ones, take a part of it
+LONG = 0.06  # seconds after which a check is left out
+NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)(?![\w.])")
+SAME = 1e-4  # by how much two numbers may differ, of the larger
+
+
+def long_checks(told):
+    """The checks that take long, of what a program told."""
+    found = re.findall(r"^check (.*)\n(?:(?!took|check ).*\n)*took (.*)$", told, re.M)
+    return [name for name, seconds in found if float(seconds) > LONG]
+
+
+def run(program, variant=None, without=(), seconds=SECONDS):
+    """What the program tells, with the mistake of this variant; how it ended stands at the end."""
+    def limits():
+        for kind, most in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, 4 << 30), (resource.RLIMIT_FSIZE, 64 << 20), (resource.RLIMIT_CORE, 0)):
+            resource.setrlimit(kind, (most, most))
+    left_out = ["--test-case-exclude=" + ",".join(re.sub(r'[,*?\\"]|[^ -~]', "?", name) for name in without)] if without else []
+    with tempfile.TemporaryDirectory(prefix="t2t-told-") as room:
+        record = pathlib.Path(room, "told")
+        ended = "in time"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            ended = "too late"
+            done = subprocess.run([program, "--reporters=every_assertion", "--success", f"--out={record}", "--no-colors",
+                                   "--test-suite-exclude=slow", *left_out], cwd=room, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, timeout=10 * seconds, preexec_fn=limits,
+                                  env=dict(os.environ, T2T_OWN_WORDS="1", OMP_NUM_THREADS="1", **(variant.environment if variant else {})))
+            ended = "in time" if done.returncode >= 0 else f"signal {-done.returncode}"
+        return (record.read_text(errors="replace") if record.exists() else "") + f"\nended {ended}\n"
+
+
+def read(told):
+    """{"check | line | which": what it came to}, without checks of allocations and what calls a function that isn't written."""
+    facts, check, own = {}, "", {}
+    for line in told.splitlines():
+        word, _, rest = line.partition(" ")
+        if word == "check":
+            facts.update(own)
+            check, own, count = rest, {}, {}
+        elif word == "ended":
+            facts.update(own)
+            own = {}
+            if rest != "in time":
+                facts["ended"] = rest
+        elif word == "threw" and check:
+            own[f"{check} | threw"] = "not written" if rest.startswith("not written yet") else "threw"
+        elif word.isdigit() and check:
+            count[word] = count.get(word, 0) + 1
+            own[f"{check} | {word} | {count[word]}"] = _came_to(rest)
+    return facts
+
+
+def waiting(facts):
+    """The checks that call what is still to be written."""
+    return {key.split(" | ")[0] for key, text in facts.items() if text == "not written" or "not written yet" in text}
+
+
+def _came_to(rest):
+    passed, _, text = rest.partition(" ")
+    if text.startswith("wanted a refusal"):
+        ended = "refused" if passed == "1" else text.rpartition("; ")[2]
+        return "other words" if ended.startswith('got "') else re.sub(r'(another type).*', r"\1", ended)
+    differences = re.match(r"~ .*? ~", text)
+    return f"{passed} {differences.group() if differences else re.sub(r'0x[0-9a-f]+', 'address', text)}"
+
+
+def apart(facts, right):
+    """What of these facts differs from ours: of what is missing, that it is missing."""
+    different = {key: text for key, text in facts.items() if not same(text, right.get(key, ""))}
+    return different | {key: "" for key in right if key not in facts}
+
+
+def agree(ours, theirs):
+    """Whether two sets of differences are the same."""
+    return ours.keys() == theirs.keys() and all(same(ours[key], theirs[key]) for key in ours)
+
+
+def same(a, b):
+    if a == b:
+        return True
+    if "~" in a and "~" in b and "close" not in a and "close" not in b:
+        return _same_differences(a, b)
+    if NUMBER.sub("#", a) != NUMBER.sub("#", b):
+        return False
+    return all(_near(x, y) for x, y in zip(NUMBER.findall(a), NUMBER.findall(b)))
+
+
+def _near(x, y):
+    x, y = float(x), float(y)
+    return x == y or (x != x and y != y) or abs(x - y) <= SAME * max(abs(x), abs(y)) + 1e-6
+
+
+def _same_differences(a, b):
+    """Differences are told in units of the bound, to which rounding may come on both sides."""
+    if a[0] != b[0]:
+        return False
+    n, not_finite, *ours = map(float, a[2:].strip("~ ").split())
+    m, others, *theirs = map(float, b[2:].strip("~ ").split())
+    size = max(ours[1], theirs[1])
+    rounding = [4, 4 * n, 4 * n ** 0.5, 4 * n ** 0.5]
+    return (n, not_finite) == (m, others) and all(
+        abs(x - y) <= SAME * (size if i else max(abs(x), abs(y))) + r for i, (x, y, r) in enumerate(zip(ours, theirs, rounding)))

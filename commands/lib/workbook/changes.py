@@ -1,0 +1,381 @@
+"""Small changes of a function, as someone makes them who is mistaken: an operand forgotten, another index, a sum that is
+not set back for each row.
+
+They are made on tokens, without types: many of them don't compile, and variants.py leaves those out.
+"""
+import dataclasses
+import functools
+import re
+
+import source
+
+TOKEN = re.compile(r'"[^"]*"|'r"\d[\w.']*(?:e[-+]?\d+)?f?|[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:<[\w:, ]+>(?=[\s(>&*{]))?|->|\+\+|--|<<=|>>=|<<|>>|<=|>=|==|!=|&&|"
+                   r"\|\||[-+*/%&|^]=|\S")
+SUMS, PRODUCTS = {"+", "-"}, {"*", "/", "%"}
+OTHERWISE = {"+": ["-"], "-": ["+"], "*": ["/"], "/": ["*"], "<": ["<=", ">"], "<=": ["<", ">="], ">": [">=", "<"], ">=": [">", "<="],
+             "==": ["!="], "!=": ["=="], "&&": ["||"], "||": ["&&"], "+=": ["=", "-="], "-=": ["=", "+="], "*=": ["=", "/="],
+             "/=": ["=", "*="], "true": ["false"], "false": ["true"], "double": ["float"], "continue": ["break"], "break": ["continue"],
+             "rows": ["cols"], "cols": ["rows"], "min": ["max"], "max": ["min"], "amin": ["amax"], "amax": ["amin"],
+             "mean": ["sum"], "sum": ["mean"], "sin": ["cos"], "cos": ["sin"], "exp": ["exp2"], "floor": ["ceil", "round"],
+             "ceil": ["floor"], "round": ["floor"], "nearbyint": ["trunc"], "lround": ["lrint"], "++": ["--"], "<<": [">>"], ">>": ["<<"]}
+KINDS = [("whole", r"std::size_t|(std::)?u?int\w*|unsigned|long|std::ptrdiff_t"), ("real", r"float|double"), ("row", r"ConstRow|Row"),
+         ("matrix", r"ConstMatrix|Matrix")]
+NO_TYPE = {"return", "else", "case", "new", "throw", "const", "goto", "operator"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    begin: int  # in the body
+    end: int
+    now: str
+    was: str  # as it is told: the expression around the change, before and after
+    then: str
+
+    def of(self, body):
+        return body[:self.begin] + self.now + body[self.end:]
+
+
+@dataclasses.dataclass
+class Token:
+    text: str
+    begin: int
+    end: int
+
+
+def of(head, body):
+    """Every change of a function that has this head before its body, without those that come to the same text."""
+    return _Body(head, body).changes()
+
+
+class _Body:
+    def __init__(self, head, body):
+        self.body = body
+        self.tokens = _tokens(body)
+        self.partner = self._partners()
+        self.kinds = _declared(_tokens(head)) | _declared(self.tokens)
+        self.silent = self._messages()
+        self.found = {}
+
+    def changes(self):
+        for i, token in enumerate(self.tokens):
+            if i in self.silent:
+                continue
+            self._other_word(i, token)
+            self._other_number(i, token)
+            self._other_name(i, token)
+            self._operands(i, token)
+            self._call(i, token)
+            self._condition(i, token)
+            self._initial(i, token)
+        self._statements()
+        return list(self.found.values())
+
+    # What a token is.
+
+    def _partners(self):
+        open_ones, partner = [], {}
+        for i, token in enumerate(self.tokens):
+            if token.text in "([{":
+                open_ones.append(i)
+            elif token.text in ")]}" and open_ones:
+                partner[i] = open_ones.pop()
+                partner[partner[i]] = i
+        return partner
+
+    def _messages(self):
+        """The tokens that say what is refused: all but the condition of an expect, and what is thrown."""
+        silent = set()
+        for i, token in enumerate(self.tokens):
+            if token.text == "expect" and self._text(i + 1) == "(":
+                comma = next((j for j in self._inside(i + 1) if self._text(j) == ","), i)
+                silent |= {i, *range(comma, self.partner.get(i + 1, i))}
+            if token.text == "throw":
+                silent |= set(range(i, next((j for j in range(i, len(self.tokens)) if self._text(j) == ";"), i)))
+        return silent
+
+    def _text(self, i):
+        return self.tokens[i].text if 0 <= i < len(self.tokens) else ""
+
+    def _ends_operand(self, i):
+        return bool(re.match(r"[\w)\]]", self._text(i))) and self._text(i) not in ("return", "case", "else", "const")
+
+    def _is_binary(self, i):
+        return self._ends_operand(i - 1)
+
+    def _unit_after(self, i):
+        """The index after the operand that begins at i: prefixes, a name, number or bracket, and what follows it."""
+        while self._text(i) in ("-", "!", "*", "&", "~", "+"):
+            i += 1
+        if not re.match(r"[\w(\[]", self._text(i)):
+            return None
+        i = self.partner.get(i, i) + 1
+        while True:
+            if self._text(i) in ("(", "[") or (self._text(i) == "{" and self._text(i - 1).isidentifier()):
+                i = self.partner.get(i, i) + 1
+            elif self._text(i) in (".", "->"):
+                i += 2
+            else:
+                return i
+
+    def _unit_before(self, i):
+        """The index of the first token of the operand that ends at i."""
+        while True:
+            while self._text(i) in (")", "]"):
+                i = self.partner.get(i, 0) - 1
+                if not self._ends_operand(i):
+                    return i + 1
+            if self._text(i - 1) in (".", "->"):
+                i -= 2
+            else:
+                return i
+
+    def _right_of(self, i):
+        """The index after the right operand of the operator at i."""
+        end = self._unit_after(i + 1)
+        while end is not None and self._text(i) in SUMS and self._text(end) in PRODUCTS:
+            end = self._unit_after(end + 1)
+        return end
+
+    def _left_of(self, i):
+        """The index of the first token of the left operand of the operator at i."""
+        join = PRODUCTS if self._text(i) in PRODUCTS else SUMS | PRODUCTS
+        begin = self._unit_before(i - 1)
+        while self._text(begin - 1) in join and self._is_binary(begin - 1):
+            begin = self._unit_before(begin - 2)
+        return begin
+
+    # Which changes there are.
+
+    def _add(self, first, last, now):
+        """Replaces the tokens first to last - 1 by a text."""
+        begin, end = self.tokens[first].begin, self.tokens[last - 1].end
+        left, right = self._around(first, last)
+        was, then = self.body[left:right], self.body[left:begin] + now + self.body[end:right]
+        key = re.sub(r"\s", "", self.body[:begin] + now + self.body[end:])
+        self.found.setdefault(key, Change(begin, end, now, _short(was), _short(then)))
+
+    def _around(self, first, last):
+        """Where the expression around these tokens begins and ends, if it isn't long."""
+        left, right = first, last
+        while left > 0 and not re.fullmatch(r"[;,{}(\[=?:]|[-+*/]?=", self._text(left - 1)):
+            left = self.partner.get(left - 1, left - 1) if self._text(left - 1) in (")", "]") else left - 1
+        while right < len(self.tokens) and not re.fullmatch(r"[;,{})\]?:]", self._text(right)):
+            right = self.partner.get(right, right) + 1 if self._text(right) in ("(", "[") else right + 1
+        begin, end = self.tokens[left].begin, self.tokens[right - 1].end
+        if end - begin > 60:
+            left, right = (self._unit_before(first) if self._ends_operand(first) else first), max(last, self._unit_after(first) or last)
+            begin, end = self.tokens[left].begin, self.tokens[right - 1].end
+        return min(begin, self.tokens[first].begin), max(end, self.tokens[last - 1].end)
+
+    def _other_word(self, i, token):
+        if token.text in ("+", "-", "*") and not self._is_binary(i):
+            if token.text == "-":
+                self._add(i, i + 1, "")
+            return
+        space, _, word = token.text.rpartition("::")
+        for other in OTHERWISE.get(word, []):
+            self._add(i, i + 1, f"{space}::{other}" if space else other)
+        if token.text == "!":
+            self._add(i, i + 1, "")
+
+    def _other_number(self, i, token):
+        if re.fullmatch(r"\d+", token.text):
+            n = int(token.text)
+            for other in {n + 1, abs(n - 1), 0}:
+                self._add(i, i + 1, str(other))
+        elif re.match(r"\d", token.text):
+            for other in ("0", "1", f"(2 * {token.text})", f"({token.text} / 2)"):
+                self._add(i, i + 1, other)
+
+    def _other_name(self, i, token):
+        kind = self.kinds.get(token.text)
+        if kind is None or self._text(i - 1) in (".", "->") or self._is_declaration(i):
+            return
+        for other, its in self.kinds.items():
+            if its == kind and other != token.text:
+                self._add(i, i + 1, other)
+        if kind == "whole" and self._text(i + 1) not in ("=", "++", "+=", "-=") and self._text(i - 1) != "++":
+            for other in ("0", f"({token.text} + 1)", f"({token.text} - 1)"):
+                self._add(i, i + 1, other)
+        if kind == "real" and self._text(i - 1) in ("(", ",") and self._text(i + 1) in (")", ","):
+            for other in ("0", "1"):
+                self._add(i, i + 1, other)
+        if kind != "whole" and (self._text(i - 1) in SUMS | PRODUCTS | {"return"} or self._text(i + 1) in SUMS | PRODUCTS):
+            for other in (f"(1 + {token.text})", f"(1 - {token.text})", f"(-{token.text})", f"({token.text} * {token.text})"):
+                self._add(i, i + 1, other)
+
+    def _is_declaration(self, i):
+        return bool(re.fullmatch(r"[\w:<>, ]+|[&*]", self._text(i - 1))) and self._text(i - 1) not in NO_TYPE and (
+            self._text(i - 1) not in ("*", "&") or not self._ends_operand(i - 2) or self._text(i + 1) in ("=", ";"))
+
+    def _operands(self, i, token):
+        """a + b becomes a, b or b + a."""
+        if token.text not in SUMS | PRODUCTS or not self._is_binary(i):
+            return
+        left, right = self._left_of(i), self._right_of(i)
+        if right is None or left < 0:
+            return
+        a = self.body[self.tokens[left].begin:self.tokens[i - 1].end]
+        b = self.body[self.tokens[i + 1].begin:self.tokens[right - 1].end]
+        self._add(left, right, a)
+        self._add(left, right, b)
+        if token.text in ("-", "/", "%"):
+            self._add(left, right, f"{b} {token.text} ({a})")
+        if token.text in SUMS:
+            self._regroup(i, left, right)
+
+    def _regroup(self, i, left, right):
+        """a * b + c becomes a * (b + c) or (a + c) * b, and so on the other side."""
+        op = self._text(i)
+        def text(first, after):
+            return self.body[self.tokens[first].begin:self.tokens[after - 1].end]
+        for j in range(left, i):
+            if self._text(j) in PRODUCTS and self._is_binary(j) and self._depth(left - 1, j) == 0:
+                a, b, c = text(left, j), text(j + 1, i), text(i + 1, right)
+                self._add(left, right, f"{a} {self._text(j)} ({b} {op} {c})")
+                self._add(left, right, f"({a} {op} {c}) {self._text(j)} {b}")
+        for j in range(i + 1, right):
+            if self._text(j) in PRODUCTS and self._is_binary(j) and self._depth(i, j) == 0:
+                a, b, c = text(left, i), text(i + 1, j), text(j + 1, right)
+                self._add(left, right, f"({a} {op} {b}) {self._text(j)} {c}")
+
+    def _call(self, i, token):
+        """f(a, b) becomes a, or f(b, a)."""
+        if not re.match(r"[A-Za-z_]", token.text) or self._text(i + 1) != "(" or token.text in ("if", "for", "while", "return", "switch"):
+            return
+        close = self.partner.get(i + 1)
+        begins = [i + 2] + [j + 1 for j in self._inside(i + 1) if self._text(j) == ","]
+        if close is None or close == i + 2:
+            return
+        given = [(a, b) for a, b in zip(begins, [j - 1 for j in begins[1:]] + [close])]
+        texts = [self.body[self.tokens[a].begin:self.tokens[b - 1].end] for a, b in given if b > a]
+        if len(texts) == 1 and self._text(i - 1) not in (".", "->"):
+            self._add(i, close + 1, f"({texts[0]})")
+        for n in range(len(texts) - 1):
+            exchanged = [*texts[:n], texts[n + 1], texts[n], *texts[n + 2:]]
+            self._add(i + 2, close, ", ".join(exchanged))
+
+    def _inside(self, opening):
+        """The tokens directly inside of a bracket."""
+        i, close = opening + 1, self.partner.get(opening, opening)
+        while i < close:
+            yield i
+            i = self.partner[i] + 1 if self._text(i) in "([{" and i in self.partner else i + 1
+
+    def _condition(self, i, token):
+        if token.text == "if" and self._text(i + 1) == "(":
+            for other in ("true", "false"):
+                self._add(i + 2, self.partner[i + 1], other)
+        if token.text == "?":
+            begin = self._left_edge(i)
+            for other in ("true", "false"):
+                self._add(begin, i, other)
+
+    def _left_edge(self, i):
+        while i > 0 and not re.fullmatch(r"[;,{}(\[=]|return|[-+*/]=", self._text(i - 1)):
+            i = self.partner.get(i - 1, i - 1) if self._text(i - 1) in (")", "]") else i - 1
+        return i
+
+    def _initial(self, i, token):
+        """x = …; becomes 0 or 1, or gets one of the function's real numbers as well."""
+        if token.text != "=" or self._in_header(i):
+            return
+        end = next((j for j in range(i + 1, len(self.tokens)) if self._text(j) in (";", ",") and self._depth(i, j) == 0), None)
+        if not end or end <= i + 2:
+            return
+        text = self.body[self.tokens[i + 1].begin:self.tokens[end - 1].end]
+        if self.kinds.get(self._text(i - 1)) == "real":
+            for other in ("0", "1"):
+                self._add(i + 1, end, other)
+        for name, kind in self.kinds.items():
+            if kind == "real" and name != self._text(i - 1):
+                for operator in "+-*/":
+                    self._add(i + 1, end, f"({text}) {operator} {name}")
+
+    def _depth(self, i, j):
+        return sum((self._text(n) in "([{") - (self._text(n) in ")]}") for n in range(i + 1, j))
+
+    def _statements(self):
+        """A statement left out, exchanged with the next, or a number that is set once and not in each turn of a loop."""
+        last = None
+        for first, after in self._simple():
+            text = self.body[self.tokens[first].begin:self.tokens[after - 1].end]
+            is_declaration = self._text(first) in ("const", "auto") or self._is_declaration(first + 1) or self._text(first) == "Lanes"
+            if not is_declaration and self._text(first) != "return":
+                self._add(first, after, ";")
+                equals = next((j for j in range(first, after) if self._text(j) == "="), None)
+                if equals:
+                    self._add(equals, equals + 1, "+=")
+            if last and last[1] == first:
+                before = self.body[self.tokens[last[0]].begin:self.tokens[first - 1].end]
+                self._add(last[0], after, f"{text} {before}")
+            if is_declaration and self._text(first) != "const":
+                self._set_once(first, after, text)
+            last = (first, after)
+
+    def _simple(self):
+        """The first token of each statement without a block, and the one after its semicolon."""
+        begin = 0
+        for i, token in enumerate(self.tokens):
+            if token.text in ("{", "}") and self._is_block(i):
+                begin = i + 1
+            elif token.text == ")" and self._text(self.partner.get(i, 0) - 1) in ("for", "if", "while"):
+                begin = i + 1
+            elif token.text == ";" and not self._in_header(i):
+                if i > begin and self._text(begin) not in ("for", "if", "while", "else"):
+                    yield begin, i + 1
+                begin = i + 1
+
+    def _is_block(self, i):
+        opening = min(i, self.partner.get(i, i))
+        return opening == 0 or self._text(opening - 1) in (")", "else", ";", "{", "}", "do", "mutable")
+
+    def _in_header(self, i):
+        return any(self._text(j) == "(" and j < i < close for j, close in self.partner.items() if self._text(j - 1) == "for")
+
+    def _set_once(self, first, after, text):
+        loops = [j for j in range(first) if self._text(j) == "for" and self._loop_end(j) > first]
+        if loops:
+            begin = loops[-1]
+            between = self.body[self.tokens[begin].begin:self.tokens[first].begin]
+            self._add(begin, after, f"{text} {between}")
+
+    def _loop_end(self, i):
+        end = self.partner.get(i + 1, i) + 1
+        return self.partner.get(end, 0) if self._text(end) == "{" else end
+
+
+def _tokens(text):
+    """The tokens of a text, a string as one."""
+    strings = [m.span() for m in re.finditer(r'"(?:\\.|[^"\\\n])*"|//[^\n]*', text) if m.group().startswith('"')]
+    code = source.without_comments(text)
+    for begin, end in strings:
+        code = f'{code[:begin]}"{"_" * (end - begin - 2)}"{code[end:]}'
+    return [Token(m.group(), *m.span()) for m in TOKEN.finditer(code)]
+
+
+def _declared(tokens):
+    """name -> kind of what is declared: a word before a name, and before that a comma of the same declaration."""
+    kinds, kind = {}, None
+    for before, token, after in zip([Token("", 0, 0), *tokens], tokens, [*tokens[1:], Token("", 0, 0)]):
+        if re.fullmatch(r"[A-Za-z_]\w*", token.text) and re.fullmatch(r"[=;,:)(\[{]", after.text):
+            if re.fullmatch(r"[A-Za-z_][\w:<>, ]*", before.text) and before.text not in NO_TYPE:
+                kind = _kind(before.text)
+                kinds[token.text] = kind
+            elif before.text in ("&", "*") and after.text != "(":
+                kinds.setdefault(token.text, "reference")
+            elif before.text == "," and kind and after.text in ("=", ",", ";"):
+                kinds.setdefault(token.text, kind)
+        if token.text in (";", ")", "{"):
+            kind = None
+    return kinds
+
+
+@functools.cache
+def _kind(word):
+    return next((kind for kind, pattern in KINDS if re.fullmatch(pattern, word)), word)
+
+
+def _short(text):
+    text = " ".join(text.split())
+    return text if len(text) <= 100 else text[:97] + "…"

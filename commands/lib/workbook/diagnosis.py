@@ -1,0 +1,223 @@
+"""Which mistake a part makes, by what it computes: the variants of ours (variants.py) that compute the same in every check.
+
+The variants of a part are compiled and run once, in the background, and what they compute is kept in build/release/variants.
+"""
+import concurrent.futures
+import dataclasses
+import fcntl
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import behaviour
+import house
+import variants
+import wrong
+
+PATIENCE = 8  # seconds that a verdict waits for variants that are being run
+TRIED = 24  # variants that are tried in the other form and in both
+
+
+@dataclasses.dataclass
+class Diagnosis:
+    mistakes: list = dataclasses.field(default_factory=list)  # (name, its one line, where)
+    changes: list = dataclasses.field(default_factory=list)  # (Changed, where)
+    looking: str = ""  # how far the comparison is, if it isn't done
+
+
+@dataclasses.dataclass
+class Known:
+    without: list  # checks that take long
+    ours: dict  # what ours computes
+    told: dict  # change -> Changed
+    apart: dict  # variant -> what it computes otherwise
+    turned: dict  # form -> what differs if it is computed through the other, without a mistake
+    program: pathlib.Path
+
+
+def folder(chapter, part):
+    return house.BUILD / "variants" / f"{chapter}_{part}"
+
+
+def can(chapter, part):
+    """Kernels have no variants: their checks take the stand-in's time."""
+    return house.ours(chapter, part).suffix == ".cpp"
+
+
+@functools.cache
+def key(chapter, part):
+    """What the variants depend on: our part, its wrong versions, the kinds of changes, and the program of the checks."""
+    files = [house.ours(chapter, part), *sorted((house.ROOT / "tests/wrong" / chapter).glob("*.patch")),
+             *(house.ROOT / "tests/wrong/forms" / chapter).glob(f"{part}.cpp"),
+             *(pathlib.Path(__file__).with_name(name) for name in ("changes.py", "variants.py", "behaviour.py"))]
+    test = (house.BUILD / f"{chapter}_test").stat()
+    return hashlib.sha256(b"\0".join([f"{test.st_size} {test.st_mtime_ns}".encode(), *(f.read_bytes() for f in files)])).hexdigest()[:16]
+
+
+def known(chapter, part):
+    """What is kept of the part's variants, or None if it isn't there or not of these sources."""
+    try:
+        kept = json.loads((folder(chapter, part) / "told.json").read_text())
+        if kept.pop("key") != key(chapter, part):
+            return None
+        kept["told"] = {name: variants.Changed(**change) for name, change in kept["told"].items()}
+        return Known(**kept | {"program": folder(chapter, part) / "program"})
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def begin(*pairs):
+    """Prepares these parts in the background, one after the other."""
+    wanted = [f"{chapter}/{part}" for chapter, part in pairs if can(chapter, part)]
+    if wanted and not os.environ.get("T2T_NO_VARIANTS"):
+        subprocess.Popen(["nice", "-n", "19", sys.executable, __file__, *wanted], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.DEVNULL, start_new_session=True)
+
+
+def prepare(chapter, part):
+    """Compiles the variants, runs each, and keeps what they compute. Another process that does the same goes first."""
+    made = folder(chapter, part)
+    made.mkdir(parents=True, exist_ok=True)
+    with open(made / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        key.cache_clear()
+        if not house.build(f"{chapter}_test") or known(chapter, part):
+            return
+        with tempfile.TemporaryDirectory(prefix="fresh-", dir=made.parent) as fresh:
+            _tell_progress(made, "being compiled")
+            right = variants.split_of(chapter, part)
+            bodies, told = variants.changed_bodies(right)
+            turned = variants.turned_bodies(chapter, part, right)
+            program, names = variants.build(chapter, part, right, variants.recorded(chapter, part, right) + bodies, turned, fresh)
+            if program is None:
+                raise SystemExit(f"learn: the variants of {chapter} {part} do not build")
+            kept = _computed(made, program, names, sorted({form for _, form, _ in turned}))
+            kept.told = {name: told[name] for name in names if name in told}
+            subprocess.run(["strip", program], check=False)
+            os.replace(program, made / "program")
+            (made / "fresh.json").write_text(json.dumps(dataclasses.asdict(kept) | {"key": key(chapter, part), "program": None}))
+            os.replace(made / "fresh.json", made / "told.json")
+
+
+def _computed(made, program, names, forms):
+    kept = Known(behaviour.long_checks(behaviour.run(program, seconds=20)), {}, {}, {}, {}, program)
+    kept.ours = behaviour.read(behaviour.run(program, without=kept.without))
+    for i, (variant, facts) in enumerate(_each([variants.Variant(name) for name in names], kept), 1):
+        if facts:
+            kept.apart[variant.name] = facts
+        _tell_progress(made, f"{i} of {len(names)}")
+    kept.turned = {variant.form: facts for variant, facts in _each([variants.Variant("", form) for form in forms], kept)}
+    return kept
+
+
+def _each(some, known_ones):
+    """(variant, what it computes otherwise than ours), …"""
+    def run(variant):
+        facts = behaviour.read(behaviour.run(known_ones.program, variant, known_ones.without))
+        return variant, behaviour.apart(facts, known_ones.ours)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield from pool.map(run, some)
+
+
+def _tell_progress(made, text):
+    (made / "progress").write_text(text)
+
+
+def keep(chapter, part, program):
+    """Keeps the program in which the reader's part is linked; where it is now."""
+    kept = folder(chapter, part) / "theirs"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(program, kept)
+    return kept
+
+
+def look(chapter, part, program):
+    """What is known to compute what this program computes, in which the reader's part is linked."""
+    known_ones = known(chapter, part)
+    if known_ones is None:
+        begin((chapter, part))
+        known_ones = _wait(chapter, part)
+    if known_ones is None:
+        return Diagnosis(looking=_progress(chapter, part))
+    return compared(chapter, known_ones, behaviour.read(behaviour.run(program, without=known_ones.without)))
+
+
+def _wait(chapter, part):
+    until = time.monotonic() + PATIENCE
+    found = None
+    while found is None and time.monotonic() < until and not os.environ.get("T2T_NO_VARIANTS"):
+        if sys.stderr.isatty():
+            print(f"\r\033[K  comparing with variants of our part: {_progress(chapter, part)}", end="", file=sys.stderr, flush=True)
+        time.sleep(0.2)
+        key.cache_clear()
+        found = known(chapter, part)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    return found
+
+
+def _progress(chapter, part):
+    path = folder(chapter, part) / "progress"
+    return path.read_text() if path.exists() else "being compiled"
+
+
+def compared(chapter, known_ones, facts):
+    """The diagnosis of a part that computes these facts."""
+    theirs = behaviour.apart(facts, known_ones.ours)
+    waiting = behaviour.waiting(facts)
+    theirs = _without(theirs, waiting, ())
+    if not theirs:
+        return Diagnosis()
+    alike = [variants.Variant(name) for name, apart in known_ones.apart.items() if behaviour.agree(_without(apart, waiting, ()), theirs)]
+    if not alike:
+        alike = _turned_alike(known_ones, theirs, waiting)
+    return _told(chapter, known_ones, alike)
+
+
+def _without(facts, checks, keys):
+    return {key: text for key, text in facts.items() if key.split(" | ")[0] not in checks and key not in keys}
+
+
+def _turned_alike(known_ones, theirs, waiting):
+    """The same in the other form or in both, for the variants that have most of these numbers in any form."""
+    values = {(key.split(" | ")[0], text) for key, text in theirs.items()}
+    def likeness(name):
+        facts = known_ones.apart[name]
+        common = sum((key.split(" | ")[0], text) in values or behaviour.same(text, theirs.get(key, "")) for key, text in facts.items())
+        return common / (len(facts) + len(theirs))
+    likely = sorted(known_ones.apart, key=likeness, reverse=True)[:TRIED]
+    some = [variants.Variant(name, form, only) for form in known_ones.turned for name in likely for only in (False, True)]
+    return [variant for variant, facts in _each(some, known_ones)
+            if behaviour.agree(*(_without(one, waiting, known_ones.turned[variant.form]) for one in (facts, theirs)))]
+
+
+def _told(chapter, known_ones, alike):
+    says = {name: line for name, _, line in wrong.patches(chapter)}
+    where = {False: "in both forms", True: "in the other form"}
+    of = [(variant, where[variant.only] if variant.form else "") for variant in alike]
+    mistakes = [(variant.name, says[variant.name], form) for variant, form in of if variant.name in says]
+    changes = [(known_ones.told[variant.name], form) for variant, form in of if variant.name in known_ones.told]
+    return Diagnosis(mistakes, _simplest(changes))
+
+
+def _simplest(changes):
+    """One change of each statement, the shortest."""
+    found = {}
+    for change, form in sorted(changes, key=lambda one: abs(len(one[0].was) - len(one[0].then)) + len(one[0].then)):
+        found.setdefault((change.function, change.line), (change, form))
+    return list(found.values())
+
+
+def main(words):
+    for word in words:
+        prepare(*word.split("/"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,119 @@
+"""Our part as it would be with one mistake: the recorded ones, and small changes of our own (changes.py), each in one form
+or in both where a part has two. All are compiled as one program, in which the environment says which it makes.
+"""
+import dataclasses
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+import changes
+import house
+import mutants
+import source
+import wrong
+
+sys.path.insert(0, str(house.ROOT / "tests/wrong"))
+import switches  # noqa: E402
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    name: str  # a mistake's, or "change 17"
+    form: str = ""  # "rows" or "formula": this form is computed through the other one, in which the mistake is made
+    only: bool = False  # and the mistake is made in this form alone
+
+    @property
+    def environment(self):
+        return ({"T2T_WRONG": self.name} | ({"T2T_TURNED": self.form} if self.form else {})
+                | ({"T2T_ONLY_TURNED": "1"} if self.only else {}))
+
+
+@dataclasses.dataclass(frozen=True)
+class Changed:
+    """What a change is, for words."""
+    function: str
+    line: int
+    was: str
+    then: str
+
+
+def split_of(chapter, part):
+    """Our source, cut into bodies. Functions that the compiler may run can't ask which mistake they make, so a constant
+    function of the file becomes one that isn't."""
+    text = house.ours(chapter, part).read_text()
+    return switches.split(re.sub(r"^static constexpr auto (\w+ = \[)", r"static const auto \1", text, flags=re.M))
+
+
+def recorded(chapter, part, right):
+    """The bodies with the recorded mistakes of this part."""
+    path, found = house.ours(chapter, part), []
+    plain = switches.split(path.read_text())
+    for name, of, _ in wrong.patches(chapter):
+        patch = house.ROOT / "tests/wrong" / chapter / f"{name}.patch"
+        where = switches.part_of(patch)
+        if of == part and house.ROOT / where == path and switches.changed(plain, switches.split(switches.patched(where, patch))):
+            found += switches.wrong_bodies(where, plain, [patch])
+    return found
+
+
+def changed_bodies(right):
+    """The bodies with small changes, and what each change is: [(number of the function, name, body), ...], {name: Changed}."""
+    bodies, told, line = [], {}, 1
+    for i, (between, body) in enumerate(zip(right.between, right.bodies)):
+        line += between.count("\n")
+        head = source.without_comments(between).rpartition("}")[2].rpartition(";")[2]
+        if not re.search(r"\bconst(expr|eval)\b", head):
+            for change in changes.of(head, body):
+                name = f"change {len(told)}"
+                bodies.append((i, name, change.of(body)))
+                function = source._name(head) or (re.search(r"(\w+) =", head) or [0, "the file"])[1]
+                told[name] = Changed(function, line + body.count("\n", 0, change.begin), change.was, change.then)
+        line += body.count("\n")
+    return bodies, told
+
+
+def turned_bodies(chapter, part, right):
+    """[(number of the function, form, body), ...]: one form through the other, from tests/wrong/forms."""
+    path = house.ROOT / "tests/wrong/forms" / chapter / f"{part}.cpp"
+    heads = [_bare(between) for between in right.between]
+    found = []
+    for form, text in re.findall(r"^// \[(\w+)\]\n(.*?)(?=^// \[|\Z)", path.read_text() if path.exists() else "", re.M | re.S):
+        turned = switches.split(text)
+        for between, body in zip(turned.between, turned.bodies):
+            found.append((next(i for i, head in enumerate(heads) if head.endswith(_bare(between))), form, body))
+    return found
+
+
+def _bare(text):
+    return " ".join(re.sub(r"//[^\n]*", "", text).split())
+
+
+def build(chapter, part, right, bodies, turned, folder):
+    """Compiles those bodies that compile and links them with the chapter's checks: the program and the names that are in it,
+    or None and none."""
+    made = pathlib.Path(folder, f"{part}.cpp")
+    words = _command(chapter, part, made)
+    for _ in range(6):
+        made.write_text(switches.switched(right, bodies, turned))
+        said = subprocess.run([*words, "-fsyntax-only"], cwd=house.BUILD, capture_output=True, text=True)
+        if said.returncode == 0:
+            break
+        bad = set(re.findall(r"^(?:In file included from )?wrong ([\w ]+):\d+", said.stderr, re.M))
+        if not bad:
+            return None, []
+        bodies = [one for one in bodies if one[1] not in bad]
+    if said.returncode != 0 or subprocess.run(words, cwd=house.BUILD, capture_output=True).returncode != 0:
+        return None, []
+    program = mutants.linked(f"{chapter}_test", folder, made.with_suffix(".o"))
+    return program, list(dict.fromkeys(name for _, name, _ in bodies))
+
+
+def _command(chapter, part, made):
+    """How the chapter's checks are compiled, for this file."""
+    found = next(c for c in mutants.commands() if f"CMakeFiles/{chapter}_checks.dir/" in c["output"])
+    words = shlex.split(found["command"])
+    words[words.index("-c") + 1] = str(made)
+    words[words.index("-o") + 1] = str(made.with_suffix(".o"))
+    return [*words, "-w", "-fmax-errors=0", f"-I{house.ours(chapter, part).parent}"]
