@@ -11,7 +11,7 @@ import unittest.mock
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv.pop()).resolve()
 WORK = tempfile.TemporaryDirectory(prefix="t2t-work-")
-os.environ["T2T_WORK"] = WORK.name
+os.environ |= {"T2T_WORK": WORK.name, "T2T_NO_VARIANTS": "1"}
 sys.path.insert(0, str(ROOT / "commands/lib/workbook"))
 
 import example  # noqa: E402

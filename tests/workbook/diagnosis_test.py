@@ -1,0 +1,129 @@
+"""Checks of what finds a mistake by what a part computes, on one small part: given the build folder."""
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(sys.argv.pop()).resolve()
+WORK = tempfile.TemporaryDirectory(prefix="t2t-work-")
+os.environ |= {"T2T_WORK": WORK.name, "T2T_NO_VARIANTS": "1"}
+sys.path.insert(0, str(ROOT / "commands/lib/workbook"))
+
+import behaviour  # noqa: E402
+import changes  # noqa: E402
+import diagnosis  # noqa: E402
+import house  # noqa: E402
+import judge  # noqa: E402
+import variants  # noqa: E402
+import wrong  # noqa: E402
+
+PART = "02_normalization", "rms_norm"
+
+
+class Changes(unittest.TestCase):
+    BODY = """{
+  expect_shape("y", y, {T, C});
+  for (std::size_t t = 0; t < T; ++t) {
+    float sum = 0;
+    for (std::size_t c = 0; c < C; ++c) sum += x[c] * (scale + x[c + start]);
+    y[t] = sum / float(C);
+    done(t);
+  }
+}"""
+
+    def texts(self):
+        made = changes.of("void f(Row x, std::size_t start, float scale, std::size_t T, std::size_t C, Row y) ", self.BODY)
+        return {"".join(change.of(self.BODY).split()) for change in made}
+
+    def made(self, was, now):
+        self.assertIn(was, self.BODY)
+        self.assertTrue("".join(self.BODY.replace(was, now).split()) in self.texts(), f"{was} -> {now}")
+
+    def test_what_someone_forgets_or_mistakes_is_among_them(self):
+        for was, now in [("c + start", "c"), ("c + start", "start"), ("t < T", "t <= T"), ("t < T", "t < C"), ("sum / float(C)", "sum"),
+                         ("sum / float(C)", "sum / float(T)"), ("+=", "="), ("x[c] * (scale + x[c + start])", "x[c] * scale + x[c + start]"),
+                         ("float sum = 0", "float sum = 1"), ("done(t);", ";"), ("y[t]", "y[0]"), ("y[t]", "y[(t + 1)]"), ("scale + x", "scale - x"),
+                         ("y[t] = sum / float(C);\n    done(t);", "done(t); y[t] = sum / float(C);")]:
+            self.made(was, now)
+
+    def test_a_sum_may_be_set_once_before_the_loop(self):
+        self.assertTrue(any("{floatsum=0;for(std::size_tt=0;" in text for text in self.texts()))
+
+    def test_what_a_refusal_says_stays(self):
+        self.assertEqual([text for text in self.texts() if "expect_shape(" in text and 'expect_shape("y",y,{T,C});' not in text], [])
+
+    def test_it_is_told_with_the_expression_around_it(self):
+        told = [(c.was, c.then) for c in changes.of("void f(Row x, std::size_t start)", "{ use(x[start + 1] * 2); }")]
+        self.assertIn(("start + 1", "start"), told)
+
+
+class Behaviour(unittest.TestCase):
+    def test_numbers_are_compared_and_words_are_equal(self):
+        self.assertTrue(behaviour.same("1 3 == 3", "1 3 == 3"))
+        self.assertTrue(behaviour.same("0 0.123456789 <  0.1", "0 0.123456788 <  0.1"))
+        self.assertFalse(behaviour.same("0 0.1234 <  0.1", "0 0.1254 <  0.1"))
+        self.assertFalse(behaviour.same("0 3 == 4", "0 3 != 4"))
+        self.assertTrue(behaviour.same("0 nan == 1", "0 nan == 1"))
+        self.assertFalse(behaviour.same("0 nan == 1", "0 2 == 1"))
+
+    def test_differences_are_equal_to_rounding(self):
+        self.assertTrue(behaviour.same("0 ~ 4 0 1e6 2e6 5e5 -3e5 ~", "0 ~ 4 0 1.00001e6 2e6 5.00001e5 -3e5 ~"))
+        self.assertFalse(behaviour.same("0 ~ 4 0 1e6 2e6 5e5 -3e5 ~", "0 ~ 4 0 1e6 2e6 5e5 3e5 ~"))
+        self.assertFalse(behaviour.same("0 ~ 4 1 1e6 2e6 5e5 -3e5 ~", "0 ~ 4 0 1e6 2e6 5e5 -3e5 ~"))
+        self.assertFalse(behaviour.same("1 ~ close ~", "0 ~ 4 0 3 3 1 1 ~"))
+
+    def test_what_waits_for_another_function_is_known(self):
+        facts = behaviour.read("check a\n12 1 3 == 3\nthrew not written yet: f\ncheck b\n20 1 1 == 1\n\nended in time\n")
+        self.assertEqual(behaviour.waiting(facts), {"a"})
+        self.assertEqual(facts["b | 20 | 1"], "1 1 == 1")
+
+
+class Diagnosis(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        diagnosis.prepare(*PART)
+        cls.known = diagnosis.known(*PART)
+
+    def found(self, variant):
+        program = self.known.program
+        return diagnosis.compared(PART[0], self.known, behaviour.read(behaviour.run(program, variant, self.known.without)))
+
+    def judged(self, text):
+        """The diagnosis of a part with this text, as ./learn check makes it."""
+        theirs = house.theirs(*PART)
+        theirs.parent.mkdir(exist_ok=True)
+        theirs.write_text(text)
+        verdict = judge.judge(*PART)
+        self.assertEqual(verdict.word, "fails")
+        return diagnosis.look(*PART, verdict.program)
+
+    def test_recorded_mistakes_are_named_in_each_form_and_in_both(self):
+        names = [name for name, part, _ in wrong.patches(PART[0]) if part == PART[1]]
+        for name in names:
+            for variant in [variants.Variant(name), *(variants.Variant(name, form, only) for form in self.known.turned for only in (False, True))]:
+                made = [one for one, _, _ in self.found(variant).mistakes]
+                # A form that is computed through the right one makes no mistake, and then none is named.
+                self.assertIn(made, ([name], []), variant)
+            self.assertEqual([one for one, _, form in self.found(variants.Variant(name)).mistakes], [name])
+
+    def test_ours_makes_none(self):
+        self.assertEqual(self.found(None), diagnosis.Diagnosis())
+
+    def test_what_nobody_recorded_is_located(self):
+        ours = house.ours(*PART).read_text()
+        found = self.judged(ours.replace("gain * x * as_column", "(1 + gain) * x * as_column").replace("g * (v * inverse_rms)", "(1 + g) * (v * inverse_rms)"))
+        self.assertEqual(found.mistakes, [])
+        self.assertEqual({change.function for change, _ in found.changes}, {"rms_norm"})
+        self.assertIn("(1 + gain) * x", found.changes[0][0].then)
+        self.assertEqual(found.changes[0][1], "in both forms")
+
+    def test_two_mistakes_at_once_are_not_named(self):
+        ours = house.ours(*PART).read_text()
+        found = self.judged(ours.replace("gain * x * as_column", "(1 + gain) * x * as_column").replace("g * (v * inverse_rms)", "v * inverse_rms * 3"))
+        self.assertEqual((found.mistakes, found.changes), ([], []))
+
+
+if __name__ == "__main__":
+    unittest.main()
