@@ -4,12 +4,26 @@
 //
 //     check NAME                      a test case begins
 //     LINE PASSED what it came to     an assertion of it; of each line the first eight
-//     threw                           the test case ended in an exception
+//     threw WHAT                      the test case ended in an exception
+//     calls NAME NAME                 the functions that it called, of a part that notes its calls
+//     took SECONDS                    the test case ended
 #include <doctest/doctest.h>
 
 #include <map>
+#include <mutex>
 #include <ostream>
+#include <set>
 #include <string>
+
+#include "support/wrong_version.hpp"
+
+static std::set<std::string_view> called;
+static std::mutex noting;
+
+void t2t::note_call(const char* function) {
+  const std::lock_guard lock(noting);
+  called.insert(function);
+}
 
 namespace {
 
@@ -21,7 +35,7 @@ class EveryAssertion : public doctest::IReporter {
 
   void test_case_start(const doctest::TestCaseData& check) override {
     out_ << "check " << check.m_name << std::endl;  // a crash in it costs its assertions alone
-    seen_.clear();
+    seen_.clear(), called.clear();
   }
   void log_assert(const doctest::AssertData& assertion) override {
     if (++seen_[assertion.m_line] > 8) return;
@@ -43,6 +57,9 @@ class EveryAssertion : public doctest::IReporter {
   void test_run_end(const doctest::TestRunStats&) override { out_ << "end\n"; }
   void test_case_reenter(const doctest::TestCaseData&) override {}
   void test_case_end(const doctest::CurrentTestCaseStats& stats) override {
+    if (!called.empty()) out_ << "calls";
+    for (const std::string_view function : called) out_ << ' ' << function;
+    if (!called.empty()) out_ << '\n';
     out_ << "took " << stats.seconds << '\n';
   }
   void subcase_start(const doctest::SubcaseSignature&) override {}

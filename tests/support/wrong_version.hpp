@@ -36,4 +36,7 @@ inline bool makes(std::uint64_t mistake) {
   return wrong_version == mistake && (!only_turned || turned_calls > 0);
 }
 
+/// Notes that a check calls this function, which every_assertion.cpp tells. The name must live on.
+void note_call(const char* function);
+
 }  // namespace t2t

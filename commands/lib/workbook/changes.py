@@ -56,6 +56,8 @@ class _Body:
         self.given = _declared(_tokens(head))
         self.kinds = self.given | _declared(self.tokens)
         self.silent = self._messages()
+        self.divisors = sorted({self._cut(i + 1, self._unit_after(i + 1)) for i, token in enumerate(self.tokens)
+                                if token.text == "/" and self._is_binary(i) and self._unit_after(i + 1)})
         self.found = {}
 
     def changes(self):
@@ -189,7 +191,7 @@ class _Body:
     def _other_number(self, i, token):
         if re.fullmatch(r"\d+", token.text):
             n = int(token.text)
-            for other in {n + 1, abs(n - 1), 0}:
+            for other in sorted({n + 1, abs(n - 1), 0}):
                 self._add(i, i + 1, str(other))
         elif re.match(r"\d", token.text):
             for other in ("0", "1", f"(2 * {token.text})", f"({token.text} / 2)"):
@@ -214,6 +216,8 @@ class _Body:
             for other in ("0", "1"):
                 self._add(i, i + 1, other)
         if kind != "whole" and (self._text(i - 1) in SUMS | PRODUCTS | {"return"} or self._text(i + 1) in SUMS | PRODUCTS):
+            for divisor in self.divisors if {self._text(i - 1), self._text(i + 1)} & SUMS else ():
+                self._add(i, i + 1, f"{token.text} / {divisor}")
             for other in (f"(1 + {token.text})", f"(1 - {token.text})", f"(-{token.text})", f"({token.text} * {token.text})"):
                 self._add(i, i + 1, other)
 
@@ -315,7 +319,7 @@ class _Body:
         """a != B::c becomes a == B::d, of the B that the function uses."""
         if token.text in ("==", "!=") and "::" in self._text(i + 1):
             space = self._text(i + 1).rpartition("::")[0]
-            for other in {t.text for t in self.tokens if t.text.startswith(space + "::")} - {self._text(i + 1)}:
+            for other in sorted({t.text for t in self.tokens if t.text.startswith(space + "::")} - {self._text(i + 1)}):
                 for operator in ("==", "!="):
                     self._add(i, i + 2, f"{operator} {other}")
 
@@ -465,7 +469,7 @@ class _Body:
         return [(a, b) for a, b in zip(begins, [j - 1 for j in begins[1:]] + [close]) if b > a]
 
     def _everywhere(self):
-        """A name with another sign, or two names exchanged, wherever they are used."""
+        """A name with another sign, two names exchanged, or float for double, wherever they are used."""
         uses = {}
         for i, token in enumerate(self.tokens):
             if (token.text in self.kinds and i not in self.silent and self._text(i - 1) not in (".", "->")
@@ -474,6 +478,9 @@ class _Body:
         for name, some in uses.items():
             if len(some) > 1 and all(self._text(i + 1) == "[" for i in some):
                 self._replace([(i, self._unit_after(i), f"(-{self._cut(i, self._unit_after(i))})") for i in some])
+        doubles = [(i, i + 1, "float") for i, token in enumerate(self.tokens) if token.text == "double"]
+        if len(doubles) > 1:
+            self._replace(doubles)
         names = [name for name in self.kinds if name in uses]
         for n, one in enumerate(names):
             for other in names[n + 1:n + 3]:

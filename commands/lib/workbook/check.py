@@ -95,7 +95,8 @@ def tell_next(verdict):
     house.say(f'\nThe first check that calls it: "{first.check}".')
     tell_source(first)
     if verdict.result.ended:
-        house.say("\nIt threw in a thread, which ended the program: the checks after it did not run.")
+        house.say("\nNothing could catch what it threw, since it was called in a thread or by a function that may not throw. "
+                  "That ended the program, and the checks after it did not run.")
 
 
 def tell_the_end(title, verdict):

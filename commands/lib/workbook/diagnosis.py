@@ -185,14 +185,21 @@ def _without(facts, checks, keys):
 
 
 def _turned_alike(known_ones, theirs, waiting):
-    """The same in the other form or in both, for the variants that have most of these numbers in any form."""
+    """The same in the other form or in both: first the recorded mistakes, then the changes that have most of these numbers
+    in any form."""
     values = {(key.split(" | ")[0], text) for key, text in theirs.items()}
+
     def likeness(name):
         facts = known_ones.apart[name]
         common = sum((key.split(" | ")[0], text) in values or behaviour.same(text, theirs.get(key, "")) for key, text in facts.items())
-        return common / (len(facts) + len(theirs))
-    likely = sorted(known_ones.apart, key=likeness, reverse=True)[:TRIED]
-    some = [variants.Variant(name, form, only) for form in known_ones.turned for name in likely for only in (False, True)]
+        return common / len(facts) + common / len(theirs)
+    recorded = [name for name in known_ones.apart if name not in known_ones.told]
+    likely = sorted(known_ones.apart.keys() & known_ones.told.keys(), key=lambda name: (-likeness(name), name))[:TRIED]
+    return next(filter(None, (_alike_in_forms(known_ones, names, theirs, waiting) for names in (recorded, likely))), [])
+
+
+def _alike_in_forms(known_ones, names, theirs, waiting):
+    some = [variants.Variant(name, form, only) for form in known_ones.turned for name in names for only in (False, True)]
     return [variant for variant, facts in _each(some, known_ones)
             if behaviour.agree(*(_without(one, waiting, known_ones.turned[variant.form]) for one in (facts, theirs)))]
 

@@ -63,12 +63,11 @@ def changed_bodies(right):
     bodies, told, line = [], {}, 1
     for i, (between, body) in enumerate(zip(right.between, right.bodies)):
         line += between.count("\n")
-        head = source.without_comments(between).rpartition("}")[2].rpartition(";")[2]
-        if not re.search(r"\bconst(expr|eval)\b", head):
+        if function := _function(between):
+            head = source.without_comments(between).rpartition("}")[2].rpartition(";")[2]
             for change in changes.of(head, body):
                 name = f"change {len(told)}"
                 bodies.append((i, name, change.of(body)))
-                function = source._name(head) or (re.search(r"(\w+) =", head) or [0, "the file"])[1]
                 told[name] = Changed(function, line + body.count("\n", 0, change.begin), change.was, change.then)
         line += body.count("\n")
     return bodies, told
@@ -90,6 +89,30 @@ def _bare(text):
     return " ".join(re.sub(r"//[^\n]*", "", text).split())
 
 
+def noting_calls(right):
+    """Our source, in which each function notes that it is called."""
+    text = '#include "support/wrong_version.hpp"\n'
+    for between, body in zip(right.between, right.bodies):
+        name = _function(between)
+        text += between + (f'{{ t2t::note_call("{name}"); {body} }}' if name else body)
+    return text + right.between[-1]
+
+
+def _function(between):
+    """The name of the function whose body follows, or None if it can't ask or note anything since the compiler may run it."""
+    head = source.without_comments(between).rpartition("}")[2].rpartition(";")[2]
+    if re.search(r"\bconst(expr|eval)\b", head):
+        return None
+    return source._name(head) or (re.search(r"(\w+) =", head) or [0, "the file"])[1]
+
+
+def build_noting_calls(chapter, part, folder):
+    """The chapter's checks with our part, which notes its calls; or None."""
+    made = pathlib.Path(folder, f"{part}.cpp")
+    made.write_text(noting_calls(split_of(chapter, part)))
+    return _linked(chapter, _command(chapter, part, made), made)
+
+
 def build(chapter, part, right, bodies, turned, folder):
     """Compiles those bodies that compile and links them with the chapter's checks: the program and the names that are in it,
     or None and none."""
@@ -104,10 +127,14 @@ def build(chapter, part, right, bodies, turned, folder):
         if not bad:
             return None, []
         bodies = [one for one in bodies if one[1] not in bad]
-    if said.returncode != 0 or subprocess.run(words, cwd=house.BUILD, capture_output=True).returncode != 0:
-        return None, []
-    program = mutants.linked(f"{chapter}_test", folder, made.with_suffix(".o"))
-    return program, list(dict.fromkeys(name for _, name, _ in bodies))
+    return _linked(chapter, words, made), list(dict.fromkeys(name for _, name, _ in bodies))
+
+
+def _linked(chapter, words, made):
+    """Compiles a source and links it with the chapter's checks: the program, or None."""
+    if subprocess.run(words, cwd=house.BUILD, capture_output=True).returncode != 0:
+        return None
+    return mutants.linked(f"{chapter}_test", made.parent, made.with_suffix(".o"))
 
 
 def _command(chapter, part, made):
