@@ -2,7 +2,8 @@
 import functools
 import re
 
-from house import ROOT
+import source
+from house import ROOT, ours
 
 
 def pages_of(chapter):
@@ -25,16 +26,31 @@ def section_of_mistake(chapter, name):
 
 
 def section_of_function(chapter, part, name):
-    """(page, heading, line of the listing) where the function is quoted, or None."""
-    short = re.escape(name.split("::")[-1])
+    """(page, heading, line of the listing) where the function is quoted, or what it calls in its file, or else another
+    function of the file; None if none is."""
+    listings = list(_listings(chapter, part))
+    own = {f.name: f for f in source.definitions(ours(chapter, part).read_text())}
+    for wanted in [name, *(called for called in source.calls(own[name].body) if called in own)]:
+        for page, i, listing in listings:
+            if any(_begins(wanted.split("::")[-1], line) for line in listing):
+                return page, _heading(lines_of(page), i), i
+    return next(((page, _heading(lines_of(page), i), i) for page, i, _ in listings), None)
+
+
+def _listings(chapter, part):
+    """(page, line, lines) of each listing of the part's file."""
     for page in pages_of(chapter):
         lines = lines_of(page)
         for i, line in enumerate(lines):
-            if line.startswith("[`") and re.search(rf"\]\(\.\./chapters/{chapter}/(?:\w+/)?{part}\.", line):
+            if line.startswith("[`") and re.search(rf"\]\(\.\./chapters/{chapter}/(?:\w+/)?{part}\.(cpp|cu)\b", line):
                 end = next((j for j in range(i + 3, len(lines)) if lines[j] == "```"), len(lines))
-                if any(re.match(rf"(\w[\w:<>,&* ]* )?{short}\(|\s.*\b{short}\(.*\{{", one) for one in lines[i:end]):
-                    return page, _heading(lines, i), i
-    return None
+                yield page, i, lines[i:end]
+
+
+def _begins(name, line):
+    """Whether the function's definition begins on this line, or ends its head there."""
+    name = re.escape(name)
+    return bool(re.match(rf"(\w[\w:<>,&* ]* )?(\w+::)*{name}\(|\s.*\b{name}\(.*\{{", line))
 
 
 def prose_before(page, line):
@@ -58,4 +74,4 @@ def _section(page, pattern):
 
 
 def _heading(lines, i):
-    return next((lines[j].lstrip("# ") for j in range(i, -1, -1) if lines[j].startswith("#")), "")
+    return next((lines[j].lstrip("# ") for j in range(i, -1, -1) if re.match("#+ ", lines[j])), "")

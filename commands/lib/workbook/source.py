@@ -14,20 +14,18 @@ class Function:
     comment: str  # the comment lines directly above
     body: str  # with its braces
     line: int  # of the signature, from 1
+    local: bool  # whether no other file sees it
 
 
 def functions(text):
     """Every function that a file defines for others: not static ones, not those inside of a class."""
-    return [f for f in definitions(text) if not _is_local(f)]
-
-
-def _is_local(function):
-    return bool(re.search(r"\bstatic\b|^inline\b|^template\b|__(global|device)__", function.signature))
+    return [f for f in definitions(text) if not f.local]
 
 
 def definitions(text):
     text = text.replace("\r\n", "\n").lstrip("\ufeff")
     code = without_comments(text)
+    unnamed = [(m.start(), _closing(code, m.end() - 1)) for m in re.finditer(r"\bnamespace\s*\{", code)]
     found = []
     for begin, brace, end in _spans(code):
         head = code[begin:brace]
@@ -35,7 +33,9 @@ def definitions(text):
         if name:
             comment = _comment_above(text, begin)
             signature = _without_list(text[begin:brace], head).rstrip()
-            found.append(Function(name, signature, comment, text[brace:end], text.count("\n", 0, begin) + 1))
+            local = bool(re.search(r"\bstatic\b|^inline\b|^template\b|__(global|device)__", signature))
+            local = local or any(first < begin < last for first, last in unnamed)
+            found.append(Function(name, signature, comment, text[brace:end], text.count("\n", 0, begin) + 1, local))
     return found
 
 
@@ -172,9 +172,10 @@ def skeleton(name, source, header):
     for function in definitions(source):
         if function.line in given:
             lines += [given[function.line], ""]
-        elif not _is_local(function):
+        elif not function.local:
             told = says.get(function.name, [])
-            lines += [(told.pop(0) if told else "") or f"// See {header.name}."]
+            own = function.comment if function.comment.startswith("///") else ""
+            lines += [(told.pop(0) if told else "") or own or f"// See {header.name}."]
             seen[function.name] = seen.get(function.name, 0) + 1
             of = f" ({seen[function.name]} of {names.count(function.name)})" if names.count(function.name) > 1 else ""
             lines += [f"{function.signature} {{", f'  throw std::logic_error("not written yet: {function.name}{of}");', "}", ""]
@@ -184,10 +185,10 @@ def skeleton(name, source, header):
 def _given(source):
     """The text of each constructor, and of the local functions that constructors call, by its line."""
     every = definitions(source)
-    wanted = [f for f in every if f.name.split("::")[-1] == f.name.split("::")[0] and "::" in f.name]
+    wanted = [f for f in every if f.name.split("::")[-1] == f.name.split("::")[0] and "::" in f.name and not f.local]
     for function in wanted:
         for other in every:
-            if other not in wanted and _is_local(other) and other.name in calls(whole(source, function)):
+            if other not in wanted and other.local and other.name in calls(whole(source, function)):
                 wanted.append(other)
     return {f.line: "\n".join(filter(None, [f.comment, whole(source, f)])) for f in wanted}
 
