@@ -73,21 +73,22 @@ def known(chapter, part):
 
 
 def begin(*pairs):
-    """Prepares these parts in the background, one after the other."""
-    wanted = [f"{chapter}/{part}" for chapter, part in pairs if can(chapter, part)]
+    """Builds the checks of these parts and prepares their variants in the background, one part after the other."""
+    wanted = [f"{chapter}/{part}" for chapter, part in pairs]
     if wanted and not os.environ.get("T2T_NO_VARIANTS"):
         subprocess.Popen(["nice", "-n", "19", sys.executable, __file__, *wanted], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                          stderr=subprocess.DEVNULL, start_new_session=True)
 
 
 def prepare(chapter, part):
-    """Compiles the variants, runs each, and keeps what they compute. Another process that does the same goes first."""
+    """Builds the checks, compiles the variants, runs each, and keeps what they compute. Another process that does the
+    same goes first."""
     made = folder(chapter, part)
     made.mkdir(parents=True, exist_ok=True)
     with open(made / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         key.cache_clear()
-        if not house.build(f"{chapter}_test") or known(chapter, part):
+        if not house.build(house.checks_of(chapter, part)) or not can(chapter, part) or known(chapter, part):
             return
         with tempfile.TemporaryDirectory(prefix="fresh-", dir=made.parent) as fresh:
             _tell_progress(made, "being compiled")

@@ -86,10 +86,18 @@ def begin(chapter, part):
     except OSError as error:
         house.die(f"{house.shown(file)} can't be written: {error.strerror}")
     start.tell_assistants()
-    start.expect_to_build(chapter, cases_of(part))
+    expect_to_build(chapter, part)
     start.export_compile_commands()
     house.say(f"Write cases in {house.shown(file)} with docs/{chapter}.md beside it. "
               f"Then, to try them: ./learn example {chapter[:2]} {part}")
+
+
+def expect_to_build(chapter, part):
+    with written.built([written.read(chapter, cases_of(part))], program_of(chapter, part)) as build:
+        good = build.good
+    if not good:
+        file = house.shown(house.theirs(chapter, cases_of(part)))
+        house.die(f"{file} does not build as it was written. That is a fault of the book.")
 
 
 def untouched(chapter, part):

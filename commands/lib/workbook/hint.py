@@ -14,7 +14,7 @@ def main():
     parser.add_argument("what", nargs="*", metavar="NN [part [function]]")
     words = parser.parse_args().what
     chapter, part, wanted = choose(words)
-    ours = {f.name: f for f in reversed(source.functions(house.ours(chapter, part).read_text()))}
+    ours = {f.name: f for f in reversed(source.to_write(house.ours(chapter, part).read_text()))}
     name = wanted or progress.of(chapter, part).get("next") or next(reversed(ours))
     if name not in ours:
         house.die(f"{chapter} {part} has no function '{name}'; it has: {', '.join(reversed(ours))}")
@@ -52,8 +52,9 @@ def tell_where(function, where, path):
         page, heading, line = where
         house.say(f'It is on docs/{page.name} in the section "{heading}", above line {line + 1}.', 2)
     house.say("It promises:", 2)
-    promised = source.contracts(house.header(path.parent.name, path.stem).read_text()).get(function.name, [""])
-    for line in [*promised[0].splitlines(), *function.signature.splitlines()]:
+    chapter = path.relative_to(house.ROOT / "chapters").parts[0]
+    promised = source.contracts(house.header(chapter, path.stem).read_text()).get(function.name, [""])[0] or function.comment
+    for line in [*promised.splitlines(), *function.signature.splitlines()]:
         print(f"    {line}")
 
 

@@ -56,11 +56,16 @@ def chapter(word):
     die(f"there is no chapter '{word}'; the chapters are: {' '.join(chapters())}")
 
 
-def parts_to_write(name):
-    """What the chapter asks its reader to write, in this order: the line "write:" of its file about."""
+def parts_named(name, key):
+    """The parts that a line of the chapter's file about lists."""
     about = (ROOT / "chapters" / name / "about").read_text()
-    line = re.search(r"^write: (.*)$", about, re.M)
+    line = re.search(rf"^{key}: (.*)$", about, re.M)
     return line.group(1).split() if line else []
+
+
+def parts_to_write(name):
+    """What the chapter asks its reader to write, in this order."""
+    return parts_named(name, "write")
 
 
 def chapters_and_parts(words, of_all=parts_to_write):
@@ -71,13 +76,9 @@ def chapters_and_parts(words, of_all=parts_to_write):
             chosen[-1][1].append(word)
         elif chosen and not re.fullmatch(r"[0-9]+|[0-9][0-9]_\w+", word) and word not in (c.partition("_")[2] for c in chapters()):
             name = chosen[-1][0]
-            die(f"chapter {name} has no part '{word}' to write; it has: {', '.join(parts_to_write(name)) or 'none'}")
+            die(f"chapter {name} has no part '{word}' to write; it has: {', '.join(parts_to_write(name))}")
         else:
-            name = chapter(word)
-            if not parts_to_write(name):
-                die(f"chapter {name} has no parts to write; these have: "
-                    f"{' '.join(c for c in chapters() if parts_to_write(c))}")
-            chosen.append((name, []))
+            chosen.append((chapter(word), []))
     return [(name, parts or of_all(name)) for name, parts in chosen]
 
 
@@ -92,6 +93,11 @@ def header(name, part):
     """What declares the part's functions. All kernels of a chapter share a header."""
     own = ours(name, part).with_suffix(".hpp")
     return own if own.exists() else own.with_name("kernels.hpp")
+
+
+def checks_of(name, part):
+    """The program that runs the part's checks on ours."""
+    return f"{name}_test" if ours(name, part).suffix == ".cpp" else f"{name}_kernels_test"
 
 
 def theirs(name, part):

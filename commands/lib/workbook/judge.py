@@ -88,10 +88,10 @@ def judge(chapter, part):
     verdict = _unbuilt(text)
     if verdict:
         return verdict
-    with written.built([text], f"mine_{chapter}_{part}", ours_of(chapter, part)) as build:
+    with written.built([text], f"mine_{chapter}_{part}", house.checks_of(chapter, part)) as build:
         if not build.good:
             return _not_built(text, build)
-        verdict = of_program(chapter, part, build.program, checks.names(house.BUILD / ours_of(chapter, part)))
+        verdict = of_program(chapter, part, build.program, checks.names(house.BUILD / house.checks_of(chapter, part)))
         if verdict.word == "fails" and not verdict.alike and diagnosis.can(chapter, part):
             verdict.program = diagnosis.keep(chapter, part, build.program)
     verdict.warnings = written.warnings(text)
@@ -99,11 +99,6 @@ def judge(chapter, part):
     progress.note(chapter, part, digest=text.digest, passes=verdict.word == "passes", checks=[passed, of],
                   next=verdict.function())
     return verdict
-
-
-def ours_of(chapter, part):
-    """The program that runs the same checks on our part."""
-    return f"{chapter}_test" if house.ours(chapter, part).suffix == ".cpp" else f"{chapter}_kernels_test"
 
 
 def _unbuilt(text):

@@ -1,8 +1,9 @@
-"""./learn list: what is written, what passes, and where hints were taken."""
+"""./learn list: what is written, what passes, where hints were taken, and what is still to come."""
 import argparse
 
 import house
 import progress
+import way
 
 
 def main():
@@ -16,21 +17,28 @@ def show():
     for chapter in house.chapters():
         for i, part in enumerate(house.parts_to_write(chapter)):
             done, of = done + progress.passes(chapter, part), of + 1
-            show_part(chapter.replace("_", " ", 1) if i == 0 else "", part, state(chapter, part))
+            show_part(chapter.replace("_", " ", 1) if i == 0 else "", chapter, part)
     print()
+    chat = way.to_chat()
+    house.say(f"* A chat runs through these {len(chat)} parts, which take about {way.hours(chat)} hours. Minutes are estimated from the "
+              "lines of our parts, not measured with people.", 2)
     house.say(f"{done} of {of} parts pass. "
               + ("Next: ./learn graduate" if done == of else "./learn start NN begins, ./learn check NN judges."), 2)
 
 
-def show_part(title, part, says):
-    """A line for each part, or on a narrow terminal the title and the part on lines of their own."""
-    line = f"  {title:<21} {part:<24} {says}".rstrip()
-    if len(line) <= house.width():
-        print(line)
-        return
+def show_part(title, chapter, part):
+    """A line for each part, with its state on the next if that is long; or on a narrow terminal all in words."""
+    says, minutes, difficulty = state(chapter, part), way.minutes(chapter, part), way.difficulty(chapter, part)
+    mark = "*" if way.in_chat(chapter, part) else " "
+    line = f"  {title:<19} {mark} {part:<23} {minutes:3} min {difficulty:<8} "
+    if len(line) + len(says) <= house.width():
+        return print(f"{line}{says}".rstrip())
+    if len(line) + 8 <= house.width():
+        print(line.rstrip())
+        return house.say(says, 24)
     if title:
         house.say(title, 2)
-    house.say(f"{part}: {says}", 4)
+    house.say(f"{mark} {part}: {minutes} minutes, {difficulty}{'' if says == '.' else f'; {says}'}".lstrip(), 4)
 
 
 def state(chapter, part):

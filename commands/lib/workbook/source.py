@@ -182,10 +182,27 @@ def skeleton(name, source, header):
     return "\n".join([*lines, "}  // namespace t2t", ""])
 
 
+def to_write(source):
+    """The functions of a part that its reader is to write."""
+    return [f for f in functions(source) if not is_constructor(f)]
+
+
+def lines_to_write(source):
+    """How many lines of ours the reader is to write anew: of code, and not of brackets alone."""
+    def count(text):
+        return sum(bool(re.search(r"\w", line)) for line in without_comments(text).splitlines())
+    return count(source) - sum(map(count, _given(source).values()))
+
+
+def is_constructor(function):
+    words = function.name.split("::")
+    return len(words) > 1 and words[0] == words[-1]
+
+
 def _given(source):
     """The text of each constructor, and of the local functions that constructors call, by its line."""
     every = definitions(source)
-    wanted = [f for f in every if f.name.split("::")[-1] == f.name.split("::")[0] and "::" in f.name and not f.local]
+    wanted = [f for f in functions(source) if is_constructor(f)]
     for function in wanted:
         for other in every:
             if other not in wanted and other.local and other.name in calls(whole(source, function)):
