@@ -4,21 +4,27 @@ import pathlib
 import re
 import sys
 
+import alone
 import diagnosis
 import house
 import judge
 import pages
 import progress
 import report
+import source
 import start
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./learn check")
-    parser.add_argument("what", nargs="*", metavar="NN [part ...]")
+    parser.add_argument("what", nargs="*", metavar="NN [part ...] | NN part function")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--next", action="store_true", help="when all pass, begin the next part")
     flags = parser.parse_args()
+    if names_function(flags.what):
+        if flags.json or flags.next:
+            house.die("--json and --next are for parts, not for one function")
+        sys.exit(check_function(*flags.what))
     if flags.json:
         report.expect_writable(flags.json)
     chosen = parts(flags.what)
@@ -35,6 +41,21 @@ def main():
         if all(v.word == "passes" for v in verdicts):
             suggest_next(chosen, flags.next)
     sys.exit(any(v.word != "passes" for v in verdicts))
+
+
+def names_function(what):
+    """Whether the third word is a function of the part that the second names."""
+    if len(what) != 3 or what[1] not in house.parts_to_write(chapter := house.chapter(what[0])):
+        return False
+    return what[2] in {f.name for f in source.to_write(house.ours(chapter, what[1]).read_text())}
+
+
+def check_function(word, part, function):
+    """Tells what the checks that call a function say of it; whether they find anything."""
+    (chapter, part), = parts([word, part])
+    one = alone.of(chapter, part, function)
+    tell_function(one, function)
+    return one.word != "passes"
 
 
 def parts(what):
@@ -73,6 +94,33 @@ def tell(verdict):
         house.say(f'\nLater, in the check "{verdict.result.running}", it {verdict.result.ended}.')
     tell_printed(verdict)
     tell_more(verdict)
+
+
+def tell_function(one, function):
+    """Prints what is said of one function, and of which checks nothing is said."""
+    verdict, title = one.verdict, f"{one.verdict.chapter[:2]} {one.verdict.part}: {function}"
+    if one.word in ("does not build", "ended"):
+        return tell(verdict)
+    if one.word == "is not written":
+        print(house.bold(f"{title} is not written yet."))
+        return tell_next(verdict)
+    tell_warnings(verdict)
+    judged, others = len(one.whole + one.partly), ", ".join(one.others)
+    if one.word == "waits":
+        print(house.bold(f"{title} can't be judged alone yet."))
+    elif one.word == "passes":
+        print(house.bold(f"{title} passes the {judged} checks that can judge it."))
+    else:
+        print(house.bold(f"{title} fails {len({f.check for f in verdict.result.failures})} of the {judged} checks that can judge it."))
+        tell_failure(verdict.first)
+        tell_mistake(verdict)
+        print()
+    if one.partly:
+        house.say(f"In {len(one.partly)} of them only what asks for {function} counts. They also call what is not right or not written "
+                  f"yet: {others}.")
+    if one.waiting:
+        house.say(f"{len(one.waiting)} more that call it say nothing yet, because of " + (f"{others}." if others else "what ended before."))
+    house.say(f"The whole part: ./learn check {verdict.chapter[:2]} {verdict.part}")
 
 
 def tell_warnings(verdict):

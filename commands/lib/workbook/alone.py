@@ -1,0 +1,136 @@
+"""One function of a part alone, judged by the checks that call it, while others of the part are still to be written.
+
+Which checks call it is read from their text: they name it, or something of their own files that does.
+"""
+import dataclasses
+import functools
+import re
+
+import checks
+import house
+import judge
+import source
+
+
+@dataclasses.dataclass
+class Alone:
+    """The verdict on the part, with what is told of the function alone."""
+    verdict: judge.Verdict  # with the failures of this function
+    whole: list  # checks that call it, and no function that is not written or fails
+    partly: list  # that also call such a function, and came to their end: what asks for this one is judged
+    waiting: list  # that can't judge it before the others are right
+    others: list  # the functions that these two call, and that are not written or fail
+
+    @property
+    def word(self):
+        """As a verdict's, or "waits" where no check can judge it yet: of those that are worked by hand, one must."""
+        if self.verdict.result is None or self.verdict.result.ended:
+            return self.verdict.word
+        if self.verdict.result.failures:
+            return "fails" if self.verdict.wrong else "is not written"
+        judged = self.whole + self.partly
+        by_hand = [check for check in judged + self.waiting if checks.kind_of(check) == "by hand"]
+        return "passes" if any(check in judged for check in by_hand or judged) else "waits"
+
+
+def of(chapter, part, function):
+    """What the checks that call the function say of it; the whole verdict if it ended in one of them, or does not build."""
+    calling = calls_of(chapter, part, function)
+    if not calling:
+        house.die(f"no check calls {function} by its name; it is judged with the part: ./learn check {chapter[:2]} {part}")
+    verdict = judge.judge(chapter, part)
+    if verdict.result is None:
+        return Alone(verdict, [], [], [], [])
+    failures = blamed(chapter, part, function, [f for f in verdict.result.failures if f.check in calling])
+    of_others = [(f, other) for f, other in failures if other]
+    mixed = {f.check for f, _ in of_others}
+    if verdict.result.ended and verdict.result.running in calling.keys() - mixed:
+        return Alone(verdict, [], [], [], [])
+    # What is not written and throws outside of an assertion ends its check: what comes after it did not run.
+    ended = {f.check for f, _ in of_others if not f.asked}
+    own = [f for f, other in failures if not other and (f.check not in mixed or f.not_written or _mentions(calling[f.check].names, f.asked))]
+    whole = [check for check in verdict.result.checks if check in calling and check not in mixed]
+    partly = [check for check in mixed if check not in ended and calling[check].asked]
+    result = dataclasses.replace(verdict.result, failures=own, ended="")
+    return Alone(dataclasses.replace(verdict, result=result), whole, partly, [c for c in calling if c not in whole + partly],
+                 list(dict.fromkeys(other for _, other in of_others)))
+
+
+def blamed(chapter, part, function, failures):
+    """[(failure, the other function that it is about, or ""), ...]: one that is not written, one that the assertion names
+    and not this one, or one that fails in such an assertion."""
+    others = {one.name: _names_of(chapter, part, one.name) for one in source.to_write(house.ours(chapter, part).read_text())}
+    own = others.pop(function)
+
+    def named(failure, some):
+        return next((other for other in some if _mentions(others[other], failure.asked)), "")
+
+    def missing(failure):
+        return "" if failure.not_written[0] == function else failure.not_written[0]
+    fails = {named(f, others) for f in failures if not f.not_written and not _mentions(own, f.asked)} - {""}
+    return [(f, missing(f) if f.not_written else named(f, fails)) for f in failures]
+
+
+@dataclasses.dataclass
+class Calling:
+    """A check that calls the function."""
+    names: frozenset  # of the function, and of what calls it in the checks' files
+    asked: list  # the assertions that name one of these
+
+
+def calls_of(chapter, part, function):
+    """Check -> Calling."""
+    names = _names_of(chapter, part, function)
+    return {piece.name: Calling(names, [text for text in _assertions(piece.code) if _mentions(names, text)])
+            for piece in _pieces_for(chapter, part) if piece.is_check and _mentions(names, piece.code)}
+
+
+@functools.cache
+def _names_of(chapter, part, function):
+    """Patterns of the function's name, and of the names of what calls it in the checks' files."""
+    word = re.escape(function.split("::")[-1])
+    names, grown = frozenset([rf"(?:\.|->){word}\(" if "::" in function else rf"\b{word}\b"]), True
+    while grown:
+        found = {rf"\b{piece.name}\b" for piece in _pieces_for(chapter, part) if not piece.is_check and _mentions(names, piece.code)}
+        names, grown = names | found, not found <= names
+    return names
+
+
+def _mentions(names, code):
+    return any(re.search(name, code) for name in names)
+
+
+def _assertions(code):
+    return [code[found.start():source._closing(code, found.end() - 1, "()")]
+            for found in re.finditer(r"\b(CHECK|REQUIRE|REFUSES)\w*\(", code)]
+
+
+@dataclasses.dataclass
+class Piece:
+    """What stands at the outermost level of a file of checks: a check, or something that checks use."""
+    name: str
+    is_check: bool
+    code: str  # without comments and strings
+
+
+def _pieces_for(chapter, part):
+    return _pieces(house.checks_of(chapter, part).removesuffix("_test"))
+
+
+@functools.cache
+def _pieces(name):
+    """The pieces of the files of checks of a chapter, or of its kernels."""
+    files = [house.ROOT / f"tests/{name}_test.cpp", *sorted((house.ROOT / "tests" / name).glob("*.?pp"))]
+    return [piece for file in files for piece in _pieces_of(file.read_text())]
+
+
+def _pieces_of(text):
+    code = source.without_comments(text)
+    begins = [found.start() for found in re.finditer(r"^(?=[A-Za-z_])", code, re.M)] + [len(code)]
+    for begin, end in zip(begins, begins[1:]):
+        piece, of_check = code[begin:end], code.startswith("TEST_CASE", begin)
+        if of_check:
+            title = text[begin:source._closing(code, begin + len("TEST_CASE"), "()")].partition("doctest::")[0]
+            yield Piece("".join(re.findall(r'"((?:\\.|[^"\\])*)"', title)).replace('\\"', '"'), True, piece)
+        elif found := re.search(r"\b(?:struct|class)\s+(\w+)\s*\{|(\w+)\s*(?:\(|=|\{)", piece):
+            yield Piece(found.group(1) or found.group(2), False, piece)
