@@ -13,6 +13,7 @@ verdict(chapter, part, mistake)
                           what ./learn check says of a wrong version, as if a reader had written it
 examples(chapter, part, program)
                           what ./learn example says of the cases in a program: tests/workbook/rms_norm_examples.cpp
+ladder()                  what ./learn list says before anything is written
 recorded(name)            the table of a run that takes too long to weave, from docs/recorded/NAME.json: columns, rows and
                           a note on the command and the machine
 wrong(chapter, names)     wrong versions by name, in this order, each with its first line; link=False: no link to all
@@ -163,6 +164,10 @@ def examples(chapter, part, program):
     _workbook(f"import example, house; program = house.BUILD / '{program}'; cases = example.tried(program).checks; "
               f"results = example.tried_on_each(dict.fromkeys(example.mistakes_of('{chapter}', '{part}'), program)); "
               f"example.tell('{chapter}', '{part}', cases, results)")
+
+
+def ladder():
+    _workbook("import list; list.show()", T2T_WORK="/nonexistent/work")
 
 
 def _workbook(script, **environment):
