@@ -85,7 +85,7 @@ def judge(chapter, part):
         text = written.read(chapter, part)
     except written.Unreadable as error:
         return Verdict(chapter, part, "does not build", str(error))
-    verdict = _unbuilt(text)
+    verdict = unbuilt(text)
     if verdict:
         return verdict
     with written.built([text], f"mine_{chapter}_{part}", house.checks_of(chapter, part)) as build:
@@ -101,7 +101,7 @@ def judge(chapter, part):
     return verdict
 
 
-def _unbuilt(text):
+def unbuilt(text):
     """The verdict on a part of which no object comes about, or one without a function that other parts call."""
     theirs, library, ours = objects_of(text.chapter, text.part)
     with written.built([text], theirs, library) as build:

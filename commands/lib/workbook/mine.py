@@ -44,10 +44,14 @@ def build(pairs, *programs):
     for text in texts:
         if progress.of(text.chapter, text.part).get("digest") != text.digest:
             house.die(f"{text.chapter[:2]} {text.part} was saved again after its check. Run this once more")
-    listed = "set(T2T_MINE\n" + "".join(f"  {name}/{part}\n" for name, part in pairs) + ")\n"
-    with written.built(texts, *programs, listed=listed) as made:
+    with written.built(texts, *programs, listed=listed(pairs)) as made:
         if not made.good:
             house.die("the programs with your parts do not build")
+
+
+def listed(pairs):
+    """The parts for CMake, which links them into the programs of --mine."""
+    return "set(T2T_MINE\n" + "".join(f"  {name}/{part}\n" for name, part in pairs) + ")\n"
 
 
 if __name__ == "__main__":
