@@ -19,15 +19,18 @@ t2t_reports(thread "data race.*NAME" missing_barrier copy_without_barrier copy_o
 
 add_dependencies(races cuda_test cuda_faults_test fault)
 
-# What ./learn start, check, hint and example do, also with a part that crashes or never ends.
+# What ./learn start, check, hint and example do, also with a part that crashes or never ends; and locate, with
+# a model of random numbers.
 add_executable(hostile EXCLUDE_FROM_ALL tests/workbook/hostile.cpp)
 target_link_libraries(hostile doctest_main_of_parts check_support)
 t2t_only_for_tests(hostile)
+add_executable(tiny_model EXCLUDE_FROM_ALL tests/workbook/tiny_model.cpp)
+target_link_libraries(tiny_model 10_pretrained_parts)
 t2t_examples(workbook_examples tests/workbook/rms_norm_examples.cpp 02_normalization rms_norm)
 file(GLOB_RECURSE text CONFIGURE_DEPENDS learn commands/* docs/*.* README.md chapters/*.* chapters/*/about
   common/*.* tests/*.cpp tests/*.hpp tests/*.py tests/*.sh tests/*.patch tests/*.json)
 list(FILTER text EXCLUDE REGEX __pycache__)
-add_dependencies(tests hostile workbook_examples 02_normalization_wrong_rms_norm
+add_dependencies(tests hostile tiny_model trace_texts workbook_examples 02_normalization_wrong_rms_norm
   02_normalization_wrong_layer_norm)
 
 # What precompiled headers hide: a file that does not include what it uses.

@@ -38,7 +38,8 @@ def alone(chapter, part):
 
 def _patches(chapter, part):
     """A later chapter's wrong versions of the part included."""
-    return [patch for patch in sorted((house.ROOT / "tests/wrong").glob("*/*.patch")) if switches.part_of(patch) == _path(chapter, part)]
+    every = sorted((house.ROOT / "tests/wrong").glob("*/*.patch"))
+    return [patch for patch in every if switches.part_of(patch) == _path(chapter, part)]
 
 
 def _is_alone(chapter, part, patch):
