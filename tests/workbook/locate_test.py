@@ -40,14 +40,15 @@ class Parts(unittest.TestCase):
         path = WORK / name / f"{part}.cpp"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-        self.addCleanup(path.unlink)
+        self.addCleanup(path.unlink, missing_ok=True)
 
     def locate(self, text):
         self.save("02_normalization", "rms_norm", text)
         return learn("02", "rms_norm")
 
     def wrong(self, name):
-        return planted.switches.patched("chapters/02_normalization/rms_norm.cpp", ROOT / f"tests/wrong/02_normalization/{name}.patch")
+        patch = ROOT / f"tests/wrong/02_normalization/{name}.patch"
+        return planted.switches.patched("chapters/02_normalization/rms_norm.cpp", patch)
 
     def test_a_part_that_is_right_agrees_in_every_text(self):
         status, said = self.locate(self.RIGHT)
@@ -58,9 +59,10 @@ class Parts(unittest.TestCase):
     def test_a_known_mistake_is_located_and_named(self):
         status, said = self.locate(self.wrong("sum_for_mean").replace("// ", "// my "))
         self.assertEqual(status, 1, said)
-        for says in ("Yours: 02 rms_norm. All others are the book's.", "DIFFER one token: 4 tokens, 33 results", "at token 0 of 4",
-                     "At layer 0, attention_norm (the norm before attention). It differs by", "attention_norm Xx", "embedding . ",
-                     "Your 02 rms_norm makes it", "rms_norm_rows: docs/02_normalization.md, line", "so it is probably this: sum for mean: ",
+        for says in ("Yours: 02 rms_norm. All others are the book's.", "DIFFER one token: 4 tokens, 33 results",
+                     "at token 0 of 4", "At layer 0, attention_norm (the norm before attention). It differs by",
+                     "embedding . ", "attention_norm Xx", "Your 02 rms_norm makes it",
+                     "rms_norm_rows: docs/02_normalization.md, line", "so it is probably this: sum for mean: ",
                      "Next: ./learn check 02 rms_norm"):
             self.assertIn(says, said)
 
@@ -106,7 +108,8 @@ class Engine(unittest.TestCase):
     def setUp(self):
         subprocess.run([BUILD / "tiny_model", MODEL], check=True)
         self.trace = pathlib.Path(SCRATCH.name, "trace")
-        subprocess.run([BUILD / "10_pretrained", "--ids", "72,101,108,108,111", "--trace", self.trace], check=True, capture_output=True)
+        subprocess.run([BUILD / "10_pretrained", "--ids", "72,101,108,108,111", "--trace", self.trace],
+                       check=True, capture_output=True)
         self.addCleanup(shutil.rmtree, self.trace)
 
     def times(self, name, t, factor):
@@ -123,11 +126,13 @@ class Engine(unittest.TestCase):
 
     def test_the_first_other_number_is_located(self):
         self.times("layer_1_v", 2, 1.5)
-        self.times("layer_1_heads", 1, 1.5)
+        self.times("layer_1_heads", 1, 1.5)  # of another token
+        self.times("layer_1_gate", 2, 1.0009)
+        self.times("layer_1_up", 2, 1.0011)
         status, said = learn("--trace", str(self.trace))
         self.assertEqual(status, 1, said)
-        for says in ("at token 2 of 5 (from 0) Hello ^ At layer 1, v (the values). It differs by 0.5 of", "v .X", "logits .", "Usual causes: w_v",
-                     "Ours is block_rows, chapter 08. Read docs/08_block.md"):
+        for says in ("at token 2 of 5 (from 0) Hello ^ At layer 1, v (the values). It differs by 0.5 of", "v .X",
+                     "heads ..", "gate ..", "up .x", "logits .", "Usual causes: w_v", "Ours is block_rows, chapter 08. Read docs/08_block.md"):
             self.assertIn(says, said)
 
     def test_agreement_is_what_compare_takes_for_it(self):
@@ -154,7 +159,8 @@ class Engine(unittest.TestCase):
 
 class Pieces(unittest.TestCase):
     def test_every_operation_of_a_trace_is_known_and_made_by_functions_that_there_are(self):
-        names = re.findall(r'"(\w+)"', (ROOT / "chapters/08_block/trace.cpp").read_text().partition("names = {")[2].partition("}")[0])
+        listed = (ROOT / "chapters/08_block/trace.cpp").read_text().partition("names = {")[2].partition("}")[0]
+        names = re.findall(r'"(\w+)"', listed)
         self.assertEqual(operations.ORDER, ["tokens", *names])
         for name in operations.ORDER:
             for chapter, part, function in operations.makers(name):
@@ -167,8 +173,8 @@ class Pieces(unittest.TestCase):
 
     def test_every_wrong_version_of_these_parts_can_be_planted(self):
         for chapter, part in operations.seen():
-            planned = [*planted.together(chapter, part).patches, *(p for one in planted.alone(chapter, part) for p in one.patches)]
-            self.assertEqual(sorted(planned), planted._patches(chapter, part))
+            sources = [planted.together(chapter, part), *planted.alone(chapter, part)]
+            self.assertEqual(sorted(patch for one in sources for patch in one.patches), planted._patches(chapter, part))
 
     def test_a_program_that_never_ends_is_stopped(self):
         loop = pathlib.Path(SCRATCH.name, "loop")

@@ -98,6 +98,9 @@ def compare_parts(parts, folder):
     parting = traces.parting(TEXTS, ours, theirs)
     blame.at_work("")
     show_parting.tell_texts(TEXTS, parting, ours)
+    if not parting and theirs.ended:
+        house.say(f"\nAll results agree, but then yours {theirs.ended}.")
+        return False
     if not parting:
         house.say("\nHow a token is chosen is no part of a trace: ./learn check 09 and ./learn graduate look at it.")
         return True

@@ -38,7 +38,8 @@ def tell_text(pieces, t):
     """The token in its text, with a mark below."""
     room = (house.width() - 4 - len(pieces[t])) // 2
     before, after = "".join(pieces[:t])[-room:], "".join(pieces[t + 1:])[:room]
-    print(f"  {before}{house.bold(pieces[t])}{after}\n  {' ' * len(before)}{'^' * max(1, len(pieces[t]))}\n")
+    print(f"  {before}{house.bold(pieces[t])}{after}")
+    print(f"  {' ' * len(before)}{'^' * max(1, len(pieces[t]))}\n")
 
 
 def tell_responsible(parts, suspect, alike, parting):
