@@ -160,7 +160,7 @@ class Hostile(unittest.TestCase):
     def test_all_checks_together_have_a_limit(self):
         with unittest.mock.patch.object(running, "WHOLE_SECONDS", 1):
             result = self.verdict("sleeps")
-        self.assertEqual(result.ended, "did not come to the end of all checks within 1 seconds, of which it computed for 0")
+        self.assertEqual(result.ended, "did not come to its end within 1 seconds, of which it computed for 0")
 
     def test_the_reader_s_environment_is_not_the_part_s(self):
         with unittest.mock.patch.dict(os.environ, SECRET_TOKEN="1"):

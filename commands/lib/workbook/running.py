@@ -67,7 +67,7 @@ def _wait(process, record, times):
             if seconds - since > 6 * silent or (seconds - since > silent and _busy(process) - busy > silent / 2):
                 return f"did not end within {silent} seconds{_taken(process)}"
             if seconds - began > 4 * whole or (seconds - began > whole and _sleeps(process, seconds - began)):
-                return f"did not come to the end of all checks within {whole} seconds, of which it computed for {_busy(process):.0f}"
+                return f"did not come to its end within {whole} seconds, of which it computed for {_busy(process):.0f}"
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -85,12 +85,15 @@ class Parting:
 
 
 def parting(texts, ours, theirs):
+    """The first place in the order of texts, or None."""
+    return next(filter(None, _in_order(texts, ours, theirs)), None)
+
+
+def _in_order(texts, ours, theirs):
     for text in texts:
-        found = _in_tokens(text, ours, theirs) or next(filter(None, (
-            _in_call(text, call, theirs) for call in ours.calls(text))), None)
-        if found:
-            return found
-    return None
+        yield _in_tokens(text, ours, theirs)
+        for call in ours.calls(text):
+            yield _in_call(text, call, theirs)
 
 
 def _in_tokens(text, ours, theirs):
