@@ -266,6 +266,10 @@ TEST_CASE("NaN stays in its row") {
     Tensor<2> rms, layer;
     REQUIRE_NOTHROW(rms = rms_by_rows(x, full(37, 1), eps));
     REQUIRE_NOTHROW(layer = layer_by_rows(x, full(37, 1), full(37, 0), eps));
+    CAPTURE(rms(0, 0));
+    CAPTURE(layer(0, 0));
+    CAPTURE(rms(1, 0));
+    CAPTURE(layer(1, 0));
     CHECK(std::isnan(rms(0, 0)));
     CHECK(std::isnan(layer(0, 0)));
     CHECK(std::isfinite(rms(1, 0)));

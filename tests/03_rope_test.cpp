@@ -16,6 +16,7 @@
 #include "linalg.hpp"
 #include "support/all_close.hpp"
 #include "support/apart.hpp"
+#include "support/first_difference.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;
@@ -133,7 +134,10 @@ TEST_CASE("a row of a wider matrix is rotated in its own columns only") {
   const Tensor<2> before = both;
   rope_rows(Matrix(both).cols_from(0, 8), 4, table_for(9, 4), 5, Pairing::halves);
   for (std::size_t t = 0; t < 3; ++t)
-    for (std::size_t c = 0; c < 16; ++c) CHECK((both(t, c) == before(t, c)) == (c >= 8));
+    for (std::size_t c = 0; c < 16; ++c) {
+      INFO(fmt::format("row {}, column {}: was {}, is {}", t, c, before(t, c), both(t, c)));
+      CHECK((both(t, c) == before(t, c)) == (c >= 8));
+    }
 }
 
 TEST_CASE("position 0 is left exactly as it was, and lengths are kept at all positions") {
@@ -190,6 +194,8 @@ TEST_CASE("a run from start equals that slice of the longer run, bit by bit") {
   for (const Pairing pairing : pairings) {
     const Tensor<2> whole = by_rows(x, 6, table_for(20, 6), 2, pairing);
     const Tensor<2> part = by_rows(tail, 6, table_for(20, 6), 7, pairing);
+    INFO(first_difference(std::span(part.data(), part.size()),
+                          std::span(whole.data() + 5 * 12, part.size())));
     CHECK(std::equal(part.begin(), part.end(), whole.data() + 5 * 12));
   }
 }

@@ -1,6 +1,6 @@
 // What must be true of softmax and attention, in both forms: the formula and the row kernel.
 #include <doctest/doctest.h>
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <cmath>
@@ -22,6 +22,23 @@ using namespace t2t;
 
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 static constexpr double u = 0x1p-24;  // half a unit in the last place of 1: one rounding
+
+// How failed comparisons show a mask, and a range of keys.
+template <>
+struct doctest::StringMaker<Tensor<2>> {
+  static doctest::String convert(const Tensor<2>& x) {
+    std::string text;
+    for (std::size_t t = 0; t < x.shape(0); ++t)
+      text += fmt::format("{}{{{}}}", t > 0 ? ", " : "", fmt::join(row(x, t), ", "));
+    return text.c_str();
+  }
+};
+template <>
+struct doctest::StringMaker<KeyRange> {
+  static doctest::String convert(const KeyRange& keys) {
+    return fmt::format("keys {} to {}", keys.begin, keys.end).c_str();
+  }
+};
 
 static Tensor<2> draw(std::size_t rows, std::size_t cols, std::size_t seed, float deviation = 1) {
   return Random(seed).normal<2>({rows, cols}, deviation);
@@ -101,9 +118,15 @@ TEST_CASE("softmax: a row with a NaN becomes all NaN, also where its other score
       Tensor<2> x = xt::ones<float>({1, 5}) * other;
       x(0, s) = NAN;
       const Tensor<2> by_formula = softmax(x);
-      for (const float weight : by_formula) CHECK(std::isnan(weight));
+      for (const float weight : by_formula) {
+        CAPTURE(weight);
+        CHECK(std::isnan(weight));
+      }
       CHECK(softmax_row(row(x, 0)));
-      for (const float weight : x) CHECK(std::isnan(weight));
+      for (const float weight : x) {
+        CAPTURE(weight);
+        CHECK(std::isnan(weight));
+      }
     }
 }
 
@@ -115,9 +138,15 @@ TEST_CASE("softmax: a row with a score of infinity becomes all NaN, whatever els
       x.fill(other);
       x(0, s) = infinity;
       const Tensor<2> by_formula = softmax(x);
-      for (const float weight : by_formula) CHECK(std::isnan(weight));
+      for (const float weight : by_formula) {
+        CAPTURE(weight);
+        CHECK(std::isnan(weight));
+      }
       CHECK(softmax_row(row(x, 0)));
-      for (const float weight : x) CHECK(std::isnan(weight));
+      for (const float weight : x) {
+        CAPTURE(weight);
+        CHECK(std::isnan(weight));
+      }
     }
 }
 
@@ -162,6 +191,7 @@ TEST_CASE(
   REFUSES(attention(q, k, v, Mask::causal),
           "softmax: row 0 is all -infinity: a mask that hides every key");
   const Tensor<2> out = by_rows(q, k, v, 1, Mask::causal);
+  CAPTURE(out(0, 0));
   CHECK_FALSE(std::isfinite(out(0, 0)));
   CHECK(out(1, 0) == 3);  // its scores are -1e30 and -1
 }
@@ -174,16 +204,18 @@ TEST_CASE("the first token gets its own value, and the queries are the last of t
 
   const Tensor<2> want = {{0, 0, 0, -infinity}, {0, 0, 0, 0}};
   CHECK(attention_mask(2, 4, Mask::causal) == want);
-  CHECK((keys_seen(0, 2, 4, Mask::causal) == KeyRange{0, 3}));
-  CHECK((keys_seen(0, 2, 4, Mask::none) == KeyRange{0, 4}));
+  const KeyRange three = {0, 3}, four = {0, 4};
+  CHECK(keys_seen(0, 2, 4, Mask::causal) == three);
+  CHECK(keys_seen(0, 2, 4, Mask::none) == four);
 }
 
 TEST_CASE("a sliding window by hand: of the keys up to its own, a query sees the last W") {
   const float no = -infinity;
   const Tensor<2> want = {{0, no, no, no}, {0, 0, no, no}, {no, 0, 0, no}, {no, no, 0, 0}};
   CHECK(attention_mask(4, 4, Mask::sliding(2)) == want);
-  CHECK((keys_seen(1, 2, 9, Mask::sliding(3)) == KeyRange{6, 9}));  // the end of a cache
-  CHECK((keys_seen(0, 2, 2, 9, Mask::sliding(3)) == KeyRange{5, 9}));
+  const KeyRange last_three = {6, 9}, last_four = {5, 9};
+  CHECK(keys_seen(1, 2, 9, Mask::sliding(3)) == last_three);  // the end of a cache
+  CHECK(keys_seen(0, 2, 2, 9, Mask::sliding(3)) == last_four);
   CHECK(attention_mask(3, 3, Mask::sliding(0)) == attention_mask(3, 3, Mask::causal));
   CHECK(attention_mask(3, 3, Mask::sliding(3)) == attention_mask(3, 3, Mask::causal));
 

@@ -122,7 +122,11 @@ TEST_CASE("every rung: a NaN reaches the queries that see it, in its own channel
                  3, 1, 1, 64, true, 0});
     const std::vector<bf16> got = out.download();
     for (int t = 0; t < 3; ++t) CHECK(__bfloat162float(got[t * 64 + 1]) == 1);
-    for (int t = 1; t < 3; ++t) CHECK(std::isnan(__bfloat162float(got[t * 64])));
+    for (int t = 1; t < 3; ++t) {
+      CAPTURE(t);
+      CAPTURE(__bfloat162float(got[t * 64]));
+      CHECK(std::isnan(__bfloat162float(got[t * 64])));
+    }
   }
 }
 

@@ -14,6 +14,7 @@
 #include "random.hpp"
 #include "support/all_close.hpp"
 #include "support/apart.hpp"
+#include "support/first_difference.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;
@@ -128,6 +129,9 @@ TEST_CASE(
         const auto* first = reinterpret_cast<const char*>(&bytes[(2 * t + b) * block.bytes]);
         const std::vector<float> want = numbers_of(type, {first, block.bytes});
         const ConstRow got = row(wide, t).subspan(2 + b * block.numbers, block.numbers);
+        CAPTURE(t);
+        CAPTURE(b);
+        INFO(first_difference(got, want));
         CHECK(std::ranges::equal(got, want));
       }
     }

@@ -25,6 +25,7 @@
 #include "files/files.hpp"
 #include "random.hpp"
 #include "support/all_close.hpp"
+#include "support/first_difference.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;
@@ -544,6 +545,8 @@ TEST_CASE("reference: blocks of 32 are the bytes that the format's own package w
   const Tensor<2> x = file.matrix("x", 5, 96);
   for (const std::string name : {"q8_0", "q4_0", "q4_1"}) {
     CAPTURE(name);
+    INFO("bytes: ",
+         first_difference(quantize_rows(rounded_type(name), x), file.tensor(name).bytes));
     CHECK(std::ranges::equal(quantize_rows(rounded_type(name), x), file.tensor(name).bytes));
   }
 }

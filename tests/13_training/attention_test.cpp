@@ -15,6 +15,7 @@
 #include "support/all_close.hpp"
 #include "support/allocations.hpp"
 #include "support/attention_in_double.hpp"
+#include "support/first_difference.hpp"
 #include "support/hashed_numbers.hpp"
 #include "support/refuses.hpp"
 
@@ -63,8 +64,10 @@ static AttentionGradients formula(const Texts& x, Heads n, const ScoreRule& rule
 static AttentionGradients kernel(const Texts& x, Heads n, const ScoreRule& rule) {
   return by_flash(x, 1, n, rule);
 }
-static bool same_bits(const AttentionGradients& a, const AttentionGradients& b) {
-  return a.q == b.q && a.k == b.k && a.v == b.v;
+static Closeness same_bits(const AttentionGradients& a, const AttentionGradients& b) {
+  return {a.q == b.q && a.k == b.k && a.v == b.v,
+          fmt::format("of q: {}; of k: {}; of v: {}", first_difference(a.q, b.q),
+                      first_difference(a.k, b.k), first_difference(a.v, b.v))};
 }
 
 /// A score is a sum of D products, and its error is a share of its weight. dq then adds up S keys,
@@ -404,7 +407,8 @@ TEST_CASE("a NaN reaches the gradients that it has a part in") {
   const Heads n{2, 1, 5};
   const size_t T = 50, t = 20;
   const auto all_nan = [](ConstRow x) {
-    return std::ranges::all_of(x, [](float number) { return std::isnan(number); });
+    return Closeness{std::ranges::all_of(x, [](float number) { return std::isnan(number); }),
+                     fmt::format("got {}, wanted NaN alone", fmt::join(x, ", "))};
   };
   for (const auto backward : {formula, kernel})
     for (size_t part = 0; part < 4; ++part) {
@@ -416,6 +420,7 @@ TEST_CASE("a NaN reaches the gradients that it has a part in") {
       CHECK(all_nan(row(got.q, t).first(n.D)));  // head 0 reads and has all of them
       CHECK(all_nan(row(got.k, t)));
       if (part < 2) CHECK(all_nan(row(got.v, t)));  // its weights
+      CAPTURE(got.v(t, 2));
       if (part == 3) CHECK(std::isnan(got.v(t, 2)));
     }
 }
@@ -457,12 +462,10 @@ TEST_CASE("flash_backward: the same bits on one thread, two and three; and nothi
   FlashBackwardScratch scratch(n.H, n.G, n.D, T);
   const Tensor<2> out = forward(x, B, n, Mask::causal);
   AttentionGradients got = one;
-  const size_t before = allocations;
-  for (int i = 0; i < 3; ++i)
+  CHECK(allocates_nothing(3, [&] {
     flash_backward({x.q, x.k, x.v, out, x.dout}, B, n.H, n.G, Mask::causal, {got.q, got.k, got.v},
                    scratch);
-  const size_t after = allocations;  // CHECK itself allocates
-  CHECK(after == before);
+  }));
   set_threads(int(threads));
 }
 

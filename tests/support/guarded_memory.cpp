@@ -12,7 +12,8 @@
 
 #include "support/allocations.hpp"
 
-std::atomic<std::size_t> allocations = 0;
+std::atomic<std::size_t> t2t::allocations = 0;
+using namespace t2t;
 
 #if defined(__SANITIZE_ADDRESS__)
 // The sanitizer has guards of its own, which see reads as well.

@@ -73,6 +73,14 @@ def parts(what):
 
 def tell(verdict):
     """Prints a verdict for a person."""
+    tell_verdict(verdict)
+    tell_help(verdict)
+    if verdict.word in ("fails", "ended"):
+        house.say(f"\nMore help: ./learn hint {verdict.chapter[:2]} {verdict.part}")
+
+
+def tell_verdict(verdict):
+    """What it is, and the first check that fails."""
     title = f"{verdict.chapter[:2]} {verdict.part}"
     if verdict.word == "does not build":
         says = verdict.word if verdict.said else "can't take the place of ours"
@@ -82,18 +90,21 @@ def tell(verdict):
     passed, of = verdict.counts
     if verdict.word == "passes":
         print(house.bold(f"{title}: all {of} checks pass") + f" ({verdict.result.seconds:.1f} s)")
-        return tell_printed(verdict)
-    if verdict.word == "ended":
-        return tell_the_end(title, verdict)
-    print(house.bold(f"{title}: {passed} of {of} checks pass."))
-    if verdict.word == "is not written":
-        return tell_next(verdict)
-    tell_failure(verdict.first)
-    tell_mistake(verdict)
-    if verdict.result.ended and not verdict.unwritten:
-        house.say(f'\nLater, in the check "{verdict.result.running}", it {verdict.result.ended}.')
-    tell_printed(verdict)
-    tell_more(verdict)
+    elif verdict.word == "ended":
+        tell_the_end(title, verdict)
+    else:
+        print(house.bold(f"{title}: {passed} of {of} checks pass."))
+        tell_next(verdict) if verdict.word == "is not written" else tell_failure(verdict.first)
+
+
+def tell_help(verdict):
+    """What helps with a verdict of checks: the mistake, what else happened, and what the part printed."""
+    if verdict.word == "fails":
+        tell_mistake(verdict)
+        if verdict.result.ended and not verdict.unwritten:
+            house.say(f'\nLater, in the check "{verdict.result.running}", it {verdict.result.ended}.')
+    if verdict.result and verdict.word != "is not written":
+        tell_printed(verdict)
 
 
 def tell_function(one, function):
@@ -130,10 +141,6 @@ def tell_warnings(verdict):
         house.say(f"It has {len(verdict.warnings) - 3} more warnings.")
 
 
-def tell_more(verdict):
-    house.say(f"\nMore help: ./learn hint {verdict.chapter[:2]} {verdict.part}")
-
-
 def tell_next(verdict):
     first = verdict.unwritten
     function = judge.numbered(verdict.chapter, verdict.part)[first.not_written]
@@ -156,8 +163,6 @@ def tell_the_end(title, verdict):
         house.say(f'\nIt happened in the check "{verdict.result.running}".')
         if verdict.result.begins:
             tell_lines(*verdict.result.begins)
-    tell_printed(verdict)
-    tell_more(verdict)
 
 
 def tell_failure(failure):
@@ -165,9 +170,10 @@ def tell_failure(failure):
     tell_source(failure)
     for told in failure.told:
         print(f"    where {told}")
-    if failure.got:
+    got = "" if failure.told and failure.got in ("false", "true") else failure.got  # "where weight := 0.25" says more
+    if got:
         print()
-    for line in failure.got[:1000].splitlines():
+    for line in got[:1000].splitlines():
         print(f"  {line}")
 
 
@@ -178,7 +184,7 @@ def tell_source(failure):
     if failure.line <= failure.begins:
         return tell_lines(failure.file, failure.begins)
     lines = pathlib.Path(failure.file).read_text().splitlines()
-    last = next((i for i in range(failure.line - 1, len(lines)) if lines[i].rstrip().endswith((";", "}", "{"))), len(lines) - 1)
+    last = next((i for i in range(failure.line - 1, len(lines)) if re.search(r"[;{}]\s*(//.*)?$", lines[i])), len(lines) - 1)
     first = max(failure.begins, failure.line - 9)
     print(f"\n  {house.shown(pathlib.Path(failure.file))}:{failure.line}")
     for i in range(first, last + 1):

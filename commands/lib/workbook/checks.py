@@ -87,9 +87,9 @@ def run(program, environment, own_words=True, names=()):
     """All checks but those that take long, and these if the others find nothing. Where their names are known, a
     program that runs fewer has not passed."""
     quick_names, slow_names = names or ((), ())
-    result = _run(program, environment, own_words, QUICK, quick_names)
+    result = run_some(program, environment, own_words, QUICK, quick_names)
     if result.good:
-        slow = _run(program, environment, own_words, SLOW, slow_names)
+        slow = run_some(program, environment, own_words, SLOW, slow_names)
         slow.checks = result.checks + slow.checks
         slow.seconds += result.seconds
         slow.printed = slow.printed or result.printed
@@ -99,7 +99,13 @@ def run(program, environment, own_words=True, names=()):
     return result
 
 
-def _run(program, environment, own_words, suite, names):
+def only(some):
+    """The flag with which a test program runs these checks alone. Commas separate names, and * stands for any bytes."""
+    return "--test-case=" + ",".join(re.sub(r'[,*?\\"]|[^ -~]+', "*", name) for name in some)
+
+
+def run_some(program, environment, own_words, suite, names):
+    """The checks of a suite, or those that another flag chooses; names are theirs, where they are known."""
     with tempfile.TemporaryDirectory(prefix="t2t-check-") as folder:
         # The part runs in a folder of its own and is not told where its record lies.
         record, room = pathlib.Path(folder, secrets.token_hex(16)), pathlib.Path(folder, "room")

@@ -26,8 +26,10 @@ def main():
     argparse.ArgumentParser(prog="./learn graduate").parse_args()
     if not pathlib.Path(os.environ["T2T_WEIGHTS"]).is_file():
         house.die("the real model's file is missing. ./learn weights fetches it")
+    pairs = mine.parts_that_pass(MODEL)  # checks what was edited since its check, so that the list is current
     ladder.show()
-    mine.build(mine.parts_that_pass(MODEL), f"{MODEL}_mine", MODEL)
+    house.say("\nThe model runs through these parts. " + mine.whose(MODEL, pairs))
+    mine.build(pairs, f"{MODEL}_mine", MODEL)
     with tempfile.TemporaryDirectory(prefix="t2t-graduate-") as folder:
         folder = pathlib.Path(folder)
         good = all([compare_answers(folder, question) for question in QUESTIONS])

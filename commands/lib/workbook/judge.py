@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 
+import calls
 import checks
 import diagnosis
 import house
@@ -13,6 +14,7 @@ import progress
 import source
 import symbols
 import written
+import wrong
 
 
 @dataclasses.dataclass
@@ -35,11 +37,12 @@ class Verdict:
 
     @property
     def unwritten(self):
-        """The first failure because of the function to write next: of those that checks call, the first of the part."""
-        waiting = [f for f in self.result.failures if f.not_written]
-        called = {f.not_written for f in waiting}
-        order = [one for one in numbered(self.chapter, self.part) if one in called]
-        return next((f for f in waiting if f.not_written == order[0]), None) if order else None
+        """The first failure because of the function to write next: of those that the check told first calls, the first of
+        the part."""
+        order = list(numbered(self.chapter, self.part))
+        waiting = [f for f in self.result.failures if f.not_written in order]
+        of_check = [f for f in waiting if f.check == waiting[0].check]
+        return min(of_check, key=lambda f: order.index(f.not_written), default=None)
 
     @property
     def first(self):
@@ -47,12 +50,26 @@ class Verdict:
         return (self.wrong or [self.unwritten])[0]
 
     def function(self):
-        """The function to look at next, if the first failure names one."""
+        """The function to look at next: one that is still to be written, the one in which a known mistake is, or the one that
+        the failing check calls."""
         first = self.first if self.result and self.result.failures else None
         if first is None or first.not_written:
             return first.not_written[0] if first else None
-        names = [f.name for f in source.functions(house.ours(self.chapter, self.part).read_text())]
-        return next((n for n in names if re.search(rf"\b{n.split('::')[-1]}\(", first.asked)), None)
+        text = house.ours(self.chapter, self.part).read_text()
+        names = {f.name.split("::")[-1]: f.name for f in reversed(source.to_write(text))}
+        if self.alike:
+            return _function_of(text, wrong.lines_changed(self.chapter, self.alike[0].name))
+        return next((names[one] for one in _called(first) if one in names), None)
+
+    @property
+    def failed_at(self):
+        """The check that is told first, in a few words."""
+        if not self.result or self.result.good:
+            return None
+        first = self.first if self.result.failures else None
+        begins = self.result.begins or ("", 0)
+        check, file, line = (first.check, first.file, first.line) if first else (self.result.running, *begins)
+        return f'"{check}"' + (f" (tests/{file.rpartition('/tests/')[2]}:{line})" if file else "")
 
     @property
     def failed(self):
@@ -60,16 +77,42 @@ class Verdict:
 
     @property
     def counts(self):
-        """How many checks passed, of how many there are, those that were not reached included."""
-        return len(self.passed), len(self.all_checks)
+        """How many checks passed, of how many that count."""
+        return len(self.passed & set(self.counted)), len(self.counted)
+
+    @property
+    def counted(self):
+        """The checks that call the part, those that were not reached included, and any other that fails."""
+        others = [c for c in self.result.checks if c not in self.passed]
+        return list(dict.fromkeys([*calls.of(self.chapter, self.part), *others]))
 
     @property
     def passed(self):
         return set(self.result.checks) - self.failed - {self.result.running}
 
-    @property
-    def all_checks(self):
-        return list(dict.fromkeys([*self.result.checks, *self.result.unreached]))
+
+def _called(failure):
+    """The functions that a failing check calls: those of the expression, then those of its lines, the last first; behind
+    each helper of the test's file stands what the helper calls."""
+    if not failure.file:
+        return []
+    file = pathlib.Path(failure.file).read_text()
+    helpers = {f.name: source.calls(f.body) for f in source.definitions(file)}
+    lines = "\n".join(file.splitlines()[failure.begins:failure.line])
+    found = {}
+    waiting = [*source.calls(failure.asked), *reversed(source.calls(lines))]
+    while waiting:
+        name = waiting.pop(0)
+        if name not in found:
+            found[name] = True
+            waiting = [*helpers.get(name, []), *waiting]
+    return list(found)
+
+
+def _function_of(text, lines):
+    """The name of the function that has one of these lines, or that calls the helper which has."""
+    wrong_one = next((f for f in source.definitions(text) if set(lines) & set(f.body.splitlines())), None)
+    return next((f.name for f in source.to_write(text) if wrong_one in source.with_helpers(text, f)), None)
 
 
 def numbered(chapter, part):
@@ -97,7 +140,7 @@ def judge(chapter, part):
     verdict.warnings = written.warnings(text)
     passed, of = verdict.counts
     progress.note(chapter, part, digest=text.digest, passes=verdict.word == "passes", checks=[passed, of],
-                  next=verdict.function())
+                  next=verdict.function(), failed=verdict.failed_at)
     return verdict
 
 

@@ -51,8 +51,9 @@ def state(chapter, part):
     if "checks" not in known:
         return "begun" + said
     passed, of = known["checks"]
-    word = "passes" if known.get("passes") else f"{passed} of {of} checks"
-    return word + ("" if progress.is_as_checked(chapter, part) else ", edited since") + said
+    current = progress.is_as_checked(chapter, part)
+    word = ("passes" if current else "passed") if known.get("passes") else f"{passed} of {of} checks"
+    return word + ("" if current else ", edited since") + said
 
 
 if __name__ == "__main__":

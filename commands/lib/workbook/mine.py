@@ -12,13 +12,15 @@ def main(programs):
     named = [c for c in house.chapters() if any(program.startswith(c) for program in programs)]
     if not named:
         house.die(f"{' '.join(programs)} has no parts of yours: give a chapter")
-    build(parts_that_pass(named[-1]), *programs)
+    pairs = parts_that_pass(named[-1])
+    print(whose(named[-1], pairs), file=sys.stderr)
+    build(pairs, *programs)
 
 
 def parts_that_pass(last):
     """The reader's parts up to this chapter that pass; those edited since their check are checked first."""
     passing = []
-    for name in house.chapters()[:house.chapters().index(last) + 1]:
+    for name in chapters_to(last):
         for part in house.written(name):
             if progress.passes(name, part) or judge.judge(name, part).word == "passes":
                 passing.append((name, part))
@@ -26,8 +28,17 @@ def parts_that_pass(last):
                 print(f"learn: {name[:2]} {part} does not pass its checks, so ours is used", file=sys.stderr)
     if not passing:
         house.die(f"no part of yours up to chapter {last[:2]} passes its checks yet. ./learn list shows them")
-    print(f"Yours: {told(passing)}. All others are the book's.", file=sys.stderr)
     return passing
+
+
+def whose(last, pairs):
+    """Which parts of the ladder up to this chapter are the reader's, and which are ours."""
+    rest = [(name, part) for name in chapters_to(last) for part in house.parts_to_write(name) if (name, part) not in pairs]
+    return f"Yours: {told(pairs)}. Ours: {told(rest) or 'no part that the ladder has'}."
+
+
+def chapters_to(last):
+    return house.chapters()[:house.chapters().index(last) + 1]
 
 
 def told(pairs):

@@ -1,5 +1,6 @@
 """Where the pages say something: the section that quotes a function, or that names a mistake."""
 import functools
+import itertools
 import re
 
 import source
@@ -53,16 +54,46 @@ def _begins(name, line):
     return bool(re.match(rf"(\w[\w:<>,&* ]* )?(\w+::)*{name}\(|\s.*\b{name}\(.*\{{", line))
 
 
+def section_that_names(chapter, part, name):
+    """The same of the first paragraph of the chapter's page that names the function, or else the part. The line is the
+    paragraph's end."""
+    page = pages_of(chapter)[0]
+    lines = lines_of(page)
+    for named in (rf"`[^`]*\b{re.escape(name.split('::')[-1])}\b[^`]*`", rf"\b{part}\b"):
+        for i, line in enumerate(lines):
+            if i > 2 and re.search(named, line):
+                return page, _heading(lines, i), next(j for j in range(i, len(lines)) if not lines[j].strip())
+    return None
+
+
 def prose_before(page, line):
     """What the page says between the heading, or the listing before, and this line: a line for each paragraph."""
-    lines, said = lines_of(page), []
-    for one in reversed(lines[:line]):
-        if one.startswith(("#", "```")):
-            break
+    return _prose(itertools.takewhile(_is_text, reversed(lines_of(page)[:line])))
+
+
+def prose_after(page, heading):
+    """What the page says between this heading and the first listing or heading after it."""
+    lines = lines_of(page)
+    begin = next(i for i, line in enumerate(lines) if _is_heading(line) and line.lstrip("# ") == heading)
+    return _prose(reversed(list(itertools.takewhile(_is_text, lines[begin + 1:]))))
+
+
+def _is_text(line):
+    is_link_of_listing = re.fullmatch(r"\[`[^`]+`\]\(\.\./[^)]+\)", line)
+    return not line.startswith("```") and not _is_heading(line) and not is_link_of_listing
+
+
+def _is_heading(line):
+    return bool(re.match("#+ ", line))
+
+
+def _prose(from_the_end):
+    said = []
+    for one in from_the_end:
         if not one.startswith(("[[[", "<!--", "-->")) and "]]]" not in one and "[[[" not in one:
             said.insert(0, one)
     paragraphs = re.split(r"\n\s*\n", "\n".join(said).strip())
-    return "\n".join(re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", " ".join(one.split())) for one in paragraphs)
+    return "\n".join(re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", " ".join(one.replace("**", "").split())) for one in paragraphs)
 
 
 def _section(page, pattern):
@@ -74,4 +105,4 @@ def _section(page, pattern):
 
 
 def _heading(lines, i):
-    return next((lines[j].lstrip("# ") for j in range(i, -1, -1) if re.match("#+ ", lines[j])), "")
+    return next((lines[j].lstrip("# ") for j in range(i, -1, -1) if _is_heading(lines[j])), "")

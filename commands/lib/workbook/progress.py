@@ -39,10 +39,10 @@ def _is_sound(known):
         return all(type(one) is int for one in values)
     if not isinstance(known, dict):
         return False
-    counts, hints = [known.get(name, [0, 0]) for name in ("checks", "examples")], known.get("hints", {})
+    counts, hints = [known.get(name, [0, 0]) for name in ("checks", "examples")], [known.get(name, {}) for name in ("hints", "later")]
     return (all(isinstance(pair, list) and len(pair) == 2 and numbers(pair) for pair in counts)
-            and isinstance(hints, dict) and numbers(hints.values())
-            and all(isinstance(known.get(name) or "", str) for name in ("digest", "next", "begun", "when")))
+            and all(isinstance(one, dict) and numbers(one.values()) for one in hints)
+            and all(isinstance(known.get(name) or "", str) for name in ("digest", "next", "failed", "begun", "when")))
 
 
 @functools.cache

@@ -1,8 +1,10 @@
-"""Runs every wrong version of a chapter and records which checks it fails: ./learn test NN --record."""
+"""Runs every wrong version of a chapter and records which checks it fails, and which checks call each of the chapter's
+parts: ./learn test NN --record."""
 import concurrent.futures
 import os
 import sys
 
+import calls
 import checks
 import house
 import keys
@@ -25,6 +27,8 @@ def main(chapter):
     number = {site: str(i) for i, site in enumerate(sites)}
     recorded = {name: {number[site]: numbers for site, numbers in one.items()} for name, one in fails.items()}
     keys.renew(chapter, {"checks": sites, "mistakes": recorded})
+    if chapter in house.chapters():
+        calls.renew(chapter)
     print(("\r\033[K" if sys.stderr.isatty() else "") + f"{chapter}: {len(patches)} wrong versions recorded")
 
 

@@ -4,6 +4,7 @@ The book's own sources are formatted by clang-format, so that what stands outsid
 at column 0. A reader's file may be formatted otherwise: of it only the names are asked for.
 """
 import dataclasses
+import functools
 import re
 
 
@@ -22,6 +23,7 @@ def functions(text):
     return [f for f in definitions(text) if not f.local]
 
 
+@functools.cache
 def definitions(text):
     text = text.replace("\r\n", "\n").lstrip("\ufeff")
     code = without_comments(text)
@@ -129,9 +131,12 @@ def _comment_above(text, begin):
 
 def contracts(header):
     """What the header says of each function: name -> [comment, ...], in the order of the declarations."""
-    found, comment, inside = {}, [], []
+    found, comment, inside, before = {}, [], [], ""
     for line in header.splitlines():
         stripped = line.strip()
+        if not stripped or stripped.endswith(":") or (stripped.startswith("///") and not before.startswith("///")):
+            comment = []  # until then it is about all declarations that follow each other
+        before = stripped
         if stripped.startswith("///"):
             comment.append(stripped)
             continue
@@ -144,8 +149,6 @@ def contracts(header):
         if name and not stripped.startswith("//"):
             known = "::".join([*inside, name.group(1)])
             found.setdefault(known, []).append("\n".join(comment))
-        if stripped.endswith((";", "{", "}")) or not stripped:
-            comment = []
     return found
 
 
@@ -201,13 +204,17 @@ def is_constructor(function):
 
 def _given(source):
     """The text of each constructor, and of the local functions that constructors call, by its line."""
-    every = definitions(source)
-    wanted = [f for f in functions(source) if is_constructor(f)]
+    constructors = [f for f in functions(source) if is_constructor(f)]
+    return {f.line: "\n".join(filter(None, [f.comment, whole(source, f)])) for f in with_helpers(source, *constructors)}
+
+
+def with_helpers(source, *some):
+    """These functions and the local ones that they call, in the order of the source."""
+    wanted = list(some)
     for function in wanted:
-        for other in every:
-            if other not in wanted and other.local and other.name in calls(whole(source, function)):
-                wanted.append(other)
-    return {f.line: "\n".join(filter(None, [f.comment, whole(source, f)])) for f in wanted}
+        called = calls(whole(source, function))
+        wanted += [f for f in definitions(source) if f.local and f.name in called and f not in wanted]
+    return sorted(wanted, key=lambda f: f.line)
 
 
 def whole(source, function):

@@ -1,5 +1,6 @@
 """./learn watch: a verdict at each save."""
 import argparse
+import sys
 import time
 
 import check
@@ -15,27 +16,36 @@ def main():
     seen = {}
     try:
         while True:
-            for pair in pairs:
-                look(pair, seen)
+            tell([pair for pair in pairs if is_saved(pair, seen)])
             time.sleep(0.2)
     except KeyboardInterrupt:
         print()
 
 
-def look(pair, seen):
-    """Checks the part if it was saved since it was last seen."""
+def is_saved(pair, seen):
+    """Whether the part was saved since it was last seen."""
     try:
         now = house.theirs(*pair).stat()
         saved = now.st_mtime_ns, now.st_size, now.st_ino
     except OSError:
-        return  # an editor may be just replacing it
-    if seen.get(pair) == saved:
-        return
-    seen[pair] = saved
-    began = time.monotonic()
-    print("\n" + "-" * min(house.width(), 60))
-    check.tell(judge.judge(*pair))
-    print(f"({time.monotonic() - began:.1f} s after the save was seen; Ctrl-C ends)", flush=True)
+        return False  # an editor may be just replacing it
+    before, seen[pair] = seen.get(pair), saved
+    return before != saved
+
+
+def tell(pairs):
+    """Checks these parts. The verdict comes last, so that it stays in sight."""
+    if pairs and sys.stdout.isatty():
+        print("\033[H\033[2J", end="")
+    for pair in pairs:
+        began = time.monotonic()
+        print("\n" + "-" * min(house.width(), 60))
+        verdict = judge.judge(*pair)
+        print(f"{time.monotonic() - began:.1f} s after the save was seen; Ctrl-C ends")
+        check.tell_help(verdict)
+        print()
+        check.tell_verdict(verdict)
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -21,6 +21,12 @@ def patches(chapter):
     return found
 
 
+def lines_changed(chapter, mistake):
+    """The lines of our part that a wrong version takes away or replaces, but for short ones like a brace."""
+    text = (ROOT / "tests/wrong" / chapter / f"{mistake}.patch").read_text()
+    return [line for line in re.findall(r"^-(?!-- )(.*)$", text, re.M) if len(line.strip()) > 2]
+
+
 def program(chapter, mistake, part):
     """The test program that makes this mistake when T2T_WRONG names it."""
     plan = (BUILD / "wrong_versions.cmake").read_text()
