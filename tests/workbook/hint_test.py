@@ -127,10 +127,10 @@ class Counts(unittest.TestCase):
 
     def test_graduate_says_whose_each_part_is(self):
         said = mine.whose("03_rope", [PART])
-        self.assertEqual(said, "Yours: 02 rms_norm. Ours: 02 layer_norm; 03 rope.")
+        self.assertEqual(said, "Yours: 02 rms_norm. Ours: 01 embedding; 02 layer_norm; 03 rope.")
 
     def test_only_checks_that_call_the_part_count(self):
-        calling = calls.of(*PART)
+        calling = list(calls.of(*PART))
         some = verdict([failure(calling[0], "false")], [*calling, "layer_norm: of no concern"])
         self.assertEqual(some.counts, (len(calling) - 1, len(calling)))
         other = verdict([failure("layer_norm: fails too", "false")], calling)
@@ -149,7 +149,15 @@ class Calls(unittest.TestCase):
             self.assertFalse(set(names) - there, f"{part}: ./learn test {part[:2]} --record")
 
     def test_they_are_found_anew(self):
-        self.assertEqual(calls.found(*PART), calls.of(*PART), "./learn test 02 --record")
+        found, known = calls.found(*PART), calls.of(*PART)
+        self.assertEqual(found, known, "./learn test 02 --record")
+        self.assertEqual(sorted(map(len, known.values())), [len(functions) for functions in known.values()])
+
+    def test_what_is_easy_to_follow_comes_first(self):
+        known = list(calls.of(*PART))
+        failures = [failure(check, "false") for check in ["refused: x", known[3], known[0], "one that is new", "y may be x itself"]]
+        told = [f.check for f in calls.in_order_of_ease(*PART, failures)]
+        self.assertEqual(told, [known[0], known[3], "one that is new", "y may be x itself", "refused: x"])
 
 
 class Next(unittest.TestCase):

@@ -1,25 +1,42 @@
-"""Which checks call a part: those that fail while none of its functions is written. tests/workbook/calls.json keeps
-their names, so that a score counts no others; ./learn test NN --record finds them anew."""
+"""Which checks call a part, and which of its functions each of them calls. tests/workbook/calls.json keeps it, with the check
+first from which a mistake is easiest to see: one that calls few functions of the part, and of those one that takes a short
+time. So a score counts no other checks, and of those by hand, which are told before others, the easiest comes first. ./learn test NN --record finds it anew.
+"""
 import functools
 import json
 import os
+import re
+import tempfile
 
+import behaviour
 import checks
 import house
 import source
+import variants
 import written
 
 FILE = house.ROOT / "tests/workbook/calls.json"
+LATE = ["unusual", "refusals", "allocation"]  # kinds of checks that are told after all others
 
 
 @functools.cache
 def read():
-    """"NN_name/PART" -> names of checks"""
+    """"NN_name/PART" -> {check: names of functions}"""
     return json.loads(FILE.read_text()) if FILE.exists() else {}
 
 
 def of(chapter, part):
-    return read().get(f"{chapter}/{part}", [])
+    return read().get(f"{chapter}/{part}", {})
+
+
+def in_order_of_ease(chapter, part, failures):
+    """The failures with those first that are easy to follow."""
+    order = list(of(chapter, part))
+
+    def ease(failure):
+        late = LATE.index(failure.kind) + 1 if failure.kind in LATE else 0
+        return late, failure.kind != "by hand", order.index(failure.check) if failure.check in order else len(order)
+    return sorted(failures, key=ease)
 
 
 def renew(chapter):
@@ -31,24 +48,26 @@ def renew(chapter):
 
 
 def found(chapter, part):
-    """The names of the checks that fail with the part as ./learn start writes it, in their order."""
+    """{check: names of functions}: of a kernel all functions of the file, since its program can't note its calls."""
+    if house.ours(chapter, part).suffix != ".cpp":
+        functions = [f.name for f in source.to_write(house.ours(chapter, part).read_text())]
+        return {check: functions for check in _without_the_part(chapter, part)}
+    with tempfile.TemporaryDirectory(prefix="t2t-calls-") as folder:
+        program = variants.build_noting_calls(chapter, part, folder)
+        if program is None:
+            house.die(f"{chapter} {part} does not build if its functions note their calls")
+        told = "".join(behaviour.run(program, seconds=300, suite=suite) for suite in (checks.QUICK, checks.SLOW))
+    noted = re.findall(r"^check (.*)\n(?:(?!calls |check |took ).*\n)*calls (.*)\ntook (.*)$", told, re.M)
+    noted.sort(key=lambda one: (len(one[1].split()), float(one[2])))
+    return {check: functions.split() for check, functions, _ in noted}
+
+
+def _without_the_part(chapter, part):
+    """The checks that fail with the part as ./learn start writes it."""
     ours = house.ours(chapter, part)
     text = source.skeleton(ours.name, ours.read_text(), house.header(chapter, part)).encode()
     with written.built([written.Text(chapter, part, {f"{chapter}/{ours.name}": text})], f"mine_{chapter}_{part}") as build:
         if not build.good:
             house.die(f"{chapter} {part} does not build as ./learn start writes it")
-        names = sum(checks.names(build.program), [])
-        failed = _failing(build.program, names)
-    return [name for name in names if name in failed]
-
-
-def _failing(program, names):
-    """A check that ends the program fails, and those after it are run again without it."""
-    failed = set()
-    while names:
-        result = checks.run_some(program, os.environ, True, checks.only(names), names)
-        if not result.checks:
-            house.die(f"{program} runs no check: {result.ended}")
-        failed |= {f.check for f in result.failures} | set(result.failed) | {result.running}
-        names = result.unreached
-    return failed
+        result = checks.run(build.program, os.environ)
+    return [check for check in result.checks if check in {*result.failed, result.running}]

@@ -18,13 +18,12 @@ import running
 QUICK, SLOW = "--test-suite-exclude=slow", "--test-suite=slow"
 NOT_WRITTEN = r"not written yet: ([\w:~]+)(?: \((\d+) of \d+\))?"
 
-# The order in which checks are told, by words of their names: what can be followed on paper comes first, and what no
-# reader begins with last: large sizes, several threads, packed weights, results in the place of what is read.
+# The kinds of checks, by words of their names. What no reader begins with is unusual: large sizes, several threads, packed
+# weights, results in the place of what is read.
 KINDS = [("refusals", r"refus|bad input|bad settings|not possible"), ("by hand", r"by hand"),
          ("allocation", r"allocat"), ("unusual", r"\d{3}|threads|packed|itself|written over|wider|a view|real model"),
          ("odd sizes", r"odd|any length|every shape|no round numbers|any size"),
          ("reference", r"PyTorch|float64|published|tokenizers")]
-ORDER = ["by hand", "property", "reference", "odd sizes", "unusual", "refusals", "allocation"]
 
 
 @dataclasses.dataclass
@@ -87,25 +86,17 @@ def run(program, environment, own_words=True, names=()):
     """All checks but those that take long, and these if the others find nothing. Where their names are known, a
     program that runs fewer has not passed."""
     quick_names, slow_names = names or ((), ())
-    result = run_some(program, environment, own_words, QUICK, quick_names)
+    result = _run(program, environment, own_words, QUICK, quick_names)
     if result.good:
-        slow = run_some(program, environment, own_words, SLOW, slow_names)
+        slow = _run(program, environment, own_words, SLOW, slow_names)
         slow.checks = result.checks + slow.checks
         slow.seconds += result.seconds
         slow.printed = slow.printed or result.printed
         return slow
-    # Of one kind, those of the chapter's own file come before those of files like 04_…/heads_test.cpp.
-    result.failures.sort(key=lambda f: (ORDER.index(f.kind), len(f.file)))
     return result
 
 
-def only(some):
-    """The flag with which a test program runs these checks alone. Commas separate names, and * stands for any bytes."""
-    return "--test-case=" + ",".join(re.sub(r'[,*?\\"]|[^ -~]+', "*", name) for name in some)
-
-
-def run_some(program, environment, own_words, suite, names):
-    """The checks of a suite, or those that another flag chooses; names are theirs, where they are known."""
+def _run(program, environment, own_words, suite, names):
     with tempfile.TemporaryDirectory(prefix="t2t-check-") as folder:
         # The part runs in a folder of its own and is not told where its record lies.
         record, room = pathlib.Path(folder, secrets.token_hex(16)), pathlib.Path(folder, "room")

@@ -175,6 +175,7 @@ def _not_built(text, build):
 def of_program(chapter, part, program, names=()):
     """The verdict on a test program in which the part is linked. Names are those of the checks that there are."""
     result = checks.run(program, os.environ, names=names)
+    result.failures = calls.in_order_of_ease(chapter, part, result.failures)
     verdict = Verdict(chapter, part, "fails", result=result)
     if result.good:
         verdict.word = "passes"
