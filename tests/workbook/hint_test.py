@@ -15,7 +15,7 @@ import check_names
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv.pop()).resolve()
 WORK = tempfile.TemporaryDirectory(prefix="t2t-work-")
-os.environ["T2T_WORK"] = WORK.name
+os.environ |= {"T2T_WORK": WORK.name, "T2T_NO_VARIANTS": "1"}
 sys.path.insert(0, str(ROOT / "commands/lib/workbook"))
 
 import calls  # noqa: E402

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv.pop()).resolve()
 SCRATCH = tempfile.TemporaryDirectory(prefix="t2t-locate-")
 WORK, MODEL = pathlib.Path(SCRATCH.name, "work"), pathlib.Path(SCRATCH.name, "tiny.gguf")
-os.environ |= {"T2T_WORK": str(WORK), "T2T_WEIGHTS": str(MODEL)}
+os.environ |= {"T2T_WORK": str(WORK), "T2T_WEIGHTS": str(MODEL), "T2T_NO_VARIANTS": "1"}
 sys.path.insert(0, str(ROOT / "commands/lib/workbook"))
 
 import house  # noqa: E402

@@ -4,6 +4,7 @@ time. So a score counts no other checks, and of those by hand, which are told be
 """
 import functools
 import json
+import math
 import os
 import re
 import tempfile
@@ -16,6 +17,7 @@ import variants
 import written
 
 FILE = house.ROOT / "tests/workbook/calls.json"
+SHORT = 2e-4  # seconds: of checks that are shorter, and of those within a factor of 8, the order of the file is kept
 LATE = ["unusual", "refusals", "allocation"]  # kinds of checks that are told after all others
 
 
@@ -58,7 +60,7 @@ def found(chapter, part):
             house.die(f"{chapter} {part} does not build if its functions note their calls")
         told = "".join(behaviour.run(program, seconds=300, suite=suite) for suite in (checks.QUICK, checks.SLOW))
     noted = re.findall(r"^check (.*)\n(?:(?!calls |check |took ).*\n)*calls (.*)\ntook (.*)$", told, re.M)
-    noted.sort(key=lambda one: (len(one[1].split()), float(one[2])))
+    noted.sort(key=lambda one: (len(one[1].split()), math.floor(math.log(max(float(one[2]), SHORT) / SHORT, 8))))
     return {check: functions.split() for check, functions, _ in noted}
 
 

@@ -17,7 +17,7 @@ def minutes(chapter, part):
 
 
 def difficulty(chapter, part):
-    """As the book's writers judge it."""
+    """Our judgement of it."""
     return next((word for word in ("easy", "hard") if part in house.parts_named(chapter, word)), "middling")
 
 
