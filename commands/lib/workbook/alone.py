@@ -48,7 +48,8 @@ def of(chapter, part, function):
         return Alone(verdict, [], [], [], [])
     # What is not written and throws outside of an assertion ends its check: what comes after it did not run.
     ended = {f.check for f, _ in of_others if not f.asked}
-    own = [f for f, other in failures if not other and (f.check not in mixed or f.not_written or _mentions(calling[f.check].names, f.asked))]
+    own = [f for f, other in failures
+           if not other and (f.check not in mixed or f.not_written or _mentions(calling[f.check].names, f.asked))]
     whole = [check for check in verdict.result.checks if check in calling and check not in mixed]
     partly = [check for check in mixed if check not in ended and calling[check].asked]
     result = dataclasses.replace(verdict.result, failures=own, ended="")
