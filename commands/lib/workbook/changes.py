@@ -71,6 +71,7 @@ class _Body:
             self._call(i, token)
             self._argument(i, token)
             self._member(i, token)
+            self._last_call(i, token)
             self._comparison(i, token)
             self._condition(i, token)
             self._initial(i, token)
@@ -299,6 +300,11 @@ class _Body:
         for n in range(len(texts) - 1):
             self._add(i + 2, close, ", ".join([*texts[:n], texts[n + 1], texts[n], *texts[n + 2:]]))
 
+    def _last_call(self, i, token):
+        """a.b(c) becomes a."""
+        if token.text == "." and self._text(i + 2) == "(":
+            self._add(i, self.partner.get(i + 2, i + 2) + 1, "")
+
     def _argument(self, i, token):
         """An expression that is an argument or an element of a list, as 0, and one more or less."""
         if token.text in ("(", "{", "[") and not (token.text == "{" and self._is_block(i)):
@@ -422,7 +428,15 @@ class _Body:
                 some.append((at, after))
                 at = after
             blocks.append(some if i >= 0 else [])
-        return blocks
+        return blocks + [[(begin, self._statement_end(begin))] for begin in self._without_block()]
+
+    def _without_block(self):
+        """The first token of each statement that a loop or a condition has without brackets."""
+        for i, token in enumerate(self.tokens):
+            bracket = i + 2 if self._text(i + 1) == "constexpr" else i + 1
+            begin = self.partner.get(bracket, bracket) + 1 if token.text in ("for", "if", "while") else i + 1
+            if token.text in ("for", "if", "while", "else") and self._text(begin) not in ("{", "for", "if", "while"):
+                yield begin
 
     def _statement_end(self, i):
         """The token after the statement that begins at i."""

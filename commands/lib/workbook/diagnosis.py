@@ -21,7 +21,8 @@ import variants
 import wrong
 
 PATIENCE = 8  # seconds that a verdict waits for variants that are being run
-TRIED = 24  # variants that are tried in the other form and in both
+TRIED = 16  # changes that are tried in the other form and in both
+LEAST = 0.15  # of the numbers of both that are the same, for one to be tried
 
 
 @dataclasses.dataclass
@@ -192,11 +193,13 @@ def _turned_alike(known_ones, theirs, waiting):
 
     def likeness(name):
         facts = known_ones.apart[name]
-        common = sum((key.split(" | ")[0], text) in values or behaviour.same(text, theirs.get(key, "")) for key, text in facts.items())
-        return common / len(facts) + common / len(theirs)
-    recorded = [name for name in known_ones.apart if name not in known_ones.told]
-    likely = sorted(known_ones.apart.keys() & known_ones.told.keys(), key=lambda name: (-likeness(name), name))[:TRIED]
-    return next(filter(None, (_alike_in_forms(known_ones, names, theirs, waiting) for names in (recorded, likely))), [])
+        common = sum((key.split(" | ")[0], text) in values or (key in theirs and behaviour.same(text, theirs[key])) for key, text in facts.items())
+        return common / (len(facts) + len(theirs) - common)
+    like = {name: likeness(name) for name in known_ones.apart}
+    likely = sorted((name for name in like if like[name] > LEAST), key=lambda name: (-like[name], name))
+    recorded = [name for name in likely if name not in known_ones.told]
+    changed = [name for name in likely if name in known_ones.told][:TRIED]
+    return next(filter(None, (_alike_in_forms(known_ones, names, theirs, waiting) for names in (recorded, changed))), [])
 
 
 def _alike_in_forms(known_ones, names, theirs, waiting):
@@ -207,11 +210,17 @@ def _alike_in_forms(known_ones, names, theirs, waiting):
 
 def _told(chapter, known_ones, alike):
     says = {name: line for name, _, line in wrong.patches(chapter)}
-    where = {False: "in both forms", True: "in the other form"}
-    of = [(variant, where[variant.only] if variant.form else "") for variant in alike]
-    mistakes = [(variant.name, says[variant.name], form) for variant, form in of if variant.name in says]
-    changes = [(known_ones.told[variant.name], form) for variant, form in of if variant.name in known_ones.told]
-    return Diagnosis(mistakes, _simplest(changes))
+    mistakes = {variant.name: (variant.name, says[variant.name], _where(variant)) for variant in reversed(alike) if variant.name in says}
+    by_form = {}
+    for variant in alike:
+        if variant.name in known_ones.told:
+            by_form.setdefault(variant.form, []).append((known_ones.told[variant.name], _where(variant)))
+    # A mistake in both forms is found from either of them: it is told from the one in which it is in fewer places.
+    return Diagnosis(list(mistakes.values()), min(map(_simplest, by_form.values()), key=len, default=[]))
+
+
+def _where(variant):
+    return "" if not variant.form else "in the other form" if variant.only else "in both forms"
 
 
 def _simplest(changes):
