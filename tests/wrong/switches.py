@@ -91,6 +91,8 @@ def switched(right, wrong, turned=()):
         bodies[i].append(f'if (t2t::makes(t2t::mistake("{name}")))\n#line 1 "wrong {name}"\n{body} else ')
     text = f'#include "support/{"other_form" if turned else "wrong_version"}.hpp"\n'
     for between, mistakes, body in zip(right.between, bodies, right.bodies):
+        if mistakes and re.search(r"= \[[^]]*\]\([^()]*\)\s*$", between):  # a lambda's type is that of its first return
+            mistakes.insert(0, f"if (t2t::wrong_version == 0) {body} else ")
         text += between + ("{ " + "".join(mistakes) + '\n#line 1 "right"\n' + body + " }" if mistakes else body)
     return text + right.between[-1]
 

@@ -234,13 +234,13 @@ def tell_changes(verdict, changes):
         house.say("\nIn all checks your part computes what ours would compute with one change:")
     elif 1 < len(changes) <= 3:
         house.say("\nIn all checks your part computes what ours would compute with one of these changes, which no check tells apart:")
-    for change, form in changes[:3] if len(changes) <= 3 else []:
+    for change, form in changes if len(changes) <= 3 else []:
         where = pages.section_of_function(verdict.chapter, verdict.part, change.function)
-        place = f'{change.function} (docs/{where[0].name}, "{where[1]}")' if where else change.function
-        house.say(f"in {place}{', and the same ' + form if form else ''}:", 2)
-        house.say(f"{change.was}", 6)
-        house.say(f"were", 4)
-        house.say(f"{change.then}", 6)
+        place = f'in {change.function} (docs/{where[0].name}, "{where[1]}")' if where else f"in {change.function}"
+        house.say(f"{form}, here {place}:" if form else f"{place}:", 2)
+        house.say(change.was, 6)
+        house.say("would be", 4)
+        house.say(change.then, 6)
 
 
 def tell_printed(verdict):

@@ -39,7 +39,10 @@ class Known:
     told: dict  # change -> Changed
     apart: dict  # variant -> what it computes otherwise
     turned: dict  # form -> what differs if it is computed through the other, without a mistake
-    program: pathlib.Path
+    programs: dict  # variant -> the program that can make it
+
+    def program(self, variant):
+        return self.programs.get(variant.name) or next(iter(self.programs.values()))
 
 
 def folder(chapter, part):
@@ -68,7 +71,7 @@ def known(chapter, part):
         if kept.pop("key") != key(chapter, part):
             return None
         kept["told"] = {name: variants.Changed(**change) for name, change in kept["told"].items()}
-        return Known(**kept | {"program": folder(chapter, part) / "program"})
+        return Known(**kept)
     except (OSError, ValueError, KeyError):
         return None
 
@@ -96,24 +99,35 @@ def prepare(chapter, part):
             right = variants.split_of(chapter, part)
             bodies, told = variants.changed_bodies(right)
             turned = variants.turned_bodies(chapter, part, right)
-            program, names = variants.build(chapter, part, right, variants.recorded(chapter, part, right) + bodies, turned, fresh)
-            if program is None:
+            bodies = variants.recorded(chapter, part, right) + bodies
+            programs = _kept(made, variants.build(chapter, part, right, bodies, told, turned, fresh))
+            if not programs:
                 raise SystemExit(f"learn: the variants of {chapter} {part} do not build")
-            kept = _computed(made, program, names, sorted({form for _, form, _ in turned}))
-            kept.told = {name: told[name] for name in names if name in told}
-            subprocess.run(["strip", program], check=False)
-            os.replace(program, made / "program")
-            (made / "fresh.json").write_text(json.dumps(dataclasses.asdict(kept) | {"key": key(chapter, part), "program": None}))
+            kept = _computed(made, programs, sorted({form for _, form, _ in turned}))
+            kept.told = {name: told[name] for name in programs if name in told}
+            (made / "fresh.json").write_text(json.dumps(dataclasses.asdict(kept) | {"key": key(chapter, part)}))
             os.replace(made / "fresh.json", made / "told.json")
 
 
-def _computed(made, program, names, forms):
-    kept = Known(behaviour.long_checks(behaviour.run(program, seconds=20)), {}, {}, {}, {}, program)
-    kept.ours = behaviour.read(behaviour.run(program, without=kept.without))
-    for i, (variant, facts) in enumerate(_each([variants.Variant(name) for name in names], kept), 1):
+def _kept(made, programs):
+    """Puts the programs into the part's folder."""
+    places = {}
+    for program in dict.fromkeys(programs.values()):
+        places[program] = str(made / f"program_{len(places)}")
+        subprocess.run(["strip", program], check=False)
+        os.replace(program, places[program])
+    return {name: places[program] for name, program in programs.items()}
+
+
+def _computed(made, programs, forms):
+    kept = Known([], {}, {}, {}, {}, programs)
+    ours = next(iter(programs.values()))
+    kept.without = behaviour.long_checks(behaviour.run(ours, seconds=20))
+    kept.ours = behaviour.read(behaviour.run(ours, without=kept.without))
+    for i, (variant, facts) in enumerate(_each([variants.Variant(name) for name in programs], kept), 1):
         if facts:
             kept.apart[variant.name] = facts
-        _tell_progress(made, f"{i} of {len(names)}")
+        _tell_progress(made, f"{i} of {len(programs)}")
     kept.turned = {variant.form: facts for variant, facts in _each([variants.Variant("", form) for form in forms], kept)}
     return kept
 
@@ -121,7 +135,7 @@ def _computed(made, program, names, forms):
 def _each(some, known_ones):
     """(variant, what it computes otherwise than ours), …"""
     def run(variant):
-        facts = behaviour.read(behaviour.run(known_ones.program, variant, known_ones.without))
+        facts = behaviour.read(behaviour.run(known_ones.program(variant), variant, known_ones.without))
         return variant, behaviour.apart(facts, known_ones.ours)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from pool.map(run, some)
@@ -220,7 +234,9 @@ def _told(chapter, known_ones, alike):
 
 
 def _where(variant):
-    return "" if not variant.form else "in the other form" if variant.only else "in both forms"
+    if not variant.form:
+        return ""
+    return f"in the {'row form' if variant.form == 'rows' else 'formula'} alone" if variant.only else "in both forms"
 
 
 def _simplest(changes):

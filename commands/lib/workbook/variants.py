@@ -4,6 +4,7 @@ or in both where a part has two. All are compiled as one program, in which the e
 import dataclasses
 import pathlib
 import re
+import resource
 import shlex
 import subprocess
 import sys
@@ -16,6 +17,11 @@ import wrong
 
 sys.path.insert(0, str(house.ROOT / "tests/wrong"))
 import switches  # noqa: E402
+
+
+MOST = 300_000  # characters of bodies that are compiled at a time
+ROUNDS = 10
+SECONDS = 180  # for a compiler
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +43,7 @@ class Changed:
     line: int
     was: str
     then: str
+    now: str  # what was written
 
 
 def split_of(chapter, part):
@@ -68,7 +75,7 @@ def changed_bodies(right):
             for change in changes.of(head, body):
                 name = f"change {len(told)}"
                 bodies.append((i, name, change.of(body)))
-                told[name] = Changed(function, line + body.count("\n", 0, change.begin), change.was, change.then)
+                told[name] = Changed(function, line + body.count("\n", 0, change.begin), change.was, change.then, change.now)
         line += body.count("\n")
     return bodies, told
 
@@ -113,26 +120,52 @@ def build_noting_calls(chapter, part, folder):
     return _linked(chapter, _command(chapter, part, made), made)
 
 
-def build(chapter, part, right, bodies, turned, folder):
-    """Compiles those bodies that compile and links them with the chapter's checks: the program and the names that are in it,
-    or None and none."""
-    made = pathlib.Path(folder, f"{part}.cpp")
-    words = _command(chapter, part, made)
-    for _ in range(6):
+def build(chapter, part, right, bodies, told, turned, folder):
+    """Compiles those bodies that compile, MOST characters of them at a time, and links each with the chapter's checks:
+    {name of a variant: program}."""
+    programs, some, size = {}, [], 0
+    for i, one in enumerate(bodies):
+        some, size = [*some, one], size + len(one[2])
+        if size > MOST or i + 1 == len(bodies):
+            made = pathlib.Path(folder, str(i), f"{part}.cpp")
+            made.parent.mkdir()
+            words = _command(chapter, part, made)
+            names = _those_that_compile(words, made, right, some, told, turned)
+            program = _linked(chapter, words, made) if names else None
+            programs |= dict.fromkeys(names, program) if program else {}
+            some, size = [], 0
+    return programs
+
+
+def _those_that_compile(words, made, right, bodies, told, turned):
+    """Writes a source with these bodies, without those that do not compile: the names of the others. A template is told of
+    once, whatever else uses it: so in later rounds all that write the same go with one that is told of."""
+    for turn in range(ROUNDS):
         made.write_text(switches.switched(right, bodies, turned))
-        said = subprocess.run([*words, "-fsyntax-only"], cwd=house.BUILD, capture_output=True, text=True)
+        said = _run(words, "-fsyntax-only")
         if said.returncode == 0:
-            break
+            return list(dict.fromkeys(name for _, name, _ in bodies))
         bad = set(re.findall(r"^(?:In file included from )?wrong ([\w ]+):\d+", said.stderr, re.M))
+        now = {told[name].now for name in bad if name in told and turn > 0}
+        functions = {i for i, name, _ in bodies if name in bad and turn == ROUNDS - 2}
+        bodies = [(i, name, body) for i, name, body in bodies
+                  if name not in bad and (name not in told or (told[name].now not in now and i not in functions))]
         if not bad:
-            return None, []
-        bodies = [one for one in bodies if one[1] not in bad]
-    return _linked(chapter, words, made), list(dict.fromkeys(name for _, name, _ in bodies))
+            break
+    return []
+
+
+def _run(words, *more):
+    """Runs a compiler, which may take much time and memory for so many bodies."""
+    def limits():
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+    return subprocess.run([*words, *more], cwd=house.BUILD, capture_output=True, text=True, preexec_fn=limits)
 
 
 def _linked(chapter, words, made):
     """Compiles a source and links it with the chapter's checks: the program, or None."""
-    if subprocess.run(words, cwd=house.BUILD, capture_output=True).returncode != 0:
+    if _run(words).returncode != 0:
         return None
     return mutants.linked(f"{chapter}_test", made.parent, made.with_suffix(".o"))
 
