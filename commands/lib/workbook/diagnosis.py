@@ -59,7 +59,7 @@ def key(chapter, part):
     """What the variants depend on: our part, its wrong versions, the kinds of changes, and the program of the checks."""
     files = [house.ours(chapter, part), *sorted((house.ROOT / "tests/wrong" / chapter).glob("*.patch")),
              *(house.ROOT / "tests/wrong/forms" / chapter).glob(f"{part}.cpp"),
-             *(pathlib.Path(__file__).with_name(name) for name in ("changes.py", "variants.py", "behaviour.py"))]
+             *(pathlib.Path(__file__).with_name(name) for name in ("tokens.py", "changes.py", "variants.py", "behaviour.py"))]
     test = (house.BUILD / f"{chapter}_test").stat()
     return hashlib.sha256(b"\0".join([f"{test.st_size} {test.st_mtime_ns}".encode(), *(f.read_bytes() for f in files)])).hexdigest()[:16]
 
