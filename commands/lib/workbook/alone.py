@@ -1,11 +1,13 @@
 """One function of a part alone, judged by the checks that call it, while others of the part are still to be written.
 
-Which checks call it is read from their text: they name it, or something of their own files that does.
+Which checks call it is read from their text: they name it, or something of their own files that does. Of a function that
+none names calls.json knows which checks come to it.
 """
 import dataclasses
 import functools
 import re
 
+import calls
 import checks
 import house
 import judge
@@ -35,9 +37,9 @@ class Alone:
 
 def of(chapter, part, function):
     """What the checks that call the function say of it; the whole verdict if it ended in one of them, or does not build."""
-    calling = calls_of(chapter, part, function)
+    calling = calls_of(chapter, part, function) or indirect_calls_of(chapter, part, function)
     if not calling:
-        house.die(f"no check calls {function} by its name; it is judged with the part: ./learn check {chapter[:2]} {part}")
+        house.die(f"no check calls {function}; it is judged with the part: ./learn check {chapter[:2]} {part}")
     verdict = judge.judge(chapter, part)
     if verdict.result is None:
         return Alone(verdict, [], [], [], [])
@@ -84,6 +86,11 @@ def calls_of(chapter, part, function):
     names = _names_of(chapter, part, function)
     return {piece.name: Calling(names, [text for text in _assertions(piece.code) if _mentions(names, text)])
             for piece in _pieces_for(chapter, part) if piece.is_check and _mentions(names, piece.code)}
+
+
+def indirect_calls_of(chapter, part, function):
+    """The same of a function that no check names: other functions call it for them."""
+    return {check: Calling(frozenset(), []) for check, functions in calls.of(chapter, part).items() if function in functions}
 
 
 @functools.cache

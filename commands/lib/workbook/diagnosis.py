@@ -8,6 +8,7 @@ import fcntl
 import functools
 import hashlib
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -20,6 +21,7 @@ import house
 import variants
 import wrong
 
+MOST_SECONDS = 300  # for running the variants of a part
 PATIENCE = 8  # seconds that a verdict waits for variants that are being run
 TRIED = 16  # changes that are tried in the other form and in both
 LEAST = 0.15  # of the numbers of both that are the same, for one to be tried
@@ -40,6 +42,7 @@ class Known:
     apart: dict  # variant -> what it computes otherwise
     turned: dict  # form -> what differs if it is computed through the other, without a mistake
     programs: dict  # variant -> the program that can make it
+    seconds: int = behaviour.SECONDS  # of processor time that a run may take
 
     def program(self, variant):
         return self.programs.get(variant.name) or next(iter(self.programs.values()))
@@ -122,23 +125,37 @@ def _kept(made, programs):
 def _computed(made, programs, forms):
     kept = Known([], {}, {}, {}, {}, programs)
     ours = next(iter(programs.values()))
-    kept.without = behaviour.long_checks(behaviour.run(ours, seconds=20))
-    kept.ours = behaviour.read(behaviour.run(ours, without=kept.without))
-    for i, (variant, facts) in enumerate(_each([variants.Variant(name) for name in programs], kept), 1):
+    kept.without = behaviour.long_checks(behaviour.run(ours, seconds=60))
+    began = time.monotonic()
+    kept.ours = behaviour.read(behaviour.run(ours, without=kept.without, seconds=60))
+    kept.seconds = math.ceil(3 * (time.monotonic() - began))
+    until = time.monotonic() + MOST_SECONDS
+    for i, (variant, facts) in enumerate(_each(map(variants.Variant, _scattered(programs)), kept), 1):
         if facts:
             kept.apart[variant.name] = facts
         _tell_progress(made, f"{i} of {len(programs)}")
+        if time.monotonic() > until:
+            break
     kept.turned = {variant.form: facts for variant, facts in _each([variants.Variant("", form) for form in forms], kept)}
     return kept
+
+
+def _scattered(names):
+    """The recorded mistakes, and then the changes in an order in which some of each function come early."""
+    changed = [name for name in names if name.startswith("change ")]
+    return [name for name in names if not name.startswith("change ")] + [name for n in range(8) for name in changed[n::8]]
 
 
 def _each(some, known_ones):
     """(variant, what it computes otherwise than ours), …"""
     def run(variant):
-        facts = behaviour.read(behaviour.run(known_ones.program(variant), variant, known_ones.without))
-        return variant, behaviour.apart(facts, known_ones.ours)
+        told = behaviour.run(known_ones.program(variant), variant, known_ones.without, known_ones.seconds)
+        return variant, behaviour.apart(behaviour.read(told), known_ones.ours)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        yield from pool.map(run, some)
+        try:
+            yield from pool.map(run, some)
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _tell_progress(made, text):
@@ -161,7 +178,8 @@ def look(chapter, part, program):
         known_ones = _wait(chapter, part)
     if known_ones is None:
         return Diagnosis(looking=_progress(chapter, part))
-    return compared(chapter, known_ones, behaviour.read(behaviour.run(program, without=known_ones.without)))
+    told = behaviour.run(program, without=known_ones.without, seconds=known_ones.seconds)
+    return compared(chapter, known_ones, behaviour.read(told))
 
 
 def _wait(chapter, part):

@@ -29,7 +29,7 @@ def begin(chosen):
     begun = [(name, part) for name, part in chosen if start(name, part)]
     tell_assistants()
     export_compile_commands()
-    diagnosis.begin(*begun)
+    diagnosis.begin(*begun[:1])  # the others when they first fail
     if begun:
         name, part = begun[0]
         house.say(f"\nWrite {house.shown(house.theirs(name, part))} with docs/{name}.md beside it. "

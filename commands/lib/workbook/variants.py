@@ -71,8 +71,7 @@ def changed_bodies(right):
     for i, (between, body) in enumerate(zip(right.between, right.bodies)):
         line += between.count("\n")
         if function := _function(between):
-            head = source.without_comments(between).rpartition("}")[2].rpartition(";")[2]
-            for change in changes.of(head, body):
+            for change in changes.of(_head(between), body):
                 name = f"change {len(told)}"
                 bodies.append((i, name, change.of(body)))
                 told[name] = Changed(function, line + body.count("\n", 0, change.begin), change.was, change.then, change.now)
@@ -107,10 +106,15 @@ def noting_calls(right):
 
 def _function(between):
     """The name of the function whose body follows, or None if it can't ask or note anything since the compiler may run it."""
-    head = source.without_comments(between).rpartition("}")[2].rpartition(";")[2]
+    head = _head(between)
     if re.search(r"\bconst(expr|eval)\b", head):
         return None
     return source._name(head) or (re.search(r"(\w+) =", head) or [0, "the file"])[1]
+
+
+def _head(between):
+    """What stands directly before a body."""
+    return re.split(r"[;{}]", source.without_comments(between))[-1]
 
 
 def build_noting_calls(chapter, part, folder):
