@@ -228,6 +228,12 @@ TEST_CASE("a refusal in other words names the value and has the numbers of what 
   CHECK(names_the_same("the scratch has room for 1 x 7",
                        "scratch.up: wanted at least [2, 7], got [1, 7]"));
   CHECK_FALSE(names_the_same("got 1 and 7", "scratch.up: wanted at least [2, 7], got [1, 7]"));
+  CHECK(names_the_same("C: wanted 1 or more, got 0", "x: wanted at least 1 channel, got 0"));
+  CHECK_FALSE(names_the_same("C: wanted 1 or more", "x: wanted at least 2 channels, got 0"));
+  CHECK(names_the_same("T = 3 is more than S = 2", "causal mask: wanted T <= S, got 2 and 3"));
+  CHECK(names_the_same("table.sin: 2 columns", "table.cos: wanted shape [10, 4], got [10, 2]"));
+  CHECK_FALSE(names_the_same("table.sin: 4, 10", "table.cos: wanted shape [10, 4], got [10, 2]"));
+  CHECK_FALSE(names_the_same("w: 4", "w: wanted shape [4, 10], got [10, 4]"));
   CHECK(names_the_same("the type must be packed", "type: wanted Q4_0 or Q8_0, got BF16"));
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <regex>
 #include <set>
 
@@ -56,17 +57,38 @@ static std::string what_it_got(const std::string& message) {
 
 bool in_own_words() { return std::getenv("T2T_OWN_WORDS") != nullptr; }
 
+/// The numbers that a message in other words must have: of those that ours got, the ones that it
+/// did not want, as the 2 of "wanted shape [10, 4], got [10, 2]"; or all, if it wanted each of them
+/// too.
+static std::set<float> numbers_to_say(const std::string& ours) {
+  const std::string got = what_it_got(ours);
+  const std::size_t wanted = ours.find("wanted "), end = ours.rfind("got ");
+  const std::set<float> all = numbers_in(got);
+  if (wanted == ours.npos || end == ours.npos || end < wanted) return all;
+  const std::set<float> as_wanted = numbers_in(ours.substr(wanted, end - wanted));
+  std::set<float> others;
+  std::ranges::set_difference(all, as_wanted, std::inserter(others, others.end()));
+  return others.empty() ? all : others;
+}
+
+/// Whether a message says of which value it is by a name of its own: "C: wanted …" or "T = 3 …".
+static bool names_a_value(const std::string& said) {
+  static const std::regex pattern("^[A-Za-z_][A-Za-z_0-9.]*:|\\b[A-Za-z_][A-Za-z_0-9.]* = -?[0-9]");
+  return std::regex_search(said, pattern);
+}
+
 bool names_the_same(const std::string& said, const std::string& ours) {
   const std::set<std::string> words = matches(said, std::regex("[A-Za-z_][A-Za-z_0-9.]*"));
   const std::set<std::string> names = names_in(ours);
   const bool named = std::ranges::any_of(names, [&](const auto& n) { return words.contains(n); });
-  return named && std::ranges::includes(numbers_in(said), numbers_in(what_it_got(ours)));
+  return (named || names_a_value(said)) &&
+         std::ranges::includes(numbers_in(said), numbers_to_say(ours));
 }
 
 std::string what_to_name(const std::string& ours) {
   std::string text =
       fmt::format(", or in your words one that names {}", fmt::join(names_in(ours), " or "));
-  if (const std::set<float> numbers = numbers_in(what_it_got(ours)); !numbers.empty())
+  if (const std::set<float> numbers = numbers_to_say(ours); !numbers.empty())
     text += fmt::format(" and has {:g}", fmt::join(numbers, " and "));
   return text;
 }

@@ -21,8 +21,9 @@ inline std::ostream& operator<<(std::ostream& out, const Refusal& r) { return ou
 bool in_own_words();
 
 /// Whether `said` names something that the message `ours` names, a word before its first colon or
-/// one that a number follows, and has the numbers of what ours got: those after its last "got", or
-/// without one those before its first comma.
+/// one that a number follows, or a value by a name of its own ("C: …", "T = 3 …"), and has the
+/// numbers of what ours got and did not want: those after its last "got", or without one those
+/// before its first comma.
 bool names_the_same(const std::string& said, const std::string& ours);
 
 /// What a message in other words must contain, in words.
