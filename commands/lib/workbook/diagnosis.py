@@ -229,7 +229,7 @@ def _turned_alike(known_ones, theirs, waiting):
         return common / (len(facts) + len(theirs) - common)
     like = {name: likeness(name) for name in known_ones.apart}
     likely = sorted((name for name in like if like[name] > LEAST), key=lambda name: (-like[name], name))
-    recorded = [name for name in likely if name not in known_ones.told]
+    recorded = [name for name in known_ones.apart if name not in known_ones.told]
     changed = [name for name in likely if name in known_ones.told][:TRIED]
     return next(filter(None, (_alike_in_forms(known_ones, names, theirs, waiting) for names in (recorded, changed))), [])
 
