@@ -12,7 +12,7 @@ take_texts() {
     name=${text#"$1/texts/"} copy=$build/mine/${text#"$1/texts/"}
     ! cmp -s "$text" "$copy" || continue
     case $name in
-    *.cpp | *.cu) name=${name%.*} && name=mine_${name//\//_} && rm -rf "$build/CMakeFiles/$name.dir" "$build/CMakeFiles/${name}_object.dir" ;;
+    *.cpp | *.cu) name=${name%.*} && name=mine_${name//\//_} && rm -rf "$build/CMakeFiles/$name"{,_object,_races}.dir ;;
     *) rm -rf "$build/CMakeFiles/mine_"* ;; # a header of the reader's: any part may include it
     esac
     mkdir -p "$(dirname "$copy")"

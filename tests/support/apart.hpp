@@ -1,8 +1,9 @@
 // Calls something in a process of its own: a mistake that would end the program, or that would
 // never end, becomes a failed check. It is for work on one thread, since the copied process has no
-// other.
+// other: OpenMP would wait for those that it began before.
 #pragma once
 
+#include <omp.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@ std::string ending_apart(Call call) {
     const rlimit seconds{2, 2}, none{0, 0};
     setrlimit(RLIMIT_CPU, &seconds);
     setrlimit(RLIMIT_CORE, &none);
+    omp_set_num_threads(1);
     try {
       call();
     } catch (const std::exception& error) {

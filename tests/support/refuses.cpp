@@ -47,12 +47,13 @@ static std::set<float> numbers_in(const std::string& text) {
   return numbers;
 }
 
-/// The part of a message that says what it got, without words that have digits: "BF16".
+/// The part of a message that says what it got, without words that have digits: "BF16", and without
+/// the end of a table, which may be told as its length.
 static std::string what_it_got(const std::string& message) {
   const std::size_t got = message.rfind("got ");
   const std::string part =
       got == message.npos ? message.substr(0, message.find(',')) : message.substr(got);
-  return std::regex_replace(part, std::regex("[A-Za-z_]+[0-9]+[A-Za-z_0-9]*"), "");
+  return std::regex_replace(part, std::regex("[A-Za-z_]+[0-9]+[A-Za-z_0-9]*|ends at [0-9]+"), "");
 }
 
 bool in_own_words() { return std::getenv("T2T_OWN_WORDS") != nullptr; }

@@ -34,7 +34,7 @@ def main():
     else:
         verdicts = []
         for name, part in chosen:
-            verdicts.append(judge.judge(name, part))
+            verdicts.append(judged(name, part))
             tell(verdicts[-1])
             if verdicts[-1].word != "passes":
                 break
@@ -71,6 +71,18 @@ def parts(what):
     return pairs
 
 
+def judged(chapter, part):
+    """The verdict. While races are looked for, it says what the checks have found."""
+    def tell_while(verdict):
+        if sys.stderr.isatty():
+            print(f"\r\033[K  all {verdict.counts[1]} checks pass; running them once more to look for races between threads", end="",
+                  file=sys.stderr, flush=True)
+    verdict = judge.judge(chapter, part, tell_while)
+    if verdict.watched and sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    return verdict
+
+
 def tell(verdict):
     """Prints a verdict for a person."""
     tell_verdict(verdict)
@@ -90,6 +102,10 @@ def tell_verdict(verdict):
     passed, of = verdict.counts
     if verdict.word == "passes":
         print(house.bold(f"{title}: all {of} checks pass") + f" ({verdict.result.seconds:.1f} s)")
+        if verdict.watched and verdict.watched.unwatched:
+            house.say(f"Races between its threads were not looked for: {verdict.watched.unwatched}.", 2)
+    elif verdict.word == "races":
+        tell_race(title, verdict)
     elif verdict.word == "ended":
         tell_the_end(title, verdict)
     else:
@@ -110,7 +126,7 @@ def tell_help(verdict):
 def tell_function(one, function):
     """Prints what is said of one function, and of which checks nothing is said."""
     verdict, title = one.verdict, f"{one.verdict.chapter[:2]} {one.verdict.part}: {function}"
-    if one.word in ("does not build", "ended"):
+    if one.word in ("does not build", "ended", "races"):
         return tell(verdict)
     if one.word == "is not written":
         print(house.bold(f"{title} is not written yet."))
@@ -163,6 +179,21 @@ def tell_the_end(title, verdict):
         house.say(f'\nIt happened in the check "{verdict.result.running}".')
         if verdict.result.begins:
             tell_lines(*verdict.result.begins)
+
+
+def tell_race(title, verdict):
+    print(house.bold(f"{title}: all {verdict.counts[1]} checks pass, but its threads race."))
+    house.say("\nTwo threads use the same memory at the same time, and at least one of them writes. What comes of it depends on which "
+              "is first:")
+    for one in verdict.watched.race:
+        if one.file:
+            path, lines = pathlib.Path(one.file), pathlib.Path(one.file).read_text(errors="replace").splitlines()
+            print(f"\n  {house.shown(path)}:{one.line}, one {one.what}:")
+            print("".join(f"  > {line}" for line in lines[one.line - 1:one.line]))
+        else:
+            print(f"\n  one {one.what} in {one.function}")
+    house.say("\nA function that for_each_row or for_each_task calls must write only what belongs to its own call. What several calls "
+              "need for themselves is a variable inside of it, and not static or shared.")
 
 
 def tell_failure(failure):

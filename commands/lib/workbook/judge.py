@@ -11,6 +11,7 @@ import diagnosis
 import house
 import mistakes
 import progress
+import races
 import source
 import symbols
 import written
@@ -21,13 +22,14 @@ import wrong
 class Verdict:
     chapter: str
     part: str
-    word: str  # "passes", "fails", "is not written", "does not build", "ended"
+    word: str  # "passes", "fails", "is not written", "does not build", "ended", "races"
     why: str = ""
     result: checks.Result = None
     alike: list = dataclasses.field(default_factory=list)  # the recorded mistakes that fail the same checks
     program: pathlib.Path = None  # of the checks with the part, for a diagnosis if no recorded mistake is alike
     said: str = ""  # by the compiler, of what does not build
     warnings: list = dataclasses.field(default_factory=list)  # by the compiler, of what builds
+    watched: races.Told = None  # what came of a look for them, if all checks pass and there may be some
 
     @property
     def wrong(self):
@@ -123,7 +125,8 @@ def numbered(chapter, part):
     return found
 
 
-def judge(chapter, part):
+def judge(chapter, part, before_races=lambda verdict: None):
+    """The verdict on a part. A look for races takes some seconds more: before it, what the checks say is handed out."""
     try:
         text = written.read(chapter, part)
     except written.Unreadable as error:
@@ -138,9 +141,13 @@ def judge(chapter, part):
         if verdict.word == "fails" and not verdict.alike and diagnosis.can(chapter, part):
             verdict.program = diagnosis.keep(chapter, part, build.program)
     verdict.warnings = written.warnings(text)
+    if verdict.word == "passes" and races.may_be_in(text):
+        before_races(verdict)
+        verdict.watched = races.look(text)
+        verdict.word = "races" if verdict.watched.race else "passes"
     passed, of = verdict.counts
     progress.note(chapter, part, digest=text.digest, passes=verdict.word == "passes", checks=[passed, of],
-                  next=verdict.function(), failed=verdict.failed_at)
+                  next=verdict.function(), failed="a race between two threads" if verdict.word == "races" else verdict.failed_at)
     return verdict
 
 
@@ -149,6 +156,7 @@ def unbuilt(text):
     theirs, library, ours = objects_of(text.chapter, text.part)
     with written.built([text], theirs, library) as build:
         written.keep_warnings(text, build)
+        races.keep_whether_possible(text, build)
         if not build.good:
             return _not_built(text, build)
         why = symbols.lacking(text, build.program, house.BUILD / ours)

@@ -37,6 +37,8 @@ def write(path, verdicts):
                 found = diagnosis.look(v.chapter, v.part, v.program)
                 one["mistakes"] += [{"name": name, "says": says, "form": form} for name, says, form in found.mistakes]
                 one["changes"] = [dataclasses.asdict(change) for change, _ in found.changes]
+        if v.watched:
+            one["races"] = [dataclasses.asdict(access) for access in v.watched.race]
         record.append(one)
     try:
         path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")

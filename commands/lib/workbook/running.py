@@ -26,23 +26,24 @@ class End:
     printed: str  # the end of what it wrote to the terminal
 
 
-def run(words, environment, room, record, times=1):
+def run(words, environment, room, record, times=1, memory=MEMORY):
     """Runs it in the folder room until it ends, or until its record does not grow. The limits of time are so many times
-    the usual ones."""
+    the usual ones, and memory is the limit of its addresses, if it has one."""
     mark = secrets.token_hex(16)
     needed = {name: value for name, value in environment.items() if NEEDED.fullmatch(name)}
     output = room.with_name("printed")
     with output.open("wb") as printed:
         process = subprocess.Popen(words, cwd=room, env=needed | {"HOME": str(room), "TMPDIR": str(room), "T2T_RUN": mark},
                                    stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT,
-                                   start_new_session=True, preexec_fn=_limits)
+                                   start_new_session=True, preexec_fn=lambda: _limits(memory))
         stopped = _wait(process, record, times)
     _end_what_is_left(mark)
     return End(stopped, process.returncode, output.read_bytes()[-2000:].decode(errors="replace").strip())
 
 
-def _limits():
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+def _limits(memory):
+    if memory:
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_FSIZE, (256 << 20, 256 << 20))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

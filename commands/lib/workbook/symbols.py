@@ -33,16 +33,17 @@ def object_of(target, file):
 
 def _defined(file, kinds):
     """The functions that an object file defines; kinds are letters of nm: T for all, t for the file alone, W for one of several."""
-    linked, names = (_nm(file, *flags) for flags in ([], ["-C"]))
+    linked, names = (named(file, *flags) for flags in ([], ["-C"]))
     return [Symbol(symbol, re.sub(r"\[abi:\w+\]", "", name.replace("(anonymous namespace)", "{unnamed}")).split("(")[0])
             for (kind, symbol), (_, name) in zip(linked, names) if kind in kinds]
 
 
-def _nm(file, *flags):
+def named(file, *flags):
+    """[(letter of nm, name), ...] of all that an object file or a program defines or takes from others."""
     told = subprocess.run(["nm", "-p", *flags, file], capture_output=True, text=True, errors="replace")
     if told.returncode != 0:
         house.die(f"nm, which comes with the compiler, can't read {file}: {told.stderr.strip()}")
-    return [(found.group(1), found.group(2)) for found in re.finditer(r"^[0-9a-fA-F]+ (\w) (.*)$", told.stdout, re.M)]
+    return [(found.group(1), found.group(2)) for found in re.finditer(r"^[0-9a-fA-F ]+ (\w) (.*)$", told.stdout, re.M)]
 
 
 def _told(text, function, symbol, theirs):
