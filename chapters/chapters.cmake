@@ -87,7 +87,7 @@ function(t2t_shows name after)
 endfunction()
 
 # Chapter NN_name: its parts become a library that later chapters link, and so do its shows; its
-# main.cpp becomes the program. AFTER names the chapters that it builds on, LINK other libraries,
+# main.cpp becomes the program, with answers.cpp, where it computes the answers that the page shows. AFTER names the chapters that it builds on, LINK other libraries,
 # MORE_TESTS files of tests/NN_name.
 function(t2t_chapter name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PARTS;SHOWS;AFTER;LINK;MORE_TESTS")
@@ -99,7 +99,8 @@ function(t2t_chapter name)
   target_link_libraries(${name}_parts PUBLIC common ${after} ${arg_LINK})
   target_precompile_headers(${name}_parts REUSE_FROM common)
   t2t_shows(${name} "${shows_after}" ${shows})
-  add_executable(${name} chapters/${name}/main.cpp)
+  file(GLOB answers CONFIGURE_DEPENDS chapters/${name}/answers.cpp)
+  add_executable(${name} chapters/${name}/main.cpp ${answers})
   target_link_libraries(${name} ${name}_shows)
   target_precompile_headers(${name} REUSE_FROM common)
   set_property(GLOBAL APPEND PROPERTY T2T_PROGRAMS ${name})

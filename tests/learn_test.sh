@@ -199,6 +199,7 @@ takes_not width "$training" --experiment norms --width 32
 refuses "--width: wanted --run too" "$training" --width 32
 refuses "--run and --resume: wanted one of them at a time" "$training" --run a --resume a
 refuses "--run and --fine-tune: wanted one of them at a time" "$training" --run a --fine-tune a
+refuses "--answers: wanted no other flag with it, got --seed" "$build/05_kv_cache" --seed 2 --answers
 refuses "--file and --folder: wanted one of them at a time" "$training" --file a --folder a
 [[ ! -e new && ! -e new.gguf && ! -e d ]] || fail "a refused task left something"
 "$quantization" --help | grep -- '--quantize IN OUT ' >/dev/null || fail "--help does not say that --quantize takes two files"

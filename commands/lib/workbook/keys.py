@@ -60,7 +60,7 @@ def _ground(folder):
     files = [*_code("common"), *_code("tests/support"), *_code(f"tests/{folder}"), *_code("tests/kernels"),
              *(ROOT / "tests").glob(f"{folder}*_test.cpp"), *_all(f"tests/fixtures/{folder}")]
     files += [file for chapter in sorted((ROOT / "chapters").iterdir()) if chapter.name <= folder
-              for file in _code(chapter.relative_to(ROOT)) if not re.match(r"(main|bench|gpu_bench)\.cpp", file.name)]
+              for file in _code(chapter.relative_to(ROOT)) if not re.match(r"(main|answers|bench|gpu_bench)\.cpp", file.name)]
     return _hash(*(f"{file.relative_to(ROOT)} {_digest(file)}" for file in sorted(files)))
 
 

@@ -1,0 +1,18 @@
+// The answers to the problems on paper of a chapter's page. The chapter's code computes them, so
+// that none that the page shows is typed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace t2t {
+
+struct Answer {
+  std::string problem;  // its name: "cache_of_llama_3_8b"
+  std::string text;     // the way to the number, and the number
+};
+
+/// Each chapter has its own, in its answers.cpp. Its program prints them with --answers.
+std::vector<Answer> answers();
+
+}  // namespace t2t
