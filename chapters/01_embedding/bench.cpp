@@ -1,5 +1,5 @@
-// The look-up beside a copy of as many bytes, the look-up beside the one-hot product, and one
-// token's logits beside a plain read of the table.
+// The look-up compared with a copy of as many bytes, the look-up beside the one-hot product, and
+// one token's logits compared with a plain read of the table.
 #include "timing/bench.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Both norms beside a copy of as many bytes and beside the matrix products of one block, and what
-// vector registers add to a loop over a row.
+// Both norms compared with a copy of as many bytes and beside the matrix products of one block, and
+// what vector registers add to a loop over a row.
 #include "timing/bench.hpp"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// The time that norms take, alone and beside a block's matrix products. The program prints it; no
-// model uses it.
+// The time that norms take, alone and compared with a block's matrix products. The program prints
+// it; no model uses it.
 #pragma once
 
 #include <fmt/core.h>
@@ -41,7 +41,7 @@ inline void show_speed(const Settings& set) {
   line("LayerNorm, row kernel", [&] { layer_norm_rows(x, row(gain), row(bias), set.eps, y); });
 }
 
-/// Two norms beside the matrix products that stand between them in one block.
+/// Two norms compared with the matrix products that stand between them in one block.
 inline void show_share_of_a_block(const Settings& set) {
   const std::size_t T = set.T, C = set.C, G_D = (C + 2) / 3, F = (8 * C + 2) / 3;
   Random random(1);

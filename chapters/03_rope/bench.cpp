@@ -1,4 +1,4 @@
-// Rotating a long prompt's queries in place, beside an update in place of as many bytes.
+// Rotating a long prompt's queries in place, compared with an update in place of as many bytes.
 #include "timing/bench.hpp"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
-// Softmax beside a copy and beside an update in place; attention beside its two products alone, and
-// beside a recurrent cell of the same width.
+// Softmax compared with a copy and beside an update in place; attention beside its two products
+// alone, and compared with a recurrent cell of the same width.
 #include "timing/bench.hpp"
 
 #include <algorithm>

@@ -16,7 +16,7 @@ namespace t2t {
 Tensor<2> answering_tokens(float a, float b);
 
 /// Two heads of 2 channels. Head 0 attends to the first token, head 1 to the second: its score is
-/// 40 / √2 = 28 above the other's, and e^−28 is nothing beside 1 in float32.
+/// 40 / √2 = 28 above the other's, and e^−28 is nothing compared with 1 in float32.
 AttentionWeights weights_of_two_heads();
 
 /// One head of 4 channels, whose scores for the two tokens are these. It writes the mean number

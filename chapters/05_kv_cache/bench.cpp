@@ -1,6 +1,6 @@
-// Times one token's attention over a long cache beside a plain read of as many bytes, a prompt in
-// one call beside one token a call, 100 tokens with the cache beside none, and a cache that is made
-// once beside one that is concatenated at every step.
+// Times one token's attention over a long cache compared with a plain read of as many bytes, a
+// prompt in one call compared with one token a call, 100 tokens with the cache beside none, and a
+// cache that is made once compared with one that is concatenated at every step.
 #include "timing/bench.hpp"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ static void bench_generation(Bench& bench, std::size_t C, std::size_t H) {
                 "without a cache", without);
 }
 
-/// A cache made once beside one that is concatenated at each of T steps.
+/// A cache made once compared with one that is concatenated at each of T steps.
 static void bench_concatenated(Bench& bench, std::size_t T) {
   const std::size_t G = 9, D = 64;
   const Tensor<2> x = Random(1).normal<2>({T, G * D});

@@ -1,5 +1,5 @@
 // Times decode over the caches of 10, 30 or 90 layers, which hold 360 MiB together for each G;
-// decode in place beside copies of each group; and a prompt.
+// decode in place compared with copies of each group; and a prompt.
 #include "timing/bench.hpp"
 
 #include <fmt/core.h>

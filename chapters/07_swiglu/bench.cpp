@@ -1,4 +1,4 @@
-// Times gated_rows beside copies, and gated networks beside a plain one.
+// Times gated_rows compared with copies, and gated networks beside a plain one.
 #include "timing/bench.hpp"
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Times one block of SmolLM2-135M's sizes: a prompt beside its matrix products alone, one token
-// beside a plain read of the weights.
+// Times one block of SmolLM2-135M's sizes: a prompt compared with its matrix products alone, one
+// token compared with a plain read of the weights.
 #include "timing/bench.hpp"
 
 #include <algorithm>

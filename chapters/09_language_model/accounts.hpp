@@ -4,9 +4,9 @@
 //   each number of a weight matrix is multiplied and added once a token: 2 FLOPs
 //   a query and a key that it sees: 2·D FLOPs for the score, and 2·D for the value
 //
-// The FLOPs of norms, activations and RoPE are left out: beside the matrix products they are few.
-// Kaplan et al. 2020, "Scaling Laws for Neural Language Models", has the rules of thumb that
-// main.cpp compares with these counts.
+// The FLOPs of norms, activations and RoPE are left out: they are few compared with those of the
+// products. Kaplan et al. 2020, "Scaling Laws for Neural Language Models", has the rules of thumb
+// that main.cpp compares with these counts.
 #pragma once
 
 #include <cstddef>

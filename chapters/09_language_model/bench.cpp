@@ -1,5 +1,6 @@
-// A model of SmolLM2-135M's sizes: a prompt beside its products with weights, one token beside a
-// read of the weights, several texts in one call, and sampling beside the head's product.
+// A model of SmolLM2-135M's sizes: a prompt compared with its products with weights, one token
+// beside a read of the weights, several texts in one call, and sampling compared with the head's
+// product.
 #include "timing/bench.hpp"
 
 #include <algorithm>
@@ -44,8 +45,8 @@ struct Products {
   std::vector<float> out = std::vector<float>(x.size());
 };
 
-/// Eight texts in one call: one more token of each, beside one call for each text; and prompts of
-/// unequal length, beside the same prompts padded to the longest.
+/// Eight texts in one call: one more token of each, compared with one call for each text; and
+/// prompts of unequal length, compared with the same prompts padded to the longest.
 void bench_texts(Bench& bench, const Model& model) {
   const std::size_t texts = 8, S = 128, V = model.config().V;
   ModelState state(model.config(), S + 1, {.texts = texts});
@@ -129,7 +130,7 @@ void bench(Bench& bench) {
 
   bench_texts(bench, model);
 
-  // Sampling is to take little time beside the head's product.
+  // Sampling is to take little time compared with the head's product.
   SamplingScratch scratch(config.V);
   Tensor<1> filtered = logits, x = empty(config.block.C), out = empty(config.V);
   x.fill(1);

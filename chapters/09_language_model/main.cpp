@@ -1,5 +1,5 @@
-// Shows an untrained model: the shapes that flow through it, what it writes, its loss beside ln V,
-// an encoder-decoder, and counts of the parameters, FLOPs and bytes of several models.
+// Shows an untrained model: the shapes that flow through it, what it writes, its loss compared with
+// ln V, an encoder-decoder, and counts of the parameters, FLOPs and bytes of several models.
 #include <fmt/format.h>
 
 #include <algorithm>

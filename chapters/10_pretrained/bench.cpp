@@ -1,5 +1,5 @@
-// Times a random model of SmolLM2-135M's sizes: decoding one token beside reading its weights, and
-// dequantizing beside a copy.
+// Times a random model of SmolLM2-135M's sizes: decoding one token compared with reading its
+// weights, and dequantizing compared with a copy.
 #include "timing/bench.hpp"
 
 #include <cmath>

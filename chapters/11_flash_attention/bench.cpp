@@ -1,5 +1,5 @@
-// Times flash attention beside chapter 06's kernel, which stores whole rows of scores, as a model's
-// block calls both. And its products beside BLAS, and beside them alone.
+// Times flash attention compared with chapter 06's kernel, which stores whole rows of scores, as a
+// model's block calls both. And its products compared with BLAS, and beside them alone.
 #include "timing/bench.hpp"
 
 #include <fmt/core.h>

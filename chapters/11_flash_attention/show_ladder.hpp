@@ -1,5 +1,5 @@
-// How many bytes each rung of the ladder of GPU kernels asks for, by formula, beside the card's
-// ridge point. For main.cpp.
+// How many bytes each rung of the ladder of GPU kernels asks for, by formula, compared with the
+// card's ridge point. For main.cpp.
 #pragma once
 
 namespace t2t {

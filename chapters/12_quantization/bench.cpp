@@ -1,6 +1,6 @@
-// Times a product with packed weights beside the same product of floats, attention to a rounded
-// cache beside attention to floats, and decoding one token of a model of SmolLM2-135M's sizes
-// beside reading its packed weights.
+// Times a product with packed weights compared with the same product of floats, attention to a
+// rounded cache compared with attention to floats, and decoding one token of a model of
+// SmolLM2-135M's sizes compared with reading its packed weights.
 #include "timing/bench.hpp"
 
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
-// Times a step of training beside the matrix products that it needs, and the backward pass of
-// attention beside its forward pass.
+// Times a step of training compared with the matrix products that it needs, and the backward pass
+// of attention compared with its forward pass.
 #include "timing/bench.hpp"
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
-// How fast it is: the time of a prompt part by part, and that of one more token beside a read of
-// the weights. With SmolLM2-135M's blocks: a small model's weights would stay in the processor's
-// caches. For main.cpp.
+// How fast it is: the time of a prompt part by part, and that of one more token compared with a
+// read of the weights. With SmolLM2-135M's blocks: a small model's weights would stay in the
+// processor's caches. For main.cpp.
 #pragma once
 
 #include "random.hpp"

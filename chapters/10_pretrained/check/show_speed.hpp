@@ -1,4 +1,4 @@
-// The model's speed beside the limits of this machine. For main.cpp.
+// The model's speed compared with the limits of this machine. For main.cpp.
 #pragma once
 
 #include "10_pretrained/chat/session.hpp"

@@ -1,5 +1,5 @@
-// Shows what a step of training costs: memory tensor by tensor, and time beside the matrix products
-// alone.
+// Shows what a step of training costs: memory tensor by tensor, and time compared with the matrix
+// products alone.
 #pragma once
 
 #include "13_training/trainer/trainer.hpp"

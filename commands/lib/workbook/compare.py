@@ -60,7 +60,7 @@ def compare_speed(chapter):
         lines[whose] = bench(program, chapter)
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
-    print(house.bold(f"Speed of {', '.join(passing)}: your time over ours, and beside a limit or other work"))
+    print(house.bold(f"Speed of {', '.join(passing)}: your time over ours, and compared with a limit or other work"))
     for their, ours in zip(lines["yours"], lines["ours"]):
         threads = f"{ours['threads']} thread{'s' * (ours['threads'] > 1)}"
         print(f"  {their['seconds'] / ours['seconds']:5.2f}  {ours['what'][:50]}, {threads}")
