@@ -10,4 +10,5 @@ cd "$home/docs"
 T2T_BUILD=$build PYTHONPATH=weaving PYTHONDONTWRITEBYTECODE=1 \
   "$venv/bin/python" -m cogapp -p 'from weave import *' "${how[@]}" ./*.md ../README.md ||
   die "a page is stale or can't be updated (see above); ./learn docs updates them"
+"$venv/bin/python" weaving/way.py check || die "a page is not as docs/README.md wants it (see above)"
 "$venv/bin/python" weaving/links.py ./*.md ../README.md || die "a page links to something that does not exist (see above)"

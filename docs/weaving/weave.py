@@ -9,19 +9,24 @@ measured(chapter, only)   the chapter's figures from the recorded run, docs/reco
 kernels(chapter, only)    what the chapter's CUDA kernels take of a GPU, from docs/recorded/kernels.json; with
                           only, those whose name holds that text
 gpus()                    what ./learn gpu recorded in docs/gpu, a table for each GPU
+answer(chapter, problem)  the folded answer to a problem on paper, as the chapter's program computes it (answers.cpp)
 verdict(chapter, part, mistake)
                           what ./learn check says of a wrong version, as if a reader had written it
 examples(chapter, part, program)
                           what ./learn example says of the cases in a program: tests/workbook/rms_norm_examples.cpp
 ladder()                  what ./learn list says before anything is written
 recorded(name)            the table of a run that takes too long to weave, from docs/recorded/NAME.json: columns, rows and
-                          a note on the command and the machine
+                          a note on the command and the machine; perplexities also of which text, which may not change
 wrong(chapter, names)     wrong versions by name, in this order, each with its first line; link=False: no link to all
 mistakes()                every wrong version of every chapter: docs/mistakes.md
 chapters()                the table of chapters, from the file `about` in each one's folder
+way()                     the line at the end of a page that names what comes before and after it: way.txt
+routes()                  the routes through the pages, with minutes
 rooms()                   the folders inside of chapters, a sentence each, from the file `about`
 """
 import functools
+import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -32,6 +37,7 @@ import sys
 
 import cog
 import gpu_tables
+import way as ways
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("T2T_BUILD", ROOT / "build/release"))
@@ -95,6 +101,14 @@ def output(chapter, section, flags=""):
     _out(f"```text\n{text}\n```\n")
 
 
+def answer(chapter, problem):
+    lines = _run(chapter, "--answers")
+    if problem not in lines:
+        raise SystemExit(f"{chapter}: no answer to {problem!r}")
+    text = itertools.takewhile(lambda line: not line or line.startswith(" "), lines[lines.index(problem) + 1:])
+    _out(f"<details><summary>Answer</summary>\n\n{' '.join(' '.join(text).split())}\n\n</details>\n")
+
+
 @functools.cache
 def _run(chapter, flags):
     """A program's lines; each is run once however many sections are quoted."""
@@ -150,8 +164,19 @@ def gpus():
 
 def recorded(name):
     run = json.loads((ROOT / f"docs/recorded/{name}.json").read_text())
+    if "text" in run:
+        _expect_same_text(name, run)
+        run["note"] = f"{run['tokens']:,} tokens of [one text]({os.path.relpath(ROOT / run['text'], ROOT / 'docs')}), in windows of " \
+                      f"{run['window']:,}. {run['note']}"
     rows = [run["columns"], ["---:"] * len(run["columns"]), *run["rows"]]
     _out("\n".join("| " + " | ".join(row) + " |" for row in rows) + f"\n\n{run['note']}\n")
+
+
+def _expect_same_text(name, run):
+    digest = hashlib.sha256((ROOT / run["text"]).read_bytes()).hexdigest()[:16]
+    if digest != run["digest"]:
+        raise SystemExit(f"docs/recorded/{name}.json: {run['text']} is not the text that it was recorded with, so the perplexities of "
+                         "other tables are not to be compared with these: python3 docs/weaving/perplexities.py")
 
 
 def verdict(chapter, part, mistake):
@@ -236,6 +261,14 @@ def rooms():
         rows += [f"| [`{about.parent.name}/{name}/`](../chapters/{about.parent.name}/{name}) | {sentence} |"
                  for name, sentence in said.items()]
     _out("\n".join(rows) + "\n")
+
+
+def way():
+    _out(ways.neighbours(pathlib.Path(cog.inFile).stem))
+
+
+def routes():
+    _out(ways.routes())
 
 
 def _out(text):

@@ -8,9 +8,13 @@ from house import ROOT, ours
 
 
 def pages_of(chapter):
-    """The chapter's page, then the others: some parts are explained on a page of their own."""
-    own = ROOT / "docs" / f"{chapter}.md"
-    return [own, *sorted(p for p in (ROOT / "docs").glob("*.md") if p != own and p.name != "mistakes.md")]
+    """The chapter's page, its other pages, then those of other chapters: some parts are explained on a page of their own."""
+    own, others = ROOT / "docs" / f"{chapter}.md", (ROOT / "docs").glob("*.md")
+    return [own, *sorted((p for p in others if p != own and p.name != "mistakes.md"), key=lambda p: (not _is_of(p, chapter), p))]
+
+
+def _is_of(page, chapter):
+    return page.name.startswith(chapter[:3])
 
 
 @functools.cache
@@ -55,14 +59,14 @@ def _begins(name, line):
 
 
 def section_that_names(chapter, part, name):
-    """The same of the first paragraph of the chapter's page that names the function, or else the part. The line is the
+    """The same of the first paragraph of the chapter's pages that names the function, or else the part. The line is the
     paragraph's end."""
-    page = pages_of(chapter)[0]
-    lines = lines_of(page)
     for named in (rf"`[^`]*\b{re.escape(name.split('::')[-1])}\b[^`]*`", rf"\b{part}\b"):
-        for i, line in enumerate(lines):
-            if i > 2 and re.search(named, line):
-                return page, _heading(lines, i), next(j for j in range(i, len(lines)) if not lines[j].strip())
+        for page in filter(lambda page: _is_of(page, chapter), pages_of(chapter)):
+            lines = lines_of(page)
+            for i, line in enumerate(lines):
+                if i > 2 and re.search(named, line):
+                    return page, _heading(lines, i), next(j for j in range(i, len(lines)) if not lines[j].strip())
     return None
 
 
