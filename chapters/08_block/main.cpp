@@ -180,7 +180,7 @@ double bytes_needed(const BlockSettings& s, double T, double L) {
                       64 * double(thread_count());
   const double t = std::min(T, 256.0), scores = 4 * double(s.H) * t * t;
   return 160e6 + sizeof(float) * (3 * parameters(s) + T * rows + scores +
-                                  L * parameters(stack_settings(64, true)));
+                                  L * parameters(stack_settings(64, false)));
 }
 
 }  // namespace
@@ -188,7 +188,7 @@ double bytes_needed(const BlockSettings& s, double T, double L) {
 int main(int argc, char** argv) {
   std::size_t T = 64, C = 256, H = 8, G = 4, F = gated_width(256, 1), L = 64;
   float residual_scale = 1;
-  bool swiglu = false;
+  bool relu = false;
   Program program("08_block",
                   "The transformer block: what flows through, what it costs, and what the sums and "
                   "norms do in a stack of 64 layers.");
@@ -200,7 +200,7 @@ int main(int argc, char** argv) {
   program.size("ffn", F, "width of the feed-forward network, F");
   program.size("layers", L, "layers of the stack (C = 64, H = 4, G = 2), L");
   program.number("residual-scale", residual_scale, "factor of w_o and w_down in the stack");
-  program.yes("swiglu", swiglu, "networks with SwiGLU in the stack, instead of ReLU");
+  program.yes("relu", relu, "networks with ReLU in the stack, instead of SwiGLU");
 
   return program.run(argc, argv, [&] {
     Random random(program.seed());
@@ -215,8 +215,8 @@ int main(int argc, char** argv) {
     show_costs(settings, x.shape(0));
     show_models();
     show_ways(stream(program, std::min<std::size_t>(T, 256), C, random), settings, random);
-    show_depth(stream(program, std::min<std::size_t>(T, 16), 64, random),
-               stack_settings(64, swiglu), L, residual_scale, random);
+    show_depth(stream(program, std::min<std::size_t>(T, 16), 64, random), stack_settings(64, relu),
+               L, residual_scale, random);
     show_speed(settings, x.shape(0), random);
     fmt::print("\n");
     print_paragraph(

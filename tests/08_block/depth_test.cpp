@@ -48,6 +48,7 @@ TEST_CASE("by hand: without norms each layer brings a gradient to a quarter, or 
   CHECK(about(top(Joined::neither, 0.5f, changes).arrives, std::pow(0.25, 3)));
   CHECK(about(top(Joined::neither, 0.5f, changes).size, std::sqrt(12.5) * std::pow(0.25, 3)));
   CHECK(top(Joined::neither, 0.5f, changes).straight == 0);
+  CHECK(top(Joined::neither, 0, changes).arrives == 0);  // also where the text itself is 0
   CHECK(about(top(Joined::sums_only, 0.5f, changes).arrives, std::pow(2.25, 3)));
   CHECK(top(Joined::sums_only, 0.5f, changes).straight == 1);
 }

@@ -54,6 +54,8 @@ struct Changes {
   template <class F>
   void pass(F&& f, const Tensor<2>& x) {
     for (std::size_t i = 0; i < now.size(); ++i) {
+      // No layer makes a change of none, and the step below cannot be taken from a text of zeros.
+      if (grown[i] == 0) continue;
       Tensor<2> moved = difference(f, x, now[i]);  // [T, C]
       const double growth = root_mean_square(moved);
       grown[i] *= growth;

@@ -1,4 +1,4 @@
-// What many layers on top of each other make of a text and of a gradient. For main.cpp.
+// What many layers on top of each other make of a text and of a small change of it. For main.cpp.
 #pragma once
 
 #include <fmt/format.h>
@@ -54,11 +54,11 @@ inline double median(const std::vector<Depths>& draws, std::vector<Depth> Depths
   return in_order(draws, stack, l, number)[draws.size() / 2];
 }
 
-/// Of each layer of a stack. SwiGLU's result grows with the square of its input: where no norm
-/// holds that, the numbers leave float's range after a few layers. ReLU's result does not.
-inline BlockSettings stack_settings(std::size_t C, bool swiglu) {
-  BlockSettings settings = llama_style(C, 4, 2, 4 * C);
-  settings.activation = swiglu ? Activation::swiglu : Activation::relu;
+/// Of each layer of a stack: the sizes of chapter 13's small models, except that two query heads
+/// share a key head. A ReLU network is as much wider as it needs to have as many weights.
+inline BlockSettings stack_settings(std::size_t C, bool relu) {
+  BlockSettings settings = llama_style(C, 4, 2, relu ? 4 * C : gated_width(C, 1));
+  settings.activation = relu ? Activation::relu : Activation::swiglu;
   return settings;
 }
 
@@ -71,7 +71,7 @@ inline std::vector<BlockWeights> draw_layers(const BlockSettings& settings, std:
   return layers;
 }
 
-/// Random changes of a text, sent up to measure the gradient.
+/// Random changes of a text, sent up through the layers.
 inline std::vector<Tensor<2>> draw_changes(const Tensor<2>& text, Random& random) {
   std::vector<Tensor<2>> changes;
   for (int i = 0; i < 8; ++i) changes.push_back(random.normal<2>({text.shape(0), text.shape(1)}));
@@ -87,28 +87,33 @@ inline Depths all_depths(const Tensor<2>& x, const BlockSettings& settings, std:
           of(Joined::sums_only), of(Joined::neither)};
 }
 
-inline void show_gradients(const std::vector<Depths>& draws,
-                           const std::vector<std::size_t>& shown) {
-  print_section(fmt::format("A gradient on its way down through {} layers", shown.back()));
+inline void show_changes(const std::vector<Depths>& draws, const std::vector<std::size_t>& shown) {
+  print_section(fmt::format("A small change on its way up through {} layers", shown.back()));
   Table table({">layers", ">neither", ">sums only", ">norms only", ">post-norm", ">pre-norm"});
+  bool too_large = false;
   for (const std::size_t l : shown) {
-    const auto arrives = [&](std::vector<Depth> Depths::*stack) {
-      return of_gradient(median(draws, stack, l, &Depth::arrives));
+    if (l == 0 && shown.back() > 0) continue;  // the last norm alone
+    const auto grown = [&](std::vector<Depth> Depths::*stack) {
+      const double factor = median(draws, stack, l, &Depth::arrives);
+      too_large = too_large || std::isnan(factor);
+      return of_gradient(factor);
     };
-    table.add({std::to_string(l), arrives(&Depths::neither), arrives(&Depths::sums),
-               arrives(&Depths::norms), arrives(&Depths::post), arrives(&Depths::pre)});
+    table.add({std::to_string(l), grown(&Depths::neither), grown(&Depths::sums),
+               grown(&Depths::norms), grown(&Depths::post), grown(&Depths::pre)});
   }
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "A gradient of size 1 begins at the output of a stack of so many layers. The table has the "
-      "size with which it arrives at the input: the median of seven draws of the weights. Stacks "
-      "with norms end with one more norm.");
+      std::string("A small random change is added to the text below a stack of so many layers. "
+                  "The table has the factor by which its size has changed at the top: the median "
+                  "of seven draws of the weights. A random gradient on its way down changes by the "
+                  "same factor, in the mean square. Stacks with norms end with one more norm.") +
+      (too_large ? " A dash: the text itself has become too large for floats." : ""));
 }
 
-/// The gradient that arrives through all layers.
+/// The same after all layers.
 inline void show_draws(const std::vector<Depths>& draws, std::size_t L) {
-  print_section(fmt::format("The gradient through {} layers, for seven draws of the weights", L));
+  print_section(fmt::format("The change after {} layers, for seven draws of the weights", L));
   Table table({"", ">smallest", ">median", ">largest"});
   const auto add = [&](const char* name, std::vector<Depth> Depths::*stack) {
     const std::vector<double> values = in_order(draws, stack, L, &Depth::arrives);
@@ -167,7 +172,7 @@ inline void show_depth(const Tensor<2>& x,  // [T, C]
   std::vector<std::size_t> shown = {0};
   for (std::size_t l = 1; l < L; l *= 2) shown.push_back(l);
   if (L > 0) shown.push_back(L);
-  show_gradients(draws, shown);
+  show_changes(draws, shown);
   show_draws(draws, L);
   show_sizes(draws, shown);
   show_straight(draws, shown);
