@@ -1,5 +1,6 @@
-// Softmax compared with a copy and beside an update in place; attention beside its two products
-// alone, and compared with a recurrent cell of the same width.
+// Softmax compared with a copy and with an update in place; attention compared with its two
+// products alone; and attention, alone and with its four projections, compared with a recurrent
+// cell of the same width.
 #include "timing/bench.hpp"
 
 #include <algorithm>
@@ -66,6 +67,21 @@ static void bench_attention(Bench& bench, std::size_t T) {
 
   const RecurrentCell cell = draw_recurrent_cell(C, random);
   bench.against("attention_rows H=9 T=" + std::to_string(T) + " D=64, causal", attend_all,
+                "recurrence, C = 576", [&] { out = recurrence(q, cell); });
+
+  // The same beside a whole layer of attention: the cell's time has its product with w_x, too.
+  const AttentionWeights weights = draw_attention_weights(C, random);
+  Tensor<2> projected = empty(T, C);
+  const auto layer = [&] {
+    const Tensor<2> keys = matmul_bt(q, weights.w_k), values = matmul_bt(q, weights.w_v);
+    attention_rows(matmul_bt(q, weights.w_q), side_by_side(keys, values, H), Mask::causal, out,
+                   scratch);
+    matmul_bt(out, weights.w_o, projected);
+  };
+  layer();
+  bench.expect_right("the layer",
+                     close(projected, multi_head_attention(q, weights, H, Mask::causal)));
+  bench.against("a whole layer of attention, H=9 T=" + std::to_string(T) + " D=64, causal", layer,
                 "recurrence, C = 576", [&] { out = recurrence(q, cell); });
 
   // The same queries, each of which sees at most 256 keys.

@@ -88,20 +88,24 @@ inline void show_split() {
 inline void show_two_values() {
   print_section("Why several heads: bring home two numbers, a and b");
   const AttentionWeights first = weights_of_one_head(40, 0), both = weights_of_one_head(0, 0);
-  const AttentionWeights two = weights_of_two_heads();
-  Table table({"wanted", "one head, all on the first", "one head, half on each", "two heads"});
+  const AttentionWeights near = weights_of_one_head_near(0.001f), two = weights_of_two_heads();
+  Table table(
+      {"wanted", "one: the first", "one: half of each", "one: values of ±250", "two heads"});
   const auto pair = [](const Tensor<1>& answer) {
-    return fmt::format("{:.1f} {:.1f}", answer(0), answer(1));
+    return fmt::format("{:.3f} {:.3f}", answer(0), answer(1));
   };
   for (const float a : {0.f, 1.f})
     for (const float b : {0.f, 1.f})
-      table.add({pair({a, b}), pair(two_values(a, b, first, 1)), pair(two_values(a, b, both, 1)),
+      table.add({fmt::format("{} {}", a, b), pair(two_values(a, b, first, 1)),
+                 pair(two_values(a, b, both, 1)), pair(two_values(a, b, near, 1)),
                  pair(two_values(a, b, two, 2))});
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "One token asks, two others answer with a number each. One head brings home one mean, and "
-      "puts the same number in both places. Two heads bring home both numbers.");
+      "One token asks, two others answer with a number each. One head brings home one mean: of the "
+      "first token alone, or of both. With values of ±250 its weights are 0.501 and 0.499 where "
+      "the "
+      "numbers differ.");
 }
 
 }  // namespace t2t

@@ -9,28 +9,18 @@
 #include <vector>
 
 #include "04_causal_attention/attention.hpp"
+#include "04_causal_attention/quantile.hpp"
 #include "04_causal_attention/softmax.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
 
 namespace t2t {
 
-inline double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / double(values.size());
-}
-
-/// The upper one of the middle two, when there is an even number of them.
-inline double median(std::vector<double> values) {
-  std::ranges::nth_element(values, values.begin() + long(values.size() / 2));
-  return values[values.size() / 2];
-}
-
 /// One number for each row of weights.
 struct RowMeasures {
-  std::vector<double> largest;   // the largest weight
-  std::vector<double> slope;     // Σ over s of ∂weight[s] / ∂score[s] = 1 − Σ weight²
+  std::vector<double> largest;     // the largest weight
+  std::vector<double> saturated;   // 1 if the largest weight is above 0.99, otherwise 0
+  std::vector<double> derivative;  // Σ over s of ∂weight[s] / ∂score[s] = 1 − Σ weight²
   std::vector<double> gradient;  // the length (Frobenius norm) of ∂weights / ∂q, a matrix [S, D]
 };
 
@@ -55,8 +45,10 @@ inline RowMeasures measure_rows(const Tensor<2>& weights,  // [T, S]
         apart += (k(s, d) - mean_key[d]) * (k(s, d) - mean_key[d]);
       gradient += double(w[s]) * w[s] * apart;
     }
-    measures.largest.push_back(*std::ranges::max_element(w));
-    measures.slope.push_back(1 - squares);
+    const double largest = *std::ranges::max_element(w);
+    measures.largest.push_back(largest);
+    measures.saturated.push_back(largest > 0.99 ? 1 : 0);
+    measures.derivative.push_back(1 - squares);
     measures.gradient.push_back(scale * std::sqrt(gradient));
   }
   return measures;
@@ -64,9 +56,9 @@ inline RowMeasures measure_rows(const Tensor<2>& weights,  // [T, S]
 
 inline void show_root(const Program& program) {
   print_section("Why scores are divided by the root of D");
-  Table table({">D", "scores", ">variance", ">mean largest", ">median slope", ">mean slope",
-               ">median gradient", ">mean gradient"});
-  for (const std::size_t D : {4, 16, 64, 256, 1024}) {
+  Table table({">D", "scores", ">variance", ">largest", ">saturated", ">derivative",
+               ">gradient: 10 %", ">50 %", ">90 %", ">mean"});
+  for (const std::size_t D : {64, 128, 1024}) {
     Random random(program.seed());
     const Tensor<2> q = random.normal<2>({256, D}), k = random.normal<2>({64, D});
     const float root = std::sqrt(float(D));
@@ -74,21 +66,30 @@ inline void show_root(const Program& program) {
     for (const bool divides : {false, true}) {
       const Tensor<2> scores = divides ? divided : Tensor<2>(divided * root);
       const RowMeasures rows = measure_rows(softmax(scores), k, divides ? 1 / root : 1);
-      table.add({divides ? "" : std::to_string(D), divides ? "q·k / √D" : "q·k",
-                 fmt::format("{:.1f}", double(xt::mean(scores * scores)())),
-                 fmt::format("{:.2f}", mean(rows.largest)),
-                 fmt::format("{:.4f}", median(rows.slope)), fmt::format("{:.4f}", mean(rows.slope)),
-                 fmt::format("{:.3f}", median(rows.gradient)),
-                 fmt::format("{:.3f}", mean(rows.gradient))});
+      std::vector<std::string> cells = {
+          divides ? "" : std::to_string(D),
+          divides ? "q·k / √D" : "q·k",
+          fmt::format("{:.1f}", double(xt::mean(scores * scores)())),
+          fmt::format("{:.2f}", mean(rows.largest)),
+          fmt::format("{:.0f} %", 100 * mean(rows.saturated)),
+          fmt::format("{:.4f}", quantile(rows.derivative, 0.5)),
+      };
+      for (const double share : {0.1, 0.5, 0.9})
+        cells.push_back(fmt::format("{:.4f}", quantile(rows.gradient, share)));
+      cells.push_back(fmt::format("{:.4f}", mean(rows.gradient)));
+      table.add(cells);
     }
   }
   table.print();
   fmt::print("\n");
+  print_paragraph("256 random queries, the rows, against 64 keys; all numbers from N(0, 1).");
   print_paragraph(
-      "256 random queries against 64 keys, all numbers from N(0, 1); means and medians are over "
-      "the 256 rows. largest: the row's largest weight. slope: the sum over keys of d weight / d "
-      "score. gradient: the length (the root of the sum of squares) of the matrix d weights / d q, "
-      "which also has the factor k and, where scores were divided, the factor 1 / √D.");
+      "largest: the mean of the rows' largest weights. saturated: the share of rows in which one "
+      "weight is above 0.99. derivative: the sum over keys of d weight / d score, the median.");
+  print_paragraph(
+      "gradient: the length (the root of the sum of squares) of the matrix d weights / d q. In 10 "
+      "%, "
+      "50 % and 90 % of the rows it is at most the number shown; then its mean.");
 }
 
 }  // namespace t2t

@@ -26,11 +26,10 @@ inline void show_one_head(const Program& program, const Tensor<2>& x,
   print_heat_map(scores, {labels, labels, true});
   fmt::print("\n");
   print_paragraph(
-      "A row is a query, a column a key. The last line gives the scores that the marks stand for; "
-      "some marks may not occur. A dot is a score of -infinity: a token may not read a later one. "
-      "On the diagonal query and key are the same vector. Its dot product with itself is the sum "
-      "of its squared numbers, which is then divided by the root of their number, D. Random "
-      "vectors are not quite orthogonal, hence the marks between different letters.");
+      "A row is a query, a column a key. The last line gives the scores that the marks stand for. "
+      "A "
+      "dot is a score of -infinity: a token may not read a later one. Random vectors are not quite "
+      "orthogonal, hence the marks between different letters.");
   print_section("Weights: softmax of each row");
   print_heat_map(weights, {labels, labels});
   fmt::print("\n");
@@ -51,7 +50,7 @@ inline void show_masks() {
     std::string line = "  ";
     for (const Tensor<2>& mask : masks) {
       std::string cells;
-      for (const float added : row(mask, t)) cells += added == 0 ? "█ " : "· ";
+      for (const float added : row(mask, t)) cells += added == 0 ? "██" : "··";
       line += cells + std::string(17 - 2 * mask.shape(1), ' ');
     }
     fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));

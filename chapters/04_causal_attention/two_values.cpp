@@ -1,5 +1,7 @@
 #include "04_causal_attention/two_values.hpp"
 
+#include <cmath>
+
 namespace t2t {
 
 enum Channel { asks, first, second, number, C };  // C = 4
@@ -37,6 +39,19 @@ AttentionWeights weights_of_one_head(float first_score, float second_score) {
   weights.w_k(0, second) = second_score;
   weights.w_v(0, number) = 1;
   weights.w_o(0, 0) = weights.w_o(1, 0) = 1;
+  return weights;
+}
+
+AttentionWeights weights_of_one_head_near(float error) {
+  AttentionWeights weights = no_weights();
+  weights.w_q(0, asks) = 2;  // √D, by which attention divides
+  weights.w_k(0, number) = std::log((0.5f + error) / (0.5f - error));  // weights 1/2 ± error
+  weights.w_v(0, number) = 1;
+  weights.w_o(0, 0) = weights.w_o(1, 0) = 1;
+  weights.w_v(1, first) = 0.25f / error;  // the mean of these two is 0 if both weights are 1/2 …
+  weights.w_v(1, second) = -0.25f / error;
+  weights.w_o(0, 1) = 1;  // … and otherwise 1/2 or −1/2: added to one channel, taken off the other
+  weights.w_o(1, 1) = -1;
   return weights;
 }
 

@@ -48,6 +48,16 @@ TEST_CASE("one head by hand: the first number, or the mean of both") {
   CHECK(all_close(two_values(1, 5, leaning, 1), Tensor<1>{2, 2}, 16 * u));
 }
 
+TEST_CASE("one head with large values comes near both numbers, and not nearer than its error") {
+  for (const float error : {0.1f, 0.01f})
+    for (const float a : {0.f, 1.f})
+      for (const float b : {0.f, 1.f}) {
+        const Tensor<1> got = two_values(a, b, weights_of_one_head_near(error), 1);
+        const float off = a == b ? 0 : error;  // in both channels
+        CHECK(all_close(got, Tensor<1>{a + off, b + off}, 2 * 25 * 8 * u));
+      }
+}
+
 TEST_CASE("one head, any weights: from both numbers 0 to both 1, the weights stay as they are") {
   Random random(1);
   for (int draw = 0; draw < 20; ++draw) {
