@@ -79,6 +79,9 @@ def faults():
         if page.stem not in LOOK_UP | set(on_the_way):
             yield f"{page.name} is not on the way (docs/weaving/way.txt), and no page to look things up in"
     for name in on_the_way:
+        if not (DOCS / f"{name}.md").exists():
+            yield f"docs/weaving/way.txt names {name}, and there is no such page"
+            continue
         told, prose = words(name)
         if told > MOST or prose > MOST_PROSE:
             yield f"{name}.md has {told:,} words, {prose:,} of them prose; a page of one sitting has at most {MOST:,} and {MOST_PROSE:,}"
