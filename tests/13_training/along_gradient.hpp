@@ -1,22 +1,44 @@
-// The check of a whole gradient by two losses: along it the loss grows by the square of its norm.
+// The check of a whole gradient by a few losses: along it the loss grows by the square of its norm,
+// and along random signs by what it promises there. The first finds numbers that are wrong, the
+// second also numbers that are missing: where a gradient is 0, its own direction does not move.
 #pragma once
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "09_language_model/cases.hpp"
 #include "13_training/trainer/tensor_list.hpp"
+#include "random.hpp"
 
 namespace t2t {
 
-/// The case's weights, moved by h times the gradients.
-inline ModelWeights moved_along(ModelWeights& gradients, const Case& c, double h) {
+/// The case's weights, moved by h times `way`.
+inline ModelWeights moved_along(ModelWeights& way, const Case& c, double h) {
   ModelWeights weights = c.weights();
   const std::vector<ListedTensor> to = tensors_of(weights, c.config);
-  const std::vector<ListedTensor> along = tensors_of(gradients, c.config);
+  const std::vector<ListedTensor> along = tensors_of(way, c.config);
   for (std::size_t i = 0; i < to.size(); ++i)
     for (std::size_t j = 0; j < to[i].numbers.size(); ++j)
       to[i].numbers[j] += float(h * double(along[i].numbers[j]));
   return weights;
+}
+
+/// Σ a·b over all numbers of all tensors.
+inline double dot(ModelWeights& a, ModelWeights& b, const Config& config) {
+  const std::vector<ListedTensor> left = tensors_of(a, config), right = tensors_of(b, config);
+  double sum = 0;
+  for (std::size_t i = 0; i < left.size(); ++i)
+    for (std::size_t j = 0; j < left[i].numbers.size(); ++j)
+      sum += double(left[i].numbers[j]) * double(right[i].numbers[j]);
+  return sum;
+}
+
+/// The slope of loss(model) when the weights move by h·way to either side.
+template <class Loss>
+double slope_of(ModelWeights& way, const Case& c, double h, Loss loss) {
+  const auto loss_at = [&](double h) { return loss(Model(c.config, moved_along(way, c, h))); };
+  return (loss_at(h) - loss_at(-h)) / (2 * h);
 }
 
 /// The loss's slope along its gradients divided by the square of their norm: 1 if they are right.
@@ -24,14 +46,26 @@ inline ModelWeights moved_along(ModelWeights& gradients, const Case& c, double h
 /// side. The slope is off by the square of that times the loss's third derivative.
 template <class Loss>
 double slope_along(ModelWeights& gradients, const Case& c, double distance, Loss loss) {
-  double square = 0;
-  for (const ListedTensor& tensor : tensors_of(gradients, c.config))
-    for (const float g : tensor.numbers) square += double(g) * double(g);
-  const double h = distance / std::sqrt(square);
-  const auto loss_at = [&](double h) {
-    return loss(Model(c.config, moved_along(gradients, c, h)));
-  };
-  return (loss_at(h) - loss_at(-h)) / (2 * h) / square;
+  const double square = dot(gradients, gradients, c.config);
+  return slope_of(gradients, c, distance / std::sqrt(square), loss) / square;
+}
+
+/// How far the loss's slopes along random signs are from Σ sign·gradient, as a share of the
+/// gradients' norm: the root mean square of some draws, about |d|/norm if the gradients are off by
+/// d. `step` is how far each number moves.
+template <class Loss>
+double off_at_random(ModelWeights& gradients, const Case& c, double step, Loss loss) {
+  constexpr std::size_t draws = 4;
+  Random random(1);
+  ModelWeights signs = c.weights();
+  double squares = 0;
+  for (std::size_t n = 0; n < draws; ++n) {
+    for (const ListedTensor& tensor : tensors_of(signs, c.config))
+      for (float& sign : tensor.numbers) sign = random.next_uniform() < 0.5 ? 1 : -1;
+    const double off = slope_of(signs, c, step, loss) - dot(signs, gradients, c.config);
+    squares += off * off;
+  }
+  return std::sqrt(squares / double(draws) / dot(gradients, gradients, c.config));
 }
 
 }  // namespace t2t

@@ -317,6 +317,19 @@ TEST_CASE("along its gradient the loss grows by the square of the gradient's nor
   }
 }
 
+TEST_CASE("along random signs the loss has the slope that the gradient promises") {
+  for (const Case& c : cases()) {
+    CAPTURE(c.name);
+    const Batch batch = batch_of(3, 13, c.config.V);
+    ModelWeights gradients = gradients_of(c.model(), {batch}, one_over_learned(batch));
+    const double off = off_at_random(gradients, c, 1e-4, [&](const Model& model) {
+      return Gradients(c.config, batch.B, batch.T).loss(model, batch) *
+             double(one_over_learned(batch));
+    });
+    CHECK(off < 2e-3);
+  }
+}
+
 static void check_same_bits(const ModelWeights& got, const ModelWeights& want, const Config& c) {
   const std::vector<Named> a = named_tensors(got, c), b = named_tensors(want, c);
   for (size_t i = 0; i < a.size(); ++i) {

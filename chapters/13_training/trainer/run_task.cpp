@@ -116,6 +116,7 @@ static int train(Trainer& trainer, const RunFolder& folder, const BpeTables& tok
   const Clock::time_point began = Clock::now();
   const std::size_t first = trainer.steps_done();
   bool ended = false;  // asked for once a step, after which the run is saved
+  // [loop]
   while (trainer.steps_done() < steps && !ended) {
     curve.push_back({trainer.step()});
     LossPoint& point = curve.back();
@@ -127,6 +128,7 @@ static int train(Trainer& trainer, const RunFolder& folder, const BpeTables& tok
     if (due || ended) save_run(folder, trainer, tokenizer, curve, record);
     if (due) tell_point(point, trainer, bpe);
   }
+  // [/loop]
   show_progress("");
   if (!curve.empty()) fmt::print("\n{}\n", drawing_of(curve, 64, 10));
   const bool done = trainer.steps_done() >= steps;

@@ -3,9 +3,10 @@
 //   step n ≤ warmup:  peak·n/warmup        after it:  floor + (peak − floor)·(1 + cos(π·share))/2
 //
 // share is how much of the steps after the warm-up is over: 0 at its end, 1 at the last step. At
-// first AdamW's running square rests on few gradients, and large steps would follow their noise; at
-// the end small steps let the weights settle. Loshchilov and Hutter 2016, "SGDR"; warm-up: Goyal et
-// al. 2017, "Accurate, Large Minibatch SGD".
+// the end small steps let the weights settle: Loshchilov and Hutter 2016, "SGDR". Warm-up: Goyal et
+// al. 2017, "Accurate, Large Minibatch SGD", for large batches. That AdamW's running square rests
+// on few gradients at first is why it helps Adam, as Liu et al. 2019 suppose ("On the Variance of
+// the Adaptive Learning Rate and Beyond").
 #pragma once
 
 #include <algorithm>
