@@ -326,6 +326,7 @@ TEST_CASE("every kind of registers gives the bits of one order of sums, each rou
     const BlockLayout layout = block_layout(type);
     const Tensor<2> w = dequantized(type, stored, rows, cols);
     Tensor<2> want = empty(1, rows);
+    // [row by row]
     for (size_t r = 0; r < rows; ++r) {
       want(0, r) = 0;
       for (size_t b = 0; b < cols / 32; ++b) {
@@ -337,6 +338,7 @@ TEST_CASE("every kind of registers gives the bits of one order of sums, each rou
         want(0, r) = std::fma(scale, of_both, want(0, r));
       }
     }
+    // [/row by row]
     for (const Instructions& instructions : instructions_here()) {
       if (instructions.name == "plain") continue;
       CAPTURE(instructions.name);

@@ -132,12 +132,14 @@ struct Avx512Registers {
   static Bytes with_above(Bytes x, Bytes above) {
     return _mm512_or_si512(x, _mm512_slli_epi16(above, 4));
   }
+  // [products of VNNI]
   template <std::size_t bits>
   static void add_products(Integers& sums, const Bytes* w, const std::int8_t* x) {
 #pragma GCC unroll 4
     for (std::size_t j = 0; j < 4; ++j)
       sums = _mm512_dpbusd_epi32(sums, w[j], _mm512_set1_epi32(four_bytes(x + 4 * j)));
   }
+  // [/products of VNNI]
   static Integers all(std::int32_t value) { return _mm512_set1_epi32(value); }
   static Floats all(float value) { return _mm512_set1_ps(value); }
   static Floats halves(const std::uint8_t* from) {

@@ -37,6 +37,7 @@ struct PlainRegisters {
     for (std::size_t i = 0; i < 64; ++i) x.at[i] |= std::uint8_t(above.at[i] << 4);
     return x;
   }
+  // [products]
   /// Adds to each lane's sum the products of 16 numbers: its 4 bytes of each of 4 registers, which
   /// have this many bits, with 16 numbers of x.
   template <std::size_t bits>
@@ -44,6 +45,7 @@ struct PlainRegisters {
     for (std::size_t lane = 0; lane < 16; ++lane)
       for (std::size_t i = 0; i < 16; ++i) sums.at[lane] += w[i / 4].at[4 * lane + i % 4] * x[i];
   }
+  // [/products]
   static Integers all(std::int32_t value) {
     Integers sums;
     for (std::int32_t& sum : sums.at) sum = value;
