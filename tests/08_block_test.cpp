@@ -336,18 +336,16 @@ TEST_CASE(
   refuses("w_up: wanted shape [0, 0], got [160, 96]", [](Call& c) {
     c.settings.F = 0, c.weights.feed_forward.w_gate = c.weights.feed_forward.w_down = empty(0, 0);
   });
-  const std::string made = "scratch: made for 1 to 8 rows, C = 96, H·D = 96 and G·D = 32, wanted ";
   refuses("T, the rows of x: wanted at least 1, got 0", [](Call& c) { c.x.rows = 0; });
-  refuses(made + "9 rows, 96, 96 and 32", [](Call& c) { c.x.rows = 9; });
-  refuses(
-      "scratch: made for 1 to 8 rows, C = 96, H·D = 48 and G·D = 32, wanted 8 rows, 96, 96 and "
-      "32",
-      [](Call& c) { c.scratch.q = empty(8, 48); });
+  refuses("T, the rows of x: wanted at most the 8 that the scratch is made for, got 9",
+          [](Call& c) { c.x.rows = 9; });
+  refuses("scratch: wanted room for C = 96, H·D = 96 and G·D = 32, got 96, 48 and 32",
+          [](Call& c) { c.scratch.q = empty(8, 48); });
   refuses("slots.attention: wanted one, such as a CachedAttention, got none",
           [](Call& c) { c.slots.attention = {}; });
-  refuses("scratch: made for up [T, 159] and gate [T, 160], wanted 160 and 160",
+  refuses("scratch.feed_forward: wanted up [T, 160] and gate [T, 160], got [T, 159] and [T, 160]",
           [](Call& c) { c.scratch.feed_forward.up = empty(8, 159); });
-  refuses("scratch: made for up [T, 160] and gate [T, 0], wanted 160 and 160",
+  refuses("scratch.feed_forward: wanted up [T, 160] and gate [T, 160], got [T, 160] and [T, 0]",
           [](Call& c) { c.scratch.feed_forward.gate = empty(0, 0); });
   const std::string of_layer =
       "attention, layer 0: made for H = 6, G = 2, D = 16, theta = 10000, neighbours; wanted H = 6, "

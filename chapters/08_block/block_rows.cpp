@@ -52,13 +52,13 @@ static void expect_call(ConstMatrix x, const Block& block, const BlockSlots& slo
   expect_shape("x", x, {x.rows, s.C});
   const std::size_t HD = s.H * s.D, GD = s.G * s.D;
   expect(x.rows >= 1, "T, the rows of x", "at least 1", 0);
-  if (x.rows > scratch.T_max || scratch.normed.shape(1) != s.C || scratch.q.shape(1) < HD ||
-      scratch.k.shape(1) < GD)
-    throw std::invalid_argument(fmt::format(
-        "scratch: made for 1 to {} rows, C = {}, H·D = {} and G·D = {}, wanted {} rows, {}, {} "
-        "and {}",
-        scratch.T_max, scratch.normed.shape(1), scratch.q.shape(1), scratch.k.shape(1), x.rows, s.C,
-        HD, GD));
+  expect(x.rows <= scratch.T_max, "T, the rows of x",
+         fmt::format("at most the {} that the scratch is made for", scratch.T_max), x.rows);
+  const std::size_t made_for[] = {scratch.normed.shape(1), scratch.q.shape(1), scratch.k.shape(1)};
+  if (made_for[0] != s.C || made_for[1] < HD || made_for[2] < GD)
+    throw std::invalid_argument(
+        fmt::format("scratch: wanted room for C = {}, H·D = {} and G·D = {}, got {}, {} and {}",
+                    s.C, HD, GD, made_for[0], made_for[1], made_for[2]));
   if (!slots.attention)
     throw std::invalid_argument("slots.attention: wanted one, such as a CachedAttention, got none");
   if (slots.network) return;
@@ -68,8 +68,8 @@ static void expect_call(ConstMatrix x, const Block& block, const BlockSlots& slo
   const std::size_t gate = is_gated(s.activation) ? s.F : 0;
   if (scratch.feed_forward.up.shape(1) < s.F || scratch.feed_forward.gate.shape(1) < gate)
     throw std::invalid_argument(fmt::format(
-        "scratch: made for up [T, {}] and gate [T, {}], wanted {} and {}",
-        scratch.feed_forward.up.shape(1), scratch.feed_forward.gate.shape(1), s.F, gate));
+        "scratch.feed_forward: wanted up [T, {}] and gate [T, {}], got [T, {}] and [T, {}]", s.F,
+        gate, scratch.feed_forward.up.shape(1), scratch.feed_forward.gate.shape(1)));
 }
 
 /// The first T rows and the first columns of one matrix of the scratch, which may be larger.
