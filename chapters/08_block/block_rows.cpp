@@ -52,8 +52,9 @@ static void expect_call(ConstMatrix x, const Block& block, const BlockSlots& slo
   expect_shape("x", x, {x.rows, s.C});
   const std::size_t HD = s.H * s.D, GD = s.G * s.D;
   expect(x.rows >= 1, "T, the rows of x", "at least 1", 0);
-  expect(x.rows <= scratch.T_max, "T, the rows of x",
-         fmt::format("at most the {} that the scratch is made for", scratch.T_max), x.rows);
+  if (x.rows > scratch.T_max)
+    refuse("T, the rows of x",
+           fmt::format("at most the {} that the scratch is made for", scratch.T_max), x.rows);
   const std::size_t made_for[] = {scratch.normed.shape(1), scratch.q.shape(1), scratch.k.shape(1)};
   if (made_for[0] != s.C || made_for[1] < HD || made_for[2] < GD)
     throw std::invalid_argument(
