@@ -286,7 +286,7 @@ refuses "--rate: wanted more than 0, and below 1e9" "$training" --run fresh --ra
 refuses "--steps: wanted at most 1,000,000,000" "$training" --run fresh --steps 1073741824
 refuses "can't be written: File too large" bash -c 'ulimit -f 8; "$@"' bash "$training" --run fresh "${tiny[@]}"
 [[ ! -e fresh ]] || fail "a full disk left: $(ls -A fresh)"
-mkdir odd odd/x.md && sed 's/$/\r/' "$home/docs/13_training.md" >odd/a.txt
+mkdir odd odd/x.md && sed 's/$/\r/' "$home"/docs/13_*.md >odd/a.txt
 accepts "$training" --run crlf "${tiny[@]}" --steps 5 --folder odd
 accepts "$training" --run fresh "${tiny[@]}" --steps 5
 refuses "--run: fresh holds a run" "$training" --run fresh "${tiny[@]}"
