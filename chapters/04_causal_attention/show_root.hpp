@@ -75,7 +75,8 @@ inline void show_root(const Program& program) {
           fmt::format("{:.4f}", quantile(rows.derivative, 0.5)),
       };
       for (const double share : {0.1, 0.5, 0.9})
-        cells.push_back(fmt::format("{:.4f}", quantile(rows.gradient, share)));
+        cells.push_back(
+            fmt::format("{:.{}f}", quantile(rows.gradient, share), share < 0.9 ? 4 : 3));
       cells.push_back(fmt::format("{:.4f}", mean(rows.gradient)));
       table.add(cells);
     }

@@ -25,10 +25,10 @@ def title(name):
 
 
 def words(name):
-    """(all told, of prose): without listings, outputs, tables, headings and what weaves them."""
+    """(all told, of prose): without listings, outputs, tables, headings, the line of neighbours and what weaves them."""
     page = (DOCS / f"{name}.md").read_text()
     text = re.sub(r"^```.*?^```", "", page, flags=re.S | re.M)
-    lines = [line for line in text.splitlines() if not re.match(r"\||#|<!-- |\[`[^`]+`\]\(\.\./", line)]
+    lines = [line for line in text.splitlines() if not re.match(r"\||#|<!-- |The (route of ideas|idea): |\[`[^`]+`\]\(\.\./", line)]
     return len(page.split()), len(re.sub(r"<[^>]*>", "", "\n".join(lines)).split())
 
 
