@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
                "train small models that differ in one choice, and compare them: a name, or all");
   program.size("seeds", seeds, "seeds of an experiment");
   program.size("tour-steps", tour_steps, "steps of the short run that is shown without --run", 10);
+  program.has_answers(answers);
 
   TaskTable table{run_tasks(program, flags), {{"file", "folder"}}};
   table.tasks.push_back(fine_tune_task(program, lora));

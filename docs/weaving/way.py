@@ -9,7 +9,7 @@ import re
 import sys
 
 DOCS = pathlib.Path(__file__).resolve().parents[1]
-LOOK_UP = {"CONTRIBUTING", "README", "at_a_glance", "claims", "coming_from", "glossary", "mistakes", "workbook"}
+LOOK_UP = {"CONTRIBUTING", "README", "at_a_glance", "claims", "coming_from", "glossary", "mistakes", "on_paper", "workbook"}
 MOST, MOST_PROSE = 4000, 1900  # words of a page that is read in one sitting
 A_MINUTE, OTHER_A_MINUTE = 180, 90  # words of prose, and of listings, outputs and tables
 
@@ -42,7 +42,8 @@ def neighbours(name):
     """The line at the end of a page: what comes before and after it, on both routes."""
     everything, ideas = [page for page, _ in pages()], [page for page, of_ideas in pages() if of_ideas]
     if name in ideas:
-        return f"The route of ideas: {_around(ideas, name)}. The route in depth: {_around(everything, name)}.\n"
+        on_paper = "" if not name[0].isdigit() else f" Problems on paper: [{name[:2]}](on_paper.md#{title(name).lower().replace(' ', '-')})."
+        return f"The route of ideas: {_around(ideas, name)}. The route in depth: {_around(everything, name)}.{on_paper}\n"
     idea = [page for page in everything[:everything.index(name)] if page in ideas][-1]
     return f"The idea: {_link(idea)}. The route in depth: {_around(everything, name)}.\n"
 
