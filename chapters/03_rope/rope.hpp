@@ -20,7 +20,7 @@ namespace t2t {
 
 // [types]
 /// Which two of a head's D numbers are pair i. Weights trained with one pairing give wrong scores
-/// with the other, unless their rows are permuted (below).
+/// with the other, unless their rows are permuted (permute_halves_to_neighbours).
 enum class Pairing {
   neighbours,  // (2i, 2i + 1)
   halves,      // (i, i + D/2)
@@ -41,21 +41,22 @@ struct RopeTable {
 Frequencies rope_frequencies(std::size_t D,
                              double theta = 10000);  // 10,000 in LLaMA 1 and 2, 500,000 in LLaMA 3
 
-/// The table for positions 0 … S − 1. Angles are doubles; only their cosines and sines are rounded
-/// to float. Throws std::invalid_argument when magnitude is not a finite number above 0.
+/// The table for positions 0 … S − 1. Everything is computed in double: the angles, their cosines
+/// and sines, and the products of these with magnitude; the products are rounded to float. Throws
+/// std::invalid_argument when magnitude is not a finite number above 0.
 RopeTable rope_table(std::size_t S,                   //
                      const Frequencies& frequencies,  // [D/2]
                      float magnitude = 1);            // a factor on every cos and sin, for YaRN
 // [/types]
 
-/// Throws std::invalid_argument when D is odd or 0, when the table is not [S, D/2], and when it
-/// ends before position start + T − 1 (as expect_positions in positions.hpp does).
+/// Throws std::invalid_argument, in this order: when D is odd or 0, when the table is not [S, D/2],
+/// and when it ends before position start + T − 1 (as expect_positions in positions.hpp does).
 void expect_table(const RopeTable& table, std::size_t D, std::size_t start, std::size_t T);
 
 /// The formula, as the papers write it: neighbours as complex numbers, halves as x·cos +
-/// rotate_half(x)·sin. Row t stands at position start + t. Returns [T, H·D].
-/// Throws std::invalid_argument when D is odd or 0, x is not whole heads wide, and as expect_table
-/// does.
+/// rotate_half(x)·sin. Row t stands at position start + t. Returns [T, H·D]. x may have no rows or
+/// no columns; then neither has the result. Throws std::invalid_argument when D is odd or 0, x is
+/// not whole heads wide, and as expect_table does.
 Tensor<2> rope(const Tensor<2>& x,      // [T, H·D], heads side by side
                std::size_t D,           //
                const RopeTable& table,  // [S, D/2] each
