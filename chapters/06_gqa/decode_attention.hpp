@@ -18,14 +18,15 @@ namespace t2t {
 /// which a second-level cache of 512 KiB or more holds.
 constexpr std::size_t stretch_keys = 512;
 
-/// P = ⌈S / 512⌉, the number of stretches that S keys are cut into. Each has ⌈S / P⌉ keys, the last
-/// one the rest. Fewer keys may have longer stretches: 513 keys have two of at most 257, and 512
-/// keys have one of 512.
+/// P = ⌈S / 512⌉, the number of stretches that S keys are cut into. Each has ⌈S / P⌉ keys, at most
+/// 512, and the last one has the rest, at least one key. Fewer keys may have longer stretches: 513
+/// keys have two of at most 257, and 512 keys have one of 512.
 std::size_t stretch_count(std::size_t S);
 
 /// Attention over one stretch of s keys, for the N query heads of a group. It checks nothing and
-/// never throws, so that parallel loops may call it: the caller has checked the shapes. A head
-/// whose scores are all −infinity gets the log-sum NaN.
+/// never throws, so that parallel loops may call it: the caller has checked the shapes. If all
+/// scores of a head have overflowed to −infinity, its log-sum is NaN and so is what
+/// join_stretches makes of it, even where other stretches have finite scores.
 void attend_stretch(ConstMatrix q,    // [N, D]
                     ConstMatrix k,    // [s, D], s at least 1
                     ConstMatrix v,    // [s, D]
@@ -34,8 +35,10 @@ void attend_stretch(ConstMatrix q,    // [N, D]
                     Matrix log_sums,  // [N, 1], of the scores
                     const ScoreRule& rule = Mask::none);  // its mask is not read: all keys are seen
 
-/// Joins one head's outputs of P stretches. It checks nothing and never throws either. The first
-/// log-sum must be above −infinity.
+/// Joins one head's outputs of P stretches, P at least 1. It checks nothing and never throws
+/// either. The first log-sum must be above −infinity. A later one may be −infinity: if that
+/// stretch's numbers are finite, they count for nothing. A log-sum that is NaN makes all of out
+/// NaN.
 void join_stretches(ConstMatrix stretches,  // [P, D]
                     ConstRow log_sums,      // [P]
                     Row out);               // [D]

@@ -24,20 +24,21 @@ struct GroupedScratch {
   Tensor<2> log_sums;   // [H, P]: log Σ e^score of each head over each stretch
 
   /// Enough for calls of up to T queries, S keys, H query heads and D numbers a head, on as many
-  /// threads as OpenMP uses now (thread_count). A smaller call uses the first floats of stretches
-  /// and log_sums, in the order that its own P and D give.
+  /// threads as OpenMP uses now (thread_count). A call with smaller H, P or D puts its own [H·P, D]
+  /// and [H, P], without gaps, at the beginning of the memory of stretches and log_sums.
   GroupedScratch(std::size_t T, std::size_t S, std::size_t H, std::size_t D);
 };
 /// Throws std::invalid_argument, with T, S, H, D, the threads and all three shapes, unless scratch
 /// is large enough for a call of T queries over S keys, H query heads, G heads of keys and D
 /// numbers a head, on as many threads as OpenMP uses now. S counts all keys, also those that a
-/// window hides. Only what the call uses is checked: with more than one query that is scores alone.
+/// window hides. Only what the call uses is checked: the rows and columns of scores, and with one
+/// query also how many floats stretches and log_sums have in all, whatever their shapes.
 void expect_room(const GroupedScratch& scratch, std::size_t T, std::size_t S, std::size_t H,
                  std::size_t G, std::size_t D);
 
 /// The kernel. Under a causal mask the queries belong to the last T of the S positions. Allocates
-/// nothing. Throws std::invalid_argument when out is not [T, H·D], and as expect_grouped and
-/// expect_room do, before anything is written.
+/// nothing. Throws std::invalid_argument, in this order: as expect_grouped does, when out is not
+/// [T, H·D], and as expect_room does, all before anything is written.
 void grouped_attention_rows(ConstMatrix q,               // [T, H·D]
                             const KeyValueHeads& heads,  // G heads of [S, D]
                             const ScoreRule& rule,
