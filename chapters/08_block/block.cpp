@@ -10,7 +10,7 @@
 namespace t2t {
 
 // [formulas]
-/// The four parts of a block, each a function from [T, C] to [T, C].
+/// The steps of a block, each a function from [T, C] to [T, C].
 struct Steps {
   std::function<Tensor<2>(const Tensor<2>&)> norm_1, attention, norm_2, network;
 };

@@ -24,8 +24,8 @@ using NetworkFormula = std::function<Tensor<2>(const Tensor<2>& x, const BlockWe
                                                const BlockSettings& settings)>;
 
 /// Returns the new x, [T, C], of tokens at positions 0 to T − 1. Throws std::invalid_argument as
-/// expect_settings, expect_weights and rope do, when x is not [T, C], and if `network` is empty
-/// while F is 0 or the block has experts.
+/// expect_settings, expect_weights and rope do, when x does not have C columns or has no row, and
+/// if `network` is empty while F is 0 or the block has experts.
 Tensor<2> block(const Tensor<2>& x,  // [T, C]
                 const BlockWeights& weights, const BlockSettings& settings,
                 const RopeTable& table,  // [S, D/2] each, S at least T; not read without RoPE

@@ -64,14 +64,15 @@ using Network = std::function<void(const Block& block,
                                    Matrix y,       // [T, C], to be written
                                    const Trace& trace)>;
 
-/// Is handed the result of a part (Part::attention or Part::feed_forward), before it is added to
-/// the stream x and before a norm on the way there, and may change it. If it sums over several
-/// processes (chapter 16) and fails in one of them, it must fail in all.
+/// Is called twice in a block, with Part::attention and with Part::feed_forward. `added` is what
+/// attention or the network made, and may be changed. x is the stream, to which `added` is added
+/// only after this call; under NormPlace::both, `added` first goes through its norm. If it sums
+/// over several processes (chapter 16) and fails in one of them, it must fail in all.
 using BeforeSum = std::function<void(const Block& block, Part part, ConstMatrix x,
                                      Matrix added)>;  // both [T, C]
 
-/// The parts that a caller can replace. attention must be given, for instance a CachedAttention. An
-/// empty network stands for chapter 07's. With an empty before_sum nothing happens before the sum.
+/// The functions of the caller. attention must be given, for instance a CachedAttention. An empty
+/// network stands for chapter 07's. With an empty before_sum nothing happens before the sum.
 struct BlockSlots {
   Attention attention;
   Network network = {};
@@ -111,11 +112,14 @@ struct BlockScratch {
 ///
 /// In post-norm x_plus_attention and x_plus_feed_forward are the sums before their norms. The
 /// attention reports q_turned and k_turned (under RoPE only), the network gate (if it is gated), up
-/// and hidden; a function in a slot may leave out its own. A part's result is reported before
-/// before_sum may change it.
+/// and hidden; a function in a slot may leave out its own. block_rows reports all others, whatever
+/// is in the slots: heads once the attention has written them, and attention and feed_forward
+/// before before_sum may change them. Chapter 07's hidden numbers lie in scratch.feed_forward.up.
 ///
 /// Throws std::invalid_argument when x is not [T, C], T is 0 or above T_max, the scratch is too
-/// narrow, or a slot that is needed is empty, and as the attention does; x is then as it was.
+/// narrow, or a slot that is needed is empty, all before anything is written, and as the attention
+/// does; x is then as it was. If the network, or before_sum after it, throws, x already has what
+/// attention added. What the attention keeps may hold the new rows after any failure in a slot.
 void block_rows(Matrix x,   // [T, C], the stream
                 Runs runs,  // of the T rows
                 const Block& block, const BlockSlots& slots, BlockScratch& scratch,

@@ -39,7 +39,7 @@ struct BlockSettings {
 
   Norm norm = Norm::rms;
   NormPlace norm_place = NormPlace::before;
-  bool head_norms = false;  // whether each head of q and of k goes through a norm before RoPE
+  bool head_norms = false;  // a norm of each head of q and k before RoPE, of that kind and eps
   Activation activation = Activation::swiglu;
   Biases biases = Biases::none;  // all: of q, k, v, o and both matrices of a plain network
   std::size_t window = 0;  // how many keys a query sees, its own the last; 0: all up to its own
@@ -77,7 +77,8 @@ std::size_t widest(std::span<const BlockSettings> layers, Size size) {
   return most;
 }
 
-/// How the block makes scores of products q·k.
+/// How the block makes scores of products q·k: under a causal mask, with the window, the factor and
+/// the cap of the settings.
 ScoreRule rule_of(const BlockSettings& settings);
 
 /// RoPE's table for positions 0 to S − 1; empty when the settings use no RoPE. Throws as
