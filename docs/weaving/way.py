@@ -25,10 +25,11 @@ def title(name):
 
 
 def words(name):
-    """(all told, of prose): without listings, outputs, tables, headings, the line of neighbours and what weaves them."""
-    page = (DOCS / f"{name}.md").read_text()
+    """(all told, of prose): without listings, outputs, tables, headings and what weaves them. The line of neighbours does
+    not count."""
+    page = re.sub(r"<!-- \[\[\[cog way\(\).*", "", (DOCS / f"{name}.md").read_text(), flags=re.S)
     text = re.sub(r"^```.*?^```", "", page, flags=re.S | re.M)
-    lines = [line for line in text.splitlines() if not re.match(r"\||#|<!-- |The (route of ideas|idea): |\[`[^`]+`\]\(\.\./", line)]
+    lines = [line for line in text.splitlines() if not re.match(r"\||#|<!-- |\[`[^`]+`\]\(\.\./", line)]
     return len(page.split()), len(re.sub(r"<[^>]*>", "", "\n".join(lines)).split())
 
 
