@@ -125,7 +125,7 @@ static void show_text(const Program& program, std::size_t T_most, std::size_t C,
 }
 
 static void show_equal_parameters() {
-  print_section("Parameters, beside a plain network of width 4C");
+  print_section("Parameters, compared with a plain network of width 4C");
   struct Line {
     const char* name;
     std::size_t C, F;
@@ -152,7 +152,7 @@ static void show_equal_parameters() {
 }
 
 static void show_share() {
-  print_section("Where a block's FLOPs go: LLaMA-7B, a token of a prompt of T");
+  print_section("Where a block's FLOPs go: LLaMA-7B, for one token in a prompt of T tokens");
   const double C = 4096, F = 11008;
   Table table({">T", ">feed-forward", ">projections", ">scores and mix", "feed-forward as a bar"});
   for (const std::size_t T : {128, 2048, 8192, 131072}) {

@@ -125,14 +125,14 @@ def measured(chapter, only="", threads=None):
     run = json.loads(record.read_text()).get(chapter) if record.exists() else None
     if run is None:
         return _out("Not measured yet.\n")
-    rows = ["| work | threads | time | beside | ratio |", "| --- | ---: | ---: | --- | ---: |"]
+    rows = ["| work | threads | time | compared with | ratio |", "| --- | ---: | ---: | --- | ---: |"]
     for line in run["lines"]:
         if only not in line["what"] or threads not in (None, line["threads"]):
             continue
         rows.append(f"| {line['what']} | {line['threads']} | {_time(line['seconds'])} | {line['limit']}, "
                     f"{_time(line['limit_seconds'])} | {line['limit_seconds'] / line['seconds']:.2f} |")
     rows.append(f"\nRecorded {run['date']} on {run['cpu']}, {run['blas']}. The ratio is the other time "
-                f"over ours, both medians of calls made in turn; `./learn bench {chapter[:2]}` measures yours.")
+                f"divided by ours; both are medians of calls made in turn. `./learn bench {chapter[:2]}` measures yours.")
     _out("\n".join(rows) + "\n")
 
 

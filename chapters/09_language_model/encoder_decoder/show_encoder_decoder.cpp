@@ -72,7 +72,7 @@ void show_encoder_decoder(std::size_t seed) {
   print_paragraph(fmt::format(
       "A square is filled where another token in its column changes what comes out in its row. A "
       "target token changes its own row and later ones; a source token changes every row. "
-      "Untrained, the model answers \"source\" with these bytes, in hexadecimal where they are no "
+      "Untrained, the model answers \"source\" with these bytes, in hexadecimal if they are not "
       "letters: {}",
       answer));
 }

@@ -32,7 +32,7 @@ void show_parameters(const std::vector<Named>& models) {
 }
 
 void show_rules(const std::vector<Named>& models) {
-  print_section("Rules of thumb, held against the count");
+  print_section("Rules of thumb, compared with the count");
   Table table({"model", ">12·C²·L", ">of N", ">FLOPs, T = 128", ">FLOPs, T = T_max"});
   for (const auto& [name, config] : models) {
     const std::size_t C = config.block.C, rule = 12 * C * C * config.L;
@@ -96,8 +96,8 @@ void show_memory(const std::vector<Named>& models) {
       "for its gradient, and 4 each for two running means and a 32-bit weight that the optimizer "
       "AdamW keeps (chapter 13). Training also keeps activations, the results that the backward "
       "pass reads, and attention's weights [H, T, T] unless it computes them again (chapter 11). "
-      "State: 16 bytes a parameter, over the memory of inference. All: with activations and "
-      "[H, T, T] added, over the same.");
+      "State: 16 bytes a parameter, divided by the memory of inference. All: the same with "
+      "activations and [H, T, T] added.");
 }
 
 }  // namespace t2t

@@ -76,7 +76,7 @@ void show_speech(const Model& model, const std::vector<int>& prompt, std::size_t
     const std::size_t room = std::max<std::size_t>(terminal_width(), 80) - 40;
     if (said.size() > room) said = said.substr(0, room - 1) + "…";
     table.add({name, visible(said),
-               ending == Ending::most_tokens ? "count" : std::string(ending_text(ending))});
+               ending == Ending::most_tokens ? "limit" : std::string(ending_text(ending))});
   };
   speak("greedy", {.temperature = 0});
   speak("temperature 0.1", {.temperature = 0.1f});
@@ -86,7 +86,7 @@ void show_speech(const Model& model, const std::vector<int>& prompt, std::size_t
   fmt::print("\n");
   print_paragraph(
       "The weights are random, so at temperature 1 all characters are about equally likely. Greedy "
-      "text soon repeats itself; that of trained models often does too (Holtzman et al. 2020). "
+      "text soon repeats itself; so does the text of many trained models (Holtzman et al. 2020). "
       "Chapter 10 loads trained weights into this same code.");
 }
 
@@ -151,7 +151,8 @@ void show_filters() {
   fmt::print("\n");
   print_paragraph(
       "Temp is the temperature; a dot is a dropped token. The first three have 76 % together, less "
-      "than 0.8, so top-p keeps the fourth too. Min-p 0.2 drops what has less than a fifth of the "
+      "than 0.8, so top-p keeps the fourth too. Min-p 0.2 drops every token with less than a fifth "
+      "of the "
       "likeliest token's 40 %.");
 }
 

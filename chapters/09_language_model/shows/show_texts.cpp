@@ -77,8 +77,9 @@ void show_texts(const Model& model, const std::vector<int>& ids) {
   fmt::print("\n");
   print_paragraph(fmt::format(
       "The rows of the texts lie one after the other in x, [{}, C]. Padded to the longest text "
-      "they would be [{}, {}, C]: {} rows, of which {}, or {:.0f} %, are padding. Change: by how "
-      "much the last token's logits differ from those of the text alone, as a share of their "
+      "they would be [{}, {}, C]: {} rows, of which {}, or {:.0f} %, are padding. \"Change\" is "
+      "the "
+      "distance between the last token's logits and those of the text alone, as a share of their "
       "length. "
       "In the right half of the table nothing masks the padding, so attention reads it. The "
       "squares show, text by text, the masks that would hide it: row t is a query, column s a key.",

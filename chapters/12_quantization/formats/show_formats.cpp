@@ -81,8 +81,9 @@ void show_errors() {
   fmt::print("\n");
   print_paragraph(
       "The error is a root mean square, as a share of the numbers' own. An outlier is a number "
-      "multiplied by 20. In a block of 32 it spoils at most the 31 numbers beside it, in one of "
-      "256 also the scales of the others a little; with one scale a row it spoils them all.");
+      "multiplied by 20. In a block of 32, it spoils at most the 31 numbers in its block. In a "
+      "block of 256, it also spoils the scales of the other parts a little. If a row has a single "
+      "scale, the outlier spoils the whole row.");
 }
 
 void show_outlier() {
