@@ -62,7 +62,7 @@ class Parts(unittest.TestCase):
         for says in ("Yours: 02 rms_norm. All others are the book's.", "DIFFER one token: 4 tokens, 33 results",
                      "at token 0 of 4", "At layer 0, attention_norm (the norm before attention). It differs by",
                      "embedding . ", "attention_norm Xx", "Your 02 rms_norm makes it",
-                     "rms_norm_rows: docs/02_normalization.md, line", "so it is probably this: sum for mean: ",
+                     "rms_norm_rows: docs/02_normalization_fast.md, line", "so it is probably this: sum for mean: ",
                      "Next: ./learn check 02 rms_norm"):
             self.assertIn(says, said)
 
@@ -132,7 +132,7 @@ class Engine(unittest.TestCase):
         status, said = learn("--trace", str(self.trace))
         self.assertEqual(status, 1, said)
         for says in ("at token 2 of 5 (from 0) Hello ^ At layer 1, v (the values). It differs by 0.5 of", "v .X",
-                     "heads ..", "gate ..", "up .x", "logits .", "Usual causes: w_v", "Ours is block_rows, chapter 08. Read docs/08_block.md"):
+                     "heads ..", "gate ..", "up .x", "logits .", "Usual causes: w_v", "Ours is block_rows, chapter 08. Read docs/08_block_fast.md"):
             self.assertIn(says, said)
 
     def test_agreement_is_what_compare_takes_for_it(self):
