@@ -78,7 +78,7 @@ static void show_rows(const std::vector<int>& ids, const Tensor<2>& x) {
     if (ids[t] == most) places.push_back(t);
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "Each line is one token's row of the table. Counted from 0, token {} has positions {}, "
+      "Each line is one token's row of the table. Token {} is at positions {}, counted from 0, "
       "and its row is the same at each: a row does not depend on the position.",
       quoted_byte(most), fmt::join(places, ", ")));
 }
@@ -124,7 +124,8 @@ static void show_logits(const std::vector<int>& ids, const Tensor<2>& logits, st
   print_paragraph(fmt::format(
       "The dot product of a row with itself is the square of its length, about C·0.02² = {:.4f}. "
       "With another row it is a sum of C products of either sign, whose deviation is "
-      "sqrt(C)·0.02² = {:.4f}, sqrt(C) = {:.1f} times less. {} of {} tokens have the largest score "
+      "sqrt(C)·0.02² = {:.4f}, sqrt(C) = {:.1f} times smaller. {} of {} tokens have the largest "
+      "score "
       "for their own row.",
       double(C) * square, root * square, root, own_best, ids.size()));
 }

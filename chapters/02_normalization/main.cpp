@@ -65,7 +65,7 @@ static void show_one_row() {
   const Tensor<1> mean_square = xt::mean(x * x, {1});           // [1]
   const Tensor<2> rms = rms_norm(x, ones(2), 8);                // [1, C]
 
-  print_section("One row through both, eps 8");
+  print_section("One row through both norms, eps 8");
   Table table({"step", ">", ">", ""});
   const auto both = [&](const char* step, const Tensor<2>& v, const char* note) {
     table.add({step, short_number(v(0, 0)), short_number(v(0, 1)), note});

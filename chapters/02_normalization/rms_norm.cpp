@@ -9,8 +9,8 @@
 
 namespace t2t {
 
-/// The rows are checked before the parallel loop, in which nothing may throw. With eps above 0 no
-/// row can fail.
+/// The rows are checked before the parallel loop, in which nothing may throw. If eps is above
+/// 0, no row can fail.
 static void expect_no_division_by_zero(ConstMatrix x, float eps) {
   expect(x.cols > 0, "x", "at least 1 channel", 0);
   expect(eps >= 0, "eps", "0 or more", eps);

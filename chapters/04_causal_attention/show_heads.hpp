@@ -102,10 +102,9 @@ inline void show_two_values() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "One token asks, two others answer with a number each. One head brings home one mean: of the "
-      "first token alone, or of both. With values of ±250 its weights are 0.501 and 0.499 where "
-      "the "
-      "numbers differ.");
+      "One token asks, and two others answer, each with a number. One head returns one mean: of "
+      "the first token alone, or of both tokens. If the values are ±250, its weights are 0.501 and "
+      "0.499 where the numbers differ.");
 }
 
 }  // namespace t2t

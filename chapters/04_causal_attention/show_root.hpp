@@ -83,7 +83,7 @@ inline void show_root(const Program& program) {
   }
   table.print();
   fmt::print("\n");
-  print_paragraph("256 random queries, the rows, against 64 keys; all numbers from N(0, 1).");
+  print_paragraph("256 random queries, which are the rows, and 64 keys; all numbers from N(0, 1).");
   print_paragraph(
       "largest: the mean of the rows' largest weights. saturated: the share of rows in which one "
       "weight is above 0.99. derivative: the sum over keys of d weight / d score, the median.");

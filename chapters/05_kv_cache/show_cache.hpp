@@ -76,7 +76,7 @@ inline void show_session(Babbler& babbler, const std::vector<int>& ids, std::siz
   fmt::print("\n");
   print_paragraph(
       "One function does all of these calls; only T differs. The next byte after the prompt is the "
-      "same, in however many calls the prompt came. After truncate, only the second half went "
+      "same, however many calls the prompt came in. After truncate, only the second half went "
       "through the layer again.");
 }
 

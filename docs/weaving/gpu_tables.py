@@ -2,7 +2,7 @@
 import json
 
 NOTHING = ("**No run of these kernels on a GPU is recorded yet.** Their results are tested on a CPU. `./learn gpu` checks and measures "
-           "them on yours.\n")
+           "them on your GPU.\n")
 
 
 def tables(folder):

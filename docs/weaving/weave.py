@@ -154,7 +154,7 @@ def kernels(chapter, only=""):
         registers, spills = (" / ".join(str(row[one][f]) for one in cards) for f in ("registers", "spills"))
         rows.append(f"| `{row['kernel']}` in [{pathlib.Path(row['source']).name}](../chapters/{chapter}/{row['source']}) | "
                     f"{registers} | {row['sm_90']['shared']} | {spills} |")
-    rows.append(f"\nAs ptxas tells it, nvcc {run['nvcc']}. `python3 docs/weaving/kernel_table.py` asks it anew.")
+    rows.append(f"\nReported by ptxas of nvcc {run['nvcc']}. `python3 docs/weaving/kernel_table.py` updates the table.")
     _out("\n".join(rows) + "\n")
 
 

@@ -96,7 +96,7 @@ inline void show_recurrence(const Program& program) {
   fmt::print("\n");
   print_paragraph(
       "Medians of 101 runs with C = 64 random numbers for each token. All columns are derivatives: "
-      "the length of a small change when it has come to token t, divided by its length at token "
+      "the length of a small change when it has arrived at token t, divided by its length at token "
       "0.");
   print_paragraph(
       "recurrence: a change of state 0, in state t. random: the numbers in W_h are from N(0, 1/C). "

@@ -20,11 +20,11 @@ constexpr int not_learned = -1;
 
 /// Overwrites logits by their gradients, and returns the sum of the losses, in nats. Rows whose
 /// target is not_learned count nothing and get gradients of 0. Throws std::invalid_argument when
-/// shapes disagree and for another target outside [0, V).
+/// shapes disagree, if losses is shorter than T, and for another target outside [0, V).
 double cross_entropy_rows(Matrix logits,                 // [T, V], become dlogits
                           std::span<const int> targets,  // [T]
                           float scale,
-                          std::span<double> losses);  // [T], scratch: each row's loss
+                          std::span<double> losses);  // [T] or longer, scratch: each row's loss
 
 /// How many targets are to be learned.
 std::size_t count_learned(std::span<const int> targets);

@@ -21,7 +21,8 @@ struct NormGradients {
   NormWeights weights;  // [C]; the bias LayerNorm's only
 };
 
-/// The formula. Throws std::invalid_argument when shapes disagree.
+/// The formula. Throws std::invalid_argument when shapes disagree: the gain is [C], and the bias
+/// [C] for LayerNorm and empty for RMSNorm.
 NormGradients norm_backward(const Tensor<2>& x,  // [T, C], what the norm read
                             const NormWeights& weights, Norm kind, float eps,
                             const Tensor<2>& dy);  // [T, C]
