@@ -65,7 +65,7 @@ def file():
 
 def long():
     named = ["none", "linear", "ntk", "llama3", "yarn"]
-    how = [["--alone"], *(["--rope-scaling", name if name == "none" else f"{name}=2"] for name in named)]
+    how = [["--alone"], *(["--rope-scaling", f"{name}=2"] for name in named)]
     of_each = [run("10_pretrained", "--perplexity-by-position", TEXT, "--tokens", "12288", "--window", WINDOW, *words) for words in how]
     found = [re.findall(r"^\s*([\d,]+)\s+([\d,]+)\s+([\d.]+)\s*$", told, re.M) for told in of_each]
     rows = [[f"{first} … {last}", *(one[i][2] for one in found)] for i, (first, last, _) in enumerate(found[0])]

@@ -222,7 +222,7 @@ class Texts(unittest.TestCase):
         self.assertEqual(self.verdict(), "passes")
         self.assertTrue(progress.passes("02_normalization", "rms_norm"))
         copies = [f.name for f in (house.BUILD / "mine/02_normalization").iterdir() if f.stem == "rms_norm"]
-        self.assertEqual(sorted(copies), ["rms_norm.cpp", "rms_norm.said"])
+        self.assertEqual(sorted(copies), ["rms_norm.cpp", "rms_norm.said", "rms_norm.threads"])
 
     def test_ours_is_not_judged_in_the_place_of_a_function_that_is_missing(self):
         for was, now, says in (("namespace t2t {", "namespace mine { using namespace t2t;", "The file defines mine::rms_norm,"),
