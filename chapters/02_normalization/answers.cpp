@@ -22,10 +22,11 @@ static Answer both_norms() {
   const Tensor<1> gain = ones(4), bias = xt::zeros<float>({4});
   return {
       "both norms",
-      fmt::format("RMSNorm divides by √25: {}. LayerNorm subtracts 4 and divides by √9: {}. Then "
-                  "RMSNorm gives {}, and LayerNorm still {}.",
-                  numbers(rms_norm(x, gain, 0)), numbers(layer_norm(x, gain, bias, 0)),
-                  numbers(rms_norm(moved, gain, 0)), numbers(layer_norm(moved, gain, bias, 0)))};
+      fmt::format(
+          "RMSNorm divides by √25: {}. LayerNorm subtracts 4 and divides by √9: {}. After 10 is "
+          "added, RMSNorm gives {}, and LayerNorm gives {} as before.",
+          numbers(rms_norm(x, gain, 0)), numbers(layer_norm(x, gain, bias, 0)),
+          numbers(rms_norm(moved, gain, 0)), numbers(layer_norm(moved, gain, bias, 0)))};
 }
 
 static Answer growth_of_the_stream() {

@@ -40,7 +40,8 @@ void show_pairs(std::size_t D, float theta, std::size_t start) {
   const std::size_t pairs = D / 2, shown = std::min<std::size_t>(6, pairs);
   print_paragraph(fmt::format(
       "The cosine of the pair's angle at 16 positions from {} on: at each one, at each 30th and at "
-      "each 1000th. No curve is drawn where the pair makes more than half a turn between two:",
+      "each 1000th. No curve is drawn where the pair makes more than half a turn between two of "
+      "these positions:",
       start));
   fmt::print("\n");
   Table table({">pair", ">degrees/position", ">positions/turn", "each position", "each 30th",
@@ -84,8 +85,9 @@ void show_distances(const Program& program, std::size_t D, float theta, Random& 
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The scores of one query and one key. With both rotated, the key's position changes nothing. "
-      "With sinusoids added, the same distance gives another score at another position.");
+      "The scores of one query and one key. If both are rotated, the key's position changes "
+      "nothing. "
+      "If sinusoids are added, the same distance gives another score at another position.");
   program.save("q", q);
   program.save("k", k);
 }
@@ -144,9 +146,8 @@ void show_wrong_pairing(const Program& program, const Sizes& sizes, Random& rand
 
   print_section("The wrong pairing, position by position");
   print_paragraph(
-      "Weights for halves, rotated as neighbours. Size and error of the scores of the token at "
-      "each "
-      "position are root mean squares over its keys and over heads:");
+      "The weights are for halves, and q and k are rotated as neighbours. Size and error of the "
+      "scores of the token at each position are root mean squares over its keys and over heads:");
   fmt::print("\n");
   Table rows({">position", ">size of scores", ">error", ">error / size", "", ">error, permuted"});
   for (std::size_t t : {0, 1, 2, 5, 10, 20, 50, 100, 1000})
@@ -159,8 +160,8 @@ void show_wrong_pairing(const Program& program, const Sizes& sizes, Random& rand
   rows.print();
   fmt::print("\n");
   print_paragraph(
-      "A test of the first token passes; the error grows with the distance of the keys. With the "
-      "rows of both weights permuted, it is gone.");
+      "A test of the first token passes; the error grows with the distance of the keys. After the "
+      "rows of both matrices are permuted, the error is gone.");
   program.save("x", x);
   program.save("wq", wq);
   program.save("wk", wk);

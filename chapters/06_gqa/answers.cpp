@@ -23,8 +23,8 @@ static Answer cache_of_qwen() {
 static Answer group_of_a_head() {
   const std::size_t h = 20, H = 28, G = 4;
   return {"group of a head",
-          fmt::format("{} heads share a group, and {} / {}, rounded down, is {}. (Taken in turn, "
-                      "as {} mod {}, it would be {}.)",
+          fmt::format("{} heads share a group, and {} / {}, rounded down, is {}. (If the heads "
+                      "were given to the groups in turn, as {} mod {}, it would be {}.)",
                       H / G, h, H / G, group_of(h, H, G), h, G, h % G)};
 }
 

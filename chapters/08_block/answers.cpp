@@ -55,10 +55,12 @@ static Answer parts_that_add_nothing() {
     const Tensor<2> y = block(x, weights, settings, block_rope_table(settings, 1));
     return fmt::format("({:.3g})", fmt::join(row(y, 0), ", "));
   };
-  return {"parts that add nothing",
-          fmt::format("Pre-norm returns x, {}. Post-norm norms the sums, and so x itself, whose "
-                      "rms is 5: {}.",
-                      result(NormPlace::before), result(NormPlace::after))};
+  return {
+      "parts that add nothing",
+      fmt::format(
+          "Pre-norm returns x, {}. Post-norm normalizes the sums, which here are x itself, whose "
+          "rms is 5: {}.",
+          result(NormPlace::before), result(NormPlace::after))};
 }
 
 static Answer gradient_through_32_blocks() {

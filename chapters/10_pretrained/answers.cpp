@@ -57,10 +57,11 @@ static Answer order_of_merges() {
 
 static Answer two_tokenizers() {
   const auto bits = [](double nats, double bytes) { return nats / std::numbers::ln2 / bytes; };
-  return {"two tokenizers",
-          fmt::format("The first: 2.0 / ln 2 / 4 = {:.2f} bits a byte, the other 1.5 / ln 2 / 2.5 "
-                      "= {:.2f}. Yet the first has the higher perplexity, {:.1f} to {:.1f}.",
-                      bits(2.0, 4), bits(1.5, 2.5), std::exp(2.0), std::exp(1.5))};
+  return {
+      "two tokenizers",
+      fmt::format("The first: 2.0 / ln 2 / 4 = {:.2f} bits a byte, the other 1.5 / ln 2 / 2.5 "
+                  "= {:.2f}. Yet the first has the higher perplexity, {:.1f} compared with {:.1f}.",
+                  bits(2.0, 4), bits(1.5, 2.5), std::exp(2.0), std::exp(1.5))};
 }
 
 std::vector<Answer> answers() {
