@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "03_rope/positions.hpp"
@@ -11,6 +12,7 @@
 #include "09_language_model/language_model.hpp"
 #include "09_language_model/loss.hpp"
 #include "13_training/along_gradient.hpp"
+#include "13_training/backward/norm_backward.hpp"
 #include "13_training/cases.hpp"
 #include "13_training/experiments/block_changes.hpp"
 #include "13_training/experiments/masking.hpp"
@@ -90,6 +92,11 @@ TEST_CASE("without the causal mask each token sees its whole text, and no other"
   }
 }
 
+static Ids letters() {
+  Ids ids;
+  for (int i = 0; i < 400; ++i) ids.push_back(1 + i % 13);
+  return ids;
+}
 static Batch texts(size_t V) {
   Batch batch = make_batch(3, 13);
   Ids ids;
@@ -144,6 +151,69 @@ TEST_CASE("with each change, too, the loss grows along its gradient by the squar
         CHECK(off < 2e-3);
       }
     }
+}
+
+/// The same model without norms.
+static Model without_norms(Config config, ModelWeights weights) {
+  take_norms_away(config, weights);
+  return Model(config, std::move(weights));
+}
+
+TEST_CASE("where norms are taken away, each gives back what it reads, and its gradient as well") {
+  const Case c = llama();
+  const Model model = without_norms(c.config, c.weights());
+  const BlockSettings& s = model.config().block;
+  const Tensor<2> x = numbers(1, 100, 0, T, s.C), dy = numbers(2, 3, 0, T, s.C);
+  const auto expect_nothing_done = [&](const NormWeights& weights) {
+    Tensor<2> y = empty(T, s.C), dx = xt::zeros<float>({T, s.C});
+    norm_rows(x, weights, s.norm, s.eps, y);
+    CHECK(all_close(y, x, 0));
+    NormWeights gradients{xt::zeros<float>({s.C}), {}};
+    Tensor<1> scratch = empty(2 * T);
+    add_norm_backward(x, weights, s.norm, s.eps, dy, dx, gradients, row(scratch));
+    CHECK(all_close(dx, dy, 3 * 0x1p-22));
+  };
+  for (const BlockWeights& block : model.weights().blocks) {
+    expect_nothing_done(block.attention_norm);
+    expect_nothing_done(block.feed_forward_norm);
+  }
+  expect_nothing_done(model.weights().final_norm);
+}
+
+TEST_CASE("without norms, too, the loss grows along its gradient by the square of its norm") {
+  const Case c = llama();
+  const Batch batch = texts(c.config.V);
+  Gradients passes(c.config, 3, 13);
+  ModelWeights gradients = zeros_of(c.config);
+  const double loss = passes.add(without_norms(c.config, c.weights()), batch, 1.0f / 39, gradients);
+  CHECK(std::abs(loss / passes.loss(c.model(), batch) - 1) > 1e-3);
+  const auto loss_of = [&](const Model& model) {
+    return passes.loss(without_norms(model.config(), model.weights()), batch) / 39;
+  };
+  CHECK(std::abs(slope_along(gradients, c, 4e-4, loss_of) - 1) < 2e-3);
+  CHECK(off_at_random(gradients, c, 1e-4, loss_of) < 2e-3);
+}
+
+TEST_CASE("training leaves the gains of norms that were taken away as they are") {
+  const Case c = llama();
+  const Ids ids = letters();
+  Trainer trainer(without_norms(c.config, c.weights()),
+                  {.B = 4, .T = 13, .schedule = {0.5f, 0.5f, 1, 200}}, ids);
+  for (int i = 0; i < 5; ++i) trainer.step();
+  for (const float gain : trainer.model().weights().final_norm.gain) CHECK(gain == 0x1p30f);
+  for (const BlockWeights& block : trainer.model().weights().blocks)
+    for (const NormWeights* norm : {&block.attention_norm, &block.feed_forward_norm})
+      for (const float gain : norm->gain) CHECK(gain == 0x1p30f);
+}
+
+TEST_CASE("norms that cannot be taken away are refused") {
+  Case c = gpt2();
+  ModelWeights weights = c.weights();
+  REFUSES(take_norms_away(c.config, weights),
+          "norms to take away: wanted RMSNorms, alike in all layers");
+  c = mixed(), weights = c.weights();
+  REFUSES(take_norms_away(c.config, weights),
+          "norms to take away: wanted RMSNorms, alike in all layers");
 }
 
 TEST_CASE("a network of the caller's has its backward pass in a slot, and a loss of its own") {
@@ -253,11 +323,6 @@ TEST_CASE("hidden tokens: a share of them, learned as themselves; all others are
           "share of hidden tokens: wanted above 0 and at most 1, got nan");
 }
 
-static Ids letters() {
-  Ids ids;
-  for (int i = 0; i < 400; ++i) ids.push_back(1 + i % 13);
-  return ids;
-}
 static TrainingOptions filling_in(size_t parts = 1) {
   return {.B = 4, .T = 13, .parts = parts, .schedule = {5e-3f, 5e-3f, 1, 200}};
 }

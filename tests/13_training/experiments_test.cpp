@@ -45,6 +45,15 @@ TEST_CASE("sides that should have equally many parameters do, within one in a hu
   }
 }
 
+TEST_CASE("a model without norms has no gains to count") {
+  for (const Experiment& experiment : experiments())
+    if (experiment.name == "norms") {
+      const size_t with = parameter_count(experiment.variants[0]);
+      CHECK(experiment.variants[2].name == "no norms");
+      CHECK(with - parameter_count(experiment.variants[2]) == (2 * 4 + 1) * 64);  // (2·L + 1)·C
+    }
+}
+
 TEST_CASE("by hand: mean, least and largest loss of three seeds") {
   const Spread spread = spread_of({{1, 1, 2.0}, {1, 2, 1.0}, {1, 3, 4.5}});
   CHECK(spread.mean == 2.5);

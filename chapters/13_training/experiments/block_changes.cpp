@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <stdexcept>
+#include <type_traits>
 
 #include "rows.hpp"
 #include "shapes.hpp"
@@ -82,6 +84,16 @@ TrainingSlots slots_of(const BlockChanges& changes) {
     };
   }
   return slots;
+}
+
+void take_norms_away(Config& config, ModelWeights& weights) {
+  if (config.block.norm != Norm::rms || !config.layers.empty())
+    throw std::invalid_argument("norms to take away: wanted RMSNorms, alike in all layers");
+  config.block.eps = 0x1p60f;
+  for_each_tensor(weights, config, []<class Stored>(const TensorInfo& info, Stored& tensor) {
+    if constexpr (!std::is_same_v<Stored, Weight>)
+      if (info.role == Role::gain) tensor.fill(0x1p30f);  // √eps
+  });
 }
 
 }  // namespace t2t

@@ -18,7 +18,10 @@ static LstmModel new_lstm(const Variant& variant, Random& random) {
 }
 
 std::size_t parameter_count(const Variant& variant) {
-  if (variant.lstm_layers == 0) return total(count_parameters(variant.config));
+  if (variant.lstm_layers == 0) {
+    const Parameters count = count_parameters(variant.config);
+    return total(count) - (variant.changes.norms ? 0 : count.norms);
+  }
   Random random(1);
   return parameter_count(new_lstm(variant, random));
 }
@@ -35,14 +38,16 @@ static TrainingOptions options_of(const Experiment& experiment, const Variant& v
 static Trainer new_trainer(const Variant& variant, const TrainingOptions& options,
                            std::span<const int> train) {
   Random random(options.seed);
-  ModelWeights weights = draw_model(variant.config, random);
-  if (variant.redrawn) variant.redrawn(weights, variant.config);
+  Config config = variant.config;
+  ModelWeights weights = draw_model(config, random);
+  if (variant.redrawn) variant.redrawn(weights, config);
+  if (!variant.changes.norms) take_norms_away(config, weights);
   TrainingHooks hooks{.learned = variant.learned, .slots = slots_of(variant.changes)};
   if (variant.hidden > 0)
     hooks.prepare = [share = variant.hidden](Batch& batch, std::uint64_t seed) {
       hide_tokens(batch, share, seed);
     };
-  return Trainer(Model(variant.config, std::move(weights)), options, train, std::move(hooks));
+  return Trainer(Model(config, std::move(weights)), options, train, std::move(hooks));
 }
 
 /// Trains a model, and says how it did. Returns the seconds of a step.
