@@ -1,6 +1,7 @@
 // What must be true of what experiments change about blocks, and of hidden tokens.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -9,12 +10,14 @@
 #include "04_causal_attention/biased_attention.hpp"
 #include "04_causal_attention/multi_head.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
+#include "09_language_model/forward.hpp"
 #include "09_language_model/language_model.hpp"
 #include "09_language_model/loss.hpp"
 #include "13_training/along_gradient.hpp"
 #include "13_training/backward/norm_backward.hpp"
 #include "13_training/cases.hpp"
 #include "13_training/experiments/block_changes.hpp"
+#include "13_training/experiments/dead_units.hpp"
 #include "13_training/experiments/masking.hpp"
 #include "13_training/trainer/trainer.hpp"
 #include "support/all_close.hpp"
@@ -280,6 +283,45 @@ TEST_CASE("a channel that ALiBi takes gets no gradient from its projection") {
       for (const Weight* w : {&block.w_q, &block.w_k})
         for (size_t i = 0; i < C; ++i)
           CHECK((w->floats()(row, i) == 0) == (row % width == width - 1));
+}
+
+TEST_CASE("dead units: those that are 0 for every token of a text, in whichever window") {
+  Case c = llama();
+  const size_t F = c.config.block.F, L = c.config.L;
+  const auto dead_of = [&](ModelWeights weights, std::span<const int> ids) {
+    return count_dead_units(Model(c.config, std::move(weights)), ids, 13);
+  };
+  Ids ids = texts(c.config.V).ids;
+  ids.resize(32);                         // the last window is shorter
+  CHECK(dead_of(c.weights(), ids) == 0);  // SwiGLU
+
+  c.config.block.activation = Activation::relu;
+  const size_t before = dead_of(c.weights(), ids);
+  ModelWeights weights = c.weights();
+  for (const size_t f : {size_t(0), F - 1})
+    xt::view(weights.blocks[L - 1].feed_forward.w_up.floats(), f, xt::all()) = 0;
+  const size_t after = dead_of(weights, ids);
+  CHECK(after >= std::max<size_t>(before, 2));
+  CHECK(after <= before + 2);
+  for (BlockWeights& block : weights.blocks) block.feed_forward.w_up.floats().fill(0);
+  CHECK(dead_of(weights, ids) == L * F);
+
+  // A unit that one token uses is not dead: those of all tokens are those that each token has.
+  const auto formula = [&](std::span<const int> text, std::vector<char>& used) {
+    const Model model = c.model();
+    ModelState state(c.config, text.size());
+    Tensor<1> logits = empty(c.config.V);
+    forward(model, state, text, row(logits), [&](Part part, size_t layer, ConstMatrix up) {
+      if (part != Part::up) return;
+      for (size_t t = 0; t < up.rows; ++t)
+        for (size_t f = 0; f < F; ++f)
+          if (up.row(t)[f] > 0) used[layer * F + f] = 1;
+    });
+  };
+  std::vector<char> used(L * F, 0);
+  for (size_t first = 0; first < 32; first += 13)
+    formula(std::span(ids).subspan(first, std::min<size_t>(13, 32 - first)), used);
+  CHECK(before == size_t(std::ranges::count(used, 0)));
 }
 
 TEST_CASE("changes that do not fit are refused") {

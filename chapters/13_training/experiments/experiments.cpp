@@ -44,13 +44,15 @@ static Experiment networks() {
   const auto gated = [](Activation activation) {
     return [=](Variant& v) { v.config.block.activation = activation; };
   };
-  return {
+  Experiment made{
       "networks",
       "Which feed-forward network, with equally many parameters?",
       {variant("relu, F = 255", plain(Activation::relu)),
        variant("gelu, F = 255", plain(Activation::gelu)),
        variant("silu, F = 255", plain(Activation::silu)),
        variant("reglu, F = 170", gated(Activation::reglu)), variant("swiglu, F = 170", as_it_is)}};
+  made.dead_units = true;
+  return made;
 }
 
 /// The same question with models of twice the width, the gated one with the plain ones' rivals.

@@ -36,6 +36,7 @@ struct Experiment {
   std::size_t steps = 300;
   bool by_position = false;  // whether positions past the trained length are measured, too
   std::size_t most_text = std::size_t(-1);  // bytes of the training text that are read
+  bool dead_units = false;                  // whether they are counted (dead_units.hpp)
 };
 
 /// All of them. The models read bytes and are trained on windows of experiment_T tokens.
@@ -47,6 +48,7 @@ struct Trial {
   float rate;
   std::uint64_t seed;
   double held_out;
+  std::size_t dead_units = 0;  // on the held-out text; of experiments that count them
 };
 /// What became of a variant: the sweep with seed 1, from a rate of 0.004 by factors of 2 to both
 /// sides until two rates in a row are no better, then the best rate with the other seeds.

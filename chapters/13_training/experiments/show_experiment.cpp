@@ -79,6 +79,19 @@ static void show_positions(const Experiment& experiment, const std::vector<Outco
   table.print();
 }
 
+static void show_dead_units(const Experiment& experiment, const std::vector<Outcome>& outcomes) {
+  Table table({"what", ">hidden units", ">0 for every held-out byte, seed by seed"});
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const Config& config = experiment.variants[i].config;
+    std::string counts;
+    for (const Trial& trial : outcomes[i].seeds)
+      counts += (counts.empty() ? "" : ", ") + with_commas(trial.dead_units);
+    table.add({experiment.variants[i].name, with_commas(config.L * config.block.F), counts});
+  }
+  fmt::print("\n");
+  table.print();
+}
+
 static void show_experiment(const Experiment& experiment, const SplitText& text,
                             std::size_t seeds) {
   const std::vector<int> train = byte_ids(text.train), held_out = byte_ids(text.held_out);
@@ -99,6 +112,7 @@ static void show_experiment(const Experiment& experiment, const SplitText& text,
   show_progress("");
   show_outcomes(experiment, outcomes);
   if (experiment.by_position) show_positions(experiment, outcomes);
+  if (experiment.dead_units) show_dead_units(experiment, outcomes);
   std::fflush(stdout);
 }
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "09_language_model/accounts.hpp"
+#include "13_training/experiments/dead_units.hpp"
 #include "13_training/experiments/experiments.hpp"
 #include "13_training/experiments/lstm_model.hpp"
 #include "13_training/experiments/masking.hpp"
@@ -106,6 +107,8 @@ struct Side {
     } else {
       Trainer trainer = new_trainer(variant, options, text);
       measure(trainer, trial);
+      if (experiment.dead_units)
+        trial.dead_units = count_dead_units(trainer.model(), held_out, experiment_T);
       look_at_positions(trainer.model(), trial);
     }
     return trial;
