@@ -210,6 +210,7 @@ static Experiment initialization() {
 }
 
 std::vector<Experiment> experiments() {
+  const auto no_norms = [](Variant& v) { v.changes.norms = false; };
   return {
       norm_places("norm-places", 4, 300),
       norm_places("norm-places-deep", 16, 150),
@@ -217,7 +218,11 @@ std::vector<Experiment> experiments() {
        "RMSNorm, LayerNorm or none?",
        {variant("RMSNorm", as_it_is),
         variant("LayerNorm", [](Variant& v) { v.config.block.norm = Norm::layer; }),
-        variant("no norms", [](Variant& v) { v.changes.norms = false; })}},
+        variant("no norms", no_norms)}},
+      {"norms-deep",
+       "RMSNorm or no norm, in 16 layers?",
+       {variant("RMSNorm", as_it_is, 16), variant("no norms", no_norms, 16)},
+       150},
       networks(),
       wide_networks(),
       positions(),
