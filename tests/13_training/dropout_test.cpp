@@ -5,11 +5,17 @@
 #include <cmath>
 #include <vector>
 
+#include "04_causal_attention/score_rule.hpp"
+#include "06_gqa/grouped_query_attention.hpp"
 #include "09_language_model/cases.hpp"
 #include "13_training/along_gradient.hpp"
+#include "13_training/attention/attention_backward.hpp"
+#include "13_training/attention/weight_dropout.hpp"
 #include "13_training/cases.hpp"
+#include "13_training/experiments/block_changes.hpp"
 #include "13_training/trainer/trainer.hpp"
 #include "support/all_close.hpp"
+#include "support/hashed_numbers.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;
@@ -68,7 +74,7 @@ TEST_CASE("a share that is no probability below 1 is refused") {
   REFUSES(dropped({-0.5f, 7}), "dropout: wanted a probability from 0 to below 1, got -0.5");
   REFUSES(dropped({NAN, 7}), "dropout: wanted a probability from 0 to below 1, got nan");
   REFUSES(dropped({0.5f, 7}, Part::q),
-          "dropout: wanted the embedding, attention or feed_forward, got q");
+          "dropout: wanted the embedding, heads, attention or feed_forward, got q");
 }
 
 /// 3 texts of 13 tokens.
@@ -100,6 +106,96 @@ TEST_CASE("with dropout, too, the loss grows along its gradient by the square of
       });
       CHECK(std::abs(slope - 1) < 2e-3);
     }
+  }
+}
+
+// Dropout on attention's weights: 4 heads of 8 in 2 groups, a text of 13 tokens.
+static constexpr size_t T = 13, H = 4, G = 2, D = 8;
+static Tensor<2> heads_of(const Dropout& dropout, const ScoreRule& rule, const Tensor<2>& q,
+                          const Tensor<2>& k, const Tensor<2>& v, size_t layer = 0,
+                          size_t text = 0) {
+  Tensor<2> out = empty(T, H * D);
+  dropped_attention({dropout, layer, text, H, G, rule}, q, k, v, out);
+  return out;
+}
+static Tensor<2> queries() { return numbers(1, 2, 0, T, H * D); }
+static Tensor<2> keys() { return numbers(2, 2, 0, T, G * D); }
+static Tensor<2> values() { return numbers(3, 2, 0, T, G * D); }
+
+TEST_CASE("without a share to leave out, attention and its gradients are chapter 06's and 13's") {
+  const Tensor<2> q = queries(), k = keys(), v = values(), dout = numbers(4, 1, 0, T, H * D);
+  for (const ScoreRule& rule : {ScoreRule{Mask::causal}, ScoreRule{{true, 5}, 0.3f, 1.5f}}) {
+    const Tensor<2> got = heads_of({0, 7}, rule, q, k, v);
+    CHECK(all_close(got, grouped_query_attention(q, k, v, H, G, rule), 1e-6));
+    Tensor<2> dq = empty(T, H * D), dk = empty(T, G * D), dv = empty(T, G * D);
+    const Dropout none{0, 7};
+    dropped_attention_backward({none, 0, 0, H, G, rule}, {q, k, v, got, dout}, {dq, dk, dv});
+    const AttentionGradients want = attention_backward(q, k, v, H, G, rule, dout);
+    CHECK(all_close(dq, want.q, 1e-5));
+    CHECK(all_close(dk, want.k, 1e-5));
+    CHECK(all_close(dv, want.v, 1e-5));
+  }
+}
+
+TEST_CASE("a query's weight of a key is left out, or divided by what is kept") {
+  // Values that tell which key they are: each head's result is its row of weights.
+  const Tensor<2> q = queries(), k = keys(), weights = [&] {
+    return attention_weights(Tensor<2>(xt::view(q, xt::all(), xt::range(0, D))),
+                             Tensor<2>(xt::view(k, xt::all(), xt::range(0, D))), Mask::causal);
+  }();
+  const Dropout dropout{0.25f, 7};
+  size_t seen = 0, left_out = 0;
+  for (size_t s = 0; s < T; ++s) {
+    Tensor<2> v = xt::zeros<float>({T, G * D});
+    v(s, 0) = 1;
+    const Tensor<2> out = heads_of(dropout, Mask::causal, q, k, v);
+    for (size_t t = s; t < T; ++t, ++seen)
+      if (out(t, 0) == 0)
+        ++left_out;
+      else
+        CHECK(out(t, 0) == doctest::Approx(weights(t, s) / 0.75f).epsilon(1e-5));
+  }
+  // Five deviations of what chance takes of 91 weights.
+  CHECK(std::abs(double(left_out) - 0.25 * double(seen)) < 5 * std::sqrt(0.1875 * double(seen)));
+}
+
+TEST_CASE("heads, layers, texts and passes leave out weights of their own") {
+  // All heads have the same queries, keys and values.
+  Tensor<2> q = xt::ones<float>({T, H * D}), k = xt::ones<float>({T, G * D});
+  Tensor<2> v = empty(T, G * D);
+  for (size_t t = 0; t < T; ++t) xt::view(v, t, xt::all()) = float(t + 1);
+  const auto result = [&](Dropout dropout, size_t layer, size_t text) {
+    return heads_of(dropout, Mask::causal, q, k, v, layer, text);
+  };
+  const Tensor<2> one = result({0.5f, 7}, 0, 0);
+  CHECK(all_close(result({0.5f, 7}, 0, 0), one, 0));
+  CHECK(differing(result({0.5f, 7}, 1, 0), one) > 0.5);
+  CHECK(differing(result({0.5f, 7}, 0, 1), one) > 0.5);
+  CHECK(differing(result({0.5f, 8}, 0, 0), one) > 0.5);
+  for (size_t h = 1; h < H; ++h)
+    CHECK(differing(xt::view(one, xt::all(), xt::range(h * D, (h + 1) * D)),
+                    xt::view(one, xt::all(), xt::range(0, D))) > 0.5);
+}
+
+TEST_CASE("with dropout on attention's weights, too, the loss grows along its gradient") {
+  BlockChanges changes;
+  changes.drops_weights = true;
+  for (const Case& c : {llama(), gpt2()}) {
+    CAPTURE(c.name);
+    const Batch batch = texts(c.config.V);
+    const Dropout dropout{0.3f, 5};
+    Gradients passes(c.config, 3, 13, slots_of(changes)), others(c.config, 3, 13);
+    ModelWeights gradients = zeros_of(c.config), unused = zeros_of(c.config);
+    const float scale = 1.0f / 39;
+    const double loss = passes.add(c.model(), batch, scale, gradients, dropout);
+    CHECK(std::abs(loss / others.add(c.model(), batch, scale, unused, dropout) - 1) > 1e-3);
+    const auto loss_of = [&](const Model& model) {
+      return passes.add(model, batch, scale, unused, dropout) * double(scale);
+    };
+    CHECK(std::abs(slope_along(gradients, c, 4e-4, loss_of) - 1) < 2e-3);
+    CHECK(off_at_random(gradients, c, 1e-4, loss_of) < 2e-3);
+    // Nothing is left out where a loss is measured, though a step came before.
+    CHECK(passes.loss(c.model(), batch) == others.loss(c.model(), batch));
   }
 }
 

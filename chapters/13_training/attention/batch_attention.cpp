@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "13_training/attention/weight_dropout.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
@@ -40,6 +41,11 @@ void BatchAttention::operator()(const Projected& in, Matrix heads, const Trace& 
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {
     const Matrix q = in.q.rows_from(first, run.rows), k = in.k.rows_from(first, run.rows);
     if (change_.forward) change_.forward(settings, q, k);
+    if (change_.drops_weights && dropout_.p > 0)
+      return dropped_attention({dropout_, in.block.layer(), first / T_, settings.H, settings.G,
+                                change_.rule_of(settings)},
+                               q, k, in.v.rows_from(first, run.rows),
+                               heads.rows_from(first, run.rows));
     flash_attention_rows(q, side_by_side(k, in.v.rows_from(first, run.rows), settings.G),
                          change_.rule_of(settings), heads.rows_from(first, run.rows), scratch_);
   });

@@ -12,6 +12,7 @@
 #include "04_causal_attention/attention.hpp"
 #include "08_block/layer_tables.hpp"
 #include "11_flash_attention/flash_attention.hpp"
+#include "13_training/backward/dropout.hpp"
 
 namespace t2t {
 
@@ -23,6 +24,7 @@ struct AttentionChange {
   /// Turns the gradients of the changed queries and keys into those of the unchanged ones, in
   /// place; the rows may be of several texts.
   std::function<void(const BlockSettings&, Matrix dq, Matrix dk)> backward = {};
+  bool drops_weights = false;  // whether dropout leaves out softmax's weights, too
 
   ScoreRule rule_of(const BlockSettings& settings) const {
     ScoreRule rule = t2t::rule_of(settings);
@@ -42,12 +44,16 @@ class BatchAttention {
   /// reads them, as the change left them. Throws std::invalid_argument as expect_call and the
   /// change do, and unless each run is a whole text.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
+  /// What the next calls leave out of the weights, if the change says that they do. They then
+  /// allocate the weights (weight_dropout.hpp).
+  void leave_out(const Dropout& dropout) { dropout_ = dropout; }
 
   const RopeTable& table(std::size_t layer) const { return layers_.table(layer); }
 
  private:
   std::size_t B_, T_;
   AttentionChange change_;
+  Dropout dropout_ = {};
   LayerTables layers_;
   FlashScratch scratch_;
 };

@@ -264,12 +264,6 @@ static void backward_of_group(const AttentionPass& text, std::size_t g, std::siz
   }
 }
 
-/// The rows of one of B texts.
-static AttentionPass of_text(const AttentionPass& all, std::size_t first, std::size_t T) {
-  return {all.q.rows_from(first, T), all.k.rows_from(first, T), all.v.rows_from(first, T),
-          all.out.rows_from(first, T), all.dout.rows_from(first, T)};
-}
-
 void flash_backward(const AttentionPass& pass, std::size_t B, std::size_t H, std::size_t G,
                     const ScoreRule& rule, const AttentionGradientRows& gradients,
                     FlashBackwardScratch& scratch) {

@@ -40,6 +40,11 @@ struct AttentionPass {
   ConstMatrix out;   // [T, H·D]
   ConstMatrix dout;  // [T, H·D]
 };
+/// The rows of one text of several, T from `first` on.
+inline AttentionPass of_text(const AttentionPass& all, std::size_t first, std::size_t T) {
+  return {all.q.rows_from(first, T), all.k.rows_from(first, T), all.v.rows_from(first, T),
+          all.out.rows_from(first, T), all.dout.rows_from(first, T)};
+}
 
 /// Where the gradients of a text's q, k and v are written, over whatever is there. They must not
 /// overlap what is read.

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "13_training/attention/attention_backward.hpp"
+#include "13_training/attention/weight_dropout.hpp"
 #include "13_training/backward/activation_backward.hpp"
 #include "13_training/backward/linear_backward.hpp"
 #include "13_training/backward/norm_backward.hpp"
@@ -122,17 +123,24 @@ static void head_norms_backward(ConstMatrix x, const Weight& w, const Tensor<1>&
 static void attention_part_backward(ConstMatrix x, const Block& block, const KeptBlock& kept,
                                     const RopeTable& backward_table, std::size_t B, ConstMatrix dy,
                                     BackwardScratch& scratch, Matrix dx, BlockWeights& gradients,
-                                    const AttentionChange& change) {
+                                    const AttentionChange& change, const Dropout& dropout) {
   const BlockSettings& s = block.settings();
   const BlockWeights& weights = block.weights();
   add_gradients(kept.heads, dy, gradients.w_o, gradients.b_o);
   matmul(dy, weights.w_o.floats(), scratch.dheads);
 
   const Matrix dq = scratch.dq, dk = scratch.dk, dv = scratch.dv;
-  flash_backward({kept.q, kept.k, kept.v, kept.heads, scratch.dheads}, B, s.H, s.G,
-                 change.rule_of(s), {dq, dk, dv}, scratch.attention);
-  if (change.backward) change.backward(s, dq, dk);
+  const AttentionPass pass{kept.q, kept.k, kept.v, kept.heads, scratch.dheads};
+  const ScoreRule rule = change.rule_of(s);
   const std::size_t T = x.rows / B;
+  if (change.drops_weights && dropout.p > 0)
+    for (std::size_t b = 0; b < B; ++b)
+      dropped_attention_backward(
+          {dropout, block.layer(), b, s.H, s.G, rule}, of_text(pass, b * T, T),
+          {dq.rows_from(b * T, T), dk.rows_from(b * T, T), dv.rows_from(b * T, T)});
+  else
+    flash_backward(pass, B, s.H, s.G, rule, {dq, dk, dv}, scratch.attention);
+  if (change.backward) change.backward(s, dq, dk);
   for (std::size_t b = 0; s.uses_rope && b < B; ++b) {
     rope_rows(dq.rows_from(b * T, T), s.D, backward_table, 0, s.pairing);
     rope_rows(dk.rows_from(b * T, T), s.D, backward_table, 0, s.pairing);
@@ -203,7 +211,8 @@ double block_backward(const Block& block, const KeptBlock& kept, const RopeTable
     through_norm(kept.x_plus_attention, weights.attention_norm, gradients.attention_norm);
   if (norm_before) norm_rows(kept.x, weights.attention_norm, s.norm, s.eps, scratch.normed);
   attention_part_backward(norm_before ? scratch.normed : kept.x, block, kept, backward_table, B,
-                          dadded(Part::attention), scratch, dpart, gradients, slots.attention);
+                          dadded(Part::attention), scratch, dpart, gradients, slots.attention,
+                          dropout);
   if (norm_before)
     add_norm(kept.x, weights.attention_norm, dpart, dx, gradients.attention_norm);
   else

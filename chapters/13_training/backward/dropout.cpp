@@ -13,10 +13,12 @@ namespace t2t {
 /// run that goes on from a checkpoint leaves out what it would have left out then.
 static std::uint64_t place_of(Part part) {
   if (part == Part::embedding) return 0;
+  if (part == Part::heads) return 7;
   if (part == Part::attention) return 8;
   if (part == Part::feed_forward) return 14;
-  throw std::invalid_argument("dropout: wanted the embedding, attention or feed_forward, got " +
-                              std::string(part_name(part)));
+  throw std::invalid_argument(
+      "dropout: wanted the embedding, heads, attention or feed_forward, got " +
+      std::string(part_name(part)));
 }
 static constexpr std::uint64_t places = 18;  // of a layer
 

@@ -123,6 +123,7 @@ void Gradients::forward(const Model& model, const Batch& batch, const Dropout& d
   for (std::size_t b = 0; b < B_; ++b)
     embed_tokens(model, std::span(batch.ids).subspan(b * T_, T_), 0, x.rows_from(b * T_, T_));
   dropout_rows(dropout, Part::embedding, 0, x);
+  attention_.leave_out(dropout);
   const BlockSlots slots = {
       .attention = std::ref(attention_),
       .network = slots_.network.forward,

@@ -43,10 +43,10 @@ class Gradients {
 
   /// Adds the gradients of scale · Σ loss to `gradients`, and returns Σ loss over the batch's
   /// targets that are to be learned, in nats. A matrix or table that is empty in `gradients` is not
-  /// learned, and its gradient isn't made. The model's weights must be floats. Allocates nothing.
-  /// Throws std::invalid_argument for a batch of other B or T, an id or a target outside [0, V),
-  /// packed weights, a share of dropout outside [0, 1), and for gradients of other shapes than the
-  /// weights.
+  /// learned, and its gradient isn't made. The model's weights must be floats. Allocates nothing,
+  /// unless dropout leaves out attention's weights. Throws std::invalid_argument for a batch of
+  /// other B or T, an id or a target outside [0, V), packed weights, a share of dropout outside
+  /// [0, 1), and for gradients of other shapes than the weights.
   double add(const Model& model, const Batch& batch, float scale, ModelWeights& gradients,
              const Dropout& dropout = {});
   /// Σ loss alone, without gradients and without dropout.

@@ -66,6 +66,7 @@ TrainingSlots slots_of(const BlockChanges& changes) {
   slots.attention.mask = [causal = changes.causal](const BlockSettings& s) -> Mask {
     return {causal, s.window};
   };
+  slots.attention.drops_weights = changes.drops_weights;
   if (!changes.divided || changes.slopes.size() > 0) {
     slots.attention.forward = [changes](const BlockSettings& s, Matrix q, Matrix k) {
       change_queries_and_keys(changes, s, q, k);

@@ -20,11 +20,12 @@
 namespace t2t {
 
 struct BlockChanges {
-  bool divided = true;    // whether scores are divided by √D
-  bool causal = true;     // whether the causal mask hides later tokens
-  bool residuals = true;  // whether a part's result is added to the stream, or takes its place
-  bool norms = true;      // whether there are norms: if not, take_norms_away changes the model
-  Tensor<1> slopes = {};  // ALiBi's, [H]; empty: no ALiBi
+  bool divided = true;         // whether scores are divided by √D
+  bool causal = true;          // whether the causal mask hides later tokens
+  bool residuals = true;       // whether a part's result is added to the stream, or takes its place
+  bool drops_weights = false;  // whether dropout leaves out attention's weights, too
+  bool norms = true;           // whether there are norms: if not, take_norms_away changes the model
+  Tensor<1> slopes = {};       // ALiBi's, [H]; empty: no ALiBi
 };
 
 /// The changes as slots for training. Without a change, they are empty. The attention's functions

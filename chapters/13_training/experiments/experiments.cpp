@@ -151,9 +151,11 @@ static Experiment positions() {
 /// So little text that the model learns it by heart.
 static Experiment dropout() {
   const auto leaves_out = [](float p) { return [=](Variant& v) { v.dropout = p; }; };
+  const auto weights_too = [=](Variant& v) { leaves_out(0.1f)(v), v.changes.drops_weights = true; };
   Experiment made{"dropout",
                   "Does dropout help a model that reads a short text again and again?",
                   {variant("no dropout", as_it_is), variant("p = 0.1", leaves_out(0.1f)),
+                   variant("p = 0.1, attention's weights too", weights_too),
                    variant("p = 0.3", leaves_out(0.3f))},
                   600};
   made.most_text = 10'000;

@@ -1,0 +1,36 @@
+// Dropout on attention's weights, as in GPT-2: after softmax, each weight of a query is left out
+// with probability p, and the others are divided by 1 − p. A row's weights then no longer add up to
+// 1, but on average they do.
+//
+//   out = (weights·m)·v        m[t, s] = 0 with probability p, otherwise 1 / (1 − p)
+//
+//   dv = (weights·m)ᵀ·dout     dweights = m·(dout·vᵀ), then softmax's backward pass
+//
+// Flash attention makes no matrix of weights, so these are formulas that do, and allocate it: for
+// experiments with short texts. Srivastava et al. 2014.
+#pragma once
+
+#include "13_training/attention/flash_backward.hpp"
+#include "13_training/backward/dropout.hpp"
+
+namespace t2t {
+
+/// Which attention it is. Another layer, or another text of the pass, leaves out other weights.
+struct DroppedAttention {
+  const Dropout& dropout;
+  std::size_t layer, text, H, G;
+  ScoreRule rule;
+};
+
+/// One text's heads. Throws as dropout_rows does.
+void dropped_attention(const DroppedAttention& call,
+                       ConstMatrix q,  // [T, H·D]
+                       ConstMatrix k,  // [T, G·D]
+                       ConstMatrix v,  // [T, G·D]
+                       Matrix out);    // [T, H·D], to be written
+
+/// Writes the gradients of q, k and v. Throws as dropout_rows does.
+void dropped_attention_backward(const DroppedAttention& call, const AttentionPass& text,
+                                const AttentionGradientRows& gradients);
+
+}  // namespace t2t
