@@ -3,7 +3,6 @@ import contextlib
 import math
 import pathlib
 import re
-import sys
 import tempfile
 
 import checks
@@ -29,12 +28,6 @@ def program_of(parts):
         yield made.program
 
 
-def at_work(what):
-    """A line for whoever waits at a terminal; "" ends it."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{'  ' * bool(what)}{what}", end="", file=sys.stderr, flush=True)
-
-
 def still_to_write(parts, parting):
     """The part whose function was called and is not written yet."""
     found = re.search(checks.NOT_WRITTEN, parting.says) if parting.ended else None
@@ -49,7 +42,7 @@ def responsible(parts, parting, ours, theirs, folder):
         others = [part for part in parts if part is not suspect]
         all_wrong = planted.together(suspect.chapter, suspect.part)
         with program_of([*others, all_wrong.text]) as program:
-            at_work(f"ours in the place of {suspect.part}")
+            house.at_work(f"ours in the place of {suspect.part}")
             again = traces.make(program, [parting.text], folder / suspect.part, ours)
             still = traces.parting([parting.text], ours, again)
             if still and still.place == parting.place:
@@ -66,7 +59,7 @@ def _is_alike(program, patch, parting, ours, theirs):
     """Whether a wrong version gives the numbers of theirs where theirs part from ours."""
     if parting.ended or parting.name == "tokens":
         return False
-    at_work(f"is it {patch.stem.replace('_', ' ')}?")
+    house.at_work(f"is it {patch.stem.replace('_', ' ')}?")
     with tempfile.TemporaryDirectory(prefix="locate-", dir=house.ROOT / "build") as folder:
         wrong = traces.make(program, [parting.text], pathlib.Path(folder), ours, patch.stem)
         if not parting.file(wrong).is_file():

@@ -73,13 +73,11 @@ def parts(what):
 
 def judged(chapter, part):
     """The verdict. While races are looked for, it says what the checks have found."""
-    def tell_while(verdict):
-        if sys.stderr.isatty():
-            print(f"\r\033[K  all {verdict.counts[1]} checks pass; running them once more to look for races between threads", end="",
-                  file=sys.stderr, flush=True)
-    verdict = judge.judge(chapter, part, tell_while)
-    if verdict.watched and sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    def say_so_far(verdict):
+        house.at_work(f"all {verdict.counts[1]} checks pass; running them once more to look for races between threads")
+    verdict = judge.judge(chapter, part, say_so_far)
+    if verdict.watched:
+        house.at_work("")
     return verdict
 
 

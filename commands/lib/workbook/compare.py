@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 
 import check
@@ -55,11 +54,9 @@ def compare_speed(chapter):
     mine.build([(chapter, part) for part in passing], *programs.values())
     lines = {}
     for whose, program in programs.items():
-        if sys.stderr.isatty():
-            print(f"\r\033[K  timing {whose}", end="", file=sys.stderr)
+        house.at_work(f"timing {whose}")
         lines[whose] = bench(program, chapter)
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr)
+    house.at_work("")
     print(house.bold(f"Speed of {', '.join(passing)}: your time over ours, and compared with a limit or other work"))
     for their, ours in zip(lines["yours"], lines["ours"]):
         threads = f"{ours['threads']} thread{'s' * (ours['threads'] > 1)}"

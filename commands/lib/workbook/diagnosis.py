@@ -186,13 +186,11 @@ def _wait(chapter, part):
     until = time.monotonic() + PATIENCE
     found = None
     while found is None and time.monotonic() < until and not os.environ.get("T2T_NO_VARIANTS"):
-        if sys.stderr.isatty():
-            print(f"\r\033[K  comparing with variants of our part: {_progress(chapter, part)}", end="", file=sys.stderr, flush=True)
+        house.at_work(f"comparing with variants of our part: {_progress(chapter, part)}")
         time.sleep(0.2)
         key.cache_clear()
         found = known(chapter, part)
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    house.at_work("")
     return found
 
 

@@ -115,8 +115,7 @@ def wait(process, what, began, limit):
     try:
         while True:
             taken = time.monotonic() - began
-            if sys.stderr.isatty():
-                print(f"\r\033[K  {what} {taken:.0f} s", end="", file=sys.stderr, flush=True)
+            house.at_work(f"{what} {taken:.0f} s")
             try:
                 return process.communicate(timeout=0.5)
             except subprocess.TimeoutExpired:
@@ -125,8 +124,7 @@ def wait(process, what, began, limit):
                               "A part works without end for so many rows")
     finally:
         process.kill()
-        if sys.stderr.isatty():
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        house.at_work("")
 
 
 def speed(text):

@@ -43,6 +43,12 @@ def say(text, indent=0):
                                       break_long_words=False, break_on_hyphens=False)) or "")
 
 
+def at_work(what):
+    """A line for whoever waits at a terminal; "" ends it."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{'  ' * bool(what)}{what}", end="", file=sys.stderr, flush=True)
+
+
 def chapters():
     return sorted(folder.name for folder in (ROOT / "chapters").glob("[0-9][0-9]_*"))
 

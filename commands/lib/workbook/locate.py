@@ -92,11 +92,11 @@ def that_build(pairs):
 def compare_parts(parts, folder):
     ours = made_with_ours(TEXTS, folder)
     with blame.program_of(parts) as program:
-        blame.at_work("the texts, with your parts")
+        house.at_work("the texts, with your parts")
         theirs = traces.make(program, TEXTS, folder / "theirs", ours)
-    blame.at_work("comparing")
+    house.at_work("comparing")
     parting = traces.parting(TEXTS, ours, theirs)
-    blame.at_work("")
+    house.at_work("")
     show_parting.tell_texts(TEXTS, parting, ours)
     if not parting and theirs.ended:
         house.say(f"\nAll results agree, but then yours {theirs.ended}.")
@@ -109,15 +109,15 @@ def compare_parts(parts, folder):
         house.say(f"\nNext: write it. ./learn check {unwritten.chapter[:2]} {unwritten.part}")
         return False
     suspect, alike = blame.responsible(parts, parting, ours, theirs, folder)
-    blame.at_work("")
+    house.at_work("")
     show_parting.tell_responsible(parts, suspect, alike, parting)
     return False
 
 
 def made_with_ours(texts, folder):
-    blame.at_work("the texts, with our parts")
+    house.at_work("the texts, with our parts")
     ours = traces.make(house.BUILD / traces.PROGRAM, texts, folder / "ours")
-    blame.at_work("")
+    house.at_work("")
     if ours.ended:
         house.die(f"with our own parts, {os.environ['T2T_WEIGHTS']} {ours.ended}")
     return ours

@@ -21,15 +21,15 @@ def main(chapter):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for i, (name, found) in enumerate(pool.map(lambda one: (one[0], fails_of(chapter, *one[:2])), patches), 1):
             fails[name] = found
-            if sys.stderr.isatty():
-                print(f"\r\033[K  {chapter}: {i}/{len(patches)} {name}", end="", file=sys.stderr)
+            house.at_work(f"{chapter}: {i}/{len(patches)} {name}")
     sites = sorted({site for one in fails.values() for site in one})
     number = {site: str(i) for i, site in enumerate(sites)}
     recorded = {name: {number[site]: numbers for site, numbers in one.items()} for name, one in fails.items()}
     keys.renew(chapter, {"checks": sites, "mistakes": recorded})
     if chapter in house.chapters():
         calls.renew(chapter)
-    print(("\r\033[K" if sys.stderr.isatty() else "") + f"{chapter}: {len(patches)} wrong versions recorded")
+    house.at_work("")
+    print(f"{chapter}: {len(patches)} wrong versions recorded")
 
 
 def fails_of(chapter, mistake, part):
