@@ -1,24 +1,16 @@
 """Checks of ./learn check NN part function: one small part is built, in which functions are missing or wrong."""
 import contextlib
 import io
-import os
-import pathlib
-import sys
-import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(sys.argv.pop()).resolve()
-WORK = tempfile.TemporaryDirectory(prefix="t2t-alone-")
-os.environ |= {"T2T_WORK": WORK.name, "T2T_NO_VARIANTS": "1"}
-sys.path.insert(0, str(ROOT / "commands/lib/workbook"))
+from learner import BUILD  # first: it says where the modules below are
 
-import alone  # noqa: E402
-import check  # noqa: E402
-import checks  # noqa: E402
-import house  # noqa: E402
-import progress  # noqa: E402
-import source  # noqa: E402
+import alone
+import check
+import checks
+import house
+import progress
+import source
 
 PART = "02_normalization", "rms_norm"
 OURS = house.ours(*PART).read_text()

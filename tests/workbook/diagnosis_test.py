@@ -1,23 +1,15 @@
 """Checks of what finds a mistake by what a part computes, on one small part: given the build folder."""
-import os
-import pathlib
-import sys
-import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(sys.argv.pop()).resolve()
-WORK = tempfile.TemporaryDirectory(prefix="t2t-work-")
-os.environ |= {"T2T_WORK": WORK.name, "T2T_NO_VARIANTS": "1"}
-sys.path.insert(0, str(ROOT / "commands/lib/workbook"))
+import learner  # first: it says where the modules below are
 
-import behaviour  # noqa: E402
-import changes  # noqa: E402
-import diagnosis  # noqa: E402
-import house  # noqa: E402
-import judge  # noqa: E402
-import variants  # noqa: E402
-import wrong  # noqa: E402
+import behaviour
+import changes
+import diagnosis
+import house
+import judge
+import variants
+import wrong
 
 PART = "02_normalization", "rms_norm"
 

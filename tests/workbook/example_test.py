@@ -1,25 +1,18 @@
 """Checks of ./learn example, on one small part: given the build folder."""
 import contextlib
 import io
-import os
-import pathlib
 import sys
-import tempfile
 import unittest
 import unittest.mock
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(sys.argv.pop()).resolve()
-WORK = tempfile.TemporaryDirectory(prefix="t2t-work-")
-os.environ |= {"T2T_WORK": WORK.name, "T2T_NO_VARIANTS": "1"}
-sys.path.insert(0, str(ROOT / "commands/lib/workbook"))
+from learner import ROOT  # first: it says where the modules below are
 
-import example  # noqa: E402
-import house  # noqa: E402
-import list as listed  # noqa: E402
-import progress  # noqa: E402
-import running  # noqa: E402
-import source  # noqa: E402
+import example
+import house
+import list as listed
+import progress
+import running
+import source
 
 PART = "02_normalization", "rms_norm"
 FILE = house.theirs("02_normalization", "rms_norm_examples")

@@ -2,34 +2,27 @@
 call it."""
 import contextlib
 import io
-import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 import unittest.mock
 
 import check_names
+from learner import ROOT  # first: it says where the modules below are
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(sys.argv.pop()).resolve()
-WORK = tempfile.TemporaryDirectory(prefix="t2t-work-")
-os.environ |= {"T2T_WORK": WORK.name, "T2T_NO_VARIANTS": "1"}
-sys.path.insert(0, str(ROOT / "commands/lib/workbook"))
-
-import calls  # noqa: E402
-import checks  # noqa: E402
-import hint  # noqa: E402
-import house  # noqa: E402
-import judge  # noqa: E402
-import mine  # noqa: E402
-import progress  # noqa: E402
-import report  # noqa: E402
-import sentences  # noqa: E402
-import source  # noqa: E402
-import watch  # noqa: E402
-import written  # noqa: E402
+import calls
+import checks
+import hint
+import house
+import judge
+import mine
+import progress
+import report
+import sentences
+import source
+import watch
+import written
 
 PART = "02_normalization", "rms_norm"
 BY_HAND = "rms_norm: by hand, the row (3, 4) has root mean square sqrt(12.5)"

@@ -5,24 +5,22 @@ import re
 import shutil
 import struct
 import subprocess
-import sys
 import tempfile
 import unittest
 import unittest.mock
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(sys.argv.pop()).resolve()
-SCRATCH = tempfile.TemporaryDirectory(prefix="t2t-locate-")
-WORK, MODEL = pathlib.Path(SCRATCH.name, "work"), pathlib.Path(SCRATCH.name, "tiny.gguf")
-os.environ |= {"T2T_WORK": str(WORK), "T2T_WEIGHTS": str(MODEL), "T2T_NO_VARIANTS": "1"}
-sys.path.insert(0, str(ROOT / "commands/lib/workbook"))
+from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
-import house  # noqa: E402
-import operations  # noqa: E402
-import planted  # noqa: E402
-import running  # noqa: E402
-import source  # noqa: E402
-import traces  # noqa: E402
+import house
+import operations
+import planted
+import running
+import source
+import traces
+
+SCRATCH = tempfile.TemporaryDirectory(prefix="t2t-locate-")
+MODEL = pathlib.Path(SCRATCH.name, "tiny.gguf")
+os.environ["T2T_WEIGHTS"] = str(MODEL)
 
 
 def learn(*words):

@@ -1,20 +1,12 @@
 """Checks of what finds races between the threads of a part, on one small part: given the build folder."""
-import os
-import pathlib
-import sys
-import tempfile
 import unittest
 import unittest.mock
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(sys.argv.pop()).resolve()
-WORK = tempfile.TemporaryDirectory(prefix="t2t-work-")
-os.environ |= {"T2T_WORK": WORK.name, "T2T_NO_VARIANTS": "1"}
-sys.path.insert(0, str(ROOT / "commands/lib/workbook"))
+import learner  # first: it says where the modules below are
 
-import house  # noqa: E402
-import judge  # noqa: E402
-import races  # noqa: E402
+import house
+import judge
+import races
 
 PART = "02_normalization", "rms_norm"
 LOOP = "  for_each_row(T, C, [&](std::size_t t) { rms_norm_row(x.row(t), gain, eps, y.row(t)); });\n"

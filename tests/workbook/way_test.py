@@ -7,21 +7,17 @@ import pathlib
 import random
 import shlex
 import subprocess
-import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(sys.argv.pop()).resolve()
-WORK = tempfile.TemporaryDirectory(prefix="t2t-way-")
-os.environ |= {"T2T_WORK": WORK.name, "T2T_NO_VARIANTS": "1"}
-WEIGHTS = pathlib.Path(os.environ.get("T2T_WEIGHTS", ROOT / "build/weights/smollm2-135m-instruct.q4_1.gguf"))
-sys.path.insert(0, str(ROOT / "commands/lib/workbook"))
+from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
-import house  # noqa: E402
-import mutants  # noqa: E402
-import source  # noqa: E402
-import way  # noqa: E402
+import house
+import mutants
+import source
+import way
+
+WEIGHTS = pathlib.Path(os.environ.get("T2T_WEIGHTS", ROOT / "build/weights/smollm2-135m-instruct.q4_1.gguf"))
 
 ALL = [(name, part) for name in house.chapters() for part in house.parts_to_write(name)]
 CPP = [pair for pair in ALL if house.ours(*pair).suffix == ".cpp"]
@@ -98,7 +94,7 @@ class Start(unittest.TestCase):
             told = subprocess.run([ROOT / "learn", "start", "13", "train_bpe"], capture_output=True, text=True, timeout=5)
         self.assertIn("train_bpe.cpp: 2 functions to write", told.stdout)
         self.assertIn("Then: ./learn check 13 train_bpe", " ".join(told.stdout.split()))
-        commands = json.loads(pathlib.Path(WORK.name, "compile_commands.json").read_text())
+        commands = json.loads((WORK / "compile_commands.json").read_text())
         theirs = str(house.theirs("13_training", "train_bpe"))
         self.assertTrue(any(one["file"] == theirs and one["command"].endswith(f"-c {theirs}") for one in commands))
 

@@ -3,35 +3,28 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
-import tempfile
 import threading
 import time
 import unittest
 import unittest.mock
 
 import check_names
+from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(sys.argv.pop()).resolve()
-WORK = tempfile.TemporaryDirectory(prefix="t2t-work-")
-os.environ |= {"T2T_WORK": WORK.name, "T2T_NO_VARIANTS": "1"}
-sys.path.insert(0, str(ROOT / "commands/lib/workbook"))
-
-import checks  # noqa: E402
-import graduate  # noqa: E402
-import house  # noqa: E402
-import judge  # noqa: E402
-import keys  # noqa: E402
-import mistakes  # noqa: E402
-import pages  # noqa: E402
-import progress  # noqa: E402
-import running  # noqa: E402
-import source  # noqa: E402
-import start  # noqa: E402
-import symbols  # noqa: E402
-import written  # noqa: E402
-import wrong  # noqa: E402
+import checks
+import graduate
+import house
+import judge
+import keys
+import mistakes
+import pages
+import progress
+import running
+import source
+import start
+import symbols
+import written
+import wrong
 
 
 def all_parts():
@@ -199,7 +192,7 @@ class Texts(unittest.TestCase):
     WRONG = RIGHT.replace("std::sqrt(", "(", 1)
 
     def save(self, text):
-        path = pathlib.Path(WORK.name, "02_normalization/rms_norm.cpp")
+        path = WORK / "02_normalization/rms_norm.cpp"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         self.addCleanup(path.unlink, missing_ok=True)
@@ -343,12 +336,12 @@ class Commands(unittest.TestCase):
     def test_a_note_is_added_with_its_date(self):
         self.learn("note", "02", "a first try")
         self.learn("note", "02", "a second")
-        self.assertRegex(pathlib.Path(WORK.name, "notes.md").read_text(),
+        self.assertRegex((WORK / "notes.md").read_text(),
                          r"^- \d{4}-\d\d-\d\d \d\d:\d\d, 02 \(nothing checked\): a first try\n- .*: a second\n$")
 
     def test_a_note_keeps_bytes_that_are_not_utf_8(self):
         self.learn("note", "02", b"caf\xe9")
-        self.assertTrue(pathlib.Path(WORK.name, "notes.md").read_bytes().endswith(b": caf\xe9\n"))
+        self.assertTrue((WORK / "notes.md").read_bytes().endswith(b": caf\xe9\n"))
 
     def test_the_map_fits_its_columns(self):
         for columns in (80, 30):
@@ -358,7 +351,7 @@ class Commands(unittest.TestCase):
             self.assertLessEqual(max(map(len, said.splitlines())), columns)
 
     def test_progress_that_is_damaged_is_told_and_kept(self):
-        file = pathlib.Path(WORK.name, "progress.json")
+        file = WORK / "progress.json"
         kept = file.with_suffix(".damaged")
         for text in ("[]", "null", '{"02_normalization/rms_norm": {"che', '{"02_normalization/rms_norm": {"checks": 3}}', "[" * 100000):
             file.write_text(text)
@@ -370,14 +363,14 @@ class Commands(unittest.TestCase):
 
     def test_what_can_t_be_written_is_told(self):
         self.learn("hint", "02", "layer_norm", "layer_norm")
-        fresh = pathlib.Path(WORK.name, "progress.fresh")
+        fresh = WORK / "progress.fresh"
         fresh.mkdir()
         self.addCleanup(fresh.rmdir)
         self.assertIn("so results and hints are not counted", self.learn("hint", "02", "layer_norm", "layer_norm"))
         self.assertIn("nowhere/x.json can't be written", self.learn("check", "--json", "/nowhere/x.json", status=1))
 
     def test_again_puts_what_is_written_aside(self):
-        path = pathlib.Path(WORK.name, "03_rope/rope.cpp")
+        path = WORK / "03_rope/rope.cpp"
         path.parent.mkdir(parents=True, exist_ok=True)
         for n in (1, 2):
             path.write_text(f"written {n}")
@@ -388,7 +381,7 @@ class Commands(unittest.TestCase):
             self.assertFalse(path.exists())
 
     def test_assistants_are_told_how_to_help_once(self):
-        told = pathlib.Path(WORK.name, "AGENTS.md")
+        told = WORK / "AGENTS.md"
         told.unlink(missing_ok=True)
         start.tell_assistants()
         self.assertIn("Don't write it for them", told.read_text())
@@ -397,7 +390,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(told.read_text(), "mine")
 
     def test_a_part_that_is_no_file_is_told(self):
-        path = pathlib.Path(WORK.name, "03_rope/rope.cpp")
+        path = WORK / "03_rope/rope.cpp"
         path.mkdir(parents=True)
         self.addCleanup(path.rmdir)
         self.assertIn("rope.cpp is there already and is no file", self.learn("start", "03", status=1))
