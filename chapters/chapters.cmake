@@ -86,9 +86,10 @@ function(t2t_shows name after)
   endif()
 endfunction()
 
-# Chapter NN_name: its parts become a library that later chapters link, and so do its shows; its
-# main.cpp becomes the program, with answers.cpp, where it computes the answers that the page shows. AFTER names the chapters that it builds on, LINK other libraries,
-# MORE_TESTS files of tests/NN_name.
+# Chapter NN_name: its parts become a library that later chapters link, and so do its shows. Its
+# main.cpp becomes the program, and answers.cpp, if there is one, computes what it answers to the
+# page's problems. AFTER names the chapters that it builds on, LINK other libraries, MORE_TESTS files
+# of tests/NN_name.
 function(t2t_chapter name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PARTS;SHOWS;AFTER;LINK;MORE_TESTS")
   t2t_in_rooms(parts chapters/${name}/ ${arg_PARTS})

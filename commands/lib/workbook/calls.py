@@ -51,7 +51,7 @@ def renew(chapter):
 
 def found(chapter, part):
     """{check: names of functions}: of a kernel all functions of the file, since its program can't note its calls."""
-    if house.ours(chapter, part).suffix != ".cpp":
+    if house.is_kernel(chapter, part):
         functions = [f.name for f in source.to_write(house.ours(chapter, part).read_text())]
         return {check: functions for check in _without_the_part(chapter, part)}
     with tempfile.TemporaryDirectory(prefix="t2t-calls-") as folder:

@@ -66,7 +66,7 @@ def choose(what):
     pairs = [(name, part) for name, parts in house.chapters_and_parts(what) for part in parts]
     if len(pairs) != 1:
         house.die(f"wanted one part, got {len(pairs)}: {', '.join(f'{name[:2]} {part}' for name, part in pairs)}")
-    if house.ours(*pairs[0]).suffix != ".cpp":
+    if house.is_kernel(*pairs[0]):
         house.die(f"{pairs[0][1]} is a CUDA kernel, for which this command has no cases")
     return pairs[0]
 

@@ -95,6 +95,10 @@ def ours(name, part):
     return found[0] if found else folder / f"{part}.cpp"
 
 
+def is_kernel(name, part):
+    return ours(name, part).suffix == ".cu"
+
+
 def header(name, part):
     """What declares the part's functions. All kernels of a chapter share a header."""
     own = ours(name, part).with_suffix(".hpp")
@@ -103,7 +107,7 @@ def header(name, part):
 
 def checks_of(name, part):
     """The program that runs the part's checks on ours."""
-    return f"{name}_test" if ours(name, part).suffix == ".cpp" else f"{name}_kernels_test"
+    return f"{name}_kernels_test" if is_kernel(name, part) else f"{name}_test"
 
 
 def theirs(name, part):

@@ -65,7 +65,9 @@ class Verdict:
 
     @property
     def failed_at(self):
-        """The check that is told first, in a few words."""
+        """The check that is told first, in a few words, or what else is wrong."""
+        if self.word == "races":
+            return "a race between two threads"
         if not self.result or self.result.good:
             return None
         first = self.first if self.result.failures else None
@@ -147,7 +149,7 @@ def judge(chapter, part, before_races=lambda verdict: None):
         verdict.word = "races" if verdict.watched.race else "passes"
     passed, of = verdict.counts
     progress.note(chapter, part, digest=text.digest, passes=verdict.word == "passes", checks=[passed, of],
-                  next=verdict.function(), failed="a race between two threads" if verdict.word == "races" else verdict.failed_at)
+                  next=verdict.function(), failed=verdict.failed_at)
     return verdict
 
 
@@ -167,7 +169,7 @@ def objects_of(chapter, part):
     """The reader's object, our library, and our object in it, as the build names them."""
     ours, target = house.ours(chapter, part), f"mine_{chapter}_{part}"
     source_of_ours = ours.relative_to(house.ROOT)
-    if ours.suffix == ".cpp":
+    if not house.is_kernel(chapter, part):
         library = f"{chapter}_parts"
         return symbols.object_of(target, f"mine/{chapter}/{ours.name}"), library, symbols.object_of(library, source_of_ours)
     library = f"{chapter}_stand_in"

@@ -21,7 +21,7 @@ def show():
     print()
     chat = way.to_chat()
     house.say(f"* A chat runs through these {len(chat)} parts, which take about {way.hours(chat)} hours. Minutes are estimated from the "
-              "lines of our parts, nobody was timed.", 2)
+              "lines of our parts; nobody was timed.", 2)
     house.say(f"{done} of {of} parts pass. "
               + ("Next: ./learn graduate" if done == of else "./learn start NN begins, ./learn check NN judges."), 2)
 

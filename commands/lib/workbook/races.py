@@ -43,8 +43,7 @@ def keep_whether_possible(text, build):
 
 def may_be_in(text):
     """What was noted. Kernels are judged on the stand-in, and not watched."""
-    is_kernel = house.ours(text.chapter, text.part).suffix != ".cpp"
-    return not is_kernel and _kept(text).read_text() != f"{text.digest} False"
+    return not house.is_kernel(text.chapter, text.part) and _kept(text).read_text() != f"{text.digest} False"
 
 
 def _kept(text):
@@ -65,7 +64,7 @@ def look(text):
     with written.built([text], target) as build:
         if not build.good:
             return Told(unwatched="the part does not build for it")
-        lacking = unknown_to_stand_in(house.BUILD / target)
+        lacking = unknown_to_stand_in(build.program)
         return Told(unwatched=f"it uses {lacking} of OpenMP, which can't be watched") if lacking else _run(build.program)
 
 

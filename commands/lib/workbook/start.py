@@ -34,7 +34,7 @@ def begin(chosen):
         name, part = begun[0]
         house.say(f"\nWrite {house.shown(house.theirs(name, part))} with docs/{name}.md beside it. "
                   f"Then: ./learn check {name[:2]} {part}")
-        if house.ours(name, part).suffix == ".cpp":
+        if not house.is_kernel(name, part):
             house.say(f"Or write what it must do first: ./learn example {name[:2]} {part}")
 
 

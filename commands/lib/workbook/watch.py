@@ -5,7 +5,6 @@ import time
 
 import check
 import house
-import judge
 
 
 def main():
@@ -40,7 +39,7 @@ def tell(pairs):
     for pair in pairs:
         began = time.monotonic()
         print("\n" + "-" * min(house.width(), 60))
-        verdict = judge.judge(*pair)
+        verdict = check.judged(*pair)
         print(f"{time.monotonic() - began:.1f} s after the save was seen; Ctrl-C ends")
         check.tell_help(verdict)
         print()
