@@ -47,7 +47,7 @@ int omp_in_parallel() { return omp_get_num_threads() > 1; }
 
 /// A region inside another one has a single thread, as OpenMP has it unless it is told otherwise.
 void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned) {
-  const unsigned size = omp_in_parallel() ? 1 : threads == 0 ? team_size : threads;
+  const unsigned size = team != nullptr ? 1 : threads == 0 ? team_size : threads;
   Team own(size);
   std::vector<std::jthread> others;
   for (unsigned i = 1; i < size; ++i)
