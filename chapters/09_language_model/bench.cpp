@@ -1,6 +1,6 @@
 // A model of SmolLM2-135M's sizes: a prompt compared with its products with weights, one token
-// beside a read of the weights, several texts in one call, and sampling compared with the head's
-// product.
+// beside a read of the weights, the cache compared with none, several texts in one call, and
+// sampling compared with the head's product.
 #include "timing/bench.hpp"
 
 #include <algorithm>
@@ -44,6 +44,33 @@ struct Products {
   }
   std::vector<float> out = std::vector<float>(x.size());
 };
+
+/// What the cache saves in a whole model: four tokens after a prompt, each read alone, compared
+/// with reading the whole text anew for each.
+void bench_cache(Bench& bench, const Model& model) {
+  const std::size_t T = 128, more = 4;
+  ModelState state(model.config(), T + more);
+  const std::vector<int> ids(T + more, 7);
+  Tensor<1> logits = empty(model.config().V), anew = logits;
+  forward(model, state, std::span(ids).first(T), row(logits));
+  const auto with_cache = [&] {
+    truncate(state, T);
+    for (std::size_t n = 0; n < more; ++n)
+      forward(model, state, std::span(ids).subspan(T + n, 1), row(logits));
+  };
+  const auto without = [&] {
+    for (std::size_t n = 1; n <= more; ++n) {
+      reset(state);
+      forward(model, state, std::span(ids).first(T + n), row(anew));
+    }
+  };
+  with_cache(), without();
+  bench.expect_right("the cache", std::ranges::equal(logits, anew, [](float a, float b) {
+                       return std::abs(a - b) <= 1e-4f;
+                     }));
+  bench.against("4 tokens after 128, with the cache", with_cache, "the whole text anew for each",
+                without);
+}
 
 /// Eight texts in one call: one more token of each, compared with one call for each text; and
 /// prompts of unequal length, compared with the same prompts padded to the longest.
@@ -128,6 +155,7 @@ void bench(Bench& bench) {
                        forward(model, state, std::span(ids).first(1), row(logits));
                      });
 
+  bench_cache(bench, model);
   bench_texts(bench, model);
 
   // Sampling is to take little time compared with the head's product.

@@ -1,5 +1,5 @@
-// Times a step of training compared with the matrix products that it needs, and the backward pass
-// of attention compared with its forward pass.
+// Times a step of training compared with the matrix products that it needs and with a step that has
+// another norm, and the backward pass of attention compared with its forward pass.
 #include "timing/bench.hpp"
 
 #include <fmt/core.h>
@@ -71,6 +71,19 @@ static void bench_step(Bench& bench) {
       what, [&] { trainer.step(); }, "its products alone", [&] { products.run(); });
 }
 
+static void bench_norms(Bench& bench) {
+  constexpr std::size_t B = 8, T = 256;
+  Config config = preset("foundry-small");
+  std::vector<int> ids(20 * B * T, 7);
+  Random random(1);
+  Trainer rms(Model(config, draw_model(config, random)), {.B = B, .T = T}, ids);
+  config.block.norm = Norm::layer;
+  Trainer layer(Model(config, draw_model(config, random)), {.B = B, .T = T}, ids);
+  bench.against(
+      fmt::format("a step with RMSNorm, B={} T={}", B, T), [&] { rms.step(); }, "with LayerNorm",
+      [&] { layer.step(); });
+}
+
 static void bench_attention(Bench& bench) {
   constexpr std::size_t H = 8, G = 4, D = 32, T = 1024;
   Random random(1);
@@ -99,6 +112,7 @@ static void bench_attention(Bench& bench) {
 
 void bench(Bench& bench) {
   bench_step(bench);
+  bench_norms(bench);
   bench_attention(bench);
 }
 

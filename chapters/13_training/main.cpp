@@ -3,7 +3,12 @@
 // --fine-tune a real model learns something more.
 #include <fmt/format.h>
 
+#include <stdexcept>
+#include <string>
+
 #include "01_embedding/embedding.hpp"
+#include "13_training/encoders/show_reversal.hpp"
+#include "13_training/encoders/show_which_chapter.hpp"
 #include "13_training/experiments/show_experiment.hpp"
 #include "13_training/fine_tuning/lora_task.hpp"
 #include "13_training/program/show_gradients.hpp"
@@ -30,11 +35,17 @@ static int tour(const Program& program, const RunFlags& flags, std::size_t steps
   return 0;
 }
 
+static int show_encoder(const std::string& name, const RunFlags& flags, std::size_t seeds) {
+  if (name == "which-chapter") return show_which_chapter(seeds);
+  if (name == "reversal") return show_reversal(text_of(flags), seeds);
+  throw std::invalid_argument("--encoder: wanted which-chapter or reversal, got " + name);
+}
+
 int main(int argc, char** argv) {
   RunFlags flags;
   LoraFlags lora;
   std::size_t tour_steps = 180, seeds = 3;
-  std::string experiment;
+  std::string experiment, encoder;
   Program program(
       "13_training",
       "Trains a language model with a backward pass written by hand. Without flags: the "
@@ -43,7 +54,11 @@ int main(int argc, char** argv) {
   add_flags(program, lora);
   program.word("experiment", experiment,
                "train small models that differ in one choice, and compare them: a name, or all");
-  program.size("seeds", seeds, "seeds of an experiment");
+  program.word(
+      "encoder", encoder,
+      "train a model that reads whole texts: which-chapter (a classifier), or reversal (an "
+      "encoder-decoder)");
+  program.size("seeds", seeds, "seeds of an experiment or an encoder");
   program.size("tour-steps", tour_steps, "steps of the short run that is shown without --run", 10);
   program.has_answers(answers);
 
@@ -51,6 +66,9 @@ int main(int argc, char** argv) {
   table.tasks.push_back(fine_tune_task(program, lora));
   table.tasks.push_back({"experiment", {"seeds", "file", "folder"}, [&] {
                            return show_experiments(experiment, text_of(flags), seeds);
+                         }});
+  table.tasks.push_back({"encoder", {"seeds", "file", "folder"}, [&] {
+                           return show_encoder(encoder, flags, seeds);
                          }});
   table.tasks.push_back({"", {"tour-steps", "file", "folder", "seed", "save"}, [&] {
                            return tour(program, flags, tour_steps);

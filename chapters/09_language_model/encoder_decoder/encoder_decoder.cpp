@@ -41,8 +41,8 @@ static void expect_blocks(const EncoderDecoder& model) {
                     L, model.encoder.size(), model.decoder.size()));
 }
 
-/// The embedding's rows times √C, and the sinusoids of positions 0, 1 …: [T, C].
-static Tensor<2> embedded(std::span<const int> ids, const EncoderDecoder& model) {
+Tensor<2> begin_stream(std::span<const int> ids, const EncoderDecoder& model) {
+  expect_blocks(model);
   const std::size_t T = ids.size(), C = model.config.C;
   expect(T >= 1, "T, the tokens", "at least 1", double(T));
   Tensor<2> x = empty(T, C);  // [T, C]
@@ -51,11 +51,10 @@ static Tensor<2> embedded(std::span<const int> ids, const EncoderDecoder& model)
 }
 
 Tensor<2> encode(std::span<const int> source, const EncoderDecoder& model) {
-  expect_blocks(model);
   const std::size_t H = model.config.H;
   const float eps = model.config.eps;
 
-  Tensor<2> x = embedded(source, model);  // [S, C]
+  Tensor<2> x = begin_stream(source, model);  // [S, C]
   for (const EncoderBlock& block : model.encoder) {
     x += multi_head_attention(rms_norm(x, block.self_norm, eps), block.self, H, Mask::none);
     x += feed_forward(rms_norm(x, block.network_norm, eps), block.network, model.config.activation);
@@ -65,11 +64,10 @@ Tensor<2> encode(std::span<const int> source, const EncoderDecoder& model) {
 
 Tensor<2> decode(std::span<const int> target, const Tensor<2>& encoded,
                  const EncoderDecoder& model) {
-  expect_blocks(model);
   const std::size_t H = model.config.H;
   const float eps = model.config.eps;
 
-  Tensor<2> y = embedded(target, model);  // [T, C]
+  Tensor<2> y = begin_stream(target, model);  // [T, C]
   for (const DecoderBlock& block : model.decoder) {
     y += multi_head_attention(rms_norm(y, block.self_norm, eps), block.self, H, Mask::causal);
     y += multi_head_attention(rms_norm(y, block.cross_norm, eps), encoded, block.cross, H,

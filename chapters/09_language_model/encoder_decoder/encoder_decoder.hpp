@@ -8,8 +8,8 @@
 //
 // Vaswani et al. 2017, "Attention Is All You Need"; the norm stands before each part and is an
 // RMSNorm, as in Raffel et al. 2019, "Exploring the Limits of Transfer Learning with a Unified
-// Text-to-Text Transformer" (T5). Formulas alone, of whole texts and without a cache: no later
-// chapter uses them.
+// Text-to-Text Transformer" (T5). Formulas alone, of whole texts and without a cache. Chapter 13
+// trains it.
 #pragma once
 
 #include <cstddef>
@@ -59,9 +59,14 @@ struct EncoderDecoder {
 /// Gains of 1; the embedding from N(0, 1/C), the other matrices as chapters 04 and 07 draw them.
 EncoderDecoder draw_encoder_decoder(const EncoderDecoderConfig& config, Random& random);
 
-/// A vector for each token of the source, which knows the whole source: [S, C]. Throws
-/// std::invalid_argument for no ids, an id outside [0, V), a number of blocks that is not L, and as
-/// the parts do on shapes.
+/// What each stack begins with: the embedding's rows times √C, and the sinusoids of positions 0, 1
+/// …: [T, C]. Throws std::invalid_argument for no ids, an id outside [0, V), and a number of blocks
+/// that is not L.
+Tensor<2> begin_stream(std::span<const int> ids,  // [T]
+                       const EncoderDecoder& model);
+
+/// A vector for each token of the source, which knows the whole source: [S, C]. Throws as
+/// begin_stream does, and as the parts do on shapes.
 Tensor<2> encode(std::span<const int> source,  // [S]
                  const EncoderDecoder& model);
 

@@ -1,0 +1,129 @@
+#include "13_training/encoders/show_reversal.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <vector>
+
+#include "13_training/backward/cross_entropy.hpp"
+#include "13_training/encoders/reversal.hpp"
+#include "program/print.hpp"
+#include "program/progress.hpp"
+#include "timing/measure.hpp"
+
+namespace t2t {
+
+static constexpr std::size_t steps = 1500, pairs_a_step = 16, shortest = 3, longest = 8;
+static constexpr EncoderDecoderConfig sizes{.C = 48, .H = 4, .F = 96, .L = 2, .V = letter_tokens};
+
+struct ReversalWords {
+  std::vector<std::string> learned, held_out, longer;
+};
+/// Every tenth word is held out.
+static ReversalWords divided(const std::string& text) {
+  ReversalWords words;
+  const std::vector<std::string> all = words_of(text, shortest, longest);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    (i % 10 == 9 ? words.held_out : words.learned).push_back(all[i]);
+  words.longer = words_of(text, longest + 1, longest + 1);
+  return words;
+}
+
+static std::string text_of_ids(const std::vector<int>& ids) {
+  std::string text;
+  for (const int id : ids) text += id < 26 ? char('a' + id) : '?';
+  return text;
+}
+
+static void show_answers(const EncoderDecoder& model, const ReversalWords& words) {
+  Table table({"word", "answer"});
+  const auto add = [&](const std::vector<std::string>& some, std::size_t count) {
+    for (std::size_t i = 0; i < count && i < some.size(); ++i) {
+      const std::string& word = some[i * some.size() / count];
+      table.add({word, text_of_ids(greedy_answer(letter_ids(word), start_of_word, end_of_word,
+                                                 word.size() + 1, model))});
+    }
+  };
+  add(words.held_out, 4), add(words.longer, 2);
+  fmt::print("\n");
+  table.print();
+}
+
+/// How much less likely each right letter becomes when one letter of the source is another: in
+/// nats, [T, S].
+static Tensor<2> reach_of(const EncoderDecoder& model, const std::string& word) {
+  const auto loss_at = [&](TextPair pair, std::size_t t) {
+    for (std::size_t i = 0; i < pair.next.size(); ++i)
+      if (i != t) pair.next[i] = not_learned;
+    return pair_loss(model, pair);
+  };
+  const TextPair pair = reversal_of(word);
+  Tensor<2> reach = empty(word.size(), word.size());
+  for (std::size_t s = 0; s < word.size(); ++s) {
+    TextPair other = pair;
+    other.source[s] = (other.source[s] + 7) % 26;
+    for (std::size_t t = 0; t < word.size(); ++t)
+      reach(t, s) = float(std::max(0.0, loss_at(other, t) - loss_at(pair, t)));
+  }
+  return reach;
+}
+
+static void show_reach(const EncoderDecoder& model, const std::string& word) {
+  print_section(fmt::format("Which letter of \"{}\" each letter of the answer needs", word));
+  HeatMap labels;
+  for (const char c : word) labels.col_labels.emplace_back(1, c);
+  labels.row_labels.assign(labels.col_labels.rbegin(), labels.col_labels.rend());
+  print_heat_map(reach_of(model, word), labels);
+  fmt::print("\n");
+  print_paragraph(
+      "By how many nats the letter in a row becomes less likely if the source has another letter "
+      "in "
+      "a column's place.");
+}
+
+int show_reversal(const std::string& text, std::size_t seeds) {
+  const ReversalWords words = divided(text);
+  std::vector<TextPair> pairs;
+  for (const std::string& word : words.learned) pairs.push_back(reversal_of(word));
+  print_section("reversal: an encoder-decoder writes words backwards");
+  print_paragraph(
+      fmt::format("{} steps of {} words from {} that have {} to {} letters; {} others of these "
+                  "lengths are held "
+                  "out, and {} have {} letters.",
+                  steps, pairs_a_step, with_commas(words.learned.size()), shortest, longest,
+                  words.held_out.size(), words.longer.size(), longest + 1));
+  fmt::print("\n");
+  Table table({">seed", ">loss of a letter", ">learned words", ">held-out words", ">longer words",
+               ">ms a step"});
+  const auto share = [](double x) { return fmt::format("{:.1f} %", 100 * x); };
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    Random random(seed);
+    PairTrainer trainer(draw_encoder_decoder(sizes, random), {{3e-3f, 3e-4f, 150, steps}, {}, 1},
+                        pairs, pairs_a_step, seed);
+    const auto began = std::chrono::steady_clock::now();
+    double loss = 0;
+    for (std::size_t n = 0; n < steps; ++n) {
+      const double now = trainer.step().loss;
+      loss += (now - loss) / double(std::min<std::size_t>(n + 1, 50));
+      if (n % 25 == 0)
+        show_progress(fmt::format("  seed {}, {}  loss {:.3f} ", seed, steps_done(n, steps), loss));
+    }
+    const double seconds = seconds_since(began);
+    show_progress("");
+    const std::span some(words.learned.data(), std::min<std::size_t>(words.learned.size(), 300));
+    table.add({std::to_string(seed), fmt::format("{:.3f}", loss),
+               share(share_reversed(trainer.model(), some)),
+               share(share_reversed(trainer.model(), words.held_out)),
+               share(share_reversed(trainer.model(), words.longer)),
+               fmt::format("{:.1f}", 1e3 * seconds / double(steps))});
+    if (seed < seeds) continue;
+    table.print();
+    show_answers(trainer.model(), words);
+    show_reach(trainer.model(), words.held_out.at(words.held_out.size() / 2));
+  }
+  return 0;
+}
+
+}  // namespace t2t
