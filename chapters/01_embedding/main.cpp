@@ -121,13 +121,12 @@ static void show_logits(const std::vector<int>& ids, const Tensor<2>& logits, st
 
   const double square = 0.02 * 0.02, root = std::sqrt(double(C));
   fmt::print("\n");
-  print_paragraph(fmt::format(
-      "The dot product of a row with itself is the square of its length, about C·0.02² = {:.4f}. "
-      "With another row it is a sum of C products of either sign, whose deviation is "
-      "sqrt(C)·0.02² = {:.4f}, sqrt(C) = {:.1f} times smaller. {} of {} tokens have the largest "
-      "score "
-      "for their own row.",
-      double(C) * square, root * square, root, own_best, ids.size()));
+  print_paragraph(
+      fmt::format("The dot product of a row with itself is the square of its length, about C·0.02² "
+                  "= {:.4f}. With another row it is a sum of C products of either sign, whose "
+                  "deviation is sqrt(C)·0.02² = {:.4f}, sqrt(C) = {:.1f} times smaller. {} of {} "
+                  "tokens have the largest score for their own row.",
+                  double(C) * square, root * square, root, own_best, ids.size()));
 }
 
 static void show_start(const Tensor<2>& table) {

@@ -86,8 +86,8 @@ void show_distances(const Program& program, std::size_t D, float theta, Random& 
   fmt::print("\n");
   print_paragraph(
       "The scores of one query and one key. If both are rotated, the key's position changes "
-      "nothing. "
-      "If sinusoids are added, the same distance gives another score at another position.");
+      "nothing. If sinusoids are added, the same distance gives another score at another "
+      "position.");
   program.save("q", q);
   program.save("k", k);
 }

@@ -89,8 +89,7 @@ inline void show_root(const Program& program) {
       "weight is above 0.99. derivative: the sum over keys of d weight / d score, the median.");
   print_paragraph(
       "gradient: the length (the root of the sum of squares) of the matrix d weights / d q. In 10 "
-      "%, "
-      "50 % and 90 % of the rows it is at most the number shown; then its mean.");
+      "%, 50 % and 90 % of the rows it is at most the number shown; then its mean.");
 }
 
 }  // namespace t2t

@@ -234,7 +234,6 @@ int main(int argc, char** argv) {
     fmt::print("\n");
     print_paragraph(
         "The page: docs/07_swiglu.md. Next: ./learn run 08, the block, which joins attention and "
-        "this "
-        "network.");
+        "this network.");
   });
 }

@@ -32,9 +32,8 @@ void show_four_keys() {
   fmt::print("\n");
   print_paragraph(
       "Divided by l, the weights are 1/8, 2/8, 4/8 and 1/8. When a score is above all scores "
-      "before it, "
-      "l and o are multiplied by kept before the key is added. Key 3's score is not above them, so "
-      "kept is 1.");
+      "before it, l and o are multiplied by kept before the key is added. Key 3's score is not "
+      "above them, so kept is 1.");
 }
 
 /// How many scores T queries, the last of S positions, need, and how many are computed in blocks of
@@ -70,8 +69,7 @@ void show_blocks() {
       "query sees each key. In the other blocks: ▓ seen by all {} queries, ▒ by some of them (the "
       "others give it weight 0), · by none. The scores marked · are not computed: a line's last "
       "block is cut after the last key that one of its queries sees. {:.1f} % of all scores are "
-      "computed, {:.1f} % are "
-      "needed.",
+      "computed, {:.1f} % are needed.",
       tokens, keys, tokens, percent(count.computed), percent(count.needed)));
 }
 

@@ -42,14 +42,12 @@ static Answer two_steps() {
   const float first = step(1);
   g(0) = -1000;
   const float second = step(2);
-  return {
-      "two steps",
-      fmt::format(
-          "{:.4f}: the rate, whatever the gradient. Then mean is -10 / "
-          "0.19 = {:.1f} and the root of square {:.0f}: the weight moves "
-          "by {:.6f}. The first step was {:.0f} times as large, since now the gradients disagree.",
-          first, mean(0) / (1 - 0.81f), std::sqrt(square(0) / (1 - 0.9025f)), second,
-          -first / second)};
+  return {"two steps",
+          fmt::format("{:.4f}: the rate, whatever the gradient. Then mean is -10 / 0.19 = {:.1f} "
+                      "and the root of square {:.0f}: the weight moves by {:.6f}. The first step "
+                      "was {:.0f} times as large, since now the gradients disagree.",
+                      first, mean(0) / (1 - 0.81f), std::sqrt(square(0) / (1 - 0.9025f)), second,
+                      -first / second)};
 }
 
 static Answer memory_to_train() {

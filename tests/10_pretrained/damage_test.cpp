@@ -137,7 +137,7 @@ TEST_CASE("counts and lengths beyond the file are refused before anything is all
   REFUSES_AS(parse(one_entry().text("k").put(13u).put(huge)),
              "x: k: value of type 13, wanted 0 to 12", std::runtime_error);
   REFUSES_AS(parse(GgufBytes().header(0, 2).entry("k", 1u).entry("k", 1u)),
-             "x: k: this key stands twice", std::runtime_error);
+             "x: k: this key is there twice", std::runtime_error);
   REFUSES_AS(parse(one_entry().text("").put(4u).put(1u).put(1u)),
              "x: entry 1 of 1: a key of 0 bytes, wanted 1 to 65535", std::runtime_error);
   REFUSES_AS(parse(one_entry().text("\x1b\xff").put(4u).put(1u)),
@@ -192,7 +192,7 @@ TEST_CASE("tensors that are outside the file, incomplete or overlapping are refu
   expect_unread(11, "Q3_K");
   expect_unread(5, "type 5");
   expect_unread(77, "type 77");
-  REFUSES_AS(with_tensor({8}, 0, 0, "w"), "x: w: this name stands twice", std::runtime_error);
+  REFUSES_AS(with_tensor({8}, 0, 0, "w"), "x: w: this name is there twice", std::runtime_error);
   REFUSES_AS(with_tensor({8}, 0, 0, "v"), "x: v: its bytes are also those of w",
              std::runtime_error);
   REFUSES_AS(with_tensor({8}, 0, 32, std::string(65, 'n')),

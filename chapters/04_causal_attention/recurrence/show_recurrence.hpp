@@ -104,10 +104,8 @@ inline void show_recurrence(const Program& program) {
       "vector. without tanh: the same W_h, in a cell without tanh.");
   print_paragraph(
       "attention: a change of token 0's value, in result t; it is multiplied by that token's "
-      "weight. "
-      "Queries and keys are random. half fitting: the cosine of the query with token 0's key is "
-      "about "
-      "1/2.");
+      "weight. Queries and keys are random. half fitting: the cosine of the query with token 0's "
+      "key is about 1/2.");
 }
 
 /// What arrives through the cell values alone: at each step the forget gate multiplies the change.

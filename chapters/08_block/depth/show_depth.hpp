@@ -104,11 +104,11 @@ inline void show_changes(const std::vector<Depths>& draws, const std::vector<std
   table.print();
   fmt::print("\n");
   print_paragraph(
-      std::string("A small random change is added to the text below a stack of so many layers. "
-                  "The table has the factor by which its size has changed at the top: the median "
-                  "of seven draws of the weights. A random gradient on its way down changes by the "
-                  "same factor, in the mean square. Stacks with norms end with one more norm.") +
-      (too_large ? " A dash: the text itself has become too large for floats." : ""));
+      std::string("A small random change is added to the text below a stack of layers. The table "
+                  "has the factor by which the change has grown at the top: the median of seven "
+                  "draws of the weights. On its way down, a random gradient changes by the same "
+                  "factor in the mean square. Stacks with norms end with one more norm.") +
+      (too_large ? " A dash means that the text itself has become too large for floats." : ""));
 }
 
 /// The same after all layers.
@@ -142,9 +142,9 @@ inline void show_sizes(const std::vector<Depths>& draws, const std::vector<std::
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Size: the root mean square of the stream after so many layers. Apart: the share of the "
-      "stream that differs from token to token. At 0 all tokens have the same vector, and no later "
-      "layer can tell them apart. Medians of the same draws.");
+      "Size is the root mean square of the stream after this many layers. Apart is the share of the "
+      "stream that differs from token to token. If it is 0, all tokens have the same vector, and no "
+      "later layer can tell them apart. Both are medians of the same draws.");
 }
 
 inline void show_straight(const std::vector<Depths>& draws, const std::vector<std::size_t>& shown) {
@@ -156,8 +156,8 @@ inline void show_straight(const std::vector<Depths>& draws, const std::vector<st
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "It comes through the sums alone, and through the norms' divisions by the size of a token. "
-      "Medians of the same draws.");
+      "This part comes through the sums alone, and through the norms' divisions by the size of a "
+      "token. The numbers are medians of the same draws.");
 }
 
 inline void show_depth(const Tensor<2>& x,  // [T, C]

@@ -68,11 +68,10 @@ void show_work(const std::vector<Named>& models) {
   fmt::print("\n");
   print_paragraph(
       "The three shares are of the blocks' FLOPs in a prompt of T tokens; attention means scores "
-      "and "
-      "weighted sums of values. The last two columns are the bytes read, with 16-bit numbers, to "
-      "give each of 32 texts of T tokens one more token: the weights once for all texts, without "
-      "tables of which only one row is read, and one cache for each. (Of these models only smollm2 "
-      "has a T_max of 8192.)");
+      "and weighted sums of values. The last two columns are the bytes read, with 16-bit numbers, "
+      "to give each of 32 texts of T tokens one more token: the weights once for all texts, "
+      "without tables of which only one row is read, and one cache for each. (Of these models only "
+      "smollm2 has a T_max of 8192.)");
 }
 
 void show_memory(const std::vector<Named>& models) {

@@ -152,8 +152,7 @@ void show_filters() {
   print_paragraph(
       "Temp is the temperature; a dot is a dropped token. The first three have 76 % together, less "
       "than 0.8, so top-p keeps the fourth too. Min-p 0.2 drops every token with less than a fifth "
-      "of the "
-      "likeliest token's 40 %.");
+      "of the likeliest token's 40 %.");
 }
 
 }  // namespace t2t

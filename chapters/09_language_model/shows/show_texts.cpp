@@ -75,16 +75,15 @@ void show_texts(const Model& model, const std::vector<int>& ids) {
   fmt::print("\n");
   print_padding_masks(texts, most);
   fmt::print("\n");
-  print_paragraph(fmt::format(
-      "The rows of the texts lie one after the other in x, [{}, C]. Padded to the longest text "
-      "they would be [{}, {}, C]: {} rows, of which {}, or {:.0f} %, are padding. \"Change\" is "
-      "the "
-      "distance between the last token's logits and those of the text alone, as a share of their "
-      "length. "
-      "In the right half of the table nothing masks the padding, so attention reads it. The "
-      "squares show, text by text, the masks that would hide it: row t is a query, column s a key.",
-      all, texts.size(), most, texts.size() * most, texts.size() * most - all,
-      100.0 * double(texts.size() * most - all) / double(texts.size() * most)));
+  print_paragraph(
+      fmt::format("The rows of the texts lie one after the other in x, [{}, C]. Padded to the "
+                  "longest text they would be [{}, {}, C]: {} rows, of which {}, or {:.0f} %, are "
+                  "padding. \"Change\" is the distance between the last token's logits and those "
+                  "of the text alone, as a share of their length. In the right half of the table "
+                  "nothing masks the padding, so attention reads it. The squares show, text by "
+                  "text, the masks that would hide it: row t is a query, column s a key.",
+                  all, texts.size(), most, texts.size() * most, texts.size() * most - all,
+                  100.0 * double(texts.size() * most - all) / double(texts.size() * most)));
 }
 
 }  // namespace t2t

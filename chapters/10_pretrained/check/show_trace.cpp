@@ -38,8 +38,8 @@ bool show_comparison(const Comparison& comparison) {
         fmt::format("They first differ at {}: {}.", printable(parting.name), parting.why));
   else
     print_paragraph(
-        fmt::format("They first differ at {}: for token {} by {:.2g} of its length, most in "
-                    "channel {}, {:.4g} against {:.4g}.",
+        fmt::format("They first differ at {}: for token {} by {:.2g} of its length, and most in "
+                    "channel {}, which has {:.4g} in one and {:.4g} in the other.",
                     printable(parting.name), parting.token, parting.distance, parting.channel,
                     parting.a, parting.b));
   print_paragraph("Usual causes: " +

@@ -134,8 +134,7 @@ static const char* causes_at(Part part) {
       return "other ids (another tokenizer, a token in front), or the table's rows misread";
     case Part::attention_norm:
       return "eps (its value, or added outside the root), gains read as 1 + gain, or a mean "
-             "subtracted, "
-             "which RMSNorm does not do";
+             "subtracted, which RMSNorm does not do";
     case Part::q:
       return "w_q: transposed, dequantized wrongly, or its rows in the order of the other pairing";
     case Part::k:

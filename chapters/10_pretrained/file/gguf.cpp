@@ -103,7 +103,7 @@ void GgufFile::read_directory(GgufCursor& cursor, std::uint64_t count) {
     tensor.type = TensorType(cursor.number<std::uint32_t>("a type"));
     tensor.offset = cursor.number<std::uint64_t>("an offset");
     tensor.size = bytes_needed(cursor, tensor);
-    if (!index_.emplace(tensor.name, i).second) cursor.fail("this name stands twice");
+    if (!index_.emplace(tensor.name, i).second) cursor.fail("this name is there twice");
     tensors_.push_back(std::move(tensor));
   }
 }

@@ -55,7 +55,7 @@ GgufMetadata::GgufMetadata(std::string file, GgufCursor& cursor, std::uint64_t c
     const std::string_view key = cursor.name(65535, "a key");
     cursor.set_where(printable(key));
     entries_.push_back(read_value(cursor, key));
-    if (!index_.emplace(key, i).second) cursor.fail("this key stands twice");
+    if (!index_.emplace(key, i).second) cursor.fail("this key is there twice");
   }
 }
 

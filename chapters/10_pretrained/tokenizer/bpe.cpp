@@ -74,7 +74,7 @@ void Bpe::read_tokens() {
     const auto fail_token = [&](std::string_view what) {
       fail(fmt::format("token {} \"{}\" {}", i, printable(token), what));
     };
-    if (!ids_.emplace(token, int(i)).second) fail_token("stands twice");
+    if (!ids_.emplace(token, int(i)).second) fail_token("is there twice");
 
     // Control and added tokens are written as they are, all others in the byte alphabet.
     switch (tables_.kinds[i]) {
@@ -132,7 +132,7 @@ void Bpe::read_merges() {
     };
     const int left_id = known(left), right_id = known(right);
     if (!merges_.add(left_id, right_id, {std::uint32_t(rank), known(left + right)}))
-      fail_merge("stands twice");
+      fail_merge("is there twice");
   }
 }
 

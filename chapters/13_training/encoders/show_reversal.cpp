@@ -79,8 +79,7 @@ static void show_reach(const EncoderDecoder& model, const std::string& word) {
   fmt::print("\n");
   print_paragraph(
       "By how many nats the letter in a row becomes less likely if the source has another letter "
-      "in "
-      "a column's place.");
+      "in a column's place.");
 }
 
 int show_reversal(const std::string& text, std::size_t seeds) {
@@ -90,8 +89,7 @@ int show_reversal(const std::string& text, std::size_t seeds) {
   print_section("reversal: an encoder-decoder writes words backwards");
   print_paragraph(
       fmt::format("{} steps of {} words from {} that have {} to {} letters; {} others of these "
-                  "lengths are held "
-                  "out, and {} have {} letters.",
+                  "lengths are held out, and {} have {} letters.",
                   steps, pairs_a_step, with_commas(words.learned.size()), shortest, longest,
                   words.held_out.size(), words.longer.size(), longest + 1));
   fmt::print("\n");

@@ -131,7 +131,7 @@ static Experiment positions() {
     };
   };
   return {"positions",
-          "How does a model know where a token stands, and what of longer texts?",
+          "How does a model know where a token stands, and how does it read longer texts?",
           {variant("RoPE", far),
            variant("learned positions",
                    [&](Variant& v) {

@@ -79,7 +79,7 @@ void show_scores(const LoraTexts& texts, const LoraScores& before, const LoraSco
   add("perplexity of other text", before.other, after.other);
   table.print();
   fmt::print("\n");
-  print_paragraph(fmt::format("{:.0f} tokens/s were learned.", speed));
+  print_paragraph(fmt::format("The model learned {:.0f} tokens a second.", speed));
   print_section("Questions that were learned");
   show_answers(texts.some(), before.answers, after.answers);
   if (asks) print_section("Questions that were not learned");

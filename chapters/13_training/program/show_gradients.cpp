@@ -95,11 +95,10 @@ void show_gradients(const std::vector<int>& ids, std::uint64_t seed) {
   fmt::print("\n");
   print_paragraph(fmt::format(
       "Each tensor in turn is moved along its gradient by {} to either side. The loss must then "
-      "change by the gradient's length times the way, so the ratio must be 1. A gradient of which "
-      "a "
-      "part is missing can have this ratio too. So each tensor is also moved in random directions; "
-      "off is how far the loss's slopes there are from what the gradient promises, as a share of "
-      "its length, and must be near 0.",
+      "change by the gradient's length times the distance moved, so the ratio must be 1. A "
+      "gradient of which a part is missing can have this ratio too. So each tensor is also moved "
+      "in random directions; off is how far the loss's slopes there are from what the gradient "
+      "promises, as a share of its length, and must be near 0.",
       step));
 }
 

@@ -37,7 +37,7 @@ void add_flags(Program& program, RunFlags& flags) {
   program.input("file", flags.file, "text to learn from; without it, the book's own pages");
   program.input("folder", flags.folder, "learn from all .md and .txt files of this folder", "DIR");
   program.size("vocabulary", flags.vocabulary,
-               "V: learn a vocabulary of so many tokens from the text; without it, bytes", 258);
+               "V: learn a vocabulary of this many tokens from the text; without it, bytes", 258);
   program.size("width", s.C, "C, width of the residual stream");
   program.size("layers", s.L, "L, number of blocks");
   program.size("heads", s.H, "H, query heads; divides C");
