@@ -30,7 +30,7 @@ def words(name):
     page = re.sub(r"<!-- \[\[\[cog way\(\).*", "", (DOCS / f"{name}.md").read_text(), flags=re.S)
     text = re.sub(r"^```.*?^```", "", page, flags=re.S | re.M)
     lines = [line for line in text.splitlines() if not re.match(r"\||#|<!-- |\[`[^`]+`\]\(\.\./", line)]
-    return len(page.split()), len(re.sub(r"<[^>]*>", "", "\n".join(lines)).split())
+    return len(page.split()), len(re.sub(r"</?[a-z][^<>]*>", "", "\n".join(lines)).split())
 
 
 def minutes(names):

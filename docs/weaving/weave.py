@@ -51,7 +51,7 @@ def code(path, *names):
 
 
 def _span(path, lines, name):
-    """Quotes by name: from the comment above `name(` at column 0 to the closing brace at column 0."""
+    """Quotes by name: from the comment above `name(` at column 0 to the closing brace at column 0, or on the same line."""
     ends = "" if "(" in name else r"(\(| (: (public )?\w+ )?\{)"  # class X : public Y {
     pattern = re.compile(rf"(?:\[\[[\w:]*\]\] )?(?:\w[\w:<>,&* ]* )?{re.escape(name)}{ends}")
     starts = [i for i, line in enumerate(lines) if pattern.match(line) and not _declares(lines, i)]
@@ -60,7 +60,7 @@ def _span(path, lines, name):
     begin = end = starts[0]
     while lines[begin - 1].startswith(("//", "#pragma omp", "template <", "[[")):
         begin -= 1
-    while not lines[end].startswith("}"):
+    while not (lines[end].startswith("}") or re.search(r"\{.*\}$", lines[end]) and not lines[end].startswith(" ")):
         end += 1
     return begin, end + 1
 
