@@ -17,7 +17,6 @@
 
 namespace t2t {
 
-// [cross]
 CrossGradients multi_head_backward(const Tensor<2>& x, const Tensor<2>& memory,
                                    const AttentionWeights& weights, std::size_t H, Mask mask,
                                    const Tensor<2>& dout, AttentionWeights& gradients) {
@@ -38,7 +37,6 @@ CrossGradients multi_head_backward(const Tensor<2>& x, const Tensor<2>& memory,
   add_weight_gradient(d.v, memory, gradients.w_v);
   return {matmul(d.q, weights.w_q), matmul(d.k, weights.w_k) + matmul(d.v, weights.w_v)};
 }
-// [/cross]
 
 static Tensor<2> network_backward(const Tensor<2>& x, const FeedForwardWeights& weights,
                                   Activation activation, const Tensor<2>& dy,
