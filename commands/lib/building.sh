@@ -102,6 +102,7 @@ mutation_tools() {
 # stood, so it is ignored until house.py asks for it.
 workbook() {
   expect_build
+  command -v "${python:-python3}" >/dev/null || die "Python 3 is missing, and perhaps more: ./learn setup says what, and installs it"
   settings
   (
     trap '' INT
