@@ -184,6 +184,21 @@ TEST_CASE("the row kernel equals a plain loop over the channels") {
   }
 }
 
+TEST_CASE("a prompt of 9,001 tokens: every row is normed") {
+  const std::size_t T = 9001, C = 3;
+  const Tensor<2> x = some_rows(T, C);
+  const Tensor<1> gain = some_channels(C, 1), bias = some_channels(C, 2);
+  CHECK(all_close(rms_by_rows(x, gain, 1e-5f), rms_norm(x, gain, 1e-5f), 2 * bound(C)));
+  CHECK(all_close(layer_by_rows(x, gain, bias, 1e-5f), layer_norm(x, gain, bias, 1e-5f),
+                  2 * bound(C, 4)));
+  const std::size_t last = T - 1;
+  const Tensor<2> alone = copy_of(ConstMatrix(x).rows_from(last, 1));
+  Tensor<2> want = empty(1, C);
+  plain_rms_norm_row(row(alone, 0), row(gain), 1e-5f, row(want, 0));
+  CHECK(all_close(copy_of(ConstMatrix(rms_norm(x, gain, 1e-5f)).rows_from(last, 1)), want,
+                  2 * bound(C)));
+}
+
 TEST_CASE("y may be x itself, and a view of part of each row") {
   for (const std::size_t C : {37, 2051}) {
     CAPTURE(C);

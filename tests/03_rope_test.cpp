@@ -341,8 +341,8 @@ TEST_CASE("far out: a pair is rotated by its true angle, in both pairings") {
     }
 }
 
-TEST_CASE("20 heads of 256 numbers, which the threads share: every pair turns by its own angle") {
-  constexpr std::size_t T = 30, H = 20, D = 256, start = 1000;
+static void each_pair_turns_by_its_own_angle(std::size_t T, std::size_t H, std::size_t D,
+                                             std::size_t start) {
   const RopeTable table = rope_table(start + T, rope_frequencies(D));
   const Tensor<2> x = Random(15).uniform<2>({T, H * D}, -1, 1);
   for (const Pairing pairing : pairings) {
@@ -361,6 +361,15 @@ TEST_CASE("20 heads of 256 numbers, which the threads share: every pair turns by
     CHECK(all_close(rope(x, D, table, start, pairing), want, turned_bound(x)));
     CHECK(all_close(by_rows(x, D, table, start, pairing), want, turned_bound(x)));
   }
+}
+
+TEST_CASE("20 heads of 256 numbers, which the threads share: every pair turns by its own angle") {
+  each_pair_turns_by_its_own_angle(30, 20, 256, 1000);
+}
+
+TEST_CASE("130 heads, and 700 tokens from position 20,000 on, turn as few do") {
+  each_pair_turns_by_its_own_angle(2, 130, 4, 3);
+  each_pair_turns_by_its_own_angle(700, 1, 4, 20'000);
 }
 
 TEST_CASE("the table is right far out, and a magnitude is on cos and sin alike") {

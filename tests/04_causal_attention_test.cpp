@@ -170,6 +170,19 @@ TEST_CASE("softmax_row: its exp is right to 2 units in the last place, down to w
   CHECK(all_close(scaled, x, 0));  // a scale of 1/4 of scores times 4: the same bits
 }
 
+TEST_CASE("softmax: the scores of 70,001 keys may be huge, too") {
+  const std::size_t S = 70'001;
+  Tensor<2> x = empty(2, S);
+  for (std::size_t s = 0; s < S; ++s) x(0, s) = s % 2 ? 1000 : 999, x(1, s) = -x(0, s);
+  const double e = std::exp(-1.0), odd = double(S / 2), even = double(S - S / 2);
+  const Tensor<2> weights = rows_of_softmax(x);
+  const double most = (double(S) / 2 + 8) * u;
+  CHECK(std::abs(double(weights(0, 1)) * (odd + even * e) - 1) < most);
+  CHECK(std::abs(double(weights(0, 0)) * (odd / e + even) - 1) < most);
+  CHECK(std::abs(double(weights(1, S - 1)) * (odd * e + even) - 1) < most);
+  CHECK(all_close(softmax(x), weights, 2 * most * double(weights(0, 1))));
+}
+
 TEST_CASE("attention by hand: equal keys give the mean of the values seen") {
   const Tensor<2> q = {{1, 0}, {0, 1}, {5, 5}}, k = {{2, 2}, {2, 2}, {2, 2}};
   const Tensor<2> v = {{3, 0}, {5, 2}, {1, 7}}, want = {{3, 0}, {4, 1}, {3, 3}};

@@ -313,6 +313,20 @@ TEST_CASE("a cache of 2100 positions from position 40 on, filled in three calls 
   CHECK(kv_cache_bytes(32, 32, std::size_t(1) << 20, 128, 4) == std::size_t(1) << 40);
 }
 
+TEST_CASE("a cache of 40,000 positions turns the last keys as it does the first") {
+  constexpr std::size_t S = 40'000, D = 2;
+  const RopeTable table = table_of(D, S);
+  const Text text = some_text(S, D, 12);
+  KvCache cache = make_kv_cache(1, S, D, 0);
+  append_turned(cache, ConstMatrix(text.k).rows_from(0, S - 3),
+                ConstMatrix(text.v).rows_from(0, S - 3), table, Pairing::halves);
+  append_turned(cache, ConstMatrix(text.k).rows_from(S - 3, 3),
+                ConstMatrix(text.v).rows_from(S - 3, 3), table, Pairing::halves);
+  const Tensor<2> turned = rope(text.k, D, table, 0, Pairing::halves);
+  CHECK(all_close(copy_of(cached_heads(cache).keys(0)), turned, 16 * 0x1p-24));
+  CHECK(all_close(copy_of(cached_heads(cache).values(0)), text.v, 0));
+}
+
 TEST_CASE("rows from length on are not read") {
   const Text text = some_text(10, 12, 8);
   KvCache clean = make_kv_cache(2, 16, 6), dirty = clean;

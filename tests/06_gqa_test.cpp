@@ -341,6 +341,13 @@ TEST_CASE("36 heads, and ten stretches of keys: each form equals float64") {
   }
 }
 
+TEST_CASE("130 heads: decode equals the formula, as with few") {
+  const size_t H = 130, G = 2, D = 4, S = stretch_keys + 5;
+  const Tensor<2> q = draw(1, H * D, 34), k = draw(S, G * D, 35), v = draw(S, G * D, 36);
+  CHECK(all_close(by_rows(q, k, v, H, G), grouped_query_attention(q, k, v, H, G, Mask::causal),
+                  bound(D, S)));
+}
+
 TEST_CASE("scratch for more keys or queries serves fewer, which may need more of it") {
   // 513 keys have two stretches of at most 257 keys, 512 keys have one. Two queries over 513 keys
   // have fewer scores than one query with four heads over 512.
@@ -495,4 +502,6 @@ TEST_CASE(
   CHECK_THROWS_AS(expect_room(few_scores, 3, S, H, G, D), std::invalid_argument);
   CHECK_NOTHROW(expect_room(few_stretches, 3, S, H, G, D));
   CHECK_NOTHROW(expect_room(few_sums, 3, S, H, G, D));
+  for (const size_t many : {size_t(100'000), size_t(10'000'000)})
+    CHECK_THROWS_AS(expect_room(enough, 1, many, H, G, D), std::invalid_argument);
 }

@@ -87,6 +87,11 @@ TEST_CASE("orders of filters: which exchanges change the result") {
   Tensor<1> by_next = eighths();
   next_token(row(by_next), {.top_k = 3, .top_p = 0.8f}, random, scratch);
   CHECK(kept(row(by_next)) == Ids{1, 3});
+  // Top-p keeps 1/2 and 1/4, and so does min-p. After min-p they would be 2/3 and 1/3, and 2/3
+  // alone would reach 0.6.
+  Tensor<1> p_then_min = eighths();
+  next_token(row(p_then_min), {.top_p = 0.6f, .min_p = 0.4f}, random, scratch);
+  CHECK(kept(row(p_then_min)) == Ids{1, 3});
 }
 
 TEST_CASE(
@@ -215,23 +220,23 @@ TEST_CASE("generation ends at a stop token, which the caller does not get, and w
 }
 
 TEST_CASE(
-    "generation: a hundred tokens, each of them filtered, and any of the stop tokens ends it") {
+    "generation: a thousand tokens, each of them filtered, and any of the stop tokens ends it") {
   Case c = llama();
-  c.config.T_max = 120;
+  c.config.T_max = 1020;
   const Model model = c.model();
-  ModelState state(c.config, 120);
+  ModelState state(c.config, 1020);
   Random random(1);
   std::size_t filtered = 0;
   Generation settings{.sampling = {.temperature = 0}};
-  settings.most = 100, settings.stops = {58, 59};
-  settings.filter = [&](Row logits) { logits[std::size_t(filtered++ == 90 ? 59 : 60)] = 100; };
+  settings.most = 1000, settings.stops = {58, 59};
+  settings.filter = [&](Row logits) { logits[std::size_t(filtered++ == 990 ? 59 : 60)] = 100; };
   Ids heard;
   const auto hear = [&](int id) { return heard.push_back(id), true; };
   CHECK(generate(model, state, Ids{7}, settings, random, hear) == Ending::stop_token);
-  CHECK(heard == Ids(90, 60));
-  filtered = 1000, heard.clear(), reset(state);
+  CHECK(heard == Ids(990, 60));
+  filtered = 9000, heard.clear(), reset(state);
   CHECK(generate(model, state, Ids{7}, settings, random, hear) == Ending::most_tokens);
-  CHECK(heard == Ids(100, 60));
+  CHECK(heard == Ids(1000, 60));
 }
 
 TEST_CASE("generation: of several endings the stop token counts first, the context last") {
