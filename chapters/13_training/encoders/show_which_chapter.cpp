@@ -11,6 +11,7 @@
 #include "01_embedding/embedding.hpp"
 #include "13_training/encoders/which_chapter.hpp"
 #include "13_training/experiments/block_changes.hpp"
+#include "13_training/experiments/masking.hpp"
 #include "13_training/text/training_text.hpp"
 #include "13_training/trainer/trainer.hpp"
 #include "program/print.hpp"
@@ -19,11 +20,14 @@
 
 namespace t2t {
 
-static constexpr std::size_t B = 16, T = 64, steps = 1500, most_windows = 40;
+static constexpr std::size_t B = 16, T = 64, most_windows = 40;
+static constexpr std::size_t of_language = 1500, of_classes = 1000,
+                             steps = of_language + of_classes;
 
 /// The prose of each chapter's pages, as bytes: what is learned, and what is held out.
 struct ChapterTexts {
   std::vector<std::vector<int>> train, held_out;
+  std::vector<int> all;  // of train, one after the other
 };
 static ChapterTexts chapters() {
   std::vector<std::filesystem::path> pages;
@@ -39,6 +43,7 @@ static ChapterTexts chapters() {
     const SplitText split = split_by_passage(text, 5);
     all.train.push_back(byte_ids(split.train));
     all.held_out.push_back(byte_ids(split.held_out));
+    all.all.insert(all.all.end(), all.train.back().begin(), all.train.back().end());
   }
   return all;
 }
@@ -58,14 +63,16 @@ static MaskResult train(const MaskSide& side, const ChapterTexts& texts, std::ui
   TrainingOptions options{
       .B = B, .T = T, .schedule = {2e-3f, 2e-4f, steps / 10, steps}, .seed = seed};
   const TrainingSlots slots = slots_of({.causal = side.causal});
-  Trainer trainer(Model(config, draw_model(config, random)), options, texts.train[0],
-                  {.slots = slots});
+  TrainingHooks hooks{.slots = slots};
+  if (!side.causal)
+    hooks.prepare = [](Batch& batch, std::uint64_t seed) { hide_tokens(batch, 0.4f, seed); };
+  Trainer trainer(Model(config, draw_model(config, random)), options, texts.all, hooks);
   Random windows(seed, 1);
   Batch batch = make_batch(B, T);
   const auto began = std::chrono::steady_clock::now();
   for (std::size_t n = 0; n < steps; ++n) {
-    draw_windows(batch, texts.train, windows);
-    const StepReport step = trainer.step_on(batch);
+    if (n >= of_language) draw_windows(batch, texts.train, windows);
+    const StepReport step = n < of_language ? trainer.step() : trainer.step_on(batch);
     if (n % 25 == 0)
       show_progress(fmt::format("  {}, seed {}, {}  loss {:.3f} ", side.name, seed,
                                 steps_done(n, steps), step.loss));
@@ -83,10 +90,13 @@ int show_which_chapter(std::size_t seeds) {
   for (const std::vector<int>& text : texts.held_out)
     windows += std::min(most_windows, text.size() / (T - 1));
   print_section("which-chapter: from which of the 13 chapters are these bytes?");
-  print_paragraph(fmt::format(
-      "{} steps of {} windows of {} bytes, each with a place for the answer behind it; {} held-out "
-      "windows.",
-      steps, B, T - 1, windows));
+  print_paragraph(
+      fmt::format("First {} steps of {} windows of {} bytes in which the model learns the text: "
+                  "the next byte, or "
+                  "40 of 100 bytes that are hidden. Then {} steps in which it learns the chapter "
+                  "of {} bytes, at a "
+                  "place behind them. {} held-out windows.",
+                  of_language, B, T, of_classes, T - 1, windows));
   fmt::print("\n");
   Table table({"what", ">recognised, mean", ">least", ">most", ">ms a step"});
   const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
