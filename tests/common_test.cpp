@@ -226,6 +226,10 @@ TEST_CASE("a refusal in other words names the value and has the numbers of what 
   const std::string heads = "heads: wanted a number H that divides C = 8, got H = 3";
   CHECK(names_the_same("H = 3 does not divide C = 8", heads));
   CHECK_FALSE(names_the_same("3 does not divide 8", heads));
+  CHECK(names_the_same("stop 61 lies outside the ids 0 to 60",
+                       "stops: wanted ids in [0, 61), got 61"));
+  CHECK(names_the_same("options.network is empty", "network: wanted one, got none"));
+  CHECK_FALSE(names_the_same("a networked model is empty", "network: wanted one, got none"));
   CHECK(names_the_same("row 1 has only -infinity", "softmax: row 1 is all -infinity: a mask"));
   CHECK(names_the_same("the scratch has room for 1 x 7",
                        "scratch.up: wanted at least [2, 7], got [1, 7]"));

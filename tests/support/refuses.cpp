@@ -39,6 +39,18 @@ static std::set<std::string> names_in(const std::string& message) {
   return names;
 }
 
+/// The words of a message: each whole, between its dots, and without the s of its plural.
+static std::set<std::string> words_of(const std::set<std::string>& whole) {
+  std::set<std::string> words = whole;
+  for (const std::string& one : whole)
+    words.merge(matches(one, std::regex("[A-Za-z_][A-Za-z_0-9]*")));
+  std::set<std::string> singular;
+  for (const std::string& word : words)
+    if (word.size() > 2 && word.ends_with('s')) singular.insert(word.substr(0, word.size() - 1));
+  words.merge(singular);
+  return words;
+}
+
 /// The numbers in a text, as floats: 0.5 and 0.500000 are one number.
 static std::set<float> numbers_in(const std::string& text) {
   std::set<float> numbers;
@@ -79,8 +91,9 @@ static bool names_a_value(const std::string& said) {
 }
 
 bool names_the_same(const std::string& said, const std::string& ours) {
-  const std::set<std::string> words = matches(said, std::regex("[A-Za-z_][A-Za-z_0-9.]*"));
-  const std::set<std::string> names = names_in(ours);
+  const std::set<std::string> words =
+      words_of(matches(said, std::regex("[A-Za-z_][A-Za-z_0-9.]*")));
+  const std::set<std::string> names = words_of(names_in(ours));
   const bool named = std::ranges::any_of(names, [&](const auto& n) { return words.contains(n); });
   return (named || names_a_value(said)) &&
          std::ranges::includes(numbers_in(said), numbers_to_say(ours));

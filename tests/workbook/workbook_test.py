@@ -175,6 +175,20 @@ class Hostile(unittest.TestCase):
 
 
 class Symbols(unittest.TestCase):
+    HEADER = """class Merger {
+ public:
+  void run(int id);
+
+ private:
+  const int* find(int id) const;
+};
+int find(int id);
+"""
+
+    def test_a_private_function_is_known(self):
+        found = [name for name in ("Merger::find", "Merger::run", "find", "Other::find") if symbols.is_private(name, self.HEADER)]
+        self.assertEqual(found, ["Merger::find"])
+
     def test_every_function_of_a_part_is_found_in_our_object(self):
         """Otherwise nobody would notice that a reader's object lacks it."""
         for name, part in all_parts():

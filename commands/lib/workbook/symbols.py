@@ -13,10 +13,21 @@ Symbol = collections.namedtuple("Symbol", "linked name")  # what the linker goes
 def lacking(text, theirs, ours):
     """What to tell of the first function that our object defines for others and the reader's does not, or ""."""
     has = {symbol.linked for symbol in _defined(theirs, "TWi")}
+    calls = {symbol for kind, symbol in named(theirs) if kind == "U"}
+    header = house.header(text.chapter, text.part).read_text()
     for function, symbol in promised(text.chapter, text.part, ours):
-        if symbol.linked not in has:
+        if symbol.linked not in has and not (is_private(function.name, header) and symbol.linked not in calls):
             return _told(text, function, symbol, _defined(theirs, "TtWi"))
     return ""
+
+
+def is_private(name, header):
+    """Whether it is a member that its class alone can call: then a part may do without it."""
+    *_, of, short = ["", *name.split("::")]
+    found = re.search(rf"^(?:class|struct) {re.escape(of)}\b.*?^}};", header, re.M | re.S) if of else None
+    public, _, private = found.group(0).partition("private:") if found else ("", "", "")
+    declared = rf"\b{re.escape(short)}\("
+    return bool(re.search(declared, private)) and not re.search(declared, public)
 
 
 def promised(chapter, part, ours):
