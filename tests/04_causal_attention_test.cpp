@@ -1,6 +1,7 @@
 // What must be true of softmax and attention, in both forms: the formula and the row kernel.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>

@@ -1,5 +1,6 @@
 // What must be true of the activations and of the feed-forward network, as formulas and by rows.
 #include <doctest/doctest.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <limits>

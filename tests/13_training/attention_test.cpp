@@ -1,5 +1,6 @@
 // What must be true of attention's backward pass, as formula and block by block, and of RoPE's.
 #include <doctest/doctest.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
