@@ -443,7 +443,7 @@ TEST_CASE("a refused append says why, and leaves the cache bit by bit as it was"
   const Tensor<2> narrow = empty(3, 10);
   const RopeTable table = table_of(6), short_table = table_of(6, 9), other_table = table_of(8);
   const auto refuses = [&](const Tensor<2>& k, const Tensor<2>& v, const RopeTable* turn,
-                           const char* message) {
+                           const std::string& message) {
     CAPTURE(message);
     REFUSES(turn ? append_turned(cache, k, v, *turn, Pairing::halves) : append(cache, k, v),
             message);

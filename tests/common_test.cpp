@@ -213,7 +213,7 @@ TEST_CASE("a failed comparison shows small results, and of larger ones where the
   CHECK(large.find('?') != large.rfind('?'));
 }
 
-TEST_CASE("a refusal in other words names the value and has the numbers of what it got") {
+TEST_CASE("a refusal in other words names the value and has a number of what it got") {
   const std::string eps = "eps: wanted 0 or more, got -0.5";
   CHECK(names_the_same("a negative eps (-0.500000) has no root", eps));
   CHECK_FALSE(names_the_same("a negative eps has no root", eps));
@@ -228,6 +228,11 @@ TEST_CASE("a refusal in other words names the value and has the numbers of what 
   CHECK_FALSE(names_the_same("3 does not divide 8", heads));
   CHECK(names_the_same("stop 61 lies outside the ids 0 to 60",
                        "stops: wanted ids in [0, 61), got 61"));
+  const std::string w_q = "w_q: wanted shape [12, 10], got [14, 9]";
+  CHECK(names_the_same("rows of w_q: wanted a multiple of H = 4, got 14", w_q));
+  CHECK_FALSE(names_the_same("rows of w_q: wanted a multiple of H = 4, got 13", w_q));
+  CHECK(names_the_same("T: wanted at most 2, the rows left of S = 10, got 3",
+                       "cache: length 8 and T = 3 more positions, wanted at most S = 10 in all"));
   CHECK(names_the_same("options.network is empty", "network: wanted one, got none"));
   CHECK_FALSE(names_the_same("a networked model is empty", "network: wanted one, got none"));
   CHECK(names_the_same("row 1 has only -infinity", "softmax: row 1 is all -infinity: a mask"));

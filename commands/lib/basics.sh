@@ -22,7 +22,7 @@ quietly() {
   set +m
   trap 'kill -- "-$pid" 2>/dev/null; trap - INT; kill -INT "${BASHPID:-$$}"' INT TERM HUP
   while [[ -t 2 ]] && kill -0 "$pid" 2>/dev/null; do
-    printf '\r\033[K  %s %s %s s' "$what" "$(grep -ao '^\[[0-9]*/[0-9]*\]' "$log" | tail -1)" "$((SECONDS - start))" >&2
+    printf '\r\033[K  %s %s %s s' "$what" "$(grep -aso '^\[[0-9]*/[0-9]*\]' "$log" | tail -1)" "$((SECONDS - start))" >&2
     sleep 0.2
   done
   [[ ! -t 2 ]] || printf '\r\033[K' >&2

@@ -70,18 +70,23 @@ static std::string what_it_got(const std::string& message) {
 
 bool in_own_words() { return std::getenv("T2T_OWN_WORDS") != nullptr; }
 
-/// The numbers that a message in other words must have: of those that ours got, the ones that it
-/// did not want, as the 2 of "wanted shape [10, 4], got [10, 2]"; or all, if it wanted each of them
-/// too.
-static std::set<float> numbers_to_say(const std::string& ours) {
+/// The numbers of ours that a message in other words must have.
+struct NumbersToSay {
+  std::set<float> numbers;
+  bool all;  // or any of them
+};
+/// Of those that it got, any that it did not want, as the 2 of "wanted shape [10, 4], got [10, 2]";
+/// if it wanted each of them too, all. Of a message that does not say what it got, any.
+static NumbersToSay numbers_to_say(const std::string& ours) {
   const std::string got = what_it_got(ours);
   const std::size_t wanted = ours.find("wanted "), end = ours.rfind("got ");
   const std::set<float> all = numbers_in(got);
-  if (wanted == ours.npos || end == ours.npos || end < wanted) return all;
+  if (end == ours.npos) return {all, false};
+  if (wanted == ours.npos || end < wanted) return {all, true};
   const std::set<float> as_wanted = numbers_in(ours.substr(wanted, end - wanted));
   std::set<float> others;
   std::ranges::set_difference(all, as_wanted, std::inserter(others, others.end()));
-  return others.empty() ? all : others;
+  return others.empty() ? NumbersToSay{all, true} : NumbersToSay{others, false};
 }
 
 /// Whether a message says of which value it is by a name of its own: "C: wanted …" or "T = 3 …".
@@ -95,15 +100,18 @@ bool names_the_same(const std::string& said, const std::string& ours) {
       words_of(matches(said, std::regex("[A-Za-z_][A-Za-z_0-9.]*")));
   const std::set<std::string> names = words_of(names_in(ours));
   const bool named = std::ranges::any_of(names, [&](const auto& n) { return words.contains(n); });
+  const auto [numbers, all] = numbers_to_say(ours);
+  const std::set<float> has = numbers_in(said);
+  const auto said_it = [&](float n) { return has.contains(n); };
   return (named || names_a_value(said)) &&
-         std::ranges::includes(numbers_in(said), numbers_to_say(ours));
+         (all ? std::ranges::all_of(numbers, said_it) : std::ranges::any_of(numbers, said_it));
 }
 
 std::string what_to_name(const std::string& ours) {
   std::string text =
       fmt::format(", or in your words one that names {}", fmt::join(names_in(ours), " or "));
-  if (const std::set<float> numbers = numbers_to_say(ours); !numbers.empty())
-    text += fmt::format(" and has {:g}", fmt::join(numbers, " and "));
+  if (const auto [numbers, all] = numbers_to_say(ours); !numbers.empty())
+    text += fmt::format(" and has {:g}", fmt::join(numbers, all ? " and " : " or "));
   return text;
 }
 

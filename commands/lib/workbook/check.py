@@ -13,6 +13,7 @@ import progress
 import report
 import source
 import start
+import way
 
 
 def main():
@@ -65,6 +66,8 @@ def parts(what):
     for name, part in pairs:
         if not house.begun(name, part):
             house.die(f"{house.shown(house.theirs(name, part))} is not begun. Begin with: ./learn start {name[:2]} {part}")
+    if not what:  # a chapter's parts are begun together, and some may wait
+        pairs = [pair for pair in pairs if not start.is_untouched(*pair)] or pairs[:1]
     if not pairs:
         where = f" of {what[0]}" if what else ""
         house.die(f"no part{where} is begun. Begin with: ./learn start {house.chapter(what[0])[:2] if what else '02'}")
@@ -198,12 +201,11 @@ def tell_failure(failure):
     house.say(f'\nThe first that fails: "{failure.check}"')
     tell_source(failure)
     for told in failure.told:
-        print(f"    where {told}")
+        house.say(f"where {told}", 4)
     got = "" if failure.told and failure.got in ("false", "true") else failure.got  # "where weight := 0.25" says more
     if got:
         print()
-    for line in got[:1000].splitlines():
-        print(f"  {line}")
+    house.say(got[:1000], 2)
 
 
 def tell_source(failure):
@@ -289,9 +291,19 @@ def suggest_next(chosen, begin):
             if begin and not is_begun:
                 return start.begin([(chapter, rest[0])])
             command = "check" if is_begun else "start"
-            return house.say(f"\nNext: ./learn {command} {chapter[:2]} {rest[0]}. "
-                             f"./learn compare {name[:2]} {part} shows yours beside ours.")
+            house.say(f"\nNext: ./learn {command} {chapter[:2]} {rest[0]}. "
+                      f"./learn compare {name[:2]} {part} shows yours beside ours.")
+            return tell_shorter_way(chapter, rest[0])
     house.say("\nEvery part is written: ./learn graduate")
+
+
+def tell_shorter_way(chapter, part):
+    """Names the next part that the chat needs, if it can do without this one."""
+    needed = [pair for pair in way.to_chat() if not progress.passes(*pair)]
+    if needed and not way.in_chat(chapter, part):
+        name, next_one = next((pair for pair in needed if pair[0] >= chapter), needed[0])
+        command = "check" if house.begun(name, next_one) else "start"
+        house.say(f"The chat can do without that part: ./learn {command} {name[:2]} {next_one} goes on towards it.")
 
 
 if __name__ == "__main__":
