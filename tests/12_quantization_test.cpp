@@ -116,6 +116,16 @@ TEST_CASE("by hand: Q4_1 has 16 values from the lowest number to the highest") {
   CHECK(int(bytes[5] & 15) == 15);
   CHECK(int(bytes[6] & 15) == 5);
   CHECK(int(bytes[7] & 15) == 1);
+  // From 10 to 40 in steps of 2, and the same below 0: the lowest number need not be near 0.
+  for (const float sign : {1.0f, -1.0f}) {
+    Tensor<2> x = empty(1, 32);
+    for (size_t i = 0; i < 32; ++i) x(0, i) = sign * (10 + 2 * float(i % 16));
+    const std::vector<std::uint8_t> far = quantize_rows(TensorType::q4_1, x);
+    CHECK(half_at(far.data()) == 2);
+    CHECK(half_at(far.data() + 2) == (sign > 0 ? 10 : -40));
+    CHECK(int(far[4]) == (sign > 0 ? 0x00 : 0xff));
+    CHECK(int(far[19]) == (sign > 0 ? 0xff : 0x00));
+  }
 }
 
 TEST_CASE("a number is off by half a step at most, and a rounded number stays what it is") {
