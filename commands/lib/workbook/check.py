@@ -298,9 +298,11 @@ def suggest_next(chosen, begin):
 
 
 def tell_shorter_way(chapter, part):
-    """Names the next part that the chat needs, if it can do without this one."""
+    """Says what the chat still needs, if it can do without this part."""
     needed = [pair for pair in way.to_chat() if not progress.passes(*pair)]
-    if needed and not way.in_chat(chapter, part):
+    if not needed:
+        house.say("All parts that the chat needs pass: ./learn graduate lets the real model talk through them.")
+    elif not way.in_chat(chapter, part):
         name, next_one = next((pair for pair in needed if pair[0] >= chapter), needed[0])
         command = "check" if house.begun(name, next_one) else "start"
         house.say(f"The chat can do without that part: ./learn {command} {name[:2]} {next_one} goes on towards it.")
