@@ -363,9 +363,10 @@ TEST_CASE("refusals: weights, ids and room, before anything is written") {
   brief.T_max = 6;
   Random random(1);
   REFUSES(forward(Model(brief, draw_model(brief, random)), state, Ids{1}, row(logits)),
-          "state: made for S = 7 positions, wanted at most T_max = 6");
-  REFUSES(forward(other, state, Ids{1}, row(logits)),
-          "state: made for L = 3, C = 24, wanted L = 3, C = 30");  // though logits is not [61]
+          "state: wanted one of at most T_max = 6 positions, got S = 7");
+  REFUSES(
+      forward(other, state, Ids{1}, row(logits)),
+      "state: wanted one made for L = 3, C = 30, got L = 3, C = 24");  // though logits is not [61]
 
   ModelWeights weights = c.weights();
   weights.head = weights.embedding;

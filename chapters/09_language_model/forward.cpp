@@ -128,11 +128,12 @@ static std::size_t expect_forward(const Model& model, const ModelState& state,
                                   std::span<const MoreTokens> more) {
   const Config& config = model.config();
   if (state.x.shape(1) != config.block.C || state.L != config.L)
-    throw std::invalid_argument(fmt::format("state: made for L = {}, C = {}, wanted L = {}, C = {}",
-                                            state.L, state.x.shape(1), config.L, config.block.C));
+    throw std::invalid_argument(
+        fmt::format("state: wanted one made for L = {}, C = {}, got L = {}, C = {}", config.L,
+                    config.block.C, state.L, state.x.shape(1)));
   if (state.S > config.T_max)
     throw std::invalid_argument(fmt::format(
-        "state: made for S = {} positions, wanted at most T_max = {}", state.S, config.T_max));
+        "state: wanted one of at most T_max = {} positions, got S = {}", config.T_max, state.S));
   std::size_t T = 0;
   for (const auto& [text, ids, wants_logits] : more) {
     expect(ids.size() >= 1, "T, the tokens", "at least 1", 0);

@@ -44,17 +44,17 @@ struct Exported {
 
 /// Keeps what an untrained model writes, which is no text, off the test's output.
 struct Silence {
-  int kept = ::dup(STDOUT_FILENO);
+  int out = ::dup(STDOUT_FILENO), error = ::dup(STDERR_FILENO);
   Silence() {
     std::fflush(stdout);
     const int nothing = ::open("/dev/null", O_WRONLY);
-    ::dup2(nothing, STDOUT_FILENO);
+    ::dup2(nothing, STDOUT_FILENO), ::dup2(nothing, STDERR_FILENO);
     ::close(nothing);
   }
   ~Silence() {
     std::fflush(stdout);
-    ::dup2(kept, STDOUT_FILENO);
-    ::close(kept);
+    ::dup2(out, STDOUT_FILENO), ::dup2(error, STDERR_FILENO);
+    ::close(out), ::close(error);
   }
 };
 }  // namespace

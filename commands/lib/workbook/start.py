@@ -7,6 +7,7 @@ import sys
 
 import diagnosis
 import house
+import pages
 import progress
 import source
 
@@ -32,10 +33,17 @@ def begin(chosen):
     diagnosis.begin(*begun[:1])  # the others when they first fail
     if begun:
         name, part = begun[0]
-        house.say(f"\nWrite {house.shown(house.theirs(name, part))} with docs/{name}.md beside it. "
+        house.say(f"\nWrite {house.shown(house.theirs(name, part))} with docs/{page_of(name, part)} beside it. "
                   f"Then: ./learn check {name[:2]} {part}")
         if not house.is_kernel(name, part):
             house.say(f"Or write what it must do first: ./learn example {name[:2]} {part}")
+
+
+def page_of(name, part):
+    """The page that explains the part: the first that quotes it."""
+    functions = source.to_write(house.ours(name, part).read_text())
+    found = pages.section_of_function(name, part, functions[0].name) if functions else None
+    return found[0].name if found else f"{name}.md"
 
 
 def put_aside(name, part):
