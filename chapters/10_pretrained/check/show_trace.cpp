@@ -22,11 +22,13 @@ bool show_comparison(const Comparison& comparison) {
                                 comparison.only_in_one.size(),
                                 printable(comparison.only_in_one[0])));
   if (!comparison.parting) {
-    print_paragraph(fmt::format(
-        "All {} common parts agree, from {} to {}; the largest difference is {:.0e} of a "
-        "token's length.",
-        count, printable(comparison.compared.front()), printable(comparison.compared.back()),
-        comparison.worst));
+    print_paragraph(
+        fmt::format("All {} common parts agree, from {} to {}{}", count,
+                    printable(comparison.compared.front()), printable(comparison.compared.back()),
+                    comparison.worst > 0
+                        ? fmt::format("; the largest difference is {:.0e} of a token's length.",
+                                      comparison.worst)
+                        : ", to the last bit."));
     return true;
   }
   const Parting& parting = *comparison.parting;

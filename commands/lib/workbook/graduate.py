@@ -35,6 +35,8 @@ def main():
         good = all([compare_answers(folder, question) for question in QUESTIONS])
         compare_speed()
         good = compare_traces(folder) and good
+    if good:
+        house.say("\nTalk to it yourself: ./learn run 10 --mine --chat")
     sys.exit(not good)
 
 
