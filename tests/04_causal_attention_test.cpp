@@ -464,7 +464,7 @@ TEST_CASE("what is not possible is refused, with the values in the message") {
   heads.first_values.rows = 2;
   REFUSES(attention_rows(x, heads, Mask::none, out, enough),
           "values: wanted shape [3, 4], got [2, 4]");
-  heads.G = 0;
+  heads.first_values.rows = 3, heads.G = 0;
   REFUSES(attention_rows(x, heads, Mask::none, out, enough),
           "G, the heads of keys and values: wanted at least 1, got 0");
   heads = side_by_side(x, x, 2);

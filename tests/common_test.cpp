@@ -239,6 +239,7 @@ TEST_CASE("a refusal in other words names the value and has a number of what it 
   CHECK(names_the_same("the scratch has room for 1 x 7",
                        "scratch.up: wanted at least [2, 7], got [1, 7]"));
   CHECK_FALSE(names_the_same("got 1 and 7", "scratch.up: wanted at least [2, 7], got [1, 7]"));
+  CHECK(names_the_same("C should be at least 1 and is 0", "x: wanted at least 1 channel, got 0"));
   CHECK(names_the_same("C: wanted 1 or more, got 0", "x: wanted at least 1 channel, got 0"));
   CHECK_FALSE(names_the_same("C: wanted 1 or more", "x: wanted at least 2 channels, got 0"));
   CHECK(names_the_same("T = 3 is more than S = 2", "causal mask: wanted T <= S, got 2 and 3"));

@@ -89,9 +89,11 @@ static NumbersToSay numbers_to_say(const std::string& ours) {
   return others.empty() ? NumbersToSay{all, true} : NumbersToSay{others, false};
 }
 
-/// Whether a message says of which value it is by a name of its own: "C: wanted …" or "T = 3 …".
+/// Whether a message says of which value it is by a name of its own: "C: wanted …", "T = 3 …" or a
+/// letter of the book's legend, "C is 0".
 static bool names_a_value(const std::string& said) {
-  static const std::regex pattern("^[A-Za-z_][A-Za-z_0-9.]*:|\\b[A-Za-z_][A-Za-z_0-9.]* = -?[0-9]");
+  static const std::regex pattern(
+      "^[A-Za-z_][A-Za-z_0-9.]*:|\\b[A-Za-z_][A-Za-z_0-9.]* = -?[0-9]|\\b[B-HK-NPSTV]\\b");
   return std::regex_search(said, pattern);
 }
 
