@@ -6,7 +6,10 @@ home=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=$home/build/release
 export PYTHONPYCACHEPREFIX=$home/build/pycache # Python leaves nothing among the sources
 
-say() { echo "learn: $*" >&2; }
+# Messages, wrapped if this is a terminal.
+say() {
+  if [[ -t 2 ]]; then fold -s -w "$(tput cols 2>/dev/null || echo 80)" <<<"learn: $*" >&2; else echo "learn: $*" >&2; fi
+}
 die() { say "$*"; exit 1; }
 bold() { if [[ -t 1 && -z ${NO_COLOR:-} ]]; then printf '\033[1m%s\033[0m\n' "$*"; else printf '%s\n' "$*"; fi; }
 

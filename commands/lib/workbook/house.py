@@ -35,12 +35,12 @@ def bold(text):
     return f"\033[1m{text}\033[0m" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else text
 
 
-def say(text, indent=0):
+def say(text, indent=0, file=None):
     """Prints a paragraph, wrapped to the terminal; lines of their own stay so."""
     for line in text.splitlines():
         lead = " " * (indent + len(line) - len(line.lstrip()))
         print("\n".join(textwrap.wrap(line.strip(), width(), initial_indent=lead, subsequent_indent=lead,
-                                      break_long_words=False, break_on_hyphens=False)) or "")
+                                      break_long_words=False, break_on_hyphens=False)) or "", file=file)
 
 
 def at_work(what):

@@ -14,7 +14,7 @@ def main(programs):
     if not named:
         house.die(f"{' '.join(programs)} has no parts of yours: give a chapter")
     pairs = parts_that_pass(named[-1])
-    print(whose(named[-1], pairs), file=sys.stderr)
+    house.say(whose(named[-1], pairs), file=sys.stderr)
     build(pairs, *programs)
 
 
