@@ -422,7 +422,7 @@ refuses "its path may hold no \$ \` \" \\ ; and no line end" "$odd/learn" run 01
 if command -v flock >/dev/null; then
   flock house/build/lock sleep 1 &
   env PATH="$scratch/tools:$PATH" house/learn docs --check >out 2>err </dev/null
-  grep -q "another ./learn is at work in this folder: waiting for it" err || fail "no turns: $(cat err)"
+  grep -q "another ./learn is at work in this folder, perhaps in the background: waiting for it" err || fail "no turns: $(cat err)"
   wait
 fi
 rm -rf house/build && : >house/build

@@ -50,12 +50,20 @@ expect_build() {
   mkdir -p "$home/build" 2>/dev/null && [[ -w $home/build ]] || die "$home/build can't be written, and the build goes there"
 }
 
+# What another command builds, or one in the background, must be whole before this one builds.
+wait_for_turn() {
+  local begin=$SECONDS
+  say "another ./learn is at work in this folder, perhaps in the background: waiting for it"
+  until flock -w 1 9; do [[ ! -t 2 ]] || printf '\r\033[K  %s s' "$((SECONDS - begin))" >&2; done
+  [[ ! -t 2 ]] || printf '\r\033[K' >&2
+}
+
 # in_turn COMMAND…: runs it when no other ./learn builds or fetches in this folder.
 in_turn() {
   expect_build
   if [[ -n ${has_turn:-} ]] || ! command -v flock >/dev/null; then "$@"; return; fi
   (
-    flock -n 9 || { say "another ./learn is at work in this folder: waiting for it" && flock 9; }
+    flock -n 9 || wait_for_turn
     has_turn=yes
     "$@"
   ) 9>"$home/build/lock"

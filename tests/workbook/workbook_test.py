@@ -92,6 +92,10 @@ auto D::e() const -> int { return 1; }
                     self.assertRegex(heading, "^[0-9A-Z]")
                     self.assertTrue(pages.lines_of(page)[line].startswith("[`"))
 
+    def test_a_constant_that_holds_a_function_has_a_section(self):
+        page, _, _ = pages.section_of_function("07_swiglu", "activations", "gelu_tanh_lanes")
+        self.assertIn("gelu_tanh_lanes = [", page.read_text())
+
 
 class Hostile(unittest.TestCase):
     def verdict(self, way):

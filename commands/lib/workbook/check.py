@@ -261,11 +261,13 @@ def tell_known(chapter, some):
 
 def tell_changes(verdict, changes):
     """Which change of our part computes the same. Of more than three that do, each is no more than one of many."""
+    if not 1 <= len(changes) <= 3:
+        return house.say("\nNeither the known mistakes nor small changes of our part tell which mistake this is.")
     if len(changes) == 1:
         house.say("\nIn all checks your part computes what ours would compute with one change:")
-    elif 1 < len(changes) <= 3:
+    else:
         house.say("\nIn all checks your part computes what ours would compute with one of these changes, which no check tells apart:")
-    for change, form in changes if len(changes) <= 3 else []:
+    for change, form in changes:
         where = pages.section_of_function(verdict.chapter, verdict.part, change.function)
         place = f'in {change.function} (docs/{where[0].name}, "{where[1]}")' if where else f"in {change.function}"
         house.say(f"{form}, here {place}:" if form else f"{place}:", 2)

@@ -35,7 +35,8 @@ def section_of_function(chapter, part, name):
     function of the file; None if none is."""
     listings = list(_listings(chapter, part))
     own = {f.name: f for f in source.definitions(ours(chapter, part).read_text())}
-    for wanted in [name, *(called for called in source.calls(own[name].body) if called in own)]:
+    body = own[name].body if name in own else ""  # a constant that holds a function is none
+    for wanted in [name, *(called for called in source.calls(body) if called in own)]:
         for page, i, listing in listings:
             if any(_begins(wanted.split("::")[-1], line) for line in listing):
                 return page, _heading(lines_of(page), i), i
@@ -55,7 +56,7 @@ def _listings(chapter, part):
 def _begins(name, line):
     """Whether the function's definition begins on this line, or ends its head there."""
     name = re.escape(name)
-    return bool(re.match(rf"(\w[\w:<>,&* ]* )?(\w+::)*{name}\(|\s.*\b{name}\(.*\{{", line))
+    return bool(re.match(rf"(\w[\w:<>,&* ]* )?(\w+::)*{name}\(|\s.*\b{name}\(.*\{{|.*\bauto {name} = \[", line))
 
 
 def section_that_names(chapter, part, name):
