@@ -130,7 +130,7 @@ def in_folders(text, want, got):
     if not found:
         house.die(run.stderr.strip().removeprefix(f"{COMPARE}: ") or f"the traces in {got} can't be compared")
     name, says, causes = found.groups()
-    numbers = re.match(r"for token (\d+) by (\S+) of its length, most in channel (\d+), (\S+) against (\S+)$", says)
+    numbers = re.match(r"for token (\d+) by (\S+) of its length, and most in channel (\d+), which has (\S+) in one and (\S+) in the other$", says)
     at = first_token(want)
     if not numbers:
         return Parting(text, at, name, at, f"The {says}: ours is the first.", causes)
