@@ -228,6 +228,9 @@ TEST_CASE("a refusal in other words names the value and has a number of what it 
   CHECK_FALSE(names_the_same("3 does not divide 8", heads));
   CHECK(names_the_same("stop 61 lies outside the ids 0 to 60",
                        "stops: wanted ids in [0, 61), got 61"));
+  const std::string norms = "norms: wanted RMSNorms, alike in all layers";
+  CHECK(names_the_same(norms, norms));
+  CHECK(names_the_same("the norms have to be alike", norms));
   const std::string w_q = "w_q: wanted shape [12, 10], got [14, 9]";
   CHECK(names_the_same("rows of w_q: wanted a multiple of H = 4, got 14", w_q));
   CHECK_FALSE(names_the_same("rows of w_q: wanted a multiple of H = 4, got 13", w_q));

@@ -105,8 +105,9 @@ bool names_the_same(const std::string& said, const std::string& ours) {
   const auto [numbers, all] = numbers_to_say(ours);
   const std::set<float> has = numbers_in(said);
   const auto said_it = [&](float n) { return has.contains(n); };
-  return (named || names_a_value(said)) &&
-         (all ? std::ranges::all_of(numbers, said_it) : std::ranges::any_of(numbers, said_it));
+  const bool numbered = all || numbers.empty() ? std::ranges::all_of(numbers, said_it)
+                                               : std::ranges::any_of(numbers, said_it);
+  return said == ours || ((named || names_a_value(said)) && numbered);
 }
 
 std::string what_to_name(const std::string& ours) {
