@@ -207,6 +207,13 @@ TEST_CASE("by hand: permuted to neighbours, a head of 4 rows has the order 0 2 1
   CHECK(all_close(permute_neighbours_to_halves(want, 4), w, 0));
 }
 
+TEST_CASE("by hand: with six rows a head the two ways differ, and each undoes the other") {
+  const Tensor<2> halves = {{0}, {1}, {2}, {3}, {4}, {5}, {10}, {11}, {12}, {13}, {14}, {15}};
+  const Tensor<2> neighbours = {{0}, {3}, {1}, {4}, {2}, {5}, {10}, {13}, {11}, {14}, {12}, {15}};
+  CHECK(all_close(permute_halves_to_neighbours(halves, 6), neighbours, 0));
+  CHECK(all_close(permute_neighbours_to_halves(neighbours, 6), halves, 0));
+}
+
 TEST_CASE("by hand: of a larger matrix only the given rows and columns are permuted") {
   Tensor<2> w = empty(10, 3);  // rows 2 to 5 and columns 1 and 2 are given, one head of 4 rows
   for (std::size_t r = 0; r < 10; ++r)
