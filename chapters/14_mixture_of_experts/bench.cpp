@@ -1,0 +1,65 @@
+// A mixture compared with dense products of as many FLOPs, and one token compared with a read of
+// the experts that it chooses.
+#include "timing/bench.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "14_mixture_of_experts/experts.hpp"
+#include "linalg.hpp"
+#include "random.hpp"
+
+namespace t2t {
+
+static constexpr std::size_t E = 8, k = 2, C = 576, F = 1536;
+
+struct BenchMixture {
+  Weight router;
+  std::vector<FeedForwardWeights> experts;
+  explicit BenchMixture(Random& random) {
+    router = random.normal<2>({E, C}, 0.04f);
+    for (std::size_t e = 0; e < E; ++e)
+      experts.push_back(feed_forward_weights(C, F, Activation::swiglu, random));
+  }
+  Mixture view() const { return {router, experts, Activation::swiglu, {k}}; }
+};
+
+/// The same FLOPs without a router: each token goes through k networks, the same for all.
+static void bench_prefill(Bench& bench, const BenchMixture& made, std::size_t T) {
+  Random random(2);
+  const Tensor<2> x = random.normal<2>({T, C}), twice = random.normal<2>({T * k, C});
+  Tensor<2> y = empty(T, C), wide = empty(T * k, C);
+  ExpertsScratch scratch(T, C, F, E, k, Activation::swiglu);
+  FeedForwardScratch dense(T * k, F, Activation::swiglu);
+  const std::string what = fmt::format("experts_rows, E={} k={} T={} C={} F={}", E, k, T, C, F);
+  experts_rows(x, made.view(), scratch, y);
+  const Tensor<2> some = xt::view(x, xt::range(0, 3));
+  const Tensor<2> want = mixture_of_experts(some, made.view());
+  bench.expect_right(what, std::equal(want.begin(), want.end(), y.begin(),
+                                      [](float a, float b) { return std::abs(a - b) < 1e-4f; }));
+  bench.against(
+      what, [&] { experts_rows(x, made.view(), scratch, y); }, "a dense network on as many rows",
+      [&] { feed_forward_rows(twice, made.experts[0], Activation::swiglu, dense, wide); });
+}
+
+static void bench_decode(Bench& bench, const BenchMixture& made) {
+  Random random(3);
+  const Tensor<2> x = random.normal<2>({1, C});
+  Tensor<2> y = empty(1, C);
+  ExpertsScratch scratch(1, C, F, E, k, Activation::swiglu);
+  const double bytes = double((k * 3 * C * F + E * C) * sizeof(float));
+  bench.against_read(fmt::format("one token, E={} k={} C={} F={}", E, k, C, F), bytes,
+                     [&] { experts_rows(x, made.view(), scratch, y); });
+}
+
+void bench(Bench& bench) {
+  Random random(1);
+  const BenchMixture made(random);
+  bench_prefill(bench, made, 512);
+  bench_decode(bench, made);
+}
+
+}  // namespace t2t

@@ -1,0 +1,85 @@
+// A mixture of experts in the place of a block's network: E networks of chapter 07, of which the
+// router chooses k for each token.
+//
+//   y[t] = Σ over the k chosen i of weight[t,i] · expert_i(x[t])
+//
+// The formula goes through it token by token, as the papers write it. The row kernel goes through
+// it expert by expert, so that an expert's weights are read once for all of its tokens:
+//
+//   route → sort the choices by expert → gather the rows of x → one network call for each expert
+//         → each token adds up its k results
+//
+// Shazeer et al. 2017; Jiang et al. 2024, "Mixtral of Experts".
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "07_swiglu/feed_forward.hpp"
+#include "14_mixture_of_experts/router.hpp"
+
+namespace t2t {
+
+/// What a mixture computes with. Owns nothing.
+struct Mixture {
+  const Weight& router;                         // [E, C]
+  std::span<const FeedForwardWeights> experts;  // [E], all of one F
+  Activation activation;
+  RouterSettings settings;
+  ConstRow bias = {};  // [E], of the choice alone; or empty
+
+  std::size_t E() const { return experts.size(); }
+};
+
+/// The formula. Returns y, [T, C]. Throws std::invalid_argument as route and feed_forward do, when
+/// there are no experts, and when the router has not one row for each.
+Tensor<2> mixture_of_experts(const Tensor<2>& x,  // [T, C]
+                             const Mixture& mixture);
+
+/// Which rows go to which expert: the T·k choices in the order of their experts, and for one expert
+/// in the order of the tokens.
+struct Assignment {
+  std::vector<std::size_t> begin;  // [E + 1]: expert e has the rows begin[e] … begin[e + 1] − 1
+  std::vector<std::size_t> choices;  // [T·k]: row r is choice choices[r], that of token choice / k
+  std::vector<std::size_t> rows;     // [T·k]: the row of each choice
+
+  std::size_t count(std::size_t e) const { return begin[e + 1] - begin[e]; }
+};
+/// A counting sort, which keeps the order of what is equal. Allocates nothing if the assignment has
+/// had as many choices before. Checks nothing: experts must be below E.
+void assign(std::span<const std::size_t> experts,  // [T·k]
+            std::size_t E, Assignment& assignment);
+
+/// Memory for the row kernel, used by all layers.
+struct ExpertsScratch {
+  Tensor<2> p;                       // [T_max, E]    scores, then p
+  std::vector<std::size_t> experts;  // [T_max·k]
+  Tensor<2> weights;                 // [T_max, k]
+  Assignment assignment;
+  Tensor<2> gathered;               // [T_max·k, C]  the rows of x, by expert
+  Tensor<2> results;                // [T_max·k, C]
+  FeedForwardScratch feed_forward;  // of T_max tokens, since each goes to an expert once at most
+
+  /// For calls of up to T_max tokens. Throws std::invalid_argument when a size is 0 and unless k is
+  /// from 1 to E.
+  ExpertsScratch(std::size_t T_max, std::size_t C, std::size_t F, std::size_t E, std::size_t k,
+                 Activation activation);
+};
+
+/// The row kernel's second half, for choices that are made already, such as with a capacity:
+/// gathers the rows, runs the experts and adds up. Throws std::invalid_argument when the scratch is
+/// too small. Checks nothing else: experts must be below E, and y [T, C].
+void run_choices(ConstMatrix x,                         // [T, C]
+                 const Mixture& mixture,                //
+                 std::span<const std::size_t> experts,  // [T·k]
+                 ConstMatrix weights,                   // [T, k]
+                 ExpertsScratch& scratch,
+                 Matrix y);  // [T, C]
+
+/// The row kernel. Allocates nothing. y may be x itself. Throws as mixture_of_experts does, and
+/// when y is not [T, C] or the scratch is too small; y is unchanged then.
+void experts_rows(ConstMatrix x,  // [T, C]
+                  const Mixture& mixture, ExpertsScratch& scratch,
+                  Matrix y);  // [T, C]
+
+}  // namespace t2t

@@ -1,0 +1,47 @@
+// The backward pass of a mixture of experts. With y = Σ weight_i · expert_i(x),
+//
+//   dweight_i = dy·expert_i(x)             a dot product: how much more of this expert would help
+//   expert i gets the gradient weight_i·dy, and gives one for x and one for its matrices
+//   dscores   = the router's backward pass of dweight (router.hpp), and what balances the load
+//   dx        = Σ over the chosen of what the experts give + dscores·router
+//
+// An expert that a token did not choose gets no gradient from it: it learns only from its own
+// tokens. And the choice is no smooth function of the scores, so nothing is learned through it: the
+// router learns from the weights of those that it has chosen, and from the balance.
+#pragma once
+
+#include <span>
+
+#include "14_mixture_of_experts/balance.hpp"
+#include "14_mixture_of_experts/experts.hpp"
+
+namespace t2t {
+
+/// How the load is balanced in training. 0 switches a part off.
+struct Balance {
+  float switch_loss = 0;  // factor of Switch's loss
+  float z_loss = 0;       // factor of the z-loss
+  float bias_rate = 0;    // step of the bias of the choice
+  double slack = 0;       // of the capacity; 0: no capacity
+};
+
+/// Where the gradients are added.
+struct MixtureGradients {
+  Weight& router;                         // [E, C]
+  std::span<FeedForwardWeights> experts;  // [E]
+};
+
+/// The choices of the forward pass: route, with the capacity, if there is one.
+Routed choices_of(ConstMatrix x,  // [T, C]
+                  const Mixture& mixture, const Balance& balance);
+
+/// Writes dx and adds to the gradients, of y and of the losses that balance, whose sum it returns.
+/// The experts are gated networks without biases. Throws std::invalid_argument when shapes
+/// disagree, and for an activation without a gate.
+double experts_backward(ConstMatrix x,  // [T, C]
+                        const Mixture& mixture, const Routed& routed, const Balance& balance,
+                        ConstMatrix dy,  // [T, C]
+                        Matrix dx,       // [T, C], to be written
+                        const MixtureGradients& gradients);
+
+}  // namespace t2t

@@ -1,0 +1,101 @@
+#include "14_mixture_of_experts/router.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "linalg.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+void expect_router(const RouterSettings& settings, std::size_t E, std::size_t bias) {
+  expect(settings.k >= 1 && settings.k <= E, "k, the experts of a token",
+         fmt::format("1 to E = {}", E), double(settings.k));
+  expect(bias == 0 || bias == E, "numbers of the bias", fmt::format("0 or E = {}", E),
+         double(bias));
+}
+
+/// scores become p. False when one of them is not finite.
+static bool score_row(Row scores, Scoring scoring) {
+  if (!std::ranges::all_of(scores, [](float s) { return std::isfinite(s); })) return false;
+  if (scoring == Scoring::sigmoid) {
+    for (float& s : scores) s = 1 / (1 + std::exp(-s));
+    return true;
+  }
+  const float most = std::ranges::max(scores);
+  float sum = 0;
+  for (float& s : scores) sum += s = std::exp(s - most);
+  for (float& s : scores) s /= sum;
+  return true;
+}
+
+/// The k experts of the largest p + bias, the largest first; of equal ones the lower index.
+static void choose(ConstRow p, ConstRow bias, std::span<std::size_t> experts) {
+  const auto key = [&](std::size_t e) { return p[e] + (bias.empty() ? 0 : bias[e]); };
+  for (std::size_t i = 0; i < experts.size(); ++i) {
+    std::size_t best = p.size();
+    for (std::size_t e = 0; e < p.size(); ++e) {
+      const bool taken = std::ranges::find(experts.first(i), e) != experts.begin() + long(i);
+      if (!taken && (best == p.size() || key(e) > key(best))) best = e;
+    }
+    experts[i] = best;
+  }
+}
+
+bool route_row(Row scores, const RouterSettings& settings, ConstRow bias,
+               std::span<std::size_t> experts, Row weights) {
+  if (!score_row(scores, settings.scoring)) return false;
+  choose(scores, bias, experts);
+  float sum = 0;
+  for (std::size_t i = 0; i < experts.size(); ++i) sum += weights[i] = scores[experts[i]];
+  if (settings.normalised)
+    for (float& weight : weights) weight /= sum;
+  return true;
+}
+
+Routed route(const Tensor<2>& x, const Tensor<2>& router, const RouterSettings& settings,
+             ConstRow bias) {
+  const std::size_t T = x.shape(0), E = router.shape(0), k = settings.k;
+  expect_router(settings, E, bias.size());
+  Routed routed{matmul_bt(x, router), {}, std::vector<std::size_t>(T * k), empty(T, k)};
+  routed.p = routed.scores;
+  for (std::size_t t = 0; t < T; ++t)
+    if (!route_row(row(routed.p, t), settings, bias, std::span(routed.experts).subspan(t * k, k),
+                   row(routed.weights, t)))
+      throw std::invalid_argument(
+          fmt::format("scores of token {}: wanted finite numbers, got others", t));
+  return routed;
+}
+
+Tensor<2> scores_backward(const Tensor<2>& p, Scoring scoring, const Tensor<2>& dp) {
+  expect_shape("dp", dp, {p.shape(0), p.shape(1)});
+  if (scoring == Scoring::sigmoid) return dp * p * (1 - p);
+  const Tensor<1> along = xt::sum(p * dp, {1});  // [T]
+  return p * (dp - as_column(along));
+}
+
+Tensor<2> route_backward(const Routed& routed, const RouterSettings& settings,
+                         const Tensor<2>& dweights) {
+  const std::size_t T = routed.p.shape(0), k = settings.k;
+  expect_shape("dweights", dweights, {T, k});
+  Tensor<2> dp = xt::zeros<float>({T, routed.p.shape(1)});
+  for (std::size_t t = 0; t < T; ++t) {
+    const std::size_t* experts = &routed.experts[t * k];
+    float sum = 0, along = 0;
+    for (std::size_t i = 0; i < k; ++i) {
+      sum += routed.p(t, experts[i]);
+      along += dweights(t, i) * routed.weights(t, i);
+    }
+    // weight = p / sum: each p of the chosen stands in every weight's sum.
+    for (std::size_t i = 0; i < k; ++i)
+      dp(t, experts[i]) = settings.normalised ? (dweights(t, i) - along) / sum : dweights(t, i);
+  }
+  return scores_backward(routed.p, settings.scoring, dp);
+}
+
+}  // namespace t2t

@@ -1,0 +1,75 @@
+// The router of a mixture of experts: for each token it chooses k of E networks, and how much each
+// of them counts.
+//
+//   scores = x·routerᵀ                          [T, E]
+//   p      = softmax(scores), or sigmoid(scores) of each score alone
+//   chosen = the k experts of a token whose p + bias is largest
+//   weight = p of the chosen, or, normalised, p divided by the sum over the chosen
+//
+// Switch takes one expert and its p. Mixtral takes two and normalises softmax: that is the softmax
+// of the two scores alone, since e^a / Σ divided by (e^a + e^b) / Σ is e^a / (e^a + e^b). OLMoE
+// takes eight of 64 and does not normalise. DeepSeek-V3 normalises sigmoids, and adds a bias that
+// changes which experts are chosen but not what they count. Shazeer et al. 2017, "Outrageously
+// Large Neural Networks"; Fedus et al. 2021, "Switch Transformers".
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "tensor.hpp"
+#include "weight.hpp"
+
+namespace t2t {
+
+enum class Scoring { softmax, sigmoid };
+
+struct RouterSettings {
+  std::size_t k;  // experts of a token
+  Scoring scoring = Scoring::softmax;
+  bool normalised = true;  // whether a token's weights add up to 1
+
+  bool operator==(const RouterSettings&) const = default;
+};
+
+/// What the router says of T tokens. A token's k experts stand side by side, that with the largest
+/// p + bias first.
+struct Routed {
+  Tensor<2> scores;                  // [T, E]
+  Tensor<2> p;                       // [T, E]
+  std::vector<std::size_t> experts;  // [T·k]
+  Tensor<2> weights;                 // [T, k]
+};
+
+/// The formula. Of equal p + bias, the expert with the lower index is chosen. Throws
+/// std::invalid_argument when shapes disagree, unless k is from 1 to E, and, naming the token, for
+/// scores that are not finite.
+Routed route(const Tensor<2>& x,                                   // [T, C]
+             const Tensor<2>& router,                              // [E, C]
+             const RouterSettings& settings, ConstRow bias = {});  // [E], or empty: no bias
+
+/// What one token's scores say, which become p. Writes its experts and weights. The formula and the
+/// row kernel of the experts call it; a later token changes nothing about an earlier one. Returns
+/// false, and writes nothing, when a score is not finite.
+bool route_row(Row scores,  // [E], becomes p
+               const RouterSettings& settings,
+               ConstRow bias,                   // [E] or empty
+               std::span<std::size_t> experts,  // [k]
+               Row weights);                    // [k]
+
+/// Throws std::invalid_argument unless k is from 1 to E and the bias is empty or [E].
+void expect_router(const RouterSettings& settings, std::size_t E, std::size_t bias);
+
+/// The gradient of the scores, from that of the weights: no other numbers of a router have one. The
+/// choice itself has none, and neither has a bias. A weight that is normalised alone is always 1,
+/// so with k = 1 normalised weights give the router nothing to learn from. Throws
+/// std::invalid_argument when shapes disagree.
+Tensor<2> route_backward(const Routed& routed, const RouterSettings& settings,
+                         const Tensor<2>& dweights);  // [T, k]
+
+/// The gradient of the scores, from that of all p: what a loss on p itself adds. Throws
+/// std::invalid_argument when shapes disagree.
+Tensor<2> scores_backward(const Tensor<2>& p,  // [T, E]
+                          Scoring scoring,
+                          const Tensor<2>& dp);  // [T, E]
+
+}  // namespace t2t
