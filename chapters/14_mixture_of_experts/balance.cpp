@@ -78,8 +78,9 @@ std::vector<std::vector<std::size_t>> expert_choice(const Tensor<2>& p, std::siz
   for (std::size_t e = 0; e < E; ++e) {
     std::vector<std::size_t> tokens(T);
     std::iota(tokens.begin(), tokens.end(), std::size_t(0));
-    std::ranges::stable_sort(tokens,
-                             [&](std::size_t a, std::size_t b) { return p(a, e) > p(b, e); });
+    std::ranges::sort(tokens, [&](std::size_t a, std::size_t b) {
+      return p(a, e) > p(b, e) || (p(a, e) == p(b, e) && a < b);
+    });
     for (std::size_t i = 0; i < capacity; ++i) experts[tokens[i]].push_back(e);
   }
   return experts;
