@@ -1,7 +1,6 @@
 #include "14_mixture_of_experts/experts_backward.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 
 #include "13_training/backward/activation_backward.hpp"

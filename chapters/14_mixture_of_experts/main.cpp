@@ -6,7 +6,6 @@
 #include "14_mixture_of_experts/show_balance.hpp"
 #include "14_mixture_of_experts/show_choice.hpp"
 #include "14_mixture_of_experts/show_counts.hpp"
-#include "program/print.hpp"
 #include "program/program.hpp"
 #include "program/tasks.hpp"
 

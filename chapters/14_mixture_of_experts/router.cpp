@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "04_causal_attention/softmax.hpp"
 #include "linalg.hpp"
 #include "shapes.hpp"
 
@@ -23,14 +24,8 @@ void expect_router(const RouterSettings& settings, std::size_t E, std::size_t bi
 /// scores become p. False when one of them is not finite.
 static bool score_row(Row scores, Scoring scoring) {
   if (!std::ranges::all_of(scores, [](float s) { return std::isfinite(s); })) return false;
-  if (scoring == Scoring::sigmoid) {
-    for (float& s : scores) s = 1 / (1 + std::exp(-s));
-    return true;
-  }
-  const float most = std::ranges::max(scores);
-  float sum = 0;
-  for (float& s : scores) sum += s = std::exp(s - most);
-  for (float& s : scores) s /= sum;
+  if (scoring == Scoring::softmax) return softmax_row(scores);
+  for (float& s : scores) s = 1 / (1 + std::exp(-s));
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "13_training/along_gradient.hpp"
 #include "13_training/cases.hpp"
 #include "13_training/differences.hpp"
 #include "13_training/encoders/encoder_decoder_backward.hpp"
@@ -93,23 +94,13 @@ static EncoderDecoder gradients_of(const EncoderDecoder& model, const TextPair& 
   pair_loss(model, pair, 1, &gradients);
   return gradients;
 }
-static double dot(EncoderDecoder a, EncoderDecoder b) {
-  const std::vector<ListedTensor> left = tensors_of(a), right = tensors_of(b);
-  double sum = 0;
-  for (size_t i = 0; i < left.size(); ++i)
-    for (size_t j = 0; j < left[i].numbers.size(); ++j)
-      sum += double(left[i].numbers[j]) * double(right[i].numbers[j]);
-  return sum;
-}
+static double dot(EncoderDecoder a, EncoderDecoder b) { return dot(tensors_of(a), tensors_of(b)); }
 /// The slope of the loss when the weights move by h·way to either side.
 static double slope_of(EncoderDecoder way, const EncoderDecoder& model, const TextPair& pair,
                        double h) {
   const auto loss_at = [&](double h) {
     EncoderDecoder moved = model;
-    const std::vector<ListedTensor> to = tensors_of(moved), along = tensors_of(way);
-    for (size_t i = 0; i < to.size(); ++i)
-      for (size_t j = 0; j < to[i].numbers.size(); ++j)
-        to[i].numbers[j] += float(h * double(along[i].numbers[j]));
+    move_along(tensors_of(way), h, tensors_of(moved));
     return pair_loss(moved, pair);
   };
   return (loss_at(h) - loss_at(-h)) / (2 * h);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "13_training/along_gradient.hpp"
 #include "13_training/cases.hpp"
 #include "13_training/differences.hpp"
 #include "13_training/experiments/lstm_backward.hpp"
@@ -129,10 +130,7 @@ TEST_CASE(
   const double h = 4e-4 / std::sqrt(square);
   const auto loss_at = [&](double h) {
     LstmModel moved = model;
-    const std::vector<ListedTensor> to = tensors_of(moved), along = tensors_of(gradients);
-    for (size_t i = 0; i < to.size(); ++i)
-      for (size_t j = 0; j < to[i].numbers.size(); ++j)
-        to[i].numbers[j] += float(h * double(along[i].numbers[j]));
+    move_along(tensors_of(gradients), h, tensors_of(moved));
     return lstm_loss(moved, batch) / 38;
   };
   CHECK(std::abs((loss_at(h) - loss_at(-h)) / (2 * h) / square - 1) < 2e-3);

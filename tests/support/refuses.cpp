@@ -8,6 +8,7 @@
 #include <iterator>
 #include <regex>
 #include <set>
+#include <utility>
 
 namespace t2t {
 
@@ -19,6 +20,24 @@ static std::set<std::string> matches(const std::string& text, const std::regex& 
   return found;
 }
 
+/// The words, and what stands between their dots.
+static std::set<std::string> with_pieces(std::set<std::string> words) {
+  std::set<std::string> pieces;
+  for (const std::string& word : words)
+    pieces.merge(matches(word, std::regex("[A-Za-z_][A-Za-z_0-9]*")));
+  words.merge(pieces);
+  return words;
+}
+
+/// The words, and the same without the s of a plural.
+static std::set<std::string> with_singulars(std::set<std::string> words) {
+  std::set<std::string> singulars;
+  for (const std::string& word : words)
+    if (word.size() > 2 && word.ends_with('s')) singulars.insert(word.substr(0, word.size() - 1));
+  words.merge(singulars);
+  return words;
+}
+
 /// What a message names, of which one word must be said: the words before its first colon, those
 /// between their dots, and each that a number follows: "row 1", "H = 3".
 static std::set<std::string> names_in(const std::string& message) {
@@ -26,29 +45,14 @@ static std::set<std::string> names_in(const std::string& message) {
       matches(message.substr(0, message.find(':')), std::regex("[A-Za-z_][A-Za-z_0-9.]*"));
   for (const char* small : {"of", "the", "a", "to"})
     if (names.size() > 1) names.erase(small);
-  std::set<std::string> more;
-  for (const std::string& name : names)
-    if (name.find('.') != name.npos)
-      more.merge(matches(name, std::regex("[A-Za-z_][A-Za-z_0-9]*")));
+  names = with_pieces(std::move(names));
   std::set<std::string> numbered =
       matches(message, std::regex("[A-Za-z_][A-Za-z_0-9]*(?=( =)? -?[0-9])"));
   for (const char* small : {"got", "wanted", "of", "to", "least", "most", "and", "or", "than", "at",
                             "from", "in", "is", "below", "above", "each", "for", "shape"})
     numbered.erase(small);
-  names.merge(more), names.merge(numbered);
+  names.merge(numbered);
   return names;
-}
-
-/// The words of a message: each whole, between its dots, and without the s of its plural.
-static std::set<std::string> words_of(const std::set<std::string>& whole) {
-  std::set<std::string> words = whole;
-  for (const std::string& one : whole)
-    words.merge(matches(one, std::regex("[A-Za-z_][A-Za-z_0-9]*")));
-  std::set<std::string> singular;
-  for (const std::string& word : words)
-    if (word.size() > 2 && word.ends_with('s')) singular.insert(word.substr(0, word.size() - 1));
-  words.merge(singular);
-  return words;
 }
 
 /// The numbers in a text, as floats: 0.5 and 0.500000 are one number.
@@ -99,8 +103,8 @@ static bool names_a_value(const std::string& said) {
 
 bool names_the_same(const std::string& said, const std::string& ours) {
   const std::set<std::string> words =
-      words_of(matches(said, std::regex("[A-Za-z_][A-Za-z_0-9.]*")));
-  const std::set<std::string> names = words_of(names_in(ours));
+      with_singulars(with_pieces(matches(said, std::regex("[A-Za-z_][A-Za-z_0-9.]*"))));
+  const std::set<std::string> names = with_singulars(names_in(ours));
   const bool named = std::ranges::any_of(names, [&](const auto& n) { return words.contains(n); });
   const auto [numbers, all] = numbers_to_say(ours);
   const std::set<float> has = numbers_in(said);

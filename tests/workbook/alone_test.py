@@ -11,6 +11,7 @@ import checks
 import house
 import progress
 import source
+import telling
 
 PART = "02_normalization", "rms_norm"
 OURS = house.ours(*PART).read_text()
@@ -49,7 +50,7 @@ class Function(unittest.TestCase):
         path.write_text(text)
         one, said = alone.of(*PART, function), io.StringIO()
         with contextlib.redirect_stdout(said):
-            check.tell_function(one, function)
+            telling.tell_function(one, function)
         self.assertFalse(progress.passes(*PART))
         return one, " ".join(said.getvalue().split())
 

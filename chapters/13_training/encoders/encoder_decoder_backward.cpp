@@ -70,9 +70,8 @@ struct Stream {
     const NormGradients d =
         t2t::norm_backward(kept.back(), {gain, {}}, Norm::rms, config.eps, dnormed);
     dx += d.x;
-    add_rows(ConstMatrix(d.weights.gain.data(), 1, dgain.size(), dgain.size()),
-             Matrix(dgain.data(), 1, dgain.size(),
-                    dgain.size()));  // in place: the optimizer has a view of it
+    // Number by number: += of whole tensors may move one, and the optimizer has a view of it.
+    for (std::size_t c = 0; c < dgain.size(); ++c) dgain(c) += d.weights.gain(c);
     kept.pop_back();
   }
 };

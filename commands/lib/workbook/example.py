@@ -6,13 +6,13 @@ import os
 import string
 import sys
 
-import check
 import checks
 import house
 import judge
 import progress
 import source
 import start
+import telling
 import written
 import wrong
 
@@ -179,10 +179,10 @@ def tell_untrue(chapter, part, result):
               f"{number} cases of yours are not true, since the book's part fails them")
     print(house.bold(f"{chapter[:2]} {part}: {untrue}."))
     if result.failures:
-        return check.tell_failure(result.failures[0])
+        return telling.tell_failure(result.failures[0])
     house.say(f'\nIn the case "{result.running}" it {result.ended}.')
     if result.begins:
-        check.tell_lines(*result.begins)
+        telling.tell_lines(*result.begins)
 
 
 def tell(chapter, part, cases, results):

@@ -5,6 +5,7 @@ import time
 
 import check
 import house
+import telling
 
 
 def main():
@@ -41,9 +42,9 @@ def tell(pairs):
         print("\n" + "-" * min(house.width(), 60))
         verdict = check.judged(*pair)
         print(f"{time.monotonic() - began:.1f} s after the save was seen; Ctrl-C ends")
-        check.tell_help(verdict)
+        telling.tell_help(verdict)
         print()
-        check.tell_verdict(verdict)
+        telling.tell_verdict(verdict)
         sys.stdout.flush()
 
 

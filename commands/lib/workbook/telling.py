@@ -1,0 +1,208 @@
+"""A verdict in words, for a person at a terminal: the check that fails, the mistake, and what else happened."""
+import pathlib
+import re
+import sys
+
+import diagnosis
+import house
+import judge
+import pages
+
+
+def tell(verdict):
+    """Prints a verdict for a person."""
+    tell_verdict(verdict)
+    tell_help(verdict)
+    if verdict.word in ("fails", "ended"):
+        house.say(f"\nMore help: ./learn hint {verdict.chapter[:2]} {verdict.part}")
+
+
+def tell_verdict(verdict):
+    """What it is, and the first check that fails."""
+    title = f"{verdict.chapter[:2]} {verdict.part}"
+    if verdict.word == "does not build":
+        says = verdict.word if verdict.said else "can't take the place of ours"
+        print(house.bold(f"{title} {says}."))
+        return house.say(verdict.why, 2)
+    tell_warnings(verdict)
+    passed, of = verdict.counts
+    if verdict.word == "passes":
+        print(house.bold(f"{title}: all {of} checks pass") + f" ({verdict.result.seconds:.1f} s)")
+        if verdict.watched and verdict.watched.unwatched:
+            house.say(f"Races between its threads were not looked for: {verdict.watched.unwatched}.", 2)
+    elif verdict.word == "races":
+        tell_race(title, verdict)
+    elif verdict.word == "ended":
+        tell_the_end(title, verdict)
+    else:
+        print(house.bold(f"{title}: {passed} of {of} checks pass."))
+        tell_next(verdict) if verdict.word == "is not written" else tell_failure(verdict.first)
+
+
+def tell_help(verdict):
+    """What helps with a verdict of checks: the mistake, what else happened, and what the part printed."""
+    if verdict.word == "fails":
+        tell_mistake(verdict)
+        if verdict.result.ended and not verdict.unwritten:
+            house.say(f'\nLater, in the check "{verdict.result.running}", it {verdict.result.ended}.')
+    if verdict.result and verdict.word != "is not written":
+        tell_printed(verdict)
+
+
+def tell_function(one, function):
+    """Prints what is said of one function, and of which checks nothing is said."""
+    verdict, title = one.verdict, f"{one.verdict.chapter[:2]} {one.verdict.part}: {function}"
+    if one.word in ("does not build", "ended", "races"):
+        return tell(verdict)
+    if one.word == "is not written":
+        print(house.bold(f"{title} is not written yet."))
+        return tell_next(verdict)
+    tell_warnings(verdict)
+    judged, others = len(one.whole + one.partly), ", ".join(one.others)
+    if one.word == "waits":
+        print(house.bold(f"{title} can't be judged alone yet."))
+    elif one.word == "passes":
+        print(house.bold(f"{title} passes the {judged} checks that can judge it."))
+    else:
+        print(house.bold(f"{title} fails {len({f.check for f in verdict.result.failures})} of the {judged} checks that can judge it."))
+        tell_failure(verdict.first)
+        tell_mistake(verdict)
+        print()
+    if one.partly:
+        house.say(f"In {len(one.partly)} of them only what asks for {function} counts. They also call what is not right or not written "
+                  f"yet: {others}.")
+    if one.waiting:
+        house.say(f"{len(one.waiting)} more that call it say nothing yet, because of " + (f"{others}." if others else "what ended before."))
+    house.say(f"The whole part: ./learn check {verdict.chapter[:2]} {verdict.part}")
+
+
+def tell_warnings(verdict):
+    for where, says in verdict.warnings[:3]:
+        house.say(f"The compiler warns, {where}: {says}")
+    if len(verdict.warnings) > 3:
+        house.say(f"It has {len(verdict.warnings) - 3} more warnings.")
+
+
+def tell_next(verdict):
+    first = verdict.unwritten
+    function = judge.numbered(verdict.chapter, verdict.part)[first.not_written]
+    house.say("\nNext: write")
+    for line in function.signature.splitlines():
+        print(f"  {line}")
+    house.say(f'\nThe first check that calls it: "{first.check}".')
+    tell_source(first)
+    if verdict.result.ended:
+        house.say("\nNothing could catch what it threw, since it was called in a thread or by a function that may not throw. "
+                  "That ended the program, and the checks after it did not run.")
+
+
+def tell_the_end(title, verdict):
+    print(house.bold(f"{title} did not end well."))
+    house.say(f"It {verdict.why}.", 2)
+    if not verdict.result.running and not verdict.result.unreached:
+        house.say("\nIt happened after the last check.")
+    if verdict.result.running:
+        house.say(f'\nIt happened in the check "{verdict.result.running}".')
+        if verdict.result.begins:
+            tell_lines(*verdict.result.begins)
+
+
+def tell_race(title, verdict):
+    print(house.bold(f"{title}: all {verdict.counts[1]} checks pass, but its threads race."))
+    house.say("\nTwo threads use the same memory at the same time, and at least one of them writes. What comes of it depends on which "
+              "is first:")
+    for one in verdict.watched.race:
+        if one.file:
+            path, lines = pathlib.Path(one.file), pathlib.Path(one.file).read_text(errors="replace").splitlines()
+            print(f"\n  {house.shown(path)}:{one.line}, one {one.what}:")
+            print("".join(f"  > {line}" for line in lines[one.line - 1:one.line]))
+        else:
+            print(f"\n  one {one.what} in {one.function}")
+    house.say("\nA function that for_each_row or for_each_task calls must write only what belongs to its own call. What several calls "
+              "need for themselves is a variable inside of it, and not static or shared.")
+
+
+def tell_failure(failure):
+    house.say(f'\nThe first that fails: "{failure.check}"')
+    tell_source(failure)
+    for told in failure.told:
+        house.say(f"where {told}", 4)
+    got = "" if failure.told and failure.got in ("false", "true") else failure.got  # "where weight := 0.25" says more
+    if got:
+        print()
+    house.say(got[:1000], 2)
+
+
+def tell_source(failure):
+    """The check's own lines, down to the one that fails: they say what was asked, with which input."""
+    if not failure.file:
+        return
+    if failure.line <= failure.begins:
+        return tell_lines(failure.file, failure.begins)
+    lines = pathlib.Path(failure.file).read_text().splitlines()
+    last = next((i for i in range(failure.line - 1, len(lines)) if re.search(r"[;{}]\s*(//.*)?$", lines[i])), len(lines) - 1)
+    first = max(failure.begins, failure.line - 9)
+    print(f"\n  {house.shown(pathlib.Path(failure.file))}:{failure.line}")
+    for i in range(first, last + 1):
+        if lines[i].strip():
+            print(f"  {'>' if i >= failure.line - 1 else ' '} {lines[i]}")
+
+
+def tell_lines(file, begins):
+    """The first lines of a check that did not come to its end; which of them it reached is not known."""
+    print(f"\n  {house.shown(pathlib.Path(file))}:{begins}")
+    for line in pathlib.Path(file).read_text().splitlines()[begins:begins + 12]:
+        if line.startswith("}"):
+            break
+        if line.strip():
+            print(f"    {line}")
+
+
+def tell_mistake(verdict):
+    """The mistake that the part makes, if one is known that computes the same."""
+    if verdict.alike:
+        house.say("\nA known mistake fails the same checks with the same numbers, so it is probably "
+                  + ("this:" if len(verdict.alike) == 1 else "one of these:"))
+        return tell_known(verdict.chapter, [(one.name, one.says) for one in verdict.alike])
+    if verdict.program is None:
+        return None
+    sys.stdout.flush()
+    found = diagnosis.look(verdict.chapter, verdict.part, verdict.program)
+    if found.looking:
+        return house.say("\nNo recorded mistake fails the same checks. Yours is still to be compared with small changes of our part, which "
+                         f"run in the background ({found.looking}): the next ./learn check says what they tell.")
+    if found.mistakes:
+        house.say("\nWhat yours computes is what " + ("this known mistake computes" if len(found.mistakes) == 1 else
+                  "each of these known mistakes computes") + ", in all checks:")
+        return tell_known(verdict.chapter, [(f"{name} ({form})" if form else name, says) for name, says, form in found.mistakes])
+    return tell_changes(verdict, found.changes)
+
+
+def tell_known(chapter, some):
+    for name, says in some:
+        house.say(f"{name.replace('_', ' ')}: {says}", 2)
+        house.say(f"Read {pages.section_of_mistake(chapter, name.split(' ')[0])}", 2)
+
+
+def tell_changes(verdict, changes):
+    """Which change of our part computes the same. Of more than three that do, each is no more than one of many."""
+    if not 1 <= len(changes) <= 3:
+        return house.say("\nNeither the known mistakes nor small changes of our part tell which mistake this is.")
+    if len(changes) == 1:
+        house.say("\nIn all checks your part computes what ours would compute with one change:")
+    else:
+        house.say("\nIn all checks your part computes what ours would compute with one of these changes, which no check tells apart:")
+    for change, form in changes:
+        where = pages.section_of_function(verdict.chapter, verdict.part, change.function)
+        place = f'in {change.function} (docs/{where[0].name}, "{where[1]}")' if where else f"in {change.function}"
+        house.say(f"{form}, here {place}:" if form else f"{place}:", 2)
+        house.say(change.was, 6)
+        house.say("would be", 4)
+        house.say(change.then, 6)
+
+
+def tell_printed(verdict):
+    if verdict.result.printed:
+        print("\n  In all checks together the part printed, at the end:")
+        for line in verdict.result.printed.splitlines()[-5:]:
+            print(f"    {re.sub(r'[^ -~]', '?', line)[:74]}")
