@@ -181,8 +181,8 @@ def _expect_same_text(name, run):
 
 def verdict(chapter, part, mistake):
     """The checks that the wrong version fails, and their numbers, are the same on any machine."""
-    _workbook("import check, house, judge; "
-              f"check.tell(judge.of_program('{chapter}', '{part}', house.BUILD / '{chapter}_wrong_{part}'))", T2T_WRONG=mistake)
+    _workbook("import house, judge, telling; "
+              f"telling.tell(judge.of_program('{chapter}', '{part}', house.BUILD / '{chapter}_wrong_{part}'))", T2T_WRONG=mistake)
 
 
 def examples(chapter, part, program):
