@@ -21,19 +21,21 @@ def long_checks(told):
     return [name for name, seconds in found if float(seconds) > LONG]
 
 
-def run(program, variant=None, without=(), seconds=SECONDS, suite="--test-suite-exclude=slow"):
-    """What the program tells, with the mistake of this variant; how it ended stands at the end."""
+def run(program, variant=None, without=(), seconds=SECONDS, suite="--test-suite-exclude=slow", only=()):
+    """What the program tells, with the mistake of this variant: of all its checks without some, or of some of them only.
+    How it ended stands at the end."""
     def limits():
         for kind, most in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, 4 << 30), (resource.RLIMIT_FSIZE, 64 << 20), (resource.RLIMIT_CORE, 0)):
             resource.setrlimit(kind, (most, most))
-    left_out = ["--test-case-exclude=" + ",".join(re.sub(r'[,*?\\"]|[^ -~]+', "*", name) for name in without)] if without else []
+    chosen = [f"--test-case{which}=" + ",".join(re.sub(r'[,*?\\"]|[^ -~]+', "*", name) for name in names)
+              for which, names in (("-exclude", without), ("", only)) if names]
     with tempfile.TemporaryDirectory(prefix="t2t-told-") as room:
         record = pathlib.Path(room, "told")
         ended = "in time"
         with contextlib.suppress(subprocess.TimeoutExpired):
             ended = "too late"
             done = subprocess.run([program, "--reporters=every_assertion", "--success", f"--out={record}", "--no-colors",
-                                   suite, *left_out], cwd=room, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   suite, *chosen], cwd=room, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL, timeout=10 * seconds, preexec_fn=limits,
                                   env=dict(os.environ, T2T_OWN_WORDS="1", OMP_NUM_THREADS="1", **(variant.environment if variant else {})))
             ended = "in time" if done.returncode >= 0 else f"signal {-done.returncode}"

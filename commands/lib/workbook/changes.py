@@ -6,6 +6,7 @@ They are made on tokens, without types: many of them don't compile, and variants
 import dataclasses
 import re
 
+import source
 from tokens import PRODUCTS, SUMS, Code
 
 OTHERWISE = {"+": ["-"], "-": ["+"], "*": ["/"], "/": ["*"], "<": ["<=", ">"], "<=": ["<", ">="], ">": [">=", "<"], ">=": [">", "<="],
@@ -29,14 +30,32 @@ class Change:
         return body[:self.begin] + self.now + body[self.end:]
 
 
-def of(head, body):
+@dataclasses.dataclass(frozen=True)
+class Names:
+    """What a whole file names, from which something may be taken in the place of something else."""
+    functions: tuple = ()
+    enumerators: tuple = ()  # "Mask::causal"
+    members: dict = dataclasses.field(default_factory=dict)  # of each name: {"s": ["C", "D"]}
+
+    @staticmethod
+    def of(text, functions):
+        code = source.without_comments(text)
+        members = {}
+        for name, member in re.findall(r"\b([a-z]\w*)\.([a-z_A-Z]\w*)\b(?!\s*[(<])", code):
+            members.setdefault(name, []).append(member)
+        return Names(tuple(functions), tuple(sorted(set(re.findall(r"\b[A-Z]\w*::[a-z]\w*\b(?!\()", code)))),
+                     {name: sorted(set(some)) for name, some in members.items()})
+
+
+def of(head, body, names=Names()):
     """Every change of a function that has this head before its body, without those that come to the same text."""
-    return _Changes(head, body).changes()
+    return _Changes(head, body, names).changes()
 
 
 class _Changes(Code):
-    def __init__(self, head, body):
+    def __init__(self, head, body, names):
         super().__init__(head, body)
+        self.names = names
         self.silent = self._messages()
         self.divisors = sorted({self.cut(i + 1, self.unit_after(i + 1)) for i, token in enumerate(self.tokens)
                                 if token.text == "/" and self.is_binary(i) and self.unit_after(i + 1)})
@@ -49,6 +68,7 @@ class _Changes(Code):
             self._other_word(i, token)
             self._other_number(i, token)
             self._other_name(i, token)
+            self._other_function(i, token)
             self._operands(i, token)
             self._call(i, token)
             self._argument(i, token)
@@ -139,6 +159,14 @@ class _Changes(Code):
             for other in (f"(1 + {token.text})", f"(1 - {token.text})", f"(-{token.text})", f"({token.text} * {token.text})"):
                 self._add(i, i + 1, other)
 
+    def _other_function(self, i, token):
+        """f(a) becomes g(a), of the functions of the file that are defined next to f."""
+        some = self.names.functions
+        if token.text in some and self.text(i + 1) == "(" and self.text(i - 1) not in (".", "->"):
+            at = some.index(token.text)
+            for other in sorted(some, key=lambda name: abs(some.index(name) - at))[1:NEAREST + 1]:
+                self._add(i, i + 1, other)
+
     def _operands(self, i, token):
         """a + b becomes a, b or b + a."""
         if token.text not in SUMS | PRODUCTS or not self.is_binary(i):
@@ -151,6 +179,9 @@ class _Changes(Code):
         self._add(left, right, b)
         if token.text in ("-", "/", "%"):
             self._add(left, right, f"{b} {token.text} ({a})")
+        if token.text == "/" and self.text(self.unit_before(i - 1) - 1) == "*" and self.unit_before(i - 1) - 1 > left:
+            times = self.unit_before(i - 1) - 1
+            self._add(left, right, f"{self.cut(left, times)} * ({self.cut(times + 1, right)})")
         if token.text in SUMS:
             self._regroup(i, left, right)
             self._add(i + 1, right, "1")
@@ -200,7 +231,10 @@ class _Changes(Code):
         for j in self.inside(i + 1) if len(given) == 1 else ():
             if self.text(j) in SUMS and self.is_binary(j):
                 a, b = self.cut(i + 2, j), self.cut(j + 1, close)
-                self._add(i, close + 1, f"({token.text}({a}) {self.text(j)} {b})")
+                first = self.unit_before(i)
+                called = self.cut(first, i + 1)
+                for now in (f"{called}({a}) {self.text(j)} {b}", f"{a} {self.text(j)} {called}({b})"):
+                    self._add(first, close + 1, f"({now})")
         if self.text(i - 1) not in (".", "->"):
             self._add(i, close + 1, f"({texts[0]})")
         if len(texts) > 1:
@@ -222,20 +256,26 @@ class _Changes(Code):
                 if after > first + 1 and not self.text(first).startswith('"') and self.text(i - 1) not in ("for", "if", "while"):
                     for other in ("0", f"{self.cut(first, after)} + 1", f"{self.cut(first, after)} - 1"):
                         self._add(first, after, other)
+                if after == first + 1 and self.text(first) in self.given:
+                    for member in self.names.members.get(self.text(first), ()):
+                        self._add(first, after, f"{self.text(first)}.{member}")
 
     def _member(self, i, token):
-        """a.b becomes a.c, of the members of a that the function uses."""
+        """a.b becomes a.c, and the bound of a loop a.c, of the members of a that the file uses."""
         if self.text(i + 1) == "." and re.fullmatch(r"[A-Za-z_]\w*", token.text) and self.text(i + 3) != "(":
-            for j in range(len(self.tokens) - 3):
-                if self.text(j) == token.text and self.text(j + 1) == "." and self.text(j + 3) != "(":
-                    if self.text(j + 2) != self.text(i + 2):
-                        self._add(i + 2, i + 3, self.text(j + 2))
+            for member in self.names.members.get(token.text, ()):
+                if member != self.text(i + 2):
+                    self._add(i + 2, i + 3, member)
+        if token.text == "<" and self.in_header(i) and self.right_of(i):
+            for name in self.given:
+                for member in self.names.members.get(name, ()) if self.given[name] not in ("row", "matrix") else ():
+                    self._add(i + 1, self.right_of(i), f"{name}.{member}")
 
     def _comparison(self, i, token):
-        """a != B::c becomes a == B::d, of the B that the function uses."""
+        """a != B::c becomes a == B::d, of the B that the file uses."""
         if token.text in ("==", "!=") and "::" in self.text(i + 1):
             space = self.text(i + 1).rpartition("::")[0]
-            for other in sorted({t.text for t in self.tokens if t.text.startswith(space + "::")} - {self.text(i + 1)}):
+            for other in sorted({name for name in self.names.enumerators if name.startswith(space + "::")} - {self.text(i + 1)}):
                 for operator in ("==", "!="):
                     self._add(i, i + 2, f"{operator} {other}")
 

@@ -43,6 +43,9 @@ class Known:
     turned: dict  # form -> what differs if it is computed through the other, without a mistake
     programs: dict  # variant -> the program that can make it
     seconds: int = behaviour.SECONDS  # of processor time that a run may take
+    ours_long: dict = dataclasses.field(default_factory=dict)  # what ours computes in the checks that take long
+    long: dict = dataclasses.field(default_factory=dict)  # variant that only these tell from ours -> what it computes otherwise
+    long_seconds: int = 0
 
     def program(self, variant):
         return self.programs.get(variant.name) or next(iter(self.programs.values()))
@@ -136,8 +139,26 @@ def _computed(made, programs, forms):
         _tell_progress(made, f"{i} of {len(programs)}")
         if time.monotonic() > until:
             break
+    _compute_long(made, kept, i)
     kept.turned = {variant.form: facts for variant, facts in _each([variants.Variant("", form) for form in forms], kept)}
     return kept
+
+
+def _compute_long(made, kept, tried):
+    """What the variants compute in the checks that take long, of those that no other check tells from ours."""
+    silent = [variants.Variant(name) for name in list(_scattered(kept.programs))[:tried] if name not in kept.apart]
+    if not kept.without or not silent:
+        return
+    began = time.monotonic()
+    kept.ours_long = behaviour.read(behaviour.run(next(iter(kept.programs.values())), only=kept.without, seconds=60))
+    kept.long_seconds = math.ceil(3 * (time.monotonic() - began))
+    until = time.monotonic() + MOST_SECONDS / 2
+    for i, (variant, facts) in enumerate(_each(silent, kept, long=True), 1):
+        if facts:
+            kept.long[variant.name] = facts
+        _tell_progress(made, f"{i} of {len(silent)}, in checks that take long")
+        if time.monotonic() > until:
+            break
 
 
 def _scattered(names):
@@ -146,16 +167,24 @@ def _scattered(names):
     return [name for name in names if not name.startswith("change ")] + [name for n in range(8) for name in changed[n::8]]
 
 
-def _each(some, known_ones):
-    """(variant, what it computes otherwise than ours), …"""
+def _each(some, known_ones, long=False):
+    """(variant, what it computes otherwise than ours), …; in the checks that take long, or in all others."""
     def run(variant):
-        told = behaviour.run(known_ones.program(variant), variant, known_ones.without, known_ones.seconds)
-        return variant, behaviour.apart(behaviour.read(told), known_ones.ours)
+        return variant, _apart(known_ones.program(variant), known_ones, variant, long)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         try:
             yield from pool.map(run, some)
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _apart(program, known_ones, variant=None, long=False):
+    """What a program computes otherwise than ours."""
+    if long:
+        told = behaviour.run(program, variant, only=known_ones.without, seconds=known_ones.long_seconds)
+        return behaviour.apart(behaviour.read(told), known_ones.ours_long)
+    told = behaviour.run(program, variant, known_ones.without, known_ones.seconds)
+    return behaviour.apart(behaviour.read(told), known_ones.ours)
 
 
 def _tell_progress(made, text):
@@ -179,7 +208,12 @@ def look(chapter, part, program):
     if known_ones is None:
         return Diagnosis(looking=_progress(chapter, part))
     told = behaviour.run(program, without=known_ones.without, seconds=known_ones.seconds)
-    return compared(chapter, known_ones, behaviour.read(told))
+    facts = behaviour.read(told)
+    if known_ones.long and not behaviour.apart(facts, known_ones.ours):
+        theirs = _apart(program, known_ones, long=True)
+        alike = [variants.Variant(name) for name, apart in known_ones.long.items() if theirs and behaviour.agree(apart, theirs)]
+        return _told(chapter, known_ones, alike)
+    return compared(chapter, known_ones, facts)
 
 
 def _wait(chapter, part):

@@ -68,10 +68,12 @@ def recorded(chapter, part, right):
 def changed_bodies(right):
     """The bodies with small changes, and what each change is: [(number of the function, name, body), ...], {name: Changed}."""
     bodies, told, line = [], {}, 1
+    text = "".join(a + b for a, b in zip(right.between, [*right.bodies, ""]))
+    names = changes.Names.of(text, dict.fromkeys(filter(None, map(_function, right.between))))
     for i, (between, body) in enumerate(zip(right.between, right.bodies)):
         line += between.count("\n")
         if function := _function(between):
-            for change in changes.of(_head(between), body):
+            for change in changes.of(_head(between), body, names):
                 name = f"change {len(told)}"
                 bodies.append((i, name, change.of(body)))
                 told[name] = Changed(function, line + body.count("\n", 0, change.begin), change.was, change.then, change.now)
