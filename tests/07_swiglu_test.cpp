@@ -376,6 +376,19 @@ TEST_CASE("biases of networks with one channel, or one hidden number, are added 
   CHECK(all_close(by_rows(x, weights, Use::relu), want, 0));
 }
 
+TEST_CASE("a network may have one of its two biases alone") {
+  const Tensor<2> x = {{2}}, one = {{1}};
+  FeedForwardWeights weights;
+  weights.w_up = one, weights.w_down = one, weights.b_down = Tensor<1>{10};
+  const Tensor<2> down = {{12}};  // relu(2) + 10
+  CHECK(all_close(feed_forward(x, weights, Use::relu), down, 0));
+  CHECK(all_close(by_rows(x, weights, Use::relu), down, 0));
+  weights.b_up = Tensor<1>{-1}, weights.b_down = {};
+  const Tensor<2> up = {{1}};  // relu(2 − 1)
+  CHECK(all_close(feed_forward(x, weights, Use::relu), up, 0));
+  CHECK(all_close(by_rows(x, weights, Use::relu), up, 0));
+}
+
 TEST_CASE("what does not fit is refused by name") {
   const Tensor<2> x = some_rows(2, 6), wide = some_rows(2, 7);
   FeedForwardWeights weights = fixture_weights(true);

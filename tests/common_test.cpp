@@ -218,6 +218,8 @@ TEST_CASE("a refusal in other words names the value and has a number of what it 
   CHECK(names_the_same("a negative eps (-0.500000) has no root", eps));
   CHECK_FALSE(names_the_same("a negative eps has no root", eps));
   CHECK_FALSE(names_the_same("gain must not be -0.5", eps));
+  CHECK(names_the_same("without a gate there is no glu", "activation: wanted no gate, got glu"));
+  CHECK_FALSE(names_the_same("there must be one", "network: wanted two, got one"));
   CHECK(names_the_same("w_up is 7x6, not 7x7", "w_up: wanted shape [7, 7], got [7, 6]"));
   CHECK_FALSE(names_the_same("w_upper is 7x6", "w_up: wanted shape [7, 7], got [7, 6]"));
   CHECK(names_the_same("x has 8 columns", "columns of x: wanted a multiple of D = 6, got 8"));

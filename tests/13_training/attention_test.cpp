@@ -482,7 +482,8 @@ TEST_CASE("softmax and attention's formula refuse shapes that disagree") {
   REFUSES(call(x.q, x.k, x.v, 4, 3),
           "groups: wanted G key and value heads that divide H query heads, got H = 4, G = 3");
   REFUSES(call(x.q, x.k, x.v, 5, 1), "heads: wanted a number H that divides C = 12, got H = 5");
-  REFUSES(call(narrow, x.k, x.v, 4, 2), "dout: wanted shape [5, 5], got [5, 12]");
+  const Tensor<2> q = xt::ones<float>({5, 8}), k = xt::ones<float>({5, 4});  // D = 2
+  REFUSES(call(q, k, k, 4, 2), "dout: wanted shape [5, 8], got [5, 12]");
   REFUSES(call(x.q, narrow, x.v, 4, 2), "k: wanted shape [5, 6], got [5, 5]");
   REFUSES(call(x.q, x.k, shorter, 4, 2), "v: wanted shape [5, 6], got [4, 6]");
   REFUSES(call(x.q, shorter, shorter, 4, 2),

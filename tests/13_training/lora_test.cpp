@@ -14,6 +14,7 @@
 
 #include "10_pretrained/model/tiny_model.hpp"
 #include "13_training/cases.hpp"
+#include "13_training/differences.hpp"
 #include "13_training/fine_tuning/conversations.hpp"
 #include "files/files.hpp"
 #include "support/all_close.hpp"
@@ -138,12 +139,14 @@ TEST_CASE("matrices that are not named stay as they are, bit by bit") {
   CHECK(same_bits(trainer.model().weights().embedding.floats(), old.weights().embedding.floats()));
 }
 
-TEST_CASE("the adapter, added to the old model, is the model that was trained, bit by bit") {
+TEST_CASE("the adapter, added to the old model, is the model that was trained") {
   LoraTrainer trainer(drawn(), options());
   for (int n = 0; n < 3; ++n) trainer.step_on(some_batch(2, 12));
   const Model model = with_adapter(drawn(), trainer.adapter());
   const std::vector<Tensor<2>> want = matrices_of(trainer.model()), got = matrices_of(model);
-  for (size_t i = 0; i < want.size(); ++i) CHECK(same_bits(got[i], want[i]));
+  // Each number is a sum of 1 + r products, below 4 together, in whatever order.
+  const double bound = rounding(1 + options().rank, 4);
+  for (size_t i = 0; i < want.size(); ++i) CHECK(all_close(got[i], want[i], bound));
 }
 
 TEST_CASE("gradients that are not wanted are not made; the others are the same, bit by bit") {

@@ -364,6 +364,17 @@ static std::string said_by_step(Trainer& trainer) {
   }
 }
 
+/// Whether this is what is said when a step cannot be done, or, in other words, names the step and
+/// the tensor.
+static bool says_not_finite(const std::string& said, int step, const std::string& tensor) {
+  const std::string ours =
+      fmt::format("step {}: the gradient of {} is not finite (loss ", step, tensor);
+  if (!in_own_words())
+    return said.starts_with(ours) && said.ends_with("); wanted a lower rate or more warm-up");
+  return names_the_same(said, ours) &&
+         (tensor.find(' ') != tensor.npos || said.find(tensor) != said.npos);
+}
+
 TEST_CASE("a NaN in any tensor ends the step, which names a tensor and leaves all as it was") {
   const Ids ids = text_ids();
   Trainer trainer(drawn(), options(), ids), undisturbed(drawn(), options(), ids);
@@ -375,8 +386,7 @@ TEST_CASE("a NaN in any tensor ends the step, which names a tensor and leaves al
     number = std::nanf("");
     const Tensor<1> before = state_of(trainer);
     const std::string said = said_by_step(trainer);
-    CHECK(said.starts_with("step 2: the gradient of embedding is not finite (loss "));
-    CHECK(said.ends_with("nan); wanted a lower rate or more warm-up"));
+    CHECK(says_not_finite(said, 2, "embedding"));
     CHECK(same_bits(state_of(trainer), before));
     CHECK(trainer.steps_done() == 1);
     number = was;
@@ -386,7 +396,8 @@ TEST_CASE("a NaN in any tensor ends the step, which names a tensor and leaves al
   CHECK(same_bits(state_of(trainer), state_of(undisturbed)));
 }
 
-TEST_CASE("gradients whose squares are too large for floats end the step as well") {
+TEST_CASE(
+    "gradients whose squares are too large for floats end the step, or are added as doubles") {
   // Logits are as they would be with neither factor, but the head's gradients have the gain's.
   const Ids ids = reference_ids();
   Trainer trainer(reference_case().model(), reference_options(4, 1), ids);
@@ -395,7 +406,11 @@ TEST_CASE("gradients whose squares are too large for floats end the step as well
       x *= tensor.info.name == "head" ? 1e-22f : tensor.info.name == "final_norm.gain" ? 1e22f : 1;
   const Tensor<1> before = state_of(trainer);
   const std::string said = said_by_step(trainer);
-  CHECK(said.starts_with("step 1: the gradient of all tensors together is not finite (loss "));
+  if (said == "nothing") {  // squares that are added up as doubles are not too large
+    for (const float number : state_of(trainer)) CHECK(std::isfinite(number));
+    return;
+  }
+  CHECK(says_not_finite(said, 1, "all tensors together"));
   CHECK(same_bits(state_of(trainer), before));
 }
 

@@ -38,8 +38,18 @@ static std::set<std::string> with_singulars(std::set<std::string> words) {
   return words;
 }
 
+/// The one word that a message ends with if it says what it got, "glu" of "got glu"; or none.
+static std::set<std::string> word_it_got(const std::string& message) {
+  std::smatch match;
+  static const std::regex pattern(", got ([a-z_]{3,}[0-9]?)$");
+  static const std::set<std::string> common = {"none",    "one",     "others",
+                                               "another", "nothing", "both"};
+  if (!std::regex_search(message, match, pattern) || common.contains(match[1].str())) return {};
+  return {match[1].str()};
+}
+
 /// What a message names, of which one word must be said: the words before its first colon, those
-/// between their dots, and each that a number follows: "row 1", "H = 3".
+/// between their dots, each that a number follows ("row 1", "H = 3"), and a word that it got.
 static std::set<std::string> names_in(const std::string& message) {
   std::set<std::string> names =
       matches(message.substr(0, message.find(':')), std::regex("[A-Za-z_][A-Za-z_0-9.]*"));
@@ -52,6 +62,7 @@ static std::set<std::string> names_in(const std::string& message) {
                             "from", "in", "is", "below", "above", "each", "for", "shape"})
     numbered.erase(small);
   names.merge(numbered);
+  names.merge(word_it_got(message));
   return names;
 }
 

@@ -62,9 +62,10 @@ std::vector<Word> counted_words(std::string_view text, std::string_view pre_toke
 void expect_control(const std::vector<std::string>& control, std::vector<std::string> tokens) {
   for (const std::string& name : control) {
     const std::string shown = fmt::format("control token \"{}\"", printable(name));
-    if (name.empty() || name.size() > TokenFinder::most_bytes || !is_utf8(name))
-      throw std::invalid_argument(fmt::format("{}: wanted 1 to {} bytes of UTF-8, got {} bytes",
-                                              shown, TokenFinder::most_bytes, name.size()));
+    if (!is_utf8(name)) throw std::invalid_argument(shown + ": wanted UTF-8, got other bytes");
+    if (name.empty() || name.size() > TokenFinder::most_bytes)
+      throw std::invalid_argument(fmt::format("{}: wanted 1 to {} bytes, got {}", shown,
+                                              TokenFinder::most_bytes, name.size()));
     if (std::ranges::find(tokens, name) != tokens.end())
       throw std::invalid_argument(shown +
                                   ": wanted a name of its own, got one that another token has");
