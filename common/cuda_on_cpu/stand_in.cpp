@@ -77,10 +77,10 @@ void run_thread() {
   }
 }
 
-/// The order in which the threads of a block run.
-std::vector<unsigned> turns(unsigned count) {
-  std::vector<unsigned> order(count);
-  std::iota(order.begin(), order.end(), 0u);
+/// The order in which the threads of a block run, or the blocks of a launch.
+std::vector<std::size_t> turns(std::size_t count) {
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
   const char* wanted = std::getenv("T2T_ORDER");
   const std::string name = wanted == nullptr ? "forward" : wanted;
   if (name == "reverse") {
@@ -92,7 +92,7 @@ std::vector<unsigned> turns(unsigned count) {
       throw std::runtime_error("T2T_ORDER: wanted forward, reverse or a number, got '" + name +
                                "'");
     }
-    for (unsigned i = count; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+    for (std::size_t i = count; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
   }
   return order;
 }
@@ -108,7 +108,7 @@ void prepare_threads(Engine& e, dim3 block) {
 }
 
 /// Runs the threads in turn until all have ended or none can go on.
-void run_block(Engine& e, const std::vector<unsigned>& order) {
+void run_block(Engine& e, const std::vector<std::size_t>& order) {
   std::ranges::fill(e.dynamic_shared, std::byte{0xff});
   for (const auto& variable : e.static_shared) std::ranges::fill(variable, std::byte{0xff});
   release(&e.block_begins);
@@ -116,7 +116,7 @@ void run_block(Engine& e, const std::vector<unsigned>& order) {
   for (unsigned i = 0; i < e.count; ++i) e.threads[i]->state = Thread::State::ready;
   for (bool moved = true; moved && e.fault.empty();) {
     moved = false;
-    for (const unsigned i : order) {
+    for (const std::size_t i : order) {
       Thread& thread = *e.threads[i];
       if (thread.state != Thread::State::ready) continue;
       moved = true;
@@ -157,7 +157,7 @@ void run(const LaunchSite& site, const void* kernel, dim3 grid, dim3 block,
   static std::mutex one_launch_at_a_time;
   const std::lock_guard lock(one_launch_at_a_time);
   Engine& e = engine();
-  const std::vector<unsigned> order = turns(block.x * block.y * block.z);
+  const std::vector<std::size_t> order = turns(block.x * block.y * block.z);
   prepare_threads(e, block);
   // Exactly as many bytes as were asked for, so that AddressSanitizer reports the first one past
   // them.
@@ -169,14 +169,10 @@ void run(const LaunchSite& site, const void* kernel, dim3 grid, dim3 block,
   e.site = site;
   gridDim = grid;
   blockDim = block;
-  for (unsigned z = 0; z < grid.z; ++z) {
-    for (unsigned y = 0; y < grid.y; ++y) {
-      for (unsigned x = 0; x < grid.x; ++x) {
-        blockIdx = {x, y, z};
-        run_block(e, order);
-        if (!e.fault.empty()) give_up(e);
-      }
-    }
+  for (const std::size_t i : turns(std::size_t{grid.x} * grid.y * grid.z)) {
+    blockIdx = {unsigned(i % grid.x), unsigned(i / grid.x % grid.y), unsigned(i / grid.x / grid.y)};
+    run_block(e, order);
+    if (!e.fault.empty()) give_up(e);
   }
 }
 

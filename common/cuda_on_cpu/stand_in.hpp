@@ -2,10 +2,10 @@
 //
 // A launch runs its blocks one after another, and the threads of a block as fibers of one CPU
 // thread. A fiber runs until it has to wait for others (at a barrier or in a warp operation) or
-// ends, so runs are repeatable. The environment variable T2T_ORDER sets the order of the threads:
-// forward (the default), reverse, or a number, the seed of a random order. No result may depend on
-// the order. T2T_CARD sets the GPU whose limit of shared memory holds: sm_80, sm_86, sm_89, sm_90
-// (the default), sm_100 or sm_120.
+// ends, so runs are repeatable. The environment variable T2T_ORDER sets the order of the threads
+// and of the blocks: forward (the default), reverse, or a number, the seed of a random order. No
+// result may depend on the order. T2T_CARD sets the GPU whose limit of shared memory holds: sm_80,
+// sm_86, sm_89, sm_90 (the default), sm_100 or sm_120.
 //
 // Not modelled: time, bank conflicts, and blocks that run at the same time or communicate.
 #pragma once
