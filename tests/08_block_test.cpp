@@ -216,7 +216,7 @@ TEST_CASE(
     std::set<std::string> names;
     for_each_tensor(weights, c.settings, [&](const TensorInfo& info, const auto& tensor) {
       CAPTURE(full_name(info));
-      CHECK(names.emplace(info.name).second);
+      CHECK(names.insert(full_name(info)).second);
       CHECK(tensor.size() == info.size());
       if constexpr (std::is_same_v<decltype(tensor), const Tensor<1>&>) {
         for (const float value : tensor) CHECK(value == (info.role == Role::gain ? 1 : 0));
@@ -228,7 +228,7 @@ TEST_CASE(
         CHECK(std::abs(std::sqrt(squares / n) / spread - 1) < 5 / std::sqrt(2 * n));
       }
     });
-    CHECK(names.size() == 26);
+    CHECK(names.size() == 32);
   }
 }
 
@@ -315,6 +315,10 @@ TEST_CASE(
           [](Call& c) { c.settings.experts = 3, c.settings.chosen = 4; });
   refuses("chosen, the experts of a token: wanted 0 to E = 0, got 1",
           [](Call& c) { c.settings.chosen = 1; });
+  refuses("shared, the width of a network beside experts: wanted 0 without experts, got 5",
+          [](Call& c) { c.settings.shared = 5; });
+  refuses("shared_gate: wanted a shared network too, got none",
+          [](Call& c) { c.settings.shared_gate = true; });
   refuses("experts: wanted E = 2, got 0",
           [](Call& c) { c.settings.experts = 2, c.settings.chosen = 1; });
   refuses("slots.network: wanted one, since the block has experts, got none", [](Call& c) {
@@ -442,6 +446,10 @@ TEST_CASE("choices: each that differs from LLaMA's is listed, and refused unless
          [](S& s) { s.score_factor = 0.5f; });
   listed(Choice::score_cap, "capped scores", [](S& s) { s.score_cap = 50; });
   listed(Choice::experts, "experts", [](S& s) { s.experts = 4, s.chosen = 1; });
+  S experts = llama;
+  experts.experts = 4, experts.chosen = 1, experts.normalised = false, experts.shared = 8;
+  CHECK(choices_of(experts) ==
+        std::vector{Choice::experts, Choice::plain_shares, Choice::shared_network});
 
   S gpt2 = gpt2_style(12, 6);
   const std::vector all = {Choice::layer_norm, Choice::other_activation, Choice::biases_of_all,

@@ -47,18 +47,19 @@ TEST_CASE("formula, prefill, chunks and single tokens give the logits that PyTor
 }
 
 TEST_CASE(
-    "a scaled embedding is a table of larger numbers, and capped logits are cap·tanh of logits") {
+    "a scaled embedding is a table of larger numbers; logits are multiplied by a factor, and then "
+    "capped by cap·tanh") {
   const Case c = llama();
   const Ids ids = c.ids();
   const std::size_t T = ids.size(), V = c.config.V;
-  const float scale = 5.5f, cap = 1.5f;
+  const float scale = 5.5f, factor = 0.75f, cap = 1.5f;
   ModelWeights weights = c.weights();
   weights.embedding = Tensor<2>(scale * weights.embedding.floats());
-  const Tensor<2> plain = language_model(ids, Model(c.config, std::move(weights)));
+  const Tensor<2> plain = factor * language_model(ids, Model(c.config, std::move(weights)));
   const Tensor<2> want = cap * xt::tanh(plain / cap);
 
   Config config = c.config;
-  config.embedding_scale = scale, config.logit_cap = cap;
+  config.embedding_scale = scale, config.logit_scale = factor, config.logit_cap = cap;
   const Model model(config, c.weights());
   CHECK(all_close(language_model(ids, model), want, c.bound(cap)));
   ModelState state(config, T, {.chunk = 4});
@@ -281,9 +282,9 @@ TEST_CASE("choices of a model: its own, and those of any block, each once") {
   CHECK(choices_of(config) == std::vector{layers_differ});
   config.layers[3].window = 9, config.layers[5].window = 7, config.layers[5].uses_rope = false;
   CHECK(choices_of(config) == std::vector{window, no_rope, layers_differ});
-  config.embedding_scale = 2, config.logit_cap = 5;
+  config.embedding_scale = 2, config.logit_scale = 0.5f, config.logit_cap = 5;
   CHECK(choices_of(config) ==
-        std::vector{window, no_rope, scaled_embedding, logit_cap, layers_differ});
+        std::vector{window, no_rope, scaled_embedding, scaled_logits, logit_cap, layers_differ});
 }
 
 TEST_CASE("refusals: configs, with every reason at once") {
@@ -319,6 +320,9 @@ TEST_CASE("refusals: configs, with every reason at once") {
     if (std::isnan(wrong)) REFUSES(expect_config(config), scale + "nan" + cap + "nan");
     if (std::isinf(wrong)) REFUSES(expect_config(config), scale + "inf" + cap + "inf");
   }
+  config = preset("foundry-small");
+  config.logit_scale = 0;
+  REFUSES(expect_config(config), "config: logit_scale: wanted a number above 0, got 0");
   Config own = preset("foundry-small");
   own.block.D = 48;  // not C / H
   CHECK(resized(own, {.L = 2}).block.D == 48);

@@ -227,7 +227,8 @@ TEST_CASE("metadata that does not fit is refused with its key or the tensor that
   std::vector<std::uint8_t> other = replaced("llama", "gemma");
   expect_refused(
       other,
-      "x: general.architecture: wanted one of llama, qwen2, qwen3, gemma2, gemma3, got gemma");
+      "x: general.architecture: wanted one of llama, granite, granitemoe, qwen2, qwen2moe, qwen3, "
+      "qwen3moe, gemma2, gemma3, got gemma");
 }
 
 /// The config of a file with the keys of one of Gemma's models, and as many tensors as it wants to

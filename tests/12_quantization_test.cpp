@@ -488,6 +488,7 @@ TEST_CASE("weights of 16 bits give the products of the same floats, and take hal
     }
     const Tensor<2> floats = dequantized(type, stored, rows, cols);
     const GgufTensor tensor{"w", type, {rows, cols}, 0, stored.size(), stored};
+    CHECK_FALSE(packed_matrix(tensor, {"router", rows, cols, Role::router}).is_packed());
     const Weight w = packed_matrix(tensor, {"w_q", rows, cols, Role::matrix});
     CHECK(w.bytes() == stored.size());
     for (const size_t T : {1, 5}) {

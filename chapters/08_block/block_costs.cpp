@@ -32,14 +32,16 @@ BlockCosts block_costs(const BlockSettings& settings, std::size_t T, std::size_t
   const std::size_t network = up_matrices * F * C + C * F + network_biases;
   const double of_network = product(up_matrices * F, C) + product(C, F);
   const std::size_t E = settings.experts, k = settings.chosen;
-  return {
-      .attention_norm = norm,
-      .projections = {(HD + 2 * GD) * (C + qkv_bias) + head_norms, product(HD + 2 * GD, C)},
-      .attention = {0, 4 * seen * double(HD)},
-      .output = {C * (HD + bias), product(C, HD)},
-      .feed_forward_norm = norm,
-      .feed_forward = E == 0 ? PartCost{network, of_network}
-                             : PartCost{E * (network + C), double(k) * of_network + product(E, C)}};
+  const std::size_t shared = (up_matrices + 1) * settings.shared * C + settings.shared_gate * C;
+  return {.attention_norm = norm,
+          .projections = {(HD + 2 * GD) * (C + qkv_bias) + head_norms, product(HD + 2 * GD, C)},
+          .attention = {0, 4 * seen * double(HD)},
+          .output = {C * (HD + bias), product(C, HD)},
+          .feed_forward_norm = norm,
+          .feed_forward =
+              E == 0 ? PartCost{network, of_network}
+                     : PartCost{E * (network + C) + shared,
+                                double(k) * of_network + product(E, C) + 2 * double(T * shared)}};
 }
 
 }  // namespace t2t

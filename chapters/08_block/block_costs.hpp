@@ -24,7 +24,7 @@ struct BlockCosts {
   PartCost output;       // o
   PartCost feed_forward_norm;
   // Gate (if there is one), up and down. With experts: the parameters of the router and of all
-  // experts, and the FLOPs of the router and of the chosen ones.
+  // experts, and the FLOPs of the router and of the chosen ones; both with the shared network's.
   PartCost feed_forward;
 };
 PartCost total(const BlockCosts& costs);

@@ -51,6 +51,10 @@ std::string reasons_against(const BlockSettings& s) {
   require(s.experts == 0 ? s.chosen == 0 : s.chosen >= 1 && s.chosen <= s.experts,
           "chosen, the experts of a token: wanted {} to E = {}, got {}", s.experts > 0 ? 1 : 0,
           s.experts, s.chosen);
+  require(s.shared == 0 || s.experts > 0,
+          "shared, the width of a network beside experts: wanted 0 without experts, got {}",
+          s.shared);
+  require(!s.shared_gate || s.shared > 0, "shared_gate: wanted a shared network too, got none");
   require(std::isfinite(s.score_factor) && s.score_factor >= 0,
           "score_factor: wanted 0 or a number above 0, got {}", s.score_factor);
   require(std::isfinite(s.score_cap) && s.score_cap >= 0,

@@ -49,9 +49,12 @@ struct BlockSettings {
   Frequencies frequencies = {};  // RoPE's where they are scaled, [D/2]; empty: θ^(−2i/D)
   float eps = 1e-5f;             // the norms'
   float score_factor = 0;        // of q·k; 0: 1/√D
-  float score_cap = 0;      // scores stay between −cap and cap; 0: none (chapter 04's ScoreRule)
-  std::size_t experts = 0;  // E networks, of which each token uses some; 0: a single network
-  std::size_t chosen = 0;   // how many of the experts each token uses
+  float score_cap = 0;       // scores stay between −cap and cap; 0: none (chapter 04's ScoreRule)
+  std::size_t experts = 0;   // E networks, of which each token uses some; 0: a single network
+  std::size_t chosen = 0;    // how many of the experts each token uses
+  bool normalised = true;    // whether the weights of a token's experts add up to 1
+  std::size_t shared = 0;    // F of one more network, which all tokens use; 0: none
+  bool shared_gate = false;  // whether the shared network's result is multiplied by a gate
 };
 
 /// LLaMA's choices, with D = C / H. Throws std::invalid_argument when H does not divide C.
@@ -63,8 +66,9 @@ BlockSettings gpt2_style(std::size_t C, std::size_t H);
 /// what was got. Empty when a block can. The reasons are: C, H, G or D is 0; G does not divide H; D
 /// is odd and RoPE is used; theta, eps or one of the frequencies is not a finite number above 0;
 /// there are frequencies, but not D/2 of them; biases are `all` and the activation is gated; chosen
-/// is not from 1 to E, or not 0 without experts; experts have F = 0; score_factor or score_cap is
-/// not 0 or a finite number above 0.
+/// is not from 1 to E, or not 0 without experts; experts have F = 0; there is a shared network
+/// without experts, or a gate without it; score_factor or score_cap is not 0 or a finite number
+/// above 0.
 std::string reasons_against(const BlockSettings& settings);
 /// Throws std::invalid_argument with these reasons when there are any.
 void expect_settings(const BlockSettings& settings);

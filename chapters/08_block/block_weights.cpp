@@ -10,7 +10,8 @@ namespace t2t {
 
 std::string full_name(const TensorInfo& info) {
   return (info.layer ? fmt::format("layer {}: ", *info.layer) : "") +
-         (info.expert ? fmt::format("expert {}: ", *info.expert) : "") + std::string(info.name);
+         (info.expert ? fmt::format("expert {}: ", *info.expert) : "") +
+         (info.shared ? "shared: " : "") + std::string(info.name);
 }
 
 void expect_fits(const TensorInfo& info, const Tensor<1>& x) {

@@ -43,6 +43,8 @@ struct BlockWeights {
   // Or, in a mixture of experts (chapter 14), E such networks, and what chooses among them.
   Weight router;                            // [E, C]
   std::vector<FeedForwardWeights> experts;  // [E]
+  FeedForwardWeights shared;                // beside the experts, for all tokens, if there is one
+  Weight shared_gate;                       // [1, C]
   NormWeights post_feed_forward_norm;       // [C]
 };
 
@@ -51,6 +53,7 @@ enum class Role {
   gain,         // of a norm: 1
   bias,         // 0
   matrix,       // N(0, 1/inputs): inputs of size about 1 give outputs of size about 1
+  router,       // a matrix; its scores choose experts, so it is not rounded to few bits
   into_stream,  // w_o and w_down, whose result is added to the stream: a matrix times a scale
   embedding,    // a table with a row a token: N(0, 0.02²)
   positions,    // a table with a row a position: N(0, 0.01²)
@@ -70,17 +73,18 @@ struct TensorInfo {
   Split split = Split::none;
   std::optional<std::size_t> layer = {};   // which of a model's blocks it belongs to
   std::optional<std::size_t> expert = {};  // which of the block's experts it belongs to
+  bool shared = false;                     // whether it belongs to the network beside the experts
 
   std::size_t size() const { return rows * cols; }
 };
-/// "w_q", or "layer 3: w_q" in a model; "layer 3: expert 7: w_up".
+/// "w_q", or "layer 3: w_q" in a model; "layer 3: expert 7: w_up"; "layer 3: shared: w_up".
 std::string full_name(const TensorInfo& info);
 
-/// Calls f(info, tensor) for each tensor of one network of a block. If `there` is false, every info
-/// has size 0.
+/// Calls f(info, tensor) for each tensor of one network of a block, of width F. If F is 0, there is
+/// none, and every info has size 0.
 template <class Network, class Call>
-void for_each_tensor(Network& network, const BlockSettings& settings, bool there, Call f) {
-  const std::size_t C = settings.C, F = there ? settings.F : 0;
+void for_each_tensor(Network& network, const BlockSettings& settings, std::size_t F, Call f) {
+  const std::size_t C = settings.C;
   const bool gated = is_gated(settings.activation), biases = settings.biases == Biases::all;
   const auto matrix = [&](std::string_view name, bool used, std::size_t out, std::size_t in,
                           Role role, Split split, auto& w) {
@@ -132,15 +136,20 @@ void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
        weights.post_attention_norm);
 
   norm("feed_forward_norm.gain", "feed_forward_norm.bias", true, C, weights.feed_forward_norm);
-  for_each_tensor(weights.feed_forward, settings, settings.experts == 0, f);
-  matrix("router", settings.experts > 0, settings.experts, C, Role::matrix, Split::none,
+  const std::size_t F_experts = settings.experts > 0 ? settings.F : 0;
+  for_each_tensor(weights.feed_forward, settings, settings.F - F_experts, f);
+  matrix("router", settings.experts > 0, settings.experts, C, Role::router, Split::none,
          weights.router);
   for (std::size_t e = 0; e < weights.experts.size(); ++e)
-    for_each_tensor(weights.experts[e], settings, settings.experts > 0,
-                    [&](TensorInfo info, auto& tensor) {
-                      info.expert = e;
-                      f(info, tensor);
-                    });
+    for_each_tensor(weights.experts[e], settings, F_experts, [&](TensorInfo info, auto& tensor) {
+      info.expert = e;
+      f(info, tensor);
+    });
+  for_each_tensor(weights.shared, settings, settings.shared, [&](TensorInfo info, auto& tensor) {
+    info.shared = true;
+    f(info, tensor);
+  });
+  matrix("shared_gate", settings.shared_gate, 1, C, Role::router, Split::none, weights.shared_gate);
   norm("post_feed_forward_norm.gain", "post_feed_forward_norm.bias", post_norms, C,
        weights.post_feed_forward_norm);
 }

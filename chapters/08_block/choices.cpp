@@ -23,8 +23,11 @@ static constexpr const char* words[] = {
     "another factor of scores than 1/√D",
     "capped scores",
     "experts",
+    "experts whose weights do not add up to 1",
+    "a network beside the experts",
     "learned positions",
     "a scaled embedding",
+    "scaled logits",
     "capped logits",
     "a head that is the embedding's table",
     "layers that differ",
@@ -34,8 +37,8 @@ static_assert(std::size(words) == std::size_t(Choice::layers_differ) + 1);
 std::vector<Choice> choices_of(const BlockSettings& settings) {
   // This names every member, so that a new one does not compile before it stands here.
   const auto& [C, H, G, D, F, norm, norm_place, head_norms, activation, biases, window, uses_rope,
-               pairing, theta, frequencies, eps, score_factor, score_cap, experts, chosen] =
-      settings;
+               pairing, theta, frequencies, eps, score_factor, score_cap, experts, chosen,
+               normalised, shared, shared_gate] = settings;
   std::vector<Choice> choices;
   const auto list = [&](bool chosen, Choice choice) {
     if (chosen) choices.push_back(choice);
@@ -54,6 +57,8 @@ std::vector<Choice> choices_of(const BlockSettings& settings) {
   list(score_factor > 0, Choice::score_factor);
   list(score_cap > 0, Choice::score_cap);
   list(experts > 0, Choice::experts);
+  list(experts > 0 && !normalised, Choice::plain_shares);
+  list(shared > 0, Choice::shared_network);
   return choices;
 }
 

@@ -30,8 +30,11 @@ enum class Choice {
   score_factor,       // another factor of q·k than 1/√D
   score_cap,          // scores that a tanh keeps within ±cap
   experts,            // experts, of which a router chooses some for each token
+  plain_shares,       // experts whose weights do not add up to 1
+  shared_network,     // one more network beside the experts, which all tokens use
   learned_positions,  // of a model: positions that are learned and added to the embedding
   scaled_embedding,   // of a model: an embedding that is multiplied by a number
+  scaled_logits,      // of a model: logits that are multiplied by a number
   logit_cap,          // of a model: logits that a tanh keeps within ±cap
   tied,               // of a model: a head that is the embedding's table
   layers_differ,      // of a model: blocks that are not all alike

@@ -24,8 +24,8 @@ std::vector<BlockSettings> settings_of_all(const Config& config) {
 
 std::vector<Choice> choices_of(const Config& config) {
   // As in chapter 08's choices_of, a new member does not compile before it stands here.
-  const auto& [block, L, V, T_max, tied, learned_positions, embedding_scale, logit_cap, layers] =
-      config;
+  const auto& [block, L, V, T_max, tied, learned_positions, embedding_scale, logit_scale, logit_cap,
+               layers] = config;
   std::vector<Choice> choices = choices_of(block);
   const auto list = [&](bool chosen, Choice choice) {
     if (chosen && std::ranges::find(choices, choice) == choices.end()) choices.push_back(choice);
@@ -34,6 +34,7 @@ std::vector<Choice> choices_of(const Config& config) {
     for (const Choice choice : choices_of(layer)) list(true, choice);
   list(learned_positions, Choice::learned_positions);
   list(embedding_scale != 1, Choice::scaled_embedding);
+  list(logit_scale != 1, Choice::scaled_logits);
   list(logit_cap > 0, Choice::logit_cap);
   list(tied, Choice::tied);
   list(!layers.empty(), Choice::layers_differ);
@@ -71,7 +72,8 @@ Config preset(std::string_view name) {
 /// Roughly the parameters of a block, in floating point, which does not overflow here.
 static double about_parameters(const BlockSettings& s) {
   const double networks = double(std::max<std::size_t>(s.experts, 1));
-  return double(s.C) * (2 * double(s.H + s.G) * double(s.D) + 3 * double(s.F) * networks + 8);
+  return double(s.C) * (2 * double(s.H + s.G) * double(s.D) + 3 * double(s.F) * networks +
+                        3 * double(s.shared) + 8);
 }
 static double about_parameters(const Config& config) {
   const double C = double(config.block.C);
@@ -93,6 +95,8 @@ void expect_config(const Config& config) {
 
   if (!(std::isfinite(config.embedding_scale) && config.embedding_scale > 0))
     refuse(fmt::format("embedding_scale: wanted a number above 0, got {}", config.embedding_scale));
+  if (!(std::isfinite(config.logit_scale) && config.logit_scale > 0))
+    refuse(fmt::format("logit_scale: wanted a number above 0, got {}", config.logit_scale));
   if (!(std::isfinite(config.logit_cap) && config.logit_cap >= 0))
     refuse(fmt::format("logit_cap: wanted 0 or a number above 0, got {}", config.logit_cap));
 

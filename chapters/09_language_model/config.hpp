@@ -27,6 +27,7 @@ struct Config {
   bool tied = false;                       // whether the embedding's table is also the head
   bool learned_positions = false;          // whether learned positions are added to x (GPT-2)
   float embedding_scale = 1;               // of the embedding; √C in Gemma
+  float logit_scale = 1;                   // of the logits; below 1 in Granite
   float logit_cap = 0;                     // logits stay between −cap and cap; 0: none
   std::vector<BlockSettings> layers = {};  // one for each of the L blocks, if they differ
 };
@@ -45,8 +46,8 @@ Config preset(std::string_view name);
 
 /// Throws std::invalid_argument, with all reasons in one message, when no model can have this
 /// Config: a size is 0, reasons_against refuses a block's settings, `layers` has entries but not L,
-/// the layers differ in width, embedding_scale is no finite number above 0, logit_cap is not 0 or
-/// one, or there are 1e18 parameters or more.
+/// the layers differ in width, embedding_scale or logit_scale is no finite number above 0,
+/// logit_cap is not 0 or one, or there are 1e18 parameters or more.
 void expect_config(const Config& config);
 
 /// Sizes to put in place of a preset's; 0 keeps the preset's.

@@ -40,6 +40,10 @@ void logits_of(const Model& model, Matrix x, Matrix logits, const Trace& trace) 
   const Config& config = model.config();
   norm_rows(x, model.weights().final_norm, config.block.norm, config.block.eps, x);
   tell(trace, Part::final_norm, 0, x);
+  if (config.logit_scale != 1)
+    for_each_row(x.rows, x.cols, [&](std::size_t t) {
+      for (float& number : x.row(t)) number *= config.logit_scale;
+    });
   matmul_bt(x, model.head(), logits);
   if (config.logit_cap > 0)
     for_each_row(logits.rows, logits.cols, [&](std::size_t t) {

@@ -21,7 +21,7 @@ Tensor<2> language_model(std::span<const int> ids, const Model& model,
     x = block(x, model.weights().blocks[l], settings, block_rope_table(settings, T), network);
   }
   x = norm(x, model.weights().final_norm, config.block.norm, config.block.eps);
-  const Tensor<2> logits = matmul_bt(x, model.head());  // [T, V]
+  const Tensor<2> logits = config.logit_scale * matmul_bt(x, model.head());  // [T, V]
   const float cap = config.logit_cap;
   return cap > 0 ? Tensor<2>(cap * xt::tanh(logits / cap)) : logits;
 }

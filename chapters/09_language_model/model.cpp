@@ -48,6 +48,15 @@ std::size_t bytes(const ModelWeights& weights) {
   return sum_of_tensors(weights, [](const auto& tensor) { return storage(tensor); });
 }
 
+double bytes_a_token(const ModelWeights& weights, const Config& config) {
+  double sum = 0;
+  for_each_tensor(weights, config, [&](const TensorInfo& info, const auto& tensor) {
+    const BlockSettings& of = info.layer ? settings_of(config, *info.layer) : config.block;
+    sum += double(storage(tensor)) * (info.expert ? double(of.chosen) / double(of.experts) : 1);
+  });
+  return sum;
+}
+
 Model::Model(Config config, ModelWeights weights)
     : config_(std::move(config)), weights_(std::move(weights)) {
   expect_config(config_);

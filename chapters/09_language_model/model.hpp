@@ -63,6 +63,8 @@ ModelWeights draw_model(const Config& config, Random& random);
 std::size_t parameter_count(const ModelWeights& weights);
 /// Bytes in which the weights are stored, as floats or packed.
 std::size_t bytes(const ModelWeights& weights);
+/// What generating one token reads of them: of each block's experts only as many as it chooses.
+double bytes_a_token(const ModelWeights& weights, const Config& config);
 
 /// A Config and weights that fit it. They are checked once, when the Model is made.
 class Model {

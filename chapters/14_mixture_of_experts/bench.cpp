@@ -1,5 +1,5 @@
-// A mixture compared with dense products of as many FLOPs, and one token compared with a read of
-// the experts that it chooses.
+// A mixture compared with dense products of as many FLOPs; what it does around its experts; packed
+// weights; and one token compared with a read of the experts that it chooses.
 #include "timing/bench.hpp"
 
 #include <fmt/core.h>
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "12_quantization/packed/packed_weight.hpp"
 #include "14_mixture_of_experts/experts.hpp"
 #include "linalg.hpp"
 #include "random.hpp"
@@ -45,6 +46,43 @@ static void bench_prefill(Bench& bench, const BenchMixture& made, std::size_t T)
       [&] { feed_forward_rows(twice, made.experts[0], Activation::swiglu, dense, wide); });
 }
 
+/// What routing, sorting, copying and adding up take beside the network calls of the experts.
+static void bench_around(Bench& bench, const BenchMixture& made, std::size_t T) {
+  Random random(4);
+  const Tensor<2> x = random.normal<2>({T, C});
+  Tensor<2> y = empty(T, C), results = empty(T * k, C);
+  ExpertsScratch scratch(T, C, F, E, k, Activation::swiglu);
+  experts_rows(x, made.view(), scratch, y);
+  const auto calls = [&] {
+    for (std::size_t e = 0; e < E; ++e) {
+      const std::size_t first = scratch.assignment.begin[e], count = scratch.assignment.count(e);
+      if (count > 0)
+        feed_forward_rows(Matrix(scratch.gathered).rows_from(first, count), made.experts[e],
+                          Activation::swiglu, scratch.feed_forward,
+                          Matrix(results).rows_from(first, count));
+    }
+  };
+  bench.against(
+      fmt::format("experts_rows, T={}", T), [&] { experts_rows(x, made.view(), scratch, y); },
+      "its network calls alone", calls);
+}
+
+/// Packed weights are multiplied with x in 8 bits.
+static void bench_packed(Bench& bench, const BenchMixture& made, std::size_t T) {
+  Random random(5);
+  BenchMixture packed = made;
+  for (FeedForwardWeights& expert : packed.experts)
+    for (Weight* w : {&expert.w_gate, &expert.w_up, &expert.w_down})
+      *w = packed_floats(TensorType::q8_0, w->floats());
+  const Tensor<2> x = random.normal<2>({T, C});
+  Tensor<2> y = empty(T, C);
+  ExpertsScratch scratch(T, C, F, E, k, Activation::swiglu);
+  bench.against(
+      fmt::format("experts_rows in Q8_0, T={}", T),
+      [&] { experts_rows(x, packed.view(), scratch, y); }, "the same in floats",
+      [&] { experts_rows(x, made.view(), scratch, y); });
+}
+
 static void bench_decode(Bench& bench, const BenchMixture& made) {
   Random random(3);
   const Tensor<2> x = random.normal<2>({1, C});
@@ -59,6 +97,8 @@ void bench(Bench& bench) {
   Random random(1);
   const BenchMixture made(random);
   bench_prefill(bench, made, 512);
+  bench_around(bench, made, 512);
+  bench_packed(bench, made, 512);
   bench_decode(bench, made);
 }
 

@@ -28,7 +28,7 @@ Tensor<2> mixture_of_experts(const Tensor<2>& x, const Mixture& mixture) {
   const std::size_t T = x.shape(0), C = x.shape(1), k = mixture.settings.k;
   expect_mixture(mixture, C);
   const Routed routed = route(x, mixture.router.floats(), mixture.settings, mixture.bias);
-  Tensor<2> y = xt::zeros<float>({T, C});
+  Tensor<2> y = shared_network(x, mixture.shared, mixture.activation);  // zeros, if there is none
   for (std::size_t t = 0; t < T; ++t) {
     const Tensor<2> token = xt::view(x, xt::range(t, t + 1));  // [1, C]
     for (std::size_t i = 0; i < k; ++i) {
@@ -62,6 +62,7 @@ ExpertsScratch::ExpertsScratch(std::size_t T_max, std::size_t C, std::size_t F, 
   expect(C >= 1, "C", "at least 1", double(C));
   p = empty(T_max, E), weights = empty(T_max, k);
   gathered = empty(T_max * k, C), results = empty(T_max * k, C);
+  shared = empty(T_max, C), gates = empty(T_max, 1);
   experts.resize(T_max * k);
   assign(experts, E, assignment);
 }
@@ -77,13 +78,15 @@ static void expect_room(ConstMatrix x, const Mixture& mixture, const ExpertsScra
                     scratch.weights.shape(1)));
 }
 
-/// The choices of all tokens. Throws for the first token whose scores are not finite.
+/// The choices of all tokens, each by a product of its own: a product of many rows could round a
+/// token's scores in another way, and near scores would change places with the tokens beside it.
+/// Throws for the first token whose scores are not finite.
 static void route_rows(ConstMatrix x, const Mixture& mixture, ExpertsScratch& scratch) {
   const std::size_t T = x.rows, E = mixture.E(), k = mixture.settings.k;
   const Matrix p = Matrix(scratch.p).rows_from(0, T);
-  matmul_bt(x, mixture.router, p);
   std::atomic<std::size_t> refused = T;
-  for_each_row(T, E * (k + 8), [&](std::size_t t) {
+  for_each_row(T, E * (x.cols + k), [&](std::size_t t) {
+    matmul_bt(x.rows_from(t, 1), mixture.router, p.rows_from(t, 1));
     if (!route_row(p.row(t), mixture.settings, mixture.bias,
                    std::span(scratch.experts).subspan(t * k, k), row(scratch.weights, t)))
       for (std::size_t first = refused; t < first && !refused.compare_exchange_weak(first, t);) {
@@ -115,6 +118,10 @@ void run_choices(ConstMatrix x, const Mixture& mixture, std::span<const std::siz
     std::ranges::copy(x.row(scratch.assignment.choices[r] / k), row(scratch.gathered, r).begin());
   });
   run_experts(mixture, scratch);
+  const Matrix shared = Matrix(scratch.shared).rows_from(0, T);
+  if (mixture.shared.is_there())
+    shared_network_rows(x, mixture.shared, mixture.activation, scratch.feed_forward,
+                        Matrix(scratch.gates).rows_from(0, T), shared);
   for_each_row(T, k * C, [&](std::size_t t) {
     const Row sum = y.row(t);
     for (std::size_t i = 0; i < k; ++i) {
@@ -123,6 +130,8 @@ void run_choices(ConstMatrix x, const Mixture& mixture, std::span<const std::siz
       const float weight = weights.row(t)[i];
       for (std::size_t c = 0; c < C; ++c) sum[c] = (i > 0 ? sum[c] : 0) + weight * result[c];
     }
+    if (mixture.shared.is_there())
+      for (std::size_t c = 0; c < C; ++c) sum[c] += shared.row(t)[c];
   });
 }
 

@@ -1,7 +1,7 @@
 // A mixture of experts in the place of a block's network: E networks of chapter 07, of which the
 // router chooses k for each token.
 //
-//   y[t] = Σ over the k chosen i of weight[t,i] · expert_i(x[t])
+//   y[t] = Σ over the k chosen i of weight[t,i] · expert_i(x[t])  (+ shared(x[t]), if there is one)
 //
 // The formula goes through it token by token, as the papers write it. The row kernel goes through
 // it expert by expert, so that an expert's weights are read once for all of its tokens:
@@ -17,6 +17,7 @@
 
 #include "07_swiglu/feed_forward.hpp"
 #include "14_mixture_of_experts/router.hpp"
+#include "14_mixture_of_experts/shared_network.hpp"
 
 namespace t2t {
 
@@ -26,13 +27,14 @@ struct Mixture {
   std::span<const FeedForwardWeights> experts;  // [E], all of one F
   Activation activation;
   RouterSettings settings;
-  ConstRow bias = {};  // [E], of the choice alone; or empty
+  ConstRow bias = {};         // [E], of the choice alone; or empty
+  SharedNetwork shared = {};  // beside the experts
 
   std::size_t E() const { return experts.size(); }
 };
 
-/// The formula. Returns y, [T, C]. Throws std::invalid_argument as route and feed_forward do, when
-/// there are no experts, and when the router has not one row for each.
+/// The formula. Returns y, [T, C]. Throws std::invalid_argument as route, feed_forward and
+/// shared_network do, when there are no experts, and when the router has not one row for each.
 Tensor<2> mixture_of_experts(const Tensor<2>& x,  // [T, C]
                              const Mixture& mixture);
 
@@ -58,17 +60,19 @@ struct ExpertsScratch {
   Assignment assignment;
   Tensor<2> gathered;               // [T_max·k, C]  the rows of x, by expert
   Tensor<2> results;                // [T_max·k, C]
+  Tensor<2> shared, gates;          // [T_max, C] and [T_max, 1], of the shared network
   FeedForwardScratch feed_forward;  // of T_max tokens, since each goes to an expert once at most
 
-  /// For calls of up to T_max tokens. Throws std::invalid_argument when a size is 0 and unless k is
-  /// from 1 to E.
+  /// For calls of up to T_max tokens. F is that of the widest network. Throws std::invalid_argument
+  /// when a size is 0 and unless k is from 1 to E.
   ExpertsScratch(std::size_t T_max, std::size_t C, std::size_t F, std::size_t E, std::size_t k,
                  Activation activation);
 };
 
 /// The row kernel's second half, for choices that are made already, such as with a capacity:
-/// gathers the rows, runs the experts and adds up. Throws std::invalid_argument when the scratch is
-/// too small. Checks nothing else: experts must be below E, and y [T, C].
+/// gathers the rows, runs the experts and the shared network, and adds up. Throws
+/// std::invalid_argument when the scratch is too small. Checks nothing else: experts must be below
+/// E, and y [T, C].
 void run_choices(ConstMatrix x,                         // [T, C]
                  const Mixture& mixture,                //
                  std::span<const std::size_t> experts,  // [T·k]

@@ -25,36 +25,61 @@ static Tensor<2> gathered(ConstMatrix x, std::span<const std::size_t> choices, s
   return rows;
 }
 
+/// One network: adds to the gradients of its weights, and writes those of the rows that it read and
+/// of the weights by which its results were multiplied. A row whose weight is 0 was dropped:
+/// nothing is learned from it.
+static Tensor<2> network_backward(const Tensor<2>& read, const FeedForwardWeights& w,
+                                  Activation activation, const Tensor<1>& weights, Tensor<2> dy,
+                                  Tensor<1>& dweights, FeedForwardWeights& gradients) {
+  const std::size_t n = read.shape(0), F = w.w_up.rows();
+  Tensor<2> gate = empty(n, F), up = gate, hidden = gate, dgate = gate;
+  matmul_bt(read, w.w_gate, gate), matmul_bt(read, w.w_up, up);
+  gated_rows(activation, gate, up, hidden);
+  const Tensor<2> result = matmul_bt(hidden, w.w_down.floats());  // [n, C]
+  dweights = xt::where(xt::equal(weights, 0.0f), 0.0f, xt::sum(dy * result, {1}));
+  dy *= xt::view(weights, xt::all(), xt::newaxis());  // of result
+  add_weight_gradient(dy, hidden, gradients.w_down.floats());
+  Tensor<2> dup = matmul(dy, w.w_down.floats());  // [n, F], of hidden, then of up
+  gated_backward_rows(activation, gate, up, dup, dgate);
+  add_weight_gradient(dgate, read, gradients.w_gate.floats());
+  add_weight_gradient(dup, read, gradients.w_up.floats());
+  return matmul(dgate, w.w_gate.floats()) + matmul(dup, w.w_up.floats());  // [n, C]
+}
+
 /// One expert: the gradients of its weights, of its tokens' x, and of what they count.
 static void expert_backward(ConstMatrix x, const Mixture& mixture, std::size_t e,
                             std::span<const std::size_t> choices, const Routed& routed,
                             ConstMatrix dy, Tensor<2>& dweights, Matrix dx,
                             FeedForwardWeights& gradients) {
-  const FeedForwardWeights& w = mixture.experts[e];
-  const std::size_t n = choices.size(), k = mixture.settings.k, F = w.w_up.rows();
-  const Tensor<2> read = gathered(x, choices, k);  // [n, C]
-  Tensor<2> dresult = gathered(dy, choices, k);    // [n, C]
-  Tensor<2> gate = empty(n, F), up = gate, hidden = gate, dgate = gate;
-  matmul_bt(read, w.w_gate, gate), matmul_bt(read, w.w_up, up);
-  gated_rows(mixture.activation, gate, up, hidden);
-  const Tensor<2> result = matmul_bt(hidden, w.w_down.floats());  // [n, C]
-  for (std::size_t r = 0; r < n; ++r) {
-    const float weight = routed.weights.data()[choices[r]];
-    // A choice that was dropped counts 0, whatever the router says.
-    dweights.data()[choices[r]] =
-        weight == 0 ? 0 : xt::sum(xt::row(dresult, long(r)) * xt::row(result, long(r)))();
-    for (float& number : row(dresult, r)) number *= weight;
-  }
-  add_weight_gradient(dresult, hidden, gradients.w_down.floats());
-  Tensor<2> dup = matmul(dresult, w.w_down.floats());  // [n, F], of hidden, then of up
-  gated_backward_rows(mixture.activation, gate, up, dup, dgate);
-  add_weight_gradient(dgate, read, gradients.w_gate.floats());
-  add_weight_gradient(dup, read, gradients.w_up.floats());
-  const Tensor<2> dread = matmul(dgate, w.w_gate.floats()) + matmul(dup, w.w_up.floats());
-  for (std::size_t r = 0; r < n; ++r) {
+  const std::size_t k = mixture.settings.k;
+  Tensor<1> weights = empty(choices.size()), dweights_here;
+  for (std::size_t r = 0; r < choices.size(); ++r) weights(r) = routed.weights.data()[choices[r]];
+  const Tensor<2> dread =
+      network_backward(gathered(x, choices, k), mixture.experts[e], mixture.activation, weights,
+                       gathered(dy, choices, k), dweights_here, gradients);
+  for (std::size_t r = 0; r < choices.size(); ++r) {
+    dweights.data()[choices[r]] = dweights_here(r);
     const Row to = dx.row(choices[r] / k);
     for (std::size_t c = 0; c < to.size(); ++c) to[c] += dread(r, c);
   }
+}
+
+/// The shared network and its gate.
+static void shared_backward(ConstMatrix x, const Mixture& mixture, ConstMatrix dy, Matrix dx,
+                            const MixtureGradients& gradients) {
+  const SharedNetwork& shared = mixture.shared;
+  const Tensor<2> read = copy_of(x);
+  const Tensor<1> gates = gates_of(read, shared);  // [T]
+  Tensor<1> dgates;
+  const Tensor<2> dread = network_backward(read, *shared.weights, mixture.activation, gates,
+                                           copy_of(dy), dgates, gradients.shared);
+  for (std::size_t t = 0; t < dx.rows; ++t)
+    for (std::size_t c = 0; c < dx.cols; ++c) dx.row(t)[c] += dread(t, c);
+  if (!shared.gate) return;
+  const Tensor<1> slope = dgates * gates * (1 - gates);  // of the scores, through the sigmoid
+  const Tensor<2> dscores = xt::view(slope, xt::all(), xt::newaxis());  // [T, 1]
+  add_weight_gradient(dscores, x, gradients.shared_gate.floats());
+  add_input_gradient(dscores, shared.gate->floats(), dx);
 }
 
 double experts_backward(ConstMatrix x, const Mixture& mixture, const Routed& routed,
@@ -74,6 +99,8 @@ double experts_backward(ConstMatrix x, const Mixture& mixture, const Routed& rou
           x, mixture, e,
           std::span(assignment.choices).subspan(assignment.begin[e], assignment.count(e)), routed,
           dy, dweights, dx, gradients.experts[e]);
+
+  if (mixture.shared.is_there()) shared_backward(x, mixture, dy, dx, gradients);
 
   double loss = 0;
   Tensor<2> dscores = route_backward(routed, mixture.settings, dweights);  // [T, E]

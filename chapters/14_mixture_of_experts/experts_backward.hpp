@@ -5,6 +5,8 @@
 //   dscores   = the router's backward pass of dweight (router.hpp), and what balances the load
 //   dx        = Σ over the chosen of what the experts give + dscores·router
 //
+// A shared network gets the gradient dy from every token, times its gate, if it has one.
+//
 // An expert that a token did not choose gets no gradient from it: it learns only from its own
 // tokens. And the choice is no smooth function of the scores, so nothing is learned through it: the
 // router learns from the weights of those that it has chosen, and from the balance.
@@ -29,6 +31,8 @@ struct Balance {
 struct MixtureGradients {
   Weight& router;                         // [E, C]
   std::span<FeedForwardWeights> experts;  // [E]
+  FeedForwardWeights& shared;             // used only if there is a shared network
+  Weight& shared_gate;                    // [1, C]; used only if there is a gate
 };
 
 /// The choices of the forward pass: route, with the capacity, if there is one.
@@ -36,7 +40,7 @@ Routed choices_of(ConstMatrix x,  // [T, C]
                   const Mixture& mixture, const Balance& balance);
 
 /// Writes dx and adds to the gradients, of y and of the losses that balance, whose sum it returns.
-/// The experts are gated networks without biases. Throws std::invalid_argument when shapes
+/// The networks are gated networks without biases. Throws std::invalid_argument when shapes
 /// disagree, and for an activation without a gate.
 double experts_backward(ConstMatrix x,  // [T, C]
                         const Mixture& mixture, const Routed& routed, const Balance& balance,

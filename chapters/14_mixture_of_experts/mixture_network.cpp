@@ -7,42 +7,47 @@
 
 namespace t2t {
 
-Mixture mixture_of(const Block& block, Scoring scoring, bool normalised, ConstRow bias) {
-  const BlockSettings& s = block.settings();
-  return {block.weights().router,
-          block.weights().experts,
-          s.activation,
-          {s.chosen, scoring, normalised},
-          bias};
+Mixture mixture_of(const BlockWeights& weights, const BlockSettings& s, Scoring scoring,
+                   ConstRow bias) {
+  return {
+      weights.router,
+      weights.experts,
+      s.activation,
+      {s.chosen, scoring, s.normalised},
+      bias,
+      {s.shared > 0 ? &weights.shared : nullptr, s.shared_gate ? &weights.shared_gate : nullptr}};
 }
 
-MakeNetwork experts_network(Scoring scoring, bool normalised) {
+/// For up to so many tokens of a block with these settings.
+static ExpertsScratch scratch_of(const BlockSettings& s, std::size_t rows) {
+  return {rows, s.C, std::max(s.F, s.shared), s.experts, s.chosen, s.activation};
+}
+
+MakeNetwork experts_network(Scoring scoring) {
   return [=](std::span<const BlockSettings> layers, std::size_t rows) -> Network {
     expect(!layers.empty(), "layers", "at least 1", 0);
     const BlockSettings& s = layers[0];
     for (const BlockSettings& other : layers)
       if (other.F != s.F || other.experts != s.experts || other.chosen != s.chosen ||
-          other.activation != s.activation)
-        throw std::invalid_argument("layers: wanted the same F, E, k and activation in all");
-    const auto scratch =
-        std::make_shared<ExpertsScratch>(rows, s.C, s.F, s.experts, s.chosen, s.activation);
+          other.activation != s.activation || other.shared != s.shared)
+        throw std::invalid_argument(
+            "layers: wanted the same F, E, k, activation and shared network in all");
+    const auto scratch = std::make_shared<ExpertsScratch>(scratch_of(s, rows));
     return [=](const Block& block, ConstMatrix x, Matrix y, const Trace&) {
-      experts_rows(x, mixture_of(block, scoring, normalised), *scratch, y);
+      experts_rows(x, mixture_of(block.weights(), block.settings(), scoring), *scratch, y);
     };
   };
 }
 
-TrainedExperts::TrainedExperts(std::size_t L, std::size_t E, Scoring scoring, bool normalised,
-                               Balance balance)
+TrainedExperts::TrainedExperts(std::size_t L, std::size_t E, Scoring scoring, Balance balance)
     : scoring_(scoring),
-      normalised_(normalised),
       balance_(balance),
       loads_(xt::zeros<float>({L, E})),
       bias_(xt::zeros<float>({L, E})),
       routed_(L) {}
 
 Mixture TrainedExperts::mixture(const Block& block) const {
-  return mixture_of(block, scoring_, normalised_,
+  return mixture_of(block.weights(), block.settings(), scoring_,
                     balance_.bias_rate > 0 ? row(bias_, block.layer()) : ConstRow());
 }
 
@@ -53,8 +58,7 @@ void TrainedExperts::forward(const Block& block, ConstMatrix x, Matrix y) {
   routed = choices_of(x, mixture, balance_);
   xt::row(loads_, long(block.layer())) = loads_of(routed.experts, s.experts);
   if (!scratch_ || scratch_->p.shape(0) < x.rows)
-    scratch_ =
-        std::make_unique<ExpertsScratch>(x.rows, s.C, s.F, s.experts, s.chosen, s.activation);
+    scratch_ = std::make_unique<ExpertsScratch>(scratch_of(s, x.rows));
   run_choices(x, mixture, routed.experts, routed.weights, *scratch_, y);
 }
 
@@ -64,7 +68,8 @@ TrainedNetwork TrainedExperts::network() {
       [this](const NetworkCall& call) {
         return experts_backward(call.x, mixture(call.block), routed_.at(call.block.layer()),
                                 balance_, call.dy, call.dx,
-                                {call.gradients.router, call.gradients.experts});
+                                {call.gradients.router, call.gradients.experts,
+                                 call.gradients.shared, call.gradients.shared_gate});
       }};
 }
 

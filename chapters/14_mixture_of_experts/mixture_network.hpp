@@ -10,19 +10,20 @@
 
 namespace t2t {
 
-/// The mixture that a block's weights are. Both must outlive it.
-Mixture mixture_of(const Block& block, Scoring scoring, bool normalised, ConstRow bias = {});
+/// The mixture that a block's weights are. They must outlive it.
+Mixture mixture_of(const BlockWeights& weights, const BlockSettings& settings,
+                   Scoring scoring = Scoring::softmax, ConstRow bias = {});
 
 /// For StateOptions::network: all layers share one scratch. Throws as ExpertsScratch does, when
 /// there are no layers, and for layers of other sizes.
-MakeNetwork experts_network(Scoring scoring = Scoring::softmax, bool normalised = true);
+MakeNetwork experts_network(Scoring scoring = Scoring::softmax);
 
 /// A mixture that is trained: its places in the training's slots, and what was seen of it. The
 /// slots refer to it, so it must outlive what uses them.
 class TrainedExperts {
  public:
   /// For models of L layers with E experts each.
-  TrainedExperts(std::size_t L, std::size_t E, Scoring scoring, bool normalised, Balance balance);
+  TrainedExperts(std::size_t L, std::size_t E, Scoring scoring, Balance balance);
   TrainedExperts(const TrainedExperts&) = delete;
 
   TrainedNetwork network();
@@ -44,7 +45,6 @@ class TrainedExperts {
   void forward(const Block& block, ConstMatrix x, Matrix y);
 
   Scoring scoring_;
-  bool normalised_;
   Balance balance_;
   Tensor<2> loads_, bias_;      // [L, E]
   std::vector<Routed> routed_;  // [L], of the last forward pass

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "09_language_model/forward.hpp"
+#include "12_quantization/packed/packed_weight.hpp"
 #include "13_training/along_gradient.hpp"
 #include "13_training/backward/model_backward.hpp"
 #include "13_training/differences.hpp"
@@ -16,6 +17,8 @@
 #include "14_mixture_of_experts/experts_backward.hpp"
 #include "14_mixture_of_experts/mixture_counts.hpp"
 #include "14_mixture_of_experts/mixture_network.hpp"
+#include "files/npy.hpp"
+#include "linalg.hpp"
 #include "support/all_close.hpp"
 #include "support/hashed_numbers.hpp"
 #include "support/ids.hpp"
@@ -29,20 +32,30 @@ struct Made {
   std::vector<FeedForwardWeights> experts;
   Activation activation = Activation::swiglu;
   RouterSettings settings{2};
+  FeedForwardWeights shared = {};
+  Weight shared_gate = {};
 
-  Mixture view() const { return {router, experts, activation, settings}; }
+  Mixture view() const {
+    return {router,
+            experts,
+            activation,
+            settings,
+            {},
+            {shared.w_up.size() > 0 ? &shared : nullptr,
+             shared_gate.size() > 0 ? &shared_gate : nullptr}};
+  }
 };
+static FeedForwardWeights network(std::uint32_t seed, size_t C, size_t F) {
+  FeedForwardWeights weights;
+  weights.w_gate = numbers(seed + 2, 1, 0, F, C);
+  weights.w_up = numbers(seed + 3, 1, 0, F, C);
+  weights.w_down = numbers(seed + 4, 1, 0, C, F);
+  return weights;
+}
 static Made made(size_t E, size_t k, size_t C = 12, size_t F = 17) {
   Made some;
   some.router = numbers(1, 1, 0, E, C);
-  for (size_t e = 0; e < E; ++e) {
-    FeedForwardWeights weights;
-    const auto seed = std::uint32_t(10 * e);
-    weights.w_gate = numbers(seed + 2, 1, 0, F, C);
-    weights.w_up = numbers(seed + 3, 1, 0, F, C);
-    weights.w_down = numbers(seed + 4, 1, 0, C, F);
-    some.experts.push_back(weights);
-  }
+  for (size_t e = 0; e < E; ++e) some.experts.push_back(network(std::uint32_t(10 * e), C, F));
   some.settings.k = k;
   return some;
 }
@@ -70,7 +83,7 @@ TEST_CASE("one expert is chapter 07's network, bit by bit") {
 TEST_CASE("the row kernel is the formula") {
   for (const size_t E : {2, 8, 64, 128})
     for (const size_t k : {1, 2, 8})
-      for (const size_t T : {1, 7, 40}) {
+      for (const size_t T : {1, 7, 512}) {
         if (k > E) continue;
         CAPTURE(E);
         CAPTURE(k);
@@ -94,6 +107,75 @@ TEST_CASE("a mixture is the sum of its experts, each times its weight") {
     }
   CHECK(all_close(mixture_of_experts(x, some.view()), want, bound));
   CHECK(all_close(by_rows(x, some), want, bound));
+}
+
+TEST_CASE("a network beside the experts: every token goes through it, with a gate or without") {
+  for (const bool has_gate : {false, true}) {
+    CAPTURE(has_gate);
+    Made some = made(5, 2);
+    const Tensor<2> x = numbers(9, 2, 0, 7, 12), alone = mixture_of_experts(x, some.view());
+    some.shared = network(1000, 12, 14);
+    if (has_gate) some.shared_gate = numbers(77, 1, 0, 1, 12);
+    Tensor<2> want = feed_forward(x, some.shared, Activation::swiglu);
+    if (has_gate) {
+      const Tensor<2> score = matmul_bt(x, some.shared_gate.floats());  // [T, 1]
+      want = want / (1 + xt::exp(-score));
+    }
+    want += alone;
+    CHECK(all_close(mixture_of_experts(x, some.view()), want, 2 * bound));
+    CHECK(all_close(by_rows(x, some), want, 2 * bound));
+  }
+  Made some = made(5, 2);
+  some.shared = network(1000, 12, 14), some.shared_gate = zeros(1, 11);
+  const Tensor<2> x = numbers(9, 2, 0, 7, 12);
+  REFUSES(mixture_of_experts(x, some.view()), "shared_gate: wanted shape [1, 12], got [1, 11]");
+  REFUSES(by_rows(x, some), "shared_gate: wanted shape [1, 12], got [1, 11]");
+}
+
+TEST_CASE("the choice and the weights of a token are the same bits whatever tokens are beside it") {
+  const Made some = made(64, 8, 256, 8);
+  const Tensor<2> x = numbers(9, 2, 0, 30, 256);
+  const auto routed = [&](const Tensor<2>& read) {
+    ExpertsScratch scratch(read.shape(0), 256, 8, 64, 8, Activation::swiglu);
+    Tensor<2> y = empty(read.shape(0), 256);
+    experts_rows(read, some.view(), scratch, y);
+    return std::pair(scratch.experts, scratch.weights);
+  };
+  const auto [experts, weights] = routed(x);
+  for (size_t t = 0; t < 30; ++t) {
+    const auto [alone, weights_alone] = routed(rows_of(x, t, 1));
+    CHECK(std::ranges::equal(alone, std::span(experts).subspan(8 * t, 8)));
+    CHECK(all_close(weights_alone, rows_of(weights, t, 1), 0));
+  }
+}
+
+TEST_CASE("with packed weights: the formula's numbers, and the same bits beside any tokens") {
+  for (const TensorType type : {TensorType::q8_0, TensorType::q4_k}) {
+    CAPTURE(int(type));
+    Made floats = made(6, 2, 256, 256);
+    for (FeedForwardWeights& expert : floats.experts)
+      for (Weight* w : {&expert.w_gate, &expert.w_up, &expert.w_down})
+        *w = Tensor<2>(w->floats() / 16);
+    Made packed = floats;
+    for (size_t e = 0; e < 6; ++e)
+      for (auto w :
+           {&FeedForwardWeights::w_gate, &FeedForwardWeights::w_up, &FeedForwardWeights::w_down}) {
+        packed.experts[e].*w = packed_floats(type, (floats.experts[e].*w).floats());
+        Tensor<2> unpacked = empty(256, 256);
+        for (size_t r = 0; r < 256; ++r) (packed.experts[e].*w).row(r, row(unpacked, r));
+        floats.experts[e].*w = unpacked;
+      }
+    const Tensor<2> x = numbers(9, 1, 0, 512, 256);
+    const Tensor<2> got = by_rows(x, packed);
+    // Only x and hidden are rounded, to 127 steps of the largest of 32 numbers: half a step each,
+    // of errors that add up like the steps of a random walk.
+    const Tensor<2> want = mixture_of_experts(rows_of(x, 0, 32), floats.view());
+    const Tensor<2> apart = rows_of(got, 0, 32) - want;
+    CHECK(xt::sum(apart * apart)() < xt::sum(want * want)() * 0.02 * 0.02);
+    for (size_t t = 0; t < 512; t += 37)
+      CHECK(all_close(by_rows(rows_of(x, t, 1), packed), rows_of(got, t, 1), 0));
+    CHECK(all_close(by_rows(rows_of(x, 5, 3), packed), rows_of(got, 5, 3), 0));
+  }
 }
 
 TEST_CASE("all tokens may want one expert, and an expert may have none") {
@@ -159,8 +241,22 @@ TEST_CASE("the experts refuse what does not fit, before anything is written") {
   REFUSES(ExpertsScratch(0, 12, 17, 3, 2, Activation::swiglu), "T_max: wanted at least 1, got 0");
 }
 
-/// Σ dy·y of a mixture in float64 with a fixed choice.
-static double loss_of(const Doubles& x, const Doubles& router, const std::vector<Doubles>& matrices,
+/// Σ over c of dy·network(x[t]) in float64; the matrices are gate, up and down.
+static double along(const Doubles& x, size_t t, std::span<const Doubles> matrices,
+                    const Tensor<2>& dy) {
+  const Doubles &gate = matrices[0], &up = matrices[1], &down = matrices[2];
+  double sum = 0;
+  for (size_t f = 0; f < gate.rows; ++f) {
+    double g = 0, u = 0;
+    for (size_t c = 0; c < x.cols; ++c) g += x(t, c) * gate(f, c), u += x(t, c) * up(f, c);
+    const double hidden = g / (1 + std::exp(-g)) * u;
+    for (size_t c = 0; c < x.cols; ++c) sum += double(dy(t, c)) * hidden * down(c, f);
+  }
+  return sum;
+}
+
+/// Σ dy·y of a mixture in float64 with a fixed choice. The matrices are three for each expert.
+static double loss_of(const Doubles& x, const Doubles& router, std::span<const Doubles> matrices,
                       const Routed& routed, const RouterSettings& settings, const Tensor<2>& dy) {
   double loss = 0;
   const size_t C = x.cols, k = settings.k;
@@ -175,14 +271,8 @@ static double loss_of(const Doubles& x, const Doubles& router, const std::vector
     for (size_t i = 0; i < k; ++i) of_chosen += p[routed.experts[t * k + i]];
     for (size_t i = 0; i < k; ++i) {
       const size_t e = routed.experts[t * k + i];
-      const Doubles &gate = matrices[3 * e], &up = matrices[3 * e + 1], &down = matrices[3 * e + 2];
-      for (size_t f = 0; f < gate.rows; ++f) {
-        double g = 0, u = 0;
-        for (size_t c = 0; c < C; ++c) g += x(t, c) * gate(f, c), u += x(t, c) * up(f, c);
-        const double hidden = g / (1 + std::exp(-g)) * u;
-        const double weight = p[e] / (settings.normalised ? of_chosen : sum);
-        for (size_t c = 0; c < C; ++c) loss += double(dy(t, c)) * weight * hidden * down(c, f);
-      }
+      const double weight = p[e] / (settings.normalised ? of_chosen : sum);
+      loss += weight * along(x, t, matrices.subspan(3 * e, 3), dy);
     }
   }
   return loss;
@@ -199,7 +289,10 @@ TEST_CASE("each gradient of a mixture is that of small changes in float64, choic
     for (FeedForwardWeights& g : gradients)
       g.w_gate = zeros(3, 5), g.w_up = zeros(3, 5), g.w_down = zeros(5, 3);
     Tensor<2> dx = empty(6, 5);
-    CHECK(experts_backward(x, some.view(), routed, {}, dy, dx, {router, gradients}) == 0);
+    FeedForwardWeights no_shared;
+    Weight no_gate;
+    CHECK(experts_backward(x, some.view(), routed, {}, dy, dx,
+                           {router, gradients, no_shared, no_gate}) == 0);
 
     Doubles x_d(x), router_d(some.router.floats());
     std::vector<Doubles> matrices;
@@ -220,6 +313,105 @@ TEST_CASE("each gradient of a mixture is that of small changes in float64, choic
   }
 }
 
+/// One matrix of each expert.
+static Tensor<3> of_experts(const std::string& name) {
+  return load_npy<3>(T2T_FIXTURES "/" + name + ".npy");
+}
+
+TEST_CASE("losses and all gradients equal those of PyTorch") {
+  struct Case {
+    std::string name;
+    RouterSettings settings;
+  };
+  for (const auto& [name, settings] :
+       {Case{"normalised", {.k = 2}}, Case{"shares", {.k = 2, .normalised = false}},
+        Case{"sigmoid", {.k = 3, .scoring = Scoring::sigmoid}}}) {
+    CAPTURE(name);
+    const auto matrix = [&](const char* part) {
+      return load_npy<2>(T2T_FIXTURES "/" + name + "_" + part + ".npy");
+    };
+    const Tensor<2> x = matrix("x"), dy = matrix("dy");  // [7, 8]
+    const Tensor<3> gate = of_experts(name + "_w_gate"), up = of_experts(name + "_w_up"),
+                    down = of_experts(name + "_w_down");
+    Made some;
+    some.router = matrix("router"), some.settings = settings, some.experts.resize(5);
+    std::vector<FeedForwardWeights> gradients(5);
+    for (size_t e = 0; e < 5; ++e) {
+      FeedForwardWeights& w = some.experts[e];
+      w.w_gate = copy_of(t2t::matrix(gate, e)), w.w_up = copy_of(t2t::matrix(up, e));
+      w.w_down = copy_of(t2t::matrix(down, e));
+      gradients[e].w_gate = zeros(6, 8), gradients[e].w_up = zeros(6, 8);
+      gradients[e].w_down = zeros(8, 6);
+    }
+    // Sums of 8·6 products of numbers below 8.
+    const double near = rounding(8 * 6, 8);
+    CHECK(all_close(mixture_of_experts(x, some.view()), matrix("y"), near));
+    const Balance balance{.switch_loss = 0.3f, .z_loss = 0.2f};
+    const Routed routed = choices_of(x, some.view(), balance);
+    Weight router{zeros(5, 8)};
+    FeedForwardWeights no_shared;
+    Weight no_gate;
+    Tensor<2> dx = empty(7, 8);
+    const double loss = experts_backward(x, some.view(), routed, balance, dy, dx,
+                                         {router, gradients, no_shared, no_gate});
+    const Tensor<1> losses = load_npy<1>(T2T_FIXTURES "/" + name + "_losses.npy");
+    CHECK(loss == doctest::Approx(0.3 * double(losses(1)) + 0.2 * double(losses(2))));
+    CHECK(all_close(dx, matrix("dx"), near));
+    CHECK(all_close(router.floats(), matrix("drouter"), near));
+    const Tensor<3> dgate = of_experts(name + "_dw_gate"), dup = of_experts(name + "_dw_up"),
+                    ddown = of_experts(name + "_dw_down");
+    for (size_t e = 0; e < 5; ++e) {
+      CAPTURE(e);
+      CHECK(all_close(gradients[e].w_gate.floats(), copy_of(t2t::matrix(dgate, e)), near));
+      CHECK(all_close(gradients[e].w_up.floats(), copy_of(t2t::matrix(dup, e)), near));
+      CHECK(all_close(gradients[e].w_down.floats(), copy_of(t2t::matrix(ddown, e)), near));
+    }
+  }
+}
+
+TEST_CASE("the shared network and its gate get their gradients") {
+  for (const bool has_gate : {false, true}) {
+    CAPTURE(has_gate);
+    Made some = made(4, 2, 5, 3);
+    some.shared = network(1000, 5, 4);
+    if (has_gate) some.shared_gate = numbers(77, 1, 0, 1, 5);
+    const Tensor<2> x = numbers(8, 1, 0, 6, 5), dy = numbers(9, 1, 0, 6, 5);
+    const Routed routed = choices_of(x, some.view(), {});
+    Weight router{zeros(4, 5)}, gate{zeros(1, 5)};
+    std::vector<FeedForwardWeights> gradients(4);
+    for (FeedForwardWeights& g : gradients)
+      g.w_gate = zeros(3, 5), g.w_up = zeros(3, 5), g.w_down = zeros(5, 3);
+    FeedForwardWeights shared;
+    shared.w_gate = zeros(4, 5), shared.w_up = zeros(4, 5), shared.w_down = zeros(5, 4);
+    Tensor<2> dx = empty(6, 5);
+    experts_backward(x, some.view(), routed, {}, dy, dx, {router, gradients, shared, gate});
+
+    Doubles x_d(x), router_d(some.router.floats());
+    Doubles gate_d(has_gate ? some.shared_gate.floats() : zeros(1, 5));
+    std::vector<Doubles> matrices, of_shared;
+    for (const FeedForwardWeights& w : some.experts)
+      for (const Weight* matrix : {&w.w_gate, &w.w_up, &w.w_down})
+        matrices.emplace_back(matrix->floats());
+    for (const Weight* w : {&some.shared.w_gate, &some.shared.w_up, &some.shared.w_down})
+      of_shared.emplace_back(w->floats());
+    const auto loss = [&] {
+      double sum = loss_of(x_d, router_d, matrices, routed, some.settings, dy);
+      for (size_t t = 0; t < 6; ++t) {
+        double score = 0;
+        for (size_t c = 0; c < 5; ++c) score += x_d(t, c) * gate_d(0, c);
+        sum += (has_gate ? 1 / (1 + std::exp(-score)) : 1) * along(x_d, t, of_shared, dy);
+      }
+      return sum;
+    };
+    const double near = rounding(6 * 4 * 5, 4);
+    CHECK(all_close(dx, by_differences(x_d, loss), near));
+    CHECK(all_close(shared.w_gate.floats(), by_differences(of_shared[0], loss), near));
+    CHECK(all_close(shared.w_up.floats(), by_differences(of_shared[1], loss), near));
+    CHECK(all_close(shared.w_down.floats(), by_differences(of_shared[2], loss), near));
+    if (has_gate) CHECK(all_close(gate.floats(), by_differences(gate_d, loss), near));
+  }
+}
+
 TEST_CASE("a choice that was dropped gets no gradient and gives none") {
   Made some = made(3, 1, 5, 3);
   some.settings.normalised = false;
@@ -234,13 +426,16 @@ TEST_CASE("a choice that was dropped gets no gradient and gives none") {
   for (FeedForwardWeights& g : gradients)
     g.w_gate = zeros(3, 5), g.w_up = zeros(3, 5), g.w_down = zeros(5, 3);
   Tensor<2> dx = empty(6, 5);
-  experts_backward(x, some.view(), routed, balance, dy, dx, {router, gradients});
+  FeedForwardWeights no_shared;
+  Weight no_gate;
+  const MixtureGradients all = {router, gradients, no_shared, no_gate};
+  experts_backward(x, some.view(), routed, balance, dy, dx, all);
   CHECK(all_close(rows_of(dx, 2, 4), zeros(4, 5), 0));
   CHECK(!all_close(rows_of(dx, 0, 2), zeros(2, 5), 1e-3));
-  REFUSES(experts_backward(x, some.view(), routed, balance, zeros(5, 5), dx, {router, gradients}),
+  REFUSES(experts_backward(x, some.view(), routed, balance, zeros(5, 5), dx, all),
           "dy: wanted shape [6, 5], got [5, 5]");
   some.activation = Activation::gelu;
-  REFUSES(experts_backward(x, some.view(), routed, balance, dy, dx, {router, gradients}),
+  REFUSES(experts_backward(x, some.view(), routed, balance, dy, dx, all),
           "experts to train: wanted gated networks, got others");
 }
 
@@ -258,13 +453,19 @@ TEST_CASE("in a model: the loss grows along all gradients, those of the balance 
   for (size_t t = 0; t < 18; ++t)
     batch.ids[t] = int(t * 7 % 40), batch.targets[t] = int(t * 5 % 40);
   for (const Balance& balance : {Balance{}, Balance{.switch_loss = 2, .z_loss = 0.1f}}) {
-    TrainedExperts experts(2, 4, Scoring::softmax, true, balance);
+    TrainedExperts experts(2, 4, Scoring::softmax, balance);
     TrainingSlots slots;
     slots.network = experts.network();
     Gradients passes(config, 2, 9, slots);
     ModelWeights gradients = zeros_of(config), unused = zeros_of(config);
     passes.add(Model(config, weights), batch, 1.0f / 18, gradients);
-    CHECK((passes.extra_loss() > 0) == (balance.switch_loss > 0));
+    double of_layers = 0;  // each layer is balanced by itself
+    for (size_t l = 0; l < 2; ++l) {
+      Tensor<2> dp = zeros(18, 4), dscores = dp;
+      of_layers += balance_loss(experts.routed(l), balance.switch_loss, dp) +
+                   z_loss(experts.routed(l), balance.z_loss, dscores);
+    }
+    CHECK(passes.extra_loss() == doctest::Approx(of_layers));
     // At 5e-4 one token's choice already changes, and the loss jumps. Two losses of about 4 nats
     // are rounded by 5e-7 each, which is half a percent of 1e-4 at most.
     const double slope = slope_along(gradients, config, weights, 1e-4, [&](const Model& moved) {
@@ -280,7 +481,7 @@ TEST_CASE("in a model: trained, and used with a cache, its logits are the same")
   Random random(5);
   std::vector<int> text;
   for (int t = 0; t < 400; ++t) text.push_back(t * t % 37);
-  TrainedExperts experts(2, 4, Scoring::softmax, true, {.switch_loss = 0.01f});
+  TrainedExperts experts(2, 4, Scoring::softmax, {.switch_loss = 0.01f});
   TrainingHooks hooks;
   hooks.slots.network = experts.network();
   Trainer trainer(Model(config, draw_model(config, random)),

@@ -37,7 +37,7 @@ struct Session {
   /// The ids of a text, after the bos token if the model was trained with one.
   std::vector<int> prompt(std::string_view text, SpecialTokens special) const;
   /// The bytes that generating one token has to read.
-  double bytes_a_token() const { return double(bytes(model.weights())); }
+  double bytes_a_token() const { return t2t::bytes_a_token(model.weights(), config()); }
 
  private:
   static Model load(const GgufFile& file, const Bpe& bpe, const MakeWeight& make);

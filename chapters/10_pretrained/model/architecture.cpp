@@ -22,6 +22,9 @@ struct Gemma {
 };
 static constexpr Gemma gemma2 = {2, 0, 46}, gemma3 = {6, 10000, 62};
 
+/// Whether the blocks of an architecture have experts.
+enum class Experts { none, some, all };
+
 // [architectures]
 /// What differs between the architectures.
 struct Architecture {
@@ -29,14 +32,19 @@ struct Architecture {
   Pairing pairing;        // of q and k, as the rows of their weights lie in its files
   Biases biases;
   bool head_norms;
-  const Gemma* gemma = nullptr;  // what its files leave out
+  Experts experts = Experts::none;  // some: in some files
+  const Gemma* gemma = nullptr;     // what its files leave out
 };
 static constexpr Architecture architectures[] = {
-    {"llama", Pairing::neighbours, Biases::none, false},
+    {"llama", Pairing::neighbours, Biases::none, false, Experts::some},
+    {"granite", Pairing::neighbours, Biases::none, false},
+    {"granitemoe", Pairing::neighbours, Biases::none, false, Experts::all},
     {"qwen2", Pairing::halves, Biases::qkv, false},
+    {"qwen2moe", Pairing::halves, Biases::qkv, false, Experts::all},
     {"qwen3", Pairing::halves, Biases::none, true},
-    {"gemma2", Pairing::halves, Biases::none, false, &gemma2},
-    {"gemma3", Pairing::halves, Biases::none, true, &gemma3},
+    {"qwen3moe", Pairing::halves, Biases::none, true, Experts::all},
+    {"gemma2", Pairing::halves, Biases::none, false, Experts::none, &gemma2},
+    {"gemma3", Pairing::halves, Biases::none, true, Experts::none, &gemma3},
 };
 // [/architectures]
 
@@ -59,6 +67,7 @@ std::string_view architecture_name(const BlockSettings& settings) {
   for (const Architecture& each : architectures)
     if (each.pairing == settings.pairing && each.biases == settings.biases &&
         each.head_norms == settings.head_norms &&
+        each.experts != (settings.experts > 0 ? Experts::none : Experts::all) &&
         bool(each.gemma) == (settings.norm_place == NormPlace::both))
       return each.name;
   throw std::invalid_argument("no architecture that is read here has these choices");
@@ -126,6 +135,28 @@ static Frequencies read_frequencies(const GgufFile& file, const BlockSettings& b
   return frequencies;
 }
 
+// [granite]
+/// The choices of Granite. What each part adds is multiplied by one factor r there. Here the whole
+/// stream is 1/r times as large instead: the embedding is divided by r, and eps by r², so that all
+/// norms give the same.
+static void choose_as_granite(const GgufFile& file, Config& config) {
+  const auto factor = [&](const char* name) {
+    const std::string key = model_key(file, name);
+    const double value = file.metadata().real(key, 1);
+    if (!(value > 0) || !std::isfinite(float(value)) || float(value) == 0)
+      throw std::runtime_error(
+          fmt::format("{}: {}: wanted a number above 0, got {}", file.name(), key, value));
+    return value;
+  };
+  const double added = factor("residual_scale");
+  config.embedding_scale = float(factor("embedding_scale") / added);
+  config.block.eps = float(double(config.block.eps) / (added * added));
+  if (file.metadata().has(model_key(file, "attention.scale")))
+    config.block.score_factor = float(factor("attention.scale"));
+  config.logit_scale = float(1 / factor("logit_scale"));
+}
+// [/granite]
+
 // [gemma]
 /// The choices that Gemma's blocks and its model share.
 static void choose_as_gemma(const GgufFile& file, const Gemma& gemma, Config& config) {
@@ -154,6 +185,23 @@ static void alternate(const Gemma& gemma, Config& config) {
 }
 // [/gemma]
 
+/// The sizes of experts, and what their architecture leaves to programs to know: only Qwen 2's
+/// weights of a token's experts do not add up to 1, and only its shared network has a gate.
+static void read_experts(const GgufFile& file, const Architecture& architecture, Config& config) {
+  const auto key = [&](const char* name) { return model_key(file, name); };
+  BlockSettings& block = config.block;
+  if (architecture.experts == Experts::none) return;
+  if (architecture.experts == Experts::all || file.metadata().has(key("expert_count")))
+    block.experts =
+        size_of(file, key("expert_count"), architecture.experts == Experts::all);  // 0: none
+  if (block.experts == 0) return;
+  block.chosen = size_of(file, key("expert_used_count"));
+  block.F = size_or(file, key("expert_feed_forward_length"), block.F);
+  if (architecture.name != "qwen2moe") return;
+  block.normalised = false, block.shared_gate = true;
+  block.shared = size_of(file, key("expert_shared_feed_forward_length"));
+}
+
 Config read_config(const GgufFile& file) {
   const Architecture& architecture = architecture_of(file);
   const auto key = [&](const char* name) { return model_key(file, name); };
@@ -175,12 +223,11 @@ Config read_config(const GgufFile& file) {
   block.head_norms = architecture.head_norms;
   if (file.metadata().has(key("attention.sliding_window")))
     block.window = size_of(file, key("attention.sliding_window"), 0);  // 0: none
-  if (file.metadata().has(key("expert_count")))
-    block.experts = size_of(file, key("expert_count"), 0);  // 0: none
-  if (block.experts > 0) block.chosen = size_of(file, key("expert_used_count"));
+  read_experts(file, architecture, config);
   block.theta = float(file.metadata().real(key("rope.freq_base"), 10000));
   block.eps = float(file.metadata().real(key("attention.layer_norm_rms_epsilon")));
   if (architecture.gemma) choose_as_gemma(file, *architecture.gemma, config);
+  if (architecture.name.starts_with("granite")) choose_as_granite(file, config);
   try {
     expect_config(config);
   } catch (const std::invalid_argument& error) {

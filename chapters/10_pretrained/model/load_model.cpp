@@ -35,14 +35,19 @@ std::string name_in_file(const TensorInfo& info) {
                                     {"w_up", "ffn_up.weight"},
                                     {"w_down", "ffn_down.weight"},
                                     {"router", "ffn_gate_inp.weight"},
+                                    {"shared_gate", "ffn_gate_inp_shexp.weight"},
                                     {"final_norm.gain", "output_norm.weight"},
                                     {"head", "output.weight"}};
   // All experts of a block are one tensor of the file, [E, rows, cols].
   static constexpr Named names_of_experts[] = {{"w_gate", "ffn_gate_exps.weight"},
                                                {"w_up", "ffn_up_exps.weight"},
                                                {"w_down", "ffn_down_exps.weight"}};
-  const std::span all =
-      info.expert ? std::span<const Named>(names_of_experts) : std::span<const Named>(names);
+  static constexpr Named names_of_shared[] = {{"w_gate", "ffn_gate_shexp.weight"},
+                                              {"w_up", "ffn_up_shexp.weight"},
+                                              {"w_down", "ffn_down_shexp.weight"}};
+  const std::span<const Named> all = info.expert   ? std::span<const Named>(names_of_experts)
+                                     : info.shared ? std::span<const Named>(names_of_shared)
+                                                   : std::span<const Named>(names);
   const auto found = std::ranges::find(all, info.name, &Named::first);
   if (found == all.end())
     throw std::invalid_argument(
@@ -70,7 +75,7 @@ std::vector<NamedShape> tensor_names(const Config& config) {
   for_each_tensor(none, config, [&](const TensorInfo& info, const auto& tensor) {
     if (info.size() == 0) return;
     const std::size_t experts = info.layer ? settings_of(config, *info.layer).experts : 0;
-    names.push_back({name_in_file(info), shape_in_file(info, tensor, experts)});
+    names.push_back({name_in_file(info), shape_in_file(info, tensor, experts), info.role});
   });
   return names;
 }
@@ -101,7 +106,7 @@ void expect_tensors(const GgufFile& file, const Config& config) {
   if (!reasons.empty())
     throw std::runtime_error(fmt::format("{}: {}", file.name(), fmt::join(reasons, "; ")));
 
-  for (const auto& [name, shape] : names) file.tensor(name, shape);
+  for (const NamedShape& tensor : names) file.tensor(tensor.name, tensor.shape);
 }
 
 static void read_tensor(const GgufFile& file, const TensorInfo& info, const MakeWeight&,

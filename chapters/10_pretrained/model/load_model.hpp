@@ -20,10 +20,11 @@ namespace t2t {
 /// architecture that is read here has such a tensor.
 std::string name_in_file(const TensorInfo& info);
 
-/// One tensor's name in the file, and the shape that it must have.
+/// One tensor's name in the file, the shape that it must have, and what it is for.
 struct NamedShape {
   std::string name;
   std::vector<std::size_t> shape;
+  Role role;
 };
 /// All tensors of a model of this Config, in the order of chapter 09's ModelWeights.
 std::vector<NamedShape> tensor_names(const Config& config);

@@ -69,8 +69,10 @@ static void put_config(GgufBytes& file, const Config& config) {
   size("context_length", config.T_max);
   size("rope.dimension_count", block.D);
   if (block.window > 0) size("attention.sliding_window", block.window);
-  if (block.experts > 0) size("expert_count", block.experts);
-  if (block.experts > 0) size("expert_used_count", block.chosen);
+  if (block.experts > 0) {
+    size("expert_count", block.experts), size("expert_used_count", block.chosen);
+    size("expert_feed_forward_length", block.F);
+  }
   file.entry(key("rope.freq_base"), block.theta);
   file.entry(key("attention.layer_norm_rms_epsilon"), block.eps);
 }
@@ -105,7 +107,8 @@ static GgufBytes entries_of(const Config& config, const BpeTables& tokenizer, st
 
 std::vector<StoredTensor> stored_tensors(const ModelWeights& weights, const Config& config) {
   std::vector<StoredTensor> tensors;
-  for (const auto& [name, shape] : tensor_names(config)) tensors.push_back({name, shape, {}});
+  for (const NamedShape& each : tensor_names(config))
+    tensors.push_back({each.name, each.shape, {}});
   std::map<std::string, StoredTensor*, std::less<>> by_name;
   for (StoredTensor& tensor : tensors) by_name[tensor.name] = &tensor;
   for_each_tensor(weights, config, [&]<class Stored>(const TensorInfo& info, const Stored& tensor) {

@@ -22,8 +22,10 @@ GgufFile open_model(const std::string& path) {
 }
 
 Session open_session(const Flags& flags, GgufFile file, Bpe bpe) {
-  if (read_config(file).block.experts > 0)
-    throw std::runtime_error(file.name() + ": wanted a model without experts");
+  if (!flags.runs_experts && read_config(file).block.experts > 0)
+    throw std::runtime_error(file.name() +
+                             ": wanted a model without experts, got one with them: ./learn run 14 "
+                             "--model opens it");
   Session session(std::move(file), std::move(bpe), flags.make_weight);
   session.make_state = flags.make_state;
   if (!flags.adapter.empty())

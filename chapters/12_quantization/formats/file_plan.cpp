@@ -9,7 +9,6 @@
 #include <string>
 #include <utility>
 
-#include "10_pretrained/file/gguf_bytes.hpp"
 #include "10_pretrained/model/load_model.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
 
@@ -60,7 +59,7 @@ std::vector<PlannedTensor> plan_tensors(const GgufFile& in, TensorType type) {
   expect_tensors(in, config);
   std::set<std::string, std::less<>> matrices;
   for (const NamedShape& tensor : tensor_names(config))
-    if (tensor.shape.size() >= 2) matrices.insert(tensor.name);
+    if (tensor.shape.size() >= 2 && tensor.role != Role::router) matrices.insert(tensor.name);
 
   std::vector<PlannedTensor> plan;
   std::uint64_t offset = 0;
@@ -76,8 +75,7 @@ std::vector<PlannedTensor> plan_tensors(const GgufFile& in, TensorType type) {
   return plan;
 }
 
-/// An entry as it stands in the file that it was read from.
-static void copy_entry(const GgufEntry& entry, GgufBytes& to) {
+void copy_entry(const GgufEntry& entry, GgufBytes& to) {
   to.text(entry.key);
   if (entry.is_array) to.put(GgufType::array);
   to.put(entry.type);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "10_pretrained/file/gguf.hpp"
+#include "10_pretrained/file/gguf_bytes.hpp"
 
 namespace t2t {
 
@@ -38,6 +39,9 @@ std::vector<PlannedTensor> plan_tensors(const GgufFile& in, TensorType type);
 /// for; throws std::invalid_argument for one that rounded_type has no name for.
 std::vector<std::uint8_t> file_head(const GgufFile& in, const std::vector<PlannedTensor>& plan,
                                     TensorType type);
+
+/// Appends an entry as it stands in the file that it was read from.
+void copy_entry(const GgufEntry& entry, GgufBytes& to);
 
 /// How many numbers a tensor has, and the multiple at which a file's tensors begin.
 std::uint64_t numbers_of(const GgufTensor& tensor);

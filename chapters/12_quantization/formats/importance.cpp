@@ -65,7 +65,7 @@ Importance importance_of(const GgufFile& file, std::span<const int> ids, std::si
   std::map<std::string, std::shared_ptr<Inputs>> inputs;
   const Model model = read_model(file, [&](const GgufTensor& tensor, const TensorInfo& info) {
     Tensor<2> floats = floats_of(tensor, info.rows, info.cols);
-    if (info.role == Role::positions) return Weight(std::move(floats));
+    if (info.role == Role::positions || info.role == Role::router) return Weight(std::move(floats));
     const auto of_tensor = std::make_shared<Inputs>();
     inputs.emplace(tensor.name, of_tensor);
     return Weight(std::make_shared<WatchedWeight>(std::move(floats), of_tensor));

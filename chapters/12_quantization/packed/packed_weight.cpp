@@ -52,7 +52,7 @@ Weight packed_floats(TensorType type, ConstMatrix floats) {
 }
 
 Weight packed_matrix(const GgufTensor& tensor, const TensorInfo& info) {
-  const bool multiplied = info.role != Role::positions;
+  const bool multiplied = info.role != Role::positions && info.role != Role::router;
   if (multiplied && packed_form(tensor.type))
     return packed_weight(pack_rows(tensor.type, tensor.bytes, info.rows, info.cols));
   if (multiplied && (tensor.type == TensorType::f16 || tensor.type == TensorType::bf16))

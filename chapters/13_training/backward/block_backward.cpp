@@ -20,7 +20,9 @@ namespace t2t {
 
 void expect_trained(const std::vector<Choice>& choices, const TrainingSlots& slots) {
   std::vector<Choice> left = choices;
-  if (slots.network.backward) std::erase(left, Choice::experts);
+  if (slots.network.backward)
+    for (const Choice brought : {Choice::experts, Choice::plain_shares, Choice::shared_network})
+      std::erase(left, brought);
   expect_only(
       left,
       {Choice::layer_norm, Choice::norms_after, Choice::head_norms, Choice::other_activation,

@@ -1,0 +1,35 @@
+// What the kernels of the experts refuse. This file runs on the host.
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "11_flash_attention/kernels/row_kernels.hpp"
+#include "14_mixture_of_experts/kernels/kernels.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+void expect_expert_rows(const ExpertRows& rows) {
+  expect_size("T", rows.T);
+  expect_size("k", rows.k);
+  expect_size("E", rows.E);
+  const long choices = long(rows.T) * rows.k, most = std::numeric_limits<int>::max();
+  expect(choices <= most, "T·k", "at most " + std::to_string(most), double(choices));
+  expect_device("begin", rows.begin);
+  expect_device("choices", rows.choices);
+}
+
+void expect_width(const char* name, int got, int columns) {
+  const int most = 65535 * columns;
+  expect_size(name, got);
+  expect(got % 8 == 0, name, "a multiple of 8", got);
+  expect(got <= most, name, "at most " + std::to_string(most), got);
+}
+
+void expect_tensor(const char* name, const void* memory) {
+  expect_device(name, memory);
+  const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(memory) % 16;
+  expect(past == 0, name, "an address that is a multiple of 16", double(past));
+}
+
+}  // namespace t2t
