@@ -103,14 +103,13 @@ static void tell_point(const LossPoint& point, const Trainer& trainer, const Bpe
   std::fflush(stdout);
 }
 
-/// Trains to the last step, or until somebody asks for an end. A checkpoint is written every so
-/// many steps and at the end. The held-out loss is measured every so many steps only, so that a
-/// stop between them leaves no trace in the curve.
+/// Trains to the last step, or until somebody asks for an end: the caller has begun to note that. A
+/// checkpoint is written every so many steps and at the end. The held-out loss is measured every so
+/// many steps only, so that a stop between them leaves no trace in the curve.
 static int train(Trainer& trainer, const RunFolder& folder, const BpeTables& tokenizer,
                  std::span<const int> held_out, LossCurve curve, const RunRecord& record) {
   using Clock = std::chrono::steady_clock;
   expect(held_out.size() >= 2, "the held-out text", "at least 2 tokens", double(held_out.size()));
-  const StopAsked stop{SIGINT, SIGTERM};
   const Bpe bpe(tokenizer);
   const std::size_t steps = trainer.options().schedule.steps;
   const Clock::time_point began = Clock::now();
@@ -192,6 +191,7 @@ static int start_run(const Program& program, RunFlags flags) {
   Trainer trainer(Model(config, draw_model(config, random)), flags.options, train_ids.ids());
   tell_run(trainer, train_ids.ids().size(), held_out.ids().size());
   const RunRecord record = record_of(train_ids.ids(), held_out.ids(), flags.every);
+  const StopAsked stop{SIGINT, SIGTERM};  // from here on there is a run to end well
   save_run(folder, trainer, tokenizer, {}, record);
   held.keep();
   return train(trainer, folder, tokenizer, held_out.ids(), {}, record);
@@ -212,6 +212,7 @@ static int resume_run(const Program& program, const RunFlags& flags) {
   LossCurve curve = go_on(folder, model, state, tokenizer, trainer);
   tell_run(trainer, train_ids.ids().size(), held_out.ids().size());
   print_paragraph(fmt::format("Going on after step {}.", trainer.steps_done()));
+  const StopAsked stop{SIGINT, SIGTERM};
   return train(trainer, folder, tokenizer, held_out.ids(), std::move(curve), record);
 }
 
