@@ -21,8 +21,8 @@ void show_counts() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Active are all parameters but the experts that a token did not choose. One token multiplies "
-      "by these alone, but the memory must hold all of them.");
+      "The active parameters are all except those of the experts that the token did not choose. "
+      "One token needs these alone, but the memory must hold all of them.");
 
   print_section("How many of its experts a batch touches");
   Table touched({"experts, and k", ">T = 1", ">8", ">64", ">512"});
