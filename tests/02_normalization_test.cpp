@@ -219,6 +219,18 @@ TEST_CASE("y may be x itself, and a view of part of each row") {
   }
 }
 
+TEST_CASE("x and y may be parts of matrices of different widths") {
+  const std::size_t C = 37;
+  const Tensor<1> gain = some_channels(C, 1), bias = some_channels(C, 2);
+  Tensor<2> wide = some_rows(9, C + 20), wider = some_rows(9, C + 31);
+  const Matrix x = Matrix(wide).cols_from(7, C), y = Matrix(wider).cols_from(3, C);
+  const Tensor<2> copied = copy_of(x);
+  rms_norm_rows(x, row(gain), 1e-5f, y);
+  CHECK(all_close(copy_of(y), rms_by_rows(copied, gain, 1e-5f), 0));
+  layer_norm_rows(x, row(gain), row(bias), 1e-5f, y);
+  CHECK(all_close(copy_of(y), layer_by_rows(copied, gain, bias, 1e-5f), 0));
+}
+
 TEST_CASE("rms_norm ignores the scale of a row, not a shift; layer_norm ignores both") {
   const Tensor<1> one = full(64, 1), zero = full(64, 0);
   const Tensor<2> x = some_rows(4, 64), scaled = 8 * x, shifted = x + 3;

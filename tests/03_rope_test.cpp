@@ -248,6 +248,7 @@ TEST_CASE("frequencies and scalings equal the published formulas in float64") {
   };
   CHECK(is(rope_frequencies(6, 100), "frequencies_6_100"));
   CHECK(is(rope_frequencies(128, 500000), "frequencies_128_500000"));
+  CHECK(rope_frequencies(4, 1e7)[1] == doctest::Approx(1 / std::sqrt(1e7)).epsilon(1e-12));
   CHECK(is(ntk_scaling(64, 10000, 4), "ntk_64_4"));
   CHECK(is(llama3_scaling(rope_frequencies(128, 500000), {}), "llama3_128"));
   CHECK(is(llama3_scaling(rope_frequencies(26), {3, 2, 7, 1000}), "llama3_26"));

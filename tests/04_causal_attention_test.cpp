@@ -242,7 +242,7 @@ TEST_CASE("a sliding window by hand: of the keys up to its own, a query sees the
 
 TEST_CASE("sliding windows: formula and kernel equal float64; pairs are counted one by one") {
   const std::size_t H = 2, D = 7;
-  for (const std::size_t S : {1, 9, 65, 200})
+  for (const std::size_t S : {1, 9, 65, 300})
     for (const std::size_t T : {S, (S + 1) / 2, std::size_t(1)})
       for (const std::size_t window : windows_of(S)) {
         CAPTURE(S);

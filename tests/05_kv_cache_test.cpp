@@ -142,6 +142,16 @@ TEST_CASE("views: the filled part of a group, where it lies") {
   CHECK(heads.values(0).cols == 3);
 }
 
+TEST_CASE("keys and values may be parts of one wider matrix") {
+  Tensor<2> both = Random(1).normal<2>({4, 13});  // a key, a value, and something else
+  const Matrix k = Matrix(both).cols_from(0, 6), v = Matrix(both).cols_from(6, 6);
+  KvCache of_parts = make_kv_cache(2, 5, 3), of_copies = of_parts;
+  append(of_parts, k, v);
+  append(of_copies, copy_of(k), copy_of(v));
+  CHECK(all_close(filled(of_parts.keys, 4), filled(of_copies.keys, 4), 0));
+  CHECK(all_close(filled(of_parts.values, 4), filled(of_copies.values, 4), 0));
+}
+
 TEST_CASE("decode: by hand, equal keys have equal weights: values 2, 4, 9 give means 2, 3, 5") {
   KvCache cache = make_kv_cache(1, 4, 1);
   AttentionScratch scratch(1, 4);

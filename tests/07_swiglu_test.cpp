@@ -376,6 +376,17 @@ TEST_CASE("biases of networks with one channel, or one hidden number, are added 
   CHECK(all_close(by_rows(x, weights, Use::relu), want, 0));
 }
 
+TEST_CASE("rows may be parts of wider ones, each of another width") {
+  Tensor<2> wide_gate = some_rows(12, 20), wide_up = some_rows(12, 23), wide_y = some_rows(12, 19);
+  const Matrix gate = Matrix(wide_gate).cols_from(2, 17), up = Matrix(wide_up).cols_from(0, 17),
+               y = Matrix(wide_y).cols_from(1, 17);
+  const Tensor<2> gates = copy_of(gate), ups = copy_of(up);
+  gated_rows(Use::swiglu, gate, up, y);
+  CHECK(all_close(copy_of(y), by_rows(Use::swiglu, gates, ups), 0));
+  activate_rows(Use::gelu, gate, y);
+  CHECK(all_close(copy_of(y), by_rows(Use::gelu, gates), 0));
+}
+
 TEST_CASE("a network may have one of its two biases alone") {
   const Tensor<2> x = {{2}}, one = {{1}};
   FeedForwardWeights weights;

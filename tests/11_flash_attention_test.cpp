@@ -225,6 +225,13 @@ TEST_CASE("any size of block gives the same result, for any number of groups") {
     }
 }
 
+TEST_CASE("heads as wide as those of large models") {
+  const size_t D = 128, S = 70;
+  const Tensor<2> q = draw(50, 2 * D, 1), k = draw(S, D, 2), v = draw(S, D, 3);
+  const Tensor<2> want = attention_in_double(q, k, v, 2, 1, Mask::causal);
+  CHECK(all_close(by_rows(q, k, v, 2, 1, Mask::causal, {13, 16}), want, bound(D, S)));
+}
+
 TEST_CASE("other rules for scores: a factor, a cap, and both with a window") {
   const size_t H = 6, G = 2, D = 9, S = 150, T = 70;
   const Tensor<2> q = draw(T, H * D, 1), k = draw(S, G * D, 2), v = draw(S, G * D, 3);
