@@ -5,7 +5,7 @@
 #include "10_pretrained/program/tasks.hpp"
 #include "12_quantization/cache/quantized_cache.hpp"
 #include "12_quantization/cache/quantized_state.hpp"
-#include "12_quantization/packed/packed_weight.hpp"
+#include "12_quantization/float_flag.hpp"
 #include "12_quantization/quantize_task.hpp"
 #include "12_quantization/show_tour.hpp"
 
@@ -42,9 +42,7 @@ int main(int argc, char** argv) {
   table.tasks.insert(table.tasks.begin(), quantize_task(quantize_flags, flags.window));
   table.check = [&, check = table.check] {
     check();
-    if (program.given("adapter") && !floats)
-      throw std::invalid_argument("--adapter: wanted --float too, since it changes floats only");
-    if (!floats) flags.make_weight = packed_matrix;
+    pack_unless(floats, program, flags);
     flags.make_state = state_of(cache_bits);
   };
   return program.run_tasks(argc, argv, table);

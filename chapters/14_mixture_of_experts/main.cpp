@@ -8,7 +8,7 @@
 
 #include "10_pretrained/program/open_session.hpp"
 #include "10_pretrained/program/tasks.hpp"
-#include "12_quantization/packed/packed_weight.hpp"
+#include "12_quantization/float_flag.hpp"
 #include "13_training/text/training_text.hpp"
 #include "14_mixture_of_experts/mixture_network.hpp"
 #include "14_mixture_of_experts/show_balance.hpp"
@@ -103,9 +103,7 @@ int main(int argc, char** argv) {
                                            }});
   table.check = [&, check = table.check] {
     check();
-    if (program.given("adapter") && !floats)
-      throw std::invalid_argument("--adapter: wanted --float too, since it changes floats only");
-    if (!floats) flags.make_weight = packed_matrix;
+    pack_unless(floats, program, flags);
     flags.make_state = state_with_experts();
     flags.runs_experts = true;
   };

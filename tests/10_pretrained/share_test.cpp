@@ -108,6 +108,16 @@ TEST_CASE("a share's rows and columns are those of the whole tensor, of each exp
   }
 }
 
+TEST_CASE("the network beside the experts is divided too") {
+  Config config = config_of(Biases::none, 3);
+  config.block.shared = 40;
+  CHECK(share_of(config, {1, 2}).block.shared == 20);
+  config.block.shared = 41;
+  REFUSES(share_of(config, {1, 2}),
+          "shared, the width of the network beside the experts: wanted a multiple of 2 ranks, got "
+          "41");
+}
+
 TEST_CASE("a rank keeps the rows of its own tokens; the others are zeros, also where it writes") {
   Config config = config_of(Biases::none);
   config.block = llama_style(48, 3, 3, 48);

@@ -25,6 +25,7 @@ Config share_of(Config config, Share share) {
     divide(block.H, "H, the query heads");
     divide(block.G, "G, the key and value heads");
     divide(block.F, "F, the width of the network");
+    divide(block.shared, "shared, the width of the network beside the experts");
   };
   share_block(config.block);
   for (BlockSettings& block : config.layers) share_block(block);

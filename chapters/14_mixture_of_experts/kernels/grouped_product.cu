@@ -139,6 +139,13 @@ __global__ void __launch_bounds__(product_threads, 4)
 }
 // [/kernel]
 
+/// What both products want of their sizes.
+void expect_sizes(const ExpertRows& rows, int C, int F) {
+  expect_expert_rows(rows);
+  expect_width("C", C, 2 * tile_weights);
+  expect_width("F", F, tile_weights);
+}
+
 template <class Product>
 void launch(const ExpertRows& rows, const Product& product) {
   constexpr int columns = tile_weights + Product::apart;
@@ -154,9 +161,7 @@ void launch(const ExpertRows& rows, const Product& product) {
 
 void launch_expert_hidden(const ExpertRows& rows, const bf16* x, const bf16* w_gate,
                           const bf16* w_up, int C, int F, bf16* hidden) {
-  expect_expert_rows(rows);
-  expect_width("C", C, 2 * tile_weights);
-  expect_width("F", F, tile_weights);
+  expect_sizes(rows, C, F);
   expect_tensor("x", x);
   expect_tensor("w_gate", w_gate);
   expect_tensor("w_up", w_up);
@@ -166,9 +171,7 @@ void launch_expert_hidden(const ExpertRows& rows, const bf16* x, const bf16* w_g
 
 void launch_expert_results(const ExpertRows& rows, const float* weights, const bf16* hidden,
                            const bf16* w_down, int C, int F, float* results) {
-  expect_expert_rows(rows);
-  expect_width("C", C, 2 * tile_weights);
-  expect_width("F", F, tile_weights);
+  expect_sizes(rows, C, F);
   expect_tensor("weights", weights);
   expect_tensor("hidden", hidden);
   expect_tensor("w_down", w_down);
