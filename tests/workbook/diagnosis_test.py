@@ -8,6 +8,8 @@ import changes
 import diagnosis
 import house
 import judge
+import known_variants
+import prepare_variants
 import variants
 import wrong
 
@@ -75,8 +77,8 @@ class Behaviour(unittest.TestCase):
 class Diagnosis(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        diagnosis.prepare(*PART)
-        cls.known = diagnosis.known(*PART)
+        prepare_variants.prepare(*PART)
+        cls.known = known_variants.of(*PART)
 
     def found(self, variant):
         program = self.known.program(variant or variants.Variant("none"))

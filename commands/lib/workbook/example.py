@@ -8,7 +8,6 @@ import sys
 
 import checks
 import house
-import judge
 import progress
 import source
 import start

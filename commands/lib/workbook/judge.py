@@ -3,7 +3,6 @@ known mistake that it makes."""
 import dataclasses
 import os
 import pathlib
-import re
 
 import calls
 import checks
@@ -14,6 +13,7 @@ import progress
 import races
 import source
 import symbols
+import variants
 import written
 import wrong
 
@@ -140,7 +140,7 @@ def judge(chapter, part, before_races=lambda verdict: None):
         if not build.good:
             return _not_built(text, build)
         verdict = of_program(chapter, part, build.program, checks.names(house.BUILD / house.checks_of(chapter, part)))
-        if verdict.word == "fails" and not verdict.alike and diagnosis.can(chapter, part):
+        if verdict.word == "fails" and not verdict.alike and variants.exist(chapter, part):
             verdict.program = diagnosis.keep(chapter, part, build.program)
     verdict.warnings = written.warnings(text)
     if verdict.word == "passes" and races.may_be_in(text):

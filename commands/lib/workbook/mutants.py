@@ -15,7 +15,6 @@ import random
 import re
 import shlex
 import subprocess
-import sys
 import tempfile
 
 import checks

@@ -5,9 +5,9 @@ import os
 import pathlib
 import sys
 
-import diagnosis
 import house
 import pages
+import prepare_variants
 import progress
 import source
 
@@ -30,7 +30,7 @@ def begin(chosen):
     begun = [(name, part) for name, part in chosen if start(name, part)]
     tell_assistants()
     export_compile_commands()
-    diagnosis.begin(*begun[:1])  # the others when they first fail
+    prepare_variants.begin(*begun[:1])  # the others when they first fail
     if begun:
         name, part = begun[0]
         house.say(f"\nWrite {house.shown(house.theirs(name, part))} with docs/{page_of(name, part)} beside it. "

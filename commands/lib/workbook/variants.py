@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 
+import changeable
 import changes
 import house
 import mutants
@@ -46,6 +47,11 @@ class Changed:
     now: str  # what was written
 
 
+def exist(chapter, part):
+    """Kernels have no variants: their checks take the stand-in's time."""
+    return not house.is_kernel(chapter, part)
+
+
 def split_of(chapter, part):
     """Our source, cut into bodies. Functions that the compiler may run can't ask which mistake they make, so a constant
     function of the file becomes one that isn't."""
@@ -69,7 +75,7 @@ def changed_bodies(right):
     """The bodies with small changes, and what each change is: [(number of the function, name, body), ...], {name: Changed}."""
     bodies, told, line = [], {}, 1
     text = "".join(a + b for a, b in zip(right.between, [*right.bodies, ""]))
-    names = changes.Names.of(text, dict.fromkeys(filter(None, map(_function, right.between))))
+    names = changeable.Names.of(text, dict.fromkeys(filter(None, map(_function, right.between))))
     for i, (between, body) in enumerate(zip(right.between, right.bodies)):
         line += between.count("\n")
         if function := _function(between):

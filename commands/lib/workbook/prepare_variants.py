@@ -1,0 +1,117 @@
+"""Compiles the variants of a part (variants.py) and runs each once, so that diagnosis.py can compare what the reader's part
+computes with what they compute. ./learn start and check begin it in the background, as a program of its own.
+"""
+import fcntl
+import functools
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import behaviour
+import house
+import known_variants
+import variants
+
+MOST_SECONDS = 300  # for running the variants of a part
+
+
+def begin(*pairs):
+    """Builds the checks of these parts and prepares their variants in the background, one part after the other."""
+    wanted = [f"{chapter}/{part}" for chapter, part in pairs]
+    if wanted and not os.environ.get("T2T_NO_VARIANTS"):
+        subprocess.Popen(["nice", "-n", "19", sys.executable, __file__, *wanted], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.DEVNULL, start_new_session=True)
+
+
+def main(words):
+    for word in words:
+        prepare(*word.split("/"))
+
+
+def prepare(chapter, part):
+    """Builds the checks, compiles the variants, runs each, and keeps what they compute. Another process that does the
+    same goes first."""
+    made = known_variants.folder(chapter, part)
+    made.mkdir(parents=True, exist_ok=True)
+    with open(made / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        known_variants.key.cache_clear()
+        if not house.build(house.checks_of(chapter, part)) or not variants.exist(chapter, part) or known_variants.of(chapter, part):
+            return
+        with tempfile.TemporaryDirectory(prefix="fresh-", dir=made.parent) as fresh:
+            known_variants.tell_progress(chapter, part, "being compiled")
+            programs, told, forms = _built(chapter, part, fresh)
+            programs = _moved(programs, made)
+            if not programs:
+                raise SystemExit(f"learn: the variants of {chapter} {part} do not build")
+            known = _computed(programs, forms, functools.partial(known_variants.tell_progress, chapter, part))
+            known.told = {name: told[name] for name in programs if name in told}
+            known_variants.keep(chapter, part, known)
+
+
+def _built(chapter, part, fresh):
+    """The variants' programs, what each change is, and the forms that can be computed through the other."""
+    right = variants.split_of(chapter, part)
+    bodies, told = variants.changed_bodies(right)
+    turned = variants.turned_bodies(chapter, part, right)
+    bodies = variants.recorded(chapter, part, right) + bodies
+    return variants.build(chapter, part, right, bodies, told, turned, fresh), told, sorted({form for _, form, _ in turned})
+
+
+def _moved(programs, made):
+    """Puts the programs into the part's folder."""
+    places = {}
+    for program in dict.fromkeys(programs.values()):
+        places[program] = str(made / f"program_{len(places)}")
+        subprocess.run(["strip", program], check=False)
+        os.replace(program, places[program])
+    return {name: places[program] for name, program in programs.items()}
+
+
+def _computed(programs, forms, tell_progress):
+    """What ours computes, and what each variant computes otherwise, as far as there is time."""
+    known = known_variants.Known([], {}, {}, {}, {}, programs)
+    ours = next(iter(programs.values()))
+    known.without = behaviour.long_checks(behaviour.run(ours, seconds=60))
+    known.ours, known.seconds = _ours(ours, without=known.without)
+    some = [variants.Variant(name) for name in _scattered(programs)]
+    known.apart, tried = _apart(known, some, MOST_SECONDS, lambda i: tell_progress(f"{i} of {len(some)}"))
+    silent = [variant for variant in some[:tried] if variant.name not in known.apart]
+    if known.without and silent:
+        known.ours_long, known.long_seconds = _ours(ours, only=known.without)
+        known.long, _ = _apart(known, silent, MOST_SECONDS / 2, long=True,
+                               tell=lambda i: tell_progress(f"{i} of {len(silent)}, in checks that take long"))
+    known.turned = {variant.form: facts for variant, facts in known.run_each([variants.Variant("", form) for form in forms])}
+    return known
+
+
+def _ours(program, **checks):
+    """What ours computes in these checks, and how many seconds a variant may take for them."""
+    began = time.monotonic()
+    facts = behaviour.read(behaviour.run(program, seconds=60, **checks))
+    return facts, math.ceil(3 * (time.monotonic() - began))
+
+
+def _apart(known, some, most_seconds, tell, long=False):
+    """{variant: what it computes otherwise than ours}, without those that compute the same, and how many were run in time."""
+    until, found = time.monotonic() + most_seconds, {}
+    for tried, (variant, facts) in enumerate(known.run_each(some, long), 1):
+        if facts:
+            found[variant.name] = facts
+        tell(tried)
+        if time.monotonic() > until:
+            break
+    return found, tried
+
+
+def _scattered(names):
+    """The recorded mistakes, and then the changes in an order in which some of each function come early."""
+    changed = [name for name in names if name.startswith("change ")]
+    return [name for name in names if not name.startswith("change ")] + [name for n in range(8) for name in changed[n::8]]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
