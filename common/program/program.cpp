@@ -192,13 +192,20 @@ static void make_folder(const std::filesystem::path& folder) {
   expect_room_for_files(folder);
 }
 
+/// Why standard output can't be written: the error of one more byte, since that of the write which
+/// failed first may have been a long time ago.
+static std::string why_not_written() {
+  std::clearerr(stdout);
+  errno = 0;
+  const bool written = std::fputc('\n', stdout) != EOF && std::fflush(stdout) == 0;
+  return std::strerror(written || errno == 0 ? EIO : errno);
+}
+
 /// Throws when output was lost, as on a full disk or in a closed pipe.
 static void expect_printed() {
-  errno = 0;
   std::cout << std::flush;
   if (std::fflush(stdout) != 0 || std::ferror(stdout) || !std::cout)
-    throw std::runtime_error(
-        fmt::format("standard output can't be written: {}", std::strerror(errno ? errno : EIO)));
+    throw std::runtime_error("standard output can't be written: " + why_not_written());
 }
 
 /// Returns false when --help was given; help is printed then.
