@@ -9,7 +9,7 @@
 #include "01_embedding/neighbours.hpp"
 #include "files/npy.hpp"
 #include "support/all_close.hpp"
-#include "support/ids.hpp"
+#include "support/lists.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;

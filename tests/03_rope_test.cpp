@@ -498,6 +498,14 @@ TEST_CASE("biases: a query that comes alone after a cache gets the row that it h
         CHECK(std::abs(one[scheme](h, 0, s) - all[scheme](h, S - 1, s)) <= bound);
 }
 
+TEST_CASE("the table may end in the middle of many rows: none is turned") {
+  const Tensor<2> before = Random(1).normal<2>({600, 64});
+  Tensor<2> x = before;
+  REFUSES(rope_rows(x, 64, table_for(599, 64), 0, Pairing::halves),
+          "position 599: the table ends at 598");
+  CHECK(all_close(x, before, 0));
+}
+
 TEST_CASE("bad input is refused, with its message") {
   using Bad = std::invalid_argument;
   const RopeTable table = table_for(10, 4);

@@ -409,6 +409,14 @@ TEST_CASE("dropout keeps the mean of the weights, and draws the same for the sam
   CHECK(std::abs(largest - 4.0 / 3) < 4 * u);
 }
 
+TEST_CASE("among many rows the one without a key is refused by its number") {
+  Tensor<2> hidden = draw(400, 100, 1);
+  for (float& score : row(hidden, 311)) score = -infinity;
+  const char* message = "softmax: row 311 is all -infinity: a mask that hides every key";
+  REFUSES(softmax(hidden), message);
+  REFUSES(rows_of_softmax(hidden), message);
+}
+
 TEST_CASE("what is not possible is refused, with the values in the message") {
   const Tensor<2> x = draw(3, 8, 1), hidden = {{1, 2}, {-infinity, -infinity}};
   REFUSES(softmax(hidden), "softmax: row 1 is all -infinity: a mask that hides every key");

@@ -473,6 +473,17 @@ TEST_CASE("a refused append says why, and leaves the cache bit by bit as it was"
   refuses(one, one, &other_table, "table.cos: wanted shape [400, 3], got [400, 4]");
 }
 
+TEST_CASE("many positions that do not fit are refused, and the cache stays as it was") {
+  KvCache cache = make_kv_cache(4, 599, 32);
+  const KvCache before = cache;
+  const Tensor<2> many = xt::ones<float>({600, 128});
+  const char* message = "cache: length 0 and T = 600 more positions, wanted at most S = 599 in all";
+  REFUSES(append(cache, many, many), message);
+  REFUSES(append_turned(cache, many, many, table_of(32, 600), Pairing::halves),
+          message);
+  CHECK(same_bits(cache, before));
+}
+
 TEST_CASE("an odd head width can't be turned, and the cache stays empty") {
   KvCache cache = make_kv_cache(2, 4, 3);
   const KvCache before = cache;

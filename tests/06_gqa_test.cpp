@@ -487,6 +487,13 @@ TEST_CASE("refused: shapes that disagree, groups that do not divide, scratch tha
   REFUSES(attend(draw(3, 16, 1), small), says);
 }
 
+TEST_CASE("many queries whose shapes do not fit are refused before any head is computed") {
+  const Tensor<2> q = draw(300, 128, 1), k = draw(300, 64, 2), narrow = draw(300, 32, 3);
+  REFUSES(by_rows(q, k, narrow, 4, 2), "v: wanted shape [300, 64], got [300, 32]");
+  REFUSES(grouped_query_attention(q, k, narrow, 4, 2, Mask::causal),
+          "v: wanted shape [300, 64], got [300, 32]");
+}
+
 TEST_CASE(
     "refused: scratch with too little of what the call uses; several queries use scores only") {
   const size_t S = 5, H = 4, G = 2, D = 4;

@@ -400,6 +400,15 @@ TEST_CASE("a network may have one of its two biases alone") {
   CHECK(all_close(by_rows(x, weights, Use::relu), up, 0));
 }
 
+TEST_CASE("many rows that do not fit are refused by name, and y stays as it was") {
+  const Tensor<2> x = some_rows(300, 100), wide = some_rows(300, 101);
+  Tensor<2> y = xt::zeros_like(x);
+  REFUSES(gated_rows(Use::swiglu, x, wide, y), "up: wanted shape [300, 100], got [300, 101]");
+  REFUSES(activate_rows(Use::silu, wide, y), "y: wanted shape [300, 101], got [300, 100]");
+  REFUSES(gated_rows(Use::silu, x, x, y), "activation: wanted one with a gate, got silu");
+  CHECK(all_close(y, xt::zeros_like(x), 0));
+}
+
 TEST_CASE("what does not fit is refused by name") {
   const Tensor<2> x = some_rows(2, 6), wide = some_rows(2, 7);
   FeedForwardWeights weights = fixture_weights(true);

@@ -131,6 +131,19 @@ TEST_CASE("by hand: without a gradient, the decay alone moves a weight towards 0
   CHECK(all_close(x.w, Tensor<1>{7, -2.625f, 0}, 0));
 }
 
+TEST_CASE("by hand: under one gradient again and again, every step moves a weight by the rate") {
+  // The running means of 1 and of 1², divided by 1 − βⁿ, are 1 after every number of steps. After
+  // 300 steps 1 − 0.999ⁿ is still only 0.26.
+  Moved x{Tensor<1>{0, 0}};
+  const AdamW options{.beta2 = 0.999f};
+  for (std::size_t n = 1; n <= 300; ++n) {
+    const double moved = x.step({options, 0.01f, n}, 0, {1, -1});
+    CAPTURE(n);
+    REQUIRE(moved == doctest::Approx(2e-4).epsilon(1e-3));
+  }
+  CHECK(all_close(x.w, Tensor<1>{-3, 3}, 3e-3));
+}
+
 TEST_CASE("matrices and tables decay, gains and biases do not") {
   for (const Role role : {Role::matrix, Role::into_stream, Role::embedding, Role::positions}) {
     CAPTURE(int(role));

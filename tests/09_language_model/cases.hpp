@@ -9,7 +9,7 @@
 #include "09_language_model/forward.hpp"
 #include "files/npy.hpp"
 #include "support/hashed_weights.hpp"
-#include "support/ids.hpp"
+#include "support/lists.hpp"
 #include "support/refuses.hpp"
 
 namespace t2t {

@@ -12,7 +12,7 @@
 #include "files/npy.hpp"
 #include "support/all_close.hpp"
 #include "support/hashed_numbers.hpp"
-#include "support/ids.hpp"
+#include "support/lists.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;

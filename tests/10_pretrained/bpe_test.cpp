@@ -12,7 +12,7 @@
 #include "10_pretrained/tokenizer/tokenizer.hpp"
 #include "random.hpp"
 #include "support/apart.hpp"
-#include "support/ids.hpp"
+#include "support/lists.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;

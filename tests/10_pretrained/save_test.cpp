@@ -21,7 +21,7 @@
 #include "memory.hpp"
 #include "support/apart.hpp"
 #include "support/hashed_weights.hpp"
-#include "support/ids.hpp"
+#include "support/lists.hpp"
 #include "support/packed_stand_ins.hpp"
 #include "support/refuses.hpp"
 #include "support/tried.hpp"

@@ -18,7 +18,7 @@
 #include "files/files.hpp"
 #include "random.hpp"
 #include "support/hashed_weights.hpp"
-#include "support/ids.hpp"
+#include "support/lists.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;

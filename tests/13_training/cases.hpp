@@ -5,7 +5,7 @@
 
 #include "13_training/text/passages.hpp"
 #include "files/npy.hpp"
-#include "support/ids.hpp"
+#include "support/lists.hpp"
 #include "tensor.hpp"
 
 namespace t2t {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "support/ids.hpp"
+#include "support/lists.hpp"
 
 using namespace t2t;
 using std::size_t;

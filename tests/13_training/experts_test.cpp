@@ -16,7 +16,7 @@
 #include "13_training/trainer/trainer.hpp"
 #include "linalg.hpp"
 #include "support/all_close.hpp"
-#include "support/ids.hpp"
+#include "support/lists.hpp"
 
 using namespace t2t;
 

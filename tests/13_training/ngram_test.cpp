@@ -10,7 +10,7 @@
 #include "files/npy.hpp"
 #include "random.hpp"
 #include "support/all_close.hpp"
-#include "support/ids.hpp"
+#include "support/lists.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;

@@ -29,7 +29,7 @@
 #include "files/files.hpp"
 #include "random.hpp"
 #include "support/apart.hpp"
-#include "support/ids.hpp"
+#include "support/lists.hpp"
 #include "support/refuses.hpp"
 #include "support/tried.hpp"
 

@@ -16,7 +16,7 @@
 #include "13_training/trainer/loss_curve.hpp"
 #include "13_training/trainer/run_folder.hpp"
 #include "files/files.hpp"
-#include "support/ids.hpp"
+#include "support/lists.hpp"
 #include "support/refuses.hpp"
 #include "support/tried.hpp"
 

@@ -10,7 +10,7 @@
 #include "13_training/text/passages.hpp"
 #include "files/npy.hpp"
 #include "support/hashed_numbers.hpp"
-#include "support/ids.hpp"
+#include "support/lists.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;
