@@ -56,6 +56,38 @@ TEST_CASE("both forms equal PyTorch in float64, pre- and post-norm, LLaMA's and 
   }
 }
 
+/// A matrix whose rows belong to heads, D to each, with the heads in the opposite order.
+static Tensor<2> reversed_heads(const Tensor<2>& w, std::size_t D) {
+  Tensor<2> other = w;
+  const std::size_t heads = w.shape(0) / D;
+  for (std::size_t h = 0; h < heads; ++h)
+    for (std::size_t d = 0; d < D; ++d)
+      std::ranges::copy(row(w, h * D + d), row(other, (heads - 1 - h) * D + d).begin());
+  return other;
+}
+
+TEST_CASE("with 36 heads: if all their weights are in the opposite order, the result is the same") {
+  for (const bool head_norms : {false, true}) {
+    CAPTURE(head_norms);
+    Case many{"many", 9, {.C = 60, .H = 36, .G = 12, .D = 6, .F = 33}};
+    many.settings.head_norms = head_norms, many.settings.pairing = Pairing::halves;
+    const BlockWeights weights = many.weights();
+    BlockWeights other = weights;
+    for (Weight* w : {&other.w_q, &other.w_k, &other.w_v}) *w = reversed_heads(w->floats(), 6);
+    const Tensor<2> columns = xt::transpose(weights.w_o.floats());  // [H·D, C]
+    other.w_o = Tensor<2>(xt::transpose(reversed_heads(columns, 6)));
+    const Tensor<2> x = many.x(), want = block(x, weights, many.settings, many.table());
+    CHECK(all_close(block(x, other, many.settings, many.table()), want,
+                    2 * many.bound(largest(want))));
+    for (const BlockWeights& w : {weights, other}) {
+      Room room(many.settings, many.T, many.T);
+      Tensor<2> y = x;
+      room.run(y, Block(many.settings, w));
+      CHECK(all_close(y, want, 2 * many.bound(largest(want))));
+    }
+  }
+}
+
 TEST_CASE("prefill, chunks of 16, 5 and 3, and decoding a token at a time all agree") {
   for (const Case& c : cases()) {
     const Tensor<2> want = c.want();
@@ -319,6 +351,8 @@ TEST_CASE(
           [](Call& c) { c.settings.shared = 5; });
   refuses("shared_gate: wanted a shared network too, got none",
           [](Call& c) { c.settings.shared_gate = true; });
+  refuses("heads_together: wanted head_norms too, got none",
+          [](Call& c) { c.settings.heads_together = true; });
   refuses("experts: wanted E = 2, got 0",
           [](Call& c) { c.settings.experts = 2, c.settings.chosen = 1; });
   refuses("slots.network: wanted one, since the block has experts, got none", [](Call& c) {
@@ -434,6 +468,11 @@ TEST_CASE("choices: each that differs from LLaMA's is listed, and refused unless
   listed(Choice::norms_both, "norms before and after each part",
          [](S& s) { s.norm_place = NormPlace::both; });
   listed(Choice::head_norms, "norms of heads", [](S& s) { s.head_norms = true; });
+  BlockSettings together = llama;
+  together.head_norms = together.heads_together = true;
+  CHECK(choices_of(together) == std::vector{Choice::head_norms, Choice::heads_together});
+  REFUSES(expect_only(choices_of(together), {Choice::head_norms}, "the model to train"),
+          "the model to train: wanted one without norms of all heads together");
   listed(Choice::other_activation, "another network than SwiGLU",
          [](S& s) { s.activation = Activation::geglu; });
   listed(Choice::biases_of_qkv, "biases of q, k and v", [](S& s) { s.biases = Biases::qkv; });

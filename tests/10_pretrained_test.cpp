@@ -228,7 +228,7 @@ TEST_CASE("metadata that does not fit is refused with its key or the tensor that
   expect_refused(
       other,
       "x: general.architecture: wanted one of llama, granite, granitemoe, qwen2, qwen2moe, qwen3, "
-      "qwen3moe, gemma2, gemma3, got gemma");
+      "qwen3moe, olmoe, gemma2, gemma3, got gemma");
 }
 
 /// The config of a file with the keys of one of Gemma's models, and as many tensors as it wants to

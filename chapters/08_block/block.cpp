@@ -33,10 +33,11 @@ static Tensor<2> projected(const Tensor<2>& x, const Weight& w, const Tensor<1>&
   return y;
 }
 
-/// Each head's D numbers go through a norm of their own (Qwen 3).
+/// Each head's D numbers go through a norm of their own (Qwen 3), or all heads through one (OLMoE):
+/// the gain has as many numbers as a norm goes over.
 static Tensor<2> normed_heads(Tensor<2> x, const NormWeights& weights, const BlockSettings& s) {
-  const std::size_t T = x.shape(0), HD = x.shape(1);
-  x.reshape({T * HD / s.D, s.D});  // a head a row
+  const std::size_t T = x.shape(0), HD = x.shape(1), width = weights.gain.size();
+  x.reshape({T * HD / width, width});  // a row for each norm
   x = norm(x, weights, s.norm, s.eps);
   x.reshape({T, HD});
   return x;

@@ -24,7 +24,8 @@ BlockCosts block_costs(const BlockSettings& settings, std::size_t T, std::size_t
   const std::size_t of_a_norm = settings.norm == Norm::layer ? 2 : 1;
   const std::size_t norms = settings.norm_place == NormPlace::both ? 2 : 1;  // of a part
   const PartCost norm = {norms * of_a_norm * C, 0};
-  const std::size_t head_norms = settings.head_norms ? 2 * of_a_norm * settings.D : 0;
+  const std::size_t normed = settings.heads_together ? HD + GD : 2 * settings.D;
+  const std::size_t head_norms = settings.head_norms ? of_a_norm * normed : 0;
 
   const auto product = [&](std::size_t out, std::size_t in) { return 2.0 * double(T * out * in); };
   const double seen = pairs_seen(T, S, Mask::sliding(settings.window));

@@ -78,10 +78,11 @@ static Matrix part_of(Tensor<2>& scratch, std::size_t T, std::size_t cols) {
   return Matrix(scratch).rows_from(0, T).cols_from(0, cols);
 }
 
-/// Each head's D numbers go through a norm of their own, in place.
+/// Each head's D numbers go through a norm of their own, or all heads through one, in place.
 static void norm_heads(Matrix x, const NormWeights& weights, const BlockSettings& s) {
-  for (std::size_t h = 0; h < x.cols / s.D; ++h)
-    norm_rows(x.head(h, s.D), weights, s.norm, s.eps, x.head(h, s.D));
+  const std::size_t width = weights.gain.size();
+  for (std::size_t i = 0; i < x.cols / width; ++i)
+    norm_rows(x.head(i, width), weights, s.norm, s.eps, x.head(i, width));
 }
 
 /// Attention reads x and writes to `added` what is to be added to the stream.

@@ -55,6 +55,7 @@ std::string reasons_against(const BlockSettings& s) {
           "shared, the width of a network beside experts: wanted 0 without experts, got {}",
           s.shared);
   require(!s.shared_gate || s.shared > 0, "shared_gate: wanted a shared network too, got none");
+  require(!s.heads_together || s.head_norms, "heads_together: wanted head_norms too, got none");
   require(std::isfinite(s.score_factor) && s.score_factor >= 0,
           "score_factor: wanted 0 or a number above 0, got {}", s.score_factor);
   require(std::isfinite(s.score_cap) && s.score_cap >= 0,

@@ -22,6 +22,7 @@
 
 namespace t2t {
 
+// [settings]
 /// before: x + part(norm(x)), "pre-norm".  after: norm(x + part(x)), "post-norm".
 /// both: x + norm(part(norm(x))), with a gain for each norm (Gemma 2 and 3).
 enum class NormPlace { before, after, both };
@@ -48,7 +49,11 @@ struct BlockSettings {
   float theta = 10000;           // RoPE's
   Frequencies frequencies = {};  // RoPE's where they are scaled, [D/2]; empty: θ^(−2i/D)
   float eps = 1e-5f;             // the norms'
-  float score_factor = 0;        // of q·k; 0: 1/√D
+  // [/settings]
+
+  // For models of later chapters. With these defaults they change nothing.
+  bool heads_together = false;  // head_norms: one norm of all heads of q, and one of those of k
+  float score_factor = 0;       // of q·k; 0: 1/√D
   float score_cap = 0;       // scores stay between −cap and cap; 0: none (chapter 04's ScoreRule)
   std::size_t experts = 0;   // E networks, of which each token uses some; 0: a single network
   std::size_t chosen = 0;    // how many of the experts each token uses
@@ -67,8 +72,8 @@ BlockSettings gpt2_style(std::size_t C, std::size_t H);
 /// is odd and RoPE is used; theta, eps or one of the frequencies is not a finite number above 0;
 /// there are frequencies, but not D/2 of them; biases are `all` and the activation is gated; chosen
 /// is not from 1 to E, or not 0 without experts; experts have F = 0; there is a shared network
-/// without experts, or a gate without it; score_factor or score_cap is not 0 or a finite number
-/// above 0.
+/// without experts, or a gate without it; heads_together without head_norms; score_factor or
+/// score_cap is not 0 or a finite number above 0.
 std::string reasons_against(const BlockSettings& settings);
 /// Throws std::invalid_argument with these reasons when there are any.
 void expect_settings(const BlockSettings& settings);

@@ -19,6 +19,7 @@
 
 namespace t2t {
 
+// [weights]
 /// The block's diagram, in the order of use: each part reads the stream x, [T, C], and adds to it.
 /// What the settings leave out stays empty.
 struct BlockWeights {
@@ -30,16 +31,17 @@ struct BlockWeights {
   Tensor<1> b_q;       // [H·D]       biases, in GPT-2 and Qwen 2
   Tensor<1> b_k;       // [G·D]
   Tensor<1> b_v;       // [G·D]
-  NormWeights q_norm;  // [D]         for each head, in Qwen 3
-  NormWeights k_norm;  // [D]
+  NormWeights q_norm;  // [D]         for each head, in Qwen 3; [H·D] for all, in OLMoE
+  NormWeights k_norm;  // [D]         or [G·D]
 
   Weight w_o;                       // [C, H·D]    from the heads to what is added to x
   Tensor<1> b_o;                    // [C]         in GPT-2
   NormWeights post_attention_norm;  // [C]  of what is added, in Gemma 2 and 3
 
-  NormWeights feed_forward_norm;  // [C]
-
+  NormWeights feed_forward_norm;    // [C]
   FeedForwardWeights feed_forward;  // w_gate, w_up [F, C]; w_down [C, F], its result is added to x
+  // [/weights]
+
   // Or, in a mixture of experts (chapter 14), E such networks, and what chooses among them.
   Weight router;                            // [E, C]
   std::vector<FeedForwardWeights> experts;  // [E]
@@ -104,7 +106,8 @@ template <class Weights, class Call>
 void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
   const std::size_t C = settings.C, D = settings.D;
   const std::size_t HD = settings.H * settings.D, GD = settings.G * settings.D;
-  const bool layer_norm = settings.norm == Norm::layer, head_norms = settings.head_norms;
+  const bool layer_norm = settings.norm == Norm::layer;
+  const bool head_norms = settings.head_norms, together = settings.heads_together;
   const bool post_norms = settings.norm_place == NormPlace::both;
   const bool qkv_biases = settings.biases != Biases::none, biases = settings.biases == Biases::all;
   const auto vector = [&](std::string_view name, bool there, std::size_t n, Role role, Split split,
@@ -128,8 +131,8 @@ void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
   vector("b_q", qkv_biases, HD, Role::bias, Split::rows, weights.b_q);
   vector("b_k", qkv_biases, GD, Role::bias, Split::rows, weights.b_k);
   vector("b_v", qkv_biases, GD, Role::bias, Split::rows, weights.b_v);
-  norm("q_norm.gain", "q_norm.bias", head_norms, D, weights.q_norm);
-  norm("k_norm.gain", "k_norm.bias", head_norms, D, weights.k_norm);
+  norm("q_norm.gain", "q_norm.bias", head_norms, together ? HD : D, weights.q_norm);
+  norm("k_norm.gain", "k_norm.bias", head_norms, together ? GD : D, weights.k_norm);
   matrix("w_o", true, C, HD, Role::into_stream, Split::cols, weights.w_o);
   vector("b_o", biases, C, Role::bias, Split::once, weights.b_o);
   norm("post_attention_norm.gain", "post_attention_norm.bias", post_norms, C,

@@ -13,6 +13,7 @@ static constexpr const char* words[] = {
     "norms after the sums",
     "norms before and after each part",
     "norms of heads",
+    "norms of all heads together",
     "another network than SwiGLU",
     "biases of q, k and v",
     "biases",
@@ -37,8 +38,8 @@ static_assert(std::size(words) == std::size_t(Choice::layers_differ) + 1);
 std::vector<Choice> choices_of(const BlockSettings& settings) {
   // This names every member, so that a new one does not compile before it stands here.
   const auto& [C, H, G, D, F, norm, norm_place, head_norms, activation, biases, window, uses_rope,
-               pairing, theta, frequencies, eps, score_factor, score_cap, experts, chosen,
-               normalised, shared, shared_gate] = settings;
+               pairing, theta, frequencies, eps, heads_together, score_factor, score_cap, experts,
+               chosen, normalised, shared, shared_gate] = settings;
   std::vector<Choice> choices;
   const auto list = [&](bool chosen, Choice choice) {
     if (chosen) choices.push_back(choice);
@@ -47,6 +48,7 @@ std::vector<Choice> choices_of(const BlockSettings& settings) {
   list(norm_place == NormPlace::after, Choice::norms_after);
   list(norm_place == NormPlace::both, Choice::norms_both);
   list(head_norms, Choice::head_norms);
+  list(heads_together, Choice::heads_together);
   list(activation != Activation::swiglu, Choice::other_activation);
   list(biases == Biases::qkv, Choice::biases_of_qkv);
   list(biases == Biases::all, Choice::biases_of_all);

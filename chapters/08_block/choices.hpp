@@ -20,6 +20,7 @@ enum class Choice {
   norms_after,        // a norm after each sum, not before each part
   norms_both,         // a norm before each part, and one after it
   head_norms,         // norms of q's and k's heads
+  heads_together,     // one norm of all heads of q, and one of those of k
   other_activation,   // another network than SwiGLU
   biases_of_qkv,      // biases of q, k and v alone
   biases_of_all,      // biases of every product

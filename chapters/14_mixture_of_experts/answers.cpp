@@ -23,6 +23,7 @@ static Answer two_experts() {
 static Answer parameters_of_a_mixture() {
   Config config{.block = llama_style(2048, 16, 16, 1024), .L = 16, .V = 50304, .T_max = 4096};
   config.block.experts = 64, config.block.chosen = 8;
+  config.block.head_norms = config.block.heads_together = true;
   const std::size_t expert = 3 * 2048 * 1024, all = 16 * 64 * expert, active = 16 * 8 * expert;
   return {
       "experts of OLMoE",

@@ -28,7 +28,8 @@ Tensor<1> loads_of(std::span<const std::size_t> experts, std::size_t E);
 double balance_loss(const Routed& routed, float factor,
                     Tensor<2>& dp);  // [T, E], added to
 
-/// Returns factor · z-loss of one layer, and adds its gradient to dscores. Throws as balance_loss.
+/// Returns factor · z-loss of one layer, and adds its gradient to dscores. Of routed it reads the
+/// scores alone. Throws as balance_loss.
 double z_loss(const Routed& routed, float factor,
               Tensor<2>& dscores);  // [T, E], added to
 

@@ -63,16 +63,17 @@ struct ExpertsScratch {
   Tensor<2> shared, gates;          // [T_max, C] and [T_max, 1], of the shared network
   FeedForwardScratch feed_forward;  // of T_max tokens, since each goes to an expert once at most
 
-  /// For calls of up to T_max tokens. F is that of the widest network. Throws std::invalid_argument
-  /// when a size is 0 and unless k is from 1 to E.
+  /// For calls of up to T_max tokens with exactly these C, E and k, and with networks of up to F,
+  /// the shared one among them. Throws std::invalid_argument when a size is 0 and unless k is from
+  /// 1 to E.
   ExpertsScratch(std::size_t T_max, std::size_t C, std::size_t F, std::size_t E, std::size_t k,
                  Activation activation);
 };
 
 /// The row kernel's second half, for choices that are made already, such as with a capacity:
 /// gathers the rows, runs the experts and the shared network, and adds up. Throws
-/// std::invalid_argument when the scratch is too small. Checks nothing else: experts must be below
-/// E, and y [T, C].
+/// std::invalid_argument when the scratch is too small or made for another C, E or k. Checks
+/// nothing else: experts must be below E, and y [T, C].
 void run_choices(ConstMatrix x,                         // [T, C]
                  const Mixture& mixture,                //
                  std::span<const std::size_t> experts,  // [T·k]
@@ -81,7 +82,8 @@ void run_choices(ConstMatrix x,                         // [T, C]
                  Matrix y);  // [T, C]
 
 /// The row kernel. Allocates nothing. y may be x itself. Throws as mixture_of_experts does, and
-/// when y is not [T, C] or the scratch is too small; y is unchanged then.
+/// when y is not [T, C] or the scratch is too small or made for another C, E or k; y is unchanged
+/// then.
 void experts_rows(ConstMatrix x,  // [T, C]
                   const Mixture& mixture, ExpertsScratch& scratch,
                   Matrix y);  // [T, C]

@@ -1,5 +1,7 @@
 #include "14_mixture_of_experts/experts_backward.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -87,6 +89,8 @@ double experts_backward(ConstMatrix x, const Mixture& mixture, const Routed& rou
                         const MixtureGradients& gradients) {
   expect_shape("dy", dy, {x.rows, x.cols});
   expect_shape("dx", dx, {x.rows, x.cols});
+  expect(gradients.experts.size() == mixture.E(), "experts of the gradients",
+         fmt::format("E = {}", mixture.E()), double(gradients.experts.size()));
   if (!is_gated(mixture.activation))
     throw std::invalid_argument("experts to train: wanted gated networks, got others");
   for (std::size_t t = 0; t < x.rows; ++t) std::ranges::fill(dx.row(t), 0.0f);

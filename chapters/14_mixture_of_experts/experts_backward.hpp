@@ -41,7 +41,7 @@ Routed choices_of(ConstMatrix x,  // [T, C]
 
 /// Writes dx and adds to the gradients, of y and of the losses that balance, whose sum it returns.
 /// The networks are gated networks without biases. Throws std::invalid_argument when shapes
-/// disagree, and for an activation without a gate.
+/// disagree, unless there are gradients for E experts, and for an activation without a gate.
 double experts_backward(ConstMatrix x,  // [T, C]
                         const Mixture& mixture, const Routed& routed, const Balance& balance,
                         ConstMatrix dy,  // [T, C]

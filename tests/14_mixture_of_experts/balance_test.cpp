@@ -9,6 +9,7 @@
 #include "13_training/differences.hpp"
 #include "support/all_close.hpp"
 #include "support/hashed_numbers.hpp"
+#include "support/lists.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;
@@ -50,8 +51,10 @@ TEST_CASE("an even load has a loss of 1 for any number of experts, and a worse o
 }
 
 TEST_CASE("the z-loss and its gradient, by small changes in float64") {
-  Routed routed = two_tokens();
-  routed.scores = numbers(3, 3, 1, 4, 5);
+  const Tensor<2> scores = numbers(3, 3, 1, 4, 5);
+  Tensor<2> same = zeros(5, 5);
+  for (size_t e = 0; e < 5; ++e) same(e, e) = 1;
+  Routed routed = route(scores, same, {.k = 2});
   Tensor<2> dscores = zeros(4, 5);
   const double loss = z_loss(routed, 0.5f, dscores);
   Doubles at(routed.scores);
@@ -106,7 +109,12 @@ TEST_CASE("expert choice fills every expert, and looks at tokens that come later
   CHECK(chosen == std::vector<std::vector<size_t>>{{0}, {0, 1}, {1}});
   // Without token 2, token 0 gets expert 1 as well: what it gets depends on a token after it.
   CHECK(expert_choice(rows_of(p, 0, 2), 2)[0] == std::vector<size_t>{0, 1});
+  // Of tokens with equal p, an expert takes the earlier ones.
+  const Tensor<2> equal = {{0.5f, 0.3f}, {0.5f, 0.7f}, {0.5f, 0.7f}, {0.5f, 0.3f}};
+  CHECK(expert_choice(equal, 2) == std::vector<std::vector<size_t>>{{0}, {0, 1}, {1}, {}});
+  CHECK(expert_choice(equal, 3) == std::vector<std::vector<size_t>>{{0, 1}, {0, 1}, {0, 1}, {}});
   REFUSES(expert_choice(p, 4), "capacity: wanted 1 to T = 3, got 4");
+  REFUSES(expert_choice(p, 0), "capacity: wanted 1 to T = 3, got 0");
 }
 
 TEST_CASE("loads need choices, and experts that exist") {

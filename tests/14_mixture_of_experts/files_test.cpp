@@ -18,7 +18,7 @@
 #include "14_mixture_of_experts/upcycle.hpp"
 #include "files/npy.hpp"
 #include "support/all_close.hpp"
-#include "support/ids.hpp"
+#include "support/lists.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;
@@ -42,7 +42,8 @@ static Tensor<2> logits_by_rows(const Model& model, const Ids& ids) {
 }
 
 TEST_CASE("logits of small files with experts, and of Granite's, equal those of PyTorch") {
-  for (const std::string name : {"mixtral", "qwen3moe", "qwen2moe", "granite", "granitemoe"}) {
+  for (const std::string name :
+       {"mixtral", "qwen3moe", "qwen2moe", "olmoe", "granite", "granitemoe"}) {
     CAPTURE(name);
     const GgufFile file = small(name);
     const Model model = read_model(file);
@@ -74,6 +75,11 @@ TEST_CASE("what the files say of their experts") {
   CHECK_FALSE(qwen2.normalised);
   CHECK(qwen2.shared == 96);
   CHECK(qwen2.shared_gate);
+  const BlockSettings olmoe = read_config(small("olmoe")).block;
+  CHECK(olmoe.experts == 8);
+  CHECK(olmoe.chosen == 3);
+  CHECK_FALSE(olmoe.normalised);
+  CHECK(olmoe.heads_together);
   const Config granite = read_config(small("granite"));
   CHECK(granite.embedding_scale == 16);  // 6 / 0.375
   CHECK(granite.block.eps == doctest::Approx(0x1p-7 / (0.375 * 0.375)));

@@ -24,6 +24,8 @@ static constexpr Gemma gemma2 = {2, 0, 46}, gemma3 = {6, 10000, 62};
 
 /// Whether the blocks of an architecture have experts.
 enum class Experts { none, some, all };
+/// Which norms q and k have: none, one for each head, or one for all heads.
+enum class HeadNorms { none, each, together };
 
 // [architectures]
 /// What differs between the architectures.
@@ -31,20 +33,21 @@ struct Architecture {
   std::string_view name;  // general.architecture, with which its keys begin
   Pairing pairing;        // of q and k, as the rows of their weights lie in its files
   Biases biases;
-  bool head_norms;
+  HeadNorms head_norms;
   Experts experts = Experts::none;  // some: in some files
   const Gemma* gemma = nullptr;     // what its files leave out
 };
 static constexpr Architecture architectures[] = {
-    {"llama", Pairing::neighbours, Biases::none, false, Experts::some},
-    {"granite", Pairing::neighbours, Biases::none, false},
-    {"granitemoe", Pairing::neighbours, Biases::none, false, Experts::all},
-    {"qwen2", Pairing::halves, Biases::qkv, false},
-    {"qwen2moe", Pairing::halves, Biases::qkv, false, Experts::all},
-    {"qwen3", Pairing::halves, Biases::none, true},
-    {"qwen3moe", Pairing::halves, Biases::none, true, Experts::all},
-    {"gemma2", Pairing::halves, Biases::none, false, Experts::none, &gemma2},
-    {"gemma3", Pairing::halves, Biases::none, true, Experts::none, &gemma3},
+    {"llama", Pairing::neighbours, Biases::none, HeadNorms::none, Experts::some},
+    {"granite", Pairing::neighbours, Biases::none, HeadNorms::none},
+    {"granitemoe", Pairing::neighbours, Biases::none, HeadNorms::none, Experts::all},
+    {"qwen2", Pairing::halves, Biases::qkv, HeadNorms::none},
+    {"qwen2moe", Pairing::halves, Biases::qkv, HeadNorms::none, Experts::all},
+    {"qwen3", Pairing::halves, Biases::none, HeadNorms::each},
+    {"qwen3moe", Pairing::halves, Biases::none, HeadNorms::each, Experts::all},
+    {"olmoe", Pairing::halves, Biases::none, HeadNorms::together, Experts::all},
+    {"gemma2", Pairing::halves, Biases::none, HeadNorms::none, Experts::none, &gemma2},
+    {"gemma3", Pairing::halves, Biases::none, HeadNorms::each, Experts::none, &gemma3},
 };
 // [/architectures]
 
@@ -63,10 +66,15 @@ std::string model_key(const GgufFile& file, std::string_view key) {
   return fmt::format("{}.{}", architecture_of(file).name, key);
 }
 
+static HeadNorms head_norms_of(const BlockSettings& settings) {
+  if (!settings.head_norms) return HeadNorms::none;
+  return settings.heads_together ? HeadNorms::together : HeadNorms::each;
+}
+
 std::string_view architecture_name(const BlockSettings& settings) {
   for (const Architecture& each : architectures)
     if (each.pairing == settings.pairing && each.biases == settings.biases &&
-        each.head_norms == settings.head_norms &&
+        each.head_norms == head_norms_of(settings) &&
         each.experts != (settings.experts > 0 ? Experts::none : Experts::all) &&
         bool(each.gemma) == (settings.norm_place == NormPlace::both))
       return each.name;
@@ -185,8 +193,9 @@ static void alternate(const Gemma& gemma, Config& config) {
 }
 // [/gemma]
 
-/// The sizes of experts, and what their architecture leaves to programs to know: only Qwen 2's
-/// weights of a token's experts do not add up to 1, and only its shared network has a gate.
+/// The sizes of experts, and what their architecture leaves to programs to know: in Qwen 2 and
+/// OLMoE the weights of a token's experts do not add up to 1, and Qwen 2 has a shared network with
+/// a gate.
 static void read_experts(const GgufFile& file, const Architecture& architecture, Config& config) {
   const auto key = [&](const char* name) { return model_key(file, name); };
   BlockSettings& block = config.block;
@@ -197,8 +206,9 @@ static void read_experts(const GgufFile& file, const Architecture& architecture,
   if (block.experts == 0) return;
   block.chosen = size_of(file, key("expert_used_count"));
   block.F = size_or(file, key("expert_feed_forward_length"), block.F);
+  block.normalised = architecture.name != "qwen2moe" && architecture.name != "olmoe";
   if (architecture.name != "qwen2moe") return;
-  block.normalised = false, block.shared_gate = true;
+  block.shared_gate = true;
   block.shared = size_of(file, key("expert_shared_feed_forward_length"));
 }
 
@@ -220,7 +230,8 @@ Config read_config(const GgufFile& file) {
 
   block.pairing = architecture.pairing;
   block.biases = architecture.biases;
-  block.head_norms = architecture.head_norms;
+  block.head_norms = architecture.head_norms != HeadNorms::none;
+  block.heads_together = architecture.head_norms == HeadNorms::together;
   if (file.metadata().has(key("attention.sliding_window")))
     block.window = size_of(file, key("attention.sliding_window"), 0);  // 0: none
   read_experts(file, architecture, config);
