@@ -65,13 +65,14 @@ static void score_keys(ConstMatrix q, ConstMatrix k, Matrix scores) {
   }
 }
 
-/// out = weights·v for `heads` heads, in the W·R channels from channel d on. Each value is read
-/// once, and the sums stay in registers until the end of the stretch.
+/// out += weights·v for `heads` heads, in the W·R channels from channel d on. Each value is read
+/// once, and the sums stay in registers until the end of the piece.
 template <std::size_t heads, std::size_t R>
 static void mix_columns(ConstMatrix weights, ConstMatrix v, std::size_t d, Matrix out) {
   Lanes sums[heads][R];
-  for (auto& of_head : sums)
-    for (Lanes& sum : of_head) sum = Lanes(0);
+  for (std::size_t n = 0; n < heads; ++n)
+    for (std::size_t r = 0; r < R; ++r)
+      sums[n][r] = Lanes::load_unaligned(out.row(n).data() + d + r * W);
   for (std::size_t s = 0; s < v.rows; ++s)
     for (std::size_t r = 0; r < R; ++r) {
       const Lanes value = Lanes::load_unaligned(v.row(s).data() + d + r * W);
@@ -82,33 +83,47 @@ static void mix_columns(ConstMatrix weights, ConstMatrix v, std::size_t d, Matri
     for (std::size_t r = 0; r < R; ++r) sums[n][r].store_unaligned(out.row(n).data() + d + r * W);
 }
 
-/// out = weights·v in all channels: four registers at a time, then one, then the rest one by one.
+/// out += weights·v in all channels: four registers at a time, then one, then a part of one.
 template <std::size_t heads>
 static void mix_values(ConstMatrix weights, ConstMatrix v, Matrix out) {
   std::size_t d = 0;
   for (; d + 4 * W <= v.cols; d += 4 * W) mix_columns<heads, 4>(weights, v, d, out);
   for (; d + W <= v.cols; d += W) mix_columns<heads, 1>(weights, v, d, out);
-  for (std::size_t n = 0; n < heads; ++n)
-    for (std::size_t rest = d; rest < v.cols; ++rest) {
-      float sum = 0;
-      for (std::size_t s = 0; s < v.rows; ++s) sum += weights.row(n)[s] * v.row(s)[rest];
-      out.row(n)[rest] = sum;
-    }
+  if (d == v.cols) return;
+  for (std::size_t n = 0; n < heads; ++n) {
+    Lanes sum = load_part(out.row(n).data() + d, v.cols - d, 0);
+    for (std::size_t s = 0; s < v.rows; ++s)
+      sum =
+          xsimd::fma(Lanes(weights.row(n)[s]), load_part(v.row(s).data() + d, v.cols - d, 0), sum);
+    store_part(sum, out.row(n).data() + d, v.cols - d);
+  }
 }
 
 std::size_t stretch_count(std::size_t S) { return (S + stretch_keys - 1) / stretch_keys; }
 
-void attend_stretch(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix scores, Matrix out,
+/// Calls f(piece, first) for each piece, first being the number of keys before it.
+template <class F>
+static void for_pieces(std::span<const KeyPiece> pieces, F f) {
+  std::size_t first = 0;
+  for (const KeyPiece& piece : pieces) {
+    f(piece, first);
+    first += piece.k.rows;
+  }
+}
+
+void attend_stretch(ConstMatrix q, std::span<const KeyPiece> pieces, Matrix scores, Matrix out,
                     Matrix log_sums, const ScoreRule& rule) {
   // Scores of W keys at a time, for up to four heads at once.
   const std::size_t N = q.rows;
-  for (std::size_t s = 0; s < k.rows; s += W) {
-    const std::size_t count = std::min(W, k.rows - s);
-    for_heads(N, [&](std::size_t n, auto heads) {
-      score_keys<heads>(q.rows_from(n, heads), k.rows_from(s, count),
-                        scores.rows_from(n, heads).cols_from(s, count));
-    });
-  }
+  for_pieces(pieces, [&](const KeyPiece& piece, std::size_t first) {
+    for (std::size_t s = 0; s < piece.k.rows; s += W) {
+      const std::size_t count = std::min(W, piece.k.rows - s);
+      for_heads(N, [&](std::size_t n, auto heads) {
+        score_keys<heads>(q.rows_from(n, heads), piece.k.rows_from(s, count),
+                          scores.rows_from(n, heads).cols_from(first + s, count));
+      });
+    }
+  });
 
   // Softmax of each row. The weight of the highest score is e^0 / Σ e^(score − highest), so that
   // log Σ e^score = highest − log(largest weight).
@@ -121,9 +136,19 @@ void attend_stretch(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix scores, 
 
   // The weighted sums of the values.
   const ConstMatrix weights = scores;
-  for_heads(N, [&](std::size_t n, auto heads) {
-    mix_values<heads>(weights.rows_from(n, heads), v, out.rows_from(n, heads));
+  for (std::size_t n = 0; n < N; ++n) std::ranges::fill(out.row(n), 0.0f);
+  for_pieces(pieces, [&](const KeyPiece& piece, std::size_t first) {
+    for_heads(N, [&](std::size_t n, auto heads) {
+      mix_values<heads>(weights.rows_from(n, heads).cols_from(first, piece.v.rows), piece.v,
+                        out.rows_from(n, heads));
+    });
   });
+}
+
+void attend_stretch(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix scores, Matrix out,
+                    Matrix log_sums, const ScoreRule& rule) {
+  const KeyPiece whole{k, v};
+  attend_stretch(q, {&whole, 1}, scores, out, log_sums, rule);
 }
 
 void join_stretches(ConstMatrix stretches, ConstRow log_sums, Row out) {

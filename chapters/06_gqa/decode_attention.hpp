@@ -9,6 +9,8 @@
 // ("Flash-Decoding", Dao et al. 2023). Chapter 11 joins in the same way, for many queries at once.
 #pragma once
 
+#include <span>
+
 #include "04_causal_attention/attention.hpp"
 #include "tensor.hpp"
 
@@ -23,17 +25,28 @@ constexpr std::size_t stretch_keys = 512;
 /// keys have two of at most 257, and 512 keys have one of 512.
 std::size_t stretch_count(std::size_t S);
 
-/// Attention over one stretch of s keys, for the N query heads of a group. It checks nothing and
-/// never throws, so that parallel loops may call it: the caller has checked the shapes. If all
-/// scores of a head have overflowed to −infinity, its log-sum is NaN and so is what
-/// join_stretches makes of it, even where other stretches have finite scores.
-void attend_stretch(ConstMatrix q,    // [N, D]
-                    ConstMatrix k,    // [s, D], s at least 1
-                    ConstMatrix v,    // [s, D]
-                    Matrix scores,    // [N, s], scratch: left holding the weights
-                    Matrix out,       // [N, D]
-                    Matrix log_sums,  // [N, 1], of the scores
+/// Keys of one head with their values, in the order of their positions.
+struct KeyPiece {
+  ConstMatrix k;  // [keys, D], at least one key
+  ConstMatrix v;  // [keys, D]
+};
+
+/// Attention over one stretch of s keys, for the N query heads of a group. The keys may lie in
+/// several pieces, such as the pages of chapter 15; where it is cut changes no bit of the result.
+/// It checks nothing and never throws, so that parallel loops may call it: the caller has checked
+/// the shapes. If all scores of a head have overflowed to −infinity, its log-sum is NaN and so is
+/// what join_stretches makes of it, even where other stretches have finite scores.
+void attend_stretch(ConstMatrix q,                     // [N, D]
+                    std::span<const KeyPiece> pieces,  // s keys in all, at least 1
+                    Matrix scores,                     // [N, s], scratch: left holding the weights
+                    Matrix out,                        // [N, D]
+                    Matrix log_sums,                   // [N, 1], of the scores
                     const ScoreRule& rule = Mask::none);  // its mask is not read: all keys are seen
+/// The same for keys that lie in one piece.
+void attend_stretch(ConstMatrix q,  // [N, D]
+                    ConstMatrix k,  // [s, D]
+                    ConstMatrix v,  // [s, D]
+                    Matrix scores, Matrix out, Matrix log_sums, const ScoreRule& rule = Mask::none);
 
 /// Joins one head's outputs of P stretches, P at least 1. It checks nothing and never throws
 /// either. The first log-sum must be above −infinity. A later one may be −infinity: if that
