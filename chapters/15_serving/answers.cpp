@@ -1,0 +1,52 @@
+// The answers to the problems on paper of docs/15_serving.md.
+#include "program/answers.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "15_serving/scheduler/scheduler.hpp"
+#include "program/print.hpp"
+
+namespace t2t {
+
+static Answer bytes_of_pages() {
+  const std::size_t a_token = 2 * 32 * 8 * 128 * 2, page = 16 * a_token, pages = 2900 / 16 + 1;
+  return {
+      "pages of a text",
+      fmt::format("A token has 2·32·8·128 = {} numbers, {} bytes, so a page has {} bytes. 2,900 "
+                  "tokens need ⌈2,900 / 16⌉ = {} pages, {} bytes, of which {} places are unused.",
+                  with_commas(a_token / 2), with_commas(a_token), with_commas(page), pages,
+                  with_commas(pages * page), pages * 16 - 2900)};
+}
+
+static Answer a_plan() {
+  const ScheduledText running[] = {
+      {.id = 0, .arrival = 0, .known = 21, .computed = 20, .pages = 5, .held = 5},
+      {.id = 1, .arrival = 1, .known = 9, .computed = 8, .pages = 2, .held = 2},
+      {.id = 2, .arrival = 2, .known = 30, .computed = 4, .pages = 1, .held = 1}};
+  const StepPlan plan = plan_step(running, {}, 1, {.budget = 8, .texts = 3, .page = 4});
+  std::string parts;
+  for (const auto& [id, tokens] : plan.parts)
+    parts += fmt::format("{}text {} reads {}", parts.empty() ? "" : ", ", id, tokens);
+  return {
+      "a step",
+      fmt::format("Texts 0 and 1 have full pages, so each needs a new one for its token. Text 0 "
+                  "takes the free page. For text 1, text {} stops and gives its page back. So {}.",
+                  plan.stopped.at(0), parts)};
+}
+
+static Answer common_beginning() {
+  const std::size_t texts = 40, common = 1000 / 16, each = (1000 + 200 + 15) / 16;
+  return {"a common beginning",
+          fmt::format(
+              "Of the 1,000 tokens ⌊1,000 / 16⌋ = {} whole pages can be shared. Each text needs "
+              "{} pages for its 1,200 tokens, so alone {} texts need {}. Together they need "
+              "{} + {}·{} = {}.",
+              common, each, texts, with_commas(texts * each), common, texts, each - common,
+              common + texts * (each - common))};
+}
+
+std::vector<Answer> answers() { return {bytes_of_pages(), a_plan(), common_beginning()}; }
+
+}  // namespace t2t

@@ -1,0 +1,54 @@
+// The attention slot of a model whose texts keep their keys and values in pages.
+//
+// There is one store of pages for each layer, and one table of pages for each text, which holds for
+// all layers: page number 7 of a table means page 7 of every layer's store. Whoever owns the tables
+// says which pages a text has (pages/page_pool.hpp knows which are free); this slot writes new keys
+// and values to them and reads the old ones there. Two texts may have a page in common.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "08_block/layer_tables.hpp"
+#include "15_serving/attention/paged_rows.hpp"
+
+namespace t2t {
+
+/// The pages of a text, in the order of its positions.
+using PageTable = std::vector<std::size_t>;
+
+class PagedAttention {
+ public:
+  /// `pages` pages of `page` positions in each layer, for texts of up to S positions and calls that
+  /// bring up to T_max rows of a text. Throws std::invalid_argument as LayerTables does, and when
+  /// texts, pages or page is 0; std::runtime_error when there is not enough memory.
+  PagedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
+                 std::size_t texts, std::size_t pages, std::size_t page = 16);
+  PagedAttention(const PagedAttention&) = delete;  // give std::ref(it) to a slot, not a copy
+
+  std::vector<PageTable> tables;  // [texts]
+
+  std::size_t page() const { return page_; }
+  std::size_t pages() const { return pages_; }
+  /// Bytes of one page in all layers.
+  std::size_t bytes_of_a_page() const;
+
+  /// The slot. Throws std::invalid_argument as LayerTables does, and when a table has too few pages
+  /// for its run or names one that is not there, all before anything is written.
+  void operator()(const Projected& in, Matrix heads, const Trace& trace);
+
+ private:
+  PagedHeads heads_of(std::size_t layer) const;
+  void expect_pages(const Run& run) const;
+  void store(const Projected& in);
+
+  LayerTables layers_;
+  std::vector<BlockSettings> settings_;  // [L]
+  std::size_t pages_, page_;
+  std::vector<Tensor<1>> keys_, values_;  // [L] of [G · pages · page · D]
+  std::vector<PagedRun> runs_;            // of a call
+  PagedScratch scratch_;
+};
+
+}  // namespace t2t

@@ -1,0 +1,163 @@
+#include "15_serving/attention/paged_rows.hpp"
+
+#include <algorithm>
+
+#include "06_gqa/grouped_query_attention.hpp"
+#include "rows.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+Tensor<2> paged_attention(const Tensor<2>& q, const PagedRun& run, const PagedHeads& heads,
+                          const ScoreRule& rule) {
+  const std::size_t S = run.position + run.rows, G = heads.G, D = heads.D;
+  expect_shape("q", q, {run.rows, q.shape(1)});
+  expect(run.table.size() * heads.page >= S, "positions in the pages of the table",
+         "at least " + std::to_string(S), double(run.table.size() * heads.page));
+  Tensor<2> k = empty(S, G * D), v = k;  // [S, G·D]
+  for (std::size_t s = 0; s < S; ++s)
+    for (std::size_t g = 0; g < G; ++g) {
+      const std::size_t number = run.table[s / heads.page], place = s % heads.page;
+      std::ranges::copy(heads.keys_of(number, g, place, 1).row(0), &k(s, g * D));
+      std::ranges::copy(heads.values_of(number, g, place, 1).row(0), &v(s, g * D));
+    }
+  return grouped_query_attention(q, k, v, q.shape(1) / D, G, rule);
+}
+
+/// How many neighbouring queries a task has at most: they use a stretch's keys while these are in a
+/// near cache.
+static constexpr std::size_t most_tokens = 4;
+
+/// The positions that a query sees, and the stretches in which they lie.
+static KeyRange keys_of(std::size_t position, const Mask& mask) {
+  return keys_seen(position, position + 1, position + 1, mask);
+}
+static KeyRange stretches_of(KeyRange keys) {
+  return {keys.begin / paged_stretch, (keys.end - 1) / paged_stretch + 1};
+}
+
+/// Lists what is to be done, and makes room for the results: nothing may be allocated in a parallel
+/// loop. If a run has one query, each stretch of a group is a task; if it has several, a few of
+/// them with all of their stretches are one. How the work is cut changes no sum.
+static void list_tasks(std::span<const PagedRun> runs, const PagedHeads& heads, std::size_t N,
+                       const Mask& mask, PagedScratch& scratch) {
+  std::size_t singles = 0;
+  scratch.tasks.clear(), scratch.of_thread = 0;
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    for (std::size_t g = 0; g < heads.G; ++g)
+      for (std::size_t t = 0; t < runs[r].rows; t += most_tokens) {
+        const std::size_t tokens = std::min(most_tokens, runs[r].rows - t);
+        const std::size_t position = runs[r].position + t;
+        const KeyRange all = {stretches_of(keys_of(position, mask)).begin,
+                              stretches_of(keys_of(position + tokens - 1, mask)).end};
+        if (runs[r].rows > 1) {
+          scratch.tasks.push_back({r, g, t, tokens, all, 0});
+          scratch.of_thread = std::max(scratch.of_thread, most_tokens * N * all.size());
+        } else {
+          for (std::size_t p = all.begin; p < all.end; ++p)
+            scratch.tasks.push_back({r, g, t, 1, {p, p + 1}, singles});
+          singles += N * all.size();
+        }
+      }
+  const std::size_t threads = thread_count(), results = singles + threads * scratch.of_thread;
+  scratch.pieces.resize(std::max(scratch.pieces.size(), threads));
+  for (std::vector<KeyPiece>& pieces : scratch.pieces) pieces.reserve(paged_stretch);
+  scratch.scores.resize(std::max(scratch.scores.size(), threads * N * paged_stretch));
+  scratch.stretches.resize(std::max(scratch.stretches.size(), results * heads.D));
+  scratch.log_sums.resize(std::max(scratch.log_sums.size(), results));
+}
+
+/// The keys and values of these positions, page by page. Pages that are neighbours in memory, too,
+/// make one piece.
+static void find_pieces(const PagedRun& run, const PagedHeads& heads, std::size_t g, KeyRange keys,
+                        std::vector<KeyPiece>& pieces) {
+  pieces.clear();
+  for (std::size_t s = keys.begin; s < keys.end;) {
+    const std::size_t number = run.table[s / heads.page], place = s % heads.page;
+    const std::size_t count = std::min(heads.page - place, keys.end - s);
+    if (s > keys.begin && number == run.table[s / heads.page - 1] + 1)
+      pieces.back().k.rows += count, pieces.back().v.rows += count;
+    else
+      pieces.push_back(
+          {heads.keys_of(number, g, place, count), heads.values_of(number, g, place, count)});
+    s += count;
+  }
+}
+
+/// One query of a task, and the results that it has for each of P stretches, from `results` on.
+struct Query {
+  const PagedRun& run;
+  std::size_t t, g, results;
+  KeyRange keys, stretches;  // that it sees
+
+  Query(const PagedRun& run, std::size_t t, std::size_t g, std::size_t results, const Mask& mask)
+      : run(run),
+        t(t),
+        g(g),
+        results(results),
+        keys(keys_of(run.position + t, mask)),
+        stretches(stretches_of(keys)) {}
+};
+
+/// The query with the heads of its group over what it sees of a stretch.
+static void attend_query(ConstMatrix q, const Query& query, std::size_t stretch,
+                         const PagedHeads& heads, const ScoreRule& rule, std::size_t thread,
+                         PagedScratch& scratch) {
+  const std::size_t D = heads.D, N = q.cols / D / heads.G, P = query.stretches.size();
+  const KeyRange keys = {std::max(query.keys.begin, stretch * paged_stretch),
+                         std::min(query.keys.end, (stretch + 1) * paged_stretch)};
+  if (keys.begin >= keys.end) return;  // only other queries of the task see this stretch
+  std::vector<KeyPiece>& pieces = scratch.pieces[thread];
+  find_pieces(query.run, heads, query.g, keys, pieces);
+  const std::size_t at = query.results + stretch - query.stretches.begin;
+  attend_stretch({q.row(query.run.first + query.t).data() + query.g * N * D, N, D, D}, pieces,
+                 {&scratch.scores[thread * N * paged_stretch], N, keys.size(), keys.size()},
+                 {&scratch.stretches[at * D], N, D, P * D}, {&scratch.log_sums[at], N, 1, P}, rule);
+}
+
+/// Joins the query's stretches, head by head.
+static void join_query(const Query& query, const PagedHeads& heads, PagedScratch& scratch,
+                       Matrix out) {
+  const std::size_t D = heads.D, N = out.cols / D / heads.G, P = query.stretches.size();
+  for (std::size_t n = 0; n < N; ++n) {
+    const std::size_t at = query.results + n * P;
+    join_stretches({&scratch.stretches[at * D], P, D, D}, {&scratch.log_sums[at], P},
+                   out.row(query.run.first + query.t).subspan((query.g * N + n) * D, D));
+  }
+}
+
+void paged_attention_rows(ConstMatrix q, std::span<const PagedRun> runs, const PagedHeads& heads,
+                          const ScoreRule& rule, Matrix out, PagedScratch& scratch) {
+  const std::size_t N = q.cols / heads.D / heads.G;
+  list_tasks(runs, heads, N, rule.mask, scratch);
+  const auto query_of = [&](const PagedScratch::Task& task, std::size_t t, std::size_t results) {
+    return Query(runs[task.run], t, task.g, results, rule.mask);
+  };
+
+  const std::size_t floats = most_tokens * N * paged_stretch * heads.D;
+  const std::size_t of_threads = scratch.log_sums.size() - thread_count() * scratch.of_thread;
+  for_each_task(scratch.tasks.size(), floats, [&](std::size_t i, std::size_t thread) {
+    const PagedScratch::Task& task = scratch.tasks[i];
+    if (runs[task.run].rows == 1)
+      return attend_query(q, query_of(task, 0, task.results), task.stretches.begin, heads, rule,
+                          thread, scratch);
+    // All queries of the task use a stretch before the next one is read.
+    const std::size_t own = of_threads + thread * scratch.of_thread;
+    const auto query = [&](std::size_t i) {
+      return query_of(task, task.first + i, own + i * N * task.stretches.size());
+    };
+    for (std::size_t p = task.stretches.begin; p < task.stretches.end; ++p)
+      for (std::size_t i = 0; i < task.tokens; ++i)
+        attend_query(q, query(i), p, heads, rule, thread, scratch);
+    for (std::size_t i = 0; i < task.tokens; ++i) join_query(query(i), heads, scratch, out);
+  });
+
+  // A single query's stretches are joined when all of them are there.
+  for (const PagedScratch::Task& task : scratch.tasks) {
+    if (runs[task.run].rows > 1) continue;
+    const Query query = query_of(task, 0, task.results);
+    if (task.stretches.begin == query.stretches.begin) join_query(query, heads, scratch, out);
+  }
+}
+
+}  // namespace t2t

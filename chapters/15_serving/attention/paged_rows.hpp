@@ -1,0 +1,100 @@
+// Attention over pages: the keys and values of a text lie in pages that need not be neighbours, and
+// a table says which page holds which positions.
+//
+//   position s of a text lies in page table[s / page], at place s % page
+//
+// The formula gathers a text's keys and values and is chapter 06's from there on. The kernel reads
+// the pages where they lie, in stretches that begin at multiples of 256 positions:
+//
+//   a stretch p of the keys that query t sees:  attend_stretch → out[t,p] and its log-sum
+//   all stretches of a query:                   join_stretches, in the order of their positions
+//
+// A query sees a part of its last stretch, up to its own position. With a window it may also see
+// only a part of its first stretch. Then attend_stretch gets only the keys that the query sees.
+//
+// So each sum of a query has one order, which depends on its position and the window alone: not on
+// which queries come in the same call, on the size of a page, on the threads or on the other texts.
+// Chapter 06's kernel cuts the keys of one query into stretches of equal length, and computes a
+// block of queries by matrix products. So the last bits of its numbers depend on how a text was cut
+// into calls. Kwon et al. 2023, "Efficient Memory Management for Large Language Model Serving with
+// PagedAttention".
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "04_causal_attention/score_rule.hpp"
+#include "06_gqa/decode_attention.hpp"
+#include "tensor.hpp"
+
+namespace t2t {
+
+/// The pages of one layer, of all texts. Owns nothing. Neighbouring pages of a head are neighbours
+/// in memory, so that a text whose pages have neighbouring numbers is read from front to back.
+struct PagedHeads {
+  const float* keys;    // [G, pages, page, D]
+  const float* values;  // [G, pages, page, D]
+  std::size_t pages;
+  std::size_t page;  // positions of a page
+  std::size_t G, D;
+
+  /// `count` places of a page, from place `from` on: [count, D].
+  ConstMatrix keys_of(std::size_t page_number, std::size_t g, std::size_t from,
+                      std::size_t count) const {
+    return {keys + ((g * pages + page_number) * page + from) * D, count, D, D};
+  }
+  ConstMatrix values_of(std::size_t page_number, std::size_t g, std::size_t from,
+                        std::size_t count) const {
+    return {values + ((g * pages + page_number) * page + from) * D, count, D, D};
+  }
+};
+
+/// The queries of one text in a call, in the order of their positions, and the text's table. The
+/// keys and values of all positions up to that of the last query are in the table's pages already.
+struct PagedRun {
+  std::size_t first;                   // row of the first query in q and out
+  std::size_t rows;                    // at least 1
+  std::size_t position;                // of the first query
+  std::span<const std::size_t> table;  // pages of positions 0 … position + rows − 1, or more
+};
+
+/// Positions of a stretch: stretch p has positions p·256 … p·256 + 255.
+constexpr std::size_t paged_stretch = 256;
+
+/// The formula, for one run, whose queries are the rows of q (`first` is not used): gathers the
+/// keys and values of positions 0 … position + T − 1 in matrices [S, G·D], and calls
+/// grouped_query_attention. Throws std::invalid_argument as that does, when q has another number of
+/// rows than the run, and when the table has too few pages.
+Tensor<2> paged_attention(const Tensor<2>& q,  // [T, H·D]
+                          const PagedRun& run, const PagedHeads& heads, const ScoreRule& rule);
+
+/// Memory for the kernel: made once, used by all layers. It grows when a call needs more than any
+/// before. A query of a group has N·P results, for the N query heads of the group and the P
+/// stretches of its task; the P results of a head are neighbours.
+struct PagedScratch {
+  struct Task {
+    std::size_t run, g, first, tokens;  // queries first … first + tokens − 1 of the run
+    KeyRange stretches;                 // those that the task computes
+    std::size_t results;                // where its N·P results begin, if it has one query
+  };
+  std::vector<Task> tasks;
+  std::size_t of_thread;                      // results of one thread, for tasks of several queries
+  std::vector<float> scores;                  // [threads, N·256]
+  std::vector<std::vector<KeyPiece>> pieces;  // [threads]: a stretch, page by page
+  std::vector<float> stretches;               // [results, D]: outputs of attend_stretch
+  std::vector<float> log_sums;                // [results]
+};
+
+/// The kernel, for all runs of a call. The runs are listed in the order of their rows: the first
+/// one begins at row 0, and each other one where the run before it ends. Under rule.mask, which
+/// must be causal, a query sees the positions up to its own, or the last W of them. Each row of out
+/// is the same, bit for bit, whatever the other rows are, and for any size of a page. Checks
+/// nothing: the caller has checked shapes and tables.
+void paged_attention_rows(ConstMatrix q,  // [T, H·D]
+                          std::span<const PagedRun> runs, const PagedHeads& heads,
+                          const ScoreRule& rule,
+                          Matrix out,  // [T, H·D]; must not overlap q
+                          PagedScratch& scratch);
+
+}  // namespace t2t

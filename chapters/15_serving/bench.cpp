@@ -1,0 +1,149 @@
+// Pages compared with one piece of memory: attention, and a small model that serves several texts.
+// Products in one order compared with BLAS.
+#include "timing/bench.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "06_gqa/grouped_rows.hpp"
+#include "09_language_model/forward.hpp"
+#include "12_quantization/packed/packed_weight.hpp"
+#include "15_serving/attention/paged_rows.hpp"
+#include "15_serving/engine/engine.hpp"
+#include "15_serving/products/one_order.hpp"
+#include "linalg.hpp"
+#include "random.hpp"
+
+namespace t2t {
+
+static constexpr std::size_t H = 9, G = 3, D = 64, page = 16;
+
+/// One text's keys and values, side by side and in pages in another order.
+struct BenchText {
+  Tensor<2> k, v;          // [S, G·D]
+  Tensor<1> keys, values;  // [G, pages, page, D]
+  std::vector<std::size_t> table;
+
+  BenchText(std::size_t S, Random& random)
+      : k(random.normal<2>({S, G * D})), v(random.normal<2>({S, G * D})) {
+    const std::size_t pages = S / page;
+    keys = empty(S * G * D), values = empty(S * G * D);
+    for (std::size_t i = 0; i < pages; ++i) table.push_back((i * 7 + 3) % pages);
+    for (std::size_t s = 0; s < S; ++s)
+      for (std::size_t g = 0; g < G; ++g) {
+        const std::size_t at = ((g * pages + table[s / page]) * page + s % page) * D;
+        std::copy_n(&k(s, g * D), D, &keys(at));
+        std::copy_n(&v(s, g * D), D, &values(at));
+      }
+  }
+  PagedHeads heads() const { return {keys.data(), values.data(), table.size(), page, G, D}; }
+};
+
+/// The last T of S positions.
+static void bench_attention(Bench& bench, std::size_t T, std::size_t S) {
+  Random random(1);
+  const BenchText text(S, random);
+  const Tensor<2> q = random.normal<2>({T, H * D});
+  Tensor<2> out = empty(T, H * D), want = out;
+  PagedScratch paged;
+  GroupedScratch grouped(T, S, H, D);
+  const PagedRun run{0, T, S - T, text.table};
+  const auto in_pages = [&] {
+    paged_attention_rows(q, {&run, 1}, text.heads(), Mask::causal, out, paged);
+  };
+  const auto in_one_piece = [&] {
+    grouped_attention_rows(q, side_by_side(text.k, text.v, G), Mask::causal, want, grouped);
+  };
+  const std::string what =
+      fmt::format("paged_attention_rows, T={} S={} H={} G={} D={}", T, S, H, G, D);
+  in_pages(), in_one_piece();
+  bench.expect_right(what, std::equal(want.begin(), want.end(), out.begin(),
+                                      [](float a, float b) { return std::abs(a - b) < 1e-4f; }));
+  bench.against(what, in_pages, "grouped_attention_rows, in one piece", in_one_piece);
+}
+
+static void bench_one_order(Bench& bench, std::size_t T) {
+  Random random(2);
+  const Tensor<2> x = random.normal<2>({T, 576}), w = random.normal<2>({1536, 576}, 0.04f);
+  const Weight in_order = in_one_order(w), floats{Tensor<2>(w)};
+  Tensor<2> y = empty(T, 1536), want = y;
+  matmul_bt(x, in_order, y), matmul_bt(x, floats, want);
+  const std::string what = fmt::format("in_one_order, T={} 1536×576", T);
+  bench.expect_right(what, std::equal(want.begin(), want.end(), y.begin(),
+                                      [](float a, float b) { return std::abs(a - b) < 1e-3f; }));
+  bench.against(
+      what, [&] { matmul_bt(x, in_order, y); }, "matmul_bt of floats",
+      [&] { matmul_bt(x, floats, want); });
+}
+
+/// A model of a few layers of SmolLM2's width, in Q8_0.
+static Model bench_model() {
+  const Config config{.block = llama_style(576, 9, 3, 1536), .L = 4, .V = 4096, .T_max = 2048};
+  Random random(3);
+  ModelWeights weights = draw_model(config, random);
+  for_each_tensor(weights, config, [&](const TensorInfo&, auto& tensor) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(tensor)>, Weight>)
+      if (tensor.size() > 0) tensor = packed_floats(TensorType::q8_0, tensor.floats());
+  });
+  return Model(config, std::move(weights));
+}
+
+/// The whole model: T tokens after `before` others, with pages and with chapter 08's caches.
+static void bench_model_with_pages(Bench& bench, const Model& model, std::size_t before,
+                                   std::size_t T) {
+  const PageSizes sizes{.pages = 64, .page = page, .texts = 1, .budget = 512};
+  const PageReader reader = model_reader(model, sizes);
+  ModelState state(model.config(), 1024, {.chunk = 512});
+  std::vector<std::size_t> table;
+  for (std::size_t i = 0; i < sizes.pages; ++i) table.push_back(i);
+  const std::vector<int> ids(512, 7);
+  Tensor<2> logits = empty(1, model.config().V);
+  const auto read = [&](std::size_t position, std::size_t count) {
+    const Piece piece{0, position, std::span(ids).first(count), table, true};
+    reader.read({&piece, 1}, logits);
+  };
+  if (before > 0)
+    read(0, before), forward(model, state, std::span(ids).first(before), row(logits, 0));
+  bench.against(
+      fmt::format("pages: {} after {}, 4 layers of C=576 in Q8_0",
+                  T == 1 ? "a token" : fmt::format("{} tokens", T), before),
+      [&] { read(before, T); }, "caches of one piece",
+      [&] {
+        truncate(state, before);
+        forward(model, state, std::span(ids).first(T), row(logits, 0));
+      });
+}
+
+/// So many texts of 64 tokens that get 32 more, served at the same time, or one after the other.
+static void bench_together(Bench& bench, const Model& model, std::size_t texts) {
+  const auto serve = [&](std::size_t at_once) {
+    const PageSizes sizes{.pages = 512, .page = page, .texts = at_once, .budget = 256};
+    Engine engine(model_reader(model, sizes));
+    for (std::size_t i = 0; i < texts; ++i) {
+      Request request{.prompt = std::vector<int>(64, int(i)), .most = 32};
+      request.sampling.temperature = 0;
+      engine.submit(request);
+    }
+    while (!engine.idle()) engine.step();
+  };
+  bench.against(
+      fmt::format("{} texts together, 4 layers of C=576 in Q8_0", texts), [&] { serve(texts); },
+      "one after the other", [&] { serve(1); });
+}
+
+void bench(Bench& bench) {
+  bench_attention(bench, 512, 512);
+  bench_attention(bench, 1, 2048);
+  bench_one_order(bench, 512);
+  bench_one_order(bench, 1);
+  const Model model = bench_model();
+  bench_model_with_pages(bench, model, 0, 512);
+  bench_model_with_pages(bench, model, 512, 1);
+  bench_together(bench, model, 4);
+  bench_together(bench, model, 16);
+}
+
+}  // namespace t2t

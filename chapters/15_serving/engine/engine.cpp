@@ -1,0 +1,184 @@
+#include "15_serving/engine/engine.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "shapes.hpp"
+
+namespace t2t {
+
+static StepLimits limits_of(const PageSizes& sizes) {
+  return {sizes.budget, sizes.texts, sizes.page};
+}
+
+Engine::Engine(PageReader reader)
+    : reader_(std::move(reader)),
+      pool_(reader_.sizes.pages),
+      tree_(pool_, reader_.sizes.page),
+      sampling_(reader_.V) {
+  plan_step({}, {}, 0, limits_of(reader_.sizes));
+}
+
+std::size_t Engine::most_tokens() const {
+  return std::min(reader_.positions, reader_.sizes.pages * reader_.sizes.page);
+}
+
+std::size_t Engine::submit(Request request) {
+  expect(!request.prompt.empty(), "tokens of the prompt", "at least 1", 0);
+  expect(request.prompt.size() < most_tokens(), "tokens of the prompt",
+         fmt::format("below the {} that a text can have", most_tokens()),
+         double(request.prompt.size()));
+  for (const int id : request.prompt)
+    expect(id >= 0 && std::size_t(id) < reader_.V, "an id of the prompt",
+           fmt::format("0 to {}", reader_.V - 1), id);
+  for (const int id : request.stops)
+    expect(id >= 0 && std::size_t(id) < reader_.V, "a stop", fmt::format("0 to {}", reader_.V - 1),
+           id);
+  expect(request.most >= 1, "most, the new tokens", "at least 1", 0);
+  expect_sampling(request.sampling);
+  const std::size_t id = next_id_++;
+  const Random random(request.seed);
+  std::vector<int> tokens = request.prompt;
+  waiting_.push_back({id, id, std::move(request), std::move(tokens), 0, {}, 0, random});
+  return id;
+}
+
+static auto by_id(std::vector<Engine::Text>& texts, std::size_t id) {
+  return std::ranges::find(texts, id, &Engine::Text::id);
+}
+
+bool Engine::cancel(std::size_t id) {
+  for (std::vector<Text>* texts : {&running_, &waiting_})
+    if (const auto text = by_id(*texts, id); text != texts->end()) {
+      leave(*text);
+      texts->erase(text);
+      return true;
+    }
+  return false;
+}
+
+std::vector<ScheduledText> Engine::scheduled_running() const {
+  std::vector<ScheduledText> texts;
+  const std::size_t spare = tree_.spare();
+  for (const Text& text : running_) {
+    std::size_t held = tree_.spare(text.table) - spare;
+    for (const std::size_t page : text.table) held += pool_.users(page) == 1;
+    texts.push_back(
+        {text.id, text.arrival, text.tokens.size(), text.computed, text.table.size(), held});
+  }
+  return texts;
+}
+
+/// Those that could come in: no more than there are places, since none overtakes an older one.
+std::vector<ScheduledText> Engine::scheduled_waiting() const {
+  std::vector<ScheduledText> texts;
+  const std::size_t places = reader_.sizes.texts - running_.size();
+  for (std::size_t i = 0; i < std::min(places, waiting_.size()); ++i) {
+    const Text& text = waiting_[i];
+    const std::vector<std::size_t> found = tree_.find(text.tokens);
+    const auto is_spare = [&](std::size_t page) { return pool_.users(page) == 1; };
+    texts.push_back({text.id, text.arrival, text.tokens.size(), found.size() * reader_.sizes.page,
+                     found.size(), std::size_t(std::ranges::count_if(found, is_spare))});
+  }
+  return texts;
+}
+
+/// Moves a text from one list to the other, where it has its place by arrival.
+static Engine::Text& move_text(std::size_t id, std::vector<Engine::Text>& from,
+                               std::vector<Engine::Text>& to) {
+  const auto text = by_id(from, id);
+  const auto after = std::ranges::upper_bound(to, text->arrival, {}, &Engine::Text::arrival);
+  Engine::Text& moved = *to.insert(after, std::move(*text));
+  from.erase(text);
+  return moved;
+}
+
+/// Gives all pages of a text back. The tree may still keep some.
+void Engine::leave(Text& text) {
+  for (const std::size_t page : text.table) pool_.give_back(page);
+  text.table.clear(), text.computed = 0;
+}
+
+void Engine::stop(std::size_t id) { leave(move_text(id, running_, waiting_)); }
+
+/// A waiting text gets a place, and the pages of its beginning that the tree has.
+void Engine::admit(std::size_t id) {
+  std::size_t place = 0;
+  while (std::ranges::find(running_, place, &Text::place) != running_.end()) ++place;
+  Text& text = move_text(id, waiting_, running_);
+  text.place = place;
+  text.table = tree_.find(text.tokens);
+  for (const std::size_t page : text.table) pool_.share(page);
+  text.computed = text.table.size() * reader_.sizes.page;
+}
+
+/// Takes pages until the text has room for so many more tokens.
+void Engine::make_room(Text& text, std::size_t tokens) {
+  while (text.table.size() * reader_.sizes.page < text.computed + tokens) {
+    if (pool_.free() == 0) tree_.give_up();
+    text.table.push_back(pool_.take());
+  }
+}
+
+/// The next token of a text whose tokens have all been read, and whether it ends the text.
+Event Engine::next(Text& text, Row logits) {
+  if (scored) scored(text.id, logits);
+  const int token = next_token(logits, text.request.sampling, text.random, sampling_);
+  if (std::ranges::count(text.request.stops, token) > 0) return {text.id, {}, Ending::stop_token};
+  text.tokens.push_back(token);
+  Event event{text.id, token, {}};
+  if (text.tokens.size() == text.request.prompt.size() + text.request.most)
+    event.ending = Ending::most_tokens;
+  else if (text.tokens.size() == most_tokens())
+    event.ending = Ending::context_full;
+  return event;
+}
+
+/// As next. If no token can be chosen, the event has the reason.
+Event Engine::choose(Text& text, Row logits) {
+  try {
+    return next(text, logits);
+  } catch (const std::exception& error) {
+    return {text.id, {}, {}, error.what()};
+  }
+}
+
+std::vector<Event> Engine::step() {
+  if (idle()) return {};
+  plan_ = plan_step(scheduled_running(), scheduled_waiting(), pool_.free() + tree_.spare(),
+                    limits_of(reader_.sizes));
+  for (const std::size_t id : plan_.stopped) stop(id);
+  for (const std::size_t id : plan_.admitted) admit(id);
+
+  std::vector<Piece> pieces;
+  std::size_t wanted = 0;
+  for (const auto& [id, tokens] : plan_.parts) {
+    Text& text = *by_id(running_, id);
+    make_room(text, tokens);
+    const bool is_last = text.computed + tokens == text.tokens.size();
+    pieces.push_back({text.place, text.computed,
+                      std::span(text.tokens).subspan(text.computed, tokens), text.table, is_last});
+    wanted += is_last;
+  }
+  if (pieces.empty()) return {};
+  Tensor<2> logits = empty(wanted, reader_.V);
+  reader_.read(pieces, logits);
+
+  std::vector<Event> events;
+  std::size_t answered = 0;
+  for (const auto& [id, tokens] : plan_.parts) {
+    Text& text = *by_id(running_, id);
+    const std::size_t computed = text.computed += tokens;
+    Event event{id, {}, {}};
+    if (computed == text.tokens.size())
+      event = events.emplace_back(choose(text, row(logits, answered++)));
+    if (event.error.empty()) tree_.keep(std::span(text.tokens).first(computed), text.table);
+    if (event.ending || !event.error.empty()) cancel(id);
+  }
+  return events;
+}
+
+}  // namespace t2t

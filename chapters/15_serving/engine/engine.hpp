@@ -1,0 +1,108 @@
+// The engine: texts come in at any time, and each step brings some of them on by some tokens.
+//
+//   plan_step  →  pages are taken, shared and given back  →  one pass of the model  →  next tokens
+//
+// A text's answer depends on its own tokens, its sampling and its seed alone. In the pass, each sum
+// of attention has one order (attention/paged_rows.hpp). If the products with weights have one
+// order too, then no bit of a text's logits depends on the other texts, on the chunks of its
+// prompt, on whether it was stopped, or on whether its beginning was found in old pages. Products
+// with chapter 12's weights in 8 bits or fewer have one order, and so have those of
+// products/one_order.hpp.
+//
+// The engine is for one thread, which calls submit, cancel and step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "09_language_model/generate.hpp"
+#include "15_serving/engine/page_reader.hpp"
+#include "15_serving/pages/page_pool.hpp"
+#include "15_serving/pages/prefix_tree.hpp"
+#include "15_serving/scheduler/scheduler.hpp"
+#include "random.hpp"
+
+namespace t2t {
+
+struct Request {
+  std::vector<int> prompt;      // at least one token
+  std::size_t most = 64;        // new tokens at most
+  std::vector<int> stops = {};  // ids that end the text
+  Sampling sampling = {};
+  std::uint64_t seed = 0;
+};
+
+/// What a step has to tell of a text: a token, or its end, or both.
+struct Event {
+  std::size_t id;
+  std::optional<int> token;
+  std::optional<Ending> ending;
+  std::string error = {};  // why the text could not go on: it has ended, without an ending
+};
+
+class Engine {
+ public:
+  /// Throws std::invalid_argument as plan_step does for the sizes of the reader's memory.
+  explicit Engine(PageReader reader);
+  Engine(const Engine&) = delete;  // the tree refers to the pool
+
+  /// A text that has been submitted and has not ended.
+  struct Text {
+    std::size_t id, arrival;
+    Request request;
+    std::vector<int> tokens;         // the prompt and the answer so far
+    std::size_t computed = 0;        // how many of them have keys and values
+    std::vector<std::size_t> table;  // of their pages
+    std::size_t place = 0;           // among the texts that run
+    Random random;
+  };
+
+  /// Returns the id of the new text. Throws std::invalid_argument for an empty prompt, one that
+  /// leaves no room for an answer, an id or a stop outside [0, V), a `most` of 0, and sampling that
+  /// expect_sampling refuses.
+  std::size_t submit(Request request);
+  /// Ends a text at once and gives its pages back. False if there is none with this id.
+  bool cancel(std::size_t id);
+  /// Does one step. Returns what happened, in the order of the texts' arrival. A text whose logits
+  /// no token can be chosen from, such as NaN, ends with an error; the others go on. If the reader
+  /// throws, no text has read a token, and step can be called again; some texts may have been
+  /// stopped, let in, or given pages that they don't use yet.
+  std::vector<Event> step();
+  bool idle() const { return running_.empty() && waiting_.empty(); }
+
+  /// If given, is handed the logits of each new token of a text before the token is chosen. What it
+  /// throws becomes the text's error.
+  std::function<void(std::size_t id, ConstRow logits)> scored;
+
+  const std::vector<Text>& running() const { return running_; }
+  const std::vector<Text>& waiting() const { return waiting_; }
+  const PagePool& pool() const { return pool_; }
+  const PrefixTree& tree() const { return tree_; }
+  /// Tokens that a text can have at most.
+  std::size_t most_tokens() const;
+  /// The plan of the last step.
+  const StepPlan& plan() const { return plan_; }
+
+ private:
+  std::vector<ScheduledText> scheduled_running() const;
+  std::vector<ScheduledText> scheduled_waiting() const;
+  void stop(std::size_t id);
+  void admit(std::size_t id);
+  void make_room(Text& text, std::size_t tokens);
+  void leave(Text& text);
+  Event next(Text& text, Row logits);
+  Event choose(Text& text, Row logits);
+
+  PageReader reader_;
+  PagePool pool_;
+  PrefixTree tree_;
+  SamplingScratch sampling_;
+  std::vector<Text> running_, waiting_;  // both by arrival
+  StepPlan plan_;
+  std::size_t next_id_ = 0;
+};
+
+}  // namespace t2t

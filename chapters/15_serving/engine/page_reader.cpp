@@ -1,0 +1,39 @@
+#include "15_serving/engine/page_reader.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "09_language_model/forward.hpp"
+#include "14_mixture_of_experts/mixture_network.hpp"
+#include "15_serving/attention/paged_attention.hpp"
+
+namespace t2t {
+
+PageReader model_reader(const Model& model, const PageSizes& sizes) {
+  std::shared_ptr<PagedAttention> paged;
+  StateOptions options{.chunk = sizes.budget, .texts = sizes.texts};
+  options.attention = [&](std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
+                          std::size_t texts) -> TextMemory {
+    paged = std::make_shared<PagedAttention>(layers, S, T_max, texts, sizes.pages, sizes.page);
+    return {[paged](const Projected& in, Matrix heads, const Trace& trace) {
+      (*paged)(in, heads, trace);
+    }};
+  };
+  if (model.config().block.experts > 0) options.network = experts_network();
+  const std::size_t S = std::min(model.config().T_max, sizes.pages * sizes.page);
+  const auto state = std::make_shared<ModelState>(model.config(), S, std::move(options));
+  state->options.attention = {};  // it refers to what is here
+  return {sizes, model.config().V, S,
+          [&model, paged, state](std::span<const Piece> pieces, Matrix logits) {
+            std::vector<MoreTokens> more;
+            for (const Piece& piece : pieces) {
+              paged->tables[piece.place].assign(piece.table.begin(), piece.table.end());
+              state->lengths[piece.place] = piece.position;
+              more.push_back({piece.place, piece.ids, piece.wants_logits});
+            }
+            forward(model, *state, more, logits);
+          }};
+}
+
+}  // namespace t2t

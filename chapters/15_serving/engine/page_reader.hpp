@@ -1,0 +1,43 @@
+// What reads tokens into pages and says what comes next: a model, or something simpler whose
+// answers can be checked.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+
+#include "09_language_model/model.hpp"
+#include "tensor.hpp"
+
+namespace t2t {
+
+/// More tokens of one text.
+struct Piece {
+  std::size_t place;                   // the text's place among those that run
+  std::size_t position;                // of the first of the tokens
+  std::span<const int> ids;            // at least one
+  std::span<const std::size_t> table;  // pages of all positions up to the last of them
+  bool wants_logits;                   // of the last token
+};
+
+/// Sizes of the memory that texts share.
+struct PageSizes {
+  std::size_t pages = 256;
+  std::size_t page = 16;     // tokens of a page
+  std::size_t texts = 16;    // that run at the same time
+  std::size_t budget = 128;  // tokens of a step
+};
+
+struct PageReader {
+  PageSizes sizes;        // of its memory
+  std::size_t V;          // numbers in a row of logits
+  std::size_t positions;  // that a text can have at most
+  /// Reads all pieces at once; writes a row of logits for each piece that wants one.
+  std::function<void(std::span<const Piece> pieces, Matrix logits)> read;
+};
+
+/// A model whose keys and values lie in pages. The model must outlive it. Throws as ModelState and
+/// PagedAttention do.
+PageReader model_reader(const Model& model, const PageSizes& sizes);
+
+}  // namespace t2t

@@ -1,0 +1,44 @@
+#include "15_serving/pages/page_pool.hpp"
+
+#include <fmt/core.h>
+
+#include <stdexcept>
+
+#include "shapes.hpp"
+
+namespace t2t {
+
+PagePool::PagePool(std::size_t pages) : users_(pages, 0) {
+  expect(pages >= 1, "pages", "at least 1", 0);
+  for (std::size_t page = pages; page > 0; --page) free_.push_back(page - 1);
+}
+
+std::size_t PagePool::users(std::size_t page) const {
+  if (page >= pages())
+    throw std::invalid_argument(fmt::format("page: wanted below {}, got {}", pages(), page));
+  return users_[page];
+}
+
+std::size_t PagePool::take() {
+  if (free_.empty()) throw std::runtime_error("no page is free");
+  const std::size_t page = free_.back();
+  free_.pop_back();
+  users_[page] = 1;
+  return page;
+}
+
+void PagePool::share(std::size_t page) {
+  if (users(page) == 0)
+    throw std::invalid_argument(
+        fmt::format("page {}: wanted one with users, got a free one", page));
+  ++users_[page];
+}
+
+void PagePool::give_back(std::size_t page) {
+  if (users(page) == 0)
+    throw std::invalid_argument(
+        fmt::format("page {}: wanted one with users, got a free one", page));
+  if (--users_[page] == 0) free_.push_back(page);
+}
+
+}  // namespace t2t

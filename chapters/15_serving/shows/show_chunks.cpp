@@ -1,0 +1,71 @@
+#include "15_serving/shows/show_chunks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "15_serving/traces/toy_reader.hpp"
+#include "15_serving/traces/trace.hpp"
+#include "program/print.hpp"
+
+namespace t2t {
+
+/// The virtual clock: what a step takes, in milliseconds. Weights are read once, and each token is
+/// multiplied with them.
+static double milliseconds(std::size_t tokens) { return 8 + 1.5 * double(tokens); }
+
+struct Waits {
+  std::vector<double> between;  // two tokens of one answer, in milliseconds
+  double first = 0;             // from the long prompt's arrival to its first token
+  double at(double share) const { return between[std::size_t(share * double(between.size() - 1))]; }
+};
+
+/// Eight texts that answer with 60 tokens each, and a long prompt that arrives in the tenth step.
+static Waits waits_with(std::size_t budget) {
+  ServingTrace trace{{.pages = 256, .page = 16, .texts = 9, .budget = budget}, {}};
+  for (int i = 0; i < 8; ++i) trace.arrivals.push_back({0, {.prompt = {i, i}, .most = 60}, {}});
+  trace.arrivals.push_back({10, {.prompt = std::vector<int>(1500, 9), .most = 1}, {}});
+  Waits waits;
+  std::map<std::size_t, double> last;
+  double now = 0, arrived = 0;
+  run_trace(
+      trace, [](const PageSizes& sizes) { return toy_reader(sizes, 50); },
+      [&](std::size_t step, const Engine& engine, const std::vector<Event>& events) {
+        if (step == 10) arrived = now;
+        std::size_t tokens = 0;
+        for (const StepPlan::Part& part : engine.plan().parts) tokens += part.tokens;
+        now += milliseconds(tokens);
+        for (const Event& event : events) {
+          if (event.id == 8) waits.first = now - arrived;
+          if (event.id < 8 && last.contains(event.id))
+            waits.between.push_back(now - last[event.id]);
+          last[event.id] = now;
+        }
+      });
+  std::ranges::sort(waits.between);
+  return waits;
+}
+
+void show_chunks() {
+  print_section("A prompt of 1,500 tokens beside eight answers");
+  Table table(
+      {">budget", ">between two tokens: 50 %", ">99 %", ">longest", ">the prompt's first token"});
+  for (const std::size_t budget : {16, 64, 256, 2048}) {
+    const Waits waits = waits_with(budget);
+    const auto ms = [](double value) { return fmt::format("{:.0f} ms", value); };
+    table.add({with_commas(budget), ms(waits.at(0.5)), ms(waits.at(0.99)), ms(waits.at(1)),
+               ms(waits.first)});
+  }
+  table.print();
+  fmt::print("\n");
+  print_paragraph(
+      "A step of n tokens takes 8 + 1.5·n milliseconds on a clock that is not real. With a budget "
+      "of 2,048 tokens the prompt is read in one step, and all answers wait for it. With smaller "
+      "budgets it comes in chunks: the answers go on, and the prompt's own first token comes "
+      "later.");
+}
+
+}  // namespace t2t

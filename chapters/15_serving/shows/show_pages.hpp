@@ -1,0 +1,14 @@
+// Pages as texts come and go, and how much memory they save. For main.cpp.
+#pragma once
+
+#include "program/program.hpp"
+
+namespace t2t {
+
+/// Three texts in twelve pages: what has which page after each step.
+void show_pages();
+
+/// Memory for texts of many lengths: places for the longest, or pages.
+void show_waste(const Program& program);
+
+}  // namespace t2t

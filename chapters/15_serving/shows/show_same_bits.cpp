@@ -1,0 +1,120 @@
+#include "15_serving/shows/show_same_bits.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "09_language_model/forward.hpp"
+#include "12_quantization/packed/packed_weight.hpp"
+#include "15_serving/engine/page_reader.hpp"
+#include "15_serving/products/one_order.hpp"
+#include "program/print.hpp"
+#include "random.hpp"
+
+namespace t2t {
+
+static constexpr std::size_t length = 301, V = 512;
+
+static Config small_config() {
+  return {.block = llama_style(192, 6, 2, 512), .L = 4, .V = V, .T_max = 512};
+}
+
+/// The same random model, with its matrices in another form.
+static Model model_of(const std::function<Weight(Tensor<2>)>& form, std::size_t seed) {
+  Random random(seed);
+  ModelWeights weights = draw_model(small_config(), random);
+  for_each_tensor(weights, small_config(), [&](const TensorInfo&, auto& tensor) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(tensor)>, Weight>)
+      if (tensor.size() > 0) tensor = form(Tensor<2>(tensor.floats()));
+  });
+  return Model(small_config(), std::move(weights));
+}
+
+/// How a text comes: so many tokens in each call, and so many of another text beside them.
+struct Cut {
+  std::string name;
+  std::size_t chunk, beside;
+};
+
+/// The logits of the text's last token, [V]. With pages, or with chapter 08's caches.
+static Tensor<1> last_logits(const Model& model, const std::vector<int>& ids, const Cut& cut,
+                             bool pages) {
+  const PageSizes sizes{.pages = 64, .page = 16, .texts = 2, .budget = 2 * length};
+  const PageReader reader = pages ? model_reader(model, sizes) : PageReader{};
+  ModelState state(model.config(), length, {.chunk = 2 * length, .texts = 2});
+  std::vector<std::size_t> own, other;
+  for (std::size_t i = 0; i < 32; ++i) own.push_back(i), other.push_back(32 + i);
+  Tensor<2> logits = empty(1, V);
+  for (std::size_t t = 0; t < ids.size(); t += cut.chunk) {
+    const std::size_t count = std::min(cut.chunk, ids.size() - t);
+    std::vector<MoreTokens> more = {{0, std::span(ids).subspan(t, count)}};
+    if (cut.beside > 0) more.push_back({1, std::span(ids).first(cut.beside), false});
+    if (pages) {
+      std::vector<Piece> pieces = {{0, t, more[0].ids, own, true}};
+      if (cut.beside > 0) pieces.push_back({1, 0, more[1].ids, other, false});
+      reader.read(pieces, logits);
+    } else {
+      truncate(state, 0, 1);
+      forward(model, state, more, logits);
+    }
+  }
+  Tensor<1> last = empty(V);
+  std::ranges::copy(row(logits, 0), last.begin());
+  return last;
+}
+
+/// "all, by 2e-07", or "none"
+static std::string difference(const Tensor<1>& a, const Tensor<1>& b) {
+  std::size_t count = 0;
+  float most = 0;
+  for (std::size_t v = 0; v < V; ++v) {
+    count += a(v) != b(v);
+    most = std::max(most, std::abs(a(v) - b(v)));
+  }
+  return count == 0 ? "none" : fmt::format("{} of {}, {:.0e}", count, V, most);
+}
+
+void show_same_bits(const Program& program) {
+  print_section("Which logits change with the way a prompt is cut");
+  std::vector<int> ids;
+  for (std::size_t t = 0; t < length; ++t) ids.push_back(int((t * t + 7 * t) % V));
+  const auto as_they_are = [](Tensor<2> floats) { return Weight(std::move(floats)); };
+  const auto packed = [](const Tensor<2>& x) { return packed_floats(TensorType::q8_0, x); };
+  const Model floats = model_of(as_they_are, program.seed()),
+              one_order = model_of(in_one_order, program.seed()),
+              q8 = model_of(packed, program.seed());
+  const Cut whole{"", length, 0};
+  Table table({"calls of", "floats, caches", "floats, pages", "in one order, pages", "Q8_0, caches",
+               "Q8_0, pages"});
+  for (const Cut& cut : {Cut{"1 token", 1, 0},
+                         {"7 tokens", 7, 0},
+                         {"64 tokens", 64, 0},
+                         {"301, and 50 of another text", length, 50}}) {
+    std::vector<std::string> cells = {cut.name};
+    for (const auto& [model, pages] : {std::pair(&floats, false),
+                                       {&floats, true},
+                                       {&one_order, true},
+                                       {&q8, false},
+                                       {&q8, true}})
+      cells.push_back(
+          difference(last_logits(*model, ids, cut, pages), last_logits(*model, ids, whole, pages)));
+    table.add(cells);
+  }
+  table.print();
+  fmt::print("\n");
+  print_paragraph(fmt::format(
+      "A prompt of {} tokens through a model of {} layers with random weights, compared with the "
+      "whole prompt in one call: how many logits of its last token change, and by how much at "
+      "most. "
+      "Chapter 08's caches cut a sum of scores as the call is cut; pages do not. BLAS cuts "
+      "products "
+      "of floats by the number of rows.",
+      length, small_config().L));
+}
+
+}  // namespace t2t

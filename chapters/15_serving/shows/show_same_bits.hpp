@@ -1,0 +1,11 @@
+// One text, cut into calls in several ways: how many of its logits change. For main.cpp.
+#pragma once
+
+#include "program/program.hpp"
+
+namespace t2t {
+
+/// With chapter 08's attention and with pages, with floats and with packed weights.
+void show_same_bits(const Program& program);
+
+}  // namespace t2t

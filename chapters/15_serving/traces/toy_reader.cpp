@@ -1,0 +1,40 @@
+#include "15_serving/traces/toy_reader.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
+
+namespace t2t {
+
+int toy_answer(std::span<const int> tokens, std::size_t V) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const int token : tokens) hash = (hash ^ std::uint64_t(token)) * 0x100000001b3;
+  return int((hash ^ hash >> 32) % V);
+}
+
+PageReader toy_reader(const PageSizes& sizes, std::size_t V) {
+  const auto store = std::make_shared<std::vector<int>>(sizes.pages * sizes.page, -1);
+  const std::size_t page = sizes.page;
+  return {sizes, V, sizes.pages * page,
+          [store, page, V](std::span<const Piece> pieces, Matrix logits) {
+            for (const Piece& piece : pieces)
+              for (std::size_t i = 0; i < piece.ids.size(); ++i) {
+                const std::size_t s = piece.position + i;
+                (*store)[piece.table[s / page] * page + s % page] = piece.ids[i];
+              }
+            std::size_t row = 0;
+            for (const Piece& piece : pieces) {
+              if (!piece.wants_logits) continue;
+              std::vector<int> tokens;
+              for (std::size_t s = 0; s < piece.position + piece.ids.size(); ++s)
+                tokens.push_back((*store)[piece.table[s / page] * page + s % page]);
+              const Row of_text = logits.row(row++);
+              std::ranges::fill(of_text, 0.0f);
+              of_text[std::size_t(toy_answer(tokens, V))] = 10;
+            }
+          }};
+}
+
+}  // namespace t2t

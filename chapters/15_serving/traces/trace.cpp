@@ -1,0 +1,225 @@
+#include "15_serving/traces/trace.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+
+namespace t2t {
+
+/// A whole number from `from` to `to`.
+static std::size_t between(Random& random, std::size_t from, std::size_t to) {
+  return from + std::min(to - from, std::size_t(random.next_uniform() * float(to - from + 1)));
+}
+
+ServingTrace random_trace(Random& random, std::size_t V) {
+  const std::size_t page = std::size_t(1) << between(random, 0, 3);  // 1, 2, 4 or 8 tokens
+  const std::size_t texts = between(random, 1, 5);
+  ServingTrace trace{{between(random, 4, 24), page, texts, texts + between(random, 0, 20)}, {}};
+  const std::size_t most = trace.sizes.pages * page;
+  const auto token = [&] { return int(between(random, 0, V - 1)); };
+  std::vector<int> common(between(random, 0, most / 2));
+  for (int& id : common) id = token();
+
+  const std::size_t count = between(random, 1, 12);
+  for (std::size_t i = 0; i < count; ++i) {
+    Arrival arrival{between(random, 0, 30), {}, {}};
+    std::vector<int>& prompt = arrival.request.prompt;
+    if (random.next_uniform() < 0.6f) prompt = common;
+    for (std::size_t more = between(random, 0, most / 3); more > 0; --more)
+      prompt.push_back(token());
+    if (prompt.empty()) prompt.push_back(token());
+    prompt.resize(std::min(prompt.size(), most - 1));
+    arrival.request.most = between(random, 1, 20);
+    arrival.request.sampling.temperature = random.next_uniform() < 0.5f ? 0 : 3;
+    arrival.request.seed = i;
+    if (random.next_uniform() < 0.2f) arrival.request.stops = {token()};
+    if (random.next_uniform() < 0.15f) arrival.cancelled = arrival.step + between(random, 0, 20);
+    trace.arrivals.push_back(arrival);
+  }
+  return trace;
+}
+
+/// Random traces end after some dozens of steps.
+static constexpr std::size_t most_steps = 5000;
+
+TraceText alone(const Request& request, const PageSizes& sizes, const MakeReader& make) {
+  Engine engine(make(sizes));
+  engine.submit(request);
+  TraceText text;
+  for (std::size_t step = 0; !engine.idle() && step < most_steps; ++step)
+    for (const Event& event : engine.step()) {
+      if (event.token) text.said.push_back(*event.token);
+      if (event.ending) text.ending = event.ending;
+    }
+  return text;
+}
+
+/// What is wrong with the counts of pages, or an empty text.
+static std::string wrong_pages(const Engine& engine, std::size_t page) {
+  const PagePool& pool = engine.pool();
+  std::vector<std::size_t> users(pool.pages(), 0);
+  for (const Engine::Text& text : engine.running()) {
+    if (std::set(text.table.begin(), text.table.end()).size() != text.table.size())
+      return fmt::format("text {}: a page twice in {}", text.id, text.table);
+    if (const std::size_t needed = (text.computed + page - 1) / page; text.table.size() != needed)
+      return fmt::format("text {}: wanted {} pages for {} tokens, got {}", text.id, needed,
+                         text.computed, text.table.size());
+    for (const std::size_t number : text.table) ++users[number];
+  }
+  for (const Engine::Text& text : engine.waiting())
+    if (!text.table.empty() || text.computed > 0)
+      return fmt::format("text {}: waits with {} pages and {} computed tokens", text.id,
+                         text.table.size(), text.computed);
+  for (const std::size_t number : engine.tree().pages()) ++users[number];
+  std::size_t free = 0;
+  for (std::size_t number = 0; number < pool.pages(); ++number) {
+    if (pool.users(number) != users[number])
+      return fmt::format("page {}: wanted {} users, got {}", number, users[number],
+                         pool.users(number));
+    free += users[number] == 0;
+  }
+  if (free != pool.free()) return fmt::format("free pages: wanted {}, got {}", free, pool.free());
+  return {};
+}
+
+/// What is wrong with the texts that run and with the plan, or an empty text.
+static std::string wrong_plan(const Engine& engine, const PageSizes& sizes) {
+  std::set<std::size_t> places;
+  for (const Engine::Text& text : engine.running()) {
+    if (text.place >= sizes.texts || !places.insert(text.place).second)
+      return fmt::format("text {}: wanted a place of its own below {}, got {}", text.id,
+                         sizes.texts, text.place);
+  }
+  std::size_t tokens = 0;
+  for (const StepPlan::Part& part : engine.plan().parts) tokens += part.tokens;
+  if (tokens > sizes.budget)
+    return fmt::format("tokens of the step: wanted at most {}, got {}", sizes.budget, tokens);
+  return {};
+}
+
+/// Watches that the oldest text goes on: it may not be the same, with the same tokens read, after
+/// more than two steps.
+class OldestWatched {
+ public:
+  std::string wrong(const Engine& engine) {
+    const Engine::Text* oldest = nullptr;
+    for (const auto* texts : {&engine.running(), &engine.waiting()})
+      for (const Engine::Text& text : *texts)
+        if (!oldest || text.arrival < oldest->arrival) oldest = &text;
+    const std::pair now = oldest ? std::pair(oldest->id, oldest->computed) : std::pair(none, none);
+    steps_ = now == last_ && oldest ? steps_ + 1 : 0;
+    last_ = now;
+    if (steps_ > 1) return fmt::format("text {}: the oldest, and does not go on", now.first);
+    return {};
+  }
+
+ private:
+  static constexpr std::size_t none = std::size_t(-1);
+  std::pair<std::size_t, std::size_t> last_{none, none};
+  std::size_t steps_ = 0;
+};
+
+/// Whether a text that was heard out, or cut off, may have said this.
+static std::string wrong_answer(const TraceText& got, const TraceText& want, bool is_cancelled) {
+  const bool begins_alike = got.said.size() <= want.said.size() &&
+                            std::equal(got.said.begin(), got.said.end(), want.said.begin());
+  if (!begins_alike || (!is_cancelled && got.said.size() != want.said.size()))
+    return fmt::format("says {} alone, and {} here", want.said, got.said);
+  if (!is_cancelled && got.ending != want.ending)
+    return fmt::format("ends by {} alone, and by {} here",
+                       want.ending ? ending_text(*want.ending) : "nothing",
+                       got.ending ? ending_text(*got.ending) : "nothing");
+  return {};
+}
+
+/// A run: which text of the trace has which id, and what each has said.
+struct TraceRun {
+  const ServingTrace& trace;
+  Engine engine;
+  std::vector<std::optional<std::size_t>> ids = {};
+  std::map<std::size_t, TraceText> heard = {};
+
+  void begin_step(std::size_t step) {
+    for (std::size_t i = 0; i < trace.arrivals.size(); ++i) {
+      const Arrival& arrival = trace.arrivals[i];
+      if (arrival.step == step) ids[i] = engine.submit(arrival.request);
+      if (arrival.cancelled == step && ids[i]) engine.cancel(*ids[i]);
+    }
+  }
+  void hear(const std::vector<Event>& events) {
+    for (const Event& event : events) {
+      if (event.token) heard[event.id].said.push_back(*event.token);
+      if (event.ending) heard[event.id].ending = event.ending;
+    }
+  }
+};
+
+std::string run_trace(const ServingTrace& trace, const MakeReader& make, const AfterStep& after) {
+  TraceRun run{trace, Engine(make(trace.sizes))};
+  run.ids.resize(trace.arrivals.size());
+  std::size_t last = 0;
+  for (const Arrival& arrival : trace.arrivals) last = std::max(last, arrival.step);
+  OldestWatched oldest;
+  for (std::size_t step = 0; step <= last || !run.engine.idle(); ++step) {
+    if (step == most_steps) return fmt::format("step {}: the trace does not end", step);
+    run.begin_step(step);
+    const std::vector<Event> events = run.engine.step();
+    run.hear(events);
+    if (after) after(step, run.engine, events);
+    for (const std::string& wrong : {wrong_pages(run.engine, trace.sizes.page),
+                                     wrong_plan(run.engine, trace.sizes), oldest.wrong(run.engine)})
+      if (!wrong.empty()) return fmt::format("step {}: {}", step, wrong);
+  }
+  for (std::size_t i = 0; i < trace.arrivals.size(); ++i) {
+    if (!run.ids[i]) continue;
+    const TraceText want = alone(trace.arrivals[i].request, trace.sizes, make);
+    const std::string wrong =
+        wrong_answer(run.heard[*run.ids[i]], want, trace.arrivals[i].cancelled.has_value());
+    if (!wrong.empty()) return fmt::format("text {}: {}", *run.ids[i], wrong);
+  }
+  return {};
+}
+
+ServingTrace shrunk(ServingTrace trace, const std::function<bool(const ServingTrace&)>& fails) {
+  const auto smaller = [&](auto change) {
+    ServingTrace tried = trace;
+    change(tried);
+    if (!fails(tried)) return false;
+    trace = std::move(tried);
+    return true;
+  };
+  for (bool found = true; found;) {
+    found = false;
+    for (std::size_t i = trace.arrivals.size(); i-- > 0;)
+      found |= trace.arrivals.size() > 1 &&
+               smaller([&](ServingTrace& t) { t.arrivals.erase(t.arrivals.begin() + long(i)); });
+    for (std::size_t i = 0; i < trace.arrivals.size(); ++i) {
+      const Request& request = trace.arrivals[i].request;
+      if (request.most > 1)
+        found |= smaller([&](ServingTrace& t) { t.arrivals[i].request.most /= 2; });
+      if (request.prompt.size() > 1)
+        found |= smaller([&](ServingTrace& t) { t.arrivals[i].request.prompt.pop_back(); });
+      if (trace.arrivals[i].step > 0)
+        found |= smaller([&](ServingTrace& t) { --t.arrivals[i].step; });
+    }
+  }
+  return trace;
+}
+
+std::string picture_of(const Engine& engine) {
+  constexpr std::string_view names = "0123456789abcdefghijklmnopqrstuvwxyz";
+  std::string picture(engine.pool().pages(), '.');
+  for (const std::size_t page : engine.tree().pages()) picture[page] = '-';
+  for (const Engine::Text& text : engine.running())
+    for (const std::size_t page : text.table) {
+      char& mark = picture[page];
+      mark = mark == '.' || mark == '-' ? names[text.id % names.size()] : '+';
+    }
+  return picture;
+}
+
+}  // namespace t2t

@@ -1,0 +1,221 @@
+// What must be true of the engine with a model: every text gets the same bits as alone.
+#include "15_serving/engine/engine.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "09_language_model/language_model.hpp"
+#include "12_quantization/packed/packed_weight.hpp"
+#include "13_training/differences.hpp"
+#include "15_serving/products/one_order.hpp"
+#include "linalg.hpp"
+#include "rows.hpp"
+#include "support/all_close.hpp"
+#include "support/lists.hpp"
+#include "support/refuses.hpp"
+
+using namespace t2t;
+using std::size_t;
+
+/// A small model whose matrices are as `form` makes them of floats.
+static Model small_model(const std::function<Weight(Tensor<2>)>& form) {
+  Config config{.block = llama_style(64, 4, 2, 96), .L = 2, .V = 96, .T_max = 300};
+  Random random(3);
+  ModelWeights weights = draw_model(config, random);
+  for_each_tensor(weights, config, [&](const TensorInfo&, auto& tensor) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(tensor)>, Weight>)
+      if (tensor.size() > 0) tensor = form(Tensor<2>(tensor.floats() * 4.0f));
+  });
+  return Model(config, std::move(weights));
+}
+struct Form {
+  const char* name;
+  std::function<Weight(Tensor<2>)> of;
+};
+static std::vector<Form> forms() {
+  const auto packed = [](TensorType type) {
+    return [type](const Tensor<2>& floats) { return packed_floats(type, floats); };
+  };
+  return {{"floats in one order", in_one_order},
+          {"Q8_0", packed(TensorType::q8_0)},
+          {"Q4_0", packed(TensorType::q4_0)}};
+}
+
+/// All logits of each text, in the order of its tokens, and what it says.
+struct Heard {
+  std::map<size_t, std::vector<float>> logits;
+  std::map<size_t, Ids> said;
+  std::map<size_t, Ending> ended;
+  std::map<size_t, std::string> errors;
+};
+static void hear(Engine& engine, Heard& heard) {
+  engine.scored = [&](size_t id, ConstRow logits) {
+    std::vector<float>& all = heard.logits[id];
+    all.insert(all.end(), logits.begin(), logits.end());
+  };
+  for (const Event& event : engine.step()) {
+    if (event.token) heard.said[event.id].push_back(*event.token);
+    if (event.ending) heard.ended[event.id] = *event.ending;
+    if (!event.error.empty()) heard.errors[event.id] = event.error;
+  }
+}
+static Heard alone(const Model& model, const Request& request, const PageSizes& sizes) {
+  Engine engine(model_reader(model, sizes));
+  engine.submit(request);
+  Heard heard;
+  for (size_t step = 0; !engine.idle() && step < 2000; ++step) hear(engine, heard);
+  CHECK(engine.idle());
+  return heard;
+}
+
+/// Some texts: a third of them begin alike, half of them are drawn by chance.
+static Request some_request(size_t i) {
+  Request request;
+  if (i % 3 == 0)
+    for (int t = 0; t < 37; ++t) request.prompt.push_back(t * 5 % 96);
+  for (size_t t = 0; t < 1 + i * 7 % 40; ++t) request.prompt.push_back(int((i * 13 + t * t) % 96));
+  request.most = 1 + i * 5 % 12;
+  request.sampling.temperature = i % 2 == 0 ? 0 : 0.8f;
+  request.seed = i;
+  return request;
+}
+
+TEST_CASE(
+    "64 texts served together: the logits of each are those that it gets alone, bit for bit") {
+  // 14 pages of 8 tokens for five texts: some must stop and be computed again.
+  const PageSizes sizes{.pages = 14, .page = 8, .texts = 5, .budget = 23};
+  const PageSizes roomy{.pages = 40, .page = 16, .texts = 1, .budget = 64};
+  const int threads = int(thread_count());
+  for (const Form& form : forms()) {
+    CAPTURE(form.name);
+    const Model model = small_model(form.of);
+    Engine engine(model_reader(model, sizes));
+    Heard heard;
+    size_t stops = 0;
+    for (size_t step = 0, i = 0; (i < 64 || !engine.idle()) && step < 4000; ++step) {
+      set_threads(step % 2 == 0 ? threads : 1);
+      if (i < 64 && step % 2 == 0) engine.submit(some_request(i++));
+      if (i == 40 && step % 2 == 0) engine.cancel(38);
+      hear(engine, heard);
+      stops += engine.plan().stopped.size();
+    }
+    set_threads(threads);
+    CHECK(engine.idle());
+    CHECK(stops > 0);
+    CHECK(heard.ended.size() == 63);
+    CHECK(engine.pool().free() + engine.tree().spare() == 14);
+    for (size_t i = 0; i < 64; ++i) {
+      if (i == 38) continue;
+      CAPTURE(i);
+      Heard want = alone(model, some_request(i), roomy);
+      CHECK(heard.said[i] == want.said[0]);
+      CHECK((heard.logits[i] == want.logits[0]));
+      CHECK(heard.ended[i] == want.ended[0]);
+    }
+  }
+}
+
+TEST_CASE("a text without a next token ends with the reason, and the others do not notice") {
+  const Model model = small_model(in_one_order);
+  const PageSizes sizes{.pages = 30, .page = 8, .texts = 3, .budget = 64};
+  PageReader reader = model_reader(model, sizes);
+  reader.read = [read = reader.read](std::span<const Piece> pieces, Matrix logits) {
+    read(pieces, logits);
+    size_t row = 0;
+    for (const Piece& piece : pieces) {
+      if (!piece.wants_logits) continue;
+      // The second text's third token.
+      if (piece.place == 1 &&
+          piece.position + piece.ids.size() == some_request(1).prompt.size() + 2)
+        logits.row(row)[5] = std::numeric_limits<float>::quiet_NaN();
+      ++row;
+    }
+  };
+  Engine engine(reader);
+  for (const size_t i : {0, 1, 2}) {
+    Request request = some_request(i);
+    request.most = 6;
+    engine.submit(request);
+  }
+  Heard heard;
+  for (size_t step = 0; !engine.idle() && step < 100; ++step) CHECK_NOTHROW(hear(engine, heard));
+  CHECK(engine.idle());
+  CHECK(heard.errors.size() == 1);
+  CHECK(heard.errors[1] == "logits: wanted numbers below infinity, got nan for token 5");
+  CHECK(heard.said[1].size() == 2);
+  CHECK_FALSE(heard.ended.contains(1));
+  CHECK(engine.pool().free() + engine.tree().spare() == 30);
+  for (const size_t i : {0, 2}) {
+    Request request = some_request(i);
+    request.most = 6;
+    CHECK(heard.said[i] == alone(model, request, sizes).said[0]);
+  }
+}
+
+TEST_CASE("the logits are those of the formula") {
+  const Model model = small_model([](Tensor<2> floats) { return Weight(std::move(floats)); });
+  const PageSizes sizes{.pages = 20, .page = 4, .texts = 2, .budget = 7};
+  const Request request = some_request(3);
+  const Heard heard = alone(model, request, sizes);
+  Ids ids = request.prompt;
+  const Ids& said = heard.said.at(0);
+  ids.insert(ids.end(), said.begin(), said.end() - 1);
+  const Tensor<2> all = language_model(ids, model);  // [T, V]
+  const size_t first = request.prompt.size() - 1;
+  for (size_t i = 0; i < said.size(); ++i) {
+    CAPTURE(i);
+    Tensor<2> got = empty(1, 96);
+    std::copy_n(heard.logits.at(0).begin() + long(i * 96), 96, got.data());
+    // Logits of up to 8; a sum of n products keeps √n roundings, and two blocks have some twenty.
+    CHECK(all_close(got, rows_of(all, first + i, 1), 0x1p-24 * 8 * 20 * 10));
+  }
+}
+
+TEST_CASE("a text ends by a stop token, by its limit, or at the end of the context") {
+  const Model model = small_model(in_one_order);
+  const PageSizes sizes{.pages = 10, .page = 4, .texts = 1, .budget = 16};
+  Request request = some_request(1);
+  request.most = 6, request.sampling.temperature = 0;
+  const Heard heard = alone(model, request, sizes);
+  CHECK(heard.said.at(0).size() == 6);
+  CHECK(heard.ended.at(0) == Ending::most_tokens);
+  request.stops = {heard.said.at(0)[2]};
+  size_t before = 0;
+  while (heard.said.at(0)[before] != request.stops[0]) ++before;
+  const Heard stopped = alone(model, request, sizes);
+  CHECK(stopped.ended.at(0) == Ending::stop_token);
+  CHECK((before == 0 ? !stopped.said.contains(0) : stopped.said.at(0).size() == before));
+  request.stops = {}, request.most = 1000;
+  const Heard full = alone(model, request, sizes);
+  CHECK(full.ended.at(0) == Ending::context_full);
+  CHECK(request.prompt.size() + full.said.at(0).size() == 40);
+}
+
+TEST_CASE("an engine refuses what can't be a text, by the name of what is wrong") {
+  const Model model = small_model(in_one_order);
+  const PageSizes sizes{.pages = 10, .page = 4, .texts = 1, .budget = 16};
+  Engine engine(model_reader(model, sizes));
+  const auto refused = [&](Request request, const char* message) {
+    REFUSES(engine.submit(std::move(request)), message);
+    CHECK(engine.idle());
+  };
+  refused({}, "tokens of the prompt: wanted at least 1, got 0");
+  refused({.prompt = Ids(40, 1)},
+          "tokens of the prompt: wanted below the 40 that a text can have, got 40");
+  refused({.prompt = {1, 96}}, "an id of the prompt: wanted 0 to 95, got 96");
+  refused({.prompt = {-1}}, "an id of the prompt: wanted 0 to 95, got -1");
+  refused({.prompt = {1}, .stops = {96}}, "a stop: wanted 0 to 95, got 96");
+  refused({.prompt = {1}, .most = 0}, "most, the new tokens: wanted at least 1, got 0");
+  refused({.prompt = {1}, .sampling = {.temperature = -1}},
+          "temperature: wanted 0 (greedy) or above, got -1");
+  CHECK_FALSE(engine.cancel(0));
+  CHECK(engine.step().empty());
+}
