@@ -479,8 +479,7 @@ TEST_CASE("many positions that do not fit are refused, and the cache stays as it
   const Tensor<2> many = xt::ones<float>({600, 128});
   const char* message = "cache: length 0 and T = 600 more positions, wanted at most S = 599 in all";
   REFUSES(append(cache, many, many), message);
-  REFUSES(append_turned(cache, many, many, table_of(32, 600), Pairing::halves),
-          message);
+  REFUSES(append_turned(cache, many, many, table_of(32, 600), Pairing::halves), message);
   CHECK(same_bits(cache, before));
 }
 

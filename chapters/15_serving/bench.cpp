@@ -13,6 +13,7 @@
 #include "12_quantization/packed/packed_weight.hpp"
 #include "15_serving/attention/paged_rows.hpp"
 #include "15_serving/engine/engine.hpp"
+#include "15_serving/products/matrices_as.hpp"
 #include "15_serving/products/one_order.hpp"
 #include "linalg.hpp"
 #include "random.hpp"
@@ -82,13 +83,9 @@ static void bench_one_order(Bench& bench, std::size_t T) {
 /// A model of a few layers of SmolLM2's width, in Q8_0.
 static Model bench_model() {
   const Config config{.block = llama_style(576, 9, 3, 1536), .L = 4, .V = 4096, .T_max = 2048};
+  const auto packed = [](const Tensor<2>& x) { return packed_floats(TensorType::q8_0, x); };
   Random random(3);
-  ModelWeights weights = draw_model(config, random);
-  for_each_tensor(weights, config, [&](const TensorInfo&, auto& tensor) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(tensor)>, Weight>)
-      if (tensor.size() > 0) tensor = packed_floats(TensorType::q8_0, tensor.floats());
-  });
-  return Model(config, std::move(weights));
+  return Model(config, matrices_as(packed, draw_model(config, random), config));
 }
 
 /// The whole model: T tokens after `before` others, with pages and with chapter 08's caches.

@@ -55,21 +55,38 @@ static double loss_of(const Doubles& x, const Doubles& router, std::span<const D
   return loss;
 }
 
+static Tensor<2> zeros_like(const Weight& w) { return zeros(w.rows(), w.cols()); }
+
+/// Gradients of a mixture's weights, all 0.
+struct ZeroGradients {
+  Weight router, shared_gate;
+  std::vector<FeedForwardWeights> experts;
+  FeedForwardWeights shared;
+
+  explicit ZeroGradients(const Made& of)
+      : router(zeros_like(of.router)),
+        shared_gate(zeros_like(of.shared_gate)),
+        shared(of_network(of.shared)) {
+    for (const FeedForwardWeights& expert : of.experts) experts.push_back(of_network(expert));
+  }
+  static FeedForwardWeights of_network(const FeedForwardWeights& w) {
+    FeedForwardWeights gradients;
+    gradients.w_gate = zeros_like(w.w_gate), gradients.w_up = zeros_like(w.w_up);
+    gradients.w_down = zeros_like(w.w_down);
+    return gradients;
+  }
+  MixtureGradients view() { return {router, experts, shared, shared_gate}; }
+};
+
 TEST_CASE("each gradient of a mixture is that of small changes in float64, choice unchanged") {
   for (const bool normalised : {true, false}) {
     Made some = made(4, 2, 5, 3);
     some.settings.normalised = normalised;
     const Tensor<2> x = numbers(8, 1, 0, 6, 5), dy = numbers(9, 1, 0, 6, 5);
     const Routed routed = choices_of(x, some.view(), {});
-    Weight router{zeros(4, 5)};
-    std::vector<FeedForwardWeights> gradients(4);
-    for (FeedForwardWeights& g : gradients)
-      g.w_gate = zeros(3, 5), g.w_up = zeros(3, 5), g.w_down = zeros(5, 3);
+    ZeroGradients gradients(some);
     Tensor<2> dx = empty(6, 5);
-    FeedForwardWeights no_shared;
-    Weight no_gate;
-    CHECK(experts_backward(x, some.view(), routed, {}, dy, dx,
-                           {router, gradients, no_shared, no_gate}) == 0);
+    CHECK(experts_backward(x, some.view(), routed, {}, dy, dx, gradients.view()) == 0);
 
     Doubles x_d(x), router_d(some.router.floats());
     std::vector<Doubles> matrices;
@@ -79,13 +96,15 @@ TEST_CASE("each gradient of a mixture is that of small changes in float64, choic
     const auto loss = [&] { return loss_of(x_d, router_d, matrices, routed, some.settings, dy); };
     const double near = rounding(6 * 3 * 5, 4);
     CHECK(all_close(dx, by_differences(x_d, loss), near));
-    CHECK(all_close(router.floats(), by_differences(router_d, loss), near));
+    CHECK(all_close(gradients.router.floats(), by_differences(router_d, loss), near));
     for (size_t e = 0; e < 4; ++e) {
       CAPTURE(e);
-      CHECK(all_close(gradients[e].w_gate.floats(), by_differences(matrices[3 * e], loss), near));
-      CHECK(all_close(gradients[e].w_up.floats(), by_differences(matrices[3 * e + 1], loss), near));
-      CHECK(
-          all_close(gradients[e].w_down.floats(), by_differences(matrices[3 * e + 2], loss), near));
+      CHECK(all_close(gradients.experts[e].w_gate.floats(), by_differences(matrices[3 * e], loss),
+                      near));
+      CHECK(all_close(gradients.experts[e].w_up.floats(), by_differences(matrices[3 * e + 1], loss),
+                      near));
+      CHECK(all_close(gradients.experts[e].w_down.floats(),
+                      by_differences(matrices[3 * e + 2], loss), near));
     }
   }
 }
@@ -112,36 +131,30 @@ TEST_CASE("losses and all gradients equal those of PyTorch") {
                     down = of_experts(name + "_w_down");
     Made some;
     some.router = matrix("router"), some.settings = settings, some.experts.resize(5);
-    std::vector<FeedForwardWeights> gradients(5);
     for (size_t e = 0; e < 5; ++e) {
       FeedForwardWeights& w = some.experts[e];
       w.w_gate = copy_of(t2t::matrix(gate, e)), w.w_up = copy_of(t2t::matrix(up, e));
       w.w_down = copy_of(t2t::matrix(down, e));
-      gradients[e].w_gate = zeros(6, 8), gradients[e].w_up = zeros(6, 8);
-      gradients[e].w_down = zeros(8, 6);
     }
     // Sums of 8·6 products of numbers below 8.
     const double near = rounding(8 * 6, 8);
     CHECK(all_close(mixture_of_experts(x, some.view()), matrix("y"), near));
     const Balance balance{.switch_loss = 0.3f, .z_loss = 0.2f};
     const Routed routed = choices_of(x, some.view(), balance);
-    Weight router{zeros(5, 8)};
-    FeedForwardWeights no_shared;
-    Weight no_gate;
+    ZeroGradients gradients(some);
     Tensor<2> dx = empty(7, 8);
-    const double loss = experts_backward(x, some.view(), routed, balance, dy, dx,
-                                         {router, gradients, no_shared, no_gate});
+    const double loss = experts_backward(x, some.view(), routed, balance, dy, dx, gradients.view());
     const Tensor<1> losses = load_npy<1>(T2T_FIXTURES "/" + name + "_losses.npy");
     CHECK(loss == doctest::Approx(0.3 * double(losses(1)) + 0.2 * double(losses(2))));
     CHECK(all_close(dx, matrix("dx"), near));
-    CHECK(all_close(router.floats(), matrix("drouter"), near));
+    CHECK(all_close(gradients.router.floats(), matrix("drouter"), near));
     const Tensor<3> dgate = of_experts(name + "_dw_gate"), dup = of_experts(name + "_dw_up"),
                     ddown = of_experts(name + "_dw_down");
     for (size_t e = 0; e < 5; ++e) {
       CAPTURE(e);
-      CHECK(all_close(gradients[e].w_gate.floats(), copy_of(t2t::matrix(dgate, e)), near));
-      CHECK(all_close(gradients[e].w_up.floats(), copy_of(t2t::matrix(dup, e)), near));
-      CHECK(all_close(gradients[e].w_down.floats(), copy_of(t2t::matrix(ddown, e)), near));
+      CHECK(all_close(gradients.experts[e].w_gate.floats(), copy_of(t2t::matrix(dgate, e)), near));
+      CHECK(all_close(gradients.experts[e].w_up.floats(), copy_of(t2t::matrix(dup, e)), near));
+      CHECK(all_close(gradients.experts[e].w_down.floats(), copy_of(t2t::matrix(ddown, e)), near));
     }
   }
 }
@@ -154,14 +167,9 @@ TEST_CASE("the shared network and its gate get their gradients") {
     if (has_gate) some.shared_gate = numbers(77, 1, 0, 1, 5);
     const Tensor<2> x = numbers(8, 1, 0, 6, 5), dy = numbers(9, 1, 0, 6, 5);
     const Routed routed = choices_of(x, some.view(), {});
-    Weight router{zeros(4, 5)}, gate{zeros(1, 5)};
-    std::vector<FeedForwardWeights> gradients(4);
-    for (FeedForwardWeights& g : gradients)
-      g.w_gate = zeros(3, 5), g.w_up = zeros(3, 5), g.w_down = zeros(5, 3);
-    FeedForwardWeights shared;
-    shared.w_gate = zeros(4, 5), shared.w_up = zeros(4, 5), shared.w_down = zeros(5, 4);
+    ZeroGradients gradients(some);
     Tensor<2> dx = empty(6, 5);
-    experts_backward(x, some.view(), routed, {}, dy, dx, {router, gradients, shared, gate});
+    experts_backward(x, some.view(), routed, {}, dy, dx, gradients.view());
 
     Doubles x_d(x), router_d(some.router.floats());
     Doubles gate_d(has_gate ? some.shared_gate.floats() : zeros(1, 5));
@@ -182,10 +190,11 @@ TEST_CASE("the shared network and its gate get their gradients") {
     };
     const double near = rounding(6 * 4 * 5, 4);
     CHECK(all_close(dx, by_differences(x_d, loss), near));
-    CHECK(all_close(shared.w_gate.floats(), by_differences(of_shared[0], loss), near));
-    CHECK(all_close(shared.w_up.floats(), by_differences(of_shared[1], loss), near));
-    CHECK(all_close(shared.w_down.floats(), by_differences(of_shared[2], loss), near));
-    if (has_gate) CHECK(all_close(gate.floats(), by_differences(gate_d, loss), near));
+    CHECK(all_close(gradients.shared.w_gate.floats(), by_differences(of_shared[0], loss), near));
+    CHECK(all_close(gradients.shared.w_up.floats(), by_differences(of_shared[1], loss), near));
+    CHECK(all_close(gradients.shared.w_down.floats(), by_differences(of_shared[2], loss), near));
+    if (has_gate)
+      CHECK(all_close(gradients.shared_gate.floats(), by_differences(gate_d, loss), near));
   }
 }
 
@@ -198,21 +207,17 @@ TEST_CASE("a choice that was dropped gets no gradient and gives none") {
   const Tensor<2> x = numbers(8, 1, 1, 6, 5), dy = numbers(9, 1, 0, 6, 5);  // x is above 0
   const Balance balance{.slack = 1};                                        // two choices each
   const Routed routed = choices_of(x, some.view(), balance);
-  Weight router{zeros(3, 5)};
-  std::vector<FeedForwardWeights> gradients(3);
-  for (FeedForwardWeights& g : gradients)
-    g.w_gate = zeros(3, 5), g.w_up = zeros(3, 5), g.w_down = zeros(5, 3);
+  ZeroGradients gradients(some);
   Tensor<2> dx = empty(6, 5);
-  FeedForwardWeights no_shared;
-  Weight no_gate;
-  const MixtureGradients all = {router, gradients, no_shared, no_gate};
+  const MixtureGradients all = gradients.view();
   experts_backward(x, some.view(), routed, balance, dy, dx, all);
   CHECK(all_close(rows_of(dx, 2, 4), zeros(4, 5), 0));
   CHECK(!all_close(rows_of(dx, 0, 2), zeros(2, 5), 1e-3));
   REFUSES(experts_backward(x, some.view(), routed, balance, zeros(5, 5), dx, all),
           "dy: wanted shape [6, 5], got [5, 5]");
   REFUSES(experts_backward(x, some.view(), routed, balance, dy, dx,
-                           {router, std::span(gradients).first(2), no_shared, no_gate}),
+                           {gradients.router, std::span(gradients.experts).first(2),
+                            gradients.shared, gradients.shared_gate}),
           "experts of the gradients: wanted E = 3, got 2");
   some.activation = Activation::gelu;
   REFUSES(experts_backward(x, some.view(), routed, balance, dy, dx, all),

@@ -8,13 +8,13 @@
 #include <limits>
 #include <map>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "09_language_model/language_model.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
 #include "13_training/differences.hpp"
+#include "15_serving/products/matrices_as.hpp"
 #include "15_serving/products/one_order.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"
@@ -28,13 +28,9 @@ using std::size_t;
 /// A small model whose matrices are as `form` makes them of floats.
 static Model small_model(const std::function<Weight(Tensor<2>)>& form) {
   Config config{.block = llama_style(64, 4, 2, 96), .L = 2, .V = 96, .T_max = 300};
+  const auto larger = [&](const Tensor<2>& floats) { return form(Tensor<2>(floats * 4.0f)); };
   Random random(3);
-  ModelWeights weights = draw_model(config, random);
-  for_each_tensor(weights, config, [&](const TensorInfo&, auto& tensor) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(tensor)>, Weight>)
-      if (tensor.size() > 0) tensor = form(Tensor<2>(tensor.floats() * 4.0f));
-  });
-  return Model(config, std::move(weights));
+  return Model(config, matrices_as(larger, draw_model(config, random), config));
 }
 struct Form {
   const char* name;

@@ -79,7 +79,7 @@ struct PagedScratch {
     std::size_t results;                // where its N·P results begin, if it has one query
   };
   std::vector<Task> tasks;
-  std::size_t of_thread;                      // results of one thread, for tasks of several queries
+  std::size_t of_thread = 0;                  // results of one thread, for tasks of several queries
   std::vector<float> scores;                  // [threads, N·256]
   std::vector<std::vector<KeyPiece>> pieces;  // [threads]: a stretch, page by page
   std::vector<float> stretches;               // [results, D]: outputs of attend_stretch

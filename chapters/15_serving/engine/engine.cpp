@@ -31,12 +31,11 @@ std::size_t Engine::submit(Request request) {
   expect(request.prompt.size() < most_tokens(), "tokens of the prompt",
          fmt::format("below the {} that a text can have", most_tokens()),
          double(request.prompt.size()));
-  for (const int id : request.prompt)
-    expect(id >= 0 && std::size_t(id) < reader_.V, "an id of the prompt",
-           fmt::format("0 to {}", reader_.V - 1), id);
-  for (const int id : request.stops)
-    expect(id >= 0 && std::size_t(id) < reader_.V, "a stop", fmt::format("0 to {}", reader_.V - 1),
-           id);
+  const auto expect_token = [&](const char* name, int id) {
+    expect(id >= 0 && std::size_t(id) < reader_.V, name, fmt::format("0 to {}", reader_.V - 1), id);
+  };
+  for (const int id : request.prompt) expect_token("an id of the prompt", id);
+  for (const int id : request.stops) expect_token("a stop", id);
   expect(request.most >= 1, "most, the new tokens", "at least 1", 0);
   expect_sampling(request.sampling);
   const std::size_t id = next_id_++;

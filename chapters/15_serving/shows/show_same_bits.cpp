@@ -6,12 +6,12 @@
 #include <cmath>
 #include <functional>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "09_language_model/forward.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
 #include "15_serving/engine/page_reader.hpp"
+#include "15_serving/products/matrices_as.hpp"
 #include "15_serving/products/one_order.hpp"
 #include "program/print.hpp"
 #include "random.hpp"
@@ -26,13 +26,9 @@ static Config small_config() {
 
 /// The same random model, with its matrices in another form.
 static Model model_of(const std::function<Weight(Tensor<2>)>& form, std::size_t seed) {
+  const Config config = small_config();
   Random random(seed);
-  ModelWeights weights = draw_model(small_config(), random);
-  for_each_tensor(weights, small_config(), [&](const TensorInfo&, auto& tensor) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(tensor)>, Weight>)
-      if (tensor.size() > 0) tensor = form(Tensor<2>(tensor.floats()));
-  });
-  return Model(small_config(), std::move(weights));
+  return Model(config, matrices_as(form, draw_model(config, random), config));
 }
 
 /// How a text comes: so many tokens in each call, and so many of another text beside them.

@@ -46,15 +46,17 @@ ServingTrace random_trace(Random& random, std::size_t V) {
 /// Random traces end after some dozens of steps.
 static constexpr std::size_t most_steps = 5000;
 
+static void hear(const Event& event, TraceText& text) {
+  if (event.token) text.said.push_back(*event.token);
+  if (event.ending) text.ending = event.ending;
+}
+
 TraceText alone(const Request& request, const PageSizes& sizes, const MakeReader& make) {
   Engine engine(make(sizes));
   engine.submit(request);
   TraceText text;
   for (std::size_t step = 0; !engine.idle() && step < most_steps; ++step)
-    for (const Event& event : engine.step()) {
-      if (event.token) text.said.push_back(*event.token);
-      if (event.ending) text.ending = event.ending;
-    }
+    for (const Event& event : engine.step()) hear(event, text);
   return text;
 }
 
@@ -150,12 +152,6 @@ struct TraceRun {
       if (arrival.cancelled == step && ids[i]) engine.cancel(*ids[i]);
     }
   }
-  void hear(const std::vector<Event>& events) {
-    for (const Event& event : events) {
-      if (event.token) heard[event.id].said.push_back(*event.token);
-      if (event.ending) heard[event.id].ending = event.ending;
-    }
-  }
 };
 
 std::string run_trace(const ServingTrace& trace, const MakeReader& make, const AfterStep& after) {
@@ -168,7 +164,7 @@ std::string run_trace(const ServingTrace& trace, const MakeReader& make, const A
     if (step == most_steps) return fmt::format("step {}: the trace does not end", step);
     run.begin_step(step);
     const std::vector<Event> events = run.engine.step();
-    run.hear(events);
+    for (const Event& event : events) hear(event, run.heard[event.id]);
     if (after) after(step, run.engine, events);
     for (const std::string& wrong : {wrong_pages(run.engine, trace.sizes.page),
                                      wrong_plan(run.engine, trace.sizes), oldest.wrong(run.engine)})
