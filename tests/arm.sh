@@ -2,7 +2,8 @@
 # Builds for a 64-bit ARM processor on a Debian machine of another kind, and runs checks and a tiny
 # model under emulation: the loops of 4 lanes, and NEON's instructions of chapter 12. Nothing is timed.
 # It installs Debian's cross compiler, the emulator and ARM's libraries where they are missing, as root.
-# Arguments name other test programs, or programs with their flags in quotes.
+# The compiler optimizes little (-O1), which takes less time. Arguments name other test programs, or programs
+# with their flags in quotes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 libraries=/usr/lib/aarch64-linux-gnu
