@@ -335,17 +335,24 @@ TEST_CASE("every kind of registers gives the bits of one order of sums, each rou
     EightBitRows x;
     round_rows(draw(1, cols, 2), x);
     const BlockLayout layout = block_layout(type);
-    const Tensor<2> w = dequantized(type, stored, rows, cols);
+    const int offset = type == TensorType::q4_0 ? 8 : 0;
     Tensor<2> want = empty(1, rows);
     // [row by row]
     for (size_t r = 0; r < rows; ++r) {
       want(0, r) = 0;
       for (size_t b = 0; b < cols / 32; ++b) {
-        const float scale = half_at(&stored[(r * cols / 32 + b) * layout.bytes]);
-        float sums[2] = {0, 0};  // of whole numbers
-        for (size_t c = 0; c < 32; ++c)
-          sums[c / 16] += std::round(w(r, 32 * b + c) / scale) * float(x.q[32 * b + c]);
-        const float of_both = std::fma(sums[1], x.scales[2 * b + 1], sums[0] * x.scales[2 * b]);
+        const std::uint8_t* block = &stored[(r * cols / 32 + b) * layout.bytes];
+        const float scale = half_at(block);
+        int sums[2] = {0, 0};  // of q·p, over the two halves
+        for (size_t c = 0; c < 32; ++c) {
+          const std::uint8_t* bytes = block + 2;
+          const int q = type == TensorType::q8_0 ? std::int8_t(bytes[c])
+                                                 : (bytes[c % 16] >> (c / 16 * 4)) & 15;
+          sums[c / 16] += q * x.q[32 * b + c];
+        }
+        for (const size_t half : {0, 1}) sums[half] -= offset * x.sums[2 * b + half];
+        const float of_both =
+            std::fma(float(sums[1]), x.scales[2 * b + 1], float(sums[0]) * x.scales[2 * b]);
         want(0, r) = std::fma(scale, of_both, want(0, r));
       }
     }

@@ -90,7 +90,7 @@ inline void show_two_values() {
   const AttentionWeights first = weights_of_one_head(40, 0), both = weights_of_one_head(0, 0);
   const AttentionWeights near = weights_of_one_head_near(0.001f), two = weights_of_two_heads();
   Table table(
-      {"wanted", "one: the first", "one: half of each", "one: values of ±250", "two heads"});
+      {"wanted", "one head: the first", "one head: both alike", "one head: ±250", "two heads"});
   const auto pair = [](const Tensor<1>& answer) {
     return fmt::format("{:.3f} {:.3f}", answer(0), answer(1));
   };
@@ -103,8 +103,9 @@ inline void show_two_values() {
   fmt::print("\n");
   print_paragraph(
       "One token asks, and two others answer, each with a number. One head returns one mean: of "
-      "the first token alone, or of both tokens. If the values are ±250, its weights are 0.501 and "
-      "0.499 where the numbers differ.");
+      "the first token alone, of both alike, or, with values of ±250, of both with the weights "
+      "0.501 "
+      "and 0.499 where the numbers differ.");
 }
 
 }  // namespace t2t

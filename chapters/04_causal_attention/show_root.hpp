@@ -83,13 +83,14 @@ inline void show_root(const Program& program) {
   }
   table.print();
   fmt::print("\n");
-  print_paragraph("256 random queries, which are the rows, and 64 keys; all numbers from N(0, 1).");
+  print_paragraph(
+      "256 random queries, one in each row, and 64 random keys; all numbers from N(0, 1).");
   print_paragraph(
       "largest: the mean of the rows' largest weights. saturated: the share of rows in which one "
-      "weight is above 0.99. derivative: the sum over keys of d weight / d score, the median.");
+      "weight is above 0.99. derivative: the median over the rows of Σ w(1 − w).");
   print_paragraph(
-      "gradient: the length (the root of the sum of squares) of the matrix d weights / d q. In 10 "
-      "%, 50 % and 90 % of the rows it is at most the number shown; then its mean.");
+      "gradient: the length (the root of the sum of squares) of the matrix d weights / d q: "
+      "its 10th, 50th and 90th percentile over the rows, and its mean.");
 }
 
 }  // namespace t2t

@@ -15,7 +15,7 @@ namespace t2t {
 
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// Throws for row t of a softmax; row t of head h in [H, T, S] counts as row h·T + t.
+/// Throws for row t of a softmax. With several heads, rows are counted through: h·T + t.
 static void refuse_row(std::size_t t) {
   throw std::invalid_argument(
       fmt::format("softmax: row {} is all -infinity: a mask that hides every key", t));
@@ -27,8 +27,8 @@ static bool all_hidden(ConstRow scores) {
   return std::ranges::all_of(scores, [](float score) { return score == -infinity; });
 }
 
-/// Softmax along the last axis of a Tensor<N>; keep_dims keeps that axis, with length 1. softmax
-/// calls it for one head with N = 2, and for H heads with N = 3; then each shape has H in front.
+/// Softmax along the last axis, which keep_dims keeps with length 1. N = 2: one head, [T, S]. N = 3:
+/// H heads, [H, T, S]; the shapes below are those of N = 2.
 template <std::size_t N>
 static Tensor<N> softmax_formula(const Tensor<N>& scores) {
   const Tensor<N> highest = xt::amax(scores, {N - 1}, xt::keep_dims);  // [T, 1]

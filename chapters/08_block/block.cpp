@@ -33,8 +33,8 @@ static Tensor<2> projected(const Tensor<2>& x, const Weight& w, const Tensor<1>&
   return y;
 }
 
-/// Each head's D numbers go through a norm of their own (Qwen 3), or all heads through one (OLMoE):
-/// the gain has as many numbers as a norm goes over.
+/// Normalizes heads. The size of the gain says how: D, a norm for each head (Qwen 3), or that of
+/// all heads together, one norm over all of them (OLMoE).
 static Tensor<2> normed_heads(Tensor<2> x, const NormWeights& weights, const BlockSettings& s) {
   const std::size_t T = x.shape(0), HD = x.shape(1), width = weights.gain.size();
   x.reshape({T * HD / width, width});  // a row for each norm

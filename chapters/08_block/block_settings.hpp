@@ -36,15 +36,15 @@ struct BlockSettings {
   std::size_t H;  // query heads
   std::size_t G;  // key and value heads; divides H
   std::size_t D;  // width of a head; often C / H
-  std::size_t F;  // width of the feed-forward network; 0: the caller brings another network
+  std::size_t F;  // width of the feed-forward network; 0 only if the caller brings another one
 
   Norm norm = Norm::rms;
   NormPlace norm_place = NormPlace::before;
-  bool head_norms = false;  // a norm of each head of q and k before RoPE, of that kind and eps
+  bool head_norms = false;  // each head of q and k goes through a norm before RoPE
   Activation activation = Activation::swiglu;
   Biases biases = Biases::none;  // all: of q, k, v, o and both matrices of a plain network
-  std::size_t window = 0;  // how many keys a query sees, its own the last; 0: all up to its own
-  bool uses_rope = true;   // whether q and k are turned; if not, x already holds the positions
+  std::size_t window = 0;        // keys that a query sees, the last of them its own; 0: no limit
+  bool uses_rope = true;  // whether q and k are turned; if not, x already holds the positions
   Pairing pairing = Pairing::neighbours;
   float theta = 10000;           // RoPE's
   Frequencies frequencies = {};  // RoPE's where they are scaled, [D/2]; empty: θ^(−2i/D)

@@ -16,20 +16,21 @@ namespace t2t {
 
 std::uint16_t float_to_half(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+  const std::uint32_t sign = (bits >> 16) & 0x8000, size = bits & 0x7fffffff;
   const float positive = std::bit_cast<float>(size);
   if (std::isnan(value)) return std::uint16_t(sign | 0x7e00);
   if (positive >= 65520) return std::uint16_t(sign | 0x7c00);  // infinity
-  // Below 2^-14 an F16 is a whole number of 2^-24. The floats from 1/2 to 1 are 2^-24 apart, so
-  // that adding 1/2 rounds, and the lowest bits of the sum are that whole number.
+  // Below 2^-14 an F16 is a whole number of 2^-24. Adding 1/2 moves the number to where floats are
+  // 2^-24 apart. So the addition rounds, and the low bits of the sum are the F16.
   if (positive < 0x1p-14f) {
     const auto rounded = std::bit_cast<std::uint32_t>(positive + 0.5f);
     return std::uint16_t(sign | (rounded - std::bit_cast<std::uint32_t>(0.5f)));
   }
-  // Elsewhere 13 bits of the fraction are cut. Just under half of their last place is added first,
-  // and the bit above them, so that ties go to even. The exponent is stored plus 15, not plus 127.
-  const std::uint32_t rounded = size + 0xfff + (size >> 13 & 1);
-  return std::uint16_t(sign | (rounded - (112u << 23)) >> 13);
+  // Elsewhere 13 bits of the fraction are cut. First 0xfff is added, and 1 more if the lowest bit
+  // that stays is set: this rounds to nearest, ties to even. The exponent is stored plus 15, not
+  // 127.
+  const std::uint32_t rounded = size + 0xfff + ((size >> 13) & 1);
+  return std::uint16_t(sign | ((rounded - (112u << 23)) >> 13));
 }
 
 /// q of number i in the low half of a byte, that of number 16 + i in its high half.

@@ -61,7 +61,7 @@ void show_errors() {
   Tensor<2> outliers = plain;
   for (std::size_t t = 0; t < 64; ++t) outliers(t, 16 * t) *= 20;  // 1 number of each row
   Table table({"format", ">bits a weight", ">error", ">with an outlier in each row",
-               ">of the other weights"});
+               ">without the outliers"});
   const auto add = [&](const std::string& name, const std::string& bits, auto round) {
     const auto error = [&](const Tensor<2>& x) { return relative_error(round(x), x); };
     Tensor<2> others = round(outliers), want = outliers;
@@ -80,9 +80,11 @@ void show_errors() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The error is a root mean square, as a share of the numbers' own. An outlier is a number "
+      "The error is the root mean square of the differences, divided by that of the numbers. An "
+      "outlier is a number "
       "multiplied by 20. In a block of 32, it spoils at most the 31 numbers in its block. In a "
-      "block of 256, it also spoils the scales of the other parts a little. If a row has a single "
+      "block of 256, the parts' scales are rounded with a common step, which the outlier makes "
+      "coarser. If a row has a single "
       "scale, the outlier spoils the whole row.");
 }
 

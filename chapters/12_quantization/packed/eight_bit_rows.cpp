@@ -53,10 +53,11 @@ void round_rows(ConstMatrix x, EightBitRows& to) {
     for (std::size_t b = 0; b < x.cols / 32; ++b) {
       const std::size_t at = to.block(t, b);
       float scaled_sum = 0;
-      for (const std::size_t half : {2 * at, 2 * at + 1}) {
-        const float* numbers = &x.row(t)[32 * b + 16 * (half % 2)];
-        std::tie(to.scales[half], to.sums[half]) = round_numbers(numbers, &to.q[16 * half]);
-        scaled_sum += to.scales[half] * float(to.sums[half]);
+      for (const std::size_t half : {0, 1}) {
+        const float* numbers = &x.row(t)[32 * b + 16 * half];
+        const std::size_t i = 2 * at + half;
+        std::tie(to.scales[i], to.sums[i]) = round_numbers(numbers, &to.q[16 * i]);
+        scaled_sum += to.scales[i] * float(to.sums[i]);
       }
       to.scaled_sums[at] = scaled_sum;
     }

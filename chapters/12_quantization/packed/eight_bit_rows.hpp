@@ -16,19 +16,19 @@
 namespace t2t {
 
 /// T rows of C numbers. For a product with many tokens, 8 rows lie together: 32 numbers of each,
-/// then the next 32 of each. The rows that are left over lie alone.
+/// then the next 32 of each. Rows that do not make up eight lie alone.
 struct EightBitRows {
   std::size_t T = 0, C = 0;
-  std::vector<std::int8_t> q;      // [T, C]
-  std::vector<float> scales;       // [T, C / 16]
-  std::vector<std::int32_t> sums;  // [T, C / 16]  Σ q
-  std::vector<float> scaled_sums;  // [T, C / 32]  Σ scale · q, for the minima
+  std::vector<std::int8_t> q;      // [T · C], in the order of block
+  std::vector<float> scales;       // [T · C / 16]
+  std::vector<std::int32_t> sums;  // [T · C / 16]  Σ q
+  std::vector<float> scaled_sums;  // [T · C / 32]  Σ scale · q, for the minima
 
   static constexpr std::size_t together = 8;
   /// How many rows lie together with row t: 8 or 1.
   std::size_t rows_with(std::size_t t) const { return t < T / together * together ? together : 1; }
-  /// Where numbers 32·b … 32·b + 31 of row t lie: their scaled sum is at this, their two scales and
-  /// sums begin at twice this, and their q at 32 times this.
+  /// Let n be the result. The scaled sum of numbers 32·b … 32·b + 31 of row t is scaled_sums[n],
+  /// their scales are scales[2n] and scales[2n + 1], their sums likewise, and their q begin at 32n.
   std::size_t block(std::size_t t, std::size_t b) const {
     const std::size_t rows = rows_with(t), first = t / rows * rows;
     return first * (C / 32) + b * rows + t % rows;
