@@ -27,6 +27,15 @@ find_package(CLI11 REQUIRED)
 find_package(OpenMP REQUIRED)
 find_package(xtensor REQUIRED)
 find_package(xsimd REQUIRED)
+# Debian tells of it by pkg-config alone, Fedora and Homebrew by CMake's files.
+find_package(httplib QUIET CONFIG)
+if(TARGET httplib::httplib)
+  set(HTTPLIB httplib::httplib)
+else()
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(HTTPLIB_PC REQUIRED IMPORTED_TARGET cpp-httplib)
+  set(HTTPLIB PkgConfig::HTTPLIB_PC)
+endif()
 # The OpenMP build of OpenBLAS shares its threads with our loops; other builds fight them for cores.
 find_library(BLAS_LIBRARY NAMES openblas blas PATH_SUFFIXES openblas-openmp REQUIRED)
 # An installed libfmt is made for one processor and one standard library. Its headers fit all.

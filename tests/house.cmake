@@ -38,7 +38,7 @@ t2t_passes(includes DEPENDS ${text} COMMAND python3 ${CMAKE_SOURCE_DIR}/tests/in
 
 # What ./learn and the programs refuse, and whether the pages say what the programs print.
 get_property(programs GLOBAL PROPERTY T2T_PROGRAMS)
-t2t_passes(learn DEPENDS ${programs} common_bench ${text}
+t2t_passes(learn DEPENDS ${programs} common_bench tiny_model ${text}
   COMMAND ${CMAKE_SOURCE_DIR}/tests/learn_test.sh ${CMAKE_BINARY_DIR})
 t2t_passes(pages DEPENDS ${programs} 02_normalization_wrong_rms_norm workbook_examples ${text}
   COMMAND ${CMAKE_SOURCE_DIR}/commands/lib/pages.sh --check)

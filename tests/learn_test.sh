@@ -269,6 +269,23 @@ refuses "--top-k: wanted a whole number from 0" "$pretrained" --top-k -1
 refuses "/none/x.npy: can't be written" "$pretrained" --model none.gguf --logits /none/x.npy
 refuses "/dev/null: wanted a plain file or none" "$pretrained" --model none.gguf --logits /dev/null
 
+# A server: what it refuses, and one that answers and ends when it is asked to.
+serving=$build/15_serving
+"$build/tiny_model" serve.gguf
+refuses "--port: wanted a number up to 65535, got 70000" "$serving" --serve --port 70000
+refuses "--memory: wanted room for a text of --context 2048, got 99" "$serving" --serve --memory 99
+refuses "--budget: wanted a token for each of --parallel 16 texts, got 4" "$serving" --serve --budget 4
+refuses "empty.txt: wanted a key in the first line, got none" "$serving" --serve --key empty.txt
+refuses "--rate: wanted a number above 0 and at most 1000, got 0" "$serving" --load http://127.0.0.1:1 --rate 0
+refuses "no server answers there" "$serving" --load http://127.0.0.1:1
+refuses "--rate: wanted --load too" "$serving" --rate 2
+"$serving" --serve --model serve.gguf --port 0 --context 256 >served 2>log &
+for _ in $(seq 100); do ! grep -q "Ctrl-C" served || break; sleep 0.1; done
+address=$(sed -n 's/^ *\(http.*\)\/v1 .*/\1/p' served)
+accepts "$serving" --load "$address" --rate 100 --requests 8 --words 1 --tokens 5
+grep -q "^  8 of 8 were answered" out || { fail "a server under load says:" && cat out err log; }
+kill -TERM $! && wait $! || fail "a server that is asked to end ends with $?"
+
 # A run trains in a folder of its own, one program at a time, and leaves a reader's files alone.
 training=$build/13_training
 tiny=(--width 32 --layers 1 --heads 2 --groups 1 --context 32 --batch 2)

@@ -139,8 +139,11 @@ static std::size_t expect_forward(const Model& model, const ModelState& state,
     throw std::invalid_argument(fmt::format(
         "state: wanted one of at most T_max = {} positions, got S = {}", config.T_max, state.S));
   std::size_t T = 0;
-  for (const auto& [text, ids, wants_logits] : more) {
+  for (const auto& [text, ids, wanted] : more) {
     expect(ids.size() >= 1, "T, the tokens", "at least 1", 0);
+    if (wanted > ids.size())
+      refuse("wanted, the tokens with logits", fmt::format("at most the {} tokens", ids.size()),
+             double(wanted));
     const std::size_t length = state.length(text);
     const auto of_text = [text = text](const MoreTokens& other) { return other.text == text; };
     expect(std::ranges::count_if(more, of_text) == 1, "text", "each once", double(text));
@@ -166,7 +169,7 @@ static std::size_t embed_chunk(const Model& model, ModelState& state,
   std::size_t rows = 0;
   state.runs.clear();
   while (at.i < more.size() && rows < state.scratch.T_max) {
-    const auto& [text, ids, wants_logits] = more[at.i];
+    const auto& [text, ids, wanted] = more[at.i];
     const std::size_t count = std::min(state.scratch.T_max - rows, ids.size() - at.done);
     const std::size_t position = state.lengths[text] + at.done;
     embed_tokens(model, ids.subspan(at.done, count), position,
@@ -178,13 +181,13 @@ static std::size_t embed_chunk(const Model& model, ModelState& state,
   return rows;
 }
 
-/// Runs `more` through the layers chunk by chunk. After each it calls after_chunk(x, before, after)
-/// with the stream x [rows, C] and the places in `more` where the chunk begins and ends.
+/// Runs `more` through the layers chunk by chunk. After each it calls after_chunk(x, begin) with
+/// the stream x [rows, C] and the place in `more` where the chunk begins.
 template <class AfterChunk>
 static void in_chunks(const Model& model, ModelState& state, std::span<const MoreTokens> more,
                       const Trace& trace, AfterChunk after_chunk) {
   for (Embedded at; at.i < more.size();) {
-    const Embedded before = at;
+    const Embedded begin = at;
     const Matrix x = Matrix(state.x).rows_from(0, embed_chunk(model, state, more, at));
     if (state.options.embedded) state.options.embedded(x);
     tell(trace, Part::embedding, 0, x);
@@ -192,7 +195,7 @@ static void in_chunks(const Model& model, ModelState& state, std::span<const Mor
       state.options.layers(model, x, state.runs, trace);
     else
       run_layers(model, x, state.runs, state.slots, state.scratch, trace);
-    after_chunk(x, before, at);
+    after_chunk(x, begin);
   }
 }
 
@@ -211,15 +214,17 @@ static void add_lengths(ModelState& state, std::span<const MoreTokens> more) {
 void forward(const Model& model, ModelState& state, std::span<const MoreTokens> more, Matrix logits,
              const Trace& trace) {
   expect_forward(model, state, more);
-  const std::size_t N = std::size_t(std::ranges::count(more, true, &MoreTokens::wants_logits));
+  std::size_t N = 0, found = 0;
+  for (const MoreTokens& of : more) N += of.wanted;
   expect_shape("logits", logits, {N, model.config().V});
-  std::size_t found = 0;
-  in_chunks(model, state, more, trace, [&](Matrix x, Embedded before, Embedded after) {
-    // Only the last token of each text gets logits.
-    std::size_t end = 0;
-    for (std::size_t i = before.i; i < after.i; ++i) {
-      end += more[i].ids.size() - (i == before.i ? before.done : 0);
-      if (more[i].wants_logits) std::ranges::copy(x.row(end - 1), row(state.last, found++).begin());
+  if (N > state.last.shape(0)) state.last.resize({N, model.config().block.C});
+  in_chunks(model, state, more, trace, [&](Matrix x, Embedded at) {
+    // Only the last tokens of each text get logits.
+    for (std::size_t r = 0; r < x.rows; ++r) {
+      const auto& [text, ids, wanted] = more[at.i];
+      if (ids.size() - at.done <= wanted)
+        std::ranges::copy(x.row(r), row(state.last, found++).begin());
+      if (++at.done == ids.size()) ++at.i, at.done = 0;
     }
   });
   if (N > 0) score(model, state, Matrix(state.last).rows_from(0, N), logits, trace);
@@ -231,7 +236,7 @@ void forward_all(const Model& model, ModelState& state, std::span<const MoreToke
   const std::size_t T = expect_forward(model, state, more);
   expect_shape("logits", logits, {T, model.config().V});
   std::size_t from = 0;
-  in_chunks(model, state, more, trace, [&](Matrix x, Embedded, Embedded) {
+  in_chunks(model, state, more, trace, [&](Matrix x, Embedded) {
     score(model, state, x, logits.rows_from(from, x.rows), trace);
     from += x.rows;
   });

@@ -79,7 +79,7 @@ struct ModelState {
   std::function<void(std::size_t text, std::size_t position)> truncated;
   BlockScratch scratch;   // for up to `chunk` rows
   Tensor<2> x;            // [chunk, C], the residual stream
-  Tensor<2> last;         // [texts, C]: the last tokens, of the texts that want logits
+  Tensor<2> last;         // [texts or more, C]: the tokens that want logits
   std::vector<Run> runs;  // of a chunk
 
   /// Each text gets room for S tokens. Throws std::invalid_argument as expect_config does, when S
@@ -122,13 +122,14 @@ void forward_all(const Model& model, ModelState& state,
 struct MoreTokens {
   std::size_t text;
   std::span<const int> ids;
-  bool wants_logits = true;  // false in the middle of a prompt that comes in several calls
+  std::size_t wanted = 1;  // how many of the last ids want logits; 0 if the prompt is to go on
 };
 /// As forward, for several texts at once, each with its own number of tokens and at its own
 /// position. The tokens of all texts share each product with weights. Throws also for no entries,
-/// an entry without ids, a text that the state does not have, and one that comes twice.
+/// an entry without ids, a text that the state does not have, one that comes twice, and more logits
+/// wanted than an entry has ids. Allocates when more logits are wanted than the state has texts.
 void forward(const Model& model, ModelState& state, std::span<const MoreTokens> more,
-             Matrix logits,  // [N, V]: of the last tokens of the N entries that want logits
+             Matrix logits,  // [N, V]: of the tokens that want logits, in their order
              const Trace& trace = {});
 void forward_all(const Model& model, ModelState& state, std::span<const MoreTokens> more,
                  Matrix logits,  // [tokens of all texts, V]

@@ -1,11 +1,15 @@
 // Pages compared with one piece of memory: attention, and a small model that serves several texts.
-// Products in one order compared with BLAS.
+// Products in one order compared with BLAS. Drafts compared with tokens one by one. Which tokens may
+// come, by a trie and one by one.
 #include "timing/bench.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "06_gqa/grouped_rows.hpp"
@@ -15,6 +19,7 @@
 #include "15_serving/engine/engine.hpp"
 #include "15_serving/products/matrices_as.hpp"
 #include "15_serving/products/one_order.hpp"
+#include "15_serving/structured/token_filter.hpp"
 #include "linalg.hpp"
 #include "random.hpp"
 
@@ -99,7 +104,7 @@ static void bench_model_with_pages(Bench& bench, const Model& model, std::size_t
   const std::vector<int> ids(512, 7);
   Tensor<2> logits = empty(1, model.config().V);
   const auto read = [&](std::size_t position, std::size_t count) {
-    const Piece piece{0, position, std::span(ids).first(count), table, true};
+    const Piece piece{0, position, std::span(ids).first(count), table, 1};
     reader.read({&piece, 1}, logits);
   };
   if (before > 0)
@@ -112,6 +117,35 @@ static void bench_model_with_pages(Bench& bench, const Model& model, std::size_t
         truncate(state, before);
         forward(model, state, std::span(ids).first(T), row(logits, 0));
       });
+}
+
+/// A token after 512 others, with k drafts: the pass over all of them takes the place of k + 1
+/// passes if all are accepted, and of one if none is.
+static void bench_drafts(Bench& bench, const Model& model, std::size_t k) {
+  const PageSizes sizes{.pages = 64, .page = page, .texts = 1, .budget = 512};
+  const PageReader reader = model_reader(model, sizes);
+  std::vector<std::size_t> table;
+  for (std::size_t i = 0; i < sizes.pages; ++i) table.push_back(i);
+  std::vector<int> ids(512 + k + 1);
+  for (std::size_t t = 0; t < ids.size(); ++t) ids[t] = int((t * t + 7 * t) % 4096);
+  Tensor<2> together = empty(k + 1, model.config().V), single = together;
+  const auto read = [&](std::size_t first, std::size_t count, std::size_t wanted, Matrix logits) {
+    const Piece piece{0, first, std::span(ids).subspan(first, count), table, wanted};
+    reader.read({&piece, 1}, logits);
+  };
+  const auto with_drafts = [&] { read(512, k + 1, k + 1, together); };
+  const auto one_by_one = [&] {
+    for (std::size_t i = 0; i <= k; ++i) read(512 + i, 1, 1, Matrix(single).rows_from(i, 1));
+  };
+  read(0, 512, 1, Matrix(single).rows_from(0, 1));
+  with_drafts(), one_by_one();
+  bench.expect_right("logits with drafts", together == single);
+  const std::string drafts = fmt::format("{} draft{}", k, k == 1 ? "" : "s");
+  bench.against(fmt::format("{} accepted after 512, 4 layers of C=576 in Q8_0", drafts),
+                with_drafts, fmt::format("{} tokens one by one", k + 1), one_by_one);
+  bench.against(fmt::format("{} rejected after 512, 4 layers of C=576 in Q8_0", drafts),
+                with_drafts, "a token without drafts",
+                [&] { read(512, 1, 1, Matrix(single).rows_from(0, 1)); });
 }
 
 /// So many texts of 64 tokens that get 32 more, served at the same time, or one after the other.
@@ -131,6 +165,60 @@ static void bench_together(Bench& bench, const Model& model, std::size_t texts) 
       "one after the other", [&] { serve(1); });
 }
 
+/// A vocabulary that is made as BPE makes one: each token after the 256 bytes is two earlier ones,
+/// drawn by chance, most of them letters.
+static std::vector<std::string> bench_vocabulary() {
+  Random random(4);
+  std::vector<std::string> tokens;
+  for (int byte = 0; byte < 256; ++byte) tokens.push_back(std::string(1, char(byte)));
+  const auto drawn = [&]() -> const std::string& {
+    const double u = random.next_uniform();
+    if (u < 0.4) return tokens['a' + std::size_t(random.next_uniform() * 26)];
+    const double v = random.next_uniform();
+    return tokens[std::size_t(v * v * v * double(tokens.size()))];  // early ones more often
+  };
+  while (tokens.size() < 49'151) {
+    const std::string token = drawn() + drawn();
+    if (token.size() <= 16) tokens.push_back(token);
+  }
+  tokens.push_back("");  // the stop
+  return tokens;
+}
+
+/// Which of the tokens may come after a beginning of any JSON; and a call of a filter after one
+/// token more.
+static void bench_tokens(Bench& bench, const TokenTrie& vocabulary, const char* where,
+                         std::string_view beginning) {
+  const JsonGrammar grammar = any_json();
+  JsonState state;
+  for (const char byte : beginning) step_json(grammar, state, static_cast<unsigned char>(byte));
+  std::vector<char> allowed, want;
+  const auto walk = [&] { allowed_tokens(vocabulary, grammar, state, allowed); };
+  const auto one_by_one = [&] { want = allowed_one_by_one(vocabulary, grammar, state); };
+  const std::string what = fmt::format("which of 49,152 tokens may come, {}", where);
+  walk(), one_by_one();
+  bench.expect_right(what, allowed == want);
+  bench.against(what, walk, "each token tried", one_by_one);
+}
+
+static void bench_filter(Bench& bench, const std::shared_ptr<const TokenTrie>& vocabulary) {
+  const std::size_t V = vocabulary->tokens.size();
+  std::vector<float> logits(V);
+  std::vector<int> answer = {'"'};
+  const auto filter = json_filter(vocabulary, {int(V) - 1});
+  const JsonGrammar grammar = any_json();
+  std::vector<char> allowed;
+  JsonState state;
+  step_json(grammar, state, '"');
+  bench.against(
+      "a filter's call, 49,152 tokens, in a string",
+      [&] {
+        answer.push_back('a');
+        filter(answer, Row(logits.data(), V));
+      },
+      "a walk through the trie", [&] { allowed_tokens(*vocabulary, grammar, state, allowed); });
+}
+
 void bench(Bench& bench) {
   bench_attention(bench, 512, 512);
   bench_attention(bench, 1, 2048);
@@ -139,8 +227,13 @@ void bench(Bench& bench) {
   const Model model = bench_model();
   bench_model_with_pages(bench, model, 0, 512);
   bench_model_with_pages(bench, model, 512, 1);
+  for (const std::size_t k : {1, 4, 8}) bench_drafts(bench, model, k);
   bench_together(bench, model, 4);
   bench_together(bench, model, 16);
+  const auto vocabulary = std::make_shared<const TokenTrie>(bench_vocabulary());
+  bench_tokens(bench, *vocabulary, "where a value begins", "[1,");
+  bench_tokens(bench, *vocabulary, "in a string", "[\"a");
+  bench_filter(bench, vocabulary);
 }
 
 }  // namespace t2t

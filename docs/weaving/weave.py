@@ -5,7 +5,7 @@ code(path, name, …)       the functions or structs of these names, each with t
 part(path, name)          the lines between "// [name]" and "// [/name]"
 output(chapter, section)  one section of what a chapter's program prints, by its title
 measured(chapter, only)   the chapter's figures from the recorded run, docs/recorded/measured.json; with only,
-                          the lines whose name holds that text; with threads, those on so many
+                          the lines whose name holds that text; with but, the others; with threads, those on so many
 kernels(chapter, only)    what the chapter's CUDA kernels take of a GPU, from docs/recorded/kernels.json; with
                           only, those whose name holds that text
 gpus()                    what ./learn gpu recorded in docs/gpu, a table for each GPU
@@ -121,14 +121,14 @@ def _run(chapter, flags):
     return run.stdout.splitlines()
 
 
-def measured(chapter, only="", threads=None):
+def measured(chapter, only="", threads=None, but=None):
     record = ROOT / "docs/recorded/measured.json"
     run = json.loads(record.read_text()).get(chapter) if record.exists() else None
     if run is None:
         return _out("Not measured yet.\n")
     rows = ["| work | threads | time | compared with | ratio |", "| --- | ---: | ---: | --- | ---: |"]
     for line in run["lines"]:
-        if only not in line["what"] or threads not in (None, line["threads"]):
+        if only not in line["what"] or (but and but in line["what"]) or threads not in (None, line["threads"]):
             continue
         rows.append(f"| {line['what']} | {line['threads']} | {_time(line['seconds'])} | {line['limit']}, "
                     f"{_time(line['limit_seconds'])} | {line['limit_seconds'] / line['seconds']:.2f} |")

@@ -90,15 +90,36 @@ TEST_CASE("logits are made for the entries that want them, in their order") {
   for (const std::size_t chunk : {2, 512}) {
     ModelState state(c.config, 20, {.chunk = chunk, .texts = 3});
     Tensor<2> two = empty(2, c.config.V), none = empty(0, c.config.V);
-    forward(model, state, std::vector<MoreTokens>{{2, d}, {1, a, false}, {0, b}}, two);
+    forward(model, state, std::vector<MoreTokens>{{2, d}, {1, a, 0}, {0, b}}, two);
     CHECK(all_close(copy_of(ConstMatrix(two).rows_from(0, 1)), last_row(language_model(d, model)),
                     c.bound(4.9)));
     CHECK(all_close(copy_of(ConstMatrix(two).rows_from(1, 1)), last_row(language_model(b, model)),
                     c.bound(4.9)));
-    forward(model, state, std::vector<MoreTokens>{{1, d, false}}, none);
+    forward(model, state, std::vector<MoreTokens>{{1, d, 0}}, none);
     CHECK(state.lengths == std::vector<std::size_t>{3, 7, 2});
-    REFUSES(forward(model, state, std::vector<MoreTokens>{{1, d, false}}, two),
+    REFUSES(forward(model, state, std::vector<MoreTokens>{{1, d, 0}}, two),
             "logits: wanted shape [0, 61], got [2, 61]");
+    REFUSES(forward(model, state, std::vector<MoreTokens>{{1, d, 3}}, two),
+            "wanted, the tokens with logits: wanted at most the 2 tokens, got 3");
+  }
+}
+
+TEST_CASE("several of a text's last tokens get logits, whichever chunk they come in") {
+  const Case c = llama();
+  const Model model = c.model();
+  const Ids a = {1, 2, 3, 4, 5}, b = {9, 8, 7}, d = {6, 6};
+  for (const std::size_t chunk : {1, 2, 3, 512}) {
+    CAPTURE(chunk);
+    ModelState state(c.config, 20, {.chunk = chunk, .texts = 3});
+    Tensor<2> six = empty(6, c.config.V);
+    forward(model, state, std::vector<MoreTokens>{{2, a, 4}, {1, b, 0}, {0, d, 2}}, six);
+    const auto check = [&](std::size_t from, const Ids& ids, std::size_t wanted) {
+      const Tensor<2> all = language_model(ids, model);  // [T, V]
+      CHECK(all_close(copy_of(ConstMatrix(six).rows_from(from, wanted)),
+                      copy_of(ConstMatrix(all).rows_from(ids.size() - wanted, wanted)),
+                      c.bound(4.9)));
+    };
+    check(0, a, 4), check(4, d, 2);
   }
 }
 

@@ -7,6 +7,8 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -127,7 +129,7 @@ TEST_CASE("a text without a next token ends with the reason, and the others do n
     read(pieces, logits);
     size_t row = 0;
     for (const Piece& piece : pieces) {
-      if (!piece.wants_logits) continue;
+      if (piece.wanted == 0) continue;
       // The second text's third token.
       if (piece.place == 1 &&
           piece.position + piece.ids.size() == some_request(1).prompt.size() + 2)
@@ -154,6 +156,30 @@ TEST_CASE("a text without a next token ends with the reason, and the others do n
     request.most = 6;
     CHECK(heard.said[i] == alone(model, request, sizes).said[0]);
   }
+}
+
+TEST_CASE("a filter sees the answer so far, and forbids tokens") {
+  const Model model = small_model(in_one_order);
+  const PageSizes sizes{.pages = 6, .page = 4, .texts = 2, .budget = 9};
+  Engine engine(model_reader(model, sizes));
+  Request counted = some_request(1);
+  counted.most = 5;
+  counted.filter = [](std::span<const int> answer, Row logits) {
+    for (size_t id = 0; id < logits.size(); ++id)
+      if (id != 10 + answer.size()) logits[id] = -std::numeric_limits<float>::infinity();
+  };
+  engine.submit(counted);
+  counted.filter = [filter = counted.filter](std::span<const int> answer, Row logits) {
+    if (answer.size() == 2) throw std::runtime_error("no more");
+    filter(answer, logits);
+  };
+  engine.submit(counted);
+  Heard heard;
+  for (size_t step = 0; !engine.idle() && step < 100; ++step) hear(engine, heard);
+  CHECK(heard.said[0] == Ids{10, 11, 12, 13, 14});
+  CHECK(heard.ended[0] == Ending::most_tokens);
+  CHECK(heard.said[1] == Ids{10, 11});
+  CHECK(heard.errors[1] == "no more");
 }
 
 TEST_CASE("the logits are those of the formula") {

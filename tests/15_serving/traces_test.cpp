@@ -33,8 +33,11 @@ static std::string wrong_in(const ServingTrace& trace, const AfterStep& after = 
 static std::string drawn(const ServingTrace& trace) {
   std::string text;
   for (const Arrival& arrival : trace.arrivals)
-    text += "text of " + std::to_string(arrival.request.prompt.size()) + " tokens, at step " +
-            std::to_string(arrival.step) + ", " + std::to_string(arrival.request.most) + " more\n";
+    text +=
+        "text of " + std::to_string(arrival.request.prompt.size()) + " tokens, at step " +
+        std::to_string(arrival.step) + ", " + std::to_string(arrival.request.most) + " more" +
+        (arrival.request.draft ? ", " + std::to_string(arrival.request.drafts) + " drafts" : "") +
+        "\n";
   wrong_in(trace, [&](size_t step, const Engine& engine, const std::vector<Event>&) {
     text += "step " + std::to_string(step) + "  " + picture_of(engine) + "\n";
   });
@@ -43,12 +46,14 @@ static std::string drawn(const ServingTrace& trace) {
 
 TEST_CASE("ten thousand random traces break no invariant, and each text says what it says alone") {
   Random random(1);
-  size_t steps = 0, stops = 0, shared = 0, cancelled = 0;
+  size_t steps = 0, stops = 0, shared = 0, cancelled = 0, accepted = 0, rejected = 0;
   for (size_t i = 0; i < traces; ++i) {
     const ServingTrace trace = random_trace(random, V);
     const std::string wrong =
         wrong_in(trace, [&](size_t, const Engine& engine, const std::vector<Event>&) {
           ++steps, stops += engine.plan().stopped.size();
+          for (const Engine::Reading& reading : engine.readings())
+            accepted += reading.accepted, rejected += reading.drafted - reading.accepted;
           for (const Engine::Text& text : engine.running())
             for (const size_t page : text.table) shared += engine.pool().users(page) > 2;
         });
@@ -66,6 +71,8 @@ TEST_CASE("ten thousand random traces break no invariant, and each text says wha
   CHECK(stops > traces / 10);
   CHECK(shared > traces);
   CHECK(cancelled > traces / 10);
+  CHECK(accepted > 2 * traces);
+  CHECK(rejected > 2 * traces);
 }
 
 TEST_CASE(

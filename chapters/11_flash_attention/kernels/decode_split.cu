@@ -5,24 +5,21 @@
 // is work for each multiprocessor. Each stretch leaves a mean and a log-sum, and a second kernel
 // joins them with these as weights, as chapter 06 does on the CPU ("Flash-Decoding", Dao et al.
 // 2023). Each warp takes keys of its own, with two further steps being copied, and waits for other
-// warps only at the end. A log-sum is log2 of the sum of exp2(score·scale), with log2(e) / √D as
-// scale, so m is already added to it. A stretch without keys has log-sum -infinity: weight 0.
+// warps only at the end. decode_stretches.hpp has what a block does with its keys. In a log-sum, m
+// is already added. A stretch without keys has log-sum -infinity: weight 0.
 // Expected: 65 to 85 % of a plain copy's bytes a second for one text of 64 thousand keys, 90 % from
 // 0.5 GB of keys and values on, an estimate.
 #include <stdexcept>
 #include <string>
 
-#include "11_flash_attention/kernels/async_tiles.hpp"
-#include "11_flash_attention/kernels/fragments.hpp"
+#include "11_flash_attention/kernels/decode_stretches.hpp"
 #include "11_flash_attention/kernels/kernels.hpp"
 
 namespace t2t {
 
 namespace {
 
-constexpr int warps = 4, threads = 32 * warps, stages = 3;
-constexpr int packed_rows = 16;  // query rows of a block: (query, head of the group) pairs
-constexpr int step_keys = 16;    // keys of a warp's step
+constexpr int warps = decode_warps, threads = decode_threads, stages = decode_stages;
 constexpr int joiners = 4, most_channels = 128;  // of a block that joins stretches
 
 /// Row r of a group's T·N pairs is query r / N, head r % N of the group.
@@ -58,66 +55,26 @@ __device__ void walk(const AttentionCall<bf16>& call, float scale, const bf16* k
     const bf16 *k_tile = tiles + 2 * stage * tile, *v_tile = k_tile + tile;
     wait_for_copies<stages - 1>();
     __syncwarp();  // the copies of all lanes are here
-    uint32_t b[4], a[4];
-    float scores[2][4] = {};
-#pragma unroll
-    for (int c = 0; c < D / 16; ++c) {
-      load_keys<D>(b, k_tile, 0, c);
-      mma_16x8x16(scores[0], q[c], b[0], b[1]);
-      mma_16x8x16(scores[1], q[c], b[2], b[3]);
-    }
-    if (s + step_keys > min(seen[0], seen[1])) mask_scores(scores, s, seen);
-    online_softmax(scores, mean, rows, scale);
-    pack_weights(a, scores[0], scores[1]);
-#pragma unroll
-    for (int c = 0; c < D / 16; ++c) {
-      load_values<D>(b, v_tile, 0, c);
-      mma_16x8x16(mean[2 * c], a, b[0], b[1]);
-      mma_16x8x16(mean[2 * c + 1], a, b[2], b[3]);
-    }
+    attend_step<D>(k_tile, v_tile, q, s, seen, scale, mean, rows);
     __syncwarp();  // all lanes are done with this stage
     copy_step(s + stages * apart, stage);
   }
   wait_for_copies<0>();
 }
 
-/// What a block leaves for the second kernel: for each stretch of each row [B, T, H] a mean [D] and
-/// a log-sum, to the base of 2.
-struct Stretches {
-  float* means;     // [B, T, H, P, D]
-  float* log_sums;  // [B, T, H, P]
-};
-
 /// Joins the sums of a block's warps into one mean and one log-sum, through shared memory.
 template <int D>
 __device__ void join_warps(const AttentionCall<bf16>& call, float scale,
-                           const float (&mean)[D / 8][4], const OnlineRows& rows, float* shared,
-                           int b, int g, int first_row, Stretches out) {
-  float* highest = shared;                      // [warps, 16]
-  float* sums = highest + warps * packed_rows;  // [warps, 16]
-  float* means = sums + warps * packed_rows;    // [warps, 16, D], not yet divided
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  for (int half = 0; half < 2; ++half) {
-    const int r = warp * packed_rows + 8 * half + lane / 4;
-    const float sum = whole_sum(rows, half);
-    if (lane % 4 == 0) highest[r] = rows.highest[half] * scale, sums[r] = sum;
-    for (int n = 0; n < D / 8; ++n)
-      for (int i = 0; i < 2; ++i) means[r * D + 8 * n + lane % 4 * 2 + i] = mean[n][2 * half + i];
-  }
+                           const float (&mean)[D / 8][4], const OnlineRows& rows,
+                           WarpSums<D>& shared, int b, int g, int first_row, Stretches out) {
+  store_sums<D>(mean, rows, scale, shared);
   __syncthreads();
 
   const int pairs = call.T * (call.H / call.G);
   for (int i = threadIdx.x; i < packed_rows * D; i += threads) {
     const int r = i / D, d = i % D;
     if (first_row + r >= pairs) break;
-    float top = -INFINITY, sum = 0, total = 0;
-    for (int w = 0; w < warps; ++w) top = fmaxf(top, highest[w * packed_rows + r]);
-    const float base = top == -INFINITY ? 0 : top;  // no warp had a key for this row
-    for (int w = 0; w < warps; ++w) {
-      const float weight = exp2f(highest[w * packed_rows + r] - base);
-      sum += weight * sums[w * packed_rows + r];
-      total += weight * means[(w * packed_rows + r) * D + d];
-    }
+    const auto [base, sum, total] = sum_warps(shared, r, d);
     const auto [t, h] = pair_of(call, g, first_row + r);
     const std::size_t at = ((std::size_t(b) * call.T + t) * call.H + h) * gridDim.x + blockIdx.x;
     if (gridDim.x == 1) {  // nothing to join: every query sees a key, so sum is above 0
@@ -127,11 +84,6 @@ __device__ void join_warps(const AttentionCall<bf16>& call, float scale,
     out.means[at * D + d] = sum > 0 ? total / sum : 0;
     if (d == 0) out.log_sums[at] = base + log2f(sum);  // log2(0) is -infinity
   }
-}
-
-template <int D>
-constexpr int shared_bytes() {
-  return warps * stages * 2 * step_keys * D * int(sizeof(bf16));
 }
 
 // [kernel]
@@ -169,21 +121,27 @@ __global__ void __launch_bounds__(threads, 2)
           row_of(call.v, call.v_strides, b, 0, g), q, seen, first + warp * step_keys, last,
           warps * step_keys, tiles + warp * stages * 2 * step_keys * D, mean, rows);
   __syncthreads();  // all warps are done with their tiles, whose memory is used again
-  join_warps<D>(call, scale, mean, rows, reinterpret_cast<float*>(tiles), b, g, first_row, out);
+  join_warps<D>(call, scale, mean, rows, *reinterpret_cast<WarpSums<D>*>(tiles), b, g, first_row,
+                out);
 }
 // [/kernel]
 
 /// Joins the stretches. Each block handles one row of out [B, T, H], and each thread one channel of
 /// every 4th stretch; the sums of the 4 threads of a channel meet in shared memory.
-__global__ void decode_join(AttentionCall<bf16> call, int splits, Stretches in) {
+__global__ void decode_join(DecodeJoin join) {
   __shared__ float means[joiners * most_channels], sums[joiners * most_channels];
-  const std::size_t at = std::size_t(blockIdx.x) * splits;
+  const int h = blockIdx.x % join.H, t = blockIdx.x / join.H % join.T;
+  const int b = blockIdx.x / join.H / join.T;
+  const int splits = join.begin ? join.begin[b + 1] - join.begin[b] : join.splits;
+  const std::size_t before = join.begin ? join.begin[b] : std::size_t(b) * join.T * splits;
+  const std::size_t at = before * join.H + (std::size_t(t) * join.H + h) * splits;
+  const Stretches& in = join.in;
   float top = -INFINITY, sum = 0, mean = 0;
   for (int p = 0; p < splits; ++p) top = fmaxf(top, in.log_sums[at + p]);
   for (int p = threadIdx.y; p < splits; p += joiners) {
     const float weight = exp2f(in.log_sums[at + p] - top);
     sum += weight;
-    mean += weight * in.means[(at + p) * call.D + threadIdx.x];
+    mean += weight * in.means[(at + p) * join.D + threadIdx.x];
   }
   means[threadIdx.y * most_channels + threadIdx.x] = mean;
   sums[threadIdx.y * most_channels + threadIdx.x] = sum;
@@ -193,28 +151,30 @@ __global__ void decode_join(AttentionCall<bf16> call, int splits, Stretches in) 
     mean += means[y * most_channels + threadIdx.x];
     sum += sums[y * most_channels + threadIdx.x];
   }
-  const int h = blockIdx.x % call.H, t = blockIdx.x / call.H % call.T;
-  const int b = blockIdx.x / call.H / call.T;
-  row_of(call.out, call.out_strides, b, t, h)[threadIdx.x] = __float2bfloat16(mean / sum);
+  row_of(join.out, join.out_strides, b, t, h)[threadIdx.x] = __float2bfloat16(mean / sum);
 }
 
 template <int D>
 void launch(const AttentionCall<bf16>& call, int splits, Stretches stretches) {
   const int tiles = (call.T * (call.H / call.G) + packed_rows - 1) / packed_rows;
   T2T_LAUNCH(decode_stretch<D>, dim3(splits, call.B * call.G, tiles), dim3(threads),
-             shared_bytes<D>(), call, scale_log2(D), stretches);
+             decode_shared<D>(), call, scale_log2(D), stretches);
   if (splits > 1)
-    T2T_LAUNCH(decode_join, dim3(call.B * call.T * call.H), dim3(D, joiners), 0, call, splits,
-               stretches);
+    join_decode(
+        {stretches, call.out, call.out_strides, call.B, call.T, call.H, D, splits, nullptr});
 }
 
 }  // namespace
 
+void join_decode(const DecodeJoin& join) {
+  T2T_LAUNCH(decode_join, dim3(join.B * join.T * join.H), dim3(join.D, joiners), 0, join);
+}
+
 int decode_blocks(int D) {
   const LaunchSite site = {"decode_stretch", __FILE__, __LINE__};
   return D == 64
-             ? blocks_of_multiprocessor(site, decode_stretch<64>, threads, shared_bytes<64>())
-             : blocks_of_multiprocessor(site, decode_stretch<128>, threads, shared_bytes<128>());
+             ? blocks_of_multiprocessor(site, decode_stretch<64>, threads, decode_shared<64>())
+             : blocks_of_multiprocessor(site, decode_stretch<128>, threads, decode_shared<128>());
 }
 
 void attend_decode(const AttentionCall<bf16>& call, int splits, float* scratch) {

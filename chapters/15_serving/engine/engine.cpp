@@ -49,6 +49,8 @@ static auto by_id(std::vector<Engine::Text>& texts, std::size_t id) {
   return std::ranges::find(texts, id, &Engine::Text::id);
 }
 
+Engine::Text& Engine::text_of(std::size_t id) { return *by_id(running_, id); }
+
 bool Engine::cancel(std::size_t id) {
   for (std::vector<Text>* texts : {&running_, &waiting_})
     if (const auto text = by_id(*texts, id); text != texts->end()) {
@@ -125,6 +127,8 @@ void Engine::make_room(Text& text, std::size_t tokens) {
 /// The next token of a text whose tokens have all been read, and whether it ends the text.
 Event Engine::next(Text& text, Row logits) {
   if (scored) scored(text.id, logits);
+  if (text.request.filter)
+    text.request.filter(std::span(text.tokens).subspan(text.request.prompt.size()), logits);
   const int token = next_token(logits, text.request.sampling, text.random, sampling_);
   if (std::ranges::count(text.request.stops, token) > 0) return {text.id, {}, Ending::stop_token};
   text.tokens.push_back(token);
@@ -152,30 +156,30 @@ std::vector<Event> Engine::step() {
   for (const std::size_t id : plan_.stopped) stop(id);
   for (const std::size_t id : plan_.admitted) admit(id);
 
+  plan_readings();
+  if (readings_.empty()) return {};
+
   std::vector<Piece> pieces;
   std::size_t wanted = 0;
-  for (const auto& [id, tokens] : plan_.parts) {
-    Text& text = *by_id(running_, id);
-    make_room(text, tokens);
-    const bool is_last = text.computed + tokens == text.tokens.size();
-    pieces.push_back({text.place, text.computed,
-                      std::span(text.tokens).subspan(text.computed, tokens), text.table, is_last});
-    wanted += is_last;
+  for (const Reading& reading : readings_) {
+    const Text& text = text_of(reading.id);
+    pieces.push_back({text.place, text.computed, reading.ids, text.table, reading.wanted});
+    wanted += reading.wanted;
   }
-  if (pieces.empty()) return {};
   Tensor<2> logits = empty(wanted, reader_.V);
   reader_.read(pieces, logits);
 
   std::vector<Event> events;
   std::size_t answered = 0;
-  for (const auto& [id, tokens] : plan_.parts) {
-    Text& text = *by_id(running_, id);
-    const std::size_t computed = text.computed += tokens;
-    Event event{id, {}, {}};
-    if (computed == text.tokens.size())
-      event = events.emplace_back(choose(text, row(logits, answered++)));
-    if (event.error.empty()) tree_.keep(std::span(text.tokens).first(computed), text.table);
-    if (event.ending || !event.error.empty()) cancel(id);
+  for (Reading& reading : readings_) {
+    const std::size_t first = events.size();
+    Text& text = text_of(reading.id);
+    answer(text, reading, Matrix(logits).rows_from(answered, reading.wanted), events);
+    answered += reading.wanted;
+    rewind(text);
+    const bool has_error = events.size() > first && !events.back().error.empty();
+    if (!has_error) tree_.keep(std::span(text.tokens).first(text.computed), text.table);
+    if (has_error || (events.size() > first && events.back().ending)) cancel(reading.id);
   }
   return events;
 }

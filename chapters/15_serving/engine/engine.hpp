@@ -9,12 +9,16 @@
 // with chapter 12's weights in 8 bits or fewer have one order, and so have those of
 // products/one_order.hpp.
 //
+// A text may have drafts of its next tokens (speculation/draft.hpp). They are read in one pass with
+// its last token and change how long the text takes, but no token and no bit of it.
+//
 // The engine is for one thread, which calls submit, cancel and step.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +27,7 @@
 #include "15_serving/pages/page_pool.hpp"
 #include "15_serving/pages/prefix_tree.hpp"
 #include "15_serving/scheduler/scheduler.hpp"
+#include "15_serving/speculation/draft.hpp"
 #include "random.hpp"
 
 namespace t2t {
@@ -33,9 +38,18 @@ struct Request {
   std::vector<int> stops = {};  // ids that end the text
   Sampling sampling = {};
   std::uint64_t seed = 0;
+  /// If given, changes the logits of the next token before it is chosen: −infinity forbids a token.
+  /// It depends on the answer so far alone, and what it throws becomes the text's error.
+  std::function<void(std::span<const int> answer, Row logits)> filter = {};
+  /// If given, is asked for up to `drafts` of the next tokens in each step in which the answer goes
+  /// on, as far as budget and pages are left over. What it throws becomes the text's error, and so
+  /// does an id outside [0, V).
+  Draft draft = {};
+  std::size_t drafts = 4;
 };
 
-/// What a step has to tell of a text: a token, or its end, or both.
+/// What a step has to tell of a text: a token, or its end, or both. Where drafts are accepted, a
+/// step has several tokens of a text to tell, one event for each.
 struct Event {
   std::size_t id;
   std::optional<int> token;
@@ -59,6 +73,15 @@ class Engine {
     std::size_t place = 0;           // among the texts that run
     Random random;
   };
+  /// What a text reads in a step: some of its tokens, and drafts of those that follow.
+  struct Reading {
+    std::size_t id;
+    std::vector<int> ids;
+    std::size_t wanted = 0;    // how many of the last ids want logits
+    std::size_t drafted = 0;   // how many of the last ids are drafts
+    std::size_t accepted = 0;  // how many of these are what was chosen
+    std::string error = {};    // why there is no draft
+  };
 
   /// Returns the id of the new text. Throws std::invalid_argument for an empty prompt, one that
   /// leaves no room for an answer, an id or a stop outside [0, V), a `most` of 0, and sampling that
@@ -73,8 +96,8 @@ class Engine {
   std::vector<Event> step();
   bool idle() const { return running_.empty() && waiting_.empty(); }
 
-  /// If given, is handed the logits of each new token of a text before the token is chosen. What it
-  /// throws becomes the text's error.
+  /// If given, is handed the logits of each new token of a text before they are filtered and the
+  /// token is chosen. What it throws becomes the text's error.
   std::function<void(std::size_t id, ConstRow logits)> scored;
 
   const std::vector<Text>& running() const { return running_; }
@@ -83,8 +106,9 @@ class Engine {
   const PrefixTree& tree() const { return tree_; }
   /// Tokens that a text can have at most.
   std::size_t most_tokens() const;
-  /// The plan of the last step.
+  /// The plan of the last step, and what was read in it, with drafts.
   const StepPlan& plan() const { return plan_; }
+  const std::vector<Reading>& readings() const { return readings_; }
 
  private:
   std::vector<ScheduledText> scheduled_running() const;
@@ -93,6 +117,12 @@ class Engine {
   void admit(std::size_t id);
   void make_room(Text& text, std::size_t tokens);
   void leave(Text& text);
+  Text& text_of(std::size_t id);  // of one that runs
+  void plan_readings();
+  std::size_t drafts_with_room(const Text& text) const;
+  void add_drafts(Text& text, Reading& reading, std::size_t budget);
+  void answer(Text& text, Reading& reading, Matrix logits, std::vector<Event>& events);
+  void rewind(Text& text);
   Event next(Text& text, Row logits);
   Event choose(Text& text, Row logits);
 
@@ -102,6 +132,7 @@ class Engine {
   SamplingScratch sampling_;
   std::vector<Text> running_, waiting_;  // both by arrival
   StepPlan plan_;
+  std::vector<Reading> readings_;
   std::size_t next_id_ = 0;
 };
 

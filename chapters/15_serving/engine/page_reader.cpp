@@ -30,7 +30,7 @@ PageReader model_reader(const Model& model, const PageSizes& sizes) {
             for (const Piece& piece : pieces) {
               paged->tables[piece.place].assign(piece.table.begin(), piece.table.end());
               state->lengths[piece.place] = piece.position;
-              more.push_back({piece.place, piece.ids, piece.wants_logits});
+              more.push_back({piece.place, piece.ids, piece.wanted});
             }
             forward(model, *state, more, logits);
           }};

@@ -17,7 +17,7 @@ struct Piece {
   std::size_t position;                // of the first of the tokens
   std::span<const int> ids;            // at least one
   std::span<const std::size_t> table;  // pages of all positions up to the last of them
-  bool wants_logits;                   // of the last token
+  std::size_t wanted;                  // how many of the last ids want logits
 };
 
 /// Sizes of the memory that texts share.
@@ -32,7 +32,7 @@ struct PageReader {
   PageSizes sizes;        // of its memory
   std::size_t V;          // numbers in a row of logits
   std::size_t positions;  // that a text can have at most
-  /// Reads all pieces at once; writes a row of logits for each piece that wants one.
+  /// Reads all pieces at once; writes the rows of logits that they want, in their order.
   std::function<void(std::span<const Piece> pieces, Matrix logits)> read;
 };
 

@@ -23,10 +23,10 @@ struct Waits {
   double at(double share) const { return between[std::size_t(share * double(between.size() - 1))]; }
 };
 
-/// Eight texts that answer with 60 tokens each, and a long prompt that arrives in the tenth step.
+/// Eight texts that answer with 250 tokens each, and a long prompt that arrives in the tenth step.
 static Waits waits_with(std::size_t budget) {
   ServingTrace trace{{.pages = 256, .page = 16, .texts = 9, .budget = budget}, {}};
-  for (int i = 0; i < 8; ++i) trace.arrivals.push_back({0, {.prompt = {i, i}, .most = 60}, {}});
+  for (int i = 0; i < 8; ++i) trace.arrivals.push_back({0, {.prompt = {i, i}, .most = 250}, {}});
   trace.arrivals.push_back({10, {.prompt = std::vector<int>(1500, 9), .most = 1}, {}});
   Waits waits;
   std::map<std::size_t, double> last;
@@ -62,8 +62,9 @@ void show_chunks() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "A step of n tokens takes 8 + 1.5·n milliseconds on a clock that is not real. With a budget "
-      "of 2,048 tokens the prompt is read in one step, and all answers wait for it. With smaller "
+      "Each answer has 250 tokens. A step of n tokens takes 8 + 1.5·n milliseconds on a simulated "
+      "clock. With a budget of 2,048 tokens the prompt is read in one step, and all answers wait "
+      "for it. With smaller "
       "budgets it comes in chunks: the answers go on, and the prompt's own first token comes "
       "later.");
 }

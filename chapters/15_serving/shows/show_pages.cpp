@@ -50,18 +50,19 @@ void show_pages() {
       trace, [](const PageSizes& sizes) { return toy_reader(sizes, 50); },
       [&](std::size_t step, const Engine& engine, const std::vector<Event>& events) {
         const std::string told = what_happened(engine, events);
-        if (told.empty() && step % 3 != 0) return;
+        if (told.empty()) return;
         table.add({std::to_string(step), picture_of(engine), std::to_string(engine.pool().free()),
                    what_is_read(engine.plan()), told});
       });
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "A column is a page: a digit is the text that has it, + means several texts, - a page that "
-      "is "
-      "kept for texts with the same beginning, and a dot a free page. All three texts begin with "
-      "the same ten tokens, whose first two pages are computed once. When pages run out, kept ones "
-      "are given up first; then the youngest text stops, and comes in again later.");
+      "A column of the pages is one page after the step: a digit is the text that has it, + means "
+      "several texts, - a page that is kept for texts with the same beginning, and a dot a free "
+      "page. A step reads at most 12 tokens. Steps in which each answer only goes on by a token "
+      "are "
+      "left out. When pages run out, kept ones are given up first; then the youngest text stops, "
+      "and comes in again later.");
 }
 
 /// Lengths of conversations: e to the power of a normal number, as lengths of texts often are.
@@ -98,9 +99,9 @@ void show_waste(const Program& program) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      fmt::format("The lengths are 300·e^x with x from N(0, 0.81), cut to 16 and 2,048; their mean "
-                  "is {:.0f}. A "
-                  "token's keys and values take {:.0f} bytes, as in SmolLM2-135M.",
+      fmt::format("The lengths are 300·e^x, where x is random with variance 0.81, but at least 16 "
+                  "and at most 2,048; their mean is {:.0f}. A token's keys and values take {:.0f} "
+                  "bytes, as in SmolLM2-135M.",
                   used / double(lengths.size()), floats_a_token * 4));
 }
 

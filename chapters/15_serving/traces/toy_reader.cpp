@@ -14,6 +14,17 @@ int toy_answer(std::span<const int> tokens, std::size_t V) {
   return int((hash ^ hash >> 32) % V);
 }
 
+Draft toy_draft(std::size_t V, std::size_t wrong) {
+  return [V, wrong](std::span<const int> tokens, std::size_t k) {
+    std::vector<int> all(tokens.begin(), tokens.end());
+    while (all.size() < tokens.size() + k) {
+      const bool is_wrong = std::size_t(toy_answer(all, 100 * V)) / V < wrong;
+      all.push_back(int((std::size_t(toy_answer(all, V)) + is_wrong) % V));
+    }
+    return std::vector<int>(all.begin() + long(tokens.size()), all.end());
+  };
+}
+
 PageReader toy_reader(const PageSizes& sizes, std::size_t V) {
   const auto store = std::make_shared<std::vector<int>>(sizes.pages * sizes.page, -1);
   const std::size_t page = sizes.page;
@@ -26,13 +37,16 @@ PageReader toy_reader(const PageSizes& sizes, std::size_t V) {
               }
             std::size_t row = 0;
             for (const Piece& piece : pieces) {
-              if (!piece.wants_logits) continue;
+              if (piece.wanted == 0) continue;
+              const std::size_t end = piece.position + piece.ids.size();
               std::vector<int> tokens;
-              for (std::size_t s = 0; s < piece.position + piece.ids.size(); ++s)
+              for (std::size_t s = 0; s < end; ++s) {
                 tokens.push_back((*store)[piece.table[s / page] * page + s % page]);
-              const Row of_text = logits.row(row++);
-              std::ranges::fill(of_text, 0.0f);
-              of_text[std::size_t(toy_answer(tokens, V))] = 10;
+                if (end - s > piece.wanted) continue;
+                const Row of_text = logits.row(row++);
+                std::ranges::fill(of_text, 0.0f);
+                of_text[std::size_t(toy_answer(tokens, V))] = 10;
+              }
             }
           }};
 }

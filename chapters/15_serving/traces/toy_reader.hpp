@@ -5,6 +5,7 @@
 #pragma once
 
 #include "15_serving/engine/page_reader.hpp"
+#include "15_serving/speculation/draft.hpp"
 
 namespace t2t {
 
@@ -13,5 +14,8 @@ PageReader toy_reader(const PageSizes& sizes, std::size_t V);
 
 /// What it says after these tokens.
 int toy_answer(std::span<const int> tokens, std::size_t V);
+
+/// Drafts of what it says. After `wrong` of a hundred texts, the next token is another one.
+Draft toy_draft(std::size_t V, std::size_t wrong);
 
 }  // namespace t2t

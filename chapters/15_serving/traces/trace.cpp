@@ -7,6 +7,9 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
+
+#include "15_serving/traces/toy_reader.hpp"
 
 namespace t2t {
 
@@ -37,6 +40,10 @@ ServingTrace random_trace(Random& random, std::size_t V) {
     arrival.request.sampling.temperature = random.next_uniform() < 0.5f ? 0 : 3;
     arrival.request.seed = i;
     if (random.next_uniform() < 0.2f) arrival.request.stops = {token()};
+    if (random.next_uniform() < 0.5f) {
+      arrival.request.draft = toy_draft(V, between(random, 0, 2) * 40);
+      arrival.request.drafts = between(random, 1, 6);
+    }
     if (random.next_uniform() < 0.15f) arrival.cancelled = arrival.step + between(random, 0, 20);
     trace.arrivals.push_back(arrival);
   }
@@ -51,9 +58,10 @@ static void hear(const Event& event, TraceText& text) {
   if (event.ending) text.ending = event.ending;
 }
 
-TraceText alone(const Request& request, const PageSizes& sizes, const MakeReader& make) {
+TraceText alone(Request request, const PageSizes& sizes, const MakeReader& make) {
   Engine engine(make(sizes));
-  engine.submit(request);
+  request.draft = {};
+  engine.submit(std::move(request));
   TraceText text;
   for (std::size_t step = 0; !engine.idle() && step < most_steps; ++step)
     for (const Event& event : engine.step()) hear(event, text);
@@ -97,7 +105,7 @@ static std::string wrong_plan(const Engine& engine, const PageSizes& sizes) {
                          sizes.texts, text.place);
   }
   std::size_t tokens = 0;
-  for (const StepPlan::Part& part : engine.plan().parts) tokens += part.tokens;
+  for (const Engine::Reading& reading : engine.readings()) tokens += reading.ids.size();
   if (tokens > sizes.budget)
     return fmt::format("tokens of the step: wanted at most {}, got {}", sizes.budget, tokens);
   return {};
@@ -197,6 +205,8 @@ ServingTrace shrunk(ServingTrace trace, const std::function<bool(const ServingTr
       const Request& request = trace.arrivals[i].request;
       if (request.most > 1)
         found |= smaller([&](ServingTrace& t) { t.arrivals[i].request.most /= 2; });
+      if (request.draft)
+        found |= smaller([&](ServingTrace& t) { t.arrivals[i].request.draft = {}; });
       if (request.prompt.size() > 1)
         found |= smaller([&](ServingTrace& t) { t.arrivals[i].request.prompt.pop_back(); });
       if (trace.arrivals[i].step > 0)

@@ -6,9 +6,9 @@
 //   each page is free, or has as many users as there are tables and places in the tree that name it
 //   a text has just as many pages as its computed tokens need, and no page twice
 //   the texts that run are not more than there are places, and each has a place of its own
-//   a step reads no more tokens than its budget
+//   a step reads no more tokens than its budget, drafts included
 //   the oldest text goes on in this step or the next
-//   a text that ends and was not cancelled says what it says alone
+//   a text that ends and was not cancelled says what it says alone and without drafts
 //
 // If a trace breaks one of them, smaller traces are tried that break it, too.
 #pragma once
@@ -35,8 +35,8 @@ struct ServingTrace {
   std::vector<Arrival> arrivals;
 };
 
-/// A random trace: one to twelve texts, some with a common beginning, in memory that is sometimes
-/// scarce.
+/// A random trace: one to twelve texts, some with a common beginning and some with a toy_draft, in
+/// memory that is sometimes scarce.
 ServingTrace random_trace(Random& random, std::size_t V);
 
 /// Makes a reader for these sizes.
@@ -45,12 +45,12 @@ using MakeReader = std::function<PageReader(const PageSizes& sizes)>;
 using AfterStep =
     std::function<void(std::size_t step, const Engine& engine, const std::vector<Event>& events)>;
 
-/// What a text says, and how it ends, when no other is there.
+/// What a text says, and how it ends, when no other is there and nothing is drafted.
 struct TraceText {
   std::vector<int> said = {};
   std::optional<Ending> ending = {};
 };
-TraceText alone(const Request& request, const PageSizes& sizes, const MakeReader& make);
+TraceText alone(Request request, const PageSizes& sizes, const MakeReader& make);
 
 /// Runs a trace to its end. Returns the first invariant that is broken, with the step and the
 /// numbers, or an empty text.

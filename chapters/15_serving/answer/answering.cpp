@@ -1,0 +1,26 @@
+#include "15_serving/answer/answering.hpp"
+
+#include <stdexcept>
+
+namespace t2t {
+
+std::optional<AnswerPiece> Answering::take(const Said& said) {
+  const Event& event = said.event;
+  if (ended_.at(said.answer)) return {};
+  if (!event.error.empty()) throw std::runtime_error(event.error);
+  AnswerText& text = texts_[said.answer];
+  AnswerPiece piece{said.answer, {}, said.scores};
+  if (event.token) {
+    piece.text = text.push(*event.token);
+    ++tokens_;
+  }
+  if (event.ending) piece.text += text.finish();
+  if (text.stopped() || event.ending == Ending::stop_token)
+    piece.reason = "stop";
+  else if (event.ending)
+    piece.reason = "length";
+  if (!piece.reason.empty()) ended_[said.answer] = true, --going_on_;
+  return piece;
+}
+
+}  // namespace t2t

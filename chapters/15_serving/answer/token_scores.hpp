@@ -1,0 +1,29 @@
+// How likely a token was, and which ones would have been likelier: log-probabilities.
+//
+//   log p(v) = logits[v] − log Σ exp(logits[u])
+//
+// The logits are the model's own: neither temperature nor filters have changed them.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "tensor.hpp"
+
+namespace t2t {
+
+struct TokenScore {
+  int id;
+  double log_p;  // −infinity if the token was forbidden
+};
+struct TokenScores {
+  TokenScore token;
+  std::vector<TokenScore>
+      likeliest;  // in falling order; of equally likely ones the first ids first
+};
+
+/// The scores of token `id` and of the `likeliest` likeliest tokens, or of all V if there are
+/// fewer. Throws std::invalid_argument for an id outside [0, V).
+TokenScores token_scores(ConstRow logits, int id, std::size_t likeliest);
+
+}  // namespace t2t

@@ -1,0 +1,197 @@
+#include "15_serving/api/ask.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "15_serving/api/fields.hpp"
+#include "15_serving/speculation/draft.hpp"
+#include "15_serving/structured/token_filter.hpp"
+
+namespace t2t {
+
+using nlohmann::json;
+
+static constexpr std::size_t most_answers = 8, most_stops = 16, most_likeliest = 20;
+
+/// A text, or a list of parts of a text.
+static std::string content_of(Fields& message, const std::string& path) {
+  const json* content = message.any("content");
+  if (!content) throw std::invalid_argument(path + "content: wanted a text, got none");
+  if (content->is_string()) return content->get<std::string>();
+  if (!content->is_array()) message.refuse("content", "a text or a list of texts", *content);
+  std::string text;
+  for (std::size_t i = 0; i < content->size(); ++i) {
+    Fields part((*content)[i], fmt::format("{}content[{}].", path, i));
+    const json* type = part.any("type");
+    if (!type || *type != "text") part.refuse("type", "\"text\"", type ? *type : json());
+    text += part.text("text").value_or("");
+    part.expect_no_others();
+  }
+  return text;
+}
+
+struct Message {
+  std::string role, text;
+};
+static Message read_message(const json& object, std::size_t i) {
+  const std::string path = fmt::format("messages[{}].", i);
+  Fields fields(object, path);
+  std::string role = fields.text("role").value_or("");
+  if (role == "developer") role = "system";
+  if (role != "system" && role != "user" && role != "assistant")
+    fields.refuse("role", "system, user or assistant", role);
+  std::string text = content_of(fields, path);
+  fields.ignore({"name", "refusal", "annotations"});
+  fields.expect_no_others();
+  return {std::move(role), std::move(text)};
+}
+
+static void append(std::vector<int>& ids, const std::vector<int>& more) {
+  ids.insert(ids.end(), more.begin(), more.end());
+}
+
+/// The tokens of a conversation, up to where the answer begins.
+static std::vector<int> read_conversation(Fields& fields, const ServedModel& served) {
+  if (!served.chat)
+    throw std::invalid_argument(
+        "messages: the model has no chat template; /v1/completions continues a text");
+  const json* messages = fields.any("messages");
+  if (!messages || !messages->is_array() || messages->empty())
+    fields.refuse("messages", "a list of messages", messages ? *messages : json());
+  std::vector<Message> said;
+  for (std::size_t i = 0; i < messages->size(); ++i)
+    said.push_back(read_message((*messages)[i], i));
+  if (said.back().role != "user")
+    fields.refuse("messages", "a user's message at the end", said.back().role);
+
+  const bool has_system = said[0].role == "system";
+  std::vector<int> ids = served.chat->opening(has_system ? said[0].text : served.system);
+  for (std::size_t i = has_system; i + 1 < said.size(); ++i)
+    append(ids, served.chat->turn(said[i].role, said[i].text));
+  append(ids, served.chat->question(said.back().text));
+  return ids;
+}
+
+/// The prompt of a completion: a text, or the ids of its tokens.
+static std::vector<int> read_prompt(Fields& fields, const ServedModel& served) {
+  const json* prompt = fields.any("prompt");
+  if (prompt && prompt->is_string())
+    return served.session.prompt(prompt->get<std::string>(), SpecialTokens::as_text);
+  if (!prompt || !prompt->is_array())
+    fields.refuse("prompt", "a text or a list of token ids", prompt ? *prompt : json());
+  std::vector<int> ids;
+  for (const json& id : *prompt) {
+    if (!id.is_number_integer() || id < 0 || id >= served.session.config().V)
+      fields.refuse("prompt", fmt::format("ids from 0 to {}", served.session.config().V - 1), id);
+    ids.push_back(id.get<int>());
+  }
+  return ids;
+}
+
+static std::vector<std::string> read_stops(Fields& fields) {
+  const json* stop = fields.any("stop");
+  if (!stop) return {};
+  const json list = stop->is_array() ? *stop : json::array({*stop});
+  std::vector<std::string> strings;
+  for (const json& one : list) {
+    if (!one.is_string() || one == "") fields.refuse("stop", "texts of at least a byte", one);
+    strings.push_back(one.get<std::string>());
+  }
+  if (strings.size() > most_stops)
+    fields.refuse("stop", fmt::format("at most {} texts", most_stops), strings.size());
+  return strings;
+}
+
+static Sampling read_sampling(Fields& fields) {
+  Sampling sampling;
+  sampling.temperature = float(fields.number("temperature", 0, 2).value_or(1));
+  sampling.top_p = float(fields.number("top_p", 1e-6, 1).value_or(1));
+  sampling.min_p = float(fields.number("min_p", 0, 1).value_or(0));
+  sampling.top_k = fields.whole("top_k", 0, 1 << 30).value_or(0);
+  return sampling;
+}
+
+/// The chat's field says whether, and another one how many; a completion's says how many.
+static std::optional<std::size_t> read_likeliest(Fields& fields, Endpoint endpoint) {
+  if (endpoint == Endpoint::completions) return fields.whole("logprobs", 0, most_likeliest);
+  const std::optional<std::size_t> most = fields.whole("top_logprobs", 0, most_likeliest);
+  if (fields.yes("logprobs")) return most.value_or(0);
+  if (most) fields.refuse("logprobs", "true, since there is top_logprobs", false);
+  return {};
+}
+
+/// The filter of answers that must be JSON, any or what a schema says.
+static AnswerFilter read_format(Fields& fields, const ServedModel& served) {
+  const json* format = fields.any("response_format");
+  if (!format) return {};
+  Fields of_format(*format, "response_format.");
+  const std::string type = of_format.text("type").value_or("");
+  std::string schema = "{}";
+  if (type == "json_schema") {
+    const json* described = of_format.any("json_schema");
+    if (!described) of_format.refuse("json_schema", "an object", json());
+    Fields of_schema(*described, "response_format.json_schema.");
+    const json* wanted = of_schema.any("schema");
+    if (!wanted) of_schema.refuse("schema", "a schema", json());
+    schema = wanted->dump();
+    of_schema.ignore({"name", "description", "strict"});
+    of_schema.expect_no_others();
+  } else if (type != "text" && type != "json_object") {
+    of_format.refuse("type", "text, json_object or json_schema", type);
+  }
+  of_format.expect_no_others();
+  if (type == "text") return {};
+  if (served.stops.empty())
+    throw std::invalid_argument("response_format: the model has no token that ends a text");
+  return json_filter(served.vocabulary, served.stops, schema);
+}
+
+/// What would change the answer is refused unless it says what happens here anyway.
+static void refuse_others(Fields& fields, const ServedModel& served) {
+  const std::optional<std::string> model = fields.text("model");
+  if (model && *model != served.name) fields.refuse("model", '"' + served.name + '"', *model);
+  fields.number("presence_penalty", 0, 0);
+  fields.number("frequency_penalty", 0, 0);
+  fields.whole("best_of", 1, 1);
+  for (const char* name : {"logit_bias", "tools", "functions"})
+    if (const json* value = fields.any(name); value && !value->empty())
+      fields.refuse(name, "none: this server has none of that", *value);
+  fields.ignore({"user", "store", "metadata", "service_tier", "safety_identifier",
+                 "prompt_cache_key", "tool_choice", "parallel_tool_calls"});
+  fields.expect_no_others();
+}
+
+Ask read_ask(Endpoint endpoint, const std::string& body, const ServedModel& served) {
+  const json object = parse_body(body);
+  Fields fields(object, "");
+  Ask ask{endpoint, {}, read_stops(fields)};
+  ask.request.prompt = endpoint == Endpoint::chat_completions ? read_conversation(fields, served)
+                                                              : read_prompt(fields, served);
+  ask.request.sampling = read_sampling(fields);
+  ask.request.stops = served.stops;
+  ask.request.filter = read_format(fields, served);
+  ask.request.drafts = served.drafts;
+  if (served.drafts > 0) ask.request.draft = draft_from_text();
+  constexpr std::size_t any = std::numeric_limits<std::int32_t>::max();
+  const auto most = fields.whole("max_tokens", 1, any);
+  ask.request.most = fields.whole("max_completion_tokens", 1, any).value_or(most.value_or(any));
+  ask.answers = fields.whole("n", 1, most_answers).value_or(1);
+  ask.seed = fields.whole("seed", 0, std::numeric_limits<std::int64_t>::max());
+  ask.likeliest = read_likeliest(fields, endpoint);
+  ask.stream = fields.yes("stream");
+  ask.echo = endpoint == Endpoint::completions && fields.yes("echo");
+  if (const json* options = fields.any("stream_options")) {
+    Fields of_stream(*options, "stream_options.");
+    ask.usage_at_end = of_stream.yes("include_usage");
+    of_stream.ignore({"include_obfuscation"});
+    of_stream.expect_no_others();
+  }
+  refuse_others(fields, served);
+  return ask;
+}
+
+}  // namespace t2t

@@ -1,0 +1,37 @@
+// What a client asks for, read from the body of its request: the fields of OpenAI's chat
+// completions and completions that this server has. All others are refused by name, so that nobody
+// takes an answer for what it is not.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "15_serving/api/served_model.hpp"
+#include "15_serving/engine/engine.hpp"
+
+namespace t2t {
+
+enum class Endpoint { chat_completions, completions };
+
+struct Ask {
+  Endpoint endpoint;
+  Request request;                        // of each answer, but for its seed
+  std::vector<std::string> stop_strings;  // end an answer before them
+  std::size_t answers = 1;
+  std::optional<std::uint64_t> seed = {};     // answer i has seed + i; none: drawn
+  std::optional<std::size_t> likeliest = {};  // tokens to list for each token; none: no logprobs
+  bool stream = false;                        // the answers come in pieces, as they are made
+  bool usage_at_end = false;                  // of a stream
+  bool echo = false;                          // of completions: the prompt comes first
+};
+
+/// Reads a body for this model. Throws std::invalid_argument("field: wanted …, got …") for what is
+/// not JSON, a field of another type or out of its range, one that this server does not have, and a
+/// conversation that the model's format can't write. Whether the prompt fits is Engine::submit's to
+/// say.
+Ask read_ask(Endpoint endpoint, const std::string& body, const ServedModel& served);
+
+}  // namespace t2t

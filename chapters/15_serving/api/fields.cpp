@@ -1,0 +1,104 @@
+#include "15_serving/api/fields.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "utf8_start.hpp"
+
+namespace t2t {
+
+using nlohmann::json;
+
+/// A value in a message: short, and not its parts.
+static std::string shown(const json& value) {
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return value.empty() ? "an empty list" : "a list";
+  if (value.is_string()) return '"' + printable(value.get<std::string>(), 40) + '"';
+  return value.dump();
+}
+
+Fields::Fields(const json& object, std::string path) : object_(object), path_(std::move(path)) {
+  if (!object.is_object())
+    throw std::invalid_argument(
+        fmt::format("{}: wanted an object, got {}",
+                    path_.empty() ? "the body" : path_.substr(0, path_.size() - 1), shown(object)));
+}
+
+void Fields::refuse(const std::string& name, const std::string& wanted, const json& got) const {
+  throw std::invalid_argument(
+      fmt::format("{}{}: wanted {}, got {}", path_, name, wanted, shown(got)));
+}
+
+const json* Fields::any(const std::string& name) {
+  known_.insert(name);
+  const auto found = object_.find(name);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+std::optional<double> Fields::number(const std::string& name, double least, double most) {
+  const json* value = any(name);
+  if (!value) return {};
+  const double got = value->is_number() ? value->get<double>() : std::nan("");
+  if (!(got >= least && got <= most))
+    refuse(name, fmt::format("a number from {} to {}", least, most), *value);
+  return got;
+}
+
+std::optional<std::size_t> Fields::whole(const std::string& name, std::size_t least,
+                                         std::size_t most) {
+  const json* value = any(name);
+  if (!value) return {};
+  const bool fits = value->is_number_integer() && value->get<double>() >= 0 &&
+                    value->get<std::size_t>() >= least && value->get<std::size_t>() <= most;
+  if (!fits) refuse(name, fmt::format("a whole number from {} to {}", least, most), *value);
+  return value->get<std::size_t>();
+}
+
+std::optional<std::string> Fields::text(const std::string& name) {
+  const json* value = any(name);
+  if (!value) return {};
+  if (!value->is_string()) refuse(name, "a text", *value);
+  return value->get<std::string>();
+}
+
+bool Fields::yes(const std::string& name) {
+  const json* value = any(name);
+  if (value && !value->is_boolean()) refuse(name, "true or false", *value);
+  return value && value->get<bool>();
+}
+
+void Fields::ignore(std::initializer_list<const char*> names) {
+  known_.insert(names.begin(), names.end());
+}
+
+void Fields::expect_no_others() const {
+  for (const auto& [name, value] : object_.items())
+    if (!value.is_null() && !known_.contains(name))
+      throw std::invalid_argument(
+          fmt::format("{}{}: this server has no such field", path_, printable(name, 40)));
+}
+
+json parse_body(const std::string& body) {
+  static constexpr int most_levels = 64;
+  const auto expect_flat = [](int depth, json::parse_event_t, json&) {
+    if (depth > most_levels)
+      throw std::invalid_argument(
+          fmt::format("the body: wanted at most {} levels of lists and objects", most_levels));
+    return true;
+  };
+  try {
+    return json::parse(body, expect_flat);
+  } catch (const json::exception& error) {
+    std::string_view why = error.what();  // "[json.exception.parse_error.101] parse error at …"
+    why.remove_prefix(std::min(why.find("] ") + 2, why.size()));
+    throw std::invalid_argument("the body is not JSON: " + printable(why, 200));
+  }
+}
+
+}  // namespace t2t

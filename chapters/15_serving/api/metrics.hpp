@@ -1,0 +1,13 @@
+// A server's counts in the text format that Prometheus reads: a line for each number, after lines
+// that say what it is.
+#pragma once
+
+#include <string>
+
+#include "15_serving/server/service.hpp"
+
+namespace t2t {
+
+std::string metrics_text(const ServiceCounts& counts);
+
+}  // namespace t2t

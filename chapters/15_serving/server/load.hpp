@@ -1,0 +1,49 @@
+// Many clients at once, to see what a server does under load: this one, or any other that has the
+// same paths.
+//
+// Requests arrive at random, on average `rate` a second, with exponential times between them (a
+// Poisson process), whether earlier ones have been answered or not. That is how people arrive. A
+// load of a fixed number of clients, each of which waits for its answer, hides a slow server: then
+// nobody asks while it is slow.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace t2t {
+
+struct Load {
+  std::string url;            // "http://127.0.0.1:8080"
+  double rate = 2;            // requests a second
+  std::size_t requests = 64;  // of all
+  std::size_t prompt = 200;   // mean length of a prompt, in words
+  std::size_t tokens = 64;    // mean length of an answer, at most
+  std::uint64_t seed = 1;
+};
+
+/// What became of one request. Times are in seconds since it was to be sent.
+struct Served {
+  bool answered = false;
+  std::string error;            // why it was not
+  double first = 0;             // to the first text
+  double end = 0;               // to the end of the answer
+  std::vector<double> between;  // from each text to the next
+  std::size_t tokens = 0;       // as the server counts them
+  std::size_t prompt_tokens = 0;
+};
+
+struct LoadResult {
+  std::vector<Served> served;
+  double seconds = 0;  // from the first request to the end of the last answer
+};
+
+/// Sends all requests and waits for all answers. Lengths are drawn: an exponential law around the
+/// mean, at least 1 and at most 4 means. Throws std::runtime_error if nobody answers at the url.
+LoadResult put_load(const Load& load);
+
+/// The smallest value that is at least as large as a share p of all values; 0 without values.
+double percentile(std::vector<double> values, double p);
+
+}  // namespace t2t

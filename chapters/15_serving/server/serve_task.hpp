@@ -1,0 +1,24 @@
+// The task --serve: a server for a model's file, until it is asked to end. For main.cpp.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "program/program.hpp"
+#include "program/tasks.hpp"
+
+namespace t2t {
+
+struct ServeFlags {
+  bool serve = false, floats = false;
+  std::string model, host = "127.0.0.1", key_file;
+  std::size_t port = 8080, context = 2048, parallel = 16, waiting = 64, memory = 8192, budget = 128;
+  std::size_t drafts = 0;
+};
+
+void add_flags(Program& program, ServeFlags& flags);
+
+/// The flags must outlive it.
+Task serve_task(const ServeFlags& flags);
+
+}  // namespace t2t

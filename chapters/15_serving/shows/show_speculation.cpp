@@ -1,0 +1,126 @@
+#include "15_serving/shows/show_speculation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "15_serving/engine/engine.hpp"
+#include "15_serving/speculation/acceptance.hpp"
+#include "program/print.hpp"
+
+namespace t2t {
+
+/// The model corrects a sentence, so most of its answer stands in the prompt.
+static const char* const prompt_text =
+    "please correct : each text has an table of its pages in the order of its positions .";
+static const char* const answer_text =
+    "each text has a table of its pages in the order of its positions .";
+
+/// A text whose tokens are words.
+struct Words {
+  std::vector<std::string> vocabulary = {};
+  std::vector<int> ids = {};
+
+  explicit Words(const std::string& text) {
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+      const auto found = std::ranges::find(vocabulary, word);
+      ids.push_back(int(found - vocabulary.begin()));
+      if (found == vocabulary.end()) vocabulary.push_back(word);
+    }
+  }
+  std::string of(std::span<const int> some) const {
+    std::string text;
+    for (const int id : some) text += (text.empty() ? "" : " ") + vocabulary[std::size_t(id)];
+    return text;
+  }
+};
+
+/// A reader that knows the text by heart: after each position comes the text's next word.
+static PageReader recites(const Words& words) {
+  const PageSizes sizes{.pages = 16, .page = 4, .texts = 1, .budget = 32};
+  return {sizes, words.vocabulary.size(), words.ids.size(),
+          [&words](std::span<const Piece> pieces, Matrix logits) {
+            const Piece& piece = pieces.front();
+            const std::size_t end = piece.position + piece.ids.size();
+            for (std::size_t i = 0; i < piece.wanted; ++i) {
+              std::ranges::fill(logits.row(i), 0.0f);
+              const std::size_t next = std::min(end - piece.wanted + i + 1, words.ids.size() - 1);
+              logits.row(i)[std::size_t(words.ids[next])] = 1;
+            }
+          }};
+}
+
+void show_drafts() {
+  print_section("A text that repeats itself, with up to four drafts a step");
+  const Words words(std::string(prompt_text) + " " + answer_text);
+  Engine engine(recites(words));
+  const std::size_t prompt = Words(prompt_text).ids.size();
+  Request request{.prompt = {words.ids.begin(), words.ids.begin() + long(prompt)}};
+  request.sampling.temperature = 0;
+  request.draft = draft_from_text();
+  engine.submit(request);
+  Table table({">step", "drafted", ">accepted", ">tokens so far", "what is new"});
+  std::size_t tokens = prompt, steps = 0;
+  while (!engine.idle()) {
+    std::vector<int> said;
+    for (const Event& event : engine.step())
+      if (event.token) said.push_back(*event.token);
+    tokens += said.size(), ++steps;
+    const Engine::Reading& reading = engine.readings().front();
+    const std::string accepted = reading.drafted > 0 ? std::to_string(reading.accepted) : "";
+    table.add({std::to_string(steps), words.of(std::span(reading.ids).last(reading.drafted)),
+               accepted, std::to_string(tokens), words.of(said)});
+  }
+  table.print();
+  fmt::print("\n");
+  print_paragraph(fmt::format(
+      "The prompt is \"{}\". In each step, the text's last four words are looked for "
+      "earlier in the text, then the last three and the last two, and what followed them "
+      "there is drafted. Without drafts, the {} new words would take {} steps.",
+      words.of(request.prompt), tokens - prompt, tokens - prompt));
+}
+
+/// The share of accepted drafts from which on k drafts are faster than none.
+static double worth_it_from(std::size_t k, double cost) {
+  double low = 0, high = 1;
+  for (int halving = 0; halving < 40; ++halving) {
+    const double middle = (low + high) / 2;
+    (expected_speedup(middle, k, cost) < 1 ? low : high) = middle;
+  }
+  return high;
+}
+
+void show_speedup() {
+  print_section("How many times as fast a text goes on with k drafts");
+  const std::vector<std::size_t> numbers = {1, 2, 4, 8};
+  const std::vector<double> costs = {0.1, 0.4};
+  std::vector<std::string> header = {">accepted"};
+  for (const double cost : costs)
+    for (const std::size_t k : numbers)
+      header.push_back(k == 1 ? fmt::format(">cost {}: k = 1", cost) : fmt::format(">{}", k));
+  Table table(header);
+  const auto add = [&](const std::string& name, const std::string& form, auto number) {
+    std::vector<std::string> cells = {name};
+    for (const double cost : costs)
+      for (const std::size_t k : numbers)
+        cells.push_back(fmt::format(fmt::runtime(form), number(k, cost)));
+    table.add(cells);
+  };
+  for (const int percent : {0, 20, 40, 60, 80, 90, 100})
+    add(fmt::format("{} %", percent), "{:.2f}",
+        [&](std::size_t k, double cost) { return expected_speedup(percent / 100.0, k, cost); });
+  add("worth it from", "{:.0f} %",
+      [](std::size_t k, double cost) { return 100 * worth_it_from(k, cost); });
+  table.print();
+  fmt::print("\n");
+  print_paragraph(
+      "The cost is that of a draft, as a share of a pass over one token, for making it and for "
+      "reading it. A number below 1 is slower than no drafts. The last row has the share of "
+      "accepted drafts from which on k drafts are faster than none.");
+}
+
+}  // namespace t2t

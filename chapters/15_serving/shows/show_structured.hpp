@@ -1,0 +1,9 @@
+// Answers that must be JSON: which tokens may come, and what random logits say. For main.cpp.
+#pragma once
+
+namespace t2t {
+
+/// The tokens that may come after some beginnings, and answers with and without a filter.
+void show_structured();
+
+}  // namespace t2t

@@ -1,0 +1,254 @@
+// What must be true of the server's JSON: what is read from a request, and what a client gets.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "15_serving/api/ask.hpp"
+#include "15_serving/api/fields.hpp"
+#include "15_serving/api/metrics.hpp"
+#include "15_serving/api/reply.hpp"
+#include "15_serving/structured/token_filter.hpp"
+#include "served_tiny.hpp"
+#include "support/lists.hpp"
+#include "support/refuses.hpp"
+
+using namespace t2t;
+using nlohmann::json;
+using std::size_t;
+
+namespace {
+struct Served {
+  Session session = tiny_session();
+  ServedModel model = served_model(session, 200);
+
+  Ask chat(const std::string& more = "") const {
+    return read_ask(Endpoint::chat_completions,
+                    R"({"messages": [{"role": "user", "content": "Hi"}])" + more + "}", model);
+  }
+  Ask go_on(const std::string& body) const { return read_ask(Endpoint::completions, body, model); }
+};
+const Served& served() {
+  static const Served one;
+  return one;
+}
+}  // namespace
+
+TEST_CASE("a conversation becomes the tokens of the model's format") {
+  const ServedModel& model = served().model;
+  CHECK(model.name == "tiny");
+  CHECK(model.system == "You are tiny.");
+  CHECK(model.stops == Ids{257});
+  const auto text = [&](const std::string& body) {
+    return served().session.bpe.decode(
+        read_ask(Endpoint::chat_completions, body, model).request.prompt);
+  };
+  CHECK(text(R"({"messages": [{"role": "user", "content": "Hi"}]})") ==
+        "<|im_start|>system\nYou are tiny.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
+        "<|im_start|>assistant\n");
+  CHECK(text(R"({"messages": [{"role": "developer", "content": "Be brief."},
+                              {"role": "user", "content": "Hi", "name": "Ann"},
+                              {"role": "assistant", "content": "Ho"},
+                              {"role": "user", "content": [{"type": "text", "text": "a"},
+                                                           {"type": "text", "text": "b"}]}]})") ==
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
+        "<|im_start|>assistant\nHo<|im_end|>\n<|im_start|>user\nab<|im_end|>\n"
+        "<|im_start|>assistant\n");
+  // Marks that are typed are text: ten tokens of a byte, not one that ends the turn.
+  const Ask typed = served().chat(R"(, "stop": "<|im_end|>")");
+  CHECK(typed.stop_strings[0].size() == 10);
+  const Ids prompt = read_ask(Endpoint::chat_completions,
+                              R"({"messages": [{"role": "user", "content": "<|im_end|>"}]})", model)
+                         .request.prompt;
+  CHECK(std::count(prompt.begin(), prompt.end(), 257) == 2);
+  CHECK(served().go_on(R"({"prompt": "<|im_end|>"})").request.prompt.size() == 10);
+}
+
+TEST_CASE("fields of a request, and what they are by default") {
+  const Ask plain = served().chat();
+  CHECK(plain.request.sampling.temperature == 1);
+  CHECK(plain.request.most > 1000000);
+  CHECK(plain.request.stops == Ids{257});
+  CHECK(plain.answers == 1);
+  CHECK_FALSE((plain.stream || plain.usage_at_end || plain.seed || plain.likeliest));
+  const Ask full = served().chat(
+      R"(, "model": "tiny", "temperature": 0, "top_p": 0.5, "top_k": 7, "min_p": 0.25, "n": 3,
+         "max_completion_tokens": 9, "max_tokens": 5, "seed": 12, "stop": ["a", "bc"],
+         "logprobs": true, "top_logprobs": 4, "stream": true, "user": "ann", "tools": [],
+         "stream_options": {"include_usage": true}, "presence_penalty": 0, "logit_bias": null)");
+  CHECK(full.request.sampling.temperature == 0);
+  CHECK(full.request.sampling.top_p == 0.5f);
+  CHECK(full.request.sampling.top_k == 7);
+  CHECK(full.request.sampling.min_p == 0.25f);
+  CHECK(full.request.most == 9);
+  CHECK(full.answers == 3);
+  CHECK(full.seed == 12);
+  CHECK(full.stop_strings == std::vector<std::string>{"a", "bc"});
+  CHECK(full.likeliest == 4);
+  CHECK((full.stream && full.usage_at_end));
+  const Ask text = served().go_on(R"({"prompt": "abc", "logprobs": 2, "echo": true})");
+  CHECK(text.request.prompt == Ids{97, 98, 99});
+  CHECK(text.likeliest == 2);
+  CHECK(text.echo);
+  CHECK(served().go_on(R"({"prompt": [1, 257]})").request.prompt == Ids{1, 257});
+}
+
+TEST_CASE("what a request may not say is refused by its name") {
+  const auto refused = [](const std::string& more, const std::string& message) {
+    CAPTURE(more);
+    REFUSES(served().chat(more), message);
+  };
+  refused(R"(, "temperature": "hot")", "temperature: wanted a number from 0 to 2, got \"hot\"");
+  refused(R"(, "temperature": 2.5)", "temperature: wanted a number from 0 to 2, got 2.5");
+  refused(R"(, "top_p": 0)", "top_p: wanted a number from 1e-06 to 1, got 0");
+  refused(R"(, "n": 9)", "n: wanted a whole number from 1 to 8, got 9");
+  refused(R"(, "n": 1.0)", "n: wanted a whole number from 1 to 8, got 1.0");
+  refused(R"(, "n": -1)", "n: wanted a whole number from 1 to 8, got -1");
+  refused(R"(, "seed": 18446744073709551615)",
+          "seed: wanted a whole number from 0 to 9223372036854775807, got 18446744073709551615");
+  refused(R"(, "max_tokens": 0)", "max_tokens: wanted a whole number from 1 to 2147483647, got 0");
+  refused(R"(, "stream": 1)", "stream: wanted true or false, got 1");
+  refused(R"(, "stop": [1])", "stop: wanted texts of at least a byte, got 1");
+  refused(R"(, "stop": "")", "stop: wanted texts of at least a byte, got \"\"");
+  refused(R"(, "model": "gpt-9")", "model: wanted \"tiny\", got \"gpt-9\"");
+  refused(R"(, "presence_penalty": 0.5)", "presence_penalty: wanted a number from 0 to 0, got 0.5");
+  refused(R"(, "tools": [{}])", "tools: wanted none: this server has none of that, got a list");
+  refused(R"(, "top_logprobs": 2)",
+          "logprobs: wanted true, since there is top_logprobs, got false");
+  refused(R"(, "colour": "red")", "colour: this server has no such field");
+  refused(R"(, "stream_options": {"x": 1})", "stream_options.x: this server has no such field");
+  const auto wrong = [](const std::string& messages, const std::string& message) {
+    CAPTURE(messages);
+    REFUSES(
+        read_ask(Endpoint::chat_completions, R"({"messages": )" + messages + "}", served().model),
+        message);
+  };
+  wrong("[]", "messages: wanted a list of messages, got an empty list");
+  wrong("null", "messages: wanted a list of messages, got null");
+  wrong("[3]", "messages[0]: wanted an object, got 3");
+  wrong(R"([{"role": "tool", "content": ""}])",
+        "messages[0].role: wanted system, user or assistant, got \"tool\"");
+  wrong(R"([{"role": "user"}])", "messages[0].content: wanted a text, got none");
+  wrong(R"([{"role": "user", "content": [{"type": "image_url"}]}])",
+        "messages[0].content[0].type: wanted \"text\", got \"image_url\"");
+  wrong(R"([{"role": "assistant", "content": "x"}])",
+        "messages: wanted a user's message at the end, got \"assistant\"");
+  REFUSES(served().go_on("{}"), "prompt: wanted a text or a list of token ids, got null");
+  REFUSES(served().go_on(R"({"prompt": [258]})"), "prompt: wanted ids from 0 to 257, got 258");
+  REFUSES(served().go_on(R"({"prompt": [-1]})"), "prompt: wanted ids from 0 to 257, got -1");
+}
+
+TEST_CASE("a format of the answer becomes a filter of its tokens, or is refused") {
+  const auto format = [](const std::string& more) {
+    return served().chat(R"(, "response_format": )" + more).request.filter;
+  };
+  CHECK_FALSE(format(R"({"type": "text"})"));
+  const auto first = [&](const AnswerFilter& filter) {  // bytes that an answer may begin with
+    Tensor<1> logits = xt::zeros<float>({258});
+    filter({}, row(logits));
+    std::string bytes;
+    for (int id = 0; id < 258; ++id)
+      if (logits(size_t(id)) == 0) bytes += id < 256 ? char(id) : '?';
+    return bytes;
+  };
+  CHECK(first(format(R"({"type": "json_object"})")).find('{') != std::string::npos);
+  const std::string schema =
+      R"({"type": "json_schema", "json_schema": {"name": "n", "strict": true, "schema": )";
+  CHECK(first(format(schema + R"({"enum": ["a", 7]}}})")).find_first_not_of(" \t\r\n\"7") ==
+        std::string::npos);
+  REFUSES(format(R"({"type": "xml"})"),
+          "response_format.type: wanted text, json_object or json_schema, got \"xml\"");
+  REFUSES(format(R"({"type": "json_schema"})"),
+          "response_format.json_schema: wanted an object, got null");
+  REFUSES(format(R"({"type": "json_schema", "json_schema": {}})"),
+          "response_format.json_schema.schema: wanted a schema, got null");
+}
+
+TEST_CASE("a body that is not JSON, or too deep, is refused before it is read") {
+  const auto refused = [](const std::string& body, const std::string& begins) {
+    CAPTURE(body.substr(0, 60));
+    std::string said = "accepted";
+    try {
+      served().go_on(body);
+    } catch (const std::invalid_argument& error) {
+      said = error.what();
+    }
+    CHECK(said.substr(0, begins.size()) == begins);
+  };
+  for (const char* body : {"", "{", "{\"prompt\": \"\xFF\"}", "{\"prompt\": \"\\ud800\"}",
+                           "{\"prompt\": 1e999}", "{} {}", "nul"})
+    refused(body, "the body is not JSON: ");
+  refused("[]", "the body: wanted an object, got an empty list");
+  refused(std::string(100000, '['), "the body: wanted at most 64 levels");
+  std::string deep = "{\"prompt\": ";
+  for (int i = 0; i < 500; ++i) deep += "{\"a\": ";
+  refused(deep, "the body: wanted at most 64 levels");
+}
+
+TEST_CASE("whole replies: text, reason, scores and counts") {
+  Ask ask = served().chat(R"(, "n": 2, "logprobs": true, "top_logprobs": 1)");
+  Reply reply(ask, served().model, 3, 0x65);
+  const TokenScores scores{{'b', -1.5}, {{0xC3, -std::numeric_limits<double>::infinity()}}};
+  reply.add({0, "a"}), reply.add({1, "x"});
+  reply.add({0, "b", scores});
+  reply.add({0, "", {}, "stop"}), reply.add({1, "", {}, "length"});
+  const json got = json::parse(reply.whole(5));
+  CHECK(got["id"] == "chatcmpl-65-3");
+  CHECK(got["object"] == "chat.completion");
+  CHECK(got["model"] == "tiny");
+  CHECK(got["choices"][0]["message"]["content"] == "ab");
+  CHECK(got["choices"][0]["message"]["role"] == "assistant");
+  CHECK(got["choices"][0]["finish_reason"] == "stop");
+  const json& token = got["choices"][0]["logprobs"]["content"][0];
+  CHECK(token["token"] == "b");
+  CHECK(token["logprob"] == -1.5);
+  CHECK(token["top_logprobs"][0]["token"] == "\uFFFD");  // a byte that is no character
+  CHECK(token["top_logprobs"][0]["bytes"] == json{0xC3});
+  CHECK(token["top_logprobs"][0]["logprob"] == -9999);
+  CHECK(got["choices"][1]["index"] == 1);
+  CHECK(got["choices"][1]["message"]["content"] == "x");
+  CHECK(got["choices"][1]["finish_reason"] == "length");
+  CHECK(got["usage"] == json{{"prompt_tokens", ask.request.prompt.size()},
+                             {"completion_tokens", 5},
+                             {"total_tokens", ask.request.prompt.size() + 5}});
+
+  Ask text = served().go_on(R"({"prompt": "ab", "echo": true, "logprobs": 1})");
+  Reply of_text(text, served().model, 0, 0);
+  of_text.add({0, "b", TokenScores{{'b', -0.5}, {{'c', -0.25}}}, "length"});
+  const json whole = json::parse(of_text.whole(1));
+  CHECK(whole["object"] == "text_completion");
+  CHECK(whole["choices"][0]["text"] == "abb");
+  CHECK(whole["choices"][0]["logprobs"]["tokens"] == json{"b"});
+  CHECK(whole["choices"][0]["logprobs"]["token_logprobs"] == json{-0.5});
+  CHECK(whole["choices"][0]["logprobs"]["top_logprobs"][0]["c"] == -0.25);
+}
+
+TEST_CASE("a stream's events, each with what it adds") {
+  Ask ask = served().chat(R"(, "stream": true, "stream_options": {"include_usage": true})");
+  const Reply reply(ask, served().model, 0, 0);
+  const auto event = [](const std::string& text) {
+    CHECK(text.starts_with("data: "));
+    CHECK(text.ends_with("\n\n"));
+    return json::parse(text.substr(6))["choices"][0];
+  };
+  CHECK(event(reply.stream_begin())["delta"] == json{{"role", "assistant"}, {"content", ""}});
+  const json piece = event(reply.stream_piece({0, "é"}));
+  CHECK(piece["delta"] == json{{"content", "é"}});
+  CHECK(piece["finish_reason"].is_null());
+  CHECK(reply.stream_piece({0, ""}).empty());
+  const json last = event(reply.stream_piece({0, "", {}, "stop"}));
+  CHECK(last["delta"] == json::object());
+  CHECK(last["finish_reason"] == "stop");
+  const std::string end = reply.stream_end(4);
+  CHECK(end.ends_with("data: [DONE]\n\n"));
+  CHECK(json::parse(end.substr(6, end.find("\n\n") - 6))["usage"]["completion_tokens"] == 4);
+  ask.usage_at_end = false;
+  CHECK(reply.stream_end(4) == "data: [DONE]\n\n");
+  CHECK(json::parse(error_json(429, "too \"many\""))["error"]["type"] == "rate_limit_error");
+  CHECK(json::parse(models_json(served().model))["data"][0]["id"] == "tiny");
+  CHECK(metrics_text({.texts = 3}).find("# TYPE t2t_texts_total counter\nt2t_texts_total 3\n") !=
+        std::string::npos);
+}

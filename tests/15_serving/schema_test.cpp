@@ -1,0 +1,256 @@
+// What must be true of grammars from a schema: texts drawn from them are JSON, and obey it.
+#include "15_serving/structured/schema.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "15_serving/obeys.hpp"
+#include "15_serving/structured/json_automaton.hpp"
+#include "random.hpp"
+#include "support/refuses.hpp"
+
+using namespace t2t;
+using nlohmann::json;
+using std::size_t;
+
+static bool has_type(const json& value, const std::string& type) {
+  if (type == "integer")
+    return value.is_number() && std::floor(value.get<double>()) == value.get<double>();
+  return (type == "object" && value.is_object()) || (type == "array" && value.is_array()) ||
+         (type == "string" && value.is_string()) || (type == "number" && value.is_number()) ||
+         (type == "boolean" && value.is_boolean()) || (type == "null" && value.is_null());
+}
+
+/// Characters of UTF-8.
+static size_t length_of(const std::string& text) {
+  return size_t(std::ranges::count_if(text, [](char byte) { return (byte & 0xC0) != 0x80; }));
+}
+
+static bool obeys(const json& value, const json& schema);
+
+static bool obeys_object(const json& value, const json& schema) {
+  for (const json& name : schema.value("required", json::array()))
+    if (!value.contains(name.get<std::string>())) return false;
+  if (!schema.contains("properties")) return true;
+  return std::ranges::all_of(value.items(), [&](const auto& item) {
+    const json& properties = schema["properties"];
+    return properties.contains(item.key()) && obeys(item.value(), properties[item.key()]);
+  });
+}
+
+/// Whether the value is what the schema says, as the schema's own standard has it.
+static bool obeys(const json& value, const json& schema) {
+  if (schema.contains("anyOf"))
+    return std::ranges::any_of(schema["anyOf"], [&](const json& s) { return obeys(value, s); });
+  if (schema.contains("const") && value != schema["const"]) return false;
+  if (schema.contains("enum") && std::ranges::count(schema["enum"], value) == 0) return false;
+  const json type = schema.value("type", json::array());
+  const json types = type.is_array() ? type : json::array({type});
+  if (!types.empty() &&
+      std::ranges::none_of(types, [&](const json& name) { return has_type(value, name); }))
+    return false;
+  const auto is_between = [&](size_t size, const char* least, const char* most) {
+    return size >= schema.value(least, size_t(0)) && size <= schema.value(most, size_t(1) << 40);
+  };
+  if (value.is_object()) return obeys_object(value, schema);
+  if (value.is_string())
+    return is_between(length_of(value.get<std::string>()), "minLength", "maxLength");
+  if (!value.is_array()) return true;
+  return is_between(value.size(), "minItems", "maxItems") &&
+         std::ranges::all_of(value, [&](const json& item) {
+           return !schema.contains("items") || obeys(item, schema["items"]);
+         });
+}
+
+std::string wrong_in_text(const std::string& text, const std::string& schema) {
+  const json value = json::parse(text, nullptr, false);
+  if (value.is_discarded()) return "not JSON: " + text;
+  return obeys(value, json::parse(schema)) ? "" : "against its schema: " + text;
+}
+
+/// Fewer where every index and address is watched, which takes ten times as long.
+#ifdef __SANITIZE_ADDRESS__
+static const size_t walks = 1'000;
+#else
+static const size_t walks = 10'000;
+#endif
+
+/// A byte that may come, drawn at random; nothing if none may. All bytes are tried in an order that
+/// begins and goes on by chance, until one may come.
+static bool draw_byte(const JsonGrammar& grammar, JsonState& state, std::string& text,
+                      Random& random) {
+  const auto begin = unsigned(random.next_uniform() * 256);
+  const unsigned stride = 2 * unsigned(random.next_uniform() * 128) + 1;
+  for (unsigned i = 0; i < 256; ++i) {
+    const auto byte = static_cast<unsigned char>(begin + i * stride);
+    JsonState tried = state;
+    if (!step_json(grammar, tried, byte)) continue;
+    state = tried;
+    text += char(byte);
+    return true;
+  }
+  return false;
+}
+
+/// A text that is drawn byte by byte until it may end.
+static std::string random_text(const JsonGrammar& grammar, Random& random) {
+  JsonState state;
+  std::string text;
+  while (!is_complete(grammar, state) && text.size() < 5000)
+    if (!draw_byte(grammar, state, text, random)) return text + " and then nothing";
+  return text;
+}
+
+TEST_CASE(
+    "ten thousand texts, drawn byte by byte from what may come, parse and obey their schema") {
+  Random random(7);
+  std::string wrong;
+  size_t bytes = 0;
+  for (const char* schema : schemas) {
+    const JsonGrammar grammar = schema_grammar(schema);
+    for (size_t i = 0; i < walks / std::size(schemas) && wrong.empty(); ++i) {
+      const std::string text = random_text(grammar, random);
+      bytes += text.size();
+      wrong = wrong_in_text(text, schema);
+    }
+  }
+  CHECK(wrong == "");
+  CHECK((bytes > 10 * walks || !wrong.empty()));
+}
+
+/// "whole", "may go on", or "byte 7" where the text is refused.
+static std::string fate(const std::string& schema, const std::string& text) {
+  const JsonGrammar grammar = schema_grammar(schema);
+  JsonState state;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (!step_json(grammar, state, static_cast<unsigned char>(text[i])))
+      return "byte " + std::to_string(i);
+  return is_complete(grammar, state) ? "whole" : "may go on";
+}
+
+TEST_CASE("by hand: properties come in the schema's order, and required ones must come") {
+  const std::string schema = R"({"type": "object", "required": ["b"], "properties": {
+      "a": {"type": "integer"}, "b": {"type": "boolean"}, "bc": {"type": "null"}}})";
+  CHECK(fate(schema, R"({"a":1,"b":true,"bc":null})") == "whole");
+  CHECK(fate(schema, R"( { "b" : false } )") == "byte 16");
+  CHECK(fate(schema, R"({"b":true,"bc":null})") == "whole");
+  CHECK(fate(schema, R"({})") == "byte 1");
+  CHECK(fate(schema, R"({"a":1})") == "byte 6");
+  CHECK(fate(schema, R"({"a":1,"bc)") == "byte 9");      // b is between them
+  CHECK(fate(schema, R"({"b":true,"a)") == "byte 11");   // a is over
+  CHECK(fate(schema, R"({"b":true,"b")") == "byte 12");  // bc, if anything
+  CHECK(fate(schema, R"({"bc)") == "byte 3");
+  CHECK(fate(schema, R"({"b":true,"bc":null,)") == "byte 19");
+  CHECK(fate(schema, R"({"x)") == "byte 2");
+  CHECK(fate(schema, R"({"a":1.)") == "byte 6");
+  CHECK(fate(schema, R"([])") == "byte 0");
+  CHECK(fate(R"({"type":"object","additionalProperties":false})", "{}") == "whole");
+  CHECK(fate(R"({"type":"object","additionalProperties":false})", "{\"") == "byte 1");
+  CHECK(fate(R"({"type":"object"})", R"({"x":[{}],"y":1})") == "whole");
+}
+
+TEST_CASE("by hand: items, lengths and alternatives") {
+  const std::string list =
+      R"({"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 2})";
+  CHECK(fate(list, "[]") == "byte 1");
+  CHECK(fate(list, "[1]") == "whole");
+  CHECK(fate(list, "[1,2]") == "whole");
+  CHECK(fate(list, "[1,2,") == "byte 4");
+  CHECK(fate(list, "[\"") == "byte 1");
+  CHECK(fate(R"({"type":"array","maxItems":0})", "[1") == "byte 1");
+  CHECK(fate(R"({"type":"array","items":{"type":"array","minItems":2}})", "[[1],") == "byte 3");
+  CHECK(fate(R"({"type":"array","items":{"type":"array","minItems":2}})", "[[1,2],[3,4]]") ==
+        "whole");
+  const std::string text = R"({"type": "string", "minLength": 2, "maxLength": 3})";
+  CHECK(fate(text, "\"a\"") == "byte 2");
+  CHECK(fate(text, "\"€é\"") == "whole");
+  CHECK(fate(text, "\"\\ud83d\\ude00\\n\"") == "whole");  // two characters
+  CHECK(fate(text, "\"€é\\n\"") == "whole");
+  CHECK(fate(text, "\"abcd") == "byte 4");
+  CHECK(fate(text, "\"abc\\") == "byte 4");
+  const std::string any =
+      R"({"anyOf": [{"type": ["integer", "null"]}, {"const": "x"}, {"enum": [true, [1, 2]]}]})";
+  for (const char* value : {"-3", "null", "\"x\"", "true", "[1,2]"})
+    CHECK(fate(any, value) == "whole");
+  CHECK(fate(any, "\"y") == "byte 1");
+  CHECK(fate(any, "false") == "byte 0");
+  CHECK(fate(any, "[1, ") == "byte 3");  // written in one way
+}
+
+TEST_CASE("by hand: an enum is accepted whole, even if one value begins with another") {
+  const std::string numbers = R"({"type": "array", "items": {"enum": [1, 123, -5]}})";
+  CHECK(fate(numbers, "[1,123,-5]") == "whole");
+  CHECK(fate(numbers, "[12]") == "byte 3");
+  CHECK(fate(numbers, "[1234") == "byte 4");
+  CHECK(fate(numbers, "[-]") == "byte 2");
+  const std::string names = R"({"enum": ["s", "small"]})";
+  CHECK(fate(names, "\"s\"") == "whole");
+  CHECK(fate(names, "\"small\"") == "whole");
+  CHECK(fate(names, "\"sm") == "may go on");
+  CHECK(fate(names, "\"sm\"") == "byte 3");
+  CHECK(fate(R"({"enum": [12, 1]})", "1") == "whole");
+  CHECK(fate(R"({"enum": [12]})", "1") == "may go on");
+}
+
+TEST_CASE("what the grammar can't have is refused, with its path") {
+  const auto refused = [](const char* schema, const char* message) {
+    CAPTURE(schema);
+    REFUSES(schema_grammar(schema), message);
+  };
+  const std::string known =
+      "one of type, properties, required, items, minItems, additionalProperties, "
+      "maxItems, minLength, maxLength, enum, const, anyOf";
+  refused(R"({"type":"object","properties":{"age":{"type":"integer","minimum":0}}})",
+          ("schema /properties/age/minimum: wanted " + known + ", got minimum").c_str());
+  refused(R"({"$ref":"#/a"})", ("schema /$ref: wanted " + known + ", got $ref").c_str());
+  refused(
+      R"({"type":"str"})",
+      "schema /type: wanted object, array, string, number, integer, boolean or null, got \"str\"");
+  refused(R"({"type":[]})", "schema /type: wanted at least 1 type, got 0");
+  refused("[]", "schema: wanted an object with keywords, got []");
+  refused("false", "schema: wanted an object with keywords, got false");
+  refused(R"({"minItems":1})",
+          "schema /minItems: wanted \"type\": \"array\" beside it, got no type");
+  refused(R"({"type":"string","items":{}})",
+          "schema /items: wanted \"type\": \"array\" beside it, got \"string\"");
+  refused(R"({"type":"array","items":{"type":"string","minLength":3,"maxLength":2}})",
+          "schema /items/minLength: wanted at most maxLength, which is 2, got 3");
+  refused(R"({"type":"array","maxItems":-1})",
+          "schema /maxItems: wanted a whole number from 0 on, got -1");
+  refused(R"({"type":"object","properties":{},"additionalProperties":true})",
+          "schema /additionalProperties: wanted false, got true");
+  refused(R"({"type":"object","required":["a"]})",
+          "schema /required: wanted names of properties, got \"a\"");
+  refused(R"({"enum":[]})", "schema /enum: wanted a list of values, got []");
+  refused(R"({"type":"string","enum":["a",1]})",
+          "schema /enum: wanted values of the schema's type, got 1");
+  refused(R"({"enum":["a"],"minLength":1})",
+          "schema /enum: wanted no other keyword beside it, got minLength");
+  refused(R"({"type":"null","anyOf":[{}]})",
+          "schema /anyOf: wanted no other keyword beside it, got type");
+  refused(R"({"anyOf":[{"type":"string"},{"const":"x"}]})",
+          "schema /anyOf: wanted alternatives that differ in their first byte, got 2 that may "
+          "begin with \"");
+  refused(R"({"type":["number","integer"]})",
+          "schema /type: wanted alternatives that differ in their first byte, got 2 that may begin "
+          "with -");
+  std::string deep = "{}";
+  for (int i = 0; i < 33; ++i) deep = R"({"type":"array","items":)" + deep + "}";
+  refused(deep.c_str(), ("schema " +
+                         [] {
+                           std::string path;
+                           for (int i = 0; i < 32; ++i) path += "/items";
+                           return path;
+                         }() +
+                         ": wanted at most 32 objects and arrays in each other, got more")
+                            .c_str());
+  refused((std::string(200, '[') + std::string(200, ']')).c_str(),
+          "schema: wanted at most 100 braces and brackets in each other, got more");
+  CHECK_THROWS_AS(schema_grammar("{"), std::invalid_argument);
+  CHECK_NOTHROW(schema_grammar(R"({"title":"t","description":"d","type":"null","default":null})"));
+}

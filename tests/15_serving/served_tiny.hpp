@@ -1,0 +1,26 @@
+// A tiny random model as a server has it, for tests.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "10_pretrained/model/tiny_model.hpp"
+#include "10_pretrained/tokenizer/tokenizer.hpp"
+#include "12_quantization/packed/packed_weight.hpp"
+#include "15_serving/api/served_model.hpp"
+
+namespace t2t {
+
+/// Its tokenizer has a token for each byte, and the marks of ChatML, 256 and 257.
+inline Session tiny_session() {
+  static const std::vector<std::uint8_t> bytes = [] {  // the file's, which must outlive it
+    Random random(5);
+    return gguf_file(tiny_config(), draw_model(tiny_config(), random));
+  }();
+  GgufFile file("tiny.gguf", bytes);
+  Bpe bpe = read_tokenizer(file);
+  return Session(std::move(file), std::move(bpe), packed_matrix);
+}
+
+}  // namespace t2t

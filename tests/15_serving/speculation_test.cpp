@@ -1,0 +1,331 @@
+// What must be true of an engine with drafts: every text gets the tokens and the bits that it gets
+// without.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "12_quantization/packed/packed_weight.hpp"
+#include "15_serving/engine/engine.hpp"
+#include "15_serving/products/matrices_as.hpp"
+#include "15_serving/products/one_order.hpp"
+#include "15_serving/traces/toy_reader.hpp"
+#include "support/lists.hpp"
+#include "support/refuses.hpp"
+
+using namespace t2t;
+using std::size_t;
+
+static Model small_model(bool packed) {
+  const Config config{.block = llama_style(64, 4, 2, 96), .L = 2, .V = 96, .T_max = 300};
+  const auto form = [&](const Tensor<2>& floats) {
+    Tensor<2> larger = floats * 4.0f;
+    return packed ? packed_floats(TensorType::q8_0, larger) : in_one_order(std::move(larger));
+  };
+  Random random(3);
+  return Model(config, matrices_as(form, draw_model(config, random), config));
+}
+
+/// What a text says, its logits, and how it ends.
+struct HeardText {
+  Ids said;
+  std::vector<float> logits;
+  std::optional<Ending> ended;
+  std::string error;
+};
+/// The texts of all requests, and how many drafts were accepted and rejected.
+struct Served {
+  std::map<size_t, HeardText> heard;
+  size_t steps = 0, accepted = 0, rejected = 0, stops = 0;
+  size_t left_over = 0;  // pages that are free afterwards, or can be made free
+};
+static Served serve(const PageReader& reader, const std::vector<Request>& requests,
+                    size_t steps_between = 0) {
+  Engine engine(reader);
+  Served served;
+  engine.scored = [&](size_t id, ConstRow logits) {
+    std::vector<float>& all = served.heard[id].logits;
+    all.insert(all.end(), logits.begin(), logits.end());
+  };
+  size_t next = 0;
+  for (; (next < requests.size() || !engine.idle()) && served.steps < 4000; ++served.steps) {
+    while (next < requests.size() && next * steps_between <= served.steps)
+      engine.submit(requests[next++]);
+    for (const Event& event : engine.step()) {
+      HeardText& heard = served.heard[event.id];
+      if (event.token) heard.said.push_back(*event.token);
+      if (event.ending) heard.ended = event.ending;
+      if (!event.error.empty()) heard.error = event.error;
+    }
+    for (const Engine::Reading& reading : engine.readings())
+      served.accepted += reading.accepted, served.rejected += reading.drafted - reading.accepted;
+    served.stops += engine.plan().stopped.size();
+  }
+  CHECK(engine.idle());
+  served.left_over = engine.pool().free() + engine.tree().spare();
+  return served;
+}
+static HeardText alone(const PageReader& reader, Request request) {
+  request.draft = {};
+  return serve(reader, {request}).heard[0];
+}
+
+/// Drafts of a text whose tokens are known. Every `wrong`-th of its places is drafted wrong; 0:
+/// none.
+static Draft of_known(Ids all, size_t wrong) {
+  return [all, wrong](std::span<const int> tokens, size_t k) {
+    Ids drafts;
+    for (size_t i = tokens.size(); i < all.size() && drafts.size() < k; ++i)
+      drafts.push_back(wrong > 0 && i % wrong == 0 ? (all[i] + 1) % 96 : all[i]);
+    return drafts;
+  };
+}
+
+static Request some_request(size_t i) {
+  Request request;
+  if (i % 3 == 0)
+    for (int t = 0; t < 37; ++t) request.prompt.push_back(t * 5 % 96);
+  for (size_t t = 0; t < 1 + i * 7 % 40; ++t) request.prompt.push_back(int((i * 13 + t * t) % 96));
+  request.most = 1 + i * 5 % 12;
+  request.sampling.temperature = i % 2 == 0 ? 0 : 0.8f;
+  request.seed = i;
+  return request;
+}
+
+TEST_CASE("64 texts served together with drafts, right and wrong: the bits of each are as alone") {
+  // 14 pages of 8 tokens for five texts: some must stop and be computed again.
+  const PageSizes sizes{.pages = 14, .page = 8, .texts = 5, .budget = 23};
+  const PageSizes roomy{.pages = 40, .page = 16, .texts = 1, .budget = 64};
+  for (const bool packed : {false, true}) {
+    CAPTURE(packed);
+    const Model model = small_model(packed);
+    std::vector<Request> requests;
+    std::vector<HeardText> want;
+    for (size_t i = 0; i < 64; ++i) {
+      Request request = some_request(i);
+      want.push_back(alone(model_reader(model, roomy), request));
+      Ids all = request.prompt;
+      all.insert(all.end(), want[i].said.begin(), want[i].said.end());
+      if (i % 4 > 0) request.draft = of_known(all, i % 4 == 1 ? 0 : i % 4);
+      request.drafts = 1 + i % 5;
+      requests.push_back(request);
+    }
+    Served got = serve(model_reader(model, sizes), requests, 2);
+    CHECK(got.accepted > 80);
+    CHECK(got.rejected > 40);
+    CHECK(got.stops > 0);
+    CHECK(got.left_over == 14);
+    for (size_t i = 0; i < 64; ++i) {
+      CAPTURE(i);
+      CHECK(got.heard[i].said == want[i].said);
+      CHECK((got.heard[i].logits == want[i].logits));
+      CHECK(got.heard[i].ended == want[i].ended);
+    }
+  }
+}
+
+static const size_t V = 96;
+
+TEST_CASE("right drafts make a step bring several tokens, wrong ones take nothing away") {
+  const PageSizes sizes{.pages = 20, .page = 4, .texts = 1, .budget = 16};
+  Request request{.prompt = {1, 2, 3}, .most = 31, .sampling = {.temperature = 0}};
+  const Ids said = alone(toy_reader(sizes, V), request).said;
+  request.drafts = 4;
+  const auto served = [&](size_t wrong) {
+    request.draft = toy_draft(V, wrong);
+    Served got = serve(toy_reader(sizes, V), {request});
+    CHECK(got.heard[0].said == said);
+    CHECK(got.heard[0].ended == Ending::most_tokens);
+    CHECK(got.left_over == 20);
+    return got;
+  };
+  // The prompt brings the first token, and each step after it five.
+  CHECK(served(0).steps == 7);
+  CHECK(served(0).accepted == 24);
+  CHECK(served(0).rejected == 0);
+  CHECK(served(100).steps == 31);
+  CHECK(served(100).accepted == 0);
+  CHECK(served(100).rejected > 100);
+}
+
+TEST_CASE("a stop token, the limit and the end of the context hold among accepted drafts") {
+  const PageSizes sizes{.pages = 6, .page = 4, .texts = 1, .budget = 16};
+  const PageReader reader = toy_reader(sizes, V);
+  Request request{.prompt = {5, 6, 7}, .most = 40, .sampling = {.temperature = 0}};
+  request.draft = toy_draft(V, 0), request.drafts = 5;
+  const HeardText full = serve(reader, {request}).heard[0];
+  CHECK(full.ended == Ending::context_full);
+  CHECK(full.said.size() == 21);
+  CHECK(full.said == alone(reader, request).said);
+  for (size_t most = 1; most <= 12; ++most) {
+    CAPTURE(most);
+    request.most = most, request.stops = {};
+    const HeardText limited = serve(reader, {request}).heard[0];
+    CHECK(limited.ended == Ending::most_tokens);
+    CHECK(limited.said == Ids(full.said.begin(), full.said.begin() + long(most)));
+    // The stop is the token at this place, or an equal one before it.
+    request.most = 40, request.stops = {full.said[most]};
+    const HeardText stopped = serve(reader, {request}).heard[0];
+    const auto first = std::ranges::find(full.said, request.stops[0]);
+    CHECK(stopped.ended == Ending::stop_token);
+    CHECK(stopped.said == Ids(full.said.begin(), first));
+  }
+}
+
+TEST_CASE("a filter holds among accepted drafts, and sees the answer grow token by token") {
+  const PageSizes sizes{.pages = 10, .page = 4, .texts = 1, .budget = 16};
+  Request request{.prompt = {5, 6, 7}, .most = 9, .sampling = {.temperature = 0}};
+  std::vector<size_t> sizes_seen;
+  request.filter = [&](std::span<const int> answer, Row logits) {
+    sizes_seen.push_back(answer.size());
+    for (size_t id = 0; id < logits.size(); ++id)
+      if (id != 20 + answer.size()) logits[id] = -1e30f;
+  };
+  request.draft = of_known({5, 6, 7, 20, 21, 22, 23, 24, 25, 50, 27, 28}, 0);
+  Served got = serve(toy_reader(sizes, V), {request});
+  CHECK(got.heard[0].said == Ids{20, 21, 22, 23, 24, 25, 26, 27, 28});
+  CHECK(sizes_seen == std::vector<size_t>{0, 1, 2, 3, 4, 5, 6, 7, 8});
+  CHECK(got.accepted == 5);
+  CHECK(got.rejected == 2);
+}
+
+TEST_CASE(
+    "rejected drafts over a page's end: their pages are free again, and no kept one changes") {
+  for (const size_t page : {4, 2, 1}) {
+    CAPTURE(page);
+    const PageSizes sizes{.pages = 48 / page, .page = page, .texts = 2, .budget = 16};
+    PageReader reader = toy_reader(sizes, V);
+    const Engine* watched = nullptr;
+    size_t writes_to_kept = 0;
+    reader.read = [&, read = reader.read](std::span<const Piece> pieces, Matrix logits) {
+      const std::vector<size_t> kept = watched->tree().pages();
+      for (const Piece& piece : pieces)
+        for (size_t i = 0; i < piece.ids.size(); ++i)
+          writes_to_kept += std::ranges::count(kept, piece.table[(piece.position + i) / page]) > 0;
+      read(pieces, logits);
+    };
+    Engine engine(reader);
+    watched = &engine;
+    Request request{.prompt = {1, 2, 3, 4, 5}, .most = 14, .sampling = {.temperature = 0}};
+    const Ids said = alone(toy_reader(sizes, V), request).said;
+    request.draft = toy_draft(V, 50), request.drafts = 5;
+    engine.submit(request), engine.submit(request);
+    size_t crossed = 0, wrong_tables = 0;
+    std::map<size_t, Ids> heard;
+    for (size_t step = 0; !engine.idle() && step < 100; ++step) {
+      for (const Event& event : engine.step())
+        if (event.token) heard[event.id].push_back(*event.token);
+      for (const Engine::Text& text : engine.running())
+        wrong_tables += text.table.size() != (text.computed + page - 1) / page;
+      for (const Engine::Reading& reading : engine.readings())
+        crossed += reading.drafted > reading.accepted + page;
+    }
+    CHECK(crossed > 0);
+    CHECK(wrong_tables == 0);
+    CHECK(writes_to_kept == 0);
+    CHECK(heard[0] == said);
+    CHECK(heard[1] == said);
+    // What the tree keeps are the tokens of the text: a third text finds them, and says the same.
+    Ids longer = request.prompt;
+    longer.insert(longer.end(), said.begin(), said.end());
+    CHECK(engine.tree().find(longer).size() == (longer.size() - 1) / page);
+    CHECK(engine.tree().pages().size() == (longer.size() - 1) / page);
+    request.prompt = longer, request.draft = {};
+    const size_t third = engine.submit(request);
+    for (size_t step = 0; !engine.idle() && step < 100; ++step)
+      for (const Event& event : engine.step())
+        if (event.token) heard[event.id].push_back(*event.token);
+    CHECK(heard[third] == alone(toy_reader(sizes, V), request).said);
+  }
+}
+
+TEST_CASE("drafts take only what is left over: no text stops for them, and the budget holds") {
+  // Two texts of one page each, and no third page.
+  const PageSizes sizes{.pages = 2, .page = 8, .texts = 2, .budget = 5};
+  Engine engine(toy_reader(sizes, V));
+  Request request{.prompt = {1, 2}, .most = 6, .sampling = {.temperature = 0}};
+  request.draft = toy_draft(V, 0), request.drafts = 4;
+  engine.submit(request);
+  request.prompt = {3, 4};
+  engine.submit(request);
+  engine.step();
+  engine.step();
+  CHECK(engine.readings().at(0).drafted == 3);  // of the 5 tokens the plan has taken 2
+  CHECK(engine.readings().at(1).drafted == 0);
+  while (!engine.idle()) {
+    engine.step();
+    CHECK(engine.plan().stopped.empty());
+  }
+}
+
+TEST_CASE("what a draft throws, or a token that is none, ends its text alone") {
+  const PageSizes sizes{.pages = 10, .page = 4, .texts = 3, .budget = 20};
+  const Request right{.prompt = {1, 2}, .most = 5, .sampling = {.temperature = 0}};
+  Request throws = right, outside = right, many = right;
+  throws.draft = [](std::span<const int>, size_t) -> Ids { throw std::runtime_error("no idea"); };
+  outside.draft = [](std::span<const int>, size_t) { return Ids{96}; };
+  many.draft = [](std::span<const int>, size_t k) { return Ids(k + 1, 0); };
+  Served got = serve(toy_reader(sizes, V), {throws, right, outside, many});
+  CHECK(got.heard[0].error == "no idea");
+  CHECK(got.heard[2].error == "a draft: wanted 0 to 95, got 96");
+  CHECK(got.heard[3].error == "drafts: wanted at most 3, got 4");
+  CHECK(got.heard[0].said.size() == 1);
+  CHECK(got.heard[1].said == alone(toy_reader(sizes, V), right).said);
+  CHECK(got.left_over == 10);
+}
+
+TEST_CASE("a reader that throws leaves the drafts unread, and the text goes on as before") {
+  const PageSizes sizes{.pages = 10, .page = 2, .texts = 1, .budget = 20};
+  Request request{.prompt = {1, 2}, .most = 9, .sampling = {.temperature = 0}};
+  const Ids said = alone(toy_reader(sizes, V), request).said;
+  request.draft = toy_draft(V, 30), request.drafts = 3;
+  PageReader reader = toy_reader(sizes, V);
+  size_t calls = 0;
+  reader.read = [&, read = reader.read](std::span<const Piece> pieces, Matrix logits) {
+    if (++calls % 2 == 0) throw std::runtime_error("not now");
+    read(pieces, logits);
+  };
+  Engine engine(reader);
+  engine.submit(request);
+  Ids heard;
+  for (size_t step = 0; !engine.idle() && step < 50; ++step) {
+    if (calls % 2 == 1) {
+      REFUSES_AS(engine.step(), "not now", std::runtime_error);
+      continue;
+    }
+    for (const Event& event : engine.step())
+      if (event.token) heard.push_back(*event.token);
+  }
+  CHECK(heard == said);
+  CHECK(engine.pool().free() + engine.tree().spare() == 10);
+}
+
+TEST_CASE("a text that repeats itself, and a model that drafts for itself, take fewer steps") {
+  const PageSizes sizes{.pages = 30, .page = 8, .texts = 1, .budget = 32};
+  const Model model = small_model(false);
+  Request request{.prompt = {1, 2, 3}, .most = 33, .sampling = {.temperature = 0}};
+  const HeardText want = alone(model_reader(model, sizes), request);
+  request.draft = draft_from_model(model, 200), request.drafts = 3;
+  Served got = serve(model_reader(model, sizes), {request});
+  CHECK(got.heard[0].said == want.said);
+  CHECK((got.heard[0].logits == want.logits));
+  CHECK(got.steps < 33);
+  // This reader goes on counting to 7, and from 0 again.
+  PageReader counts = toy_reader(sizes, V);
+  counts.read = [](std::span<const Piece> pieces, Matrix logits) {
+    size_t row = 0;
+    for (const Piece& piece : pieces)
+      for (size_t i = piece.ids.size() - piece.wanted; i < piece.ids.size(); ++i) {
+        std::ranges::fill(logits.row(row), 0.0f);
+        logits.row(row++)[size_t(piece.ids[i] + 1) % 8] = 1;
+      }
+  };
+  request.draft = draft_from_text(), request.drafts = 4;
+  Served repeated = serve(counts, {request});
+  CHECK(repeated.heard[0].said == alone(counts, request).said);
+  CHECK(repeated.rejected == 0);
+  CHECK(repeated.steps == 13);
+}
