@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "shapes.hpp"
@@ -20,7 +21,8 @@ TokenTrie::TokenTrie(std::vector<std::string> of_tokens) : tokens(std::move(of_t
   }
   expect(longest < 65536, "bytes of a token", "at most 65535", double(longest));
   const auto bytes = [&](int id) -> const std::string& { return tokens[std::size_t(id)]; };
-  std::ranges::stable_sort(ids, {}, bytes);
+  const auto bytes_and_id = [&](int id) { return std::pair<std::string_view, int>(bytes(id), id); };
+  std::ranges::sort(ids, {}, bytes_and_id);
 
   // In sorted order a token's path shares its beginning with the path of the token before it.
   std::vector<std::uint32_t> path;  // the nodes that lead to the token before
