@@ -5,8 +5,10 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "15_serving/answer/answering.hpp"
@@ -28,6 +30,15 @@ static const Session& session() {
 }
 static const PageSizes sizes{.pages = 60, .page = 8, .texts = 4, .budget = 32};
 static PageReader reader() { return model_reader(session().model, sizes); }
+/// The same with steps of at least 5 ms, for what must happen before an answer has ended.
+static PageReader slow_reader() {
+  PageReader slow = reader();
+  slow.read = [read = slow.read](std::span<const Piece> pieces, Matrix logits) {
+    std::this_thread::sleep_for(5ms);
+    read(pieces, logits);
+  };
+  return slow;
+}
 
 static Request request(int first, size_t most) {
   Request asked{.prompt = Ids(20, first), .most = most, .sampling = {.temperature = 0.9f}};
@@ -84,11 +95,11 @@ TEST_CASE("many threads ask at the same time, and each gets the answer that it w
 }
 
 TEST_CASE("a service refuses what the engine refuses, all or nothing, and more than it may hold") {
-  Service service(reader(), 2);
+  Service service(slow_reader(), 2);
   REFUSES(service.ask({request(1, 5), {.prompt = {999}}}),
           "an id of the prompt: wanted 0 to 257, got 999");
   CHECK(at_rest(service).texts == 0);
-  std::vector<Request> six(6, request(1, 60));
+  std::vector<Request> six(6, request(1, 200));
   const auto answers = service.ask(six);
   REFUSES_AS(service.ask({request(1, 1)}), "6 texts are being answered or wait already", TooBusy);
   CHECK(service.counts().refused == 1);
@@ -142,7 +153,7 @@ TEST_CASE("closing lets answers end within the grace, and ends the others with a
   CHECK(ids_of(*ends).size() == 5);
   REFUSES_AS(patient.ask({request(1, 5)}), "the server is ending, and takes no more requests",
              Closed);
-  Service hasty(reader(), 8);
+  Service hasty(slow_reader(), 8);
   const auto cut = hasty.ask({request(1, 150)});
   hasty.close(0s);
   std::string error;
@@ -154,12 +165,13 @@ TEST_CASE("closing lets answers end within the grace, and ends the others with a
 namespace {
 /// A server of the tiny model on some port, with its threads.
 struct Running {
-  Service service{reader(), 8};
+  Service service;
   ServedModel model = served_model(session(), service.most_tokens());
   HttpServer server;
 
-  explicit Running(const std::string& key = "")
-      : server(service, model, {.port = 0, .key = key, .threads = 12, .log = false}) {}
+  explicit Running(const std::string& key = "", PageReader by = reader())
+      : service(std::move(by), 8),
+        server(service, model, {.port = 0, .key = key, .threads = 12, .log = false}) {}
   ~Running() { service.close(0s); }
   httplib::Client client() const {
     httplib::Client made("127.0.0.1", server.port());
@@ -236,7 +248,7 @@ TEST_CASE("by HTTP: several answers differ by their seeds, and a prompt goes on"
 }
 
 TEST_CASE("by HTTP: what is refused, and how") {
-  Running running;
+  Running running("", slow_reader());
   const auto refused = [&](const httplib::Result& got, int status, const std::string& message) {
     CAPTURE(message);
     REQUIRE(got);
@@ -285,7 +297,7 @@ TEST_CASE("by HTTP: a key, the model's name, counts, and the page") {
 }
 
 TEST_CASE("a client that goes away in the middle of its answer frees the pages") {
-  Running running;
+  Running running("", slow_reader());
   httplib::Client client = running.client();
   httplib::Request asked;
   asked.method = "POST", asked.path = chat;
