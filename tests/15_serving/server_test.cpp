@@ -109,7 +109,7 @@ TEST_CASE("a service refuses what the engine refuses, all or nothing, and more t
 }
 
 TEST_CASE("what has been cancelled gives its pages back, and one answer of several can be") {
-  Service service(reader(), 8);
+  Service service(slow_reader(), 8);
   const auto answers = service.ask({request(1, 100), request(2, 20)});
   while (answers->next(3s)->answer != 0) {
   }
@@ -190,7 +190,7 @@ std::string hello(const std::string& more) {
 }  // namespace
 
 TEST_CASE("by HTTP: an answer, the same in a stream, and cut before a stop string") {
-  Running running;
+  Running running("", slow_reader());
   const auto whole = post(running, chat, hello(""));
   REQUIRE(whole);
   CHECK(whole->status == 200);
@@ -222,7 +222,8 @@ TEST_CASE("by HTTP: an answer, the same in a stream, and cut before a stop strin
   for (last = first + 2; is_inside(last); ++last) {
   }
   const std::string stop = text.substr(first, last - first);
-  const auto stopped = post(running, chat, hello(R"(, "stop": )" + json(stop).dump()));
+  const auto stopped =
+      post(running, chat, hello(R"(, "max_completion_tokens": 150, "stop": )" + json(stop).dump()));
   REQUIRE(stopped);
   const json cut = json::parse(stopped->body)["choices"][0];
   CHECK(cut["message"]["content"] == text.substr(0, text.find(stop)));
