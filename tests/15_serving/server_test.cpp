@@ -99,6 +99,9 @@ TEST_CASE("a service refuses what the engine refuses, all or nothing, and more t
   REFUSES(service.ask({request(1, 5), {.prompt = {999}}}),
           "an id of the prompt: wanted 0 to 257, got 999");
   CHECK(at_rest(service).texts == 0);
+  // If the first of the two went on, it would have ended by now.
+  CHECK(ids_of(*service.ask({request(1, 20)})).size() == 20);
+  CHECK(at_rest(service).ended == 1);
   std::vector<Request> six(6, request(1, 200));
   const auto answers = service.ask(six);
   REFUSES_AS(service.ask({request(1, 1)}), "6 texts are being answered or wait already", TooBusy);
