@@ -35,6 +35,10 @@ else()
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(HTTPLIB_PC REQUIRED IMPORTED_TARGET cpp-httplib)
   set(HTTPLIB PkgConfig::HTTPLIB_PC)
+  find_library(CRYPTO_LIBRARY crypto)  # newer headers of it call OpenSSL themselves
+  if(CRYPTO_LIBRARY)
+    list(APPEND HTTPLIB ${CRYPTO_LIBRARY})
+  endif()
 endif()
 # The OpenMP build of OpenBLAS shares its threads with our loops; other builds fight them for cores.
 find_library(BLAS_LIBRARY NAMES openblas blas PATH_SUFFIXES openblas-openmp REQUIRED)
