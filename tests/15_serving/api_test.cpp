@@ -23,7 +23,7 @@ using std::size_t;
 namespace {
 struct Served {
   Session session = tiny_session();
-  ServedModel model = served_model(session, 200);
+  ServedModel model = served_model(session);
 
   Ask chat(const std::string& more = "") const {
     return read_ask(Endpoint::chat_completions,

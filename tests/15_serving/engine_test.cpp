@@ -18,6 +18,7 @@
 #include "13_training/differences.hpp"
 #include "15_serving/products/matrices_as.hpp"
 #include "15_serving/products/one_order.hpp"
+#include "15_serving/some_request.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"
 #include "support/all_close.hpp"
@@ -72,18 +73,6 @@ static Heard alone(const Model& model, const Request& request, const PageSizes& 
   for (size_t step = 0; !engine.idle() && step < 2000; ++step) hear(engine, heard);
   CHECK(engine.idle());
   return heard;
-}
-
-/// Some texts: a third of them begin alike, half of them are drawn by chance.
-static Request some_request(size_t i) {
-  Request request;
-  if (i % 3 == 0)
-    for (int t = 0; t < 37; ++t) request.prompt.push_back(t * 5 % 96);
-  for (size_t t = 0; t < 1 + i * 7 % 40; ++t) request.prompt.push_back(int((i * 13 + t * t) % 96));
-  request.most = 1 + i * 5 % 12;
-  request.sampling.temperature = i % 2 == 0 ? 0 : 0.8f;
-  request.seed = i;
-  return request;
 }
 
 TEST_CASE(

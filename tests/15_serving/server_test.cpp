@@ -169,7 +169,7 @@ namespace {
 /// A server of the tiny model on some port, with its threads.
 struct Running {
   Service service;
-  ServedModel model = served_model(session(), service.most_tokens());
+  ServedModel model = served_model(session());
   HttpServer server;
 
   explicit Running(const std::string& key = "", PageReader by = reader())

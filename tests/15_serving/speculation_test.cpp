@@ -12,6 +12,7 @@
 #include "15_serving/engine/engine.hpp"
 #include "15_serving/products/matrices_as.hpp"
 #include "15_serving/products/one_order.hpp"
+#include "15_serving/some_request.hpp"
 #include "15_serving/traces/toy_reader.hpp"
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
@@ -82,17 +83,6 @@ static Draft of_known(Ids all, size_t wrong) {
       drafts.push_back(wrong > 0 && i % wrong == 0 ? (all[i] + 1) % 96 : all[i]);
     return drafts;
   };
-}
-
-static Request some_request(size_t i) {
-  Request request;
-  if (i % 3 == 0)
-    for (int t = 0; t < 37; ++t) request.prompt.push_back(t * 5 % 96);
-  for (size_t t = 0; t < 1 + i * 7 % 40; ++t) request.prompt.push_back(int((i * 13 + t * t) % 96));
-  request.most = 1 + i * 5 % 12;
-  request.sampling.temperature = i % 2 == 0 ? 0 : 0.8f;
-  request.seed = i;
-  return request;
 }
 
 TEST_CASE("64 texts served together with drafts, right and wrong: the bits of each are as alone") {

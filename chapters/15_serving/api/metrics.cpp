@@ -27,7 +27,8 @@ std::string metrics_text(const ServiceCounts& counts) {
   total("texts_stopped_total", counts.stops, "Times that a text had to make room and wait.");
   total("steps_total", counts.steps, "Steps of the engine.");
   total("prompt_tokens_total", counts.prompt_tokens, "Tokens of the prompts that were let in.");
-  total("tokens_read_total", counts.tokens_read, "Tokens that the model has read, drafts among them.");
+  total("tokens_read_total", counts.tokens_read,
+        "Tokens that the model has read, drafts among them.");
   total("tokens_said_total", counts.tokens_said, "Tokens of answers.");
   now("texts_running", counts.running, "Texts that are being read or answered.");
   now("texts_waiting", counts.waiting, "Texts that wait for a place.");

@@ -6,10 +6,9 @@
 
 namespace t2t {
 
-ServedModel served_model(const Session& session, std::size_t most_tokens) {
+ServedModel served_model(const Session& session) {
   ServedModel served{.session = session,
                      .name = printable(std::filesystem::path(session.file.name()).stem().string()),
-                     .most_tokens = most_tokens,
                      .chat = {},
                      .system = {},
                      .stops = {},

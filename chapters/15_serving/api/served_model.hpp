@@ -14,7 +14,6 @@ namespace t2t {
 struct ServedModel {
   const Session& session;
   std::string name;                  // by which clients ask for it
-  std::size_t most_tokens;           // of a text, prompt and answer together
   std::optional<ChatTemplate> chat;  // none: the model can only continue texts
   std::string system;                // of a conversation that brings none; may be empty
   std::vector<int> stops;            // ids that end an answer
@@ -23,6 +22,6 @@ struct ServedModel {
 };
 
 /// The session must outlive it. The name is the file's, without folder and ending.
-ServedModel served_model(const Session& session, std::size_t most_tokens);
+ServedModel served_model(const Session& session);
 
 }  // namespace t2t

@@ -26,14 +26,15 @@ std::size_t Engine::most_tokens() const {
   return std::min(reader_.positions, reader_.sizes.pages * reader_.sizes.page);
 }
 
+void Engine::expect_token(const char* name, int id) const {
+  expect(id >= 0 && std::size_t(id) < reader_.V, name, fmt::format("0 to {}", reader_.V - 1), id);
+}
+
 std::size_t Engine::submit(Request request) {
   expect(!request.prompt.empty(), "tokens of the prompt", "at least 1", 0);
   expect(request.prompt.size() < most_tokens(), "tokens of the prompt",
          fmt::format("below the {} that a text can have", most_tokens()),
          double(request.prompt.size()));
-  const auto expect_token = [&](const char* name, int id) {
-    expect(id >= 0 && std::size_t(id) < reader_.V, name, fmt::format("0 to {}", reader_.V - 1), id);
-  };
   for (const int id : request.prompt) expect_token("an id of the prompt", id);
   for (const int id : request.stops) expect_token("a stop", id);
   expect(request.most >= 1, "most, the new tokens", "at least 1", 0);

@@ -117,6 +117,7 @@ class Engine {
   void admit(std::size_t id);
   void make_room(Text& text, std::size_t tokens);
   void leave(Text& text);
+  void expect_token(const char* name, int id) const;
   Text& text_of(std::size_t id);  // of one that runs
   void plan_readings();
   std::size_t drafts_with_room(const Text& text) const;

@@ -44,9 +44,7 @@ void Engine::add_drafts(Text& text, Reading& reading, std::size_t budget) {
   try {
     const std::vector<int> drafts = text.request.draft(text.tokens, most);
     expect(drafts.size() <= most, "drafts", fmt::format("at most {}", most), double(drafts.size()));
-    for (const int id : drafts)
-      expect(id >= 0 && std::size_t(id) < reader_.V, "a draft",
-             fmt::format("0 to {}", reader_.V - 1), id);
+    for (const int id : drafts) expect_token("a draft", id);
     reading.ids.insert(reading.ids.end(), drafts.begin(), drafts.end());
     reading.drafted = drafts.size(), reading.wanted = drafts.size() + 1;
   } catch (const std::exception& error) {

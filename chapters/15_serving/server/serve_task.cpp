@@ -103,7 +103,7 @@ static int serve(const ServeFlags& flags) {
   PageReader reader = model_reader(session.model, sizes);
   reader.positions = std::min(reader.positions, flags.context);
   Service service(reader, flags.waiting);
-  ServedModel served = served_model(session, service.most_tokens());
+  ServedModel served = served_model(session);
   served.drafts = flags.drafts;
   const HttpServer server(service, served,
                           {.host = flags.host,

@@ -26,9 +26,7 @@ std::optional<Said> Answers::next(std::chrono::milliseconds wait) {
 }
 
 Service::Service(PageReader reader, std::size_t most_waiting)
-    : engine_(reader),
-      most_tokens_(engine_.most_tokens()),
-      most_texts_(reader.sizes.texts + most_waiting) {
+    : engine_(reader), most_texts_(reader.sizes.texts + most_waiting) {
   engine_.scored = [this](std::size_t id, ConstRow logits) {
     Place& place = places_.at(id);
     if (place.answers->likeliest_) place.logits.emplace_back(logits.begin(), logits.end());

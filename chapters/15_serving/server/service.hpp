@@ -91,7 +91,6 @@ class Service {
   void close(std::chrono::milliseconds grace);
 
   ServiceCounts counts() const;
-  std::size_t most_tokens() const { return most_tokens_; }
 
  private:
   struct Place {
@@ -117,7 +116,7 @@ class Service {
   Engine engine_;
   std::map<std::size_t, Place> places_;  // by the engine's id
   ServiceCounts now_;
-  std::size_t most_tokens_, most_texts_;  // of a text; that run and wait
+  std::size_t most_texts_;  // that run and wait
 
   // Of all threads, under the lock.
   mutable std::mutex lock_;

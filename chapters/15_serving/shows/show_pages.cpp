@@ -60,8 +60,8 @@ void show_pages() {
       "A column of the pages is one page after the step: a digit is the text that has it, + means "
       "several texts, - a page that is kept for texts with the same beginning, and a dot a free "
       "page. A step reads at most 12 tokens. Steps in which each answer only goes on by a token "
-      "are "
-      "left out. When pages run out, kept ones are given up first; then the youngest text stops, "
+      "are left out. When pages run out, kept ones are given up first; then the youngest text "
+      "stops, "
       "and comes in again later.");
 }
 
