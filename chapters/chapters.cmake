@@ -86,6 +86,25 @@ function(t2t_shows name after)
   endif()
 endfunction()
 
+# NAME_parts, from these files, or from the build in the folder T2T_PARTS_FROM if that is set.
+function(t2t_parts name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES;LINK")
+  if(T2T_PARTS_FROM)
+    set(built ${T2T_PARTS_FROM}/lib${name}_parts.a)
+    if(NOT EXISTS ${built})
+      message(FATAL_ERROR "${built} is missing. This preset watches kernels alone and takes the parts "
+        "of chapters from the preset release: build that first (./learn test)")
+    endif()
+    add_library(${name}_parts STATIC IMPORTED)
+    set_target_properties(${name}_parts PROPERTIES IMPORTED_LOCATION ${built})
+    target_link_libraries(${name}_parts INTERFACE common ${arg_LINK})
+  else()
+    add_library(${name}_parts ${arg_FILES})
+    target_link_libraries(${name}_parts PUBLIC common ${arg_LINK})
+    target_precompile_headers(${name}_parts REUSE_FROM common)
+  endif()
+endfunction()
+
 # Chapter NN_name: its parts become a library that later chapters link, and so do its shows. Its
 # main.cpp becomes the program, and answers.cpp, if there is one, computes what it answers to the
 # page's problems. AFTER names the chapters that it builds on, LINK other libraries, MORE_TESTS files
@@ -96,9 +115,7 @@ function(t2t_chapter name)
   t2t_in_rooms(shows chapters/${name}/ ${arg_SHOWS})
   list(TRANSFORM arg_AFTER APPEND _parts OUTPUT_VARIABLE after)
   list(TRANSFORM arg_AFTER APPEND _shows OUTPUT_VARIABLE shows_after)
-  add_library(${name}_parts ${parts})
-  target_link_libraries(${name}_parts PUBLIC common ${after} ${arg_LINK})
-  target_precompile_headers(${name}_parts REUSE_FROM common)
+  t2t_parts(${name} FILES ${parts} LINK ${after} ${arg_LINK})
   t2t_shows(${name} "${shows_after}" ${shows})
   file(GLOB answers CONFIGURE_DEPENDS chapters/${name}/answers.cpp)
   add_executable(${name} chapters/${name}/main.cpp ${answers})
