@@ -21,6 +21,10 @@ void expect_router(const RouterSettings& settings, std::size_t E, std::size_t bi
          double(bias));
 }
 
+/// No p is smaller, so that a sum of chosen ones is never 0: weights and gradients are divided by
+/// it.
+static constexpr float least_p = 1e-30f;
+
 /// scores become p. False when one of them is not finite.
 static bool score_row(Row scores, Scoring scoring) {
   if (!std::ranges::all_of(scores, [](float s) { return std::isfinite(s); })) return false;
@@ -46,6 +50,7 @@ bool route_row(Row scores, const RouterSettings& settings, ConstRow bias,
                std::span<std::size_t> experts, Row weights) {
   if (!score_row(scores, settings.scoring)) return false;
   choose(scores, bias, experts);
+  for (float& p : scores) p = std::max(p, least_p);
   float sum = 0;
   for (std::size_t i = 0; i < experts.size(); ++i) sum += weights[i] = scores[experts[i]];
   if (settings.normalised)

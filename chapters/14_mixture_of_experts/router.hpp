@@ -47,9 +47,9 @@ Routed route(const Tensor<2>& x,                                   // [T, C]
              const Tensor<2>& router,                              // [E, C]
              const RouterSettings& settings, ConstRow bias = {});  // [E], or empty: no bias
 
-/// What one token's scores say, which become p. Writes its experts and weights. The formula and the
-/// row kernel of the experts call it; a later token changes nothing about an earlier one. Returns
-/// false, and writes nothing, when a score is not finite.
+/// What one token's scores say, which become p, each at least 1e-30. Writes its experts and
+/// weights. The formula and the row kernel of the experts call it; a later token changes nothing
+/// about an earlier one. Returns false, and writes nothing, when a score is not finite.
 bool route_row(Row scores,  // [E], becomes p
                const RouterSettings& settings,
                ConstRow bias,                   // [E] or empty

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -61,6 +62,21 @@ TEST_CASE("of equal scores the lower index is chosen, and huge scores do not ove
   const Routed huge = routed_of({{1e30f, -1e30f}, {-200, 200}}, {.k = 2});
   CHECK(huge.experts == Experts{0, 1, 1, 0});
   CHECK(all_close(huge.weights, {{1, 0}, {1, 0}}, 1e-6));
+}
+
+TEST_CASE("normalised weights add up to 1 however small the chosen p are, and have gradients") {
+  for (const float score : {-60.0f, -100.0f, -1e30f}) {
+    CAPTURE(score);
+    const RouterSettings settings{.k = 2, .scoring = Scoring::sigmoid};
+    const Routed low = routed_of({{score, score, score}}, settings);
+    CHECK(all_close(low.weights, {{0.5f, 0.5f}}, 1e-6));
+    const Tensor<2> gradient = route_backward(low, settings, {{1, -1}});
+    CHECK(std::ranges::all_of(gradient, [](float g) { return std::isfinite(g); }));
+    // A bias chooses what softmax leaves nothing for.
+    const Routed other = routed_of({{-score, 0, 0}}, {.k = 2}, {0, 2, 2});
+    CHECK(other.experts == Experts{1, 2});
+    CHECK(all_close(other.weights, {{0.5f, 0.5f}}, 1e-6));
+  }
 }
 
 TEST_CASE("each token is routed by itself, and its weights add up to 1 if they are normalised") {
