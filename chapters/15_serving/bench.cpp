@@ -1,6 +1,6 @@
 // Pages compared with one piece of memory: attention, and a small model that serves several texts.
-// Products in one order compared with BLAS. Drafts compared with tokens one by one. Which tokens may
-// come, by a trie and one by one.
+// Products in one order compared with BLAS. Drafts compared with tokens one by one. Which tokens
+// may come, by a trie and one by one.
 #include "timing/bench.hpp"
 
 #include <fmt/core.h>
@@ -93,30 +93,73 @@ static Model bench_model() {
   return Model(config, matrices_as(packed, draw_model(config, random), config));
 }
 
+/// One text in the pages of a model.
+struct PagedText {
+  PageReader reader;
+  std::vector<std::size_t> table;
+  std::vector<int> ids = std::vector<int>(512, 7);
+  Tensor<2> logits;
+
+  explicit PagedText(const Model& model, std::size_t bits = 32)
+      : reader(model_reader(model,
+                            {.pages = 64, .page = page, .texts = 1, .budget = 512, .bits = bits})),
+        logits(empty(1, reader.V)) {
+    for (std::size_t i = 0; i < reader.sizes.pages; ++i) table.push_back(i);
+  }
+  void read(std::size_t position, std::size_t count) {
+    const Piece piece{0, position, std::span(ids).first(count), table, 1};
+    reader.read({&piece, 1}, logits);
+  }
+};
+
+static std::string tokens_after(std::size_t T, std::size_t before) {
+  return fmt::format("{} after {}, 4 layers of C=576 in Q8_0",
+                     T == 1 ? "a token" : fmt::format("{} tokens", T), before);
+}
+
 /// The whole model: T tokens after `before` others, with pages and with chapter 08's caches.
 static void bench_model_with_pages(Bench& bench, const Model& model, std::size_t before,
                                    std::size_t T) {
-  const PageSizes sizes{.pages = 64, .page = page, .texts = 1, .budget = 512};
-  const PageReader reader = model_reader(model, sizes);
+  PagedText text(model);
   ModelState state(model.config(), 1024, {.chunk = 512});
-  std::vector<std::size_t> table;
-  for (std::size_t i = 0; i < sizes.pages; ++i) table.push_back(i);
-  const std::vector<int> ids(512, 7);
+  const std::span<const int> ids(text.ids);
   Tensor<2> logits = empty(1, model.config().V);
-  const auto read = [&](std::size_t position, std::size_t count) {
-    const Piece piece{0, position, std::span(ids).first(count), table, 1};
-    reader.read({&piece, 1}, logits);
-  };
-  if (before > 0)
-    read(0, before), forward(model, state, std::span(ids).first(before), row(logits, 0));
+  if (before > 0) text.read(0, before), forward(model, state, ids.first(before), row(logits, 0));
   bench.against(
-      fmt::format("pages: {} after {}, 4 layers of C=576 in Q8_0",
-                  T == 1 ? "a token" : fmt::format("{} tokens", T), before),
-      [&] { read(before, T); }, "caches of one piece",
+      "pages: " + tokens_after(T, before), [&] { text.read(before, T); }, "caches of one piece",
       [&] {
         truncate(state, before);
-        forward(model, state, std::span(ids).first(T), row(logits, 0));
+        forward(model, state, ids.first(T), row(logits, 0));
       });
+}
+
+/// The same with pages of few bits and with pages of floats.
+static void bench_rounded_pages(Bench& bench, const Model& model, std::size_t bits,
+                                std::size_t before, std::size_t T) {
+  PagedText rounded(model, bits), floats(model);
+  if (before > 0) rounded.read(0, before), floats.read(0, before);
+  bench.against(
+      fmt::format("pages of {} bits: {}", bits, tokens_after(T, before)),
+      [&] { rounded.read(before, T); }, "pages of floats", [&] { floats.read(before, T); });
+}
+
+/// What a stopped text costs for each of its pages: keys and values are copied to other memory and
+/// back, or the page's tokens are computed again.
+static void bench_stopped_page(Bench& bench, const Model& model) {
+  PagedText text(model);
+  const BlockSettings& s = model.config().block;
+  const std::size_t pages = 64, floats = 2 * model.config().L * s.G * page * s.D;  // of a page
+  Tensor<1> memory = xt::ones<float>({pages * floats}), elsewhere = memory;
+  std::size_t number = 0;  // another page each time: a stopped text has many
+  text.read(0, 512);
+  bench.against(
+      "pages of 16 tokens: one copied out and back, 4 layers of C=576",
+      [&] {
+        float *const from = &memory(number * floats), *const to = &elsewhere(number * floats);
+        std::copy_n(from, floats, to), std::copy_n(to, floats, from);
+        number = (number + 1) % pages;
+      },
+      "computed again after 512", [&] { text.read(512, page); });
 }
 
 /// A token after 512 others, with k drafts: the pass over all of them takes the place of k + 1
@@ -227,6 +270,11 @@ void bench(Bench& bench) {
   const Model model = bench_model();
   bench_model_with_pages(bench, model, 0, 512);
   bench_model_with_pages(bench, model, 512, 1);
+  for (const std::size_t bits : {8, 4}) {
+    bench_rounded_pages(bench, model, bits, 0, 512);
+    bench_rounded_pages(bench, model, bits, 512, 1);
+  }
+  bench_stopped_page(bench, model);
   for (const std::size_t k : {1, 4, 8}) bench_drafts(bench, model, k);
   bench_together(bench, model, 4);
   bench_together(bench, model, 16);

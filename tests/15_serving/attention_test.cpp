@@ -10,6 +10,8 @@
 
 #include "06_gqa/grouped_query_attention.hpp"
 #include "09_language_model/cases.hpp"
+#include "12_quantization/cache/quantized_attention.hpp"
+#include "12_quantization/cache/quantized_cache.hpp"
 #include "13_training/differences.hpp"
 #include "15_serving/attention/paged_attention.hpp"
 #include "15_serving/attention/paged_rows.hpp"
@@ -65,17 +67,21 @@ TEST_CASE("by hand: pages in any order, and the last position of one that is not
 }
 
 /// The rows of one text, computed in calls of `chunk` queries.
-static Tensor<2> in_chunks(const Tensor<2>& q, const Paged& paged, size_t chunk,
-                           const ScoreRule& rule) {
+static Tensor<2> in_chunks(const Tensor<2>& q, const PagedHeads& heads, const PageTable& table,
+                           size_t chunk, const ScoreRule& rule) {
   Tensor<2> out = empty(q.shape(0), q.shape(1));
   PagedScratch scratch;
   for (size_t t = 0; t < q.shape(0); t += chunk) {
     const size_t rows = std::min(chunk, q.shape(0) - t);
-    const PagedRun run{0, rows, t, paged.table};
-    paged_attention_rows(ConstMatrix(q).rows_from(t, rows), {&run, 1}, paged.heads(), rule,
+    const PagedRun run{0, rows, t, table};
+    paged_attention_rows(ConstMatrix(q).rows_from(t, rows), {&run, 1}, heads, rule,
                          Matrix(out).rows_from(t, rows), scratch);
   }
   return out;
+}
+static Tensor<2> in_chunks(const Tensor<2>& q, const Paged& paged, size_t chunk,
+                           const ScoreRule& rule) {
+  return in_chunks(q, paged.heads(), paged.table, chunk, rule);
 }
 
 TEST_CASE("the kernel is the formula, and the same bits for any chunks, pages and threads") {
@@ -106,6 +112,57 @@ TEST_CASE("the kernel is the formula, and the same bits for any chunks, pages an
     }
 }
 
+/// The same pages in fewer bits, and as the floats that these mean.
+struct Rounded {
+  Paged floats;
+  RoundedPages pages;
+
+  Rounded(const Tensor<2>& k, const Tensor<2>& v, size_t G, size_t page, size_t bits)
+      : floats(k, v, G, page), pages(bits, G, floats.pages, page, floats.D) {
+    for (size_t s = 0; s < k.shape(0); ++s) {
+      const size_t at = floats.table[s / page] * page + s % page;
+      store_rows(ConstMatrix(k).rows_from(s, 1), at, pages.keys);
+      store_rows(ConstMatrix(v).rows_from(s, 1), at, pages.values);
+      for (size_t g = 0; g < G; ++g)
+        load_one(pages.keys, g, at, floats.keys), load_one(pages.values, g, at, floats.values);
+    }
+  }
+  static void load_one(const QuantizedHeads& from, size_t g, size_t at, std::vector<float>& to) {
+    Tensor<2> one = empty(1, whole_blocks(from.D));
+    load_rows(from, g, at, one);
+    std::copy_n(one.data(), from.D, &to[(g * from.S + at) * from.D]);
+  }
+  PagedHeads heads() const {
+    return {nullptr, nullptr, floats.pages, floats.page, floats.G, floats.D, &pages};
+  }
+};
+
+TEST_CASE("pages of 8 or 4 bits: the bits of pages that hold the rounded numbers as floats") {
+  const size_t S = 530, G = 2, H = 6;
+  for (const size_t bits : {8, 4})
+    for (const size_t D : {64, 10})
+      for (const Mask& mask : {Mask(Mask::causal), Mask::sliding(100)}) {
+        CAPTURE(bits);
+        CAPTURE(D);
+        CAPTURE(mask.window);
+        const Tensor<2> q = numbers(3, 2, 0, S, H * D), k = numbers(1, 2, 0, S, G * D),
+                        v = numbers(2, 2, 0, S, G * D);
+        for (const size_t page : {16, 7}) {
+          const Rounded rounded(k, v, G, page, bits);
+          REFUSES(paged_attention(q, {0, S, 0, rounded.floats.table}, rounded.heads(), mask),
+                  "pages: wanted floats, got rounded numbers");
+          for (const size_t chunk : {1, 7, 512}) {
+            CAPTURE(page);
+            CAPTURE(chunk);
+            const Tensor<2> got = in_chunks(q, rounded.heads(), rounded.floats.table, chunk, mask);
+            const Tensor<2> want = in_chunks(q, rounded.floats, chunk, mask);
+            INFO(first_difference(row(got, S - 1), row(want, S - 1)));
+            CHECK(all_close(got, want, 0));
+          }
+        }
+      }
+}
+
 TEST_CASE("products in one order: those of floats, and the same bits for one row and for many") {
   for (const size_t K : {1, 31, 576}) {
     CAPTURE(K);
@@ -125,8 +182,10 @@ TEST_CASE("products in one order: those of floats, and the same bits for one row
 
 /// A block's attention over pages of four positions, for two texts.
 struct Slot {
+  explicit Slot(size_t bits = 32) : paged({&c.config.block, 1}, 20, 8, 2, 6, 4, bits) {}
+
   Case c = llama();
-  PagedAttention paged{{&c.config.block, 1}, 20, 8, 2, 6, 4};
+  PagedAttention paged;
   BlockWeights weights = c.weights().blocks[0];
   Block block{c.config.block, weights};
   Tensor<2> q = numbers(1, 2, 0, 8, c.config.block.H* c.config.block.D);
@@ -176,6 +235,28 @@ TEST_CASE("the slot writes each position to its page: the numbers of chapter 08'
   }
 }
 
+TEST_CASE("the slot rounds keys and values as chapter 12's cache does") {
+  for (const size_t bits : {8, 4}) {
+    CAPTURE(bits);
+    Slot slot(bits);
+    QuantizedAttention cached({&slot.c.config.block, 1}, 20, 8, 2, bits);
+    slot.paged.tables = {{5, 0, 2}, {3, 4}};
+    const Tensor<2> q = slot.q, k = slot.k;
+    for (const std::vector<Run>& runs :
+         {std::vector<Run>{{0, 0, 6}, {1, 0, 2}}, {{1, 2, 5}, {0, 6, 1}}, {{0, 7, 5}}}) {
+      size_t T = 0;
+      for (const Run& run : runs) T += run.rows;
+      slot.q = q, slot.k = k;
+      slot.call(runs);
+      Tensor<2> q_cached = q, k_cached = k, want = xt::zeros_like(q);
+      cached({slot.block, Runs(runs.data(), runs.size()), Matrix(q_cached).rows_from(0, T),
+              Matrix(k_cached).rows_from(0, T), Matrix(slot.v).rows_from(0, T)},
+             Matrix(want).rows_from(0, T), {});
+      CHECK(all_close(rows_of(slot.out, 0, T), rows_of(want, 0, T), rounding(8 * 8, 2)));
+    }
+  }
+}
+
 TEST_CASE("more pages than there is memory for are refused before any is taken") {
   const BlockSettings settings = llama().config.block;
   CHECK_THROWS_AS(PagedAttention({&settings, 1}, 20, 8, 2, std::size_t(1) << 50, 16),
@@ -184,9 +265,15 @@ TEST_CASE("more pages than there is memory for are refused before any is taken")
   REFUSES(PagedAttention({&settings, 1}, 20, 8, 2, 0, 4), "pages: wanted at least 1, got 0");
   REFUSES(PagedAttention({&settings, 1}, 20, 8, 2, 6, 0),
           "positions of a page: wanted at least 1, got 0");
+  REFUSES(PagedAttention({&settings, 1}, 20, 8, 2, 6, 4, 16),
+          "bits of a key or value: wanted 32, 8 or 4, got 16");
 }
 
 TEST_CASE("a page holds the keys and values of all layers") {
-  const Slot slot;
-  CHECK(slot.paged.bytes_of_a_page() == 2 * 4 * 4 * slot.c.config.block.G * slot.c.config.block.D);
+  const BlockSettings settings = llama().config.block;
+  const double places = double(2 * 4 * settings.G);  // of keys and values
+  CHECK(Slot().paged.bytes_of_a_page() == places * 4 * double(settings.D));
+  const double blocks = double((settings.D + 31) / 32);
+  CHECK(Slot(8).paged.bytes_of_a_page() == places * blocks * (32 + 2));
+  CHECK(Slot(4).paged.bytes_of_a_page() == places * blocks * (16 + 4));
 }

@@ -38,6 +38,7 @@ static Model small_model(const std::function<Weight(Tensor<2>)>& form) {
 struct Form {
   const char* name;
   std::function<Weight(Tensor<2>)> of;
+  size_t bits = 32;  // of a key or value
 };
 static std::vector<Form> forms() {
   const auto packed = [](TensorType type) {
@@ -45,7 +46,8 @@ static std::vector<Form> forms() {
   };
   return {{"floats in one order", in_one_order},
           {"Q8_0", packed(TensorType::q8_0)},
-          {"Q4_0", packed(TensorType::q4_0)}};
+          {"Q4_0", packed(TensorType::q4_0)},
+          {"Q8_0, with keys and values of 8 bits", packed(TensorType::q8_0), 8}};
 }
 
 /// All logits of each text, in the order of its tokens, and what it says.
@@ -78,12 +80,13 @@ static Heard alone(const Model& model, const Request& request, const PageSizes& 
 TEST_CASE(
     "64 texts served together: the logits of each are those that it gets alone, bit for bit") {
   // 14 pages of 8 tokens for five texts: some must stop and be computed again.
-  const PageSizes sizes{.pages = 14, .page = 8, .texts = 5, .budget = 23};
-  const PageSizes roomy{.pages = 40, .page = 16, .texts = 1, .budget = 64};
+  PageSizes sizes{.pages = 14, .page = 8, .texts = 5, .budget = 23};
+  PageSizes roomy{.pages = 40, .page = 16, .texts = 1, .budget = 64};
   const int threads = int(thread_count());
   for (const Form& form : forms()) {
     CAPTURE(form.name);
     const Model model = small_model(form.of);
+    sizes.bits = roomy.bits = form.bits;
     Engine engine(model_reader(model, sizes));
     Heard heard;
     size_t stops = 0;

@@ -12,34 +12,43 @@ namespace t2t {
 
 PagedAttention::PagedAttention(std::span<const BlockSettings> layers, std::size_t S,
                                std::size_t T_max, std::size_t texts, std::size_t pages,
-                               std::size_t page)
+                               std::size_t page, std::size_t bits)
     : layers_(layers, S, T_max),
       settings_(layers.begin(), layers.end()),
       pages_(pages),
-      page_(page) {
+      page_(page),
+      bits_(bits) {
   expect(texts >= 1, "texts", "at least 1", double(texts));
   expect(pages >= 1, "pages", "at least 1", double(pages));
   expect(page >= 1, "positions of a page", "at least 1", double(page));
+  expect(bits == 32 || bits == 8 || bits == 4, "bits of a key or value", "32, 8 or 4",
+         double(bits));
+  expect_memory(double(pages) * bytes_of_a_page(), "the pages of all layers",
+                "ask for fewer pages");
   tables.resize(texts);
-  double bytes = 0;
   for (const BlockSettings& s : layers)
-    bytes += 2.0 * sizeof(float) * double(pages) * double(page) * double(s.G) * double(s.D);
-  expect_memory(bytes, "the pages of all layers", "ask for fewer pages");
-  for (const BlockSettings& settings : layers) {
-    keys_.push_back(empty(pages * settings.G * page * settings.D));
-    values_.push_back(empty(pages * settings.G * page * settings.D));
-  }
+    if (bits == 32) {
+      keys_.push_back(empty(pages * s.G * page * s.D));
+      values_.push_back(empty(pages * s.G * page * s.D));
+    } else {
+      rounded_.emplace_back(bits, s.G, pages, page, s.D);
+    }
 }
 
-std::size_t PagedAttention::bytes_of_a_page() const {
-  std::size_t floats = 0;
-  for (const BlockSettings& settings : settings_) floats += 2 * settings.G * page_ * settings.D;
-  return floats * sizeof(float);
+double PagedAttention::bytes_of_a_page() const {
+  double bytes = 0;
+  for (const BlockSettings& s : settings_) {
+    const double row = bits_ == 32 ? double(sizeof(float)) * double(s.D)
+                                   : quantized_number_bytes(bits_) * double(whole_blocks(s.D));
+    bytes += 2 * double(s.G) * double(page_) * row;
+  }
+  return bytes;
 }
 
 PagedHeads PagedAttention::heads_of(std::size_t layer) const {
-  return {keys_[layer].data(), values_[layer].data(), pages_, page_,
-          settings_[layer].G,  settings_[layer].D};
+  const BlockSettings& s = settings_[layer];
+  if (bits_ < 32) return {nullptr, nullptr, pages_, page_, s.G, s.D, &rounded_[layer]};
+  return {keys_[layer].data(), values_[layer].data(), pages_, page_, s.G, s.D};
 }
 
 void PagedAttention::expect_pages(const Run& run) const {
@@ -54,17 +63,32 @@ void PagedAttention::expect_pages(const Run& run) const {
           fmt::format("text {}: wanted pages below {}, got {}", run.text, pages_, number));
 }
 
+/// Writes keys and values, [count, G·D], to neighbouring places of a page.
+void PagedAttention::store_places(std::size_t layer, std::size_t number, std::size_t place,
+                                  ConstMatrix k, ConstMatrix v) {
+  if (bits_ < 32) {
+    store_rows(k, number * page_ + place, rounded_[layer].keys);
+    store_rows(v, number * page_ + place, rounded_[layer].values);
+    return;
+  }
+  const std::size_t G = settings_[layer].G, D = settings_[layer].D;
+  for (std::size_t g = 0; g < G; ++g)
+    for (std::size_t i = 0; i < k.rows; ++i) {
+      const std::size_t at = ((g * pages_ + number) * page_ + place + i) * D;
+      std::ranges::copy(k.head(g, D).row(i), keys_[layer].data() + at);
+      std::ranges::copy(v.head(g, D).row(i), values_[layer].data() + at);
+    }
+}
+
 /// Writes the new keys and values to the pages of their texts.
 void PagedAttention::store(const Projected& in) {
-  const std::size_t l = in.block.layer(), G = settings_[l].G, D = settings_[l].D;
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {
-    for (std::size_t t = 0; t < run.rows; ++t) {
-      const std::size_t s = run.position + t, number = tables[run.text][s / page_];
-      for (std::size_t g = 0; g < G; ++g) {
-        const std::size_t at = ((g * pages_ + number) * page_ + s % page_) * D;
-        std::ranges::copy(in.k.head(g, D).row(first + t), keys_[l].data() + at);
-        std::ranges::copy(in.v.head(g, D).row(first + t), values_[l].data() + at);
-      }
+    for (std::size_t t = 0; t < run.rows;) {
+      const std::size_t s = run.position + t, place = s % page_;
+      const std::size_t count = std::min(page_ - place, run.rows - t);
+      store_places(in.block.layer(), tables[run.text][s / page_], place,
+                   in.k.rows_from(first + t, count), in.v.rows_from(first + t, count));
+      t += count;
     }
   });
 }

@@ -21,10 +21,12 @@ using PageTable = std::vector<std::size_t>;
 class PagedAttention {
  public:
   /// `pages` pages of `page` positions in each layer, for texts of up to S positions and calls that
-  /// bring up to T_max rows of a text. Throws std::invalid_argument as LayerTables does, and when
-  /// texts, pages or page is 0; std::runtime_error when there is not enough memory.
+  /// bring up to T_max rows of a text. Keys and values are floats, with bits = 32, or chapter 12's
+  /// numbers of 8 or 4 bits. Throws std::invalid_argument as LayerTables does, when texts, pages or
+  /// page is 0, and for other bits; std::runtime_error when there is not enough memory.
   PagedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
-                 std::size_t texts, std::size_t pages, std::size_t page = 16);
+                 std::size_t texts, std::size_t pages, std::size_t page = 16,
+                 std::size_t bits = 32);
   PagedAttention(const PagedAttention&) = delete;  // give std::ref(it) to a slot, not a copy
 
   std::vector<PageTable> tables;  // [texts]
@@ -32,7 +34,7 @@ class PagedAttention {
   std::size_t page() const { return page_; }
   std::size_t pages() const { return pages_; }
   /// Bytes of one page in all layers.
-  std::size_t bytes_of_a_page() const;
+  double bytes_of_a_page() const;
 
   /// The slot. Throws std::invalid_argument as LayerTables does, and when a table has too few pages
   /// for its run or names one that is not there, all before anything is written.
@@ -42,11 +44,14 @@ class PagedAttention {
   PagedHeads heads_of(std::size_t layer) const;
   void expect_pages(const Run& run) const;
   void store(const Projected& in);
+  void store_places(std::size_t layer, std::size_t number, std::size_t place, ConstMatrix k,
+                    ConstMatrix v);
 
   LayerTables layers_;
   std::vector<BlockSettings> settings_;  // [L]
-  std::size_t pages_, page_;
+  std::size_t pages_, page_, bits_;
   std::vector<Tensor<1>> keys_, values_;  // [L] of [G · pages · page · D]
+  std::vector<RoundedPages> rounded_;     // [L], if numbers have fewer than 32 bits
   std::vector<PagedRun> runs_;            // of a call
   PagedScratch scratch_;
 };

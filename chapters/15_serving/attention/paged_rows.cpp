@@ -1,6 +1,7 @@
 #include "15_serving/attention/paged_rows.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "06_gqa/grouped_query_attention.hpp"
 #include "rows.hpp"
@@ -14,6 +15,7 @@ Tensor<2> paged_attention(const Tensor<2>& q, const PagedRun& run, const PagedHe
   expect_shape("q", q, {run.rows, q.shape(1)});
   expect(run.table.size() * heads.page >= S, "positions in the pages of the table",
          "at least " + std::to_string(S), double(run.table.size() * heads.page));
+  if (heads.rounded) throw std::invalid_argument("pages: wanted floats, got rounded numbers");
   Tensor<2> k = empty(S, G * D), v = k;  // [S, G·D]
   for (std::size_t s = 0; s < S; ++s)
     for (std::size_t g = 0; g < G; ++g) {
@@ -34,6 +36,12 @@ static KeyRange keys_of(std::size_t position, const Mask& mask) {
 }
 static KeyRange stretches_of(KeyRange keys) {
   return {keys.begin / paged_stretch, (keys.end - 1) / paged_stretch + 1};
+}
+
+/// What a stretch has of these positions, which may be none.
+static KeyRange in_stretch(KeyRange keys, std::size_t stretch) {
+  const std::size_t begin = std::max(keys.begin, stretch * paged_stretch);
+  return {begin, std::max(begin, std::min(keys.end, (stretch + 1) * paged_stretch))};
 }
 
 /// Lists what is to be done, and makes room for the results: nothing may be allocated in a parallel
@@ -62,16 +70,45 @@ static void list_tasks(std::span<const PagedRun> runs, const PagedHeads& heads, 
   const std::size_t threads = thread_count(), results = singles + threads * scratch.of_thread;
   scratch.pieces.resize(std::max(scratch.pieces.size(), threads));
   for (std::vector<KeyPiece>& pieces : scratch.pieces) pieces.reserve(paged_stretch);
+  if (heads.rounded)
+    scratch.loaded.resize(
+        std::max(scratch.loaded.size(), threads * 2 * paged_stretch * whole_blocks(heads.D)));
   scratch.scores.resize(std::max(scratch.scores.size(), threads * N * paged_stretch));
   scratch.stretches.resize(std::max(scratch.stretches.size(), results * heads.D));
   scratch.log_sums.resize(std::max(scratch.log_sums.size(), results));
 }
 
+/// Floats of a thread for the rounded keys, or values, of these positions, which lie in one
+/// stretch.
+static Matrix loaded(const PagedHeads& heads, KeyRange keys, bool values, std::size_t thread,
+                     PagedScratch& scratch) {
+  const std::size_t wide = whole_blocks(heads.D);
+  const std::size_t row = (2 * thread + values) * paged_stretch + keys.begin % paged_stretch;
+  return {&scratch.loaded[row * wide], keys.size(), heads.D, wide};
+}
+
+/// Makes floats of what the queries of a task see of a stretch, if the pages are rounded.
+static void load_stretch(std::span<const PagedRun> runs, const PagedScratch::Task& task,
+                         const PagedHeads& heads, const Mask& mask, std::size_t stretch,
+                         std::size_t thread, PagedScratch& scratch) {
+  if (!heads.rounded) return;
+  const std::size_t position = runs[task.run].position + task.first;
+  const KeyRange seen = in_stretch(
+      {keys_of(position, mask).begin, keys_of(position + task.tokens - 1, mask).end}, stretch);
+  load_positions(*heads.rounded, runs[task.run].table, task.g, seen,
+                 loaded(heads, seen, false, thread, scratch),
+                 loaded(heads, seen, true, thread, scratch));
+}
+
 /// The keys and values of these positions, page by page. Pages that are neighbours in memory, too,
-/// make one piece.
+/// make one piece. Rounded ones have been loaded, in one piece.
 static void find_pieces(const PagedRun& run, const PagedHeads& heads, std::size_t g, KeyRange keys,
-                        std::vector<KeyPiece>& pieces) {
+                        std::size_t thread, PagedScratch& scratch) {
+  std::vector<KeyPiece>& pieces = scratch.pieces[thread];
   pieces.clear();
+  if (heads.rounded)
+    return pieces.push_back(
+        {loaded(heads, keys, false, thread, scratch), loaded(heads, keys, true, thread, scratch)});
   for (std::size_t s = keys.begin; s < keys.end;) {
     const std::size_t number = run.table[s / heads.page], place = s % heads.page;
     const std::size_t count = std::min(heads.page - place, keys.end - s);
@@ -104,13 +141,12 @@ static void attend_query(ConstMatrix q, const Query& query, std::size_t stretch,
                          const PagedHeads& heads, const ScoreRule& rule, std::size_t thread,
                          PagedScratch& scratch) {
   const std::size_t D = heads.D, N = q.cols / D / heads.G, P = query.stretches.size();
-  const KeyRange keys = {std::max(query.keys.begin, stretch * paged_stretch),
-                         std::min(query.keys.end, (stretch + 1) * paged_stretch)};
-  if (keys.begin >= keys.end) return;  // only other queries of the task see this stretch
-  std::vector<KeyPiece>& pieces = scratch.pieces[thread];
-  find_pieces(query.run, heads, query.g, keys, pieces);
+  const KeyRange keys = in_stretch(query.keys, stretch);
+  if (keys.size() == 0) return;  // only other queries of the task see this stretch
+  find_pieces(query.run, heads, query.g, keys, thread, scratch);
   const std::size_t at = query.results + stretch - query.stretches.begin;
-  attend_stretch({q.row(query.run.first + query.t).data() + query.g * N * D, N, D, D}, pieces,
+  attend_stretch({q.row(query.run.first + query.t).data() + query.g * N * D, N, D, D},
+                 scratch.pieces[thread],
                  {&scratch.scores[thread * N * paged_stretch], N, keys.size(), keys.size()},
                  {&scratch.stretches[at * D], N, D, P * D}, {&scratch.log_sums[at], N, 1, P}, rule);
 }
@@ -138,17 +174,21 @@ void paged_attention_rows(ConstMatrix q, std::span<const PagedRun> runs, const P
   const std::size_t of_threads = scratch.log_sums.size() - thread_count() * scratch.of_thread;
   for_each_task(scratch.tasks.size(), floats, [&](std::size_t i, std::size_t thread) {
     const PagedScratch::Task& task = scratch.tasks[i];
-    if (runs[task.run].rows == 1)
+    if (runs[task.run].rows == 1) {
+      load_stretch(runs, task, heads, rule.mask, task.stretches.begin, thread, scratch);
       return attend_query(q, query_of(task, 0, task.results), task.stretches.begin, heads, rule,
                           thread, scratch);
+    }
     // All queries of the task use a stretch before the next one is read.
     const std::size_t own = of_threads + thread * scratch.of_thread;
     const auto query = [&](std::size_t i) {
       return query_of(task, task.first + i, own + i * N * task.stretches.size());
     };
-    for (std::size_t p = task.stretches.begin; p < task.stretches.end; ++p)
+    for (std::size_t p = task.stretches.begin; p < task.stretches.end; ++p) {
+      load_stretch(runs, task, heads, rule.mask, p, thread, scratch);
       for (std::size_t i = 0; i < task.tokens; ++i)
         attend_query(q, query(i), p, heads, rule, thread, scratch);
+    }
     for (std::size_t i = 0; i < task.tokens; ++i) join_query(query(i), heads, scratch, out);
   });
 

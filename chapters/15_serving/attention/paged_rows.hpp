@@ -26,6 +26,7 @@
 
 #include "04_causal_attention/score_rule.hpp"
 #include "06_gqa/decode_attention.hpp"
+#include "15_serving/attention/rounded_pages.hpp"
 #include "tensor.hpp"
 
 namespace t2t {
@@ -38,6 +39,7 @@ struct PagedHeads {
   std::size_t pages;
   std::size_t page;  // positions of a page
   std::size_t G, D;
+  const RoundedPages* rounded = nullptr;  // if given, read in the place of keys and values
 
   /// `count` places of a page, from place `from` on: [count, D].
   ConstMatrix keys_of(std::size_t page_number, std::size_t g, std::size_t from,
@@ -65,7 +67,7 @@ constexpr std::size_t paged_stretch = 256;
 /// The formula, for one run, whose queries are the rows of q (`first` is not used): gathers the
 /// keys and values of positions 0 … position + T − 1 in matrices [S, G·D], and calls
 /// grouped_query_attention. Throws std::invalid_argument as that does, when q has another number of
-/// rows than the run, and when the table has too few pages.
+/// rows than the run, when the table has too few pages, and for rounded pages.
 Tensor<2> paged_attention(const Tensor<2>& q,  // [T, H·D]
                           const PagedRun& run, const PagedHeads& heads, const ScoreRule& rule);
 
@@ -82,8 +84,9 @@ struct PagedScratch {
   std::size_t of_thread = 0;                  // results of one thread, for tasks of several queries
   std::vector<float> scores;                  // [threads, N·256]
   std::vector<std::vector<KeyPiece>> pieces;  // [threads]: a stretch, page by page
-  std::vector<float> stretches;               // [results, D]: outputs of attend_stretch
-  std::vector<float> log_sums;                // [results]
+  std::vector<float> loaded;  // [threads, 2, 256, whole_blocks(D)]: rounded keys, values as floats
+  std::vector<float> stretches;  // [results, D]: outputs of attend_stretch
+  std::vector<float> log_sums;   // [results]
 };
 
 /// The kernel, for all runs of a call. The runs are listed in the order of their rows: the first

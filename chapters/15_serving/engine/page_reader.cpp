@@ -15,7 +15,8 @@ PageReader model_reader(const Model& model, const PageSizes& sizes) {
   StateOptions options{.chunk = sizes.budget, .texts = sizes.texts};
   options.attention = [&](std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
                           std::size_t texts) -> TextMemory {
-    paged = std::make_shared<PagedAttention>(layers, S, T_max, texts, sizes.pages, sizes.page);
+    paged = std::make_shared<PagedAttention>(layers, S, T_max, texts, sizes.pages, sizes.page,
+                                             sizes.bits);
     return {[paged](const Projected& in, Matrix heads, const Trace& trace) {
       (*paged)(in, heads, trace);
     }};

@@ -37,6 +37,7 @@ void add_flags(Program& program, ServeFlags& flags) {
   program.size("waiting", flags.waiting, "texts that may wait; more are refused for the moment");
   program.size("memory", flags.memory,
                "tokens whose keys and values have room in memory, of all texts together");
+  program.size("cache-bits", flags.cache_bits, "bits of a key or value in memory: 32, 8 or 4");
   program.size("budget", flags.budget, "tokens that are read in a step at most");
   program.size("drafts", flags.drafts,
                "tokens that are drafted from the text itself for each step; 0: none", 0);
@@ -74,8 +75,11 @@ static PageSizes sizes_of(const ServeFlags& flags) {
     throw std::invalid_argument(
         fmt::format("--budget: wanted a token for each of --parallel {} texts, got {}",
                     flags.parallel, flags.budget));
-  return {(flags.memory + page_tokens - 1) / page_tokens, page_tokens, flags.parallel,
-          flags.budget};
+  if (flags.cache_bits != 32 && flags.cache_bits != 8 && flags.cache_bits != 4)
+    throw std::invalid_argument(
+        fmt::format("--cache-bits: wanted 32, 8 or 4, got {}", flags.cache_bits));
+  return {(flags.memory + page_tokens - 1) / page_tokens, page_tokens, flags.parallel, flags.budget,
+          flags.cache_bits};
 }
 
 static void greet(const ServeFlags& flags, const HttpServer& server, const ServedModel& served) {
@@ -121,8 +125,8 @@ static int serve(const ServeFlags& flags) {
 
 Task serve_task(const ServeFlags& flags) {
   return {"serve",
-          {"model", "host", "port", "context", "parallel", "waiting", "memory", "budget", "drafts",
-           "key", "float"},
+          {"model", "host", "port", "context", "parallel", "waiting", "memory", "cache-bits",
+           "budget", "drafts", "key", "float"},
           [&flags] { return serve(flags); }};
 }
 

@@ -1,0 +1,22 @@
+#include "15_serving/attention/rounded_pages.hpp"
+
+#include <algorithm>
+
+namespace t2t {
+
+RoundedPages::RoundedPages(std::size_t bits, std::size_t G, std::size_t pages, std::size_t page,
+                           std::size_t D)
+    : keys(make_quantized_heads(bits, G, pages * page, D)), values(keys), page(page) {}
+
+void load_positions(const RoundedPages& pages, std::span<const std::size_t> table, std::size_t g,
+                    KeyRange positions, Matrix k, Matrix v) {
+  for (std::size_t s = positions.begin; s < positions.end;) {
+    const std::size_t place = s % pages.page, first = table[s / pages.page] * pages.page + place;
+    const std::size_t rows = std::min(pages.page - place, positions.end - s);
+    load_rows(pages.keys, g, first, k.rows_from(s - positions.begin, rows));
+    load_rows(pages.values, g, first, v.rows_from(s - positions.begin, rows));
+    s += rows;
+  }
+}
+
+}  // namespace t2t

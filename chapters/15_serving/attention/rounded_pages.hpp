@@ -1,0 +1,31 @@
+// Pages whose keys and values have 8 or 4 bits: chapter 12's rounded rows in the place of floats.
+//
+// A row is rounded alone when it is written, so its numbers do not depend on the page in which it
+// lies or on the texts that read it. Attention makes floats of a stretch of rows, in memory of its
+// thread, and from there on computes as with pages of floats.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "06_gqa/decode_attention.hpp"
+#include "12_quantization/cache/quantized_cache.hpp"
+
+namespace t2t {
+
+/// The pages of one layer. Row number·page + i is place i of page `number`.
+struct RoundedPages {
+  QuantizedHeads keys, values;
+  std::size_t page;  // positions of a page
+
+  /// Throws as make_quantized_heads does.
+  RoundedPages(std::size_t bits, std::size_t G, std::size_t pages, std::size_t page, std::size_t D);
+};
+
+/// Makes floats of head g's keys and values at these positions of a text, whose pages the table
+/// has: a row of k and of v for each, with whole_blocks(D) floats or more from row to row. Checks
+/// nothing and never throws, so that parallel loops may call it.
+void load_positions(const RoundedPages& pages, std::span<const std::size_t> table, std::size_t g,
+                    KeyRange positions, Matrix k, Matrix v);
+
+}  // namespace t2t
