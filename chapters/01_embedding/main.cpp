@@ -150,8 +150,8 @@ static void show_start(const Tensor<2>& table) {
   lines.print();
   fmt::print("\n  from -0.06 to 0.06   {}\n\n", histogram(values, 0.06));
   print_paragraph(
-      "The standard error is how far a figure of so many random numbers typically is from the "
-      "exact one. If 0.02 were the variance, the deviation would be 0.14.");
+      "The standard error says how far a figure computed from this many random numbers typically "
+      "lies from the exact one. If 0.02 were the variance, the deviation would be 0.14.");
 }
 
 /// The total parameters are those that chapter 09 counts.

@@ -1,6 +1,7 @@
 // Times one token's attention over a long cache compared with a plain read of as many bytes, a
-// prompt in one call compared with one token a call, 100 tokens with the cache beside none, and a
-// cache that is made once compared with one that is concatenated at every step.
+// prompt in one call compared with one token a call, 100 tokens with the cache compared with 100
+// tokens without it, and a cache that is made once compared with one that is concatenated at every
+// step.
 #include "timing/bench.hpp"
 
 #include <algorithm>

@@ -21,8 +21,8 @@ void expect_grouped(ConstMatrix q, const KeyValueHeads& heads, Mask mask) {
   expect_groups(q.cols / heads.D(), heads.G);
 }
 
-/// Floats of scores that one task needs: for one query those of the N heads of a group over a
-/// stretch of keys, for several those of a block of queries over all keys.
+/// Floats of scores that one task needs. For one query, these are the scores of a group's N heads
+/// over a stretch of keys; for several queries, the scores of a block of queries over all keys.
 static std::size_t task_floats(std::size_t T, std::size_t S, std::size_t N) {
   return T == 1 ? N * std::min(S, stretch_keys) : attend_floats(T, S);
 }

@@ -68,8 +68,8 @@ void show_groups(std::size_t H, std::size_t G) {
   fmt::print("\n");
   print_paragraph(
       "Each cell is the group that the query head above it reads. Neighbouring heads share a "
-      "group. The tiled order agrees with it at the first head and at the last, and everywhere "
-      "when G = 1 or G = H.");
+      "group. The tiled order agrees with the right order at the first head and at the last, and "
+      "everywhere if G = 1 or G = H.");
 }
 
 /// A random vector for each byte, its numbers of size about 1 as after a normalization: [T, C].

@@ -13,7 +13,7 @@ namespace t2t {
 
 // [constants]
 static constexpr float inverse_root_2 = 1 / std::numbers::sqrt2_v<float>;
-static constexpr float root_2_over_pi = 0.7978845608f;  // √(2/π), which gives tanh erf's slope at 0
+static constexpr float root_2_over_pi = 0.7978845608f;  // √(2/π): tanh then has erf's slope at 0
 // [/constants]
 
 // [kinds]
@@ -94,7 +94,7 @@ static constexpr auto gelu_tanh_lanes = [](Lanes x) {
 static constexpr auto silu_lanes = [](Lanes x) { return x / (1.0f + xsimd::exp(-x)); };
 // [/lanes]
 
-/// Calls `use` with the function that the activation applies to its one number or to its gate.
+/// Calls `use` with the activation's function, which is applied to x or to the gate.
 template <class Use>
 static void with_lanes(Activation activation, Use use) {
   switch (activation) {

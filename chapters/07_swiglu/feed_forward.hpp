@@ -35,9 +35,9 @@ FeedForwardWeights feed_forward_weights(std::size_t C, std::size_t F, Activation
                                         Random& random);
 
 /// Memory for gate and up, for calls of up to T_max tokens and networks of width F or less, which
-/// use the first numbers of each row. A gated network's scratch serves a plain one too. A plain
-/// one's has gate [0, 0] and is refused by a gated network. F may be 0, for a model whose blocks
-/// have other networks.
+/// use the first numbers of each row. The scratch of a gated network serves a plain one too. The
+/// scratch of a plain network has a gate of [0, 0], and a gated network refuses it. F may be 0, for
+/// a model whose blocks have other networks.
 struct FeedForwardScratch {
   Tensor<2> gate;  // [T_max, F], only if gated
   Tensor<2> up;    // [T_max, F]

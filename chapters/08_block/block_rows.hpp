@@ -52,8 +52,8 @@ struct Projected {
 /// Writes each head's result, given q, k and v. If settings.uses_rope, it turns q and k and
 /// calls the trace with them as q_turned and k_turned; otherwise with neither. It hides from each
 /// token what comes after it, and keeps of k and v what later calls need. A run may begin
-/// before the position where the text's last run ended: what was kept from there on then counts for
-/// nothing.
+/// before the position where the text's last run ended: what was kept from that position on no
+/// longer counts.
 using Attention = std::function<void(const Projected& in,
                                      Matrix heads,  // [T, H·D], to be written
                                      const Trace& trace)>;

@@ -75,7 +75,7 @@ struct TensorInfo {
   Split split = Split::none;
   std::optional<std::size_t> layer = {};   // which of a model's blocks it belongs to
   std::optional<std::size_t> expert = {};  // which of the block's experts it belongs to
-  bool shared = false;                     // whether it belongs to the network beside the experts
+  bool shared = false;  // whether it belongs to the shared network, which all tokens use
 
   std::size_t size() const { return rows * cols; }
 };

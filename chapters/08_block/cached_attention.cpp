@@ -37,7 +37,8 @@ void CachedAttention::operator()(const Projected& in, Matrix heads, const Trace&
   // Queries and keys are turned by their positions; values are not.
   layers_.turn(in, trace);
 
-  // The new keys and values follow those of the earlier positions, and from then on are like them.
+  // The new keys and values follow those of the earlier positions, and from then on are treated
+  // like them.
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {
     cache_of(run).length = run.position;
     append(cache_of(run), in.k.rows_from(first, run.rows), in.v.rows_from(first, run.rows));

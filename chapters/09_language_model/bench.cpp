@@ -1,5 +1,5 @@
 // A model of SmolLM2-135M's sizes: a prompt compared with its products with weights, one token
-// beside a read of the weights, the cache compared with none, several texts in one call, and
+// compared with a read of the weights, the cache compared with none, several texts in one call, and
 // sampling compared with the head's product.
 #include "timing/bench.hpp"
 

@@ -19,7 +19,7 @@
 namespace t2t {
 
 struct Config {
-  BlockSettings block;  // of every block unless `layers` is given; of the final norm, always
+  BlockSettings block;  // for all blocks unless `layers` is given; always for the final norm
   std::size_t L;        // number of blocks
   std::size_t V;        // tokens in the vocabulary
   std::size_t T_max;    // tokens of the longest text that it is trained for

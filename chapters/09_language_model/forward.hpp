@@ -59,8 +59,8 @@ using Layers = std::function<void(const Model& model, Matrix x, Runs runs, const
 
 /// Options of a ModelState. Each function may be empty.
 struct StateOptions {
-  std::size_t chunk = 512;    // most rows in the blocks at once; above texts·S it counts as that
-  std::size_t texts = 1;      // texts that are continued at the same time
+  std::size_t chunk = 512;  // most rows in the blocks at once; more than texts·S counts as texts·S
+  std::size_t texts = 1;    // texts that are continued at the same time
   AttentionKernel kernel{};   // of a CachedAttention; empty: chapter 06's
   MakeAttention attention{};  // empty: a CachedAttention
   MakeNetwork network{};      // empty: chapter 07's

@@ -24,7 +24,7 @@ struct Generation {
   std::size_t text = 0;         // which of the state's texts goes on
   std::vector<int> stops = {};  // ids that end the text; on_token does not get them
   Sampling sampling = {};
-  std::function<void(Row logits)> filter = {};  // changes them first: −infinity forbids a token
+  std::function<void(Row logits)> filter = {};  // changes logits first: −infinity forbids an id
 };
 
 /// Why a text ended. When several reasons hold after one token, the first in this order counts.

@@ -26,7 +26,7 @@ double next_token_loss(ConstMatrix logits, std::span<const int> ids) {
   expect_shape("logits", logits, {T, V});
   expect_ids(ids, V);
 
-  // Row t is held against token t + 1; the last row has no such token.
+  // Row t is compared with token t + 1; the last row has no such token.
   Tensor<1> losses = empty(T - 1);  // [T − 1]
   for_each_row(T - 1, V,
                [&](std::size_t t) { losses(t) = float(surprise(logits.row(t), ids[t + 1])); });

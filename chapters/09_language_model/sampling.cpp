@@ -59,15 +59,15 @@ struct Below {
   }
 };
 
-/// All ids as a heap with the likeliest on top. To take the first few from it in order is cheaper
-/// than to sort a whole vocabulary.
+/// All ids as a heap with the likeliest on top. Taking the first few from it in order is cheaper
+/// than sorting a whole vocabulary.
 static std::span<int> likeliest_first(ConstRow logits, SamplingScratch& scratch) {
   const std::span<int> heap = std::span(scratch.order).first(logits.size());
   std::iota(heap.begin(), heap.end(), 0);
   std::ranges::make_heap(heap, Below{logits});
   return heap;
 }
-/// Takes the likeliest id that is left out of the heap.
+/// Takes the likeliest remaining id from the heap.
 static int take(std::span<int>& heap, ConstRow logits) {
   std::ranges::pop_heap(heap, Below{logits});
   const int id = heap.back();

@@ -161,7 +161,7 @@ static float dot(const float* a, const float* b, std::size_t n) {
   return sum;
 }
 
-/// y = W·x, each row of W [rows, x.size()] with x.
+/// y = W·x: y[r] is the dot product of row r of W, [rows, x.size()], with x.
 static Floats multiply(const Floats& w, const Floats& x) {
   Floats y(w.size() / x.size());
   for (std::size_t r = 0; r < y.size(); ++r) y[r] = dot(&w[r * x.size()], x.data(), x.size());
@@ -202,8 +202,8 @@ static void softmax(Floats& scores) {
   for (float& score : scores) score /= sum;
 }
 
-/// Chapters 04 to 06: each of the H heads of q compares itself with the keys of its group, all that
-/// are cached, and returns the mean of their values, weighted by softmax. Returns [H·D].
+/// Chapters 04 to 06: each of the H heads of q is compared with all cached keys of its group, and
+/// gets the mean of their values, weighted by softmax. Returns [H·D].
 static Floats attend(const Floats& q, const Floats& keys, const Floats& values, const Sizes& s) {
   const std::size_t D = s.D, width = std::size_t(s.G) * D, S = keys.size() / width;
   Floats heads(q.size(), 0.0f), scores(S);
@@ -300,7 +300,7 @@ static std::vector<int> parse_ids(const std::string& text) {
   return ids;
 }
 
-/// Prints the prompt and `most` tokens more, fewer where the model ends the text.
+/// Prints the prompt and up to `most` more tokens: fewer if the model ends the text.
 static void continue_text(const Model& model, std::size_t most) {
   for (const int id : model.prompt) print_token(model.tokens[std::size_t(id)]);
   Cache cache;

@@ -1,5 +1,6 @@
 // Times flash attention compared with chapter 06's kernel, which stores whole rows of scores, as a
-// model's block calls both. And its products compared with BLAS, and beside them alone.
+// model's block calls both. Also times its products compared with BLAS, and flash attention
+// compared with its products alone.
 #include "timing/bench.hpp"
 
 #include <fmt/core.h>

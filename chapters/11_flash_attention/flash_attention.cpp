@@ -92,8 +92,8 @@ static QueryBlock begin_block(ConstMatrix q, std::size_t g, std::size_t N, std::
 }
 
 /// Gives hidden keys a score of −infinity: seen(t) is the range of keys that token t sees, and row
-/// i of the scores is that of key s + i. Most blocks of keys are seen by all tokens: the first sees
-/// their end, and the last their beginning.
+/// i of the scores is that of key s + i. If the first token sees the block's last key, and the last
+/// token its first, nothing is hidden: most blocks are like this.
 template <class Seen>
 static void hide(const QueryBlock& block, Matrix scores, std::size_t s, Seen seen) {
   const std::size_t last = block.first + block.tokens - 1;

@@ -29,8 +29,8 @@ static Lanes load_once(const float* from) {
   return Lanes(x);
 }
 
-/// A tile of y at its first number. `kept` is null where y is not to be added to. Inlined, it is
-/// compiled for each caller's null and steps.
+/// A tile of y at its first number. If `kept` is null, y is overwritten; otherwise y is multiplied
+/// by it first. Inlined, it is compiled for each caller's null and steps.
 template <std::size_t rows, std::size_t registers>
 [[gnu::always_inline]] static inline void tile(Numbers a, ConstMatrix x, const float* kept,
                                                float* y, std::size_t stride) {

@@ -46,10 +46,11 @@ void show_ladder() {
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "No mask; each does the same {:.1f} GFLOP. Counted are the bytes of keys, values and scores "
-      "that the kernels ask for, whether a cache holds them or memory. The ridge point is the "
-      "GPU's peak divided by its memory's bytes a second; the bar is FLOP/byte as a share of it. "
-      "To read q, k and v and write out takes {:.1f} MB in float32, {:.1f} MB in bf16.",
+      "Without a mask, each does the same {:.1f} GFLOP. The table counts the bytes of keys, values "
+      "and scores that the kernels ask for, whether they come from a cache or from memory. The "
+      "ridge point is the GPU's peak divided by its memory's bytes a second; the bar is FLOP/byte "
+      "as a share of it. "
+      "Reading q, k and v and writing out moves {:.1f} MB in float32 and {:.1f} MB in bf16.",
       4 * T * T * D / 1e9, 4 * T * D * 4 / 1e6, 4 * T * D * 2 / 1e6));
 }
 

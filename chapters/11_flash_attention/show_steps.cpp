@@ -116,8 +116,8 @@ void show_memory() {
   fmt::print("\n");
   print_paragraph(
       "The formula stores the scores of all heads. Chapter 04's kernel stores whole rows of scores "
-      "for 64 queries in each thread, which grow with T. A thread's block of flash attention does "
-      "not grow.");
+      "for 64 queries in each thread, and these rows grow with T. A thread's block of flash "
+      "attention does not grow.");
 }
 
 /// The root of the mean squared difference of one head's output from causal attention in float64.

@@ -133,7 +133,7 @@ def measured(chapter, only="", threads=None, but=None):
         rows.append(f"| {line['what']} | {line['threads']} | {_time(line['seconds'])} | {line['limit']}, "
                     f"{_time(line['limit_seconds'])} | {line['limit_seconds'] / line['seconds']:.2f} |")
     rows.append(f"\nRecorded {run['date']} on {run['cpu']}, {run['blas']}. The ratio is the other time "
-                f"divided by ours; both are medians of calls made in turn. `./learn bench {chapter[:2]}` measures yours.")
+                f"divided by ours; both times are medians of calls made in turn. `./learn bench {chapter[:2]}` measures yours.")
     _out("\n".join(rows) + "\n")
 
 

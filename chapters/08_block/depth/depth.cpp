@@ -54,7 +54,7 @@ struct Changes {
   template <class F>
   void pass(F&& f, const Tensor<2>& x) {
     for (std::size_t i = 0; i < now.size(); ++i) {
-      // No layer makes a change of none, and the step below cannot be taken from a text of zeros.
+      // A change that has become 0 stays 0, and no step can be taken from a text of zeros.
       if (grown[i] == 0) continue;
       Tensor<2> moved = difference(f, x, now[i]);  // [T, C]
       const double growth = root_mean_square(moved);

@@ -27,8 +27,8 @@ void show_parameters(const std::vector<Named>& models) {
   fmt::print("\n");
   print_paragraph(
       "Network: the feed-forward networks. GPT-2's table of positions is counted with its "
-      "embedding. The smaller of these models have a larger share in the tables of the "
-      "vocabulary.");
+      "embedding. In the smaller models, the vocabulary's tables have a larger share of the "
+      "parameters.");
 }
 
 void show_rules(const std::vector<Named>& models) {

@@ -86,7 +86,8 @@ void show_speech(const Model& model, const std::vector<int>& prompt, std::size_t
   fmt::print("\n");
   print_paragraph(
       "The weights are random, so at temperature 1 all characters are about equally likely. Greedy "
-      "text soon repeats itself; so does the text of many trained models (Holtzman et al. 2020). "
+      "text soon repeats itself, and so does the greedy text of many trained models (Holtzman et "
+      "al. 2020). "
       "Chapter 10 loads trained weights into this same code.");
 }
 
@@ -111,8 +112,8 @@ void show_loss(const Model& model, const std::vector<int>& ids) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Look for a mistake when a new model's loss is far above these, such as a head drawn with "
-      "too large numbers. The measured loss differs by about 0.1 between seeds: a frequent byte "
+      "Look for a mistake when a new model's loss is far above these, such as a head whose numbers "
+      "are too large. The measured loss differs by about 0.1 between seeds: a frequent byte "
       "counts often, and its row of the head is one random draw. Perplexities are rounded to "
       "hundreds.");
 }

@@ -50,7 +50,7 @@ ChatTemplate::ChatTemplate(const Bpe& bpe) : bpe_(bpe) {
   }
   throw std::runtime_error(
       "the vocabulary has no control tokens <|im_start|> and <|im_end|>, nor Llama 3's "
-      "<|start_header_id|>, <|end_header_id|> and <|eot_id|>: one format's a chat needs");
+      "<|start_header_id|>, <|end_header_id|> and <|eot_id|>: a chat needs those of one format");
 }
 
 static void append(std::vector<int>& ids, const std::vector<int>& more) {

@@ -27,7 +27,7 @@ std::string default_system_prompt(const GgufFile& file);
 class ChatTemplate {
  public:
   /// Takes the format whose marks are in the vocabulary. bpe must outlive it. Throws
-  /// std::runtime_error when neither format's are.
+  /// std::runtime_error if the marks of neither format are there.
   explicit ChatTemplate(const Bpe& bpe);
 
   /// <|im_start|>role\ntext<|im_end|>\n

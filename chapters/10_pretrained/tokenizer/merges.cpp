@@ -37,7 +37,7 @@ const Merge* PairMerger::find(const std::vector<int>& symbols, std::uint32_t lef
   return merges_.find(symbols[left], symbols[right]);
 }
 
-/// Adds that merge, if there is one, to those that wait.
+/// Puts the merge of this symbol with the next one, if there is one, into the heap.
 void PairMerger::wait(const std::vector<int>& symbols, std::uint32_t left) {
   const Merge* merge = find(symbols, left);
   if (merge) waiting_.push_back(std::uint64_t(merge->rank) << 32 | left);

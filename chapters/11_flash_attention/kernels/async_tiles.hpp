@@ -34,7 +34,7 @@ __device__ __forceinline__ void copy_rows(bf16* tile, const bf16* from, long str
 }
 
 /// The address of chunk 2·c + odd of row `row` + lane_row. As (2·c + odd) ^ r is 2·c ^ (odd ^ r),
-/// the second part is computed once a lane, and the first is a constant.
+/// the second part is computed once for each lane, and the first is a constant.
 template <int D>
 __device__ __forceinline__ const bf16* lane_chunk(const bf16* tile, int row, int lane_row, int odd,
                                                   int c) {

@@ -17,8 +17,9 @@ class BlockKernels {
  public:
   /// Uploads the weights and positions 0 … T_max − 1 of the table, and makes room for texts of up
   /// to T_max tokens. Throws std::invalid_argument as expect_settings, expect_weights and
-  /// expect_table do, when T_max is below 1, and when the settings are not LLaMA's: "norm: wanted
-  /// RMSNorm, got LayerNorm". D must be 64 or 128, as attend_naive wants it.
+  /// expect_table do, when T_max is below 1, and when the settings differ from LLaMA's in more than
+  /// RoPE's pairing and frequencies: "norm: wanted RMSNorm, got LayerNorm". D must be 64 or 128, as
+  /// attend_naive wants it.
   BlockKernels(const BlockSettings& settings, const BlockWeights& weights, const RopeTable& table,
                int T_max);
 

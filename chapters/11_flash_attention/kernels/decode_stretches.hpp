@@ -23,7 +23,7 @@ constexpr int packed_rows = 16;   // rows of queries of a block
 constexpr int step_keys = 16;     // keys of a warp's step
 
 /// What a block leaves for the second kernel: for each stretch of each row [B, T, H] a mean [D] and
-/// a log-sum, to the base of 2.
+/// a log-sum, to base 2.
 struct Stretches {
   float* means;     // [B, T, H, P, D]
   float* log_sums;  // [B, T, H, P]

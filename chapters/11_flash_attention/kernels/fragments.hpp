@@ -48,8 +48,8 @@ __device__ __forceinline__ void mask_scores(float (&scores)[Blocks][4], int firs
 
 /// Turns one tile's scores [16, 8·Blocks] into weights relative to m. Any m does, as long as it is
 /// the same for l and o: it cancels when o is divided by l. So m rises to the highest score so far
-/// only when that is above it by more than a factor of 2^8 in the weights, and only then are l and
-/// o rescaled. Weights up to 256 lose no digits, since bf16 and float32 are floating-point numbers.
+/// only when a weight would otherwise be above 2^8, and only then are l and o rescaled. Weights up
+/// to 256 lose no digits, since bf16 and float32 are floating-point numbers.
 template <int Blocks, int Channels>
 __device__ __forceinline__ void online_softmax(float (&scores)[Blocks][4],
                                                float (&mean)[Channels][4], OnlineRows& rows,

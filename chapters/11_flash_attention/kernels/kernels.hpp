@@ -6,10 +6,10 @@
 //   rung 2  shared_tiles.cu                          float32  64 queries share tiles of keys
 //   rung 3  tensor_cores.cu                          bf16     products on the tensor cores
 //   rung 4  swizzle_async.cu                         bf16     copies in flight, no bank conflicts
-//   rung 5  decode_split.cu                          bf16     few queries, keys split over the card
+//   rung 5  decode_split.cu                          bf16     few queries, keys split over the GPU
 //
-// The speeds that the files' heads expect are estimates: no GPU has timed these kernels yet, the row
-// kernels of row_kernels.hpp included. ./learn gpu does, and page 11 shows what it records.
+// The speeds that the files' heads expect are estimates: no GPU has timed these kernels yet, the
+// row kernels of row_kernels.hpp included. ./learn gpu does, and page 11 shows what it records.
 //
 // Sums and softmax are float32 in all rungs. None uses Hopper's own instructions (wgmma, bulk
 // copies) yet.
@@ -39,7 +39,7 @@ void attend_swizzle_async(const AttentionCall<bf16>& call, int section = 0);
 /// How many of rung 5's blocks run on one multiprocessor of this GPU at once, for D = 64 or 128.
 int decode_blocks(int D);
 /// P, the number of stretches into which to cut S keys, for `tiles` tiles of 16 query rows (B·G
-/// when T·H/G is at most 16) on a card on which `slots` blocks run at once: decode_blocks times the
+/// when T·H/G is at most 16) on a GPU on which `slots` blocks run at once: decode_blocks times the
 /// number of multiprocessors.
 int decode_splits(int tiles, int S, int slots);
 

@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(threads, 2) shared_tiles(AttentionCall<float> 
   T2T_DYNAMIC_SHARED(float, q);  // [64, D], rows D + 4 apart, as k and v
   float* k = q + tile * (D + 4);
   float* v = k + tile * (D + 4);
-  float* weights = k;  // [64, 64], rows 68 apart: overwrites the keys, which are used up by then
+  float* weights = k;  // [64, 64], rows 68 apart: overwrites keys that no thread needs any more
   const int x = threadIdx.x % 16, y = threadIdx.x / 16, first_query = blockIdx.x * tile;
   const int b = blockIdx.z, h = blockIdx.y, g = h / (call.H / call.G);
   const float* keys = row_of(call.k, call.k_strides, b, 0, g);

@@ -16,8 +16,7 @@ namespace {
 
 constexpr int warps = 4, tile_queries = 16 * warps, tile_keys = 64;
 constexpr int threads = 32 * warps;
-// At D = 128 a multiprocessor has shared memory for so many blocks: registers shall suffice for
-// them.
+// How many blocks the registers of a multiprocessor must have room for.
 #if defined(__CUDA_ARCH__) && \
     (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
 constexpr int blocks = 2;  // 100 KiB

@@ -17,7 +17,7 @@ namespace t2t {
 
 static constexpr std::size_t block_of_row = 32;  // numbers that share a scale
 /// Rows that decode makes floats of at a time. With D = 64 their keys and values take 64 KiB, which
-/// a second-level cache holds beside the rest.
+/// a second-level cache holds together with the rest.
 static constexpr std::size_t rows_at_a_time = 128;
 
 std::size_t whole_blocks(std::size_t D) { return (D + 31) / block_of_row * block_of_row; }
@@ -42,8 +42,8 @@ double quantized_number_bytes(std::size_t bits) {
   return (double(bits) + (bits == 4 ? 1 : 0.5)) / 8;  // 16 bits for 32 numbers are half a bit
 }
 
-/// 16 bits as the upper half of a float, and the upper half of a float, rounded towards 0 or away
-/// from it.
+/// A float from its upper 16 bits, and the upper 16 bits of a float, rounded towards 0 or away from
+/// it.
 static float upper_half(std::uint16_t bits) {
   return std::bit_cast<float>(std::uint32_t(bits) << 16);
 }

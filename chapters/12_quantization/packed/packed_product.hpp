@@ -1,4 +1,4 @@
-// y = x·Wᵀ for packed W, with whole numbers: activations in 8 bits times weights in 4 or 8.
+// y = x·Wᵀ for packed W, with whole numbers: activations in 8 bits times weights in 4 to 8.
 //
 // Among 16 numbers that share both scales, with x ≈ s_x · p and w = s_w · (q − offset) + m,
 //

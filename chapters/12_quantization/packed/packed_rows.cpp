@@ -38,18 +38,18 @@ std::optional<PackedForm> packed_form(TensorType type) {
 struct BitsOfQ {
   std::size_t byte, shift;
 };
-/// Of number n: all 8 bits, or the lower 4.
+/// Where all 8 bits of number n's q are, or its lower 4.
 static BitsOfQ lower_bits(const PackedForm& form, std::size_t r, std::size_t n) {
   const std::size_t at = form.bits == 8 ? n : n % 16;
   return {at / 4 * 64 + 4 * r + at % 4, form.bits == 8 ? 0 : n / 16 * 4};
 }
-/// Of number n: the fifth bit, or the fifth and the sixth.
+/// Where the fifth bit of number n's q is, or its fifth and sixth.
 static BitsOfQ upper_bits(const PackedForm& form, std::size_t r, std::size_t n) {
   const std::size_t bit = n / 4 * (form.bits - 4);
   return {rows_of_group * 16 + bit / 8 * 64 + 4 * r + n % 4, bit % 8};
 }
 
-/// Puts one stored block of row r, of its group, where it belongs in the group's.
+/// Puts one stored block, that of row r of a group, where it belongs in the group's block.
 static void pack_block(const PackedForm& form, const StoredBlock& stored, std::size_t r,
                        std::uint8_t* head, std::uint8_t* to) {
   std::memcpy(head + 2 * r, &stored.scale, 2);

@@ -38,8 +38,8 @@ struct PlainRegisters {
     return x;
   }
   // [products]
-  /// Adds to each lane's sum the products of 16 numbers: its 4 bytes of each of 4 registers, which
-  /// have this many bits, with 16 numbers of x.
+  /// Multiplies the 16 numbers of each lane, 4 bytes in each of the 4 registers w, by 16 numbers of
+  /// x, and adds the products to the lane's sum. A number of w has this many bits.
   template <std::size_t bits>
   static void add_products(Integers& sums, const Bytes* w, const std::int8_t* x) {
     for (std::size_t lane = 0; lane < 16; ++lane)

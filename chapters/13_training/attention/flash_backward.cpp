@@ -215,8 +215,8 @@ static void add_product(ConstMatrix a, ConstMatrix x, const GroupBlock& block, M
         ConstRow(product.row(i)));
 }
 
-/// Adds what a block of queries gives to the gradients of one block of keys, and the other way
-/// round: k and v are rows s, s + 1 … of all keys and values.
+/// Adds to the gradients of a block of queries and of a block of keys what each gives the other. k
+/// and v are rows s, s + 1 … of all keys and values.
 template <class Seen>
 static void take_keys(GroupBlock& block, ConstMatrix k, ConstMatrix v, std::size_t s, Seen seen) {
   const Matrix weights = block.weights.rows_from(0, k.rows);

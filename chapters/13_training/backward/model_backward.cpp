@@ -138,8 +138,8 @@ void Gradients::forward(const Model& model, const Batch& batch, const Dropout& d
   last_ = x_;
 }
 
-/// The final norm, the head and the loss, some rows at a time. With gradients, x_ becomes the
-/// gradient of the last block's result.
+/// The final norm, the head and the loss, some rows at a time. If gradients are wanted, x_ becomes
+/// the gradient of the last block's result.
 double Gradients::head(const Model& model, const Batch& batch, float scale,
                        ModelWeights* gradients) {
   const BlockSettings& s = model.config().block;

@@ -89,7 +89,7 @@ void add_norm_backward(ConstMatrix x, const NormWeights& weights, Norm kind, flo
 #pragma omp simd
     for (std::size_t c = 0; c < sums.size(); ++c) sums[c] += dy_t[c] * ((x_t[c] - means[t]) * r[t]);
   });
-  add_bias_gradient(dy, gradients.bias);  // of RMSNorm it is empty
+  add_bias_gradient(dy, gradients.bias);  // RMSNorm has no bias: this is empty
 }
 
 }  // namespace t2t

@@ -78,8 +78,8 @@ static void show_reach(const EncoderDecoder& model, const std::string& word) {
   print_heat_map(reach_of(model, word), labels);
   fmt::print("\n");
   print_paragraph(
-      "By how many nats the letter in a row becomes less likely if the source has another letter "
-      "in a column's place.");
+      "Each number says by how many nats the row's letter becomes less likely if the source has "
+      "another letter in the column's place.");
 }
 
 int show_reversal(const std::string& text, std::size_t seeds) {

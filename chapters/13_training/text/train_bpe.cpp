@@ -200,8 +200,9 @@ void CountedPairs::wait_for_new_pairs() {
 }
 
 std::optional<Pair> CountedPairs::next() {
-  // A pair gains places only in the merge that makes one of its two tokens. Later its count can
-  // only fall, so nothing that waits comes too late, and what comes too early waits again.
+  // A pair gains places only in the merge that makes the newer of its two tokens. Later its count
+  // can only fall. So no count in the heap is too low, and a pair whose count is too high waits
+  // again.
   while (!waiting_.empty()) {
     std::ranges::pop_heap(waiting_, comes_later);
     const Waiting first = waiting_.back();
@@ -270,7 +271,7 @@ BpeTables train_bpe_by_recounting(std::string_view text, const BpeTraining& opti
       for (std::size_t i = 1; i < word.symbols.size(); ++i)
         counts[{word.symbols[i - 1], word.symbols[i]}] += word.count;
 
-    // The map is in the order of ids, and max_element takes the first of equal ones.
+    // The map is in the order of ids, and max_element takes the first of equal counts.
     const auto best = std::ranges::max_element(counts, {}, [](const auto& c) { return c.second; });
     if (best == counts.end() || best->second < options.least_count) break;
     const int result = int(256 + merges.size());

@@ -55,7 +55,8 @@ StepReport Optimizer::end_step(double loss) {
   return {n, loss, norm, rate, ratio};
 }
 
-/// Moves all weights. Returns the size of the matrices' move as a share of their own.
+/// Moves all weights. Returns the length of the matrices' move divided by the length of the
+/// matrices.
 double Optimizer::update(float rate, float gradient_scale) {
   const AdamWStep step{options_.adamw, rate, steps_done_ + 1, gradient_scale};
   double moved = 0, size = 0;

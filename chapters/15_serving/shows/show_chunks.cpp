@@ -50,7 +50,7 @@ static Waits waits_with(std::size_t budget) {
 }
 
 void show_chunks() {
-  print_section("A prompt of 1,500 tokens beside eight answers");
+  print_section("A prompt of 1,500 tokens while eight texts answer");
   Table table(
       {">budget", ">between two tokens: 50 %", ">99 %", ">longest", ">the prompt's first token"});
   for (const std::size_t budget : {16, 64, 256, 2048}) {
