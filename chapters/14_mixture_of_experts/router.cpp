@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -20,10 +21,6 @@ void expect_router(const RouterSettings& settings, std::size_t E, std::size_t bi
   expect(bias == 0 || bias == E, "numbers of the bias", fmt::format("0 or E = {}", E),
          double(bias));
 }
-
-/// No p is smaller, so that a sum of chosen ones is never 0: weights and gradients are divided by
-/// it.
-static constexpr float least_p = 1e-30f;
 
 /// scores become p. False when one of them is not finite.
 static bool score_row(Row scores, Scoring scoring) {
@@ -46,15 +43,20 @@ static void choose(ConstRow p, ConstRow bias, std::span<std::size_t> experts) {
   }
 }
 
+/// Divides the weights by their sum. Those that are 0, or nearly so, count as the smallest normal
+/// float: the sum is never 0.
+static void normalise(Row weights) {
+  float sum = 0;
+  for (float& weight : weights) sum += weight = std::max(weight, std::numeric_limits<float>::min());
+  for (float& weight : weights) weight /= sum;
+}
+
 bool route_row(Row scores, const RouterSettings& settings, ConstRow bias,
                std::span<std::size_t> experts, Row weights) {
   if (!score_row(scores, settings.scoring)) return false;
   choose(scores, bias, experts);
-  for (float& p : scores) p = std::max(p, least_p);
-  float sum = 0;
-  for (std::size_t i = 0; i < experts.size(); ++i) sum += weights[i] = scores[experts[i]];
-  if (settings.normalised)
-    for (float& weight : weights) weight /= sum;
+  for (std::size_t i = 0; i < experts.size(); ++i) weights[i] = scores[experts[i]];
+  if (settings.normalised) normalise(weights);
   return true;
 }
 
@@ -72,30 +74,35 @@ Routed route(const Tensor<2>& x, const Tensor<2>& router, const RouterSettings& 
   return routed;
 }
 
+/// The gradient of the scores, from that of p times p: nothing is divided by p, which may be tiny.
+static Tensor<2> of_scores(const Tensor<2>& p, Scoring scoring, const Tensor<2>& p_dp) {
+  if (scoring == Scoring::sigmoid) return p_dp * (1 - p);
+  const Tensor<1> along = xt::sum(p_dp, {1});  // [T]
+  return p_dp - p * as_column(along);
+}
+
 Tensor<2> scores_backward(const Tensor<2>& p, Scoring scoring, const Tensor<2>& dp) {
   expect_shape("dp", dp, {p.shape(0), p.shape(1)});
-  if (scoring == Scoring::sigmoid) return dp * p * (1 - p);
-  const Tensor<1> along = xt::sum(p * dp, {1});  // [T]
-  return p * (dp - as_column(along));
+  return of_scores(p, scoring, p * dp);
 }
 
 Tensor<2> route_backward(const Routed& routed, const RouterSettings& settings,
                          const Tensor<2>& dweights) {
   const std::size_t T = routed.p.shape(0), k = settings.k;
   expect_shape("dweights", dweights, {T, k});
-  Tensor<2> dp = xt::zeros<float>({T, routed.p.shape(1)});
+  Tensor<2> p_dp = xt::zeros<float>({T, routed.p.shape(1)});
+  std::vector<float> weights(k);  // of a token, before any was dropped
   for (std::size_t t = 0; t < T; ++t) {
     const std::size_t* experts = &routed.experts[t * k];
-    float sum = 0, along = 0;
-    for (std::size_t i = 0; i < k; ++i) {
-      sum += routed.p(t, experts[i]);
-      along += dweights(t, i) * routed.weights(t, i);
+    for (std::size_t i = 0; i < k; ++i) weights[i] = routed.p(t, experts[i]);
+    float along = 0;  // what each weight loses if it is normalised: all p stand in its sum
+    if (settings.normalised) {
+      normalise(weights);
+      for (std::size_t i = 0; i < k; ++i) along += dweights(t, i) * weights[i];
     }
-    // weight = p / sum: each p of the chosen stands in every weight's sum.
-    for (std::size_t i = 0; i < k; ++i)
-      dp(t, experts[i]) = settings.normalised ? (dweights(t, i) - along) / sum : dweights(t, i);
+    for (std::size_t i = 0; i < k; ++i) p_dp(t, experts[i]) = weights[i] * (dweights(t, i) - along);
   }
-  return scores_backward(routed.p, settings.scoring, dp);
+  return of_scores(routed.p, settings.scoring, p_dp);
 }
 
 }  // namespace t2t

@@ -4,7 +4,8 @@
 //   scores = x·routerᵀ                          [T, E]
 //   p      = softmax(scores), or sigmoid(scores) of each score alone
 //   chosen = the k experts of a token whose p + bias is largest
-//   weight = p of the chosen, or, normalised, p divided by the sum over the chosen
+//   weight = p of the chosen, or, normalised, p divided by the sum over the chosen; if these p are
+//            below the smallest normal float, all of them count as that
 //
 // Switch takes one expert and its p. Mixtral takes two and normalises softmax: that is the softmax
 // of the two scores alone, since e^a / Σ divided by (e^a + e^b) / Σ is e^a / (e^a + e^b). OLMoE
@@ -47,7 +48,7 @@ Routed route(const Tensor<2>& x,                                   // [T, C]
              const Tensor<2>& router,                              // [E, C]
              const RouterSettings& settings, ConstRow bias = {});  // [E], or empty: no bias
 
-/// What one token's scores say, which become p, each at least 1e-30. Writes its experts and
+/// What one token's scores say, which become p. Writes its experts and
 /// weights. The formula and the row kernel of the experts call it; a later token changes nothing
 /// about an earlier one. Returns false, and writes nothing, when a score is not finite.
 bool route_row(Row scores,  // [E], becomes p

@@ -65,18 +65,26 @@ TEST_CASE("of equal scores the lower index is chosen, and huge scores do not ove
 }
 
 TEST_CASE("normalised weights add up to 1 however small the chosen p are, and have gradients") {
+  const RouterSettings sigmoids{.k = 2, .scoring = Scoring::sigmoid};
   for (const float score : {-60.0f, -100.0f, -1e30f}) {
     CAPTURE(score);
-    const RouterSettings settings{.k = 2, .scoring = Scoring::sigmoid};
-    const Routed low = routed_of({{score, score, score}}, settings);
+    const Routed low = routed_of({{score, score, score}}, sigmoids);
     CHECK(all_close(low.weights, {{0.5f, 0.5f}}, 1e-6));
-    const Tensor<2> gradient = route_backward(low, settings, {{1, -1}});
-    CHECK(std::ranges::all_of(gradient, [](float g) { return std::isfinite(g); }));
+    CHECK(all_close(route_backward(low, sigmoids, {{1, -1}}), {{0.5f, -0.5f, 0}}, 1e-6));
     // A bias chooses what softmax leaves nothing for.
     const Routed other = routed_of({{-score, 0, 0}}, {.k = 2}, {0, 2, 2});
     CHECK(other.experts == Experts{1, 2});
     CHECK(all_close(other.weights, {{0.5f, 0.5f}}, 1e-6));
   }
+  // A choice that was dropped still has its p in the sum.
+  Routed routed = routed_of({{0, 1, 2}}, {.k = 2});
+  const Tensor<2> gradient = route_backward(routed, {.k = 2}, {{1, 0}});
+  routed.weights(0, 1) = 0;
+  CHECK(all_close(route_backward(routed, {.k = 2}, {{1, 0}}), gradient, 0));
+  // 1 / (1 + e^−2) of the larger one, and of the two smallest the larger p is chosen.
+  const Routed tiny = routed_of({{-80, -70, -72}}, sigmoids);
+  CHECK(tiny.experts == Experts{1, 2});
+  CHECK(all_close(tiny.weights, {{0.880797f, 0.119203f}}, 1e-5));
 }
 
 TEST_CASE("each token is routed by itself, and its weights add up to 1 if they are normalised") {
