@@ -275,11 +275,12 @@ serving=$build/15_serving
 refuses "--port: wanted a number up to 65535, got 70000" "$serving" --serve --port 70000
 refuses "--memory: wanted room for a text of --context 2048, got 99" "$serving" --serve --memory 99
 refuses "--budget: wanted a token for each of --parallel 16 texts, got 4" "$serving" --serve --budget 4
+refuses "--cache-bits: wanted 32, 8 or 4, got 5" "$serving" --serve --cache-bits 5
 refuses "empty.txt: wanted a key in the first line, got none" "$serving" --serve --key empty.txt
 refuses "--rate: wanted a number above 0 and at most 1000, got 0" "$serving" --load http://127.0.0.1:1 --rate 0
 refuses "no server answers there" "$serving" --load http://127.0.0.1:1
 refuses "--rate: wanted --load too" "$serving" --rate 2
-"$serving" --serve --model serve.gguf --port 0 --context 256 >served 2>log &
+"$serving" --serve --model serve.gguf --port 0 --context 256 --cache-bits 8 >served 2>log &
 for _ in $(seq 100); do ! grep -q "Ctrl-C" served || break; sleep 0.1; done
 address=$(sed -n 's/^ *\(http.*\)\/v1 .*/\1/p' served)
 accepts "$serving" --load "$address" --rate 100 --requests 8 --words 1 --tokens 5

@@ -144,7 +144,7 @@ static void bench_rounded_pages(Bench& bench, const Model& model, std::size_t bi
 }
 
 /// What a stopped text costs for each of its pages: keys and values are copied to other memory and
-/// back, or the page's tokens are computed again.
+/// back, here in one piece, or the page's tokens are computed again.
 static void bench_stopped_page(Bench& bench, const Model& model) {
   PagedText text(model);
   const BlockSettings& s = model.config().block;

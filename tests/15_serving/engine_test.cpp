@@ -47,7 +47,8 @@ static std::vector<Form> forms() {
   return {{"floats in one order", in_one_order},
           {"Q8_0", packed(TensorType::q8_0)},
           {"Q4_0", packed(TensorType::q4_0)},
-          {"Q8_0, with keys and values of 8 bits", packed(TensorType::q8_0), 8}};
+          {"Q8_0, with keys and values of 8 bits", packed(TensorType::q8_0), 8},
+          {"Q8_0, with keys and values of 4 bits", packed(TensorType::q8_0), 4}};
 }
 
 /// All logits of each text, in the order of its tokens, and what it says.

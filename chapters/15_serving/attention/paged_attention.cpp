@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "memory.hpp"
+#include "rows.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
@@ -63,33 +64,29 @@ void PagedAttention::expect_pages(const Run& run) const {
           fmt::format("text {}: wanted pages below {}, got {}", run.text, pages_, number));
 }
 
-/// Writes keys and values, [count, G·D], to neighbouring places of a page.
-void PagedAttention::store_places(std::size_t layer, std::size_t number, std::size_t place,
-                                  ConstMatrix k, ConstMatrix v) {
+/// Writes the keys and values of row t to a place of a page.
+void PagedAttention::store_row(const Projected& in, std::size_t t, std::size_t number,
+                               std::size_t place) {
+  const std::size_t l = in.block.layer(), G = settings_[l].G, D = settings_[l].D;
   if (bits_ < 32) {
-    store_rows(k, number * page_ + place, rounded_[layer].keys);
-    store_rows(v, number * page_ + place, rounded_[layer].values);
+    store_rows(in.k.rows_from(t, 1), number * page_ + place, rounded_[l].keys);
+    store_rows(in.v.rows_from(t, 1), number * page_ + place, rounded_[l].values);
     return;
   }
-  const std::size_t G = settings_[layer].G, D = settings_[layer].D;
-  for (std::size_t g = 0; g < G; ++g)
-    for (std::size_t i = 0; i < k.rows; ++i) {
-      const std::size_t at = ((g * pages_ + number) * page_ + place + i) * D;
-      std::ranges::copy(k.head(g, D).row(i), keys_[layer].data() + at);
-      std::ranges::copy(v.head(g, D).row(i), values_[layer].data() + at);
-    }
+  for (std::size_t g = 0; g < G; ++g) {
+    const std::size_t at = ((g * pages_ + number) * page_ + place) * D;
+    std::ranges::copy(in.k.head(g, D).row(t), keys_[l].data() + at);
+    std::ranges::copy(in.v.head(g, D).row(t), values_[l].data() + at);
+  }
 }
 
 /// Writes the new keys and values to the pages of their texts.
 void PagedAttention::store(const Projected& in) {
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {
-    for (std::size_t t = 0; t < run.rows;) {
-      const std::size_t s = run.position + t, place = s % page_;
-      const std::size_t count = std::min(page_ - place, run.rows - t);
-      store_places(in.block.layer(), tables[run.text][s / page_], place,
-                   in.k.rows_from(first + t, count), in.v.rows_from(first + t, count));
-      t += count;
-    }
+    for_each_row(run.rows, 2 * in.k.cols, [&](std::size_t t) {
+      const std::size_t s = run.position + t;
+      store_row(in, first + t, tables[run.text][s / page_], s % page_);
+    });
   });
 }
 

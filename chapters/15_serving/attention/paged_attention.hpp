@@ -44,8 +44,7 @@ class PagedAttention {
   PagedHeads heads_of(std::size_t layer) const;
   void expect_pages(const Run& run) const;
   void store(const Projected& in);
-  void store_places(std::size_t layer, std::size_t number, std::size_t place, ConstMatrix k,
-                    ConstMatrix v);
+  void store_row(const Projected& in, std::size_t t, std::size_t number, std::size_t place);
 
   LayerTables layers_;
   std::vector<BlockSettings> settings_;  // [L]

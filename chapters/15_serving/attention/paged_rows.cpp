@@ -78,13 +78,15 @@ static void list_tasks(std::span<const PagedRun> runs, const PagedHeads& heads, 
   scratch.log_sums.resize(std::max(scratch.log_sums.size(), results));
 }
 
-/// Floats of a thread for the rounded keys, or values, of these positions, which lie in one
-/// stretch.
-static Matrix loaded(const PagedHeads& heads, KeyRange keys, bool values, std::size_t thread,
-                     PagedScratch& scratch) {
-  const std::size_t wide = whole_blocks(heads.D);
-  const std::size_t row = (2 * thread + values) * paged_stretch + keys.begin % paged_stretch;
-  return {&scratch.loaded[row * wide], keys.size(), heads.D, wide};
+/// A thread's floats for rounded rows of these positions, which lie in one stretch.
+struct LoadedRows {
+  Matrix k, v;  // [keys, D]
+};
+static LoadedRows loaded_rows(const PagedHeads& heads, KeyRange keys, std::size_t thread,
+                              PagedScratch& scratch) {
+  const std::size_t wide = whole_blocks(heads.D), of_stretch = paged_stretch * wide;
+  float* const k = &scratch.loaded[2 * thread * of_stretch + keys.begin % paged_stretch * wide];
+  return {{k, keys.size(), heads.D, wide}, {k + of_stretch, keys.size(), heads.D, wide}};
 }
 
 /// Makes floats of what the queries of a task see of a stretch, if the pages are rounded.
@@ -95,9 +97,8 @@ static void load_stretch(std::span<const PagedRun> runs, const PagedScratch::Tas
   const std::size_t position = runs[task.run].position + task.first;
   const KeyRange seen = in_stretch(
       {keys_of(position, mask).begin, keys_of(position + task.tokens - 1, mask).end}, stretch);
-  load_positions(*heads.rounded, runs[task.run].table, task.g, seen,
-                 loaded(heads, seen, false, thread, scratch),
-                 loaded(heads, seen, true, thread, scratch));
+  const LoadedRows rows = loaded_rows(heads, seen, thread, scratch);
+  load_positions(*heads.rounded, runs[task.run].table, task.g, seen, rows.k, rows.v);
 }
 
 /// The keys and values of these positions, page by page. Pages that are neighbours in memory, too,
@@ -106,9 +107,10 @@ static void find_pieces(const PagedRun& run, const PagedHeads& heads, std::size_
                         std::size_t thread, PagedScratch& scratch) {
   std::vector<KeyPiece>& pieces = scratch.pieces[thread];
   pieces.clear();
-  if (heads.rounded)
-    return pieces.push_back(
-        {loaded(heads, keys, false, thread, scratch), loaded(heads, keys, true, thread, scratch)});
+  if (heads.rounded) {
+    const LoadedRows rows = loaded_rows(heads, keys, thread, scratch);
+    return pieces.push_back({rows.k, rows.v});
+  }
   for (std::size_t s = keys.begin; s < keys.end;) {
     const std::size_t number = run.table[s / heads.page], place = s % heads.page;
     const std::size_t count = std::min(heads.page - place, keys.end - s);

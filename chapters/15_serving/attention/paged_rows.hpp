@@ -34,12 +34,12 @@ namespace t2t {
 /// The pages of one layer, of all texts. Owns nothing. Neighbouring pages of a head are neighbours
 /// in memory, so that a text whose pages have neighbouring numbers is read from front to back.
 struct PagedHeads {
-  const float* keys;    // [G, pages, page, D]
-  const float* values;  // [G, pages, page, D]
+  const float* keys;    // [G, pages, page, D]; null if pages are rounded
+  const float* values;  // [G, pages, page, D]; null if pages are rounded
   std::size_t pages;
   std::size_t page;  // positions of a page
   std::size_t G, D;
-  const RoundedPages* rounded = nullptr;  // if given, read in the place of keys and values
+  const RoundedPages* rounded = nullptr;  // read in their place, if given; of the same sizes
 
   /// `count` places of a page, from place `from` on: [count, D].
   ConstMatrix keys_of(std::size_t page_number, std::size_t g, std::size_t from,

@@ -7,9 +7,9 @@ namespace t2t {
 
 using Part = JsonString::Part;
 
-/// The first byte of a character says how many follow. After four of them the second byte has a
-/// smaller range, so that no character is longer than it need be, half of a surrogate pair, or
-/// above U+10FFFF.
+/// The first byte of a character says how many follow. After the first bytes E0, ED, F0 and
+/// F4 the second byte has a smaller range, so that no character is longer than it need be, half of
+/// a surrogate pair, or above U+10FFFF.
 static bool begin_character(JsonString& s, unsigned char byte) {
   if (byte < 0x80) return byte >= 0x20;
   if (byte < 0xC2 || byte > 0xF4) return false;
