@@ -22,8 +22,8 @@ endforeach()
 function(t2t_only_for_tests target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
   if(CMAKE_CXX_FLAGS MATCHES "fsanitize=[a-z,]*undefined")
-    # These take a fifth of the compilation. In the parts that are checked they stay.
-    target_compile_options(${target} PRIVATE -fno-sanitize=null,alignment,object-size,vptr)
+    # Undefined behaviour in a check ends it by a trap, without a report: that compiles in less time.
+    target_compile_options(${target} PRIVATE -fsanitize-undefined-trap-on-error)
   endif()
   get_target_property(type ${target} TYPE)
   if(type STREQUAL EXECUTABLE AND GOLD_LINKER AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
