@@ -1,4 +1,5 @@
 """Checks of what finds a mistake by what a part computes, on one small part: given the build folder."""
+import dataclasses
 import unittest
 
 import learner  # first: it says where the modules below are
@@ -42,6 +43,33 @@ class Changes(unittest.TestCase):
                          ("y[t] = sum / float(C);\n    done(t);", "done(t); y[t] = sum / float(C);")]:
             self.made(was, now)
 
+    OTHER = """{
+  const float r = gain * scale, m = mean(x);
+  if (most > 0 && r > most) {
+    y[i] = f(r + m);
+    y[i + n] = g(r + m);
+  }
+  count += steps(i, n);
+  switch (kind) {
+    case Kind::one: return r / m;
+    case Kind::two: return m;
+  }
+}"""
+
+    def test_conditions_origins_and_places_that_belong_together_are_changed(self):
+        head = "float h(ConstRow x, float gain, float scale, float most, std::size_t i, std::size_t n, Kind kind, Row y) "
+        texts = {"".join(change.of(self.OTHER).split()) for change in changes.of(head, self.OTHER)}
+        for edits in ([("most > 0 && r > most", "most > 0")], [("return r", "return (gain)")], [("return r", "return (gain * scale)")],
+                      [("+= steps(i, n)", "+= 1")], [("steps(i, n)", "(i % n)")], [("r / m", "gain + (r / m)")],
+                      [("f(r + m)", "f(r) + f(m)")], [("f(r + m)", "(f(r) + m)"), ("g(r + m)", "(g(r) + m)")],
+                      [("y[i]", "y[2 * i]"), ("y[i + n]", "y[2 * i + 1]")],
+                      [("scale, m = mean(x);", "scale;"), ("if (", "if ("), ("  count", "  const float m = mean(x); count")],
+                      [("case Kind::one: return", "case Kind::two: case Kind::one: return"), ("case Kind::two: return m", "return m")]):
+            text = self.OTHER
+            for was, now in edits:
+                text = text.replace(was, now)
+            self.assertIn("".join(text.split()), texts, edits)
+
     def test_a_sum_may_be_set_once_before_the_loop(self):
         self.assertTrue(any("{floatsum=0;for(std::size_tt=0;" in text for text in self.texts()))
 
@@ -82,7 +110,7 @@ class Diagnosis(unittest.TestCase):
 
     def found(self, variant):
         program = self.known.program(variant or variants.Variant("none"))
-        return diagnosis.compared(PART[0], self.known, behaviour.read(behaviour.run(program, variant, self.known.without)))
+        return diagnosis.compared(*PART, self.known, self.known.facts(program, variant))
 
     def judged(self, text):
         """The diagnosis of a part with this text, as ./learn check makes it."""
@@ -102,6 +130,16 @@ class Diagnosis(unittest.TestCase):
                 self.assertIn(made, ([name], []), variant)
             self.assertEqual([one for one, _, form in self.found(variants.Variant(name)).mistakes], [name])
 
+    def test_a_recorded_mistake_is_named_only_if_all_checks_agree(self):
+        path = house.ours(*PART).relative_to(house.ROOT)
+        theirs = house.theirs(*PART)
+        theirs.parent.mkdir(exist_ok=True)
+        theirs.write_text(variants.switches.patched(str(path), house.ROOT / "tests/wrong" / PART[0] / "sum_for_mean.patch"))
+        verdict = judge.judge(*PART)
+        self.assertEqual([one.name for one in verdict.alike], ["sum_for_mean"])
+        another = dataclasses.replace(verdict.alike[0], name="wrong_axis")
+        self.assertEqual(diagnosis.not_contradicted(*PART, verdict.program, [another]), [])
+
     def test_ours_makes_none(self):
         self.assertEqual(self.found(None), diagnosis.Diagnosis())
 
@@ -114,10 +152,17 @@ class Diagnosis(unittest.TestCase):
         self.assertIn("(1 + g", change.then)
         self.assertEqual(form, "in both forms")
 
-    def test_two_mistakes_at_once_are_not_named(self):
+    def test_changes_of_two_functions_are_found_together(self):
+        ours = house.ours(*PART).read_text()
+        found = self.judged(ours.replace("gain * x * as_column", "(1 + gain) * x * as_column").replace("g * (v * inverse_rms)", "v * inverse_rms"))
+        self.assertEqual((found.mistakes, found.changes), ([], []))
+        (one, other), = found.pairs
+        self.assertEqual({one.function, other.function}, {"rms_norm", "rms_norm_row"})
+
+    def test_two_mistakes_at_once_are_not_named_if_one_of_them_is_no_small_change(self):
         ours = house.ours(*PART).read_text()
         found = self.judged(ours.replace("gain * x * as_column", "(1 + gain) * x * as_column").replace("g * (v * inverse_rms)", "v * inverse_rms * 3"))
-        self.assertEqual((found.mistakes, found.changes), ([], []))
+        self.assertEqual((found.mistakes, found.changes, found.pairs), ([], [], []))
 
 
 if __name__ == "__main__":

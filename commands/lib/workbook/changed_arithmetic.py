@@ -1,16 +1,19 @@
-"""Changes of a sum or a product: an operand forgotten, operands exchanged, and brackets set otherwise (changes.py)."""
-from tokens import PRODUCTS, SUMS
+"""Changes of a sum, a product or a condition: an operand forgotten, operands exchanged, and brackets set otherwise
+(changes.py)."""
+from tokens import COMPARISONS, LEVEL, PRODUCTS, SUMS
 
 
 def operands(code, i):
     """a + b becomes a, b or b + a, and is grouped otherwise with what stands beside it."""
     operator = code.text(i)
-    if operator not in SUMS | PRODUCTS or not code.is_binary(i):
+    if operator not in LEVEL or operator in COMPARISONS or not code.is_binary(i):
         return
     left, right = code.left_of(i), code.right_of(i)
     if right is None or left < 0:
         return
     yield from _one_or_exchanged(code, i, left, right)
+    if operator not in SUMS | PRODUCTS:
+        return
     if operator == "/":
         yield from _divide_first(code, i, left, right)
     if operator in SUMS:
@@ -31,10 +34,11 @@ def _one_or_exchanged(code, i, left, right):
 
 
 def _divide_first(code, i, left, right):
-    """a * b / c becomes a * (b / c)."""
+    """a * b / c becomes a * (b / c) or a / c * b."""
     times = code.unit_before(i - 1) - 1
     if code.text(times) == "*" and times > left:
         yield left, right, f"{code.cut(left, times)} * ({code.cut(times + 1, right)})"
+        yield left, right, f"{code.cut(left, times)} / {code.cut(i + 1, right)} * {code.cut(times + 1, i)}"
 
 
 def _regroup(code, i, left, right):
@@ -45,6 +49,7 @@ def _regroup(code, i, left, right):
             a, b, c = cut(left, j), cut(j + 1, i), cut(i + 1, right)
             yield left, right, f"{a} {code.text(j)} ({b} {operator} {c})"
             yield left, right, f"({a} {operator} {c}) {code.text(j)} {b}"
+            yield left, right, f"{a} {code.text(j)} {c} {operator} {b}"
     for j in range(i + 1, right):
         if code.text(j) in PRODUCTS and code.is_binary(j) and code.depth(i, j) == 0:
             a, b, c = cut(left, i), cut(i + 1, j), cut(j + 1, right)

@@ -37,16 +37,19 @@ def _whole_numbers(code, i):
     alone = re.fullmatch(r"[\[(,<>=?:{]|[<>]=", before) and re.fullmatch(r"[\]),;?:}<>]|[<>]=", after)
     beside = PRODUCTS & {before, after}
     sizes = [f"{one}.{size}" for one, of in code.kinds.items() if of == "matrix" for size in ("rows", "cols")]
-    return (["0", f"({name} + 1)", f"({name} - 1)"] if alone else []) + (sizes if beside else [])
+    given = [one for one, kind in code.given.items() if kind == "whole" and one != name][:2]
+    return ((["0", f"({name} + 1)", f"({name} - 1)", *(f"({one} + {name})" for one in given)] if alone else [])
+            + (sizes if beside else []))
 
 
 def _other_terms(code, i):
-    """What may stand in the place of a term or a factor: it divided, one more or less, with another sign or squared."""
+    """What may stand in the place of a term or a factor: it divided, one more or less, with another sign, squared, or its root."""
     name, beside = code.text(i), {code.text(i - 1), code.text(i + 1)}
     if not beside & (SUMS | PRODUCTS) and code.text(i - 1) != "return":
         return []
     divided = [f"{name} / {divisor}" for divisor in code.divisors] if beside & SUMS else []
-    return divided + [f"(1 + {name})", f"(1 - {name})", f"(-{name})", f"({name} * {name})"]
+    space = "std" if code.kinds[name] == "real" else "xt"
+    return divided + [f"(1 + {name})", f"(1 - {name})", f"(-{name})", f"({name} * {name})", f"{space}::sqrt({name})", f"{space}::abs({name})"]
 
 
 def function(code, i):
@@ -72,14 +75,12 @@ def bound(code, i):
                 yield i + 1, code.right_of(i), f"{name}.{other}"
 
 
-def everywhere(code):
-    """A name with another sign, two names exchanged, or float for double, wherever they are used."""
-    uses = _uses(code)
-    several = [*_with_another_sign(code, uses), _floats(code), *_exchanged(code, uses)]
-    return [_as_one(code, edits) for edits in map(sorted, several) if edits and not _overlap(edits)]
+def everywhere(code, uses):
+    """A name with another sign, two names exchanged, or float for double, wherever they are used: lists of edits."""
+    return [*_with_another_sign(code, uses), _floats(code), *_exchanged(code, uses)]
 
 
-def _uses(code):
+def uses(code):
     """Where each name is used: {name: [token, ...]}."""
     uses = {}
     for i, token in enumerate(code.tokens):
@@ -107,15 +108,3 @@ def _exchanged(code, uses):
             if code.kinds[one] == code.kinds[other] and len(uses[one]) + len(uses[other]) > 2:
                 yield [(i, i + 1, other) for i in uses[one]] + [(i, i + 1, one) for i in uses[other]]
 
-
-def _overlap(edits):
-    return any(a[1] > b[0] for a, b in zip(edits, edits[1:]))
-
-
-def _as_one(code, edits):
-    """Several edits as one: the text between the first and the last is changed as a whole."""
-    text, at = "", code.tokens[edits[0][0]].begin
-    for first, after, now in edits:
-        text += code.body[at:code.tokens[first].begin] + now
-        at = code.tokens[after - 1].end
-    return edits[0][0], edits[-1][1], text

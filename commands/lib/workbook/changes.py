@@ -10,7 +10,9 @@ import re
 import changed_arithmetic
 import changed_calls
 import changed_names
+import changed_origins
 import changed_statements
+import changed_together
 import changed_values
 import changed_words
 from changeable import Changeable, Names
@@ -18,7 +20,8 @@ from changeable import Changeable, Names
 # What is tried at each token. Of edits that come to the same text the first is told.
 KINDS = [changed_words.word, changed_words.number, changed_names.variable, changed_names.function, changed_arithmetic.operands,
          changed_calls.call, changed_calls.argument, changed_names.member, changed_names.bound, changed_calls.last_call,
-         changed_words.enumerator, changed_values.condition, changed_values.choice, changed_values.given_value]
+         changed_words.enumerator, changed_values.condition, changed_values.choice, changed_values.given_value,
+         changed_values.returned, changed_origins.origin, changed_origins.call_of_it]
 LONG = 60  # characters of an expression, above which a part of it is told
 
 
@@ -38,26 +41,41 @@ def of(head, body, names=Names()):
     """Every change of a function that has this head before its body, without those that come to the same text."""
     code = Changeable(head, body, names)
     found = {}
-    for edit in _edits(code):
-        change = _change(code, *edit)
-        found.setdefault(re.sub(r"\s", "", change.of(body)), change)
+    for edits in _edits(code):
+        if change := _change(code, sorted(edits)):
+            found.setdefault(re.sub(r"\s", "", change.of(body)), change)
     return list(found.values())
 
 
 def _edits(code):
-    for i in range(len(code.tokens)):
-        for kind in KINDS if i not in code.silent else ():
-            yield from kind(code, i)
-    yield from changed_statements.statements(code)
-    yield from changed_names.everywhere(code)
+    """Lists of edits, which are made together: (first token, the one after the last, the text in their place)."""
+    single = [edit for i in range(len(code.tokens)) if i not in code.silent for kind in KINDS for edit in kind(code, i)]
+    single += changed_statements.statements(code)
+    yield from ([edit] for edit in single)
+    uses = changed_names.uses(code)
+    yield from changed_names.everywhere(code, uses)
+    yield from changed_together.renamed(code, uses)
+    yield from changed_together.neighbours(code)
+    yield from changed_together.of_one_form(code, single)
+    yield from changed_statements.cases(code)
+    yield from changed_words.throughout(code)
 
 
-def _change(code, first, after, now):
-    """The change that puts a text in the place of the tokens first to after - 1."""
-    begin, end = code.tokens[first].begin, code.tokens[after - 1].end
+def _change(code, edits):
+    """The change that makes these edits, told by the first of them; None if there are none, or if two overlap."""
+    if not edits or any(a[1] > b[0] for a, b in zip(edits, edits[1:])):
+        return None
+    now, begin = "", code.tokens[edits[0][0]].begin
+    at = begin
+    for first, after, text in edits:
+        now += code.body[at:code.tokens[first].begin] + text
+        at = code.tokens[after - 1].end
+    first, after, text = edits[0]
     left, right = _around(code, first, after)
-    was, then = code.body[left:right], code.body[left:begin] + now + code.body[end:right]
-    return Change(begin, end, now, _short(was), _short(then))
+    was = code.body[left:right]
+    then = code.body[left:code.tokens[first].begin] + text + code.body[code.tokens[after - 1].end:right]
+    others = f", and the same in {len(edits) - 1} more" * (len(edits) > 1)
+    return Change(begin, at, now, _short(was), _short(then) + others)
 
 
 def _around(code, first, after):

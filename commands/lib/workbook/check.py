@@ -83,9 +83,11 @@ def judged(chapter, part):
 
 
 def suggest_next(chosen, begin):
-    """Names the part that comes next, and begins it if that is asked for."""
+    """Names the part that comes next, of an earlier chapter if none is left in later ones, and begins it if that is asked for."""
     name, part = chosen[-1]
-    for chapter in house.chapters()[house.chapters().index(name):]:
+    chapters = house.chapters()
+    at = chapters.index(name)
+    for chapter in chapters[at:] + chapters[:at]:
         rest = [p for p in house.parts_to_write(chapter) if not progress.passes(chapter, p)]
         if rest:
             is_begun = house.theirs(chapter, rest[0]).is_file()
@@ -95,7 +97,7 @@ def suggest_next(chosen, begin):
             house.say(f"\nNext: ./learn {command} {chapter[:2]} {rest[0]}. "
                       f"./learn compare {name[:2]} {part} shows yours beside ours.")
             return tell_shorter_way(chapter, rest[0])
-    house.say("\nEvery part is written: ./learn graduate")
+    house.say("\nAll parts pass: ./learn graduate")
 
 
 def tell_shorter_way(chapter, part):

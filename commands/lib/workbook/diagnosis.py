@@ -8,11 +8,13 @@ import time
 import behaviour
 import house
 import known_variants
+import pairs
 import prepare_variants
 import variants
 import wrong
 
 PATIENCE = 8  # seconds that a verdict waits for variants that are being run
+CONFIRMED = 12  # variants of which more checks are run
 TRIED = 16  # changes that are tried in the other form and in both
 LEAST = 0.15  # of the numbers of both that are the same, for one to be tried
 
@@ -21,6 +23,7 @@ LEAST = 0.15  # of the numbers of both that are the same, for one to be tried
 class Diagnosis:
     mistakes: list = dataclasses.field(default_factory=list)  # (name, its one line, where)
     changes: list = dataclasses.field(default_factory=list)  # (Changed, where)
+    pairs: list = dataclasses.field(default_factory=list)  # (Changed, Changed): both at once
     looking: str = ""  # how far the comparison is, if it isn't done
 
 
@@ -40,13 +43,33 @@ def look(chapter, part, program):
         known = _wait(chapter, part)
     if known is None:
         return Diagnosis(looking=known_variants.progress(chapter, part))
-    told = behaviour.run(program, without=known.without, seconds=known.seconds)
-    facts = behaviour.read(told)
+    facts = known.facts(program)
     if known.long and not behaviour.apart(facts, known.ours):
         theirs = known.run(program, long=True)
         alike = [variants.Variant(name) for name, apart in known.long.items() if theirs and behaviour.agree(apart, theirs)]
         return _told(chapter, known, alike)
-    return compared(chapter, known, facts)
+    return compared(chapter, part, known, facts, lambda some, its=None: _confirmed(known, program, some, its))
+
+
+def _confirmed(known, program, some, its):
+    """The variants, of a program of theirs if there is one, without those that more checks tell apart from the part."""
+    if not known.more or not some:
+        return some
+    theirs = known.facts(program, more=True)
+    waiting = behaviour.waiting(theirs)
+    apart = [behaviour.apart(known.facts(its or known.program(one), one, more=True), theirs) for one in some[:CONFIRMED]]
+    return [one for one, facts in zip(some, apart) if not _without(facts, waiting, ())] + some[CONFIRMED:]
+
+
+def not_contradicted(chapter, part, program, recorded):
+    """The recorded mistakes that fail the same checks, without those that are known to compute something else in them."""
+    known = known_variants.of(chapter, part) if recorded else None
+    if known is None:
+        return recorded
+    facts = known.facts(program)
+    waiting = behaviour.waiting(facts)
+    theirs = _without(behaviour.apart(facts, known.ours), waiting, ())
+    return [one for one in recorded if one.name not in known.apart or behaviour.agree(_without(known.apart[one.name], waiting, ()), theirs)]
 
 
 def _wait(chapter, part):
@@ -61,17 +84,19 @@ def _wait(chapter, part):
     return found
 
 
-def compared(chapter, known, facts):
-    """The diagnosis of a part that computes these facts."""
-    theirs = behaviour.apart(facts, known.ours)
+def compared(chapter, part, known, facts, confirm=lambda some, its=None: some):
+    """The diagnosis of a part that computes these facts. What is found is told if it is confirmed."""
     waiting = behaviour.waiting(facts)
-    theirs = _without(theirs, waiting, ())
+    theirs = _without(behaviour.apart(facts, known.ours), waiting, ())
     if not theirs:
         return Diagnosis()
-    alike = [variants.Variant(name) for name, apart in known.apart.items() if behaviour.agree(_without(apart, waiting, ()), theirs)]
-    if not alike:
-        alike = _turned_alike(known, theirs, waiting)
-    return _told(chapter, known, alike)
+
+    def agree(apart):
+        return behaviour.agree(_without(apart, waiting, ()), theirs)
+    alike = [variants.Variant(name) for name, apart in known.apart.items() if agree(apart)]
+    if alike := alike or _turned_alike(known, theirs, waiting):
+        return _told(chapter, known, confirm(alike))
+    return Diagnosis(pairs=_told_pairs(known, pairs.alike(chapter, part, known, theirs, agree, confirm)))
 
 
 def _without(facts, checks, keys):
@@ -109,6 +134,15 @@ def _told(chapter, known, alike):
             by_form.setdefault(variant.form, []).append((known.told[variant.name], _where(variant)))
     # A mistake in both forms is found from either of them: it is told from the one in which it is in fewer places.
     return Diagnosis(list(mistakes.values()), min(map(_simplest, by_form.values()), key=len, default=[]))
+
+
+def _told_pairs(known, some):
+    """One pair of changes for each pair of statements, the shortest."""
+    found = {}
+    for pair in sorted(some, key=lambda pair: sum(len(known.told[name].now) for name in pair)):
+        changes = tuple(known.told[name] for name in pair)
+        found.setdefault(tuple((change.function, change.line) for change in changes), changes)
+    return list(found.values())
 
 
 def _where(variant):

@@ -16,24 +16,26 @@ import variants
 
 @dataclasses.dataclass
 class Known:
-    without: list  # checks that take long
+    quick: list  # checks that call the part and take a short time
+    more: list  # other short ones, by which what is found is confirmed
+    slow: list  # all that aren't quick
     ours: dict  # what ours computes
     told: dict  # change -> Changed
     apart: dict  # variant -> what it computes otherwise
     turned: dict  # form -> what differs if it is computed through the other, without a mistake
     programs: dict  # variant -> the program that can make it
     seconds: int = behaviour.SECONDS  # of processor time that a run may take
-    ours_long: dict = dataclasses.field(default_factory=dict)  # what ours computes in the checks that take long
+    ours_long: dict = dataclasses.field(default_factory=dict)  # what ours computes in the slow checks
     long: dict = dataclasses.field(default_factory=dict)  # variant that only these tell from ours -> what it computes otherwise
     long_seconds: int = 0
 
     def program(self, variant):
         return self.programs.get(variant.name) or next(iter(self.programs.values()))
 
-    def run_each(self, some, long=False):
+    def run_each(self, some, long=False, program=None):
         """(variant, what it computes otherwise than ours), …; in the checks that take long, or in all others."""
         def run(variant):
-            return variant, self.run(self.program(variant), variant, long)
+            return variant, self.run(program or self.program(variant), variant, long)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             try:
                 yield from pool.map(run, some)
@@ -43,10 +45,14 @@ class Known:
     def run(self, program, variant=None, long=False):
         """What a program computes otherwise than ours."""
         if long:
-            told = behaviour.run(program, variant, only=self.without, seconds=self.long_seconds)
+            told = behaviour.run(program, variant, only=self.slow, seconds=self.long_seconds)
             return behaviour.apart(behaviour.read(told), self.ours_long)
-        told = behaviour.run(program, variant, self.without, self.seconds)
-        return behaviour.apart(behaviour.read(told), self.ours)
+        return behaviour.apart(self.facts(program, variant), self.ours)
+
+    def facts(self, program, variant=None, more=False):
+        """What a program computes in the quick checks, or in those by which that is confirmed."""
+        seconds = self.seconds * (4 if more else 1)
+        return behaviour.read(behaviour.run(program, variant, only=self.more if more else self.quick, seconds=seconds))
 
 
 def of(chapter, part):

@@ -54,7 +54,12 @@ def _without(mistake, checks):
 
 
 def same_fails(ours, theirs):
-    return bool(ours) and ours.keys() == theirs.keys() and all(_same_numbers(ours[site], theirs[site]) for site in ours)
+    return ours.keys() == theirs.keys() and all(_same_numbers(ours[site], theirs[site]) for site in ours) and _tell(ours)
+
+
+def _tell(fails):
+    """Whether not all of the numbers may be made of rounding."""
+    return any(not numbers or any(isinstance(n, str) or abs(n) > ROUNDING for n in numbers) for numbers in fails.values())
 
 
 def _same_numbers(ours, theirs):

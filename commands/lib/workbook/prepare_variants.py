@@ -11,6 +11,7 @@ import tempfile
 import time
 
 import behaviour
+import calls
 import house
 import known_variants
 import variants
@@ -47,7 +48,7 @@ def prepare(chapter, part):
             programs = _moved(programs, made)
             if not programs:
                 raise SystemExit(f"learn: the variants of {chapter} {part} do not build")
-            known = _computed(programs, forms, functools.partial(known_variants.tell_progress, chapter, part))
+            known = _computed(programs, list(calls.of(chapter, part)), forms, functools.partial(known_variants.tell_progress, chapter, part))
             known.told = {name: told[name] for name in programs if name in told}
             known_variants.keep(chapter, part, known)
 
@@ -71,27 +72,28 @@ def _moved(programs, made):
     return {name: places[program] for name, program in programs.items()}
 
 
-def _computed(programs, forms, tell_progress):
-    """What ours computes, and what each variant computes otherwise, as far as there is time."""
-    known = known_variants.Known([], {}, {}, {}, {}, programs)
+def _computed(programs, checks, forms, tell_progress):
+    """What ours computes in these checks, and what each variant computes otherwise, as far as there is time."""
+    known = known_variants.Known([], [], [], {}, {}, {}, {}, programs)
     ours = next(iter(programs.values()))
-    known.without = behaviour.long_checks(behaviour.run(ours, seconds=60))
-    known.ours, known.seconds = _ours(ours, without=known.without)
+    known.quick, known.more, long = behaviour.by_time(checks, behaviour.run(ours, only=checks, seconds=60))
+    known.slow = known.more + long
+    known.ours, known.seconds = _ours(ours, known.quick)
     some = [variants.Variant(name) for name in _scattered(programs)]
     known.apart, tried = _apart(known, some, MOST_SECONDS, lambda i: tell_progress(f"{i} of {len(some)}"))
     silent = [variant for variant in some[:tried] if variant.name not in known.apart]
-    if known.without and silent:
-        known.ours_long, known.long_seconds = _ours(ours, only=known.without)
+    if known.slow and silent:
+        known.ours_long, known.long_seconds = _ours(ours, known.slow)
         known.long, _ = _apart(known, silent, MOST_SECONDS / 2, long=True,
                                tell=lambda i: tell_progress(f"{i} of {len(silent)}, in checks that take long"))
     known.turned = {variant.form: facts for variant, facts in known.run_each([variants.Variant("", form) for form in forms])}
     return known
 
 
-def _ours(program, **checks):
+def _ours(program, checks):
     """What ours computes in these checks, and how many seconds a variant may take for them."""
     began = time.monotonic()
-    facts = behaviour.read(behaviour.run(program, seconds=60, **checks))
+    facts = behaviour.read(behaviour.run(program, only=checks, seconds=60))
     return facts, math.ceil(3 * (time.monotonic() - began))
 
 

@@ -175,6 +175,8 @@ def tell_mistake(verdict):
         house.say("\nWhat yours computes is what " + ("this known mistake computes" if len(found.mistakes) == 1 else
                   "each of these known mistakes computes") + ", in all checks:")
         return tell_known(verdict.chapter, [(f"{name} ({form})" if form else name, says) for name, says, form in found.mistakes])
+    if found.pairs:
+        return tell_pairs(verdict, found.pairs)
     return tell_changes(verdict, found.changes)
 
 
@@ -193,12 +195,26 @@ def tell_changes(verdict, changes):
     else:
         house.say("\nIn all checks your part computes what ours would compute with one of these changes, which no check tells apart:")
     for change, form in changes:
-        where = pages.section_of_function(verdict.chapter, verdict.part, change.function)
-        place = f'in {change.function} (docs/{where[0].name}, "{where[1]}")' if where else f"in {change.function}"
-        house.say(f"{form}, here {place}:" if form else f"{place}:", 2)
-        house.say(change.was, 6)
-        house.say("would be", 4)
-        house.say(change.then, 6)
+        tell_change(verdict, change, f"{form}, here " if form else "")
+
+
+def tell_pairs(verdict, pairs):
+    """Which two changes at once compute the same."""
+    if len(pairs) > 3:
+        return tell_changes(verdict, [])
+    for n, (one, other) in enumerate(pairs):
+        house.say("\nIn all checks your part computes what ours would compute with two changes:" if n == 0 else "\nOr with these two:")
+        tell_change(verdict, one)
+        tell_change(verdict, other, "and ")
+
+
+def tell_change(verdict, change, before=""):
+    where = pages.section_of_function(verdict.chapter, verdict.part, change.function)
+    place = f'in {change.function} (docs/{where[0].name}, "{where[1]}")' if where else f"in {change.function}"
+    house.say(f"{before}{place}:", 2)
+    house.say(change.was, 6)
+    house.say("would be", 4)
+    house.say(change.then, 6)
 
 
 def tell_printed(verdict):

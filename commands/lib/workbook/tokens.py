@@ -8,6 +8,9 @@ import source
 TOKEN = re.compile(r'"[^"]*"|'r"\d[\w.']*(?:e[-+]?\d+)?f?|[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:<[\w:, ]+>(?=[\s(>&*{]))?|->|\+\+|--|<<=|>>=|<<|>>|<=|>=|==|!=|&&|"
                    r"\|\||[-+*/%&|^]=|\S")
 SUMS, PRODUCTS = {"+", "-"}, {"*", "/", "%"}
+COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
+LEVELS = [PRODUCTS, SUMS, {"<<", ">>"}, COMPARISONS, {"&"}, {"^"}, {"|"}, {"&&"}, {"||"}]  # the first binds most tightly
+LEVEL = {operator: n for n, some in enumerate(LEVELS) for operator in some}
 KINDS = [("whole", r"std::size_t|(std::)?u?int\w*|unsigned|long|std::ptrdiff_t"), ("real", r"float|double"), ("row", r"ConstRow|Row"),
          ("matrix", r"ConstMatrix|Matrix")]
 NO_TYPE = {"return", "else", "case", "new", "throw", "const", "goto", "operator"}
@@ -27,7 +30,7 @@ class Code:
         self.body = body
         self.tokens = _tokens(body)
         self.partner = self._partners()  # of each bracket
-        self.given = _declared(_tokens(head))  # name -> kind, of the parameters
+        self.given = _declared(_tokens(head.partition("(")[2]))  # name -> kind, of the parameters
         self.kinds = self.given | _declared(self.tokens)
 
     def _partners(self):
@@ -82,15 +85,14 @@ class Code:
     def right_of(self, i):
         """The index after the right operand of the operator at i."""
         end = self.unit_after(i + 1)
-        while end is not None and self.text(i) in SUMS and self.text(end) in PRODUCTS:
+        while end is not None and LEVEL.get(self.text(end), len(LEVELS)) < LEVEL[self.text(i)]:
             end = self.unit_after(end + 1)
         return end
 
     def left_of(self, i):
         """The index of the first token of the left operand of the operator at i."""
-        join = PRODUCTS if self.text(i) in PRODUCTS else SUMS | PRODUCTS
         begin = self.unit_before(i - 1)
-        while self.text(begin - 1) in join and self.is_binary(begin - 1):
+        while LEVEL.get(self.text(begin - 1), len(LEVELS)) <= LEVEL[self.text(i)] and self.is_binary(begin - 1):
             begin = self.unit_before(begin - 2)
         return begin
 

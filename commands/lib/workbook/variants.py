@@ -21,7 +21,7 @@ import switches  # noqa: E402
 
 
 MOST = 300_000  # characters of bodies that are compiled at a time
-ROUNDS = 10
+ROUNDS = 12
 SECONDS = 180  # for a compiler
 
 
@@ -129,7 +129,7 @@ def build_noting_calls(chapter, part, folder):
     """The chapter's checks with our part, which notes its calls; or None."""
     made = pathlib.Path(folder, f"{part}.cpp")
     made.write_text(noting_calls(split_of(chapter, part)))
-    return _linked(chapter, _command(chapter, part, made), made)
+    return linked(chapter, command(chapter, part, made), made)
 
 
 def build(chapter, part, right, bodies, told, turned, folder):
@@ -141,9 +141,9 @@ def build(chapter, part, right, bodies, told, turned, folder):
         if size > MOST or i + 1 == len(bodies):
             made = pathlib.Path(folder, str(i), f"{part}.cpp")
             made.parent.mkdir()
-            words = _command(chapter, part, made)
+            words = command(chapter, part, made)
             names = _those_that_compile(words, made, right, some, told, turned)
-            program = _linked(chapter, words, made) if names else None
+            program = linked(chapter, words, made) if names else None
             programs |= dict.fromkeys(names, program) if program else {}
             some, size = [], 0
     return programs
@@ -157,7 +157,7 @@ def _those_that_compile(words, made, right, bodies, told, turned):
         said = _run(words, "-fsyntax-only")
         if said.returncode == 0:
             return list(dict.fromkeys(name for _, name, _ in bodies))
-        bad = set(re.findall(r"^(?:In file included from )?wrong ([\w ]+):\d+", said.stderr, re.M))
+        bad = _told_of(said.stderr)
         now = {told[name].now for name in bad if name in told and turn > 0}
         functions = {i for i, name, _ in bodies if name in bad and turn == ROUNDS - 2}
         bodies = [(i, name, body) for i, name, body in bodies
@@ -165,6 +165,12 @@ def _those_that_compile(words, made, right, bodies, told, turned):
         if not bad:
             break
     return []
+
+
+def _told_of(errors):
+    """The variants of which a compiler's errors tell. After a bracket too few it takes for wrong what is right."""
+    understood = re.split(r"error: expected (?:unqualified-id before \W+else|\W+}\W+before|declaration)", errors)[0]
+    return set(re.findall(r"^(?:In file included from )?wrong ([\w ]+):\d+", understood, re.M))
 
 
 def _run(words, *more):
@@ -175,14 +181,14 @@ def _run(words, *more):
     return subprocess.run([*words, *more], cwd=house.BUILD, capture_output=True, text=True, preexec_fn=limits)
 
 
-def _linked(chapter, words, made):
+def linked(chapter, words, made):
     """Compiles a source and links it with the chapter's checks: the program, or None."""
     if _run(words).returncode != 0:
         return None
     return mutants.linked(f"{chapter}_test", made.parent, made.with_suffix(".o"))
 
 
-def _command(chapter, part, made):
+def command(chapter, part, made):
     """How the chapter's checks are compiled, for this file."""
     found = next(c for c in mutants.commands() if f"CMakeFiles/{chapter}_checks.dir/" in c["output"])
     words = shlex.split(found["command"])
