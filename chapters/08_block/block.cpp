@@ -1,6 +1,5 @@
 #include "08_block/block.hpp"
 
-#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -9,23 +8,6 @@
 
 namespace t2t {
 
-// [formulas]
-/// The steps of a block, each a function from [T, C] to [T, C].
-struct Steps {
-  std::function<Tensor<2>(const Tensor<2>&)> norm_1, attention, norm_2, network;
-};
-
-static Tensor<2> pre_norm(const Tensor<2>& x, const Steps& steps) {
-  const Tensor<2> y = x + steps.attention(steps.norm_1(x));  // [T, C]
-  return y + steps.network(steps.norm_2(y));                 // [T, C]
-}
-
-static Tensor<2> post_norm(const Tensor<2>& x, const Steps& steps) {
-  const Tensor<2> y = steps.norm_1(x + steps.attention(x));  // [T, C]
-  return steps.norm_2(y + steps.network(y));                 // [T, C]
-}
-// [/formulas]
-
 /// x·wᵀ, plus the bias if there is one.
 static Tensor<2> projected(const Tensor<2>& x, const Weight& w, const Tensor<1>& b) {
   Tensor<2> y = matmul_bt(x, w);  // [T, out]
@@ -33,8 +15,8 @@ static Tensor<2> projected(const Tensor<2>& x, const Weight& w, const Tensor<1>&
   return y;
 }
 
-/// Normalizes heads. The size of the gain says how: D, a norm for each head (Qwen 3), or that of
-/// all heads together, one norm over all of them (OLMoE).
+/// Normalizes the heads of q or of k: each by itself if the gain has D numbers (Qwen 3), and all of
+/// them together if it has a number for each of their channels (OLMoE).
 static Tensor<2> normed_heads(Tensor<2> x, const NormWeights& weights, const BlockSettings& s) {
   const std::size_t T = x.shape(0), HD = x.shape(1), width = weights.gain.size();
   x.reshape({T * HD / width, width});  // a row for each norm
@@ -62,35 +44,42 @@ static Tensor<2> attention_of(const Tensor<2>& x, const BlockWeights& weights,
   return projected(heads, weights.w_o, weights.b_o);                                  // [T, C]
 }
 
-Tensor<2> block(const Tensor<2>& x, const BlockWeights& weights, const BlockSettings& settings,
-                const RopeTable& table, const NetworkFormula& network) {
+static void expect_block(const Tensor<2>& x, const BlockWeights& weights,
+                         const BlockSettings& settings, const NetworkFormula& network) {
   expect_settings(settings);
   expect_weights(weights, settings);
   expect_shape("x", x, {x.shape(0), settings.C});
   if (!network && (settings.F == 0 || settings.experts > 0))
     throw std::invalid_argument(std::string("block: wanted a network, since ") +
                                 (settings.F == 0 ? "F is 0" : "it has experts") + ", got none");
-  const auto norm_1 = [&](const Tensor<2>& in) {
-    return norm(in, weights.attention_norm, settings.norm, settings.eps);
-  };
-  const auto norm_2 = [&](const Tensor<2>& in) {
-    return norm(in, weights.feed_forward_norm, settings.norm, settings.eps);
-  };
-  // With norms on both sides a part ends with a norm of its own; the sums are those of pre-norm.
-  const auto ended = [&](Tensor<2> added, const NormWeights& gains) {
-    return settings.norm_place == NormPlace::both ? norm(added, gains, settings.norm, settings.eps)
-                                                  : added;
+}
+
+Tensor<2> block(const Tensor<2>& x, const BlockWeights& weights, const BlockSettings& settings,
+                const RopeTable& table, const NetworkFormula& network) {
+  expect_block(x, weights, settings, network);
+  const auto normed = [&](const Tensor<2>& in, const NormWeights& gain) {
+    return norm(in, gain, settings.norm, settings.eps);
   };
   const auto attention = [&](const Tensor<2>& in) {
-    return ended(attention_of(in, weights, settings, table), weights.post_attention_norm);
+    return attention_of(in, weights, settings, table);
   };
   const auto network_of = [&](const Tensor<2>& in) {
-    return ended(network ? network(in, weights, settings)
-                         : feed_forward(in, weights.feed_forward, settings.activation),
-                 weights.post_feed_forward_norm);
+    return network ? network(in, weights, settings)
+                   : feed_forward(in, weights.feed_forward, settings.activation);
   };
-  const Steps steps = {norm_1, attention, norm_2, network_of};
-  return settings.norm_place == NormPlace::after ? post_norm(x, steps) : pre_norm(x, steps);
+  const NormWeights &norm_1 = weights.attention_norm, &norm_2 = weights.feed_forward_norm,
+                    &norm_3 = weights.post_attention_norm, &norm_4 = weights.post_feed_forward_norm;
+
+  if (settings.norm_place == NormPlace::before) {
+    const Tensor<2> y = x + attention(normed(x, norm_1));  // [T, C]
+    return y + network_of(normed(y, norm_2));              // [T, C]
+  }
+  if (settings.norm_place == NormPlace::after) {
+    const Tensor<2> y = normed(x + attention(x), norm_1);  // [T, C]
+    return normed(y + network_of(y), norm_2);              // [T, C]
+  }
+  const Tensor<2> y = x + normed(attention(normed(x, norm_1)), norm_3);  // [T, C]
+  return y + normed(network_of(normed(y, norm_2)), norm_4);              // [T, C]
 }
 
 }  // namespace t2t

@@ -36,24 +36,24 @@ struct BlockSettings {
   std::size_t H;  // query heads
   std::size_t G;  // key and value heads; divides H
   std::size_t D;  // width of a head; often C / H
-  std::size_t F;  // width of the feed-forward network; 0 only if the caller brings another one
+  std::size_t F;  // width of the feed-forward network; 0 only if the caller brings its own network
 
   Norm norm = Norm::rms;
   NormPlace norm_place = NormPlace::before;
-  bool head_norms = false;  // each head of q and k goes through a norm before RoPE
   Activation activation = Activation::swiglu;
   Biases biases = Biases::none;  // all: of q, k, v, o and both matrices of a plain network
-  std::size_t window = 0;        // keys that a query sees, the last of them its own; 0: no limit
   bool uses_rope = true;  // whether q and k are turned; if not, x already holds the positions
-  Pairing pairing = Pairing::neighbours;
-  float theta = 10000;           // RoPE's
-  Frequencies frequencies = {};  // RoPE's where they are scaled, [D/2]; empty: θ^(−2i/D)
-  float eps = 1e-5f;             // the norms'
+  float theta = 10000;    // RoPE's
+  float eps = 1e-5f;      // the norms'
   // [/settings]
 
   // For models of later chapters. With these defaults they change nothing.
-  bool heads_together = false;  // head_norms: one norm of all heads of q, and one of those of k
-  float score_factor = 0;       // of q·k; 0: 1/√D
+  Pairing pairing = Pairing::neighbours;  // RoPE's
+  Frequencies frequencies = {};  // RoPE's where they are scaled, [D/2]; empty: θ^(−2i/D)
+  std::size_t window = 0;        // keys that a query sees, the last of them its own; 0: no limit
+  bool head_norms = false;       // each head of q and k goes through a norm before RoPE
+  bool heads_together = false;   // head_norms: one norm of all heads of q, and one of those of k
+  float score_factor = 0;        // of q·k; 0: 1/√D
   float score_cap = 0;       // scores stay between −cap and cap; 0: none (chapter 04's ScoreRule)
   std::size_t experts = 0;   // E networks, of which each token uses some; 0: a single network
   std::size_t chosen = 0;    // how many of the experts each token uses

@@ -25,29 +25,31 @@ namespace t2t {
 struct BlockWeights {
   NormWeights attention_norm;  // [C]
 
-  Weight w_q;          // [H·D, C]    queries
-  Weight w_k;          // [G·D, C]    keys
-  Weight w_v;          // [G·D, C]    values
-  Tensor<1> b_q;       // [H·D]       biases, in GPT-2 and Qwen 2
-  Tensor<1> b_k;       // [G·D]
-  Tensor<1> b_v;       // [G·D]
-  NormWeights q_norm;  // [D]         for each head, in Qwen 3; [H·D] for all, in OLMoE
-  NormWeights k_norm;  // [D]         or [G·D]
+  Weight w_q;     // [H·D, C]    queries
+  Weight w_k;     // [G·D, C]    keys
+  Weight w_v;     // [G·D, C]    values
+  Tensor<1> b_q;  // [H·D]       biases, in GPT-2 and Qwen 2
+  Tensor<1> b_k;  // [G·D]
+  Tensor<1> b_v;  // [G·D]
 
-  Weight w_o;                       // [C, H·D]    from the heads to what is added to x
-  Tensor<1> b_o;                    // [C]         in GPT-2
-  NormWeights post_attention_norm;  // [C]  of what is added, in Gemma 2 and 3
+  Weight w_o;     // [C, H·D]    from the heads to what is added to x
+  Tensor<1> b_o;  // [C]         in GPT-2
 
   NormWeights feed_forward_norm;    // [C]
-  FeedForwardWeights feed_forward;  // w_gate, w_up [F, C]; w_down [C, F], its result is added to x
+  FeedForwardWeights feed_forward;  // w_gate, w_up [F, C]; w_down [C, F] makes what is added to x
   // [/weights]
+
+  // The norms of some models.
+  NormWeights q_norm;                  // [D] for each head, in Qwen 3; [H·D] for all, in OLMoE
+  NormWeights k_norm;                  // [D] or [G·D]
+  NormWeights post_attention_norm;     // [C] of what is added, in Gemma 2 and 3
+  NormWeights post_feed_forward_norm;  // [C]
 
   // Or, in a mixture of experts (chapter 14), E such networks, and what chooses among them.
   Weight router;                            // [E, C]
   std::vector<FeedForwardWeights> experts;  // [E]
   FeedForwardWeights shared;                // beside the experts, for all tokens, if there is one
   Weight shared_gate;                       // [1, C]
-  NormWeights post_feed_forward_norm;       // [C]
 };
 
 /// What a tensor is for. It decides the numbers that the tensor begins with.

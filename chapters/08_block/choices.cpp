@@ -37,8 +37,8 @@ static_assert(std::size(words) == std::size_t(Choice::layers_differ) + 1);
 
 std::vector<Choice> choices_of(const BlockSettings& settings) {
   // This names every member, so that a new one does not compile before it stands here.
-  const auto& [C, H, G, D, F, norm, norm_place, head_norms, activation, biases, window, uses_rope,
-               pairing, theta, frequencies, eps, heads_together, score_factor, score_cap, experts,
+  const auto& [C, H, G, D, F, norm, norm_place, activation, biases, uses_rope, theta, eps, pairing,
+               frequencies, window, head_norms, heads_together, score_factor, score_cap, experts,
                chosen, normalised, shared, shared_gate] = settings;
   std::vector<Choice> choices;
   const auto list = [&](bool chosen, Choice choice) {

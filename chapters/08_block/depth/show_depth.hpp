@@ -104,11 +104,12 @@ inline void show_changes(const std::vector<Depths>& draws, const std::vector<std
   table.print();
   fmt::print("\n");
   print_paragraph(
-      std::string("A small random change is added to the text below a stack of layers. The table "
-                  "has the factor by which the change has grown at the top: the median of seven "
-                  "draws of the weights. On its way down, a random gradient changes by the same "
-                  "factor in the mean square. Stacks with norms end with one more norm.") +
-      (too_large ? " A dash means that the text itself has become too large for floats." : ""));
+      std::string("A small random change is added to the tokens' vectors below a stack of layers. "
+                  "The table has the factor by which the change has grown at the top: the median "
+                  "of seven draws of the weights. On its way down, a random gradient changes by "
+                  "the same factor in the mean square. The stacks with norms have one more norm "
+                  "at the top, as a model does.") +
+      (too_large ? " A dash means that the vectors have become too large for floats." : ""));
 }
 
 /// The same after all layers.
