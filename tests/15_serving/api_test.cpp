@@ -67,6 +67,40 @@ TEST_CASE("a conversation becomes the tokens of the model's format") {
   CHECK(served().go_on(R"({"prompt": "<|im_end|>"})").request.prompt.size() == 10);
 }
 
+TEST_CASE("a model with the same tokens drafts for as long a text as the answer may become") {
+  const Session session = tiny_session(), drafter = tiny_session();
+  ServedModel model = served_model(session);
+  const auto ask = [&] {
+    return read_ask(Endpoint::completions, R"({"prompt": "What is next?", "max_tokens": 5})",
+                    model);
+  };
+  CHECK(!ask().request.draft);
+  model.drafts = 3;
+  let_draft(model, drafter, 64);
+  const Draft draft = ask().request.draft;
+  REQUIRE(draft);
+  Ids tokens = ask().request.prompt;
+  CHECK(draft(tokens, 3) == draft_from_model(session.model, 64)(tokens, 3));
+  tokens.insert(tokens.end(), 4, 65);
+  CHECK(draft(tokens, 3).size() == 2);  // room for the prompt and five tokens
+  let_draft(model, drafter, tokens.size() - 1);
+  CHECK(ask().request.draft(tokens, 3) == Ids{});
+}
+
+TEST_CASE("a drafter with another token is refused") {
+  std::vector<std::uint8_t> bytes = tiny_file();
+  const std::string_view mark = "<|im_start|>";
+  for (auto at = bytes.begin();; ++at) {
+    at = std::search(at, bytes.end(), mark.begin(), mark.end());
+    if (at == bytes.end()) break;
+    at[2] = 'I';
+  }
+  const Session session = tiny_session(), drafter = tiny_session(bytes);
+  ServedModel model = served_model(session);
+  REFUSES(let_draft(model, drafter, 64),
+          "tiny.gguf: wanted the tokens of the model that is served, got others");
+}
+
 TEST_CASE("fields of a request, and what they are by default") {
   const Ask plain = served().chat();
   CHECK(plain.request.sampling.temperature == 1);

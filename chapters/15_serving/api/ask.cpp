@@ -175,10 +175,11 @@ Ask read_ask(Endpoint endpoint, const std::string& body, const ServedModel& serv
   ask.request.stops = served.stops;
   ask.request.filter = read_format(fields, served);
   ask.request.drafts = served.drafts;
-  if (served.drafts > 0) ask.request.draft = draft_from_text();
   constexpr std::size_t any = std::numeric_limits<std::int32_t>::max();
   const auto most = fields.whole("max_tokens", 1, any);
   ask.request.most = fields.whole("max_completion_tokens", 1, any).value_or(most.value_or(any));
+  if (served.drafts > 0)
+    ask.request.draft = served.make_draft(ask.request.prompt.size() + ask.request.most);
   ask.answers = fields.whole("n", 1, most_answers).value_or(1);
   ask.seed = fields.whole("seed", 0, std::numeric_limits<std::int64_t>::max());
   ask.likeliest = read_likeliest(fields, endpoint);

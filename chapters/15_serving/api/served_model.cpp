@@ -1,6 +1,8 @@
 #include "15_serving/api/served_model.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <stdexcept>
 
 #include "utf8_start.hpp"
 
@@ -22,6 +24,26 @@ ServedModel served_model(const Session& session) {
   const std::optional<int> eos = session.bpe.eos();
   if (eos && (served.stops.empty() || served.stops[0] != *eos)) served.stops.push_back(*eos);
   return served;
+}
+
+static bool same_tokens(const Session& a, const Session& b) {
+  if (a.config().V != b.config().V || a.bpe.size() != b.bpe.size()) return false;
+  for (int id = 0; id < int(a.bpe.size()); ++id)
+    if (a.bpe.bytes(id) != b.bpe.bytes(id)) return false;
+  return true;
+}
+
+void let_draft(ServedModel& served, const Session& drafter, std::size_t context) {
+  if (!same_tokens(drafter, served.session))
+    throw std::invalid_argument(printable(drafter.file.name()) +
+                                ": wanted the tokens of the model that is served, got others");
+  served.make_draft = [&model = drafter.model, context](std::size_t S) -> Draft {
+    return [&model, S = std::min(S, context), draft = Draft()](std::span<const int> tokens,
+                                                               std::size_t k) mutable {
+      if (!draft) draft = draft_from_model(model, S);
+      return draft(tokens, k);
+    };
+  };
 }
 
 }  // namespace t2t

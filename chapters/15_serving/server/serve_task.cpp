@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
@@ -40,7 +41,9 @@ void add_flags(Program& program, ServeFlags& flags) {
   program.size("cache-bits", flags.cache_bits, "bits of a key or value in memory: 32, 8 or 4");
   program.size("budget", flags.budget, "tokens that are read in a step at most");
   program.size("drafts", flags.drafts,
-               "tokens that are drafted from the text itself for each step; 0: none", 0);
+               "tokens that are drafted for each step, from the text itself; 0: none", 0);
+  program.input("drafter", flags.drafter,
+                "GGUF file of a faster model that drafts instead, with the same tokens");
   program.input("key", flags.key_file,
                 "file whose first line clients must send as their API key; without it, none");
   program.yes("float", flags.floats, "make floats of the file's weights; answers come more slowly");
@@ -82,6 +85,16 @@ static PageSizes sizes_of(const ServeFlags& flags) {
           flags.cache_bits};
 }
 
+/// The model that drafts, as its file has it.
+static std::optional<Session> open_drafter(const ServeFlags& flags) {
+  if (flags.drafter.empty()) return {};
+  if (flags.drafts == 0)
+    throw std::invalid_argument("--drafter: wanted --drafts of 1 or more with it, got 0");
+  GgufFile file = open_model(flags.drafter);
+  Bpe bpe = read_tokenizer(file);
+  return std::make_optional<Session>(std::move(file), std::move(bpe), packed_matrix);
+}
+
 static void greet(const ServeFlags& flags, const HttpServer& server, const ServedModel& served) {
   const std::string at = fmt::format("http://{}:{}", printable(flags.host), server.port());
   fmt::print(
@@ -104,11 +117,13 @@ static int serve(const ServeFlags& flags) {
   GgufFile file = open_model(flags.model);
   Bpe bpe = read_tokenizer(file);
   const Session session(std::move(file), std::move(bpe), matrices_in_one_order(flags.floats));
+  const std::optional<Session> drafter = open_drafter(flags);
   PageReader reader = model_reader(session.model, sizes);
   reader.positions = std::min(reader.positions, flags.context);
   Service service(reader, flags.waiting);
   ServedModel served = served_model(session);
   served.drafts = flags.drafts;
+  if (drafter) let_draft(served, *drafter, reader.positions);
   const HttpServer server(service, served,
                           {.host = flags.host,
                            .port = int(flags.port),
@@ -126,7 +141,7 @@ static int serve(const ServeFlags& flags) {
 Task serve_task(const ServeFlags& flags) {
   return {"serve",
           {"model", "host", "port", "context", "parallel", "waiting", "memory", "cache-bits",
-           "budget", "drafts", "key", "float"},
+           "budget", "drafts", "drafter", "key", "float"},
           [&flags] { return serve(flags); }};
 }
 
