@@ -345,6 +345,21 @@ TEST_CASE("12 heads of 300 tokens, one query with 5000 keys: formula and kernel 
         all_close(Tensor<2>(xt::view(weights, h)), softmax(Tensor<2>(xt::view(scores, h))), 4 * u));
 }
 
+TEST_CASE("2,100 queries at once get what each of them gets alone") {
+  const std::size_t T = 2100, H = 3, D = 4;
+  const Tensor<2> q = draw(T, H * D, 25), k = draw(T, H * D, 26), v = draw(T, H * D, 27);
+  const auto rows = [](const Tensor<2>& x, std::size_t begin, std::size_t end) {
+    return Tensor<2>(xt::view(x, xt::range(begin, end)));
+  };
+  const Tensor<2> all = by_rows(q, k, v, H, Mask::causal);
+  for (const std::size_t t : {0, 63, 700, 1500, 2099}) {
+    CAPTURE(t);
+    const Tensor<2> alone =
+        by_rows(rows(q, t, t + 1), rows(k, 0, t + 1), rows(v, 0, t + 1), H, Mask::causal);
+    CHECK(all_close(rows(all, t, t + 1), alone, 2 * bound(D, t + 1)));  // either may be so far off
+  }
+}
+
 TEST_CASE("attention equals PyTorch's in float64: causal, the end of a cache, cross") {
   struct Case {
     std::string name;

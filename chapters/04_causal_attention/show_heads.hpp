@@ -86,11 +86,11 @@ inline void show_split() {
 }
 
 inline void show_two_values() {
-  print_section("Why several heads: bring home two numbers, a and b");
+  print_section("Why several heads: fetch two numbers, a and b");
   const AttentionWeights first = weights_of_one_head(40, 0), both = weights_of_one_head(0, 0);
   const AttentionWeights near = weights_of_one_head_near(0.001f), two = weights_of_two_heads();
-  Table table(
-      {"wanted", "one head: the first", "one head: both alike", "one head: ±250", "two heads"});
+  Table table({"wanted", "one head: first token", "one head: both equally", "one head: values ±250",
+               "two heads"});
   const auto pair = [](const Tensor<1>& answer) {
     return fmt::format("{:.3f} {:.3f}", answer(0), answer(1));
   };
@@ -102,10 +102,8 @@ inline void show_two_values() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "One token asks, and two others answer, each with a number. One head returns one mean: of "
-      "the first token alone, of both alike, or, with values of ±250, of both with the weights "
-      "0.501 "
-      "and 0.499 where the numbers differ.");
+      "One token reads two others, each of which holds a number. One head returns one "
+      "weighted mean of what they hold.");
 }
 
 }  // namespace t2t

@@ -89,8 +89,8 @@ inline void show_root(const Program& program) {
       "largest: the mean of the rows' largest weights. saturated: the share of rows in which one "
       "weight is above 0.99. derivative: the median over the rows of Σ w(1 − w).");
   print_paragraph(
-      "gradient: the length (the root of the sum of squares) of the matrix d weights / d q: "
-      "its 10th, 50th and 90th percentile over the rows, and its mean.");
+      "gradient: the length (the root of the sum of squares) of the matrix d weights / d q. The "
+      "last four columns have its 10th, 50th and 90th percentile over the rows, and its mean.");
 }
 
 }  // namespace t2t

@@ -26,16 +26,16 @@ inline void show_one_head(const Program& program, const Tensor<2>& x,
   print_heat_map(scores, {labels, labels, true});
   fmt::print("\n");
   print_paragraph(
-      "Each row is a query, and each column is a key. The last line gives the scores that the "
-      "marks stand for. A dot is a score of -infinity: a token may not read a later one. Random "
-      "vectors are not quite orthogonal, hence the marks between different letters.");
+      "Each row is a query, and each column is a key. Each mark stands for a fifth of the range of "
+      "scores, and the last line shows one score for each; a blank is near 0. A dot is -infinity: "
+      "a token may not read a later one. Random vectors are not quite orthogonal, hence the marks "
+      "between different letters.");
   print_section("Weights: softmax of each row");
   print_heat_map(weights, {labels, labels});
   fmt::print("\n");
   print_paragraph(
-      "Each row is a query, and each column is a key. Here each token is its own query and key, so "
-      "it is most similar to itself and to equal letters: where a letter comes again, its query "
-      "attends to both. The first row has one key, whose weight is 1.");
+      "Here each token is its own query and key, so it is most similar to itself and to equal "
+      "letters: where a letter comes a second time, its query attends to both places.");
 }
 
 inline void show_masks() {

@@ -15,20 +15,20 @@ namespace t2t {
 
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// Throws for row t of a softmax. With several heads, rows are counted through: h·T + t.
+/// Throws for row t of a softmax. With several heads, rows are numbered across them: h·T + t.
 static void refuse_row(std::size_t t) {
   throw std::invalid_argument(
       fmt::format("softmax: row {} is all -infinity: a mask that hides every key", t));
 }
 
-/// Whether a mask hides the whole row. NaN is not −infinity: a row with a NaN is not refused, and
-/// all of its weights become NaN.
+/// Whether a mask hides the whole row. A row that has a NaN does not count as hidden; all of its
+/// weights become NaN.
 static bool all_hidden(ConstRow scores) {
   return std::ranges::all_of(scores, [](float score) { return score == -infinity; });
 }
 
-/// Softmax along the last axis, which keep_dims keeps with length 1. N = 2: one head, [T, S]. N = 3:
-/// H heads, [H, T, S]; the shapes below are those of N = 2.
+/// Softmax along the last axis; keep_dims keeps that axis, with length 1. If N = 2, scores has one
+/// head, [T, S], as in the comments at the right. If N = 3, it has H heads, [H, T, S].
 template <std::size_t N>
 static Tensor<N> softmax_formula(const Tensor<N>& scores) {
   const Tensor<N> highest = xt::amax(scores, {N - 1}, xt::keep_dims);  // [T, 1]

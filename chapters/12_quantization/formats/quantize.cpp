@@ -27,19 +27,19 @@ std::uint16_t float_to_half(float value) {
     return std::uint16_t(sign | (rounded - std::bit_cast<std::uint32_t>(0.5f)));
   }
   // Elsewhere 13 bits of the fraction are cut. First 0xfff is added, and 1 more if the lowest bit
-  // that stays is set: this rounds to nearest, ties to even. The exponent is stored plus 15, not
-  // 127.
+  // that stays is set: this rounds to nearest, ties to even. The exponent is stored with 15 added
+  // to it, not 127.
   const std::uint32_t rounded = size + 0xfff + ((size >> 13) & 1);
   return std::uint16_t(sign | ((rounded - (112u << 23)) >> 13));
 }
 
-/// q of number i in the low half of a byte, that of number 16 + i in its high half.
+/// Byte i gets the q of number i in its low half, and the q of number 16 + i in its high half.
 template <class Q>
 static void put_halves(Q q, std::uint8_t* to) {
   for (std::size_t i = 0; i < 16; ++i) to[i] = std::uint8_t(q(i) | q(16 + i) << 4);
 }
 
-/// x rounded to 0 … 15. x is at least 0, so that cutting x + 1/2 rounds it.
+/// x rounded to 0 … 15. x is never below −1/2, so cutting the fraction of x + 1/2 rounds it.
 static int four_bits(float x) { return std::min(15, int(x + 0.5f)); }
 
 static void to_q8_0(ConstRow x, std::uint8_t* to) {

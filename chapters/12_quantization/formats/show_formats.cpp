@@ -38,8 +38,9 @@ void show_block() {
   fmt::print("\n");
   print_paragraph(
       "The block's numbers lie between -1 and 0.86. Q8_0 has steps of 1/127. Q4_1 has 16 values "
-      "from the lowest to the highest, in steps of 1.86/15 = 0.124. Q4_0 has 16 values from -1 to "
-      "7/8, in steps of 1/8, and 0 is one of them.");
+      "from the lowest to the highest, in steps of 1.86/15 = 0.124; none of them is 0, and the "
+      "nearest is -0.008. Q4_0 has 16 values from -1 to 7/8, in steps of 1/8, and 0 is one of "
+      "them.");
 }
 
 /// 4 bits without blocks: q in −8 … 7, and one scale for a whole row.
@@ -60,8 +61,8 @@ void show_errors() {
   const Tensor<2> plain = random.normal<2>({64, 1024});
   Tensor<2> outliers = plain;
   for (std::size_t t = 0; t < 64; ++t) outliers(t, 16 * t) *= 20;  // 1 number of each row
-  Table table({"format", ">bits a weight", ">error", ">with an outlier in each row",
-               ">without the outliers"});
+  Table table(
+      {"format", ">bits a weight", ">no outlier", ">one in each row", ">the row's other weights"});
   const auto add = [&](const std::string& name, const std::string& bits, auto round) {
     const auto error = [&](const Tensor<2>& x) { return relative_error(round(x), x); };
     Tensor<2> others = round(outliers), want = outliers;
@@ -81,11 +82,8 @@ void show_errors() {
   fmt::print("\n");
   print_paragraph(
       "The error is the root mean square of the differences, divided by that of the numbers. An "
-      "outlier is a number "
-      "multiplied by 20. In a block of 32, it spoils at most the 31 numbers in its block. In a "
-      "block of 256, the parts' scales are rounded with a common step, which the outlier makes "
-      "coarser. If a row has a single "
-      "scale, the outlier spoils the whole row.");
+      "outlier is a number multiplied by 20. A block of 256 has several scales. They are rounded "
+      "with a common step, which the outlier makes coarser.");
 }
 
 void show_outlier() {
@@ -112,8 +110,8 @@ void show_outlier() {
   print_heat_map(errors, {.row_labels = labels});
   fmt::print("\n");
   print_paragraph(
-      "768 weights from N(0, 1), 32 in each column. The outlier, 20, is in the 14th, and is not "
-      "counted. The last line has 4 bits, too, but one scale for all 768.");
+      "The row has 768 weights from N(0, 1). The outlier, 20, is in the 14th block; its own error "
+      "is not counted. The last line also has 4 bits, but one scale for all 768 weights.");
 }
 
 }  // namespace t2t

@@ -12,8 +12,8 @@
 
 namespace t2t {
 
-/// The largest size of 16 numbers; NaN if one of them is not finite. The bits of positive floats
-/// are ordered as the floats are, with infinity and NaN behind all others.
+/// The largest size of 16 numbers; NaN if one of them is not finite. As whole numbers, the bits of
+/// positive floats have the order of the floats; infinity and NaN come after all others.
 static float largest_size(const float* x) {
   std::uint32_t highest = 0;
 #pragma omp simd reduction(max : highest)
@@ -26,7 +26,7 @@ static float largest_size(const float* x) {
 /// 16 numbers: writes their q, and returns their scale and the sum of q.
 static std::pair<float, std::int32_t> round_numbers(const float* x, std::int8_t* q) {
   const float largest = largest_size(x);
-  // Of numbers so small that 127 / largest could be infinite, and of NaN, each q is 0.
+  // Each q is 0 if largest is NaN or tiny: far below 1e-30, 127 / largest would be infinite.
   if (!(largest > 1e-30f)) {
     std::fill_n(q, 16, std::int8_t(0));
     return {largest / 127, 0};

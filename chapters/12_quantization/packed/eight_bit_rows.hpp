@@ -15,8 +15,8 @@
 
 namespace t2t {
 
-/// T rows of C numbers. For a product with many tokens, 8 rows lie together: 32 numbers of each,
-/// then the next 32 of each. Rows that do not make up eight lie alone.
+/// T rows of C numbers. For products with many tokens, every 8 rows lie together: 32 numbers of
+/// each, then the next 32 of each. The last T % 8 rows lie one after the other.
 struct EightBitRows {
   std::size_t T = 0, C = 0;
   std::vector<std::int8_t> q;      // [T · C], in the order of block
@@ -25,10 +25,10 @@ struct EightBitRows {
   std::vector<float> scaled_sums;  // [T · C / 32]  Σ scale · q, for the minima
 
   static constexpr std::size_t together = 8;
-  /// How many rows lie together with row t: 8 or 1.
+  /// 8 if row t lies together with seven others, 1 if it lies alone.
   std::size_t rows_with(std::size_t t) const { return t < T / together * together ? together : 1; }
-  /// Let n be the result. The scaled sum of numbers 32·b … 32·b + 31 of row t is scaled_sums[n],
-  /// their scales are scales[2n] and scales[2n + 1], their sums likewise, and their q begin at 32n.
+  /// The place n of numbers 32·b … 32·b + 31 of row t. Their q begin at 32n. The first 16 have
+  /// scales[2n] and sums[2n], the others scales[2n + 1] and sums[2n + 1], all 32 scaled_sums[n].
   std::size_t block(std::size_t t, std::size_t b) const {
     const std::size_t rows = rows_with(t), first = t / rows * rows;
     return first * (C / 32) + b * rows + t % rows;

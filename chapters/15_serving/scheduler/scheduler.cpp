@@ -71,8 +71,8 @@ static std::vector<Candidate> by_arrival(std::span<const ScheduledText> texts,
   return sorted;
 }
 
-/// Answers go on by a token each. When no page is left, the youngest text makes room, which may be
-/// the one that needs it.
+/// Each answer reads a token. While it lacks a page, the youngest text is stopped, which may be
+/// text i itself, unless that is the oldest.
 static void plan_answers(Planner& planner) {
   std::vector<Candidate>& running = planner.running;
   for (std::size_t i = 0; i < running.size(); ++i) {
@@ -86,7 +86,7 @@ static void plan_answers(Planner& planner) {
   }
 }
 
-/// Prompts are read as far as the budget and the pages go. For the oldest text others are stopped.
+/// Prompts are read as far as budget and pages allow. Only for the oldest are others stopped.
 static void plan_prompts(Planner& planner) {
   std::vector<Candidate>& running = planner.running;
   for (std::size_t i = 0; i < running.size(); ++i) {
@@ -99,7 +99,7 @@ static void plan_prompts(Planner& planner) {
   }
 }
 
-/// Lets waiting texts in, the oldest first. None overtakes an older one.
+/// Admits waiting texts, the oldest first. None overtakes an older one.
 static void admit(std::vector<Candidate> waiting, Planner& planner) {
   if (!planner.plan.stopped.empty()) return;
   for (Candidate& c : waiting) {

@@ -6,28 +6,28 @@
 // "Orca"), and a long prompt comes in chunks, so that it does not hold up all others (Agrawal et
 // al. 2023, "SARATHI").
 //
-// A text runs from the step in which it comes in until it ends or is stopped; otherwise it waits. A
-// plan is made in three rounds, each from the oldest text to the youngest:
+// A text runs from the step that admits it until it ends or is stopped; otherwise it waits. A plan
+// is made in three rounds, each from the oldest text to the youngest:
 //
 //   1  Answers: each running text with one token left to read reads it.
 //   2  Prompts: each running text with more left reads a chunk, as many tokens as the budget, its
 //      own pages and the free ones allow. That may be none.
-//   3  Waiting texts come in, and read as many tokens as the budget allows, while there are places
-//      and budget. A text needs free pages for all tokens that it has left, not for its chunk
-//      alone. The first text that can't come in ends the round: no younger one overtakes it.
+//   3  Waiting texts are admitted, and read as many tokens as the budget allows, while there are
+//      places and budget. A text needs free pages for all tokens that it has left, not only for its
+//      chunk. The first text that can't be admitted ends the round: no younger one overtakes it.
 //
 // If an answer needs a page when none is free, the youngest running text is stopped, again and
 // again until a page is free. It may be the text that needs the page itself, unless that is the
 // oldest: the oldest is never stopped, and does without a token in this step if there is no page.
 // In round 2 texts are stopped in the same way, but for the oldest text alone, and only while it
-// could not read a single token. If a text is stopped, none comes in during the same step.
+// could not read a single token. If a text is stopped, none is admitted in the same step.
 //
 // A text that is stopped gives its pages back, waits, and reads its tokens again later. What it was
 // to read in this step goes back to the budget. The new pages for that are free again, and so are
 // its `held` pages.
 //
-// So the oldest text goes on in every step or the next, and ends one day; then another is the
-// oldest, and no text waits for ever. Only a text that needs more pages than there are could, and
+// So the oldest text goes on in every step or the next, and in the end it ends; then another is the
+// oldest, and no text waits forever. Only a text that needs more pages than there are could, and
 // it must be refused before.
 //
 // plan_step is a function of its arguments alone. It knows nothing of time, sockets, tokens or what
@@ -57,7 +57,7 @@ struct StepLimits {
   std::size_t page;    // tokens of a page
 };
 
-/// What to do in a step, in this order: stop texts, let others in, and read tokens.
+/// What to do in a step, in this order: stop texts, admit others, and read tokens.
 struct StepPlan {
   struct Part {
     std::size_t id, tokens;
@@ -71,11 +71,11 @@ struct StepPlan {
 /// The plan, by the rules at the top of this file. `running`, at most `texts` of them, and
 /// `waiting` come in any order. A waiting text has no pages yet: its `computed` and `pages` say
 /// what it would find in the pages of earlier texts. `free` is how many pages are free or can be
-/// made free. The `held` pages of a waiting text are among them and are not free any more once it
-/// comes in. So it comes in if these and the new pages for all its tokens are at most `free`, and
-/// takes these and the new pages for its chunk. Throws std::invalid_argument unless the limits are
-/// at least 1, the budget is at least `texts`, at most `texts` texts run, and each text has a token
-/// to read and pages for its computed tokens.
+/// made free. The `held` pages of a waiting text are among them until it is admitted, not after. So
+/// it is admitted if these and the new pages for all its tokens are at most `free`, and takes these
+/// and the new pages for its chunk. Throws std::invalid_argument unless the limits are at least 1,
+/// the budget is at least `texts`, at most `texts` texts run, and each text has a token to read and
+/// pages for its computed tokens.
 StepPlan plan_step(std::span<const ScheduledText> running, std::span<const ScheduledText> waiting,
                    std::size_t free, const StepLimits& limits);
 

@@ -63,10 +63,10 @@ void show_chunks() {
   fmt::print("\n");
   print_paragraph(
       "Each answer has 250 tokens. A step of n tokens takes 8 + 1.5·n milliseconds on a simulated "
-      "clock. With a budget of 2,048 tokens the prompt is read in one step, and all answers wait "
-      "for it. With smaller "
-      "budgets it comes in chunks: the answers go on, and the prompt's own first token comes "
-      "later.");
+      "clock. The columns 50 % and 99 % are percentiles of the time between two tokens of an "
+      "answer. With a budget of 2,048 tokens the prompt is read in one step, and all answers wait "
+      "for it. With smaller budgets it is read in chunks: the answers go on, and the prompt's own "
+      "first token comes later.");
 }
 
 }  // namespace t2t

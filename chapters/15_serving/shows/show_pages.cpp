@@ -15,13 +15,13 @@
 
 namespace t2t {
 
-/// "text 1 comes in, text 2 stops"
+/// "text 1 is admitted, text 2 ends"
 static std::string what_happened(const Engine& engine, const std::vector<Event>& events) {
   std::vector<std::string> told;
   for (const std::size_t id : engine.plan().stopped)
-    told.push_back(fmt::format("text {} stops", id));
+    told.push_back(fmt::format("text {} is stopped", id));
   for (const std::size_t id : engine.plan().admitted)
-    told.push_back(fmt::format("text {} comes in", id));
+    told.push_back(fmt::format("text {} is admitted", id));
   for (const Event& event : events)
     if (event.ending) told.push_back(fmt::format("text {} ends", event.id));
   return fmt::format("{}", fmt::join(told, ", "));
@@ -59,10 +59,10 @@ void show_pages() {
   print_paragraph(
       "A column of the pages is one page after the step: a digit is the text that has it, + means "
       "several texts, - a page that is kept for texts with the same beginning, and a dot a free "
-      "page. A step reads at most 12 tokens. Steps in which each answer only goes on by a token "
-      "are left out. When pages run out, kept ones are given up first; then the youngest text "
-      "stops, "
-      "and comes in again later.");
+      "page. A step reads at most 12 tokens. Steps in which no text is admitted, is stopped or "
+      "ends are left out. When pages run out, kept ones are given up first. Then the youngest text "
+      "is stopped, to be admitted again later. Its full pages are kept, as in step 6, until others "
+      "need them.");
 }
 
 /// Lengths of conversations: e to the power of a normal number, as lengths of texts often are.
@@ -82,7 +82,7 @@ void show_waste(const Program& program) {
   const std::vector<std::size_t> lengths = random_lengths(1000, S, random);
   double used = 0;
   for (const std::size_t length : lengths) used += double(length);
-  Table table({"memory comes in", ">places a text", ">unused", ">texts in 1 GiB"});
+  Table table({"memory is divided into", ">places a text", ">unused", ">texts in 1 GiB"});
   const double floats_a_token = 2 * 30 * 3 * 64;  // SmolLM2-135M's keys and values
   const auto add = [&](const std::string& name, double places) {
     const double a_text = places / double(lengths.size());
