@@ -64,7 +64,8 @@ class Changes(unittest.TestCase):
                       [("f(r + m)", "f(r) + f(m)")], [("f(r + m)", "(f(r) + m)"), ("g(r + m)", "(g(r) + m)")],
                       [("y[i]", "y[2 * i]"), ("y[i + n]", "y[2 * i + 1]")],
                       [("scale, m = mean(x);", "scale;"), ("if (", "if ("), ("  count", "  const float m = mean(x); count")],
-                      [("case Kind::one: return", "case Kind::two: case Kind::one: return"), ("case Kind::two: return m", "return m")]):
+                      [("case Kind::one: return", "case Kind::two: case Kind::one: return"), ("case Kind::two: return m", "return m")],
+                      [("case Kind::one: return", "return"), ("case Kind::two", "case Kind::one: case Kind::two")]):
             text = self.OTHER
             for was, now in edits:
                 text = text.replace(was, now)

@@ -76,8 +76,9 @@ def bound(code, i):
 
 
 def everywhere(code, uses):
-    """A name with another sign, two names exchanged, or float for double, wherever they are used: lists of edits."""
-    return [*_with_another_sign(code, uses), _floats(code), *_exchanged(code, uses)]
+    """A name with another sign, two names exchanged, one for another, or float for double, wherever they are used: lists of
+    edits."""
+    return [*_with_another_sign(code, uses), _floats(code), *_exchanged(code, uses), *_renamed(code, uses)]
 
 
 def uses(code):
@@ -108,3 +109,10 @@ def _exchanged(code, uses):
             if code.kinds[one] == code.kinds[other] and len(uses[one]) + len(uses[other]) > 2:
                 yield [(i, i + 1, other) for i in uses[one]] + [(i, i + 1, one) for i in uses[other]]
 
+
+
+def _renamed(code, uses):
+    for name, places in uses.items():
+        for other in _nearest(name, [one for one, kind in code.kinds.items() if kind == code.kinds[name]])[:2]:
+            if 1 < len(places) <= 6:
+                yield [(i, i + 1, other) for i in places]

@@ -74,6 +74,7 @@ def cases(code):
     for i in labels:
         left_out = (i, i + 3, "")
         yield [left_out]
+        own = max(first for first in firsts if first <= i)
         for other in firsts:
-            if i not in range(other, other + 1) and not set(range(other, i, 3)) <= set(labels):
+            if other != own:
                 yield [left_out, (other, other + 1, f"{code.cut(i, i + 3)} case")]

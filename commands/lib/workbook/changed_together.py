@@ -1,17 +1,8 @@
-"""The same change at several places of a function: a name taken for another throughout, neighbours taken for halves, or one
-change wherever the text is of the same form (changes.py). Each is a list of edits, which are made together."""
+"""The same change at several places of a function: neighbours taken for halves, or one change wherever the text is
+of the same form (changes.py). Each is a list of edits, which are made together."""
 import re
 
 MOST = 4  # places at which a form is changed together
-
-
-def renamed(code, uses):
-    """a becomes b wherever it is used."""
-    for name, places in uses.items():
-        others = [one for one, kind in code.kinds.items() if kind == code.kinds[name] and one != name]
-        for other in sorted(others, key=lambda one: abs(list(code.kinds).index(one) - list(code.kinds).index(name)))[:2]:
-            if 1 < len(places) <= 6:
-                yield [(i, i + 1, other) for i in places]
 
 
 def neighbours(code):
@@ -56,4 +47,3 @@ def _form(was, now):
     """Both texts with numbers in the place of their names, so that the same name has the same number."""
     names = {}
     return tuple(re.sub(r"[A-Za-z_][\w:.]*", lambda m: f"#{names.setdefault(m.group(), len(names))}", text) for text in (was, now))
-

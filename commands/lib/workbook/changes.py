@@ -52,9 +52,7 @@ def _edits(code):
     single = [edit for i in range(len(code.tokens)) if i not in code.silent for kind in KINDS for edit in kind(code, i)]
     single += changed_statements.statements(code)
     yield from ([edit] for edit in single)
-    uses = changed_names.uses(code)
-    yield from changed_names.everywhere(code, uses)
-    yield from changed_together.renamed(code, uses)
+    yield from changed_names.everywhere(code, changed_names.uses(code))
     yield from changed_together.neighbours(code)
     yield from changed_together.of_one_form(code, single)
     yield from changed_statements.cases(code)

@@ -66,9 +66,7 @@ def not_contradicted(chapter, part, program, recorded):
     known = known_variants.of(chapter, part) if recorded else None
     if known is None:
         return recorded
-    facts = known.facts(program)
-    waiting = behaviour.waiting(facts)
-    theirs = _without(behaviour.apart(facts, known.ours), waiting, ())
+    theirs, waiting = _otherwise(known, known.facts(program))
     return [one for one in recorded if one.name not in known.apart or behaviour.agree(_without(known.apart[one.name], waiting, ()), theirs)]
 
 
@@ -86,8 +84,7 @@ def _wait(chapter, part):
 
 def compared(chapter, part, known, facts, confirm=lambda some, its=None: some):
     """The diagnosis of a part that computes these facts. What is found is told if it is confirmed."""
-    waiting = behaviour.waiting(facts)
-    theirs = _without(behaviour.apart(facts, known.ours), waiting, ())
+    theirs, waiting = _otherwise(known, facts)
     if not theirs:
         return Diagnosis()
 
@@ -97,6 +94,12 @@ def compared(chapter, part, known, facts, confirm=lambda some, its=None: some):
     if alike := alike or _turned_alike(known, theirs, waiting):
         return _told(chapter, known, confirm(alike))
     return Diagnosis(pairs=_told_pairs(known, pairs.alike(chapter, part, known, theirs, agree, confirm)))
+
+
+def _otherwise(known, facts):
+    """What of these facts differs from ours, without the checks that call what is still to be written; and these checks."""
+    waiting = behaviour.waiting(facts)
+    return _without(behaviour.apart(facts, known.ours), waiting, ()), waiting
 
 
 def _without(facts, checks, keys):
