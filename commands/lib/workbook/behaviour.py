@@ -1,7 +1,6 @@
 """What a program of checks computes: every assertion with what it came to, whether it passes or fails, and how far that of
 another program is the same. tests/support/every_assertion.cpp writes it.
 """
-import contextlib
 import os
 import pathlib
 import re
@@ -31,21 +30,31 @@ def by_time(checks, told):
 def run(program, variant=None, only=(), seconds=SECONDS, suite="--test-suite-exclude=slow"):
     """What the program tells, with the mistake of this variant: of all its checks, or of some of them only. How it ended stands
     at the end."""
+    with tempfile.TemporaryDirectory(prefix="t2t-told-") as room:
+        record = pathlib.Path(room, "told")
+        code = _ran(program, variant, only, seconds, room, ["--reporters=every_assertion", "--success", f"--out={record}", suite])
+        ended = "too late" if code is None else "in time" if code >= 0 else f"signal {-code}"
+        return (record.read_text(errors="replace") if record.exists() else "") + f"\nended {ended}\n"
+
+
+def passes(program, variant, checks, seconds):
+    """Whether the program passes these checks in time, with the mistake of this variant."""
+    with tempfile.TemporaryDirectory(prefix="t2t-told-") as room:
+        return _ran(program, variant, checks, seconds, room, []) == 0
+
+
+def _ran(program, variant, only, seconds, room, options):
+    """The exit status of a program of checks, or None if it took too long."""
     def limits():
         for kind, most in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, 4 << 30), (resource.RLIMIT_FSIZE, 64 << 20), (resource.RLIMIT_CORE, 0)):
             resource.setrlimit(kind, (most, most))
     chosen = ["--test-case=" + ",".join(re.sub(r'[,*?\\"]|[^ -~]+', "*", name) for name in only)] if only else []
-    with tempfile.TemporaryDirectory(prefix="t2t-told-") as room:
-        record = pathlib.Path(room, "told")
-        ended = "in time"
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            ended = "too late"
-            done = subprocess.run([program, "--reporters=every_assertion", "--success", f"--out={record}", "--no-colors",
-                                   suite, *chosen], cwd=room, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL, timeout=10 * seconds, preexec_fn=limits,
-                                  env=dict(os.environ, T2T_OWN_WORDS="1", OMP_NUM_THREADS="1", **(variant.environment if variant else {})))
-            ended = "in time" if done.returncode >= 0 else f"signal {-done.returncode}"
-        return (record.read_text(errors="replace") if record.exists() else "") + f"\nended {ended}\n"
+    try:
+        return subprocess.run([program, "--no-colors", *options, *chosen], cwd=room, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, timeout=10 * seconds, preexec_fn=limits,
+                              env=dict(os.environ, T2T_OWN_WORDS="1", OMP_NUM_THREADS="1", **(variant.environment if variant else {}))).returncode
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def read(told):

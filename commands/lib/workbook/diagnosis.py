@@ -3,28 +3,33 @@ judge.py keeps the program with the reader's part, and telling.py and report.py 
 """
 import dataclasses
 import os
-import time
 
 import behaviour
+import exchanged
 import house
 import known_variants
-import pairs
 import prepare_variants
+import progress
+import source
 import variants
 import wrong
 
-PATIENCE = 8  # seconds that a verdict waits for variants that are being run
 CONFIRMED = 12  # variants of which more checks are run
 TRIED = 16  # changes that are tried in the other form and in both
 LEAST = 0.15  # of the numbers of both that are the same, for one to be tried
+TOLD = 3  # changes that compute the same, or exchanges: of more, each would be no more than one of many
 
 
 @dataclasses.dataclass
 class Diagnosis:
     mistakes: list = dataclasses.field(default_factory=list)  # (name, its one line, where)
     changes: list = dataclasses.field(default_factory=list)  # (Changed, where)
-    pairs: list = dataclasses.field(default_factory=list)  # (Changed, Changed): both at once
+    exchanges: list = dataclasses.field(default_factory=list)  # of lines of the reader's, if neither is known: [[Lines, ...], ...]
     looking: str = ""  # how far the comparison is, if it isn't done
+
+    @property
+    def found(self):
+        return bool(self.mistakes) or 1 <= len(self.changes) <= TOLD
 
 
 def keep(chapter, part, program):
@@ -35,29 +40,51 @@ def keep(chapter, part, program):
     return kept
 
 
-def look(chapter, part, program):
-    """What is known to compute what this program computes, in which the reader's part is linked."""
+def look(verdict):
+    """What is known to compute what the part of this verdict computes, or else where it is wrong."""
+    found = _compared(verdict.chapter, verdict.part, verdict.program)
+    wrong_ones = {failure.check for failure in verdict.wrong} or {verdict.result.running}
+    if not found.found and any(wrong_ones) and not os.environ.get("T2T_NO_VARIANTS"):
+        house.at_work("trying lines of ours in the place of yours")
+        try:
+            found.exchanges = exchanged.look(verdict.text, wrong_ones, verdict.failed - wrong_ones)
+        finally:
+            house.at_work("")
+        if len(found.exchanges) <= TOLD:
+            _note_next(verdict, {lines.function for exchange in found.exchanges for lines in exchange})
+    return found
+
+
+def _note_next(verdict, wrong_ones):
+    """Notes the function that is wrong, or calls what is, for ./learn hint."""
+    ours = house.ours(verdict.chapter, verdict.part).read_text()
+    for function in source.to_write(ours):
+        if wrong_ones & {one.name for one in source.with_helpers(ours, function)}:
+            return progress.note(verdict.chapter, verdict.part, next=function.name)
+
+
+def _compared(chapter, part, program):
     known = known_variants.of(chapter, part)
+    if known is None and os.environ.get("T2T_NO_VARIANTS"):
+        return Diagnosis()
     if known is None:
         prepare_variants.begin((chapter, part))
-        known = _wait(chapter, part)
-    if known is None:
         return Diagnosis(looking=known_variants.progress(chapter, part))
     facts = known.facts(program)
     if known.long and not behaviour.apart(facts, known.ours):
         theirs = known.run(program, long=True)
         alike = [variants.Variant(name) for name, apart in known.long.items() if theirs and behaviour.agree(apart, theirs)]
         return _told(chapter, known, alike)
-    return compared(chapter, part, known, facts, lambda some, its=None: _confirmed(known, program, some, its))
+    return compared(chapter, known, facts, lambda some: _confirmed(known, program, some))
 
 
-def _confirmed(known, program, some, its):
-    """The variants, of a program of theirs if there is one, without those that more checks tell apart from the part."""
+def _confirmed(known, program, some):
+    """The variants without those that more checks tell apart from the part."""
     if not known.more or not some:
         return some
     theirs = known.facts(program, more=True)
     waiting = behaviour.waiting(theirs)
-    apart = [behaviour.apart(known.facts(its or known.program(one), one, more=True), theirs) for one in some[:CONFIRMED]]
+    apart = [behaviour.apart(known.facts(known.program(one), one, more=True), theirs) for one in some[:CONFIRMED]]
     return [one for one, facts in zip(some, apart) if not _without(facts, waiting, ())] + some[CONFIRMED:]
 
 
@@ -70,30 +97,13 @@ def not_contradicted(chapter, part, program, recorded):
     return [one for one in recorded if one.name not in known.apart or behaviour.agree(_without(known.apart[one.name], waiting, ()), theirs)]
 
 
-def _wait(chapter, part):
-    until = time.monotonic() + PATIENCE
-    found = None
-    while found is None and time.monotonic() < until and not os.environ.get("T2T_NO_VARIANTS"):
-        house.at_work(f"comparing with variants of our part: {known_variants.progress(chapter, part)}")
-        time.sleep(0.2)
-        known_variants.key.cache_clear()
-        found = known_variants.of(chapter, part)
-    house.at_work("")
-    return found
-
-
-def compared(chapter, part, known, facts, confirm=lambda some, its=None: some):
+def compared(chapter, known, facts, confirm=lambda some: some):
     """The diagnosis of a part that computes these facts. What is found is told if it is confirmed."""
     theirs, waiting = _otherwise(known, facts)
     if not theirs:
         return Diagnosis()
-
-    def agree(apart):
-        return behaviour.agree(_without(apart, waiting, ()), theirs)
-    alike = [variants.Variant(name) for name, apart in known.apart.items() if agree(apart)]
-    if alike := alike or _turned_alike(known, theirs, waiting):
-        return _told(chapter, known, confirm(alike))
-    return Diagnosis(pairs=_told_pairs(known, pairs.alike(chapter, part, known, theirs, agree, confirm)))
+    alike = [variants.Variant(name) for name, apart in known.apart.items() if behaviour.agree(_without(apart, waiting, ()), theirs)]
+    return _told(chapter, known, confirm(alike or _turned_alike(known, theirs, waiting)))
 
 
 def _otherwise(known, facts):
@@ -137,15 +147,6 @@ def _told(chapter, known, alike):
             by_form.setdefault(variant.form, []).append((known.told[variant.name], _where(variant)))
     # A mistake in both forms is found from either of them: it is told from the one in which it is in fewer places.
     return Diagnosis(list(mistakes.values()), min(map(_simplest, by_form.values()), key=len, default=[]))
-
-
-def _told_pairs(known, some):
-    """One pair of changes for each pair of statements, the shortest."""
-    found = {}
-    for pair in sorted(some, key=lambda pair: sum(len(known.told[name].now) for name in pair)):
-        changes = tuple(known.told[name] for name in pair)
-        found.setdefault(tuple((change.function, change.line) for change in changes), changes)
-    return list(found.values())
 
 
 def _where(variant):

@@ -27,6 +27,7 @@ class Verdict:
     result: checks.Result = None
     alike: list = dataclasses.field(default_factory=list)  # the recorded mistakes that fail the same checks
     program: pathlib.Path = None  # of the checks with the part, for a diagnosis
+    text: written.Text = None  # what was judged, for a diagnosis
     said: str = ""  # by the compiler, of what does not build
     warnings: list = dataclasses.field(default_factory=list)  # by the compiler, of what builds
     watched: races.Told = None  # what came of a look for them, if all checks pass and there may be some
@@ -140,8 +141,8 @@ def judge(chapter, part, before_races=lambda verdict: None):
         if not build.good:
             return _not_built(text, build)
         verdict = of_program(chapter, part, build.program, checks.names(house.BUILD / house.checks_of(chapter, part)))
-        if verdict.word == "fails" and variants.exist(chapter, part):
-            verdict.program = diagnosis.keep(chapter, part, build.program)
+        if verdict.word in ("fails", "ended") and variants.exist(chapter, part):
+            verdict.program, verdict.text = diagnosis.keep(chapter, part, build.program), text
             verdict.alike = diagnosis.not_contradicted(chapter, part, verdict.program, verdict.alike)
     verdict.warnings = written.warnings(text)
     if verdict.word == "passes" and races.may_be_in(text):

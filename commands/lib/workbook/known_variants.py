@@ -32,10 +32,10 @@ class Known:
     def program(self, variant):
         return self.programs.get(variant.name) or next(iter(self.programs.values()))
 
-    def run_each(self, some, long=False, program=None):
+    def run_each(self, some, long=False):
         """(variant, what it computes otherwise than ours), …; in the checks that take long, or in all others."""
         def run(variant):
-            return variant, self.run(program or self.program(variant), variant, long)
+            return variant, self.run(self.program(variant), variant, long)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             try:
                 yield from pool.map(run, some)

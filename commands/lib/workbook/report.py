@@ -33,11 +33,11 @@ def write(path, verdicts):
             one["seconds"] = round(v.result.seconds, 3)
             one["checks"] = [{"name": c, "kind": checks.kind_of(c), "passes": c in passed} for c in v.counted]
             one["mistakes"] = [{"name": a.name, "says": a.says} for a in v.alike]
-            if v.program and not v.alike:
-                found = diagnosis.look(v.chapter, v.part, v.program)
+            if v.text and not v.alike:
+                found = diagnosis.look(v)
                 one["mistakes"] += [{"name": name, "says": says, "form": form} for name, says, form in found.mistakes]
                 one["changes"] = [dataclasses.asdict(change) for change, _ in found.changes]
-                one["pairs"] = [[dataclasses.asdict(change) for change in pair] for pair in found.pairs]
+                one["exchanges"] = [[dataclasses.asdict(lines) for lines in exchange] for exchange in found.exchanges]
         if v.watched:
             one["races"] = [dataclasses.asdict(access) for access in v.watched.race]
         record.append(one)

@@ -41,9 +41,9 @@ def tell_verdict(verdict):
 
 def tell_help(verdict):
     """What helps with a verdict of checks: the mistake, what else happened, and what the part printed."""
-    if verdict.word == "fails":
+    if verdict.word in ("fails", "ended"):
         tell_mistake(verdict)
-        if verdict.result.ended and not verdict.unwritten:
+        if verdict.word == "fails" and verdict.result.ended and not verdict.unwritten:
             house.say(f'\nLater, in the check "{verdict.result.running}", it {verdict.result.ended}.')
     if verdict.result and verdict.word != "is not written":
         tell_printed(verdict)
@@ -164,20 +164,24 @@ def tell_mistake(verdict):
         house.say("\nA known mistake fails the same checks with the same numbers, so it is probably "
                   + ("this:" if len(verdict.alike) == 1 else "one of these:"))
         return tell_known(verdict.chapter, [(one.name, one.says) for one in verdict.alike])
-    if verdict.program is None:
+    if verdict.text is None:
         return None
     sys.stdout.flush()
-    found = diagnosis.look(verdict.chapter, verdict.part, verdict.program)
-    if found.looking:
-        return house.say("\nNo recorded mistake fails the same checks. Yours is still to be compared with small changes of our part, which "
-                         f"run in the background ({found.looking}): the next ./learn check says what they tell.")
+    found = diagnosis.look(verdict)
     if found.mistakes:
         house.say("\nWhat yours computes is what " + ("this known mistake computes" if len(found.mistakes) == 1 else
                   "each of these known mistakes computes") + ", in all checks:")
-        return tell_known(verdict.chapter, [(f"{name} ({form})" if form else name, says) for name, says, form in found.mistakes])
-    if found.pairs:
-        return tell_pairs(verdict, found.pairs)
-    return tell_changes(verdict, found.changes)
+        tell_known(verdict.chapter, [(f"{name} ({form})" if form else name, says) for name, says, form in found.mistakes])
+    elif found.found:
+        tell_changes(verdict, found.changes)
+    elif found.exchanges:
+        tell_exchanges(found.exchanges)
+    elif not found.looking:
+        house.say("\nNeither the known mistakes nor small changes of our part tell which mistake this is, and no line or function of ours "
+                  "that was tried in the place of yours makes the failing checks pass.")
+    if found.looking:
+        house.say("\nYour part is still to be compared with the known mistakes and with small changes of ours, which run in the background "
+                  f"({found.looking}): the next ./learn check says what they tell.")
 
 
 def tell_known(chapter, some):
@@ -187,9 +191,7 @@ def tell_known(chapter, some):
 
 
 def tell_changes(verdict, changes):
-    """Which change of our part computes the same. Of more than three that do, each is no more than one of many."""
-    if not 1 <= len(changes) <= 3:
-        return house.say("\nNeither the known mistakes nor small changes of our part tell which mistake this is.")
+    """Which change of our part computes the same."""
     if len(changes) == 1:
         house.say("\nIn all checks your part computes what ours would compute with one change:")
     else:
@@ -198,14 +200,37 @@ def tell_changes(verdict, changes):
         tell_change(verdict, change, f"{form}, here " if form else "")
 
 
-def tell_pairs(verdict, pairs):
-    """Which two changes at once compute the same."""
-    if len(pairs) > 3:
-        return tell_changes(verdict, [])
-    for n, (one, other) in enumerate(pairs):
-        house.say("\nIn all checks your part computes what ours would compute with two changes:" if n == 0 else "\nOr with these two:")
-        tell_change(verdict, one)
-        tell_change(verdict, other, "and ")
+def tell_exchanges(exchanges):
+    """Which lines of the reader's are wrong: those for which ours can stand."""
+    passes = "every check that failed passes"
+    if len(exchanges) > diagnosis.TOLD:
+        return house.say(f"\nWith ours in the place of any of {len(exchanges)} pieces of yours, {passes}, so it can't be told which of them is wrong.")
+    if exchanges[0][0].kind == "function":
+        some = " or in ".join(" and ".join(f"your {lines.function}" for lines in exchange) for exchange in exchanges)
+        house.say(f"\nThe mistake is in {some}: with ours in {'their places' if ' your' in some[4:] else 'its place'}, {passes}. "
+                  "Which line it is can't be told.")
+    else:
+        for n, exchange in enumerate(exchanges):
+            house.say(f"\n{_exchanged(exchange)}, {passes}." if n == 0 else "\nOr it is here:")
+            for lines in exchange:
+                tell_their_lines(lines)
+    uses = list(dict.fromkeys(name for exchange in exchanges for lines in exchange for name in lines.uses))
+    if uses:
+        house.say(f"\nIt may also be in what is used there: {', '.join(uses)}.")
+
+
+def _exchanged(exchange):
+    if len(exchange) > 1:
+        return "The mistake is in these places together: with ours in all of them"
+    return {"place": "Something is missing here: with ours put in", "surplus": "Something is too much here: without it",
+            "lines": "The mistake is here: with ours in its place"}[exchange[0].kind]
+
+
+def tell_their_lines(lines):
+    where = f"{house.shown(house.WORK / lines.file)}:{lines.first}, in {lines.function}"
+    print(f"\n  {where}{', before this line' if lines.kind == 'place' else ''}:")
+    for line in lines.text.splitlines():
+        print(f"  > {line}")
 
 
 def tell_change(verdict, change, before=""):

@@ -53,9 +53,13 @@ def exist(chapter, part):
 
 
 def split_of(chapter, part):
-    """Our source, cut into bodies. Functions that the compiler may run can't ask which mistake they make, so a constant
+    """Our source, cut into bodies."""
+    return cut(house.ours(chapter, part).read_text())
+
+
+def cut(text):
+    """A source, cut into bodies. Functions that the compiler may run can't ask which mistake they make, so a constant
     function of the file becomes one that isn't."""
-    text = house.ours(chapter, part).read_text()
     return switches.split(re.sub(r"^static constexpr auto (\w+ = \[)", r"static const auto \1", text, flags=re.M))
 
 

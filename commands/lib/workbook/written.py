@@ -34,8 +34,8 @@ class Text:
 
     @property
     def own(self):
-        """The part's own file, as text."""
-        return next(iter(self.files.values())).decode(errors="replace")
+        """The part's own file, as text, with plain ends of lines."""
+        return next(iter(self.files.values())).decode(errors="replace").removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 class Unreadable(Exception):

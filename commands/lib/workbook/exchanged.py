@@ -1,0 +1,151 @@
+"""Where a part is wrong, if nothing that is known computes the same: the lines of the reader's own text, or the functions, after whose
+exchange for ours no check fails but those that wait for something unwritten. Lines are found as far as a function is written like
+ours; the names may be others."""
+import concurrent.futures
+import dataclasses
+import itertools
+import os
+import pathlib
+import tempfile
+import time
+
+import aligned
+import behaviour
+import calls
+import house
+import mutants
+import variants
+from variants import switches
+
+SCREENED = 4  # failing checks that are run first
+SECONDS = 10  # of processor time for them
+WHOLE_SECONDS = 60  # for all checks
+EXCHANGES = 60  # that are compiled at a time
+ROUNDS = 4  # in which those are left out that do not compile
+PATIENCE = 30  # seconds after which no more are tried
+PAIRED = 16  # pairs of places in two functions
+
+
+@dataclasses.dataclass(frozen=True)
+class Lines:
+    """What is to be exchanged: lines of the reader's file."""
+    file: str  # in the reader's folder
+    function: str
+    first: int
+    last: int
+    kind: str  # "lines"; "surplus" ones; a "place" before the first, where something is missing; a "function" as a whole
+    text: str
+    uses: tuple  # names of theirs in these lines of which ours knows nothing: the mistake may be in what they stand for
+
+
+def look(text, failing, waiting=()):
+    """The exchanges by which the part passes, each as a list of Lines: of single places, if any of them suffices; else of
+    two places; else of whole functions. Failing are the checks that fail, waiting those that call what isn't written yet."""
+    if not variants.exist(text.chapter, text.part):
+        return []
+    theirs, ours = variants.cut(text.own), variants.split_of(text.chapter, text.part)
+    functions = aligned.differing(theirs, ours)
+    trial = _Trial(text, theirs, aligned.lacking(theirs, ours), failing, waiting)
+    found = trial.passing(_single(functions)) or trial.passing(_double(functions))
+    if len(found) == 1:
+        found = _needed(trial, found[0])
+    return [[line for function, places in exchange for line in _lines(text, theirs, function, places)] for exchange in found]
+
+
+def _single(functions):
+    """Exchanges in one function: ((function, places),); no places mean all of it."""
+    yield from (((one, ()),) for one in functions)
+    for n in (1, 2):
+        yield from (((one, places),) for one in functions for places in itertools.combinations(one.places, n))
+
+
+def _double(functions):
+    """Exchanges in two functions at once."""
+    two = list(itertools.combinations(functions, 2))
+    yield from (((one, ()), (other, ())) for one, other in two)
+    for one, other in two:
+        if len(one.places) * len(other.places) <= PAIRED:
+            yield from (((one, (a,)), (other, (b,))) for a, b in itertools.product(one.places, other.places))
+
+
+def _size(exchange):
+    """How much is exchanged: whole functions are more than any places."""
+    return max((not places, len(places)) for _, places in exchange)
+
+
+def _needed(trial, exchange):
+    """An exchange of whole functions, with those places alone that it needs, if that is enough."""
+    everything = tuple((function, tuple(function.places)) for function, _ in exchange)
+    if any(places for _, places in exchange) or not all(places for _, places in everything):
+        return [exchange]
+
+    def without(left_out):
+        return tuple((function, tuple(place for place in places if (function.number, place) not in left_out)) for function, places in everything)
+    each = [(function.number, place) for function, places in everything for place in places]
+    tried = [one for one in each if all(places for _, places in without([one]))]
+    enough = trial.passing((without([one]) for one in tried), size=lambda exchange: 0)
+    needed = without([one for one in tried if without([one]) in enough])
+    return all(places for _, places in needed) and trial.passing([needed]) or [exchange]
+
+
+class _Trial:
+    """Programs with exchanges, and the checks that they must pass."""
+
+    def __init__(self, text, theirs, declarations, failing, waiting):
+        self.text, self.theirs, self.declarations, self.until = text, theirs, declarations, time.monotonic() + PATIENCE
+        checks = dict.fromkeys([*calls.of(text.chapter, text.part), *failing])
+        self.checks = [check for check in checks if check not in waiting]
+        self.failing = [check for check in self.checks if check in failing]
+
+    def passing(self, exchanges, size=_size):
+        """Those of these exchanges with which all checks pass, of the least size. None, if the failing checks pass without any."""
+        some = {f"exchange {n}": exchange for n, exchange in enumerate(itertools.islice(exchanges, EXCHANGES))}
+        if not some or time.monotonic() > self.until:
+            return []
+        with tempfile.TemporaryDirectory(prefix="exchanged-", dir=house.BUILD) as folder:
+            program, tried = self._built(some, folder)
+            if not tried or self._that_pass(program, ["nothing"], self.failing, WHOLE_SECONDS):
+                return []
+            tried = self._that_pass(program, tried, self.failing[:SCREENED], SECONDS)
+            tried = self._that_pass(program, tried, self.failing, WHOLE_SECONDS)
+            sizes = sorted({size(some[name]) for name in tried})
+            of_size = ([name for name in tried if size(some[name]) == one] for one in sizes)
+            found = next(filter(None, (self._that_pass(program, names, self.checks, WHOLE_SECONDS) for names in of_size)), [])
+        return [some[name] for name in found]
+
+    def _that_pass(self, program, names, checks, seconds):
+        """Of these exchanges those with which the checks pass; each processor takes some of the checks."""
+        shares = [share for n in range(os.cpu_count()) if (share := checks[n::os.cpu_count()])]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            tried = {name: [pool.submit(behaviour.passes, program, variants.Variant(name), share, seconds) for share in shares] for name in names}
+            return [name for name, shares in tried.items() if all(share.result() for share in shares)]
+
+    def _built(self, some, folder):
+        """A program with those of these exchanges that compile, and their names."""
+        for name, content in self.text.files.items():
+            copy = pathlib.Path(folder, name)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(content)
+        made = pathlib.Path(folder, next(iter(self.text.files)))
+        words = variants.command(self.text.chapter, self.text.part, made)
+        bodies = [(function.number, name, function.exchanged(places) if places else function.ours)
+                  for name, exchange in some.items() for function, places in exchange]
+        for _ in range(ROUNDS):
+            made.write_text(self.declarations + switches.switched(self.theirs, bodies))
+            said = variants._run(words)
+            bad = variants._told_of(said.stderr)
+            if said.returncode == 0 or not bad:
+                break
+            bodies = [one for one in bodies if one[1] not in bad]
+        program = mutants.linked(f"{self.text.chapter}_test", made.parent, made.with_suffix(".o")) if said.returncode == 0 else None
+        return program, list(dict.fromkeys(name for _, name, _ in bodies)) if program else []
+
+
+def _lines(text, theirs, function, places):
+    """The lines of the reader's file that an exchange takes out, or between which it puts something."""
+    above = "".join(a + b for a, b in zip(theirs.between, theirs.bodies[:function.number])) + theirs.between[function.number]
+    begin_of_body = above.count("\n") + 1
+    spans = [(place.begin, place.end, "place" if place.end == place.begin else "lines" if place.ours else "surplus", place.uses) for place in places]
+    for begin, end, kind, uses in spans or [(0, len(function.body), "function", function.uses)]:
+        first, last = (begin_of_body + function.body.count("\n", 0, at) for at in (begin, end))
+        yield Lines(next(iter(text.files)), function.name, first, last, kind, "\n".join(text.own.split("\n")[first - 1:last]), uses)
