@@ -32,7 +32,7 @@ static Answer a_plan() {
   return {
       "a step",
       fmt::format("Texts 0 and 1 have full pages, so each needs a new one for its token. Text 0 "
-                  "takes the free page. For text 1, text {} stops and gives its page back. So {}.",
+                  "takes the free page. For text 1, text {} is stopped and gives its page back. So {}.",
                   plan.stopped.at(0), parts)};
 }
 
