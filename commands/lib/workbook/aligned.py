@@ -39,14 +39,14 @@ class Aligned:
 
 def differing(theirs, ours):
     """The functions of two sources, cut into bodies (switches.Split), that both have and that differ."""
-    ours_by_name, found = _by_name(ours), []
-    own = _by_name(theirs).keys() - ours_by_name.keys()
-    for (number, head, body), right in _pairs(_by_name(theirs), ours_by_name):
+    theirs, ours, found = _by_name(theirs), _by_name(ours), []
+    own = theirs.keys() - ours.keys()
+    for (number, head, body), right in _pairs(theirs, ours):
         one, other = Code(head, body), Code(*right[1:])
         parameters = dict(zip(other.given, one.given)) if len(one.given) == len(other.given) else {}
         places = _places(one, other, parameters, own)
         if places:
-            text = _renamed(other, parameters)(0, len(other.tokens))
+            text = _renamed(other, parameters, 0, len(other.tokens))
             calls = tuple(sorted(own & {token.text for token in one.tokens}))
             found.append(Aligned(number, variants._function(head), body, text, places if len(places) <= PLACES else [], calls))
     return found
@@ -111,16 +111,14 @@ def _kinds(function):
     return list(Code(function[1], "").given.values())
 
 
-def _renamed(code, names):
-    """A function from tokens to text, in other names."""
-    def text(first, after):
-        changed, at = "", code.tokens[first].begin if first < after else 0
-        for i in range(first, after):
-            token = code.tokens[i]
-            if token.text in names and not _is_member(code, i):
-                changed, at = changed + code.body[at:token.begin] + names[token.text], token.end
-        return changed + (code.body[at:code.tokens[after - 1].end] if first < after else "")
-    return text
+def _renamed(code, names, first, after):
+    """The text of these tokens, in other names."""
+    changed, at = "", code.tokens[first].begin
+    for i in range(first, after):
+        token = code.tokens[i]
+        if token.text in names and not _is_member(code, i):
+            changed, at = changed + code.body[at:token.begin] + names[token.text], token.end
+    return changed + code.body[at:code.tokens[after - 1].end]
 
 
 def _is_member(code, i):
@@ -132,15 +130,14 @@ def _places(theirs, ours, parameters, own):
     a, b = _units(theirs), _units(ours)
     names = parameters | _same_locals(theirs, ours, a, b)
     names |= {name: f"{name}_" for name in ours.kinds if name not in names and name in names.values()}
-    renamed = _renamed(ours, names)
     words_of_theirs, words_of_ours = [_words(theirs, unit, {}) for unit in a], [_words(ours, unit, names) for unit in b]
     found = []
     for i, j, k, m in _balanced(difflib.SequenceMatcher(None, words_of_theirs, words_of_ours, autojunk=False).get_opcodes(), words_of_theirs, words_of_ours):
         begin = theirs.tokens[a[i][0]].begin if i < len(a) else len(theirs.body) - 1
         end = theirs.tokens[_closed(theirs, a[i][0], a[j - 1][1]) - 1].end if j > i else begin
-        text = renamed(b[k][0], _closed(ours, b[k][0], b[m - 1][1])) if m > k else ""
+        text = _renamed(ours, names, b[k][0], _closed(ours, b[k][0], b[m - 1][1])) if m > k else ""
         known = {token.text for token in theirs.tokens if token.begin < begin} & theirs.kinds.keys() - theirs.given.keys() | own
-        uses = known & {word for words in words_of_theirs[i:j] for word in words} - {word for words in words_of_ours[k:m] for word in words}
+        uses = known & set().union(*words_of_theirs[i:j]) - set().union(*words_of_ours[k:m])
         found.append(Place(begin, end, text if j > i else f"{text} ", tuple(sorted(uses))))
     return found
 

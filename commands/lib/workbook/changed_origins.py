@@ -1,4 +1,5 @@
 """Changes that mistake a name for what it was made of, or for what is made of it (changes.py)."""
+import functools
 import re
 
 from tokens import LEVEL, PRODUCTS, SUMS
@@ -38,13 +39,13 @@ def _is_part(code, i):
     return code.text(i - 1) in (".", "->") or code.text(i + 1) in (".", "->", "=", "(", "[", "+=", "-=", "++")
 
 
+@functools.lru_cache(maxsize=1)
 def _made(code):
     """{name: (first token, the one after)} of what each constant is given."""
-    if not hasattr(code, "made"):
-        code.made = {}
-        for i, token in enumerate(code.tokens):
-            if token.text == "=" and code.kinds.get(code.text(i - 1)) not in (None, "whole") and not code.in_header(i):
-                end = next((j for j in range(i, len(code.tokens)) if code.text(j) in (";", ",") and code.depth(i, j) == 0), i)
-                if i + 1 < end <= i + 1 + LONG and code.text(i + 1) not in ("[", "{"):
-                    code.made.setdefault(code.text(i - 1), (i + 1, end))
-    return code.made
+    made = {}
+    for i, token in enumerate(code.tokens):
+        if token.text == "=" and code.kinds.get(code.text(i - 1)) not in (None, "whole") and not code.in_header(i):
+            end = next((j for j in range(i, len(code.tokens)) if code.text(j) in (";", ",") and code.depth(i, j) == 0), i)
+            if i + 1 < end <= i + 1 + LONG and code.text(i + 1) not in ("[", "{"):
+                made.setdefault(code.text(i - 1), (i + 1, end))
+    return made

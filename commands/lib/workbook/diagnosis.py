@@ -44,7 +44,7 @@ def look(verdict):
     """What is known to compute what the part of this verdict computes, or else where it is wrong."""
     found = _compared(verdict.chapter, verdict.part, verdict.program)
     wrong_ones = {failure.check for failure in verdict.wrong} or {verdict.result.running}
-    if not found.found and any(wrong_ones) and not os.environ.get("T2T_NO_VARIANTS"):
+    if not found.found and any(wrong_ones) and not os.environ.get("T2T_NO_VARIANTS") and _fails_again(verdict.program, wrong_ones):
         house.at_work("trying lines of ours in the place of yours")
         try:
             found.exchanges = exchanged.look(verdict.text, wrong_ones, verdict.failed - wrong_ones)
@@ -53,6 +53,11 @@ def look(verdict):
         if len(found.exchanges) <= TOLD:
             _note_next(verdict, {lines.function for exchange in found.exchanges for lines in exchange})
     return found
+
+
+def _fails_again(program, wrong_ones):
+    """Whether the checks fail with one thread, too. Otherwise they would pass after any exchange."""
+    return not behaviour.passes(program, None, sorted(wrong_ones), exchanged.WHOLE_SECONDS)
 
 
 def _note_next(verdict, wrong_ones):

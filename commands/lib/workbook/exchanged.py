@@ -81,10 +81,9 @@ def _needed(trial, exchange):
 
     def without(left_out):
         return tuple((function, tuple(place for place in places if (function.number, place) not in left_out)) for function, places in everything)
-    each = [(function.number, place) for function, places in everything for place in places]
-    tried = [one for one in each if all(places for _, places in without([one]))]
-    enough = trial.passing((without([one]) for one in tried), size=lambda exchange: 0)
-    needed = without([one for one in tried if without([one]) in enough])
+    less = {(function.number, place): without([(function.number, place)]) for function, places in everything for place in places}
+    enough = trial.passing((one for one in less.values() if all(places for _, places in one)), size=lambda exchange: 0)
+    needed = without([one for one, exchange in less.items() if exchange in enough])
     return all(places for _, places in needed) and trial.passing([needed]) or [exchange]
 
 
@@ -98,14 +97,12 @@ class _Trial:
         self.failing = [check for check in self.checks if check in failing]
 
     def passing(self, exchanges, size=_size):
-        """Those of these exchanges with which all checks pass, of the least size. None, if the failing checks pass without any."""
+        """Those of these exchanges with which all checks pass, of the least size."""
         some = {f"exchange {n}": exchange for n, exchange in enumerate(itertools.islice(exchanges, EXCHANGES))}
         if not some or time.monotonic() > self.until:
             return []
         with tempfile.TemporaryDirectory(prefix="exchanged-", dir=house.BUILD) as folder:
             program, tried = self._built(some, folder)
-            if not tried or self._that_pass(program, ["nothing"], self.failing, WHOLE_SECONDS):
-                return []
             tried = self._that_pass(program, tried, self.failing[:SCREENED], SECONDS)
             tried = self._that_pass(program, tried, self.failing, WHOLE_SECONDS)
             sizes = sorted({size(some[name]) for name in tried})
@@ -132,8 +129,8 @@ class _Trial:
                   for name, exchange in some.items() for function, places in exchange]
         for _ in range(ROUNDS):
             made.write_text(self.declarations + switches.switched(self.theirs, bodies))
-            said = variants._run(words)
-            bad = variants._told_of(said.stderr)
+            said = variants.run(words)
+            bad = variants.told_of(said.stderr)
             if said.returncode == 0 or not bad:
                 break
             bodies = [one for one in bodies if one[1] not in bad]

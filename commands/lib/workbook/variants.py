@@ -158,10 +158,10 @@ def _those_that_compile(words, made, right, bodies, told, turned):
     once, whatever else uses it: so in later rounds all that write the same go with one that is told of."""
     for turn in range(ROUNDS):
         made.write_text(switches.switched(right, bodies, turned))
-        said = _run(words, "-fsyntax-only")
+        said = run(words, "-fsyntax-only")
         if said.returncode == 0:
             return list(dict.fromkeys(name for _, name, _ in bodies))
-        bad = _told_of(said.stderr)
+        bad = told_of(said.stderr)
         now = {told[name].now for name in bad if name in told and turn > 0}
         functions = {i for i, name, _ in bodies if name in bad and turn == ROUNDS - 2}
         bodies = [(i, name, body) for i, name, body in bodies
@@ -171,13 +171,13 @@ def _those_that_compile(words, made, right, bodies, told, turned):
     return []
 
 
-def _told_of(errors):
+def told_of(errors):
     """The variants of which a compiler's errors tell. After a bracket too few it takes for wrong what is right."""
     understood = re.split(r"error: expected (?:unqualified-id before \W+else|\W+}\W+before|declaration)", errors)[0]
     return set(re.findall(r"^(?:In file included from )?wrong ([\w ]+):\d+", understood, re.M))
 
 
-def _run(words, *more):
+def run(words, *more):
     """Runs a compiler, which may take much time and memory for so many bodies."""
     def limits():
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
@@ -187,7 +187,7 @@ def _run(words, *more):
 
 def linked(chapter, words, made):
     """Compiles a source and links it with the chapter's checks: the program, or None."""
-    if _run(words).returncode != 0:
+    if run(words).returncode != 0:
         return None
     return mutants.linked(f"{chapter}_test", made.parent, made.with_suffix(".o"))
 
