@@ -438,9 +438,10 @@ cp -rP house "$odd"
 refuses "its path may hold no \$ \` \" \\ ; and no line end" "$odd/learn" run 01
 [[ ! -e PWNED && ! -e "$odd/PWNED" ]] || fail "the name of a folder was run as a command by a build"
 if command -v flock >/dev/null; then
+  echo "building rope" >house/build/at_work
   flock house/build/lock sleep 1 &
   env PATH="$scratch/tools:$PATH" house/learn docs --check >out 2>err </dev/null
-  grep -q "another ./learn is at work in this folder, perhaps in the background: waiting for it" err || fail "no turns: $(cat err)"
+  grep -q "another ./learn is at work in this folder, perhaps in the background: waiting for it (building rope)" err || fail "no turns: $(cat err)"
   wait
 fi
 rm -rf house/build && : >house/build

@@ -18,6 +18,7 @@ quietly() {
   local what=$1 log=$home/build/$2.log start=$SECONDS status=0 pid
   shift 2
   expect_build
+  echo "$what" >"$home/build/at_work"
   # COMMAND and what it starts are one process group, so that Ctrl-C can end them together.
   set -m
   "$@" >"$log" 2>&1 </dev/null &
@@ -52,8 +53,9 @@ expect_build() {
 
 # What another command builds, or one in the background, must be whole before this one builds.
 wait_for_turn() {
-  local begin=$SECONDS
-  say "another ./learn is at work in this folder, perhaps in the background: waiting for it"
+  local begin=$SECONDS work=''
+  read -r work 2>/dev/null <"$home/build/at_work" || true # it has no file in the moment in which it begins
+  say "another ./learn is at work in this folder, perhaps in the background: waiting for it${work:+ ($work)}"
   until flock -w 1 9; do [[ ! -t 2 ]] || printf '\r\033[K  %s s' "$((SECONDS - begin))" >&2; done
   [[ ! -t 2 ]] || printf '\r\033[K' >&2
 }

@@ -1,6 +1,12 @@
 """Checks of what finds a mistake by what a part computes, on one small part: given the build folder."""
 import dataclasses
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
 import unittest
+import unittest.mock
 
 import learner  # first: it says where the modules below are
 
@@ -101,6 +107,19 @@ class Behaviour(unittest.TestCase):
         facts = behaviour.read("check a\n12 1 3 == 3\nthrew not written yet: f\ncheck b\n20 1 1 == 1\n\nended in time\n")
         self.assertEqual(behaviour.waiting(facts), {"a"})
         self.assertEqual(facts["b | 20 | 1"], "1 1 == 1")
+
+
+class Preparation(unittest.TestCase):
+    def test_it_ends_when_the_part_passes(self):
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(known_variants, "folder", lambda *_: pathlib.Path(folder)):
+            prepare_variants.end(*PART)  # it was never begun
+            waits = ("import fcntl, os, pathlib, sys, time\nfolder = pathlib.Path(sys.argv[1])\nlock = open(folder / 'lock', 'w')\n"
+                     "fcntl.flock(lock, fcntl.LOCK_EX)\n(folder / 'process').write_text(str(os.getpid()))\nprint(flush=True)\ntime.sleep(60)")
+            with subprocess.Popen([sys.executable, "-c", waits, folder], stdout=subprocess.PIPE, start_new_session=True) as process:
+                process.stdout.readline()
+                prepare_variants.end(*PART)
+                self.assertEqual(process.wait(10), -signal.SIGTERM)
+            prepare_variants.end(*PART)  # it has ended
 
 
 class Diagnosis(unittest.TestCase):

@@ -23,6 +23,7 @@ import running
 import source
 import start
 import symbols
+import variants
 import written
 import wrong
 
@@ -58,11 +59,21 @@ const std::vector<int>& b() {
 }  // namespace t2t
 """
         self.assertEqual(self.names(text), ["a", "Thing::Thing", "Thing::good", "b"])
+
         a, thing = source.functions(text)[:2]
         self.assertEqual(a.comment, "/// What a does.")
         self.assertTrue(a.body.startswith("{") and a.body.endswith("}") and "return 0" in a.body)
         self.assertEqual(thing.signature, "Thing::Thing(int x)")
         self.assertEqual(thing.body, "{ run(); }")
+
+    def test_a_body_may_begin_with_try(self):
+        text = "int a(int x) try { return g(1'000, '}'); } catch (const E& e) { throw; } catch (...) { throw; }\nint b() { return 1; }\n"
+        self.assertEqual(self.names(text), ["a", "b"])
+        self.assertEqual(source.functions(text)[0].body, text[text.index("try"):text.index("\nint b")])
+
+    def test_members_that_a_constructor_sets_are_no_functions(self):
+        thing, = variants.cut("Thing::Thing(int x) : first_{x}, second_(x) { run(); }").between[:-1]
+        self.assertEqual(variants._function(thing), "Thing::Thing")
 
     def test_line_ends_and_marks_of_other_systems(self):
         self.assertEqual(self.names("\ufeffnamespace t2t {\r\nint a() {\r\n  return 1;\r\n}\r\n}"), ["a"])
@@ -83,6 +94,12 @@ auto D::e() const -> int { return 1; }
                 constructors = [n for n in self.names(text) if n.split("::")[0] == n.split("::")[-1] and "::" in n]
                 self.assertEqual(text.count("not written yet: "), len(self.names(text)) - len(constructors))
                 self.assertRegex(text, "(?m)^/// |^// See kernels.hpp")
+
+    def test_functions_with_one_name_have_their_own_contracts(self):
+        header = "/// Of one.\nint a(int x,  // [T]\n      int y = f({1, 2}));\n\n/// Of all.\nint a(std::span<const int> all, Trace see = {});\n"
+        told = [source.contract(header, one) for one in source.functions(
+            "int a(std::span<const int> all, Trace see) { return 2; }\nint a(int x, int y) { return 1; }\nint b() { return 0; }\n")]
+        self.assertEqual(told, ["/// Of all.", "/// Of one.", ""])
 
     def test_every_function_has_a_hint(self):
         for name, part in all_parts():

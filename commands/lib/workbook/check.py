@@ -6,6 +6,7 @@ import sys
 import alone
 import house
 import judge
+import prepare_variants
 import progress
 import report
 import source
@@ -79,6 +80,8 @@ def judged(chapter, part):
     verdict = judge.judge(chapter, part, say_so_far)
     if verdict.watched:
         house.at_work("")
+    if verdict.word == "passes":
+        prepare_variants.end(chapter, part)
     return verdict
 
 

@@ -1,8 +1,11 @@
 """Which mistake a part makes, by what it computes: the variants of ours (variants.py) that compute the same in every check.
 judge.py keeps the program with the reader's part, and telling.py and report.py ask here what is known to compute the same.
 """
+import concurrent.futures
 import dataclasses
+import math
 import os
+import time
 
 import behaviour
 import exchanged
@@ -15,7 +18,8 @@ import variants
 import wrong
 
 CONFIRMED = 12  # variants of which more checks are run
-TRIED = 16  # changes that are tried in the other form and in both
+TRIED = 16  # changes that are tried in the other form and in both, the likeliest first,
+TRIED_SECONDS = 4  # as long as there is time
 LEAST = 0.15  # of the numbers of both that are the same, for one to be tried
 TOLD = 3  # changes that compute the same, or exchanges: of more, each would be no more than one of many
 
@@ -89,7 +93,8 @@ def _confirmed(known, program, some):
         return some
     theirs = known.facts(program, more=True)
     waiting = behaviour.waiting(theirs)
-    apart = [behaviour.apart(known.facts(known.program(one), one, more=True), theirs) for one in some[:CONFIRMED]]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        apart = list(pool.map(lambda one: behaviour.apart(known.facts(known.program(one), one, more=True), theirs), some[:CONFIRMED]))
     return [one for one, facts in zip(some, apart) if not _without(facts, waiting, ())] + some[CONFIRMED:]
 
 
@@ -134,13 +139,19 @@ def _turned_alike(known, theirs, waiting):
     likely = sorted((name for name in like if like[name] > LEAST), key=lambda name: (-like[name], name))
     recorded = [name for name in known.apart if name not in known.told]
     changed = [name for name in likely if name in known.told][:TRIED]
-    return next(filter(None, (_alike_in_forms(known, names, theirs, waiting) for names in (recorded, changed))), [])
+    return _alike_in_forms(known, recorded, theirs, waiting) or _alike_in_forms(known, changed, theirs, waiting, TRIED_SECONDS)
 
 
-def _alike_in_forms(known, names, theirs, waiting):
-    some = [variants.Variant(name, form, only) for form in known.turned for name in names for only in (False, True)]
-    return [variant for variant, facts in known.run_each(some)
-            if behaviour.agree(*(_without(one, waiting, known.turned[variant.form]) for one in (facts, theirs)))]
+def _alike_in_forms(known, names, theirs, waiting, seconds=math.inf):
+    forms = [form for form, differs in known.turned.items() if _without(theirs, waiting, differs)]
+    some = [variants.Variant(name, form, only) for name in names for form in forms for only in (False, True)]
+    until, alike = time.monotonic() + seconds, []
+    for variant, facts in known.run_each(some):
+        if behaviour.agree(*(_without(one, waiting, known.turned[variant.form]) for one in (facts, theirs))):
+            alike.append(variant)
+        if time.monotonic() > until:
+            break
+    return alike
 
 
 def _told(chapter, known, alike):

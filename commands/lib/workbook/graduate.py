@@ -1,5 +1,4 @@
 """./learn graduate: the real model through the reader's parts, beside ours."""
-import argparse
 import os
 import pathlib
 import re
@@ -23,9 +22,6 @@ WHOSE = {"": "ours", "_mine": "yours"}  # ours first: it tells how long yours ma
 
 
 def main():
-    argparse.ArgumentParser(prog="./learn graduate").parse_args()
-    if not pathlib.Path(os.environ["T2T_WEIGHTS"]).is_file():
-        house.die("the real model's file is missing. ./learn weights fetches it")
     pairs = mine.parts_that_pass(MODEL)  # checks what was edited since its check, so that the list is current
     ladder.show()
     house.say("\nThe model runs through these parts. " + mine.whose(MODEL, pairs))

@@ -103,7 +103,7 @@ def questions(chapter):
 
 
 def contract(chapter, part, function):
-    says = source.contracts(house.header(chapter, part).read_text()).get(function.name, [""])[0] or function.comment
+    says = source.contract(house.header(chapter, part).read_text(), function) or function.comment
     return " ".join(line.lstrip("/ ") for line in says.splitlines())
 
 

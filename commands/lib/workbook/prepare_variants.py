@@ -1,10 +1,12 @@
 """Compiles the variants of a part (variants.py) and runs each once, so that diagnosis.py can compare what the reader's part
 computes with what they compute. ./learn start and check begin it in the background, as a program of its own.
 """
+import contextlib
 import fcntl
 import functools
 import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,25 +25,46 @@ def begin(*pairs):
     """Builds the checks of these parts and prepares their variants in the background, one part after the other."""
     wanted = [f"{chapter}/{part}" for chapter, part in pairs]
     if wanted and not os.environ.get("T2T_NO_VARIANTS"):
-        subprocess.Popen(["nice", "-n", "19", sys.executable, __file__, *wanted], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        subprocess.Popen([sys.executable, __file__, *wanted], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                          stderr=subprocess.DEVNULL, start_new_session=True)
 
 
+def end(chapter, part):
+    """Ends what begin began for a part, if it still runs: nobody asks which mistake a part makes that passes."""
+    made = known_variants.folder(chapter, part)
+    with contextlib.suppress(OSError, ValueError):  # it was never begun, or has just ended
+        if _is_locked(made / "lock"):
+            os.killpg(int((made / "process").read_text()), signal.SIGTERM)
+
+
+def _is_locked(path):
+    with open(path) as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def main(words):
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     for word in words:
-        prepare(*word.split("/"))
+        prepare(*word.split("/"), in_background=True)
 
 
-def prepare(chapter, part):
+def prepare(chapter, part, in_background=False):
     """Builds the checks, compiles the variants, runs each, and keeps what they compute. Another process that does the
     same goes first."""
     made = known_variants.folder(chapter, part)
     made.mkdir(parents=True, exist_ok=True)
     with open(made / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        (made / "process").write_text(str(os.getpid()) if in_background else "")
         known_variants.key.cache_clear()
         if not house.build(house.checks_of(chapter, part)) or not variants.exist(chapter, part) or known_variants.of(chapter, part):
             return
+        if in_background:
+            os.nice(19)  # not before, since ./learn check may wait for the build
         with tempfile.TemporaryDirectory(prefix="fresh-", dir=made.parent) as fresh:
             known_variants.tell_progress(chapter, part, "being compiled")
             programs, told, forms = _built(chapter, part, fresh)

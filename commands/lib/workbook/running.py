@@ -65,7 +65,7 @@ def _wait(process, record, times):
             now, seconds = record.stat().st_size if record.exists() else 0, time.monotonic()
             if now != size:
                 size, since, busy = now, seconds, _busy(process)
-            if seconds - since > 6 * silent or (seconds - since > silent and _busy(process) - busy > silent / 2):
+            if seconds - since > 6 * silent or (seconds - since > silent and _busy(process) - busy > 0.9 * silent):
                 return f"did not end within {silent} seconds{_taken(process)}"
             if seconds - began > 4 * whole or (seconds - began > whole and _sleeps(process, seconds - began)):
                 return f"did not come to its end within {whole} seconds, of which it computed for {_busy(process):.0f}"

@@ -43,7 +43,8 @@ def definitions(text):
 
 def without_comments(text):
     """The same text, as long, with blanks for comments, strings and lines of the preprocessor."""
-    pattern = r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|^[ \t]*#(?:\\\n|[^\n])*'
+    pattern = (r'//[^\n]*|/\*.*?\*/|R"(?P<mark>\w*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<![\da-fA-F])\'(?:\\.|[^\'\\\n])+\'|'
+               r'^[ \t]*#(?:\\\n|[^\n])*')
     return re.sub(pattern, lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.S | re.M)
 
 
@@ -60,8 +61,8 @@ def _spans(code):
                 begin = at + 1
             else:
                 end = _closing(code, at)
-                if re.search(r"\)\s*((const|noexcept|override)\s*)*(->[^;=]*|:[^:].*)?$", head, re.S):
-                    brace, end = _body(code, at, end)
+                if re.search(r"\)\s*((const|noexcept|override|try)\s*)*(->[^;=]*|:[^:].*)?$", head, re.S):
+                    brace, end = _tried(code, at, end) if re.search(r"\btry$", head) else _body(code, at, end)
                     start = begin + len(code[begin:brace]) - len(code[begin:brace].lstrip())
                     yield start, brace, end
                     begin = end
@@ -83,6 +84,13 @@ def _closing(code, at, pair="{}"):
     return len(code)
 
 
+def _tried(code, at, end):
+    """A body that begins with try: from this word to the last of its catches."""
+    while after := re.match(r"\s*catch\s*\([^)]*\)\s*(?=\{)", code[end:]):
+        end = _closing(code, end + after.end())
+    return code.rindex("try", 0, at), end
+
+
 def _body(code, at, end):
     """The last of the brace groups that follow each other: a constructor's list may have others before."""
     while True:
@@ -95,7 +103,7 @@ def _body(code, at, end):
 
 def _name(head):
     """The name before the first bracket that is not part of a template's or an attribute's arguments."""
-    if re.match(r"\s*(if|for|while|switch|return|static_assert|namespace)\b", head):
+    if re.match(r"\s*(if|for|while|switch|catch|return|static_assert|namespace)\b", head):
         return None
     head = _without_attributes(head)
     found = re.search(r"(~?[A-Za-z_][\w]*(?:::~?[A-Za-z_]\w*)*|operator\s*[^\s(]+)\s*\(", head)
@@ -130,9 +138,10 @@ def _comment_above(text, begin):
 
 
 def contracts(header):
-    """What the header says of each function: name -> [comment, ...], in the order of the declarations."""
-    found, comment, inside, before = {}, [], [], ""
+    """What the header says of each function: name -> [(its parameters, comment), ...], in the order of the declarations."""
+    found, comment, inside, before, code, at = {}, [], [], "", without_comments(header), 0
     for line in header.splitlines():
+        begin, at = at, at + len(line) + 1
         stripped = line.strip()
         if not stripped or stripped.endswith(":") or (stripped.startswith("///") and not before.startswith("///")):
             comment = []  # until then it is about all declarations that follow each other
@@ -148,8 +157,22 @@ def contracts(header):
         name = re.search(r"(~?\w+)\(", stripped)
         if name and not stripped.startswith("//"):
             known = "::".join([*inside, name.group(1)])
-            found.setdefault(known, []).append("\n".join(comment))
+            found.setdefault(known, []).append((_parameters(code[begin:]), "\n".join(comment)))
     return found
+
+
+def contract(header, function):
+    """What the header says of a function: of several with its name, of the one that has the same parameters."""
+    some = contracts(header).get(function.name, [])
+    own = _parameters(without_comments(function.signature))
+    return next((comment for parameters, comment in some if parameters == own), some[0][1] if some else "")
+
+
+def _parameters(code):
+    """The parameters of the first function declared there, without default values and blanks."""
+    opening = code.find("(")
+    inside = "".join(code[opening + 1:_closing(code, opening, "()") - 1].split())
+    return re.sub(r"=[^,]*(\{\}|(?=,)|$)", "", inside)
 
 
 def declarations(header):
@@ -161,7 +184,7 @@ def declarations(header):
 def skeleton(name, source, header):
     """The part with every body replaced by "not written yet": what ./learn start writes. Constructors are plumbing:
     they are given, with the helpers that they call."""
-    says = contracts(header.read_text())
+    declared = header.read_text()
     given = _given(source)
     own, *rest = re.findall(r"^#include .*$", source, re.M)
     quoted = [i for i in rest if '"' in i]
@@ -176,9 +199,8 @@ def skeleton(name, source, header):
         if function.line in given:
             lines += [given[function.line], ""]
         elif not function.local:
-            told = says.get(function.name, [])
             own = function.comment if function.comment.startswith("///") else ""
-            lines += [(told.pop(0) if told else "") or own or f"// See {header.name}."]
+            lines += [contract(declared, function) or own or f"// See {header.name}."]
             seen[function.name] = seen.get(function.name, 0) + 1
             of = f" ({seen[function.name]} of {names.count(function.name)})" if names.count(function.name) > 1 else ""
             lines += [f"{function.signature} {{", f'  throw std::logic_error("not written yet: {function.name}{of}");', "}", ""]

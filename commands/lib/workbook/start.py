@@ -33,17 +33,18 @@ def begin(chosen):
     prepare_variants.begin(*begun[:1])  # the others when they first fail
     if begun:
         name, part = begun[0]
-        house.say(f"\nWrite {house.shown(house.theirs(name, part))} with docs/{page_of(name, part)} beside it. "
+        house.say(f"\nWrite {house.shown(house.theirs(name, part))} with {pages_of(name, part)} beside it. "
                   f"Then: ./learn check {name[:2]} {part}")
         if not house.is_kernel(name, part):
             house.say(f"Or write what it must do first: ./learn example {name[:2]} {part}")
 
 
-def page_of(name, part):
-    """The page that explains the part: the first that quotes it."""
+def pages_of(name, part):
+    """The pages that explain the part: those that quote its functions."""
     functions = source.to_write(house.ours(name, part).read_text())
-    found = pages.section_of_function(name, part, functions[0].name) if functions else None
-    return found[0].name if found else f"{name}.md"
+    found = [pages.section_of_function(name, part, function.name) for function in functions]
+    names = list(dict.fromkeys(page.name for page, *_ in filter(None, found))) or [f"{name}.md"]
+    return " and ".join(f"docs/{page}" for page in names)
 
 
 def put_aside(name, part):

@@ -125,8 +125,8 @@ def _function(between):
 
 
 def _head(between):
-    """What stands directly before a body."""
-    return re.split(r"[;{}]", source.without_comments(between))[-1]
+    """What stands directly before a body, with a constructor's list in round brackets."""
+    return re.split(r"[;{}]", re.sub(r"\{([^{}]*)\}(?=\s*(,|$))", r"(\1)", source.without_comments(between)))[-1]
 
 
 def build_noting_calls(chapter, part, folder):
