@@ -19,8 +19,9 @@ namespace t2t {
 
 #if defined(__SANITIZE_THREAD__)
 // ThreadSanitizer does not see how OpenMP's threads wait for each other, and would report false
-// races. In its builds the same tasks run on plain threads, and OpenMP has one (CMakePresets.json).
-// A common counter would order what the threads do, and so hide races: each takes every third task.
+// races. In code that it watches, the same tasks run on plain threads, and OpenMP has one
+// (CMakePresets.json). A common counter would order what the threads do, and so hide races: each
+// takes every third task.
 inline std::size_t thread_count() { return 3; }
 
 template <class F>

@@ -9,6 +9,7 @@
 #include "files/npy.hpp"
 #include "random.hpp"
 #include "support/all_close.hpp"
+#include "support/allocations.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;
@@ -78,6 +79,13 @@ TEST_CASE("layer_norm: by hand, the row (1, 3) goes to (-1, 1), and from there t
   CHECK(all_close(layer_by_rows(x, full(2, 1), full(2, 0), 0), want, bound(2)));
   CHECK(all_close(layer_norm(x, full(2, 2), full(2, 10), 0), want_dressed, 4 * bound(2)));
   CHECK(all_close(layer_by_rows(x, full(2, 2), full(2, 10), 0), want_dressed, 4 * bound(2)));
+}
+
+TEST_CASE("layer_norm: by hand, with eps 0, the row (1, 2, 1), which begins and ends alike") {
+  const Tensor<2> x = {{1, 2, 1}};  // less 4/3, over a deviation of √(2/9)
+  const Tensor<2> want = {{-0.70710678f, 1.41421356f, -0.70710678f}};
+  CHECK(all_close(layer_norm(x, full(3, 1), full(3, 0), 0), want, bound(3)));
+  CHECK(all_close(layer_by_rows(x, full(3, 1), full(3, 0), 0), want, bound(3)));
 }
 
 TEST_CASE("by hand: the row (3, 5) with eps 8 tells C from C - 1, and where eps and gain belong") {
@@ -231,6 +239,14 @@ TEST_CASE("x and y may be parts of matrices of different widths") {
   CHECK(all_close(copy_of(y), layer_by_rows(copied, gain, bias, 1e-5f), 0));
 }
 
+TEST_CASE("the row kernels allocate nothing") {
+  const Tensor<2> x = some_rows(5, 33);
+  const Tensor<1> gain = some_channels(33, 1), bias = some_channels(33, 2);
+  Tensor<2> y = x;
+  CHECK(allocates_nothing(3, [&] { rms_norm_rows(x, row(gain), 1e-5f, y); }));
+  CHECK(allocates_nothing(3, [&] { layer_norm_rows(x, row(gain), row(bias), 1e-5f, y); }));
+}
+
 TEST_CASE("rms_norm ignores the scale of a row, not a shift; layer_norm ignores both") {
   const Tensor<1> one = full(64, 1), zero = full(64, 0);
   const Tensor<2> x = some_rows(4, 64), scaled = 8 * x, shifted = x + 3;
@@ -348,5 +364,32 @@ TEST_CASE("an eps of 0 is refused, by the number of the row, when it would give 
   REFUSES(rms_by_rows(Tensor<2>{{0}, {1}}, full(1, 1), 0),
           "eps: wanted more than 0 (row 0 has a mean square of 0), got 0");
   REFUSES(rms_norm(x, one, -1), "eps: wanted 0 or more, got -1");
+  REFUSES(rms_norm(x, one, std::nanf("")), "eps: wanted 0 or more, got nan");
+  REFUSES(rms_by_rows(x, one, std::nanf("")), "eps: wanted 0 or more, got nan");
   REFUSES(layer_by_rows(x, one, one, std::nanf("")), "eps: wanted 0 or more, got nan");
+}
+
+TEST_CASE("rms_norm: an eps of 0 is refused for a row whose squares are all 0 as floats") {
+  const Tensor<2> x = {{1, 2}, {1e-30f, -1e-30f}};  // 1e-60 is far below the smallest float
+  const char* message = "eps: wanted more than 0 (row 1 has a mean square of 0), got 0";
+  REFUSES(rms_norm(x, full(2, 1), 0), message);
+  REFUSES(rms_by_rows(x, full(2, 1), 0), message);
+}
+
+TEST_CASE("a row that is refused for an eps of 0 leaves all of y unchanged, also where y is x") {
+  const Tensor<2> x = {{1, 3}, {0, 0}};  // both norms refuse row 1
+  const Tensor<1> one = full(2, 1);
+  const char* of_rms = "eps: wanted more than 0 (row 1 has a mean square of 0), got 0";
+  const char* of_layer = "eps: wanted more than 0 (row 1 has a variance of 0), got 0";
+  Tensor<2> y = full_rows(2, 2, 5), in_place = x;
+  const Tensor<2> fives = y;
+  REFUSES(rms_norm_rows(x, row(one), 0, y), of_rms);
+  CHECK(all_close(y, fives, 0));
+  REFUSES(rms_norm_rows(in_place, row(one), 0, in_place), of_rms);
+  CHECK(all_close(in_place, x, 0));
+  y = fives, in_place = x;
+  REFUSES(layer_norm_rows(x, row(one), row(one), 0, y), of_layer);
+  CHECK(all_close(y, fives, 0));
+  REFUSES(layer_norm_rows(in_place, row(one), row(one), 0, in_place), of_layer);
+  CHECK(all_close(in_place, x, 0));
 }

@@ -15,6 +15,7 @@
 #include "files/npy.hpp"
 #include "linalg.hpp"
 #include "support/all_close.hpp"
+#include "support/allocations.hpp"
 #include "support/apart.hpp"
 #include "support/first_difference.hpp"
 #include "support/refuses.hpp"
@@ -130,14 +131,16 @@ TEST_CASE("the row kernel equals the formula at every shape") {
 }
 
 TEST_CASE("a row of a wider matrix is rotated in its own columns only") {
-  Tensor<2> both = Random(4).normal<2>({3, 16});  // q in columns 0..7, v in 8..15
-  const Tensor<2> before = both;
-  rope_rows(Matrix(both).cols_from(0, 8), 4, table_for(9, 4), 5, Pairing::halves);
-  for (std::size_t t = 0; t < 3; ++t)
-    for (std::size_t c = 0; c < 16; ++c) {
-      INFO(fmt::format("row {}, column {}: was {}, is {}", t, c, before(t, c), both(t, c)));
-      CHECK((both(t, c) == before(t, c)) == (c >= 8));
-    }
+  const Tensor<2> before = Random(4).normal<2>({3, 16});  // q in columns 0..7, v in 8..15
+  for (const Pairing pairing : pairings) {
+    Tensor<2> both = before;
+    rope_rows(Matrix(both).cols_from(0, 8), 4, table_for(9, 4), 5, pairing);
+    for (std::size_t t = 0; t < 3; ++t)
+      for (std::size_t c = 0; c < 16; ++c) {
+        INFO(fmt::format("row {}, column {}: was {}, is {}", t, c, before(t, c), both(t, c)));
+        CHECK((both(t, c) == before(t, c)) == (c >= 8));
+      }
+  }
 }
 
 TEST_CASE("position 0 is left exactly as it was, and lengths are kept at all positions") {
@@ -498,6 +501,13 @@ TEST_CASE("biases: a query that comes alone after a cache gets the row that it h
         CHECK(std::abs(one[scheme](h, 0, s) - all[scheme](h, S - 1, s)) <= bound);
 }
 
+TEST_CASE("the row kernel allocates nothing") {
+  Tensor<2> x = Random(1).normal<2>({5, 3 * 8});
+  const RopeTable table = table_for(9, 8);
+  for (const Pairing pairing : pairings)
+    CHECK(allocates_nothing(3, [&] { rope_rows(x, 8, table, 4, pairing); }));
+}
+
 TEST_CASE("the table may end in the middle of many rows: none is turned") {
   const Tensor<2> before = Random(1).normal<2>({600, 64});
   Tensor<2> x = before;
@@ -522,6 +532,14 @@ TEST_CASE("bad input is refused, with its message") {
   const RopeTable of_1 = {empty(10, 0), empty(10, 0)};
   REFUSES(rope_rows(x, 1, of_1, 0, Pairing::halves), "D: wanted an even number above 0, got 1");
   REFUSES(run(8, 0), "table.cos: wanted shape [10, 4], got [10, 2]");
+  // The sines alone have another shape. That they would be enough for x makes no difference.
+  const RopeTable few_sines = {table.cos, table_for(9, 4).sin};
+  const RopeTable wide_sines = {table.cos, of_6.sin};
+  REFUSES(rope(x, 4, few_sines, 0, Pairing::halves), "table.sin: wanted shape [10, 2], got [9, 2]");
+  REFUSES(rope_rows(x, 4, few_sines, 0, Pairing::halves),
+          "table.sin: wanted shape [10, 2], got [9, 2]");
+  REFUSES(rope_rows(x, 4, wide_sines, 0, Pairing::halves),
+          "table.sin: wanted shape [10, 2], got [10, 3]");
   REFUSES(run(4, 8), "position 10: the table ends at 9");
   CHECK_THROWS_AS(run(4, std::numeric_limits<std::size_t>::max()), Bad);
   CHECK_NOTHROW(run(4, 7));

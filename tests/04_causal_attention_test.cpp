@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -13,8 +14,10 @@
 #include "04_causal_attention/score_rule.hpp"
 #include "04_causal_attention/softmax.hpp"
 #include "files/npy.hpp"
+#include "linalg.hpp"
 #include "rows.hpp"
 #include "support/all_close.hpp"
+#include "support/allocations.hpp"
 #include "support/apart.hpp"
 #include "support/attention_in_double.hpp"
 #include "support/refuses.hpp"
@@ -149,6 +152,40 @@ TEST_CASE("softmax: a row with a score of infinity becomes all NaN, whatever els
         CHECK(std::isnan(weight));
       }
     }
+}
+
+TEST_CASE("softmax: a NaN or infinity makes all of a long row NaN, wherever it stands") {
+  const auto nans = [](ConstRow x) {
+    return std::ranges::count_if(x, [](float weight) { return std::isnan(weight); });
+  };
+  for (const float bad : {NAN, infinity})
+    for (const std::size_t s : {3, 500, 970, 999}) {
+      CAPTURE(bad);
+      CAPTURE(s);
+      Tensor<2> x = draw(1, 1000, 1);
+      x(0, s) = bad;
+      const Tensor<2> by_formula = softmax(x);
+      CHECK(nans(row(by_formula, 0)) == 1000);
+      CHECK(softmax_row(row(x, 0)));
+      CHECK(nans(row(x, 0)) == 1000);
+    }
+}
+
+TEST_CASE("exp_and_sum: powers of the distance from the number given as highest, and their sum") {
+  for (const std::size_t S : {1, 100}) {
+    CAPTURE(S);
+    Tensor<1> x = empty(S), want = empty(S);
+    double sum = 0;
+    for (std::size_t s = 0; s < S; ++s) {
+      x(s) = -5 - 0.25f * float(s);  // all are below the highest, 2, and what follows is exact
+      const double power = std::exp(0.5 * (double(x(s)) - 2));
+      want(s) = float(power), sum += power;
+    }
+    const double got = double(exp_and_sum(row(x), 0.5f, 2));
+    // 2 units in the last place are up to 4u of a number. The largest, want(0), is rounded too.
+    CHECK(all_close(x, want, 5 * u * double(want(0))));
+    CHECK(std::abs(got / sum - 1) < (std::sqrt(double(S)) + 8) * u);
+  }
 }
 
 TEST_CASE("softmax_row: its exp is right to 2 units in the last place, down to where it is 0") {
@@ -345,6 +382,39 @@ TEST_CASE("12 heads of 300 tokens, one query with 5000 keys: formula and kernel 
         all_close(Tensor<2>(xt::view(weights, h)), softmax(Tensor<2>(xt::view(scores, h))), 4 * u));
 }
 
+TEST_CASE("keys and values may be parts of matrices of different widths") {
+  const std::size_t T = 5, S = 9, H = 2, D = 3;
+  const Tensor<2> q = draw(T, H * D, 1), wide = draw(S, H * D + 4, 2);
+  const Tensor<2> wider = draw(S, H * D + 11, 3);
+  const ConstMatrix k = ConstMatrix(wide).cols_from(3, H * D);
+  const ConstMatrix v = ConstMatrix(wider).cols_from(5, H * D);
+  Tensor<2> out = empty(T, H * D);
+  AttentionScratch scratch(T, S);
+  attention_rows(q, side_by_side(k, v, H), Mask::causal, out, scratch);
+  const Tensor<2> want = attention_in_double(q, copy_of(k), copy_of(v), H, H, Mask::causal);
+  CHECK(all_close(out, want, bound(D, S)));
+}
+
+TEST_CASE("the kernels allocate nothing, for one head and for all, for one query and for several") {
+  const std::size_t S = 40, H = 2, D = 8;
+  const Tensor<2> k = draw(S, H * D, 2), v = draw(S, H * D, 3);
+  const KeyValueHeads heads = side_by_side(k, v, H);
+  for (const std::size_t T : {1, 70}) {
+    CAPTURE(T);
+    const Tensor<2> q = draw(T, H * D, 1);
+    Tensor<2> out = empty(T, H * D);
+    AttentionScratch scratch(T, S);
+    const auto head_1 = [&] {
+      attend(ConstMatrix(q).head(1, D), heads.keys(1), heads.values(1), Mask::none,
+             Matrix(out).head(1, D), scratch.rows().row(0));
+    };
+    const auto all = [&] { attention_rows(q, heads, Mask::none, out, scratch); };
+    head_1(), all();
+    CHECK(allocates_nothing(3, head_1));
+    CHECK(allocates_nothing(3, all));
+  }
+}
+
 TEST_CASE("2,100 queries at once get what each of them gets alone") {
   const std::size_t T = 2100, H = 3, D = 4;
   const Tensor<2> q = draw(T, H * D, 25), k = draw(T, H * D, 26), v = draw(T, H * D, 27);
@@ -432,6 +502,34 @@ TEST_CASE("among many rows the one without a key is refused by its number") {
   REFUSES(rows_of_softmax(hidden), message);
 }
 
+TEST_CASE("softmax by rows allocates nothing") {
+  Tensor<2> x = draw(5, 33, 1);
+  CHECK(allocates_nothing(3, [&] { softmax_rows(x); }));
+}
+
+TEST_CASE("softmax_rows: a row without a key is refused after the other rows are done") {
+  Tensor<2> x = {
+      {0, std::log(2.f), std::log(5.f)}, {-infinity, -infinity, -infinity}, {7, 7, -infinity}};
+  REFUSES(softmax_rows(x), "softmax: row 1 is all -infinity: a mask that hides every key");
+  const Tensor<2> first = {{0.125, 0.25, 0.625}}, last = {{0.5, 0.5, 0}};
+  CHECK(all_close(copy_of(ConstMatrix(x).rows_from(0, 1)), first, 4 * u));
+  CHECK(all_close(copy_of(ConstMatrix(x).rows_from(2, 1)), last, 4 * u));
+}
+
+TEST_CASE("scratch that was made while one thread was in use is refused when two are") {
+  const Tensor<2> x = draw(3, 8, 1);
+  Tensor<2> out = empty(3, 8);
+  const std::size_t threads = thread_count();
+  set_threads(1);
+  AttentionScratch of_one(3, 3);
+  set_threads(2);
+  if (of_one.threads() < thread_count())  // where races are looked for, there are always 3 threads
+    REFUSES(attention_rows(x, side_by_side(x, x, 2), Mask::none, out, of_one),
+            "scratch: wanted 9 floats for each of 2 threads (3 queries, 3 keys), got 9 floats for "
+            "each of 1 threads");
+  set_threads(int(threads));
+}
+
 TEST_CASE("what is not possible is refused, with the values in the message") {
   const Tensor<2> x = draw(3, 8, 1), hidden = {{1, 2}, {-infinity, -infinity}};
   REFUSES(softmax(hidden), "softmax: row 1 is all -infinity: a mask that hides every key");
@@ -475,14 +573,14 @@ TEST_CASE("what is not possible is refused, with the values in the message") {
           "dropout: wanted a probability from 0 to below 1, got -0.5");
   CHECK_NOTHROW(dropout(xt::ones<float>({1, 2, 2}), 0, random));
   Tensor<2> out = empty(3, 8);
-  AttentionScratch small(1, 3);
+  AttentionScratch small(1, 4);
   AttentionScratch enough(3, 3);
   REFUSES(side_by_side(x, x, 3), "heads: wanted a number H that divides C = 8, got H = 3");
   REFUSES(side_by_side(x, draw(2, 8, 2), 2), "v: wanted shape [3, 8], got [2, 8]");
   REFUSES(attention_rows(draw(3, 6, 2), side_by_side(x, x, 2), Mask::none, out, enough),
           "q: wanted shape [3, 8], got [3, 6]");
   REFUSES(attend(x, x, x, Mask::none, out, small.rows().row(0)),
-          "scratch: wanted at least 9 floats for 3 queries and 3 keys, got 3");
+          "scratch: wanted at least 9 floats for 3 queries and 3 keys, got 4");
   KeyValueHeads heads = side_by_side(x, x, 2);
   heads.first_values.rows = 2;
   REFUSES(attention_rows(x, heads, Mask::none, out, enough),
@@ -495,7 +593,7 @@ TEST_CASE("what is not possible is refused, with the values in the message") {
   REFUSES(attention_rows(x, heads, Mask::none, out, enough),
           "D, the width of a head: wanted at least 1, got 0");
   REFUSES(attention_rows(x, side_by_side(x, x, 2), Mask::none, out, small),
-          fmt::format("scratch: wanted 9 floats for each of {0} threads (3 queries, 3 keys), got 3 "
+          fmt::format("scratch: wanted 9 floats for each of {0} threads (3 queries, 3 keys), got 4 "
                       "floats for each of {0} threads",
                       thread_count()));
 }

@@ -130,6 +130,20 @@ TEST_CASE("append_turned: by hand, position p turns a pair by p quarter turns") 
   CHECK(k(1, 0) == 1);  // what was handed over is not turned
 }
 
+TEST_CASE("append_turned: by hand, neighbours turn (1, 2) and (3, 4), halves (1, 3) and (2, 4)") {
+  const RopeTable table = rope_table(2, {std::numbers::pi / 2, std::numbers::pi});
+  const Tensor<2> k = {{1, 2, 3, 4}};
+  const auto keys = [&](Pairing pairing) {
+    KvCache cache = make_kv_cache(1, 1, 4, 1);  // its row is for position 1
+    append_turned(cache, k, k, table, pairing);
+    return cache.keys;
+  };
+  const Tensor<3> neighbours = {{{-2, 1, -3, -4}}}, halves = {{{-3, -2, 1, -4}}};
+  // cos and sin are rounded once, then two products and a sum, of numbers up to 4.
+  CHECK(all_close(keys(Pairing::neighbours), neighbours, 6 * 4 * 0x1p-24));
+  CHECK(all_close(keys(Pairing::halves), halves, 6 * 4 * 0x1p-24));
+}
+
 TEST_CASE("views: the filled part of a group, where it lies") {
   KvCache cache = make_kv_cache(2, 5, 3);
   const Tensor<2> x = xt::ones<float>({2, 6});
@@ -358,6 +372,10 @@ TEST_CASE("decoding allocates nothing") {
     append(cache, text.k, text.v);
     attention_rows(text.q, cached_heads(cache), Mask::causal, out, scratch);
   }));
+  const RopeTable table = table_of(6);
+  const auto turned = [&] { append_turned(cache, text.k, text.v, table, Pairing::halves); };
+  CHECK_NOTHROW(turned());
+  CHECK(allocates_nothing(3, turned));
 }
 
 TEST_CASE("PyTorch's causal attention, 13 tokens, 3 heads of 10, in chunks of 4 and one by one") {
@@ -442,6 +460,19 @@ TEST_CASE("refused: joining rows of another width, and a length set by hand abov
   const char* message = "cache.length: wanted at most S = 4, got 5";
   REFUSES(cached_heads(cache), message);
   REFUSES(append(cache, row, row), message);
+}
+
+TEST_CASE("refused: a cache whose values have another number of positions than its keys") {
+  const Tensor<2> row = xt::ones<float>({1, 4});
+  for (const std::size_t S : {3, 5}) {
+    KvCache cache = make_kv_cache(2, 4, 2);
+    cache.values = empty(2, S, 2);
+    const std::string message =
+        fmt::format("cache.values: wanted shape [2, 4, 2], got [2, {}, 2]", S);
+    REFUSES(append(cache, row, row), message);
+    REFUSES(append_turned(cache, row, row, table_of(2), Pairing::halves), message);
+    REFUSES(cached_heads(cache), message);
+  }
 }
 
 TEST_CASE("a refused append says why, and leaves the cache bit by bit as it was") {

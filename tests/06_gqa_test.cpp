@@ -138,6 +138,40 @@ TEST_CASE("by hand: one stretch leaves its weights, their mean of the values, an
   CHECK(all_close(log_sums, Tensor<2>{{std::log(4.f)}, {std::log(1 + root)}}, 8 * u));
 }
 
+TEST_CASE("keys in two pieces give the bits of one, wherever they are cut") {
+  const size_t N = 5, S = 40, D = 20;
+  const Tensor<2> q = draw(N, D, 1), k = draw(S, D, 2), v = draw(S, D, 3);
+  Tensor<2> scores = empty(N, S), want = empty(N, D), want_sums = empty(N, 1);
+  attend_stretch(q, k, v, scores, want, want_sums);
+  for (const size_t first : {1, 16, 37}) {
+    CAPTURE(first);
+    const KeyPiece pieces[] = {
+        {ConstMatrix(k).rows_from(0, first), ConstMatrix(v).rows_from(0, first)},
+        {ConstMatrix(k).rows_from(first, S - first), ConstMatrix(v).rows_from(first, S - first)}};
+    Tensor<2> out = empty(N, D), sums = empty(N, 1);
+    scores.fill(NAN);
+    attend_stretch(q, pieces, scores, out, sums);
+    CHECK(all_close(out, want, 0));
+    CHECK(all_close(sums, want_sums, 0));
+  }
+}
+
+TEST_CASE(
+    "if all scores of a head overflow to -infinity, its log-sum and all joined of it are NaN") {
+  const Tensor<2> q = {{1e30f, 1e30f}}, k = {{-1e30f, -1e30f}, {-1e30f, -1e30f}},
+                  v = {{1, 2}, {3, 4}};
+  Tensor<2> scores = empty(1, 2), stretches = xt::ones<float>({2, 2}), log_sums = empty(1, 1);
+  attend_stretch(q, k, v, scores, Matrix(stretches).rows_from(0, 1), log_sums);
+  CHECK(std::isnan(log_sums(0, 0)));
+  // The other stretch has the log-sum 0 and the values 1 and 1.
+  for (const Tensor<1>& sums : {Tensor<1>{log_sums(0, 0), 0}, Tensor<1>{0, log_sums(0, 0)}}) {
+    Tensor<2> out = empty(1, 2);
+    join_stretches(stretches, row(sums), row(out, 0));
+    CHECK(std::isnan(out(0, 0)));
+    CHECK(std::isnan(out(0, 1)));
+  }
+}
+
 TEST_CASE("by hand: the last stretch of 513 keys weighs what its keys weigh") {
   // 512 keys with score 0 and value 1, the last with score ln 512 and value 3: the mean is 2.
   const size_t S = stretch_keys + 1;
@@ -223,6 +257,23 @@ TEST_CASE("cross attention: queries of one text, grouped keys of another, cached
   const Tensor<2> second = xt::view(q, xt::range(1, 2), xt::all());
   const Tensor<2> alone = matmul_bt(by_cache(second, k, v, H, G, Mask::none), weights.w_o);
   CHECK(all_close(alone, Tensor<2>(xt::view(want, xt::range(1, 2), xt::all())), 2 * bound(D, S)));
+}
+
+TEST_CASE("the layer of one text goes by its mask: none, causal or a window") {
+  const size_t C = 20, H = 6, G = 3, D = 3, T = 9;
+  Random random(9);
+  const GroupedWeights weights = draw_grouped_weights(C, H, G, D, random);
+  const Tensor<2> x = random.normal<2>({T, C});
+  const Tensor<2> q = matmul_bt(x, weights.w_q), k = matmul_bt(x, weights.w_k),
+                  v = matmul_bt(x, weights.w_v);
+  for (const Mask mask : {Mask::none, Mask::causal, Mask::sliding(2)}) {
+    CAPTURE(mask.is_causal);
+    CAPTURE(mask.window);
+    const Tensor<2> heads = attention_in_double(q, k, v, H, G, mask);
+    // The heads' error, and that of the projections around them, sums of C and of H·D products.
+    CHECK(all_close(grouped_query_attention(x, weights, H, G, mask), matmul_bt(heads, weights.w_o),
+                    bound(D, T) + bound(C, H * D)));
+  }
 }
 
 TEST_CASE("tiled heads (h mod G) are another function, but not at heads 0 and H - 1") {
@@ -364,6 +415,17 @@ TEST_CASE("scratch for more keys or queries serves fewer, which may need more of
   }
 }
 
+TEST_CASE("scratch made for fewer heads and more stretches serves a call of as many floats") {
+  // For 2 heads over 4 stretches it has [8, 8] outputs and [2, 4] log-sums: as many floats as 8
+  // heads over one stretch need.
+  const size_t H = 8, D = 8, S = stretch_keys;
+  const Tensor<2> q = draw(1, H * D, 1), k = draw(S, H * D, 2), v = draw(S, H * D, 3);
+  GroupedScratch scratch(1, 4 * S, 2, D);
+  Tensor<2> out = xt::zeros<float>({size_t(1), H * D});
+  CHECK_NOTHROW(grouped_attention_rows(q, side_by_side(k, v, H), Mask::causal, out, scratch));
+  CHECK(all_close(out, grouped_query_attention(q, k, v, H, H, Mask::causal), bound(D, S)));
+}
+
 TEST_CASE("two whole stretches fill the scratch of one thread, and no more than that") {
   const size_t H = 4, D = 8, S = 2 * stretch_keys, threads = thread_count();
   const Tensor<2> q = draw(1, H * D, 1), k = draw(S, D, 2), v = draw(S, D, 3);
@@ -408,6 +470,7 @@ TEST_CASE("weights: projections for keys and values are [G·D, C], and the count
       weights.w_q.size() + weights.w_k.size() + weights.w_v.size() + weights.w_o.size();
   CHECK(grouped_parameters(576, 9, 3, 64) == count);
   CHECK(count == 884736);
+  CHECK(grouped_parameters(20, 6, 3, 3) == 2 * 20 * 3 * (6 + 3));  // H·D is not C
 }
 
 TEST_CASE("drawn weights have mean 0 and variance 1 / columns, and come in the order q, k, v, o") {

@@ -13,6 +13,7 @@
 #include "support/all_close.hpp"
 #include "support/allocations.hpp"
 #include "support/apart.hpp"
+#include "support/packed_stand_ins.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;
@@ -173,6 +174,15 @@ TEST_CASE("far from zero a gate is closed on the left, and open on the right") {
     CHECK(all_close(by_rows(activation, gate, up), want, 1e-11));
   }
   CHECK(all_close(sigmoid(gate), Tensor<2>(sigmoids * -2), 1e-11));
+  up = -gate * 0.9f;  // closed or open, whatever the size of the other number
+  const Tensor<2> closed = {{0, 0, 0, 0, 0}};
+  for (const Use activation : with_gate) {
+    CAPTURE(activation_name(activation));
+    const Tensor<2> formula = gated(activation, gate, up), rows = by_rows(activation, gate, up);
+    // 30 · 27 · e^-30 is 8e-11.
+    CHECK(all_close(Tensor<2>(xt::view(formula, xt::all(), xt::range(0, 5))), closed, 1e-10));
+    CHECK(all_close(Tensor<2>(xt::view(rows, xt::all(), xt::range(0, 5))), closed, 1e-10));
+  }
 }
 
 TEST_CASE("near zero gelu and silu halve a number, relu keeps or drops it; down to 2^-100") {
@@ -326,7 +336,10 @@ TEST_CASE("weights are drawn in the order gate, up, down, with deviations 1/√C
   CHECK(all_close(weights.w_gate.floats(), same.normal<2>({25, 16}, of_C), 1e-6));
   CHECK(all_close(weights.w_up.floats(), same.normal<2>({25, 16}, of_C), 1e-6));
   CHECK(all_close(weights.w_down.floats(), same.normal<2>({16, 25}, of_F), 1e-6));
-  CHECK(feed_forward_weights(16, 25, Use::gelu, random).w_gate.size() == 0);
+  const FeedForwardWeights plain = feed_forward_weights(16, 25, Use::gelu, random);
+  CHECK(plain.w_gate.size() == 0);
+  CHECK(all_close(plain.w_up.floats(), same.normal<2>({25, 16}, of_C), 1e-6));
+  CHECK(all_close(plain.w_down.floats(), same.normal<2>({16, 25}, of_F), 1e-6));
 }
 
 TEST_CASE("gate and up are shown before the activation's result overwrites up") {
@@ -385,6 +398,19 @@ TEST_CASE("rows may be parts of wider ones, each of another width") {
   CHECK(all_close(copy_of(y), by_rows(Use::swiglu, gates, ups), 0));
   activate_rows(Use::gelu, gate, y);
   CHECK(all_close(copy_of(y), by_rows(Use::gelu, gates), 0));
+}
+
+TEST_CASE("weights may be packed: each multiplies in its own form") {
+  const Tensor<2> x = fixture("network_x");
+  for (const Use activation : {Use::swiglu, Use::gelu}) {
+    CAPTURE(activation_name(activation));
+    const FeedForwardWeights weights = fixture_weights(is_gated(activation));
+    FeedForwardWeights packed = weights;
+    for (Weight* w : {&packed.w_gate, &packed.w_up, &packed.w_down})
+      if (w->size() > 0) *w = doubled(w->floats());
+    CHECK(all_close(by_rows(x, packed, activation), by_rows(x, weights, activation), 0));
+    CHECK(all_close(feed_forward(x, packed, activation), feed_forward(x, weights, activation), 0));
+  }
 }
 
 TEST_CASE("a network may have one of its two biases alone") {
@@ -459,6 +485,7 @@ TEST_CASE("what does not fit is refused by name") {
   weights.b_down = fixture_row("network_b_down");
   REFUSES(feed_forward(x, weights, Use::swiglu), "b_down: wanted shape [0], got [6]");
   REFUSES(swiglu(x, wide), "up: wanted shape [2, 6], got [2, 7]");
+  REFUSES(swiglu(x, some_rows(1, 6)), "up: wanted shape [2, 6], got [1, 6]");
   REFUSES(gated_rows(Use::swiglu, x, wide, y), "up: wanted shape [2, 6], got [2, 7]");
   REFUSES(gated_rows(Use::swiglu, x, x, three_rows), "y: wanted shape [2, 6], got [3, 6]");
   REFUSES(activate_rows(Use::silu, x, three_rows), "y: wanted shape [2, 6], got [3, 6]");

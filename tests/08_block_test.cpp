@@ -66,6 +66,16 @@ static Tensor<2> reversed_heads(const Tensor<2>& w, std::size_t D) {
   return other;
 }
 
+TEST_CASE("the norms of heads are of the block's kind: LayerNorm in both forms") {
+  Case c{"", 11, {.C = 30, .H = 4, .G = 2, .D = 10, .F = 33}};
+  c.settings.head_norms = true, c.settings.norm = Norm::layer;
+  const BlockWeights weights = c.weights();
+  const Tensor<2> want = block(c.x(), weights, c.settings, c.table());
+  Tensor<2> x = c.x();
+  Room(c.settings, c.T, c.T).run(x, Block(c.settings, weights));
+  CHECK(all_close(x, want, c.bound(largest(want))));
+}
+
 TEST_CASE("with 36 heads: if all their weights are in the opposite order, the result is the same") {
   for (const bool head_norms : {false, true}) {
     CAPTURE(head_norms);

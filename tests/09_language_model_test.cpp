@@ -69,6 +69,19 @@ TEST_CASE(
   for (const float logit : logits) CHECK(std::abs(logit) <= cap);
 }
 
+TEST_CASE("by hand: the embedding is scaled, and the positions that are added to it are not") {
+  Config config{.block = llama_style(2, 1, 1, 2), .L = 1, .V = 2, .T_max = 3};
+  config.learned_positions = true, config.embedding_scale = 4;
+  Random random(1);
+  ModelWeights weights = draw_model(config, random);
+  weights.embedding = Tensor<2>{{3, 4}, {2, 0}};
+  weights.positions = Tensor<2>{{9, 9}, {0.5f, -1}, {8, 16}};
+  const Model model(config, std::move(weights));
+  Tensor<2> x = empty(2, 2);
+  embed_tokens(model, Ids{1, 0}, 1, x);  // at positions 1 and 2
+  CHECK(all_close(x, Tensor<2>{{8.5f, -1}, {20, 32}}, 0));
+}
+
 TEST_CASE("a model by hand: embedding, a block that adds nothing, final norm, own head, loss") {
   const Config config{.block = llama_style(2, 1, 1, 2), .L = 1, .V = 2, .T_max = 2};
   Random random(1);

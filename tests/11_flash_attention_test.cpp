@@ -13,6 +13,7 @@
 #include "11_flash_attention/register_tiles.hpp"
 #include "lanes.hpp"
 #include "linalg.hpp"
+#include "rows.hpp"
 #include "support/all_close.hpp"
 #include "support/allocations.hpp"
 #include "support/apart.hpp"
@@ -149,6 +150,8 @@ TEST_CASE("keys may be taken in any order and in any parts; a hidden key changes
     take(joined, -INFINITY, row(v, 0));
     join(joined, OnlineSoftmax(D));
     for (const int p : order) join(joined, parts[p]);
+    // A weight of 0 would not do: 0 times NaN is NaN.
+    take(joined, -INFINITY, std::vector<float>(D, NAN));
     CHECK(all_close(mean(joined), all, 16 * u));  // at most 12 terms, values up to about 2
   } while (std::ranges::next_permutation(order).found);
 }
@@ -225,6 +228,17 @@ TEST_CASE("any size of block gives the same result, for any number of groups") {
     }
 }
 
+TEST_CASE("key by key without a mask: each query sees all keys, and there may be more queries") {
+  const size_t D = 9, S = 70;
+  for (const size_t T : {50, 90}) {
+    CAPTURE(T);
+    const Tensor<2> q = draw(T, D, 1), k = draw(S, D, 2), v = draw(S, D, 3);
+    const auto attend = [&] { return online_attention(q, k, v, Mask::none); };
+    REQUIRE(ending_apart(attend) == "returned");
+    CHECK(all_close(attend(), attention_in_double(q, k, v, 1, 1, Mask::none), bound(D, S)));
+  }
+}
+
 TEST_CASE("heads as wide as those of large models") {
   const size_t D = 128, S = 70;
   const Tensor<2> q = draw(50, 2 * D, 1), k = draw(S, D, 2), v = draw(S, D, 3);
@@ -242,6 +256,22 @@ TEST_CASE("other rules for scores: a factor, a cap, and both with a window") {
     for (const size_t keys : {7, 64, 256})
       CHECK(all_close(by_rows(q, k, v, H, G, rule, {13, keys}), want, 5 * bound(D, S)));
   }
+}
+
+TEST_CASE("flash_kernel keeps a rule's factor and cap, for a single query as for several") {
+  const size_t H = 6, G = 2, D = 9, S = 150;
+  const AttentionKernel kernel = flash_kernel(H, G, D, S);
+  const Tensor<2> k = draw(S, G * D, 2), v = draw(S, G * D, 3);
+  for (const size_t T : {1, 70})
+    for (const ScoreRule& rule : other_rules()) {
+      CAPTURE(T);
+      CAPTURE(rule.factor);
+      CAPTURE(rule.cap);
+      const Tensor<2> q = draw(T, H * D, 1);
+      Tensor<2> out = empty(T, H * D);
+      kernel(q, side_by_side(k, v, G), rule, out);
+      CHECK(all_close(out, attention_in_double(q, k, v, H, G, rule), 5 * bound(D, S)));
+    }
 }
 
 TEST_CASE("sliding windows: key by key, in blocks of any size, from rows and from a cache") {
@@ -398,4 +428,15 @@ TEST_CASE("bad input is refused, and the message names it") {
   const std::string says = "scratch: made for H = 2, G = 2, D = 4 and " + threads +
                            " threads, wanted H = 4, G = 2, D = 4 and " + threads;
   REFUSES(attend(out, other), says);
+
+  // Threads that come into use later have no room in the scratch memory.
+  const int before = int(thread_count());
+  set_threads(1);
+  FlashScratch of_one(4, 2, 4);
+  set_threads(2);
+  if (thread_count() == 2)  // with the race detector there are always three
+    REFUSES(
+        attend(out, of_one),
+        "scratch: made for H = 4, G = 2, D = 4 and 1 threads, wanted H = 4, G = 2, D = 4 and 2");
+  set_threads(before);
 }

@@ -94,7 +94,8 @@ TEST_CASE("by hand: Q8_0 has 127 steps to either side, and rounds to the nearest
 
 TEST_CASE("by hand: Q4_0 gives its number of largest size q = 0, and zero q = 8") {
   // The largest is −4: its scale is −4 / −8 = 1/2. 3.9 would be 7.8 steps: there are only 7.
-  Tensor<2> x = block_of({-4, 1, 0.2f, -0.3f, 3.9f});
+  // Half a step, and one and a half below 0, go up to the next q.
+  Tensor<2> x = block_of({-4, 1, 0.2f, -0.3f, 3.9f, 0.25f, -0.75f});
   x(0, 16) = -2;
   const std::vector<std::uint8_t> bytes = quantize_rows(TensorType::q4_0, x);
   CHECK(half_at(bytes.data()) == 0.5f);
@@ -103,6 +104,8 @@ TEST_CASE("by hand: Q4_0 gives its number of largest size q = 0, and zero q = 8"
   CHECK(int(bytes[4]) == (8 | 8 << 4));
   CHECK(int(bytes[5]) == (7 | 8 << 4));
   CHECK(int(bytes[6]) == (15 | 8 << 4));
+  CHECK(int(bytes[7]) == (9 | 8 << 4));
+  CHECK(int(bytes[8]) == (7 | 8 << 4));
   // With +4 as the largest, the scale is negative and all changes its sign.
   CHECK(half_at(quantize_rows(TensorType::q4_0, block_of({4, 1})).data()) == -0.5f);
 }
@@ -245,6 +248,18 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("rows of activations may be parts of wider ones") {
+  const Tensor<2> wide = draw(9, 128, 1);
+  const ConstMatrix part = ConstMatrix(wide).cols_from(32, 64);
+  EightBitRows rows, alone;
+  round_rows(part, rows);
+  round_rows(copy_of(part), alone);
+  INFO(first_difference(rows.q, alone.q));
+  CHECK(std::ranges::equal(rows.q, alone.q));
+  CHECK(std::ranges::equal(rows.scales, alone.scales));
+  CHECK(std::ranges::equal(rows.sums, alone.sums));
+}
+
 TEST_CASE("packed rows give back the stored numbers to the last bit, for any number of rows") {
   for (const TensorType type : packed_types)
     for (const size_t rows : {1, 15, 16, 17, 50}) {
@@ -325,6 +340,30 @@ TEST_CASE("float64 agrees with every kind of instructions, at odd rows and token
         }
 }
 
+/// The q of number c in a block of Q4_0 or Q8_0.
+static int stored_q(TensorType type, const std::uint8_t* block, size_t c) {
+  const std::uint8_t* bytes = block + 2;  // behind the scale
+  return type == TensorType::q8_0 ? std::int8_t(bytes[c]) : (bytes[c % 16] >> (c / 16 * 4)) & 15;
+}
+
+/// One rounded row times the rows of a stored matrix of Q4_0 or Q8_0.
+static Tensor<2> product_row_by_row(TensorType type, const std::vector<std::uint8_t>& stored,
+                                    size_t rows, const EightBitRows& x) {
+  const int offset = type == TensorType::q4_0 ? 8 : 0;
+  Tensor<2> y = xt::zeros<float>({size_t(1), rows});
+  for (size_t r = 0; r < rows; ++r)
+    for (size_t b = 0; b < x.C / 32; ++b) {
+      const std::uint8_t* block = &stored[(r * x.C / 32 + b) * block_layout(type).bytes];
+      int sums[2] = {0, 0};  // of q·p, over the two halves
+      for (size_t c = 0; c < 32; ++c) sums[c / 16] += stored_q(type, block, c) * x.q[32 * b + c];
+      for (const size_t half : {0, 1}) sums[half] -= offset * x.sums[2 * b + half];
+      const float of_both =
+          std::fma(float(sums[1]), x.scales[2 * b + 1], float(sums[0]) * x.scales[2 * b]);
+      y(0, r) = std::fma(half_at(block), of_both, y(0, r));
+    }
+  return y;
+}
+
 TEST_CASE("every kind of registers gives the bits of one order of sums, each rounded once") {
   // As packed_product.cpp adds them up, number by number; plain loops may round a product as well.
   const size_t rows = 33, cols = 96;
@@ -334,29 +373,7 @@ TEST_CASE("every kind of registers gives the bits of one order of sums, each rou
     const PackedRows packed = pack_rows(type, stored, rows, cols);
     EightBitRows x;
     round_rows(draw(1, cols, 2), x);
-    const BlockLayout layout = block_layout(type);
-    const int offset = type == TensorType::q4_0 ? 8 : 0;
-    Tensor<2> want = empty(1, rows);
-    // [row by row]
-    for (size_t r = 0; r < rows; ++r) {
-      want(0, r) = 0;
-      for (size_t b = 0; b < cols / 32; ++b) {
-        const std::uint8_t* block = &stored[(r * cols / 32 + b) * layout.bytes];
-        const float scale = half_at(block);
-        int sums[2] = {0, 0};  // of q·p, over the two halves
-        for (size_t c = 0; c < 32; ++c) {
-          const std::uint8_t* bytes = block + 2;
-          const int q = type == TensorType::q8_0 ? std::int8_t(bytes[c])
-                                                 : (bytes[c % 16] >> (c / 16 * 4)) & 15;
-          sums[c / 16] += q * x.q[32 * b + c];
-        }
-        for (const size_t half : {0, 1}) sums[half] -= offset * x.sums[2 * b + half];
-        const float of_both =
-            std::fma(float(sums[1]), x.scales[2 * b + 1], float(sums[0]) * x.scales[2 * b]);
-        want(0, r) = std::fma(scale, of_both, want(0, r));
-      }
-    }
-    // [/row by row]
+    const Tensor<2> want = product_row_by_row(type, stored, rows, x);
     for (const Instructions& instructions : instructions_here()) {
       if (instructions.name == "plain") continue;
       CAPTURE(instructions.name);
@@ -541,6 +558,7 @@ TEST_CASE("bad input is refused, and the message names it") {
   REFUSES(pack_rows(TensorType::f32, stored, 2, 64),
           "type: wanted Q8_0 or another type of blocks, got F32");
   REFUSES(pack_rows(TensorType::q4_0, stored, 3, 64), "bytes: wanted 108 for 3 rows, got 72");
+  REFUSES(pack_rows(TensorType::q4_0, stored, 1, 64), "bytes: wanted 36 for 1 rows, got 72");
   REFUSES(pack_rows(TensorType::q4_0, stored, 2, 60), "columns: wanted whole blocks of 32, got 60");
   const PackedRows packed = pack_rows(TensorType::q4_0, stored, 2, 64);
   round_rows(draw(3, 32, 1), rounded);

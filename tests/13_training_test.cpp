@@ -145,7 +145,8 @@ TEST_CASE("by hand: under one gradient again and again, every step moves a weigh
 }
 
 TEST_CASE("matrices and tables decay, gains and biases do not") {
-  for (const Role role : {Role::matrix, Role::into_stream, Role::embedding, Role::positions}) {
+  for (const Role role :
+       {Role::matrix, Role::router, Role::into_stream, Role::embedding, Role::positions}) {
     CAPTURE(int(role));
     CHECK(decays(role));
   }

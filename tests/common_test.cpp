@@ -223,6 +223,7 @@ TEST_CASE("a refusal in other words names the value and has a number of what it 
   CHECK(names_the_same("w_up is 7x6, not 7x7", "w_up: wanted shape [7, 7], got [7, 6]"));
   CHECK_FALSE(names_the_same("w_upper is 7x6", "w_up: wanted shape [7, 7], got [7, 6]"));
   CHECK(names_the_same("x has 8 columns", "columns of x: wanted a multiple of D = 6, got 8"));
+  CHECK(names_the_same("x.cols: 8", "columns of x: wanted a multiple of D = 6, got 8"));
   CHECK(names_the_same("positions from 8 on, T = 3, do not fit in S = 10",
                        "position 10: the table ends at 9"));
   const std::string heads = "heads: wanted a number H that divides C = 8, got H = 3";

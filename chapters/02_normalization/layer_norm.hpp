@@ -20,7 +20,7 @@ Tensor<2> layer_norm(const Tensor<2>& x,     // [T, C]
                      const Tensor<1>& bias,  // [C]
                      float eps = 1e-5f);     // a row of equal numbers gives the bias, not 0/0
 
-/// The same row by row, without temporary tensors. Later chapters call this one. y may be x itself.
+/// The same row by row, which later chapters call. It allocates nothing. y may be x itself.
 /// Throws as layer_norm does, and when y is not [T, C]; y is unchanged then.
 void layer_norm_rows(ConstMatrix x,  // [T, C]
                      ConstRow gain,  // [C]

@@ -65,7 +65,7 @@ Tensor<2> rope(const Tensor<2>& x,      // [T, H·D], heads side by side
 
 /// The row kernel, which the later chapters call: the same in place, for all heads of all rows. A
 /// row of the table serves all heads, and each number of x is read and written once, so a large x
-/// takes about as long as reading and writing x once. Throws as rope does.
+/// takes about as long as reading and writing x once. Allocates nothing. Throws as rope does.
 void rope_rows(Matrix x,                // [T, H·D]
                std::size_t D,           //
                const RopeTable& table,  // [S, D/2] each

@@ -15,14 +15,14 @@ namespace t2t {
 
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// Throws for row t of a softmax. With several heads, rows are numbered across them: h·T + t.
-static void refuse_row(std::size_t t) {
+/// Throws for this row of a softmax. With several heads, rows are numbered across them: h·T + t.
+static void refuse_row(std::size_t row) {
   throw std::invalid_argument(
-      fmt::format("softmax: row {} is all -infinity: a mask that hides every key", t));
+      fmt::format("softmax: row {} is all -infinity: a mask that hides every key", row));
 }
 
-/// Whether a mask hides the whole row. A row that has a NaN does not count as hidden; all of its
-/// weights become NaN.
+/// Whether a mask hides the whole row. A row with a NaN is not hidden: all of its weights become
+/// NaN.
 static bool all_hidden(ConstRow scores) {
   return std::ranges::all_of(scores, [](float score) { return score == -infinity; });
 }

@@ -29,8 +29,9 @@ bool softmax_row(Row x, float scale = 1);
 /// highest) is below about −87.7. Returns the sum of the new numbers. Never throws.
 float exp_and_sum(Row x, float scale, float highest);
 
-/// softmax_row for every row, on all threads. Throws as softmax does, after the other rows are
-/// done; of several rows that are all −infinity it names one, not always the first.
+/// softmax_row for every row, shared among the threads. Allocates nothing. Throws as softmax does,
+/// after the other rows are done; of several rows that are all −infinity it names one, not always
+/// the first.
 void softmax_rows(Matrix x);  // [T, S]
 
 }  // namespace t2t

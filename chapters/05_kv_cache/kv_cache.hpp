@@ -28,8 +28,8 @@ struct KvCache {
   std::size_t start = 0;  // the position of row 0, usually 0; position p is in row p − start
 };
 
-/// Makes an empty cache for the positions start … start + S − 1. Its numbers are not set, so that an
-/// operating system may wait with giving the memory until rows are filled. Throws
+/// Makes an empty cache for the positions start … start + S − 1. Its numbers are not set, so that
+/// an operating system may wait with giving the memory until rows are filled. Throws
 /// std::invalid_argument unless G, S and D are at least 1.
 KvCache make_kv_cache(std::size_t G, std::size_t S, std::size_t D, std::size_t start = 0);
 

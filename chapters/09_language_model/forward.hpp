@@ -40,7 +40,7 @@ void logits_of(const Model& model,
 
 // [makers]
 /// An attention together with what it keeps of the texts. `truncated` is called when a text is cut
-/// to `position` tokens, and may free the memory after them; it may be empty.
+/// to `position` tokens, also by reset, and may free the memory after them; it may be empty.
 struct TextMemory {
   Attention attention;
   std::function<void(std::size_t text, std::size_t position)> truncated = {};
@@ -66,8 +66,8 @@ struct StateOptions {
   MakeNetwork network{};      // empty: chapter 07's
   BeforeSum before_sum{};     // as in BlockSlots
   Layers layers{};            // if given, kernel, attention, network and before_sum are not used
-  std::function<void(Matrix x)> embedded{};     // is handed each chunk's embedding, [rows, C]
-  std::function<void(Matrix logits)> scored{};  // is handed all logits that a call has made
+  std::function<void(Matrix x)> embedded{};     // is handed a chunk's embedding, before the trace
+  std::function<void(Matrix logits)> scored{};  // is handed all logits; forward_all's by chunk
 };
 
 /// The memory in which texts are continued: made once, used for one text after another.
@@ -126,8 +126,9 @@ struct MoreTokens {
 };
 /// As forward, for several texts at once, each with its own number of tokens and at its own
 /// position. The tokens of all texts share each product with weights. Throws also for no entries,
-/// an entry without ids, a text that the state does not have, one that comes twice, and more logits
-/// wanted than an entry has ids. Allocates when more logits are wanted than the state has texts.
+/// and, entry by entry, for one without ids, with more logits wanted than it has ids, and for a
+/// text that the state does not have or that comes twice. Allocates when more logits are wanted
+/// than the state has texts.
 void forward(const Model& model, ModelState& state, std::span<const MoreTokens> more,
              Matrix logits,  // [N, V]: of the tokens that want logits, in their order
              const Trace& trace = {});

@@ -35,7 +35,7 @@ int greedy(ConstRow logits);  // [V]
 
 /// Subtracts the highest logit, which changes no probability, and divides by the temperature. Below
 /// 1 likely tokens become likelier, above 1 the probabilities move closer together. Throws
-/// std::invalid_argument unless temperature is a number above 0.
+/// std::invalid_argument unless temperature is finite and above 0.
 void apply_temperature(Row logits, float temperature);
 
 /// Of equally likely tokens the first ones are kept. A k of V or more drops nothing. Throws

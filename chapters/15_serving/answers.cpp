@@ -22,18 +22,18 @@ static Answer bytes_of_pages() {
 
 static Answer a_plan() {
   const ScheduledText running[] = {
-      {.id = 0, .arrival = 0, .known = 21, .computed = 20, .pages = 5, .held = 5},
-      {.id = 1, .arrival = 1, .known = 9, .computed = 8, .pages = 2, .held = 2},
-      {.id = 2, .arrival = 2, .known = 30, .computed = 4, .pages = 1, .held = 1}};
+      {.id = 0, .arrival = 0, .known = 21, .computed = 20, .pages = 5, .freed = 5},
+      {.id = 1, .arrival = 1, .known = 9, .computed = 8, .pages = 2, .freed = 2},
+      {.id = 2, .arrival = 2, .known = 30, .computed = 4, .pages = 1, .freed = 1}};
   const StepPlan plan = plan_step(running, {}, 1, {.budget = 8, .texts = 3, .page = 4});
   std::string parts;
   for (const auto& [id, tokens] : plan.parts)
     parts += fmt::format("{}text {} reads {}", parts.empty() ? "" : ", ", id, tokens);
-  return {
-      "a step",
-      fmt::format("Texts 0 and 1 have full pages, so each needs a new one for its token. Text 0 "
-                  "takes the free page. For text 1, text {} is stopped and gives its page back. So {}.",
-                  plan.stopped.at(0), parts)};
+  return {"a step",
+          fmt::format(
+              "Texts 0 and 1 have full pages, so each needs a new one for its token. Text 0 "
+              "takes the free page. For text 1, text {} is stopped and gives its page back. So {}.",
+              plan.stopped.at(0), parts)};
 }
 
 static Answer common_beginning() {

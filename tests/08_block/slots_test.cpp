@@ -247,6 +247,39 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("the formula takes the network that it is given, also if the block has one of its own") {
+  const Case c = llama();
+  const NetworkFormula nothing = [](const Tensor<2>& x, const BlockWeights&, const BlockSettings&) {
+    return Tensor<2>(xt::zeros_like(x));
+  };
+  BlockWeights without = c.weights();
+  without.feed_forward.w_down = Tensor<2>(xt::zeros<float>({c.settings.C, c.settings.F}));
+  CHECK(all_close(block(c.x(), c.weights(), c.settings, c.table(), nothing),
+                  block(c.x(), without, c.settings, c.table()), 0));
+}
+
+TEST_CASE("before a sum, the stream is shown as it is, in every place of the norm") {
+  for (const NormPlace place : {NormPlace::before, NormPlace::after, NormPlace::both}) {
+    CAPTURE(int(place));
+    Case c = llama();
+    c.settings.norm_place = place;
+    const BlockWeights weights = c.weights();
+    Room room(c.settings, c.T, c.T);
+    std::vector<Tensor<2>> seen;
+    room.slots.before_sum = [&](const Block&, Part, ConstMatrix x, Matrix) {
+      seen.push_back(copy_of(x));
+    };
+    Tensor<2> x = c.x(), halfway;
+    room.run(x, Block(c.settings, weights), 0, [&](Part part, std::size_t, ConstMatrix value) {
+      const Part last = place == NormPlace::after ? Part::attention_norm : Part::x_plus_attention;
+      if (part == last) halfway = copy_of(value);
+    });
+    REQUIRE(seen.size() == 2);
+    CHECK(all_close(seen[0], c.x(), 0));
+    CHECK(all_close(seen[1], halfway, 0));
+  }
+}
+
 /// The rows, or the columns, of half a weight: part 0 or 1.
 Weight half_of_rows(const Weight& w, std::size_t part) {
   return Weight(copy_of(ConstMatrix(w.floats()).rows_from(part * w.rows() / 2, w.rows() / 2)));
@@ -312,7 +345,7 @@ TEST_CASE("layers may differ in all but C: one scratch and one attention serve t
   narrow.activation = Activation::relu, narrow.theta = 500, narrow.norm = Norm::layer;
   BlockSettings scaled = wide;
   scaled.frequencies = rope_frequencies(4, 100);
-  const std::vector<BlockSettings> layers = {scaled, narrow, wide};
+  const std::vector<BlockSettings> layers = {narrow, scaled, wide, narrow};
   Random random(3);
   std::vector<BlockWeights> weights;
   for (const BlockSettings& settings : layers) weights.push_back(draw_block(settings, random));
@@ -321,17 +354,17 @@ TEST_CASE("layers may differ in all but C: one scratch and one attention serve t
   Tensor<2> want = x, got = x;
   CachedAttention attention(layers, T, 4);
   BlockScratch scratch(layers, 4);
-  for (std::size_t l = 0; l < 3; ++l)
+  for (std::size_t l = 0; l < layers.size(); ++l)
     want = block(want, weights[l], layers[l], block_rope_table(layers[l], T));
   for (std::size_t t = 0; t < T; t += 4)
-    for (std::size_t l = 0; l < 3; ++l) {
+    for (std::size_t l = 0; l < layers.size(); ++l) {
       const Run run{0, t, std::min<std::size_t>(4, T - t)};
       block_rows(Matrix(got).rows_from(t, run.rows), run, Block(layers[l], weights[l], l),
                  {.attention = std::ref(attention)}, scratch);
     }
-  // Three blocks as Case::bound has it, of sums of up to C, D, T, H·D and F terms.
+  // Four blocks as Case::bound has it, of sums of up to C, D, T, H·D and F terms.
   const double K = 4 * std::sqrt(24.) + 4 * std::sqrt(6.) + 3 + std::sqrt(24.) + std::sqrt(31.);
-  CHECK(all_close(got, want, std::sqrt(3.) * K * 0x1p-24 * largest(want)));
+  CHECK(all_close(got, want, std::sqrt(4.) * K * 0x1p-24 * largest(want)));
 
   narrow.C = 25;
   REFUSES(BlockScratch(std::vector{wide, narrow}, 4),

@@ -120,4 +120,6 @@ TEST_CASE("pages: texts that come and go use each other's pages, and get the log
   both({{2, b}, {1, b}, {0, one}});
   truncate(pages, 2, 1), truncate(caches, 2, 1);
   both({{1, a}, {2, one}});
+  reset(pages);  // the pages of all texts
+  CHECK(paged->free() == 6);
 }

@@ -10,6 +10,7 @@
 #include "09_language_model/language_model.hpp"
 #include "09_language_model/loss.hpp"
 #include "support/all_close.hpp"
+#include "support/allocations.hpp"
 #include "support/apart.hpp"
 
 using namespace t2t;
@@ -120,6 +121,30 @@ TEST_CASE(
   CHECK(kept(row(halves)).size() == 30);
 }
 
+TEST_CASE("top-p adds tens of thousands of small probabilities up without losing any to rounding") {
+  // Equal ones of 1/50,000, as a float: 45,000 of them are half of one too few for 0.90001. A sum
+  // of floats would reach it 24 tokens earlier.
+  constexpr std::size_t V = 50000;
+  SamplingScratch scratch(V);
+  Tensor<1> equal = xt::zeros<float>({V});
+  keep_top_p(row(equal), 0.90001f, scratch);
+  CHECK(kept(row(equal)).size() == 45001);
+}
+
+TEST_CASE("with scratch memory for longer rows, what is behind a row's numbers is not looked at") {
+  SamplingScratch exact(4), longer(9);
+  longer.weights.fill(50);
+  Random random(4), again(4);
+  const Tensor<1> logits = eighths();
+  CHECK(draw(row(logits), again, longer) == draw(row(logits), random, exact));
+  Tensor<1> top_k = eighths(), top_p = eighths();
+  keep_top_k(row(top_k), 2, longer);
+  CHECK(kept(row(top_k)) == Ids{1, 3});
+  longer.weights.fill(std::log(0.1f));  // with five more of 1/10, 0.6 of all would be 0.9
+  keep_top_p(row(top_p), 0.6f, longer);
+  CHECK(kept(row(top_p)) == Ids{1, 3});
+}
+
 TEST_CASE("draw: each token as often as its probability says; a seed repeats its draws") {
   SamplingScratch scratch(4);
   Tensor<1> logits = eighths();
@@ -193,6 +218,23 @@ TEST_CASE("generation of one token: the greedy one, and the limit of tokens ends
   CHECK(ending == Ending::most_tokens);
   CHECK(heard == Ids{greedy(row(logits, 1))});
   CHECK(state.length() == 2);
+}
+
+TEST_CASE("generation allocates nothing after the first token") {
+  const Case c = llama();
+  const Model model = c.model();
+  ModelState state(c.config, 12);
+  Random random(1);
+  std::size_t heard = 0, at_first = 0;
+  const std::function<bool(int)> hear = [&](int) {
+    if (++heard == 1) at_first = allocations;
+    return true;
+  };
+  const Generation six{.most = 6, .sampling = {.top_k = 9, .top_p = 0.9f}};
+  generate(model, state, Ids{3, 1}, six, random, hear);
+  const std::size_t at_last = allocations;
+  CHECK(heard == 6);
+  CHECK(Allocated{5, at_last - at_first});
 }
 
 TEST_CASE("generation ends at a stop token, which the caller does not get, and when it says so") {
@@ -298,6 +340,10 @@ TEST_CASE("refusals: sampling and generation") {
   REFUSES(keep_top_p(row(bad), 0.5f, scratch),
           "logits: wanted numbers below infinity, got nan for token 1");
   REFUSES(draw(row(none), random, scratch), "logits: wanted a token above -infinity, got none");
+  bad(1) = infinity;
+  REFUSES(greedy(row(bad)), "logits: wanted numbers below infinity, got inf for token 1");
+  REFUSES(draw(row(bad), random, scratch),
+          "logits: wanted numbers below infinity, got inf for token 1");
   REFUSES(apply_temperature(row(logits), 0), "temperature: wanted a number above 0, got 0");
   REFUSES(keep_top_k(row(logits), 0, scratch), "k, the tokens to keep: wanted at least 1, got 0");
   REFUSES(keep_top_p(row(logits), 0, scratch),

@@ -137,6 +137,16 @@ TEST_CASE("generation goes on with any of the texts") {
   CHECK(generate(model, both, prompt, generation, same) == want);
   CHECK(both.length(0) == 2);
   CHECK(both.length(1) == alone.length());
+
+  // The text that goes on is the one that gets full, at 12 tokens, and the other has room still.
+  generation.most = 99;
+  Ending ending = Ending::caller;
+  const auto hear = [](int) { return true; };
+  CHECK_NOTHROW(ending = generate(model, both, Ids{want.back()}, generation, same, hear));
+  CHECK(ending == Ending::context_full);
+  CHECK(both.length(1) == 12);
+  generation.text = 0, generation.most = 3;
+  CHECK(generate(model, both, other, generation, same).size() == 3);
 }
 
 TEST_CASE("each part of a state can be the caller's: attention, network, layers, both ends") {
@@ -261,6 +271,20 @@ TEST_CASE("layers may differ in their settings, and a model runs on packed weigh
     CHECK(all_close(logits, want, bound));
     CHECK(all_close(language_model(ids, *each), want, bound));
   }
+}
+
+TEST_CASE("refusals: a text that comes twice in one call, before anything is written") {
+  const Case c = llama();
+  const Model model = c.model();
+  const Ids a = {1, 2, 3}, b = {9, 8};
+  const std::vector<MoreTokens> twice = {{1, a}, {1, b}};
+  std::size_t chunks = 0;
+  ModelState state(c.config, 20, {.texts = 2, .embedded = [&](Matrix) { ++chunks; }});
+  Tensor<2> last = empty(2, c.config.V), all = empty(5, c.config.V);
+  REFUSES(forward(model, state, twice, last), "text: wanted each once, got 1");
+  REFUSES(forward_all(model, state, twice, all), "text: wanted each once, got 1");
+  CHECK(chunks == 0);
+  CHECK(state.length(1) == 0);
 }
 
 TEST_CASE("refusals: too few layers, layers of another width, settings that no block can have") {

@@ -134,6 +134,33 @@ TEST_CASE("by hand: the merge learned first is made first, not the longest nor t
   CHECK(encode({"Ġ a"}, "a a") == Ids{0, 6});
 }
 
+TEST_CASE("pairs of ids up to 151,935 have a merge each, and keep the first that they are given") {
+  const int ids[] = {0, 1, 255, 256, 65535, 65536, 151935};
+  MergeTable table;
+  int merges = 0;
+  for (const int left : ids)
+    for (const int right : ids) {
+      CAPTURE(left);
+      CAPTURE(right);
+      CHECK(!table.find(left, right));
+      CHECK(table.add(left, right, {std::uint32_t(merges), 200000 + merges}));
+      ++merges;
+      CHECK(!table.add(left, right, {7000, 7}));  // changes nothing
+    }
+  CHECK(table.size() == 49);
+  merges = 0;
+  for (const int left : ids)
+    for (const int right : ids) {
+      CAPTURE(left);
+      CAPTURE(right);
+      const Merge* const found = table.find(left, right);
+      const Merge merge = found == nullptr ? Merge{9000, 9} : *found;
+      CHECK(merge.rank == std::uint32_t(merges));
+      CHECK(merge.result == 200000 + merges);
+      ++merges;
+    }
+}
+
 TEST_CASE("ids equal those of the tokenizers library on every text") {
   const GgufFile file = GgufFile::open(T2T_FIXTURES "/tokenizer.gguf");
   std::map<std::string, Bpe> by_name;

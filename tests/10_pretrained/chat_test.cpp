@@ -8,6 +8,7 @@
 #include "10_pretrained/chat/show_chat.hpp"
 #include "10_pretrained/model/tiny_model.hpp"
 #include "support/refuses.hpp"
+#include "support/silence.hpp"
 
 using namespace t2t;
 
@@ -26,6 +27,7 @@ TEST_CASE("an answer that breaks off leaves the conversation as it was") {
     logits[257] = -std::numeric_limits<float>::infinity();  // no answer ends early
   };
   Random random(1);
+  const Silence silence;
   Conversation whole(session, options, random), broken(session, options, random);
   const auto ids_of = [](const Spoken& spoken) { return spoken.ids; };
   std::vector<int> first, second;

@@ -1,10 +1,8 @@
 // What must be true of an exported model, and of the program that runs it from one file.
 #include <doctest/doctest.h>
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -16,6 +14,7 @@
 #include "files/files.hpp"
 #include "support/all_close.hpp"
 #include "support/refuses.hpp"
+#include "support/silence.hpp"
 
 // The program itself: its functions, and its main under another name.
 #define main whole_model_main
@@ -40,22 +39,6 @@ struct Exported {
       std::filesystem::temp_directory_path() / ("t2t_export_" + std::to_string(::getpid()));
   explicit Exported(const std::string& bytes) { t2t::write_file(path, bytes); }
   ~Exported() { std::filesystem::remove(path); }
-};
-
-/// Keeps what an untrained model writes, which is no text, off the test's output.
-struct Silence {
-  int out = ::dup(STDOUT_FILENO), error = ::dup(STDERR_FILENO);
-  Silence() {
-    std::fflush(stdout);
-    const int nothing = ::open("/dev/null", O_WRONLY);
-    ::dup2(nothing, STDOUT_FILENO), ::dup2(nothing, STDERR_FILENO);
-    ::close(nothing);
-  }
-  ~Silence() {
-    std::fflush(stdout);
-    ::dup2(out, STDOUT_FILENO), ::dup2(error, STDERR_FILENO);
-    ::close(out), ::close(error);
-  }
 };
 }  // namespace
 
@@ -141,7 +124,7 @@ TEST_CASE("the program's exit status: 0 for a text, 1 for a refusal") {
     words.insert(words.begin(), "whole_model");
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());
-    const Silence silence;
+    const t2t::Silence silence;
     return whole_model_main(int(pointers.size()), pointers.data());
   };
   CHECK(status({file.path.string(), "2"}) == 0);

@@ -82,6 +82,7 @@ TEST_CASE("by hand: half precision") {
   CHECK(half_to_float(0x7bff) == 65504);
   CHECK(half_to_float(0x0001) == 0x1p-24f);
   CHECK(half_to_float(0x7c00) == std::numeric_limits<float>::infinity());
+  CHECK(half_to_float(0xfc00) == -std::numeric_limits<float>::infinity());
   CHECK(std::isnan(half_to_float(0x7e00)));
   CHECK(std::signbit(half_to_float(0x8000)));
 }
@@ -149,12 +150,13 @@ TEST_CASE("rows that are no whole blocks, too few or too many bytes, and other t
           "bytes: wanted 68 for 2 rows, got 67");
   REFUSES(dequantize_rows(TensorType::q8_0, of_bytes(69), two),
           "bytes: wanted 68 for 2 rows, got 69");
-  for (const int type :
-       {5, 10, 31, 77})  // an unused number, one that is not read, two unknown ones
+  for (const int type : {5, 31, 77})  // an unused number, and two unknown ones
     REFUSES(dequantize_rows(TensorType(type), of_bytes(68), two),
             fmt::format("tensor type: wanted one of F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, "
                         "Q5_K, Q6_K, BF16, got {}",
                         type));
+  // A type that has a name, Q2_K, but is not read: the message may say the name or the number.
+  CHECK_THROWS_AS(dequantize_rows(TensorType(10), of_bytes(68), two), std::invalid_argument);
 }
 
 /// A block whose scale is 0.5, its minimum, if any, -1, and whose first byte holds 3 and 10.

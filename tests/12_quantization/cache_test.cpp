@@ -20,6 +20,7 @@
 #include "random.hpp"
 #include "support/all_close.hpp"
 #include "support/allocations.hpp"
+#include "support/apart.hpp"
 #include "support/attention_in_double.hpp"
 #include "support/refuses.hpp"
 
@@ -345,6 +346,15 @@ TEST_CASE("a call whose kernel throws can be made again") {
   REFUSES_AS(slot(run, p.q, p.k, p.v), "no result", std::runtime_error);
   Slot calm(settings, 8, 8, 8);
   CHECK(all_close(slot(run, p.q, p.k, p.v), calm(run, p.q, p.k, p.v), 0));
+}
+
+TEST_CASE("a row at the largest position that there is, far behind the cache, is refused") {
+  QuantizedHeads heads = make_quantized_heads(8, 2, 6, 4);
+  const auto far_behind = [&] { store_rows(draw(1, 8, 1), size_t(-1), heads); };
+  // This position and one row add up to 0: whoever compares their sum with S takes the row.
+  REQUIRE(ending_apart(far_behind).starts_with("threw"));
+  REFUSES(far_behind(),
+          "cache: 18446744073709551615 rows and T = 1 more, wanted at most S = 6 in all");
 }
 
 TEST_CASE("bad input is refused, and the message names it") {

@@ -294,10 +294,12 @@ TEST_CASE("a NaN reaches all gradients that it has a part in, and no others") {
 TEST_CASE("norms refuse shapes that disagree") {
   const Tensor<2> x = zeros(3, 4), other = zeros(3, 5);
   const NormWeights rms{zeros(4), {}}, layer{zeros(4), zeros(4)};
-  REFUSES(norm_backward(x, {zeros(5), {}}, Norm::rms, 1, x), "gain: wanted shape [4], got [5]");
-  REFUSES(norm_backward(x, layer, Norm::rms, 1, x), "bias: wanted shape [0], got [4]");
-  REFUSES(norm_backward(x, rms, Norm::layer, 1, x), "bias: wanted shape [4], got [0]");
-  REFUSES(norm_backward(x, rms, Norm::rms, 1, other), "dy: wanted shape [3, 4], got [3, 5]");
+  for (const auto backward : {norm_backward, norm_by_rows}) {
+    REFUSES(backward(x, {zeros(5), {}}, Norm::rms, 1, x), "gain: wanted shape [4], got [5]");
+    REFUSES(backward(x, layer, Norm::rms, 1, x), "bias: wanted shape [0], got [4]");
+    REFUSES(backward(x, rms, Norm::layer, 1, x), "bias: wanted shape [4], got [0]");
+    REFUSES(backward(x, rms, Norm::rms, 1, other), "dy: wanted shape [3, 4], got [3, 5]");
+  }
   Tensor<2> dx = zeros(3, 4), short_dx = zeros(2, 4);
   Tensor<1> scratch = zeros(6);
   const auto add = [&](Matrix to, NormWeights gradients, size_t room, Norm kind = Norm::rms) {
@@ -394,6 +396,16 @@ TEST_CASE("logits of 1000 are as good as small ones, and a NaN is not lost") {
   for (const size_t t : {2, 3}) CHECK((std::isnan(losses[t]) && is_nan(row(logits, t))));
   CHECK(std::isnan(sum));
   CHECK(is_finite(row(logits, 4)));
+}
+
+TEST_CASE("a row that is not learned gets gradients of 0, even if its logits are not finite") {
+  Tensor<2> logits = {{NAN, 1, 2}, {1, -INFINITY, 2}, {1, 1, 1}};
+  std::vector<double> losses(3);
+  const double sum =
+      cross_entropy_rows(logits, std::vector{not_learned, not_learned, 0}, 1, losses);
+  CHECK(all_close(rows_of(logits, 0, 2), zeros(2, 3), 0));
+  CHECK((losses[0] == 0 && losses[1] == 0));
+  CHECK(std::abs(sum - std::log(3.0)) <= 8 * u);
 }
 
 TEST_CASE("the loss refuses targets outside the vocabulary, and too few of anything") {

@@ -334,6 +334,8 @@ TEST_CASE("what is refused, with its message") {
     return train_bpe(text, {.V = 258 + control.size(), .control = control});
   };
   REFUSES(with_control({""}), "control token \"\": wanted 1 to 256 bytes, got 0");
+  REFUSES(with_control({std::string(257, 'x')}),  // of which the message has the first 60
+          "control token \"" + std::string(60, 'x') + "…\": wanted 1 to 256 bytes, got 257");
   REFUSES(with_control({"\xff"}), "control token \"\\xff\": wanted UTF-8, got other bytes");
   REFUSES(with_control({"xyz", "a"}),
           "control token \"a\": wanted a name of its own, got one that another token has");

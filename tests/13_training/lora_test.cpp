@@ -121,6 +121,25 @@ TEST_CASE("the gradients of A and B are what the loss changes by, matrix by matr
     }
 }
 
+TEST_CASE("the gradients of a step are clipped to the norm that is asked for") {
+  // With eps so far above a gradient's size that their sum is eps, a move is in proportion to the
+  // gradient, and half the gradient gives exactly half the move.
+  LoraOptions o = options();
+  o.adamw.eps = 0x1p30f;
+  const Batch batch = some_batch(2, 12);
+  LoraTrainer free(drawn(), o);
+  const double norm = free.step_on(batch).gradient_norm;
+  REQUIRE(norm > 0);
+  o.clip = norm / 2;
+  LoraTrainer clipped(drawn(), o);
+  CHECK(clipped.step_on(batch).gradient_norm == norm);  // that before clipping
+  const Adapter got = clipped.adapter(), want = free.adapter();
+  for (size_t i = 0; i < want.changes.size(); ++i) {
+    CAPTURE(want.changes[i].weight);
+    CHECK(all_close(Tensor<2>(2 * got.changes[i].b), want.changes[i].b, 0));
+  }
+}
+
 TEST_CASE("matrices that are not named stay as they are, bit by bit") {
   LoraOptions o = options();
   o.matrices = {"w_v", "w_down"};

@@ -71,6 +71,13 @@ TEST_CASE("the z-loss and its gradient, by small changes in float64") {
   CHECK(all_close(dscores, by_differences(at, in_double), rounding(5, 4)));
   routed.scores.fill(1e30f);  // neither overflows
   CHECK(std::isfinite(z_loss(routed, 1e-30f, dscores)));
+  // By hand: of five scores of −1000, ln Σ e^score is ln 5 − 1000, though float64's e^−1000 is 0.
+  const double log_sum = std::log(5.0) - 1000;
+  routed.scores.fill(-1000.0f), dscores.fill(0.0f);
+  CHECK(z_loss(routed, 1, dscores) == doctest::Approx(log_sum * log_sum));
+  Tensor<2> slopes = zeros(4, 5);  // 2·log_sum·(1/5), and a mean over four tokens
+  slopes.fill(float(2 * log_sum / 5 / 4));
+  CHECK(all_close(dscores, slopes, rounding(5, 128)));
 }
 
 TEST_CASE("a bias grows where there are too few choices, and shrinks where there are too many") {

@@ -159,6 +159,23 @@ TEST_CASE("losses and all gradients equal those of PyTorch") {
   }
 }
 
+TEST_CASE("the z-loss counts and has its gradients without Switch's loss, too") {
+  const Made some = made(4, 2, 5, 3);
+  const Tensor<2> x = numbers(8, 1, 0, 6, 5);
+  const Balance balance{.z_loss = 0.5f};
+  const Routed routed = choices_of(x, some.view(), balance);
+  ZeroGradients gradients(some);
+  Tensor<2> dx = empty(6, 5), dscores = zeros(6, 4), drouter = zeros(4, 5);
+  // With a dy of 0 the z-loss is all that gives the scores a gradient.
+  const double loss =
+      experts_backward(x, some.view(), routed, balance, zeros(6, 5), dx, gradients.view());
+  CHECK(loss == doctest::Approx(z_loss(routed, 0.5f, dscores)));
+  add_matmul_at(dscores, x, drouter);
+  // Sums of 6 or 4 products of numbers below 1/2.
+  CHECK(all_close(gradients.router.floats(), drouter, rounding(6, 1)));
+  CHECK(all_close(dx, matmul(dscores, some.router.floats()), rounding(4, 1)));
+}
+
 TEST_CASE("the shared network and its gate get their gradients") {
   for (const bool has_gate : {false, true}) {
     CAPTURE(has_gate);

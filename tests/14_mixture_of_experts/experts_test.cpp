@@ -196,6 +196,16 @@ TEST_CASE("y may be x itself, and a plain activation with biases is an expert to
   CHECK(all_close(x, want, bound));
 }
 
+TEST_CASE("y may be x itself: a network beside the experts reads x and not what they wrote") {
+  Made some = made(5, 2);
+  some.shared = network(1000, 12, 14), some.shared_gate = numbers(77, 1, 0, 1, 12);
+  Tensor<2> x = numbers(9, 2, 0, 7, 12);
+  const Tensor<2> want = mixture_of_experts(x, some.view());
+  ExpertsScratch scratch(7, 12, 17, 5, 2, Activation::swiglu);
+  experts_rows(x, some.view(), scratch, x);
+  CHECK(all_close(x, want, 2 * bound));
+}
+
 TEST_CASE("choices are sorted by expert, and equal ones keep their order") {
   const std::vector<size_t> experts = {2, 0, 1, 2, 2, 0};  // of three tokens
   Assignment assignment;

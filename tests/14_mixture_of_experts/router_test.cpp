@@ -54,6 +54,10 @@ TEST_CASE("by hand: sigmoids, and a bias that changes the choice but not the wei
   const Routed other = routed_of(scores, settings, {0, 0, 0.7f});
   CHECK(other.experts == Experts{2, 1});  // 0.25 + 0.7 is the largest
   CHECK(all_close(other.weights, {{0.25f, 0.75f}}, 1e-6));
+  // Sums of −1.5, −2.25 and −3.75: the largest are chosen even if all are far below 0.
+  const Routed below = routed_of(scores, settings, {-2, -3, -4});
+  CHECK(below.experts == Experts{0, 1});
+  CHECK(all_close(below.weights, {{0.4f, 0.6f}}, 1e-6));
 }
 
 TEST_CASE("of equal scores the lower index is chosen, and huge scores do not overflow") {

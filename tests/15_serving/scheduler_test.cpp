@@ -21,11 +21,11 @@ static std::ostream& operator<<(std::ostream& out, const StepPlan::Part& part) {
 }
 }  // namespace t2t
 
-/// A text that is as old as its number, with the pages that its computed tokens need, of four
-/// tokens each; no other text has one of them.
+/// A text that is as old as its number, running or waiting, with the pages that its computed tokens
+/// need, of four tokens each; no other text has one of them.
 static ScheduledText text(size_t id, size_t known, size_t computed = 0) {
   const size_t pages = (computed + 3) / 4;
-  return {id, id, known, computed, pages, pages};
+  return {id, id, known, computed, pages, pages, pages};
 }
 static StepPlan plan(const Texts& running, const Texts& waiting, size_t free,
                      StepLimits limits = {.budget = 10, .texts = 3, .page = 4}) {
@@ -56,7 +56,7 @@ TEST_CASE(
   ScheduledText found = text(5, 10, 8);  // two pages of the tree, which nobody uses
   CHECK(plan({}, {found}, 3).parts == Parts{{5, 2}});
   CHECK(plan({}, {found}, 2).admitted.empty());  // the two pages themselves, and none for the rest
-  found.held = 0;                                // others use them
+  found.taken = 0;                               // others use them
   CHECK(plan({}, {found}, 1).parts == Parts{{5, 2}});
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("by hand: a prompt makes do with the free pages; for the oldest text o
 
 TEST_CASE("a page that another text uses, too, is not free when a text stops") {
   ScheduledText young = text(2, 9, 8);
-  young.held = 0;
+  young.freed = 0;
   const StepPlan got = plan({text(1, 5, 4), young}, {}, 0);
   CHECK(got.stopped == Numbers{2});
   CHECK(got.parts.empty());  // the next step sees what is free

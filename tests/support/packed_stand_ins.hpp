@@ -8,8 +8,8 @@
 
 namespace t2t {
 
-/// Stores each float doubled, and counts its products. Both rows and products are halved at the end,
-/// which is exact, so that they equal those of the floats bit for bit.
+/// Stores each float doubled, and counts its products. Both rows and products are halved at the
+/// end, which is exact, so that they equal those of the floats bit for bit.
 class DoubledWeight : public PackedWeight {
  public:
   DoubledWeight(const Tensor<2>& floats, std::size_t bytes, std::size_t* count = nullptr)

@@ -29,12 +29,13 @@ static std::set<std::string> with_pieces(std::set<std::string> words) {
   return words;
 }
 
-/// The words, and the same without the s of a plural.
+/// The words, the same without the s of a plural, and "cols", as the code calls columns.
 static std::set<std::string> with_singulars(std::set<std::string> words) {
   std::set<std::string> singulars;
   for (const std::string& word : words)
     if (word.size() > 2 && word.ends_with('s')) singulars.insert(word.substr(0, word.size() - 1));
   words.merge(singulars);
+  if (words.contains("column")) words.insert("cols");
   return words;
 }
 

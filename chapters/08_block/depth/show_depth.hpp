@@ -105,11 +105,12 @@ inline void show_changes(const std::vector<Depths>& draws, const std::vector<std
   fmt::print("\n");
   print_paragraph(
       std::string("A small random change is added to the tokens' vectors below a stack of layers. "
-                  "The table has the factor by which the change has grown at the top: the median "
-                  "of seven draws of the weights. On its way down, a random gradient changes by "
-                  "the same factor in the mean square. The stacks with norms have one more norm "
+                  "The table shows how many times larger the change is at the top: the median of "
+                  "seven draws of the weights. Sent down, a random gradient would change by the "
+                  "same factor in the mean square, though not always in the median. The stacks "
+                  "with norms have one more norm "
                   "at the top, as a model does.") +
-      (too_large ? " A dash means that the vectors have become too large for floats." : ""));
+      (too_large ? " Where there is a dash, the vectors have become too large for floats." : ""));
 }
 
 /// The same after all layers.
@@ -143,8 +144,10 @@ inline void show_sizes(const std::vector<Depths>& draws, const std::vector<std::
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Size is the root mean square of the stream after this many layers. Apart is the share of the "
-      "stream that differs from token to token. If it is 0, all tokens have the same vector, and no "
+      "Size is the root mean square of the stream after this many layers. Apart is the share of "
+      "the "
+      "stream that differs from token to token. If it is 0, all tokens have the same vector, and "
+      "no "
       "later layer can tell them apart. Both are medians of the same draws.");
 }
 

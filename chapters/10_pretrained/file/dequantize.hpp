@@ -49,7 +49,8 @@ struct BlockLayout {
 };
 BlockLayout block_layout(TensorType type);
 
-/// "Q4_1", also for types that are not read here; "type 77" for an unknown one.
+/// "Q4_1", also for types that are not read here (Q8_1, Q2_K, Q3_K, Q8_K, I8, I16, I32, I64, F64 and
+/// those whose name begins with IQ); "type 77" for an unknown one.
 std::string type_name(TensorType type);
 
 /// "one of F32, F16, …": the types that are read here.

@@ -83,7 +83,8 @@ void show_summary(const Session& session) {
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format("The file holds {} of weights, which become {} of float32 numbers.",
-                              megabytes(double(stored)), megabytes(double(bytes(session.model.weights())))));
+                              megabytes(double(stored)),
+                              megabytes(double(bytes(session.model.weights())))));
 }
 
 }  // namespace t2t

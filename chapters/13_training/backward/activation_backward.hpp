@@ -20,14 +20,15 @@ namespace t2t {
 /// gated one applies to its gate (that of swiglu is silu, of glu the sigmoid). [T, F]
 Tensor<2> activation_slope(Activation activation, const Tensor<2>& x);
 
-/// The row kernel for one without a gate: dy becomes dx. Throws std::invalid_argument for a gated
-/// one, and when shapes disagree.
+/// The row kernel for one without a gate: dy becomes dx. Allocates nothing. Throws
+/// std::invalid_argument for a gated one, and when shapes disagree.
 void activate_backward_rows(Activation activation,
                             ConstMatrix x,  // [T, F], what the activation read
                             Matrix dy);     // [T, F], becomes dx
 
 /// The row kernel for one with a gate: dy becomes dup, and dgate is written, which must not overlap
-/// the others. Throws std::invalid_argument for one without a gate, and when shapes disagree.
+/// the others. Allocates nothing. Throws std::invalid_argument for one without a gate, and when
+/// shapes disagree.
 void gated_backward_rows(Activation activation,
                          ConstMatrix gate,  // [T, F]
                          ConstMatrix up,    // [T, F]

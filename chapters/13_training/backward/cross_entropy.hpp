@@ -18,9 +18,10 @@ namespace t2t {
 /// fills up a short text.
 constexpr int not_learned = -1;
 
-/// Overwrites logits by their gradients, and returns the sum of the losses, in nats. Rows whose
-/// target is not_learned count nothing and get gradients of 0. Throws std::invalid_argument when
-/// shapes disagree, if losses is shorter than T, and for another target outside [0, V).
+/// Overwrites logits by their gradients, and returns the sum of the losses, in nats: the same for
+/// any number of threads. Allocates nothing. Rows whose target is not_learned count nothing and get
+/// gradients of 0. Throws std::invalid_argument when shapes disagree, if losses is shorter than T,
+/// and for another target outside [0, V).
 double cross_entropy_rows(Matrix logits,                 // [T, V], become dlogits
                           std::span<const int> targets,  // [T]
                           float scale,

@@ -12,8 +12,8 @@
 
 namespace t2t {
 
-/// dtable[ids[t]] += dx[t] for each t. Throws std::invalid_argument for an id outside [0, V) and
-/// when shapes disagree.
+/// dtable[ids[t]] += dx[t] for each t. Allocates nothing. Throws std::invalid_argument for an id
+/// outside [0, V) and when shapes disagree.
 void add_embedding_gradient(std::span<const int> ids,  // [T]
                             ConstMatrix dx,            // [T, C]
                             Matrix dtable);            // [V, C]

@@ -13,7 +13,8 @@
 
 namespace t2t {
 
-/// dx += dy·W. Throws std::invalid_argument when shapes disagree; so do those below.
+/// dx += dy·W. Allocates nothing, and throws std::invalid_argument when shapes disagree; so do
+/// those below.
 void add_input_gradient(ConstMatrix dy,  // [T, out]
                         ConstMatrix w,   // [out, in]
                         Matrix dx);      // [T, in]

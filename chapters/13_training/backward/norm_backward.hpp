@@ -27,9 +27,10 @@ NormGradients norm_backward(const Tensor<2>& x,  // [T, C], what the norm read
                             const NormWeights& weights, Norm kind, float eps,
                             const Tensor<2>& dy);  // [T, C]
 
-/// The row kernel: adds to dx and to the gradients, as residuals and batches in parts need it.
-/// dx must not overlap x or dy. Throws std::invalid_argument when shapes disagree or scratch has
-/// fewer than 2 numbers for each row.
+/// The row kernel: adds to dx and to the gradients, as residuals and batches in parts need it. The
+/// sums are the same for any number of threads, and nothing is allocated. dx must not overlap x or
+/// dy. Throws std::invalid_argument when shapes disagree or scratch has fewer than 2 numbers for
+/// each row.
 void add_norm_backward(ConstMatrix x,  // [T, C]
                        const NormWeights& weights, Norm kind, float eps,
                        ConstMatrix dy,          // [T, C]

@@ -37,9 +37,10 @@ struct AdamWStep {
   std::size_t n;             // the step, from 1
   float gradient_scale = 1;  // multiplies each gradient when it is read: clipping
 };
-/// Moves one tensor's weights. Returns the sum of the squares of all moves. The decay is the
-/// options', or 0 for a tensor that does not decay. Throws std::invalid_argument when sizes differ,
-/// n is 0 or scratch has fewer numbers than adamw_pieces(size).
+/// Moves one tensor's weights. Returns the sum of the squares of all moves, the same for any number
+/// of threads. Allocates nothing. The decay is the options', or 0 for a tensor that does not decay.
+/// Throws std::invalid_argument when sizes differ, n is 0 or scratch has fewer numbers than
+/// adamw_pieces(size).
 double adamw_step(const AdamWStep& step, float decay,
                   Row w,                       // [size]
                   ConstRow g,                  // [size]
@@ -48,7 +49,8 @@ double adamw_step(const AdamWStep& step, float decay,
                   std::span<double> scratch);  // [adamw_pieces(size)]
 std::size_t adamw_pieces(std::size_t size);
 
-/// The Euclidean norm of all gradients together: √(Σ g²). The same for any number of threads.
+/// The Euclidean norm of all gradients together: √(Σ g²). The same for any number of threads, and
+/// nothing is allocated.
 double gradient_norm(const std::vector<ListedTensor>& gradients);
 
 /// The factor that brings gradients of this norm down to `most`: 1 when they are below it. All

@@ -66,10 +66,10 @@ std::vector<ScheduledText> Engine::scheduled_running() const {
   std::vector<ScheduledText> texts;
   const std::size_t spare = tree_.spare();
   for (const Text& text : running_) {
-    std::size_t held = tree_.spare(text.table) - spare;
-    for (const std::size_t page : text.table) held += pool_.users(page) == 1;
+    std::size_t freed = tree_.spare(text.table) - spare;
+    for (const std::size_t page : text.table) freed += pool_.users(page) == 1;
     texts.push_back(
-        {text.id, text.arrival, text.tokens.size(), text.computed, text.table.size(), held});
+        {text.id, text.arrival, text.tokens.size(), text.computed, text.table.size(), freed});
   }
   return texts;
 }
@@ -83,7 +83,7 @@ std::vector<ScheduledText> Engine::scheduled_waiting() const {
     const std::vector<std::size_t> found = tree_.find(text.tokens);
     const auto is_spare = [&](std::size_t page) { return pool_.users(page) == 1; };
     texts.push_back({text.id, text.arrival, text.tokens.size(), found.size() * reader_.sizes.page,
-                     found.size(), std::size_t(std::ranges::count_if(found, is_spare))});
+                     found.size(), 0, std::size_t(std::ranges::count_if(found, is_spare))});
   }
   return texts;
 }

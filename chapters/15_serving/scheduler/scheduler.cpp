@@ -40,7 +40,7 @@ struct Planner {
   /// Stops the youngest text, and takes back what it was to do in this step.
   void stop_youngest() {
     const Candidate& c = running.back();
-    budget += c.tokens, free += c.new_pages + c.text.held;
+    budget += c.tokens, free += c.new_pages + c.text.freed;
     plan.stopped.push_back(c.text.id);
     running.pop_back();
   }
@@ -71,8 +71,8 @@ static std::vector<Candidate> by_arrival(std::span<const ScheduledText> texts,
   return sorted;
 }
 
-/// Each answer reads a token. While it lacks a page, the youngest text is stopped, which may be
-/// text i itself, unless that is the oldest.
+/// Each answer reads a token. If it lacks a page, younger texts are stopped, the youngest first; if
+/// none is left, text i itself is stopped, unless it is the oldest.
 static void plan_answers(Planner& planner) {
   std::vector<Candidate>& running = planner.running;
   for (std::size_t i = 0; i < running.size(); ++i) {
@@ -104,8 +104,8 @@ static void admit(std::vector<Candidate> waiting, Planner& planner) {
   if (!planner.plan.stopped.empty()) return;
   for (Candidate& c : waiting) {
     if (planner.running.size() == planner.limits.texts || planner.budget == 0) return;
-    if (c.text.held + planner.pages_for(c.text, c.left()) > planner.free) return;
-    planner.free -= c.text.held;
+    if (c.text.taken + planner.pages_for(c.text, c.left()) > planner.free) return;
+    planner.free -= c.text.taken;
     planner.read(c, std::min(c.left(), planner.budget));
     planner.plan.admitted.push_back(c.text.id);
     planner.running.push_back(c);

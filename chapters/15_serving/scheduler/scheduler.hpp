@@ -24,7 +24,7 @@
 //
 // A text that is stopped gives its pages back, waits, and reads its tokens again later. What it was
 // to read in this step goes back to the budget. The new pages for that are free again, and so are
-// its `held` pages.
+// its `freed` pages.
 //
 // So the oldest text goes on in every step or the next, and in the end it ends; then another is the
 // oldest, and no text waits forever. Only a text that needs more pages than there are could, and
@@ -43,12 +43,12 @@ namespace t2t {
 /// What the scheduler knows of a text.
 struct ScheduledText {
   std::size_t id;
-  std::size_t arrival;   // the smaller, the older; no two texts have the same
-  std::size_t known;     // tokens that it has: its prompt, and its answer so far
-  std::size_t computed;  // how many of these the model has read, with keys and values in pages
-  std::size_t pages;     // pages in its table, at least enough for the computed tokens
-  std::size_t held;      // of a running text: how many of its pages would be free, or could be made
-                         // free, without it; of a waiting one: how many that it finds count as free
+  std::size_t arrival;    // the smaller, the older; no two texts have the same
+  std::size_t known;      // tokens that it has: its prompt, and its answer so far
+  std::size_t computed;   // how many of these the model has read, with keys and values in pages
+  std::size_t pages;      // pages in its table, at least enough for the computed tokens
+  std::size_t freed = 0;  // pages that become available if it is stopped, of a running text
+  std::size_t taken = 0;  // available pages that it would share if admitted, of a waiting text
 };
 
 struct StepLimits {
@@ -71,11 +71,11 @@ struct StepPlan {
 /// The plan, by the rules at the top of this file. `running`, at most `texts` of them, and
 /// `waiting` come in any order. A waiting text has no pages yet: its `computed` and `pages` say
 /// what it would find in the pages of earlier texts. `free` is how many pages are free or can be
-/// made free. The `held` pages of a waiting text are among them until it is admitted, not after. So
-/// it is admitted if these and the new pages for all its tokens are at most `free`, and takes these
-/// and the new pages for its chunk. Throws std::invalid_argument unless the limits are at least 1,
-/// the budget is at least `texts`, at most `texts` texts run, and each text has a token to read and
-/// pages for its computed tokens.
+/// made free. The `taken` pages of a waiting text are among them until it is admitted, not after.
+/// So it is admitted if these and the new pages for all its tokens are at most `free`, and takes
+/// these and the new pages for its chunk. Throws std::invalid_argument unless the limits are at
+/// least 1, the budget is at least `texts`, at most `texts` texts run, and each text has a token to
+/// read and pages for its computed tokens.
 StepPlan plan_step(std::span<const ScheduledText> running, std::span<const ScheduledText> waiting,
                    std::size_t free, const StepLimits& limits);
 

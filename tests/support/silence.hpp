@@ -1,0 +1,28 @@
+// Keeps off the output of a test what its functions print.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace t2t {
+
+/// While it lives, what is written to the standard output and to the standard error is dropped:
+/// what an untrained model writes is no text.
+struct Silence {
+  int out = ::dup(STDOUT_FILENO), error = ::dup(STDERR_FILENO);
+  Silence() {
+    std::fflush(stdout);
+    const int nothing = ::open("/dev/null", O_WRONLY);
+    ::dup2(nothing, STDOUT_FILENO), ::dup2(nothing, STDERR_FILENO);
+    ::close(nothing);
+  }
+  ~Silence() {
+    std::fflush(stdout);
+    ::dup2(out, STDOUT_FILENO), ::dup2(error, STDERR_FILENO);
+    ::close(out), ::close(error);
+  }
+};
+
+}  // namespace t2t
