@@ -103,6 +103,11 @@ class Behaviour(unittest.TestCase):
         self.assertFalse(behaviour.same("0 ~ 4 1 1e6 2e6 5e5 -3e5 ~", "0 ~ 4 0 1e6 2e6 5e5 -3e5 ~"))
         self.assertFalse(behaviour.same("1 ~ close ~", "0 ~ 4 0 3 3 1 1 ~"))
 
+    def test_what_another_run_would_name_otherwise_does_not_count(self):
+        one, other = (behaviour.read(f"check a\n12 1 /tmp/t2t_test_{number}/x: 3 at 0x{number}\n\nended in time\n") for number in (317, 3172))
+        self.assertEqual(one, other)
+        self.assertIn("3 at", one["a | 12 | 1"])
+
     def test_what_waits_for_another_function_is_known(self):
         facts = behaviour.read("check a\n12 1 3 == 3\nthrew not written yet: f\ncheck b\n20 1 1 == 1\n\nended in time\n")
         self.assertEqual(behaviour.waiting(facts), {"a"})

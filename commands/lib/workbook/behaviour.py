@@ -12,6 +12,7 @@ SECONDS = 1  # of processor time, and at least: our own checks, without long one
 LONG = 0.06  # seconds of a check that is not short
 QUICK = 0.25  # seconds of all quick checks together
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)(?![\w.])")
+OF_THE_RUN = re.compile(r"0x[0-9a-f]+|(?<=\bt2t)_\w+?_\d+\b")  # addresses, and folders named after a process
 SAME = 1e-4  # by how much two numbers may differ, of the larger
 
 
@@ -89,7 +90,7 @@ def _came_to(rest):
         ended = "refused" if passed == "1" else text.rpartition("; ")[2]
         return "other words" if ended.startswith('got "') else re.sub(r'(another type).*', r"\1", ended)
     differences = re.match(r"~ .*? ~", text)
-    return f"{passed} {differences.group() if differences else re.sub(r'0x[0-9a-f]+', 'address', text)}"
+    return f"{passed} {differences.group() if differences else OF_THE_RUN.sub('', text)}"
 
 
 def apart(facts, right):
