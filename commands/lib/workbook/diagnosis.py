@@ -19,7 +19,7 @@ import wrong
 
 CONFIRMED = 12  # variants of which more checks are run
 TRIED = 16  # changes that are tried in the other form and in both, the likeliest first,
-TRIED_SECONDS = 4  # as long as there is time
+TRIED_SECONDS = 2  # as long as there is time
 LEAST = 0.15  # of the numbers of both that are the same, for one to be tried
 TOLD = 3  # changes that compute the same, or exchanges: of more, each would be no more than one of many
 
