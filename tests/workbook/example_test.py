@@ -12,6 +12,7 @@ import house
 import list as listed
 import progress
 import running
+import skeleton
 import source
 
 PART = "02_normalization", "rms_norm"
@@ -52,7 +53,7 @@ class Example(unittest.TestCase):
         for name in house.chapters():
             for part in house.parts_to_write(name):
                 functions = [f.name for f in source.functions(house.ours(name, part).read_text())]
-                said = "\n".join(source.declarations(house.header(name, part).read_text()))
+                said = "\n".join(skeleton.declarations(house.header(name, part).read_text()))
                 for function in functions:
                     if "::" not in function and house.ours(name, part).suffix == ".cpp":
                         self.assertRegex(said, rf"\b{function}\(", f"{name} {part}")

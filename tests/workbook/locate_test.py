@@ -15,6 +15,7 @@ import house
 import operations
 import planted
 import running
+import skeleton
 import source
 import traces
 
@@ -85,7 +86,7 @@ class Parts(unittest.TestCase):
 
     def test_what_is_not_written_or_does_not_build_is_told(self):
         header = house.header("02_normalization", "rms_norm")
-        status, said = self.locate(source.skeleton("rms_norm.cpp", self.RIGHT, header))
+        status, said = self.locate(skeleton.made_of("rms_norm.cpp", self.RIGHT, header))
         self.assertEqual(status, 1, said)
         self.assertIn("Yours did not come so far: it ended with", said)
         self.assertIn("not written yet: rms_norm_rows", said)

@@ -14,6 +14,7 @@ from learner import BUILD, ROOT, WORK  # first: it says where the modules below 
 
 import house
 import mutants
+import skeleton
 import source
 import way
 
@@ -21,11 +22,6 @@ WEIGHTS = pathlib.Path(os.environ.get("T2T_WEIGHTS", ROOT / "build/weights/smoll
 
 ALL = [(name, part) for name in house.chapters() for part in house.parts_to_write(name)]
 CPP = [pair for pair in ALL if house.ours(*pair).suffix == ".cpp"]
-
-
-def skeleton(name, part):
-    ours = house.ours(name, part)
-    return source.skeleton(ours.name, ours.read_text(), house.header(name, part))
 
 
 def command(name, part, made):
@@ -57,7 +53,7 @@ class Way(unittest.TestCase):
         """All in one file, since what the compiler takes longest for are the headers."""
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder, "all.cpp")
-            file.write_text("".join(f'#line 1 "{name}/{part}"\n{skeleton(name, part)}' for name, part in CPP))
+            file.write_text("".join(f'#line 1 "{name}/{part}"\n{skeleton.of(name, part)}' for name, part in CPP))
             words = [word for word in command(*CPP[-1], file) if word != "-w"]
             said = subprocess.run([*words, "-fsyntax-only", "-Wno-unused"], cwd=BUILD, capture_output=True, text=True)
         self.assertEqual(said.returncode, 0, said.stderr[:2000])
@@ -79,7 +75,7 @@ def chat_without(pair):
     """What the program of chapter 10 says in a chat when a part is not written."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, f"{pair[1]}.cpp")
-        file.write_text(skeleton(*pair))
+        file.write_text(skeleton.of(*pair))
         subprocess.run(command(*pair, file), cwd=BUILD, check=True)
         program = mutants.linked("10_pretrained", folder, file.with_suffix(".o"))
         told = subprocess.run([program, "--model", WEIGHTS, "--chat", "--tokens", "8"], input="What is the capital of France?\n",

@@ -20,6 +20,7 @@ import mistakes
 import pages
 import progress
 import running
+import skeleton
 import source
 import start
 import symbols
@@ -74,6 +75,8 @@ const std::vector<int>& b() {
     def test_members_that_a_constructor_sets_are_no_functions(self):
         thing, = variants.cut("Thing::Thing(int x) : first_{x}, second_(x) { run(); }").between[:-1]
         self.assertEqual(variants._function(thing), "Thing::Thing")
+        thing, = variants.cut("Thing::Thing(int x) : a_(f([](int y) { return y; })), b_{g({1, 2}), x}, c_(x) { run(); }").between[:-1]
+        self.assertEqual(variants._function(thing), "Thing::Thing")
 
     def test_line_ends_and_marks_of_other_systems(self):
         self.assertEqual(self.names("\ufeffnamespace t2t {\r\nint a() {\r\n  return 1;\r\n}\r\n}"), ["a"])
@@ -89,7 +92,7 @@ auto D::e() const -> int { return 1; }
         for name, part in all_parts():
             with self.subTest(f"{name}/{part}"):
                 ours = house.ours(name, part)
-                text = source.skeleton(ours.name, ours.read_text(), house.header(name, part))
+                text = skeleton.of(name, part)
                 self.assertEqual(self.names(text), self.names(ours.read_text()))
                 constructors = [n for n in self.names(text) if n.split("::")[0] == n.split("::")[-1] and "::" in n]
                 self.assertEqual(text.count("not written yet: "), len(self.names(text)) - len(constructors))
@@ -97,7 +100,7 @@ auto D::e() const -> int { return 1; }
 
     def test_functions_with_one_name_have_their_own_contracts(self):
         header = "/// Of one.\nint a(int x,  // [T]\n      int y = f({1, 2}));\n\n/// Of all.\nint a(std::span<const int> all, Trace see = {});\n"
-        told = [source.contract(header, one) for one in source.functions(
+        told = [skeleton.contract(header, one) for one in source.functions(
             "int a(std::span<const int> all, Trace see) { return 2; }\nint a(int x, int y) { return 1; }\nint b() { return 0; }\n")]
         self.assertEqual(told, ["/// Of all.", "/// Of one.", ""])
 

@@ -12,6 +12,7 @@ import tempfile
 import behaviour
 import checks
 import house
+import skeleton
 import source
 import variants
 import written
@@ -66,9 +67,8 @@ def found(chapter, part):
 
 def _without_the_part(chapter, part):
     """The checks that fail with the part as ./learn start writes it."""
-    ours = house.ours(chapter, part)
-    text = source.skeleton(ours.name, ours.read_text(), house.header(chapter, part)).encode()
-    with written.built([written.Text(chapter, part, {f"{chapter}/{ours.name}": text})], f"mine_{chapter}_{part}") as build:
+    text, name = skeleton.of(chapter, part).encode(), house.ours(chapter, part).name
+    with written.built([written.Text(chapter, part, {f"{chapter}/{name}": text})], f"mine_{chapter}_{part}") as build:
         if not build.good:
             house.die(f"{chapter} {part} does not build as ./learn start writes it")
         result = checks.run(build.program, os.environ)

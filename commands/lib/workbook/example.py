@@ -9,6 +9,7 @@ import sys
 import checks
 import house
 import progress
+import skeleton
 import source
 import start
 import telling
@@ -102,7 +103,7 @@ def expect_to_build(chapter, part):
 def untouched(chapter, part):
     """The file as it is before the reader writes in it."""
     header = house.header(chapter, part)
-    calls = "".join(f"//   {line}\n" for one in source.declarations(header.read_text()) for line in one.splitlines())
+    calls = "".join(f"//   {line}\n" for one in skeleton.declarations(header.read_text()) for line in one.splitlines())
     return UNTOUCHED.substitute(part=part, number=chapter[:2], calls=calls,
                                 header=header.relative_to(house.ROOT / "chapters"))
 

@@ -7,6 +7,7 @@ import house
 import pages
 import progress
 import sentences
+import skeleton
 import source
 import wrong
 
@@ -103,7 +104,7 @@ def questions(chapter):
 
 
 def contract(chapter, part, function):
-    says = source.contract(house.header(chapter, part).read_text(), function) or function.comment
+    says = skeleton.contract(house.header(chapter, part).read_text(), function) or function.comment
     return " ".join(line.lstrip("/ ") for line in says.splitlines())
 
 

@@ -9,6 +9,7 @@ import house
 import pages
 import prepare_variants
 import progress
+import skeleton
 import source
 
 
@@ -64,20 +65,15 @@ def tell_assistants():
         told.write_text(pathlib.Path(__file__).with_name("assistants.md").read_text())
 
 
-def skeleton(name, part):
-    ours = house.ours(name, part)
-    return source.skeleton(ours.name, ours.read_text(), house.header(name, part))
-
-
 def is_untouched(name, part):
     """Whether the file is as it was begun: nothing is written in it yet."""
     theirs = house.theirs(name, part)
-    return theirs.is_file() and theirs.read_text(errors="replace") == skeleton(name, part)
+    return theirs.is_file() and theirs.read_text(errors="replace") == skeleton.of(name, part)
 
 
 def start(name, part):
     """Whether the part is new; what the reader has written stays as it is."""
-    theirs, text = house.theirs(name, part), skeleton(name, part)
+    theirs, text = house.theirs(name, part), skeleton.of(name, part)
     try:
         theirs.parent.mkdir(parents=True, exist_ok=True)
         with theirs.open("x") as file:

@@ -125,8 +125,10 @@ def _function(between):
 
 
 def _head(between):
-    """What stands directly before a body, with a constructor's list in round brackets."""
-    return re.split(r"[;{}]", re.sub(r"\{([^{}]*)\}(?=\s*(,|$))", r"(\1)", source.without_comments(between)))[-1]
+    """What stands directly before a body."""
+    code = source.without_comments(between) + "{}"
+    begin, brace, _ = ([(0, 0, 0)] + list(source._spans(code)))[-1]
+    return code[begin:brace]
 
 
 def build_noting_calls(chapter, part, folder):
