@@ -54,9 +54,8 @@ inline void show_order(const Program& program, Random& random) {
   print_section("Two orders of the same words");
   print_paragraph(
       "The words go through one attention layer without a mask, forwards, then backwards. The "
-      "table "
-      "has the root mean square of the change in each word's output. What counts is whether the "
-      "change is 0, not how large it is:");
+      "table has the root mean square of the change in each word's output. What counts is "
+      "whether the change is 0, not how large it is:");
   fmt::print("\n");
   std::vector<Tensor<2>> moves;
   for (const Positions way :

@@ -108,8 +108,7 @@ inline void show_changes(const std::vector<Depths>& draws, const std::vector<std
                   "The table shows how many times larger the change is at the top: the median of "
                   "seven draws of the weights. Sent down, a random gradient would change by the "
                   "same factor in the mean square, though not always in the median. The stacks "
-                  "with norms have one more norm "
-                  "at the top, as a model does.") +
+                  "with norms have one more norm at the top, as a model does.") +
       (too_large ? " Where there is a dash, the vectors have become too large for floats." : ""));
 }
 
@@ -145,10 +144,8 @@ inline void show_sizes(const std::vector<Depths>& draws, const std::vector<std::
   fmt::print("\n");
   print_paragraph(
       "Size is the root mean square of the stream after this many layers. Apart is the share of "
-      "the "
-      "stream that differs from token to token. If it is 0, all tokens have the same vector, and "
-      "no "
-      "later layer can tell them apart. Both are medians of the same draws.");
+      "the stream that differs from token to token. If it is 0, all tokens have the same vector, "
+      "and no later layer can tell them apart. Both are medians of the same draws.");
 }
 
 inline void show_straight(const std::vector<Depths>& draws, const std::vector<std::size_t>& shown) {
