@@ -1,6 +1,6 @@
 """gpu_record.py LINES CLOCKS FOLDER NAME DRIVER CAPABILITY: what a bench on a GPU measured, as FOLDER/NAME.json.
 
-LINES has one JSON object a line, from 11_flash_attention_gpu_bench; CLOCKS has what nvidia-smi said twice a
+LINES has one JSON object a line, from the benches and gpu_torch.py; CLOCKS has what nvidia-smi said twice a
 second: clock of the multiprocessors and of the memory in MHz, power in W, temperature in °C.
 """
 import datetime
@@ -27,7 +27,9 @@ def main(lines, clocks, folder, name, driver, capability):
     target = pathlib.Path(folder) / (re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") + ".json")
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_suffix(".part")
-    part.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+    results = ",\n  ".join(json.dumps(result) for result in record.pop("results"))  # a line each
+    head = json.dumps(record, indent=1, sort_keys=True).removesuffix("\n}")
+    part.write_text(f'{head},\n "results": [\n  {results}\n ]\n}}\n')
     part.replace(target)
     print(f"written: {target}")
 

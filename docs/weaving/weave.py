@@ -8,7 +8,7 @@ measured(chapter, only)   the chapter's figures from the recorded run, docs/reco
                           the lines whose name holds that text; with but, the others; with threads, those on so many
 kernels(chapter, only)    what the chapter's CUDA kernels take of a GPU, from docs/recorded/kernels.json; with
                           only, those whose name holds that text
-gpus()                    what ./learn gpu recorded in docs/gpu, a table for each GPU
+gpus(what)                    what ./learn gpu recorded in docs/gpu, a table for each GPU
 answer(chapter, problem)  the folded answer to a problem on paper, as the chapter's program computes it (answers.cpp)
 verdict(chapter, part, mistake)
                           what ./learn check says of a wrong version, as if a reader had written it
@@ -159,8 +159,8 @@ def kernels(chapter, only=""):
     _out("\n".join(rows) + "\n")
 
 
-def gpus():
-    _out(gpu_tables.tables(ROOT / "docs/gpu"))
+def gpus(what):
+    _out(gpu_tables.tables(ROOT / "docs/gpu", what))
 
 
 def recorded(name):

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <span>
 #include <vector>
@@ -45,33 +46,50 @@ static double worst(const Numbers& got, const Doubles& want, const Doubles& boun
   return most;
 }
 
+/// Whether the bits are the same, those of NaN too.
+static bool same_bits(const Numbers& a, const Numbers& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+// Each of the next four also writes over what it read, which must give the same bits.
+
 static Numbers rms_norm_of(const Numbers& x, const Numbers& gain, int T, int C) {
-  const DeviceBuffer<float> on_x = on_device(x), on_gain = on_device(gain);
-  DeviceBuffer<float> y(x.size());
+  const DeviceBuffer<float> on_gain = on_device(gain);
+  DeviceBuffer<float> on_x = on_device(x), y(x.size());
   launch_rms_norm(on_x.data(), on_gain.data(), eps, T, C, y.data());
+  launch_rms_norm(on_x.data(), on_gain.data(), eps, T, C, on_x.data());
+  CHECK(same_bits(on_x.download(), y.download()));
   return y.download();
 }
 
 static Numbers layer_norm_of(const Numbers& x, const Numbers& gain, const Numbers& bias, int T,
                              int C) {
-  const DeviceBuffer<float> on_x = on_device(x), on_gain = on_device(gain), on_b = on_device(bias);
-  DeviceBuffer<float> y(x.size());
+  const DeviceBuffer<float> on_gain = on_device(gain), on_b = on_device(bias);
+  DeviceBuffer<float> on_x = on_device(x), y(x.size());
   launch_layer_norm(on_x.data(), on_gain.data(), on_b.data(), eps, T, C, y.data());
+  launch_layer_norm(on_x.data(), on_gain.data(), on_b.data(), eps, T, C, on_x.data());
+  CHECK(same_bits(on_x.download(), y.download()));
   return y.download();
 }
 
 static Numbers softmax_of(const Numbers& x, int T, int S) {
-  const DeviceBuffer<float> on_x = on_device(x);
-  DeviceBuffer<float> y(x.size());
+  DeviceBuffer<float> on_x = on_device(x), y(x.size());
   launch_softmax(on_x.data(), T, S, y.data());
+  launch_softmax(on_x.data(), T, S, on_x.data());
+  CHECK(same_bits(on_x.download(), y.download()));
   return y.download();
 }
 
 static Numbers swiglu_of(const Numbers& gate, const Numbers& up, int T, int F) {
-  const DeviceBuffer<float> on_gate = on_device(gate), on_up = on_device(up);
-  DeviceBuffer<float> y(gate.size());
+  DeviceBuffer<float> on_gate = on_device(gate), on_up = on_device(up), y(gate.size());
   launch_swiglu(on_gate.data(), on_up.data(), T, F, y.data());
-  return y.download();
+  const Numbers apart = y.download();
+  y.upload(gate);
+  launch_swiglu(y.data(), on_up.data(), T, F, y.data());
+  CHECK(same_bits(y.download(), apart));
+  launch_swiglu(on_gate.data(), on_up.data(), T, F, on_up.data());
+  CHECK(same_bits(on_up.download(), apart));
+  return apart;
 }
 
 static Numbers product_of(const Numbers& x, const Numbers& w, int T, int in, int out) {
@@ -106,7 +124,8 @@ TEST_CASE("row kernels by hand: one case of each") {
   CHECK(product_of({1, 2, 3, 4}, {1, 1, 0, 1, 2, 0}, 2, 2, 3) == Numbers{3, 2, 2, 7, 4, 6});
 }
 
-constexpr int sizes[] = {1, 31, 32, 33, 127, 576, 1000};
+/// Rows of up to 1024 numbers stay in registers.
+constexpr int sizes[] = {1, 31, 32, 33, 127, 576, 1024, 1025, 2100};
 
 TEST_CASE("RMSNorm and LayerNorm: float64 agrees at every width") {
   for (const int C : sizes) {
@@ -140,7 +159,7 @@ TEST_CASE("RMSNorm and LayerNorm: float64 agrees at every width") {
 }
 
 TEST_CASE("norms: mean square 1, mean 0, rows apart, and small rows feel eps") {
-  const int T = 6, C = 127;
+  const int T = 6, C = 1100;
   const Numbers x = some(4, T, C, 8, 3), ones(C, 1.0f), zeros(C, 0.0f);
   const Numbers y = rms_norm_of(x, ones, T, C), z = layer_norm_of(x, ones, zeros, T, C);
   for (int t = 0; t < T; ++t) {

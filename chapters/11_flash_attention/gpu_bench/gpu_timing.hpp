@@ -12,8 +12,8 @@ struct Times {
   double least, median, p90;  // 90 of 100 calls take at most p90
 };
 
-/// The work is repeated for 300 ms, in which the card's clock settles under its load, and is then
-/// timed for half a second, at least ten times. Before each timed call the card is kept busy for
+/// The work is repeated for 150 ms, in which the card's clock settles under its load, and is then
+/// timed for 300 ms, at least ten times. Before each timed call the card is kept busy for
 /// 200 us, so that the host has launched the work by the time the card begins it: what is timed is
 /// the card's time alone. `before` is called before each of these, outside of the measured time.
 Times time_calls(const std::function<void()>& work, const std::function<void()>& before = {});

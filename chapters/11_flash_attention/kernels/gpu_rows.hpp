@@ -127,6 +127,7 @@ inline std::vector<RowKernel> row_kernels_of(RowTensors& r) {
 /// number. Infinite for NaN. x is uploaded again before the call and after it.
 inline double row_kernel_error(RowTensors& r, const RowKernel& kernel) {
   r.on_x.upload(r.x);
+  r.y.upload(std::vector<float>(r.y.size(), std::numeric_limits<float>::quiet_NaN()));
   kernel.work();
   const std::vector<float> got = kernel.result->download();
   r.on_x.upload(r.x);

@@ -8,8 +8,8 @@
 //   rung 4  swizzle_async.cu                         bf16     copies in flight, no bank conflicts
 //   rung 5  decode_split.cu                          bf16     few queries, keys split over the GPU
 //
-// The speeds that the files' heads expect are estimates: no GPU has timed these kernels yet, the
-// row kernels of row_kernels.hpp included. ./learn gpu does, and page 11 shows what it records.
+// ./learn gpu times these kernels, and page 11 shows what it recorded on an H100. No other GPU has
+// run them yet.
 //
 // Sums and softmax are float32 in all rungs. None uses Hopper's own instructions (wgmma, bulk
 // copies) yet.

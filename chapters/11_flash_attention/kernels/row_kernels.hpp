@@ -9,8 +9,7 @@
 //   product    y = x·Wᵀ, without a library
 //
 // A warp takes a row. All pointers are device memory, all tensors are row-major without gaps, and
-// any size is allowed. None reads four numbers at once, and none keeps a row in registers: what a
-// warp reads a second time comes from a cache. block_kernels.hpp makes a block of them.
+// any size is allowed. block_kernels.hpp makes a block of them.
 //
 // Each function throws std::invalid_argument, "T: wanted at least 1, got 0", unless sizes are at
 // least 1 and pointers are not null.
@@ -34,13 +33,14 @@ void launch_layer_norm(const float* x,     // [T, C]
                        float eps, int T, int C,
                        float* y);  // [T, C]
 
-/// x becomes x + added.
+/// x becomes x + added. added must not be x.
 void launch_add_rows(const float* added,  // [T, C]
                      int T, int C,
                      float* x);  // [T, C]
 
 /// launch_add_rows and then launch_rms_norm in one kernel, with the same bits: x becomes x + added,
-/// and y its norm. Memory is asked for x once instead of twice. y must not be x or added.
+/// and y its norm. Memory is asked for x once instead of twice. added, x and y must be different
+/// memory.
 void launch_add_rms_norm(const float* added,  // [T, C]
                          const float* gain,   // [C]
                          float eps, int T, int C,

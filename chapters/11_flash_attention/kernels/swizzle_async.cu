@@ -1,18 +1,17 @@
 // Rung 4: asynchronous copies and no bank conflicts. A block is 4 warps of 32 queries. A step takes
-// one tile of keys and one of values, each with a buffer of its own.
+// one tile of keys and one of values, and there is room for those of two steps.
 //
 // Changed from rung 3: ldmatrix reads four 8 x 8 matrices at once, from swizzled tiles
-// (async_tiles.hpp). cp.async brings the values while q·kᵀ is computed, and the next keys during
-// softmax and weights·v; each is waited for where it is needed. A warp has 32 queries, so that each
-// fragment of keys that it reads serves two products. At D = 64 the queries stay in registers; at
-// D = 128 the means take 128 of the 255 registers, and the queries are read again in each step.
-// Two blocks fit on a multiprocessor, so that one can multiply while the other computes
-// exponentials: tiles have 64 rows at D = 64, and at D = 128 as many as two blocks and their
-// registers leave room for, 48, or 32 on GPUs with 100 KiB of shared memory. Under a causal mask,
-// tiles past the diagonal are skipped, warps past their last key only wait for the others, and only
-// tiles that need a mask get one. The blocks with the most keys start first, so that short ones
-// fill the end.
-// Expected: 280 to 345 TFLOP/s on an H100 at D = 128, an estimate.
+// (async_tiles.hpp). cp.async brings the next step's keys and values while this step is computed,
+// so that a step has one wait and one barrier. A warp has 32 queries, so that each fragment of keys
+// that it reads serves two products. At D = 64 the queries stay in registers; at D = 128 the means
+// take 128 of the 255 registers, and the queries are read again in each step. Two blocks fit on a
+// multiprocessor, so that one can multiply while the other computes exponentials: tiles have 64
+// rows at D = 64, and at D = 128 as many as two blocks and their registers leave room for, 48, or
+// 16 on GPUs with 100 KiB of shared memory. Under a causal mask, tiles past the diagonal are
+// skipped, warps past their last key only wait for the others, and only tiles that need a mask get
+// one. The blocks with the most keys start first, so that short ones fill the end.
+// Measured: up to 362 TFLOP/s on an H100 at D = 128, and 332 at D = 64.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -85,12 +84,13 @@ __device__ __forceinline__ void multiply_values(float (&mean)[2][D / 8][4],
 }
 
 /// Writes o / l to out. The rows first go to the warp's own rows of the tile of queries, so that
-/// each thread then writes 16 bytes to memory, next to its neighbour's. The queries were last read
-/// before the loop's last barrier.
+/// each thread then writes 16 bytes to memory, next to its neighbour's. Only this warp reads these
+/// rows.
 template <int D>
 __device__ void store_rows(const float (&mean)[2][D / 8][4], const OnlineRows (&rows)[2],
                            bf16* tile, bf16* out, long stride, int inside) {
   const int lane = threadIdx.x % 32;
+  __syncwarp();  // all lanes are done with the queries
 #pragma unroll
   for (int r = 0; r < 2; ++r)
     for (int half = 0; half < 2; ++half) {
@@ -110,32 +110,51 @@ __device__ void store_rows(const float (&mean)[2][D / 8][4], const OnlineRows (&
   }
 }
 
+template <int D, int Keys>
+constexpr std::size_t shared_bytes() {
+  return (tile_queries + 4 * Keys) * D * sizeof(bf16);
+}
+
+/// Whether the launch ever chooses these tiles on the GPU that the kernel is compiled for. On an
+/// RTX 50 it never chooses 48 keys at D = 128, whose code would spill registers there.
+template <int D, int Keys>
+__device__ constexpr bool is_chosen() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ / 100 == 12
+  return 2 * (shared_bytes<D, Keys>() + 1024) <= 100 * 1024;
+#else
+  return true;
+#endif
+}
+
 // [kernel]
 template <int D, int Keys>
 __global__ void __launch_bounds__(threads, 2)
     swizzle_async(AttentionCall<bf16> call, float scale, int tiles, int section) {
-  T2T_DYNAMIC_SHARED(bf16, q_tile);          // [128, D]
-  bf16* k_tile = q_tile + tile_queries * D;  // [Keys, D]
-  bf16* v_tile = k_tile + Keys * D;          // [Keys, D]
+  if (!is_chosen<D, Keys>()) return;
+  T2T_DYNAMIC_SHARED(bf16, q_tile);  // [128, D], and behind it [2][2][Keys, D]
+  const auto k_tile = [&](int place) { return q_tile + (tile_queries + 2 * place * Keys) * D; };
+  const auto v_tile = [&](int place) { return k_tile(place) + Keys * D; };
   const auto [tile, h, b] = tile_of(blockIdx.x, tiles, call.B, call.H, section);
   const int g = h / (call.H / call.G), lane = threadIdx.x % 32;
   const int first_of_block = tile * tile_queries;
   const int from = threadIdx.x / 32 * warp_queries;  // the warp's rows in the tile
   const int first_query = first_of_block + from;
-  const auto copy = [&](bf16* to, const bf16* rows, const Strides& strides, int first) {
-    copy_rows<D, Keys, threads>(to, row_of(rows, strides, b, first, g), strides.token,
-                                call.S - first, threadIdx.x);
+  const auto copy_step = [&](int place, int first) {  // keys and values `first` to first + Keys - 1
+    copy_rows<D, Keys, threads>(k_tile(place), row_of(call.k, call.k_strides, b, first, g),
+                                call.k_strides.token, call.S - first, threadIdx.x);
+    copy_rows<D, Keys, threads>(v_tile(place), row_of(call.v, call.v_strides, b, first, g),
+                                call.v_strides.token, call.S - first, threadIdx.x);
     commit_copies();
   };
 
   copy_rows<D, tile_queries, threads>(q_tile, row_of(call.q, call.q_strides, b, first_of_block, h),
                                       call.q_strides.token, call.T - first_of_block, threadIdx.x);
   commit_copies();
-  copy(k_tile, call.k, call.k_strides, 0);
+  copy_step(0, 0);
   constexpr int kept = D == 64 ? D / 16 : 1;
   uint32_t q[kept][2][4];
   if constexpr (kept > 1) {
-    wait_for_copies<1>();  // the queries; the keys may still be under way
+    wait_for_copies<1>();  // the queries; the first tiles may still be under way
     __syncthreads();
     for (int c = 0; c < kept; ++c)
       for (int r = 0; r < 2; ++r) load_queries<D>(q[c][r], q_tile, from + 16 * r, c);
@@ -147,16 +166,13 @@ __global__ void __launch_bounds__(threads, 2)
   const int seen_by_block = keys_seen(call, min(first_of_block + tile_queries, call.T) - 1);
   const int seen_by_warp =
       first_query < call.T ? keys_seen(call, min(first_query + warp_queries, call.T) - 1) : 0;
-  for (int first = 0; first < seen_by_block; first += Keys) {
+  for (int first = 0, now = 0; first < seen_by_block; first += Keys, now = 1 - now) {
     wait_for_copies<0>();
-    __syncthreads();  // the keys are here, and all warps are done with the last values
-    copy(v_tile, call.v, call.v_strides, first);
-    float scores[2][Keys / 8][4] = {};
-    if (first < seen_by_warp) multiply_keys<D, Keys>(scores, q, q_tile + from * D, k_tile);
-    wait_for_copies<0>();
-    __syncthreads();  // the values are here, and all warps are done with the keys
-    if (first + Keys < seen_by_block) copy(k_tile, call.k, call.k_strides, first + Keys);
+    __syncthreads();  // this step's tiles are here, and all warps are done with the last step's
+    if (first + Keys < seen_by_block) copy_step(1 - now, first + Keys);
     if (first >= seen_by_warp) continue;
+    float scores[2][Keys / 8][4] = {};
+    multiply_keys<D, Keys>(scores, q, q_tile + from * D, k_tile(now));
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int t = first_query + 16 * r + lane / 4;
@@ -164,7 +180,7 @@ __global__ void __launch_bounds__(threads, 2)
       if (first + Keys > seen_by_first) mask_scores(scores[r], first, seen);
       online_softmax(scores[r], mean[r], rows[r], scale);
     }
-    multiply_values<D, Keys>(mean, scores, v_tile);
+    multiply_values<D, Keys>(mean, scores, v_tile(now));
   }
   if (first_query < call.T)
     store_rows<D>(mean, rows, q_tile + from * D,
@@ -172,11 +188,6 @@ __global__ void __launch_bounds__(threads, 2)
                   call.T - first_query);
 }
 // [/kernel]
-
-template <int D, int Keys>
-constexpr std::size_t shared_bytes() {
-  return (tile_queries + 2 * Keys) * D * sizeof(bf16);
-}
 
 template <int D, int Keys>
 void launch(const AttentionCall<bf16>& call, int section) {
@@ -210,7 +221,7 @@ void attend_swizzle_async(const AttentionCall<bf16>& call, int section) {
   else if (two_blocks_fit<128, 48>())
     launch<128, 48>(call, section);
   else
-    launch<128, 32>(call, section);
+    launch<128, 16>(call, section);
 }
 
 }  // namespace t2t

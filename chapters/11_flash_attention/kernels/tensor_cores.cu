@@ -6,7 +6,7 @@
 // bf16 (relative error up to 2^-8) for the second product; their sum is not. Keys and values are
 // read from shared memory by plain reads of 2 and 4 bytes, and each tile is waited for: rung 4
 // improves both.
-// Expected: 110 to 180 TFLOP/s on an H100, an estimate.
+// Measured: up to 129 TFLOP/s on an H100 at D = 128.
 #include "11_flash_attention/kernels/fragments.hpp"
 #include "11_flash_attention/kernels/kernels.hpp"
 

@@ -10,7 +10,7 @@
 // of a text are cut in other places when it has other company. Here nothing depends on the company.
 // The price: short stretches, whose sums are written and joined, also where a GPU with many texts
 // would be busy without them.
-// Expected: 75 % of rung 5's bytes a second or more, an estimate. Not measured yet.
+// Measured on an H100: 71 to 107 % of rung 5's bytes a second.
 #include "11_flash_attention/kernels/decode_stretches.hpp"
 #include "15_serving/kernels/kernels.hpp"
 

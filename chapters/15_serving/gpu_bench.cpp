@@ -1,0 +1,102 @@
+// Times decode over pages on a GPU, compared with rung 5 of chapter 11, whose keys lie one after
+// another. Each result is checked against float64 before and after it is timed.
+//
+//   15_serving_gpu_bench [--json FILE] [--only TEXT]
+//
+// The pages of all texts are shuffled together. L2 is emptied before each call.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "11_flash_attention/gpu_bench/gpu_problem.hpp"
+#include "11_flash_attention/gpu_bench/gpu_report.hpp"
+#include "11_flash_attention/kernels/kernels.hpp"
+#include "15_serving/kernels/kernels.hpp"
+#include "cuda/device.hpp"
+#include "random.hpp"
+
+using namespace t2t;
+using std::size_t;
+
+namespace {
+
+constexpr int H = 32, G = 4, D = 128;
+
+/// Tables of B texts of S positions, over pages in a random order.
+PagedPlan shuffled(int B, int S, int page) {
+  const size_t each = size_t((S + page - 1) / page);
+  std::vector<size_t> order(size_t(B) * each);
+  std::iota(order.begin(), order.end(), size_t(0));
+  Random random(5);
+  for (size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[size_t(random.next_uniform() * double(i))]);
+  std::vector<std::vector<size_t>> tables;
+  for (size_t b = 0; b < size_t(B); ++b)
+    tables.emplace_back(order.begin() + long(b * each), order.begin() + long((b + 1) * each));
+  return plan_texts(tables, std::vector<int>(size_t(B), S), int(order.size()), page);
+}
+
+/// The rows [B, S, G, D], where the tables want them: [G, pages, page, D].
+DeviceBuffer<bf16> in_pages(const std::vector<bf16>& rows, int S, const PagedPlan& plan) {
+  std::vector<bf16> store(size_t(G) * plan.pages * plan.page * D);
+  const long B = long(plan.lengths.size());
+#pragma omp parallel for
+  for (long b = 0; b < B; ++b)
+    for (int s = 0; s < S; ++s)
+      for (int g = 0; g < G; ++g) {
+        const size_t number = size_t(plan.tables[size_t(plan.table_at[b] + s / plan.page)]);
+        const size_t to = (size_t(g) * plan.pages + number) * plan.page + size_t(s % plan.page);
+        std::copy_n(&rows[((size_t(b) * S + s) * G + g) * D], D, &store[to * D]);
+      }
+  return DeviceBuffer<bf16>(std::span<const bf16>(store));
+}
+
+double tell(Report& report, const Tensors<bf16>& x, const std::string& what, const Times& times,
+            double beside) {
+  const double speed = 2.0 * sizeof(bf16) * double(x.k.size()) / (times.median / 1000);
+  fmt::print("  B={:<3} S={:<6} {:14} {:9.1f} us {:8.0f} GB/s {:5.1f} % of a read", x.B, x.S, what,
+             1000 * times.median, speed / 1e9, 100 * speed / report.limits().read);
+  fmt::print("{}\n", beside > 0 ? fmt::format(" {:5.1f} % of rung 5", 100 * speed / beside) : "");
+  report.write(fmt::format(R"("kind": "pages", "what": "{}", "B": {}, "S": {}, {}, "gb_s": {:.1f})",
+                           what, x.B, x.S, json(times), speed / 1e9));
+  return speed;
+}
+
+void run_size(Report& report, int B, int S) {
+  if (!report.has_room(fmt::format("B={}, S={}", B, S), 8.0 * B * S * G * D * sizeof(bf16))) return;
+  Tensors<bf16> x{B, 1, S, H, G, D, false};
+  const AttentionCall<bf16> call = x.call();
+  const auto error = [&] { return worst_error(x); };
+  const int splits = decode_splits(B * G, S, decode_blocks(D) * multiprocessors());
+  DeviceBuffer<float> scratch(decode_scratch(call, splits));
+  const auto rung_5 = [&] { attend_decode(call, splits, scratch.data()); };
+  const std::string size = fmt::format(", B={}, S={}", B, S);
+  const auto contiguous = report.timed("rung 5" + size, rung_5, error, flush_l2);
+  if (!contiguous) return;
+  const double beside = tell(report, x, "rung 5", *contiguous, 0);
+  for (const int page : {16, 64}) {
+    const PagedPlan plan = shuffled(B, S, page);
+    const PagedTexts texts(plan);
+    const DeviceBuffer<bf16> keys = in_pages(x.k, S, plan), values = in_pages(x.v, S, plan);
+    DeviceBuffer<float> sums(paged_scratch(texts, H, D));
+    const PagedCall paged{x.on_q.data(), keys.data(), values.data(), x.out.data(), H, G, D};
+    x.forget_out();
+    const std::string what = fmt::format("pages of {}", page);
+    const auto attend = [&] { attend_pages(paged, texts, sums.data()); };
+    if (const auto times = report.timed(what + size, attend, error, flush_l2))
+      tell(report, x, what, *times, beside);
+  }
+}
+
+void measure(Report& report) {
+  if (!report.begins("decode over pages, D=128, 32 query heads in 4 groups, L2 emptied")) return;
+  for (const int B : {1, 8, 64})
+    for (const int S : {1024, 4096, 16384}) run_size(report, B, S);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return gpu_bench(argc, argv, measure); }
