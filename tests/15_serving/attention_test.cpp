@@ -85,6 +85,14 @@ static Tensor<2> in_chunks(const Tensor<2>& q, const Paged& paged, size_t chunk,
   return in_chunks(q, paged.heads(), paged.table, chunk, rule);
 }
 
+#if defined(__SANITIZE_ADDRESS__)  // it is slow: one size of page shows what several do
+static constexpr size_t many_pages[] = {7}, many_chunks[] = {7, 100};
+static constexpr size_t few_pages[] = {7}, few_chunks[] = {7, 512};
+#else
+static constexpr size_t many_pages[] = {16, 7, 64}, many_chunks[] = {1, 7, 64, 100, 512};
+static constexpr size_t few_pages[] = {16, 7}, few_chunks[] = {1, 7, 512};
+#endif
+
 TEST_CASE("the kernel is the formula, and the same bits for any chunks, pages and threads") {
   const size_t S = 530, G = 2, H = 6;
   const int threads = int(thread_count());
@@ -100,8 +108,8 @@ TEST_CASE("the kernel is the formula, and the same bits for any chunks, pages an
       // Scores below 8 are rounded like sums of D; the weights carry their error on.
       CHECK(all_close(want, paged_attention(q, {0, S, 0, first.table}, first.heads(), rule),
                       rounding(8 * D, 2)));
-      for (const size_t page : {16, 7, 64})
-        for (const size_t chunk : {1, 7, 64, 100, 512}) {
+      for (const size_t page : many_pages)
+        for (const size_t chunk : many_chunks) {
           set_threads(chunk % 2 == 0 ? 1 : 3);
           CAPTURE(page);
           CAPTURE(chunk);
@@ -149,9 +157,9 @@ TEST_CASE("pages of 8 or 4 bits: the bits of pages that hold the rounded numbers
         CAPTURE(mask.window);
         const Tensor<2> q = numbers(3, 2, 0, S, H * D), k = numbers(1, 2, 0, S, G * D),
                         v = numbers(2, 2, 0, S, G * D);
-        for (const size_t page : {16, 7}) {
+        for (const size_t page : few_pages) {
           const Rounded rounded(k, v, G, page, bits);
-          for (const size_t chunk : {1, 7, 512}) {
+          for (const size_t chunk : few_chunks) {
             CAPTURE(page);
             CAPTURE(chunk);
             set_threads(chunk % 2 == 0 ? 1 : 3);
