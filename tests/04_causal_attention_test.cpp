@@ -568,9 +568,9 @@ TEST_CASE("what is not possible is refused, with the values in the message") {
           "heads: wanted a number H that divides C = 8, got H = 3");
   Random random(1);
   REFUSES(dropout(xt::ones<float>({1, 2, 2}), 1, random),
-          "dropout: wanted a probability from 0 to below 1, got 1");
+          "p of dropout: wanted a probability from 0 to below 1, got 1");
   REFUSES(dropout(xt::ones<float>({1, 2, 2}), -0.5f, random),
-          "dropout: wanted a probability from 0 to below 1, got -0.5");
+          "p of dropout: wanted a probability from 0 to below 1, got -0.5");
   CHECK_NOTHROW(dropout(xt::ones<float>({1, 2, 2}), 0, random));
   Tensor<2> out = empty(3, 8);
   AttentionScratch small(1, 4);

@@ -342,7 +342,7 @@ TEST_CASE("float64 agrees with every kind of instructions, at odd rows and token
 
 /// The q of number c in a block of Q4_0 or Q8_0.
 static int stored_q(TensorType type, const std::uint8_t* block, size_t c) {
-  const std::uint8_t* bytes = block + 2;  // behind the scale
+  const std::uint8_t* bytes = block + 2;  // after the scale
   return type == TensorType::q8_0 ? std::int8_t(bytes[c]) : (bytes[c % 16] >> (c / 16 * 4)) & 15;
 }
 

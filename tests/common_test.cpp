@@ -252,6 +252,9 @@ TEST_CASE("a refusal in other words names the value and has a number of what it 
   CHECK(names_the_same("table.sin: 2 columns", "table.cos: wanted shape [10, 4], got [10, 2]"));
   CHECK_FALSE(names_the_same("table.sin: 4, 10", "table.cos: wanted shape [10, 4], got [10, 2]"));
   CHECK_FALSE(names_the_same("w: 4", "w: wanted shape [4, 10], got [10, 4]"));
+  const char* const gate = "shared_gate: wanted shape [1, 12], got [1, 11]";
+  CHECK(names_the_same("the gate of the shared network is [1, 11]", gate));
+  CHECK_FALSE(names_the_same("the gate is [1, 11]", gate));
   CHECK(names_the_same("the type must be packed", "type: wanted Q4_0 or Q8_0, got BF16"));
 }
 

@@ -29,8 +29,9 @@ static void show_tokens(const std::vector<int>& ids) {
       "ASCII takes two to four bytes, so it becomes two to four tokens:");
   fmt::print("\n");
   Table table({"code point", ">tokens", "ids", "character"});
-  for (const auto& [point, character] : {std::pair("U+0041", "A"), std::pair("U+00E9", "é"),
-                                         std::pair("U+20AC", "€"), std::pair("U+1F600", "😀")}) {
+  for (const auto& [point, character] :
+       {std::pair("U+0041", "A"), std::pair("U+00E9", "é"), std::pair("U+20AC", "€"),
+        std::pair("U+4E2D", "中"), std::pair("U+1F600", "😀")}) {
     const std::vector<int> bytes = byte_ids(character);
     table.add({point, fmt::format("{}", bytes.size()), fmt::format("{}", fmt::join(bytes, " ")),
                character});

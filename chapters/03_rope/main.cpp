@@ -40,8 +40,8 @@ void show_pairs(std::size_t D, float theta, std::size_t start) {
   const std::size_t pairs = D / 2, shown = std::min<std::size_t>(6, pairs);
   print_paragraph(fmt::format(
       "The cosine of the pair's angle at 16 positions from {} on: at each one, at each 30th and at "
-      "each 1000th. No curve is drawn where the pair makes more than half a turn between two of "
-      "these positions:",
+      "each 1000th. Where the pair makes more than half a turn between two of these positions, the "
+      "curve would mislead and is left out:",
       start));
   fmt::print("\n");
   Table table({">pair", ">degrees/position", ">positions/turn", "each position", "each 30th",
@@ -86,8 +86,7 @@ void show_distances(const Program& program, std::size_t D, float theta, Random& 
   fmt::print("\n");
   print_paragraph(
       "The scores of one query and one key. If both are rotated, the key's position changes "
-      "nothing. If sinusoids are added, the same distance gives another score at another "
-      "position.");
+      "nothing. With sinusoids, the same distance gives a different score at each position.");
   program.save("q", q);
   program.save("k", k);
 }

@@ -54,8 +54,8 @@ inline void show_order(const Program& program, Random& random) {
   print_section("Two orders of the same words");
   print_paragraph(
       "The words go through one attention layer without a mask, forwards, then backwards. The "
-      "table has the root mean square of the change in each word's output. What counts is "
-      "whether the change is 0, not how large it is:");
+      "table shows how much each word's output changes (root mean square). What matters is only "
+      "whether the change is 0:");
   fmt::print("\n");
   std::vector<Tensor<2>> moves;
   for (const Positions way :
@@ -80,7 +80,7 @@ inline void show_order(const Program& program, Random& random) {
     later.add(
         {name, fmt::format("{:.3f}", distance(head.run(x, way, 1000), head.run(x, way))), why});
   };
-  add("sinusoids added", Positions::sinusoids_added, "each position has another pattern");
+  add("sinusoids added", Positions::sinusoids_added, "each position has its own pattern");
   add("q and k rotated", Positions::qk_turned, "no distance changed");
   add("q, k and v rotated", Positions::qkv_turned, "outputs depend on where the text stands");
   later.print();

@@ -77,7 +77,7 @@ Tensor<2> attention(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, 
 }
 
 Tensor<3> dropout(const Tensor<3>& weights, float p, Random& random) {
-  expect(p >= 0 && p < 1, "dropout", "a probability from 0 to below 1", double(p));
+  expect(p >= 0 && p < 1, "p of dropout", "a probability from 0 to below 1", double(p));
   Tensor<3> kept = weights;  // [H, T, S]
   for (float& weight : kept) weight = random.next_uniform() < p ? 0 : weight / (1 - p);
   return kept;

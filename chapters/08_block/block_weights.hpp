@@ -21,7 +21,7 @@ namespace t2t {
 
 // [weights]
 /// The block's diagram, in the order of use: each part reads the stream x, [T, C], and adds to it.
-/// What the settings leave out stays empty.
+/// Members that the settings do not use stay empty.
 struct BlockWeights {
   NormWeights attention_norm;  // [C]
 

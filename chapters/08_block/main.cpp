@@ -31,7 +31,7 @@ Tensor<2> stream(const Program& program, std::size_t T, std::size_t C, Random& r
 void show_flow(const Program& program, const Tensor<2>& x, const BlockSettings& settings,
                Random& random) {
   static const std::map<Part, const char*> what = {
-      {Part::attention_norm, "x, each token scaled to size 1"},
+      {Part::attention_norm, "x, each token scaled to rms 1"},
       {Part::q, "queries, H heads side by side"},
       {Part::k, "keys, G heads"},
       {Part::v, "values, G heads"},
@@ -40,7 +40,7 @@ void show_flow(const Program& program, const Tensor<2>& x, const BlockSettings& 
       {Part::heads, "each head's weighted mean of values"},
       {Part::attention, "heads times w_o: what is added to x"},
       {Part::x_plus_attention, "the first sum"},
-      {Part::feed_forward_norm, "the sum, each token scaled to size 1"},
+      {Part::feed_forward_norm, "the sum, each token scaled to rms 1"},
       {Part::gate, "decides how much of up passes"},
       {Part::up, "what may pass"},
       {Part::hidden, "silu(gate) · up"},

@@ -131,10 +131,15 @@ def measured(chapter, only="", threads=None, but=None):
         if only not in line["what"] or (but and but in line["what"]) or threads not in (None, line["threads"]):
             continue
         rows.append(f"| {line['what']} | {line['threads']} | {_time(line['seconds'])} | {line['limit']}, "
-                    f"{_time(line['limit_seconds'])} | {line['limit_seconds'] / line['seconds']:.2f} |")
+                    f"{_time(line['limit_seconds'])} | {_ratio(line['limit_seconds'] / line['seconds'])} |")
     rows.append(f"\nRecorded {run['date']} on {run['cpu']}, {run['blas']}. The ratio is the other time "
                 f"divided by ours; both times are medians of calls made in turn. `./learn bench {chapter[:2]}` measures yours.")
     _out("\n".join(rows) + "\n")
+
+
+def _ratio(ratio):
+    """With no more digits than such a ratio can bear."""
+    return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}" if ratio >= 2 else f"{ratio:.2f}"
 
 
 def _time(seconds):

@@ -107,6 +107,10 @@ TEST_CASE("by hand: of equal counts the smaller ids come first") {
 TEST_CASE("by hand: a word counts as often as the text has it") {
   // n·o is in two different words, four times; o·f in three different words, three times.
   CHECK(merges_of("no no no no of off offer", 1) == "n o");
+  // More often than 16 bits can count: y·z and Ġ·yz 70,001 times, a·b 70,000 times.
+  std::string long_text;
+  for (int i = 0; i < 70'000; ++i) long_text += " ab yz";
+  CHECK(merges_of(long_text + " yz", 2) == "y z, Ġ yz");
 }
 
 TEST_CASE("by hand: no token crosses from one word into the next") {

@@ -153,9 +153,9 @@ TEST_CASE("choices that are made already: each result counts with the weight tha
     CHECK(std::abs(y(1, c) - 0.5f * two(1, c)) < bound);
     CHECK(y(2, c) == 0);
   }
-  ExpertsScratch small(2, 12, 17, 3, 2, Activation::swiglu);
+  ExpertsScratch small(1, 12, 17, 3, 2, Activation::swiglu);
   REFUSES(run_choices(x, some.view(), experts, weights, small, y),
-          "scratch: wanted T_max ≥ 3, C = 12, E = 3, k = 2, got T_max = 2, C = 12, E = 3, k = 2");
+          "scratch: wanted T_max ≥ 3, C = 12, E = 3, k = 2, got T_max = 1, C = 12, E = 3, k = 2");
 }
 
 TEST_CASE("the row kernel allocates nothing, whatever is chosen") {
@@ -251,12 +251,12 @@ TEST_CASE("the experts refuse what does not fit, before anything is written") {
     REFUSES(experts_rows(x, made(3, 2).view(), small, y), message);
     CHECK(all_close(y, zeros(4, 12), 0));
   };
-  too_small(ExpertsScratch(3, 12, 17, 3, 2, Activation::swiglu),
-            "scratch: wanted T_max ≥ 4, C = 12, E = 3, k = 2, got T_max = 3, C = 12, E = 3, k = 2");
+  too_small(ExpertsScratch(1, 12, 17, 3, 2, Activation::swiglu),
+            "scratch: wanted T_max ≥ 4, C = 12, E = 3, k = 2, got T_max = 1, C = 12, E = 3, k = 2");
   too_small(ExpertsScratch(4, 13, 17, 3, 2, Activation::swiglu),
             "scratch: wanted T_max ≥ 4, C = 12, E = 3, k = 2, got T_max = 4, C = 13, E = 3, k = 2");
-  too_small(ExpertsScratch(4, 12, 17, 4, 2, Activation::swiglu),
-            "scratch: wanted T_max ≥ 4, C = 12, E = 3, k = 2, got T_max = 4, C = 12, E = 4, k = 2");
+  too_small(ExpertsScratch(4, 12, 17, 5, 2, Activation::swiglu),
+            "scratch: wanted T_max ≥ 4, C = 12, E = 3, k = 2, got T_max = 4, C = 12, E = 5, k = 2");
   too_small(ExpertsScratch(4, 12, 16, 3, 2, Activation::swiglu),
             "scratch.up: wanted at least [3, 17], got [4, 16]");
   REFUSES(ExpertsScratch(4, 0, 17, 3, 2, Activation::swiglu), "C: wanted at least 1, got 0");

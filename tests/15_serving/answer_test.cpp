@@ -39,6 +39,15 @@ TEST_CASE("worked by hand: a stop string in two tokens is never shown, nor is it
         Texts{"No.", "", "\nUse it:", "", ""});
 }
 
+TEST_CASE("a long stop string is held back as a whole") {
+  const std::string stop = std::string(300, 'x') + "end";
+  Texts letters;  // each by itself
+  for (const char letter : "a" + stop + "b") letters.emplace_back(1, letter);
+  Texts want(letters.size() + 1);
+  want[0] = "a";
+  CHECK(shown({stop}, letters) == want);
+}
+
 TEST_CASE("of several stop strings the one that is complete first counts") {
   CHECK(shown({"abcX", "b"}, {"zabcX"}) == Texts{"za", ""});
   CHECK(shown({"b", "abcX"}, {"zabcX"}) == Texts{"za", ""});

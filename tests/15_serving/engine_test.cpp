@@ -19,6 +19,7 @@
 #include "15_serving/products/matrices_as.hpp"
 #include "15_serving/products/one_order.hpp"
 #include "15_serving/some_request.hpp"
+#include "15_serving/traces/toy_reader.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"
 #include "support/all_close.hpp"
@@ -149,6 +150,32 @@ TEST_CASE("a text without a next token ends with the reason, and the others do n
     request.most = 6;
     CHECK(heard.said[i] == alone(model, request, sizes).said[0]);
   }
+}
+
+TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
+  const PageSizes sizes{.pages = 40, .page = 4, .texts = 3, .budget = 24, .chunk = 5};
+  Engine engine(toy_reader(sizes, 10));
+  using Parts = std::vector<StepPlan::Part>;
+  const size_t first = engine.submit({.prompt = {1, 2, 3}, .most = 50});
+  engine.step();
+  const size_t other = engine.submit({.prompt = Ids(60, 4), .most = 50});
+  for (int i = 0; i < 3; ++i) {
+    engine.step();
+    CHECK(engine.plan().parts == Parts{{first, 1}, {other, 5}});
+  }
+  engine.cancel(first);
+  engine.step();
+  CHECK(engine.plan().parts == Parts{{other, 24}});
+  // Three texts always find room for a token each.
+  const size_t third = engine.submit({.prompt = {1, 2, 3}, .most = 50});
+  engine.step();  // the rest of the 60
+  CHECK(engine.plan().parts == Parts{{other, 21}, {third, 3}});
+  Engine narrow(toy_reader({.pages = 40, .page = 4, .texts = 8, .budget = 24, .chunk = 2}, 10));
+  narrow.submit({.prompt = {1}, .most = 50});
+  narrow.step();
+  narrow.submit({.prompt = Ids(60, 4), .most = 50});
+  narrow.step();
+  CHECK(narrow.plan().parts == Parts{{0, 1}, {1, 7}});
 }
 
 TEST_CASE("a filter sees the answer so far, and forbids tokens") {

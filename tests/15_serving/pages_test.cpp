@@ -52,6 +52,16 @@ struct Kept {
   }
 };
 
+TEST_CASE("a page may have more users than 16 bits can count") {
+  PagePool pool(1);
+  const size_t page = pool.take();
+  for (int i = 0; i < 70'000; ++i) pool.share(page);
+  CHECK(pool.users(page) == 70'001);
+  for (int i = 0; i < 70'000; ++i) pool.give_back(page);
+  CHECK(pool.users(page) == 1);
+  CHECK(pool.free() == 0);
+}
+
 TEST_CASE("by hand: whole pages of a text are found again, but never all of its tokens") {
   Kept kept;
   const Pages table = kept.keep({1, 2, 3, 4, 5});

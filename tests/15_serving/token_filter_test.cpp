@@ -103,6 +103,14 @@ TEST_CASE("by hand: a token may come if all of its bytes may; a stop if the text
   CHECK(left_after({4}, tokens, {2}) == Ids{2, 4, 9});
 }
 
+TEST_CASE("by hand: a vocabulary may have more tokens than 16 bits can count") {
+  std::vector<std::string> tokens(70'000, "no");
+  tokens[0] = "", tokens[69'998] = "[", tokens[69'999] = "]";
+  CHECK(left_after({}, tokens) == Ids{69'998});
+  CHECK(left_after({69'998}, tokens) == Ids{69'998, 69'999});
+  CHECK(left_after({69'998, 69'999}, tokens) == Ids{0});
+}
+
 TEST_CASE("the trie has each token once, and tokens that begin alike share its nodes") {
   const TokenTrie trie({"ab", "", "a", "abc", "b", "ab"});
   REQUIRE(trie.nodes.size() == 4);  // a, ab, abc, b

@@ -1,11 +1,12 @@
 // The memory of a test program's tensors. Each lies between two guards, bytes that nothing may
 // write, which are looked at when the tensor is freed: a write past its end is a failed check, and
-// not a crash somewhere later. New numbers are NaN until they are set, and freed ones are NaN
-// again, so that a check notices who reads them. What else comes from new, like the numbers of a
-// std::vector, lies between smaller guards.
+// not a crash somewhere later. As floats, these bytes are NaN. New numbers are NaN until they are
+// set, and freed ones are NaN again. So a check notices who reads any of them. What else comes from
+// new, like the numbers of a std::vector, lies between smaller guards.
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -23,10 +24,19 @@ constexpr std::size_t guard = 1024;      // bytes before and after each tensor
 constexpr std::size_t small_guard = 16;  // and of anything else, like a std::vector's numbers
 constexpr std::size_t size_room = 16;    // for the size of anything else, before its first guard
 #endif
-constexpr unsigned char nan_byte = 0xff, guard_byte = 0xa5;  // four bytes of 0xff are a NaN
+constexpr unsigned char nan_byte = 0xff;  // four such bytes are a NaN
+/// The bytes of a guard. They are NaNs, too, but none that a computation makes.
+constexpr auto guard_bytes = [] {
+  std::array<unsigned char, std::max(guard, small_guard)> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = i % 4 < 2 ? 0xa5 : 0xff;
+  return bytes;
+}();
 
+static void put_guard(unsigned char* to, std::size_t bytes) {
+  std::memcpy(to, guard_bytes.data(), bytes);
+}
 static bool untouched(const unsigned char* from, std::size_t bytes) {
-  return std::all_of(from, from + bytes, [](unsigned char byte) { return byte == guard_byte; });
+  return std::memcmp(from, guard_bytes.data(), bytes) == 0;
 }
 
 static void expect_untouched(const unsigned char* memory, std::size_t size) {
@@ -56,8 +66,8 @@ static void expect_small_untouched(const unsigned char* memory, std::size_t size
   if (guard == 0) return block;
   std::memcpy(block, &size, sizeof size);
   auto* const memory = static_cast<unsigned char*>(block) + size_room + small_guard;
-  std::memset(memory - small_guard, guard_byte, small_guard);
-  std::memset(memory + size, guard_byte, small_guard);
+  put_guard(memory - small_guard, small_guard);
+  put_guard(memory + size, small_guard);
   return memory;
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
@@ -81,9 +91,9 @@ void operator delete(void* memory, std::size_t) noexcept { operator delete(memor
   if (block == nullptr) throw std::bad_alloc();
   std::memcpy(block, &size, sizeof size);
   auto* const memory = static_cast<unsigned char*>(block) + line + guard;
-  std::memset(memory - guard, guard_byte, guard);
+  put_guard(memory - guard, guard);
   std::memset(memory, nan_byte, size);
-  std::memset(memory + size, guard_byte, guard);
+  put_guard(memory + size, guard);
   return memory;
 }
 [[gnu::noinline]] void operator delete(void* memory, std::align_val_t alignment) noexcept {

@@ -113,11 +113,19 @@ static bool names_a_value(const std::string& said) {
   return std::regex_search(said, pattern);
 }
 
+/// Whether these words have a name: as one word, or, if it is made of several, as "shared_gate" is,
+/// as all of them.
+static bool have_name(const std::set<std::string>& words, const std::string& name) {
+  const std::set<std::string> pieces = matches(name, std::regex("[A-Za-z]{3,}"));
+  const bool made_of_words = pieces.size() > 1 && std::regex_match(name, std::regex("[A-Za-z_]+"));
+  return words.contains(name) || (made_of_words && std::ranges::includes(words, pieces));
+}
+
 bool names_the_same(const std::string& said, const std::string& ours) {
   const std::set<std::string> words =
       with_singulars(with_pieces(matches(said, std::regex("[A-Za-z_][A-Za-z_0-9.]*"))));
   const std::set<std::string> names = with_singulars(names_in(ours));
-  const bool named = std::ranges::any_of(names, [&](const auto& n) { return words.contains(n); });
+  const bool named = std::ranges::any_of(names, [&](const auto& n) { return have_name(words, n); });
   const auto [numbers, all] = numbers_to_say(ours);
   const std::set<float> has = numbers_in(said);
   const auto said_it = [&](float n) { return has.contains(n); };

@@ -82,8 +82,8 @@ void show_errors() {
   fmt::print("\n");
   print_paragraph(
       "The error is the root mean square of the differences, divided by that of the numbers. An "
-      "outlier is a number multiplied by 20. A block of 256 has several scales. They are rounded "
-      "with a common step, which the outlier makes coarser.");
+      "outlier is a number multiplied by 20. A block of 256 has several scales. These are rounded "
+      "to multiples of one number, which an outlier makes larger.");
 }
 
 void show_outlier() {

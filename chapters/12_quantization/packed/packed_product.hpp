@@ -35,10 +35,15 @@ struct PackedProduct {
   Matrix y;             // [T, rows]
 };
 
-/// y = x·Wᵀ for each of several W, on all threads, which share the rows of all W. All instructions
-/// give the same whole numbers; the floats are added in one order, so that results differ at most
-/// where a product and a sum are rounded once or twice. Throws std::invalid_argument when shapes
-/// disagree.
+/// y = x·Wᵀ for each of several W, on all threads, which share the rows of all W. The floats are
+/// added in one order: block by block, a row's sum becomes
+///
+///   fma(s_w, fma(Σ₂, s_x2, Σ₁ · s_x1), sum)
+///
+/// where Σ₁ and Σ₂ are the whole numbers Σ p·q − offset · Σ p of the block's two halves. If each
+/// half has an s_w of its own, it is fma(s_w2, Σ₂ · s_x2, fma(s_w1, Σ₁ · s_x1, sum)); a minimum
+/// comes after that. So all instructions give the same bits, but for plain loops, which may round
+/// each product as well. Throws std::invalid_argument when shapes disagree.
 void packed_products(const EightBitRows& x,  // [T, cols]
                      std::span<const PackedProduct> all,
                      const Instructions& instructions = instructions_here().front());

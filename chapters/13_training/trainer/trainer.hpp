@@ -40,6 +40,7 @@ struct TrainingHooks {
   TrainingSlots slots = {};
 };
 
+/// Once it is made, neither a step nor loss_of allocates anything.
 class Trainer {
  public:
   /// The ids must outlive it. Throws as Gradients and Windows do, and std::invalid_argument when

@@ -10,16 +10,23 @@
 
 namespace t2t {
 
-static StepLimits limits_of(const PageSizes& sizes) {
-  return {sizes.budget, sizes.texts, sizes.page};
-}
-
 Engine::Engine(PageReader reader)
     : reader_(std::move(reader)),
       pool_(reader_.sizes.pages),
       tree_(pool_, reader_.sizes.page),
       sampling_(reader_.V) {
-  plan_step({}, {}, 0, limits_of(reader_.sizes));
+  plan_step({}, {}, 0, limits());
+}
+
+/// Of the next step. While texts are answered, prompts come in small chunks, so that no step takes
+/// long.
+StepLimits Engine::limits() const {
+  const PageSizes& sizes = reader_.sizes;
+  const auto is_answered = [](const Text& text) { return text.tokens.size() - text.computed == 1; };
+  const auto answers = std::size_t(std::ranges::count_if(running_, is_answered));
+  const bool in_chunks = sizes.chunk > 0 && answers > 0;
+  const std::size_t most = std::max(answers + sizes.chunk, sizes.texts);
+  return {in_chunks ? std::min(most, sizes.budget) : sizes.budget, sizes.texts, sizes.page};
 }
 
 std::size_t Engine::most_tokens() const {
@@ -152,8 +159,8 @@ Event Engine::choose(Text& text, Row logits) {
 
 std::vector<Event> Engine::step() {
   if (idle()) return {};
-  plan_ = plan_step(scheduled_running(), scheduled_waiting(), pool_.free() + tree_.spare(),
-                    limits_of(reader_.sizes));
+  plan_ =
+      plan_step(scheduled_running(), scheduled_waiting(), pool_.free() + tree_.spare(), limits());
   for (const std::size_t id : plan_.stopped) stop(id);
   for (const std::size_t id : plan_.admitted) admit(id);
 

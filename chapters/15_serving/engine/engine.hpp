@@ -111,6 +111,7 @@ class Engine {
   const std::vector<Reading>& readings() const { return readings_; }
 
  private:
+  StepLimits limits() const;
   std::vector<ScheduledText> scheduled_running() const;
   std::vector<ScheduledText> scheduled_waiting() const;
   void stop(std::size_t id);

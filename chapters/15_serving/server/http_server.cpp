@@ -65,7 +65,7 @@ struct HttpServer::Routes {
     server.new_task_queue = [this] { return new httplib::ThreadPool(options.threads); };
     server.set_payload_max_length(most_body);
     server.set_read_timeout(5), server.set_write_timeout(10);
-    server.set_keep_alive_timeout(5), server.set_keep_alive_max_count(1000);
+    server.set_keep_alive_timeout(2), server.set_keep_alive_max_count(1000);
     server.set_tcp_nodelay(true);
     // httplib's own options would let two servers share a port, each with some of the connections.
     server.set_socket_options([](socket_t socket) {

@@ -40,6 +40,8 @@ void add_flags(Program& program, ServeFlags& flags) {
                "tokens whose keys and values have room in memory, of all texts together");
   program.size("cache-bits", flags.cache_bits, "bits of a key or value in memory: 32, 8 or 4");
   program.size("budget", flags.budget, "tokens that are read in a step at most");
+  program.size("chunk", flags.chunk,
+               "tokens of prompts in a step in which texts are answered; 0: as --budget allows", 0);
   program.size("drafts", flags.drafts,
                "tokens that are drafted for each step, from the text itself; 0: none", 0);
   program.input("drafter", flags.drafter,
@@ -81,8 +83,12 @@ static PageSizes sizes_of(const ServeFlags& flags) {
   if (flags.cache_bits != 32 && flags.cache_bits != 8 && flags.cache_bits != 4)
     throw std::invalid_argument(
         fmt::format("--cache-bits: wanted 32, 8 or 4, got {}", flags.cache_bits));
-  return {(flags.memory + page_tokens - 1) / page_tokens, page_tokens, flags.parallel, flags.budget,
-          flags.cache_bits};
+  return {.pages = (flags.memory + page_tokens - 1) / page_tokens,
+          .page = page_tokens,
+          .texts = flags.parallel,
+          .budget = flags.budget,
+          .chunk = flags.chunk,
+          .bits = flags.cache_bits};
 }
 
 /// The model that drafts, as its file has it.
@@ -128,7 +134,7 @@ static int serve(const ServeFlags& flags) {
                           {.host = flags.host,
                            .port = int(flags.port),
                            .key = key,
-                           .threads = flags.parallel + flags.waiting + 16});
+                           .threads = flags.parallel + flags.waiting + 256});
   const StopAsked stop{SIGINT, SIGTERM};
   greet(flags, server, served);
   while (!StopAsked::asked()) std::this_thread::sleep_for(100ms);
@@ -141,7 +147,7 @@ static int serve(const ServeFlags& flags) {
 Task serve_task(const ServeFlags& flags) {
   return {"serve",
           {"model", "host", "port", "context", "parallel", "waiting", "memory", "cache-bits",
-           "budget", "drafts", "drafter", "key", "float"},
+           "budget", "chunk", "drafts", "drafter", "key", "float"},
           [&flags] { return serve(flags); }};
 }
 

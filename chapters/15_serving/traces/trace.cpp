@@ -47,6 +47,7 @@ ServingTrace random_trace(Random& random, std::size_t V) {
     if (random.next_uniform() < 0.15f) arrival.cancelled = arrival.step + between(random, 0, 20);
     trace.arrivals.push_back(arrival);
   }
+  trace.sizes.chunk = between(random, 0, 5);
   return trace;
 }
 
