@@ -2,10 +2,12 @@
 exchange for ours no check fails but those that wait for something unwritten. Lines are found as far as a function is written like
 ours; the names may be others."""
 import concurrent.futures
+import contextlib
 import dataclasses
 import itertools
 import os
 import pathlib
+import signal
 import tempfile
 import time
 
@@ -46,7 +48,7 @@ def look(text, failing, waiting=()):
     theirs, ours = variants.cut(text.own), variants.split_of(text.chapter, text.part)
     functions = aligned.differing(theirs, ours)
     trial = _Trial(text, theirs, aligned.lacking(theirs, ours), failing, waiting)
-    found = trial.passing(_single(functions)) or trial.passing(_double(functions))
+    found = trial.passing(_single(functions), _double(functions))
     if len(found) == 1:
         found = _needed(trial, found[0])
     return [[line for function, places in exchange for line in _lines(text, theirs, function, places)] for exchange in found]
@@ -96,18 +98,37 @@ class _Trial:
         self.checks = [check for check in checks if check not in waiting]
         self.failing = [check for check in self.checks if check in failing]
 
-    def passing(self, exchanges, size=_size):
-        """Those of these exchanges with which all checks pass, of the least size."""
-        some = {f"exchange {n}": exchange for n, exchange in enumerate(itertools.islice(exchanges, EXCHANGES))}
-        if not some or time.monotonic() > self.until:
-            return []
-        with tempfile.TemporaryDirectory(prefix="exchanged-", dir=house.BUILD) as folder:
-            program, tried = self._built(some, folder)
-            tried = self._that_pass(program, tried, self.failing[:SCREENED], SECONDS)
-            tried = self._that_pass(program, tried, self.failing, WHOLE_SECONDS)
-            sizes = sorted({size(some[name]) for name in tried})
-            of_size = ([name for name in tried if size(some[name]) == one] for one in sizes)
-            found = next(filter(None, (self._that_pass(program, names, self.checks, WHOLE_SECONDS) for names in of_size)), [])
+    def passing(self, *lists, size=_size):
+        """Of the first list that has any: those of its exchanges with which all checks pass, of the least size. The program of a
+        later list is built meanwhile, since it is often needed."""
+        some = [{f"exchange {n}": exchange for n, exchange in enumerate(itertools.islice(one, EXCHANGES))} for one in lists]
+        some = [one for one in some if one and time.monotonic() < self.until]
+        with (tempfile.TemporaryDirectory(prefix="exchanged-", dir=house.BUILD) as folder,
+              concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool, self._compilers_ended()):
+            built = [pool.submit(self._built, one, pathlib.Path(folder, str(n))) for n, one in enumerate(some)]
+            for exchanges, program_and_names in zip(some, built):
+                if found := self._found(exchanges, *program_and_names.result(), size):
+                    return found
+        return []
+
+    @contextlib.contextmanager
+    def _compilers_ended(self):
+        """Ends the compilers that nobody waits for any more."""
+        self.compilers, self.ended = [], False
+        try:
+            yield
+        finally:
+            self.ended = True
+            for process in self.compilers:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+
+    def _found(self, some, program, tried, size):
+        tried = self._that_pass(program, tried, self.failing[:SCREENED], SECONDS)
+        tried = self._that_pass(program, tried, self.failing, WHOLE_SECONDS)
+        sizes = sorted({size(some[name]) for name in tried})
+        of_size = ([name for name in tried if size(some[name]) == one] for one in sizes)
+        found = next(filter(None, (self._that_pass(program, names, self.checks, WHOLE_SECONDS) for names in of_size)), [])
         return [some[name] for name in found]
 
     def _that_pass(self, program, names, checks, seconds):
@@ -128,8 +149,10 @@ class _Trial:
         bodies = [(function.number, name, function.exchanged(places) if places else function.ours)
                   for name, exchange in some.items() for function, places in exchange]
         for _ in range(ROUNDS):
+            if self.ended:
+                return None, []
             made.write_text(self.declarations + switches.switched(self.theirs, bodies))
-            said = variants.run(words)
+            said = variants.run(words, running=self.compilers)
             bad = variants.told_of(said.stderr)
             if said.returncode == 0 or not bad:
                 break

@@ -32,21 +32,24 @@ class Known:
     def program(self, variant):
         return self.programs.get(variant.name) or next(iter(self.programs.values()))
 
-    def run_each(self, some, long=False):
-        """(variant, what it computes otherwise than ours), …; in the checks that take long, or in all others."""
+    def run_each(self, some, long=False, only=()):
+        """(variant, what it computes otherwise than ours), …; in the checks that take long, in all others, or in some of these only."""
         def run(variant):
-            return variant, self.run(self.program(variant), variant, long)
+            return variant, self.run(self.program(variant), variant, long, only)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             try:
                 yield from pool.map(run, some)
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    def run(self, program, variant=None, long=False):
+    def run(self, program, variant=None, long=False, only=()):
         """What a program computes otherwise than ours."""
         if long:
             told = behaviour.run(program, variant, only=self.slow, seconds=self.long_seconds)
             return behaviour.apart(behaviour.read(told), self.ours_long)
+        if only:
+            told = behaviour.run(program, variant, only=only, seconds=self.seconds)
+            return behaviour.apart(behaviour.read(told), {key: text for key, text in self.ours.items() if key.split(" | ")[0] in only})
         return behaviour.apart(self.facts(program, variant), self.ours)
 
     def facts(self, program, variant=None, more=False):

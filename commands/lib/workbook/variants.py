@@ -179,12 +179,18 @@ def told_of(errors):
     return set(re.findall(r"^(?:In file included from )?wrong ([\w ]+):\d+", understood, re.M))
 
 
-def run(words, *more):
-    """Runs a compiler, which may take much time and memory for so many bodies."""
+def run(words, *more, running=None):
+    """Runs a compiler, which may take much time and memory for so many bodies. Its process is added to the running ones, if
+    they are given: it can be ended as a group."""
     def limits():
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
         resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
-    return subprocess.run([*words, *more], cwd=house.BUILD, capture_output=True, text=True, preexec_fn=limits)
+    process = subprocess.Popen([*words, *more], cwd=house.BUILD, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               preexec_fn=limits, start_new_session=running is not None)
+    if running is not None:
+        running.append(process)
+    said = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, *said)
 
 
 def linked(chapter, words, made):
