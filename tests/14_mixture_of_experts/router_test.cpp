@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "13_training/differences.hpp"
@@ -75,7 +75,9 @@ TEST_CASE("of 300 experts, the chosen are the first of all, sorted by p") {
   for (size_t t = 0; t < 4; ++t) {
     Experts sorted(300);
     std::iota(sorted.begin(), sorted.end(), 0u);
-    std::ranges::stable_sort(sorted, std::greater(), [&](size_t e) { return routed.p(t, e); });
+    std::ranges::sort(sorted, [&](size_t a, size_t b) {
+      return std::pair(-routed.p(t, a), a) < std::pair(-routed.p(t, b), b);
+    });
     sorted.resize(60);
     const auto first = routed.experts.begin() + long(60 * t);
     CHECK(Experts(first, first + 60) == sorted);

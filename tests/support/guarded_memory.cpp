@@ -27,7 +27,7 @@ constexpr std::size_t size_room = 16;    // for the size of anything else, befor
 constexpr unsigned char nan_byte = 0xff;  // four such bytes are a NaN
 /// The bytes of a guard. They are NaNs, too, but none that a computation makes.
 constexpr auto guard_bytes = [] {
-  std::array<unsigned char, std::max(guard, small_guard)> bytes{};
+  std::array<unsigned char, std::max<std::size_t>({guard, small_guard, 4})> bytes{};
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = i % 4 < 2 ? 0xa5 : 0xff;
   return bytes;
 }();

@@ -49,8 +49,9 @@ struct BlockLayout {
 };
 BlockLayout block_layout(TensorType type);
 
-/// "Q4_1", also for types that are not read here (Q8_1, Q2_K, Q3_K, Q8_K, I8, I16, I32, I64, F64 and
-/// those whose name begins with IQ); "type 77" for an unknown one.
+/// "Q4_1", also for types that are not read here. In a file, 9 is Q8_1, 10 Q2_K, 11 Q3_K, 15 Q8_K,
+/// 16 IQ2_XXS, 17 IQ2_XS, 18 IQ3_XXS, 19 IQ1_S, 20 IQ4_NL, 21 IQ3_S, 22 IQ2_S, 23 IQ4_XS, 24 I8,
+/// 25 I16, 26 I32, 27 I64, 28 F64 and 29 IQ1_M. "type 77" for an unknown one.
 std::string type_name(TensorType type);
 
 /// "one of F32, F16, …": the types that are read here.

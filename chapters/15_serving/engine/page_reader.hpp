@@ -26,8 +26,8 @@ struct PageSizes {
   std::size_t page = 16;     // tokens of a page
   std::size_t texts = 16;    // that run at the same time
   std::size_t budget = 128;  // tokens of a step
-  /// Tokens of prompts in a step in which texts are answered: so many, or more if fewer than
-  /// `texts` tokens were read otherwise. 0: as many as the budget allows.
+  /// How many tokens of prompts a step reads at most in which texts are answered. But each step has
+  /// room for `texts` tokens. 0: as many as the budget allows.
   std::size_t chunk = 0;
   std::size_t bits = 32;  // of a key or value: 32 (a float), 8 or 4
 };
