@@ -364,13 +364,14 @@ static std::string said_by_step(Trainer& trainer) {
   }
 }
 
-/// Whether this is what is said when a step cannot be done, or, in other words, names the tensor.
+/// Whether this is what is said when a step cannot be done, or, in other words, names the tensor,
+/// or the gradients if all tensors together are meant.
 static bool says_not_finite(const std::string& said, int step, const std::string& tensor) {
   const std::string ours =
       fmt::format("step {}: the gradient of {} is not finite (loss ", step, tensor);
   if (!in_own_words())
     return said.starts_with(ours) && said.ends_with("); wanted a lower rate or more warm-up");
-  return tensor.find(' ') != tensor.npos || said.find(tensor) != said.npos;
+  return said.find(tensor == "all tensors together" ? "gradient" : tensor) != said.npos;
 }
 
 TEST_CASE("a NaN in any tensor ends the step, which names a tensor and leaves all as it was") {
