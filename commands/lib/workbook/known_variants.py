@@ -47,15 +47,13 @@ class Known:
         if long:
             told = behaviour.run(program, variant, only=self.slow, seconds=self.long_seconds)
             return behaviour.apart(behaviour.read(told), self.ours_long)
-        if only:
-            told = behaviour.run(program, variant, only=only, seconds=self.seconds)
-            return behaviour.apart(behaviour.read(told), {key: text for key, text in self.ours.items() if key.split(" | ")[0] in only})
-        return behaviour.apart(self.facts(program, variant), self.ours)
+        ours = {key: text for key, text in self.ours.items() if not only or key.split(" | ")[0] in only}
+        return behaviour.apart(self.facts(program, variant, only=only), ours)
 
-    def facts(self, program, variant=None, more=False):
-        """What a program computes in the quick checks, or in those by which that is confirmed."""
+    def facts(self, program, variant=None, more=False, only=()):
+        """What a program computes in the quick checks, in some of these only, or in those by which that is confirmed."""
         seconds = self.seconds * (4 if more else 1)
-        return behaviour.read(behaviour.run(program, variant, only=self.more if more else self.quick, seconds=seconds))
+        return behaviour.read(behaviour.run(program, variant, only=only or (self.more if more else self.quick), seconds=seconds))
 
 
 def of(chapter, part):

@@ -189,7 +189,10 @@ def run(words, *more, running=None):
                                preexec_fn=limits, start_new_session=running is not None)
     if running is not None:
         running.append(process)
-    said = process.communicate()
+    try:
+        said = process.communicate()
+    finally:
+        process.kill()  # if this is interrupted
     return subprocess.CompletedProcess(process.args, process.returncode, *said)
 
 
