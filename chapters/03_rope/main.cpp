@@ -39,13 +39,13 @@ void show_pairs(std::size_t D, float theta, std::size_t start) {
   const Frequencies frequencies = rope_frequencies(D, theta);  // [D/2]
   const std::size_t pairs = D / 2, shown = std::min<std::size_t>(6, pairs);
   print_paragraph(fmt::format(
-      "The cosine of the pair's angle at 16 positions from {} on: at each one, at each 30th and at "
-      "each 1000th. Where the pair makes more than half a turn between two of these positions, the "
-      "curve would mislead and is left out:",
+      "The cosine of the pair's angle at 16 positions from {} on: one after the other, then every "
+      "30th, then every 1000th. Where the pair makes more than half a circle between two of these "
+      "positions, the curve would mislead and is left out:",
       start));
   fmt::print("\n");
-  Table table({">pair", ">degrees/position", ">positions/turn", "each position", "each 30th",
-               "each 1000th"});
+  Table table({">pair", ">degrees/position", ">positions/circle", "each position", "every 30th",
+               "every 1000th"});
   for (std::size_t row = 0; row < shown; ++row) {
     const std::size_t i = shown > 1 ? row * (pairs - 1) / (shown - 1) : 0;
     const double degrees = frequencies[i] * 180 / std::numbers::pi;

@@ -53,7 +53,8 @@ inline void show_order(const Program& program, Random& random) {
 
   print_section("Two orders of the same words");
   print_paragraph(
-      "The words go through one attention layer without a mask, forwards, then backwards. The "
+      "The words go through one attention layer without a mask, in their order, then in reverse. "
+      "The "
       "table shows how much each word's output changes (root mean square). What matters is only "
       "whether the change is 0:");
   fmt::print("\n");

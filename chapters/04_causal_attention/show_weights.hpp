@@ -26,8 +26,8 @@ inline void show_one_head(const Program& program, const Tensor<2>& x,
   print_heat_map(scores, {labels, labels, true});
   fmt::print("\n");
   print_paragraph(
-      "Each row is a query, and each column is a key. Each mark covers a fifth of the range of "
-      "scores. The last line has a score for each mark; a blank is near 0. A dot is -infinity: "
+      "Each row is a query, and each column is a key. The scores fall into five ranges of equal "
+      "width; the last line shows the middle of each, and a blank is near 0. A dot is -infinity: "
       "a token may not read a later one. Random vectors are not quite orthogonal, hence the marks "
       "between different letters.");
   print_section("Weights: softmax of each row");

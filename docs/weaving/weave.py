@@ -219,8 +219,8 @@ def wrong(chapter, names, link=True):
     more = len(patches) - len(chosen)
     rows = _mistake_table(patches[name] for name in chosen)
     if link and more > 0:
-        rows.append(f"\nThe tests reject [all {len(patches)} wrong versions of this chapter](mistakes.md#{chapter.replace('_', '-')}), "
-                    f"and [`./learn check {chapter[:2]}`](workbook.md) can tell which you have made.")
+        rows.append(f"\nThe tests reject these and [{more} other wrong versions](mistakes.md#{chapter.replace('_', '-')}), "
+                    f"and [`./learn check {chapter[:2]}`](workbook.md) can tell which one you have made.")
     _out("\n".join(rows) + "\n")
 
 

@@ -104,12 +104,11 @@ inline void show_changes(const std::vector<Depths>& draws, const std::vector<std
   table.print();
   fmt::print("\n");
   print_paragraph(
-      std::string(
-          "A small random change is added to the tokens' vectors below a stack of layers. "
-          "The table has its size at the top, divided by its size at the bottom: the median of "
-          "seven draws of the weights. Sent down, a random gradient would change by the "
-          "same factor in the mean square, though not always in the median. The stacks "
-          "with norms have one more norm at the top, as a model does.") +
+      std::string("A small random change is added to the tokens' vectors below a stack of layers. "
+                  "The table shows how many times as large the change is at the top: the median of "
+                  "seven draws of the weights. Sent down, a random gradient would change by the "
+                  "same factor in the mean square, though not always in the median. The stacks "
+                  "with norms have one more norm at the top, as a pre-norm model does.") +
       (too_large ? " Where there is a dash, the vectors have become too large for floats." : ""));
 }
 

@@ -82,8 +82,8 @@ void show_errors() {
   fmt::print("\n");
   print_paragraph(
       "The error is the root mean square of the differences, divided by that of the numbers. An "
-      "outlier is a number multiplied by 20. A block of 256 has several scales. These are rounded "
-      "to multiples of one number, which an outlier makes larger.");
+      "outlier is a number multiplied by 20. The formats with a K round the scales of a block, "
+      "too, and more coarsely if one of them is large.");
 }
 
 void show_outlier() {
@@ -110,8 +110,9 @@ void show_outlier() {
   print_heat_map(errors, {.row_labels = labels});
   fmt::print("\n");
   print_paragraph(
-      "The row has 768 weights from N(0, 1). The outlier, 20, is in the 14th block; its own error "
-      "is not counted. The last line also has 4 bits, but one scale for all 768 weights.");
+      "The marks show the root mean square of a block's errors. The row has 768 weights from "
+      "N(0, 1), except for the outlier, 20, in the 14th block, whose own error is not counted. The "
+      "last line also has 4 bits, but one scale for all 768 weights.");
 }
 
 }  // namespace t2t

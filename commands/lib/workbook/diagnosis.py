@@ -19,7 +19,8 @@ import wrong
 
 CONFIRMED = 12  # variants of which more checks are run
 TRIED = 16  # changes that are tried in the other form and in both, the likeliest first,
-TRIED_SECONDS = 2  # as long as there is time
+TRIED_SECONDS = 2  # as long as there is time,
+SCREENED = 4  # of the failing checks, the fastest: they tell most variants apart, in a part of the time
 LEAST = 0.15  # of the numbers of both that are the same, for one to be tried
 TOLD = 3  # changes that compute the same, or exchanges: of more, each would be no more than one of many
 
@@ -123,17 +124,17 @@ def _otherwise(known, facts):
 
 
 def _without(facts, checks, keys):
-    return {key: text for key, text in facts.items() if key.split(" | ")[0] not in checks and key not in keys}
+    return {key: text for key, text in facts.items() if _check(key) not in checks and key not in keys}
 
 
 def _turned_alike(known, theirs, waiting):
     """The same in the other form or in both: first the recorded mistakes, then the changes that have most of these numbers
     in any form."""
-    values = {(key.split(" | ")[0], text) for key, text in theirs.items()}
+    values = {(_check(key), text) for key, text in theirs.items()}
 
     def likeness(name):
         facts = known.apart[name]
-        common = sum((key.split(" | ")[0], text) in values or (key in theirs and behaviour.same(text, theirs[key])) for key, text in facts.items())
+        common = sum((_check(key), text) in values or (key in theirs and behaviour.same(text, theirs[key])) for key, text in facts.items())
         return common / (len(facts) + len(theirs) - common)
     like = {name: likeness(name) for name in known.apart}
     likely = sorted((name for name in like if like[name] > LEAST), key=lambda name: (-like[name], name))
@@ -145,17 +146,20 @@ def _turned_alike(known, theirs, waiting):
 def _alike_in_forms(known, names, theirs, waiting, seconds=math.inf):
     forms = [form for form, differs in known.turned.items() if _without(theirs, waiting, differs)]
     some = [variants.Variant(name, form, only) for name in names for form in forms for only in (False, True)]
-    def agrees(variant, facts):
-        return behaviour.agree(*(_without(one, waiting, known.turned[variant.form]) for one in (facts, theirs)))
-    failing = {key.split(" | ")[0] for key in theirs}  # these checks tell most variants apart, in a part of the time
-    failing = sorted(failing) if failing <= set(known.quick) else ()
-    until, alike = time.monotonic() + seconds, []
-    for variant, facts in known.run_each(some, only=failing):
-        if agrees(variant, facts) and (not failing or agrees(variant, known.run(known.program(variant), variant))):
-            alike.append(variant)
-        if time.monotonic() > until:
-            break
-    return alike
+    def agreeing(some, checks, seconds=math.inf):
+        there, until = {key: text for key, text in theirs.items() if not checks or _check(key) in checks}, time.monotonic() + seconds
+        for variant, facts in known.run_each(some, only=checks):
+            if behaviour.agree(*(_without(one, waiting, known.turned[variant.form]) for one in (facts, there))):
+                yield variant
+            if time.monotonic() > until:
+                break
+    checks = {_check(key) for key in theirs}
+    screened = [check for check in known.quick if check in checks][:SCREENED]
+    return list(agreeing(list(agreeing(some, screened, seconds)), ()))
+
+
+def _check(key):
+    return key.split(" | ")[0]
 
 
 def _told(chapter, known, alike):

@@ -25,7 +25,7 @@ WHOLE_SECONDS = 60  # for all checks
 EXCHANGES = 60  # that are compiled at a time
 ROUNDS = 4  # in which those are left out that do not compile
 PATIENCE = 30  # seconds after which no more are tried
-PAIRED = 16  # pairs of places in two functions
+PAIRED = 16  # exchanges of two functions' places, of each size, that are tried
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,8 +57,12 @@ def look(text, failing, waiting=()):
 def _single(functions):
     """Exchanges in one function: ((function, places),); no places mean all of it."""
     yield from (((one, ()),) for one in functions)
-    for n in (1, 2):
-        yield from (((one, places),) for one in functions for places in itertools.combinations(one.places, n))
+    yield from sorted((((one, places),) for one in functions for places in _places(one)), key=_size)
+
+
+def _places(function):
+    """One or two places of a function."""
+    return [some for n in (1, 2) for some in itertools.combinations(function.places, n)]
 
 
 def _double(functions):
@@ -66,8 +70,9 @@ def _double(functions):
     two = list(itertools.combinations(functions, 2))
     yield from (((one, ()), (other, ())) for one, other in two)
     for one, other in two:
-        if len(one.places) * len(other.places) <= PAIRED:
-            yield from (((one, (a,)), (other, (b,))) for a, b in itertools.product(one.places, other.places))
+        exchanges = [((one, some), (other, others)) for some, others in itertools.product(_places(one), _places(other))]
+        of_size = ([exchange for exchange in exchanges if _size(exchange) == (False, n)] for n in (1, 2))
+        yield from itertools.chain(*(some for some in of_size if len(some) <= PAIRED))
 
 
 def _size(exchange):

@@ -41,6 +41,11 @@ def renew(folder, recorded):
     wrong.write(folder, dict(recorded, mistakes=fails, keys={name: key(folder, name, recorded) for name in fails}))
 
 
+def of_checks(folder):
+    """Of the chapter's checks alone: if they change, wrong versions may fail others, or with other numbers."""
+    return _hash_of(_checks(folder))
+
+
 def drawn(folder):
     """One wrong version, whose rejection is shown whatever its key says. It stays the same while nothing changes here, so
     that a second run has nothing to do."""
@@ -57,10 +62,17 @@ def drawn(folder):
 @functools.cache
 def _ground(folder):
     """Of all that the wrong versions of a folder have in common."""
-    files = [*_code("common"), *_code("tests/support"), *_code(f"tests/{folder}"), *_code("tests/kernels"),
-             *(ROOT / "tests").glob(f"{folder}*_test.cpp"), *_all(f"tests/fixtures/{folder}")]
+    files = [*_code("common"), *_checks(folder), *_code("tests/kernels")]
     files += [file for chapter in sorted((ROOT / "chapters").iterdir()) if chapter.name <= folder
               for file in _code(chapter.relative_to(ROOT)) if not re.match(r"(main|answers|bench|gpu_bench)\.cpp", file.name)]
+    return _hash_of(files)
+
+
+def _checks(folder):
+    return [*_code("tests/support"), *_code(f"tests/{folder}"), *(ROOT / "tests").glob(f"{folder}*_test.cpp"), *_all(f"tests/fixtures/{folder}")]
+
+
+def _hash_of(files):
     return _hash(*(f"{file.relative_to(ROOT)} {_digest(file)}" for file in sorted(files)))
 
 

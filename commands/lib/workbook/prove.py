@@ -6,6 +6,7 @@ prove.py done [--all] FOLDER ...     once that is built: says how many, and with
 """
 import sys
 
+import house
 import keys
 import wrong
 
@@ -25,6 +26,14 @@ def main(what, *words):
         for folder in folders:
             keys.renew(folder, wrong.record(folder))
     tell(chosen)
+    if every and (old := recorded_with_others(folders)):
+        print("Their numbers were recorded with other checks, so ./learn check may not know them by these: "
+              f"./learn test {' '.join(old)} --record")
+
+
+def recorded_with_others(folders):
+    """The chapters whose checks have changed since their wrong versions were recorded."""
+    return [one[:2] for one in folders if one in house.chapters() and wrong.record(one)["recorded"] != keys.of_checks(one)]
 
 
 def chosen_of(folder, every):

@@ -25,7 +25,7 @@ def main(chapter):
     sites = sorted({site for one in fails.values() for site in one})
     number = {site: str(i) for i, site in enumerate(sites)}
     recorded = {name: {number[site]: numbers for site, numbers in one.items()} for name, one in fails.items()}
-    keys.renew(chapter, {"checks": sites, "mistakes": recorded})
+    keys.renew(chapter, {"recorded": keys.of_checks(chapter), "checks": sites, "mistakes": recorded})
     if chapter in house.chapters():
         calls.renew(chapter)
     house.at_work("")

@@ -40,9 +40,9 @@ def record_of(chapter):
 
 @functools.cache
 def record(chapter):
-    """{"checks": [text, ...], "mistakes": {name: {number of a check: numbers}}, "keys": {name: key}}"""
+    """{"recorded": key of the checks, "checks": [text, ...], "mistakes": {name: {number of a check: numbers}}, "keys": {name: key}}"""
     path = record_of(chapter)
-    return {"checks": [], "mistakes": {}, "keys": {}, **(json.loads(path.read_text()) if path.exists() else {})}
+    return {"recorded": "", "checks": [], "mistakes": {}, "keys": {}, **(json.loads(path.read_text()) if path.exists() else {})}
 
 
 def write(chapter, fresh):
@@ -51,5 +51,5 @@ def write(chapter, fresh):
     keys_of = [f"  {json.dumps(name)}: {json.dumps(key)}" for name, key in fresh["keys"].items()]
     parts = [f'{name}: {ends[0]}\n' + ",\n".join(lines) + f"\n{ends[1]}" for name, ends, lines in
              (('"checks"', "[]", texts), ('"mistakes"', "{}", fails), ('"keys"', "{}", keys_of))]
-    record_of(chapter).write_text("{" + ", ".join(parts) + "}\n")
+    record_of(chapter).write_text("{" + ", ".join([f'"recorded": "{fresh["recorded"]}"', *parts]) + "}\n")
     record.cache_clear()
