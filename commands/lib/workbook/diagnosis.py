@@ -124,17 +124,18 @@ def _otherwise(known, facts):
 
 
 def _without(facts, checks, keys):
-    return {key: text for key, text in facts.items() if _check(key) not in checks and key not in keys}
+    return {key: text for key, text in facts.items() if behaviour.check_of(key) not in checks and key not in keys}
 
 
 def _turned_alike(known, theirs, waiting):
     """The same in the other form or in both: first the recorded mistakes, then the changes that have most of these numbers
     in any form."""
-    values = {(_check(key), text) for key, text in theirs.items()}
+    values = {(behaviour.check_of(key), text) for key, text in theirs.items()}
 
     def likeness(name):
         facts = known.apart[name]
-        common = sum((_check(key), text) in values or (key in theirs and behaviour.same(text, theirs[key])) for key, text in facts.items())
+        common = sum((behaviour.check_of(key), text) in values or (key in theirs and behaviour.same(text, theirs[key]))
+                     for key, text in facts.items())
         return common / (len(facts) + len(theirs) - common)
     like = {name: likeness(name) for name in known.apart}
     likely = sorted((name for name in like if like[name] > LEAST), key=lambda name: (-like[name], name))
@@ -147,19 +148,15 @@ def _alike_in_forms(known, names, theirs, waiting, seconds=math.inf):
     forms = [form for form, differs in known.turned.items() if _without(theirs, waiting, differs)]
     some = [variants.Variant(name, form, only) for name in names for form in forms for only in (False, True)]
     def agreeing(some, checks, seconds=math.inf):
-        there, until = {key: text for key, text in theirs.items() if not checks or _check(key) in checks}, time.monotonic() + seconds
+        there, until = behaviour.of_some(theirs, checks), time.monotonic() + seconds
         for variant, facts in known.run_each(some, only=checks):
             if behaviour.agree(*(_without(one, waiting, known.turned[variant.form]) for one in (facts, there))):
                 yield variant
             if time.monotonic() > until:
                 break
-    checks = {_check(key) for key in theirs}
+    checks = {behaviour.check_of(key) for key in theirs}
     screened = [check for check in known.quick if check in checks][:SCREENED]
     return list(agreeing(list(agreeing(some, screened, seconds)), ()))
-
-
-def _check(key):
-    return key.split(" | ")[0]
 
 
 def _told(chapter, known, alike):

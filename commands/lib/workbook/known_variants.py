@@ -47,8 +47,7 @@ class Known:
         if long:
             told = behaviour.run(program, variant, only=self.slow, seconds=self.long_seconds)
             return behaviour.apart(behaviour.read(told), self.ours_long)
-        ours = {key: text for key, text in self.ours.items() if not only or key.split(" | ")[0] in only}
-        return behaviour.apart(self.facts(program, variant, only=only), ours)
+        return behaviour.apart(self.facts(program, variant, only=only), behaviour.of_some(self.ours, only))
 
     def facts(self, program, variant=None, more=False, only=()):
         """What a program computes in the quick checks, in some of these only, or in those by which that is confirmed."""
