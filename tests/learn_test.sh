@@ -280,7 +280,7 @@ refuses "empty.txt: wanted a key in the first line, got none" "$serving" --serve
 refuses "--rate: wanted a number above 0 and at most 1000, got 0" "$serving" --load http://127.0.0.1:1 --rate 0
 refuses "no server answers there" "$serving" --load http://127.0.0.1:1
 refuses "--rate: wanted --load too" "$serving" --rate 2
-"$serving" --serve --model serve.gguf --port 0 --context 256 --cache-bits 8 >served 2>log &
+"$serving" --serve --model serve.gguf --port 0 --context 256 --cache-bits 8 --swap 512 >served 2>log &
 for _ in $(seq 100); do ! grep -q "Ctrl-C" served || break; sleep 0.1; done
 address=$(sed -n 's/^ *\(http.*\)\/v1 .*/\1/p' served)
 accepts "$serving" --load "$address" --rate 100 --requests 8 --words 1 --tokens 5

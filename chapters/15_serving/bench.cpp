@@ -143,23 +143,20 @@ static void bench_rounded_pages(Bench& bench, const Model& model, std::size_t bi
       [&] { rounded.read(before, T); }, "pages of floats", [&] { floats.read(before, T); });
 }
 
-/// What a stopped text costs for each of its pages: keys and values are copied to other memory and
-/// back, here in one piece, or the page's tokens are computed again.
-static void bench_stopped_page(Bench& bench, const Model& model) {
+/// What a stopped text of 512 tokens costs: its pages are copied to other memory and back, or its
+/// tokens are read again.
+static void bench_stopped_text(Bench& bench, const Model& model) {
   PagedText text(model);
-  const BlockSettings& s = model.config().block;
-  const std::size_t pages = 64, floats = 2 * model.config().L * s.G * page * s.D;  // of a page
-  Tensor<1> memory = xt::ones<float>({pages * floats}), elsewhere = memory;
-  std::size_t number = 0;  // another page each time: a stopped text has many
   text.read(0, 512);
+  std::vector<PageCopy> copies(512 / page);
   bench.against(
-      "pages of 16 tokens: one copied out and back, 4 layers of C=576",
+      "512 tokens copied out and back, 4 layers of C=576",
       [&] {
-        float *const from = &memory(number * floats), *const to = &elsewhere(number * floats);
-        std::copy_n(from, floats, to), std::copy_n(to, floats, from);
-        number = (number + 1) % pages;
+        for (std::size_t i = 0; i < copies.size(); ++i) copies[i] = text.reader.copy_of(i);
+        for (std::size_t i = 0; i < copies.size(); ++i) text.reader.put(i, copies[i]);
+        for (PageCopy& copy : copies) copy = {};
       },
-      "computed again after 512", [&] { text.read(512, page); });
+      "read again", [&] { text.read(0, 512); });
 }
 
 /// A token after 512 others, with k drafts: the pass over all of them takes the place of k + 1
@@ -274,7 +271,7 @@ void bench(Bench& bench) {
     bench_rounded_pages(bench, model, bits, 0, 512);
     bench_rounded_pages(bench, model, bits, 512, 1);
   }
-  bench_stopped_page(bench, model);
+  bench_stopped_text(bench, model);
   for (const std::size_t k : {1, 4, 8}) bench_drafts(bench, model, k);
   bench_together(bench, model, 4);
   bench_together(bench, model, 16);

@@ -276,6 +276,28 @@ TEST_CASE("the slot rounds keys and values as chapter 12's cache does") {
   }
 }
 
+TEST_CASE("a page is copied out, and put back in another place: the same numbers") {
+  for (const size_t bits : {32, 8, 4}) {
+    CAPTURE(bits);
+    Slot slot(bits), moved(bits);
+    slot.paged.tables[0] = {5, 0}, moved.paged.tables[0] = {1, 2};
+    const Tensor<2> q = slot.q, k = slot.k;
+    slot.call({{0, 0, 6}});
+    for (const size_t i : {0, 1})
+      moved.paged.put(moved.paged.tables[0][i], slot.paged.copy_of(slot.paged.tables[0][i]));
+    slot.q = q, slot.k = k;
+    slot.call({{0, 6, 2}}), moved.call({{0, 6, 2}});
+    CHECK(all_close(rows_of(moved.out, 0, 2), rows_of(slot.out, 0, 2), 0));
+    const std::vector<std::byte> page = slot.paged.copy_of(5);
+    CHECK(double(page.size()) == slot.paged.bytes_of_a_page());
+    REFUSES(slot.paged.copy_of(6), "page: wanted below 6, got 6");
+    REFUSES(slot.paged.put(6, page), "page: wanted below 6, got 6");
+    const std::span short_one = std::span(page).first(page.size() - 1);
+    REFUSES(slot.paged.put(0, short_one), "bytes of a page: wanted " + std::to_string(page.size()) +
+                                              ", got " + std::to_string(page.size() - 1));
+  }
+}
+
 TEST_CASE("more pages than there is memory for are refused before any is taken") {
   const BlockSettings settings = llama().config.block;
   CHECK_THROWS_AS(PagedAttention({&settings, 1}, 20, 8, 2, std::size_t(1) << 50, 16),

@@ -40,15 +40,16 @@ struct Form {
   const char* name;
   std::function<Weight(Tensor<2>)> of;
   size_t bits = 32;  // of a key or value
+  size_t swap = 0;   // pages of stopped texts that are copied
 };
 static std::vector<Form> forms() {
   const auto packed = [](TensorType type) {
     return [type](const Tensor<2>& floats) { return packed_floats(type, floats); };
   };
   return {{"floats in one order", in_one_order},
-          {"Q8_0", packed(TensorType::q8_0)},
+          {"Q8_0", packed(TensorType::q8_0), 32, 5},
           {"Q4_0", packed(TensorType::q4_0)},
-          {"Q8_0, with keys and values of 8 bits", packed(TensorType::q8_0), 8},
+          {"Q8_0, with keys and values of 8 bits", packed(TensorType::q8_0), 8, 9},
           {"Q8_0, with keys and values of 4 bits", packed(TensorType::q8_0), 4}};
 }
 
@@ -70,6 +71,15 @@ static void hear(Engine& engine, Heard& heard) {
     if (!event.error.empty()) heard.errors[event.id] = event.error;
   }
 }
+/// What a step throws, or an empty text.
+static std::string hear_or_why(Engine& engine, Heard& heard) {
+  try {
+    hear(engine, heard);
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
 static Heard alone(const Model& model, const Request& request, const PageSizes& sizes) {
   Engine engine(model_reader(model, sizes));
   engine.submit(request);
@@ -81,27 +91,31 @@ static Heard alone(const Model& model, const Request& request, const PageSizes& 
 
 TEST_CASE(
     "64 texts served together: the logits of each are those that it gets alone, bit for bit") {
-  // 14 pages of 8 tokens for five texts: some must stop and be computed again.
+  // 14 pages of 8 tokens for five texts: some must stop, and are computed again or swapped.
   PageSizes sizes{.pages = 14, .page = 8, .texts = 5, .budget = 23};
   PageSizes roomy{.pages = 40, .page = 16, .texts = 1, .budget = 64};
   const int threads = int(thread_count());
   for (const Form& form : forms()) {
     CAPTURE(form.name);
     const Model model = small_model(form.of);
-    sizes.bits = roomy.bits = form.bits;
+    sizes.bits = roomy.bits = form.bits, sizes.swap = form.swap;
     Engine engine(model_reader(model, sizes));
     Heard heard;
-    size_t stops = 0;
+    size_t stops = 0, swapped = 0;
     for (size_t step = 0, i = 0; (i < 64 || !engine.idle()) && step < 4000; ++step) {
       set_threads(step % 2 == 0 ? threads : 1);
       if (i < 64 && step % 2 == 0) engine.submit(some_request(i++));
       if (i == 40 && step % 2 == 0) engine.cancel(38);
-      hear(engine, heard);
+      const std::string broken = hear_or_why(engine, heard);
+      CHECK(broken == "");
+      if (!broken.empty()) break;
       stops += engine.plan().stopped.size();
+      for (const Engine::Text& text : engine.waiting()) swapped += !text.swapped.empty();
     }
     set_threads(threads);
     CHECK(engine.idle());
     CHECK(stops > 0);
+    CHECK((swapped > 0) == (form.swap > 0));
     CHECK(heard.ended.size() == 63);
     CHECK(engine.pool().free() + engine.tree().spare() == 14);
     for (size_t i = 0; i < 64; ++i) {

@@ -261,7 +261,7 @@ TEST_CASE("what a draft throws, or a token that is none, ends its text alone") {
   Served got = serve(toy_reader(sizes, V), {throws, right, outside, many});
   CHECK(got.heard[0].error == "no idea");
   CHECK(got.heard[2].error == "a draft: wanted 0 to 95, got 96");
-  CHECK(got.heard[3].error == "drafts: wanted at most 3, got 4");
+  CHECK(got.heard[3].error == "drafts: wanted at most 4, got 5");
   CHECK(got.heard[0].said.size() == 1);
   CHECK(got.heard[1].said == alone(toy_reader(sizes, V), right).said);
   CHECK(got.left_over == 10);

@@ -2,10 +2,16 @@
 // nothing but tokens.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <memory>
+#include <new>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "15_serving/traces/toy_reader.hpp"
 #include "15_serving/traces/trace.hpp"
+#include "support/lists.hpp"
 
 using namespace t2t;
 using std::size_t;
@@ -46,12 +52,13 @@ static std::string drawn(const ServingTrace& trace) {
 
 TEST_CASE("ten thousand random traces break no invariant, and each text says what it says alone") {
   Random random(1);
-  size_t steps = 0, stops = 0, shared = 0, cancelled = 0, accepted = 0, rejected = 0;
+  size_t steps = 0, stops = 0, swapped = 0, shared = 0, cancelled = 0, accepted = 0, rejected = 0;
   for (size_t i = 0; i < traces; ++i) {
     const ServingTrace trace = random_trace(random, V);
     const std::string wrong =
         wrong_in(trace, [&](size_t, const Engine& engine, const std::vector<Event>&) {
           ++steps, stops += engine.plan().stopped.size();
+          for (const Engine::Text& text : engine.waiting()) swapped += !text.swapped.empty();
           for (const Engine::Reading& reading : engine.readings())
             accepted += reading.accepted, rejected += reading.drafted - reading.accepted;
           for (const Engine::Text& text : engine.running())
@@ -69,6 +76,7 @@ TEST_CASE("ten thousand random traces break no invariant, and each text says wha
   // The traces reach what is rare.
   CHECK(steps > 10 * traces);
   CHECK(stops > traces / 10);
+  CHECK(swapped > traces / 10);
   CHECK(shared > traces);
   CHECK(cancelled > traces / 10);
   CHECK(accepted > 2 * traces);
@@ -91,6 +99,97 @@ TEST_CASE(
         }) == "");
   CHECK(pictures == "++01..");
   CHECK(free == 6);
+}
+
+/// The tokens that each text reads in each step of a trace, "0: 4, 1: 2" for each.
+static std::vector<std::string> reads_of(const ServingTrace& trace) {
+  std::vector<std::string> reads;
+  CHECK(run_trace(trace, toy, [&](size_t, const Engine& engine, const std::vector<Event>&) {
+          std::string read;
+          for (const auto& [id, tokens] : engine.plan().parts)
+            read += (read.empty() ? "" : ", ") + std::to_string(id) + ": " + std::to_string(tokens);
+          reads.push_back(read);
+        }) == "");
+  return reads;
+}
+static Arrival arrival(size_t step, std::vector<int> prompt, size_t most) {
+  Request request{.prompt = std::move(prompt), .most = most};
+  request.sampling.temperature = 0;
+  return {step, request, {}};
+}
+
+TEST_CASE("by hand: a text that goes on in the middle of another's page gets a copy of it") {
+  ServingTrace trace{{.pages = 12, .page = 4, .texts = 3, .budget = 16}, {}};
+  trace.arrivals = {arrival(0, {1, 2, 3, 4, 5, 6, 7}, 4), arrival(1, {1, 2, 3, 4, 5, 6, 9}, 4),
+                    arrival(1, {1, 2, 3, 9}, 4)};
+  // Of the second text 4 tokens are shared and 2 copied, of the third 3 are copied from a full
+  // page.
+  CHECK(reads_of(trace)[1] == "0: 1, 1: 1, 2: 1");
+}
+
+TEST_CASE("by hand: of texts that begin alike and come together, the first reads the beginning") {
+  ServingTrace trace{{.pages = 40, .page = 4, .texts = 5, .budget = 30}, {}};
+  const std::vector<int> prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  trace.arrivals = {arrival(0, prompt, 3), arrival(0, prompt, 3), arrival(0, prompt, 3)};
+  CHECK(reads_of(trace)[0] == "0: 10");
+  CHECK(reads_of(trace)[1] == "0: 1, 1: 1, 2: 1");
+  // Nobody waits if no whole page is common.
+  trace.arrivals = {arrival(0, {1, 2, 3, 4}, 3), arrival(0, {1, 2, 3, 5}, 3)};
+  CHECK(reads_of(trace)[0] == "0: 4, 1: 4");
+}
+
+TEST_CASE("by hand: a stopped text goes on from copies of its pages, if there is room for them") {
+  ServingTrace trace{{.pages = 4, .page = 2, .texts = 2, .budget = 8}, {}};
+  trace.arrivals = {arrival(0, {1, 2, 3}, 5), arrival(0, {4, 5, 6}, 3)};
+  // Both have read four tokens when the first needs a third page. In the end it has all four pages.
+  for (const size_t swap : {0, 1, 2}) {
+    CAPTURE(swap);
+    trace.sizes.swap = swap;
+    const std::vector<std::string> reads = reads_of(trace);
+    CHECK(std::ranges::count(reads, swap < 2 ? "1: 5" : "1: 1") == 1);
+  }
+}
+
+/// A toy reader that has no memory for one call in three, whatever the call is.
+static PageReader failing_toy(const PageSizes& sizes) {
+  PageReader toy_one = toy(sizes), failing = toy_one;
+  const auto calls = std::make_shared<size_t>(0);
+  const auto fail_sometimes = [calls] {
+    if (++*calls % 3 == 0) throw std::bad_alloc();
+  };
+  failing.read = [=](std::span<const Piece> pieces, Matrix logits) {
+    fail_sometimes(), toy_one.read(pieces, logits);
+  };
+  failing.copy_of = [=](size_t page) { return fail_sometimes(), toy_one.copy_of(page); };
+  failing.put = [=](size_t page, std::span<const std::byte> copy) {
+    fail_sometimes(), toy_one.put(page, copy);
+  };
+  return failing;
+}
+
+TEST_CASE("a reader that throws now and then: no page is lost, and each text says the same") {
+  Random random(2);
+  for (size_t i = 0; i < traces / 20; ++i) {
+    CAPTURE(i);
+    const ServingTrace trace = random_trace(random, V);
+    Engine engine(failing_toy(trace.sizes));
+    for (const Arrival& arrival : trace.arrivals) engine.submit(arrival.request);
+    std::vector<std::vector<int>> said(trace.arrivals.size());
+    for (size_t step = 0; !engine.idle() && step < 5000; ++step) {
+      try {
+        for (const Event& event : engine.step())
+          if (event.token) said[event.id].push_back(*event.token);
+      } catch (const std::bad_alloc&) {
+      } catch (const std::exception& error) {
+        CHECK(std::string(error.what()) == "");
+        break;
+      }
+    }
+    CHECK(engine.idle());
+    CHECK(engine.pool().free() + engine.tree().spare() == trace.sizes.pages);
+    for (size_t text = 0; text < said.size(); ++text)
+      CHECK(said[text] == alone(trace.arrivals[text].request, trace.sizes, toy).said);
+  }
 }
 
 TEST_CASE("a long prompt comes in chunks, and does not hold up an answer") {

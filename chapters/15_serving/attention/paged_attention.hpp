@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -36,12 +37,21 @@ class PagedAttention {
   /// Bytes of one page in all layers.
   double bytes_of_a_page() const;
 
+  /// What is in a page, in all layers: bytes_of_a_page() bytes. Throws std::invalid_argument for a
+  /// page that is not below pages().
+  std::vector<std::byte> copy_of(std::size_t number);
+  /// Writes into a page what copy_of returned, for this page or another one. Throws
+  /// std::invalid_argument as copy_of does, and for a copy of another size, before anything is
+  /// written.
+  void put(std::size_t number, std::span<const std::byte> copy);
+
   /// The slot. Throws std::invalid_argument as LayerTables does, and when a table has too few pages
   /// for its run or names one that is not there, all before anything is written.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
  private:
   PagedHeads heads_of(std::size_t layer) const;
+  void for_each_part(std::size_t number, const std::function<void(std::span<std::byte>)>& use);
   void expect_pages(const Run& run) const;
   void store(const Projected& in);
   void store_row(const Projected& in, std::size_t t, std::size_t number, std::size_t place);

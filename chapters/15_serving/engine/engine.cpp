@@ -53,10 +53,6 @@ std::size_t Engine::submit(Request request) {
   return id;
 }
 
-static auto by_id(std::vector<Engine::Text>& texts, std::size_t id) {
-  return std::ranges::find(texts, id, &Engine::Text::id);
-}
-
 Engine::Text& Engine::text_of(std::size_t id) { return *by_id(running_, id); }
 
 bool Engine::cancel(std::size_t id) {
@@ -81,55 +77,16 @@ std::vector<ScheduledText> Engine::scheduled_running() const {
   return texts;
 }
 
-/// Those that could come in: no more than there are places, since none overtakes an older one.
-std::vector<ScheduledText> Engine::scheduled_waiting() const {
-  std::vector<ScheduledText> texts;
-  const std::size_t places = reader_.sizes.texts - running_.size();
-  for (std::size_t i = 0; i < std::min(places, waiting_.size()); ++i) {
-    const Text& text = waiting_[i];
-    const std::vector<std::size_t> found = tree_.find(text.tokens);
-    const auto is_spare = [&](std::size_t page) { return pool_.users(page) == 1; };
-    texts.push_back({text.id, text.arrival, text.tokens.size(), found.size() * reader_.sizes.page,
-                     found.size(), 0, std::size_t(std::ranges::count_if(found, is_spare))});
-  }
-  return texts;
-}
-
-/// Moves a text from one list to the other, where it has its place by arrival.
-static Engine::Text& move_text(std::size_t id, std::vector<Engine::Text>& from,
-                               std::vector<Engine::Text>& to) {
-  const auto text = by_id(from, id);
-  const auto after = std::ranges::upper_bound(to, text->arrival, {}, &Engine::Text::arrival);
-  Engine::Text& moved = *to.insert(after, std::move(*text));
-  from.erase(text);
-  return moved;
-}
-
-/// Gives all pages of a text back. The tree may still keep some.
-void Engine::leave(Text& text) {
-  for (const std::size_t page : text.table) pool_.give_back(page);
-  text.table.clear(), text.computed = 0;
-}
-
-void Engine::stop(std::size_t id) { leave(move_text(id, running_, waiting_)); }
-
-/// A waiting text gets a place, and the pages of its beginning that the tree has.
-void Engine::admit(std::size_t id) {
-  std::size_t place = 0;
-  while (std::ranges::find(running_, place, &Text::place) != running_.end()) ++place;
-  Text& text = move_text(id, waiting_, running_);
-  text.place = place;
-  text.table = tree_.find(text.tokens);
-  for (const std::size_t page : text.table) pool_.share(page);
-  text.computed = text.table.size() * reader_.sizes.page;
+/// A page for one text alone.
+std::size_t Engine::take_page() {
+  if (pool_.free() == 0) tree_.give_up();
+  return pool_.take();
 }
 
 /// Takes pages until the text has room for so many more tokens.
 void Engine::make_room(Text& text, std::size_t tokens) {
-  while (text.table.size() * reader_.sizes.page < text.computed + tokens) {
-    if (pool_.free() == 0) tree_.give_up();
-    text.table.push_back(pool_.take());
-  }
+  while (text.table.size() * reader_.sizes.page < text.computed + tokens)
+    text.table.push_back(take_page());
 }
 
 /// The next token of a text whose tokens have all been read, and whether it ends the text.
@@ -162,7 +119,7 @@ std::vector<Event> Engine::step() {
   plan_ =
       plan_step(scheduled_running(), scheduled_waiting(), pool_.free() + tree_.spare(), limits());
   for (const std::size_t id : plan_.stopped) stop(id);
-  for (const std::size_t id : plan_.admitted) admit(id);
+  admit(plan_.admitted);
 
   plan_readings();
   if (readings_.empty()) return {};

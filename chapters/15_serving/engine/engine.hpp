@@ -5,8 +5,8 @@
 // A text's answer depends on its own tokens, its sampling and its seed alone. In the pass, each sum
 // of attention has one order (attention/paged_rows.hpp). If the products with weights have one
 // order too, then no bit of a text's logits depends on the other texts, on the chunks of its
-// prompt, on whether it was stopped, or on whether its beginning was found in old pages. Products
-// with chapter 12's weights in 8 bits or fewer have one order, and so have those of
+// prompt, on whether it was stopped, or on whether its beginning was found in pages or copied.
+// Products with chapter 12's weights in 8 bits or fewer have one order, and so have those of
 // products/one_order.hpp.
 //
 // A text may have drafts of its next tokens (speculation/draft.hpp). They are read in one pass with
@@ -15,6 +15,7 @@
 // The engine is for one thread, which calls submit, cancel and step.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -68,10 +69,22 @@ class Engine {
     std::size_t id, arrival;
     Request request;
     std::vector<int> tokens;         // the prompt and the answer so far
-    std::size_t computed = 0;        // how many of them have keys and values
+    std::size_t computed = 0;        // how many of them have keys and values, in pages or copies
     std::vector<std::size_t> table;  // of their pages
     std::size_t place = 0;           // among the texts that run
     Random random;
+    std::vector<PageCopy> swapped = {};  // of one that was stopped: its pages, instead of a table
+  };
+  /// Where the text with this id is in a list, or the list's end.
+  static auto by_id(std::vector<Text>& texts, std::size_t id) {
+    return std::ranges::find(texts, id, &Text::id);
+  }
+  /// What a waiting text has of its keys and values.
+  struct Beginning {
+    std::vector<std::size_t> shared = {};     // pages of the tree
+    std::size_t computed = 0;                 // tokens, in these pages and in copies
+    std::optional<std::size_t> to_copy = {};  // the page of a running text after these pages
+    std::vector<PageCopy> swapped = {};       // of all its pages, if it was stopped
   };
   /// What a text reads in a step: some of its tokens, and drafts of those that follow.
   struct Reading {
@@ -114,8 +127,12 @@ class Engine {
   StepLimits limits() const;
   std::vector<ScheduledText> scheduled_running() const;
   std::vector<ScheduledText> scheduled_waiting() const;
+  Beginning beginning_of(const Text& text) const;
+  std::vector<PageCopy> copies_of(const Text& text) const;
   void stop(std::size_t id);
-  void admit(std::size_t id);
+  void admit(std::span<const std::size_t> ids);
+  void take_copies(Text& text, const Beginning& found);
+  std::size_t take_page();
   void make_room(Text& text, std::size_t tokens);
   void leave(Text& text);
   void expect_token(const char* name, int id) const;

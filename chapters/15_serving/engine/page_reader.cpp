@@ -7,6 +7,7 @@
 #include "09_language_model/forward.hpp"
 #include "14_mixture_of_experts/mixture_network.hpp"
 #include "15_serving/attention/paged_attention.hpp"
+#include "memory.hpp"
 
 namespace t2t {
 
@@ -25,7 +26,11 @@ PageReader model_reader(const Model& model, const PageSizes& sizes) {
   const std::size_t S = std::min(model.config().T_max, sizes.pages * sizes.page);
   const auto state = std::make_shared<ModelState>(model.config(), S, std::move(options));
   state->options.attention = {};  // it refers to what is here
-  return {sizes, model.config().V, S,
+  expect_memory(double(sizes.swap) * paged->bytes_of_a_page(), "the copies of pages",
+                "ask for fewer (--swap)");
+  return {sizes,
+          model.config().V,
+          S,
           [&model, paged, state](std::span<const Piece> pieces, Matrix logits) {
             std::vector<MoreTokens> more;
             for (const Piece& piece : pieces) {
@@ -34,7 +39,9 @@ PageReader model_reader(const Model& model, const PageSizes& sizes) {
               more.push_back({piece.place, piece.ids, piece.wanted});
             }
             forward(model, *state, more, logits);
-          }};
+          },
+          [paged](std::size_t page) { return paged->copy_of(page); },
+          [paged](std::size_t page, std::span<const std::byte> copy) { paged->put(page, copy); }};
 }
 
 }  // namespace t2t

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "09_language_model/model.hpp"
 #include "tensor.hpp"
@@ -30,7 +31,11 @@ struct PageSizes {
   /// room for `texts` tokens. 0: as many as the budget allows.
   std::size_t chunk = 0;
   std::size_t bits = 32;  // of a key or value: 32 (a float), 8 or 4
+  std::size_t swap = 0;   // pages of stopped texts that are kept as copies in other memory, at most
 };
+
+/// What is in a page, in all layers.
+using PageCopy = std::vector<std::byte>;
 
 struct PageReader {
   PageSizes sizes;        // of its memory
@@ -38,6 +43,10 @@ struct PageReader {
   std::size_t positions;  // that a text can have at most
   /// Reads all pieces at once; writes the rows of logits that they want, in their order.
   std::function<void(std::span<const Piece> pieces, Matrix logits)> read;
+  /// A copy of what is in a page. This and put may be left out if sizes.texts is 1.
+  std::function<PageCopy(std::size_t page)> copy_of = {};
+  /// Writes into a page what copy_of returned, for this page or another one.
+  std::function<void(std::size_t page, std::span<const std::byte> copy)> put = {};
 };
 
 /// A model whose keys and values lie in pages. The model must outlive it. Throws as ModelState and

@@ -22,9 +22,9 @@
 // In round 2 texts are stopped in the same way, but for the oldest text alone, and only while it
 // could not read a single token. If a text is stopped, none is admitted in the same step.
 //
-// A text that is stopped gives its pages back, waits, and reads its tokens again later. What it was
-// to read in this step goes back to the budget. The new pages for that are free again, and so are
-// its `freed` pages.
+// A text that is stopped gives its pages back and waits. What it was to read in this step goes back
+// to the budget. The new pages for that are free again, and so are its `freed` pages. Later the
+// text reads its tokens again, except for those that it finds in pages or copies.
 //
 // So the oldest text goes on in every step or the next, and in the end it ends; then another is the
 // oldest, and no text waits forever. Only a text that needs more pages than there are could, and
@@ -43,12 +43,14 @@ namespace t2t {
 /// What the scheduler knows of a text.
 struct ScheduledText {
   std::size_t id;
-  std::size_t arrival;    // the smaller, the older; no two texts have the same
-  std::size_t known;      // tokens that it has: its prompt, and its answer so far
-  std::size_t computed;   // how many of these the model has read, with keys and values in pages
+  std::size_t arrival;  // the smaller, the older; no two texts have the same
+  std::size_t known;    // tokens that it has: its prompt, and its answer so far
+  std::size_t computed;   // how many of these have keys and values, in pages or copies
   std::size_t pages;      // pages in its table, at least enough for the computed tokens
   std::size_t freed = 0;  // pages that become available if it is stopped, of a running text
-  std::size_t taken = 0;  // available pages that it would share if admitted, of a waiting text
+  /// Available pages that a waiting text would get if admitted, with what it has computed already:
+  /// pages that it finds and shares, and pages for copies.
+  std::size_t taken = 0;
 };
 
 struct StepLimits {
@@ -70,12 +72,12 @@ struct StepPlan {
 
 /// The plan, by the rules at the top of this file. `running`, at most `texts` of them, and
 /// `waiting` come in any order. A waiting text has no pages yet: its `computed` and `pages` say
-/// what it would find in the pages of earlier texts. `free` is how many pages are free or can be
-/// made free. The `taken` pages of a waiting text are among them until it is admitted, not after.
-/// So it is admitted if these and the new pages for all its tokens are at most `free`, and takes
-/// these and the new pages for its chunk. Throws std::invalid_argument unless the limits are at
-/// least 1, the budget is at least `texts`, at most `texts` texts run, and each text has a token to
-/// read and pages for its computed tokens.
+/// what it would have without reading, in pages of other texts and in copies. `free` is how many
+/// pages are free or can be made free. The `taken` pages of a waiting text are among them until it
+/// is admitted, not after. So it is admitted if these and the new pages for all its tokens are at
+/// most `free`, and takes these and the new pages for its chunk. Throws std::invalid_argument
+/// unless the limits are at least 1, the budget is at least `texts`, at most `texts` texts run, and
+/// each text has a token to read and pages for its computed tokens.
 StepPlan plan_step(std::span<const ScheduledText> running, std::span<const ScheduledText> waiting,
                    std::size_t free, const StepLimits& limits);
 

@@ -39,6 +39,11 @@ void add_flags(Program& program, ServeFlags& flags) {
   program.size("memory", flags.memory,
                "tokens whose keys and values have room in memory, of all texts together");
   program.size("cache-bits", flags.cache_bits, "bits of a key or value in memory: 32, 8 or 4");
+  program.size(
+      "swap", flags.swap,
+      "tokens of stopped texts that are kept in other memory at most, so that they are not read "
+      "again; 0: none",
+      0);
   program.size("budget", flags.budget, "tokens that are read in a step at most");
   program.size("chunk", flags.chunk,
                "tokens of prompts in a step in which texts are answered; 0: as --budget allows", 0);
@@ -88,7 +93,8 @@ static PageSizes sizes_of(const ServeFlags& flags) {
           .texts = flags.parallel,
           .budget = flags.budget,
           .chunk = flags.chunk,
-          .bits = flags.cache_bits};
+          .bits = flags.cache_bits,
+          .swap = (flags.swap + page_tokens - 1) / page_tokens};
 }
 
 /// The model that drafts, as its file has it.
@@ -147,7 +153,7 @@ static int serve(const ServeFlags& flags) {
 Task serve_task(const ServeFlags& flags) {
   return {"serve",
           {"model", "host", "port", "context", "parallel", "waiting", "memory", "cache-bits",
-           "budget", "chunk", "drafts", "drafter", "key", "float"},
+           "swap", "budget", "chunk", "drafts", "drafter", "key", "float"},
           [&flags] { return serve(flags); }};
 }
 

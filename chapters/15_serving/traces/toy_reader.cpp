@@ -28,7 +28,9 @@ Draft toy_draft(std::size_t V, std::size_t wrong) {
 PageReader toy_reader(const PageSizes& sizes, std::size_t V) {
   const auto store = std::make_shared<std::vector<int>>(sizes.pages * sizes.page, -1);
   const std::size_t page = sizes.page;
-  return {sizes, V, sizes.pages * page,
+  return {sizes,
+          V,
+          sizes.pages * page,
           [store, page, V](std::span<const Piece> pieces, Matrix logits) {
             for (const Piece& piece : pieces)
               for (std::size_t i = 0; i < piece.ids.size(); ++i) {
@@ -48,6 +50,14 @@ PageReader toy_reader(const PageSizes& sizes, std::size_t V) {
                 of_text[std::size_t(toy_answer(tokens, V))] = 10;
               }
             }
+          },
+          [store, page](std::size_t number) {
+            const auto tokens = std::as_bytes(std::span(*store).subspan(number * page, page));
+            return PageCopy(tokens.begin(), tokens.end());
+          },
+          [store, page](std::size_t number, std::span<const std::byte> copy) {
+            const auto tokens = std::span(*store).subspan(number * page, page);
+            std::ranges::copy(copy, std::as_writable_bytes(tokens).begin());
           }};
 }
 

@@ -48,6 +48,7 @@ ServingTrace random_trace(Random& random, std::size_t V) {
     trace.arrivals.push_back(arrival);
   }
   trace.sizes.chunk = between(random, 0, 5);
+  trace.sizes.swap = between(random, 0, 1) * between(random, 0, 12);
   return trace;
 }
 
@@ -79,12 +80,13 @@ static std::string wrong_pages(const Engine& engine, std::size_t page) {
     if (const std::size_t needed = (text.computed + page - 1) / page; text.table.size() != needed)
       return fmt::format("text {}: wanted {} pages for {} tokens, got {}", text.id, needed,
                          text.computed, text.table.size());
+    if (!text.swapped.empty()) return fmt::format("text {}: runs and has copies", text.id);
     for (const std::size_t number : text.table) ++users[number];
   }
   for (const Engine::Text& text : engine.waiting())
-    if (!text.table.empty() || text.computed > 0)
-      return fmt::format("text {}: waits with {} pages and {} computed tokens", text.id,
-                         text.table.size(), text.computed);
+    if (!text.table.empty() || text.swapped.size() != (text.computed + page - 1) / page)
+      return fmt::format("text {}: waits with {} pages, {} copies and {} computed tokens", text.id,
+                         text.table.size(), text.swapped.size(), text.computed);
   for (const std::size_t number : engine.tree().pages()) ++users[number];
   std::size_t free = 0;
   for (std::size_t number = 0; number < pool.pages(); ++number) {
@@ -105,7 +107,10 @@ static std::string wrong_plan(const Engine& engine, const PageSizes& sizes) {
       return fmt::format("text {}: wanted a place of its own below {}, got {}", text.id,
                          sizes.texts, text.place);
   }
-  std::size_t tokens = 0;
+  std::size_t copies = 0, tokens = 0;
+  for (const Engine::Text& text : engine.waiting()) copies += text.swapped.size();
+  if (copies > sizes.swap)
+    return fmt::format("copies of pages: wanted at most {}, got {}", sizes.swap, copies);
   for (const Engine::Reading& reading : engine.readings()) tokens += reading.ids.size();
   if (tokens > sizes.budget)
     return fmt::format("tokens of the step: wanted at most {}, got {}", sizes.budget, tokens);

@@ -4,7 +4,9 @@
 // the run checks what must hold whatever the trace is, the invariants:
 //
 //   each page is free, or has as many users as there are tables and places in the tree that name it
-//   a text has just as many pages as its computed tokens need, and no page twice
+//   a text that runs has just as many pages as its computed tokens need, and no page twice
+//   a text that waits has no pages, and copies of just as many as its computed tokens need
+//   there are no more copies than the sizes allow
 //   the texts that run are not more than there are places, and each has a place of its own
 //   a step reads no more tokens than its budget, drafts included
 //   the oldest text goes on in this step or the next

@@ -1,0 +1,136 @@
+// How texts are stopped and admitted, and what a waiting text has of its keys and values without
+// reading its tokens.
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "15_serving/engine/engine.hpp"
+
+namespace t2t {
+
+/// How many tokens two texts have in common at their beginnings, at most.
+static std::size_t common_tokens(const std::vector<int>& a, const std::vector<int>& b,
+                                 std::size_t most) {
+  const auto end = a.begin() + long(std::min({a.size(), b.size(), most}));
+  return std::size_t(std::mismatch(a.begin(), end, b.begin()).first - a.begin());
+}
+
+/// What a text has without reading it: the pages that the tree has, and then either the pages that
+/// were copied when it was stopped, or the beginning of a page of a running text. At least one
+/// token is left to read.
+Engine::Beginning Engine::beginning_of(const Text& text) const {
+  const std::size_t page = reader_.sizes.page;
+  Beginning found{.shared = tree_.find(text.tokens)};
+  found.computed = std::max(found.shared.size() * page, text.computed);
+  for (const Text& other : running_) {
+    const std::size_t most = std::min(other.computed, text.tokens.size() - 1);
+    const std::size_t common = common_tokens(text.tokens, other.tokens, most);
+    if (common <= found.computed || common / page > found.shared.size()) continue;
+    found.computed = common, found.to_copy = other.table[found.shared.size()];
+  }
+  return found;
+}
+
+/// Whether one of these older texts will fill a page of this text's beginning that this text can't
+/// have yet. Then this text waits, and shares the page.
+static bool will_be_read_by(std::span<const Engine::Text> older, const Engine::Text& text,
+                            const Engine::Beginning& found, std::size_t page) {
+  const std::size_t filled = (found.computed / page + 1) * page;
+  return filled < text.tokens.size() && std::ranges::any_of(older, [&](const Engine::Text& other) {
+           return common_tokens(text.tokens, other.tokens, filled) == filled;
+         });
+}
+
+/// Those that could come in: no more than there are places, and none after one that waits for what
+/// an older text reads, since none overtakes an older one.
+std::vector<ScheduledText> Engine::scheduled_waiting() const {
+  std::vector<ScheduledText> texts;
+  const std::size_t places = reader_.sizes.texts - running_.size(), page = reader_.sizes.page;
+  for (std::size_t i = 0; i < std::min(places, waiting_.size()); ++i) {
+    const Text& text = waiting_[i];
+    const Beginning found = beginning_of(text);
+    if (will_be_read_by(running_, text, found, page) ||
+        will_be_read_by(std::span(waiting_).first(i), text, found, page))
+      break;
+    const auto is_spare = [&](std::size_t number) { return pool_.users(number) == 1; };
+    const std::size_t pages = (found.computed + page - 1) / page;
+    const std::size_t copies = pages - found.shared.size();
+    texts.push_back({text.id, text.arrival, text.tokens.size(), found.computed, pages, 0,
+                     copies + std::size_t(std::ranges::count_if(found.shared, is_spare))});
+  }
+  return texts;
+}
+
+/// Moves a text from one list to the other, where it has its place by arrival.
+static Engine::Text& move_text(std::size_t id, std::vector<Engine::Text>& from,
+                               std::vector<Engine::Text>& to) {
+  const auto text = Engine::by_id(from, id);
+  const auto after = std::ranges::upper_bound(to, text->arrival, {}, &Engine::Text::arrival);
+  Engine::Text& moved = *to.insert(after, std::move(*text));
+  from.erase(text);
+  return moved;
+}
+
+/// Gives all pages of a text back, and drops its copies. The tree may still keep some pages.
+void Engine::leave(Text& text) {
+  for (const std::size_t page : text.table) pool_.give_back(page);
+  text.table.clear(), text.swapped.clear(), text.computed = 0;
+}
+
+/// Copies of the pages of a text's computed tokens, or none if there is no room for all of them.
+std::vector<PageCopy> Engine::copies_of(const Text& text) const {
+  std::size_t left = reader_.sizes.swap;
+  for (const Text& other : waiting_) left -= other.swapped.size();
+  const std::size_t needed = (text.computed + reader_.sizes.page - 1) / reader_.sizes.page;
+  if (needed > left) return {};
+  try {
+    std::vector<PageCopy> copies;
+    for (std::size_t i = 0; i < needed; ++i) copies.push_back(reader_.copy_of(text.table[i]));
+    return copies;
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
+/// Lets a running text wait. Without copies of its pages, its tokens are read again.
+void Engine::stop(std::size_t id) {
+  std::vector<PageCopy> copies = copies_of(text_of(id));
+  const std::size_t computed = copies.empty() ? 0 : text_of(id).computed;
+  Text& text = move_text(id, running_, waiting_);
+  leave(text);
+  text.swapped = std::move(copies), text.computed = computed;
+}
+
+/// Waiting texts get places and the pages of their beginnings. All share what they have found
+/// before any of them takes a page, since the tree may give up a page that nobody shares.
+void Engine::admit(std::span<const std::size_t> ids) {
+  std::vector<Beginning> beginnings;
+  for (const std::size_t id : ids) beginnings.push_back(beginning_of(*by_id(waiting_, id)));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    std::size_t place = 0;
+    while (std::ranges::find(running_, place, &Text::place) != running_.end()) ++place;
+    Text& text = move_text(ids[i], waiting_, running_);
+    text.place = place;
+    beginnings[i].swapped = std::exchange(text.swapped, {});
+    text.table = beginnings[i].shared;
+    for (const std::size_t page : text.table) pool_.share(page);
+    text.computed = text.table.size() * reader_.sizes.page;
+  }
+  for (std::size_t i = 0; i < ids.size(); ++i) take_copies(text_of(ids[i]), beginnings[i]);
+}
+
+/// Gives a text what it has found and can't share: its own copies, or a copy of a running text's
+/// page, in which it will write over what that text has there.
+void Engine::take_copies(Text& text, const Beginning& found) {
+  while (text.computed < found.computed) {
+    const std::size_t i = text.table.size();
+    text.table.push_back(take_page());
+    if (found.to_copy)
+      reader_.put(text.table[i], reader_.copy_of(*found.to_copy));
+    else
+      reader_.put(text.table[i], found.swapped.at(i));
+    text.computed = std::min((i + 1) * reader_.sizes.page, found.computed);
+  }
+}
+
+}  // namespace t2t
