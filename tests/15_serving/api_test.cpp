@@ -188,7 +188,8 @@ TEST_CASE("a format of the answer becomes a filter of its tokens, or is refused"
       if (logits(size_t(id)) == 0) bytes += id < 256 ? char(id) : '?';
     return bytes;
   };
-  CHECK(first(format(R"({"type": "json_object"})")).find('{') != std::string::npos);
+  CHECK(first(format(R"({"type": "json_object"})")).find_first_not_of(" \t\r\n{") ==
+        std::string::npos);
   const std::string schema =
       R"({"type": "json_schema", "json_schema": {"name": "n", "strict": true, "schema": )";
   CHECK(first(format(schema + R"({"enum": ["a", 7]}}})")).find_first_not_of(" \t\r\n\"7") ==

@@ -124,13 +124,13 @@ static std::optional<std::size_t> read_likeliest(Fields& fields, Endpoint endpoi
   return {};
 }
 
-/// The filter of answers that must be JSON, any or what a schema says.
+/// The filter of answers that must be JSON, any object or what a schema says.
 static AnswerFilter read_format(Fields& fields, const ServedModel& served) {
   const json* format = fields.any("response_format");
   if (!format) return {};
   Fields of_format(*format, "response_format.");
   const std::string type = of_format.text("type").value_or("");
-  std::string schema = "{}";
+  std::string schema = R"({"type": "object"})";
   if (type == "json_schema") {
     const json* described = of_format.any("json_schema");
     if (!described) of_format.refuse("json_schema", "an object", json());
