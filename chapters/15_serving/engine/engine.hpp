@@ -75,17 +75,6 @@ class Engine {
     Random random;
     std::vector<PageCopy> swapped = {};  // of one that was stopped: its pages, instead of a table
   };
-  /// Where the text with this id is in a list, or the list's end.
-  static auto by_id(std::vector<Text>& texts, std::size_t id) {
-    return std::ranges::find(texts, id, &Text::id);
-  }
-  /// What a waiting text has of its keys and values.
-  struct Beginning {
-    std::vector<std::size_t> shared = {};     // pages of the tree
-    std::size_t computed = 0;                 // tokens, in these pages and in copies
-    std::optional<std::size_t> to_copy = {};  // the page of a running text after these pages
-    std::vector<PageCopy> swapped = {};       // of all its pages, if it was stopped
-  };
   /// What a text reads in a step: some of its tokens, and drafts of those that follow.
   struct Reading {
     std::size_t id;
@@ -124,6 +113,19 @@ class Engine {
   const std::vector<Reading>& readings() const { return readings_; }
 
  private:
+  /// What a waiting text has of its keys and values.
+  struct Beginning {
+    std::vector<std::size_t> shared = {};     // pages of the tree
+    std::size_t computed = 0;                 // tokens, in these pages and in copies
+    std::optional<std::size_t> to_copy = {};  // the page of a running text after these pages
+    std::vector<PageCopy> swapped = {};       // of all its pages, if it was stopped
+  };
+
+  /// Where the text with this id is in a list, or the list's end.
+  static auto by_id(std::vector<Text>& texts, std::size_t id) {
+    return std::ranges::find(texts, id, &Text::id);
+  }
+  static Text& move_text(std::size_t id, std::vector<Text>& from, std::vector<Text>& to);
   StepLimits limits() const;
   std::vector<ScheduledText> scheduled_running() const;
   std::vector<ScheduledText> scheduled_waiting() const;

@@ -32,6 +32,9 @@ struct PageSizes {
   std::size_t chunk = 0;
   std::size_t bits = 32;  // of a key or value: 32 (a float), 8 or 4
   std::size_t swap = 0;   // pages of stopped texts that are kept as copies in other memory, at most
+
+  /// How many pages so many tokens need.
+  std::size_t pages_for(std::size_t tokens) const { return (tokens + page - 1) / page; }
 };
 
 /// What is in a page, in all layers.

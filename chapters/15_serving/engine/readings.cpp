@@ -73,7 +73,7 @@ void Engine::answer(Text& text, Reading& reading, Matrix logits, std::vector<Eve
 /// Gives back the pages after the computed tokens, which only drafts needed that were not accepted.
 /// What these wrote into the last page is written over later.
 void Engine::rewind(Text& text) {
-  const std::size_t page = reader_.sizes.page, needed = (text.computed + page - 1) / page;
+  const std::size_t needed = reader_.sizes.pages_for(text.computed);
   for (; text.table.size() > needed; text.table.pop_back()) pool_.give_back(text.table.back());
 }
 

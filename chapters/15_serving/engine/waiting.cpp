@@ -31,11 +31,11 @@ Engine::Beginning Engine::beginning_of(const Text& text) const {
   return found;
 }
 
-/// Whether one of these older texts will fill a page of this text's beginning that this text can't
-/// have yet. Then this text waits, and shares the page.
+/// Whether one of these older texts will fill the page of this text's beginning that this text
+/// can't have yet, with so many tokens computed. Then this text waits, and shares the page.
 static bool will_be_read_by(std::span<const Engine::Text> older, const Engine::Text& text,
-                            const Engine::Beginning& found, std::size_t page) {
-  const std::size_t filled = (found.computed / page + 1) * page;
+                            std::size_t computed, std::size_t page) {
+  const std::size_t filled = (computed / page + 1) * page;
   return filled < text.tokens.size() && std::ranges::any_of(older, [&](const Engine::Text& other) {
            return common_tokens(text.tokens, other.tokens, filled) == filled;
          });
@@ -49,11 +49,11 @@ std::vector<ScheduledText> Engine::scheduled_waiting() const {
   for (std::size_t i = 0; i < std::min(places, waiting_.size()); ++i) {
     const Text& text = waiting_[i];
     const Beginning found = beginning_of(text);
-    if (will_be_read_by(running_, text, found, page) ||
-        will_be_read_by(std::span(waiting_).first(i), text, found, page))
+    if (will_be_read_by(running_, text, found.computed, page) ||
+        will_be_read_by(std::span(waiting_).first(i), text, found.computed, page))
       break;
     const auto is_spare = [&](std::size_t number) { return pool_.users(number) == 1; };
-    const std::size_t pages = (found.computed + page - 1) / page;
+    const std::size_t pages = reader_.sizes.pages_for(found.computed);
     const std::size_t copies = pages - found.shared.size();
     texts.push_back({text.id, text.arrival, text.tokens.size(), found.computed, pages, 0,
                      copies + std::size_t(std::ranges::count_if(found.shared, is_spare))});
@@ -62,11 +62,10 @@ std::vector<ScheduledText> Engine::scheduled_waiting() const {
 }
 
 /// Moves a text from one list to the other, where it has its place by arrival.
-static Engine::Text& move_text(std::size_t id, std::vector<Engine::Text>& from,
-                               std::vector<Engine::Text>& to) {
-  const auto text = Engine::by_id(from, id);
-  const auto after = std::ranges::upper_bound(to, text->arrival, {}, &Engine::Text::arrival);
-  Engine::Text& moved = *to.insert(after, std::move(*text));
+Engine::Text& Engine::move_text(std::size_t id, std::vector<Text>& from, std::vector<Text>& to) {
+  const auto text = by_id(from, id);
+  const auto after = std::ranges::upper_bound(to, text->arrival, {}, &Text::arrival);
+  Text& moved = *to.insert(after, std::move(*text));
   from.erase(text);
   return moved;
 }
@@ -81,7 +80,7 @@ void Engine::leave(Text& text) {
 std::vector<PageCopy> Engine::copies_of(const Text& text) const {
   std::size_t left = reader_.sizes.swap;
   for (const Text& other : waiting_) left -= other.swapped.size();
-  const std::size_t needed = (text.computed + reader_.sizes.page - 1) / reader_.sizes.page;
+  const std::size_t needed = reader_.sizes.pages_for(text.computed);
   if (needed > left) return {};
   try {
     std::vector<PageCopy> copies;

@@ -88,13 +88,13 @@ static PageSizes sizes_of(const ServeFlags& flags) {
   if (flags.cache_bits != 32 && flags.cache_bits != 8 && flags.cache_bits != 4)
     throw std::invalid_argument(
         fmt::format("--cache-bits: wanted 32, 8 or 4, got {}", flags.cache_bits));
-  return {.pages = (flags.memory + page_tokens - 1) / page_tokens,
-          .page = page_tokens,
-          .texts = flags.parallel,
-          .budget = flags.budget,
-          .chunk = flags.chunk,
-          .bits = flags.cache_bits,
-          .swap = (flags.swap + page_tokens - 1) / page_tokens};
+  PageSizes sizes{.page = page_tokens,
+                  .texts = flags.parallel,
+                  .budget = flags.budget,
+                  .chunk = flags.chunk,
+                  .bits = flags.cache_bits};
+  sizes.pages = sizes.pages_for(flags.memory), sizes.swap = sizes.pages_for(flags.swap);
+  return sizes;
 }
 
 /// The model that drafts, as its file has it.

@@ -71,20 +71,20 @@ TraceText alone(Request request, const PageSizes& sizes, const MakeReader& make)
 }
 
 /// What is wrong with the counts of pages, or an empty text.
-static std::string wrong_pages(const Engine& engine, std::size_t page) {
+static std::string wrong_pages(const Engine& engine, const PageSizes& sizes) {
   const PagePool& pool = engine.pool();
   std::vector<std::size_t> users(pool.pages(), 0);
   for (const Engine::Text& text : engine.running()) {
     if (std::set(text.table.begin(), text.table.end()).size() != text.table.size())
       return fmt::format("text {}: a page twice in {}", text.id, text.table);
-    if (const std::size_t needed = (text.computed + page - 1) / page; text.table.size() != needed)
+    if (const std::size_t needed = sizes.pages_for(text.computed); text.table.size() != needed)
       return fmt::format("text {}: wanted {} pages for {} tokens, got {}", text.id, needed,
                          text.computed, text.table.size());
     if (!text.swapped.empty()) return fmt::format("text {}: runs and has copies", text.id);
     for (const std::size_t number : text.table) ++users[number];
   }
   for (const Engine::Text& text : engine.waiting())
-    if (!text.table.empty() || text.swapped.size() != (text.computed + page - 1) / page)
+    if (!text.table.empty() || text.swapped.size() != sizes.pages_for(text.computed))
       return fmt::format("text {}: waits with {} pages, {} copies and {} computed tokens", text.id,
                          text.table.size(), text.swapped.size(), text.computed);
   for (const std::size_t number : engine.tree().pages()) ++users[number];
@@ -180,7 +180,7 @@ std::string run_trace(const ServingTrace& trace, const MakeReader& make, const A
     const std::vector<Event> events = run.engine.step();
     for (const Event& event : events) hear(event, run.heard[event.id]);
     if (after) after(step, run.engine, events);
-    for (const std::string& wrong : {wrong_pages(run.engine, trace.sizes.page),
+    for (const std::string& wrong : {wrong_pages(run.engine, trace.sizes),
                                      wrong_plan(run.engine, trace.sizes), oldest.wrong(run.engine)})
       if (!wrong.empty()) return fmt::format("step {}: {}", step, wrong);
   }
