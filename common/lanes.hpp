@@ -47,12 +47,26 @@ void map_row(Row y, F f, const Rows&... x) {
   }
 }
 
+/// A row of more numbers than this is added up in two halves, so that the error of a sum does not
+/// depend on the number of lanes.
+constexpr std::size_t longest_run = 1024;
+
+/// How many numbers of a row of n come into its first half: whole runs.
+constexpr std::size_t first_half(std::size_t n) {
+  return (n / 2 + longest_run - 1) / longest_run * longest_run;
+}
+
 /// Combines f(x[0]), f(x[1]) … by join, in any order, beginning with start. join(start, x) must be
 /// x, and f(filler) must be start, which is Lanes or several of them. Four registers are combined
 /// at a time, since each join has to wait for the result of the one before it.
 template <class Folded, class F, class Join>
 Folded fold_lanes(ConstRow x, float filler, Folded start, F f, Join join) {
   constexpr std::size_t W = Lanes::size;
+  if (x.size() > longest_run) {
+    const std::size_t half = first_half(x.size());
+    return join(fold_lanes(x.first(half), filler, start, f, join),
+                fold_lanes(x.subspan(half), filler, start, f, join));
+  }
   Folded a0 = start, a1 = start, a2 = start, a3 = start;
   std::size_t c = 0;
   for (; c + 4 * W <= x.size(); c += 4 * W) {

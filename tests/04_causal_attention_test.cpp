@@ -16,6 +16,7 @@
 #include "files/npy.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"
+#include "support/additions.hpp"
 #include "support/all_close.hpp"
 #include "support/allocations.hpp"
 #include "support/apart.hpp"
@@ -185,6 +186,17 @@ TEST_CASE("exp_and_sum: powers of the distance from the number given as highest,
     // 2 units in the last place are up to 4u of a number. The largest, want(0), is rounded too.
     CHECK(all_close(x, want, 5 * u * double(want(0))));
     CHECK(std::abs(got / sum - 1) < (std::sqrt(double(S)) + 8) * u);
+  }
+}
+
+TEST_CASE("exp_and_sum: the error of a long sum does not depend on the number of lanes") {
+  for (const std::size_t S : {1025, 4097, 1'000'003}) {
+    CAPTURE(S);
+    Tensor<1> x = Random(S).uniform<1>({S}, -1, 0);
+    double sum = 0;
+    for (const float score : x) sum += std::exp(double(score));
+    // Each power is right to 2 units in the last place, which are up to 4u of it.
+    CHECK(std::abs(double(exp_and_sum(row(x), 1, 0)) / sum - 1) <= (additions(S) + 4) * u);
   }
 }
 

@@ -22,6 +22,7 @@
 #include "random.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
+#include "support/additions.hpp"
 #include "support/all_close.hpp"
 #include "support/apart.hpp"
 #include "support/refuses.hpp"
@@ -279,6 +280,18 @@ TEST_CASE("rows: sums, largest and functions equal plain loops at every length")
     CHECK(y(C) == 1);                                         // nothing behind the row is touched
   }
   CHECK(max_row({}) == -infinity);
+}
+
+TEST_CASE("rows: the error of a long sum stays as small with few lanes as with many") {
+  constexpr double u = 0x1p-24;
+  for (const std::size_t C : {1023, 1024, 1025, 2048, 2049, 5000, 1'000'003}) {
+    CAPTURE(C);
+    const Tensor<1> x = Random(C).uniform<1>({C}, 0.9f, 1.1f);
+    double sum = 0, squares = 0;
+    for (const float v : x) sum += double(v), squares += double(v) * double(v);
+    CHECK(std::abs(double(sum_row(row(x))) - sum) <= additions(C) * u * sum);
+    CHECK(std::abs(double(sum_of_squares(row(x))) - squares) <= (additions(C) + 1) * u * squares);
+  }
 }
 
 TEST_CASE("every row and every task is visited once") {

@@ -44,9 +44,14 @@ static Tensor<N> softmax_formula(const Tensor<N>& scores) {
 Tensor<2> softmax(const Tensor<2>& scores) { return softmax_formula(scores); }
 Tensor<3> softmax(const Tensor<3>& scores) { return softmax_formula(scores); }
 
-/// Four registers run side by side, as in fold_lanes, since each sum waits for the one before.
+/// Four registers run side by side, and a long row is summed in halves, both as in fold_lanes.
 float exp_and_sum(Row x, float scale, float highest) {
   constexpr std::size_t W = Lanes::size;
+  if (x.size() > longest_run) {
+    const std::size_t half = first_half(x.size());
+    return exp_and_sum(x.first(half), scale, highest) +
+           exp_and_sum(x.subspan(half), scale, highest);
+  }
   Lanes sums[4] = {Lanes(0), Lanes(0), Lanes(0), Lanes(0)};
   const auto power = [&](Lanes v) { return exp_below_0((v - highest) * scale); };
 
