@@ -310,7 +310,7 @@ TEST_CASE(
     BlockScratch& scratch;
     BlockSlots& slots;
   };
-  const auto refuses = [](const std::string& message, auto change) {
+  const auto refuses = [](const std::string& message, const std::function<void(Call&)>& change) {
     CAPTURE(message);
     const Case c = llama();
     const BlockWeights weights = c.weights();
@@ -462,7 +462,8 @@ TEST_CASE("bad settings are refused when they are used, and scratch that is too 
 TEST_CASE("choices: each that differs from LLaMA's is listed, and refused unless it is known") {
   const BlockSettings llama = llama_style(12, 6, 2, 8);
   CHECK(choices_of(llama).empty());
-  const auto listed = [&](Choice choice, const std::string& words, auto change) {
+  const auto listed = [&](Choice choice, const std::string& words,
+                          const std::function<void(BlockSettings&)>& change) {
     CAPTURE(words);
     BlockSettings settings = llama;
     change(settings);

@@ -405,8 +405,9 @@ mkdir -p tools house/build/release house/build/python/bin
 ln -s "$home/docs" house/
 : >house/build/release/build.ninja
 printf '#!/bin/sh\n' >tools/cmake
+printf '#!/bin/sh\n[ "$2" != compdb ] || echo "[]"\n' >tools/ninja
 printf '#!/bin/sh\n[ "$1" != -c ] || exit 0\necho "$@"\nexit 1\n' >house/build/python/bin/python
-chmod +x tools/cmake house/build/python/bin/python
+chmod +x tools/cmake tools/ninja house/build/python/bin/python
 refuses "a page is stale" env PATH="$scratch/tools:$PATH" house/learn docs --check
 [[ $(cat out) == *" --check "* && $(cat out) != *" -r "* ]] || fail "docs --check runs cog with: $(cat out)"
 refuses "a page is stale" env PATH="$scratch/tools:$PATH" house/learn docs
@@ -448,7 +449,7 @@ rm -rf house/build && : >house/build
 refuses "house/build can't be written" env PATH="$scratch/tools:$PATH" house/learn run 01
 
 # Only linalg.cpp pays for including xtensor-blas.
-[[ $(grep -rl 'xtensor-blas/' "$home/common" "$home/chapters") == "$home/common/linalg.cpp" ]] || fail "a second door to BLAS"
+[[ $(grep -rl --include=*.[ch]pp 'xtensor-blas/' "$home/common" "$home/chapters") == "$home/common/linalg.cpp" ]] || fail "a second door to BLAS"
 
 echo "$passed passed, $failed failed"
 [[ $failed == 0 ]]

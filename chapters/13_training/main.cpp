@@ -44,7 +44,7 @@ static int show_encoder(const std::string& name, const RunFlags& flags, std::siz
 int main(int argc, char** argv) {
   RunFlags flags;
   LoraFlags lora;
-  std::size_t tour_steps = 180, seeds = 3;
+  std::size_t tour_steps = 90, seeds = 3;
   std::string experiment, encoder;
   Program program(
       "13_training",

@@ -35,7 +35,7 @@ static MakeState state_with_experts() {
 /// What the program trains, and on which text.
 struct TrainingFlags {
   std::string file;
-  std::size_t steps = 150, seeds = 3;
+  std::size_t steps = 60, seeds = 3;
   bool rivals = false;
 
   std::string text() const { return file.empty() ? text_of_folder(T2T_PAGES) : text_of_file(file); }

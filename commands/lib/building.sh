@@ -3,6 +3,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/needs.sh"
 cores=$(getconf _NPROCESSORS_ONLN)
 venv=$home/build/python # its own Python, with cogapp, which updates the pages
+arch=${T2T_ARCH:-native} # the processor to build for, as -march has it: x86-64-v3, say
 fetched=$home/build/weights/smollm2-135m-instruct.q4_1.gguf # what ./learn weights fetches
 
 # If the system has no CUDA toolkit: the one in build/python, if nvidia-cuda-nvcc (350 MB) is there.
@@ -24,6 +25,21 @@ compile_now() {
     { expect_all && exit 1; }
 }
 
+# The same for targets of which CMake does not know, too (commands/lib/workbook/programs.py). Goes on after a failure, so
+# that every check that fails is told.
+compile_more() { in_turn compile_more_now "$@" || exit 1; }
+compile_more_now() {
+  local more=''
+  configure_now
+  [[ $# == 1 ]] || more=" and $(($# - 1)) more"
+  (quietly "building ${1##*/}$more" "$(basename "$(log_of "$1")" .log)" build_more "$@") || { expect_all && exit 1; }
+}
+build_more() {
+  ninja -C "$build" build.ninja && # which is made anew if a CMakeLists.txt has changed
+    python3 "$home/commands/lib/workbook/programs.py" "$@" &&
+    ninja -C "$build" -f programs.ninja -k 0 "$@"
+}
+
 # The log of a build of this target, or of a file that the build makes.
 log_of() { echo "$home/build/build-${1##*/}.log"; }
 
@@ -37,8 +53,17 @@ configure_now() {
     expect_all
     [[ -z $was_built ]] || say "what is built here was built $was_built: it is built anew"
     rm -rf "$build"
-    (cd "$home" && quietly configuring configure cmake --preset release) || exit 1
+    keep_as_it_was
+    (cd "$home" && quietly configuring configure cmake --preset release -DT2T_ARCH="$arch") || exit 1
   fi
+}
+
+# A copy of the sources as they are when the book is first built, if git does not keep them: edited.py compares.
+keep_as_it_was() {
+  [[ ! -e $home/build/as_it_was ]] || return 0
+  [[ ! -e $home/.git ]] || ! git -C "$home" rev-parse HEAD >/dev/null 2>&1 || return 0
+  mkdir -p "$home/build/as_it_was"
+  (cd "$home" && find chapters common tests -name '*.[chn]*' -type f | tar -cf - -T - | tar -xf - -C build/as_it_was) 2>/dev/null || true
 }
 
 # CMake hands the folder's name to a shell here and there, as when it tries the CUDA compiler, and a shell
@@ -50,8 +75,8 @@ expect_plain_folder() {
 }
 
 # A build holds the paths of its sources and its compiler. A folder that was copied or moved would build
-# the old sources, and one that was configured before CXX changed would use the old compiler. In these
-# cases this prints "in FOLDER" or "by COMPILER".
+# the old sources, and one that was configured before CXX or T2T_ARCH changed would use the old compiler, or
+# build for the old processor. In these cases this prints "in FOLDER", "by COMPILER" or "for the processor …".
 built_otherwise() {
   local sources compiler words
   sources=$(in_cache CMAKE_HOME_DIRECTORY) compiler=$(in_cache CMAKE_CXX_COMPILER)
@@ -60,6 +85,8 @@ built_otherwise() {
     echo "in $sources"
   elif [[ -n $compiler && ! $compiler -ef $(command -v "${words[0]}") ]]; then
     echo "by $compiler"
+  elif [[ -n $compiler && $(in_cache T2T_ARCH) != "$arch" ]]; then
+    echo "for the processor $(in_cache T2T_ARCH)"
   fi
 }
 in_cache() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt" 2>/dev/null || true; }

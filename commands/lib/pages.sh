@@ -3,12 +3,23 @@
 # --check it changes nothing, and fails if a page is stale. Then it checks the links between pages.
 set -euo pipefail
 source "$(dirname "$0")/building.sh"
-how=(-r) # replaces the pages, which cog would do even with --check
-[[ $# == 0 ]] || how=(--check --diff)
+how=(-r) edited= # -r replaces the pages, which cog would do even with --check
+if [[ $# != 0 ]]; then
+  edited=$(workbook edited)
+  how=(--check)
+  [[ -n $edited ]] || how+=(--diff)
+fi
+why() {
+  if [[ -n $edited ]]; then
+    echo "the pages named above show our sources, or what the programs print, and sources are edited. $edited"
+  else
+    echo "a page is stale or can't be updated (see above); ./learn docs updates them"
+  fi
+}
 settings
 cd "$home/docs"
 T2T_BUILD=$build PYTHONPATH=weaving PYTHONDONTWRITEBYTECODE=1 \
   "$venv/bin/python" -m cogapp -p 'from weave import *' "${how[@]}" ./*.md ../README.md ||
-  die "a page is stale or can't be updated (see above); ./learn docs updates them"
+  die "$(why)"
 "$venv/bin/python" weaving/way.py check || die "a page is not as docs/README.md wants it (see above)"
 "$venv/bin/python" weaving/links.py ./*.md ../README.md || die "a page links to something that does not exist (see above)"

@@ -12,20 +12,16 @@ take_texts() {
     name=${text#"$1/texts/"} copy=$build/mine/${text#"$1/texts/"}
     ! cmp -s "$text" "$copy" || continue
     case $name in
-    *.cpp | *.cu) name=${name%.*} && name=mine_${name//\//_} && rm -rf "$build/CMakeFiles/$name"{,_object,_races}.dir ;;
-    *) rm -rf "$build/CMakeFiles/mine_"* ;; # a header of the reader's: any part may include it
+    *.cpp | *.cu) rm -f "$build/mine/${name%.*}"*.o "$build/mine/mine_${name//\//_}"*.o ;;
+    *) find "$build/mine" -name '*.o' -delete 2>/dev/null || true ;; # a header of the reader's: any part may include it
     esac
     mkdir -p "$(dirname "$copy")"
     cp "$text" "$copy"
   done < <(find "$1/texts" -type f)
 }
 
-# take_list FILE: makes FILE the list of parts that go into the programs of --mine. CMake reads it again.
-take_list() {
-  [[ -f $1 ]] && ! cmp -s "$1" "$build/mine.cmake" || return 0
-  cp "$1" "$build/mine.cmake"
-  quietly configuring configure cmake "$build"
-}
+# take_list FILE: makes FILE the list of parts that go into the programs of --mine.
+take_list() { [[ ! -f $1 ]] || cp "$1" "$build/mine.json"; }
 
 # compile_written FOLDER TARGET…: builds them from the texts in FOLDER. What came of the first target, the log and
 # the first error are put there too, before another ./learn can build from other texts. No compiler may compute
@@ -35,10 +31,10 @@ compile_written() {
   shift
   configure_now
   take_texts "$folder"
-  take_list "$folder/mine.cmake"
+  take_list "$folder/mine.json"
   log=$(log_of "$1")
   rm -f "$log"
-  (ulimit -S -t 60 -v $((4 << 20)) 2>/dev/null || true; compile_now "$@") || status=$?
+  (ulimit -S -t 60 -v $((4 << 20)) 2>/dev/null || true; compile_more_now "$@") || status=$?
   if [[ -f $log ]]; then
     cp "$log" "$folder/log"
     [[ $status == 0 ]] || first_error "$log" >"$folder/error" || true

@@ -113,7 +113,7 @@ def answer(chapter, problem):
 @functools.cache
 def _run(chapter, flags):
     """A program's lines; each is run once however many sections are quoted."""
-    environment = dict(os.environ, COLUMNS="96", NO_COLOR="1")
+    environment = dict(os.environ, COLUMNS="96", NO_COLOR="1", T2T_BRIEF="1")  # no page shows a time of such a run
     command = [str(BUILD / chapter), *shlex.split(flags)]
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     if run.returncode != 0:

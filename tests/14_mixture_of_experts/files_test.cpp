@@ -105,7 +105,8 @@ static Config small_mixture() {
 }
 
 TEST_CASE("a mixture that is written to a file and read back is the same") {
-  BpeTables tokenizer{.pre_tokenizer = "smollm"};
+  BpeTables tokenizer;
+  tokenizer.pre_tokenizer = "smollm";
   for (int i = 0; i < 11; ++i) {
     tokenizer.tokens.push_back("t" + std::to_string(i));
     tokenizer.kinds.push_back(TokenKind::normal);

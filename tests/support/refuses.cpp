@@ -142,4 +142,20 @@ std::string what_to_name(const std::string& ours) {
   return text;
 }
 
+Refusal refusal_of(const std::function<void()>& call, const std::string& message,
+                   bool (*is_of_type)(const std::exception&)) {
+  const std::string wanted = "wanted a refusal, \"" + message + "\"" +
+                             (in_own_words() ? what_to_name(message) : "") + "; ";
+  try {
+    call();
+  } catch (const std::exception& error) {
+    const std::string said = error.what();
+    if (!is_of_type(error))
+      return {false, wanted + "got an exception of another type, \"" + said + "\""};
+    return {in_own_words() ? names_the_same(said, message) : said == message,
+            wanted + "got \"" + said + "\""};
+  }
+  return {false, wanted + "got no exception"};
+}
+
 }  // namespace t2t

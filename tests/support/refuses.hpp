@@ -3,6 +3,8 @@
 // it, a message may be in other words, and must still name the value and say what it got.
 #pragma once
 
+#include <exception>
+#include <functional>
 #include <ostream>
 #include <stdexcept>
 #include <string>
@@ -29,21 +31,15 @@ bool names_the_same(const std::string& said, const std::string& ours);
 /// What a message in other words must contain, in words.
 std::string what_to_name(const std::string& ours);
 
-/// Calls `call`, which must throw a Type with this message.
-template <class Type, class Call>
-Refusal refusal_of(Call call, const std::string& message) {
-  const std::string wanted = "wanted a refusal, \"" + message + "\"" +
-                             (in_own_words() ? what_to_name(message) : "") + "; ";
-  try {
-    call();
-  } catch (const Type& error) {
-    const std::string said = error.what();
-    return {in_own_words() ? names_the_same(said, message) : said == message,
-            wanted + "got \"" + said + "\""};
-  } catch (const std::exception& error) {
-    return {false, wanted + "got an exception of another type, \"" + error.what() + "\""};
-  }
-  return {false, wanted + "got no exception"};
+/// Calls `call`, which must throw an exception of a type, with this message.
+Refusal refusal_of(const std::function<void()>& call, const std::string& message,
+                   bool (*is_of_type)(const std::exception&));
+
+template <class Type>
+Refusal refusal_of(const std::function<void()>& call, const std::string& message) {
+  return refusal_of(call, message, [](const std::exception& error) {
+    return dynamic_cast<const Type*>(&error) != nullptr;
+  });
 }
 
 }  // namespace t2t

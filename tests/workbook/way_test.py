@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import random
-import shlex
 import subprocess
 import tempfile
 import unittest
@@ -13,7 +12,7 @@ import unittest
 from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
 import house
-import mutants
+import graph
 import skeleton
 import source
 import way
@@ -26,11 +25,7 @@ CPP = [pair for pair in ALL if house.ours(*pair).suffix == ".cpp"]
 
 def command(name, part, made):
     """How our part is compiled, for another file."""
-    ours = f"{house.ours(name, part)}"
-    found = next(c for c in mutants.commands() if f"CMakeFiles/{name}_parts.dir/" in c["output"] and c["file"] == ours)
-    words = shlex.split(found["command"])
-    words[words.index("-c") + 1], words[words.index("-o") + 1] = str(made), str(made.with_suffix(".o"))
-    return [*words, "-w"]
+    return graph.compilation(graph.object_of(house.ours(name, part)), made, made.with_suffix(".o"), "-w")
 
 
 class Way(unittest.TestCase):
@@ -77,7 +72,7 @@ def chat_without(pair):
         file = pathlib.Path(folder, f"{pair[1]}.cpp")
         file.write_text(skeleton.of(*pair))
         subprocess.run(command(*pair, file), cwd=BUILD, check=True)
-        program = mutants.linked("10_pretrained", folder, file.with_suffix(".o"))
+        program = graph.linked("10_pretrained", folder, file.with_suffix(".o"))
         told = subprocess.run([program, "--model", WEIGHTS, "--chat", "--tokens", "8"], input="What is the capital of France?\n",
                               capture_output=True, text=True)
         return told.stdout + told.stderr

@@ -15,7 +15,7 @@ import checks
 import graduate
 import house
 import judge
-import keys
+import plan
 import mistakes
 import pages
 import progress
@@ -253,7 +253,7 @@ class Texts(unittest.TestCase):
         self.assertEqual(self.verdict(), "passes")
         self.assertTrue(progress.passes("02_normalization", "rms_norm"))
         copies = [f.name for f in (house.BUILD / "mine/02_normalization").iterdir() if f.stem == "rms_norm"]
-        self.assertEqual(sorted(copies), ["rms_norm.cpp", "rms_norm.said", "rms_norm.threads"])
+        self.assertEqual(sorted(copies), ["rms_norm.cpp", "rms_norm.o", "rms_norm.said", "rms_norm.threads"])
 
     def test_ours_is_not_judged_in_the_place_of_a_function_that_is_missing(self):
         for was, now, says in (("namespace t2t {", "namespace mine { using namespace t2t;", "The file defines mine::rms_norm,"),
@@ -331,7 +331,7 @@ class Mistakes(unittest.TestCase):
         """Each record in turn is taken for what a part does that the book doesn't know: then none of the others fits, or
         the two can't be told apart by any number that a check reports."""
         pairs = 0
-        for chapter in keys.folders():
+        for chapter in plan.folders():
             known = mistakes.known(chapter)
             for one in known:
                 pairs += sum(other.part == one.part and mistakes.same_fails(one.fails, other.fails) for other in known if other is not one)

@@ -36,11 +36,8 @@ def rejection(record, mistake, program):
     check = first_check(record, mistake)
     if check is None:
         return by_any(mistake, program)
-    said = by_check(check, mistake, program)
-    if not said:
-        raise NotRejected(f'The record says that it fails "{check}", which does not reject it. What does:\n'
-                          f"{by_any(mistake, program)}\n./learn test {record.parent.name} --record records it anew.")
-    return said
+    # Another processor may round so that this check does not notice it. Then others must.
+    return by_check(check, mistake, program) or by_any(mistake, program)
 
 
 def by_check(check, mistake, program):

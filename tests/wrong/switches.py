@@ -2,11 +2,9 @@
 """Wrong versions of a part that are compiled together.
 
 Most patches change nothing but bodies of functions. From such patches of one part a single source is made, in which a
-function with mistakes begins with the question which of them this run is to make (tests/support/wrong_version.hpp):
+function with mistakes begins with the question which of them this run is to make (tests/support/wrong_version.hpp).
 
-    switches.py write PART OUT PATCH ...   writes that source
-    switches.py plan                       prints, as CMake, the parts and mistakes of every folder of patches: those
-                                           to be compiled together, and those that need a program of their own
+    switches.py check        fails if a patch does not fit the source that it is for
 """
 import dataclasses
 import pathlib
@@ -58,26 +56,35 @@ def part_of(patch):
     return re.search(r"^\+\+\+ b/(\S+)$", patch.read_text(), re.M).group(1)
 
 
+class DoesNotFit(Exception):
+    """A patch that no longer finds its lines, since the source was changed."""
+
+
 def patched(part, patch):
     made = subprocess.run(["patch", "--quiet", "--fuzz=0", "--output=-", "--reject-file=/dev/null", part, str(patch)],
                           cwd=ROOT, capture_output=True, text=True)
     if made.returncode != 0:
-        sys.exit(f"{patch.relative_to(ROOT)} does not apply to {part}: {made.stdout}{made.stderr}")
+        raise DoesNotFit(f"{patch.relative_to(ROOT)} does not fit {part}")
     return made.stdout
 
 
-def write(part, out, patches):
+def is_alone(part, text):
+    """Whether a patched source can't share a program with others."""
+    return part.endswith(".cu") or not changed(split((ROOT / part).read_text()), split(text))
+
+
+def together(part, texts):
+    """One source for several wrong versions: texts are {patch: the patched source}."""
     right = split((ROOT / part).read_text())
-    pathlib.Path(out).write_text(switched(right, wrong_bodies(part, right, patches)))
+    return switched(right, wrong_bodies(right, texts))
 
 
-def wrong_bodies(part, right, patches):
+def wrong_bodies(right, texts):
     """[(number of the function, name of the mistake, its body), ...]"""
     found = []
-    for patch in patches:
-        wrong = split(patched(part, patch))
-        for i in changed(right, wrong) or sys.exit(f"{patch}: changes more than bodies of functions now; configure anew"):
-            found.append((i, patch.stem, wrong.bodies[i]))
+    for patch, text in texts.items():
+        wrong = split(text)
+        found += [(i, patch.stem, wrong.bodies[i]) for i in changed(right, wrong)]
     return found
 
 
@@ -97,21 +104,16 @@ def switched(right, wrong, turned=()):
     return text + right.between[-1]
 
 
-def plan():
-    for folder in sorted(one for one in (ROOT / "tests/wrong").iterdir() if one.is_dir()):
-        together, alone = {}, []
-        for patch in sorted(folder.glob("*.patch")):
-            part = part_of(patch)
-            is_alone = part.endswith(".cu") or changed(split((ROOT / part).read_text()), split(patched(part, patch))) is None
-            (alone if is_alone else together.setdefault(part, [])).append(patch.stem)
-        print(f"set(T2T_PARTS_{folder.name} {' '.join(together)})")
-        print(f"set(T2T_ALONE_{folder.name} {' '.join(alone)})")
-        for part, names in together.items():
-            print(f"set(T2T_MISTAKES_{folder.name}_{part.replace('/', '_')} {' '.join(names)})")
+def check():
+    """Names the patches that do not fit."""
+    bad = []
+    for patch in sorted((ROOT / "tests/wrong").glob("*/**/*.patch")):
+        try:
+            patched(part_of(patch), patch)
+        except DoesNotFit as error:
+            bad.append(str(error))
+    sys.exit("\n".join(bad) or 0)
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "plan":
-        plan()
-    else:
-        write(sys.argv[2], sys.argv[3], [pathlib.Path(name) for name in sys.argv[4:]])
+    check()

@@ -70,6 +70,17 @@ class Result:
         return not self.failures and not self.ended and not self.failed and not self.unreached and bool(self.checks)
 
 
+def without(result, checks):
+    """The same result, as if there were no such checks."""
+    if not checks:
+        return result
+    left = dataclasses.replace(result, failures=[f for f in result.failures if f.check not in checks],
+                               **{name: [one for one in getattr(result, name) if one not in checks] for name in ("checks", "failed", "unreached")})
+    if result.running in checks:
+        left.ended, left.running, left.begins = "", "", ()
+    return left
+
+
 def kind_of(check):
     return next((kind for kind, words in KINDS if re.search(words, check)), "property")
 
@@ -80,6 +91,13 @@ def names(program):
         told = subprocess.run([program, "--list-test-cases", "--reporters=xml", suite], capture_output=True, text=True)
         return [case.get("name") for case in xml.fromstring(told.stdout).iter("TestCase") if case.get("skipped") == "false"]
     return of(QUICK), of(SLOW)
+
+
+def failing(program, environment, some):
+    """Which of some checks a program fails, or does not come to."""
+    pattern = "--test-case=" + ",".join(re.sub(r'[,*?\\"]|[^ -~]+', "*", name) for name in some)
+    result = _run(program, environment, False, pattern, some)
+    return {check for check in some if check in (*result.failed, *result.unreached, result.running)}
 
 
 def run(program, environment, own_words=True, names=()):

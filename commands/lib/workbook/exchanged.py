@@ -14,8 +14,8 @@ import time
 import aligned
 import behaviour
 import calls
+import graph
 import house
-import mutants
 import variants
 from variants import switches
 
@@ -162,7 +162,7 @@ class _Trial:
             if said.returncode == 0 or not bad:
                 break
             bodies = [one for one in bodies if one[1] not in bad]
-        program = mutants.linked(f"{self.text.chapter}_test", made.parent, made.with_suffix(".o")) if said.returncode == 0 else None
+        program = graph.linked(f"{self.text.chapter}_test", made.parent, made.with_suffix(".o")) if said.returncode == 0 else None
         return program, list(dict.fromkeys(name for _, name, _ in bodies)) if program else []
 
 

@@ -10,7 +10,7 @@ import textwrap
 
 ROOT = pathlib.Path(os.path.abspath(__file__)).parents[3]
 WORK = pathlib.Path(os.environ.get("T2T_WORK", ROOT / "work"))
-BUILD = ROOT / "build/release"
+BUILD = pathlib.Path(os.environ.get("T2T_BUILD", ROOT / "build/release"))
 
 
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ./learn list | head

@@ -7,8 +7,10 @@ import pathlib
 import calls
 import checks
 import diagnosis
+import graph
 import house
 import mistakes
+import programs
 import progress
 import races
 import source
@@ -31,6 +33,7 @@ class Verdict:
     said: str = ""  # by the compiler, of what does not build
     warnings: list = dataclasses.field(default_factory=list)  # by the compiler, of what builds
     watched: races.Told = None  # what came of a look for them, if all checks pass and there may be some
+    left_out: set = dataclasses.field(default_factory=set)  # checks that our own parts fail, too: they do not count
 
     @property
     def wrong(self):
@@ -89,7 +92,7 @@ class Verdict:
     def counted(self):
         """The checks that call the part, those that were not reached included, and any other that fails."""
         others = [c for c in self.result.checks if c not in self.passed]
-        return list(dict.fromkeys([*calls.of(self.chapter, self.part), *others]))
+        return [c for c in dict.fromkeys([*calls.of(self.chapter, self.part), *others]) if c not in self.left_out]
 
     @property
     def passed(self):
@@ -140,7 +143,8 @@ def judge(chapter, part, before_races=lambda verdict: None):
     with written.built([text], f"mine_{chapter}_{part}", house.checks_of(chapter, part)) as build:
         if not build.good:
             return _not_built(text, build)
-        verdict = of_program(chapter, part, build.program, checks.names(house.BUILD / house.checks_of(chapter, part)))
+        ours = house.BUILD / house.checks_of(chapter, part)
+        verdict = of_program(chapter, part, build.program, checks.names(ours), ours)
         if verdict.word in ("fails", "ended") and variants.exist(chapter, part):
             verdict.program, verdict.text = diagnosis.keep(chapter, part, build.program), text
             verdict.alike = diagnosis.not_contradicted(chapter, part, verdict.program, verdict.alike)
@@ -169,14 +173,8 @@ def unbuilt(text):
 
 def objects_of(chapter, part):
     """The reader's object, our library, and our object in it, as the build names them."""
-    ours, target = house.ours(chapter, part), f"mine_{chapter}_{part}"
-    source_of_ours = ours.relative_to(house.ROOT)
-    if not house.is_kernel(chapter, part):
-        library = f"{chapter}_parts"
-        return symbols.object_of(target, f"mine/{chapter}/{ours.name}"), library, symbols.object_of(library, source_of_ours)
-    library = f"{chapter}_stand_in"
-    return (symbols.object_of(target, f"stand_in/{target}.cpp"), library,
-            symbols.object_of(library, f"stand_in/{source_of_ours}.cpp"))
+    library = f"{chapter}_stand_in" if house.is_kernel(chapter, part) else f"{chapter}_parts"
+    return programs.mine_object(chapter, part), library, graph.object_of(house.ours(chapter, part))
 
 
 def _not_built(text, build):
@@ -184,15 +182,21 @@ def _not_built(text, build):
     return Verdict(text.chapter, text.part, "does not build", why, said=build.said)
 
 
-def of_program(chapter, part, program, names=()):
-    """The verdict on a test program in which the part is linked. Names are those of the checks that there are."""
+def of_program(chapter, part, program, names=(), ours=None):
+    """The verdict on a test program in which the part is linked. Names are those of the checks that there are. What the program
+    `ours`, in which our part is linked, fails too, because a source was edited or on this processor, does not count."""
     result = checks.run(program, os.environ, names=names)
+    waiting = {f.check for f in result.failures if f.not_written}
+    wrong_ones = [check for check in dict.fromkeys([*result.failed, *(f.check for f in result.failures), result.running])
+                  if check and check not in waiting]
+    left_out = checks.failing(ours, os.environ, wrong_ones) if ours and wrong_ones else set()
+    result = checks.without(result, left_out)
     result.failures = calls.in_order_of_ease(chapter, part, result.failures)
-    verdict = Verdict(chapter, part, "fails", result=result)
+    verdict = Verdict(chapter, part, "fails", result=result, left_out=left_out)
     if result.good:
         verdict.word = "passes"
     elif verdict.wrong:
-        verdict.alike = mistakes.recognised(chapter, part, result.failures)
+        verdict.alike = mistakes.recognised(chapter, part, result.failures, left_out)
     elif verdict.unwritten:
         verdict.word = "is not written"
     else:

@@ -15,11 +15,7 @@ import wrong
 from house import BUILD, ROOT
 
 LONG = 16  # hexadecimal digits of a key
-
-
-def folders():
-    """Every folder of wrong versions: the chapters', and those of the CUDA stand-in."""
-    return sorted(one.name for one in (ROOT / "tests/wrong").iterdir() if one.is_dir() and list(one.glob("*.patch")))
+DRAWN = 5  # wrong versions that are tried in each run of all tests, whatever their keys say
 
 
 def key(folder, mistake, recorded):
@@ -46,17 +42,17 @@ def of_checks(folder):
     return _hash_of(_checks(folder))
 
 
-def drawn(folder):
-    """One wrong version, whose rejection is shown whatever its key says. It stays the same while nothing changes here, so
-    that a second run has nothing to do."""
+def drawn(folders, count):
+    """{folder: [a wrong version]}, of so many folders: these are shown to be rejected whatever their keys say. They stay the same
+    while nothing changes here, so that a second run has nothing to do."""
     kept = BUILD / "drawn.json"
     known = json.loads(kept.read_text()) if kept.exists() else {}
-    names = [name for name, _, _ in wrong.patches(folder)]
-    ground = _hash(_ground(folder), *names)
-    if known.get(folder, ["", ""])[0] != ground:
-        known[folder] = [ground, random.choice(names)]
+    which, ground = " ".join(folders), _hash(*map(_ground, folders))
+    if known.get(which, ["", {}])[0] != ground:
+        chosen = random.sample(folders, count)
+        known[which] = [ground, {folder: [random.choice([name for name, _, _ in wrong.patches(folder)])] for folder in chosen}]
         kept.write_text(json.dumps(known))
-    return known[folder][1]
+    return known[which][1]
 
 
 @functools.cache

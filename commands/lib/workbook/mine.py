@@ -1,4 +1,5 @@
-"""Which parts of the reader's go into the programs of --mine, and the names of these parts for CMake."""
+"""Which parts of the reader's go into the programs of --mine."""
+import json
 import sys
 
 import house
@@ -64,8 +65,8 @@ def build(pairs, *programs):
 
 
 def listed(pairs):
-    """The parts for CMake, which links them into the programs of --mine."""
-    return "set(T2T_MINE\n" + "".join(f"  {name}/{part}\n" for name, part in pairs) + ")\n"
+    """The parts that go into the programs of --mine, for programs.py."""
+    return json.dumps(pairs) + "\n"
 
 
 if __name__ == "__main__":

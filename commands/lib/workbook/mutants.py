@@ -7,17 +7,15 @@ import argparse
 import concurrent.futures
 import contextlib
 import dataclasses
-import functools
-import json
 import os
 import pathlib
 import random
 import re
-import shlex
 import subprocess
 import tempfile
 
 import checks
+import graph
 import house
 import source
 
@@ -62,19 +60,11 @@ def tests_of(name):
 
 def files_of(name, only):
     """The sources of the chapter's library."""
-    target = f"CMakeFiles/{name}_parts.dir/"
-    files = [pathlib.Path(c["file"]) for c in commands() if target in c["output"]]
+    files = [pathlib.Path(one["file"]) for output, one in graph.commands().items() if f"/{name}_parts.dir/" in output]
     found = sorted(f for f in files if only in (None, f.name))
     if not found:
         house.die(f"{name} has no file {only}; it has: {', '.join(sorted(f.name for f in files))}")
     return found
-
-
-@functools.cache
-def commands():
-    """How ninja compiles each file. compile_commands.json has the same, where a build was configured to write it."""
-    told = subprocess.run(["ninja", "-t", "compdb"], cwd=house.BUILD, capture_output=True, text=True, check=True)
-    return json.loads(told.stdout)
 
 
 def candidates(file):
@@ -127,7 +117,7 @@ def try_one(name, mutant, original):
         if code is None or code == original:
             return None
         for test in tests_of(name):
-            if (program := linked(test, folder, f"{folder}/mutant.o")) is None:
+            if (program := graph.linked(test, folder, f"{folder}/mutant.o")) is None:
                 return None
             mutant.way = way_of(checks.run(program, os.environ, own_words=False))
             if mutant.way != "survives":
@@ -143,28 +133,12 @@ def compiled(name, file, text, folder=None):
         folder = folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="t2t-mutant-"))
         changed, made = pathlib.Path(folder, file.name), pathlib.Path(folder, "mutant.o")
         changed.write_text(text)
-        command = next(c for c in commands() if f"CMakeFiles/{name}_checks.dir/" in c["output"])
-        words = shlex.split(command["command"])
-        words[words.index("-c") + 1] = str(changed)
-        words[words.index("-o") + 1] = str(made)
-        if subprocess.run([*words, "-Werror=return-type", f"-I{file.parent}"], cwd=house.BUILD, stderr=subprocess.DEVNULL).returncode != 0:
+        words = graph.for_checks(graph.object_of(file), changed, made, "-Werror=return-type", f"-I{file.parent}")
+        if subprocess.run(words, cwd=house.BUILD, stderr=subprocess.DEVNULL).returncode != 0:
             return None
         bare = pathlib.Path(folder, "code")
         subprocess.run(["objcopy", "-O", "binary", "--only-section=.text*", "--only-section=.rodata*", made, bare], check=True)
         return bare.read_bytes()
-
-
-def linked(test, folder, made):
-    """A program of checks with an object before the library that holds the original.
-
-    None where the mutant has another function in the place of one that is called: the original is then linked as
-    well, and all else is there twice."""
-    told = subprocess.run(["ninja", "-t", "commands", test], cwd=house.BUILD, capture_output=True, text=True, check=True)
-    words = shlex.split(told.stdout.splitlines()[-1].removeprefix(": && ").removesuffix(" && :"))
-    at = words.index("-o")
-    words[at + 1] = f"{folder}/mutant"
-    told = subprocess.run([*words[:at], str(made), *words[at:]], cwd=house.BUILD, capture_output=True)
-    return f"{folder}/mutant" if told.returncode == 0 else None
 
 
 def way_of(result):

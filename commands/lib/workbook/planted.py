@@ -1,14 +1,10 @@
 """Our source of a part with the book's wrong versions planted in it, to be built in the place of the reader's part."""
 import dataclasses
-import pathlib
-import sys
-import tempfile
 
 import house
+import plan
 import written
-
-sys.path.insert(0, str(house.ROOT / "tests/wrong"))
-import switches  # noqa: E402
+from plan import switches
 
 
 @dataclasses.dataclass
@@ -20,9 +16,8 @@ class Planted:
 def together(chapter, part):
     """All wrong versions that one source can hold."""
     patches = [patch for patch in _patches(chapter, part) if not _is_alone(chapter, part, patch)]
-    with tempfile.NamedTemporaryFile("r+") as made:
-        switches.write(_path(chapter, part), made.name, patches)
-        switched = pathlib.Path(made.name).read_text()
+    path = _path(chapter, part)
+    switched = switches.together(path, {patch: switches.patched(path, patch) for patch in patches})
     support = house.ROOT / "tests/support"
     include = '#include "support/wrong_version.hpp"\n'
     chooses = (support / "wrong_version.hpp").read_text().replace("#pragma once", "")
@@ -37,14 +32,13 @@ def alone(chapter, part):
 
 
 def _patches(chapter, part):
-    """A later chapter's wrong versions of the part included."""
-    every = sorted((house.ROOT / "tests/wrong").glob("*/*.patch"))
-    return [patch for patch in every if switches.part_of(patch) == _path(chapter, part)]
+    """A later chapter's wrong versions of the part included, and those left out that no longer fit it."""
+    every = ((folder, patch) for folder in plan.folders() for patch in plan.patches_in(folder))
+    return [patch for folder, patch in every if switches.part_of(patch) == _path(chapter, part) and patch.stem not in plan.of(folder).skipped]
 
 
 def _is_alone(chapter, part, patch):
-    right = switches.split(house.ours(chapter, part).read_text())
-    return switches.changed(right, switches.split(switches.patched(_path(chapter, part), patch))) is None
+    return switches.is_alone(_path(chapter, part), switches.patched(_path(chapter, part), patch))
 
 
 def _path(chapter, part):

@@ -1,29 +1,54 @@
-"""Which wrong versions ./learn test shows to be rejected: those whose key isn't current, and one drawn from each folder.
+"""Which wrong versions ./learn test shows to be rejected: those whose key isn't current, and a few that are drawn. If our sources
+were edited, no key is current, and only those of the folders that are named are tried: without a folder, none.
 
 prove.py targets [--all] FOLDER ...  prints what to build, which shows it
 prove.py programs [--all] FOLDER ... prints the programs that make these mistakes
 prove.py done [--all] FOLDER ...     once that is built: says how many, and with --all writes the keys
 """
+import collections
 import sys
 
+import edited
 import house
 import keys
+import plan
 import wrong
 
 
 def main(what, *words):
     every = "--all" in words
-    folders = [word for word in words if word != "--all"] or keys.folders()
-    chosen = {folder: chosen_of(folder, every) for folder in folders}
+    named = [word for word in words if word != "--all"]
+    folders = named or plan.folders()
+    chosen = chosen_of(folders, every or (named and edited.files()), named)
     if what == "targets":
         print("\n".join(f"{folder}_rejects_{name}" for folder, names in chosen.items() for name in names))
-        return
-    if what == "programs":
+    elif what == "programs":
         print("\n".join(sorted({wrong.program(folder, name, part) for folder, names in chosen.items()
                                 for name, part, _ in wrong.patches(folder) if name in names})))
-        return
+    else:
+        done(folders, chosen, every)
+
+
+def chosen_of(folders, every, named):
+    """{folder: the wrong versions to try}"""
+    if edited.files() and not every:
+        return dict.fromkeys(folders, [])
     if every:
-        for folder in folders:
+        chosen = {folder: {name for name, _, _ in wrong.patches(folder)} for folder in folders}
+    else:
+        drawn = keys.drawn(folders, len(folders) if named else keys.DRAWN)
+        chosen = {folder: {*keys.stale(folder), *drawn.get(folder, [])} for folder in folders}
+    return {folder: sorted(names - skipped(folder) if names else names) for folder, names in chosen.items()}
+
+
+def skipped(folder):
+    """Those that no longer fit their source."""
+    return set(plan.of(folder).skipped)
+
+
+def done(folders, chosen, every):
+    for folder in folders if every else []:
+        if not skipped(folder):  # all of them were shown to be rejected, whether or not sources are edited
             keys.renew(folder, wrong.record(folder))
     tell(chosen)
     if every and (old := recorded_with_others(folders)):
@@ -36,17 +61,17 @@ def recorded_with_others(folders):
     return [one[:2] for one in folders if one in house.chapters() and wrong.record(one)["recorded"] != keys.of_checks(one)]
 
 
-def chosen_of(folder, every):
-    names = [name for name, _, _ in wrong.patches(folder)]
-    chosen = names if every else {*keys.stale(folder), keys.drawn(folder)}
-    return sorted(chosen)
-
-
 def tell(chosen):
-    of = sum(len(wrong.patches(folder)) for folder in chosen)
-    now = sum(map(len, chosen.values()))
-    by_record = f" {of - now} by their record, whose keys are current;" if now < of else ""
-    print(f"All {of} wrong versions are rejected:{by_record} {now} were tried now.")
+    of, now = sum(len(wrong.patches(folder)) for folder in chosen), sum(map(len, chosen.values()))
+    if edited.files() and not now:
+        return house.say(f"None of the {of} wrong versions was tried, since they are made of our sources. " + edited.note() +
+                         " Or try those of a chapter: ./learn test NN")
+    left_out = collections.Counter(part for folder, names in chosen.items() if names for part in plan.of(folder).skipped.values())
+    for part, count in left_out.items():
+        house.say(f"{part} was changed, and {count} wrong version{'s' * (count > 1)} of it no longer fit: skipped")
+    rest = of - now - sum(left_out.values())
+    by_record = f" {rest} by their record, whose keys are current;" if rest else ""
+    print(f"{'All ' if not left_out else ''}{of - sum(left_out.values())} wrong versions are rejected:{by_record} {now} were tried now.")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import re
 import subprocess
 import tempfile
 
+import graph
 import house
 import running
 import symbols
@@ -59,7 +60,7 @@ def possible(object_file):
 def look(text):
     """Runs the checks on the part once more, watched. Their verdict is known: only races count."""
     target = f"mine_{text.chapter}_{text.part}_races"
-    if not known(target):
+    if not can_be_watched():
         return Told(unwatched="this compiler can't watch threads")
     with written.built([text], target) as build:
         if not build.good:
@@ -68,8 +69,8 @@ def look(text):
         return Told(unwatched=f"it uses {lacking} of OpenMP, which can't be watched") if lacking else _run(build.program)
 
 
-def known(target):
-    return f"build {target}:" in (house.BUILD / "build.ninja").read_text()
+def can_be_watched():
+    return any("/watched_threads.dir/" in output for output in graph.commands())
 
 
 def unknown_to_stand_in(program):
@@ -86,7 +87,7 @@ def _run(program):
         options = f"log_path={folder}/races exitcode=0 halt_on_error=1 report_signal_unsafe=0"
         # ThreadSanitizer wants its addresses where it expects them: without chance, and without a limit on them.
         words = [*_not_scattered(), program, "--reporters=xml", f"--out={record}", "--no-colors", "--test-suite-exclude=slow"]
-        ended = running.run(words, os.environ | {"TSAN_OPTIONS": options, "OPENBLAS_NUM_THREADS": "1"}, room, record, times=6, memory=None)
+        ended = running.run(words, os.environ | {"TSAN_OPTIONS": options, "OPENBLAS_NUM_THREADS": "1"}, room, record, times=6, limited=False)
         told = "".join(f.read_text(errors="replace") for f in sorted(pathlib.Path(folder).glob("races.*")))
         race = next(filter(None, map(_read, told.split("WARNING: ThreadSanitizer: ")[1:])), ())
         if not race and "FATAL: ThreadSanitizer" in told + ended.printed:

@@ -32,6 +32,7 @@ def write(path, verdicts):
             passed = v.passed
             one["seconds"] = round(v.result.seconds, 3)
             one["checks"] = [{"name": c, "kind": checks.kind_of(c), "passes": c in passed} for c in v.counted]
+            one["left_out"] = sorted(v.left_out)
             one["mistakes"] = [{"name": a.name, "says": a.says} for a in v.alike]
             if v.text and not v.alike:
                 found = diagnosis.look(v)

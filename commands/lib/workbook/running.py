@@ -26,16 +26,16 @@ class End:
     printed: str  # the end of what it wrote to the terminal
 
 
-def run(words, environment, room, record, times=1, memory=MEMORY):
+def run(words, environment, room, record, times=1, limited=True):
     """Runs it in the folder room until it ends, or until its record does not grow. The limits of time are so many times
-    the usual ones, and memory is the limit of its addresses, if it has one."""
+    the usual ones, and its addresses have a limit unless it needs more of them than there is memory."""
     mark = secrets.token_hex(16)
     needed = {name: value for name, value in environment.items() if NEEDED.fullmatch(name)}
     output = room.with_name("printed")
     with output.open("wb") as printed:
         process = subprocess.Popen(words, cwd=room, env=needed | {"HOME": str(room), "TMPDIR": str(room), "T2T_RUN": mark},
                                    stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT,
-                                   start_new_session=True, preexec_fn=lambda: _limits(memory))
+                                   start_new_session=True, preexec_fn=lambda: _limits(MEMORY if limited else 0))
         stopped = _wait(process, record, times)
     _end_what_is_left(mark)
     return End(stopped, process.returncode, output.read_bytes()[-2000:].decode(errors="replace").strip())

@@ -37,11 +37,6 @@ def promised(chapter, part, ours):
             if symbol.name.endswith(f"::{function.name}")]
 
 
-def object_of(target, file):
-    """Where the build keeps the object of a file of a target, from the build's folder."""
-    return f"CMakeFiles/{target}.dir/{file}.o"
-
-
 def _defined(file, kinds):
     """The functions that an object file defines; kinds are letters of nm: T for all, t for the file alone, W for one of several."""
     linked, names = (named(file, *flags) for flags in ([], ["-C"]))

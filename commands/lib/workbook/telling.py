@@ -4,6 +4,7 @@ import re
 import sys
 
 import diagnosis
+import edited
 import house
 import judge
 import pages
@@ -28,6 +29,7 @@ def tell_verdict(verdict):
     passed, of = verdict.counts
     if verdict.word == "passes":
         print(house.bold(f"{title}: all {of} checks pass") + f" ({verdict.result.seconds:.1f} s)")
+        tell_left_out(verdict)
         if verdict.watched and verdict.watched.unwatched:
             house.say(f"Races between its threads were not looked for: {verdict.watched.unwatched}.", 2)
     elif verdict.word == "races":
@@ -36,7 +38,17 @@ def tell_verdict(verdict):
         tell_the_end(title, verdict)
     else:
         print(house.bold(f"{title}: {passed} of {of} checks pass."))
+        tell_left_out(verdict)
         tell_next(verdict) if verdict.word == "is not written" else tell_failure(verdict.first)
+
+
+def tell_left_out(verdict):
+    """Which checks do not count, since our own parts fail them here."""
+    if verdict.left_out:
+        count = len(verdict.left_out)
+        some = "1 check is" if count == 1 else f"{count} checks are"
+        house.say(f"{some} left out, since our own parts fail {'it' if count == 1 else 'them'} here, too. "
+                  + (edited.note() or "No source is edited, so that is a fault of the book on this machine."), 2)
 
 
 def tell_help(verdict):
@@ -161,9 +173,7 @@ def tell_lines(file, begins):
 def tell_mistake(verdict):
     """The mistake that the part makes, if one is known that computes the same."""
     if verdict.alike:
-        house.say("\nA known mistake fails the same checks with the same numbers, so it is probably "
-                  + ("this:" if len(verdict.alike) == 1 else "one of these:"))
-        return tell_known(verdict.chapter, [(one.name, one.says) for one in verdict.alike])
+        return tell_recorded(verdict.chapter, verdict.alike)
     if verdict.text is None:
         return None
     sys.stdout.flush()
@@ -182,6 +192,12 @@ def tell_mistake(verdict):
     if found.looking:
         house.say("\nYour part is still to be compared with the known mistakes and with small changes of ours, which run in the background "
                   f"({found.looking}): the next ./learn check says what they tell.")
+
+
+def tell_recorded(chapter, alike):
+    house.say("\nA known mistake fails the same checks with the same numbers, so it is probably "
+              + ("this:" if len(alike) == 1 else "one of these:"))
+    tell_known(chapter, [(one.name, one.says) for one in alike])
 
 
 def tell_known(chapter, some):

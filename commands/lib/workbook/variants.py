@@ -5,20 +5,15 @@ import dataclasses
 import pathlib
 import re
 import resource
-import shlex
 import subprocess
-import sys
 
 import changeable
 import changes
+import graph
 import house
-import mutants
+import plan
 import source
-import wrong
-
-sys.path.insert(0, str(house.ROOT / "tests/wrong"))
-import switches  # noqa: E402
-
+from plan import switches
 
 MOST = 300_000  # characters of bodies that are compiled at a time
 ROUNDS = 12
@@ -66,12 +61,10 @@ def cut(text):
 def recorded(chapter, part, right):
     """The bodies with the recorded mistakes of this part."""
     path, found = house.ours(chapter, part), []
-    plain = switches.split(path.read_text())
-    for name, of, _ in wrong.patches(chapter):
+    plain, where = switches.split(path.read_text()), str(path.relative_to(house.ROOT))
+    for name in plan.of(chapter).together.get(where, []):
         patch = house.ROOT / "tests/wrong" / chapter / f"{name}.patch"
-        where = switches.part_of(patch)
-        if of == part and house.ROOT / where == path and switches.changed(plain, switches.split(switches.patched(where, patch))):
-            found += switches.wrong_bodies(where, plain, [patch])
+        found += switches.wrong_bodies(plain, {patch: switches.patched(where, patch)})
     return found
 
 
@@ -200,13 +193,11 @@ def linked(chapter, words, made):
     """Compiles a source and links it with the chapter's checks: the program, or None."""
     if run(words).returncode != 0:
         return None
-    return mutants.linked(f"{chapter}_test", made.parent, made.with_suffix(".o"))
+    return graph.linked(f"{chapter}_test", made.parent, made.with_suffix(".o"))
 
 
 def command(chapter, part, made):
     """How the chapter's checks are compiled, for this file."""
-    found = next(c for c in mutants.commands() if f"CMakeFiles/{chapter}_checks.dir/" in c["output"])
-    words = shlex.split(found["command"])
-    words[words.index("-c") + 1] = str(made)
-    words[words.index("-o") + 1] = str(made.with_suffix(".o"))
-    return [*words, "-w", "-fmax-errors=0", f"-I{house.ours(chapter, part).parent}"]
+    checks = next(output for output in graph.commands() if f"/{chapter}_test.dir/" in output and output.endswith(".o"))
+    folder = house.ours(chapter, part).parent
+    return graph.compilation(checks, made, made.with_suffix(".o"), "-w", "-fmax-errors=0", f"-I{folder}")

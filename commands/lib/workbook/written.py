@@ -102,7 +102,7 @@ def built(texts, *targets, listed=None):
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(_named(house.WORK / name) + content.removeprefix(b"\xef\xbb\xbf"))
         if listed is not None:
-            (made / "mine.cmake").write_text(listed)
+            (made / "mine.json").write_text(listed)
         good = house.bash('in_turn compile_written "$@"', made, *targets).returncode == 0
         log, said = (f.read_text(errors="replace") if f.exists() else "" for f in (made / "log", made / "error"))
         yield Build(good, made / "program", log, said, "" if good else limit_in(log))

@@ -8,7 +8,8 @@ import functools
 import json
 import re
 
-from house import BUILD, ROOT
+import plan
+from house import ROOT
 
 
 def patches(chapter):
@@ -27,11 +28,17 @@ def lines_changed(chapter, mistake):
     return [line for line in re.findall(r"^-(?!-- )(.*)$", text, re.M) if len(line.strip()) > 2]
 
 
+def edits(chapter, mistake):
+    """(part, [(lines that a wrong version takes away, lines in their place), ...]), without blanks at their ends and empty lines."""
+    text = (ROOT / "tests/wrong" / chapter / f"{mistake}.patch").read_text()
+    part, hunks = text.partition("+++ b/")[2].split("\n", 1)
+    groups = re.findall(r"((?:^-.*\n?)*)((?:^\+.*\n?)*)", hunks, re.M)
+    return part, [tuple(tuple(filter(None, (line[1:].strip() for line in some.splitlines()))) for some in group) for group in groups if any(group)]
+
+
 def program(chapter, mistake, part):
     """The test program that makes this mistake when T2T_WRONG names it."""
-    plan = (BUILD / "wrong_versions.cmake").read_text()
-    alone = re.search(rf"^set\(T2T_ALONE_{chapter} (.*)\)$", plan, re.M).group(1).split()
-    return f"{chapter}_{mistake}" if mistake in alone else f"{chapter}_wrong_{part}"
+    return f"{chapter}_{mistake}" if mistake in plan.of(chapter).alone else f"{chapter}_wrong_{part}"
 
 
 def record_of(chapter):

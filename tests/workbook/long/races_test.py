@@ -47,7 +47,7 @@ class Races(unittest.TestCase):
 
     def test_what_cannot_be_watched_is_said(self):
         self.judged(LOOP, LOOP)
-        with unittest.mock.patch.object(races, "known", lambda target: False):
+        with unittest.mock.patch.object(races, "can_be_watched", lambda: False):
             verdict = judge.judge(*PART)
         self.assertEqual((verdict.word, verdict.watched.unwatched), ("passes", "this compiler can't watch threads"))
 

@@ -1,0 +1,94 @@
+"""How CMake builds things, as ninja tells it: the command that compiles one of our sources or links a program, and the same for
+another source or with another object before the libraries.
+"""
+import functools
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+
+import house
+from house import BUILD
+
+LITTLE_WORK = "-Og"  # as T2T_LITTLE_WORK of common/cmake/flags.cmake
+
+
+@functools.cache
+def commands():
+    """What CMake builds: output -> its command."""
+    if not (BUILD / "build.ninja").exists() and house.bash("configure").returncode != 0:
+        sys.exit(1)
+    told = subprocess.run(["ninja", "-t", "compdb"], cwd=BUILD, capture_output=True, text=True, check=True)
+    return {one["output"]: one for one in json.loads(told.stdout)}
+
+
+@functools.cache
+def _outputs_by_file():
+    found = {}
+    for output, one in commands().items():
+        if output.endswith(".o"):
+            found.setdefault(os.path.realpath(BUILD / one["file"]), []).append(output)
+    return found
+
+
+def object_of(file, target=""):
+    """The object of one of our sources, in a target of this name if that matters."""
+    file = pathlib.Path(file)
+    if file.suffix == ".cu":  # compiled by way of a source that includes it
+        folder, chapter, *rest = file.relative_to(house.ROOT).parts
+        found = [output for output in commands() if output.startswith(f"{folder}/{chapter}/") and output.endswith(f"stand_in/{'/'.join(rest)}.cpp.o")]
+    else:
+        found = _outputs_by_file().get(os.path.realpath(file), [])
+    found = [output for output in found if f"/{target}" in output]
+    if not found:
+        raise KeyError(f"nothing that is built has the source {file}")
+    return found[0]
+
+
+def compilation(output, source, made, *more):
+    """The words that compile a source as CMake compiles this output."""
+    words = shlex.split(commands()[output]["command"])
+    for flag in ("-MT", "-MF"):
+        if flag in words:
+            del words[words.index(flag):words.index(flag) + 2]
+    words = [word for word in words if word != "-MD"]
+    words[words.index("-o") + 1] = str(made)
+    words[words.index("-c") + 1] = str(source)
+    return [*words[:words.index("-o")], *more, *words[words.index("-o"):]]
+
+
+def for_checks(output, source, made, *more):
+    """The same with the little optimization of the checks: there is more of it to compile than to run."""
+    return compilation(output, source, made, LITTLE_WORK, *more)
+
+
+def without_precompiled(words):
+    """The same without the headers that were read for all files: they were read without a sanitizer, say."""
+    found = [i for i, word in enumerate(words) if word == "-include" and "cmake_pch" in words[i + 1]]
+    return [word for i, word in enumerate(words) if not any(i in (at, at + 1) for at in found)]
+
+
+def link(program, made, objects, replaced=()):
+    """The words that link a program of CMake's once more, with these objects before its libraries. Replaced are [(object, the one
+    that takes its place), ...]."""
+    words = shlex.split(commands()[program]["command"].removeprefix(": && ").removesuffix(" && :"))
+    for old, new in replaced:
+        words = [new if word == old else word for word in words]
+    at = words.index("-o")
+    words[at + 1] = str(made)
+    return [*words[:at], *map(str, objects), *words[at:]]
+
+
+def linked(program, folder, made):
+    """A program of checks with an object before the library that holds the original, in this folder; or None."""
+    out = pathlib.Path(folder, "linked")
+    told = subprocess.run(link(program, out, [made]), cwd=BUILD, capture_output=True)
+    return str(out) if told.returncode == 0 else None
+
+
+def main_of_parts():
+    """[(doctest's usual main, the one for programs in which a reader's part is linked)]"""
+    return [tuple(next(output for output in commands() if f"/{target}.dir/" in output and output.endswith(".o"))
+                  for target in ("doctest_main", "doctest_main_of_parts"))]

@@ -1,0 +1,56 @@
+"""The file that ninja reads beside CMake's own: it takes in all that CMake builds, and adds to it."""
+import os
+import re
+import shlex
+
+from graph import commands
+from house import BUILD
+
+FILE = "programs.ninja"
+
+
+class Writer:
+    """Collects edges: what is built by a rule from what."""
+
+    def __init__(self):
+        cores = os.cpu_count()
+        self.lines = ["include build.ninja", "pool runs", f"  depth = {cores}",
+                      "rule compile", "  command = $words", "  depfile = $out.d", "  description = Building $out",
+                      "rule link", "  command = $words", "  description = Linking $out",
+                      "rule run", "  command = $words", "  pool = runs", "  description = Running $what", ""]
+        self.known = set()
+
+    def edge(self, rule, out, words, needs, **variables):
+        if out in self.known:
+            return
+        self.known.add(out)
+        names = " ".join(_escaped(need) for need in dict.fromkeys(map(str, needs)))
+        self.lines.append(f"build {_escaped(out)}: {rule} {names}".rstrip())
+        if words:
+            self.lines.append(f"  words = {shlex.join(map(str, words)).replace('$', '$$')}")
+        self.lines += [f"  {name} = {value}" for name, value in variables.items()]
+
+    def phony(self, name, needs):
+        if name not in commands():
+            self.edge("phony", name, [], needs)
+
+    def compile(self, out, source, words, needs=()):
+        headers = [output for output in commands() if output.endswith(("gch", "pch"))
+                   and any(word in (f"{BUILD}/{output}", f"{BUILD}/{output}".removesuffix(".gch")) for word in words)]
+        at = words.index("-o")
+        self.edge("compile", str(out), [*words[:at], "-MD", "-MT", str(out), "-MF", f"{out}.d", *words[at:]], [source, *headers, *needs])
+
+    def link(self, out, words):
+        self.edge("link", out, words, [word for word in words if word in commands() or word in self.known])
+
+    def run(self, out, what, words, needs):
+        self.edge("run", out, words, needs, what=what)
+
+    def write(self):
+        path, text = BUILD / FILE, "\n".join(self.lines) + "\n"
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+
+
+def _escaped(name):
+    return re.sub(r"([$ :])", r"$\1", str(name))

@@ -1,0 +1,89 @@
+"""Which wrong versions of a folder of tests/wrong are compiled together, which need a source each, and which no longer fit, since
+a source was changed. Made when they are asked for, and kept in the build folder until a patch or a source changes."""
+import concurrent.futures
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import sys
+
+import house
+
+sys.path.insert(0, str(house.ROOT / "tests/wrong"))
+import switches  # noqa: E402
+
+
+@dataclasses.dataclass
+class Plan:
+    together: dict  # part -> names of mistakes that one source can hold
+    alone: dict  # name of a mistake -> its part
+    skipped: dict  # name of a mistake -> the part, which its patch does not fit
+
+
+def folders():
+    """Every folder of wrong versions: the chapters', and those of the CUDA stand-in."""
+    return sorted(one.name for one in (house.ROOT / "tests/wrong").iterdir() if one.is_dir() and list(one.glob("*.patch")))
+
+
+def patches_in(folder):
+    return sorted((house.ROOT / "tests/wrong" / folder).glob("*.patch"))
+
+
+def source_of(folder, name):
+    """Where the source with wrong versions lies: NAME is a part's, or that of a mistake that needs one of its own."""
+    return house.BUILD / "wrong" / folder / f"{name}.cpp"
+
+
+@functools.cache
+def of(folder):
+    kept, key = house.BUILD / "wrong" / folder / "plan.json", _key(folder)
+    if kept.exists() and (known := json.loads(kept.read_text())).pop("key") == key:
+        return Plan(**known)
+    made = _made(folder)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps({"key": key, **dataclasses.asdict(made)}))
+    return made
+
+
+def _key(folder):
+    patches = patches_in(folder)
+    parts = sorted({house.ROOT / switches.part_of(patch) for patch in patches})
+    tools = [pathlib.Path(switches.__file__), pathlib.Path(switches.source.__file__), pathlib.Path(__file__)]
+    files = [*patches, *(part for part in parts if part.exists()), *tools]
+    return hashlib.sha256(b"\0".join(str(file).encode() + b"\0" + file.read_bytes() for file in files)).hexdigest()
+
+
+def _made(folder):
+    made, found = Plan({}, {}, {}), {}
+    patches = patches_in(folder)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        texts = dict(zip(patches, pool.map(_patched, patches)))
+    for patch, text in texts.items():
+        part = switches.part_of(patch)
+        if text is None:
+            made.skipped[patch.stem] = part
+        elif switches.is_alone(part, text):
+            made.alone[patch.stem] = part
+            write(source_of(folder, patch.stem), text)
+        else:
+            found.setdefault(part, []).append(patch)
+    for part, some in found.items():
+        made.together[part] = [patch.stem for patch in some]
+        write(source_of(folder, pathlib.Path(part).stem), switches.together(part, {patch: texts[patch] for patch in some}))
+    return made
+
+
+def _patched(patch):
+    try:
+        return switches.patched(switches.part_of(patch), patch)
+    except switches.DoesNotFit:
+        return None
+
+
+def write(path, text):
+    """Writes a file if it is another, so that what was built of it stays current."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)

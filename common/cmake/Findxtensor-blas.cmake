@@ -1,0 +1,8 @@
+# xtensor-blas::xtensor-blas: its headers. (Its own CMake file asks for LAPACK, which this book does not use.)
+find_path(xtensor-blas_INCLUDE_DIR xtensor-blas/xblas.hpp)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(xtensor-blas REQUIRED_VARS xtensor-blas_INCLUDE_DIR)
+if(xtensor-blas_FOUND AND NOT TARGET xtensor-blas::xtensor-blas)
+  add_library(xtensor-blas::xtensor-blas INTERFACE IMPORTED)
+  target_include_directories(xtensor-blas::xtensor-blas INTERFACE ${xtensor-blas_INCLUDE_DIR})
+endif()
