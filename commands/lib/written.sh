@@ -12,7 +12,7 @@ take_texts() {
     name=${text#"$1/texts/"} copy=$build/mine/${text#"$1/texts/"}
     ! cmp -s "$text" "$copy" || continue
     case $name in
-    *.cpp | *.cu) rm -f "$build/mine/${name%.*}"*.o "$build/mine/mine_${name//\//_}"*.o ;;
+    *.cpp | *.cu) rm -f "$build/mine/${name%.*}"*.o "$build/mine/mine_$(tr / _ <<<"${name%.*}").o" ;;
     *) find "$build/mine" -name '*.o' -delete 2>/dev/null || true ;; # a header of the reader's: any part may include it
     esac
     mkdir -p "$(dirname "$copy")"

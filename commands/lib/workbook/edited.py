@@ -58,14 +58,14 @@ def changes(name):
             for how, i, k, j, m in matched.get_opcodes() if how != "equal"]
 
 
-def note(then=""):
-    """A sentence that names the edited files and how to get them back, or "". What follows from it can be added."""
+def note():
+    """A sentence that names the edited files and how to get them back, or ""."""
     some = files()
     if not some:
         return ""
     names = ", ".join(some[:TOLD]) + (f" and {len(some) - TOLD} more" if len(some) > TOLD else "")
     back = f"cp build/as_it_was/{some[0]} {some[0]}" if _git("rev-parse", "HEAD") is None else f"git checkout -- {some[0]}"
-    return f"Edited: {names}.{' ' + then if then else ''} To undo it: {back}"
+    return f"Edited: {names}. To undo it: {back}"
 
 
 if __name__ == "__main__":

@@ -33,15 +33,14 @@ def _outputs_by_file():
     return found
 
 
-def object_of(file, target=""):
-    """The object of one of our sources, in a target of this name if that matters."""
+def object_of(file):
+    """The object of one of our sources."""
     file = pathlib.Path(file)
     if file.suffix == ".cu":  # compiled by way of a source that includes it
         folder, chapter, *rest = file.relative_to(house.ROOT).parts
         found = [output for output in commands() if output.startswith(f"{folder}/{chapter}/") and output.endswith(f"stand_in/{'/'.join(rest)}.cpp.o")]
     else:
         found = _outputs_by_file().get(os.path.realpath(file), [])
-    found = [output for output in found if f"/{target}" in output]
     if not found:
         raise KeyError(f"nothing that is built has the source {file}")
     return found[0]

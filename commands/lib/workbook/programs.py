@@ -49,16 +49,6 @@ def write(targets):
     writer.write()
 
 
-def checks_of(part):
-    """The program of the checks of a source, by its path from the book's folder."""
-    chapter, kernel = _folder_of(part), part.endswith(".cu")
-    return f"{chapter}_kernels_test" if kernel else f"{chapter}_test"
-
-
-def _folder_of(part):
-    return pathlib.Path(part).parts[1]
-
-
 def is_built(folder):
     """Whether the chapter is among those that CMake builds here."""
     return f"{folder}_test" in commands()
@@ -79,21 +69,16 @@ def write_wrong(writer, folder):
 
 
 def wrong_program(writer, folder, part, program, source):
-    ours = object_of(house.ROOT / part, "" if part.endswith(".cu") else _target_of(folder, part))
-    checks = f"{folder}_kernels_test" if part.endswith(".cu") else f"{folder}_test"
-    made = f"wrong/{folder}/{source.stem}.o"
-    words = compilation(ours, source, made, *_include(part)) if part.endswith(".cu") else for_checks(ours, source, made, *_include(part))
-    writer.compile(made, source, words)
+    """The folder's checks with a wrong source before the library that holds ours. Kernels are compiled as they are."""
+    made, is_kernel = f"wrong/{folder}/{source.stem}.o", part.endswith(".cu")
+    how, checks = (compilation, f"{folder}_kernels_test") if is_kernel else (for_checks, f"{folder}_test")
+    writer.compile(made, source, how(object_of(house.ROOT / part), source, made, *_include(part)))
     writer.link(program, link(checks, program, [made]))
 
 
 def _include(part):
     """Where a patched source finds what lies beside ours, and what tests/support has."""
     return [f"-I{house.ROOT / 'tests'}", f"-I{(house.ROOT / part).parent}"]
-
-
-def _target_of(folder, part):
-    return "stand_in.dir" if part.startswith("common/cuda_on_cpu") else ""
 
 
 def rejection(writer, folder, mistake, program):
@@ -158,7 +143,7 @@ def _parts(chapter):
 def write_cases(writer, program, text, chapter, part):
     """A reader's cases of a part: PROGRAM makes the part's mistakes that are compiled together, and PROGRAM_MISTAKE one of the
     chapter's others."""
-    if any(line.startswith(f"build {program}:") for line in writer.lines):
+    if program in writer.known:
         return
     test = f"{chapter}_test"
     checks = _checks_in(test)
