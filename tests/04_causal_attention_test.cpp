@@ -23,27 +23,27 @@
 #include "support/attention_in_double.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
-
-static constexpr float infinity = std::numeric_limits<float>::infinity();
-static constexpr double u = 0x1p-24;  // half a unit in the last place of 1: one rounding
-
 // How failed comparisons show a mask, and a range of keys.
 template <>
-struct doctest::StringMaker<Tensor<2>> {
-  static doctest::String convert(const Tensor<2>& x) {
+struct doctest::StringMaker<t2t::Tensor<2>> {
+  static doctest::String convert(const t2t::Tensor<2>& x) {
     std::string text;
     for (std::size_t t = 0; t < x.shape(0); ++t)
-      text += fmt::format("{}{{{}}}", t > 0 ? ", " : "", fmt::join(row(x, t), ", "));
+      text += fmt::format("{}{{{}}}", t > 0 ? ", " : "", fmt::join(t2t::row(x, t), ", "));
     return text.c_str();
   }
 };
 template <>
-struct doctest::StringMaker<KeyRange> {
-  static doctest::String convert(const KeyRange& keys) {
+struct doctest::StringMaker<t2t::KeyRange> {
+  static doctest::String convert(const t2t::KeyRange& keys) {
     return fmt::format("keys {} to {}", keys.begin, keys.end).c_str();
   }
 };
+
+namespace t2t::causal_attention_test {
+
+static constexpr float infinity = std::numeric_limits<float>::infinity();
+static constexpr double u = 0x1p-24;  // half a unit in the last place of 1: one rounding
 
 static Tensor<2> draw(std::size_t rows, std::size_t cols, std::size_t seed, float deviation = 1) {
   return Random(seed).normal<2>({rows, cols}, deviation);
@@ -609,3 +609,5 @@ TEST_CASE("what is not possible is refused, with the values in the message") {
                       "floats for each of {0} threads",
                       thread_count()));
 }
+
+}  // namespace t2t::causal_attention_test

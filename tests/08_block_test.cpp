@@ -15,7 +15,7 @@
 #include "support/first_difference.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::block_test {
 
 TEST_CASE("by hand: a single token attends to itself, so attention returns what it reads") {
   BlockSettings settings{.C = 2, .H = 1, .G = 1, .D = 2, .F = 1};
@@ -508,3 +508,5 @@ TEST_CASE("choices: each that differs from LLaMA's is listed, and refused unless
   gpt2.C = 24, gpt2.theta = 5, gpt2.eps = 1;  // sizes and numbers are no choices
   CHECK(choices_of(gpt2) == all);
 }
+
+}  // namespace t2t::block_test

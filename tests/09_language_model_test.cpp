@@ -14,7 +14,7 @@
 #include "support/apart.hpp"
 #include "support/packed_stand_ins.hpp"
 
-using namespace t2t;
+namespace t2t::language_model_test {
 
 TEST_CASE("a loss comes to an end without a crash, and reads nothing behind the last token") {
   const Tensor<2> logits = {{0, 1}, {2, 3}};
@@ -295,7 +295,7 @@ TEST_CASE("choices of a model: its own, and those of any block, each once") {
   CHECK(choices_of(config) == std::vector{layers_differ});
   config.layers[3].window = 9, config.layers[5].window = 7, config.layers[5].uses_rope = false;
   CHECK(choices_of(config) == std::vector{window, no_rope, layers_differ});
-  config.embedding_scale = 2, config.logit_scale = 0.5f, config.logit_cap = 5;
+  config.embedding_scale = 2, config.logit_scale = 0.5f, config.logit_cap = 0.5f;
   CHECK(choices_of(config) ==
         std::vector{window, no_rope, scaled_embedding, scaled_logits, logit_cap, layers_differ});
 }
@@ -397,3 +397,5 @@ TEST_CASE("refusals: weights, ids and room, before anything is written") {
   weights.positions = packed_nothing(17, 24);
   REFUSES(Model(c.config, weights), "positions: wanted floats, got packed numbers");
 }
+
+}  // namespace t2t::language_model_test

@@ -29,7 +29,8 @@
 #include "support/packed_stand_ins.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::pretrained_test {
+
 using Bad = std::runtime_error;
 
 /// A model read from bytes. What goes wrong becomes a failed check, and nothing.
@@ -582,3 +583,5 @@ TEST_CASE("parts that only one folder has are named; folders without parts are r
   REFUSES_AS(compare_traces(traces.a / "none", traces.b),
              traces.a / "none: No such file or directory", std::runtime_error);
 }
+
+}  // namespace t2t::pretrained_test

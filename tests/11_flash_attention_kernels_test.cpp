@@ -10,7 +10,7 @@
 #include "support/attention_problem.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::flash_attention_kernels_test {
 
 #if defined(__SANITIZE_THREAD__)  // the race detector is slow: a few tiles show what many do
 static constexpr int many = 140;
@@ -254,3 +254,5 @@ TEST_CASE("a call that no rung takes is refused") {
   for (const auto& rung : float_rungs) REFUSES(rung.attend(in_float), words);
   for (const auto& rung : bf16_rungs) REFUSES(rung.attend(in_bf16), words);
 }
+
+}  // namespace t2t::flash_attention_kernels_test

@@ -29,7 +29,8 @@
 #include "support/first_difference.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::quantization_test {
+
 using std::size_t;
 
 static constexpr double u = 0x1p-24;  // one rounding of a number up to 1
@@ -568,3 +569,5 @@ TEST_CASE("bad input is refused, and the message names it") {
   Tensor<2> narrow = empty(3, 1);
   REFUSES(packed_product(rounded, packed, narrow), "y: wanted shape [3, 2], got [3, 1]");
 }
+
+}  // namespace t2t::quantization_test

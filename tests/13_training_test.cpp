@@ -26,7 +26,8 @@
 #include "support/hashed_numbers.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::training_test {
+
 using std::size_t;
 
 static constexpr double u = 0x1p-24;  // one rounding of a number up to 1
@@ -288,3 +289,5 @@ TEST_CASE("the first tensor with a number that is not finite is named") {
   bad(2) = -std::nanf("");
   CHECK(first_not_finite({a, c, b}) == "head");
 }
+
+}  // namespace t2t::training_test

@@ -41,7 +41,7 @@ extern "C" int fsync(int file) {
 // Null unless the program has loaded a BLAS.
 extern "C" [[gnu::weak]] void cblas_sgemm();
 
-using namespace t2t;
+namespace t2t::common_test {
 
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 static constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
@@ -497,3 +497,5 @@ TEST_CASE("what is printed has the width that it takes") {
   CHECK(heat_map_text(x, {.row_labels = {"a"}, .col_labels = {}}) ==
         "  a   ░░▒▒██ .??\n       0  ░░ 1  ▒▒ 2  ▓▓ 3  ██ 4\n");
 }
+
+}  // namespace t2t::common_test

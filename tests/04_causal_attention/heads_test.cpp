@@ -15,7 +15,7 @@
 #include "support/all_close.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::heads_test {
 
 static constexpr double u = 0x1p-24;  // half a unit in the last place of 1: one rounding
 
@@ -133,3 +133,5 @@ TEST_CASE("biases of another shape are refused") {
   REFUSES(biased_attention_weights(q, k, all_hidden, Mask::causal),
           "softmax: row 0 is all -infinity: a mask that hides every key");
 }
+
+}  // namespace t2t::heads_test

@@ -12,7 +12,7 @@
 #include "support/all_close.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::recurrence_test {
 
 static constexpr double u = 0x1p-24;  // half a unit in the last place of 1: one rounding
 
@@ -82,3 +82,5 @@ TEST_CASE("a cell of another shape is refused") {
   REFUSES(recurrence(xt::ones<float>({3, 5}), draw_recurrent_cell(4, random)),
           "w_x: wanted shape [5, 5], got [4, 4]");
 }
+
+}  // namespace t2t::recurrence_test

@@ -12,7 +12,7 @@
 #include "linalg.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::depth_test {
 
 static BlockSettings relu_settings(std::size_t C, std::size_t H, std::size_t F) {
   BlockSettings settings = llama_style(C, H, H, F);
@@ -114,3 +114,5 @@ TEST_CASE(
   REFUSES(depths(Joined::pre_norm, text, settings, layers, {}),
           "changes: wanted at least 1, got 0");
 }
+
+}  // namespace t2t::depth_test

@@ -14,7 +14,7 @@
 #include "support/packed_stand_ins.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::slots_test {
 
 TEST_CASE("another kernel is called for each chunk, with all cached positions of the text") {
   const Case c = llama();
@@ -370,3 +370,5 @@ TEST_CASE("layers may differ in all but C: one scratch and one attention serve t
   REFUSES(BlockScratch(std::vector{wide, narrow}, 4),
           "C, the width: wanted 24 in every layer, got 25");
 }
+
+}  // namespace t2t::slots_test

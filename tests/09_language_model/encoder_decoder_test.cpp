@@ -15,7 +15,7 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::encoder_decoder_test {
 
 static constexpr EncoderDecoderConfig sizes{.C = 12, .H = 3, .F = 17, .L = 2, .V = 23};
 
@@ -122,3 +122,5 @@ TEST_CASE("refusals: encoder-decoder") {
   odd.H = 5;
   CHECK_THROWS_AS(encode(Ids{1}, draw_encoder_decoder(odd, random)), std::invalid_argument);
 }
+
+}  // namespace t2t::encoder_decoder_test

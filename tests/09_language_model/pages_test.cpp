@@ -13,7 +13,7 @@
 #include "support/all_close.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::pages_test {
 
 /// Keys and values of all texts in one store of pages; a text has a list of its pages.
 class PagedAttention {
@@ -123,3 +123,5 @@ TEST_CASE("pages: texts that come and go use each other's pages, and get the log
   reset(pages);  // the pages of all texts
   CHECK(paged->free() == 6);
 }
+
+}  // namespace t2t::pages_test

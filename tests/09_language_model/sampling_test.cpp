@@ -13,7 +13,7 @@
 #include "support/allocations.hpp"
 #include "support/apart.hpp"
 
-using namespace t2t;
+namespace t2t::sampling_test {
 
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 
@@ -384,3 +384,5 @@ TEST_CASE("refusals: sampling and generation") {
   REFUSES(generate(model, state, Ids{1}, {.most = 0}, random),
           "most, the tokens to generate: wanted at least 1, got 0");
 }
+
+}  // namespace t2t::sampling_test

@@ -16,7 +16,7 @@
 #include "support/packed_stand_ins.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::texts_test {
 
 TEST_CASE("1, 2 and 7 texts at once, of unequal length, give what each gives alone") {
   for (const Case& c : {llama(), mixed(), gpt2()}) {
@@ -296,3 +296,5 @@ TEST_CASE("refusals: too few layers, layers of another width, settings that no b
       "config: layers: wanted none, or L = 4, got 3; layer 1: C: wanted 256, got 100; layer 2: H, "
       "the query heads: wanted a multiple of G = 3, got 8");
 }
+
+}  // namespace t2t::texts_test

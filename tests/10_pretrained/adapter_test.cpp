@@ -22,7 +22,8 @@
 #include "support/packed_stand_ins.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::adapter_test {
+
 using Bad = std::runtime_error;
 
 static Model tiny() {
@@ -174,3 +175,5 @@ TEST_CASE("files that hold no adapter, or a damaged one, are refused") {
   REFUSES(save_gguf("/nowhere", {}, {{"w", {2, 3}, {{a.data(), 5}}}}),
           "w: wanted 6 numbers, got 5");
 }
+
+}  // namespace t2t::adapter_test

@@ -15,7 +15,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::bpe_test {
+
 using Words = std::vector<std::string_view>;
 
 static Words words(std::string_view text, std::string_view pre_tokenizer = "smollm") {
@@ -428,3 +429,5 @@ TEST_CASE("bad input is refused, with its message") {
   REFUSES_AS(made([](T t) { t.eos = 7; }), "x: eos is token 7, outside a vocabulary of 7",
              std::runtime_error);
 }
+
+}  // namespace t2t::bpe_test

@@ -10,7 +10,7 @@
 #include "support/refuses.hpp"
 #include "support/silence.hpp"
 
-using namespace t2t;
+namespace t2t::chat_test {
 
 static Session tiny_session() {
   Random random(1);
@@ -87,3 +87,5 @@ TEST_CASE("lines are read one by one; a line without an end is refused") {
   CHECK_THROWS_WITH_AS(next_line(long_one, line), doctest::Contains("a line of more than 1 MiB"),
                        std::runtime_error);
 }
+
+}  // namespace t2t::chat_test

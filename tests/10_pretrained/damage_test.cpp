@@ -22,7 +22,8 @@
 #include "random.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::damage_test {
+
 using Bad = std::runtime_error;
 
 static GgufFile parse(const std::vector<std::uint8_t>& bytes) { return GgufFile("x", bytes); }
@@ -308,3 +309,5 @@ TEST_CASE("20,000 damaged files each load or give a one-line error, in little me
   CHECK(usage.ru_maxrss < 200 * 1024);
 #endif
 }
+
+}  // namespace t2t::damage_test

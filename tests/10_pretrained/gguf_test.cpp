@@ -17,7 +17,7 @@
 #include "support/first_difference.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::gguf_test {
 
 static GgufFile parse(const std::vector<std::uint8_t>& bytes) { return GgufFile("x", bytes); }
 static GgufFile parse(const GgufBytes& file) { return parse(file.bytes); }
@@ -297,3 +297,5 @@ TEST_CASE("a refused look-up names the file, the key and what was found") {
   REFUSES_AS(file.vector("gain", 4), "x: gain: wanted shape [4], got [3]", std::runtime_error);
   CHECK_NOTHROW(file.matrix("gain", 1, 3));
 }
+
+}  // namespace t2t::gguf_test

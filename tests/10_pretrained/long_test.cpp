@@ -12,7 +12,7 @@
 #include "10_pretrained/model/tiny_model.hpp"
 #include "support/all_close.hpp"
 
-using namespace t2t;
+namespace t2t::long_test {
 
 static Config small_config() {
   return {.block = {.C = 24, .H = 2, .G = 1, .D = 12, .F = 20},
@@ -131,3 +131,5 @@ TEST_CASE("perplexity by position: a bucket read alone is a window of the plain 
                   std::invalid_argument);
   CHECK_THROWS_AS(perplexity_by_position(ids, model, 1, Before::own_bucket), std::invalid_argument);
 }
+
+}  // namespace t2t::long_test

@@ -26,7 +26,8 @@
 #include "support/refuses.hpp"
 #include "support/tried.hpp"
 
-using namespace t2t;
+namespace t2t::save_test {
+
 using Bytes = std::vector<std::uint8_t>;
 
 /// Letters, what three merges make of them, and a special token of each kind: 13 tokens.
@@ -414,3 +415,5 @@ TEST_CASE("a model that fills the memory can be saved: no second copy is made") 
   CHECK(std::filesystem::exists(folder.path / "x"));
 }
 #endif
+
+}  // namespace t2t::save_test

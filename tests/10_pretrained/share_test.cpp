@@ -13,7 +13,7 @@
 #include "support/all_close.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::share_test {
 
 static Config config_of(Biases biases, std::size_t experts = 0) {
   Config config{.block = llama_style(32, 4, 2, 48), .L = 2, .V = 41, .T_max = 16};
@@ -163,3 +163,5 @@ TEST_CASE("columns of a packed tensor are whole blocks, and other shares are ref
   REFUSES(share_of(config_of(Biases::none), {0, 3}),
           "H, the query heads: wanted a multiple of 3 ranks, got 4");
 }
+
+}  // namespace t2t::share_test

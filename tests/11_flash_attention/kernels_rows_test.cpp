@@ -17,7 +17,7 @@
 #include "support/hashed_weights.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::kernels_rows_test {
 
 using Numbers = std::vector<float>;
 using Doubles = std::vector<double>;
@@ -368,3 +368,5 @@ TEST_CASE("a block that the kernels do not compute is refused") {
   REFUSES(on_gpu.run(x, 5), "T: wanted 1 to 4, got 5");
   REFUSES(on_gpu.run(nullptr, 4), "x: wanted device memory, got 0");
 }
+
+}  // namespace t2t::kernels_rows_test

@@ -24,7 +24,8 @@
 #include "support/attention_in_double.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::cache_test {
+
 using std::size_t;
 
 static constexpr double u = 0x1p-24;  // one rounding of a number up to 1
@@ -468,3 +469,5 @@ TEST_CASE("a rounded cache takes 8.5 or 5 bits for a number, and the state may b
   forward(model, state, ids, row(logits));
   CHECK(state.length() == 3);
 }
+
+}  // namespace t2t::cache_test

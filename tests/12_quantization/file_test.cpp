@@ -28,7 +28,8 @@
 #include "support/first_difference.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::file_test {
+
 using std::size_t;
 
 static constexpr TensorType k_types[] = {TensorType::q4_k, TensorType::q6_k};
@@ -550,3 +551,5 @@ TEST_CASE("reference: blocks of 32 are the bytes that the format's own package w
     CHECK(std::ranges::equal(quantize_rows(rounded_type(name), x), file.tensor(name).bytes));
   }
 }
+
+}  // namespace t2t::file_test

@@ -10,7 +10,8 @@
 #include "support/hashed_numbers.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::activation_test {
+
 using std::size_t;
 
 static constexpr double u = 0x1p-24;  // one rounding of a number up to 1
@@ -180,3 +181,5 @@ TEST_CASE("activations refuse the other kind and shapes that disagree") {
   REFUSES(gated_backward_rows(swiglu, x, x, small, dgate), "dy: wanted shape [2, 3], got [1, 3]");
   REFUSES(gated_backward_rows(swiglu, x, x, dy, small), "dgate: wanted shape [2, 3], got [1, 3]");
 }
+
+}  // namespace t2t::activation_test

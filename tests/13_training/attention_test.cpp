@@ -20,7 +20,8 @@
 #include "support/hashed_numbers.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::attention_test {
+
 using std::size_t;
 
 static constexpr double u = 0x1p-24;  // one rounding of a number up to 1
@@ -618,3 +619,5 @@ TEST_CASE("a turn and its way back leave x, times the square of the magnitude") 
     CHECK(all_close(back, Tensor<2>(2.25f * x), 16 * u));
   }
 }
+
+}  // namespace t2t::attention_test

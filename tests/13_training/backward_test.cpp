@@ -21,7 +21,8 @@
 #include "support/hashed_numbers.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::backward_test {
+
 using std::size_t;
 
 static constexpr double u = 0x1p-24;  // one rounding of a number up to 1
@@ -530,3 +531,5 @@ TEST_CASE("the same bits on one thread, two and three; and nothing is allocated"
   CHECK(allocates_nothing(3, [&] { kernels.again(); }));
   set_threads(int(threads));
 }
+
+}  // namespace t2t::backward_test

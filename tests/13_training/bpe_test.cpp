@@ -21,7 +21,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::bpe_test {
+
 using Lines = std::vector<std::string>;
 
 /// A vocabulary of the bytes and this many merges, without control tokens.
@@ -358,3 +359,5 @@ TEST_CASE("what is refused, with its message") {
              "qwen2",
              std::runtime_error);
 }
+
+}  // namespace t2t::bpe_test

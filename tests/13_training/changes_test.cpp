@@ -24,7 +24,8 @@
 #include "support/hashed_numbers.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::changes_test {
+
 using std::size_t;
 
 // Attention of 2 texts of 11 tokens, 4 heads of 8 in 4 groups, no RoPE, no window.
@@ -390,3 +391,5 @@ TEST_CASE("a model learns to fill in what is hidden in a text that it knows") {
   REFUSES(Trainer(c.model(), filling_in(2), ids, with_hidden_tokens()),
           "parts of a batch that is prepared: wanted 1, got 2");
 }
+
+}  // namespace t2t::changes_test

@@ -18,7 +18,8 @@
 #include "support/hashed_numbers.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::dropout_test {
+
 using std::size_t;
 
 static constexpr Part part_0 = Part::attention;
@@ -267,3 +268,5 @@ TEST_CASE("nothing is left out when a loss is measured") {
   ModelWeights gradients = zeros_of(c.config);
   CHECK(passes.loss(c.model(), batch) == passes.add(c.model(), batch, 1, gradients));
 }
+
+}  // namespace t2t::dropout_test

@@ -18,7 +18,8 @@
 #include "support/hashed_numbers.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::encoders_test {
+
 using std::size_t;
 
 static AttentionWeights weights_of(size_t C) {
@@ -238,3 +239,5 @@ TEST_CASE("a model with and without the mask learns to tell two texts apart" *
   }
   CHECK(share_recognised_by_counts(texts, 12, texts, 10) == 1);
 }
+
+}  // namespace t2t::encoders_test

@@ -13,7 +13,8 @@
 
 #include "support/lists.hpp"
 
-using namespace t2t;
+namespace t2t::experiments_test {
+
 using std::size_t;
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -104,3 +105,5 @@ TEST_CASE("a run whose numbers are not finite counts as infinitely bad") {
   const Outcome outcome = try_variant(experiment, experiment.variants[1], text(1200), text(200), 1);
   for (const Trial& trial : outcome.sweep) CHECK(trial.held_out == infinity);
 }
+
+}  // namespace t2t::experiments_test

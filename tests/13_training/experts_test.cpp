@@ -18,7 +18,7 @@
 #include "support/all_close.hpp"
 #include "support/lists.hpp"
 
-using namespace t2t;
+namespace t2t::experts_test {
 
 /// What the router says of some tokens.
 struct Routed {
@@ -162,3 +162,5 @@ TEST_CASE("experts: read from a file, trained, saved and read again") {
   const Model again = read_model(GgufFile("y", saved));
   CHECK(all_close(logits_of(again, ids), logits_of(trainer.model(), ids), 0));
 }
+
+}  // namespace t2t::experts_test

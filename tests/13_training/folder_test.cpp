@@ -14,7 +14,8 @@
 #include "support/refuses.hpp"
 #include "support/tried.hpp"
 
-using namespace t2t;
+namespace t2t::folder_test {
+
 using Bad = std::runtime_error;
 
 /// The files of a folder with their contents; of a folder that is not there, none.
@@ -122,3 +123,5 @@ TEST_CASE("a folder with another file of the checkpoint's name stays as it is") 
           "--run: " + run.path.string() + " holds a run; --resume goes on with it");
   CHECK(contents_of(run.path).size() == 1);
 }
+
+}  // namespace t2t::folder_test

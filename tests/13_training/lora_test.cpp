@@ -21,7 +21,8 @@
 #include "support/refuses.hpp"
 #include "support/tried.hpp"
 
-using namespace t2t;
+namespace t2t::lora_test {
+
 using std::size_t;
 using Bad = std::runtime_error;
 
@@ -283,3 +284,5 @@ TEST_CASE("by hand: a conversation's tokens, of which the answer and its end are
   REFUSES(fill(small, lessons, 0),
           fmt::format("a lesson: wanted at most {} tokens, got {}", text.size(), text.size() + 1));
 }
+
+}  // namespace t2t::lora_test

@@ -14,7 +14,8 @@
 #include "support/hashed_numbers.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::lstm_test {
+
 using std::size_t;
 
 static constexpr size_t T = 7, C = 5;
@@ -150,3 +151,5 @@ TEST_CASE("an LSTM learns a text by heart, in the same steps each time" *
   REFUSES(trainer.loss_of(std::span(ids).first(1)),
           "ids, a text to measure: wanted at least 2 tokens, got 1");
 }
+
+}  // namespace t2t::lstm_test

@@ -18,7 +18,8 @@
 #include "support/allocations.hpp"
 #include "support/packed_stand_ins.hpp"
 
-using namespace t2t;
+namespace t2t::model_test {
+
 using std::size_t;
 
 static constexpr double u = 0x1p-24;  // one rounding of a number up to 1
@@ -438,3 +439,5 @@ TEST_CASE("attention of a batch refuses rows that are no whole texts") {
   REFUSES(BatchAttention(settings_of_all(c.config), 0, 5),
           "B, the texts of a batch: wanted at least 1, got 0");
 }
+
+}  // namespace t2t::model_test

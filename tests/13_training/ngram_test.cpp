@@ -13,7 +13,7 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::ngram_test {
 
 // By hand, values of a few operations in double.
 static doctest::Approx about(double value) { return doctest::Approx(value).epsilon(1e-14); }
@@ -200,3 +200,5 @@ TEST_CASE("what is refused") {
   REFUSES(ngram_loss(model, std::span(text).first(1)),
           "ids, a text to measure: wanted at least 2, got 1");
 }
+
+}  // namespace t2t::ngram_test

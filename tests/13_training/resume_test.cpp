@@ -32,7 +32,8 @@ extern "C" int fsync(int file) {
   return int(syscall(SYS_fsync, file));
 }
 
-using namespace t2t;
+namespace t2t::resume_test {
+
 using std::size_t;
 using Bad = std::runtime_error;
 using Contents = std::map<std::string, std::string>;
@@ -233,3 +234,5 @@ TEST_CASE("the checksum is FNV-1a, as it is published") {
   CHECK(Checksum().add(bytes).text() == "85944171f73967e8");
   CHECK(Checksum().add("ab").add("c").text() != Checksum().add("a").add("bc").text());
 }
+
+}  // namespace t2t::resume_test

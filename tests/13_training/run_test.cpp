@@ -33,7 +33,8 @@
 #include "support/refuses.hpp"
 #include "support/tried.hpp"
 
-using namespace t2t;
+namespace t2t::run_test {
+
 using std::size_t;
 using Bad = std::runtime_error;
 using Bytes = std::vector<std::uint8_t>;
@@ -579,3 +580,5 @@ TEST_CASE("what a killed program left behind is removed, and nothing else") {
   CHECK_FALSE(std::filesystem::exists(folder.path / ".partial-a1B2c3"));
   CHECK(folder.files() == 3);
 }
+
+}  // namespace t2t::run_test

@@ -20,7 +20,8 @@
 #include "support/refuses.hpp"
 #include "support/tried.hpp"
 
-using namespace t2t;
+namespace t2t::text_test {
+
 using std::size_t;
 using Bad = std::runtime_error;
 
@@ -261,3 +262,5 @@ TEST_CASE("texts that are missing, empty or not UTF-8 are refused by name") {
     write_file(bad, "fine");
   }
 }
+
+}  // namespace t2t::text_test

@@ -20,7 +20,8 @@
 #include "support/allocations.hpp"
 #include "support/hashed_numbers.hpp"
 
-using namespace t2t;
+namespace t2t::trainer_test {
+
 using std::size_t;
 
 static constexpr double u = 0x1p-24;  // one rounding of a number up to 1
@@ -443,3 +444,5 @@ TEST_CASE("options and texts that no run can have are refused") {
   REFUSES(trainer.step_on(first_of(ids, 3, 16)),
           "batch: wanted B = 4, T = 16 with 64 ids and targets, got B = 3, T = 16 with 48 and 48");
 }
+
+}  // namespace t2t::trainer_test

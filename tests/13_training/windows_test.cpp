@@ -13,7 +13,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::windows_test {
+
 using std::size_t;
 
 /// The first letter of each paragraph, and whether the text is these paragraphs.
@@ -195,3 +196,5 @@ TEST_CASE("by hand: seven tokens in order, in batches of two texts of two") {
   CHECK_FALSE(fill_in_order(batch, ids, 8));
   CHECK_FALSE(fill_in_order(batch, {}, 0));
 }
+
+}  // namespace t2t::windows_test

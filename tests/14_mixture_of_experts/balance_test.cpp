@@ -12,7 +12,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::balance_test {
+
 using std::size_t;
 
 /// Two tokens of three experts: both take expert 0, then one takes 1 and one takes 2.
@@ -132,3 +133,5 @@ TEST_CASE("loads need choices, and experts that exist") {
   REFUSES(balance_loss(two_tokens(), 1, dp), "dp: wanted shape [2, 3], got [2, 2]");
   REFUSES(z_loss(two_tokens(), 1, dp), "dscores: wanted shape [2, 3], got [2, 2]");
 }
+
+}  // namespace t2t::balance_test

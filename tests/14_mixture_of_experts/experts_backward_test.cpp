@@ -15,7 +15,8 @@
 #include "support/all_close.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::experts_backward_test {
+
 using std::size_t;
 
 /// Σ over c of dy·network(x[t]) in float64; the matrices are gate, up and down.
@@ -240,3 +241,5 @@ TEST_CASE("a choice that was dropped gets no gradient and gives none") {
   REFUSES(experts_backward(x, some.view(), routed, balance, dy, dx, all),
           "experts to train: wanted gated networks, got others");
 }
+
+}  // namespace t2t::experts_backward_test

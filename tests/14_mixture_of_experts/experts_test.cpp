@@ -17,7 +17,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::experts_test {
+
 using std::size_t;
 
 static Tensor<2> by_rows(const Tensor<2>& x, const Made& some) {
@@ -265,3 +266,5 @@ TEST_CASE("the experts refuse what does not fit, before anything is written") {
           "k, the experts of a token: wanted 1 to E = 3, got 4");
   REFUSES(ExpertsScratch(0, 12, 17, 3, 2, Activation::swiglu), "T_max: wanted at least 1, got 0");
 }
+
+}  // namespace t2t::experts_test

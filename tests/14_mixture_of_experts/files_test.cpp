@@ -21,7 +21,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::files_test {
+
 using namespace std::string_literals;
 using std::size_t;
 
@@ -203,3 +204,5 @@ TEST_CASE("files with impossible experts are refused in one line") {
   refused(with_bits("granite", "granite.residual_scale", 0),
           "x: granite.residual_scale: wanted a number above 0, got 0");
 }
+
+}  // namespace t2t::files_test

@@ -15,7 +15,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::model_test {
+
 using std::size_t;
 
 static Config mixture_config() {
@@ -90,3 +91,5 @@ TEST_CASE("what a token uses: the active parameters of published models") {
   CHECK(experts_touched(64, 8, 100000) == doctest::Approx(64));
   REFUSES(experts_touched(8, 9, 1), "k, the experts of a token: wanted 1 to E = 8, got 9");
 }
+
+}  // namespace t2t::model_test

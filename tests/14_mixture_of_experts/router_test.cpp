@@ -16,7 +16,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::router_test {
+
 using std::size_t;
 using Experts = std::vector<size_t>;
 
@@ -221,3 +222,5 @@ TEST_CASE("a row of scores that are not all finite is refused, and nothing is wr
       CHECK(scores(3) == 3);
     }
 }
+
+}  // namespace t2t::router_test

@@ -16,7 +16,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::acceptance_test {
+
 using std::size_t;
 using Floats = std::vector<float>;
 
@@ -236,3 +237,5 @@ TEST_CASE("acceptance refuses rows that do not fit, by name") {
   REFUSES(expected_tokens(1.5, 2), "alpha, the acceptance rate: wanted 0 to 1, got 1.5");
   REFUSES(expected_speedup(0.5, 2, -1), "cost of a draft: wanted 0 or above, got -1");
 }
+
+}  // namespace t2t::acceptance_test

@@ -15,7 +15,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::answer_test {
+
 using std::size_t;
 using Texts = std::vector<std::string>;
 
@@ -143,3 +144,5 @@ TEST_CASE("an answer ends for one reason, and what comes after it gives nothing"
   Answering failing(bpe, 1, {});
   REFUSES_AS(failing.take({0, {7, {}, {}, "no logits"}}), "no logits", std::runtime_error);
 }
+
+}  // namespace t2t::answer_test

@@ -16,7 +16,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::api_test {
+
 using nlohmann::json;
 using std::size_t;
 
@@ -287,3 +288,5 @@ TEST_CASE("a stream's events, each with what it adds") {
   CHECK(metrics_text({.texts = 3}).find("# TYPE t2t_texts_total counter\nt2t_texts_total 3\n") !=
         std::string::npos);
 }
+
+}  // namespace t2t::api_test

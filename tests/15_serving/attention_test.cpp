@@ -24,7 +24,8 @@
 #include "support/hashed_numbers.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::attention_test {
+
 using std::size_t;
 
 /// Keys and values of one text, [S, G·D], in pages that lie in another order, among pages of NaN.
@@ -318,3 +319,5 @@ TEST_CASE("a page holds the keys and values of all layers") {
   CHECK(Slot(8).paged.bytes_of_a_page() == places * blocks * (32 + 2));
   CHECK(Slot(4).paged.bytes_of_a_page() == places * blocks * (16 + 4));
 }
+
+}  // namespace t2t::attention_test

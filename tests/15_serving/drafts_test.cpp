@@ -9,7 +9,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::drafts_test {
+
 using std::size_t;
 
 static Model small_model() {
@@ -58,3 +59,5 @@ TEST_CASE("a draft from a model is its greedy answer, whatever it read before") 
   CHECK(draft(Ids(41, 1), 5).empty());
   CHECK(draft(Ids{1}, 0).empty());
 }
+
+}  // namespace t2t::drafts_test

@@ -26,7 +26,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::engine_test {
+
 using std::size_t;
 
 /// A small model whose matrices are as `form` makes them of floats.
@@ -275,3 +276,5 @@ TEST_CASE("an engine refuses what can't be a text, by the name of what is wrong"
   CHECK_FALSE(engine.cancel(0));
   CHECK(engine.step().empty());
 }
+
+}  // namespace t2t::engine_test

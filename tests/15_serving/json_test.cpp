@@ -10,7 +10,8 @@
 #include "15_serving/structured/json_string.hpp"
 #include "support/lists.hpp"
 
-using namespace t2t;
+namespace t2t::json_test {
+
 using std::size_t;
 
 /// How far a text comes, as "whole", "may go on" or the number of the byte that is refused.
@@ -190,3 +191,5 @@ TEST_CASE("a state is equal to another if the same may come after both") {
   CHECK_FALSE(after("\"\\u0") == after("\"\\uD"));
   CHECK_FALSE(after("\"\xC3") == after("\"\xE2"));
 }
+
+}  // namespace t2t::json_test

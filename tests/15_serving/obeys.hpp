@@ -4,7 +4,9 @@
 
 #include <string>
 
-/// What is wrong with the text, or an empty string. Defined in schema_test.cpp.
+namespace t2t {
+
+/// What is wrong with the text, or an empty string.
 std::string wrong_in_text(const std::string& text, const std::string& schema);
 
 /// Schemas of which random texts are drawn.
@@ -22,3 +24,5 @@ inline const char* const schemas[] = {
         "b": {"type": "object", "properties": {"c": {"type": "boolean"}}, "required": ["c"]}},
         "required": ["b"]})",
 };
+
+}  // namespace t2t

@@ -11,7 +11,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::pages_test {
+
 using std::size_t;
 using Pages = std::vector<size_t>;
 
@@ -148,3 +149,5 @@ TEST_CASE("a tree refuses pages without tokens, and a table that is too short") 
   Pages one = {pool.take()};
   REFUSES(tree.keep(Ids{1, 2, 3, 4}, one), "pages of the table: wanted at least 2, got 1");
 }
+
+}  // namespace t2t::pages_test

@@ -9,17 +9,18 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
-using std::size_t;
-using Numbers = std::vector<size_t>;
-using Parts = std::vector<StepPlan::Part>;
-using Texts = std::vector<ScheduledText>;
-
 namespace t2t {
 static std::ostream& operator<<(std::ostream& out, const StepPlan::Part& part) {
   return out << "text " << part.id << ": " << part.tokens;
 }
 }  // namespace t2t
+
+namespace t2t::scheduler_test {
+
+using std::size_t;
+using Numbers = std::vector<size_t>;
+using Parts = std::vector<StepPlan::Part>;
+using Texts = std::vector<ScheduledText>;
 
 /// A text that is as old as its number, running or waiting, with the pages that its computed tokens
 /// need, of four tokens each; no other text has one of them.
@@ -109,3 +110,5 @@ TEST_CASE("a plan needs limits that let each text read a token, and texts that h
   REFUSES(plan({short_of_pages}, {}, 1),
           "text 4: wanted pages for 8 computed tokens, got 1 pages of 4");
 }
+
+}  // namespace t2t::scheduler_test

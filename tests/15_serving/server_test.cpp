@@ -19,7 +19,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::server_test {
+
 using namespace std::chrono_literals;
 using nlohmann::json;
 using std::size_t;
@@ -324,3 +325,5 @@ TEST_CASE("a port that is taken is refused, by host and port") {
                  "port",
              std::runtime_error);
 }
+
+}  // namespace t2t::server_test

@@ -17,7 +17,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::speculation_test {
+
 using std::size_t;
 
 static Model small_model(bool packed) {
@@ -319,3 +320,5 @@ TEST_CASE("a text that repeats itself, and a model that drafts for itself, take 
   CHECK(repeated.rejected == 0);
   CHECK(repeated.steps == 13);
 }
+
+}  // namespace t2t::speculation_test

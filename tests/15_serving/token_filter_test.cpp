@@ -19,7 +19,8 @@
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::token_filter_test {
+
 using std::size_t;
 
 /// Tokens that cut characters in two, join punctuation, and go from one value into the next; the
@@ -290,3 +291,5 @@ TEST_CASE("texts that the engine stops and computes again answer in JSON, and as
     CHECK(said[i] == alone);
   }
 }
+
+}  // namespace t2t::token_filter_test

@@ -13,7 +13,8 @@
 #include "15_serving/traces/trace.hpp"
 #include "support/lists.hpp"
 
-using namespace t2t;
+namespace t2t::traces_test {
+
 using std::size_t;
 
 static const size_t V = 11;
@@ -203,3 +204,5 @@ TEST_CASE("a long prompt comes in chunks, and does not hold up an answer") {
         }) == "");
   CHECK(answers == 8);  // one in each step, though 50 tokens of the other text were read meanwhile
 }
+
+}  // namespace t2t::traces_test

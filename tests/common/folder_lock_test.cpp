@@ -13,7 +13,8 @@
 #include "support/refuses.hpp"
 #include "support/tried.hpp"
 
-using namespace t2t;
+namespace t2t::folder_lock_test {
+
 using Bad = std::runtime_error;
 
 TEST_CASE("a folder is locked as long as somebody holds it, and then free again") {
@@ -76,3 +77,5 @@ TEST_CASE("what is no file of a lock stays as it is") {
   CHECK_NOTHROW(lock());
   CHECK(read_file(file) == "says");
 }
+
+}  // namespace t2t::folder_lock_test

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <string>
 
-using namespace t2t;
+namespace t2t::memory_test {
 
 TEST_CASE("more than is free is refused, with what is wanted and why") {
   CHECK(free_memory() > 0);
@@ -69,3 +69,5 @@ TEST_CASE("what ulimit leaves is what is free, and no more can be had") {
   }
   setrlimit(RLIMIT_DATA, &before);
 }
+
+}  // namespace t2t::memory_test

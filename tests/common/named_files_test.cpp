@@ -9,7 +9,8 @@
 #include "files/files.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::named_files_test {
+
 namespace fs = std::filesystem;
 
 static const fs::path folder =
@@ -89,3 +90,5 @@ TEST_CASE("what is read does not lie in a folder where it would be written over"
     CHECK_NOTHROW(expect_apart(
         {file("--in", name, NamedFile::read), file("--save", "again", NamedFile::npy_written)}));
 }
+
+}  // namespace t2t::named_files_test

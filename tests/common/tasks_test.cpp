@@ -10,7 +10,7 @@
 #include "program/stop_asked.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::tasks_test {
 
 static TaskTable table() {
   return {{{"chat", {"model", "system", "tokens"}, [] { return 1; }},
@@ -73,3 +73,5 @@ TEST_CASE("a request to end is noted once, and who received it before receives i
   CHECK(!StopAsked::asked());
   std::signal(SIGTERM, before);
 }
+
+}  // namespace t2t::tasks_test

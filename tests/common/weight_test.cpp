@@ -8,7 +8,7 @@
 #include "support/packed_stand_ins.hpp"
 #include "support/refuses.hpp"
 
-using namespace t2t;
+namespace t2t::weight_test {
 
 /// Multiplies together with others of its form, and counts these calls.
 class TogetherWeight : public DoubledWeight {
@@ -101,3 +101,5 @@ TEST_CASE("a weight refuses what does not fit, in both kinds") {
   REFUSES(Weight(std::shared_ptr<const PackedWeight>()),
           "a packed weight: wanted its numbers, got none");
 }
+
+}  // namespace t2t::weight_test

@@ -15,7 +15,7 @@
 
 namespace t2t {
 
-static constexpr std::size_t steps = 1500, pairs_a_step = 16, shortest = 3, longest = 8;
+static constexpr std::size_t steps = 1500, pairs_a_step = 16, shortest_word = 3, longest_word = 8;
 static constexpr EncoderDecoderConfig sizes{.C = 48, .H = 4, .F = 96, .L = 2, .V = letter_tokens};
 
 struct ReversalWords {
@@ -24,10 +24,10 @@ struct ReversalWords {
 /// Every tenth word is held out.
 static ReversalWords divided(const std::string& text) {
   ReversalWords words;
-  const std::vector<std::string> all = words_of(text, shortest, longest);
+  const std::vector<std::string> all = words_of(text, shortest_word, longest_word);
   for (std::size_t i = 0; i < all.size(); ++i)
     (i % 10 == 9 ? words.held_out : words.learned).push_back(all[i]);
-  words.longer = words_of(text, longest + 1, longest + 1);
+  words.longer = words_of(text, longest_word + 1, longest_word + 1);
   return words;
 }
 
@@ -90,8 +90,8 @@ int show_reversal(const std::string& text, std::size_t seeds) {
   print_paragraph(
       fmt::format("{} steps of {} words from {} that have {} to {} letters; {} others of these "
                   "lengths are held out, and {} have {} letters.",
-                  steps, pairs_a_step, with_commas(words.learned.size()), shortest, longest,
-                  words.held_out.size(), words.longer.size(), longest + 1));
+                  steps, pairs_a_step, with_commas(words.learned.size()), shortest_word,
+                  longest_word, words.held_out.size(), words.longer.size(), longest_word + 1));
   fmt::print("\n");
   Table table({">seed", ">loss of a letter", ">learned words", ">held-out words", ">longer words",
                ">ms a step"});

@@ -22,7 +22,7 @@ namespace t2t {
 
 static constexpr std::size_t B = 16, T = 64, most_windows = 40;
 static constexpr std::size_t of_language = 1500, of_classes = 1000,
-                             steps = of_language + of_classes;
+                             all_steps = of_language + of_classes;
 
 /// The prose of each chapter's pages, as bytes: what is learned, and what is held out.
 struct ChapterTexts {
@@ -61,7 +61,7 @@ static MaskResult train(const MaskSide& side, const ChapterTexts& texts, std::ui
       .block = llama_style(64, 4, 4, 170), .L = 4, .V = 256, .T_max = T, .tied = true};
   Random random(seed);
   TrainingOptions options{
-      .B = B, .T = T, .schedule = {2e-3f, 2e-4f, steps / 10, steps}, .seed = seed};
+      .B = B, .T = T, .schedule = {2e-3f, 2e-4f, all_steps / 10, all_steps}, .seed = seed};
   const TrainingSlots slots = slots_of({.causal = side.causal});
   TrainingHooks hooks{.slots = slots};
   if (!side.causal)
@@ -70,18 +70,18 @@ static MaskResult train(const MaskSide& side, const ChapterTexts& texts, std::ui
   Random windows(seed, 1);
   Batch batch = make_batch(B, T);
   const auto began = std::chrono::steady_clock::now();
-  for (std::size_t n = 0; n < steps; ++n) {
+  for (std::size_t n = 0; n < all_steps; ++n) {
     if (n >= of_language) draw_windows(batch, texts.train, windows);
     const StepReport step = n < of_language ? trainer.step() : trainer.step_on(batch);
     if (n % 25 == 0)
       show_progress(fmt::format("  {}, seed {}, {}  loss {:.3f} ", side.name, seed,
-                                steps_done(n, steps), step.loss));
+                                steps_done(n, all_steps), step.loss));
   }
   const double seconds = seconds_since(began);
   show_progress(fmt::format("  {}, seed {}, held-out windows ", side.name, seed));
   Gradients passes(config, 1, T, slots);
   return {share_recognised(trainer.model(), passes, T, texts.held_out, most_windows),
-          1e3 * seconds / double(steps)};
+          1e3 * seconds / double(all_steps)};
 }
 
 int show_which_chapter(std::size_t seeds) {

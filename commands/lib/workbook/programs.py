@@ -10,7 +10,9 @@ tests pass and that wrong versions are rejected. ninja builds them, from a file 
     mine_NN_name_PART_examples, …_examples_MISTAKE   the reader's cases, with our part as it is or with a mistake
     PROGRAM_mine             a program or bench with all of the reader's parts that are listed
     races                    in a build with ThreadSanitizer: it reports a race in each kernel of tests/wrong/NN_name/races
-    NAME_passes, tests       a test, or all of them, has passed since anything that it depends on has changed
+    NAME_passes, tests       a test, or all of those of ./learn test, has passed since anything that it depends on has changed
+    pages_passes             the pages are as the sources and the programs are
+    workbook                 what the checks of the workbook's commands need
 
 Each program is one of CMake's, linked once more with an object before the libraries (graph.py).
 """
@@ -178,8 +180,7 @@ def write_with_mine(writer, target):
 
 def write_tests(writer):
     """That tests pass: those of ctest, and what is checked by scripts."""
-    passed, runner = [], house.ROOT / "tests/expect_passed"
-    helpers = [one for one in ("hostile", "tiny_model", "trace_texts") if one in commands()]
+    passed, runner, built = [], house.ROOT / "tests/expect_passed", []
     def passes(name, words, needs):
         stamp = f"passed/{name.replace('/', '_')}_passes"
         writer.run(stamp, name, [runner, name, stamp, *words], [runner, *needs])
@@ -188,7 +189,7 @@ def write_tests(writer):
     for name, words, properties in tests_of_ctest():
         used = [os.path.relpath(word, BUILD) for word in words]
         if re.search(r'LABELS "gpu"|PASS_REGULAR_EXPRESSION', properties):
-            helpers += used  # ctest runs these, and tells if there is no GPU
+            built += used  # ctest runs these, and tells if there is no GPU
             continue
         environment = re.findall(r'ENVIRONMENT "([^"]*)"', properties)
         fixtures = _files(f"tests/fixtures/{used[0].removesuffix('_test')}")
@@ -200,10 +201,13 @@ def write_tests(writer):
         passed.append(passes("includes", ["python3", house.ROOT / "tests/includes_test.py"], text))
         passed.append(passes("learn", [house.ROOT / "tests/learn_test.sh", BUILD], [*programs, "common_bench", "tiny_model", *text]))
         write_wrong(writer, "02_normalization")
-        passed.append(passes("pages", [house.ROOT / "commands/lib/pages.sh", "--check"],
-                             [*programs, "02_normalization_wrong_rms_norm", "workbook_examples", *text]))
+        passes("pages", [house.ROOT / "commands/lib/pages.sh", "--check"],
+               [*programs, "02_normalization_wrong_rms_norm", "workbook_examples", *text])
         passes("10_pretrained/weights", [BUILD / "10_pretrained_weights_test"], ["10_pretrained_weights_test"])
-    writer.phony("tests", [*passed, *helpers, "workbook_examples", "02_normalization_wrong_rms_norm", "02_normalization_wrong_layer_norm"])
+    writer.phony("tests", [*passed, *built])
+    helpers = [one for one in ("hostile", "tiny_model", "trace_texts") if one in commands()]
+    writer.phony("workbook", ["02_normalization_test", *helpers, "workbook_examples", "02_normalization_wrong_rms_norm",
+                              "02_normalization_wrong_layer_norm"])
 
 
 def tests_of_ctest():
