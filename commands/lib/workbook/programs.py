@@ -204,10 +204,10 @@ def write_tests(writer):
         passes("pages", [house.ROOT / "commands/lib/pages.sh", "--check"],
                [*programs, "02_normalization_wrong_rms_norm", "workbook_examples", *text])
         passes("10_pretrained/weights", [BUILD / "10_pretrained_weights_test"], ["10_pretrained_weights_test"])
-    writer.phony("tests", [*passed, *built])
+    of_edited_test = "02_normalization_wrong_rms_norm"
+    writer.phony("tests", [*passed, *built, of_edited_test])
     helpers = [one for one in ("hostile", "tiny_model", "trace_texts") if one in commands()]
-    writer.phony("workbook", ["02_normalization_test", *helpers, "workbook_examples", "02_normalization_wrong_rms_norm",
-                              "02_normalization_wrong_layer_norm"])
+    writer.phony("workbook", ["02_normalization_test", *helpers, "workbook_examples", of_edited_test, "02_normalization_wrong_layer_norm"])
 
 
 def tests_of_ctest():
