@@ -38,7 +38,7 @@ LossCurve show_run(const std::string& text, std::size_t steps, std::uint64_t see
   fmt::print("{}\n", drawing_of(curve, 60, 8));
   const double after = trainer.loss_of(held_out, measured);
   print_paragraph(fmt::format(
-      "Held-out loss, in nats a byte: {:.3f} before, {:.3f} after. A model that only counts "
+      "Held-out loss, in nats per byte: {:.3f} before, {:.3f} after. A model that only counts "
       "sequences of up to five bytes in the same text has {:.3f}; --run passes it in some minutes.",
       before, after, ngram_loss(NgramModel(train, 256), held_out)));
   fmt::print("\n  Given \"The model \", it continues, with a temperature of 0.7:\n\n");
