@@ -17,7 +17,7 @@ int show_tour(const Flags& flags) {
   show_errors();
   show_outlier();
   show_instructions();
-  if (std::filesystem::exists(flags.model)) {
+  if (std::filesystem::exists(flags.model) || flags.model != default_model()) {
     const Session session = open_session(flags);
     if (flags.make_weight) show_logits(session);
     show_speed(session, 512, 128);

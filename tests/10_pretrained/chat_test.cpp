@@ -7,8 +7,12 @@
 
 #include "10_pretrained/chat/show_chat.hpp"
 #include "10_pretrained/model/tiny_model.hpp"
+#include "10_pretrained/program/open_session.hpp"
+#include "10_pretrained/program/show_tour.hpp"
+#include "files/files.hpp"
 #include "support/refuses.hpp"
 #include "support/silence.hpp"
+#include "support/tried.hpp"
 
 namespace t2t::chat_test {
 
@@ -86,6 +90,45 @@ TEST_CASE("lines are read one by one; a line without an end is refused") {
   CHECK(line.size() == 1 << 20);
   CHECK_THROWS_WITH_AS(next_line(long_one, line), doctest::Contains("a line of more than 1 MiB"),
                        std::runtime_error);
+}
+
+TEST_CASE("the tour tells which pairing is right for the file, and leaves the session in it") {
+  for (const Pairing right : {Pairing::neighbours, Pairing::halves}) {
+    Config config = tiny_config();
+    config.block.pairing = right;
+    if (right == Pairing::halves) config.block.biases = Biases::qkv;  // qwen2
+    Random random(1);
+    Session session =
+        make_session(GgufFile("tiny.gguf", gguf_file(config, draw_model(config, random))));
+    const std::string shown = printed_by([&] { show_pairings(session, random); });
+    const bool halves = right == Pairing::halves;
+    const auto says = [&](const std::string& line) { return shown.find(line) != shown.npos; };
+    CAPTURE(shown);
+    CHECK(says(std::string("neighbours (2i, 2i + 1), which is ") + (halves ? "wrong" : "right") +
+               " for this file:"));
+    CHECK(says(std::string("halves (i, i + D/2), which is ") + (halves ? "right" : "wrong") +
+               " for this file:"));
+    CHECK(session.config().block.pairing == right);
+  }
+}
+
+TEST_CASE("--pairing changes the pairing of any file; without it, the file's own stays") {
+  for (const Pairing own : {Pairing::neighbours, Pairing::halves}) {
+    Config config = tiny_config();
+    config.block.pairing = own;
+    if (own == Pairing::halves) config.block.biases = Biases::qkv;  // qwen2
+    Random random(1);
+    const Folder folder;
+    Flags flags;
+    flags.model = folder.path / "tiny.gguf";
+    const std::vector<std::uint8_t> bytes = gguf_file(config, draw_model(config, random));
+    write_file(flags.model, std::string(bytes.begin(), bytes.end()));
+    CHECK(open_session(flags).config().block.pairing == own);
+    flags.pairing = "neighbours";
+    CHECK(open_session(flags).config().block.pairing == Pairing::neighbours);
+    flags.pairing = "halves";
+    CHECK(open_session(flags).config().block.pairing == Pairing::halves);
+  }
 }
 
 }  // namespace t2t::chat_test

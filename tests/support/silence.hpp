@@ -1,10 +1,11 @@
-// Keeps off the output of a test what its functions print.
+// Keeps off the output of a test what its functions print, or returns it.
 #pragma once
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <string>
 
 namespace t2t {
 
@@ -24,5 +25,22 @@ struct Silence {
     ::close(out), ::close(error);
   }
 };
+
+/// What act writes to the standard output.
+template <class Act>
+std::string printed_by(const Act& act) {
+  std::FILE* const kept = std::tmpfile();
+  std::fflush(stdout);
+  const int out = ::dup(STDOUT_FILENO);
+  ::dup2(::fileno(kept), STDOUT_FILENO);
+  act();
+  std::fflush(stdout);
+  ::dup2(out, STDOUT_FILENO), ::close(out);
+  std::string text;
+  std::rewind(kept);
+  for (int c; (c = std::fgetc(kept)) != EOF;) text += char(c);
+  std::fclose(kept);
+  return text;
+}
 
 }  // namespace t2t

@@ -47,7 +47,8 @@ void add_flags(Program& program, Flags& flags) {
                  "compare two folders of traces; exit status 1 if they differ", "DIR DIR");
   program.input("with", flags.with, "the second folder, if --compare names only one", "DIR");
   program.word("pairing", flags.pairing,
-               "pairs that RoPE turns: neighbours, or halves, which is wrong for these files");
+               "pairs that RoPE turns: neighbours or halves, of which one is wrong for a file; "
+               "default: the file's own");
   program.yes("bench", flags.bench, "time a prefill of 512 tokens and a decode of 128");
   program.yes("info", flags.info, "list the file's metadata and tensors");
 }
@@ -57,7 +58,7 @@ void expect_flags(const Program& program, const Flags& flags) {
   if (program.given("rope-scaling")) parse_long_context(flags.rope_scaling);
   if (program.given("logits")) expect_writable(flags.logits);
   if (program.given("export")) expect_writable(flags.export_to);
-  if (flags.pairing != "neighbours" && flags.pairing != "halves")
+  if (program.given("pairing") && flags.pairing != "neighbours" && flags.pairing != "halves")
     throw std::invalid_argument("--pairing: wanted neighbours or halves, got " +
                                 printable(flags.pairing));
 }

@@ -14,7 +14,7 @@ namespace t2t {
 
 /// What the flags say.
 struct Flags {
-  std::string model = default_model(), prompt, ids, system, pairing = "neighbours";
+  std::string model = default_model(), prompt, ids, system, pairing;
   std::string tokenize, tokenize_file, logits, perplexity, by_position, trace, with;
   std::string rope_scaling, export_to, adapter;
   std::vector<std::string> compare;

@@ -65,7 +65,10 @@ void show_summary(const Session& session) {
   const auto add = [&](const char* what, std::size_t size, const std::string& from) {
     table.add({what, with_commas(size), from});
   };
-  const auto key = [&](const char* name) { return model_key(session.file, name); };
+  const auto key = [&](const char* name) {
+    const std::string key = model_key(session.file, name);
+    return session.file.metadata().has(key) ? key : "the file has no " + key;
+  };
   table.add({"architecture", printable(session.file.metadata().text("general.architecture")),
              "general.architecture"});
   add("width C", block.C, key("embedding_length"));

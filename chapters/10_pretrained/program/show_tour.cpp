@@ -30,10 +30,14 @@ static void show_tokens(const Session& session) {
   for (const int id : ids) shown += (shown.empty() ? "" : "|") + printable(session.bpe.bytes(id));
   print_paragraph(shown);
   fmt::print("\n");
+  const auto has_digit = [&](int id) {
+    return session.bpe.bytes(id).find_first_of("0123456789") != std::string::npos;
+  };
   print_paragraph(
-      fmt::format("{} bytes, {} tokens. A word includes the space before it, each digit is a "
-                  "token of its own, and rare text is split into bytes.",
-                  text.size(), ids.size()));
+      fmt::format("{} bytes, {} tokens. A word includes the space before it. 2024 takes {} of the "
+                  "tokens, and 🌊, as rare text does, {}.",
+                  text.size(), ids.size(), std::ranges::count_if(ids, has_digit),
+                  session.bpe.encode(" 🌊").size()));
 }
 
 static std::string show_answer(const Session& session, Random& random) {
@@ -52,23 +56,23 @@ static std::string show_answer(const Session& session, Random& random) {
   return "; the answer: " + speed_text(conversation.ask(question));
 }
 
-/// The same prompt and weights, with q and k turned in each of the two pairings.
-static void show_pairings(Session& session, Random& random) {
+void show_pairings(Session& session, Random& random) {
   print_section("The same weights, in both pairings");
   Generation generation{.most = 24, .sampling = {.temperature = 0}, .filter = session.filter};
   const std::vector<int> ids =
       session.prompt("Once upon a time, in a village by the sea,", SpecialTokens::as_text);
+  const Pairing right = session.config().block.pairing;
   for (const Pairing pairing : {Pairing::neighbours, Pairing::halves}) {
     session.turn_in(pairing);
     ModelState state(session.config(), ids.size() + generation.most);
-    fmt::print("  {}\n  …", pairing == Pairing::neighbours
-                                ? "neighbours (2i, 2i + 1), which is right for this file:"
-                                : "halves (i, i + D/2), which is wrong:");
+    fmt::print("  {}, which is {} for this file:\n  …",
+               pairing == Pairing::neighbours ? "neighbours (2i, 2i + 1)" : "halves (i, i + D/2)",
+               pairing == right ? "right" : "wrong");
     std::fflush(stdout);
     speak(session, state, ids, generation, random);
     fmt::print("\n");
   }
-  session.turn_in(Pairing::neighbours);
+  session.turn_in(right);
   print_paragraph(
       "The wrong pairing causes no error: all shapes fit and no number is NaN. --trace and "
       "--compare find the mistake; the page shows how.");
@@ -91,7 +95,7 @@ static void show(Session& session, std::size_t seed) {
 
 int show_tour(const Flags& flags, std::size_t seed) {
   if (std::filesystem::exists(flags.model) || flags.model != default_model()) {
-    Session session = make_session(open_model(flags.model));
+    Session session = open_session(flags);
     show(session, seed);
     return 0;
   }
