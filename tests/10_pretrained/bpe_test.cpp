@@ -221,18 +221,85 @@ TEST_CASE(
   file.entry("tokenizer.ggml.tokens", std::vector<std::string>{"a", "b", "ab"});
   file.entry("tokenizer.ggml.merges", std::vector<std::string>{"a b"});
   file.entry("tokenizer.ggml.add_bos_token", true);
-  file.text("tokenizer.ggml.eos_token_id").put(5u).put(-100);
+  file.text("tokenizer.ggml.eom_token_id").put(5u).put(2);
   const BpeTables tables = read_tables(GgufFile("x", file.bytes));
   CHECK(tables.kinds == std::vector<TokenKind>(3, TokenKind::normal));
   CHECK(tables.bos_first == true);
   CHECK(!tables.bos);
-  CHECK(tables.eos == -1);  // what no vocabulary has, as any id below 0
+  CHECK(!tables.eos);
+  CHECK(tables.eom == 2);
   GgufBytes other;
   other.header(0, 1).entry("tokenizer.ggml.model", "llama");
   REFUSES_AS(read_tables(GgufFile("x", other.bytes)),
              "x: tokenizer.ggml.model: wanted gpt2, a byte-level BPE, got llama, SentencePiece's, "
              "which is not built",
              std::runtime_error);
+}
+
+TEST_CASE("the id of a token that is not there is refused with its key and its value") {
+  for (const char* name : {"bos", "eos", "eot", "eom"}) {
+    const std::string key = std::string("tokenizer.ggml.") + name + "_token_id";
+    const auto read = [&](auto put) {
+      GgufBytes file;
+      file.header(0, 5).entry("tokenizer.ggml.model", "gpt2").entry("tokenizer.ggml.pre", "gpt-2");
+      file.entry("tokenizer.ggml.tokens", std::vector<std::string>{"a", "b", "ab"});
+      file.entry("tokenizer.ggml.merges", std::vector<std::string>{"a b"});
+      put(file);
+      return read_tables(GgufFile("x", file.bytes));
+    };
+    const auto refused = [&](auto put, const std::string& message) {
+      REFUSES_AS(read(put), "x: " + key + ": wanted " + message, std::runtime_error);
+    };
+    refused([&](GgufBytes& file) { file.text(key).put(5u).put(-100); },
+            "one of 3 tokens, got -100");
+    refused([&](GgufBytes& file) { file.entry(key, 3u); }, "one of 3 tokens, got 3");
+    refused([&](GgufBytes& file) { file.entry(key, 4294967295u); },
+            "one of 3 tokens, got 4294967295");
+    refused([&](GgufBytes& file) { file.entry(key, 0.5f); }, "a whole number, got 0.5");
+    refused([&](GgufBytes& file) { file.entry(key, "a"); }, "a whole number, got \"a\"");
+    refused([&](GgufBytes& file) { file.entry(key, std::vector<std::int32_t>{1}); },
+            "a whole number, got 1 numbers");
+  }
+}
+
+TEST_CASE("what a model says ends with any of the ids that the file names, or that have a name") {
+  BpeTables tables = small_tables({"a b"});
+  for (const char* mark : {"<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eom_id|>",
+                           "<|im_start|>", "<|mine|>", "<|other|>"})
+    add(tables, mark, TokenKind::control);      // 7 to 13
+  add(tables, "<|eot_id|>", TokenKind::added);  // 14
+  CHECK(Bpe(tables).ends() == Ids{7, 8, 9, 10});
+  tables.eos = 7, tables.eot = 12, tables.eom = 10;
+  CHECK(Bpe(tables).ends() == Ids{7, 8, 9, 10, 12});
+  tables.kinds[14] = TokenKind::control;
+  CHECK(Bpe(tables).ends() == Ids{7, 8, 9, 10, 12, 14});
+  CHECK(Bpe(small_tables({"a b"})).ends().empty());
+  for (std::optional<int> BpeTables::*id : {&BpeTables::eot, &BpeTables::eom}) {
+    BpeTables bad = tables;
+    bad.*id = 15;
+    REFUSES_AS(Bpe{bad},
+               std::string("x: ") + (id == &BpeTables::eot ? "eot" : "eom") +
+                   " is token 15, outside a vocabulary of 15",
+               std::runtime_error);
+  }
+}
+
+TEST_CASE("control tokens that a model says are never shown; added ones are text") {
+  BpeTables tables = small_tables({"a b"});
+  add(tables, "<|im_start|>", TokenKind::control);  // 7
+  add(tables, "<think>", TokenKind::added);         // 8
+  add(tables, "Ã", TokenKind::normal);              // 9, the first byte of é
+  add(tables, "©", TokenKind::normal);              // 10, the second
+  const Bpe bpe(tables);
+  CHECK(bpe.said(Ids{6, 7, 8, 7, 2}) == "ab<think>c");
+  CHECK(bpe.decode(Ids{6, 7, 2}) == "ab<|im_start|>c");
+  StreamingDecoder decoder(bpe);
+  CHECK(decoder.push(7) == "");
+  CHECK(decoder.push(8) == "<think>");
+  CHECK(decoder.push(9) == "");
+  CHECK(decoder.push(7) == "");
+  CHECK(decoder.push(10) == "é");
+  CHECK(decoder.finish() == "");
 }
 
 TEST_CASE("a stream returns whole characters, which together are the text") {
@@ -246,7 +313,7 @@ TEST_CASE("a stream returns whole characters, which together are the text") {
       text += shown;
     }
     text += decoder.finish();
-    CHECK(text == bpe.decode(line.ids));
+    CHECK(text == bpe.said(line.ids));
   }
 }
 

@@ -52,6 +52,40 @@ TEST_CASE("an answer that breaks off leaves the conversation as it was") {
   }
 }
 
+/// Qwen 2.5's end of a turn and of a text, and a token without a meaning to the book.
+static BpeTables qwen_tokenizer() {
+  BpeTables tables = tiny_tokenizer(258);
+  for (const char* mark : {"<|endoftext|>", "<|fim_pad|>", "<|mine|>"}) {  // 258 to 260
+    tables.tokens.push_back(mark);
+    tables.kinds.push_back(TokenKind::control);
+  }
+  tables.eot = 260;
+  return tables;
+}
+
+TEST_CASE("a chat's answer ends at any end token, and shows no control token") {
+  Config config = tiny_config();
+  config.V = 261;
+  Random random(1);
+  const std::vector<std::uint8_t> bytes =
+      model_bytes(config, draw_model(config, random), qwen_tokenizer(), "tiny");
+  const Session session = make_session(GgufFile("tiny.gguf", bytes));
+  for (const int end : {257, 258, 260}) {
+    // The model says A, <|fim_pad|>, B, the end, and would go on with C.
+    const std::vector<int> says = {'A', 259, 'B', end, 'C', 'C'};
+    std::size_t said = 0;
+    ChatOptions options{"", {.most = 6, .sampling = {.temperature = 0}}, 200};
+    options.generation.filter = [&](Row logits) {
+      std::ranges::fill(logits, 0.0f);
+      logits[says[said++]] = 1;
+    };
+    Conversation chat(session, options, random);
+    std::vector<int> ids;
+    CHECK(printed_by([&] { ids = chat.ask("?").ids; }) == "AB\n");
+    CHECK(ids == std::vector<int>{'A', 259, 'B'});
+  }
+}
+
 TEST_CASE("an error about text that is not UTF-8 tells the offset in that text") {
   const Session session = tiny_session();
   const ChatTemplate chat(session.bpe);
@@ -98,8 +132,8 @@ TEST_CASE("the tour tells which pairing is right for the file, and leaves the se
     config.block.pairing = right;
     if (right == Pairing::halves) config.block.biases = Biases::qkv;  // qwen2
     Random random(1);
-    Session session =
-        make_session(GgufFile("tiny.gguf", gguf_file(config, draw_model(config, random))));
+    const std::vector<std::uint8_t> bytes = gguf_file(config, draw_model(config, random));
+    Session session = make_session(GgufFile("tiny.gguf", bytes));
     const std::string shown = printed_by([&] { show_pairings(session, random); });
     const bool halves = right == Pairing::halves;
     const auto says = [&](const std::string& line) { return shown.find(line) != shown.npos; };

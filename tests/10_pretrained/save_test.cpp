@@ -42,6 +42,7 @@ static BpeTables small_tokenizer() {
     tables.kinds.push_back(kind);
   tables.merges = {"a b", "ab c", "Ġ d"};
   tables.bos = 9, tables.eos = 10, tables.bos_first = true;
+  tables.eot = 11, tables.eom = 12;
   return tables;
 }
 
@@ -127,6 +128,8 @@ static void check_same(const BpeTables& got, const BpeTables& want) {
   CHECK(got.merges == want.merges);
   CHECK(got.bos == want.bos);
   CHECK(got.eos == want.eos);
+  CHECK(got.eot == want.eot);
+  CHECK(got.eom == want.eom);
   CHECK(got.bos_first == want.bos_first);
 }
 
@@ -207,7 +210,7 @@ TEST_CASE("what a tokenizer leaves open stays open") {
   for (const std::optional<bool> first : {std::optional<bool>(), {false}, {true}}) {
     BpeTables tokenizer = small_tokenizer();
     tokenizer.bos_first = first;
-    tokenizer.eos.reset();
+    tokenizer.eos.reset(), tokenizer.eot.reset(), tokenizer.eom.reset();
     if (!first) tokenizer.bos.reset();
     tokenizer.pre_tokenizer = "llama-bpe";
     const Bytes bytes = model_bytes(config, weights, tokenizer, "small");

@@ -157,8 +157,7 @@ TEST_CASE("asked for the capital of France, it says Paris") {
   ids.insert(ids.end(), question.begin(), question.end());
   ModelState state(model.config(), 128);
   Random random(1);
-  const std::vector<int> answer =
-      generate(model, state, ids,
-               {.most = 32, .stops = {chat.end()}, .sampling = {.temperature = 0}}, random);
+  const std::vector<int> answer = generate(
+      model, state, ids, {.most = 32, .stops = bpe.ends(), .sampling = {.temperature = 0}}, random);
   CHECK(bpe.decode(answer) == "The capital of France is Paris.");
 }

@@ -38,6 +38,29 @@ const Served& served() {
 }
 }  // namespace
 
+TEST_CASE("answers end at any token that ends what a model says, and control tokens are no text") {
+  Config config = tiny_config();
+  config.V = 260;
+  BpeTables tables = tiny_tokenizer(258);
+  for (const char* mark : {"<|endoftext|>", "<|mine|>"}) {
+    tables.tokens.push_back(mark);
+    tables.kinds.push_back(TokenKind::control);
+  }
+  Random random(1);
+  const ModelWeights weights = draw_model(config, random);
+  const std::vector<std::uint8_t> bytes = model_bytes(config, weights, tables, "tiny");
+  const Session session = tiny_session(bytes);
+  CHECK(served_model(session).stops == Ids{257, 258});
+  tables.eot = 259;
+  const std::vector<std::uint8_t> named = model_bytes(config, weights, tables, "tiny");
+  const Session with_name = tiny_session(named);
+  CHECK(served_model(with_name).stops == Ids{257, 258, 259});
+  AnswerText answer(session.bpe, {});
+  std::string text;
+  for (const int id : {int('A'), 259, int('B')}) text += answer.push(id);
+  CHECK(text + answer.finish() == "AB");
+}
+
 TEST_CASE("a conversation becomes the tokens of the model's format") {
   const ServedModel& model = served().model;
   CHECK(model.name == "tiny");

@@ -20,9 +20,7 @@ Conversation::Conversation(const Session& session, const ChatOptions& options, R
       chat_(session.bpe),
       opening_(chat_.opening(options.system)),
       state_(session.state(options.context)) {
-  options_.generation.stops = {chat_.end()};
-  if (session.bpe.eos() && *session.bpe.eos() != chat_.end())
-    options_.generation.stops.push_back(*session.bpe.eos());
+  options_.generation.stops = session.bpe.ends();
   begin();
   if (needed_for(chat_.question("")) >= state_.S)
     throw std::runtime_error(fmt::format(

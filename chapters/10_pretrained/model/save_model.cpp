@@ -90,6 +90,8 @@ static void put_tokenizer(GgufBytes& file, const BpeTables& tokenizer) {
   };
   id("tokenizer.ggml.bos_token_id", tokenizer.bos);
   id("tokenizer.ggml.eos_token_id", tokenizer.eos);
+  id("tokenizer.ggml.eot_token_id", tokenizer.eot);
+  id("tokenizer.ggml.eom_token_id", tokenizer.eom);
   if (tokenizer.bos_first) file.entry("tokenizer.ggml.add_bos_token", *tokenizer.bos_first);
 }
 

@@ -43,9 +43,7 @@ static std::vector<int> prompt_ids(const Session& session, const Program& progra
 }
 
 static Generation generation_of(const Session& session, const Flags& flags) {
-  Generation generation{.most = flags.tokens, .sampling = flags.sampling};
-  if (session.bpe.eos()) generation.stops = {*session.bpe.eos()};
-  return generation;
+  return {.most = flags.tokens, .stops = session.bpe.ends(), .sampling = flags.sampling};
 }
 
 /// Returns 1 when two traces differ, as diff does.

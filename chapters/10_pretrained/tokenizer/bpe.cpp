@@ -62,8 +62,23 @@ Bpe::Bpe(BpeTables tables) : tables_(std::move(tables)), words_(make_pre_tokeniz
     fail(fmt::format("{} tokens with {} types", V, tables_.kinds.size()));
   check_id(tables_, "bos", tables_.bos);
   check_id(tables_, "eos", tables_.eos);
+  check_id(tables_, "eot", tables_.eot);
+  check_id(tables_, "eom", tables_.eom);
   read_tokens();
   read_merges();
+  find_ends();
+}
+
+void Bpe::find_ends() {
+  for (const std::optional<int> id : {tables_.eos, tables_.eot, tables_.eom})
+    if (id) ends_.push_back(*id);
+  for (const std::string_view name :
+       {"<|endoftext|>", "<|im_end|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>"})
+    if (const std::optional<int> found = id(name); found && kind(*found) == TokenKind::control)
+      ends_.push_back(*found);
+  std::ranges::sort(ends_);
+  const auto repeated = std::ranges::unique(ends_);
+  ends_.erase(repeated.begin(), repeated.end());
 }
 
 void Bpe::read_tokens() {
@@ -205,6 +220,13 @@ TokenKind Bpe::kind(int id) const {
 std::string Bpe::decode(std::span<const int> ids) const {
   std::string text;
   for (const int id : ids) text += bytes(id);
+  return text;
+}
+
+std::string Bpe::said(std::span<const int> ids) const {
+  std::string text;
+  for (const int id : ids)
+    if (kind(id) != TokenKind::control) text += bytes(id);
   return text;
 }
 

@@ -41,6 +41,7 @@ struct BpeTables {
   std::vector<std::string> merges;  // "Ġ t", in order of rank
   std::optional<int> bos, eos;      // the ids that begin and end a text, where the model has them
   std::optional<bool> bos_first = {};  // whether texts begin with bos; else the pre-tokenizer says
+  std::optional<int> eot = {}, eom = {};  // the ids that end a turn and a message, where named
 };
 
 /// Whether <|im_start|> in a text is read as a control token. A user's text is always as_text.
@@ -84,10 +85,17 @@ class Bpe {
   std::string decode(std::span<const int> ids) const;
   const std::string& bytes(int id) const;
   TokenKind kind(int id) const;
+  /// What a reader sees when a model says these tokens: decode without the control tokens. Throws
+  /// as decode does.
+  std::string said(std::span<const int> ids) const;
 
   std::size_t size() const { return bytes_.size(); }  // V
   std::optional<int> bos() const { return tables_.bos; }
   std::optional<int> eos() const { return tables_.eos; }
+  /// All ids that end what a model says, in order: eos, eot and eom, and the control tokens that
+  /// end a text, a turn or a message in the families that are read here, such as <|im_end|>. A
+  /// chat model may say any of them.
+  const std::vector<int>& ends() const { return ends_; }
   /// The bos token if texts begin with it; encode does not add it.
   std::optional<int> first() const;
   /// The token of this name, as the file writes it: "<|im_end|>", "Ġthe".
@@ -96,6 +104,7 @@ class Bpe {
  private:
   void read_tokens();
   void read_merges();
+  void find_ends();
   std::optional<int> whole_word(std::string_view word) const;
   void append_plain(std::string_view text, PairMerger& merger, std::vector<int>& ids) const;
   [[noreturn]] void fail(const std::string& what) const;
@@ -108,15 +117,17 @@ class Bpe {
   std::vector<int> by_bytes_;                    // normal tokens sorted by bytes, for whole_word
   MergeTable merges_;                            // which pairs become one token, and when
   TokenFinder added_, added_and_control_;        // special tokens to find in a text
+  std::vector<int> ends_;                        // sorted, each once
 };
 
-/// Decodes token by token and returns whole characters only. Throws as decode does.
+/// Decodes what a model says token by token, and returns whole characters only. Control tokens are
+/// left out. Throws as decode does.
 class StreamingDecoder {
  public:
   explicit StreamingDecoder(const Bpe& bpe) : bpe_(bpe) {}
 
   /// The characters that this token completes; often none.
-  std::string push(int id) { return characters_.push(bpe_.bytes(id)); }
+  std::string push(int id) { return characters_.push(bpe_.said({&id, 1})); }
   /// At the end, what is left of a character that was never completed, as U+FFFD.
   std::string finish() { return characters_.finish(); }
 

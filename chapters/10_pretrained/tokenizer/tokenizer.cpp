@@ -8,11 +8,14 @@
 
 namespace t2t {
 
-static std::optional<int> token_id(const GgufFile& file, std::string_view key) {
+/// The id under a key, in a vocabulary of V tokens.
+static std::optional<int> token_id(const GgufFile& file, std::string_view key, std::size_t V) {
   if (!file.metadata().has(key)) return std::nullopt;
   const std::int64_t id = file.metadata().integer(key);
-  // Bpe checks it against the vocabulary; here it must only fit an int.
-  return int(std::clamp<std::int64_t>(id, -1, std::numeric_limits<int>::max()));
+  if (id < 0 || std::uint64_t(id) >= V)
+    throw std::runtime_error(
+        fmt::format("{}: {}: wanted one of {} tokens, got {}", file.name(), key, V, id));
+  return int(id);
 }
 
 BpeTables read_tables(const GgufFile& file) {
@@ -36,8 +39,11 @@ BpeTables read_tables(const GgufFile& file) {
     for (const std::int64_t kind : metadata.integers("tokenizer.ggml.token_type"))
       tables.kinds.push_back(TokenKind(std::clamp<std::int64_t>(kind, 0, 7)));
   }
-  tables.bos = token_id(file, "tokenizer.ggml.bos_token_id");
-  tables.eos = token_id(file, "tokenizer.ggml.eos_token_id");
+  const auto id = [&](std::string_view key) { return token_id(file, key, tables.tokens.size()); };
+  tables.bos = id("tokenizer.ggml.bos_token_id");
+  tables.eos = id("tokenizer.ggml.eos_token_id");
+  tables.eot = id("tokenizer.ggml.eot_token_id");
+  tables.eom = id("tokenizer.ggml.eom_token_id");
   const char* bos_first = "tokenizer.ggml.add_bos_token";
   if (metadata.has(bos_first)) tables.bos_first = metadata.truth(bos_first, false);
   return tables;

@@ -7,7 +7,8 @@
 namespace t2t {
 
 /// The tables in the file. Throws std::runtime_error, naming the file and the key, when one is
-/// missing or has another type, or when the tokenizer is not a byte-level BPE ("gpt2").
+/// missing or has another type, for the id of a token that is not there, or when the tokenizer is
+/// not a byte-level BPE ("gpt2").
 BpeTables read_tables(const GgufFile& file);
 
 /// The tokenizer made from them; it does not need the file any more. Throws as read_tables and Bpe

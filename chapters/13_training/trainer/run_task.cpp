@@ -91,7 +91,7 @@ static std::string sample_of(const Model& model, const Bpe& bpe, std::uint64_t s
   ModelState state(model.config(), std::min(model.config().T_max, prompt.size() + most));
   Random random(seed);
   const Generation generation{.most = state.S - prompt.size(), .sampling = {.temperature = 0.7f}};
-  return "The " + bpe.decode(generate(model, state, prompt, generation, random));
+  return "The " + bpe.said(generate(model, state, prompt, generation, random));
 }
 
 static void tell_point(const LossPoint& point, const Trainer& trainer, const Bpe& bpe) {
