@@ -226,6 +226,22 @@ TEST_CASE("a format of the answer becomes a filter of its tokens, or is refused"
           "response_format.json_schema.schema: wanted a schema, got null");
 }
 
+TEST_CASE("an answer has the properties of its schema in the schema's order") {
+  const AnswerFilter filter =
+      served()
+          .chat(R"(, "response_format": {"type": "json_schema", "json_schema": {"schema": {
+              "type": "object", "required": ["reasoning", "answer"], "properties": {
+              "reasoning": {"enum": [{"b": 1, "a": 2}]}, "answer": {"type": "integer"}}}}})")
+          .request.filter;
+  const std::string answer = R"({"reasoning":{"b":1,"a":2},"answer":4})";
+  for (size_t n = 0; n < answer.size(); ++n) {
+    CAPTURE(answer.substr(0, n));
+    Tensor<1> logits = xt::zeros<float>({258});
+    filter(Ids(answer.begin(), answer.begin() + long(n)), row(logits));
+    REQUIRE(logits(size_t(answer[n])) == 0);  // a token is a byte
+  }
+}
+
 TEST_CASE("a body that is not JSON, or too deep, is refused before it is read") {
   const auto refused = [](const std::string& body, const std::string& begins) {
     CAPTURE(body.substr(0, 60));
@@ -245,6 +261,15 @@ TEST_CASE("a body that is not JSON, or too deep, is refused before it is read") 
   std::string deep = "{\"prompt\": ";
   for (int i = 0; i < 500; ++i) deep += "{\"a\": ";
   refused(deep, "the body: wanted at most 64 levels");
+  const auto names = [](size_t count) {
+    std::string object;
+    for (size_t i = 0; i < count; ++i)
+      object += (i > 0 ? ", \"" : "\"") + std::to_string(i) + "\": {}";
+    return "{" + object + "}";
+  };
+  refused(R"({"prompt": "a", "metadata": [)" + names(1000) + ", " + names(1000) + "]}", "accepted");
+  refused(R"({"prompt": "a", "metadata": [{"b": {}}, )" + names(1001) + "]}",
+          "the body: wanted at most 1000 names in an object");
 }
 
 TEST_CASE("whole replies: text, reason, scores and counts") {

@@ -194,6 +194,10 @@ TEST_CASE("what the grammar can't have is refused, with its path") {
                             .c_str());
   refused((std::string(200, '[') + std::string(200, ']')).c_str(),
           "schema: wanted at most 100 braces and brackets in each other, got more");
+  std::string names = R"({"type":"object","properties":{)";
+  for (int i = 0; i <= 1000; ++i) names += '"' + std::to_string(i) + "\":{},";
+  refused((names + "\"a\":{}}}").c_str(),
+          "schema: wanted at most 1000 names in an object, got more");
   CHECK_THROWS_AS(schema_grammar("{"), std::invalid_argument);
   CHECK_NOTHROW(schema_grammar(R"({"title":"t","description":"d","type":"null","default":null})"));
 }

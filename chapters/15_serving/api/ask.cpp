@@ -13,7 +13,7 @@
 
 namespace t2t {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 static constexpr std::size_t most_answers = 8, most_stops = 16, most_likeliest = 20;
 

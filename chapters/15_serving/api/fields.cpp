@@ -9,11 +9,12 @@
 #include <string_view>
 #include <utility>
 
+#include "15_serving/structured/name_count.hpp"
 #include "utf8_start.hpp"
 
 namespace t2t {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 /// A value in a message: short, and not its parts.
 static std::string shown(const json& value) {
@@ -86,14 +87,18 @@ void Fields::expect_no_others() const {
 
 json parse_body(const std::string& body) {
   static constexpr int most_levels = 64;
-  const auto expect_flat = [](int depth, json::parse_event_t, json&) {
+  NameCount names;
+  const auto expect_bounded = [&](int depth, json::parse_event_t event, json&) {
     if (depth > most_levels)
       throw std::invalid_argument(
           fmt::format("the body: wanted at most {} levels of lists and objects", most_levels));
+    if (!names.fits(depth, event))
+      throw std::invalid_argument(
+          fmt::format("the body: wanted at most {} names in an object", most_names));
     return true;
   };
   try {
-    return json::parse(body, expect_flat);
+    return json::parse(body, expect_bounded);
   } catch (const json::exception& error) {
     std::string_view why = error.what();  // "[json.exception.parse_error.101] parse error at …"
     why.remove_prefix(std::min(why.find("] ") + 2, why.size()));

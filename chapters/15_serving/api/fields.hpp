@@ -1,5 +1,6 @@
 // The fields of a JSON object that somebody else wrote: each is read by its name, with its type and
-// its range, and what nobody has read is refused at the end.
+// its range, and what nobody has read is refused at the end. Objects keep the order of their names:
+// in a schema it is the order of the answer.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,7 @@ class Fields {
  public:
   /// `path` goes before a field's name in messages, as in "messages[0].". Throws
   /// std::invalid_argument unless it is an object. The object must outlive this.
-  Fields(const nlohmann::json& object, std::string path);
+  Fields(const nlohmann::ordered_json& object, std::string path);
 
   // A field that is missing or null counts as not given. Each throws std::invalid_argument, naming
   // the field, for a value of another type or out of its range.
@@ -23,7 +24,7 @@ class Fields {
   std::optional<std::size_t> whole(const std::string& name, std::size_t least, std::size_t most);
   std::optional<std::string> text(const std::string& name);
   bool yes(const std::string& name);
-  const nlohmann::json* any(const std::string& name);
+  const nlohmann::ordered_json* any(const std::string& name);
 
   /// Fields that change no answer: whatever they hold is not used.
   void ignore(std::initializer_list<const char*> names);
@@ -32,16 +33,16 @@ class Fields {
 
   /// Throws std::invalid_argument("path.name: wanted …, got …").
   [[noreturn]] void refuse(const std::string& name, const std::string& wanted,
-                           const nlohmann::json& got) const;
+                           const nlohmann::ordered_json& got) const;
 
  private:
-  const nlohmann::json& object_;
+  const nlohmann::ordered_json& object_;
   std::string path_;
   std::set<std::string> known_;
 };
 
 /// The JSON of a request's body. Throws std::invalid_argument, with the place, for what is not
-/// JSON, and for one that is nested deeper than 64 levels.
-nlohmann::json parse_body(const std::string& body);
+/// JSON, for one that is nested deeper than 64 levels, and for an object of more than 1000 names.
+nlohmann::ordered_json parse_body(const std::string& body);
 
 }  // namespace t2t

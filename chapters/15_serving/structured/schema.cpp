@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "15_serving/structured/json_automaton.hpp"
+#include "15_serving/structured/name_count.hpp"
 
 namespace t2t {
 
@@ -234,9 +235,12 @@ std::uint32_t SchemaReader::read(const Json& schema, const Place& place) {
 /// The schema's values. What is read and written by recursion may not be nested at will.
 static Json parsed(std::string_view schema) {
   static constexpr int most_nested = 100;
-  const auto bounded = [](int depth, Json::parse_event_t, Json&) {
+  NameCount names;
+  const auto bounded = [&](int depth, Json::parse_event_t event, Json&) {
     if (depth > most_nested)
       refuse({}, fmt::format("at most {} braces and brackets in each other", most_nested), "more");
+    if (!names.fits(depth, event))
+      refuse({}, fmt::format("at most {} names in an object", most_names), "more");
     return true;
   };
   try {
