@@ -10,6 +10,7 @@
 #include "15_serving/api/fields.hpp"
 #include "15_serving/speculation/draft.hpp"
 #include "15_serving/structured/token_filter.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 
@@ -20,7 +21,7 @@ static constexpr std::size_t most_answers = 8, most_stops = 16, most_likeliest =
 /// A text, or a list of parts of a text.
 static std::string content_of(Fields& message, const std::string& path) {
   const json* content = message.any("content");
-  if (!content) throw std::invalid_argument(path + "content: wanted a text, got none");
+  if (!content) throw RequestError(path + "content: wanted a text, got none", path + "content");
   if (content->is_string()) return content->get<std::string>();
   if (!content->is_array()) message.refuse("content", "a text or a list of texts", *content);
   std::string text;
@@ -57,8 +58,8 @@ static void append(std::vector<int>& ids, const std::vector<int>& more) {
 /// The tokens of a conversation, up to where the answer begins.
 static std::vector<int> read_conversation(Fields& fields, const ServedModel& served) {
   if (!served.chat)
-    throw std::invalid_argument(
-        "messages: the model has no chat template; /v1/completions continues a text");
+    throw RequestError("messages: the model has no chat template; /v1/completions continues a text",
+                       "messages");
   const json* messages = fields.any("messages");
   if (!messages || !messages->is_array() || messages->empty())
     fields.refuse("messages", "a list of messages", messages ? *messages : json());
@@ -145,15 +146,24 @@ static AnswerFilter read_format(Fields& fields, const ServedModel& served) {
   }
   of_format.expect_no_others();
   if (type == "text") return {};
-  if (served.stops.empty())
-    throw std::invalid_argument("response_format: the model has no token that ends a text");
-  return json_filter(served.vocabulary, served.stops, schema);
+  try {
+    if (served.stops.empty())
+      throw std::invalid_argument("the model has no token that ends a text");
+    return json_filter(served.vocabulary, served.stops, schema);
+  } catch (const std::invalid_argument& error) {
+    throw RequestError(fmt::format("response_format: {}", error.what()), "response_format");
+  }
+}
+
+RequestError no_model(const std::string& name, const ServedModel& served) {
+  return {fmt::format("model: wanted \"{}\", got \"{}\"", served.name, printable(name, 40)),
+          "model", "model_not_found", 404};
 }
 
 /// What would change the answer is refused unless it says what happens here anyway.
 static void refuse_others(Fields& fields, const ServedModel& served) {
   const std::optional<std::string> model = fields.text("model");
-  if (model && *model != served.name) fields.refuse("model", '"' + served.name + '"', *model);
+  if (model && *model != served.name) throw no_model(*model, served);
   fields.number("presence_penalty", 0, 0);
   fields.number("frequency_penalty", 0, 0);
   fields.whole("best_of", 1, 1);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "15_serving/api/fields.hpp"
 #include "15_serving/api/served_model.hpp"
 #include "15_serving/engine/engine.hpp"
 
@@ -28,10 +29,13 @@ struct Ask {
   bool echo = false;                          // of completions: the prompt comes first
 };
 
-/// Reads a body for this model. Throws std::invalid_argument("field: wanted …, got …") for what is
-/// not JSON, a field of another type or out of its range, one that this server does not have, and a
+/// Reads a body for this model. Throws RequestError("field: wanted …, got …") for what is not JSON,
+/// a field of another type or out of its range, one that this server does not have, and a
 /// conversation that the model's format can't write. Whether the prompt fits is Engine::submit's to
 /// say.
 Ask read_ask(Endpoint endpoint, const std::string& body, const ServedModel& served);
+
+/// What a client gets that asks for a model of another name.
+RequestError no_model(const std::string& name, const ServedModel& served);
 
 }  // namespace t2t

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -24,16 +23,24 @@ static std::string shown(const json& value) {
   return value.dump();
 }
 
+RequestError::RequestError(const std::string& message, std::string of_field, std::string its_code,
+                           int as)
+    : std::invalid_argument(message),
+      field(std::move(of_field)),
+      code(std::move(its_code)),
+      status(as) {}
+
 Fields::Fields(const json& object, std::string path) : object_(object), path_(std::move(path)) {
-  if (!object.is_object())
-    throw std::invalid_argument(
-        fmt::format("{}: wanted an object, got {}",
-                    path_.empty() ? "the body" : path_.substr(0, path_.size() - 1), shown(object)));
+  if (object.is_object()) return;
+  const std::string field = path_.substr(0, path_.empty() ? 0 : path_.size() - 1);
+  throw RequestError(fmt::format("{}: wanted an object, got {}", field.empty() ? "the body" : field,
+                                 shown(object)),
+                     field);
 }
 
 void Fields::refuse(const std::string& name, const std::string& wanted, const json& got) const {
-  throw std::invalid_argument(
-      fmt::format("{}{}: wanted {}, got {}", path_, name, wanted, shown(got)));
+  throw RequestError(fmt::format("{}{}: wanted {}, got {}", path_, name, wanted, shown(got)),
+                     path_ + name);
 }
 
 const json* Fields::any(const std::string& name) {
@@ -81,8 +88,9 @@ void Fields::ignore(std::initializer_list<const char*> names) {
 void Fields::expect_no_others() const {
   for (const auto& [name, value] : object_.items())
     if (!value.is_null() && !known_.contains(name))
-      throw std::invalid_argument(
-          fmt::format("{}{}: this server has no such field", path_, printable(name, 40)));
+      throw RequestError(
+          fmt::format("{}{}: this server has no such field", path_, printable(name, 40)),
+          path_ + printable(name, 40));
 }
 
 json parse_body(const std::string& body) {
@@ -90,11 +98,11 @@ json parse_body(const std::string& body) {
   NameCount names;
   const auto expect_bounded = [&](int depth, json::parse_event_t event, json&) {
     if (depth > most_levels)
-      throw std::invalid_argument(
-          fmt::format("the body: wanted at most {} levels of lists and objects", most_levels));
+      throw RequestError(
+          fmt::format("the body: wanted at most {} levels of lists and objects", most_levels), "");
     if (!names.fits(depth, event))
-      throw std::invalid_argument(
-          fmt::format("the body: wanted at most {} names in an object", most_names));
+      throw RequestError(fmt::format("the body: wanted at most {} names in an object", most_names),
+                         "");
     return true;
   };
   try {
@@ -102,7 +110,7 @@ json parse_body(const std::string& body) {
   } catch (const json::exception& error) {
     std::string_view why = error.what();  // "[json.exception.parse_error.101] parse error at …"
     why.remove_prefix(std::min(why.find("] ") + 2, why.size()));
-    throw std::invalid_argument("the body is not JSON: " + printable(why, 200));
+    throw RequestError("the body is not JSON: " + printable(why, 200), "");
   }
 }
 

@@ -8,18 +8,29 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 
 namespace t2t {
 
+/// Why a request is refused, and as which of HTTP's statuses.
+struct RequestError : std::invalid_argument {
+  std::string field;  // "messages[0].role"; empty if no field is wrong by itself
+  std::string code;   // OpenAI's name for the reason, where clients look for it; may be empty
+  int status;
+
+  RequestError(const std::string& message, std::string of_field, std::string its_code = {},
+               int as = 400);
+};
+
 class Fields {
  public:
-  /// `path` goes before a field's name in messages, as in "messages[0].". Throws
-  /// std::invalid_argument unless it is an object. The object must outlive this.
+  /// `path` goes before a field's name in messages, as in "messages[0].". Throws RequestError
+  /// unless it is an object. The object must outlive this.
   Fields(const nlohmann::ordered_json& object, std::string path);
 
-  // A field that is missing or null counts as not given. Each throws std::invalid_argument, naming
-  // the field, for a value of another type or out of its range.
+  // A field that is missing or null counts as not given. Each throws RequestError, naming the
+  // field, for a value of another type or out of its range.
   std::optional<double> number(const std::string& name, double least, double most);
   std::optional<std::size_t> whole(const std::string& name, std::size_t least, std::size_t most);
   std::optional<std::string> text(const std::string& name);
@@ -28,10 +39,10 @@ class Fields {
 
   /// Fields that change no answer: whatever they hold is not used.
   void ignore(std::initializer_list<const char*> names);
-  /// Throws std::invalid_argument, naming it, if there is a field that nobody has asked for.
+  /// Throws RequestError, naming it, if there is a field that nobody has asked for.
   void expect_no_others() const;
 
-  /// Throws std::invalid_argument("path.name: wanted …, got …").
+  /// Throws RequestError("path.name: wanted …, got …").
   [[noreturn]] void refuse(const std::string& name, const std::string& wanted,
                            const nlohmann::ordered_json& got) const;
 
@@ -41,7 +52,7 @@ class Fields {
   std::set<std::string> known_;
 };
 
-/// The JSON of a request's body. Throws std::invalid_argument, with the place, for what is not
+/// The JSON of a request's body. Throws RequestError, with the place, for what is not
 /// JSON, for one that is nested deeper than 64 levels, and for an object of more than 1000 names.
 nlohmann::ordered_json parse_body(const std::string& body);
 

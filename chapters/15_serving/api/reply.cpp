@@ -56,9 +56,7 @@ static json scores_json(const Ask& ask, const std::vector<TokenScores>& scores, 
                                                     : completion_scores(scores, bpe);
 }
 
-static json reason_json(const std::string& reason) {
-  return reason.empty() ? json(nullptr) : json(reason);
-}
+static json text_or_null(std::string_view text) { return text.empty() ? json() : json(text); }
 
 static json usage_json(const Ask& ask, std::size_t tokens) {
   const std::size_t prompt = ask.request.prompt.size();
@@ -117,7 +115,7 @@ static std::string piece_event(json head, const Ask& ask, std::size_t answer, js
   json choice = {{"index", answer}};
   choice[is_chat ? "delta" : "text"] = std::move(said);
   choice["logprobs"] = std::move(scores);
-  choice["finish_reason"] = reason_json(reason);
+  choice["finish_reason"] = text_or_null(reason);
   head["choices"] = json::array({std::move(choice)});
   return event_of(head);
 }
@@ -161,21 +159,33 @@ std::string Reply::stream_end(std::size_t tokens) const {
   return events + "data: [DONE]\n\n";
 }
 
-static json error_value(int status, std::string_view message) {
+static json error_value(int status, std::string_view message, std::string_view param,
+                        std::string_view code) {
   const char* type = status == 429  ? "rate_limit_error"
                      : status < 500 ? "invalid_request_error"
                                     : "server_error";
-  return {{"error", {{"message", message}, {"type", type}, {"param", nullptr}, {"code", status}}}};
+  if (status == 401) code = "invalid_api_key";
+  if (status == 429) code = "rate_limit_exceeded";
+  return {{"error",
+           {{"message", message},
+            {"type", type},
+            {"param", text_or_null(param)},
+            {"code", text_or_null(code)}}}};
 }
-std::string error_json(int status, std::string_view message) {
-  return text_of(error_value(status, message));
+std::string error_json(int status, std::string_view message, std::string_view param,
+                       std::string_view code) {
+  return text_of(error_value(status, message, param, code));
 }
-std::string stream_error(std::string_view message) { return event_of(error_value(500, message)); }
+std::string stream_error(std::string_view message) {
+  return event_of(error_value(500, message, {}, {}));
+}
 
+static json model_value(const ServedModel& served) {
+  return {{"id", served.name}, {"object", "model"}, {"created", 0}, {"owned_by", "a file"}};
+}
+std::string model_json(const ServedModel& served) { return text_of(model_value(served)); }
 std::string models_json(const ServedModel& served) {
-  const json model = {
-      {"id", served.name}, {"object", "model"}, {"created", 0}, {"owned_by", "a file"}};
-  return text_of({{"object", "list"}, {"data", json::array({model})}});
+  return text_of({{"object", "list"}, {"data", json::array({model_value(served)})}});
 }
 
 }  // namespace t2t

@@ -48,9 +48,12 @@ class Reply {
   std::vector<Collected> answers_;
 };
 
-/// {"error": {"message": …, "type": …, "code": status}}
-std::string error_json(int status, std::string_view message);
-/// The list of models: this one.
+/// {"error": {"message": …, "type": …, "param": …, "code": …}}: param is the name of the field, and
+/// code OpenAI's name for the reason; null if empty.
+std::string error_json(int status, std::string_view message, std::string_view param = {},
+                       std::string_view code = {});
+/// The model, and the list of models: this one.
+std::string model_json(const ServedModel& served);
 std::string models_json(const ServedModel& served);
 /// A stream's event that says why it ends without its answers.
 std::string stream_error(std::string_view message);

@@ -1,0 +1,29 @@
+#include "15_serving/api/headers.hpp"
+
+#include <algorithm>
+
+namespace t2t {
+
+static bool same_letters(std::string_view a, std::string_view b) {
+  const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; };
+  return std::ranges::equal(a, b, {}, small, small);
+}
+
+static std::string_view without_blanks(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+}
+
+bool is_json_type(std::string_view content_type) {
+  const std::string_view type = content_type.substr(0, content_type.find(';'));
+  return same_letters(without_blanks(type), "application/json");
+}
+
+std::optional<std::string_view> bearer_key(std::string_view authorization) {
+  const std::size_t end = std::min(authorization.find(' '), authorization.size());
+  if (!same_letters(authorization.substr(0, end), "Bearer")) return {};
+  return without_blanks(authorization.substr(end));
+}
+
+}  // namespace t2t
