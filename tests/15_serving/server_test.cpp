@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "15_serving/answer/answering.hpp"
+#include "15_serving/api/headers.hpp"
 #include "15_serving/engine/page_reader.hpp"
 #include "15_serving/server/http_server.hpp"
 #include "15_serving/server/service.hpp"
@@ -254,17 +255,35 @@ TEST_CASE("by HTTP: several answers differ by their seeds, and a prompt goes on"
 
 TEST_CASE("by HTTP: what is refused, and how") {
   Running running("", slow_reader());
-  const auto refused = [&](const httplib::Result& got, int status, const std::string& message) {
+  const auto refused = [&](const httplib::Result& got, int status, const std::string& message,
+                           const json& param = nullptr, const json& code = nullptr) {
     CAPTURE(message);
     REQUIRE(got);
     CHECK(got->status == status);
     const json body = json::parse(got->body, nullptr, false);
     REQUIRE(body.is_object());
-    CHECK((body["error"]["code"].is_null() || body["error"]["code"].is_string()));
+    CHECK(body["error"]["param"] == param);
+    CHECK(body["error"]["code"] == code);
     CHECK(body["error"]["message"] == message);
   };
   refused(post(running, chat, hello(R"(, "n": 0)")), 400,
-          "n: wanted a whole number from 1 to 8, got 0");
+          "n: wanted a whole number from 1 to 8, got 0", "n");
+  refused(post(running, chat, R"({"messages": [{"role": "tool"}]})"), 400,
+          "messages[0].role: wanted system, user or assistant, got \"tool\"", "messages[0].role");
+  refused(post(running, chat, hello(R"(, "response_format": {"type": "json_schema",
+              "json_schema": {"schema": {"pattern": "a"}}})")),
+          400,
+          "response_format: schema /pattern: wanted one of type, properties, required, items, "
+          "minItems, additionalProperties, maxItems, minLength, maxLength, enum, const, anyOf, got "
+          "pattern",
+          "response_format");
+  refused(post(running, chat, hello(R"(, "model": "gpt")")), 404,
+          "model: wanted \"tiny\", got \"gpt\"", "model", "model_not_found");
+  refused(running.client().Get("/v1/models/gpt"), 404, "model: wanted \"tiny\", got \"gpt\"",
+          "model", "model_not_found");
+  refused(running.client().Get("/v1/models/" + std::string(8000, 'a')), 404,
+          "model: wanted \"tiny\", got \"" + std::string(40, 'a') + "…\"", "model",
+          "model_not_found");
   refused(post(running, chat,
                R"({"messages": [{"role": "user", "content": ")" + std::string(500, 'x') + "\"}]}"),
           400, "tokens of the prompt: wanted below the 256 that a text can have, got 542");
@@ -276,7 +295,7 @@ TEST_CASE("by HTTP: what is refused, and how") {
   std::vector<Request> all(12, request(3, 200));
   const auto busy = running.service.ask(all);
   const auto more = post(running, chat, hello(""));
-  refused(more, 429, "12 texts are being answered or wait already");
+  refused(more, 429, "12 texts are being answered or wait already", nullptr, "rate_limit_exceeded");
   CHECK(more->get_header_value("Retry-After") == "1");
   running.service.cancel(busy);
   at_rest(running.service);
@@ -285,14 +304,44 @@ TEST_CASE("by HTTP: what is refused, and how") {
   refused(post(running, chat, hello("")), 503, "the server is ending, and takes no more requests");
 }
 
+TEST_CASE("media types and schemes in capitals and small letters, and compared as a whole") {
+  for (const char* type : {"application/json", "Application/JSON", "application/json;charset=utf-8",
+                           " application/json ; charset=utf-8"}) {
+    CAPTURE(type);
+    CHECK(is_json_type(type));
+  }
+  for (const char* type : {"", "application/jsonx", "application/json-seq", "text/plain",
+                           "application", "text/plain; application/json", "xapplication/json"}) {
+    CAPTURE(type);
+    CHECK_FALSE(is_json_type(type));
+  }
+  CHECK(bearer_key("Bearer abc") == "abc");
+  CHECK(bearer_key("bEARER  abc ") == "abc");
+  CHECK(bearer_key("Bearer a=b c") == "a=b c");
+  CHECK(bearer_key("Bearer") == "");
+  for (const char* other : {"", "abc", "Bearerabc", "Basic abc", " Bearer abc"})
+    CHECK_FALSE(bearer_key(other));
+  Running running;
+  const std::string body = R"({"prompt": "ab", "max_tokens": 1})";
+  const auto status = [&](const char* type) {
+    return running.client().Post("/v1/completions", body, type)->status;
+  };
+  CHECK(status("Application/JSON; charset=utf-8") == 200);
+  CHECK(status("application/jsonx") == 415);
+}
+
 TEST_CASE("by HTTP: a key, the model's name, counts, and the page") {
   Running running("secret");
   httplib::Client client = running.client();
   CHECK(client.Get("/v1/models")->status == 401);
   CHECK(client.Get("/v1/models", {{"Authorization", "Bearer secre"}})->status == 401);
   CHECK(client.Get("/v1/models", {{"Authorization", "Bearer secrets"}})->status == 401);
+  CHECK(client.Get("/v1/models", {{"Authorization", "Basic secret"}})->status == 401);
+  CHECK(json::parse(client.Get("/v1/models")->body)["error"]["code"] == "invalid_api_key");
   const auto models = client.Get("/v1/models", {{"Authorization", "Bearer secret"}});
   CHECK(json::parse(models->body)["data"][0]["id"] == "tiny");
+  const auto one = client.Get("/v1/models/tiny", {{"Authorization", "bearer secret"}});
+  CHECK(json::parse(one->body) == json::parse(models->body)["data"][0]);
   CHECK(client.Get("/metrics", {{"Authorization", "Bearer secret"}})->body.find("t2t_pages 60\n") !=
         std::string::npos);
   const auto page = client.Get("/");

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "15_serving/api/ask.hpp"
+#include "15_serving/api/headers.hpp"
 #include "15_serving/api/metrics.hpp"
 #include "15_serving/api/reply.hpp"
 #include "15_serving/server/exchange.hpp"
@@ -29,6 +30,7 @@ namespace t2t {
 
 static constexpr std::size_t most_body = 1 << 20;
 static constexpr const char* json_type = "application/json";
+static constexpr std::string_view models_path = "/v1/models/";  // a model's name follows
 
 /// A line on stderr; where it can't be written, as on a full disk, the server goes on without it.
 static void log_line(const std::string& line) {
@@ -60,6 +62,10 @@ struct HttpServer::Routes {
     res.status = status;
     res.set_content(error_json(status, why), json_type);
   }
+  static void refuse(httplib::Response& res, const RequestError& error) {
+    res.status = error.status;
+    res.set_content(error_json(error.status, error.what(), error.field, error.code), json_type);
+  }
 
   void set_limits() {
     server.new_task_queue = [this] { return new httplib::ThreadPool(options.threads); };
@@ -81,8 +87,10 @@ struct HttpServer::Routes {
       const bool open = req.path == "/" || req.path == "/health";
       if (!options.key.empty() && !open && !has_key(req.get_header_value("Authorization")))
         refuse(res, 401, "the key: wanted the one of this server, as \"Authorization: Bearer …\"");
-      else if (req.method == "POST" && !req.get_header_value("Content-Type").starts_with(json_type))
+      else if (req.method == "POST" && !is_json_type(req.get_header_value("Content-Type")))
         refuse(res, 415, "Content-Type: wanted application/json");
+      else if (req.method == "GET" && req.path.starts_with(models_path))
+        show_model(req.path.substr(models_path.size()), res);
       else
         return httplib::Server::HandlerResponse::Unhandled;
       return httplib::Server::HandlerResponse::Handled;
@@ -113,12 +121,20 @@ struct HttpServer::Routes {
   }
 
   /// Compares all of the key whatever the first difference is: how long it takes must tell nothing.
-  bool has_key(const std::string& given) const {
-    const std::string wanted = "Bearer " + options.key;
-    unsigned different = given.size() != wanted.size();
-    for (std::size_t i = 0; i < std::min(given.size(), wanted.size()); ++i)
-      different |= unsigned(given[i] ^ wanted[i]);
+  bool has_key(const std::string& authorization) const {
+    const std::string_view given = bearer_key(authorization).value_or("");
+    unsigned different = given.size() != options.key.size();
+    for (std::size_t i = 0; i < std::min(given.size(), options.key.size()); ++i)
+      different |= unsigned(given[i] ^ options.key[i]);
     return different == 0;
+  }
+
+  /// By a path and not by a pattern: std::regex on a long path takes much of the stack.
+  void show_model(const std::string& name, httplib::Response& res) const {
+    if (name == served.name)
+      res.set_content(model_json(served), json_type);
+    else
+      refuse(res, no_model(name, served));
   }
 
   void set_routes() {
@@ -166,6 +182,8 @@ struct HttpServer::Routes {
           [this, exchange](bool) {
             if (options.log) log_line("  " + exchange->summary());
           });
+    } catch (const RequestError& error) {
+      refuse(res, error);
     } catch (const std::invalid_argument& error) {
       refuse(res, 400, error.what());
     } catch (const TooBusy& error) {

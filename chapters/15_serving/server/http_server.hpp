@@ -3,7 +3,7 @@
 //
 //   POST /v1/chat/completions   a conversation goes on by an answer
 //   POST /v1/completions        a text goes on
-//   GET  /v1/models             the model's name
+//   GET  /v1/models             the model's name; also as /v1/models/NAME
 //   GET  /health                "ok" while requests are taken
 //   GET  /metrics               counts, for Prometheus
 //   GET  /                      a page to chat with, for a browser
