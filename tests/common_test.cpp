@@ -474,6 +474,25 @@ TEST_CASE("UTF-8 is checked to the letter, and a wrong byte is named with its of
     CHECK_THROWS_AS(expect_utf8("text", bad, true), std::runtime_error);
 }
 
+TEST_CASE("a text file's lines end with \\n, whatever the file has, and offsets are the file's") {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / "t2t_text_file";
+  const auto read = [&](const std::string& bytes) {
+    write_file(file, bytes);
+    return read_text_file(file);
+  };
+  for (const std::string same : {"", "a", "a\n\nb\n", "\n", "é\tb"}) CHECK(read(same) == same);
+  CHECK(read("a\r\n\r\nb\r\n") == "a\n\nb\n");
+  CHECK(read("a\r\rb\r") == "a\n\nb\n");
+  CHECK(read("\n\r\r\n") == "\n\n\n");
+  CHECK(read("\ufeff"
+             "a\ufeff\r\n") == "a\ufeff\n");
+  CHECK_THROWS_WITH(
+      read("\ufeff"
+           "a\r\n\xff"),
+      (file.string() + ": byte 0xff at offset 6 is not UTF-8; save the text as UTF-8").c_str());
+  std::filesystem::remove(file);
+}
+
 TEST_CASE("shapes are named with what was wanted and what came") {
   const Tensor<2> x = some(2, 3);
   CHECK_NOTHROW(expect_shape("x", x, {2, 3}));

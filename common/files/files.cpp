@@ -147,4 +147,16 @@ void expect_utf8(std::string_view name, std::string_view text, bool goes_on) {
   }
 }
 
+std::string read_text_file(const std::filesystem::path& path) {
+  std::string text = read_file(path);
+  expect_utf8(path.string(), text);
+  std::size_t size = 0;
+  for (std::size_t i = text.starts_with("\ufeff") ? 3 : 0; i < text.size(); ++i) {
+    if (text[i] == '\r' && text[i + 1] == '\n') continue;  // text[text.size()] is 0
+    text[size++] = text[i] == '\r' ? '\n' : text[i];
+  }
+  text.resize(size);
+  return text;
+}
+
 }  // namespace t2t

@@ -14,6 +14,10 @@ namespace t2t {
 /// nobody writes to.
 std::string read_file(const std::filesystem::path& path, std::size_t most = std::string::npos);
 
+/// A file of UTF-8 text as other systems save it, too: its lines end with \n where the file has
+/// \r\n or \r, and it begins after a byte order mark. Throws as read_file and expect_utf8 do.
+std::string read_text_file(const std::filesystem::path& path);
+
 /// Writes a file, which appears complete or not at all, even if the power fails: the bytes go to a
 /// new file in the same folder, which is renamed once they are on the disk. A plain file of that
 /// name is replaced. Throws std::runtime_error, naming the file, when that fails (a full disk, for

@@ -171,7 +171,7 @@ std::string Program::read_text() const {
     text = read_file(text_file_, most), source = text_file_;
   } else {
     source = page();
-    text = prose(read_file(source));
+    text = prose(read_text_file(source));
   }
   expect_utf8(source, text, text.size() == most);
   if (text.empty())

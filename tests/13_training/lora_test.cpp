@@ -232,12 +232,18 @@ TEST_CASE("questions and answers are read, and what is something else is refused
     write_file(path, text);
     return read_exchanges(path);
   };
-  const auto got = read("# a comment\n\nQ: What?\nA: That: so.\r\n\nQ: é?\nA: Yes.");
-  REQUIRE(got.size() == 2);
-  CHECK(got[0].question == "What?");
-  CHECK(got[0].answer == "That: so.");
-  CHECK(got[1].question == "é?");
-  CHECK(got[1].answer == "Yes.");
+  CHECK(read("Q: x\r\nA: y\r\n").at(0).answer == "y");
+  for (const std::string end : {"\n", "\r\n", "\r"}) {
+    std::string text;
+    for (const char* line : {"# a comment", "", "Q: What?", "A: That: so.", "", "Q: é?", "A: Yes."})
+      text += line + end;
+    const auto got = read(text);
+    REQUIRE(got.size() == 2);
+    CHECK(got[0].question == "What?");
+    CHECK(got[0].answer == "That: so.");
+    CHECK(got[1].question == "é?");
+    CHECK(got[1].answer == "Yes.");
+  }
   const std::string begin = path.string() + ": line ";
   REFUSES_AS(read("A: x\n"), begin + "1: wanted a question, \"Q: \"", Bad);
   REFUSES_AS(read("\nQ: x\nQ: y\n"), begin + "3: wanted the answer, \"A: \"", Bad);

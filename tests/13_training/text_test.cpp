@@ -236,6 +236,17 @@ TEST_CASE("files are taken in the order of their names, whatever the folder's is
         "a\n\nb\n\nc\n\nd\n\ne\n\nf\n\ng\n\nh\n\ni\n\nj\n\nk\n\nl\n\n");
 }
 
+TEST_CASE("a text is the same, whatever ends its lines") {
+  const Folder folder;
+  for (const std::string end : {"\n", "\r\n", "\r"}) {
+    CAPTURE(end.size());
+    write_file(folder.path / "a.txt", "one" + end + end + "two" + end);
+    write_file(folder.path / "b.md", "# Title" + end + end + "One." + end + end + "Two." + end);
+    CHECK(text_of_file(folder.path / "a.txt") == "one\n\ntwo\n");
+    CHECK(text_of_file(folder.path / "b.md") == "\nOne.\n\nTwo.\n");
+  }
+}
+
 TEST_CASE("texts that are missing, empty or not UTF-8 are refused by name") {
   const Folder folder;
   const std::string name = folder.path.string(), nowhere = name + "/nowhere";

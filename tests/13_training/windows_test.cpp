@@ -46,16 +46,44 @@ TEST_CASE("passages: every tenth is held out, none is in both parts and none is 
   CHECK(letters_of(split.train, 2100) == "abcdefghiklmnopqrsuvwxyzABC");
   CHECK(letters_of(split.held_out, 2100) == "jtD");
   REFUSES(split_by_passage(text, 31),
-          "passages of the text, of 2,000 bytes or more and up to an empty line: "
-          "wanted at least 31, got 30");
+          "passages of the text, of 2,000 bytes or more each: "
+          "wanted at least 31 (a longer text), got 30");
   REFUSES(split_by_passage("short"),
-          "passages of the text, of 2,000 bytes or more and up to an empty line: "
-          "wanted at least 10, got 1");
+          "passages of the text, of 2,000 bytes or more each: "
+          "wanted at least 10 (a longer text), got 1");
   REFUSES(split_by_passage("", 2),
-          "passages of the text, of 2,000 bytes or more and up to an empty line: "
-          "wanted at least 2, got 0");
+          "passages of the text, of 2,000 bytes or more each: "
+          "wanted at least 2 (a longer text), got 0");
   REFUSES(split_by_passage(text, 1),
           "every, how many passages there are for one held out: wanted at least 2, got 1");
+}
+
+TEST_CASE("by hand: without an empty line, a passage ends with a line, or else with a character") {
+  // 20 lines of 100 bytes are 2,000 bytes, and the next line's end is the first after them.
+  std::string lines;
+  for (int line = 0; line < 900; ++line) lines += std::string(99, char('a' + line % 26)) + "\n";
+  const SplitText of_lines = split_by_passage(lines);
+  CHECK(of_lines.held_out.substr(0, 2100) == lines.substr(9 * 2100, 2100));
+  CHECK(of_lines.held_out.size() == 4 * 2100);
+  CHECK(of_lines.train.size() == lines.size() - 4 * 2100);
+
+  // One line: the 667th character of three bytes crosses byte 2,000.
+  std::string line;
+  for (int character = 0; character < 6670; ++character) line += "語";
+  const SplitText of_line = split_by_passage(line, 2);
+  CHECK(of_line.held_out.size() == 5 * 2001);
+  CHECK(of_line.train.size() == line.size() - 5 * 2001);
+}
+
+TEST_CASE("passages: a line of blanks is empty, and one that comes late ends nothing") {
+  const auto first_of = [](const std::string& text) { return split_by_passage(text, 2).train; };
+  const std::string sentences = std::string(999, 'a') + "\n" + std::string(1499, 'b') + "\n";
+  for (const char* empty : {"", " ", "\t  "}) {
+    const std::string first = sentences + empty + "\n";
+    CHECK(first_of(first + std::string(2500, 'c')) == first);
+  }
+  const std::string more = std::string(1600, 'c') + "\n\n" + std::string(2000, 'd');
+  CHECK(first_of(sentences + more) == sentences);
 }
 
 /// 0, 1, 2 …: a window's first token says where it begins.

@@ -12,18 +12,15 @@
 namespace t2t {
 
 std::vector<Exchange> read_exchanges(const std::filesystem::path& path) {
-  const std::string text = read_file(path);
-  expect_utf8(path.string(), text);
+  std::istringstream lines(read_text_file(path));
   std::vector<Exchange> exchanges;
   bool asked = false;  // a question that has no answer yet
-  std::istringstream lines(text);
   std::size_t number = 0;
   const auto fail = [&](const char* wanted) {
     throw std::runtime_error(fmt::format("{}: line {}: wanted {}", path.string(), number, wanted));
   };
   for (std::string line; std::getline(lines, line);) {
     ++number;
-    if (line.ends_with('\r')) line.pop_back();
     if (line.empty() || line[0] == '#') continue;
     const bool question = line.starts_with("Q: ");
     if (!question && !line.starts_with("A: "))

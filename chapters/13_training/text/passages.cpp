@@ -10,20 +10,36 @@ namespace t2t {
 
 static constexpr std::size_t passage_bytes = 2000;
 
+/// Where the passage that begins at `from` ends. A line of blanks is an empty one.
+static std::size_t end_of_passage(std::string_view text, std::size_t from) {
+  const std::size_t least = from + passage_bytes, most = least + passage_bytes;
+  std::size_t line_end = 0;  // the first one; 0 while there is none
+  for (std::size_t at = least; at < std::min(most, text.size()); ++at) {
+    if (text[at] != '\n') continue;
+    const std::size_t next = text.find_first_not_of(" \t", at + 1);
+    if (next != text.npos && text[next] == '\n') return next + 1;
+    if (line_end == 0) line_end = at + 1;
+  }
+  if (text.size() <= most) return text.size();
+  if (line_end > 0) return line_end;
+  std::size_t end = least;  // in a text of one line, where a UTF-8 character begins
+  while (end < most && (text[end] & 0xc0) == 0x80) ++end;
+  return end;
+}
+
 SplitText split_by_passage(std::string_view text, std::size_t every) {
   expect(every >= 2, "every, how many passages there are for one held out", "at least 2",
          double(every));
   SplitText split;
   std::size_t passages = 0;
   for (std::size_t from = 0; from < text.size(); ++passages) {
-    const std::size_t empty_line = text.find("\n\n", from + passage_bytes);
-    const std::size_t end = empty_line == text.npos ? text.size() : empty_line + 2;
+    const std::size_t end = end_of_passage(text, from);
     (passages % every == every - 1 ? split.held_out : split.train)
         .append(text.substr(from, end - from));
     from = end;
   }
-  expect(passages >= every, "passages of the text, of 2,000 bytes or more and up to an empty line",
-         "at least " + std::to_string(every), double(passages));
+  expect(passages >= every, "passages of the text, of 2,000 bytes or more each",
+         "at least " + std::to_string(every) + " (a longer text)", double(passages));
   return split;
 }
 

@@ -19,9 +19,10 @@ namespace t2t {
 struct SplitText {
   std::string train, held_out;
 };
-/// Passages end at the first empty line after 2,000 bytes, or at the end of the text; every
-/// `every`-th is held out. Throws std::invalid_argument when `every` is below 2, and when the text
-/// has fewer passages than that.
+/// Passages end after the first empty line, which may hold blanks, that begins at 2,000 to 4,000
+/// bytes. Without one they end after the first line from 2,000 bytes on, without a line's end at a
+/// character there; the last one ends with the text. Every `every`-th is held out. Throws
+/// std::invalid_argument when `every` is below 2, and when the text has fewer passages than that.
 SplitText split_by_passage(std::string_view text, std::size_t every = 10);
 
 /// Windows of T tokens, each with the token that follows. In an epoch each window is taken once, in

@@ -11,18 +11,8 @@ namespace t2t {
 
 static bool is_page(const std::filesystem::path& file) { return file.extension() == ".md"; }
 
-/// Lines end with \n, also those of a text from a system where they end with \r\n.
-static std::string with_plain_lines(const std::string& text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i)
-    if (text[i] != '\r' || text[i + 1] != '\n') plain += text[i];  // text[size] is 0
-  return plain;
-}
-
 static std::string read_text(const std::filesystem::path& file) {
-  std::string content = read_file(file);
-  expect_utf8(file.string(), content);
-  if (content.find("\r\n") != content.npos) content = with_plain_lines(content);
+  const std::string content = read_text_file(file);
   return is_page(file) ? prose(content, EmptyLines::kept) : content;
 }
 
