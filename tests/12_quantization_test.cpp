@@ -534,6 +534,21 @@ TEST_CASE("weights of 16 bits give the products of the same floats, and take hal
   REFUSES(half_weight(TensorType::f16, stored, 2, 3), "bytes: wanted 12, got 8");
 }
 
+TEST_CASE("a product of weights of 16 bits allocates before its loop, on no thread inside it") {
+  // More columns than any product before, so that memory which is kept does not suffice.
+  const size_t rows = 40, cols = 5001;
+  const std::vector<std::uint8_t> stored(2 * rows * cols);
+  const Weight w = half_weight(TensorType::f16, stored, rows, cols);
+  set_threads(2);
+  for (const size_t T : {1, 5}) {
+    CAPTURE(T);
+    const Tensor<2> x = draw(T, cols, T);
+    Tensor<2> y = empty(T, rows);
+    CHECK(loops_allocate_nothing([&] { matmul_bt(x, w, y); }));
+    CHECK(all_close(y, Tensor<2>(xt::zeros<float>({T, rows})), 0));
+  }
+}
+
 TEST_CASE("a matrix whose rows are no whole blocks becomes floats") {
   const Tensor<2> floats = draw(3, 40, 1);
   std::vector<std::uint8_t> bytes(sizeof(float) * floats.size());

@@ -84,10 +84,11 @@ static void expect_room(ConstMatrix x, const Mixture& mixture, const ExpertsScra
 /// Throws for the first token whose scores are not finite.
 static void route_rows(ConstMatrix x, const Mixture& mixture, ExpertsScratch& scratch) {
   const std::size_t T = x.rows, E = mixture.E(), k = mixture.settings.k;
+  const ConstMatrix router = mixture.router.floats();  // packed ones would need memory in the loop
   const Matrix p = Matrix(scratch.p).rows_from(0, T);
   std::atomic<std::size_t> refused = T;
   for_each_row(T, E * (x.cols + k), [&](std::size_t t) {
-    matmul_bt(x.rows_from(t, 1), mixture.router, p.rows_from(t, 1));
+    matmul_bt(x.rows_from(t, 1), router, p.rows_from(t, 1));
     if (!route_row(p.row(t), mixture.settings, mixture.bias,
                    std::span(scratch.experts).subspan(t * k, k), row(scratch.weights, t)))
       for (std::size_t first = refused; t < first && !refused.compare_exchange_weak(first, t);) {

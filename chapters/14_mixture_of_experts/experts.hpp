@@ -23,7 +23,7 @@ namespace t2t {
 
 /// What a mixture computes with. Owns nothing.
 struct Mixture {
-  const Weight& router;                         // [E, C]
+  const Weight& router;                         // [E, C], floats
   std::span<const FeedForwardWeights> experts;  // [E], all of one F
   Activation activation;
   RouterSettings settings;
@@ -34,7 +34,8 @@ struct Mixture {
 };
 
 /// The formula. Returns y, [T, C]. Throws std::invalid_argument as route, feed_forward and
-/// shared_network do, when there are no experts, and when the router has not one row for each.
+/// shared_network do, when there are no experts, and when the router is packed or has not one row
+/// for each.
 Tensor<2> mixture_of_experts(const Tensor<2>& x,  // [T, C]
                              const Mixture& mixture);
 

@@ -137,6 +137,13 @@ TEST_CASE("with packed weights: the formula's numbers, and the same bits beside 
     for (size_t t = 0; t < 512; t += 37)
       CHECK(all_close(by_rows(rows_of(x, t, 1), packed), rows_of(got, t, 1), 0));
     CHECK(all_close(by_rows(rows_of(x, 5, 3), packed), rows_of(got, 5, 3), 0));
+    CHECK(loops_allocate_nothing([&] { by_rows(x, packed); }));
+    // The router's products are made in a loop over the tokens, where packed ones would need
+    // memory.
+    packed.router = packed_floats(TensorType::q8_0, floats.router.floats());
+    REFUSES(by_rows(x, packed), "a weight [6, 256]: wanted floats, got packed numbers");
+    REFUSES(mixture_of_experts(x, packed.view()),
+            "a weight [6, 256]: wanted floats, got packed numbers");
   }
 }
 

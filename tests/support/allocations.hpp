@@ -13,7 +13,7 @@ constexpr bool allocations_counted = false;  // starting a plain thread allocate
 #else
 constexpr bool allocations_counted = true;
 #endif
-extern std::atomic<std::size_t> allocations;
+extern std::atomic<std::size_t> allocations, allocations_in_loops;
 
 /// How often so many calls allocated. A check wants: never.
 struct Allocated {
@@ -32,6 +32,15 @@ Allocated allocates_nothing(std::size_t calls, Call call) {
   const std::size_t before = allocations;
   for (std::size_t i = 0; i < calls; ++i) call();
   return {calls, allocations - before};
+}
+
+/// Does this, in which parallel loops may not allocate on any thread, nor on a first call: without
+/// memory, what new throws there would end the program.
+template <class Call>
+Allocated loops_allocate_nothing(Call call) {
+  const std::size_t before = allocations_in_loops;
+  call();
+  return {1, allocations_in_loops - before};
 }
 
 }  // namespace t2t

@@ -4,6 +4,7 @@
 // set, and freed ones are NaN again. So a check notices who reads any of them. What else comes from
 // new, like the numbers of a std::vector, lies between smaller guards.
 #include <doctest/doctest.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <array>
@@ -13,8 +14,14 @@
 
 #include "support/allocations.hpp"
 
-std::atomic<std::size_t> t2t::allocations = 0;
+std::atomic<std::size_t> t2t::allocations = 0, t2t::allocations_in_loops = 0;
 using namespace t2t;
+
+static void count_allocation() {
+  if (!allocations_counted) return;
+  ++allocations;
+  if (omp_in_parallel()) ++allocations_in_loops;
+}
 
 #if defined(__SANITIZE_ADDRESS__)
 // The sanitizer has guards of its own, which see reads as well.
@@ -59,7 +66,7 @@ static void expect_small_untouched(const unsigned char* memory, std::size_t size
 /// The size; a small guard; the memory; a small guard. (Inlined, gcc would take these two for a
 /// mistake: a new undone by a plain free.)
 [[gnu::noinline]] void* operator new(std::size_t size) {
-  if (allocations_counted) ++allocations;
+  count_allocation();
   if (size > std::size_t(-1) / 2) throw std::bad_alloc();
   void* const block = std::malloc(size_room + small_guard + size + small_guard);
   if (block == nullptr) throw std::bad_alloc();
@@ -84,7 +91,7 @@ void operator delete(void* memory, std::size_t) noexcept { operator delete(memor
 /// A cache line with the size; a guard; the tensor; a guard.
 [[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
   const auto line = std::size_t(alignment);
-  if (allocations_counted) ++allocations;
+  count_allocation();
   if (size > std::size_t(-1) / 2) throw std::bad_alloc();
   const std::size_t bytes = line + guard + size + guard;
   void* const block = std::aligned_alloc(line, (bytes + line - 1) / line * line);

@@ -46,14 +46,22 @@ static void row_to_floats(const HalfRows& w, std::size_t r, Row to) {
   (w.type == TensorType::f16 ? f16_to_floats : bf16_to_floats)(w.row(r), to);
 }
 
-/// One token: each row becomes floats and is multiplied before the next.
+/// One token: each row becomes floats and is multiplied before the next. The threads' memory is
+/// made before the loop, in which nothing may throw.
 static void multiply_row(ConstRow x, const HalfRows& w, Row y) {
-  for_each_row(w.rows, w.cols, [&](std::size_t r) {
-    static thread_local std::vector<float> floats;
-    floats.resize(w.cols);
-    fetch_ahead(w.row(r), 2 * w.cols);
-    row_to_floats(w, r, floats);
-    matvec({floats.data(), 1, w.cols, w.cols}, x, y.subspan(r, 1));
+  constexpr std::size_t together = 16;  // rows of a task
+  const std::size_t tasks = (w.rows + together - 1) / together;
+  static thread_local std::vector<float> memory;
+  memory.resize(std::max(memory.size(), thread_count() * w.cols));
+  float* const all_floats = memory.data();  // of this thread, and used by all
+  for_each_task(tasks, together * w.cols, [&](std::size_t i, std::size_t thread) {
+    const Row floats(all_floats + thread * w.cols, w.cols);
+    const std::size_t first = i * together, end = std::min(w.rows, first + together);
+    for (std::size_t r = first; r < end; ++r) {
+      fetch_ahead(w.row(r), 2 * w.cols);
+      row_to_floats(w, r, floats);
+      matvec({floats.data(), 1, w.cols, w.cols}, x, y.subspan(r, 1));
+    }
   });
 }
 
