@@ -14,11 +14,12 @@ if [[ $(uname -m) == aarch64 ]]; then
   exit
 fi
 if ! command -v aarch64-linux-gnu-g++ >/dev/null || ! command -v qemu-aarch64-static >/dev/null ||
-  [[ ! -e $libraries/libpcre2-8.so || ! -e $libraries/libstdc++.so.6 ]]; then
+  [[ ! -e $libraries/libpcre2-8.so || ! -e $libraries/libutf8proc.so || ! -e $libraries/libstdc++.so.6 ]]; then
   dpkg --add-architecture arm64
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends g++-aarch64-linux-gnu \
-    qemu-user-static libstdc++6:arm64 libgomp1:arm64 libopenblas-openmp-dev:arm64 libpcre2-dev:arm64 >/dev/null
+    qemu-user-static libstdc++6:arm64 libgomp1:arm64 libopenblas-openmp-dev:arm64 libpcre2-dev:arm64 \
+    libutf8proc-dev:arm64 >/dev/null
 fi
 
 programs=("$@")

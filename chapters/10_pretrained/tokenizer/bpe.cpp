@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "10_pretrained/tokenizer/byte_alphabet.hpp"
+#include "10_pretrained/tokenizer/unicode.hpp"
 #include "files/files.hpp"
 
 namespace t2t {
@@ -159,8 +160,12 @@ std::optional<int> Bpe::whole_word(std::string_view word) const {
   return *found;
 }
 
-void Bpe::append_plain(std::string_view text, PairMerger& merger, std::vector<int>& ids) const {
+std::size_t Bpe::append_plain(std::string_view text, PairMerger& merger,
+                              std::vector<int>& ids) const {
+  std::string normal;
+  if (words_.in_nfc()) text = normal = to_nfc(text);
   std::vector<int> symbols;
+  std::size_t left_out = 0;
   words_.for_each_word(text, [&](std::string_view word) {
     PairMerger::check_size(word.size());
     if (const std::optional<int> whole = whole_word(word)) {
@@ -170,9 +175,11 @@ void Bpe::append_plain(std::string_view text, PairMerger& merger, std::vector<in
     symbols.clear();
     for (const char byte : word)
       if (byte_ids_[std::uint8_t(byte)] >= 0) symbols.push_back(byte_ids_[std::uint8_t(byte)]);
+    left_out += word.size() - symbols.size();
     merger.run(symbols);
     ids.insert(ids.end(), symbols.begin(), symbols.end());
   });
+  return left_out;
 }
 
 std::optional<int> Bpe::first() const {
@@ -187,22 +194,19 @@ std::vector<int> Bpe::encode(std::string_view text, SpecialTokens special,
   std::vector<int> ids;
 
   std::size_t begin = 0;  // of the plain text not yet encoded
+  std::size_t without_token = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::optional<TokenFinder::Found> found = finder.find(text.substr(at));
     if (!found) {
       ++at;
       continue;
     }
-    append_plain(text.substr(begin, at - begin), merger, ids);
+    without_token += append_plain(text.substr(begin, at - begin), merger, ids);
     ids.push_back(found->id);
     begin = at += found->length;
   }
-  append_plain(text.substr(begin), merger, ids);
-
-  if (left_out) {
-    *left_out = text.size();
-    for (const int id : ids) *left_out -= bytes_[id].size();
-  }
+  without_token += append_plain(text.substr(begin), merger, ids);
+  if (left_out) *left_out = without_token;
   return ids;
 }
 

@@ -1,11 +1,11 @@
 // A byte-level BPE tokenizer: text to token ids and back, with a model's own vocabulary.
 //
-// encode first finds special tokens, where they are allowed. The text between them is split into
-// words (pretokenize.hpp), the bytes of each word become symbols, and symbols are merged
-// (merges.hpp). Some models take a word that is itself a token without merging. decode joins the
-// bytes of the tokens: decode(encode(text)) is text when the vocabulary has all of its bytes. A
-// token can end inside a character, so text that is printed while it is generated goes through
-// StreamingDecoder.
+// encode first finds special tokens, where they are allowed. The text between them is normalized,
+// for models that do so (unicode.hpp), and split into words (pretokenize.hpp); the bytes of each
+// word become symbols, and symbols are merged (merges.hpp). Some models take a word that is itself
+// a token without merging. decode joins the bytes of the tokens: decode(encode(text)) is the text,
+// normalized or as it was, when the vocabulary has all of its bytes. A token can end inside a
+// character, so text that is printed while it is generated goes through StreamingDecoder.
 #pragma once
 
 #include <array>
@@ -106,7 +106,8 @@ class Bpe {
   void read_merges();
   void find_ends();
   std::optional<int> whole_word(std::string_view word) const;
-  void append_plain(std::string_view text, PairMerger& merger, std::vector<int>& ids) const;
+  /// Returns how many bytes had no token.
+  std::size_t append_plain(std::string_view text, PairMerger& merger, std::vector<int>& ids) const;
   [[noreturn]] void fail(const std::string& what) const;
 
   BpeTables tables_;

@@ -28,6 +28,7 @@ struct PreTokenizer::Kind {
   bool digits_first = false;
   bool whole_words = false;
   bool bos_first = false;
+  bool in_nfc = false;
 };
 
 const PreTokenizer::Kind PreTokenizer::kinds[] = {
@@ -40,7 +41,8 @@ const PreTokenizer::Kind PreTokenizer::kinds[] = {
      .bos_first = true},
     {.name = "qwen2",
      .words = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
-              R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
+              R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     .in_nfc = true},
 };
 // [/kinds]
 
@@ -56,6 +58,7 @@ const PreTokenizer::Kind& PreTokenizer::kind_of(std::string_view name) {
 
 bool PreTokenizer::whole_words() const { return kind_->whole_words; }
 bool PreTokenizer::bos_first() const { return kind_->bos_first; }
+bool PreTokenizer::in_nfc() const { return kind_->in_nfc; }
 
 /// Replaces \s and \S by a list of characters, because PCRE2's \s contains U+180E, which Unicode
 /// has not counted as a space since 2013.

@@ -12,9 +12,9 @@
 //              letter, digit or line end (a space, too); at most three digits, no space with them;
 //              signs with a space before and the line ends after them; space up to and with line
 //              ends is a word
-//   qwen2      as llama-bpe, but each digit alone
+//   qwen2      as llama-bpe, but each digit alone; the text is first put into Unicode's normal form
+//              C (unicode.hpp)
 //
-// Qwen's own tokenizer also puts text into Unicode's form NFC first, which is not done here.
 // PCRE2 is used because \p{L} needs Unicode's tables and (?!…) looks ahead. Characters that are
 // newer than the installed PCRE2 count as signs. Radford et al. 2019, "Language Models are
 // Unsupervised Multitask Learners" (GPT-2), section 2.2.
@@ -40,6 +40,8 @@ class PreTokenizer {
   bool whole_words() const;
   /// Whether a text begins with the bos token, unless the file says otherwise.
   bool bos_first() const;
+  /// Whether a text is put into NFC before it is cut: the caller does it.
+  bool in_nfc() const;
 
  private:
   struct Kind;

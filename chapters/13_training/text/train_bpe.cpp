@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "10_pretrained/tokenizer/byte_alphabet.hpp"
+#include "10_pretrained/tokenizer/unicode.hpp"
 #include "shapes.hpp"
 #include "utf8_start.hpp"
 
@@ -47,7 +48,10 @@ std::vector<Word> counted_words(std::string_view text, std::string_view pre_toke
   const std::array<int, 256> ids = ids_of_bytes();
   std::vector<Word> words;
   std::unordered_map<std::string_view, std::size_t> index;
-  PreTokenizer(pre_tokenizer).for_each_word(text, [&](std::string_view word) {
+  const PreTokenizer pre(pre_tokenizer);
+  std::string normal;
+  if (pre.in_nfc()) text = normal = to_nfc(text);
+  pre.for_each_word(text, [&](std::string_view word) {
     PairMerger::check_size(word.size());
     const auto [at, is_new] = index.try_emplace(word, words.size());
     if (is_new) {
