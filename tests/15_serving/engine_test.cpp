@@ -236,6 +236,93 @@ TEST_CASE("the logits are those of the formula") {
   }
 }
 
+/// What a prompt's tokens are handed with: each token, and the likeliest one before it.
+using Handed = std::vector<std::pair<int, int>>;
+
+TEST_CASE("the logits before a prompt's tokens are handed on, in order and once each") {
+  size_t in_mid_prompt = 0;
+  for (const size_t swap : {0, 6}) {
+    CAPTURE(swap);
+    const PageSizes sizes{.pages = 14, .page = 8, .texts = 5, .budget = 23, .swap = swap};
+    Engine engine(toy_reader(sizes, 96));
+    std::map<size_t, Handed> handed;
+    engine.prompt_scored = [&](size_t id, int token, ConstRow logits) {
+      handed[id].emplace_back(token, int(std::ranges::max_element(logits) - logits.begin()));
+    };
+    const auto scored_request = [](size_t i) {
+      Request request = some_request(i);
+      request.sampling.temperature = 0, request.most = i % 4 == 0 ? 0 : 30;
+      request.score_prompt = i % 5 != 1;
+      request.draft = toy_draft(96, 20), request.drafts = 3;
+      return request;
+    };
+    Heard heard;
+    for (size_t step = 0, i = 0; (i < 64 || !engine.idle()) && step < 4000; ++step) {
+      if (i < 64 && step % 2 == 0) engine.submit(scored_request(i++));
+      hear(engine, heard);
+      for (const Engine::Text& text : engine.waiting())
+        in_mid_prompt += text.scored > 0 && text.is_scoring();
+    }
+    CHECK(engine.idle());
+    CHECK(engine.pool().free() + engine.tree().spare() == 14);
+    for (size_t i = 0; i < 64; ++i) {
+      CAPTURE(i);
+      const Request request = scored_request(i);
+      Handed want;
+      Ids tokens;
+      for (const int token : request.prompt) {
+        if (!tokens.empty() && request.score_prompt)
+          want.emplace_back(token, toy_answer(tokens, 96));
+        tokens.push_back(token);
+      }
+      CHECK(handed[i] == want);
+      const size_t prompt = tokens.size();
+      while (tokens.size() < prompt + request.most) tokens.push_back(toy_answer(tokens, 96));
+      CHECK(heard.said[i] == Ids(tokens.begin() + long(prompt), tokens.end()));
+      CHECK(heard.ended.at(i) == Ending::most_tokens);
+    }
+  }
+  CHECK(in_mid_prompt > 0);
+}
+
+TEST_CASE(
+    "the logits before a prompt's tokens are those of the formula, also of one known already") {
+  const Model model = small_model([](Tensor<2> floats) { return Weight(std::move(floats)); });
+  Engine engine(model_reader(model, {.pages = 40, .page = 4, .texts = 2, .budget = 7}));
+  Request request = some_request(3);
+  const Tensor<2> all = language_model(request.prompt, model);  // [T, V]
+  request.most = 0, request.score_prompt = true;
+  const size_t T = request.prompt.size();
+  for (int again = 0; again < 2; ++again) {
+    std::vector<float> logits;
+    engine.prompt_scored = [&](size_t, int, ConstRow row) {
+      logits.insert(logits.end(), row.begin(), row.end());
+    };
+    engine.submit(request);
+    Heard heard;
+    for (size_t step = 0; !engine.idle() && step < 100; ++step) hear(engine, heard);
+    CHECK(heard.said.empty());
+    REQUIRE(logits.size() == (T - 1) * 96);
+    Tensor<2> got = empty(T - 1, 96);
+    std::ranges::copy(logits, got.data());
+    // As in "the logits are those of the formula".
+    CHECK(all_close(got, rows_of(all, 0, T - 1), 0x1p-24 * 8 * 20 * 10));
+  }
+}
+
+TEST_CASE("what is thrown for a prompt's logits becomes the text's error") {
+  Engine engine(toy_reader({.pages = 14, .page = 8, .texts = 5, .budget = 23}, 96));
+  engine.prompt_scored = [](size_t, int, ConstRow) { throw std::runtime_error("no more"); };
+  Request request = some_request(2);
+  engine.submit(request);
+  request.score_prompt = true;
+  engine.submit(request);
+  Heard heard;
+  for (size_t step = 0; !engine.idle() && step < 100; ++step) hear(engine, heard);
+  CHECK(heard.errors == std::map<size_t, std::string>{{1, "no more"}});
+  CHECK(heard.ended.contains(0));
+}
+
 TEST_CASE("a text ends by a stop token, by its limit, or at the end of the context") {
   const Model model = small_model(in_one_order);
   const PageSizes sizes{.pages = 10, .page = 4, .texts = 1, .budget = 16};
@@ -270,7 +357,7 @@ TEST_CASE("an engine refuses what can't be a text, by the name of what is wrong"
   refused({.prompt = {1, 96}}, "an id of the prompt: wanted 0 to 95, got 96");
   refused({.prompt = {-1}}, "an id of the prompt: wanted 0 to 95, got -1");
   refused({.prompt = {1}, .stops = {96}}, "a stop: wanted 0 to 95, got 96");
-  refused({.prompt = {1}, .most = 0}, "most, the new tokens: wanted at least 1, got 0");
+
   refused({.prompt = {1}, .sampling = {.temperature = -1}},
           "temperature: wanted 0 (greedy) or above, got -1");
   CHECK_FALSE(engine.cancel(0));

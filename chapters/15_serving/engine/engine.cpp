@@ -44,7 +44,6 @@ std::size_t Engine::submit(Request request) {
          double(request.prompt.size()));
   for (const int id : request.prompt) expect_token("an id of the prompt", id);
   for (const int id : request.stops) expect_token("a stop", id);
-  expect(request.most >= 1, "most, the new tokens", "at least 1", 0);
   expect_sampling(request.sampling);
   const std::size_t id = next_id_++;
   const Random random(request.seed);
@@ -91,6 +90,7 @@ void Engine::make_room(Text& text, std::size_t tokens) {
 
 /// The next token of a text whose tokens have all been read, and whether it ends the text.
 Event Engine::next(Text& text, Row logits) {
+  if (text.request.most == 0) return {text.id, {}, Ending::most_tokens};
   if (scored) scored(text.id, logits);
   if (text.request.filter)
     text.request.filter(std::span(text.tokens).subspan(text.request.prompt.size()), logits);

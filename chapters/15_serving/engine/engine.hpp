@@ -35,7 +35,7 @@ namespace t2t {
 
 struct Request {
   std::vector<int> prompt;      // at least one token
-  std::size_t most = 64;        // new tokens at most
+  std::size_t most = 64;        // new tokens at most; 0: the prompt is only read
   std::vector<int> stops = {};  // ids that end the text
   Sampling sampling = {};
   std::uint64_t seed = 0;
@@ -47,6 +47,9 @@ struct Request {
   /// does an id outside [0, V).
   Draft draft = {};
   std::size_t drafts = 4;
+  /// Whether Engine::prompt_scored is to be handed the logits before each token of the prompt. Then
+  /// all of the prompt is read, whatever is found in pages.
+  bool score_prompt = false;
 };
 
 /// What a step has to tell of a text: a token, or its end, or both. Where drafts are accepted, a
@@ -74,19 +77,24 @@ class Engine {
     std::size_t place = 0;           // among the texts that run
     Random random;
     std::vector<PageCopy> swapped = {};  // of one that was stopped: its pages, instead of a table
+    std::size_t scored = 0;              // tokens of the prompt whose logits were handed on
+
+    /// Whether logits of the prompt are still to be handed on.
+    bool is_scoring() const { return request.score_prompt && scored + 1 < request.prompt.size(); }
   };
   /// What a text reads in a step: some of its tokens, and drafts of those that follow.
   struct Reading {
     std::size_t id;
     std::vector<int> ids;
     std::size_t wanted = 0;    // how many of the last ids want logits
+    std::size_t scored = 0;    // how many of these logits, the first ones, are before the prompt's
     std::size_t drafted = 0;   // how many of the last ids are drafts
     std::size_t accepted = 0;  // how many of these are what was chosen
     std::string error = {};    // why there is no draft
   };
 
   /// Returns the id of the new text. Throws std::invalid_argument for an empty prompt, one that
-  /// leaves no room for an answer, an id or a stop outside [0, V), a `most` of 0, and sampling that
+  /// leaves no room for an answer, an id or a stop outside [0, V), and sampling that
   /// expect_sampling refuses.
   std::size_t submit(Request request);
   /// Ends a text at once and gives its pages back. False if there is none with this id.
@@ -101,6 +109,9 @@ class Engine {
   /// If given, is handed the logits of each new token of a text before they are filtered and the
   /// token is chosen. What it throws becomes the text's error.
   std::function<void(std::size_t id, ConstRow logits)> scored;
+  /// If given, is handed the logits before each token of the prompts that are to be scored, from
+  /// their second token on, in order and once each. What it throws becomes the text's error.
+  std::function<void(std::size_t id, int token, ConstRow logits)> prompt_scored;
 
   const std::vector<Text>& running() const { return running_; }
   const std::vector<Text>& waiting() const { return waiting_; }
@@ -142,6 +153,7 @@ class Engine {
   void plan_readings();
   std::size_t drafts_with_room(const Text& text) const;
   void add_drafts(Text& text, Reading& reading, std::size_t budget);
+  void hand_on(Text& text, Matrix logits);
   void answer(Text& text, Reading& reading, Matrix logits, std::vector<Event>& events);
   void rewind(Text& text);
   Event next(Text& text, Row logits);

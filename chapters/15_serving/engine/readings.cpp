@@ -9,6 +9,14 @@
 
 namespace t2t {
 
+/// Before how many of its prompt's tokens a text gets logits to hand on, if it reads so many
+/// tokens.
+static std::size_t to_score(const Engine::Text& text, std::size_t tokens) {
+  if (!text.is_scoring()) return 0;
+  const std::size_t end = std::min(text.computed + tokens, text.request.prompt.size() - 1);
+  return end - std::min(std::max(text.scored, text.computed), end);
+}
+
 /// All texts get what the plan gives them. Only then drafts get what is left of budget and pages.
 void Engine::plan_readings() {
   readings_.clear();
@@ -18,12 +26,14 @@ void Engine::plan_readings() {
     make_room(text, tokens);
     const std::span<const int> ids = std::span(text.tokens).subspan(text.computed, tokens);
     const bool is_last = text.computed + tokens == text.tokens.size();
-    readings_.push_back({id, {ids.begin(), ids.end()}, is_last});
+    const std::size_t scored = to_score(text, tokens);
+    readings_.push_back({id, {ids.begin(), ids.end()}, scored + is_last, scored});
     budget -= tokens;
   }
   for (Reading& reading : readings_) {
-    if (reading.wanted == 0 || reading.ids.size() > 1) continue;  // a prompt
-    add_drafts(text_of(reading.id), reading, budget);
+    Text& text = text_of(reading.id);
+    if (text.tokens.size() - text.computed > 1) continue;  // a prompt
+    add_drafts(text, reading, budget);
     budget -= reading.drafted;
   }
 }
@@ -38,7 +48,7 @@ std::size_t Engine::drafts_with_room(const Text& text) const {
 
 /// Asks for drafts of an answer, and takes pages for them.
 void Engine::add_drafts(Text& text, Reading& reading, std::size_t budget) {
-  if (!text.request.draft) return;
+  if (!text.request.draft || text.request.most == 0) return;
   const std::size_t most = std::min({text.request.drafts, budget, drafts_with_room(text)});
   if (most == 0) return;
   try {
@@ -53,15 +63,31 @@ void Engine::add_drafts(Text& text, Reading& reading, std::size_t budget) {
   make_room(text, reading.ids.size());
 }
 
+/// Hands on the logits before the next tokens of the prompt, a row for each.
+void Engine::hand_on(Text& text, Matrix logits) {
+  for (std::size_t i = 0; i < logits.rows; ++i) {
+    ++text.scored;
+    if (prompt_scored) prompt_scored(text.id, text.request.prompt[text.scored], logits.row(i));
+  }
+}
+
 /// Chooses a text's next tokens from the logits [wanted, V], row by row, for as long as a draft is
-/// the token that is chosen. The draft's keys and values are right then.
+/// the token that is chosen. The draft's keys and values are right then. The first rows may be of
+/// the prompt.
 void Engine::answer(Text& text, Reading& reading, Matrix logits, std::vector<Event>& events) {
   text.computed += reading.ids.size() - reading.drafted;
   if (!reading.error.empty()) {
     events.push_back({text.id, {}, {}, reading.error});
     return;
   }
+  try {
+    hand_on(text, logits.rows_from(0, reading.scored));
+  } catch (const std::exception& error) {
+    events.push_back({text.id, {}, {}, error.what()});
+    return;
+  }
   const std::span<const int> drafts = std::span(reading.ids).last(reading.drafted);
+  logits = logits.rows_from(reading.scored, logits.rows - reading.scored);
   for (std::size_t i = 0; i < logits.rows; ++i) {
     const Event& event = events.emplace_back(choose(text, logits.row(i)));
     if (event.ending || !event.error.empty()) return;

@@ -17,8 +17,9 @@ static std::size_t common_tokens(const std::vector<int>& a, const std::vector<in
 
 /// What a text has without reading it: the pages that the tree has, and then either the pages that
 /// were copied when it was stopped, or the beginning of a page of a running text. At least one
-/// token is left to read.
+/// token is left to read. A prompt that is to be scored is read.
 Engine::Beginning Engine::beginning_of(const Text& text) const {
+  if (text.is_scoring()) return {.computed = text.computed};
   const std::size_t page = reader_.sizes.page;
   Beginning found{.shared = tree_.find(text.tokens)};
   found.computed = std::max(found.shared.size() * page, text.computed);
@@ -36,7 +37,8 @@ Engine::Beginning Engine::beginning_of(const Text& text) const {
 static bool will_be_read_by(std::span<const Engine::Text> older, const Engine::Text& text,
                             std::size_t computed, std::size_t page) {
   const std::size_t filled = (computed / page + 1) * page;
-  return filled < text.tokens.size() && std::ranges::any_of(older, [&](const Engine::Text& other) {
+  const bool may_share = filled < text.tokens.size() && !text.is_scoring();
+  return may_share && std::ranges::any_of(older, [&](const Engine::Text& other) {
            return common_tokens(text.tokens, other.tokens, filled) == filled;
          });
 }
