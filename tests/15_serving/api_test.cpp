@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "15_serving/api/ask.hpp"
@@ -68,7 +69,7 @@ TEST_CASE("a conversation becomes the tokens of the model's format") {
   CHECK(model.stops == Ids{257});
   const auto text = [&](const std::string& body) {
     return served().session.bpe.decode(
-        read_ask(Endpoint::chat_completions, body, model).request.prompt);
+        read_ask(Endpoint::chat_completions, body, model).requests[0].prompt);
   };
   CHECK(text(R"({"messages": [{"role": "user", "content": "Hi"}]})") ==
         "<|im_start|>system\nYou are tiny.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
@@ -86,9 +87,10 @@ TEST_CASE("a conversation becomes the tokens of the model's format") {
   CHECK(typed.stop_strings[0].size() == 10);
   const Ids prompt = read_ask(Endpoint::chat_completions,
                               R"({"messages": [{"role": "user", "content": "<|im_end|>"}]})", model)
-                         .request.prompt;
+                         .requests[0]
+                         .prompt;
   CHECK(std::count(prompt.begin(), prompt.end(), 257) == 2);
-  CHECK(served().go_on(R"({"prompt": "<|im_end|>"})").request.prompt.size() == 10);
+  CHECK(served().go_on(R"({"prompt": "<|im_end|>"})").requests[0].prompt.size() == 10);
 }
 
 TEST_CASE("a model with the same tokens drafts for as long a text as the answer may become") {
@@ -98,17 +100,17 @@ TEST_CASE("a model with the same tokens drafts for as long a text as the answer 
     return read_ask(Endpoint::completions, R"({"prompt": "What is next?", "max_tokens": 5})",
                     model);
   };
-  CHECK(!ask().request.draft);
+  CHECK(!ask().requests[0].draft);
   model.drafts = 3;
   let_draft(model, drafter, 64);
-  const Draft draft = ask().request.draft;
+  const Draft draft = ask().requests[0].draft;
   REQUIRE(draft);
-  Ids tokens = ask().request.prompt;
+  Ids tokens = ask().requests[0].prompt;
   CHECK(draft(tokens, 3) == draft_from_model(session.model, 64)(tokens, 3));
   tokens.insert(tokens.end(), 4, 65);
   CHECK(draft(tokens, 3).size() == 2);  // room for the prompt and five tokens
   let_draft(model, drafter, tokens.size() - 1);
-  CHECK(ask().request.draft(tokens, 3) == Ids{});
+  CHECK(ask().requests[0].draft(tokens, 3) == Ids{});
 }
 
 TEST_CASE("a drafter with another token is refused") {
@@ -127,9 +129,9 @@ TEST_CASE("a drafter with another token is refused") {
 
 TEST_CASE("fields of a request, and what they are by default") {
   const Ask plain = served().chat();
-  CHECK(plain.request.sampling.temperature == 1);
-  CHECK(plain.request.most > 1000000);
-  CHECK(plain.request.stops == Ids{257});
+  CHECK(plain.requests[0].sampling.temperature == 1);
+  CHECK(plain.requests[0].most > 1000000);
+  CHECK(plain.requests[0].stops == Ids{257});
   CHECK(plain.answers == 1);
   CHECK_FALSE((plain.stream || plain.usage_at_end || plain.seed || plain.likeliest));
   const Ask full = served().chat(
@@ -137,21 +139,79 @@ TEST_CASE("fields of a request, and what they are by default") {
          "max_completion_tokens": 9, "max_tokens": 5, "seed": 12, "stop": ["a", "bc"],
          "logprobs": true, "top_logprobs": 4, "stream": true, "user": "ann", "tools": [],
          "stream_options": {"include_usage": true}, "presence_penalty": 0, "logit_bias": null)");
-  CHECK(full.request.sampling.temperature == 0);
-  CHECK(full.request.sampling.top_p == 0.5f);
-  CHECK(full.request.sampling.top_k == 7);
-  CHECK(full.request.sampling.min_p == 0.25f);
-  CHECK(full.request.most == 9);
+  CHECK(full.requests[0].sampling.temperature == 0);
+  CHECK(full.requests[0].sampling.top_p == 0.5f);
+  CHECK(full.requests[0].sampling.top_k == 7);
+  CHECK(full.requests[0].sampling.min_p == 0.25f);
+  CHECK(full.requests[0].most == 9);
   CHECK(full.answers == 3);
   CHECK(full.seed == 12);
   CHECK(full.stop_strings == std::vector<std::string>{"a", "bc"});
   CHECK(full.likeliest == 4);
   CHECK((full.stream && full.usage_at_end));
   const Ask text = served().go_on(R"({"prompt": "abc", "logprobs": 2, "echo": true})");
-  CHECK(text.request.prompt == Ids{97, 98, 99});
+  CHECK(text.requests[0].prompt == Ids{97, 98, 99});
   CHECK(text.likeliest == 2);
   CHECK(text.echo);
-  CHECK(served().go_on(R"({"prompt": [1, 257]})").request.prompt == Ids{1, 257});
+  CHECK(served().go_on(R"({"prompt": [1, 257]})").requests[0].prompt == Ids{1, 257});
+}
+
+TEST_CASE("fields that say what happens anyway, or that change no answer, are taken") {
+  const Ask ask = served().chat(
+      R"(, "tools": [], "functions": [], "tool_choice": "none", "function_call": "auto",
+         "parallel_tool_calls": false, "modalities": ["text"], "reasoning_effort": "none",
+         "verbosity": "medium", "logit_bias": {}, "presence_penalty": 0, "frequency_penalty": 0.0,
+         "n": 2, "best_of": 2, "top_p": 0, "seed": -1, "user": "ann", "store": true,
+         "metadata": {"a": "b"}, "service_tier": "auto", "safety_identifier": "s",
+         "prompt_cache_key": "k", "prompt_cache_options": {}, "prompt_cache_retention": "24h",
+         "prediction": {"type": "content", "content": "x"}, "audio": null, "stop": null)");
+  CHECK(ask.seed == std::uint64_t(-1));
+  CHECK(ask.requests[0].sampling.top_p > 0);
+  CHECK(ask.requests[0].sampling.top_p < 1e-5);  // the likeliest token alone
+  CHECK(ask.stop_strings.empty());
+  // What a client keeps of an answer can be sent back.
+  CHECK_NOTHROW(read_ask(Endpoint::chat_completions, R"({"messages": [
+      {"role": "user", "content": "a"},
+      {"role": "assistant", "content": "b", "refusal": null, "annotations": [], "audio": null,
+       "function_call": null, "tool_calls": null},
+      {"role": "user", "content": "c"}]})",
+                         served().model));
+}
+
+TEST_CASE("a completion has 16 tokens, as OpenAI's have, unless the request says how many") {
+  CHECK(served().go_on(R"({"prompt": "a"})").requests[0].most == 16);
+  CHECK(served().go_on(R"({"prompt": "a", "max_tokens": null})").requests[0].most == 16);
+  CHECK(served().go_on(R"({"prompt": "a", "max_tokens": 0})").requests[0].most == 0);
+  CHECK(served().go_on(R"({"prompt": "a", "max_tokens": 99})").requests[0].most == 99);
+}
+
+TEST_CASE("several prompts: an answer to a prompt is what it gets by itself") {
+  const auto prompts = [](const std::string& list) {
+    std::vector<Ids> all;
+    for (const Request& request : served().go_on(R"({"prompt": )" + list + "}").requests)
+      all.push_back(request.prompt);
+    return all;
+  };
+  CHECK(prompts(R"("ab")") == std::vector<Ids>{{97, 98}});
+  CHECK(prompts(R"(["ab", "c"])") == std::vector<Ids>{{97, 98}, {99}});
+  CHECK(prompts("[97, 98]") == std::vector<Ids>{{97, 98}});
+  CHECK(prompts("[[97, 98], [257]]") == std::vector<Ids>{{97, 98}, {257}});
+  const Ask ask = served().go_on(R"({"prompt": ["a", "b"], "n": 3, "seed": 7, "max_tokens": 2})");
+  CHECK(ask.all_answers() == 6);
+  CHECK(ask.prompt_tokens() == 2);
+  const std::vector<Request> all = requests_of(ask);
+  REQUIRE(all.size() == 6);
+  for (size_t i = 0; i < 6; ++i) {
+    CAPTURE(i);
+    CHECK(all[i].prompt == Ids{i < 3 ? 97 : 98});
+    CHECK(all[i].seed == 7 + i % 3);
+    CHECK(&ask.request_of(i) == &ask.requests[i / 3]);
+  }
+  // Without a seed, equal prompts get different ones.
+  std::set<std::uint64_t> seeds;
+  for (const Request& one : requests_of(served().go_on(R"({"prompt": ["a", "a"], "n": 2})")))
+    seeds.insert(one.seed);
+  CHECK(seeds.size() == 4);
 }
 
 TEST_CASE("what a request may not say is refused by its name") {
@@ -161,12 +221,15 @@ TEST_CASE("what a request may not say is refused by its name") {
   };
   refused(R"(, "temperature": "hot")", "temperature: wanted a number from 0 to 2, got \"hot\"");
   refused(R"(, "temperature": 2.5)", "temperature: wanted a number from 0 to 2, got 2.5");
-  refused(R"(, "top_p": 0)", "top_p: wanted a number from 1e-06 to 1, got 0");
+  refused(R"(, "top_p": -0.1)", "top_p: wanted a number from 0 to 1, got -0.1");
   refused(R"(, "n": 9)", "n: wanted a whole number from 1 to 8, got 9");
   refused(R"(, "n": 1.0)", "n: wanted a whole number from 1 to 8, got 1.0");
   refused(R"(, "n": -1)", "n: wanted a whole number from 1 to 8, got -1");
   refused(R"(, "seed": 18446744073709551615)",
-          "seed: wanted a whole number from 0 to 9223372036854775807, got 18446744073709551615");
+          "seed: wanted a whole number from -9223372036854775808 to 9223372036854775807, got "
+          "18446744073709551615");
+  refused(R"(, "seed": 1.5)",
+          "seed: wanted a whole number from -9223372036854775808 to 9223372036854775807, got 1.5");
   refused(R"(, "max_tokens": 0)", "max_tokens: wanted a whole number from 1 to 2147483647, got 0");
   refused(R"(, "stream": 1)", "stream: wanted true or false, got 1");
   refused(R"(, "stop": [1])", "stop: wanted texts of at least a byte, got 1");
@@ -174,6 +237,28 @@ TEST_CASE("what a request may not say is refused by its name") {
   refused(R"(, "model": "gpt-9")", "model: wanted \"tiny\", got \"gpt-9\"");
   refused(R"(, "presence_penalty": 0.5)", "presence_penalty: wanted a number from 0 to 0, got 0.5");
   refused(R"(, "tools": [{}])", "tools: wanted none: this server has none of that, got a list");
+  refused(
+      R"(, "tool_choice": "required")",
+      "tool_choice: wanted \"none\" or \"auto\": this server has nothing else, got \"required\"");
+  refused(R"(, "tool_choice": {"type": "function", "function": {"name": "f"}})",
+          "tool_choice: wanted \"none\" or \"auto\": this server has nothing else, got an object");
+  refused(
+      R"(, "function_call": {"name": "f"})",
+      "function_call: wanted \"none\" or \"auto\": this server has nothing else, got an object");
+  refused(R"(, "modalities": ["text", "audio"])",
+          "modalities: wanted [\"text\"]: this server has nothing else, got a list");
+  refused(R"(, "audio": {})", "audio: wanted none: this server has none of that, got an object");
+  refused(R"(, "web_search_options": {})",
+          "web_search_options: wanted none: this server has none of that, got an object");
+  refused(R"(, "moderation": {"model": "m"})",
+          "moderation: wanted none: this server has none of that, got an object");
+  refused(R"(, "reasoning_effort": "high")",
+          "reasoning_effort: wanted \"none\": this server has nothing else, got \"high\"");
+  refused(R"(, "verbosity": "low")",
+          "verbosity: wanted \"medium\": this server has nothing else, got \"low\"");
+  refused(R"(, "n": 2, "best_of": 3)", "best_of: wanted a whole number from 2 to 2, got 3");
+  refused(R"(, "echo": true)", "echo: this server has no such field");
+  refused(R"(, "prompt": "a")", "prompt: this server has no such field");
   refused(R"(, "top_logprobs": 2)",
           "logprobs: wanted true, since there is top_logprobs, got false");
   refused(R"(, "colour": "red")", "colour: this server has no such field");
@@ -189,19 +274,43 @@ TEST_CASE("what a request may not say is refused by its name") {
   wrong("[3]", "messages[0]: wanted an object, got 3");
   wrong(R"([{"role": "tool", "content": ""}])",
         "messages[0].role: wanted system, user or assistant, got \"tool\"");
+  wrong(R"([{"role": "assistant", "content": null, "tool_calls": [{"id": "1"}]}])",
+        "messages[0].tool_calls: wanted none: this server has none of that, got a list");
+  wrong(R"([{"role": "assistant", "content": "", "refusal": "No."}])",
+        "messages[0].refusal: wanted none: this server has none of that, got \"No.\"");
+  wrong(R"([{"role": "user", "content": null}])", "messages[0].content: wanted a text, got none");
   wrong(R"([{"role": "user"}])", "messages[0].content: wanted a text, got none");
   wrong(R"([{"role": "user", "content": [{"type": "image_url"}]}])",
         "messages[0].content[0].type: wanted \"text\", got \"image_url\"");
   wrong(R"([{"role": "assistant", "content": "x"}])",
         "messages: wanted a user's message at the end, got \"assistant\"");
-  REFUSES(served().go_on("{}"), "prompt: wanted a text or a list of token ids, got null");
+  REFUSES(served().go_on("{}"), "prompt: wanted a text, token ids, or a list of either, got null");
+  REFUSES(served().go_on(R"({"prompt": []})"),
+          "prompt: wanted a text, token ids, or a list of either, got an empty list");
+  REFUSES(served().go_on(R"({"prompt": [[]]})"),
+          "prompt: wanted a text, token ids, or a list of either, got an empty list");
+  REFUSES(served().go_on(R"({"prompt": ["a", [1]]})"),
+          "prompt: wanted texts, or lists of token ids, and not both, got a list");
+  REFUSES(served().go_on(R"({"prompt": [1, "a"]})"), "prompt: wanted ids from 0 to 257, got \"a\"");
+  REFUSES(served().go_on(R"({"prompt": [[1], [258]]})"),
+          "prompt: wanted ids from 0 to 257, got 258");
+  REFUSES(served().go_on(R"({"prompt": ["a")" +
+                         [] {
+                           std::string more;
+                           for (int i = 0; i < 64; ++i) more += R"(, "a")";
+                           return more;
+                         }() +
+                         "]}"),
+          "prompt: wanted at most 64 prompts, got 65");
+  REFUSES(served().go_on(R"({"prompt": "a", "suffix": "b"})"),
+          "suffix: wanted none: this server has none of that, got \"b\"");
   REFUSES(served().go_on(R"({"prompt": [258]})"), "prompt: wanted ids from 0 to 257, got 258");
   REFUSES(served().go_on(R"({"prompt": [-1]})"), "prompt: wanted ids from 0 to 257, got -1");
 }
 
 TEST_CASE("a format of the answer becomes a filter of its tokens, or is refused") {
   const auto format = [](const std::string& more) {
-    return served().chat(R"(, "response_format": )" + more).request.filter;
+    return served().chat(R"(, "response_format": )" + more).requests[0].filter;
   };
   CHECK_FALSE(format(R"({"type": "text"})"));
   const auto first = [&](const AnswerFilter& filter) {  // bytes that an answer may begin with
@@ -232,7 +341,8 @@ TEST_CASE("an answer has the properties of its schema in the schema's order") {
           .chat(R"(, "response_format": {"type": "json_schema", "json_schema": {"schema": {
               "type": "object", "required": ["reasoning", "answer"], "properties": {
               "reasoning": {"enum": [{"b": 1, "a": 2}]}, "answer": {"type": "integer"}}}}})")
-          .request.filter;
+          .requests[0]
+          .filter;
   const std::string answer = R"({"reasoning":{"b":1,"a":2},"answer":4})";
   for (size_t n = 0; n < answer.size(); ++n) {
     CAPTURE(answer.substr(0, n));
@@ -295,9 +405,9 @@ TEST_CASE("whole replies: text, reason, scores and counts") {
   CHECK(got["choices"][1]["index"] == 1);
   CHECK(got["choices"][1]["message"]["content"] == "x");
   CHECK(got["choices"][1]["finish_reason"] == "length");
-  CHECK(got["usage"] == json{{"prompt_tokens", ask.request.prompt.size()},
+  CHECK(got["usage"] == json{{"prompt_tokens", ask.requests[0].prompt.size()},
                              {"completion_tokens", 5},
-                             {"total_tokens", ask.request.prompt.size() + 5}});
+                             {"total_tokens", ask.requests[0].prompt.size() + 5}});
 
   Ask text = served().go_on(R"({"prompt": "ab", "echo": true, "logprobs": 1})");
   Reply of_text(text, served().model, 0, 0);
@@ -308,6 +418,61 @@ TEST_CASE("whole replies: text, reason, scores and counts") {
   CHECK(whole["choices"][0]["logprobs"]["tokens"] == json{"b"});
   CHECK(whole["choices"][0]["logprobs"]["token_logprobs"] == json{-0.5});
   CHECK(whole["choices"][0]["logprobs"]["top_logprobs"][0]["c"] == -0.25);
+  CHECK(whole["choices"][0]["logprobs"]["top_logprobs"][0]["b"] == -0.5);  // always there
+}
+
+TEST_CASE("a completion's lists: names of parts of characters, and offsets in the text") {
+  Ask ask = served().go_on(R"({"prompt": ["é", "xyz"], "n": 2, "logprobs": 2})");
+  Reply reply(ask, served().model, 0, 0);
+  const TokenScores first{{0xC3, -1}, {{0xE2, -0.5}, {0xC3, -1}}}, second{{0xA9, -2}, {}};
+  reply.add({.answer = 2, .text = "", .scores = first, .offset = 0});
+  reply.add({.answer = 2, .text = "é", .scores = second, .offset = 1});
+  reply.add({.answer = 1, .text = "a", .scores = TokenScores{{'a', -3}, {}}, .offset = 4});
+  const json choices = json::parse(reply.whole(2))["choices"];
+  REQUIRE(choices.size() == 4);
+  CHECK(choices[2]["index"] == 2);
+  const json lists = choices[2]["logprobs"];
+  CHECK(lists["tokens"] == json{"bytes:\\xc3", "bytes:\\xa9"});
+  CHECK(lists["top_logprobs"][0] == json{{"bytes:\\xe2", -0.5}, {"bytes:\\xc3", -1.0}});
+  CHECK(lists["top_logprobs"][1] == json{{"bytes:\\xa9", -2.0}});
+  CHECK(lists["text_offset"] == json{3, 4});  // after the three characters of its prompt
+  CHECK(choices[1]["logprobs"]["text_offset"] == json{5});
+}
+
+TEST_CASE("a prompt that is echoed has scores from its second token on") {
+  Ask ask = served().go_on(
+      R"({"prompt": "éa", "echo": true, "logprobs": 1, "max_tokens": 1, "stream": true})");
+  CHECK(ask.requests[0].score_prompt);
+  CHECK_FALSE(served().go_on(R"({"prompt": "a", "echo": true})").requests[0].score_prompt);
+  CHECK_FALSE(served().go_on(R"({"prompt": "a", "logprobs": 1})").requests[0].score_prompt);
+  const std::vector<TokenScores> prompt = {{{0xA9, -1}, {}}, {{'a', -2}, {{'b', -0.5}}}};
+  const AnswerPiece piece{.answer = 0,
+                          .text = "c",
+                          .scores = TokenScores{{'c', -3}, {}},
+                          .reason = "length",
+                          .prompt = prompt};
+  Reply reply(ask, served().model, 0, 0);
+  CHECK(reply.stream_begin().empty());
+  const std::string events = reply.stream_piece(piece);
+  const size_t middle = events.find("\n\n") + 2;
+  const json echoed = json::parse(events.substr(6, middle - 8))["choices"][0];
+  const json own = json::parse(events.substr(middle + 6))["choices"][0];
+  reply.add(piece);
+  const json whole = json::parse(reply.whole(1))["choices"][0];
+  CHECK(whole["text"] == "éac");
+  const json lists = whole["logprobs"];
+  CHECK(lists["tokens"] == json{"bytes:\\xc3", "bytes:\\xa9", "a", "c"});
+  CHECK(lists["token_logprobs"] == json{nullptr, -1.0, -2.0, -3.0});
+  CHECK(lists["top_logprobs"][0].is_null());
+  CHECK(lists["top_logprobs"][2] == json{{"b", -0.5}, {"a", -2.0}});
+  CHECK(lists["text_offset"] == json{0, 1, 1, 2});
+  CHECK(echoed["text"] == "éa");
+  CHECK(own["text"] == "c");
+  for (const auto& [name, list] : lists.items()) {
+    json both = echoed["logprobs"][name];
+    for (const json& one : own["logprobs"][name]) both.push_back(one);
+    CHECK(both == list);
+  }
 }
 
 TEST_CASE("a stream's events, each with what it adds") {
@@ -329,7 +494,10 @@ TEST_CASE("a stream's events, each with what it adds") {
   const std::string end = reply.stream_end(4);
   CHECK(end.ends_with("data: [DONE]\n\n"));
   CHECK(json::parse(end.substr(6, end.find("\n\n") - 6))["usage"]["completion_tokens"] == 4);
+
+  CHECK(reply.stream_begin().find("\"usage\":null") != std::string::npos);
   ask.usage_at_end = false;
+  CHECK(reply.stream_begin().find("usage") == std::string::npos);
   CHECK(reply.stream_end(4) == "data: [DONE]\n\n");
   CHECK(json::parse(error_json(429, "too \"many\""))["error"]["type"] == "rate_limit_error");
   CHECK(json::parse(models_json(served().model))["data"][0]["id"] == "tiny");

@@ -3,6 +3,7 @@
 #include <httplib.h>
 
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "09_language_model/forward.hpp"
 #include "15_serving/answer/answering.hpp"
 #include "15_serving/api/headers.hpp"
 #include "15_serving/engine/page_reader.hpp"
@@ -251,6 +253,71 @@ TEST_CASE("by HTTP: several answers differ by their seeds, and a prompt goes on"
       post(running, "/v1/completions", R"({"prompt": "ab", "max_tokens": 3, "temperature": 0})");
   REQUIRE(more);
   CHECK(json::parse(more->body)["usage"]["prompt_tokens"] == 2);
+}
+
+/// The log-probabilities of a text's tokens from the second one on, by a pass over all of it.
+static std::vector<double> log_p_of(const Ids& ids) {
+  const size_t T = ids.size(), V = session().config().V;
+  ModelState state(session().config(), T);
+  Tensor<2> logits = empty(T, V);
+  forward_all(session().model, state, ids, logits);
+  std::vector<double> log_p;
+  for (size_t t = 1; t < T; ++t) {
+    double sum = 0;
+    for (size_t v = 0; v < V; ++v) sum += std::exp(double(logits(t - 1, v)));
+    log_p.push_back(double(logits(t - 1, size_t(ids[t]))) - std::log(sum));
+  }
+  return log_p;
+}
+
+TEST_CASE("by HTTP: a text that is only to be scored, and again when its pages are known") {
+  Running running;
+  const std::string text = "To be, or not to be: that is the question.";
+  const std::vector<double> want = log_p_of(Ids(text.begin(), text.end()));
+  for (const char* more : {"", "", R"(, "stream": true)"}) {
+    CAPTURE(more);
+    const auto got = post(running, "/v1/completions",
+                          R"({"max_tokens": 0, "echo": true, "logprobs": 0, "prompt": )" +
+                              json(text).dump() + more + "}");
+    REQUIRE(got);
+    REQUIRE(got->status == 200);
+    const bool is_stream = got->body.starts_with("data: ");
+    const json choice = json::parse(is_stream ? got->body.substr(6, got->body.find('\n') - 6)
+                                              : got->body)["choices"][0];
+    CHECK(choice["text"] == text);
+    const json scores = choice["logprobs"]["token_logprobs"];
+    REQUIRE(scores.size() == text.size());
+    CHECK(scores[0].is_null());
+    // As in "the logits are those of the formula", and twice as much for a log-probability.
+    for (size_t t = 1; t < text.size(); ++t)
+      CHECK(std::abs(scores[t].get<double>() - want[t - 1]) < 0x1p-24 * 8 * 20 * 10 * 2);
+    if (is_stream) continue;
+    CHECK(choice["finish_reason"] == "length");
+    CHECK(json::parse(got->body)["usage"]["completion_tokens"] == 0);
+  }
+}
+
+TEST_CASE("by HTTP: several prompts get the answers that each gets by itself") {
+  Running running;
+  const auto choices = [&](const std::string& prompt) {
+    const auto got = post(running, "/v1/completions",
+                          R"({"n": 2, "seed": 3, "max_tokens": 5, "prompt": )" + prompt + "}");
+    REQUIRE(got);
+    REQUIRE(got->status == 200);
+    return json::parse(got->body);
+  };
+  const json both = choices(R"(["Once upon", "The end"])");
+  CHECK(both["usage"]["prompt_tokens"] == 16);
+  CHECK(both["usage"]["completion_tokens"] == 20);
+  REQUIRE(both["choices"].size() == 4);
+  for (size_t i = 0; i < 2; ++i) {
+    const json alone =
+        choices(i == 0 ? R"("Once upon")" : R"([[84, 104, 101, 32, 101, 110, 100]])");
+    for (size_t j = 0; j < 2; ++j) {
+      CHECK(both["choices"][2 * i + j]["index"] == 2 * i + j);
+      CHECK(both["choices"][2 * i + j]["text"] == alone["choices"][j]["text"]);
+    }
+  }
 }
 
 TEST_CASE("by HTTP: what is refused, and how") {

@@ -10,8 +10,11 @@ std::optional<AnswerPiece> Answering::take(const Said& said) {
   if (!event.error.empty()) throw std::runtime_error(event.error);
   AnswerText& text = texts_[said.answer];
   AnswerPiece piece{said.answer, {}, said.scores};
+  piece.offset = characters_[said.answer];
+  piece.prompt = said.prompt;
   if (event.token) {
     piece.text = text.push(*event.token);
+    characters_[said.answer] += count_characters(bpe_.bytes(*event.token));
     ++tokens_;
   }
   if (event.ending) piece.text += text.finish();

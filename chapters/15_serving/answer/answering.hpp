@@ -21,13 +21,20 @@ struct AnswerPiece {
   /// At the end, "stop": a stop token or a stop string; "length": the limit of tokens, or the end
   /// of the context. Otherwise empty.
   std::string reason = {};
+  std::size_t offset = 0;  // characters of the answer's tokens before this one
+  /// With the first piece, if they are wanted: of the prompt's tokens from the second one on.
+  std::optional<std::vector<TokenScores>> prompt = {};
 };
 
 class Answering {
  public:
   /// For so many answers, each of which ends before these strings. The tokenizer must outlive it.
   Answering(const Bpe& bpe, std::size_t answers, const std::vector<std::string>& stop_strings)
-      : texts_(answers, AnswerText(bpe, stop_strings)), ended_(answers), going_on_(answers) {}
+      : bpe_(bpe),
+        texts_(answers, AnswerText(bpe, stop_strings)),
+        characters_(answers),
+        ended_(answers),
+        going_on_(answers) {}
 
   /// Throws std::runtime_error with the reason if the answer has failed. Nothing may be said of an
   /// answer after its end, unless a stop string has ended it: what has been on its way then gives
@@ -38,7 +45,9 @@ class Answering {
   std::size_t tokens() const { return tokens_; }
 
  private:
+  const Bpe& bpe_;
   std::vector<AnswerText> texts_;
+  std::vector<std::size_t> characters_;  // of each answer's tokens
   std::vector<bool> ended_;
   std::size_t going_on_, tokens_ = 0;
 };

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <stdexcept>
 #include <utility>
 
@@ -16,7 +18,41 @@ namespace t2t {
 
 using json = nlohmann::ordered_json;
 
-static constexpr std::size_t most_answers = 8, most_stops = 16, most_likeliest = 20;
+static constexpr std::size_t most_answers = 8, most_prompts = 64, most_stops = 16,
+                             most_likeliest = 20;
+
+std::size_t Ask::prompt_tokens() const {
+  std::size_t tokens = 0;
+  for (const Request& request : requests) tokens += request.prompt.size();
+  return tokens;
+}
+
+std::vector<Request> requests_of(const Ask& ask) {
+  std::vector<Request> all;
+  std::uint64_t drawn = std::random_device{}();
+  for (const Request& request : ask.requests)
+    for (std::size_t j = 0; j < ask.answers; ++j) {
+      all.push_back(request);
+      all.back().seed = ask.seed ? *ask.seed + j : drawn++;
+    }
+  return all;
+}
+
+/// What would change the answer and is not here is refused, unless it is empty.
+static void expect_none(Fields& fields, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const json* value = fields.any(name); value && !value->empty() && *value != "")
+      fields.refuse(name, "none: this server has none of that", *value);
+}
+
+/// Refuses all values but those that say what happens here anyway.
+static void expect_one_of(Fields& fields, const char* name, const std::vector<json>& values) {
+  const json* value = fields.any(name);
+  if (!value || std::ranges::count(values, *value) > 0) return;
+  std::string wanted;
+  for (const json& one : values) wanted += (wanted.empty() ? "" : " or ") + one.dump();
+  fields.refuse(name, wanted + ": this server has nothing else", *value);
+}
 
 /// A text, or a list of parts of a text.
 static std::string content_of(Fields& message, const std::string& path) {
@@ -45,8 +81,9 @@ static Message read_message(const json& object, std::size_t i) {
   if (role == "developer") role = "system";
   if (role != "system" && role != "user" && role != "assistant")
     fields.refuse("role", "system, user or assistant", role);
+  expect_none(fields, {"tool_calls", "function_call", "audio", "refusal"});
   std::string text = content_of(fields, path);
-  fields.ignore({"name", "refusal", "annotations"});
+  fields.ignore({"name", "annotations"});
   fields.expect_no_others();
   return {std::move(role), std::move(text)};
 }
@@ -77,20 +114,42 @@ static std::vector<int> read_conversation(Fields& fields, const ServedModel& ser
   return ids;
 }
 
-/// The prompt of a completion: a text, or the ids of its tokens.
-static std::vector<int> read_prompt(Fields& fields, const ServedModel& served) {
-  const json* prompt = fields.any("prompt");
-  if (prompt && prompt->is_string())
-    return served.session.prompt(prompt->get<std::string>(), SpecialTokens::as_text);
-  if (!prompt || !prompt->is_array())
-    fields.refuse("prompt", "a text or a list of token ids", prompt ? *prompt : json());
+/// The tokens of a prompt: a text, or the ids themselves.
+static std::vector<int> read_prompt(const Fields& fields, const json& prompt,
+                                    const ServedModel& served) {
+  if (prompt.is_string())
+    return served.session.prompt(prompt.get<std::string>(), SpecialTokens::as_text);
+  if (!prompt.is_array() || prompt.empty())
+    fields.refuse("prompt", "a text, token ids, or a list of either", prompt);
   std::vector<int> ids;
-  for (const json& id : *prompt) {
+  for (const json& id : prompt) {
     if (!id.is_number_integer() || id < 0 || id >= served.session.config().V)
       fields.refuse("prompt", fmt::format("ids from 0 to {}", served.session.config().V - 1), id);
     ids.push_back(id.get<int>());
   }
   return ids;
+}
+
+/// One prompt, or a list of them. A list that begins with a number is one prompt. `unsaid` is set
+/// to how many tokens are put before each.
+static std::vector<std::vector<int>> read_prompts(Fields& fields, const ServedModel& served,
+                                                  std::size_t& unsaid) {
+  const json* given = fields.any("prompt");
+  const json prompt = given ? *given : json();
+  const bool is_text =
+      prompt.is_string() || (prompt.is_array() && !prompt.empty() && prompt[0].is_string());
+  unsaid = is_text && served.session.bpe.first() ? 1 : 0;
+  if (!prompt.is_array() || prompt.empty() || prompt[0].is_number())
+    return {read_prompt(fields, prompt, served)};
+  if (prompt.size() > most_prompts)
+    fields.refuse("prompt", fmt::format("at most {} prompts", most_prompts), prompt.size());
+  std::vector<std::vector<int>> prompts;
+  for (const json& one : prompt) {
+    if (one.type() != prompt[0].type())
+      fields.refuse("prompt", "texts, or lists of token ids, and not both", one);
+    prompts.push_back(read_prompt(fields, one, served));
+  }
+  return prompts;
 }
 
 static std::vector<std::string> read_stops(Fields& fields) {
@@ -110,10 +169,31 @@ static std::vector<std::string> read_stops(Fields& fields) {
 static Sampling read_sampling(Fields& fields) {
   Sampling sampling;
   sampling.temperature = float(fields.number("temperature", 0, 2).value_or(1));
-  sampling.top_p = float(fields.number("top_p", 1e-6, 1).value_or(1));
+  sampling.top_p = float(std::max(fields.number("top_p", 0, 1).value_or(1), 1e-6));
   sampling.min_p = float(fields.number("min_p", 0, 1).value_or(0));
   sampling.top_k = fields.whole("top_k", 0, 1 << 30).value_or(0);
   return sampling;
+}
+
+/// Any number of 64 bits with a sign.
+static std::optional<std::uint64_t> read_seed(Fields& fields) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  const json* seed = fields.any("seed");
+  if (!seed) return {};
+  const bool is_above = seed->is_number_unsigned() && seed->get<std::uint64_t>() > Limits::max();
+  if (!seed->is_number_integer() || is_above)
+    fields.refuse("seed", fmt::format("a whole number from {} to {}", Limits::min(), Limits::max()),
+                  *seed);
+  return std::uint64_t(seed->get<std::int64_t>());
+}
+
+/// How many new tokens an answer may have: as many as fit, but in completions 16, as OpenAI's API
+/// has it, if the request does not say.
+static std::size_t read_most(Fields& fields, Endpoint endpoint) {
+  const bool is_chat = endpoint == Endpoint::chat_completions;
+  constexpr std::size_t any = std::numeric_limits<std::int32_t>::max();
+  const auto most = fields.whole("max_tokens", is_chat ? 1 : 0, any);
+  return fields.whole("max_completion_tokens", 1, any).value_or(most.value_or(is_chat ? any : 16));
 }
 
 /// The chat's field says whether, and another one how many; a completion's says how many.
@@ -161,47 +241,67 @@ RequestError no_model(const std::string& name, const ServedModel& served) {
 }
 
 /// What would change the answer is refused unless it says what happens here anyway.
-static void refuse_others(Fields& fields, const ServedModel& served) {
+static void refuse_others(Fields& fields, const Ask& ask, const ServedModel& served) {
   const std::optional<std::string> model = fields.text("model");
   if (model && *model != served.name) throw no_model(*model, served);
   fields.number("presence_penalty", 0, 0);
   fields.number("frequency_penalty", 0, 0);
-  fields.whole("best_of", 1, 1);
-  for (const char* name : {"logit_bias", "tools", "functions"})
-    if (const json* value = fields.any(name); value && !value->empty())
+  fields.whole("best_of", ask.answers, ask.answers);
+  expect_none(fields, {"logit_bias", "tools", "functions", "suffix"});
+  expect_one_of(fields, "tool_choice", {"none", "auto"});
+  expect_one_of(fields, "function_call", {"none", "auto"});
+  expect_one_of(fields, "modalities", {json::array({"text"})});
+  expect_one_of(fields, "reasoning_effort", {"none"});
+  expect_one_of(fields, "verbosity", {"medium"});
+  for (const char* name : {"audio", "web_search_options", "moderation"})  // {} asks for them, too
+    if (const json* value = fields.any(name))
       fields.refuse(name, "none: this server has none of that", *value);
-  fields.ignore({"user", "store", "metadata", "service_tier", "safety_identifier",
-                 "prompt_cache_key", "tool_choice", "parallel_tool_calls"});
+  fields.ignore({"user", "store", "metadata", "service_tier", "safety_identifier", "prediction",
+                 "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
+                 "parallel_tool_calls"});
   fields.expect_no_others();
+}
+
+/// What all answers have in common.
+static Request read_request(Fields& fields, Endpoint endpoint, const ServedModel& served) {
+  Request request;
+  request.sampling = read_sampling(fields);
+  request.stops = served.stops;
+  request.filter = read_format(fields, served);
+  request.drafts = served.drafts;
+  request.most = read_most(fields, endpoint);
+  return request;
 }
 
 Ask read_ask(Endpoint endpoint, const std::string& body, const ServedModel& served) {
   const json object = parse_body(body);
   Fields fields(object, "");
+  const bool is_chat = endpoint == Endpoint::chat_completions;
   Ask ask{endpoint, {}, read_stops(fields)};
-  ask.request.prompt = endpoint == Endpoint::chat_completions ? read_conversation(fields, served)
-                                                              : read_prompt(fields, served);
-  ask.request.sampling = read_sampling(fields);
-  ask.request.stops = served.stops;
-  ask.request.filter = read_format(fields, served);
-  ask.request.drafts = served.drafts;
-  constexpr std::size_t any = std::numeric_limits<std::int32_t>::max();
-  const auto most = fields.whole("max_tokens", 1, any);
-  ask.request.most = fields.whole("max_completion_tokens", 1, any).value_or(most.value_or(any));
-  if (served.drafts > 0)
-    ask.request.draft = served.make_draft(ask.request.prompt.size() + ask.request.most);
+  std::vector<std::vector<int>> prompts;
+  if (is_chat)
+    prompts.push_back(read_conversation(fields, served));
+  else
+    prompts = read_prompts(fields, served, ask.unsaid);
+  const Request request = read_request(fields, endpoint, served);
+  for (std::vector<int>& prompt : prompts) {
+    Request& one = ask.requests.emplace_back(request);
+    one.prompt = std::move(prompt);
+    if (served.drafts > 0) one.draft = served.make_draft(one.prompt.size() + one.most);
+  }
   ask.answers = fields.whole("n", 1, most_answers).value_or(1);
-  ask.seed = fields.whole("seed", 0, std::numeric_limits<std::int64_t>::max());
+  ask.seed = read_seed(fields);
   ask.likeliest = read_likeliest(fields, endpoint);
   ask.stream = fields.yes("stream");
-  ask.echo = endpoint == Endpoint::completions && fields.yes("echo");
+  ask.echo = !is_chat && fields.yes("echo");
+  for (Request& one : ask.requests) one.score_prompt = ask.echo && ask.likeliest;
   if (const json* options = fields.any("stream_options")) {
     Fields of_stream(*options, "stream_options.");
     ask.usage_at_end = of_stream.yes("include_usage");
     of_stream.ignore({"include_obfuscation"});
     of_stream.expect_no_others();
   }
-  refuse_others(fields, served);
+  refuse_others(fields, ask, served);
   return ask;
 }
 

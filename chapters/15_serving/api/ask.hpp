@@ -19,15 +19,24 @@ enum class Endpoint { chat_completions, completions };
 
 struct Ask {
   Endpoint endpoint;
-  Request request;                        // of each answer, but for its seed
-  std::vector<std::string> stop_strings;  // end an answer before them
-  std::size_t answers = 1;
-  std::optional<std::uint64_t> seed = {};     // answer i has seed + i; none: drawn
+  std::vector<Request> requests;  // one for each prompt: of its answers, but for their seeds
+  std::vector<std::string> stop_strings;      // end an answer before them
+  std::size_t answers = 1;                    // to each prompt
+  std::optional<std::uint64_t> seed = {};     // answer j to a prompt has seed + j; none: drawn
   std::optional<std::size_t> likeliest = {};  // tokens to list for each token; none: no logprobs
   bool stream = false;                        // the answers come in pieces, as they are made
   bool usage_at_end = false;                  // of a stream
   bool echo = false;                          // of completions: the prompt comes first
+  std::size_t unsaid = 0;  // tokens before each prompt that the client has not sent, such as bos
+
+  std::size_t all_answers() const { return requests.size() * answers; }
+  std::size_t prompt_tokens() const;
+  /// The request that answer i of all is an answer to.
+  const Request& request_of(std::size_t i) const { return requests.at(i / answers); }
 };
+
+/// A request for each answer: those to the first prompt, then those to the next one.
+std::vector<Request> requests_of(const Ask& ask);
 
 /// Reads a body for this model. Throws RequestError("field: wanted …, got …") for what is not JSON,
 /// a field of another type or out of its range, one that this server does not have, and a

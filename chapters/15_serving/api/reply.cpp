@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "utf8_start.hpp"
+
 namespace t2t {
 
 // With this type the fields of an object stay in the order in which they are written.
@@ -17,49 +19,88 @@ static std::string text_of(const json& value) {
 }
 static std::string event_of(const json& value) { return "data: " + text_of(value) + "\n\n"; }
 
+/// JSON has no infinity: clients take −9999 for a token that was forbidden.
+static double finite(double log_p) { return std::max(log_p, -9999.0); }
+
 static json score_json(const TokenScore& score, const Bpe& bpe) {
   const std::string& bytes = bpe.bytes(score.id);
-  // JSON has no infinity: clients take −9999 for a token that was forbidden.
   return {{"token", bytes},
-          {"logprob", std::max(score.log_p, -9999.0)},
+          {"logprob", finite(score.log_p)},
           {"bytes", std::vector<std::uint8_t>(bytes.begin(), bytes.end())}};
 }
 
-static json chat_scores(const std::vector<TokenScores>& scores, const Bpe& bpe) {
+static json chat_scores(std::span<const AnswerPiece> pieces, const Bpe& bpe) {
   json content = json::array();
-  for (const TokenScores& one : scores) {
-    json token = score_json(one.token, bpe);
+  for (const AnswerPiece& piece : pieces) {
+    if (!piece.scores) continue;
+    json token = score_json(piece.scores->token, bpe);
     token["top_logprobs"] = json::array();
-    for (const TokenScore& other : one.likeliest)
+    for (const TokenScore& other : piece.scores->likeliest)
       token["top_logprobs"].push_back(score_json(other, bpe));
     content.push_back(std::move(token));
   }
   return {{"content", std::move(content)}, {"refusal", nullptr}};
 }
 
-static json completion_scores(const std::vector<TokenScores>& scores, const Bpe& bpe) {
-  json tokens = json::array(), log_p = json::array(), likeliest = json::array();
-  for (const TokenScores& one : scores) {
-    tokens.push_back(bpe.bytes(one.token.id));
-    log_p.push_back(std::max(one.token.log_p, -9999.0));
-    json others = json::object();
-    for (const TokenScore& other : one.likeliest)
-      others[bpe.bytes(other.id)] = std::max(other.log_p, -9999.0);
-    likeliest.push_back(std::move(others));
-  }
-  return {{"tokens", tokens}, {"token_logprobs", log_p}, {"top_logprobs", likeliest}};
+/// A token in a completion's lists. Parts of characters are written as "bytes:\xe2\x82", so that
+/// each has a name of its own.
+static std::string name_of(const std::string& bytes) {
+  if (is_utf8(bytes)) return bytes;
+  std::string name = "bytes:";
+  for (const char byte : bytes) name += fmt::format("\\x{:02x}", std::uint8_t(byte));
+  return name;
 }
 
-static json scores_json(const Ask& ask, const std::vector<TokenScores>& scores, const Bpe& bpe) {
-  if (!ask.likeliest) return nullptr;
-  return ask.endpoint == Endpoint::chat_completions ? chat_scores(scores, bpe)
-                                                    : completion_scores(scores, bpe);
+static json empty_lists() {
+  return {{"tokens", json::array()},
+          {"token_logprobs", json::array()},
+          {"top_logprobs", json::array()},
+          {"text_offset", json::array()}};
+}
+
+/// Adds a token to a completion's lists. The likeliest ones always have the token itself, too.
+static void add_scores(json& lists, const TokenScores& one, std::size_t offset, const Bpe& bpe) {
+  json likeliest = json::object();
+  for (const TokenScore& other : one.likeliest)
+    likeliest.emplace(name_of(bpe.bytes(other.id)), finite(other.log_p));
+  const std::string name = name_of(bpe.bytes(one.token.id));
+  likeliest.emplace(name, finite(one.token.log_p));
+  lists["tokens"].push_back(name);
+  lists["token_logprobs"].push_back(finite(one.token.log_p));
+  lists["top_logprobs"].push_back(std::move(likeliest));
+  lists["text_offset"].push_back(offset);
+}
+
+/// Adds a prompt. Nothing says how likely its first token was.
+static void add_prompt(json& lists, const Ask& ask, std::span<const int> prompt,
+                       std::span<const TokenScores> scores, const Bpe& bpe) {
+  lists["tokens"].push_back(name_of(bpe.bytes(prompt[0])));
+  lists["token_logprobs"].push_back(nullptr);
+  lists["top_logprobs"].push_back(nullptr);
+  lists["text_offset"].push_back(0);
+  std::size_t offset = 0;
+  for (std::size_t t = 1; t < prompt.size(); ++t) {
+    if (t > ask.unsaid) offset += count_characters(bpe.bytes(prompt[t - 1]));
+    add_scores(lists, scores[t - 1], offset, bpe);
+  }
+}
+
+json Reply::scores_json(std::size_t answer, std::span<const AnswerPiece> pieces) const {
+  if (!ask_.likeliest) return nullptr;
+  const Bpe& bpe = served_.session.bpe;
+  if (ask_.endpoint == Endpoint::chat_completions) return chat_scores(pieces, bpe);
+  json lists = empty_lists();
+  for (const AnswerPiece& piece : pieces) {
+    if (piece.prompt) add_prompt(lists, ask_, ask_.request_of(answer).prompt, *piece.prompt, bpe);
+    if (piece.scores) add_scores(lists, *piece.scores, answers_[answer].offset + piece.offset, bpe);
+  }
+  return lists;
 }
 
 static json text_or_null(std::string_view text) { return text.empty() ? json() : json(text); }
 
 static json usage_json(const Ask& ask, std::size_t tokens) {
-  const std::size_t prompt = ask.request.prompt.size();
+  const std::size_t prompt = ask.prompt_tokens();
   return {
       {"prompt_tokens", prompt}, {"completion_tokens", tokens}, {"total_tokens", prompt + tokens}};
 }
@@ -77,15 +118,19 @@ Reply::Reply(const Ask& ask, const ServedModel& served, std::uint64_t number, st
                       ask.endpoint == Endpoint::chat_completions ? "chatcmpl" : "cmpl", created,
                       number)),
       created_(created),
-      answers_(ask.answers) {
-  if (!ask.echo) return;
-  for (Collected& answer : answers_) answer.text = served.session.bpe.decode(ask.request.prompt);
+      answers_(ask.all_answers()) {
+  for (std::size_t i = 0; i < answers_.size(); ++i) {
+    const std::span<const int> prompt = ask.request_of(i).prompt;
+    const std::string text = served.session.bpe.decode(prompt.subspan(ask.unsaid));
+    answers_[i].offset = count_characters(text);
+    if (ask.echo) answers_[i].text = text;
+  }
 }
 
 void Reply::add(const AnswerPiece& piece) {
   Collected& answer = answers_.at(piece.answer);
   answer.text += piece.text;
-  if (piece.scores) answer.scores.push_back(*piece.scores);
+  if (piece.scores || piece.prompt) answer.scored.push_back(piece);
   if (!piece.reason.empty()) answer.reason = piece.reason;
 }
 
@@ -100,7 +145,7 @@ std::string Reply::whole(std::size_t tokens) const {
           {"role", "assistant"}, {"content", answers_[i].text}, {"refusal", nullptr}};
     else
       choice["text"] = answers_[i].text;
-    choice["logprobs"] = scores_json(ask_, answers_[i].scores, served_.session.bpe);
+    choice["logprobs"] = scores_json(i, answers_[i].scored);
     choice["finish_reason"] = answers_[i].reason;
     reply["choices"].push_back(std::move(choice));
   }
@@ -122,30 +167,40 @@ static std::string piece_event(json head, const Ask& ask, std::size_t answer, js
 
 std::string Reply::stream_begin() const {
   std::string events;
-  for (std::size_t i = 0; i < ask_.answers; ++i) {
+  for (std::size_t i = 0; i < answers_.size(); ++i) {
     if (ask_.endpoint == Endpoint::chat_completions)
       events += piece_event(stream_head(), ask_, i, {{"role", "assistant"}, {"content", ""}},
                             nullptr, "");
-    else if (ask_.echo)
+    else if (ask_.echo && !ask_.likeliest)
       events += piece_event(stream_head(), ask_, i, answers_[i].text, nullptr, "");
   }
   return events;
 }
 
-nlohmann::ordered_json Reply::stream_head() const {
+json Reply::stream_head() const {
   const bool is_chat = ask_.endpoint == Endpoint::chat_completions;
-  return head_json(id_, is_chat ? "chat.completion.chunk" : "text_completion", created_, served_);
+  json head =
+      head_json(id_, is_chat ? "chat.completion.chunk" : "text_completion", created_, served_);
+  if (ask_.usage_at_end) head["usage"] = nullptr;  // until the end
+  return head;
 }
 
 std::string Reply::stream_piece(const AnswerPiece& piece) const {
-  if (piece.text.empty() && !piece.scores && piece.reason.empty()) return {};
+  const std::size_t i = piece.answer;
+  std::string events;
+  if (piece.prompt) {
+    const AnswerPiece echoed{.answer = i, .text = {}, .prompt = piece.prompt};
+    events =
+        piece_event(stream_head(), ask_, i, answers_[i].text, scores_json(i, {&echoed, 1}), "");
+  }
+  if (piece.text.empty() && !piece.scores && piece.reason.empty()) return events;
   json said = piece.text;
   if (ask_.endpoint == Endpoint::chat_completions)
     said = piece.text.empty() ? json::object() : json{{"content", piece.text}};
-  json scores = nullptr;
-  if (piece.scores) scores = scores_json(ask_, {*piece.scores}, served_.session.bpe);
-  return piece_event(stream_head(), ask_, piece.answer, std::move(said), std::move(scores),
-                     piece.reason);
+  AnswerPiece own = piece;
+  own.prompt.reset();
+  return events + piece_event(stream_head(), ask_, i, std::move(said),
+                              own.scores ? scores_json(i, {&own, 1}) : json(), piece.reason);
 }
 
 std::string Reply::stream_end(std::size_t tokens) const {

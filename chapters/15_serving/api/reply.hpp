@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,19 +28,21 @@ class Reply {
   // The events of a stream, with "data: " before and an empty line after each of them.
 
   /// The beginnings of all answers: a chat's have the role of the speaker, a completion's with
-  /// `echo` the prompt.
+  /// `echo` the prompt, unless it comes later, with its scores.
   std::string stream_begin() const;
-  /// One piece. Empty if the piece has nothing that a client could see.
+  /// One piece, after the prompt if it has its scores. Empty if there is nothing to see.
   std::string stream_piece(const AnswerPiece& piece) const;
   /// The end: how many tokens there were, if that was asked for, and "[DONE]".
   std::string stream_end(std::size_t tokens) const;
 
  private:
   struct Collected {
-    std::string text, reason;
-    std::vector<TokenScores> scores;
+    std::string text, reason;         // the text begins with the prompt if it is to be echoed
+    std::size_t offset = 0;           // characters of the prompt
+    std::vector<AnswerPiece> scored;  // the pieces that have scores
   };
   nlohmann::ordered_json stream_head() const;
+  nlohmann::ordered_json scores_json(std::size_t answer, std::span<const AnswerPiece> pieces) const;
 
   const Ask& ask_;
   const ServedModel& served_;

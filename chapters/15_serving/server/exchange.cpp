@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <random>
 #include <stdexcept>
 #include <utility>
 
@@ -11,20 +10,12 @@
 
 namespace t2t {
 
-/// A request for each answer: they differ in their seeds alone.
-static std::vector<Request> requests_of(const Ask& ask) {
-  std::vector<Request> requests(ask.answers, ask.request);
-  std::uint64_t seed = ask.seed.value_or(std::random_device{}());
-  for (Request& request : requests) request.seed = seed++;
-  return requests;
-}
-
 Exchange::Exchange(Ask ask, Service& service, const ServedModel& served, std::uint64_t number,
                    std::int64_t created)
     : ask_(std::move(ask)),
       service_(service),
       reply_(ask_, served, number, created),
-      answering_(served.session.bpe, ask_.answers, ask_.stop_strings),
+      answering_(served.session.bpe, ask_.all_answers(), ask_.stop_strings),
       answers_(service.ask(requests_of(ask_), ask_.likeliest)) {}
 
 Exchange::~Exchange() {
@@ -72,7 +63,7 @@ Exchange::State Exchange::go_on(const Client& client) {
 }
 
 std::string Exchange::summary() const {
-  return fmt::format("{} tokens read, {} said in {:.2f} s; {}", ask_.request.prompt.size(),
+  return fmt::format("{} tokens read, {} said in {:.2f} s; {}", ask_.prompt_tokens(),
                      answering_.tokens(), seconds_since(start_), printable(ending_));
 }
 

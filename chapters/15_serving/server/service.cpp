@@ -31,6 +31,11 @@ Service::Service(PageReader reader, std::size_t most_waiting)
     Place& place = places_.at(id);
     if (place.answers->likeliest_) place.logits.emplace_back(logits.begin(), logits.end());
   };
+  engine_.prompt_scored = [this](std::size_t id, int token, ConstRow logits) {
+    Place& place = places_.at(id);
+    if (place.answers->likeliest_)
+      place.prompt->push_back(token_scores(logits, token, *place.answers->likeliest_));
+  };
   count();
   thread_ = std::thread([this] { run(); });
 }
@@ -71,8 +76,10 @@ void Service::submit(const std::shared_ptr<Answers>& answers, std::vector<Reques
   try {
     for (Request& request : requests) {
       prompt_tokens += request.prompt.size();
+      Place place{answers, answers->ids_.size()};
+      if (request.score_prompt) place.prompt.emplace();
       const std::size_t id = engine_.submit(std::move(request));
-      places_.insert({id, {answers, answers->ids_.size()}});
+      places_.insert({id, std::move(place)});
       answers->ids_.push_back(id);
     }
   } catch (...) {
@@ -164,6 +171,7 @@ void Service::step() {
 void Service::deliver(const Event& event) {
   Place& place = places_.at(event.id);
   Said said{place.answer, event};
+  said.prompt = std::exchange(place.prompt, {});
   if (event.token) ++now_.tokens_said;
   if (event.token && place.answers->likeliest_) {
     said.scores = token_scores(place.logits.front(), *event.token, *place.answers->likeliest_);

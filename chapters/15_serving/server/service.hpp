@@ -33,6 +33,8 @@ struct Said {
   std::size_t answer;                      // 0, 1 …
   Event event;                             // its id is the engine's
   std::optional<TokenScores> scores = {};  // of its token, if they are wanted
+  /// The first time, if they are wanted: of the prompt's tokens from the second one on.
+  std::optional<std::vector<TokenScores>> prompt = {};
 };
 
 /// The mailbox of answers that were asked for together.
@@ -78,7 +80,8 @@ class Service {
   Service(const Service&) = delete;
 
   /// Submits some texts together, all or none. If `likeliest` is given, each token comes with its
-  /// scores and those of so many likeliest tokens. Throws as Engine::submit does, TooBusy, and
+  /// scores and those of so many likeliest tokens, and so do the tokens of prompts that are to be
+  /// scored. Throws as Engine::submit does, TooBusy, and
   /// Closed.
   std::shared_ptr<Answers> ask(std::vector<Request> requests,
                                std::optional<std::size_t> likeliest = {});
@@ -96,7 +99,8 @@ class Service {
   struct Place {
     std::shared_ptr<Answers> answers;
     std::size_t answer;
-    std::deque<std::vector<float>> logits = {};  // of tokens whose events are yet to come
+    std::optional<std::vector<TokenScores>> prompt = {};  // until the first event
+    std::deque<std::vector<float>> logits = {};           // of tokens whose events are yet to come
   };
   using Order = std::function<void()>;  // for the engine's thread
 
