@@ -22,22 +22,27 @@ static size_t length_of(const std::string& text) {
   return size_t(std::ranges::count_if(text, [](char byte) { return (byte & 0xC0) != 0x80; }));
 }
 
-static bool obeys(const json& value, const json& schema);
+static bool obeys(const json& value, const json& schema, const json& whole);
 
-static bool obeys_object(const json& value, const json& schema) {
+static bool obeys_object(const json& value, const json& schema, const json& whole) {
   for (const json& name : schema.value("required", json::array()))
     if (!value.contains(name.get<std::string>())) return false;
   if (!schema.contains("properties")) return true;
   return std::ranges::all_of(value.items(), [&](const auto& item) {
     const json& properties = schema["properties"];
-    return properties.contains(item.key()) && obeys(item.value(), properties[item.key()]);
+    return properties.contains(item.key()) && obeys(item.value(), properties[item.key()], whole);
   });
 }
 
-/// Whether the value is what the schema says, as the schema's own standard has it.
-static bool obeys(const json& value, const json& schema) {
+/// Whether the value is what a part of the whole schema says, as the schema's own standard has it.
+static bool obeys(const json& value, const json& schema, const json& whole) {
+  if (schema.contains("$ref")) {
+    const json::json_pointer path(schema["$ref"].get<std::string>().substr(1));
+    return obeys(value, whole.at(path), whole);
+  }
   if (schema.contains("anyOf"))
-    return std::ranges::any_of(schema["anyOf"], [&](const json& s) { return obeys(value, s); });
+    return std::ranges::any_of(schema["anyOf"],
+                               [&](const json& s) { return obeys(value, s, whole); });
   if (schema.contains("const") && value != schema["const"]) return false;
   if (schema.contains("enum") && std::ranges::count(schema["enum"], value) == 0) return false;
   const json type = schema.value("type", json::array());
@@ -48,20 +53,21 @@ static bool obeys(const json& value, const json& schema) {
   const auto is_between = [&](size_t size, const char* least, const char* most) {
     return size >= schema.value(least, size_t(0)) && size <= schema.value(most, size_t(1) << 40);
   };
-  if (value.is_object()) return obeys_object(value, schema);
+  if (value.is_object()) return obeys_object(value, schema, whole);
   if (value.is_string())
     return is_between(length_of(value.get<std::string>()), "minLength", "maxLength");
   if (!value.is_array()) return true;
   return is_between(value.size(), "minItems", "maxItems") &&
          std::ranges::all_of(value, [&](const json& item) {
-           return !schema.contains("items") || obeys(item, schema["items"]);
+           return !schema.contains("items") || obeys(item, schema["items"], whole);
          });
 }
 
 std::string wrong_in_text(const std::string& text, const std::string& schema) {
   const json value = json::parse(text, nullptr, false);
   if (value.is_discarded()) return "not JSON: " + text;
-  return obeys(value, json::parse(schema)) ? "" : "against its schema: " + text;
+  const json whole = json::parse(schema);
+  return obeys(value, whole, whole) ? "" : "against its schema: " + text;
 }
 
 }  // namespace t2t

@@ -23,6 +23,10 @@ inline const char* const schemas[] = {
     R"({"type": "object", "properties": {"n": {"enum": [1, 12, -1, 1.5]}, "\"ä": {},
         "b": {"type": "object", "properties": {"c": {"type": "boolean"}}, "required": ["c"]}},
         "required": ["b"]})",
+    R"({"$defs": {"point": {"type": "array", "items": {"$ref": "#/$defs/size"}, "maxItems": 2},
+                  "size": {"type": ["integer", "null"]}},
+        "type": "object", "required": ["b", "a"], "properties": {
+        "b": {"$ref": "#/$defs/point"}, "a": {"anyOf": [{"$ref": "#/$defs/point"}, {"const": "é"}]}}})",
 };
 
 }  // namespace t2t

@@ -140,6 +140,80 @@ TEST_CASE("by hand: an enum is accepted whole, even if one value begins with ano
   CHECK(fate(R"({"enum": [12]})", "1") == "may go on");
 }
 
+TEST_CASE("by hand: properties that are not in the order of letters") {
+  const std::string schema = R"({"type": "object", "required": ["why", "answer"], "properties": {
+      "why": {"type": "string"}, "answer": {"type": "integer"}}})";
+  CHECK(fate(schema, R"({"why":"","answer":4})") == "whole");
+  CHECK(fate(schema, R"({"a)") == "byte 2");
+}
+
+static std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+TEST_CASE("by hand: a reference is what it names") {
+  // As pydantic writes a class with members of other classes.
+  const std::string schema = R"({"$defs": {
+      "Color": {"enum": ["red", "green"], "title": "Color", "type": "string"},
+      "Place": {"properties": {"street": {"title": "Street", "type": "string"},
+                               "color": {"$ref": "#/$defs/Color"}},
+                "required": ["street"], "title": "Place", "type": "object"}},
+    "properties": {"home": {"$ref": "#/$defs/Place", "description": "Where?"},
+                   "work": {"anyOf": [{"$ref": "#/$defs/Place"}, {"type": "null"}], "default": null},
+                   "colors": {"items": {"$ref": "#/$defs/Color"}, "type": "array"}},
+    "required": ["home"], "title": "Person", "type": "object"})";
+  CHECK(fate(schema, R"({"home":{"street":"a"}})") == "whole");
+  CHECK(fate(schema, R"({"home":{"street":"a","color":"red"},"work":null,"colors":[]})") ==
+        "whole");
+  CHECK(fate(schema, R"({"home":{"street":"a"},"work":{"street":"b"},"colors":["red","green"]})") ==
+        "whole");
+  CHECK(fate(schema, R"({"home":{}})") == "byte 9");
+  CHECK(fate(schema, R"({"home":{"street":"a","color":"b)") == "byte 31");
+  CHECK(fate(schema, R"({"home":{"street":"a"},"colors":["x)") == "byte 34");
+  CHECK(fate(R"({"$ref":"#/definitions/a~1b","definitions":{"a/b":{"type":"null"}}})", "null") ==
+        "whole");
+  CHECK(fate(R"({"type":"object","properties":{"a":{"type":"integer"},
+                "b":{"$ref":"#/properties/a"}}})",
+             R"({"b":1})") == "whole");
+}
+
+TEST_CASE("a reference counts the arrays that it is in, and what it names is read a bounded time") {
+  const auto arrays = [](int count, const std::string& inner) {
+    return repeated(R"({"type":"array","items":)", count) + inner + std::string(size_t(count), '}');
+  };
+  const auto with_defs = [&](int outside, int inside) {
+    return R"({"anyOf":[)" + arrays(outside, R"({"$ref":"#/$defs/a"})") + R"(],"$defs":{"a":)" +
+           arrays(inside, "{}") + "}}";
+  };
+  CHECK_NOTHROW(schema_grammar(with_defs(16, 16)));
+  REFUSES(schema_grammar(with_defs(16, 17)),
+          "schema /$defs/a" + repeated("/items", 16) +
+              ": wanted at most 32 objects and arrays in each other, got more");
+  // Each of 25 parts refers twice to the next one, which would be 2²⁵ of the last one.
+  std::string twice;
+  for (int i = 0; i < 25; ++i)
+    twice += '"' + std::to_string(i) + R"(":{"type":"object","properties":{"a":{"$ref":"#/$defs/)" +
+             std::to_string(i + 1) + R"("},"b":{"$ref":"#/$defs/)" + std::to_string(i + 1) +
+             "\"}}},";
+  CHECK(schema_grammar(R"({"$ref":"#/$defs/0","$defs":{)" + twice + R"("25":{"type":"null"}}})")
+            .rules.size() < 60);
+  std::string chain;
+  for (int i = 0; i < 200; ++i)
+    chain += '"' + std::to_string(i) + R"(":{"$ref":"#/$defs/)" + std::to_string(i + 1) + "\"},";
+  REFUSES(schema_grammar(R"({"$ref":"#/$defs/0","$defs":{)" + chain + R"("200":{"type":"null"}}})"),
+          "schema /$defs/99: wanted at most 100 schemas in each other, got more");
+  std::string many;
+  for (int i = 0; i < 12; ++i) {
+    many += '"' + std::to_string(i) + R"(":{"type":"object","properties":{)";
+    for (int j = 0; j < 999; ++j) many += '"' + std::to_string(j) + R"(":{"type":"null"},)";
+    many += R"("x":{}}},)";
+  }
+  REFUSES(schema_grammar(R"({"type":"object","properties":{)" + many + R"("x":{}}})"),
+          "schema: wanted at most 10000 parts, got more");
+}
+
 TEST_CASE("what the grammar can't have is refused, with its path") {
   const auto refused = [](const char* schema, const char* message) {
     CAPTURE(schema);
@@ -147,10 +221,25 @@ TEST_CASE("what the grammar can't have is refused, with its path") {
   };
   const std::string known =
       "one of type, properties, required, items, minItems, additionalProperties, "
-      "maxItems, minLength, maxLength, enum, const, anyOf";
+      "maxItems, minLength, maxLength, enum, const, anyOf, $ref";
   refused(R"({"type":"object","properties":{"age":{"type":"integer","minimum":0}}})",
           ("schema /properties/age/minimum: wanted " + known + ", got minimum").c_str());
-  refused(R"({"$ref":"#/a"})", ("schema /$ref: wanted " + known + ", got $ref").c_str());
+  refused(R"({"$ref":"#/a"})",
+          "schema /$ref: wanted the path of a part of this schema, got \"#/a\"");
+  refused(R"({"$ref":"#a"})", "schema /$ref: wanted the path of a part of this schema, got \"#a\"");
+  refused(R"({"$ref":"http://a/b"})",
+          "schema /$ref: wanted a path in this schema that begins with #, got \"http://a/b\"");
+  refused(R"({"$ref":7})", "schema /$ref: wanted a path in this schema that begins with #, got 7");
+  refused(R"({"$ref":"#/$defs/a","type":"null","$defs":{"a":{}}})",
+          "schema /$ref: wanted no other keyword beside it, got type");
+  refused(R"({"$ref":"#/$defs/a","$defs":{"a":{"type":"string","pattern":"b"}}})",
+          ("schema /$defs/a/pattern: wanted " + known + ", got pattern").c_str());
+  refused(R"({"$ref":"#/$defs/node","$defs":{"node":{"type":"object","properties":{
+             "next":{"anyOf":[{"$ref":"#/$defs/node"},{"type":"null"}]}}}}})",
+          "schema /$defs/node/properties/next/anyOf/0/$ref: wanted no schema that contains itself, "
+          "got \"#/$defs/node\"");
+  refused(R"({"type":"array","items":{"$ref":"#"}})",
+          "schema /items/$ref: wanted no schema that contains itself, got \"#\"");
   refused(
       R"({"type":"str"})",
       "schema /type: wanted object, array, string, number, integer, boolean or null, got \"str\"");
@@ -194,6 +283,8 @@ TEST_CASE("what the grammar can't have is refused, with its path") {
                             .c_str());
   refused((std::string(200, '[') + std::string(200, ']')).c_str(),
           "schema: wanted at most 100 braces and brackets in each other, got more");
+  refused(("{\"enum\":[0" + repeated(",0", 1000) + "]}").c_str(),
+          "schema /enum: wanted at most 1000 values, got 1001");
   std::string names = R"({"type":"object","properties":{)";
   for (int i = 0; i <= 1000; ++i) names += '"' + std::to_string(i) + "\":{},";
   refused((names + "\"a\":{}}}").c_str(),

@@ -341,7 +341,8 @@ TEST_CASE("by HTTP: what is refused, and how") {
               "json_schema": {"schema": {"pattern": "a"}}})")),
           400,
           "response_format: schema /pattern: wanted one of type, properties, required, items, "
-          "minItems, additionalProperties, maxItems, minLength, maxLength, enum, const, anyOf, got "
+          "minItems, additionalProperties, maxItems, minLength, maxLength, enum, const, anyOf, "
+          "$ref, got "
           "pattern",
           "response_format");
   refused(post(running, chat, hello(R"(, "model": "gpt")")), 404,

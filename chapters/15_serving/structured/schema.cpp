@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "15_serving/structured/json_automaton.hpp"
 #include "15_serving/structured/name_count.hpp"
@@ -14,13 +17,18 @@ namespace t2t {
 using Json = nlohmann::ordered_json;  // properties keep their order
 using Kind = JsonRule::Kind;
 
-/// Where the reader is: the path in the schema, and how many objects and arrays are open in a text.
+static constexpr std::size_t most_nested = 100, most_rules = 10'000;
+
+/// Where the reader is: the path in the schema, how many objects and arrays are open in a text, and
+/// how many schemas are in each other, by their braces or by reference.
 struct Place {
   std::string path = {};
-  std::size_t depth = 0;
+  std::size_t depth = 0, nested = 0;
 
-  Place in(const std::string& key) const { return {path + "/" + key, depth}; }
-  Place opened() const { return {path, depth + 1}; }
+  Place in(const std::string& key) const { return {path + "/" + key, depth, nested}; }
+  Place opened() const { return {path, depth + 1, nested}; }
+  Place inside() const { return {path, depth, nested + 1}; }
+  Place at(const std::string& other) const { return {other, depth, nested}; }
 };
 
 [[noreturn]] static void refuse(const Place& place, const std::string& wanted,
@@ -50,9 +58,11 @@ static constexpr Keyword keywords[] = {{"type", ""},
                                        {"maxLength", "string"},
                                        {"enum", ""},
                                        {"const", ""},
-                                       {"anyOf", ""}};
-static constexpr const char* notes[] = {"title",    "description", "default",
-                                        "examples", "$schema",     "$comment"};
+                                       {"anyOf", ""},
+                                       {"$ref", ""}};
+/// What says nothing of the value. Definitions are read where something refers to them.
+static constexpr const char* notes[] = {"title",   "description", "default", "examples",
+                                        "$schema", "$comment",    "$defs",   "definitions"};
 
 static bool is_note(const std::string& key) { return std::ranges::count(notes, key) > 0; }
 
@@ -85,9 +95,10 @@ static void expect_keywords(const Json& schema, const std::vector<std::string>& 
         names += fmt::format("{}{}", names.empty() ? "" : ", ", keyword.name);
       refuse(place.in(key), "one of " + names, key);
     }
-    const bool is_alone = key == "enum" || key == "const" || key == "anyOf";
+    const bool has_values = key == "enum" || key == "const";
+    const bool is_alone = has_values || key == "anyOf" || key == "$ref";
     for (const auto& [other, unused] : schema.items())
-      if (is_alone && other != key && !is_note(other) && (key == "anyOf" || other != "type"))
+      if (is_alone && other != key && !is_note(other) && !(has_values && other == "type"))
         refuse(place.in(key), "no other keyword beside it", other);
     if (*known->type && std::ranges::count(types, known->type) == 0)
       refuse(place.in(key), fmt::format("\"type\": \"{}\" beside it", known->type),
@@ -107,6 +118,8 @@ static JsonRule rule_of_values(const Json& values, const std::vector<std::string
                                const Place& place) {
   JsonRule rule{Kind::text};
   if (!values.is_array() || values.empty()) refuse(place, "a list of values", shown(values));
+  if (values.size() > most_names)
+    refuse(place, fmt::format("at most {} values", most_names), std::to_string(values.size()));
   for (const Json& value : values) {
     if (!types.empty() &&
         std::ranges::none_of(types, [&](const std::string& type) { return has_type(value, type); }))
@@ -136,19 +149,37 @@ class SchemaReader {
  public:
   JsonGrammar grammar;
 
+  /// The whole schema must outlive it.
+  explicit SchemaReader(const Json& whole) : whole_(whole) {}
   std::uint32_t read(const Json& schema, const Place& place);
 
  private:
   std::uint32_t add(JsonRule rule);
+  std::uint32_t any_value();
+  std::uint32_t read_reference(const Json& schema, const Place& place);
+  std::uint32_t read_alternatives(const Json& alternatives, const Place& place);
   std::uint32_t choose(std::vector<std::uint32_t> rules, const Place& place);
   std::uint32_t read_type(const std::string& type, const Json& schema, const Place& place);
   std::uint32_t read_object(const Json& schema, const Place& place);
   std::uint32_t read_array(const Json& schema, const Place& place);
+
+  const Json& whole_;
+  std::optional<std::uint32_t> any_value_;  // its rule
+  std::vector<std::string> references_;     // that are being read
+  /// Rules of parts that are referred to. At another depth a part may be refused.
+  std::map<std::pair<std::string, std::size_t>, std::uint32_t> known_;
 };
 
 std::uint32_t SchemaReader::add(JsonRule rule) {
+  if (grammar.rules.size() == most_rules)
+    refuse({}, fmt::format("at most {} parts", most_rules), "more");
   grammar.rules.push_back(std::move(rule));
   return std::uint32_t(grammar.rules.size() - 1);
+}
+
+std::uint32_t SchemaReader::any_value() {
+  if (!any_value_) any_value_ = add_any_value(grammar);
+  return *any_value_;
 }
 
 /// A choice of rules, of which the first byte takes one.
@@ -171,12 +202,14 @@ std::uint32_t SchemaReader::read_object(const Json& schema, const Place& place) 
   if (schema.contains("additionalProperties") && schema["additionalProperties"] != false)
     refuse(place.in("additionalProperties"), "false", shown(schema["additionalProperties"]));
   const Json required = schema.value("required", Json::array());
-  if (!required.is_array()) refuse(place.in("required"), "a list of names", shown(required));
+  if (!required.is_array() || required.size() > most_names)
+    refuse(place.in("required"), fmt::format("a list of at most {} names", most_names),
+           shown(required));
   for (const Json& name : required)
     if (!name.is_string() || !properties.contains(name.get<std::string>()))
       refuse(place.in("required"), "names of properties", shown(name));
   if (!schema.contains("properties") && !schema.contains("additionalProperties"))
-    return add({Kind::map, {add_any_value(grammar)}});
+    return add({Kind::map, {any_value()}});
 
   JsonRule rule{Kind::object};
   for (const auto& [name, value] : properties.items()) {
@@ -191,7 +224,7 @@ std::uint32_t SchemaReader::read_array(const Json& schema, const Place& place) {
   JsonRule rule{Kind::array};
   read_bounds(schema, "minItems", "maxItems", place, rule);
   rule.rules = {schema.contains("items") ? read(schema["items"], place.in("items").opened())
-                                         : add_any_value(grammar)};
+                                         : any_value()};
   return add(std::move(rule));
 }
 
@@ -210,34 +243,63 @@ std::uint32_t SchemaReader::read_type(const std::string& type, const Json& schem
   return add(std::move(rule));
 }
 
-std::uint32_t SchemaReader::read(const Json& schema, const Place& place) {
-  if (schema == true) return add_any_value(grammar);
+/// What a reference such as "#/$defs/address" names, as if it stood here.
+std::uint32_t SchemaReader::read_reference(const Json& schema, const Place& place) {
+  const Json& reference = schema["$ref"];
+  const std::string text = reference.is_string() ? reference.get<std::string>() : "";
+  const auto refuse_it = [&](const char* wanted) {
+    refuse(place.in("$ref"), wanted, shown(reference));
+  };
+  if (!text.starts_with('#')) refuse_it("a path in this schema that begins with #");
+  if (std::ranges::count(references_, text) > 0) refuse_it("no schema that contains itself");
+  if (const auto known = known_.find({text, place.depth}); known != known_.end())
+    return known->second;
+  const std::string path = text.substr(1);
+  references_.push_back(text);
+  const Json* named = nullptr;
+  try {
+    named = &whole_.at(Json::json_pointer(path));
+  } catch (const Json::exception&) {
+    refuse_it("the path of a part of this schema");
+  }
+  const std::uint32_t rule = read(*named, place.at(path));
+  references_.pop_back();
+  return known_[{text, place.depth}] = rule;
+}
+
+std::uint32_t SchemaReader::read_alternatives(const Json& alternatives, const Place& place) {
+  if (!alternatives.is_array() || alternatives.empty())
+    refuse(place, "a list of schemas", shown(alternatives));
+  std::vector<std::uint32_t> rules;
+  for (std::size_t i = 0; i < alternatives.size(); ++i)
+    rules.push_back(read(alternatives[i], place.in(std::to_string(i))));
+  return choose(std::move(rules), place);
+}
+
+std::uint32_t SchemaReader::read(const Json& schema, const Place& at) {
+  const Place place = at.inside();
+  if (place.nested > most_nested)
+    refuse(place, fmt::format("at most {} schemas in each other", most_nested), "more");
+  if (schema == true) return any_value();
   if (!schema.is_object()) refuse(place, "an object with keywords", shown(schema));
   const std::vector<std::string> types = types_of(schema, place);
   expect_keywords(schema, types, place);
+  if (schema.contains("$ref")) return read_reference(schema, place);
   if (schema.contains("enum")) return add(rule_of_values(schema["enum"], types, place.in("enum")));
   if (schema.contains("const"))
     return add(rule_of_values(Json::array({schema["const"]}), types, place.in("const")));
+  if (schema.contains("anyOf")) return read_alternatives(schema["anyOf"], place.in("anyOf"));
 
   std::vector<std::uint32_t> rules;
-  if (schema.contains("anyOf")) {
-    const Json& alternatives = schema["anyOf"];
-    if (!alternatives.is_array() || alternatives.empty())
-      refuse(place.in("anyOf"), "a list of schemas", shown(alternatives));
-    for (std::size_t i = 0; i < alternatives.size(); ++i)
-      rules.push_back(read(alternatives[i], place.in("anyOf").in(std::to_string(i))));
-    return choose(std::move(rules), place.in("anyOf"));
-  }
   for (const std::string& type : types) rules.push_back(read_type(type, schema, place));
-  return rules.empty() ? add_any_value(grammar) : choose(std::move(rules), place.in("type"));
+  return rules.empty() ? any_value() : choose(std::move(rules), place.in("type"));
 }
 
 /// The schema's values. What is read and written by recursion may not be nested at will.
 static Json parsed(std::string_view schema) {
-  static constexpr int most_nested = 100;
   NameCount names;
   const auto bounded = [&](int depth, Json::parse_event_t event, Json&) {
-    if (depth > most_nested)
+    if (std::size_t(depth) > most_nested)
       refuse({}, fmt::format("at most {} braces and brackets in each other", most_nested), "more");
     if (!names.fits(depth, event))
       refuse({}, fmt::format("at most {} names in an object", most_names), "more");
@@ -251,9 +313,10 @@ static Json parsed(std::string_view schema) {
 }
 
 JsonGrammar schema_grammar(std::string_view schema) {
-  SchemaReader reader;
+  const Json values = parsed(schema);
+  SchemaReader reader(values);
   reader.grammar.rules.push_back({Kind::choice});  // rule 0 is the whole text's
-  const std::uint32_t whole = reader.read(parsed(schema), {});
+  const std::uint32_t whole = reader.read(values, {});
   reader.grammar.rules[0].rules = {whole};
   return std::move(reader.grammar);
 }

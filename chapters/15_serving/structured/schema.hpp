@@ -4,10 +4,11 @@
 //    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}
 //
 // Known are type (also a list of types), properties with required and additionalProperties false,
-// items, minItems, maxItems, minLength, maxLength, enum, const and anyOf; {} and true are any
-// value. A keyword is told where its type is: minItems where type is "array". title, description,
-// default, examples, $schema and $comment are read over. All others are refused, since an answer
-// that ignores a part of its schema is worse than none.
+// items, minItems, maxItems, minLength, maxLength, enum, const, anyOf, and $ref to a part of the
+// same schema, such as one of its $defs; {} and true are any value. A keyword is told where its
+// type is: minItems where type is "array". title, description, default, examples, $schema and
+// $comment are read over. All others are refused, since an answer that ignores a part of its schema
+// is worse than none; so is a schema that contains itself.
 //
 // Each text of the grammar obeys the schema. The grammar has less than the schema allows: an object
 // has its properties in the schema's order, and no others; an integer has no point; enum and const
