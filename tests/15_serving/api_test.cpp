@@ -235,7 +235,14 @@ TEST_CASE("what a request may not say is refused by its name") {
   refused(R"(, "stop": [1])", "stop: wanted texts of at least a byte, got 1");
   refused(R"(, "stop": "")", "stop: wanted texts of at least a byte, got \"\"");
   refused(R"(, "model": "gpt-9")", "model: wanted \"tiny\", got \"gpt-9\"");
-  refused(R"(, "presence_penalty": 0.5)", "presence_penalty: wanted a number from 0 to 0, got 0.5");
+  refused(R"(, "presence_penalty": 2.5)",
+          "presence_penalty: wanted a number from -2 to 2, got 2.5");
+  refused(R"(, "logit_bias": {"5": 101})",
+          "logit_bias.5: wanted a number from -100 to 100, got 101");
+  for (const std::string name : {"258", "-1", "a", "", "1.0", " 1", "99999999999"})
+    refused(R"(, "logit_bias": {")" + name + R"(": 1})",
+            "logit_bias: wanted ids from 0 to 257 as names, got \"" + name + '"');
+  refused(R"(, "logit_bias": [1])", "logit_bias: wanted an object, got a list");
   refused(R"(, "tools": [{}])", "tools: wanted none: this server has none of that, got a list");
   refused(
       R"(, "tool_choice": "required")",
@@ -333,6 +340,28 @@ TEST_CASE("a format of the answer becomes a filter of its tokens, or is refused"
           "response_format.json_schema: wanted an object, got null");
   REFUSES(format(R"({"type": "json_schema", "json_schema": {}})"),
           "response_format.json_schema.schema: wanted a schema, got null");
+}
+
+TEST_CASE("by hand: penalties count the answer's tokens, and biases are added") {
+  const auto filtered = [](const std::string& more, const Ids& answer) {
+    Tensor<1> logits = xt::zeros<float>({258});
+    const AnswerFilter filter = served().chat(more).requests[0].filter;
+    if (filter) filter(answer, row(logits));
+    return logits;
+  };
+  const Tensor<1> both = filtered(
+      R"(, "presence_penalty": 0.5, "frequency_penalty": -0.25, "logit_bias": {"7": 3, "98": 1})",
+      {97, 98, 97, 97});
+  for (size_t id = 0; id < 258; ++id) {
+    CAPTURE(id);
+    CHECK(both(id) == (id == 97 ? 0.25f : id == 98 ? 0.75f : id == 7 ? 3 : 0));
+  }
+  CHECK(filtered("", {97})(97) == 0);
+  // What a format forbids stays forbidden.
+  const Tensor<1> json = filtered(
+      R"(, "response_format": {"type": "json_object"}, "logit_bias": {"97": 100, "123": -2})", {});
+  CHECK(json(97) == -std::numeric_limits<float>::infinity());
+  CHECK(json('{') == -2);
 }
 
 TEST_CASE("an answer has the properties of its schema in the schema's order") {

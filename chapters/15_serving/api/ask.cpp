@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <stdexcept>
 #include <utility>
 
+#include "15_serving/answer/penalties.hpp"
 #include "15_serving/api/fields.hpp"
 #include "15_serving/speculation/draft.hpp"
 #include "15_serving/structured/token_filter.hpp"
@@ -196,6 +198,31 @@ static std::size_t read_most(Fields& fields, Endpoint endpoint) {
   return fields.whole("max_completion_tokens", 1, any).value_or(most.value_or(is_chat ? any : 16));
 }
 
+/// A token's id as it is written as a name: "50256".
+static int read_id(const std::string& name, const ServedModel& served) {
+  int id = -1;
+  const char* end = name.data() + name.size();
+  const auto [read, error] = std::from_chars(name.data(), end, id);
+  if (error != std::errc() || read != end || id < 0 || std::size_t(id) >= served.session.config().V)
+    throw RequestError(fmt::format("logit_bias: wanted ids from 0 to {} as names, got \"{}\"",
+                                   served.session.config().V - 1, printable(name, 40)),
+                       "logit_bias");
+  return id;
+}
+
+static Penalties read_penalties(Fields& fields, const ServedModel& served) {
+  Penalties penalties;
+  penalties.presence = fields.number("presence_penalty", -2, 2).value_or(0);
+  penalties.frequency = fields.number("frequency_penalty", -2, 2).value_or(0);
+  const json* given = fields.any("logit_bias");
+  if (!given) return penalties;
+  Fields biases(*given, "logit_bias.");
+  for (const auto& [name, unused] : given->items())
+    if (const auto bias = biases.number(name, -100, 100))
+      penalties.bias[read_id(name, served)] = *bias;
+  return penalties;
+}
+
 /// The chat's field says whether, and another one how many; a completion's says how many.
 static std::optional<std::size_t> read_likeliest(Fields& fields, Endpoint endpoint) {
   if (endpoint == Endpoint::completions) return fields.whole("logprobs", 0, most_likeliest);
@@ -244,10 +271,8 @@ RequestError no_model(const std::string& name, const ServedModel& served) {
 static void refuse_others(Fields& fields, const Ask& ask, const ServedModel& served) {
   const std::optional<std::string> model = fields.text("model");
   if (model && *model != served.name) throw no_model(*model, served);
-  fields.number("presence_penalty", 0, 0);
-  fields.number("frequency_penalty", 0, 0);
   fields.whole("best_of", ask.answers, ask.answers);
-  expect_none(fields, {"logit_bias", "tools", "functions", "suffix"});
+  expect_none(fields, {"tools", "functions", "suffix"});
   expect_one_of(fields, "tool_choice", {"none", "auto"});
   expect_one_of(fields, "function_call", {"none", "auto"});
   expect_one_of(fields, "modalities", {json::array({"text"})});
@@ -267,7 +292,7 @@ static Request read_request(Fields& fields, Endpoint endpoint, const ServedModel
   Request request;
   request.sampling = read_sampling(fields);
   request.stops = served.stops;
-  request.filter = read_format(fields, served);
+  request.filter = with_penalties(read_penalties(fields, served), read_format(fields, served));
   request.drafts = served.drafts;
   request.most = read_most(fields, endpoint);
   return request;
