@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "15_serving/structured/name_count.hpp"
+#include "15_serving/structured/json_bounds.hpp"
 #include "utf8_start.hpp"
 
 namespace t2t {
@@ -94,19 +94,16 @@ void Fields::expect_no_others() const {
 }
 
 json parse_body(const std::string& body) {
-  static constexpr int most_levels = 64;
-  NameCount names;
-  const auto expect_bounded = [&](int depth, json::parse_event_t event, json&) {
-    if (depth > most_levels)
-      throw RequestError(
-          fmt::format("the body: wanted at most {} levels of lists and objects", most_levels), "");
-    if (!names.fits(depth, event))
-      throw RequestError(fmt::format("the body: wanted at most {} names in an object", most_names),
-                         "");
-    return true;
-  };
+  static constexpr std::size_t most_levels = 64;
+  const JsonBounds bounds = json_bounds(body);
+  if (bounds.levels > most_levels)
+    throw RequestError(
+        fmt::format("the body: wanted at most {} levels of lists and objects", most_levels), "");
+  if (bounds.names > most_names)
+    throw RequestError(fmt::format("the body: wanted at most {} names in an object", most_names),
+                       "");
   try {
-    return json::parse(body, expect_bounded);
+    return json::parse(body);
   } catch (const json::exception& error) {
     std::string_view why = error.what();  // "[json.exception.parse_error.101] parse error at …"
     why.remove_prefix(std::min(why.find("] ") + 2, why.size()));

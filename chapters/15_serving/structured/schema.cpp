@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "15_serving/structured/json_automaton.hpp"
-#include "15_serving/structured/name_count.hpp"
+#include "15_serving/structured/json_bounds.hpp"
 
 namespace t2t {
 
@@ -297,16 +297,13 @@ std::uint32_t SchemaReader::read(const Json& schema, const Place& at) {
 
 /// The schema's values. What is read and written by recursion may not be nested at will.
 static Json parsed(std::string_view schema) {
-  NameCount names;
-  const auto bounded = [&](int depth, Json::parse_event_t event, Json&) {
-    if (std::size_t(depth) > most_nested)
-      refuse({}, fmt::format("at most {} braces and brackets in each other", most_nested), "more");
-    if (!names.fits(depth, event))
-      refuse({}, fmt::format("at most {} names in an object", most_names), "more");
-    return true;
-  };
+  const JsonBounds bounds = json_bounds(schema);
+  if (bounds.levels > most_nested)
+    refuse({}, fmt::format("at most {} braces and brackets in each other", most_nested), "more");
+  if (bounds.names > most_names)
+    refuse({}, fmt::format("at most {} names in an object", most_names), "more");
   try {
-    return Json::parse(schema, bounded);
+    return Json::parse(schema);
   } catch (const Json::exception& error) {
     throw std::invalid_argument(fmt::format("schema: wanted JSON, got \"{}\"", error.what()));
   }
