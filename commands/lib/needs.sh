@@ -24,8 +24,7 @@ look_for_needs() {
   look_for nlohmann-json header - - nlohmann/json.hpp
   look_for PCRE2 header PCRE2 pcre2.h pcre2.h
   look_for utf8proc header UTF8PROC_VERSION utf8proc.h utf8proc.h
-  look_for cpp-httplib header - - httplib.h
-  look_for pkg-config program pkg-config --version
+  look_for Boost header - - boost/beast.hpp
 }
 
 # Prints "NAME|ok|VERSION" or "NAME|MISSING|".
@@ -74,18 +73,18 @@ install_command() {
     echo "${sudo}apt-get update && ${sudo}apt-get install -y --no-install-recommends $cxx" \
       "cmake ninja-build patch python3-venv libxtensor-dev libxtensor-blas-dev libxsimd-dev" \
       "libopenblas-openmp-dev libcli11-dev libfmt-dev doctest-dev nlohmann-json3-dev" \
-      "libpcre2-dev libutf8proc-dev libcpp-httplib-dev pkg-config"
+      "libpcre2-dev libutf8proc-dev libboost-dev"
   elif command -v dnf >/dev/null; then
     echo "${sudo}dnf install -y gcc-c++ cmake ninja-build patch python3 xtensor-devel" \
       "xtensor-blas-devel xsimd-devel openblas-devel cli11-devel fmt-devel doctest-devel" \
-      "json-devel pcre2-devel utf8proc-devel cpp-httplib-devel pkgconf-pkg-config"
+      "json-devel pcre2-devel utf8proc-devel boost-devel"
   elif command -v pacman >/dev/null; then
     echo "${sudo}pacman -S --needed gcc cmake ninja patch python xtensor xtensor-blas xsimd" \
-      "openblas cli11 fmt doctest nlohmann-json pcre2 libutf8proc cpp-httplib pkgconf"
+      "openblas cli11 fmt doctest nlohmann-json pcre2 libutf8proc boost"
   elif command -v brew >/dev/null; then
     # Homebrew has no xtensor-blas, which is headers alone. Apple's clang lacks OpenMP's library.
     echo "brew install cmake ninja python libomp xtensor xsimd openblas cli11 fmt doctest" \
-      "nlohmann-json pcre2 utf8proc cpp-httplib pkgconf coreutils && new=\$(mktemp -d) && git clone -q --depth 1" \
+      "nlohmann-json pcre2 utf8proc boost coreutils && new=\$(mktemp -d) && git clone -q --depth 1" \
       "https://github.com/xtensor-stack/xtensor-blas \"\$new\" &&" \
       "cp -R \"\$new\"/include/* \"\$(brew --prefix)/include\""
   else

@@ -403,7 +403,7 @@ TEST_CASE("a body that is not JSON, or too deep, is refused before it is read") 
   refused(deep, "the body: wanted at most 64 levels");
   std::string brackets = "{\"prompt\": \"\\\"";  // in a string they nest nothing
   brackets += std::string(500, '[') + "\"}";
-  CHECK(served().go_on(brackets).request.prompt.size() == 501);
+  CHECK(served().go_on(brackets).requests[0].prompt.size() == 501);
   const auto names = [](size_t count) {
     std::string object;
     for (size_t i = 0; i < count; ++i)

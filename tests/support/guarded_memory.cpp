@@ -8,11 +8,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
 #include "support/allocations.hpp"
+#include "support/little_memory.hpp"
 
 std::atomic<std::size_t> t2t::allocations = 0, t2t::allocations_in_loops = 0;
 using namespace t2t;
@@ -63,11 +66,29 @@ static void expect_small_untouched(const unsigned char* memory, std::size_t size
     FAIL_CHECK("written after the last of " << size << " bytes that new gave");
 }
 
+static std::atomic<std::size_t> short_from = SIZE_MAX;  // bytes
+static std::atomic<unsigned> short_each = 1, short_calls = 0;
+static std::atomic<bool> is_enough = false;
+static thread_local bool is_spared = false;
+
+t2t::LittleMemory::LittleMemory(std::size_t least, unsigned every) {
+  short_each = every, short_calls = 0, short_from = least;
+}
+t2t::LittleMemory::~LittleMemory() { short_from = SIZE_MAX; }
+void t2t::LittleMemory::spare_this_thread() { is_spared = true; }
+void t2t::LittleMemory::set_enough(bool enough) { is_enough = enough; }
+
+static void expect_memory(std::size_t size) {
+  count_allocation();
+  if (size > std::size_t(-1) / 2) throw std::bad_alloc();
+  if (size < short_from || is_spared || is_enough) return;
+  if (++short_calls % short_each == 0) throw std::bad_alloc();
+}
+
 /// The size; a small guard; the memory; a small guard. (Inlined, gcc would take these two for a
 /// mistake: a new undone by a plain free.)
 [[gnu::noinline]] void* operator new(std::size_t size) {
-  count_allocation();
-  if (size > std::size_t(-1) / 2) throw std::bad_alloc();
+  expect_memory(size);
   void* const block = std::malloc(size_room + small_guard + size + small_guard);
   if (block == nullptr) throw std::bad_alloc();
   if (guard == 0) return block;
@@ -91,8 +112,7 @@ void operator delete(void* memory, std::size_t) noexcept { operator delete(memor
 /// A cache line with the size; a guard; the tensor; a guard.
 [[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
   const auto line = std::size_t(alignment);
-  count_allocation();
-  if (size > std::size_t(-1) / 2) throw std::bad_alloc();
+  expect_memory(size);
   const std::size_t bytes = line + guard + size + guard;
   void* const block = std::aligned_alloc(line, (bytes + line - 1) / line * line);
   if (block == nullptr) throw std::bad_alloc();

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
+#include <exception>
+#include <new>
+#include <string_view>
 #include <utility>
 
 #include "timing/measure.hpp"
@@ -11,55 +13,60 @@
 namespace t2t {
 
 Exchange::Exchange(Ask ask, Service& service, const ServedModel& served, std::uint64_t number,
-                   std::int64_t created)
+                   std::int64_t created, std::function<void()> on_change)
     : ask_(std::move(ask)),
       service_(service),
       reply_(ask_, served, number, created),
       answering_(served.session.bpe, ask_.all_answers(), ask_.stop_strings),
-      answers_(service.ask(requests_of(ask_), ask_.likeliest)) {}
+      answers_(service.ask(requests_of(ask_), ask_.likeliest, std::move(on_change))) {}
 
 Exchange::~Exchange() {
-  if (!answering_.all_ended()) service_.cancel(answers_);
-}
-
-std::optional<AnswerPiece> Exchange::next_piece() {
-  const std::optional<Said> said = answers_->next(std::chrono::milliseconds(100));
-  if (!said) return {};
-  std::optional<AnswerPiece> piece = answering_.take(*said);
-  // The engine does not know of stop strings.
-  if (piece && !piece->reason.empty() && !said->event.ending)
-    service_.cancel(answers_, piece->answer);
-  if (answering_.all_ended()) ending_ = piece->reason;
-  return piece;
-}
-
-/// Writes to the client; without a text it only looks whether the client is still there.
-static bool send(const Client& client, const std::string& text) {
-  return text.empty() ? client.is_there() : client.write(text);
-}
-
-bool Exchange::stream_on(const Client& client) {
-  if (!std::exchange(begun_, true)) return send(client, reply_.stream_begin());
-  const std::optional<AnswerPiece> piece = next_piece();
-  std::string text = piece ? reply_.stream_piece(*piece) : "";
-  if (answering_.all_ended()) text += reply_.stream_end(answering_.tokens());
-  return send(client, text);
-}
-
-bool Exchange::wait_for_whole(const Client& client) {
-  if (const std::optional<AnswerPiece> piece = next_piece()) reply_.add(*piece);
-  return send(client, answering_.all_ended() ? reply_.whole(answering_.tokens()) : "");
-}
-
-Exchange::State Exchange::go_on(const Client& client) {
+  answers_->silence();
   try {
-    if (!(ask_.stream ? stream_on(client) : wait_for_whole(client))) return State::broken;
-    return answering_.all_ended() ? State::done : State::going_on;
-  } catch (const std::runtime_error& error) {
-    ending_ = error.what();
-    if (ask_.stream) client.write(stream_error(error.what()));
-    return State::broken;
+    if (!answering_.all_ended()) service_.cancel(answers_);
+  } catch (const std::bad_alloc&) {  // then they end by themselves
   }
+}
+
+/// The next piece that has come already.
+std::optional<AnswerPiece> Exchange::next_piece() {
+  while (const std::optional<Said> said = answers_->next(std::chrono::milliseconds(0))) {
+    std::optional<AnswerPiece> piece = answering_.take(*said);
+    if (!piece) continue;  // of an answer that a stop string has ended
+    // The engine does not know of stop strings.
+    if (!piece->reason.empty() && !said->event.ending) service_.cancel(answers_, piece->answer);
+    if (answering_.all_ended()) ending_ = piece->reason, status_ = 200;
+    return piece;
+  }
+  return {};
+}
+
+void Exchange::stream_on(std::string& text) {
+  if (!std::exchange(begun_, true)) text += reply_.stream_begin();
+  while (const std::optional<AnswerPiece> piece = next_piece()) text += reply_.stream_piece(*piece);
+  if (ended()) text += reply_.stream_end(answering_.tokens());
+}
+
+void Exchange::collect(std::string& text) {
+  while (const std::optional<AnswerPiece> piece = next_piece()) reply_.add(*piece);
+  if (ended()) text = reply_.whole(answering_.tokens());
+}
+
+std::string Exchange::take() {
+  std::string text;
+  try {
+    ask_.stream ? stream_on(text) : collect(text);
+  } catch (const std::bad_alloc&) {
+    fail(503, no_memory, text);
+  } catch (const std::exception& error) {
+    fail(error.what() == std::string_view(no_memory) ? 503 : 500, error.what(), text);
+  }
+  return text;
+}
+
+void Exchange::fail(int status, const char* why, std::string& text) {
+  status_ = status, ending_ = why;
+  text += ask_.stream ? stream_error(why) : error_json(status, why);
 }
 
 std::string Exchange::summary() const {

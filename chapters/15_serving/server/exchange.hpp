@@ -8,8 +8,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "15_serving/answer/answering.hpp"
 #include "15_serving/api/ask.hpp"
@@ -18,36 +16,33 @@
 
 namespace t2t {
 
-/// The other end of a connection.
-struct Client {
-  std::function<bool(std::string_view)> write;  // false: it could not be written
-  std::function<bool()> is_there;
-};
-
 class Exchange {
  public:
-  /// Asks the service. `number` and `created` are as in Reply; the service and the model must
-  /// outlive it. Throws as Service::ask does.
+  /// Asks the service. `number` and `created` are as in Reply, `on_change` is as in Service::ask;
+  /// the service and the model must outlive it. Throws as Service::ask does.
   Exchange(Ask ask, Service& service, const ServedModel& served, std::uint64_t number,
-           std::int64_t created);
+           std::int64_t created, std::function<void()> on_change = {});
   /// Cancels what has not ended.
   ~Exchange();
   Exchange(const Exchange&) = delete;
 
-  enum class State { going_on, done, broken };
-  /// Waits a moment for what comes next, and writes it. `broken`: the client has gone, or an answer
-  /// has failed, and the connection is to be closed without an end. A stream is told why; a whole
-  /// reply has not begun, and does not come.
-  State go_on(const Client& client);
+  /// What the client is to get of all that has come since the last call, without waiting. A stream
+  /// gets its events, the last of which says why if an answer fails. A whole reply comes in one
+  /// piece at the end, and so does an error in its place.
+  std::string take();
 
   bool is_stream() const { return ask_.stream; }
+  bool ended() const { return status_ != 0; }
+  /// Once it has ended: 200, or 500 if an answer has failed, or 503 if there was no memory.
+  int status() const { return status_; }
   /// "37 tokens read, 12 said in 0.52 s; stop"
   std::string summary() const;
 
  private:
   std::optional<AnswerPiece> next_piece();
-  bool stream_on(const Client& client);
-  bool wait_for_whole(const Client& client);
+  void stream_on(std::string& text);
+  void collect(std::string& text);
+  void fail(int status, const char* why, std::string& text);
 
   Ask ask_;
   Service& service_;
@@ -55,6 +50,7 @@ class Exchange {
   Answering answering_;
   std::shared_ptr<Answers> answers_;
   bool begun_ = false;
+  int status_ = 0;
   std::string ending_ = "the client went away";
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };

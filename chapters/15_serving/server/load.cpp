@@ -1,7 +1,6 @@
 #include "15_serving/server/load.hpp"
 
 #include <fmt/format.h>
-#include <httplib.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,8 +11,10 @@
 #include <string_view>
 #include <thread>
 
+#include "15_serving/server/http_client.hpp"
 #include "random.hpp"
 #include "timing/measure.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 
@@ -114,34 +115,33 @@ class StreamReader {
 static Served ask(const Load& load, const std::string& body, Clock::time_point due) {
   Served served;
   StreamReader reader(due, served);
-  httplib::Client client(load.url);
-  client.set_read_timeout(600);
-  client.set_tcp_nodelay(true);
-  httplib::Request request;
-  request.method = "POST", request.path = "/v1/chat/completions";
-  request.set_header("Content-Type", "application/json");
-  request.body = body;
   std::string refusal;
-  request.content_receiver = [&](const char* bytes, std::size_t n, auto, auto) {
-    reader.push({bytes, n});
-    if (refusal.size() < 400) refusal.append(bytes, n);
+  const auto take = [&](std::string_view part) {
+    reader.push(part);
+    if (refusal.size() < 400) refusal += part;
     return true;
   };
-  const httplib::Result result = client.send(request);
+  try {
+    const HttpResult result = HttpClient(load.url).send(
+        "POST", "/v1/chat/completions", body, {{"Content-Type", "application/json"}}, take);
+    if (result.status != 200)
+      served.error = fmt::format("{} {}", result.status, refusal);
+    else if (!served.answered && served.error.empty())
+      served.error = "the stream ended without an end";
+  } catch (const std::runtime_error& error) {
+    if (served.error.empty()) served.error = error.what();
+  }
   served.end = seconds_since(due);
-  if (!result)
-    served.error = httplib::to_string(result.error());
-  else if (result->status != 200)
-    served.error = fmt::format("{} {}", result->status, refusal);
-  else if (!served.answered && served.error.empty())
-    served.error = "the stream ended without an end";
   return served;
 }
 
 LoadResult put_load(const Load& load) {
-  httplib::Client first(load.url);
-  if (!first.is_valid() || !first.Get("/health"))
-    throw std::runtime_error(load.url + ": no server answers there");
+  try {
+    HttpClient(load.url).send("GET", "/health");
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(
+        fmt::format("{}: no server answers there ({})", printable(load.url), error.what()));
+  }
   const std::vector<Planned> planned = plan(load);
   LoadResult result;
   result.served.resize(planned.size());

@@ -53,6 +53,8 @@ void add_flags(Program& program, ServeFlags& flags) {
                 "GGUF file of a faster model that drafts instead, with the same tokens");
   program.input("key", flags.key_file,
                 "file whose first line clients must send as their API key; without it, none");
+  program.word("allow-origin", flags.origin,
+               "origin of other pages that may use the server, such as https://chat.example.org");
   program.yes("float", flags.floats, "make floats of the file's weights; answers come more slowly");
 }
 
@@ -140,7 +142,8 @@ static int serve(const ServeFlags& flags) {
                           {.host = flags.host,
                            .port = int(flags.port),
                            .key = key,
-                           .threads = flags.parallel + flags.waiting + 256});
+                           .origin = flags.origin,
+                           .connections = flags.parallel + flags.waiting + 256});
   const StopAsked stop{SIGINT, SIGTERM};
   greet(flags, server, served);
   while (!StopAsked::asked()) std::this_thread::sleep_for(100ms);
@@ -153,7 +156,7 @@ static int serve(const ServeFlags& flags) {
 Task serve_task(const ServeFlags& flags) {
   return {"serve",
           {"model", "host", "port", "context", "parallel", "waiting", "memory", "cache-bits",
-           "swap", "budget", "chunk", "drafts", "drafter", "key", "float"},
+           "swap", "budget", "chunk", "drafts", "drafter", "key", "allow-origin", "float"},
           [&flags] { return serve(flags); }};
 }
 

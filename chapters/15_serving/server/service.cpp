@@ -4,22 +4,41 @@
 
 #include <exception>
 #include <future>
+#include <new>
 #include <string>
 #include <utility>
 
 namespace t2t {
 
 void Answers::put(Said said) {
-  {
-    const std::lock_guard lock(lock_);
-    said_.push_back(std::move(said));
-  }
+  const std::lock_guard lock(lock_);
+  said_.push_back(std::move(said));
+  tell();
+}
+
+void Answers::lose() noexcept {
+  const std::lock_guard lock(lock_);
+  lost_ = true;
+  tell();
+}
+
+void Answers::tell() noexcept {
   changed_.notify_all();
+  try {
+    if (on_change_) on_change_();
+  } catch (...) {  // without memory; who reads the mailbox looks into it from time to time
+  }
+}
+
+void Answers::silence() {
+  const std::lock_guard lock(lock_);
+  on_change_ = {};
 }
 
 std::optional<Said> Answers::next(std::chrono::milliseconds wait) {
   std::unique_lock lock(lock_);
-  if (!changed_.wait_for(lock, wait, [&] { return !said_.empty(); })) return {};
+  if (!changed_.wait_for(lock, wait, [&] { return !said_.empty() || lost_; })) return {};
+  if (said_.empty()) throw std::bad_alloc();
   Said said = std::move(said_.front());
   said_.pop_front();
   return said;
@@ -40,12 +59,44 @@ Service::Service(PageReader reader, std::size_t most_waiting)
   thread_ = std::thread([this] { run(); });
 }
 
+namespace {
+/// Why a submission was refused. What is thrown stays in the engine's thread, so this crosses over.
+struct Refusal {
+  enum class Fault { none, of_request, of_memory, of_server } fault = Fault::none;
+  std::string why = {};
+};
+}  // namespace
+
+static void throw_refusal(const Refusal& refusal) {
+  if (refusal.fault == Refusal::Fault::of_request) throw std::invalid_argument(refusal.why);
+  if (refusal.fault == Refusal::Fault::of_memory) throw std::bad_alloc();
+  if (refusal.fault == Refusal::Fault::of_server) throw std::runtime_error(refusal.why);
+}
+
+/// Does it, and tells what it throws.
+static Refusal refusal_of(const std::function<void()>& submission) {
+  try {
+    submission();
+    return {};
+  } catch (const std::invalid_argument& error) {
+    return {Refusal::Fault::of_request, error.what()};
+  } catch (const std::bad_alloc&) {
+    return {Refusal::Fault::of_memory};
+  } catch (const std::exception& error) {
+    return {Refusal::Fault::of_server, error.what()};
+  } catch (...) {
+    return {Refusal::Fault::of_server, "an unknown error"};
+  }
+}
+
 std::shared_ptr<Answers> Service::ask(std::vector<Request> requests,
-                                      std::optional<std::size_t> likeliest) {
+                                      std::optional<std::size_t> likeliest,
+                                      std::function<void()> on_change) {
   const auto answers = std::make_shared<Answers>();
-  answers->likeliest_ = likeliest;
+  answers->likeliest_ = likeliest, answers->on_change_ = std::move(on_change);
   const std::size_t count = requests.size();
-  const auto refusal = std::make_shared<std::promise<std::string>>();  // "": there is none
+  auto refusal = std::make_shared<std::promise<Refusal>>();
+  std::future<Refusal> refused = refusal->get_future();
   {
     const std::lock_guard lock(lock_);
     if (closed_) throw Closed("the server is ending, and takes no more requests");
@@ -53,20 +104,15 @@ std::shared_ptr<Answers> Service::ask(std::vector<Request> requests,
       ++counts_.refused;
       throw TooBusy(fmt::format("{} texts are being answered or wait already", unfinished_));
     }
-    unfinished_ += count;
-    // This thread waits until it is done. What is thrown stays in its thread.
-    orders_.push_back([this, refusal, answers, &requests] {
-      try {
-        submit(answers, std::move(requests));
-        refusal->set_value("");
-      } catch (const std::exception& error) {
-        refusal->set_value(error.what());
-      }
+    // This thread waits until it is done. An order that is dropped breaks its promise, which throws
+    // here.
+    orders_.push_back([this, refusal = std::move(refusal), answers, &requests] {
+      refusal->set_value(refusal_of([&] { submit(answers, std::move(requests)); }));
     });
+    unfinished_ += count;
   }
   changed_.notify_all();
-  const std::string why = refusal->get_future().get();
-  if (!why.empty()) throw std::invalid_argument(why);
+  throw_refusal(refused.get());
   return answers;
 }
 
@@ -74,13 +120,14 @@ void Service::submit(const std::shared_ptr<Answers>& answers, std::vector<Reques
   const std::size_t count = requests.size();
   std::size_t prompt_tokens = 0;
   try {
+    answers->ids_.reserve(count);
     for (Request& request : requests) {
       prompt_tokens += request.prompt.size();
       Place place{answers, answers->ids_.size()};
       if (request.score_prompt) place.prompt.emplace();
       const std::size_t id = engine_.submit(std::move(request));
-      places_.insert({id, std::move(place)});
       answers->ids_.push_back(id);
+      places_.insert({id, std::move(place)});
     }
   } catch (...) {
     for (const std::size_t id : answers->ids_) engine_.cancel(id), places_.erase(id);
@@ -110,10 +157,9 @@ void Service::order(Order what) {
 
 /// Of the engine's thread: ends a text if it has not ended yet.
 void Service::end(std::size_t id) {
-  if (places_.erase(id) == 0) return;
-  engine_.cancel(id);
+  if (!places_.contains(id)) return;
   ++now_.cancelled;
-  finished(1);
+  leave(id);
 }
 
 void Service::finished(std::size_t count) {
@@ -151,8 +197,12 @@ bool Service::take_orders() {
 void Service::try_to(const Order& order) {
   try {
     order();
+  } catch (const std::bad_alloc&) {
+    fail_all(no_memory);
   } catch (const std::exception& error) {
     fail_all(error.what());
+  } catch (...) {
+    fail_all("an unknown error");
   }
 }
 
@@ -168,31 +218,48 @@ void Service::step() {
   });
 }
 
+/// Puts the event into its mailbox. If it can't, for lack of memory, its text alone ends.
 void Service::deliver(const Event& event) {
   Place& place = places_.at(event.id);
-  Said said{place.answer, event};
-  said.prompt = std::exchange(place.prompt, {});
   if (event.token) ++now_.tokens_said;
-  if (event.token && place.answers->likeliest_) {
-    said.scores = token_scores(place.logits.front(), *event.token, *place.answers->likeliest_);
-    place.logits.pop_front();
+  try {
+    Said said{place.answer, event};
+    said.prompt = std::exchange(place.prompt, {});
+    if (event.token && place.answers->likeliest_) {
+      said.scores = token_scores(place.logits.front(), *event.token, *place.answers->likeliest_);
+      place.logits.pop_front();
+    }
+    place.answers->put(std::move(said));
+    if (!event.ending && event.error.empty()) return;
+    ++(event.ending ? now_.ended : now_.failed);
+  } catch (const std::bad_alloc&) {
+    place.answers->lose();
+    ++now_.failed;
   }
-  place.answers->put(std::move(said));
-  if (!event.ending && event.error.empty()) return;
-  ++(event.ending ? now_.ended : now_.failed);
-  places_.erase(event.id);
+  leave(event.id);
+}
+
+/// Nothing more is said of this text, whether the engine has ended it already or not.
+void Service::leave(std::size_t id) noexcept {
+  places_.erase(id);
+  try {
+    engine_.cancel(id);
+  } catch (...) {  // it is lost to the engine
+  }
   finished(1);
 }
 
-/// Ends all texts with an error. Those that the engine itself can't end are lost to it.
-void Service::fail_all(const std::string& why) {
+/// Ends all texts with an error.
+void Service::fail_all(const char* why) noexcept {
   while (!places_.empty()) {
-    const std::size_t id = places_.begin()->first;
-    deliver({id, {}, {}, why});
+    const auto& [id, place] = *places_.begin();
     try {
-      engine_.cancel(id);
-    } catch (const std::exception&) {
+      place.answers->put({place.answer, {id, {}, {}, why}});
+    } catch (...) {
+      place.answers->lose();
     }
+    ++now_.failed;
+    leave(id);
   }
 }
 
@@ -216,6 +283,11 @@ void Service::count() {
   const std::size_t refused = counts_.refused;
   counts_ = now_;
   counts_.refused = refused;
+}
+
+bool Service::closed() const {
+  const std::lock_guard lock(lock_);
+  return closed_;
 }
 
 ServiceCounts Service::counts() const {

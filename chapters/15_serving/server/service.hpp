@@ -40,16 +40,23 @@ struct Said {
 /// The mailbox of answers that were asked for together.
 class Answers {
  public:
-  /// What happens next; waits for it at most so long.
+  /// What happens next; waits for it at most so long. Throws std::bad_alloc, after all that came
+  /// before, if there was no memory to say it.
   std::optional<Said> next(std::chrono::milliseconds wait);
+  /// From now on, `on_change` of Service::ask is not called any more.
+  void silence();
 
  private:
   friend class Service;
   void put(Said said);
+  void lose() noexcept;
+  void tell() noexcept;
 
   std::mutex lock_;
   std::condition_variable changed_;
+  std::function<void()> on_change_;
   std::deque<Said> said_;
+  bool lost_ = false;             // something could not be put
   std::vector<std::size_t> ids_;  // the engine's; the service's alone
   std::optional<std::size_t> likeliest_;
 };
@@ -62,6 +69,9 @@ struct TooBusy : std::runtime_error {
 struct Closed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+/// The reason with which answers end when there is no memory for them.
+inline constexpr const char* no_memory = "there is not enough memory";
 
 /// What a service has done since it began, and what it has now.
 struct ServiceCounts {
@@ -81,10 +91,12 @@ class Service {
 
   /// Submits some texts together, all or none. If `likeliest` is given, each token comes with its
   /// scores and those of so many likeliest tokens, and so do the tokens of prompts that are to be
-  /// scored. Throws as Engine::submit does, TooBusy, and
-  /// Closed.
+  /// scored. `on_change` is called by the engine's thread whenever something has been put into the
+  /// mailbox; it must not wait. Throws std::invalid_argument as Engine::submit does, TooBusy,
+  /// Closed, std::bad_alloc, and std::runtime_error for any other fault of the server's own.
   std::shared_ptr<Answers> ask(std::vector<Request> requests,
-                               std::optional<std::size_t> likeliest = {});
+                               std::optional<std::size_t> likeliest = {},
+                               std::function<void()> on_change = {});
   /// Ends those of the answers that have not ended yet. Nothing more happens to them.
   void cancel(const std::shared_ptr<Answers>& answers);
   /// Ends one of them.
@@ -94,6 +106,8 @@ class Service {
   void close(std::chrono::milliseconds grace);
 
   ServiceCounts counts() const;
+  /// Whether it takes no more work.
+  bool closed() const;
 
  private:
   struct Place {
@@ -110,7 +124,8 @@ class Service {
   void submit(const std::shared_ptr<Answers>& answers, std::vector<Request> requests);
   void step();
   void deliver(const Event& event);
-  void fail_all(const std::string& why);
+  void fail_all(const char* why) noexcept;
+  void leave(std::size_t id) noexcept;
   void end(std::size_t id);
   void finished(std::size_t count);
   void order(Order what);

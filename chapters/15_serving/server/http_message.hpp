@@ -1,0 +1,26 @@
+// What a client sends and what it gets, whichever library reads and writes it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace t2t {
+
+/// A header that was not sent is empty.
+struct HttpRequest {
+  std::string method, path;  // "GET", "/v1/models", without what follows a "?"
+  std::string host, origin, authorization, content_type, content_encoding;
+  std::string body;
+};
+
+struct HttpReply {
+  int status = 200;
+  std::string body = {}, type = "application/json";
+  std::vector<std::pair<std::string, std::string>> headers = {};
+};
+
+/// A reply that says why there is no other: an error as OpenAI's API has it.
+HttpReply refusal(int status, const std::string& why);
+
+}  // namespace t2t
