@@ -12,6 +12,7 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "03_rope/rope_scaling.hpp"
 #include "09_language_model/language_model.hpp"
@@ -20,6 +21,8 @@
 #include "10_pretrained/check/perplexity.hpp"
 #include "10_pretrained/check/trace_file.hpp"
 #include "10_pretrained/model/tiny_model.hpp"
+#include "10_pretrained/tokenizer/tokenizer.hpp"
+#include "10_pretrained/tokenizer/unicode.hpp"
 #include "files/files.hpp"
 #include "files/npy.hpp"
 #include "linalg.hpp"
@@ -434,6 +437,117 @@ TEST_CASE("a conversation in Llama 3's format is right to the byte and begins wi
 
   const Bpe other(tables_with({"<s>", "<|start_header_id|>", "<|eot_id|>"}, "gpt-2"));
   CHECK_THROWS_AS(ChatTemplate{other}, Bad);
+}
+
+namespace {
+/// What fixtures/10_pretrained/chats.txt has of one template.
+struct Chats {
+  std::string name, pattern;
+  struct Chat {
+    std::string text;
+    std::vector<ChatMessage> messages;
+  };
+  std::vector<Chat> chats;
+};
+}  // namespace
+static std::vector<Chats> read_chats(const std::string& path) {
+  std::vector<Chats> all;
+  std::istringstream file(read_file(path));
+  for (std::string record; std::getline(file, record, '\x1e');) {
+    std::istringstream content(record);
+    std::vector<std::string> fields;
+    for (std::string field; std::getline(content, field, '\x1f');) fields.push_back(field);
+    if (fields.size() == 2) {
+      all.push_back({fields[0], fields[1], {}});
+      continue;
+    }
+    all.back().chats.push_back({fields.at(1), {}});
+    for (std::size_t i = 2; i + 1 < fields.size(); i += 2)
+      all.back().chats.back().messages.push_back({fields[i], fields[i + 1]});
+  }
+  return all;
+}
+static std::vector<std::uint8_t> file_with(std::string_view chat_template) {
+  GgufBytes file;
+  file.header(0, 1).entry("tokenizer.chat_template", chat_template);
+  return file.bytes;
+}
+
+TEST_CASE("conversations are those that the models' own templates write, text for text") {
+  const std::vector<Chats> all = read_chats(T2T_FIXTURES "/chats.txt");
+  CHECK(all.size() == 5);
+  for (const auto& [name, pattern, chats] : all) {
+    CAPTURE(name);
+    CHECK(chats.size() == 40);
+    const std::vector<std::uint8_t> bytes = file_with(pattern);
+    const GgufFile file("x", bytes);
+    const ChatStyle style = chat_style(file);
+    CHECK(style.note == "");
+    const bool is_llama = name.starts_with("llama");
+    const Bpe bpe(is_llama ? tables_with({"<|begin_of_text|>", "<|start_header_id|>",
+                                          "<|end_header_id|>", "<|eot_id|>"},
+                                         "llama-bpe")
+                           : tables_with({"<|im_start|>", "<|im_end|>"}, "gpt-2"));
+    const ChatTemplate chat(bpe, style);
+    for (const auto& [text, messages] : chats) {
+      const std::vector<int> ids = chat.conversation(messages, default_system_prompt(file));
+      CHECK(bpe.decode(ids) == text);
+    }
+  }
+}
+
+TEST_CASE("by hand: Llama 3's texts lose their spaces, and Qwen 3's earlier thoughts are dropped") {
+  const Bpe llama(
+      tables_with({"<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"},
+                  "llama-bpe"));
+  const std::vector<ChatMessage> padded = {{"user", "  hello \n\n"}};
+  CHECK(ChatTemplate(llama, {.trims = true}).conversation(padded, "").size() == 28);
+  CHECK(ChatTemplate(llama).conversation(padded, "").size() == 33);
+
+  const Bpe qwen(tables_with({"<|im_start|>", "<|im_end|>"}, "qwen2"));
+  const ChatTemplate chat(qwen, {.drops_thoughts = true});
+  CHECK(chat.written("assistant", "<think>\n\n</think>\n\n2") == "2");
+  CHECK(chat.written("assistant", "a</think>b</think>") == "");
+  CHECK(chat.written("assistant", "<think>a") == "<think>a");
+  CHECK(chat.written("user", "<think>a</think>b") == "<think>a</think>b");
+  CHECK(ChatTemplate(qwen).written("assistant", "</think>b ") == "</think>b ");
+}
+
+TEST_CASE("a template that is not known is told of, with what stands in its place") {
+  const auto style_of = [](const std::string& pattern) {
+    const std::vector<std::uint8_t> bytes = file_with(pattern);
+    return chat_style(GgufFile("x.gguf", bytes));
+  };
+  const std::string begin =
+      "x.gguf: its chat template is none of those known here (ChatML, as of SmolLM2 and Qwen 2.5, "
+      "Qwen 3, Llama 3 and 3.1); ";
+  const std::string chat_ml = "<|im_start|> {{ text }} <|im_end|>";
+  const std::string llama = "<|start_header_id|> {{ text }} <|eot_id|>";
+  CHECK(style_of(chat_ml).note == "");
+  for (const char* more : {"{{ text | trim }}", "{{ strftime_now('%d') }}", "{{ text.strip() }}",
+                           "{{ '<think>' }}", "</think> reasoning_content assistant\\n<think>\\n"})
+    CHECK(style_of(chat_ml + more).note == begin + "plain ChatML is used instead");
+  CHECK(style_of(llama + "| trim").note == "");
+  for (const char* more : {"", "| trim </think>"})
+    CHECK(style_of(llama + more).note == begin + "Llama 3's is used instead");
+
+  // Llama 3.2 asks for today's date.
+  const std::string known = llama + "| trim Cutting Knowledge Date date_string = \"26 Jul 2024\"";
+  const std::string dates = "Cutting Knowledge Date: December 2023\nToday Date: ";
+  CHECK(style_of(known).dates == dates + "26 Jul 2024\n\n");
+  const std::string today = style_of(known + " strftime_now").dates;
+  CHECK(today.size() == (dates + "26 Jul 2024\n\n").size());
+  CHECK(today != dates + "26 Jul 2024\n\n");
+  CHECK_THROWS_AS(style_of("[INST]"), Bad);
+}
+
+TEST_CASE("spaces at the ends are those of Python's strip") {
+  CHECK(trimmed("") == "");
+  CHECK(trimmed(" \n\t\v\f\r\x1c\x1f\u0085\u00a0\u1680\u2003\u2028\u2029\u202f\u205f\u3000") == "");
+  CHECK(trimmed(" a b\u3000") == "a b");
+  CHECK(trimmed("\u200ba\ufeff ") == "\u200ba\ufeff");  // these are none
+  CHECK(trimmed("\u180e") == "\u180e");
+  CHECK(trimmed("\nä\n") == "ä");
 }
 
 TEST_CASE("perplexity: each window is read alone, and its first token is not scored") {

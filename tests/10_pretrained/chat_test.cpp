@@ -86,6 +86,35 @@ TEST_CASE("a chat's answer ends at any end token, and shows no control token") {
   }
 }
 
+TEST_CASE("a chat sees earlier answers as its model's template writes them") {
+  const Session session = tiny_session();
+  const ChatTemplate format(session.bpe, {.drops_thoughts = true});
+  for (const std::string answer : {"<think>a</think>\n\n2", "<think>a", "2"}) {
+    std::string forced = answer + '\x01';  // which stands for the end
+    ChatOptions options{"Be tiny.", {.most = 30, .sampling = {.temperature = 0}}, 250};
+    options.style.drops_thoughts = true;
+    const auto choose = [&](Row logits) {
+      logits[257] = forced.empty() ? -std::numeric_limits<float>::infinity() : logits[257];
+      if (forced.empty()) return;
+      logits[forced[0] == '\x01' ? 257 : std::size_t(forced[0])] = 1000;
+      forced.erase(0, 1);
+    };
+    options.generation.filter = choose;
+    Random random(1);
+    const Silence silence;
+    Conversation chat(session, options, random);
+    CHECK(session.bpe.said(chat.ask("1+1?").ids) == answer);
+    const std::vector<int> second = chat.ask("And 1+2?").ids;
+
+    // The same conversation, read at once.
+    const std::vector<ChatMessage> said = {
+        {"user", "1+1?"}, {"assistant", answer}, {"user", "And 1+2?"}};
+    ModelState state = session.state(250);
+    CHECK(second == generate(session.model, state, format.conversation(said, "Be tiny."),
+                             options.generation, random));
+  }
+}
+
 TEST_CASE("an error about text that is not UTF-8 tells the offset in that text") {
   const Session session = tiny_session();
   const ChatTemplate chat(session.bpe);

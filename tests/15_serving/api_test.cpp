@@ -63,6 +63,15 @@ TEST_CASE("answers end at any token that ends what a model says, and control tok
   CHECK(text + answer.finish() == "AB");
 }
 
+TEST_CASE("a system's message without a text is one, too") {
+  const Ask ask = read_ask(Endpoint::chat_completions,
+                           R"({"messages": [{"role": "system", "content": ""},
+                                            {"role": "user", "content": "Hi"}]})",
+                           served().model);
+  CHECK(served().session.bpe.decode(ask.request.prompt) ==
+        "<|im_start|>system\n<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+}
+
 TEST_CASE("a conversation becomes the tokens of the model's format") {
   const ServedModel& model = served().model;
   CHECK(model.name == "tiny");

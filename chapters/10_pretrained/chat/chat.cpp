@@ -1,7 +1,13 @@
 #include "10_pretrained/chat/chat.hpp"
 
-#include <stdexcept>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <ctime>
+#include <stdexcept>
+#include <utility>
+
+#include "10_pretrained/tokenizer/unicode.hpp"
 #include "files/files.hpp"
 
 namespace t2t {
@@ -34,12 +40,56 @@ std::string default_system_prompt(const GgufFile& file) {
   return {};
 }
 
+// [style]
+static bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
+
+/// "28 Nov 2026", as templates write it.
+static std::string today() {
+  const std::time_t now = std::time(nullptr);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%d %b %Y", std::localtime(&now))};
+}
+
+/// The date that a template of Llama 3.1 writes: today, or one that stands in it.
+static std::string date_in(std::string_view pattern) {
+  const std::string_view begin = "date_string = \"";
+  const std::size_t at = pattern.find(begin);
+  if (contains(pattern, "strftime_now") || at == pattern.npos) return today();
+  const std::string_view date = pattern.substr(at + begin.size());
+  return std::string(date.substr(0, date.find('"')));
+}
+
+ChatStyle chat_style(const GgufFile& file) {
+  default_system_prompt(file);  // is it of one of both formats?
+  const std::string_view pattern = file.metadata().text("tokenizer.chat_template");
+  const auto has = [&](std::string_view part) { return contains(pattern, part); };
+  const bool is_llama = has(llama3.start), trims = has("trim"), thinks = has("think");
+  // Newer models of Qwen have the answer begin with a thought.
+  const bool begins_thought = has("assistant\\n<think>") || has("assistant\n<think>");
+  if (is_llama && trims && !thinks) {
+    const std::string dates = "Cutting Knowledge Date: December 2023\nToday Date: ";
+    return {.trims = true,
+            .dates = has("Cutting Knowledge Date") ? dates + date_in(pattern) + "\n\n" : ""};
+  }
+  if (!is_llama && !trims && !has("strftime") && !begins_thought) {
+    if (has("</think>") && has("reasoning_content")) return {.drops_thoughts = true};
+    if (!thinks && !has("strip")) return {};
+  }
+  return {.trims = is_llama,
+          .note = fmt::format("{}: its chat template is none of those known here (ChatML, as of "
+                              "SmolLM2 and Qwen 2.5, Qwen 3, Llama 3 and 3.1); {} is used instead",
+                              file.name(), is_llama ? "Llama 3's" : "plain ChatML")};
+}
+// [/style]
+
 static std::optional<int> control_token(const Bpe& bpe, std::string_view name) {
   const std::optional<int> id = bpe.id(name);
   return id && bpe.kind(id.value()) == TokenKind::control ? id : std::nullopt;
 }
 
-ChatTemplate::ChatTemplate(const Bpe& bpe) : bpe_(bpe) {
+ChatTemplate::ChatTemplate(const Bpe& bpe, ChatStyle style) : bpe_(bpe), style_(std::move(style)) {
   for (const Marks& marks : {chat_ml, llama3}) {
     const std::optional<int> start = control_token(bpe, marks.start);
     const std::optional<int> end = control_token(bpe, marks.end);
@@ -72,21 +122,50 @@ std::vector<int> ChatTemplate::head(std::string_view role, std::string_view text
 
 std::vector<int> ChatTemplate::turn(std::string_view role, std::string_view text) const {
   expect_utf8(std::string(role) + "'s text", text);  // an error tells the offset in text
-  std::vector<int> ids = head(role, text);
+  std::vector<int> ids = head(role, written(role, text));
   append(ids, after_answer());
   return ids;
+}
+
+std::string ChatTemplate::written(std::string_view role, std::string_view text) const {
+  const std::string_view end_of_thought = "</think>";
+  const std::size_t thought = text.rfind(end_of_thought);
+  if (style_.drops_thoughts && role == "assistant" && thought != text.npos) {
+    text.remove_prefix(thought + end_of_thought.size());
+    text.remove_prefix(std::min(text.find_first_not_of('\n'), text.size()));
+  }
+  return std::string(style_.trims ? trimmed(text) : text);
 }
 
 std::vector<int> ChatTemplate::opening(std::string_view system) const {
   std::vector<int> ids;
   if (bpe_.first()) ids.push_back(*bpe_.first());
-  if (!system.empty()) append(ids, turn("system", system));
+  if (!style_.dates.empty()) {
+    expect_utf8("system's text", system);
+    append(ids, head("system", style_.dates + written("system", system)));
+    append(ids, after_answer());
+  } else if (!system.empty()) {
+    append(ids, turn("system", system));
+  }
   return ids;
 }
 
 std::vector<int> ChatTemplate::question(std::string_view text) const {
   std::vector<int> ids = turn("user", text);
-  append(ids, head("assistant", ""));
+  append(ids, answer_head());
+  return ids;
+}
+
+std::vector<int> ChatTemplate::conversation(std::span<const ChatMessage> messages,
+                                            std::string_view default_system) const {
+  const bool has_system = messages.front().role == "system";
+  std::vector<int> ids = opening(has_system ? std::string_view(messages[0].text) : default_system);
+  // A message without a text is a turn all the same.
+  if (has_system && messages[0].text.empty() && style_.dates.empty())
+    append(ids, turn("system", ""));
+  for (std::size_t i = has_system; i + 1 < messages.size(); ++i)
+    append(ids, turn(messages[i].role, messages[i].text));
+  append(ids, question(messages.back().text));
   return ids;
 }
 

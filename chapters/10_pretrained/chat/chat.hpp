@@ -9,9 +9,13 @@
 // and the model continues from there. The marks are control tokens, one id each. A user's text is
 // always encoded as plain text: a typed <|im_end|> is ten characters and ends nothing. Other
 // formats are refused.
+//
+// A file's chat template is a program, which may do more: see ChatStyle. It is not run here, but
+// recognized by what stands in it.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,11 +28,25 @@ namespace t2t {
 /// std::runtime_error, naming the file, when the template is missing or of neither format.
 std::string default_system_prompt(const GgufFile& file);
 
+/// What a chat template does beyond its marks.
+struct ChatStyle {
+  bool trims = false;           // Llama 3: a text loses the spaces at both of its ends
+  bool drops_thoughts = false;  // Qwen 3: of earlier answers only what follows </think> is kept
+  std::string dates = {};       // Llama 3.1: begins the system's turn, which is always there
+  std::string note = {};        // for the user, when the template is not one of those known here
+};
+/// The style of the file's chat template. Throws as default_system_prompt does.
+ChatStyle chat_style(const GgufFile& file);
+
+struct ChatMessage {
+  std::string role, text;
+};
+
 class ChatTemplate {
  public:
   /// Takes the format whose marks are in the vocabulary. bpe must outlive it. Throws
   /// std::runtime_error if the marks of neither format are there.
-  explicit ChatTemplate(const Bpe& bpe);
+  explicit ChatTemplate(const Bpe& bpe, ChatStyle style = {});
 
   /// <|im_start|>role\ntext<|im_end|>\n
   std::vector<int> turn(std::string_view role, std::string_view text) const;
@@ -37,16 +55,25 @@ class ChatTemplate {
   std::vector<int> opening(std::string_view system) const;
   /// A user's turn, then the beginning of the assistant's turn.
   std::vector<int> question(std::string_view text) const;
+  /// <|im_start|>assistant\n
+  std::vector<int> answer_head() const { return head("assistant", ""); }
+  /// A conversation that ends with a user's message, up to where the answer begins. If no system
+  /// message is first, the default stands there.
+  std::vector<int> conversation(std::span<const ChatMessage> messages,
+                                std::string_view default_system) const;
   /// What stands between an answer and the next question: <|im_end|>\n. The model's own <|im_end|>
   /// ended the generation and has not gone through the model.
   std::vector<int> after_answer() const;
 
   int end() const { return end_; }
+  /// A text as it stands between the marks.
+  std::string written(std::string_view role, std::string_view text) const;
 
  private:
   std::vector<int> head(std::string_view role, std::string_view text) const;
 
   const Bpe& bpe_;
+  ChatStyle style_;
   int start_, end_;
   std::optional<int> header_end_;  // only in Llama 3's format
 };

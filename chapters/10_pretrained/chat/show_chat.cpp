@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -17,7 +18,7 @@ Conversation::Conversation(const Session& session, const ChatOptions& options, R
     : session_(session),
       options_(options),
       random_(random),
-      chat_(session.bpe),
+      chat_(session.bpe, options.style),
       opening_(chat_.opening(options.system)),
       state_(session.state(options.context)) {
   options_.generation.stops = session.bpe.ends();
@@ -42,19 +43,32 @@ Spoken Conversation::ask(std::string_view text) {
     throw std::runtime_error(fmt::format(
         "the question needs {} tokens, more than the context of {} has room for (--context)", alone,
         state_.S));
-  std::vector<int> more = answered_ ? chat_.after_answer() : std::vector<int>{};
+  std::size_t known = ids_.size();  // how many tokens stay
+  std::vector<int> more;
+  if (answered_) {
+    // Later turns may see the answer in another form than the model said it: it is read anew.
+    CharacterStream characters;
+    std::string said = characters.push(session_.bpe.said(std::span(ids_).subspan(answer_)));
+    said += characters.finish();
+    const bool as_said = chat_.written("assistant", said) == said;
+    more = as_said ? chat_.after_answer() : chat_.turn("assistant", said);
+    if (!as_said) known = answer_ - chat_.answer_head().size();
+  }
   more.insert(more.end(), question.begin(), question.end());
-  if (ids_.size() + more.size() >= state_.S) {
+  if (known + more.size() >= state_.S) {
     fmt::print(stderr, "  (the context of {} tokens is full: the conversation starts again)\n",
                state_.S);
     begin();
-    more = question;
+    more = question, known = ids_.size();
   }
-  const std::size_t known = ids_.size(), seen = state_.length();
+  const std::vector<int> before = ids_;
+  const std::size_t seen = std::min(state_.length(), known);
   try {
+    ids_.resize(known);
+    truncate(state_, seen);
     return answer(more);
   } catch (...) {
-    ids_.resize(known);
+    ids_ = before;
     truncate(state_, seen);
     throw;
   }
@@ -63,11 +77,12 @@ Spoken Conversation::ask(std::string_view text) {
 // [answer]
 Spoken Conversation::answer(const std::vector<int>& more) {
   ids_.insert(ids_.end(), more.begin(), more.end());
+  const std::size_t begin = ids_.size();
   // The caches hold what the state has seen; only the rest goes through the model.
   Spoken spoken = speak(session_, state_, std::span(ids_).subspan(state_.length()),
                         options_.generation, random_);
   ids_.insert(ids_.end(), spoken.ids.begin(), spoken.ids.end());
-  answered_ = true;
+  answer_ = begin, answered_ = true;
   return spoken;
 }
 // [/answer]
@@ -86,6 +101,7 @@ bool next_line(std::istream& in, std::string& line) {
 
 bool converse(const Session& session, const ChatOptions& options, Random& random) {
   Conversation conversation(session, options, random);
+  if (!options.style.note.empty()) fmt::print(stderr, "  ({})\n", printable(options.style.note));
   const bool terminal = isatty(STDIN_FILENO) != 0;
   if (terminal)
     fmt::print(

@@ -14,6 +14,7 @@ struct ChatOptions {
   std::string system;  // empty: none
   Generation generation;
   std::size_t context;
+  ChatStyle style = {};
 };
 
 class Conversation {
@@ -45,6 +46,7 @@ class Conversation {
   ModelState state_;
   std::vector<int> ids_;  // the whole conversation; state_ has seen the first state_.length()
   bool answered_ = false;
+  std::size_t answer_ = 0;  // where the last answer begins in ids_
 };
 
 /// Reads the next line, without its end; false when there is none. Throws std::runtime_error for a

@@ -49,7 +49,9 @@ static std::string show_answer(const Session& session, Random& random) {
   const std::string question = "What is the capital of France?";
   Generation generation{.most = 48, .sampling = {.temperature = 0}, .filter = session.filter};
   const ChatOptions options = {default_system_prompt(session.file), generation,
-                               std::min<std::size_t>(256, session.config().T_max)};
+                               std::min<std::size_t>(256, session.config().T_max),
+                               chat_style(session.file)};
+  if (!options.style.note.empty()) print_paragraph(options.style.note);
   Conversation conversation(session, options, random);
   fmt::print("  system     {}\n  user       {}\n  assistant  ", without_controls(options.system),
              question);

@@ -116,7 +116,9 @@ static int chat(const Program& program, const Flags& flags) {
   const std::string system =
       program.given("system") ? flags.system : default_system_prompt(session.file);
   const std::size_t context = std::min(flags.context, session.config().T_max);
-  return converse(session, {system, generation_of(session, flags), context}, random) ? 0 : 1;
+  const ChatOptions options = {system, generation_of(session, flags), context,
+                               chat_style(session.file)};
+  return converse(session, options, random) ? 0 : 1;
 }
 
 static int bench(const Flags& flags) {

@@ -72,4 +72,26 @@ std::string to_nfc(std::string_view text) {
   return normal;
 }
 
+/// Python's spaces: separators of words, lines and paragraphs, by class or by direction.
+static bool is_space(utf8proc_int32_t point) {
+  const utf8proc_property_t& property = *utf8proc_get_property(point);
+  return property.category == UTF8PROC_CATEGORY_ZS ||
+         property.bidi_class == UTF8PROC_BIDI_CLASS_WS ||
+         property.bidi_class == UTF8PROC_BIDI_CLASS_B ||
+         property.bidi_class == UTF8PROC_BIDI_CLASS_S;
+}
+
+std::string_view trimmed(std::string_view text) {
+  std::size_t begin = text.size(), end = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    utf8proc_int32_t point = 0;
+    const std::size_t length =
+        checked(utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(&text[at]),
+                                 utf8proc_ssize_t(text.size() - at), &point));
+    if (!is_space(point)) begin = std::min(begin, at), end = at + length;
+    at += length;
+  }
+  return begin < end ? text.substr(begin, end - begin) : std::string_view();
+}
+
 }  // namespace t2t

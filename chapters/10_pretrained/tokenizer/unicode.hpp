@@ -15,4 +15,8 @@ namespace t2t {
 /// they are. Throws std::runtime_error, with the offset, unless text is UTF-8.
 std::string to_nfc(std::string_view text);
 
+/// The text without the spaces at its beginning and end, line ends among them: what Python's strip
+/// removes. The text must be UTF-8.
+std::string_view trimmed(std::string_view text);
+
 }  // namespace t2t

@@ -40,8 +40,8 @@ std::vector<Exchange> read_exchanges(const std::filesystem::path& path) {
 }
 
 std::vector<Lesson> lessons_of(const std::vector<Exchange>& exchanges, const Bpe& bpe,
-                               const std::string& system) {
-  const ChatTemplate chat(bpe);
+                               const std::string& system, const ChatStyle& style) {
+  const ChatTemplate chat(bpe, style);
   std::vector<Lesson> lessons;
   const auto append = [](std::vector<int>& ids, const std::vector<int>& more) {
     ids.insert(ids.end(), more.begin(), more.end());

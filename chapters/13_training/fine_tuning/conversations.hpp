@@ -31,7 +31,7 @@ struct Lesson {
   std::size_t given;
 };
 std::vector<Lesson> lessons_of(const std::vector<Exchange>& exchanges, const Bpe& bpe,
-                               const std::string& system);
+                               const std::string& system, const ChatStyle& style = {});
 
 /// Throws std::runtime_error, naming the file and the question, for a lesson that is longer than a
 /// context of T_max tokens.

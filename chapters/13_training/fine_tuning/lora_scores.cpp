@@ -14,13 +14,13 @@ namespace t2t {
 
 /// Asks each question in a conversation of its own.
 static std::vector<std::string> answers_of(const Model& model, const Bpe& bpe,
-                                           const std::string& system,
+                                           const LoraTexts& texts,
                                            const std::vector<Exchange>& exchanges) {
-  const ChatTemplate chat(bpe);
+  const ChatTemplate chat(bpe, texts.style);
   std::vector<std::string> answers;
   Random random(1);
   for (const Exchange& exchange : exchanges) {
-    std::vector<int> prompt = chat.opening(system);
+    std::vector<int> prompt = chat.opening(texts.system);
     const std::vector<int> question = chat.question(exchange.question);
     prompt.insert(prompt.end(), question.begin(), question.end());
     constexpr std::size_t most = 48;
@@ -61,8 +61,8 @@ LoraScores scores_of(LoraTrainer& trainer, Batch& batch, const LoraTexts& texts,
           perplexity_of(texts.other, trainer.model(),
                         std::min<std::size_t>(256, trainer.model().config().T_max))
               .perplexity,
-          answers_of(trainer.model(), bpe, texts.system, texts.some()),
-          answers_of(trainer.model(), bpe, texts.system, texts.held_out)};
+          answers_of(trainer.model(), bpe, texts, texts.some()),
+          answers_of(trainer.model(), bpe, texts, texts.held_out)};
 }
 
 void show_scores(const LoraTexts& texts, const LoraScores& before, const LoraScores& after,

@@ -18,6 +18,7 @@ struct LoraTexts {
   std::vector<Lesson> lessons, held_out_lessons;
   std::vector<int> other;
   std::string system;
+  ChatStyle style;
 
   /// The first few questions that are learned, to be shown.
   std::vector<Exchange> some() const {

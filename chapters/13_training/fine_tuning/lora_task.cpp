@@ -86,8 +86,9 @@ static LoraTexts read_texts(const Program& program, const LoraFlags& flags, cons
     texts.held_out = read_exchanges(flags.ask);
   texts.other = ids_to_score(bpe, flags.other);
   texts.system = default_system_prompt(file);
-  texts.lessons = lessons_of(texts.exchanges, bpe, texts.system);
-  texts.held_out_lessons = lessons_of(texts.held_out, bpe, texts.system);
+  texts.style = chat_style(file);
+  texts.lessons = lessons_of(texts.exchanges, bpe, texts.system, texts.style);
+  texts.held_out_lessons = lessons_of(texts.held_out, bpe, texts.system, texts.style);
   const std::size_t T_max = read_config(file).T_max;
   expect_lengths(flags.questions, texts.lessons, T_max);
   expect_lengths(flags.ask, texts.held_out_lessons, T_max);
@@ -116,6 +117,7 @@ static int fine_tune(const Program& program, const LoraFlags& flags) {
   const LoraOptions options = options_of(flags, T, texts.lessons.size(), program.seed());
   LoraTrainer trainer(read_model(file), options);
   Batch batch = make_batch(options.B, T);
+  if (!texts.style.note.empty()) print_paragraph(texts.style.note);
   show_plan(trainer, flags, options, texts.exchanges.size());
   const LoraScores before = scores_of(trainer, batch, texts, bpe);
   const double speed = teach(trainer, options, batch, texts.lessons);

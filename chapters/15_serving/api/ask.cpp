@@ -73,10 +73,7 @@ static std::string content_of(Fields& message, const std::string& path) {
   return text;
 }
 
-struct Message {
-  std::string role, text;
-};
-static Message read_message(const json& object, std::size_t i) {
+static ChatMessage read_message(const json& object, std::size_t i) {
   const std::string path = fmt::format("messages[{}].", i);
   Fields fields(object, path);
   std::string role = fields.text("role").value_or("");
@@ -90,10 +87,6 @@ static Message read_message(const json& object, std::size_t i) {
   return {std::move(role), std::move(text)};
 }
 
-static void append(std::vector<int>& ids, const std::vector<int>& more) {
-  ids.insert(ids.end(), more.begin(), more.end());
-}
-
 /// The tokens of a conversation, up to where the answer begins.
 static std::vector<int> read_conversation(Fields& fields, const ServedModel& served) {
   if (!served.chat)
@@ -102,18 +95,13 @@ static std::vector<int> read_conversation(Fields& fields, const ServedModel& ser
   const json* messages = fields.any("messages");
   if (!messages || !messages->is_array() || messages->empty())
     fields.refuse("messages", "a list of messages", messages ? *messages : json());
-  std::vector<Message> said;
+  std::vector<ChatMessage> said;
   for (std::size_t i = 0; i < messages->size(); ++i)
     said.push_back(read_message((*messages)[i], i));
   if (said.back().role != "user")
     fields.refuse("messages", "a user's message at the end", said.back().role);
 
-  const bool has_system = said[0].role == "system";
-  std::vector<int> ids = served.chat->opening(has_system ? said[0].text : served.system);
-  for (std::size_t i = has_system; i + 1 < said.size(); ++i)
-    append(ids, served.chat->turn(said[i].role, said[i].text));
-  append(ids, served.chat->question(said.back().text));
-  return ids;
+  return served.chat->conversation(said, served.system);
 }
 
 /// The tokens of a prompt: a text, or the ids themselves.

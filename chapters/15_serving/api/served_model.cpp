@@ -13,12 +13,15 @@ ServedModel served_model(const Session& session) {
                      .name = printable(std::filesystem::path(session.file.name()).stem().string()),
                      .chat = {},
                      .system = {},
+                     .note = {},
                      .stops = session.bpe.ends(),
                      .drafts = 0,
                      .vocabulary = std::make_shared<const TokenTrie>(text_tokens(session.bpe))};
   if (session.file.metadata().has("tokenizer.chat_template")) {
     served.system = default_system_prompt(session.file);
-    served.chat.emplace(session.bpe);
+    const ChatStyle style = chat_style(session.file);
+    served.chat.emplace(session.bpe, style);
+    served.note = style.note;
   }
   return served;
 }

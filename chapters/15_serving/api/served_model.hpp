@@ -18,6 +18,7 @@ struct ServedModel {
   std::string name;                             // by which clients ask for it
   std::optional<ChatTemplate> chat;             // none: the model can only continue texts
   std::string system;                           // of a conversation that brings none; may be empty
+  std::string note;                             // on the chat template, for who starts the server
   std::vector<int> stops;                       // ids that end an answer
   std::size_t drafts = 0;                       // tokens that are drafted for each step
   std::shared_ptr<const TokenTrie> vocabulary;  // for answers in JSON
