@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -275,6 +276,20 @@ TEST_CASE("a factor of 1 changes nothing; the others keep the fastest pair and s
         yarn_scaling(64, 10000, {4, 32, 1, 2048})}) {
     CHECK(scaled[0] == 1);
     CHECK(std::abs(scaled[31] / plain[31] * 4 - 1) <= few_doubles * u);
+  }
+}
+
+TEST_CASE("YaRN as OLMo 3 has it: its file's attention factor, and which pairs it slows") {
+  // rope_theta 500,000, factor 8, original length 8,192, attention_factor 1.2079441541679836.
+  CHECK(std::abs(yarn_magnitude(8) - 1.2079441541679836) <= 2 * u);
+  const Frequencies plain = rope_frequencies(128, 500000);
+  const Frequencies scaled = yarn_scaling(128, 500000, {8, 32, 1, 8192});
+  // 32 turns are made by pair 64·ln(8192 / 64π) / ln θ = 18.08, and 1 turn by 34.98.
+  for (std::size_t i = 0; i < 64; ++i) {
+    CAPTURE(i);
+    const double slowed = std::clamp((double(i) - 18) / (35 - 18), 0.0, 1.0);
+    const double want = plain[i] * (1 - slowed) + plain[i] / 8 * slowed;
+    CHECK(std::abs(scaled[i] / want - 1) <= few_doubles * u);
   }
 }
 
