@@ -9,6 +9,7 @@
 #include "13_training/along_gradient.hpp"
 #include "13_training/cases.hpp"
 #include "13_training/differences.hpp"
+#include "13_training/encoders/decoder_alone.hpp"
 #include "13_training/encoders/encoder_decoder_backward.hpp"
 #include "13_training/encoders/reversal.hpp"
 #include "13_training/encoders/which_chapter.hpp"
@@ -187,6 +188,61 @@ TEST_CASE("an encoder-decoder learns to turn words around, in the same steps eac
   REFUSES(PairTrainer(tiny(), options, {}, 4, 5), "pairs to learn: wanted at least 1, got 0");
   REFUSES(PairTrainer(tiny(), options, pairs, 0, 5),
           "B, the pairs of a step: wanted at least 1, got 0");
+}
+
+TEST_CASE("by hand: word and answer as one text, of which the answer and its end are learned") {
+  Batch batch = make_batch(2, 7);
+  const TextPair key = reversal_of("key"), ab = reversal_of("ab");
+  const std::vector<const TextPair*> pairs = {&key, &ab};
+  fill_with_pairs(batch, pairs);
+  const int no = not_learned, start = start_of_word, end = end_of_word;
+  CHECK(batch.ids == std::vector<int>{10, 4, 24, start, 24, 4, 10, 0, 1, start, 1, 0, 0, 0});
+  CHECK(batch.targets == std::vector<int>{no, no, no, 24, 4, 10, end, no, no, 1, 0, end, no, no});
+  REFUSES(fill_with_pairs(batch, {pairs.data(), 1}), "pairs of the batch: wanted B, got 1");
+  const TextPair mask = reversal_of("mask");
+  const std::vector<const TextPair*> longer = {&key, &mask};
+  REFUSES(fill_with_pairs(batch, longer), "tokens of a pair: wanted at most T = 7, got 9");
+}
+
+TEST_CASE("a decoder alone has the encoder-decoder's sizes, and its stream the same beginning") {
+  const EncoderDecoderConfig sizes{.C = 48, .H = 4, .F = 96, .L = 2, .V = letter_tokens};
+  Random random(1);
+  const Model model = draw_decoder_alone(decoder_alone(sizes, 5, 19), random);
+  EncoderDecoder both = draw_encoder_decoder(sizes, random);
+  size_t of_both = 0;
+  for (const ListedTensor& tensor : tensors_of(both)) of_both += tensor.numbers.size();
+  // Beside the table of positions: five blocks where the others have two and two of a half more, a
+  // head, and one last norm instead of two.
+  CHECK(of_both == 94'080);
+  CHECK(parameter_count(model.weights()) - 19 * 48 == of_both + 28 * 48 - 48);
+  both.embedding = model.weights().embedding.floats() / std::sqrt(48.0f);
+  Tensor<2> x = empty(3, 48);
+  embed_tokens(model, std::vector<int>{4, 26, 7}, 0, x);
+  CHECK(all_close(x, begin_stream(std::vector<int>{4, 26, 7}, both), rounding(2, 8)));
+}
+
+TEST_CASE("a decoder alone learns to turn words around, from the same pairs in the same steps" *
+          doctest::test_suite("slow")) {
+  const std::vector<std::string> words = {"key", "row", "head", "mask", "text", "norm"};
+  std::vector<TextPair> pairs;
+  for (const std::string& word : words) pairs.push_back(reversal_of(word));
+  const StepOptions options{{1e-2f, 1e-3f, 20, 250}, {.decay = 0}, 1};
+  const Config config = decoder_alone(tiny().config, 2, 9);
+  const auto drawn = [&] {
+    Random random(1);
+    return draw_decoder_alone(config, random);
+  };
+  AloneTrainer trainer(drawn(), options, pairs, 4, 5), again(drawn(), options, pairs, 4, 5);
+  const Tensor<2> positions = trainer.model().weights().positions.floats();
+  CHECK(share_reversed(trainer.model(), words) == 0);
+  for (int n = 0; n < 3; ++n) CHECK(trainer.step().loss == again.step().loss);
+  for (int n = 3; n < 250; ++n) trainer.step();
+  CHECK(share_reversed(trainer.model(), words) == 1);
+  CHECK(all_close(trainer.model().weights().positions.floats(), positions, 0));
+  REFUSES(AloneTrainer(drawn(), options, {}, 4, 5), "pairs to learn: wanted at least 1, got 0");
+  pairs.push_back(reversal_of("longer"));
+  REFUSES(AloneTrainer(drawn(), options, pairs, 4, 5),
+          "T, the tokens of a text: wanted 1 to T_max = 9, got 13");
 }
 
 TEST_CASE("a window's class is asked for behind it, and nothing else is learned") {

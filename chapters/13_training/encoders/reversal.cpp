@@ -44,16 +44,31 @@ TextPair reversal_of(std::string_view word) {
   return pair;
 }
 
-double share_reversed(const EncoderDecoder& model, std::span<const std::string> words) {
+double share_reversed(std::span<const std::string> words, const AnswerWord& answer) {
   expect(!words.empty(), "words to reverse", "at least 1", 0);
   std::size_t right = 0;
   for (const std::string& word : words) {
     std::vector<int> want = letter_ids(word);
     std::ranges::reverse(want);
-    right +=
-        greedy_answer(letter_ids(word), start_of_word, end_of_word, word.size() + 1, model) == want;
+    right += answer(letter_ids(word), word.size() + 1) == want;
   }
   return double(right) / double(words.size());
+}
+
+double share_reversed(const EncoderDecoder& model, std::span<const std::string> words) {
+  return share_reversed(words, [&](std::span<const int> source, std::size_t most) {
+    return greedy_answer(source, start_of_word, end_of_word, most, model);
+  });
+}
+
+std::vector<const TextPair*> draw_pairs(std::span<const TextPair> pairs, std::size_t B,
+                                        Random& random) {
+  std::vector<const TextPair*> drawn;
+  for (std::size_t b = 0; b < B; ++b) {
+    const double place = random.next_uniform() * double(pairs.size());
+    drawn.push_back(&pairs[std::min(std::size_t(place), pairs.size() - 1)]);
+  }
+  return drawn;
 }
 
 PairTrainer::PairTrainer(EncoderDecoder model, const StepOptions& options,
@@ -70,13 +85,9 @@ PairTrainer::PairTrainer(EncoderDecoder model, const StepOptions& options,
 
 StepReport PairTrainer::step() {
   optimizer_.begin_step();
-  std::vector<const TextPair*> batch;
+  const std::vector<const TextPair*> batch = draw_pairs(pairs_, B_, random_);
   std::size_t tokens = 0;
-  for (std::size_t b = 0; b < B_; ++b) {
-    const double place = random_.next_uniform() * double(pairs_.size());
-    batch.push_back(&pairs_[std::min(std::size_t(place), pairs_.size() - 1)]);
-    tokens += batch.back()->next.size();
-  }
+  for (const TextPair* pair : batch) tokens += pair->next.size();
   double sum = 0;
   for (const TextPair* pair : batch)
     sum += pair_loss(model_, *pair, 1 / float(tokens), &gradients_);

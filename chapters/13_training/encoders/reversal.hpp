@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,9 +26,17 @@ std::vector<std::string> words_of(std::string_view text, std::size_t shortest, s
 std::vector<int> letter_ids(std::string_view word);
 /// The word, and its letters from the last to the first.
 TextPair reversal_of(std::string_view word);
-/// The share of the words that the model, choosing the likeliest letter each time, writes backwards
-/// without a mistake. Throws std::invalid_argument when there is no word.
+/// Answers a source, with at most so many letters.
+using AnswerWord = std::function<std::vector<int>(std::span<const int> source, std::size_t most)>;
+/// The share of the words that are answered backwards without a mistake: by any model, or by an
+/// encoder-decoder that chooses the likeliest letter each time. Throws std::invalid_argument when
+/// there is no word.
+double share_reversed(std::span<const std::string> words, const AnswerWord& answer);
 double share_reversed(const EncoderDecoder& model, std::span<const std::string> words);
+
+/// B pairs, each drawn from all.
+std::vector<const TextPair*> draw_pairs(std::span<const TextPair> pairs, std::size_t B,
+                                        Random& random);
 
 /// Trains an encoder-decoder on pairs.
 class PairTrainer {
