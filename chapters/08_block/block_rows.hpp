@@ -5,7 +5,7 @@
 // alike. Only attention reads the runs, and only attention keeps something between calls. So
 // attention is a slot, a function that the caller hands in (cached_attention.hpp has this
 // chapter's). Two more slots can replace the network (chapter 14's experts) and change what a part
-// adds (chapter 16 sums it over processes). block_rows allocates nothing.
+// adds (a share of a model, chapter 10, sums it over ranks). block_rows allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -67,7 +67,7 @@ using Network = std::function<void(const Block& block,
 /// Is called twice in a block, with Part::attention and with Part::feed_forward. `added` is what
 /// attention or the network made, and may be changed. x is the stream, to which `added` is added
 /// only after this call; under NormPlace::both, `added` first goes through its norm. If it sums
-/// over several processes (chapter 16) and fails in one of them, it must fail in all.
+/// over several ranks (chapter 10) and fails in one of them, it must fail in all.
 using BeforeSum = std::function<void(const Block& block, Part part, ConstMatrix x,
                                      Matrix added)>;  // both [T, C]
 

@@ -63,10 +63,10 @@ enum class Role {
   positions,    // a table with a row a position: N(0, 0.01²)
 };
 
-/// How several processes, the ranks, divide a tensor between them (chapter 16): by rows, by
-/// columns, or not at all. `once` is a bias that is added to a sum over ranks: rank 0 keeps it and
-/// the others hold zeros, or it would be added once for each rank. `tokens` is a table with a row
-/// for each token: a rank keeps some of the rows, and the others count as zeros.
+/// How several devices, the ranks, divide a tensor between them (share.hpp of chapter 10): by rows,
+/// by columns, or not at all. `once` is a bias that is added to a sum over ranks: rank 0 keeps it
+/// and the others hold zeros, or it would be added once for each rank. `tokens` is a table with a
+/// row for each token: a rank keeps some of the rows, and the others count as zeros.
 enum class Split { none, rows, cols, once, tokens };
 
 /// A tensor's name, shape and role.
