@@ -16,56 +16,53 @@ using nlohmann::json;
 using std::size_t;
 
 namespace {
-/// Pages for about two long texts, and copies of those that are stopped.
+/// Pages for about two texts, and copies of those that are stopped.
 PageReader narrow_reader() {
   PageSizes sizes = tiny_pages;
-  sizes.pages = 32, sizes.swap = 16;
-  return model_reader(tiny_served().model, sizes);
+  sizes.pages = 24, sizes.swap = 12;
+  return slow(model_reader(tiny_served().model, sizes));
 }
 std::string question(size_t client, const char* more) {
   return R"({"messages": [{"role": "user", "content": "Number )" + std::to_string(client % 5) +
-         R"("}], "max_tokens": 90, "temperature": 0.9, "seed": )" + std::to_string(client) + more +
+         R"("}], "max_tokens": 40, "temperature": 0.9, "seed": )" + std::to_string(client) + more +
          "}";
 }
 std::string text_of(const HttpResult& reply) {
-  CHECK(reply.status == 200);
+  if (reply.status != 200) return "refused: " + std::to_string(reply.status);
   return json::parse(reply.body)["choices"][0]["message"]["content"];
 }
 }  // namespace
 
 TEST_CASE("under load, each answer is the one that it would be alone; who goes away holds nobody") {
-  constexpr size_t clients = 12, rounds = 2;
-  std::vector<std::string> alone, together(clients * rounds);
+  constexpr size_t clients = 9;
+  std::vector<std::string> alone, together(clients);
   {
     const Running running;
-    for (size_t i = 0; i < clients * rounds; ++i)
+    for (size_t i = 0; i < clients; ++i)
       alone.push_back(text_of(running.post(chat, question(i, ""))));
   }
   Running running({}, narrow_reader());
   std::vector<std::thread> threads;
   for (size_t client = 0; client < clients; ++client)
     threads.emplace_back([&, client] {
-      for (size_t i = client; i < clients * rounds; i += clients) {
-        if (client % 3 == 2) {  // goes away after some events
-          size_t heard = 0;
-          running.client().send(
-              "POST", chat, question(i, R"(, "stream": true)"), as_json,
-              [&](std::string_view part) { return (heard += part.size()) < 1000; });
-          running.get("/metrics");
-        } else {
-          together[i] = text_of(running.post(chat, question(i, R"(, "logprobs": true)")));
-        }
+      if (client % 3 == 2) {  // goes away after some events
+        size_t heard = 0;
+        running.client().send("POST", chat, question(client, R"(, "stream": true)"), as_json,
+                              [&](std::string_view part) { return (heard += part.size()) < 500; });
+        running.get("/metrics");
+      } else {
+        together[client] = text_of(running.post(chat, question(client, R"(, "logprobs": true)")));
       }
     });
   for (std::thread& thread : threads) thread.join();
-  for (size_t i = 0; i < clients * rounds; ++i) {
-    if (i % clients % 3 != 2) CHECK(together[i] == alone[i]);
+  for (size_t i = 0; i < clients; ++i) {
+    if (i % 3 != 2) CHECK(together[i] == alone[i]);
   }
   const ServiceCounts counts = at_rest(running.service);
   CHECK(counts.stops > 0);
   CHECK(counts.cancelled > 0);
   CHECK(counts.failed == 0);
-  CHECK(counts.pages_free + counts.pages_kept == 32);
+  CHECK(counts.pages_free + counts.pages_kept == 24);
 }
 
 }  // namespace t2t::load_test

@@ -25,14 +25,14 @@ inline const Session& tiny_served() {
 inline constexpr PageSizes tiny_pages{.pages = 60, .page = 8, .texts = 4, .budget = 32};
 inline PageReader tiny_reader() { return model_reader(tiny_served().model, tiny_pages); }
 /// The same with steps of at least 5 ms, for what must happen before an answer has ended.
-inline PageReader slow_reader() {
-  PageReader slow = tiny_reader();
-  slow.read = [read = slow.read](std::span<const Piece> pieces, Matrix logits) {
+inline PageReader slow(PageReader reader) {
+  reader.read = [read = reader.read](std::span<const Piece> pieces, Matrix logits) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     read(pieces, logits);
   };
-  return slow;
+  return reader;
 }
+inline PageReader slow_reader() { return slow(tiny_reader()); }
 
 /// Waits, a while at most, until nothing runs any more.
 inline ServiceCounts at_rest(const Service& service) {
@@ -73,7 +73,7 @@ struct Running {
   }
   HttpClient client() const {
     return HttpClient("http://127.0.0.1:" + std::to_string(server.port()),
-                      std::chrono::seconds(20));
+                      std::chrono::seconds(120));
   }
   HttpResult post(const std::string& path, const std::string& body) const {
     return client().send("POST", path, body, as_json);

@@ -30,7 +30,7 @@ static Ids ids_of(Answers& answers) {
   Ids ids;
   bool ended = false;
   while (!ended) {
-    const std::optional<Said> said = answers.next(3s);
+    const std::optional<Said> said = answers.next(60s);
     if (!said) break;
     if (said->event.token) ids.push_back(*said->event.token);
     ended = said->event.ending.has_value();
