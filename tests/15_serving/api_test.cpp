@@ -68,8 +68,24 @@ TEST_CASE("a system's message without a text is one, too") {
                            R"({"messages": [{"role": "system", "content": ""},
                                             {"role": "user", "content": "Hi"}]})",
                            served().model);
-  CHECK(served().session.bpe.decode(ask.request.prompt) ==
+  CHECK(served().session.bpe.decode(ask.requests.at(0).prompt) ==
         "<|im_start|>system\n<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+}
+
+TEST_CASE("an echoed prompt is the text that the client wrote, whatever its tokens are") {
+  Config config = tiny_config();
+  BpeTables tables = tiny_tokenizer(258);
+  tables.pre_tokenizer = "qwen2", tables.bos = 256, tables.bos_first = true;
+  Random random(1);
+  const std::vector<std::uint8_t> bytes =
+      model_bytes(config, draw_model(config, random), tables, "tiny");
+  const Session session = tiny_session(bytes);
+  const ServedModel model = served_model(session);
+  const Ask ask = read_ask(Endpoint::completions, R"({"prompt": "e\u0301", "echo": true})", model);
+  CHECK(ask.requests.at(0).prompt == Ids{256, 0xc3, 0xa9});  // é, after bos
+  CHECK(ask.texts.at(0) == "e\u0301");
+  const Ask ids = read_ask(Endpoint::completions, R"({"prompt": [97, 98], "echo": true})", model);
+  CHECK(ids.texts.at(0) == "ab");
 }
 
 TEST_CASE("a conversation becomes the tokens of the model's format") {

@@ -40,7 +40,6 @@ std::string default_system_prompt(const GgufFile& file) {
   return {};
 }
 
-// [style]
 static bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != text.npos;
 }
@@ -82,7 +81,6 @@ ChatStyle chat_style(const GgufFile& file) {
                               "SmolLM2 and Qwen 2.5, Qwen 3, Llama 3 and 3.1); {} is used instead",
                               file.name(), is_llama ? "Llama 3's" : "plain ChatML")};
 }
-// [/style]
 
 static std::optional<int> control_token(const Bpe& bpe, std::string_view name) {
   const std::optional<int> id = bpe.id(name);

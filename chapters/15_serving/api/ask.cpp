@@ -104,11 +104,16 @@ static std::vector<int> read_conversation(Fields& fields, const ServedModel& ser
   return served.chat->conversation(said, served.system);
 }
 
-/// The tokens of a prompt: a text, or the ids themselves.
-static std::vector<int> read_prompt(const Fields& fields, const json& prompt,
-                                    const ServedModel& served) {
-  if (prompt.is_string())
-    return served.session.prompt(prompt.get<std::string>(), SpecialTokens::as_text);
+/// A prompt of a completion: its tokens, and its text as the client wrote it, or that of its ids.
+struct Prompt {
+  std::vector<int> ids;
+  std::string text;
+};
+static Prompt read_prompt(const Fields& fields, const json& prompt, const ServedModel& served) {
+  if (prompt.is_string()) {
+    const auto text = prompt.get<std::string>();
+    return {served.session.prompt(text, SpecialTokens::as_text), text};
+  }
   if (!prompt.is_array() || prompt.empty())
     fields.refuse("prompt", "a text, token ids, or a list of either", prompt);
   std::vector<int> ids;
@@ -117,13 +122,13 @@ static std::vector<int> read_prompt(const Fields& fields, const json& prompt,
       fields.refuse("prompt", fmt::format("ids from 0 to {}", served.session.config().V - 1), id);
     ids.push_back(id.get<int>());
   }
-  return ids;
+  return {ids, served.session.bpe.decode(ids)};
 }
 
 /// One prompt, or a list of them. A list that begins with a number is one prompt. `unsaid` is set
 /// to how many tokens are put before each.
-static std::vector<std::vector<int>> read_prompts(Fields& fields, const ServedModel& served,
-                                                  std::size_t& unsaid) {
+static std::vector<Prompt> read_prompts(Fields& fields, const ServedModel& served,
+                                        std::size_t& unsaid) {
   const json* given = fields.any("prompt");
   const json prompt = given ? *given : json();
   const bool is_text =
@@ -133,7 +138,7 @@ static std::vector<std::vector<int>> read_prompts(Fields& fields, const ServedMo
     return {read_prompt(fields, prompt, served)};
   if (prompt.size() > most_prompts)
     fields.refuse("prompt", fmt::format("at most {} prompts", most_prompts), prompt.size());
-  std::vector<std::vector<int>> prompts;
+  std::vector<Prompt> prompts;
   for (const json& one : prompt) {
     if (one.type() != prompt[0].type())
       fields.refuse("prompt", "texts, or lists of token ids, and not both", one);
@@ -291,15 +296,16 @@ Ask read_ask(Endpoint endpoint, const std::string& body, const ServedModel& serv
   Fields fields(object, "");
   const bool is_chat = endpoint == Endpoint::chat_completions;
   Ask ask{endpoint, {}, read_stops(fields)};
-  std::vector<std::vector<int>> prompts;
+  std::vector<Prompt> prompts;
   if (is_chat)
-    prompts.push_back(read_conversation(fields, served));
+    prompts.push_back({read_conversation(fields, served), {}});
   else
     prompts = read_prompts(fields, served, ask.unsaid);
   const Request request = read_request(fields, endpoint, served);
-  for (std::vector<int>& prompt : prompts) {
+  for (Prompt& prompt : prompts) {
     Request& one = ask.requests.emplace_back(request);
-    one.prompt = std::move(prompt);
+    one.prompt = std::move(prompt.ids);
+    ask.texts.push_back(std::move(prompt.text));
     if (served.drafts > 0) one.draft = served.make_draft(one.prompt.size() + one.most);
   }
   ask.answers = fields.whole("n", 1, most_answers).value_or(1);

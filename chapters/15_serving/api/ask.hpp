@@ -28,11 +28,13 @@ struct Ask {
   bool usage_at_end = false;                  // of a stream
   bool echo = false;                          // of completions: the prompt comes first
   std::size_t unsaid = 0;  // tokens before each prompt that the client has not sent, such as bos
+  std::vector<std::string> texts = {};  // of completions: each prompt, as the client wrote it
 
   std::size_t all_answers() const { return requests.size() * answers; }
   std::size_t prompt_tokens() const;
-  /// The request that answer i of all is an answer to.
+  /// The request that answer i of all is an answer to, and the text of its prompt.
   const Request& request_of(std::size_t i) const { return requests.at(i / answers); }
+  const std::string& text_of(std::size_t i) const { return texts.at(i / answers); }
 };
 
 /// A request for each answer: those to the first prompt, then those to the next one.

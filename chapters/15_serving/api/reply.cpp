@@ -120,10 +120,8 @@ Reply::Reply(const Ask& ask, const ServedModel& served, std::uint64_t number, st
       created_(created),
       answers_(ask.all_answers()) {
   for (std::size_t i = 0; i < answers_.size(); ++i) {
-    const std::span<const int> prompt = ask.request_of(i).prompt;
-    const std::string text = served.session.bpe.decode(prompt.subspan(ask.unsaid));
-    answers_[i].offset = count_characters(text);
-    if (ask.echo) answers_[i].text = text;
+    answers_[i].offset = count_characters(ask.text_of(i));
+    if (ask.echo) answers_[i].text = ask.text_of(i);
   }
 }
 
