@@ -269,6 +269,13 @@ refuses "--top-k: wanted a whole number from 0" "$pretrained" --top-k -1
 refuses "/none/x.npy: can't be written" "$pretrained" --model none.gguf --logits /none/x.npy
 refuses "/dev/null: wanted a plain file or none" "$pretrained" --model none.gguf --logits /dev/null
 
+# A chat template that is not known here is told of, with what is used in its place.
+"$build/tiny_model" tiny.gguf
+LC_ALL=C sed 's/You are tiny\./{{ a|trim }}./' tiny.gguf >other.gguf
+echo Hi | "$pretrained" --model other.gguf --chat --tokens 2 >out 2>err || fail "no chat with another template: $(cat err)"
+grep -q "other.gguf: its chat template is none of those known here (.*); plain ChatML is used instead" err ||
+  fail "does not say that the chat template is not known: $(cat err)"
+
 # A server: what it refuses, and one that answers and ends when it is asked to.
 serving=$build/15_serving
 "$build/tiny_model" serve.gguf

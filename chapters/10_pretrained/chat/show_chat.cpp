@@ -101,7 +101,8 @@ bool next_line(std::istream& in, std::string& line) {
 
 bool converse(const Session& session, const ChatOptions& options, Random& random) {
   Conversation conversation(session, options, random);
-  if (!options.style.note.empty()) fmt::print(stderr, "  ({})\n", printable(options.style.note));
+  if (!options.style.note.empty())
+    fmt::print(stderr, "  ({})\n", printable(options.style.note, std::string::npos));
   const bool terminal = isatty(STDIN_FILENO) != 0;
   if (terminal)
     fmt::print(

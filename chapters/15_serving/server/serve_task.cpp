@@ -115,7 +115,7 @@ static void greet(const ServeFlags& flags, const HttpServer& server, const Serve
       "{} is served.\n  {}/    to chat in a browser\n  {}/v1  for clients of OpenAI's API\n"
       "Ctrl-C ends the server.\n",
       served.name, at, at);
-  if (!served.note.empty()) fmt::print("{}.\n", printable(served.note));
+  if (!served.note.empty()) fmt::print("{}.\n", printable(served.note, std::string::npos));
   if (flags.host != "127.0.0.1" && flags.host != "localhost" && flags.host != "::1")
     fmt::print("Other machines may reach it{}, and nothing that they send is encrypted.\n",
                flags.key_file.empty() ? " without a key (--key)" : "");
