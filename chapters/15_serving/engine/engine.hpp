@@ -90,7 +90,7 @@ class Engine {
     std::size_t scored = 0;    // how many of these logits, the first ones, are before the prompt's
     std::size_t drafted = 0;   // how many of the last ids are drafts
     std::size_t accepted = 0;  // how many of these are what was chosen
-    std::string error = {};    // why there is no draft
+    std::string error = {};    // why the text can't go on
   };
 
   /// Returns the id of the new text. Throws std::invalid_argument for an empty prompt, one that
@@ -153,7 +153,7 @@ class Engine {
   void plan_readings();
   std::size_t drafts_with_room(const Text& text) const;
   void add_drafts(Text& text, Reading& reading, std::size_t budget);
-  void hand_on(Text& text, Matrix logits);
+  void hand_on(Text& text, Reading& reading, Matrix logits);
   void answer(Text& text, Reading& reading, Matrix logits, std::vector<Event>& events);
   void rewind(Text& text);
   Event next(Text& text, Row logits);

@@ -64,30 +64,26 @@ void Engine::add_drafts(Text& text, Reading& reading, std::size_t budget) {
 }
 
 /// Hands on the logits before the next tokens of the prompt, a row for each.
-void Engine::hand_on(Text& text, Matrix logits) {
-  for (std::size_t i = 0; i < logits.rows; ++i) {
-    ++text.scored;
-    if (prompt_scored) prompt_scored(text.id, text.request.prompt[text.scored], logits.row(i));
+void Engine::hand_on(Text& text, Reading& reading, Matrix logits) {
+  try {
+    for (std::size_t i = 0; i < logits.rows; ++i) {
+      ++text.scored;
+      if (prompt_scored) prompt_scored(text.id, text.request.prompt[text.scored], logits.row(i));
+    }
+  } catch (const std::exception& error) {
+    reading.error = error.what();
   }
 }
 
 /// Chooses a text's next tokens from the logits [wanted, V], row by row, for as long as a draft is
-/// the token that is chosen. The draft's keys and values are right then. The first rows may be of
-/// the prompt.
+/// the token that is chosen. The draft's keys and values are right then.
 void Engine::answer(Text& text, Reading& reading, Matrix logits, std::vector<Event>& events) {
   text.computed += reading.ids.size() - reading.drafted;
   if (!reading.error.empty()) {
     events.push_back({text.id, {}, {}, reading.error});
     return;
   }
-  try {
-    hand_on(text, logits.rows_from(0, reading.scored));
-  } catch (const std::exception& error) {
-    events.push_back({text.id, {}, {}, error.what()});
-    return;
-  }
   const std::span<const int> drafts = std::span(reading.ids).last(reading.drafted);
-  logits = logits.rows_from(reading.scored, logits.rows - reading.scored);
   for (std::size_t i = 0; i < logits.rows; ++i) {
     const Event& event = events.emplace_back(choose(text, logits.row(i)));
     if (event.ending || !event.error.empty()) return;
