@@ -120,6 +120,13 @@ TEST_CASE("scores are log-probabilities of the logits, the likeliest first") {
   CHECK(all.likeliest.size() == 5);
   CHECK(all.token.log_p == -std::numeric_limits<double>::infinity());
   REFUSES(token_scores({logits.data(), logits.size()}, 5, 1), "the token: wanted 0 to 4, got 5");
+  using Limits = std::numeric_limits<float>;
+  for (const std::vector<float>& bad : {std::vector<float>{0, Limits::quiet_NaN()},
+                                        {Limits::quiet_NaN(), 0},
+                                        {0, Limits::infinity()},
+                                        {-Limits::infinity(), -Limits::infinity()}})
+    REFUSES_AS(token_scores({bad.data(), 2}, 0, 1),
+               "logits to score: wanted numbers below infinity, got others", std::runtime_error);
 }
 
 TEST_CASE("an answer ends for one reason, and what comes after it gives nothing") {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 
 #include "shapes.hpp"
 
@@ -16,6 +17,8 @@ TokenScores token_scores(ConstRow logits, int id, std::size_t likeliest) {
   const double highest = *std::ranges::max_element(logits);
   double sum = 0;
   for (const float logit : logits) sum += std::exp(double(logit) - highest);
+  if (!std::isfinite(sum))
+    throw std::runtime_error("logits to score: wanted numbers below infinity, got others");
   const auto score = [&](int v) {
     return TokenScore{v, double(logits[std::size_t(v)]) - highest - std::log(sum)};
   };

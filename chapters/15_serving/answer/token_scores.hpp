@@ -23,7 +23,8 @@ struct TokenScores {
 };
 
 /// The scores of token `id` and of the `likeliest` likeliest tokens, or of all V if there are
-/// fewer. Throws std::invalid_argument for an id outside [0, V).
+/// fewer. Throws std::invalid_argument for an id outside [0, V), and std::runtime_error for logits
+/// that are NaN or infinity, or all −infinity.
 TokenScores token_scores(ConstRow logits, int id, std::size_t likeliest);
 
 }  // namespace t2t
