@@ -71,6 +71,8 @@ TEST_CASE("a service refuses what the engine refuses, all or nothing, and more t
   const auto answers = service.ask(six);
   REFUSES_AS(service.ask({request(1, 1)}), "6 texts are being answered or wait already", TooBusy);
   CHECK(service.counts().refused == 1);
+  REFUSES(service.ask(std::vector<Request>(7, request(1, 1))),
+          "answers at a time: wanted at most 6, got 7");  // to wait would not help
   service.cancel(answers);
   CHECK(at_rest(service).cancelled == 6);
   CHECK(ids_of(*service.ask({request(1, 3)})).size() == 3);

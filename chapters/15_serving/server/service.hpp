@@ -92,8 +92,9 @@ class Service {
   /// Submits some texts together, all or none. If `likeliest` is given, each token comes with its
   /// scores and those of so many likeliest tokens, and so do the tokens of prompts that are to be
   /// scored. `on_change` is called by the engine's thread whenever something has been put into the
-  /// mailbox; it must not wait. Throws std::invalid_argument as Engine::submit does, TooBusy,
-  /// Closed, std::bad_alloc, and std::runtime_error for any other fault of the server's own.
+  /// mailbox; it must not wait. Throws std::invalid_argument as Engine::submit does and for more
+  /// texts than may ever run and wait, TooBusy, Closed, std::bad_alloc, and std::runtime_error for
+  /// any other fault of the server's own.
   std::shared_ptr<Answers> ask(std::vector<Request> requests,
                                std::optional<std::size_t> likeliest = {},
                                std::function<void()> on_change = {});
