@@ -139,10 +139,8 @@ std::vector<Event> Engine::step() {
   for (Reading& reading : readings_) {
     const std::size_t first = events.size();
     Text& text = text_of(reading.id);
-    const Matrix rows = Matrix(logits).rows_from(answered, reading.wanted);
+    answer(text, reading, Matrix(logits).rows_from(answered, reading.wanted), events);
     answered += reading.wanted;
-    hand_on(text, reading, rows.rows_from(0, reading.scored));
-    answer(text, reading, rows.rows_from(reading.scored, reading.wanted - reading.scored), events);
     rewind(text);
     const bool has_error = events.size() > first && !events.back().error.empty();
     if (!has_error) tree_.keep(std::span(text.tokens).first(text.computed), text.table);

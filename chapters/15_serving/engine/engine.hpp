@@ -153,7 +153,7 @@ class Engine {
   void plan_readings();
   std::size_t drafts_with_room(const Text& text) const;
   void add_drafts(Text& text, Reading& reading, std::size_t budget);
-  void hand_on(Text& text, Reading& reading, Matrix logits);
+  Matrix hand_on(Text& text, Reading& reading, Matrix logits);
   void answer(Text& text, Reading& reading, Matrix logits, std::vector<Event>& events);
   void rewind(Text& text);
   Event next(Text& text, Row logits);

@@ -63,21 +63,24 @@ void Engine::add_drafts(Text& text, Reading& reading, std::size_t budget) {
   make_room(text, reading.ids.size());
 }
 
-/// Hands on the logits before the next tokens of the prompt, a row for each.
-void Engine::hand_on(Text& text, Reading& reading, Matrix logits) {
+/// Hands on the first rows, the logits before the next tokens of the prompt, and returns the
+/// others.
+Matrix Engine::hand_on(Text& text, Reading& reading, Matrix logits) {
   try {
-    for (std::size_t i = 0; i < logits.rows; ++i) {
+    for (std::size_t i = 0; i < reading.scored; ++i) {
       ++text.scored;
       if (prompt_scored) prompt_scored(text.id, text.request.prompt[text.scored], logits.row(i));
     }
   } catch (const std::exception& error) {
     reading.error = error.what();
   }
+  return logits.rows_from(reading.scored, logits.rows - reading.scored);
 }
 
 /// Chooses a text's next tokens from the logits [wanted, V], row by row, for as long as a draft is
 /// the token that is chosen. The draft's keys and values are right then.
 void Engine::answer(Text& text, Reading& reading, Matrix logits, std::vector<Event>& events) {
+  logits = hand_on(text, reading, logits);
   text.computed += reading.ids.size() - reading.drafted;
   if (!reading.error.empty()) {
     events.push_back({text.id, {}, {}, reading.error});
