@@ -184,8 +184,8 @@ void show_error(const Program& program) {
   print_paragraph(
       "The root of the mean squared error over all numbers of the output, as a multiple of 2^-24 "
       "(half the distance from 1 to the next float), rounded to a power of two. An error δ in "
-      "a score multiplies its weight by about 1 + δ, and large scores have a larger δ. Without m "
-      "the powers overflow: e^89 is beyond float32.");
+      "a score multiplies its weight by about 1 + δ, and large scores have a larger δ. Without m, "
+      "e^score overflows: e^89 is beyond float32.");
 }
 
 }  // namespace t2t

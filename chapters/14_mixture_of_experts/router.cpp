@@ -91,7 +91,7 @@ Tensor<2> route_backward(const Routed& routed, const RouterSettings& settings,
   const std::size_t T = routed.p.shape(0), k = settings.k;
   expect_shape("dweights", dweights, {T, k});
   Tensor<2> p_dp = xt::zeros<float>({T, routed.p.shape(1)});
-  std::vector<float> weights(k);  // of a token, before any was dropped
+  std::vector<float> weights(k);  // of a token, before a capacity sets any to 0
   for (std::size_t t = 0; t < T; ++t) {
     const std::size_t* experts = &routed.experts[t * k];
     for (std::size_t i = 0; i < k; ++i) weights[i] = routed.p(t, experts[i]);
