@@ -142,7 +142,7 @@ TEST_CASE("a system prompt that fills the context is refused before any question
 }
 
 TEST_CASE("lines are read one by one; a line without an end is refused") {
-  std::istringstream in("one\n\ntwo");
+  std::istringstream in("one\r\n\ntwo");
   std::string line;
   CHECK((next_line(in, line) && line == "one"));
   CHECK((next_line(in, line) && line == ""));

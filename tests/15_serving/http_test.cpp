@@ -9,6 +9,7 @@
 
 #include "09_language_model/forward.hpp"
 #include "15_serving/api/headers.hpp"
+#include "15_serving/server/http_message.hpp"
 #include "15_serving/server/http_server.hpp"
 #include "running.hpp"
 #include "support/lists.hpp"
@@ -241,6 +242,11 @@ TEST_CASE("a client that goes away in the middle of its answer frees the pages")
   const ServiceCounts counts = at_rest(running.service);
   CHECK(counts.cancelled == 1);
   CHECK(counts.pages_free + counts.pages_kept == 60);
+}
+
+TEST_CASE("a host and a port are written as in an address") {
+  CHECK(host_and_port("127.0.0.1", 8080) == "127.0.0.1:8080");
+  CHECK(host_and_port("::1", 80) == "[::1]:80");
 }
 
 TEST_CASE("a port that is taken is refused, by host and port") {

@@ -90,13 +90,17 @@ Spoken Conversation::answer(const std::vector<int>& more) {
 bool next_line(std::istream& in, std::string& line) {
   constexpr std::size_t most = 1 << 20;
   line.clear();
-  for (char c; in.get(c); line += c) {
-    if (c == '\n') return true;
-    if (line.size() == most)
+  bool ended = false;
+  for (char c; !ended && in.get(c);) {
+    ended = c == '\n';
+    if (!ended && line.size() == most)
       throw std::runtime_error(
           "standard input: wanted a question on each line, got a line of more than 1 MiB");
+    if (!ended) line += c;
   }
-  return !line.empty();
+  if (!ended && line.empty()) return false;
+  if (line.ends_with('\r')) line.pop_back();
+  return true;
 }
 
 bool converse(const Session& session, const ChatOptions& options, Random& random) {

@@ -16,6 +16,11 @@ namespace t2t {
 
 HttpReply refusal(int status, const std::string& why) { return {status, error_json(status, why)}; }
 
+std::string host_and_port(const std::string& host, int port) {
+  const bool in_brackets = host.find(':') != std::string::npos;
+  return fmt::format("{}:{}", in_brackets ? '[' + printable(host) + ']' : printable(host), port);
+}
+
 /// The name in "name:8080" or "[::1]:8080", in small letters.
 static std::string name_in(std::string host) {
   const std::size_t bracket = host.find(']'), from = bracket == std::string::npos ? 0 : bracket;

@@ -20,6 +20,9 @@ struct HttpReply {
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
+/// "127.0.0.1:8080", or "[::1]:8080": the colons of an address need brackets before a port.
+std::string host_and_port(const std::string& host, int port);
+
 /// A reply that says why there is no other: an error as OpenAI's API has it.
 HttpReply refusal(int status, const std::string& why);
 

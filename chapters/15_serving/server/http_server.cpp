@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "15_serving/server/connection.hpp"
+#include "15_serving/server/http_message.hpp"
 #include "utf8_start.hpp"
 
 namespace t2t {
@@ -63,8 +64,8 @@ struct HttpServer::Door {
       acceptor.listen();  // as many as the system lets wait
     } catch (const boost::system::system_error& error) {
       throw std::runtime_error(
-          fmt::format("{}:{}: no server can be started there ({}); --port names another port",
-                      printable(options.host), options.port, error.code().message()));
+          fmt::format("{}: no server can be started there ({}); --port names another port",
+                      host_and_port(options.host, options.port), error.code().message()));
     }
   }
 

@@ -16,6 +16,7 @@
 #include "12_quantization/packed/packed_weight.hpp"
 #include "15_serving/engine/page_reader.hpp"
 #include "15_serving/products/one_order.hpp"
+#include "15_serving/server/http_message.hpp"
 #include "15_serving/server/http_server.hpp"
 #include "files/files.hpp"
 #include "memory.hpp"
@@ -110,7 +111,7 @@ static std::optional<Session> open_drafter(const ServeFlags& flags) {
 }
 
 static void greet(const ServeFlags& flags, const HttpServer& server, const ServedModel& served) {
-  const std::string at = fmt::format("http://{}:{}", printable(flags.host), server.port());
+  const std::string at = "http://" + host_and_port(flags.host, server.port());
   fmt::print(
       "{} is served.\n  {}/    to chat in a browser\n  {}/v1  for clients of OpenAI's API\n"
       "Ctrl-C ends the server.\n",
