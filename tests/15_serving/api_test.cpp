@@ -403,7 +403,8 @@ TEST_CASE("an answer has the properties of its schema in the schema's order") {
     CAPTURE(answer.substr(0, n));
     Tensor<1> logits = xt::zeros<float>({258});
     filter(Ids(answer.begin(), answer.begin() + long(n)), row(logits));
-    REQUIRE(logits(size_t(answer[n])) == 0);  // a token is a byte
+    CHECK(logits(size_t(answer[n])) == 0);  // a token is a byte
+    if (logits(size_t(answer[n])) != 0) break;
   }
 }
 
