@@ -98,6 +98,14 @@ static void expect_memory(std::size_t size) {
   put_guard(memory + size, small_guard);
   return memory;
 }
+/// The sanitizer's own would not fit the delete below. std::stable_sort asks for memory like this.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
   if (memory == nullptr || guard == 0) return std::free(memory);
   auto* const first = static_cast<unsigned char*>(memory);
