@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace t2t {
@@ -42,6 +43,10 @@ bool is_utf8(std::string_view text) {
     text.remove_prefix(start.length);
   }
   return true;
+}
+
+std::size_t count_characters(std::string_view text) {
+  return std::size_t(std::ranges::count_if(text, [](char byte) { return (byte & 0xC0) != 0x80; }));
 }
 
 bool is_control(std::string_view character) {

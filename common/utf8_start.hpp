@@ -22,6 +22,9 @@ Utf8Start utf8_start(std::string_view text);
 
 bool is_utf8(std::string_view text);
 
+/// How many characters begin in a text, which may be a part of one.
+std::size_t count_characters(std::string_view text);
+
 /// Whether this whole character is a control character: below U+0020, or U+007F to U+009F.
 bool is_control(std::string_view character);
 

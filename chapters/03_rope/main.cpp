@@ -39,9 +39,9 @@ void show_pairs(std::size_t D, float theta, std::size_t start) {
   const Frequencies frequencies = rope_frequencies(D, theta);  // [D/2]
   const std::size_t pairs = D / 2, shown = std::min<std::size_t>(6, pairs);
   print_paragraph(fmt::format(
-      "The cosine of the pair's angle at 16 positions from {} on: one after the other, then every "
-      "30th, then every 1000th. Where the pair makes more than half a circle between two of these "
-      "positions, the curve would mislead and is left out:",
+      "Each curve shows the cosine of a pair's angle at 16 positions from {} on: consecutive "
+      "positions, then every 30th, then every 1000th. A curve is left out if its pair rotates more "
+      "than half a circle between two of these positions, because it would mislead:",
       start));
   fmt::print("\n");
   Table table({">pair", ">degrees/position", ">positions/circle", "each position", "every 30th",

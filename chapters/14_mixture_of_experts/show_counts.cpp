@@ -21,8 +21,8 @@ void show_counts() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The active parameters are all except those of the experts that the token did not choose. "
-      "One token needs these alone, but the memory must hold all of them.");
+      "The active parameters are all but those of the experts that were not chosen for the token. "
+      "A token needs only these, but memory must hold every parameter.");
 
   print_section("How many of its experts a batch touches");
   Table touched({"experts, and k", ">T = 1", ">8", ">64", ">512"});

@@ -28,9 +28,7 @@ bool use_colour() {
   return isatty(STDOUT_FILENO) && !(no_color && *no_color);
 }
 
-std::size_t display_width(std::string_view text) {
-  return std::size_t(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
-}
+std::size_t display_width(std::string_view text) { return count_characters(text); }
 
 static std::string padded(std::string_view text, std::size_t width, bool right) {
   const std::size_t used = display_width(text);

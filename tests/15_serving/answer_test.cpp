@@ -150,6 +150,7 @@ TEST_CASE("an answer ends for one reason, and what comes after it gives nothing"
   CHECK(answering.tokens() == 4);
   Answering failing(bpe, 1, {});
   REFUSES_AS(failing.take({0, {7, {}, {}, "no logits"}}), "no logits", std::runtime_error);
+  CHECK_THROWS_AS(failing.take({0, {7, {}, {}, no_memory}}), std::bad_alloc);
 }
 
 }  // namespace t2t::answer_test

@@ -209,12 +209,15 @@ TEST_CASE("a filter sees the answer so far, and forbids tokens") {
     filter(answer, logits);
   };
   engine.submit(counted);
+  counted.filter = [](std::span<const int>, Row) { throw std::bad_alloc(); };
+  engine.submit(counted);
   Heard heard;
   for (size_t step = 0; !engine.idle() && step < 100; ++step) hear(engine, heard);
   CHECK(heard.said[0] == Ids{10, 11, 12, 13, 14});
   CHECK(heard.ended[0] == Ending::most_tokens);
   CHECK(heard.said[1] == Ids{10, 11});
   CHECK(heard.errors[1] == "no more");
+  CHECK(heard.errors[2] == "there is not enough memory");
 }
 
 TEST_CASE("the logits are those of the formula") {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "utf8_start.hpp"
+
 namespace t2t {
 
 using nlohmann::json;
@@ -15,11 +17,6 @@ static bool has_type(const json& value, const std::string& type) {
   return (type == "object" && value.is_object()) || (type == "array" && value.is_array()) ||
          (type == "string" && value.is_string()) || (type == "number" && value.is_number()) ||
          (type == "boolean" && value.is_boolean()) || (type == "null" && value.is_null());
-}
-
-/// Characters of UTF-8.
-static size_t length_of(const std::string& text) {
-  return size_t(std::ranges::count_if(text, [](char byte) { return (byte & 0xC0) != 0x80; }));
 }
 
 static bool obeys(const json& value, const json& schema, const json& whole);
@@ -55,7 +52,7 @@ static bool obeys(const json& value, const json& schema, const json& whole) {
   };
   if (value.is_object()) return obeys_object(value, schema, whole);
   if (value.is_string())
-    return is_between(length_of(value.get<std::string>()), "minLength", "maxLength");
+    return is_between(count_characters(value.get<std::string>()), "minLength", "maxLength");
   if (!value.is_array()) return true;
   return is_between(value.size(), "minItems", "maxItems") &&
          std::ranges::all_of(value, [&](const json& item) {

@@ -6,10 +6,6 @@
 
 namespace t2t {
 
-std::size_t count_characters(std::string_view text) {
-  return std::size_t(std::ranges::count_if(text, [](char byte) { return (byte & 0xC0) != 0x80; }));
-}
-
 StopStrings::StopStrings(std::vector<std::string> strings) : strings_(std::move(strings)) {
   for (const std::string& stop : strings_)
     if (stop.empty()) throw std::invalid_argument("a stop string: wanted text, got none");

@@ -18,9 +18,6 @@
 
 namespace t2t {
 
-/// How many characters of UTF-8 begin in a text, which may be a part of one.
-std::size_t count_characters(std::string_view text);
-
 /// Finds stop strings in a text that comes in pieces. What it returns does not depend on how the
 /// text is cut.
 class StopStrings {

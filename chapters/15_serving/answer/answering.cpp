@@ -1,12 +1,16 @@
 #include "15_serving/answer/answering.hpp"
 
+#include <new>
 #include <stdexcept>
+
+#include "utf8_start.hpp"
 
 namespace t2t {
 
 std::optional<AnswerPiece> Answering::take(const Said& said) {
   const Event& event = said.event;
   if (ended_.at(said.answer)) return {};
+  if (event.error == no_memory) throw std::bad_alloc();
   if (!event.error.empty()) throw std::runtime_error(event.error);
   AnswerText& text = texts_[said.answer];
   AnswerPiece piece{said.answer, {}, said.scores};

@@ -36,7 +36,8 @@ class Answering {
         ended_(answers),
         going_on_(answers) {}
 
-  /// Throws std::runtime_error with the reason if the answer has failed. Nothing may be said of an
+  /// If the answer has failed, throws std::bad_alloc if memory was missing, otherwise
+  /// std::runtime_error with the reason. Nothing may be said of an
   /// answer after its end, unless a stop string has ended it: what has been on its way then gives
   /// nothing.
   std::optional<AnswerPiece> take(const Said& said);

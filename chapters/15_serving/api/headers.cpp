@@ -4,9 +4,11 @@
 
 namespace t2t {
 
-static bool same_letters(std::string_view a, std::string_view b) {
-  const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; };
-  return std::ranges::equal(a, b, {}, small, small);
+std::string small_letters(std::string_view text) {
+  std::string small(text);
+  for (char& c : small)
+    if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+  return small;
 }
 
 static std::string_view without_blanks(std::string_view text) {
@@ -17,12 +19,12 @@ static std::string_view without_blanks(std::string_view text) {
 
 bool is_json_type(std::string_view content_type) {
   const std::string_view type = content_type.substr(0, content_type.find(';'));
-  return same_letters(without_blanks(type), "application/json");
+  return small_letters(without_blanks(type)) == "application/json";
 }
 
 std::optional<std::string_view> bearer_key(std::string_view authorization) {
   const std::size_t end = std::min(authorization.find(' '), authorization.size());
-  if (!same_letters(authorization.substr(0, end), "Bearer")) return {};
+  if (small_letters(authorization.substr(0, end)) != "bearer") return {};
   return without_blanks(authorization.substr(end));
 }
 

@@ -3,9 +3,13 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace t2t {
+
+/// The text with a to z in the place of A to Z.
+std::string small_letters(std::string_view text);
 
 /// Whether a Content-Type is "application/json", whatever parameters follow it after a semicolon.
 bool is_json_type(std::string_view content_type);

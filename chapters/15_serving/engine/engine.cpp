@@ -109,8 +109,8 @@ Event Engine::next(Text& text, Row logits) {
 Event Engine::choose(Text& text, Row logits) {
   try {
     return next(text, logits);
-  } catch (const std::exception& error) {
-    return {text.id, {}, {}, error.what()};
+  } catch (const std::exception& thrown) {
+    return {text.id, {}, {}, error_of(thrown)};
   }
 }
 

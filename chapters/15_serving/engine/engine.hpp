@@ -17,7 +17,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,6 +53,13 @@ struct Request {
   /// all of the prompt is read, whatever is found in pages.
   bool score_prompt = false;
 };
+
+/// The error of a text for which there was no memory.
+inline constexpr const char* no_memory = "there is not enough memory";
+/// The error of a text that ended because this was thrown.
+inline std::string error_of(const std::exception& thrown) {
+  return dynamic_cast<const std::bad_alloc*>(&thrown) ? no_memory : thrown.what();
+}
 
 /// What a step has to tell of a text: a token, or its end, or both. Where drafts are accepted, a
 /// step has several tokens of a text to tell, one event for each.

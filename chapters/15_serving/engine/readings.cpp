@@ -57,8 +57,8 @@ void Engine::add_drafts(Text& text, Reading& reading, std::size_t budget) {
     for (const int id : drafts) expect_token("a draft", id);
     reading.ids.insert(reading.ids.end(), drafts.begin(), drafts.end());
     reading.drafted = drafts.size(), reading.wanted = drafts.size() + 1;
-  } catch (const std::exception& error) {
-    reading.error = error.what();
+  } catch (const std::exception& thrown) {
+    reading.error = error_of(thrown);
   }
   make_room(text, reading.ids.size());
 }
@@ -71,8 +71,8 @@ Matrix Engine::hand_on(Text& text, Reading& reading, Matrix logits) {
       ++text.scored;
       if (prompt_scored) prompt_scored(text.id, text.request.prompt[text.scored], logits.row(i));
     }
-  } catch (const std::exception& error) {
-    reading.error = error.what();
+  } catch (const std::exception& thrown) {
+    reading.error = error_of(thrown);
   }
   return logits.rows_from(reading.scored, logits.rows - reading.scored);
 }

@@ -4,7 +4,6 @@
 
 #include <exception>
 #include <new>
-#include <string_view>
 #include <utility>
 
 #include "timing/measure.hpp"
@@ -59,7 +58,7 @@ std::string Exchange::take() {
   } catch (const std::bad_alloc&) {
     fail(503, no_memory, text);
   } catch (const std::exception& error) {
-    fail(error.what() == std::string_view(no_memory) ? 503 : 500, error.what(), text);
+    fail(500, error.what(), text);
   }
   return text;
 }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <stdexcept>
 #include <string_view>
 
@@ -22,11 +21,10 @@ std::string host_and_port(const std::string& host, int port) {
 }
 
 /// The name in "name:8080" or "[::1]:8080", in small letters.
-static std::string name_in(std::string host) {
-  const std::size_t bracket = host.find(']'), from = bracket == std::string::npos ? 0 : bracket;
-  host.resize(std::min(host.find(':', from), host.size()));
-  std::ranges::transform(host, host.begin(), [](unsigned char c) { return std::tolower(c); });
-  return host;
+static std::string name_in(std::string_view host) {
+  const std::size_t bracket = host.find(']');
+  const std::size_t from = bracket == std::string_view::npos ? 0 : bracket;
+  return small_letters(host.substr(0, host.find(':', from)));
 }
 
 /// "192.168.1.5" or "[fe80::1]"

@@ -4,11 +4,11 @@
 #include <boost/asio.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <cctype>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
 
+#include "15_serving/api/headers.hpp"
 #include "utf8_start.hpp"
 
 namespace t2t {
@@ -69,9 +69,8 @@ HttpResult HttpClient::send(const std::string& method, const std::string& path,
            [&](auto token) { return http::async_read_header(stream, buffer, parser, token); });
   HttpResult result{int(parser.get().result_int()), {}, {}};
   for (const auto& field : parser.get()) {
-    std::string name(field.name_string().data(), field.name_string().size());
-    for (char& c : name) c = char(std::tolower(static_cast<unsigned char>(c)));
-    result.headers[name] = {field.value().data(), field.value().size()};
+    const auto name = field.name_string();
+    result.headers[small_letters({name.data(), name.size()})] = {field.value().data(), field.value().size()};
   }
   std::array<char, 4096> part;
   while (!parser.is_done()) {

@@ -23,43 +23,10 @@
 #include <thread>
 #include <vector>
 
-#include "15_serving/answer/token_scores.hpp"
 #include "15_serving/engine/engine.hpp"
+#include "15_serving/server/answers.hpp"
 
 namespace t2t {
-
-/// What has happened to one of the answers that were asked for together.
-struct Said {
-  std::size_t answer;                      // 0, 1 …
-  Event event;                             // its id is the engine's
-  std::optional<TokenScores> scores = {};  // of its token, if they are wanted
-  /// The first time, if they are wanted: of the prompt's tokens from the second one on.
-  std::optional<std::vector<TokenScores>> prompt = {};
-};
-
-/// The mailbox of answers that were asked for together.
-class Answers {
- public:
-  /// What happens next; waits for it at most so long. Throws std::bad_alloc, after all that came
-  /// before, if there was no memory to say it.
-  std::optional<Said> next(std::chrono::milliseconds wait);
-  /// From now on, `on_change` of Service::ask is not called any more.
-  void silence();
-
- private:
-  friend class Service;
-  void put(Said said);
-  void lose() noexcept;
-  void tell() noexcept;
-
-  std::mutex lock_;
-  std::condition_variable changed_;
-  std::function<void()> on_change_;
-  std::deque<Said> said_;
-  bool lost_ = false;             // something could not be put
-  std::vector<std::size_t> ids_;  // the engine's; the service's alone
-  std::optional<std::size_t> likeliest_;
-};
 
 /// Thrown by Service::ask when too many texts wait already.
 struct TooBusy : std::runtime_error {
@@ -69,9 +36,6 @@ struct TooBusy : std::runtime_error {
 struct Closed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-
-/// The reason with which answers end when there is no memory for them.
-inline constexpr const char* no_memory = "there is not enough memory";
 
 /// What a service has done since it began, and what it has now.
 struct ServiceCounts {

@@ -58,11 +58,11 @@ void show_pages() {
   fmt::print("\n");
   print_paragraph(
       "A column of the pages is one page after the step: a digit is the text that has it, + means "
-      "several texts, - a page that is kept for texts with the same beginning, and a dot a free "
+      "several texts, - a page that is cached for texts with the same beginning, and a dot a free "
       "page. A step reads at most 12 tokens. Steps in which no text is admitted, is stopped or "
-      "ends are left out. When pages run out, kept ones are given up first. Then the youngest text "
-      "is stopped, to be admitted again later. Its full pages are kept, as in step 6, until others "
-      "need them.");
+      "ends are left out. When pages run out, cached pages are evicted first. Then the youngest "
+      "text is stopped (preempted), to be readmitted later. Its full pages stay cached, as in step "
+      "6, until others need them.");
 }
 
 /// Lengths of conversations: e to the power of a normal number, as lengths of texts often are.
