@@ -446,9 +446,9 @@ TEST_CASE("a body that is not JSON, or too deep, is refused before it is read") 
   list += "]", object += "}";
   const std::string schema = R"({"prompt": "a", "response_format": {"type": "json_schema",
                                 "json_schema": {"schema": {"properties": )";
-  refused("{\"prompt\": \"a\", \"x\": " + list + "}", "x: there is no such field");
+  refused("{\"prompt\": \"a\", \"x\": " + list + "}", "x: this server has no such field");
   refused("{\"x\": " + object + "}", "the body: wanted at most 1000 names in an object");
-  refused(schema + list + "}}}}", "response_format.json_schema.schema");
+  refused(schema + list + "}}}}", "response_format: schema /properties: ");
   refused(schema + object + "}}}}", "the body: wanted at most 1000 names in an object");
 }
 
