@@ -379,8 +379,8 @@ TEST_CASE("12 heads of 300 tokens, one query with 5000 keys: formula and kernel 
     std::size_t T, S, H, D;
   };
   for (const auto& [T, S, H, D] : {Case{300, 300, 12, 8}, {1, 5000, 2, 64}}) {
-    CAPTURE(S);
     const Tensor<2> q = draw(T, H * D, 21), v = draw(S, H * D, 23);
+    CAPTURE(v.shape(0));
     Tensor<2> k = draw(S, H * D, 22);
     for (std::size_t c = 0; c < H * D; ++c) k(S - 5, c) = 2 * q(T - 1, c);  // the highest score
     const Tensor<2> want = attention_in_double(q, k, v, H, H, Mask::causal);

@@ -476,20 +476,20 @@ static std::vector<std::uint8_t> file_with(std::string_view chat_template) {
 TEST_CASE("conversations are those that the models' own templates write, text for text") {
   const std::vector<Chats> all = read_chats(T2T_FIXTURES "/chats.txt");
   CHECK(all.size() == 5);
-  for (const auto& [name, pattern, chats] : all) {
-    CAPTURE(name);
-    CHECK(chats.size() == 40);
-    const std::vector<std::uint8_t> bytes = file_with(pattern);
+  for (const Chats& one : all) {
+    CAPTURE(one.name);
+    CHECK(one.chats.size() == 40);
+    const std::vector<std::uint8_t> bytes = file_with(one.pattern);
     const GgufFile file("x", bytes);
     const ChatStyle style = chat_style(file);
     CHECK(style.note == "");
-    const bool is_llama = name.starts_with("llama");
+    const bool is_llama = one.name.starts_with("llama");
     const Bpe bpe(is_llama ? tables_with({"<|begin_of_text|>", "<|start_header_id|>",
                                           "<|end_header_id|>", "<|eot_id|>"},
                                          "llama-bpe")
                            : tables_with({"<|im_start|>", "<|im_end|>"}, "gpt-2"));
     const ChatTemplate chat(bpe, style);
-    for (const auto& [text, messages] : chats) {
+    for (const auto& [text, messages] : one.chats) {
       const std::vector<int> ids = chat.conversation(messages, default_system_prompt(file));
       CHECK(bpe.decode(ids) == text);
     }

@@ -44,7 +44,8 @@ TEST_CASE(
       {"ntk=2.5", ntk_scaling(12, 10000, 2.5)},
       {"llama3=2.5", llama3_scaling(plain, {.factor = 2.5, .trained = T})},
       {"yarn=2.5", yarn_scaling(12, 10000, {.factor = 2.5, .trained = T})}};
-  for (const auto& [text, frequencies] : wanted) {
+  for (const auto& [scaling, frequencies] : wanted) {
+    const std::string& text = scaling;
     CAPTURE(text);
     const Model model = with_long_context(small_model(config), parse_long_context(text));
     CHECK(model.config().T_max == 40);

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <ranges>
 #include <stdexcept>
+#include <string_view>
+#include <vector>
 
 #include "03_rope/rope_scaling.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
@@ -54,12 +55,11 @@ static constexpr Architecture architectures[] = {
 static const Architecture& architecture_of(const GgufFile& file) {
   const std::string_view name = file.metadata().text("general.architecture");
   const auto found = std::ranges::find(architectures, name, &Architecture::name);
-  if (found == std::end(architectures))
-    throw std::runtime_error(
-        fmt::format("{}: general.architecture: wanted one of {}, got {}", file.name(),
-                    fmt::join(architectures | std::views::transform(&Architecture::name), ", "),
-                    printable(name)));
-  return *found;
+  if (found != std::end(architectures)) return *found;
+  std::vector<std::string_view> known;
+  for (const Architecture& one : architectures) known.push_back(one.name);
+  throw std::runtime_error(fmt::format("{}: general.architecture: wanted one of {}, got {}",
+                                       file.name(), fmt::join(known, ", "), printable(name)));
 }
 
 std::string model_key(const GgufFile& file, std::string_view key) {

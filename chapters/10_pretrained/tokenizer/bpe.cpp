@@ -78,8 +78,7 @@ void Bpe::find_ends() {
     if (const std::optional<int> found = id(name); found && kind(*found) == TokenKind::control)
       ends_.push_back(*found);
   std::ranges::sort(ends_);
-  const auto repeated = std::ranges::unique(ends_);
-  ends_.erase(repeated.begin(), repeated.end());
+  ends_.erase(std::unique(ends_.begin(), ends_.end()), ends_.end());
 }
 
 void Bpe::read_tokens() {

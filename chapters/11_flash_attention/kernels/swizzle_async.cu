@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(threads, 2)
   const int first_of_block = tile * tile_queries;
   const int from = threadIdx.x / 32 * warp_queries;  // the warp's rows in the tile
   const int first_query = first_of_block + from;
-  const auto copy_step = [&](int place, int first) {  // keys and values `first` to first + Keys - 1
+  const auto copy_step = [&, b = b](int place, int first) {  // keys and values from `first` on
     copy_rows<D, Keys, threads>(k_tile(place), row_of(call.k, call.k_strides, b, first, g),
                                 call.k_strides.token, call.S - first, threadIdx.x);
     copy_rows<D, Keys, threads>(v_tile(place), row_of(call.v, call.v_strides, b, first, g),
