@@ -120,9 +120,10 @@ TEST_CASE("losses and all gradients equal those of PyTorch") {
     std::string name;
     RouterSettings settings;
   };
-  for (const auto& [name, settings] :
+  for (const Case& one :
        {Case{"normalised", {.k = 2}}, Case{"shares", {.k = 2, .normalised = false}},
         Case{"sigmoid", {.k = 3, .scoring = Scoring::sigmoid}}}) {
+    const std::string& name = one.name;
     CAPTURE(name);
     const auto matrix = [&](const char* part) {
       return load_npy<2>(T2T_FIXTURES "/" + name + "_" + part + ".npy");
@@ -131,7 +132,7 @@ TEST_CASE("losses and all gradients equal those of PyTorch") {
     const Tensor<3> gate = of_experts(name + "_w_gate"), up = of_experts(name + "_w_up"),
                     down = of_experts(name + "_w_down");
     Made some;
-    some.router = matrix("router"), some.settings = settings, some.experts.resize(5);
+    some.router = matrix("router"), some.settings = one.settings, some.experts.resize(5);
     for (size_t e = 0; e < 5; ++e) {
       FeedForwardWeights& w = some.experts[e];
       w.w_gate = copy_of(t2t::matrix(gate, e)), w.w_up = copy_of(t2t::matrix(up, e));
