@@ -56,8 +56,9 @@ struct HttpServer::Door {
 
   void listen(const HttpOptions& options) {
     try {
-      const tcp::endpoint at =
-          tcp::resolver(work).resolve(options.host, std::to_string(options.port))->endpoint();
+      const auto places =
+          tcp::resolver(work).resolve(options.host, std::to_string(options.port));
+      const tcp::endpoint at = places.begin()->endpoint();
       acceptor.open(at.protocol());
       acceptor.set_option(tcp::acceptor::reuse_address(true));
       acceptor.bind(at);
