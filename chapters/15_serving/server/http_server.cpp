@@ -56,8 +56,7 @@ struct HttpServer::Door {
 
   void listen(const HttpOptions& options) {
     try {
-      const auto places =
-          tcp::resolver(work).resolve(options.host, std::to_string(options.port));
+      const auto places = tcp::resolver(work).resolve(options.host, std::to_string(options.port));
       const tcp::endpoint at = places.begin()->endpoint();
       acceptor.open(at.protocol());
       acceptor.set_option(tcp::acceptor::reuse_address(true));
