@@ -2,7 +2,10 @@
 // threads of the server are watched meanwhile.
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,11 +19,17 @@ using nlohmann::json;
 using std::size_t;
 
 namespace {
-/// Pages for about two texts, and copies of those that are stopped.
-PageReader narrow_reader() {
+/// Pages for about two texts, and copies of those that are stopped. Nothing is read before the gate
+/// is open.
+PageReader narrow_reader(const std::atomic<bool>& gate) {
   PageSizes sizes = tiny_pages;
   sizes.pages = 24, sizes.swap = 12;
-  return slow(model_reader(tiny_served().model, sizes));
+  PageReader reader = slow(model_reader(tiny_served().model, sizes));
+  reader.read = [read = reader.read, &gate](std::span<const Piece> pieces, Matrix logits) {
+    gate.wait(false);
+    read(pieces, logits);
+  };
+  return reader;
 }
 std::string question(size_t client, const char* more) {
   return R"({"messages": [{"role": "user", "content": "Number )" + std::to_string(client % 5) +
@@ -41,7 +50,8 @@ TEST_CASE("under load, each answer is the one that it would be alone; who goes a
     for (size_t i = 0; i < clients; ++i)
       alone.push_back(text_of(running.post(chat, question(i, ""))));
   }
-  Running running({}, narrow_reader());
+  std::atomic<bool> gate = false;
+  Running running({}, narrow_reader(gate));
   std::vector<std::thread> threads;
   for (size_t client = 0; client < clients; ++client)
     threads.emplace_back([&, client] {
@@ -54,6 +64,12 @@ TEST_CASE("under load, each answer is the one that it would be alone; who goes a
         together[client] = text_of(running.post(chat, question(client, R"(, "logprobs": true)")));
       }
     });
+  // On a busy machine, clients could otherwise come one after the other, and no text would be
+  // stopped.
+  for (int i = 0; i < 6000 && running.service.counts().unfinished < clients; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  gate = true;
+  gate.notify_all();
   for (std::thread& thread : threads) thread.join();
   for (size_t i = 0; i < clients; ++i) {
     if (i % 3 != 2) CHECK(together[i] == alone[i]);
