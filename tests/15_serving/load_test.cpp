@@ -19,11 +19,11 @@ using nlohmann::json;
 using std::size_t;
 
 namespace {
-/// Pages for about two texts, and copies of those that are stopped. Nothing is read before the gate
-/// is open.
+/// Pages for a text and a half, and copies of those that are stopped. Nothing is read before the
+/// gate is open.
 PageReader narrow_reader(const std::atomic<bool>& gate) {
   PageSizes sizes = tiny_pages;
-  sizes.pages = 24, sizes.swap = 12;
+  sizes.pages = 14, sizes.swap = 12;
   PageReader reader = slow(model_reader(tiny_served().model, sizes));
   reader.read = [read = reader.read, &gate](std::span<const Piece> pieces, Matrix logits) {
     gate.wait(false);
@@ -78,7 +78,7 @@ TEST_CASE("under load, each answer is the one that it would be alone; who goes a
   CHECK(counts.stops > 0);
   CHECK(counts.cancelled > 0);
   CHECK(counts.failed == 0);
-  CHECK(counts.pages_free + counts.pages_kept == 24);
+  CHECK(counts.pages_free + counts.pages_kept == 14);
 }
 
 }  // namespace t2t::load_test
