@@ -10,9 +10,9 @@
 #include <numbers>
 #include <string>
 
-#include "03_rope/positions.hpp"
+#include "03_rope/positions/positions.hpp"
 #include "03_rope/rope.hpp"
-#include "03_rope/rope_scaling.hpp"
+#include "03_rope/scaling/rope_scaling.hpp"
 #include "files/npy.hpp"
 #include "linalg.hpp"
 #include "support/all_close.hpp"

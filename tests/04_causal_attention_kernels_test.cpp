@@ -4,7 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "04_causal_attention/attention_naive.hpp"
+#include "04_causal_attention/kernels/attention_naive.hpp"
 #include "support/apart.hpp"
 #include "support/attention_problem.hpp"
 #include "support/refuses.hpp"

@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "04_causal_attention/fast/score_rule.hpp"
 #include "04_causal_attention/multi_head.hpp"
-#include "04_causal_attention/score_rule.hpp"
 #include "04_causal_attention/softmax.hpp"
 #include "files/npy.hpp"
 #include "linalg.hpp"

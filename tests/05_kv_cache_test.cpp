@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "05_kv_cache/babbler.hpp"
 #include "05_kv_cache/concatenated_cache.hpp"
 #include "05_kv_cache/kv_cache.hpp"
+#include "05_kv_cache/shows/babbler.hpp"
 #include "files/npy.hpp"
 #include "support/all_close.hpp"
 #include "support/allocations.hpp"

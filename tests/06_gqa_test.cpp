@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "05_kv_cache/kv_cache.hpp"
-#include "06_gqa/decode_attention.hpp"
+#include "06_gqa/fast/decode_attention.hpp"
+#include "06_gqa/fast/grouped_rows.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
-#include "06_gqa/grouped_rows.hpp"
 #include "06_gqa/repeat_kv.hpp"
 #include "files/npy.hpp"
 #include "linalg.hpp"

@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "08_block/block_costs.hpp"
 #include "08_block/cases.hpp"
 #include "08_block/choices.hpp"
+#include "08_block/costs/block_costs.hpp"
 #include "rows.hpp"
 #include "support/allocations.hpp"
 #include "support/apart.hpp"

@@ -14,14 +14,14 @@
 #include <set>
 #include <sstream>
 
-#include "03_rope/rope_scaling.hpp"
+#include "03_rope/scaling/rope_scaling.hpp"
 #include "09_language_model/language_model.hpp"
 #include "09_language_model/loss.hpp"
 #include "10_pretrained/chat/chat.hpp"
 #include "10_pretrained/check/perplexity.hpp"
 #include "10_pretrained/check/trace_file.hpp"
 #include "10_pretrained/model/tiny_model.hpp"
-#include "10_pretrained/tokenizer/tokenizer.hpp"
+#include "10_pretrained/model/tokenizer.hpp"
 #include "10_pretrained/tokenizer/unicode.hpp"
 #include "files/files.hpp"
 #include "files/npy.hpp"

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "03_rope/rope.hpp"
-#include "03_rope/rope_scaling.hpp"
+#include "03_rope/scaling/rope_scaling.hpp"
 #include "program/print.hpp"
 
 namespace t2t {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <string>
 
-#include "03_rope/positions.hpp"
+#include "03_rope/positions/positions.hpp"
 #include "03_rope/rope.hpp"
 #include "linalg.hpp"
 #include "random.hpp"

@@ -7,11 +7,11 @@
 #include <numbers>
 
 #include "01_embedding/embedding.hpp"
-#include "03_rope/positions.hpp"
+#include "03_rope/positions/positions.hpp"
 #include "03_rope/rope.hpp"
-#include "03_rope/show_biases.hpp"
-#include "03_rope/show_order.hpp"
-#include "03_rope/show_scaling.hpp"
+#include "03_rope/shows/show_biases.hpp"
+#include "03_rope/shows/show_order.hpp"
+#include "03_rope/shows/show_scaling.hpp"
 #include "linalg.hpp"
 #include "memory.hpp"
 #include "program/print.hpp"

@@ -7,7 +7,7 @@
 #include <complex>
 #include <string_view>
 
-#include "03_rope/positions.hpp"
+#include "03_rope/positions/positions.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 

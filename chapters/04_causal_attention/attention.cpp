@@ -7,7 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "04_causal_attention/score_rule.hpp"
+#include "04_causal_attention/fast/score_rule.hpp"
 #include "04_causal_attention/softmax.hpp"
 #include "linalg.hpp"
 #include "shapes.hpp"

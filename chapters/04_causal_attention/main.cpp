@@ -3,11 +3,11 @@
 #include <fmt/core.h>
 
 #include "01_embedding/embedding.hpp"
-#include "04_causal_attention/recurrence/show_recurrence.hpp"
-#include "04_causal_attention/show_biases.hpp"
-#include "04_causal_attention/show_heads.hpp"
-#include "04_causal_attention/show_root.hpp"
-#include "04_causal_attention/show_weights.hpp"
+#include "04_causal_attention/shows/show_biases.hpp"
+#include "04_causal_attention/shows/show_heads.hpp"
+#include "04_causal_attention/shows/show_recurrence.hpp"
+#include "04_causal_attention/shows/show_root.hpp"
+#include "04_causal_attention/shows/show_weights.hpp"
 #include "memory.hpp"
 #include "shapes.hpp"
 #include "timing/measure.hpp"

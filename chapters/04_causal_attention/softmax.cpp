@@ -7,7 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "04_causal_attention/exp_lanes.hpp"
+#include "04_causal_attention/fast/exp_lanes.hpp"
 #include "lanes.hpp"
 #include "rows.hpp"
 

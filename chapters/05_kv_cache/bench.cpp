@@ -8,9 +8,9 @@
 #include <cmath>
 #include <string>
 
-#include "05_kv_cache/babbler.hpp"
 #include "05_kv_cache/kv_cache.hpp"
-#include "05_kv_cache/one_by_one.hpp"
+#include "05_kv_cache/shows/babbler.hpp"
+#include "05_kv_cache/shows/one_by_one.hpp"
 
 namespace t2t {
 

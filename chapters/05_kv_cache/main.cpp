@@ -8,10 +8,10 @@
 
 #include "01_embedding/byte_text.hpp"
 #include "01_embedding/embedding.hpp"
-#include "05_kv_cache/babbler.hpp"
 #include "05_kv_cache/kv_cache.hpp"
-#include "05_kv_cache/show_cache.hpp"
-#include "05_kv_cache/show_cost.hpp"
+#include "05_kv_cache/shows/babbler.hpp"
+#include "05_kv_cache/shows/show_cache.hpp"
+#include "05_kv_cache/shows/show_cost.hpp"
 #include "linalg.hpp"
 #include "memory.hpp"
 #include "program/print.hpp"

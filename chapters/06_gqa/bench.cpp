@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "05_kv_cache/kv_cache.hpp"
+#include "06_gqa/fast/grouped_rows.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
-#include "06_gqa/grouped_rows.hpp"
 #include "06_gqa/repeat_kv.hpp"
 
 namespace t2t {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "04_causal_attention/fast/score_rule.hpp"
 #include "04_causal_attention/multi_head.hpp"
-#include "04_causal_attention/score_rule.hpp"
 #include "linalg.hpp"
 #include "shapes.hpp"
 

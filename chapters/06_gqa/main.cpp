@@ -8,10 +8,10 @@
 
 #include "01_embedding/embedding.hpp"
 #include "05_kv_cache/kv_cache.hpp"
-#include "06_gqa/costs.hpp"
-#include "06_gqa/decode_attention.hpp"
+#include "06_gqa/fast/decode_attention.hpp"
+#include "06_gqa/fast/grouped_rows.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
-#include "06_gqa/grouped_rows.hpp"
+#include "06_gqa/shows/costs.hpp"
 #include "linalg.hpp"
 #include "memory.hpp"
 #include "program/print.hpp"

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "01_embedding/embedding.hpp"
-#include "07_swiglu/curves.hpp"
 #include "07_swiglu/feed_forward.hpp"
-#include "07_swiglu/product_network.hpp"
+#include "07_swiglu/shows/curves.hpp"
+#include "07_swiglu/shows/product_network.hpp"
 #include "linalg.hpp"
 #include "memory.hpp"
 #include "program/print.hpp"

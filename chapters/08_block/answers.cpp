@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "08_block/block.hpp"
-#include "08_block/block_costs.hpp"
+#include "08_block/costs/block_costs.hpp"
 #include "program/print.hpp"
 
 namespace t2t {

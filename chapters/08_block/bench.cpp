@@ -7,7 +7,7 @@
 
 #include "06_gqa/grouped_query_attention.hpp"
 #include "08_block/block.hpp"
-#include "08_block/cached_attention.hpp"
+#include "08_block/fast/cached_attention.hpp"
 #include "linalg.hpp"
 
 namespace t2t {

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "05_kv_cache/kv_cache.hpp"
-#include "08_block/block_costs.hpp"
+#include "08_block/costs/block_costs.hpp"
 #include "shapes.hpp"
 
 namespace t2t {

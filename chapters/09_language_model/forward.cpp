@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "01_embedding/embedding.hpp"
-#include "03_rope/positions.hpp"
-#include "04_causal_attention/score_rule.hpp"
+#include "03_rope/positions/positions.hpp"
+#include "04_causal_attention/fast/score_rule.hpp"
 #include "09_language_model/accounts.hpp"
 #include "memory.hpp"
 #include "rows.hpp"

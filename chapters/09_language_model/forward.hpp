@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "08_block/cached_attention.hpp"
+#include "08_block/fast/cached_attention.hpp"
 #include "09_language_model/model.hpp"
 
 namespace t2t {

@@ -8,9 +8,9 @@
 
 #include "01_embedding/embedding.hpp"
 #include "09_language_model/accounts.hpp"
-#include "09_language_model/encoder_decoder/show_encoder_decoder.hpp"
 #include "09_language_model/sampling_flags.hpp"
 #include "09_language_model/shows/show_accounts.hpp"
+#include "09_language_model/shows/show_encoder_decoder.hpp"
 #include "09_language_model/shows/show_model.hpp"
 #include "09_language_model/shows/show_speed.hpp"
 #include "09_language_model/shows/show_texts.hpp"

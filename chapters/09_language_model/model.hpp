@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "08_block/block_rows.hpp"
+#include "08_block/fast/block_rows.hpp"
 #include "09_language_model/config.hpp"
 
 namespace t2t {

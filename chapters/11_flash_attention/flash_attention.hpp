@@ -12,8 +12,8 @@
 // and flash_kernel chooses between the two.
 #pragma once
 
-#include "06_gqa/grouped_rows.hpp"
-#include "08_block/cached_attention.hpp"
+#include "06_gqa/fast/grouped_rows.hpp"
+#include "08_block/fast/cached_attention.hpp"
 #include "tensor.hpp"
 
 namespace t2t {

@@ -2,14 +2,14 @@
 // the kernels for a GPU ask for, and a model that reads a long prompt with flash attention.
 #include <fmt/format.h>
 
-#include "06_gqa/grouped_rows.hpp"
+#include "06_gqa/fast/grouped_rows.hpp"
 #include "10_pretrained/program/default_model.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
 #include "11_flash_attention/flash_attention.hpp"
-#include "11_flash_attention/show_ladder.hpp"
-#include "11_flash_attention/show_layouts.hpp"
-#include "11_flash_attention/show_model.hpp"
-#include "11_flash_attention/show_steps.hpp"
+#include "11_flash_attention/shows/show_ladder.hpp"
+#include "11_flash_attention/shows/show_layouts.hpp"
+#include "11_flash_attention/shows/show_model.hpp"
+#include "11_flash_attention/shows/show_steps.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
 #include "timing/measure.hpp"

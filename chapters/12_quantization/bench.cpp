@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "05_kv_cache/kv_cache.hpp"
-#include "06_gqa/grouped_rows.hpp"
+#include "06_gqa/fast/grouped_rows.hpp"
 #include "09_language_model/forward.hpp"
 #include "12_quantization/cache/quantized_cache.hpp"
 #include "12_quantization/formats/relative_error.hpp"

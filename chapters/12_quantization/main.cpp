@@ -5,9 +5,9 @@
 #include "10_pretrained/program/tasks.hpp"
 #include "12_quantization/cache/quantized_cache.hpp"
 #include "12_quantization/cache/quantized_state.hpp"
-#include "12_quantization/float_flag.hpp"
-#include "12_quantization/quantize_task.hpp"
-#include "12_quantization/show_tour.hpp"
+#include "12_quantization/program/float_flag.hpp"
+#include "12_quantization/program/quantize_task.hpp"
+#include "12_quantization/shows/show_tour.hpp"
 
 using namespace t2t;
 

@@ -11,10 +11,10 @@
 #include "13_training/encoders/show_which_chapter.hpp"
 #include "13_training/experiments/show_experiment.hpp"
 #include "13_training/fine_tuning/lora_task.hpp"
+#include "13_training/program/run_task.hpp"
 #include "13_training/program/show_gradients.hpp"
 #include "13_training/program/show_overfit.hpp"
 #include "13_training/program/show_run.hpp"
-#include "13_training/trainer/run_task.hpp"
 #include "program/print.hpp"
 
 using namespace t2t;

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "06_gqa/grouped_rows.hpp"
+#include "06_gqa/fast/grouped_rows.hpp"
 #include "09_language_model/forward.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
 #include "15_serving/attention/paged_rows.hpp"

@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "03_rope/positions.hpp"
-#include "04_causal_attention/biased_attention.hpp"
+#include "03_rope/positions/positions.hpp"
+#include "04_causal_attention/biases/biased_attention.hpp"
+#include "04_causal_attention/proof/two_values.hpp"
 #include "04_causal_attention/softmax.hpp"
-#include "04_causal_attention/two_values.hpp"
 #include "files/npy.hpp"
 #include "linalg.hpp"
 #include "support/all_close.hpp"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "03_rope/rope_scaling.hpp"
+#include "03_rope/scaling/rope_scaling.hpp"
 #include "08_block/block.hpp"
-#include "08_block/cached_attention.hpp"
+#include "08_block/fast/cached_attention.hpp"
 #include "files/npy.hpp"
 #include "support/all_close.hpp"
 #include "support/hashed_weights.hpp"

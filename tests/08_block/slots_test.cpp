@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "06_gqa/decode_attention.hpp"
+#include "06_gqa/fast/decode_attention.hpp"
 #include "08_block/cases.hpp"
 #include "linalg.hpp"
 #include "support/packed_stand_ins.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "03_rope/rope_scaling.hpp"
+#include "03_rope/scaling/rope_scaling.hpp"
 #include "09_language_model/forward.hpp"
 #include "files/npy.hpp"
 #include "support/hashed_weights.hpp"

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "06_gqa/grouped_rows.hpp"
+#include "06_gqa/fast/grouped_rows.hpp"
 #include "09_language_model/cases.hpp"
 #include "09_language_model/forward.hpp"
 #include "support/all_close.hpp"

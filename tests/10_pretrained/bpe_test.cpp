@@ -7,9 +7,9 @@
 #include <stdexcept>
 
 #include "10_pretrained/file/gguf_bytes.hpp"
+#include "10_pretrained/model/tokenizer.hpp"
 #include "10_pretrained/token_lines.hpp"
 #include "10_pretrained/tokenizer/byte_alphabet.hpp"
-#include "10_pretrained/tokenizer/tokenizer.hpp"
 #include "10_pretrained/tokenizer/unicode.hpp"
 #include "random.hpp"
 #include "support/apart.hpp"

@@ -10,7 +10,7 @@
 #include "09_language_model/language_model.hpp"
 #include "10_pretrained/model/export_model.hpp"
 #include "10_pretrained/model/tiny_model.hpp"
-#include "10_pretrained/tokenizer/tokenizer.hpp"
+#include "10_pretrained/model/tokenizer.hpp"
 #include "files/files.hpp"
 #include "support/all_close.hpp"
 #include "support/refuses.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "03_rope/rope_scaling.hpp"
+#include "03_rope/scaling/rope_scaling.hpp"
 #include "09_language_model/language_model.hpp"
 #include "09_language_model/loss.hpp"
 #include "10_pretrained/check/perplexity.hpp"

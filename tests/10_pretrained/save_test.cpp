@@ -16,7 +16,7 @@
 #include "10_pretrained/model/load_model.hpp"
 #include "10_pretrained/model/save_model.hpp"
 #include "10_pretrained/model/tiny_model.hpp"
-#include "10_pretrained/tokenizer/tokenizer.hpp"
+#include "10_pretrained/model/tokenizer.hpp"
 #include "files/files.hpp"
 #include "memory.hpp"
 #include "support/apart.hpp"

@@ -8,7 +8,7 @@
 #include "09_language_model/forward.hpp"
 #include "10_pretrained/model/export_model.hpp"
 #include "10_pretrained/model/load_model.hpp"
-#include "10_pretrained/tokenizer/tokenizer.hpp"
+#include "10_pretrained/model/tokenizer.hpp"
 #include "files/files.hpp"
 #include "support/all_close.hpp"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "08_block/cached_attention.hpp"
+#include "08_block/fast/cached_attention.hpp"
 #include "09_language_model/forward.hpp"
 #include "10_pretrained/model/tiny_model.hpp"
 #include "12_quantization/cache/quantized_attention.hpp"

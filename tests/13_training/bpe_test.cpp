@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "10_pretrained/model/save_model.hpp"
-#include "10_pretrained/tokenizer/tokenizer.hpp"
+#include "10_pretrained/model/tokenizer.hpp"
 #include "10_pretrained/tokenizer/unicode.hpp"
 #include "13_training/text/train_bpe.hpp"
 #include "files/files.hpp"

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "03_rope/positions.hpp"
-#include "04_causal_attention/biased_attention.hpp"
+#include "03_rope/positions/positions.hpp"
+#include "04_causal_attention/biases/biased_attention.hpp"
 #include "04_causal_attention/multi_head.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
 #include "09_language_model/forward.hpp"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "04_causal_attention/score_rule.hpp"
+#include "04_causal_attention/fast/score_rule.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
 #include "09_language_model/cases.hpp"
 #include "13_training/along_gradient.hpp"

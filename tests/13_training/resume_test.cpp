@@ -15,7 +15,7 @@
 #include "09_language_model/config.hpp"
 #include "10_pretrained/model/load_model.hpp"
 #include "10_pretrained/model/save_model.hpp"
-#include "10_pretrained/tokenizer/tokenizer.hpp"
+#include "10_pretrained/model/tokenizer.hpp"
 #include "13_training/trainer/checksum.hpp"
 #include "13_training/trainer/run_folder.hpp"
 #include "files/files.hpp"

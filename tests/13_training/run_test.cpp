@@ -21,7 +21,7 @@
 #include "10_pretrained/file/gguf_bytes.hpp"
 #include "10_pretrained/model/load_model.hpp"
 #include "10_pretrained/model/save_model.hpp"
-#include "10_pretrained/tokenizer/tokenizer.hpp"
+#include "10_pretrained/model/tokenizer.hpp"
 #include "13_training/cases.hpp"
 #include "13_training/text/training_text.hpp"
 #include "13_training/trainer/checksum.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "10_pretrained/tokenizer/tokenizer.hpp"
+#include "10_pretrained/model/tokenizer.hpp"
 #include "13_training/cases.hpp"
 #include "13_training/text/training_text.hpp"
 #include "13_training/trainer/loss_curve.hpp"

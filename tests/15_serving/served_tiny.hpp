@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "10_pretrained/model/tiny_model.hpp"
-#include "10_pretrained/tokenizer/tokenizer.hpp"
+#include "10_pretrained/model/tokenizer.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
 #include "15_serving/api/served_model.hpp"
 

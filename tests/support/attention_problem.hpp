@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "04_causal_attention/attention_call.hpp"
+#include "04_causal_attention/kernels/attention_call.hpp"
 #include "cuda/device.hpp"
 #include "cuda/half_types.hpp"
 #include "random.hpp"

@@ -10,7 +10,7 @@
 
 #include <vector>
 
-#include "08_block/cached_attention.hpp"
+#include "08_block/fast/cached_attention.hpp"
 
 namespace t2t {
 

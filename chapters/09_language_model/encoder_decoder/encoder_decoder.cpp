@@ -7,7 +7,7 @@
 
 #include "01_embedding/embedding.hpp"
 #include "02_normalization/rms_norm.hpp"
-#include "03_rope/positions.hpp"
+#include "03_rope/positions/positions.hpp"
 #include "09_language_model/sampling.hpp"
 #include "shapes.hpp"
 

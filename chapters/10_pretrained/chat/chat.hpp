@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "10_pretrained/tokenizer/tokenizer.hpp"
+#include "10_pretrained/model/tokenizer.hpp"
 
 namespace t2t {
 

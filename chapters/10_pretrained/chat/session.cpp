@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "10_pretrained/tokenizer/tokenizer.hpp"
+#include "10_pretrained/model/tokenizer.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
 #include "program/stop_asked.hpp"
 

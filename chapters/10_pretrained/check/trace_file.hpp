@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "08_block/trace.hpp"
+#include "08_block/fast/trace.hpp"
 
 namespace t2t {
 

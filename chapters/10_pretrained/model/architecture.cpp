@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "03_rope/rope_scaling.hpp"
+#include "03_rope/scaling/rope_scaling.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
 
 namespace t2t {

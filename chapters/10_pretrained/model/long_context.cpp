@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "03_rope/rope_scaling.hpp"
+#include "03_rope/scaling/rope_scaling.hpp"
 #include "program/print.hpp"
 
 namespace t2t {

@@ -8,7 +8,7 @@
 
 #include "10_pretrained/model/adapter.hpp"
 #include "10_pretrained/model/long_context.hpp"
-#include "10_pretrained/tokenizer/tokenizer.hpp"
+#include "10_pretrained/model/tokenizer.hpp"
 #include "files/files.hpp"
 
 namespace t2t {

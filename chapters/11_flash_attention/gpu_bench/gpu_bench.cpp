@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-#include "04_causal_attention/attention_naive.hpp"
+#include "04_causal_attention/kernels/attention_naive.hpp"
 #include "11_flash_attention/gpu_bench/gpu_baselines.hpp"
 #include "11_flash_attention/gpu_bench/gpu_problem.hpp"
 #include "11_flash_attention/gpu_bench/gpu_report.hpp"

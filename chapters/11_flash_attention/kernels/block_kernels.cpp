@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "04_causal_attention/attention_naive.hpp"
+#include "04_causal_attention/kernels/attention_naive.hpp"
 #include "08_block/choices.hpp"
 #include "11_flash_attention/kernels/row_kernels.hpp"
 #include "shapes.hpp"

@@ -11,7 +11,7 @@
 
 #include <cstddef>
 
-#include "04_causal_attention/attention_call.hpp"
+#include "04_causal_attention/kernels/attention_call.hpp"
 #include "11_flash_attention/kernels/async_tiles.hpp"
 #include "11_flash_attention/kernels/fragments.hpp"
 

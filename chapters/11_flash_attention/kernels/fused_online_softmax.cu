@@ -7,7 +7,7 @@
 // key 4 numbers at a time, but neighbouring lanes still read different rows (not coalesced), and
 // each query still reads all its keys and values for itself: 2·D floats a key for 4·D FLOPs.
 // Memory alone would allow 1.7 TFLOP/s on an H100 in float32; caches raise that. Measured: 3.2.
-#include "04_causal_attention/warp_reduce.hpp"
+#include "04_causal_attention/kernels/warp_reduce.hpp"
 #include "11_flash_attention/kernels/kernels.hpp"
 
 namespace t2t {

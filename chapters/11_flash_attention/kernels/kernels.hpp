@@ -1,7 +1,7 @@
 // The ladder of attention kernels for a GPU. Each rung is one file with one new idea, and computes
 // what attention_call.hpp says.
 //
-//   rung 0  04_causal_attention/attention_naive.cu   float32  the formula, scores in memory
+//   rung 0  04_causal_attention/kernels/attention_naive.cu   float32  the formula, scores in memory
 //   rung 1  fused_online_softmax.cu                  float32  no scores in memory, a warp per query
 //   rung 2  shared_tiles.cu                          float32  64 queries share tiles of keys
 //   rung 3  tensor_cores.cu                          bf16     products on the tensor cores
@@ -20,7 +20,7 @@
 // Each function that takes a call throws std::invalid_argument as expect_call does.
 #pragma once
 
-#include "04_causal_attention/attention_call.hpp"
+#include "04_causal_attention/kernels/attention_call.hpp"
 #include "cuda/tensor_core.hpp"
 
 namespace t2t {

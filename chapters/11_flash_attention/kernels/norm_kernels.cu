@@ -5,7 +5,7 @@
 // A warp takes a row. Each lane sums its own numbers, and the warp sums the lanes' sums by
 // shuffles. A row of up to 1024 numbers is read once (warp_row.hpp). Gains are read by every row,
 // from a cache.
-#include "04_causal_attention/warp_reduce.hpp"
+#include "04_causal_attention/kernels/warp_reduce.hpp"
 #include "11_flash_attention/kernels/row_kernels.hpp"
 #include "11_flash_attention/kernels/warp_row.hpp"
 #include "cuda/kernel.hpp"

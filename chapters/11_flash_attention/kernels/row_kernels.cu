@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "04_causal_attention/warp_reduce.hpp"
+#include "04_causal_attention/kernels/warp_reduce.hpp"
 #include "11_flash_attention/kernels/row_kernels.hpp"
 #include "11_flash_attention/kernels/warp_row.hpp"
 #include "cuda/kernel.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "06_gqa/grouped_rows.hpp"
+#include "06_gqa/fast/grouped_rows.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "08_block/cached_attention.hpp"
+#include "08_block/fast/cached_attention.hpp"
 #include "12_quantization/cache/quantized_cache.hpp"
 
 namespace t2t {

@@ -9,7 +9,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "06_gqa/decode_attention.hpp"
+#include "06_gqa/fast/decode_attention.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 

@@ -16,7 +16,7 @@
 #pragma once
 
 #include "03_rope/rope.hpp"
-#include "04_causal_attention/score_rule.hpp"
+#include "04_causal_attention/fast/score_rule.hpp"
 #include "tensor.hpp"
 
 namespace t2t {

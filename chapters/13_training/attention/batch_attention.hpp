@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "04_causal_attention/attention.hpp"
-#include "08_block/layer_tables.hpp"
+#include "08_block/fast/layer_tables.hpp"
 #include "11_flash_attention/flash_attention.hpp"
-#include "13_training/backward/dropout.hpp"
+#include "13_training/attention/dropout.hpp"
 
 namespace t2t {
 

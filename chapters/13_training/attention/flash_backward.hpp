@@ -12,7 +12,7 @@
 // again, and chapter 11's kernel stays as it is.
 #pragma once
 
-#include "06_gqa/grouped_rows.hpp"
+#include "06_gqa/fast/grouped_rows.hpp"
 #include "tensor.hpp"
 
 namespace t2t {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "04_causal_attention/score_rule.hpp"
+#include "04_causal_attention/fast/score_rule.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
 #include "13_training/attention/attention_backward.hpp"
 #include "linalg.hpp"

@@ -10,8 +10,8 @@
 // experiments with short texts. Srivastava et al. 2014.
 #pragma once
 
+#include "13_training/attention/dropout.hpp"
 #include "13_training/attention/flash_backward.hpp"
-#include "13_training/backward/dropout.hpp"
 
 namespace t2t {
 

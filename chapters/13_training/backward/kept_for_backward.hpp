@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "08_block/block_rows.hpp"
+#include "08_block/fast/block_rows.hpp"
 #include "tensor.hpp"
 
 namespace t2t {

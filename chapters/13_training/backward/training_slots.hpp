@@ -7,7 +7,7 @@
 
 #include <functional>
 
-#include "08_block/block_rows.hpp"
+#include "08_block/fast/block_rows.hpp"
 #include "13_training/attention/batch_attention.hpp"
 
 namespace t2t {

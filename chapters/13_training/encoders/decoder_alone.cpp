@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "03_rope/positions.hpp"
+#include "03_rope/positions/positions.hpp"
 #include "09_language_model/generate.hpp"
 #include "13_training/encoders/reversal.hpp"
 #include "shapes.hpp"

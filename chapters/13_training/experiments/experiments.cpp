@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "03_rope/positions.hpp"
+#include "03_rope/positions/positions.hpp"
 
 namespace t2t {
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "08_block/layer_tables.hpp"
+#include "08_block/fast/layer_tables.hpp"
 #include "15_serving/attention/paged_rows.hpp"
 
 namespace t2t {

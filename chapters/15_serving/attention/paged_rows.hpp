@@ -24,8 +24,8 @@
 #include <span>
 #include <vector>
 
-#include "04_causal_attention/score_rule.hpp"
-#include "06_gqa/decode_attention.hpp"
+#include "04_causal_attention/fast/score_rule.hpp"
+#include "06_gqa/fast/decode_attention.hpp"
 #include "15_serving/attention/rounded_pages.hpp"
 #include "tensor.hpp"
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <span>
 
-#include "06_gqa/decode_attention.hpp"
+#include "06_gqa/fast/decode_attention.hpp"
 #include "12_quantization/cache/quantized_cache.hpp"
 
 namespace t2t {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "04_causal_attention/attention_call.hpp"
+#include "04_causal_attention/kernels/attention_call.hpp"
 #include "11_flash_attention/kernels/row_kernels.hpp"
 #include "15_serving/kernels/kernels.hpp"
 #include "shapes.hpp"

@@ -10,9 +10,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include "10_pretrained/model/tokenizer.hpp"
 #include "10_pretrained/program/default_model.hpp"
 #include "10_pretrained/program/open_session.hpp"
-#include "10_pretrained/tokenizer/tokenizer.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
 #include "15_serving/engine/page_reader.hpp"
 #include "15_serving/products/one_order.hpp"

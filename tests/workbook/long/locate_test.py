@@ -158,7 +158,7 @@ class Engine(unittest.TestCase):
 
 class Pieces(unittest.TestCase):
     def test_every_operation_of_a_trace_is_known_and_made_by_functions_that_there_are(self):
-        listed = (ROOT / "chapters/08_block/trace.cpp").read_text().partition("names = {")[2].partition("}")[0]
+        listed = (ROOT / "chapters/08_block/fast/trace.cpp").read_text().partition("names = {")[2].partition("}")[0]
         names = re.findall(r'"(\w+)"', listed)
         self.assertEqual(operations.ORDER, ["tokens", *names])
         for name in operations.ORDER:

@@ -1,0 +1,128 @@
+// The block as a model calls it: in place, for any number of tokens, of one text or of several.
+//
+// x, [T, C], holds the rows of all texts of a call, one text after the other; the call's runs say
+// which rows are whose (runs.hpp). Norms, projections, the network and the sums treat all rows
+// alike. Only attention reads the runs, and only attention keeps something between calls. So
+// attention is a slot, a function that the caller hands in (cached_attention.hpp has this
+// chapter's). Two more slots can replace the network (chapter 14's experts) and change what a part
+// adds (a share of a model, chapter 10, sums it over ranks). block_rows allocates nothing.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+
+#include "08_block/block_weights.hpp"
+#include "08_block/fast/runs.hpp"
+#include "08_block/fast/trace.hpp"
+#include "tensor.hpp"
+
+namespace t2t {
+
+/// Settings and weights that fit each other. The constructor checks them, so that block_rows need
+/// not check them again in each call.
+class Block {
+ public:
+  /// layer is the block's number in its model. The weights must outlive the Block and keep their
+  /// shapes.
+  /// Throws std::invalid_argument as expect_settings and expect_weights do.
+  Block(const BlockSettings& settings, const BlockWeights& weights, std::size_t layer = 0);
+  Block(const BlockSettings&, const BlockWeights&&, std::size_t = 0) = delete;
+
+  const BlockSettings& settings() const { return settings_; }
+  const BlockWeights& weights() const { return *weights_; }
+  std::size_t layer() const { return layer_; }
+
+ private:
+  BlockSettings settings_;
+  const BlockWeights* weights_;
+  std::size_t layer_;
+};
+
+// [slots]
+/// Queries, keys and values after the projections and, if the settings have them, the norms of the
+/// heads.
+struct Projected {
+  const Block& block;
+  Runs runs;  // whose rows these are
+  Matrix q;   // [T, H·D]  before RoPE: attention turns q and k in place
+  Matrix k;   // [T, G·D]
+  Matrix v;   // [T, G·D]
+};
+/// Writes each head's result, given q, k and v. If settings.uses_rope, it turns q and k and
+/// calls the trace with them as q_turned and k_turned; otherwise with neither. It hides from each
+/// token what comes after it, and keeps of k and v what later calls need. A run may begin
+/// before the position where the text's last run ended: what was kept from that position on no
+/// longer counts.
+using Attention = std::function<void(const Projected& in,
+                                     Matrix heads,  // [T, H·D], to be written
+                                     const Trace& trace)>;
+
+/// Takes the feed-forward network's place: y is what is to be added to the stream.
+using Network = std::function<void(const Block& block,
+                                   ConstMatrix x,  // [T, C], what the network reads
+                                   Matrix y,       // [T, C], to be written
+                                   const Trace& trace)>;
+
+/// Is called twice in a block, with Part::attention and with Part::feed_forward. `added` is what
+/// attention or the network made, and may be changed. x is the stream, to which `added` is added
+/// only after this call; under NormPlace::both, `added` first goes through its norm. If it sums
+/// over several ranks (chapter 10) and fails in one of them, it must fail in all.
+using BeforeSum = std::function<void(const Block& block, Part part, ConstMatrix x,
+                                     Matrix added)>;  // both [T, C]
+
+/// The functions of the caller. attention must be given, for instance a CachedAttention. An empty
+/// network stands for chapter 07's. With an empty before_sum nothing happens before the sum.
+struct BlockSlots {
+  Attention attention;
+  Network network = {};
+  BeforeSum before_sum = {};
+};
+// [/slots]
+
+/// Memory for the intermediate results of a block, made once and used by all layers in all calls.
+/// Its size does not depend on how many positions a cache has: the memory for scores belongs to
+/// the attention.
+struct BlockScratch {
+  std::size_t T_max;                // rows of a call, at most
+  Tensor<2> normed;                 // [T_max, C]
+  Tensor<2> q;                      // [T_max, H·D]
+  Tensor<2> k;                      // [T_max, G·D]
+  Tensor<2> v;                      // [T_max, G·D]
+  Tensor<2> heads;                  // [T_max, H·D]
+  Tensor<2> added;                  // [T_max, C]
+  FeedForwardScratch feed_forward;  // gate, up [T_max, F]
+
+  /// Large enough for a block of any of these settings. Throws std::invalid_argument as
+  /// expect_settings does, when there are no settings, when two differ in C, and when T_max is 0.
+  BlockScratch(std::span<const BlockSettings> layers, std::size_t T_max);
+  BlockScratch(const BlockSettings& settings, std::size_t T_max)
+      : BlockScratch(std::span(&settings, 1), T_max) {}
+};
+
+/// Applies the block to x in place. trace, if given, is called with the results in this order:
+///
+///   pre-norm    attention_norm, q, k, v, q_turned, k_turned, heads, attention, x_plus_attention,
+///               feed_forward_norm, gate, up, hidden, feed_forward, x_plus_feed_forward
+///   post-norm   q … attention, x_plus_attention, attention_norm,
+///               gate … feed_forward, x_plus_feed_forward, feed_forward_norm
+///
+///   both        as pre-norm, with post_attention_norm after attention and post_feed_forward_norm
+///               after feed_forward
+///
+/// In post-norm x_plus_attention and x_plus_feed_forward are the sums before their norms. The
+/// attention reports q_turned and k_turned (under RoPE only), the network gate (if it is gated), up
+/// and hidden; a function in a slot may leave out its own. block_rows reports all others, whatever
+/// is in the slots: heads once the attention has written them, and attention and feed_forward
+/// before before_sum may change them. Chapter 07's hidden numbers lie in scratch.feed_forward.up.
+///
+/// Throws std::invalid_argument when x is not [T, C], T is 0 or above T_max, the scratch is too
+/// narrow, or a slot that is needed is empty, all before anything is written, and as the attention
+/// does; x is then as it was. If the network, or before_sum after it, throws, x already has what
+/// attention added. What the attention keeps may hold the new rows after any failure in a slot.
+void block_rows(Matrix x,   // [T, C], the stream
+                Runs runs,  // of the T rows
+                const Block& block, const BlockSlots& slots, BlockScratch& scratch,
+                const Trace& trace = {});
+
+}  // namespace t2t

@@ -1,0 +1,52 @@
+#include "08_block/fast/cached_attention.hpp"
+
+#include "shapes.hpp"
+
+namespace t2t {
+
+AttentionKernel grouped_kernel(std::span<const BlockSettings> layers, std::size_t S,
+                               std::size_t T_max) {
+  const std::size_t H = widest(layers, [](const BlockSettings& s) { return s.H; });
+  const std::size_t D = widest(layers, [](const BlockSettings& s) { return s.D; });
+  return [scratch = GroupedScratch(T_max, S, H, D)](ConstMatrix q, const KeyValueHeads& heads,
+                                                    const ScoreRule& rule, Matrix out) mutable {
+    grouped_attention_rows(q, heads, rule, out, scratch);
+  };
+}
+
+CachedAttention::CachedAttention(std::span<const BlockSettings> layers, std::size_t S,
+                                 std::size_t T_max, std::size_t texts, AttentionKernel kernel)
+    : layers_(layers, S, T_max), kernel_(std::move(kernel)) {
+  expect(texts >= 1, "texts", "at least 1", double(texts));
+  caches.resize(texts);
+  for (std::vector<KvCache>& of_text : caches) {
+    of_text.reserve(layers.size());  // or growing would copy caches
+    for (const BlockSettings& settings : layers)
+      of_text.push_back(make_kv_cache(settings.G, S, settings.D));
+  }
+  if (!kernel_) kernel_ = grouped_kernel(layers, S, T_max);
+}
+
+void CachedAttention::operator()(const Projected& in, Matrix heads, const Trace& trace) {
+  const BlockSettings& settings = in.block.settings();
+  const std::size_t layer = in.block.layer();
+  const auto cache_of = [&](const Run& run) -> KvCache& { return caches[run.text][layer]; };
+  layers_.expect_call(in, heads, caches.size());
+  for (const Run& run : in.runs) expect_no_gap(run, cache_of(run).length);
+
+  // Queries and keys are turned by their positions; values are not.
+  layers_.turn(in, trace);
+
+  // The new keys and values follow those of the earlier positions, and from then on are treated
+  // like them.
+  for_each_run(in.runs, [&](const Run& run, std::size_t first) {
+    cache_of(run).length = run.position;
+    append(cache_of(run), in.k.rows_from(first, run.rows), in.v.rows_from(first, run.rows));
+  });
+  for_each_run(in.runs, [&](const Run& run, std::size_t first) {
+    kernel_(in.q.rows_from(first, run.rows), cached_heads(cache_of(run)), rule_of(settings),
+            heads.rows_from(first, run.rows));
+  });
+}
+
+}  // namespace t2t

@@ -1,0 +1,58 @@
+// This chapter's attention slot. Each text has a cache for each layer, which holds its keys and
+// values; new queries attend to all that is in the cache of their text.
+//
+//   for each text of a call, at its own position:
+//     turn q and k (RoPE)      append k and v to this layer's cache      heads = kernel(q, cache)
+//
+// The kernel, which computes heads from q and the cache, is chapter 06's unless the caller gives
+// another (chapter 11's flash attention). Where keys and values lie elsewhere, in pages (chapter
+// 15) or in no cache at all (chapter 13), another Attention takes the whole slot.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "05_kv_cache/kv_cache.hpp"
+#include "06_gqa/fast/grouped_rows.hpp"
+#include "08_block/fast/layer_tables.hpp"
+
+namespace t2t {
+
+// [kernel]
+/// Attention of one text's queries to its keys: as grouped_attention_rows, but it has scratch
+/// memory of its own.
+using AttentionKernel = std::function<void(ConstMatrix q, const KeyValueHeads& heads,
+                                           const ScoreRule& rule, Matrix out)>;
+
+/// Chapter 06's kernel for these layers, with scratch memory for the widest of them.
+AttentionKernel grouped_kernel(std::span<const BlockSettings> layers, std::size_t S,
+                               std::size_t T_max);
+// [/kernel]
+
+class CachedAttention {
+ public:
+  /// Makes caches of S positions for each layer of each text. A call may bring up to T_max rows of
+  /// a text and use at most as many threads as are in use now. Throws std::invalid_argument as
+  /// LayerTables does, and when texts is 0.
+  CachedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
+                  std::size_t texts = 1, AttentionKernel kernel = {});
+  CachedAttention(const BlockSettings& settings, std::size_t S, std::size_t T_max)
+      : CachedAttention(std::span(&settings, 1), S, T_max) {}
+  CachedAttention(const CachedAttention&) = delete;  // give std::ref(it) to a slot, not a copy
+
+  /// caches[text][layer], [G, S, D] each.
+  std::vector<std::vector<KvCache>> caches;
+
+  /// The slot. Throws std::invalid_argument as LayerTables does and for a run that begins after the
+  /// end of its text's cache, both before anything is written. If the kernel throws, the caches
+  /// already hold the new rows.
+  void operator()(const Projected& in, Matrix heads, const Trace& trace);
+
+ private:
+  LayerTables layers_;
+  AttentionKernel kernel_;
+};
+
+}  // namespace t2t

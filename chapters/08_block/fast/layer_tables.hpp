@@ -1,0 +1,44 @@
+// What an attention slot knows of a model's layers, wherever it keeps keys and values: the RoPE
+// table of each layer, and what a call may bring.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "08_block/fast/block_rows.hpp"
+
+namespace t2t {
+
+class LayerTables {
+ public:
+  /// For texts of at most S positions, and calls that bring at most T_max rows of a text and use at
+  /// most as many threads as are in use now. Throws std::invalid_argument as expect_settings does,
+  /// for no layers, and when S or T_max is 0.
+  LayerTables(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max);
+
+  /// The angles of a layer: [S, D/2], or empty without RoPE.
+  const RopeTable& table(std::size_t layer) const { return tables_[table_of_[layer]]; }
+
+  /// If the block uses RoPE, turns q and k by the positions of their runs, and tells the trace.
+  void turn(const Projected& in, const Trace& trace) const;
+
+  /// Throws std::invalid_argument if a shape differs from what the block's settings say; if the
+  /// runs don't add up to q's rows, or one names a text that is missing or comes twice, has no row
+  /// or more than T_max, or goes beyond position S − 1; if the layer does not exist or wasn't made
+  /// for this block's H, G, D and RoPE; or if more threads are in use.
+  void expect_call(const Projected& in, ConstMatrix heads, std::size_t texts) const;
+
+ private:
+  void expect_block(const Block& block) const;
+
+  std::size_t S_, T_max_, threads_;
+  std::vector<BlockSettings> layers_;  // [L]
+  std::vector<RopeTable> tables_;      // [S, D/2] each; empty without RoPE
+  std::vector<std::size_t> table_of_;  // [L]: layers of equal D and frequencies share a table
+};
+
+/// Throws std::invalid_argument when a run begins after the end of what its text has so far.
+void expect_no_gap(const Run& run, std::size_t length);
+
+}  // namespace t2t
