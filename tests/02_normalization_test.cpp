@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "02_normalization/fast/layer_norm_rows.hpp"
+#include "02_normalization/fast/rms_norm_rows.hpp"
 #include "02_normalization/layer_norm.hpp"
 #include "02_normalization/rms_norm.hpp"
 #include "files/npy.hpp"
@@ -146,9 +148,9 @@ TEST_CASE("layer_norm_rows: 64 numbers far from the others, at the front or at t
     Tensor<2> want = empty(1, C);
     for (std::size_t c = 0; c < C; ++c)
       want(0, c) = float((x(0, c) - mean) / std::sqrt(squares / C));
-    // These 64 are 128 deviations from the mean. The relative error of the deviation is half that of
-    // the sum of squares, and about six operations follow. The mean of the differences is far less
-    // than a deviation, and so is its error.
+    // These 64 are 128 deviations from the mean. The relative error of the deviation is half that
+    // of the sum of squares, and about six operations follow. The mean of the differences is far
+    // less than a deviation, and so is its error.
     const double most = 128 * (additions(C) / 2 + 6) * 0x1p-24;
     CHECK(all_close(layer_by_rows(x, full(C, 1), full(C, 0), 0), want, most));
   }

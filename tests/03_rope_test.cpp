@@ -10,8 +10,8 @@
 #include <numbers>
 #include <string>
 
+#include "03_rope/fast/rope_rows.hpp"
 #include "03_rope/positions/positions.hpp"
-#include "03_rope/rope.hpp"
 #include "03_rope/scaling/rope_scaling.hpp"
 #include "files/npy.hpp"
 #include "linalg.hpp"

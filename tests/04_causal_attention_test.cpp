@@ -10,9 +10,9 @@
 #include <string>
 #include <utility>
 
-#include "04_causal_attention/fast/score_rule.hpp"
+#include "04_causal_attention/fast/attention_rows.hpp"
+#include "04_causal_attention/fast/softmax_rows.hpp"
 #include "04_causal_attention/multi_head.hpp"
-#include "04_causal_attention/softmax.hpp"
 #include "files/npy.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"
@@ -497,15 +497,6 @@ TEST_CASE("head h is channels hD to hD + D - 1 of each token; merging undoes spl
   CHECK(all_close(merge_heads(split_heads(x, 2)), x, 0));
 }
 
-TEST_CASE("dropout keeps the mean of the weights, and draws the same for the same seed") {
-  Random one(7), two(7);
-  const Tensor<3> weights = xt::ones<float>({4, 50, 50}), kept = dropout(weights, 0.25f, one);
-  CHECK(all_close(dropout(weights, 0.25f, two), kept, 0));
-  const double mean = double(xt::mean(kept)()), largest = double(xt::amax(kept)());
-  CHECK(std::abs(mean - 1) < 5 * std::sqrt(0.25 / 0.75 / 1e4));  // 5 standard deviations
-  CHECK(std::abs(largest - 4.0 / 3) < 4 * u);
-}
-
 TEST_CASE("among many rows the one without a key is refused by its number") {
   Tensor<2> hidden = draw(400, 100, 1);
   for (float& score : row(hidden, 311)) score = -infinity;
@@ -578,12 +569,6 @@ TEST_CASE("what is not possible is refused, with the values in the message") {
           "memory: wanted shape [3, 8], got [3, 7]");
   REFUSES(multi_head_attention(x, weights, 3, Mask::none),
           "heads: wanted a number H that divides C = 8, got H = 3");
-  Random random(1);
-  REFUSES(dropout(xt::ones<float>({1, 2, 2}), 1, random),
-          "p of dropout: wanted a probability from 0 to below 1, got 1");
-  REFUSES(dropout(xt::ones<float>({1, 2, 2}), -0.5f, random),
-          "p of dropout: wanted a probability from 0 to below 1, got -0.5");
-  CHECK_NOTHROW(dropout(xt::ones<float>({1, 2, 2}), 0, random));
   Tensor<2> out = empty(3, 8);
   AttentionScratch small(1, 4);
   AttentionScratch enough(3, 3);

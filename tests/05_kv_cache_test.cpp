@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "03_rope/fast/rope_rows.hpp"
+#include "04_causal_attention/multi_head.hpp"
 #include "05_kv_cache/concatenated_cache.hpp"
 #include "05_kv_cache/kv_cache.hpp"
 #include "05_kv_cache/shows/babbler.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "07_swiglu/activations.hpp"
-#include "07_swiglu/feed_forward.hpp"
+#include "07_swiglu/fast/activation_rows.hpp"
+#include "07_swiglu/fast/feed_forward_rows.hpp"
 #include "files/npy.hpp"
 #include "support/all_close.hpp"
 #include "support/allocations.hpp"

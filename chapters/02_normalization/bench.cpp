@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "02_normalization/fast/layer_norm_rows.hpp"
+#include "02_normalization/fast/rms_norm_rows.hpp"
 #include "02_normalization/layer_norm.hpp"
 #include "02_normalization/rms_norm.hpp"
 #include "lanes.hpp"

@@ -4,28 +4,25 @@
 //
 // The variance is divided by C, not C − 1, and eps is added inside the root, as PyTorch and GPT-2
 // do. Ba, Kiros and Hinton 2016, "Layer Normalization". A GPT-2 block (chapter 08) has one before
-// attention and one before the feed-forward network.
+// attention and one before the feed-forward network. fast/layer_norm_rows.hpp is the form that a
+// model runs.
 #pragma once
 
 #include "tensor.hpp"
 
 namespace t2t {
 
+/// Throws std::invalid_argument when C is 0, when eps is negative or NaN, and when eps is 0 and a
+/// row's variance is 0 as a float, as that of equal numbers is, which would be 0/0: the message
+/// names the row.
+void expect_variances(ConstMatrix x,  // [T, C]
+                      float eps);
+
 /// The formula as the paper writes it. Returns y [T, C].
-/// Throws std::invalid_argument when C is 0, when gain or bias is not [C], when eps is negative or
-/// NaN, and when eps is 0 and all numbers of a row are equal, which would be 0/0: the message names
-/// the row.
+/// Throws std::invalid_argument when gain or bias is not [C], and as expect_variances does.
 Tensor<2> layer_norm(const Tensor<2>& x,     // [T, C]
                      const Tensor<1>& gain,  // [C]
                      const Tensor<1>& bias,  // [C]
                      float eps = 1e-5f);     // a row of equal numbers gives the bias, not 0/0
-
-/// The same row by row, which later chapters call. It allocates nothing. y may be x itself.
-/// Throws as layer_norm does, and when y is not [T, C]; y is unchanged then.
-void layer_norm_rows(ConstMatrix x,  // [T, C]
-                     ConstRow gain,  // [C]
-                     ConstRow bias,  // [C]
-                     float eps,      //
-                     Matrix y);      // [T, C]
 
 }  // namespace t2t

@@ -7,6 +7,8 @@
 #include "01_embedding/byte_text.hpp"
 #include "01_embedding/embedding.hpp"
 #include "02_normalization/cost.hpp"
+#include "02_normalization/fast/layer_norm_rows.hpp"
+#include "02_normalization/fast/rms_norm_rows.hpp"
 #include "02_normalization/layer_norm.hpp"
 #include "02_normalization/rms_norm.hpp"
 #include "linalg.hpp"

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <string>
 
+#include "03_rope/fast/rope_rows.hpp"
 #include "03_rope/positions/positions.hpp"
-#include "03_rope/rope.hpp"
 #include "linalg.hpp"
 #include "random.hpp"
 

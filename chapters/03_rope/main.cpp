@@ -7,8 +7,8 @@
 #include <numbers>
 
 #include "01_embedding/embedding.hpp"
+#include "03_rope/fast/rope_rows.hpp"
 #include "03_rope/positions/positions.hpp"
-#include "03_rope/rope.hpp"
 #include "03_rope/shows/show_biases.hpp"
 #include "03_rope/shows/show_order.hpp"
 #include "03_rope/shows/show_scaling.hpp"

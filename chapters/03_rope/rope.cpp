@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <string_view>
+#include <stdexcept>
 
-#include "03_rope/positions/positions.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 
@@ -17,9 +16,15 @@ static void expect_even(std::size_t D) {
   expect(D % 2 == 0 && D > 0, "D", "an even number above 0", double(D));
 }
 
-static void expect_whole_heads(std::string_view name, std::size_t size, std::size_t D) {
+void expect_whole_heads(std::string_view name, std::size_t size, std::size_t D) {
   expect_even(D);
   if (size % D != 0) refuse(name, fmt::format("a multiple of D = {}", D), double(size));
+}
+
+void expect_positions(std::size_t start, std::size_t T, std::size_t S) {
+  if (start > S || T > S - start)
+    throw std::invalid_argument(fmt::format("position {}: the table ends at {}",
+                                            double(start) + double(T) - 1, double(S) - 1));
 }
 
 void expect_table(const RopeTable& table, std::size_t D, std::size_t start, std::size_t T) {
@@ -108,37 +113,6 @@ Tensor<2> rope(const Tensor<2>& x, std::size_t D, const RopeTable& table, std::s
   const Tensor<3> turned = pairing == Pairing::neighbours ? turn_neighbours(heads, table, start)
                                                           : turn_halves(heads, table, start);
   return xt::reshape_view(turned, {T, C});  // [T, H·D]
-}
-
-static void turn_neighbours_row(Row head, ConstRow cos, ConstRow sin) {
-#pragma omp simd
-  for (std::size_t i = 0; i < cos.size(); ++i) {
-    const float a = head[2 * i], b = head[2 * i + 1];
-    head[2 * i] = a * cos[i] - b * sin[i];
-    head[2 * i + 1] = a * sin[i] + b * cos[i];
-  }
-}
-
-static void turn_halves_row(Row head, ConstRow cos, ConstRow sin) {
-  const Row first = head.first(cos.size()), second = head.last(cos.size());
-#pragma omp simd
-  for (std::size_t i = 0; i < cos.size(); ++i) {
-    const float a = first[i], b = second[i];
-    first[i] = a * cos[i] - b * sin[i];
-    second[i] = a * sin[i] + b * cos[i];
-  }
-}
-
-void rope_rows(Matrix x, std::size_t D, const RopeTable& table, std::size_t start,
-               Pairing pairing) {
-  expect_whole_heads("columns of x", x.cols, D);
-  expect_table(table, D, start, x.rows);
-  const auto turn = pairing == Pairing::neighbours ? turn_neighbours_row : turn_halves_row;
-
-  for_each_row(x.rows, x.cols, [&](std::size_t t) {
-    const ConstRow cos = row(table.cos, start + t), sin = row(table.sin, start + t);
-    for (std::size_t h = 0; h < x.cols / D; ++h) turn(x.row(t).subspan(h * D, D), cos, sin);
-  });
 }
 
 /// The place in the neighbours' order of a row in the halves' order: within its head, row i goes to

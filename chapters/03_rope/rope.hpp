@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "tensor.hpp"
@@ -49,8 +50,16 @@ RopeTable rope_table(std::size_t S,                   //
                      float magnitude = 1);            // a factor on every cos and sin, for YaRN
 // [/types]
 
+/// Throws std::invalid_argument unless a table of S positions has start … start + T − 1. The sum is
+/// never formed, so a start near the largest std::size_t is refused too.
+void expect_positions(std::size_t start, std::size_t T, std::size_t S);
+
+/// Throws std::invalid_argument when D is odd or 0, and when `size`, which the message calls by
+/// this name, is not a multiple of D.
+void expect_whole_heads(std::string_view name, std::size_t size, std::size_t D);
+
 /// Throws std::invalid_argument, in this order: when D is odd or 0, when the table is not [S, D/2],
-/// and when it ends before position start + T − 1 (as expect_positions in positions.hpp does).
+/// and as expect_positions does.
 void expect_table(const RopeTable& table, std::size_t D, std::size_t start, std::size_t T);
 
 /// The formula, as the papers write it: neighbours as complex numbers, halves as x·cos +
@@ -58,15 +67,6 @@ void expect_table(const RopeTable& table, std::size_t D, std::size_t start, std:
 /// no columns; then neither has the result. Throws std::invalid_argument when D is odd or 0, x is
 /// not whole heads wide, and as expect_table does.
 Tensor<2> rope(const Tensor<2>& x,      // [T, H·D], heads side by side
-               std::size_t D,           //
-               const RopeTable& table,  // [S, D/2] each
-               std::size_t start,       //
-               Pairing pairing);
-
-/// The row kernel, which the later chapters call: the same in place, for all heads of all rows. A
-/// row of the table serves all heads, and each number of x is read and written once, so a large x
-/// takes about as long as reading and writing x once. Allocates nothing. Throws as rope does.
-void rope_rows(Matrix x,                // [T, H·D]
                std::size_t D,           //
                const RopeTable& table,  // [S, D/2] each
                std::size_t start,       //

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "04_causal_attention/attention.hpp"
+#include "04_causal_attention/fast/attend.hpp"
 #include "04_causal_attention/softmax.hpp"
 #include "program/print.hpp"
 

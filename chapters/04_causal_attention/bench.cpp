@@ -5,9 +5,10 @@
 
 #include <algorithm>
 
+#include "04_causal_attention/fast/attention_rows.hpp"
+#include "04_causal_attention/fast/softmax_rows.hpp"
 #include "04_causal_attention/multi_head.hpp"
 #include "04_causal_attention/recurrence/recurrence.hpp"
-#include "04_causal_attention/softmax.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"
 

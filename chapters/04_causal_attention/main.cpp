@@ -3,12 +3,17 @@
 #include <fmt/core.h>
 
 #include "01_embedding/embedding.hpp"
+#include "04_causal_attention/fast/attention_rows.hpp"
+#include "04_causal_attention/fast/softmax_rows.hpp"
+#include "04_causal_attention/multi_head.hpp"
+#include "04_causal_attention/recurrence/recurrence.hpp"
 #include "04_causal_attention/shows/show_biases.hpp"
 #include "04_causal_attention/shows/show_heads.hpp"
 #include "04_causal_attention/shows/show_recurrence.hpp"
 #include "04_causal_attention/shows/show_root.hpp"
 #include "04_causal_attention/shows/show_weights.hpp"
 #include "memory.hpp"
+#include "program/print.hpp"
 #include "shapes.hpp"
 #include "timing/measure.hpp"
 

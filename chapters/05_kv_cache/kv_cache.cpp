@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "03_rope/fast/rope_rows.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 

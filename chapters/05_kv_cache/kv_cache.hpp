@@ -14,7 +14,7 @@
 #include <cstddef>
 
 #include "03_rope/rope.hpp"
-#include "04_causal_attention/multi_head.hpp"
+#include "04_causal_attention/fast/attention_rows.hpp"
 #include "tensor.hpp"
 
 namespace t2t {

@@ -8,7 +8,7 @@
 // and G = 3.
 #pragma once
 
-#include "04_causal_attention/attention.hpp"
+#include "04_causal_attention/fast/score_rule.hpp"
 #include "random.hpp"
 #include "tensor.hpp"
 

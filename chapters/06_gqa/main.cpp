@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "01_embedding/embedding.hpp"
+#include "03_rope/fast/rope_rows.hpp"
 #include "05_kv_cache/kv_cache.hpp"
 #include "06_gqa/fast/decode_attention.hpp"
 #include "06_gqa/fast/grouped_rows.hpp"

@@ -7,9 +7,11 @@
 // Papers: Nair and Hinton 2010 (relu), Hendrycks and Gimpel 2016 (gelu, silu), Dauphin et al. 2016
 // (glu), Shazeer 2020 (the other gated ones). All finite numbers are valid inputs. NaN stays NaN,
 // and -infinity may give NaN. The error is at most 12·2⁻²⁴ of |x|; of a gated one it is at most
-// 12·2⁻²⁴ of |gate·up|, or of |up| for glu. feed_forward.hpp uses these functions.
+// 12·2⁻²⁴ of |gate·up|, or of |up| for glu. feed_forward.hpp uses these functions;
+// fast/activation_rows.hpp has the form that a model runs.
 #pragma once
 
+#include <numbers>
 #include <string_view>
 
 #include "tensor.hpp"
@@ -25,6 +27,14 @@ enum class Activation { relu, gelu, gelu_tanh, silu, glu, reglu, geglu, geglu_ta
 bool is_gated(Activation activation);
 /// The name in the enum: "swiglu".
 std::string_view activation_name(Activation activation);
+
+/// Throws std::invalid_argument unless the activation is of this kind: with a gate, or without.
+void expect_kind(Activation activation, bool gated);
+
+// [constants]
+inline constexpr float inverse_root_2 = 1 / std::numbers::sqrt2_v<float>;
+inline constexpr float root_2_over_pi = 0.7978845608f;  // √(2/π): tanh then has erf's slope at 0
+// [/constants]
 
 /// The formulas, applied to each number. Each returns a tensor of x's shape.
 Tensor<2> sigmoid(const Tensor<2>& x);
@@ -48,15 +58,5 @@ Tensor<2> activate(Activation activation,
 Tensor<2> gated(Activation activation,
                 const Tensor<2>& gate,  // [T, F]
                 const Tensor<2>& up);   // [T, F]
-
-/// The same, written to y without temporary tensors, which is what later chapters call. y may be x,
-/// gate or up itself. Throws as the formulas do, and when y has another shape than x or gate.
-void activate_rows(Activation activation,
-                   ConstMatrix x,  // [T, F]
-                   Matrix y);      // [T, F]
-void gated_rows(Activation activation,
-                ConstMatrix gate,  // [T, F]
-                ConstMatrix up,    // [T, F]
-                Matrix y);         // [T, F]
 
 }  // namespace t2t

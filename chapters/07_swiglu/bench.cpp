@@ -4,7 +4,8 @@
 #include <cmath>
 #include <string>
 
-#include "07_swiglu/feed_forward.hpp"
+#include "07_swiglu/fast/activation_rows.hpp"
+#include "07_swiglu/fast/feed_forward_rows.hpp"
 
 namespace t2t {
 

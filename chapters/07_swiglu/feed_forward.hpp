@@ -9,8 +9,6 @@
 // chapter 08's, which has one such network in each block; chapter 14 has many of them.
 #pragma once
 
-#include <functional>
-
 #include "07_swiglu/activations.hpp"
 #include "random.hpp"
 #include "tensor.hpp"
@@ -34,36 +32,14 @@ struct FeedForwardWeights {
 FeedForwardWeights feed_forward_weights(std::size_t C, std::size_t F, Activation activation,
                                         Random& random);
 
-/// Memory for gate and up, for calls of up to T_max tokens and networks of width F or less, which
-/// use the first numbers of each row. The scratch of a gated network serves a plain one too. The
-/// scratch of a plain network has a gate of [0, 0], and a gated network refuses it. F may be 0, for
-/// a model whose blocks have other networks.
-struct FeedForwardScratch {
-  Tensor<2> gate;  // [T_max, F], only if gated
-  Tensor<2> up;    // [T_max, F]
+/// Throws std::invalid_argument, naming the weight and both shapes, when a weight does not fit, is
+/// missing or would not be used by this activation: the first of w_up, w_down, w_gate, b_up and
+/// b_down. When F is 0, it names F and no shapes.
+void expect_network(const FeedForwardWeights& weights, Activation activation, std::size_t C);
 
-  FeedForwardScratch(std::size_t T_max, std::size_t F, Activation activation);
-};
-
-/// The formula. Returns y, [T, C]. Throws std::invalid_argument, naming the weight and both shapes,
-/// when a weight does not fit, is missing or would not be used by this activation: the first of
-/// w_up, w_down, w_gate, b_up and b_down. When F is 0, it names F and no shapes.
+/// The formula. Returns y, [T, C]. Throws as expect_network does.
 Tensor<2> feed_forward(const Tensor<2>& x,  // [T, C]
                        const FeedForwardWeights& weights, Activation activation);
-
-/// A function that is called with gate and up, [T, F], before act(gate) · up overwrites up. In a
-/// plain network gate is [0, 0] and up has its bias; act(up) then overwrites it.
-using SeeGateAndUp = std::function<void(ConstMatrix gate, ConstMatrix up)>;
-
-/// The same, written to y, which is what later chapters call. It works in the scratch and allocates
-/// nothing. Afterwards the hidden numbers, act(gate) · up or act(up), are the first T rows and F
-/// columns of scratch.up. y may be x itself. Throws as feed_forward does, and when the scratch is
-/// too small or y is not [T, C]. Everything is checked before anything is written.
-void feed_forward_rows(ConstMatrix x,  // [T, C]
-                       const FeedForwardWeights& weights, Activation activation,
-                       FeedForwardScratch& scratch,
-                       Matrix y,  // [T, C]
-                       const SeeGateAndUp& see = {});
 
 /// The F at which three matrices hold as many numbers as two of width 4C: 8C/3, rounded down to
 /// a whole number and then up to a multiple of `multiple`, as LLaMA does it: 4096 gives 11008.

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "03_rope/rope.hpp"
-#include "04_causal_attention/attention.hpp"
+#include "04_causal_attention/fast/score_rule.hpp"
 #include "07_swiglu/activations.hpp"
 #include "08_block/norm.hpp"
 

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "04_causal_attention/softmax.hpp"
+#include "04_causal_attention/fast/softmax_rows.hpp"
 #include "lanes.hpp"
 #include "shapes.hpp"
 

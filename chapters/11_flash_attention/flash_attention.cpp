@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "04_causal_attention/fast/attention_rows.hpp"
 #include "04_causal_attention/fast/exp_lanes.hpp"
-#include "04_causal_attention/fast/score_rule.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
 #include "11_flash_attention/register_tiles.hpp"
 #include "lanes.hpp"

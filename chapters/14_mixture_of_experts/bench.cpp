@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "07_swiglu/fast/feed_forward_rows.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
 #include "14_mixture_of_experts/experts.hpp"
 #include "linalg.hpp"

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "07_swiglu/fast/feed_forward_rows.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "07_swiglu/feed_forward.hpp"
+#include "07_swiglu/fast/feed_forward_rows.hpp"
 #include "14_mixture_of_experts/router.hpp"
 #include "14_mixture_of_experts/shared_network.hpp"
 

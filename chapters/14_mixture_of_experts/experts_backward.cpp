@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "07_swiglu/fast/activation_rows.hpp"
 #include "13_training/backward/activation_backward.hpp"
 #include "13_training/backward/linear_backward.hpp"
 #include "linalg.hpp"

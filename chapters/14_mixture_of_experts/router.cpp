@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "04_causal_attention/softmax.hpp"
+#include "04_causal_attention/fast/softmax_rows.hpp"
 #include "linalg.hpp"
 #include "shapes.hpp"
 

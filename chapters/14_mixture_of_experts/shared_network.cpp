@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "07_swiglu/fast/feed_forward_rows.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"

@@ -7,7 +7,7 @@
 // Dai et al. 2024, "DeepSeekMoE".
 #pragma once
 
-#include "07_swiglu/feed_forward.hpp"
+#include "07_swiglu/fast/feed_forward_rows.hpp"
 
 namespace t2t {
 

@@ -8,6 +8,7 @@
 
 #include "03_rope/positions/positions.hpp"
 #include "04_causal_attention/biases/biased_attention.hpp"
+#include "04_causal_attention/multi_head.hpp"
 #include "04_causal_attention/proof/two_values.hpp"
 #include "04_causal_attention/softmax.hpp"
 #include "files/npy.hpp"

@@ -8,7 +8,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "03_rope/fast/rope_rows.hpp"
 #include "06_gqa/fast/decode_attention.hpp"
+#include "07_swiglu/fast/feed_forward_rows.hpp"
 #include "08_block/cases.hpp"
 #include "linalg.hpp"
 #include "support/packed_stand_ins.hpp"

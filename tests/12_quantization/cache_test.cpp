@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "03_rope/fast/rope_rows.hpp"
 #include "08_block/fast/cached_attention.hpp"
 #include "09_language_model/forward.hpp"
 #include "10_pretrained/model/tiny_model.hpp"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "03_rope/fast/rope_rows.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
 #include "13_training/attention/attention_backward.hpp"
 #include "13_training/attention/flash_backward.hpp"

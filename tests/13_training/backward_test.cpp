@@ -12,6 +12,7 @@
 #include "13_training/backward/embedding_backward.hpp"
 #include "13_training/backward/linear_backward.hpp"
 #include "13_training/backward/norm_backward.hpp"
+#include "13_training/backward/norm_backward_rows.hpp"
 #include "13_training/differences.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"

@@ -14,7 +14,7 @@
 #include "09_language_model/language_model.hpp"
 #include "09_language_model/loss.hpp"
 #include "13_training/along_gradient.hpp"
-#include "13_training/backward/norm_backward.hpp"
+#include "13_training/backward/norm_backward_rows.hpp"
 #include "13_training/cases.hpp"
 #include "13_training/experiments/block_changes.hpp"
 #include "13_training/experiments/dead_units.hpp"

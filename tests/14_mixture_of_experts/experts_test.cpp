@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "07_swiglu/fast/feed_forward_rows.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
 #include "13_training/differences.hpp"
 #include "14_mixture_of_experts/made.hpp"

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "04_causal_attention/softmax.hpp"
+#include "04_causal_attention/fast/softmax_rows.hpp"
 #include "random.hpp"
 #include "support/all_close.hpp"
 #include "support/lists.hpp"

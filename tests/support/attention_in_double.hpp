@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "04_causal_attention/attention.hpp"
+#include "04_causal_attention/fast/score_rule.hpp"
 
 namespace t2t {
 

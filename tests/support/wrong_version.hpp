@@ -22,21 +22,6 @@ consteval std::uint64_t mistake(std::string_view name) { return number_of(name);
 /// The mistake that this run of the program makes, 0 for none.
 extern std::uint64_t wrong_version;
 
-/// The form, "rows" or "formula", that this run computes through the part's other one, 0 for none
-/// (other_form.hpp).
-extern std::uint64_t turned_form;
-
-/// Whether the mistake is made only where one form is computed through the other.
-extern bool only_turned;
-
-/// How many calls are under way in which one form is computed through the other.
-extern int turned_calls;
-
-/// Whether a function is to make this mistake now.
-inline bool makes(std::uint64_t mistake) {
-  return wrong_version == mistake && (!only_turned || turned_calls > 0);
-}
-
 /// Notes that a check calls this function, which every_assertion.cpp tells. The name must live on.
 void note_call(const char* function);
 

@@ -88,15 +88,13 @@ def wrong_bodies(right, texts):
     return found
 
 
-def switched(right, wrong, turned=()):
+def switched(right, wrong):
     """A source in which each function with wrong bodies asks which of them it is to take. A compiler's errors are in
-    the file "wrong NAME". Turned, [(number of the function, form, body), ...], are bodies for other_form.hpp."""
+    the file "wrong NAME"."""
     bodies = [[] for _ in right.bodies]
-    for i, form, body in turned:
-        bodies[i].append(f'if (t2t::turned_form == t2t::mistake("{form}") && t2t::turned_calls == 0) {{ const t2t::Turned turned; {body} }} else ')
     for i, name, body in wrong:
-        bodies[i].append(f'if (t2t::makes(t2t::mistake("{name}")))\n#line 1 "wrong {name}"\n{body} else ')
-    text = f'#include "support/{"other_form" if turned else "wrong_version"}.hpp"\n'
+        bodies[i].append(f'if (t2t::wrong_version == t2t::mistake("{name}"))\n#line 1 "wrong {name}"\n{body} else ')
+    text = '#include "support/wrong_version.hpp"\n'
     for between, mistakes, body in zip(right.between, bodies, right.bodies):
         if mistakes and re.search(r"= \[[^]]*\]\([^()]*\)\s*$", between):  # a lambda's type is that of its first return
             mistakes.insert(0, f"if (t2t::wrong_version == 0) {body} else ")

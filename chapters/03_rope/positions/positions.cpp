@@ -9,17 +9,12 @@
 #include <stdexcept>
 #include <vector>
 
+#include "03_rope/rope.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
-
-void expect_positions(std::size_t start, std::size_t T, std::size_t S) {
-  if (start > S || T > S - start)
-    throw std::invalid_argument(fmt::format("position {}: the table ends at {}",
-                                            double(start) + double(T) - 1, double(S) - 1));
-}
 
 Tensor<2> sinusoidal_positions(std::size_t S, std::size_t C) {
   expect(C % 2 == 0 && C > 0, "C", "an even number above 0", double(C));

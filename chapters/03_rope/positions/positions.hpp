@@ -21,10 +21,6 @@
 
 namespace t2t {
 
-/// Throws std::invalid_argument unless a table of S positions has start … start + T − 1. The sum is
-/// never formed, so a start near the largest std::size_t is refused too.
-void expect_positions(std::size_t start, std::size_t T, std::size_t S);
-
 /// Row s is the fixed pattern of position s: [S, C].
 /// Throws std::invalid_argument when C is odd or 0.
 Tensor<2> sinusoidal_positions(std::size_t S, std::size_t C);
@@ -33,7 +29,8 @@ Tensor<2> sinusoidal_positions(std::size_t S, std::size_t C);
 Tensor<2> learned_positions(std::size_t S, std::size_t C, Random& random);
 
 /// The formula: row t of x stands at position start + t, and that row of the table is added to it:
-/// [T, C]. Throws std::invalid_argument when the widths differ, and as expect_positions does.
+/// [T, C]. Throws std::invalid_argument when the widths differ, and as rope.hpp's
+/// expect_positions does.
 Tensor<2> with_positions(const Tensor<2>& x,      // [T, C]
                          const Tensor<2>& table,  // [S, C]
                          std::size_t start);

@@ -6,8 +6,8 @@
 
 #include <cmath>
 
+#include "03_rope/fast/rope_rows.hpp"
 #include "03_rope/positions/positions.hpp"
-#include "03_rope/rope.hpp"
 #include "linalg.hpp"
 
 namespace t2t {

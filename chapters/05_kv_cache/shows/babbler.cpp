@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "01_embedding/embedding.hpp"
+#include "03_rope/fast/rope_rows.hpp"
 #include "linalg.hpp"
 
 namespace t2t {

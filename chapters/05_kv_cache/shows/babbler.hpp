@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "04_causal_attention/multi_head.hpp"
 #include "05_kv_cache/kv_cache.hpp"
 
 namespace t2t {

@@ -2,38 +2,16 @@
 // program and bench.
 #pragma once
 
-#include "05_kv_cache/concatenated_cache.hpp"
-#include "05_kv_cache/kv_cache.hpp"
+#include "04_causal_attention/fast/attention_rows.hpp"
 
 namespace t2t {
 
 /// T tokens whose queries, keys and values are all x, into a cache that was made once for T.
-inline Tensor<2> decode_in_place(const Tensor<2>& x,  // [T, G·D]
-                                 std::size_t G, AttentionScratch& scratch) {
-  const std::size_t T = x.shape(0), D = x.shape(1) / G;
-  Tensor<2> out = empty(T, G * D);
-  KvCache cache = make_kv_cache(G, T, D);
-  for (std::size_t t = 0; t < T; ++t) {
-    const ConstMatrix token = ConstMatrix(x).rows_from(t, 1);  // [1, G·D]
-    append(cache, token, token);
-    attention_rows(token, cached_heads(cache), Mask::causal, Matrix(out).rows_from(t, 1), scratch);
-  }
-  return out;
-}
+Tensor<2> decode_in_place(const Tensor<2>& x,  // [T, G·D]
+                          std::size_t G, AttentionScratch& scratch);
 
 /// The same into a cache that is concatenated at every step.
-inline Tensor<2> decode_concatenated(const Tensor<2>& x,  // [T, G·D]
-                                     std::size_t G, AttentionScratch& scratch) {
-  const std::size_t T = x.shape(0), D = x.shape(1) / G;
-  Tensor<2> out = empty(T, G * D);
-  ConcatenatedCache cache = make_concatenated_cache(G, D);
-  for (std::size_t t = 0; t < T; ++t) {
-    const ConstMatrix token = ConstMatrix(x).rows_from(t, 1);  // [1, G·D]
-    concatenate(cache, token, token);
-    attention_rows(token, concatenated_heads(cache), Mask::causal, Matrix(out).rows_from(t, 1),
-                   scratch);
-  }
-  return out;
-}
+Tensor<2> decode_concatenated(const Tensor<2>& x,  // [T, G·D]
+                              std::size_t G, AttentionScratch& scratch);
 
 }  // namespace t2t

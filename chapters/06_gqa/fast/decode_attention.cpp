@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "04_causal_attention/fast/score_rule.hpp"
-#include "04_causal_attention/softmax.hpp"
+#include "04_causal_attention/fast/softmax_rows.hpp"
 #include "lanes.hpp"
 
 namespace t2t {

@@ -11,7 +11,7 @@
 
 #include <span>
 
-#include "04_causal_attention/attention.hpp"
+#include "04_causal_attention/fast/score_rule.hpp"
 #include "tensor.hpp"
 
 namespace t2t {

@@ -7,7 +7,7 @@
 // scores.
 #pragma once
 
-#include "04_causal_attention/multi_head.hpp"
+#include "04_causal_attention/fast/attention_rows.hpp"
 #include "tensor.hpp"
 
 namespace t2t {

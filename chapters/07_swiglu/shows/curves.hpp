@@ -1,15 +1,10 @@
 // The activations as curves: in characters for the terminal, and as a picture for the page.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <array>
-#include <cmath>
 #include <string>
 
 #include "07_swiglu/activations.hpp"
-#include "files/files.hpp"
-#include "program/print.hpp"
 
 namespace t2t {
 
@@ -19,117 +14,18 @@ struct Curve {
   const char* colour;  // in the picture: a middle tone, readable on light and on dark
   int terminal_colour;
 };
+
 inline constexpr std::array curves = {Curve{Activation::relu, "R", "#8b5cf6", 35},
                                       Curve{Activation::gelu, "G", "#0d9488", 36},
                                       Curve{Activation::silu, "S", "#ea580c", 33}};
 
-/// Each curve at count places from low to high, ends included: [3, count].
-inline Tensor<2> curve_points(float low, float high, std::size_t count) {
-  Tensor<2> x = empty(1, count), points = empty(curves.size(), count);
-  for (std::size_t i = 0; i < count; ++i)
-    x(0, i) = low + (high - low) * float(i) / float(count - 1);
-  for (std::size_t k = 0; k < curves.size(); ++k)
-    activate_rows(curves[k].activation, x, Matrix(points).rows_from(k, 1));
-  return points;
-}
-
-/// x runs from -4 to 2, y from 0.7 down to -0.3. Where curves meet, the first one's letter is
-/// shown.
-inline void print_curves() {
-  constexpr std::size_t columns = 61;                     // a tenth each
-  const Tensor<2> points = curve_points(-4, 2, columns);  // [3, columns]
-  for (int tenth = 7; tenth >= -3; --tenth) {
-    std::string line;
-    for (std::size_t i = 0; i < columns; ++i) {
-      std::string cell = i == 40 ? "│" : tenth == 0 ? "─" : " ";
-      for (std::size_t k = curves.size(); k-- > 0;)
-        if (std::lround(points(k, i) * 10 + 1e-3f) == tenth)
-          cell = use_colour()
-                     ? fmt::format("\033[{}m{}\033[0m", curves[k].terminal_colour, curves[k].letter)
-                     : curves[k].letter;
-      line += cell;
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    fmt::print("  {:>4.1f} {}\n", tenth / 10.0, line);
-  }
-  fmt::print("       {:<39} 0 {:>18}\n", "-4", "2");
-}
-
 /// The section: the curves and some of their values.
-inline void show_curves() {
-  print_section("The curves");
-  print_curves();
-  fmt::print("\n");
-  Table table({">x", ">R: relu", ">G: gelu", ">gelu_tanh", ">S: silu"});
-  for (const float at : {-3.0f, -1.0f, 0.0f, 1.0f, 3.0f}) {
-    const Tensor<2> x = {{at}};
-    std::vector<std::string> cells = {fmt::format("{:.1f}", at)};
-    for (const Activation activation :
-         {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu})
-      cells.push_back(fmt::format("{:.4f}", activate(activation, x)(0, 0)));
-    table.add(cells);
-  }
-  table.print();
-  fmt::print("\n");
-  print_paragraph(
-      "Far to the left all go to 0, far to the right to x. GELU and SiLU dip below 0 on the left. "
-      "Their slope there is 0 only at the bottom of the dip, so a gradient still reaches a unit "
-      "whose input is a little below 0.");
-}
+void show_curves();
 
 /// The section: one hidden number for five gates.
-inline void show_gates() {
-  print_section("One hidden number: up is 2, the gate goes from -3 to 3");
-  Table table({">gate", ">sigmoid", ">glu", ">reglu", ">geglu", ">swiglu"});
-  for (const float at : {-3.0f, -1.0f, 0.0f, 1.0f, 3.0f}) {
-    const Tensor<2> gate = {{at}}, up = {{2}};
-    std::vector<std::string> cells = {fmt::format("{:.0f}", at),
-                                      fmt::format("{:.3f}", sigmoid(gate)(0, 0))};
-    for (const Activation use :
-         {Activation::glu, Activation::reglu, Activation::geglu, Activation::swiglu})
-      cells.push_back(fmt::format("{:.3f}", gated(use, gate, up)(0, 0)));
-    table.add(cells);
-  }
-  table.print();
-}
+void show_gates();
 
 /// The same curves from -5 to 3, as SVG without a background.
-inline void write_curves_svg(const std::string& file) {
-  constexpr std::size_t count = 161;
-  constexpr double low = -5, high = 3, top = 3, unit = 78, margin = 30;
-  const auto along = [](double x) { return margin + (x - low) * unit; };
-  const auto down = [](double y) { return margin + (top - y) * unit; };
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
-      "height=\"{1}\" font-family=\"sans-serif\" font-size=\"15\">\n"
-      "<title>ReLU, GELU and SiLU from {2} to {3}</title>\n<g stroke=\"#808080\">\n",
-      along(high) + margin, down(-0.4) + margin, low, high);
-
-  // Axes with a tick and a number at each unit.
-  svg += fmt::format("<path d=\"M{} {}H{}M{} {}V{}\"/>\n</g>\n<g fill=\"#808080\">\n", along(low),
-                     down(0), along(high), along(0), down(top), down(-0.4));
-  for (int x = int(low); x <= int(high); ++x)
-    svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", along(x),
-                       down(-0.4) + 18, x);
-  for (int y = 1; y <= int(top); ++y)
-    svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", along(0) - 8,
-                       down(y) + 5, y);
-  svg += "</g>\n<g fill=\"none\" stroke-width=\"2.5\">\n";
-
-  const Tensor<2> points = curve_points(float(low), float(high), count);  // [3, count]
-  for (std::size_t k = 0; k < curves.size(); ++k) {
-    svg += fmt::format("<polyline stroke=\"{}\" points=\"", curves[k].colour);
-    for (std::size_t i = 0; i < count; ++i)
-      svg += fmt::format("{}{:.1f},{:.1f}", i > 0 ? " " : "",
-                         along(low + (high - low) * double(i) / (count - 1)), down(points(k, i)));
-    svg += "\"/>\n";
-  }
-  svg += "</g>\n";
-  const char* names[] = {"ReLU", "GELU", "SiLU"};
-  for (std::size_t k = 0; k < curves.size(); ++k)
-    svg += fmt::format("<text x=\"{}\" y=\"{}\" fill=\"{}\" font-size=\"18\">{}</text>\n",
-                       along(-4.5), down(2.6) + 26.0 * double(k), curves[k].colour, names[k]);
-  write_file(file, svg + "</svg>\n");
-}
+void write_curves_svg(const std::string& file);
 
 }  // namespace t2t

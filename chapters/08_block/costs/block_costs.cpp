@@ -1,6 +1,6 @@
 #include "08_block/costs/block_costs.hpp"
 
-#include "04_causal_attention/attention.hpp"
+#include "04_causal_attention/fast/attend.hpp"
 
 namespace t2t {
 

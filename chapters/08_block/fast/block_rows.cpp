@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "07_swiglu/fast/feed_forward_rows.hpp"
 #include "linalg.hpp"
 #include "shapes.hpp"
 

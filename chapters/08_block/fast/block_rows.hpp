@@ -12,6 +12,7 @@
 #include <functional>
 #include <span>
 
+#include "07_swiglu/fast/feed_forward_rows.hpp"
 #include "08_block/block_weights.hpp"
 #include "08_block/fast/runs.hpp"
 #include "08_block/fast/trace.hpp"

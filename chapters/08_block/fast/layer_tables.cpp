@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "03_rope/fast/rope_rows.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "01_embedding/byte_text.hpp"
 #include "01_embedding/embedding.hpp"
-#include "04_causal_attention/softmax.hpp"
+#include "04_causal_attention/fast/softmax_rows.hpp"
 #include "09_language_model/generate.hpp"
 #include "09_language_model/loss.hpp"
 #include "program/print.hpp"

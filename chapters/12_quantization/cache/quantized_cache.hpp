@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "04_causal_attention/attention.hpp"
+#include "04_causal_attention/fast/score_rule.hpp"
 #include "tensor.hpp"
 
 namespace t2t {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "04_causal_attention/fast/score_rule.hpp"
 #include "04_causal_attention/multi_head.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
 #include "linalg.hpp"

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "04_causal_attention/attention.hpp"
+#include "04_causal_attention/fast/score_rule.hpp"
 #include "08_block/fast/layer_tables.hpp"
 #include "11_flash_attention/flash_attention.hpp"
 #include "13_training/attention/dropout.hpp"

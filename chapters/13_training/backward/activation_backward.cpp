@@ -1,19 +1,13 @@
 #include "13_training/backward/activation_backward.hpp"
 
-#include <numbers>
-#include <stdexcept>
-#include <string>
-
 #include "lanes.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
 
-static constexpr float inverse_root_2 = 1 / std::numbers::sqrt2_v<float>;
 static constexpr float inverse_root_2_pi = 0.3989422804f;  // 1/√(2π), the bell curve's height
-static constexpr float root_2_over_pi = 0.7978845608f;
-static constexpr float cubic = 0.044715f;  // of gelu_tanh
+static constexpr float cubic = 0.044715f;                  // of gelu_tanh
 
 // [slopes]
 Tensor<2> activation_slope(Activation activation, const Tensor<2>& x) {
@@ -91,13 +85,6 @@ static void with_both(Activation activation, Use use) {
     case Activation::swiglu:
       return use(silu_both);
   }
-}
-
-static void expect_kind(Activation activation, bool gated) {
-  if (is_gated(activation) != gated)
-    throw std::invalid_argument("activation: wanted one " +
-                                std::string(gated ? "with" : "without") + " a gate, got " +
-                                std::string(activation_name(activation)));
 }
 
 void activate_backward_rows(Activation activation, ConstMatrix x, Matrix dy) {

@@ -7,11 +7,13 @@
 #include <span>
 #include <stdexcept>
 
+#include "03_rope/fast/rope_rows.hpp"
+#include "07_swiglu/fast/activation_rows.hpp"
 #include "13_training/attention/attention_backward.hpp"
 #include "13_training/attention/weight_dropout.hpp"
 #include "13_training/backward/activation_backward.hpp"
 #include "13_training/backward/linear_backward.hpp"
-#include "13_training/backward/norm_backward.hpp"
+#include "13_training/backward/norm_backward_rows.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"

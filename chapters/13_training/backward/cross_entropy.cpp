@@ -7,7 +7,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "04_causal_attention/softmax.hpp"
+#include "04_causal_attention/fast/softmax_rows.hpp"
 #include "lanes.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"

@@ -7,7 +7,8 @@
 //   dgain[c] = Σ over t of dy[t,c]·x̂[t,c]               dbias[c] = Σ over t of dy[t,c]
 //
 // A norm's result does not change when its whole row grows, so no gradient may point along the row:
-// the last term takes that part away. Zhang and Sennrich 2019; Ba, Kiros and Hinton 2016.
+// the last term takes that part away. norm_backward_rows.hpp is the form that training runs. Zhang
+// and Sennrich 2019; Ba, Kiros and Hinton 2016.
 #pragma once
 
 #include "08_block/norm.hpp"
@@ -21,21 +22,15 @@ struct NormGradients {
   NormWeights weights;  // [C]; the bias LayerNorm's only
 };
 
-/// The formula. Throws std::invalid_argument when shapes disagree: the gain is [C], and the bias
-/// [C] for LayerNorm and empty for RMSNorm.
+/// Throws std::invalid_argument when shapes disagree: the gain is [C], and the bias [C] for
+/// LayerNorm and empty for RMSNorm.
+void expect_norm(ConstMatrix x,  // [T, C]
+                 const NormWeights& weights, Norm kind,
+                 ConstMatrix dy);  // [T, C]
+
+/// The formula. Throws as expect_norm does.
 NormGradients norm_backward(const Tensor<2>& x,  // [T, C], what the norm read
                             const NormWeights& weights, Norm kind, float eps,
                             const Tensor<2>& dy);  // [T, C]
-
-/// The row kernel: adds to dx and to the gradients, as residuals and batches in parts need it. The
-/// sums are the same for any number of threads, and nothing is allocated. dx must not overlap x or
-/// dy. Throws std::invalid_argument when shapes disagree or scratch has fewer than 2 numbers for
-/// each row.
-void add_norm_backward(ConstMatrix x,  // [T, C]
-                       const NormWeights& weights, Norm kind, float eps,
-                       ConstMatrix dy,          // [T, C]
-                       Matrix dx,               // [T, C], added to
-                       NormWeights& gradients,  // [C], added to
-                       Row scratch);            // [2·T]: each row's mean and r
 
 }  // namespace t2t

@@ -6,6 +6,7 @@
 
 #include "01_embedding/embedding.hpp"
 #include "02_normalization/rms_norm.hpp"
+#include "07_swiglu/fast/activation_rows.hpp"
 #include "13_training/attention/attention_backward.hpp"
 #include "13_training/backward/activation_backward.hpp"
 #include "13_training/backward/cross_entropy.hpp"

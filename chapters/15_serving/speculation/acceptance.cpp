@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "04_causal_attention/softmax.hpp"
+#include "04_causal_attention/fast/softmax_rows.hpp"
 #include "09_language_model/sampling.hpp"
 #include "shapes.hpp"
 

@@ -3,7 +3,6 @@ judge.py keeps the program with the reader's part, and telling.py and report.py 
 """
 import concurrent.futures
 import dataclasses
-import math
 import os
 import time
 
@@ -18,17 +17,13 @@ import variants
 import wrong
 
 CONFIRMED = 12  # variants of which more checks are run
-TRIED = 16  # changes that are tried in the other form and in both, the likeliest first,
-TRIED_SECONDS = 2  # as long as there is time,
-SCREENED = 4  # of the failing checks, the fastest: they tell most variants apart, in a part of the time
-LEAST = 0.15  # of the numbers of both that are the same, for one to be tried
 TOLD = 3  # changes that compute the same, or exchanges: of more, each would be no more than one of many
 
 
 @dataclasses.dataclass
 class Diagnosis:
-    mistakes: list = dataclasses.field(default_factory=list)  # (name, its one line, where)
-    changes: list = dataclasses.field(default_factory=list)  # (Changed, where)
+    mistakes: list = dataclasses.field(default_factory=list)  # (name, its one line)
+    changes: list = dataclasses.field(default_factory=list)  # Changed
     exchanges: list = dataclasses.field(default_factory=list)  # of lines of the reader's, if neither is known: [[Lines, ...], ...]
     looking: str = ""  # how far the comparison is, if it isn't done
 
@@ -114,7 +109,7 @@ def compared(chapter, known, facts, confirm=lambda some: some):
     if not theirs:
         return Diagnosis()
     alike = [variants.Variant(name) for name, apart in known.apart.items() if behaviour.agree(_without(apart, waiting, ()), theirs)]
-    return _told(chapter, known, confirm(alike or _turned_alike(known, theirs, waiting)))
+    return _told(chapter, known, confirm(alike))
 
 
 def _otherwise(known, facts):
@@ -127,58 +122,15 @@ def _without(facts, checks, keys):
     return {key: text for key, text in facts.items() if behaviour.check_of(key) not in checks and key not in keys}
 
 
-def _turned_alike(known, theirs, waiting):
-    """The same in the other form or in both: first the recorded mistakes, then the changes that have most of these numbers
-    in any form."""
-    values = {(behaviour.check_of(key), text) for key, text in theirs.items()}
-
-    def likeness(name):
-        facts = known.apart[name]
-        common = sum((behaviour.check_of(key), text) in values or (key in theirs and behaviour.same(text, theirs[key]))
-                     for key, text in facts.items())
-        return common / (len(facts) + len(theirs) - common)
-    like = {name: likeness(name) for name in known.apart}
-    likely = sorted((name for name in like if like[name] > LEAST), key=lambda name: (-like[name], name))
-    recorded = [name for name in known.apart if name not in known.told]
-    changed = [name for name in likely if name in known.told][:TRIED]
-    return _alike_in_forms(known, recorded, theirs, waiting) or _alike_in_forms(known, changed, theirs, waiting, TRIED_SECONDS)
-
-
-def _alike_in_forms(known, names, theirs, waiting, seconds=math.inf):
-    forms = [form for form, differs in known.turned.items() if _without(theirs, waiting, differs)]
-    some = [variants.Variant(name, form, only) for name in names for form in forms for only in (False, True)]
-    def agreeing(some, checks, seconds=math.inf):
-        there, until = behaviour.of_some(theirs, checks), time.monotonic() + seconds
-        for variant, facts in known.run_each(some, only=checks):
-            if behaviour.agree(*(_without(one, waiting, known.turned[variant.form]) for one in (facts, there))):
-                yield variant
-            if time.monotonic() > until:
-                break
-    checks = {behaviour.check_of(key) for key in theirs}
-    screened = [check for check in known.quick if check in checks][:SCREENED]
-    return list(agreeing(list(agreeing(some, screened, seconds)), ()))
-
-
 def _told(chapter, known, alike):
     says = {name: line for name, _, line in wrong.patches(chapter)}
-    mistakes = {variant.name: (variant.name, says[variant.name], _where(variant)) for variant in reversed(alike) if variant.name in says}
-    by_form = {}
-    for variant in alike:
-        if variant.name in known.told:
-            by_form.setdefault(variant.form, []).append((known.told[variant.name], _where(variant)))
-    # A mistake in both forms is found from either of them: it is told from the one in which it is in fewer places.
-    return Diagnosis(list(mistakes.values()), min(map(_simplest, by_form.values()), key=len, default=[]))
-
-
-def _where(variant):
-    if not variant.form:
-        return ""
-    return f"in the {'row form' if variant.form == 'rows' else 'formula'} alone" if variant.only else "in both forms"
+    mistakes = {variant.name: (variant.name, says[variant.name]) for variant in reversed(alike) if variant.name in says}
+    return Diagnosis(list(mistakes.values()), _simplest(known.told[variant.name] for variant in alike if variant.name in known.told))
 
 
 def _simplest(changes):
     """One change of each statement, the shortest."""
     found = {}
-    for change, form in sorted(changes, key=lambda one: abs(len(one[0].was) - len(one[0].then)) + len(one[0].then)):
-        found.setdefault((change.function, change.line), (change, form))
+    for change in sorted(changes, key=lambda one: abs(len(one.was) - len(one.then)) + len(one.then)):
+        found.setdefault((change.function, change.line), change)
     return list(found.values())

@@ -22,7 +22,6 @@ class Known:
     ours: dict  # what ours computes
     told: dict  # change -> Changed
     apart: dict  # variant -> what it computes otherwise
-    turned: dict  # form -> what differs if it is computed through the other, without a mistake
     programs: dict  # variant -> the program that can make it
     seconds: int = behaviour.SECONDS  # of processor time that a run may take
     ours_long: dict = dataclasses.field(default_factory=dict)  # what ours computes in the slow checks
@@ -83,7 +82,6 @@ def key(chapter, part):
     """What the variants depend on: our part, its wrong versions, the kinds of changes, and the program of the checks."""
     here = pathlib.Path(__file__).parent
     files = [house.ours(chapter, part), *sorted((house.ROOT / "tests/wrong" / chapter).glob("*.patch")),
-             *(house.ROOT / "tests/wrong/forms" / chapter).glob(f"{part}.cpp"),
              *(here / name for name in ("tokens.py", "variants.py", "behaviour.py")), *sorted(here.glob("change*.py"))]
     test = (house.BUILD / f"{chapter}_test").stat()
     return hashlib.sha256(b"\0".join([f"{test.st_size} {test.st_mtime_ns}".encode(), *(f.read_bytes() for f in files)])).hexdigest()[:16]

@@ -1,12 +1,12 @@
 """The operations of a trace, in the order of computation: what each is, and which functions of the ladder make it."""
 import re
 
-NORM = "02_normalization rms_norm rms_norm_rows"
-ROPE = "03_rope rope rope_rows"
+NORM = "02_normalization rms_norm_rows rms_norm_rows"
+ROPE = "03_rope rope_rows rope_rows"
 ATTENTION = ("06_gqa grouped_rows grouped_attention_rows", "06_gqa decode_attention attend_stretch",
-             "04_causal_attention multi_head attend_heads", "04_causal_attention attention attend",
-             "04_causal_attention softmax softmax_row", "05_kv_cache kv_cache append")
-NETWORK = "07_swiglu feed_forward feed_forward_rows"
+             "04_causal_attention attention_rows attend_heads", "04_causal_attention attend attend",
+             "04_causal_attention softmax_rows softmax_row", "05_kv_cache kv_cache append")
+NETWORK = "07_swiglu feed_forward_rows feed_forward_rows"
 BLOCK = "08_block block_rows block_rows"
 EMBED = "09_language_model forward embed_tokens"
 FORWARD = "09_language_model forward forward"
@@ -30,7 +30,7 @@ OPERATIONS = {
     "feed_forward_norm": ("the norm before the feed-forward network", NORM, BLOCK),
     "gate": ("the network's gate", NETWORK, STORED),
     "up": ("the network's up", NETWORK, STORED),
-    "hidden": ("act(gate) · up", "07_swiglu activations gated_rows", NETWORK),
+    "hidden": ("act(gate) · up", "07_swiglu activation_rows gated_rows", NETWORK),
     "feed_forward": ("the network's result, times w_down", NETWORK, STORED),
     "post_feed_forward_norm": ("the norm after the network", NORM, BLOCK),
     "x_plus_feed_forward": ("the residual sum after the network", BLOCK),

@@ -67,22 +67,21 @@ def prepare(chapter, part, in_background=False):
             os.nice(19)  # not before, since ./learn check may wait for the build
         with tempfile.TemporaryDirectory(prefix="fresh-", dir=made.parent) as fresh:
             known_variants.tell_progress(chapter, part, "being compiled")
-            programs, told, forms = _built(chapter, part, fresh)
+            programs, told = _built(chapter, part, fresh)
             programs = _moved(programs, made)
             if not programs:
                 raise SystemExit(f"learn: the variants of {chapter} {part} do not build")
-            known = _computed(programs, list(calls.of(chapter, part)), forms, functools.partial(known_variants.tell_progress, chapter, part))
+            known = _computed(programs, list(calls.of(chapter, part)), functools.partial(known_variants.tell_progress, chapter, part))
             known.told = {name: told[name] for name in programs if name in told}
             known_variants.keep(chapter, part, known)
 
 
 def _built(chapter, part, fresh):
-    """The variants' programs, what each change is, and the forms that can be computed through the other."""
+    """The variants' programs, and what each change is."""
     right = variants.split_of(chapter, part)
     bodies, told = variants.changed_bodies(right)
-    turned = variants.turned_bodies(chapter, part, right)
     bodies = variants.recorded(chapter, part, right) + bodies
-    return variants.build(chapter, part, right, bodies, told, turned, fresh), told, sorted({form for _, form, _ in turned})
+    return variants.build(chapter, part, right, bodies, told, fresh), told
 
 
 def _moved(programs, made):
@@ -95,9 +94,9 @@ def _moved(programs, made):
     return {name: places[program] for name, program in programs.items()}
 
 
-def _computed(programs, checks, forms, tell_progress):
+def _computed(programs, checks, tell_progress):
     """What ours computes in these checks, and what each variant computes otherwise, as far as there is time."""
-    known = known_variants.Known([], [], [], {}, {}, {}, {}, programs)
+    known = known_variants.Known([], [], [], {}, {}, {}, programs)
     ours = next(iter(programs.values()))
     known.quick, known.more, long = behaviour.by_time(checks, behaviour.run(ours, only=checks, seconds=60))
     known.slow = known.more + long
@@ -109,7 +108,6 @@ def _computed(programs, checks, forms, tell_progress):
         known.ours_long, known.long_seconds = _ours(ours, known.slow)
         known.long, _ = _apart(known, silent, MOST_SECONDS / 2, long=True,
                                tell=lambda i: tell_progress(f"{i} of {len(silent)}, in checks that take long"))
-    known.turned = {variant.form: facts for variant, facts in known.run_each([variants.Variant("", form) for form in forms])}
     return known
 
 

@@ -36,8 +36,8 @@ def write(path, verdicts):
             one["mistakes"] = [{"name": a.name, "says": a.says} for a in v.alike]
             if v.text and not v.alike:
                 found = diagnosis.look(v)
-                one["mistakes"] += [{"name": name, "says": says, "form": form} for name, says, form in found.mistakes]
-                one["changes"] = [dataclasses.asdict(change) for change, _ in found.changes]
+                one["mistakes"] += [{"name": name, "says": says} for name, says in found.mistakes]
+                one["changes"] = [dataclasses.asdict(change) for change in found.changes]
                 one["exchanges"] = [[dataclasses.asdict(lines) for lines in exchange] for exchange in found.exchanges]
         if v.watched:
             one["races"] = [dataclasses.asdict(access) for access in v.watched.race]

@@ -181,7 +181,7 @@ def tell_mistake(verdict):
     if found.mistakes:
         house.say("\nWhat yours computes is what " + ("this known mistake computes" if len(found.mistakes) == 1 else
                   "each of these known mistakes computes") + ", in all checks:")
-        tell_known(verdict.chapter, [(f"{name} ({form})" if form else name, says) for name, says, form in found.mistakes])
+        tell_known(verdict.chapter, found.mistakes)
     elif found.found:
         tell_changes(verdict, found.changes)
     elif found.exchanges:
@@ -212,8 +212,8 @@ def tell_changes(verdict, changes):
         house.say("\nIn all checks your part computes what ours would compute with one change:")
     else:
         house.say("\nIn all checks your part computes what ours would compute with one of these changes, which no check tells apart:")
-    for change, form in changes:
-        tell_change(verdict, change, f"{form}, here " if form else "")
+    for change in changes:
+        tell_change(verdict, change)
 
 
 def tell_exchanges(exchanges):
@@ -249,10 +249,10 @@ def tell_their_lines(lines):
         print(f"  > {line}")
 
 
-def tell_change(verdict, change, before=""):
+def tell_change(verdict, change):
     where = pages.section_of_function(verdict.chapter, verdict.part, change.function)
     place = f'in {change.function} (docs/{where[0].name}, "{where[1]}")' if where else f"in {change.function}"
-    house.say(f"{before}{place}:", 2)
+    house.say(f"{place}:", 2)
     house.say(change.was, 6)
     house.say("would be", 4)
     house.say(change.then, 6)

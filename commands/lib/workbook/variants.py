@@ -1,5 +1,5 @@
-"""Our part as it would be with one mistake: the recorded ones, and small changes of our own (changes.py), each in one form
-or in both where a part has two. All are compiled as one program, in which the environment says which it makes.
+"""Our part as it would be with one mistake: the recorded ones, and small changes of our own (changes.py). All are compiled
+as one program, in which the environment says which it makes.
 """
 import dataclasses
 import pathlib
@@ -23,13 +23,10 @@ SECONDS = 180  # for a compiler
 @dataclasses.dataclass(frozen=True)
 class Variant:
     name: str  # a mistake's, or "change 17"
-    form: str = ""  # "rows" or "formula": this form is computed through the other one, in which the mistake is made
-    only: bool = False  # and the mistake is made in this form alone
 
     @property
     def environment(self):
-        return ({"T2T_WRONG": self.name} | ({"T2T_TURNED": self.form} if self.form else {})
-                | ({"T2T_ONLY_TURNED": "1"} if self.only else {}))
+        return {"T2T_WRONG": self.name}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,22 +81,6 @@ def changed_bodies(right):
     return bodies, told
 
 
-def turned_bodies(chapter, part, right):
-    """[(number of the function, form, body), ...]: one form through the other, from tests/wrong/forms."""
-    path = house.ROOT / "tests/wrong/forms" / chapter / f"{part}.cpp"
-    heads = [_bare(between) for between in right.between]
-    found = []
-    for form, text in re.findall(r"^// \[(\w+)\]\n(.*?)(?=^// \[|\Z)", path.read_text() if path.exists() else "", re.M | re.S):
-        turned = switches.split(text)
-        for between, body in zip(turned.between, turned.bodies):
-            found.append((next(i for i, head in enumerate(heads) if head.endswith(_bare(between))), form, body))
-    return found
-
-
-def _bare(text):
-    return " ".join(re.sub(r"//[^\n]*", "", text).split())
-
-
 def noting_calls(right):
     """Our source, in which each function notes that it is called."""
     text = '#include "support/wrong_version.hpp"\n'
@@ -131,7 +112,7 @@ def build_noting_calls(chapter, part, folder):
     return linked(chapter, command(chapter, part, made), made)
 
 
-def build(chapter, part, right, bodies, told, turned, folder):
+def build(chapter, part, right, bodies, told, folder):
     """Compiles those bodies that compile, MOST characters of them at a time, and links each with the chapter's checks:
     {name of a variant: program}."""
     programs, some, size = {}, [], 0
@@ -141,18 +122,18 @@ def build(chapter, part, right, bodies, told, turned, folder):
             made = pathlib.Path(folder, str(i), f"{part}.cpp")
             made.parent.mkdir()
             words = command(chapter, part, made)
-            names = _those_that_compile(words, made, right, some, told, turned)
+            names = _those_that_compile(words, made, right, some, told)
             program = linked(chapter, words, made) if names else None
             programs |= dict.fromkeys(names, program) if program else {}
             some, size = [], 0
     return programs
 
 
-def _those_that_compile(words, made, right, bodies, told, turned):
+def _those_that_compile(words, made, right, bodies, told):
     """Writes a source with these bodies, without those that do not compile: the names of the others. A template is told of
     once, whatever else uses it: so in later rounds all that write the same go with one that is told of."""
     for turn in range(ROUNDS):
-        made.write_text(switches.switched(right, bodies, turned))
+        made.write_text(switches.switched(right, bodies))
         said = run(words, "-fsyntax-only")
         if said.returncode == 0:
             return list(dict.fromkeys(name for _, name, _ in bodies))

@@ -1,0 +1,22 @@
+// RoPE as a model runs it: in place, with rope.hpp's formula as its oracle.
+//
+//   (a, b) of each pair becomes (a·cos − b·sin, a·sin + b·cos)
+//
+// Chapter 08 turns the queries and keys of a call with it; chapter 11 has it for a GPU.
+#pragma once
+
+#include "03_rope/rope.hpp"
+#include "tensor.hpp"
+
+namespace t2t {
+
+/// Turns all heads of all rows in place. Row t stands at position start + t. A
+/// row of the table serves all heads, and each number of x is read and written once, so a large x
+/// takes about as long as reading and writing x once. Allocates nothing. Throws as rope does.
+void rope_rows(Matrix x,                // [T, H·D]
+               std::size_t D,           //
+               const RopeTable& table,  // [S, D/2] each
+               std::size_t start,       //
+               Pairing pairing);
+
+}  // namespace t2t

@@ -1,0 +1,30 @@
+// Softmax as a model runs it: in place, a row at a time, in the processor's vector registers, with
+// chapter 04's formula (softmax.hpp) as its oracle.
+//
+//   x[s] = exp(scale·x[s] − scale·highest) / Σ over j of exp(scale·x[j] − scale·highest)
+//
+// Chapter 09 turns logits into probabilities with it; 13 and 14 use its middle part.
+#pragma once
+
+#include "04_causal_attention/softmax.hpp"
+#include "tensor.hpp"
+
+namespace t2t {
+
+/// The row kernel, in place: x becomes softmax(scale · x), for a scale above 0. Returns false and
+/// leaves x as it was when all of x is −infinity. A row with a NaN or +infinity becomes all NaN.
+/// Never throws, so that parallel loops may call it.
+bool softmax_row(Row x, float scale = 1);
+
+/// The middle part of softmax_row: x[s] becomes exp(scale · (x[s] − highest)), where no x[s] is
+/// above highest. Each is accurate to 2 units in the last place, and 0 where scale · (x[s] −
+/// highest) is below about −87.7. Returns the sum of the new numbers, of a row longer than
+/// longest_run (lanes.hpp) as the sum of its halves' sums. Never throws.
+float exp_and_sum(Row x, float scale, float highest);
+
+/// softmax_row for every row, shared among the threads. Allocates nothing. Throws as softmax does,
+/// after the other rows are done; of several rows that are all −infinity it names one, not always
+/// the first.
+void softmax_rows(Matrix x);  // [T, S]
+
+}  // namespace t2t
