@@ -15,9 +15,9 @@
 
 #include "03_rope/fast/rope_rows.hpp"
 #include "04_causal_attention/multi_head.hpp"
+#include "05_kv_cache/babbler/babbler.hpp"
 #include "05_kv_cache/concatenated_cache.hpp"
 #include "05_kv_cache/kv_cache.hpp"
-#include "05_kv_cache/shows/babbler.hpp"
 #include "files/npy.hpp"
 #include "support/all_close.hpp"
 #include "support/allocations.hpp"

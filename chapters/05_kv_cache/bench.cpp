@@ -8,8 +8,8 @@
 #include <cmath>
 #include <string>
 
+#include "05_kv_cache/babbler/babbler.hpp"
 #include "05_kv_cache/kv_cache.hpp"
-#include "05_kv_cache/shows/babbler.hpp"
 #include "05_kv_cache/shows/one_by_one.hpp"
 
 namespace t2t {

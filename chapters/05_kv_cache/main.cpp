@@ -8,8 +8,8 @@
 
 #include "01_embedding/byte_text.hpp"
 #include "01_embedding/embedding.hpp"
+#include "05_kv_cache/babbler/babbler.hpp"
 #include "05_kv_cache/kv_cache.hpp"
-#include "05_kv_cache/shows/babbler.hpp"
 #include "05_kv_cache/shows/show_cache.hpp"
 #include "05_kv_cache/shows/show_cost.hpp"
 #include "linalg.hpp"

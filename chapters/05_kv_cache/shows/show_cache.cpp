@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "01_embedding/byte_text.hpp"
+#include "05_kv_cache/babbler/babbler.hpp"
 #include "05_kv_cache/kv_cache.hpp"
-#include "05_kv_cache/shows/babbler.hpp"
 #include "program/print.hpp"
 
 namespace t2t {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "05_kv_cache/shows/babbler.hpp"
+#include "05_kv_cache/babbler/babbler.hpp"
 
 namespace t2t {
 

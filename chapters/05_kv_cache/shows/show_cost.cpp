@@ -6,9 +6,9 @@
 #include <array>
 #include <chrono>
 
+#include "05_kv_cache/babbler/babbler.hpp"
 #include "05_kv_cache/concatenated_cache.hpp"
 #include "05_kv_cache/kv_cache.hpp"
-#include "05_kv_cache/shows/babbler.hpp"
 #include "05_kv_cache/shows/one_by_one.hpp"
 #include "linalg.hpp"
 #include "program/print.hpp"

@@ -1,4 +1,4 @@
-#include "05_kv_cache/shows/babbler.hpp"
+#include "05_kv_cache/babbler/babbler.hpp"
 
 #include <algorithm>
 #include <utility>
