@@ -3,6 +3,8 @@
 
 #include <limits>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "04_causal_attention/kernels/attention_naive.hpp"
 #include "support/apart.hpp"
@@ -30,6 +32,10 @@ TEST_CASE("naive kernels: float64 agrees at every size, masked or not") {
               1);
       }
   CHECK(worst_error({.B = 1, .T = 3, .S = 1000, .H = 1, .G = 1, .D = 128}) <= 1);
+  for (const int D : {1, 4, 33, 96}) {
+    CAPTURE(D);
+    CHECK(worst_error({.B = 1, .T = 9, .S = 9, .H = 2, .G = 2, .D = D, .causal = true}) <= 1);
+  }
 }
 
 TEST_CASE("naive kernels: batches, groups of heads, a start, and rows that lie apart") {
@@ -58,7 +64,7 @@ TEST_CASE("a call that no kernel takes is refused") {
   REQUIRE(ending_apart([] { expect_sizes(1, 1, 1, 1, 0, 64, 0); }).starts_with("threw"));
   REFUSES(attend_with(1, 1, 1, 1, 0, 64, 0), "G: wanted at least 1, got 0");
   REFUSES(attend_with(1, 1, 1, 3, 2, 64, 0), "H: wanted a multiple of G, got 3");
-  REFUSES(attend_with(1, 1, 1, 1, 1, 65, 0), "D: wanted 64 or 128, got 65");
+  REFUSES(attend_with(1, 1, 1, 1, 1, 0, 0), "D: wanted at least 1, got 0");
   REFUSES(attend_with(1, 1, 1, 1, 1, 64, -1), "start: wanted at least 0, got -1");
   REFUSES(attend_with(65536, 1, 1, 1, 1, 64, 0), "B·H: wanted at most 65535, got 65536");
   REFUSES(attend_with(1, 524281, 1, 1, 1, 64, 0), "T: wanted at most 524280, got 524281");
@@ -74,15 +80,28 @@ TEST_CASE("by hand: 2 heads of 64 are 128 numbers a token, and 3 tokens 384 a te
   CHECK(strides.head == 64);
 }
 
-TEST_CASE("rows must begin at multiples of 16 bytes") {
-  alignas(16) float rows[8] = {};
-  const Strides strides = {64, 64, 64}, odd = {64, 66, 64};
-  const char* words = "k: wanted rows that begin at multiples of 16 bytes, got ";
-  AttentionCall<float> call{rows, rows + 1, rows, rows, strides, strides, strides, strides,
-                            1,    1,        1,    1,    1,       64,      false,   0};
-  REFUSES(attend_naive(call, rows), words + std::string("4"));
-  call.k = rows, call.k_strides = odd;
-  REFUSES(attend_naive(call, rows), words + std::string("264"));
-  call.k = nullptr;
-  REFUSES(attend_naive(call, rows), "k: wanted device memory, got 0");
+TEST_CASE("memory that is missing is refused by its name") {
+  float rows[64] = {};
+  const Strides strides = {64, 64, 64};
+  AttentionCall<float> call{rows, rows, rows, rows, strides, strides, strides, strides,
+                            1,    1,    1,    1,    1,       64,      false,   0};
+  for (const auto& [name, place] : {std::pair("q", &call.q), {"k", &call.k}, {"v", &call.v}}) {
+    const float* there = std::exchange(*place, nullptr);
+    REFUSES(attend_naive(call, rows), name + std::string(": wanted device memory, got 0"));
+    *place = there;
+  }
+  call.out = nullptr;
+  REFUSES(attend_naive(call, rows), "out: wanted device memory, got 0");
+}
+
+TEST_CASE("by hand: 70 queries, 33 keys and 2 heads take 36 blocks of scores and 36 of rows") {
+  AttentionCall<float> call{};
+  call.B = 1, call.T = 70, call.S = 33, call.H = 2;
+  const NaiveLaunches launches = naive_launches(call);
+  const auto count = [](dim3 size) { return size.x * size.y * size.z; };
+  CHECK(count(launches.scores.grid) == 2 * 9 * 2);  // of 32 keys and 8 queries
+  CHECK(count(launches.scores.block) == 256);
+  CHECK(count(launches.softmax.grid) == 18 * 2);  // of 4 rows
+  CHECK(count(launches.softmax.block) == 128);
+  CHECK(count(launches.values.grid) == count(launches.softmax.grid));
 }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "08_block/cases.hpp"
-#include "08_block/choices.hpp"
+#include "08_block/choices/choices.hpp"
 #include "08_block/costs/block_costs.hpp"
 #include "rows.hpp"
 #include "support/allocations.hpp"

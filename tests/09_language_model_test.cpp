@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "09_language_model/cases.hpp"
 #include "09_language_model/language_model.hpp"
 #include "09_language_model/loss.hpp"

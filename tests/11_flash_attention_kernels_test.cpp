@@ -238,6 +238,19 @@ TEST_CASE("decode: stretches fill the card, and are never shorter than 256 keys"
   CHECK(decode_splits(140, 1 << 16, 264) == 5);  // 700 of 3 rounds' 792; 1 would leave half idle
 }
 
+TEST_CASE("rows must begin at multiples of 16 bytes") {
+  alignas(16) float rows[8] = {};
+  const Strides strides = {64, 64, 64}, odd = {64, 66, 64};
+  const char* words = "k: wanted rows that begin at multiples of 16 bytes, got ";
+  AttentionCall<float> call{rows, rows + 1, rows, rows, strides, strides, strides, strides,
+                            1,    1,        1,    1,    1,       64,      false,   0};
+  REFUSES(expect_tiles(call), words + std::string("4"));
+  call.k = rows, call.k_strides = odd;
+  REFUSES(expect_tiles(call), words + std::string("264"));
+  call.k = nullptr;
+  REFUSES(expect_tiles(call), "k: wanted device memory, got 0");
+}
+
 TEST_CASE("a call that no rung takes is refused") {
   AttentionProblem<float> floats({.B = 1, .T = 2, .S = 2, .H = 1, .G = 1, .D = 64}, Layout::tight,
                                  1);

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "10_pretrained/model/tiny_model.hpp"
 #include "12_quantization/formats/quantize.hpp"
 #include "12_quantization/formats/relative_error.hpp"

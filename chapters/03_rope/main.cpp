@@ -17,6 +17,7 @@
 #include "program/print.hpp"
 #include "program/program.hpp"
 #include "shapes.hpp"
+#include "statistics.hpp"
 #include "timing/measure.hpp"
 
 using namespace t2t;
@@ -109,7 +110,7 @@ float size_at(const Tensor<3>& scores, std::size_t t) {
   std::vector<float> seen;
   for (std::size_t h = 0; h < scores.shape(0); ++h)
     for (std::size_t s = 0; s <= t; ++s) seen.push_back(scores(h, t, s));
-  return root_mean_square(seen);
+  return float(root_mean_square(seen));
 }
 
 struct Sizes {

@@ -9,6 +9,7 @@
 #include "04_causal_attention/recurrence/recurrence.hpp"
 #include "04_causal_attention/shows/show_biases.hpp"
 #include "04_causal_attention/shows/show_heads.hpp"
+#include "04_causal_attention/shows/show_kernels.hpp"
 #include "04_causal_attention/shows/show_recurrence.hpp"
 #include "04_causal_attention/shows/show_root.hpp"
 #include "04_causal_attention/shows/show_weights.hpp"
@@ -79,6 +80,7 @@ int main(int argc, char** argv) {
     show_two_values();
     show_heads(program, x, H, letters(ids));
     show_split();
+    show_kernels(program, x, H);
     show_biases(program);
     show_recurrence(program);
     show_lstm(program);

@@ -11,14 +11,12 @@
 
 namespace t2t {
 
-KvCache make_kv_cache(std::size_t G, std::size_t S, std::size_t D, std::size_t start) {
+KvCache make_kv_cache(std::size_t G, std::size_t S, std::size_t D) {
   expect(G >= 1, "G, the number of key and value heads", "at least 1", double(G));
   expect(S >= 1, "S, the positions of the cache", "at least 1", double(S));
   expect(D >= 1, "D, the width of a head", "at least 1", double(D));
-  return {empty(G, S, D), empty(G, S, D), 0, start};
+  return {empty(G, S, D), empty(G, S, D), 0};
 }
-
-std::size_t next_position(const KvCache& cache) { return cache.start + cache.length; }
 
 /// Throws std::invalid_argument unless values have the shape of keys and length is at most S: both
 /// are fields that any code can change.
@@ -64,22 +62,22 @@ void append(KvCache& cache, ConstMatrix k, ConstMatrix v) {
 void append_turned(KvCache& cache, ConstMatrix k, ConstMatrix v, const RopeTable& table,
                    Pairing pairing) {
   const std::size_t T = k.rows, G = cache.keys.shape(0), D = cache.keys.shape(2);
-  const std::size_t first = cache.length, position = next_position(cache);
+  const std::size_t first = cache.length;
   expect_appendable(cache, k, v);
-  expect_table(table, D, position, T);
+  expect_table(table, D, first, T);
 
   append(cache, k, v);
   for (std::size_t g = 0; g < G; ++g)
-    rope_rows(matrix(cache.keys, g).rows_from(first, T), D, table, position, pairing);
+    rope_rows(matrix(cache.keys, g).rows_from(first, T), D, table, first, pairing);
 }
 
 void reset(KvCache& cache) { cache.length = 0; }
 
 void truncate(KvCache& cache, std::size_t position) {
-  if (position < cache.start || position > next_position(cache))
-    throw std::invalid_argument(fmt::format("position: wanted one from {} to {}, got {}",
-                                            cache.start, next_position(cache), position));
-  cache.length = position - cache.start;
+  if (position > cache.length)
+    throw std::invalid_argument(
+        fmt::format("position: wanted at most {}, got {}", cache.length, position));
+  cache.length = position;
 }
 
 KeyValueHeads cached_heads(const KvCache& cache) {

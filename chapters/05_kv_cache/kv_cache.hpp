@@ -22,19 +22,15 @@ namespace t2t {
 /// The keys and values of one layer. The storage is made once, for S positions; rows 0 … length − 1
 /// are filled. It holds one text; a model has such a cache for each layer of each text.
 struct KvCache {
-  Tensor<3> keys;         // [G, S, D]
-  Tensor<3> values;       // [G, S, D]
-  std::size_t length;     // rows filled, at most S
-  std::size_t start = 0;  // the position of row 0, usually 0; position p is in row p − start
+  Tensor<3> keys;      // [G, S, D]
+  Tensor<3> values;    // [G, S, D]
+  std::size_t length;  // rows filled, at most S, and so the position of the next token
 };
 
-/// Makes an empty cache for the positions start … start + S − 1. Its numbers are not set, so that
+/// Makes an empty cache for the positions 0 … S − 1. Its numbers are not set, so that
 /// an operating system may wait with giving the memory until rows are filled. Throws
 /// std::invalid_argument unless G, S and D are at least 1.
-KvCache make_kv_cache(std::size_t G, std::size_t S, std::size_t D, std::size_t start = 0);
-
-/// The position of the next token: start + length.
-std::size_t next_position(const KvCache& cache);
+KvCache make_kv_cache(std::size_t G, std::size_t S, std::size_t D);
 
 /// Throws std::invalid_argument unless k and v are [T, G·D] with T at least 1, the cache's values
 /// have the shape of its keys, and length + T is at most S.
@@ -48,7 +44,7 @@ void append(KvCache& cache,
 
 /// The same for keys that are not turned yet: they are written as they come, then RoPE turns them
 /// in place, in the cache, each by its own position. k itself is not changed, and nothing is
-/// allocated. The caller turns the queries, by the next_position that it read before this call.
+/// allocated. The caller turns the queries, by the length that it read before this call.
 /// Throws as expect_appendable and chapter 03's expect_table do, before anything is written: also
 /// for an odd D, for a table made for another D, and for one that ends before the last of the T
 /// positions.
@@ -58,11 +54,11 @@ void append_turned(KvCache& cache,
                    const RopeTable& table,  // [positions, D/2] each
                    Pairing pairing);
 
-/// Empties the cache: the next position is `start` again. The old numbers stay in memory, unread.
+/// Empties the cache: the next position is 0 again. The old numbers stay in memory, unread.
 void reset(KvCache& cache);
 
-/// Keeps the positions start … position − 1 and drops the others: for a text that is edited from
-/// `position` on. Throws std::invalid_argument unless position is from start to next_position.
+/// Keeps the positions 0 … position − 1 and drops the others: for a text that is edited from
+/// `position` on. Throws std::invalid_argument when position is above length.
 void truncate(KvCache& cache, std::size_t position);
 
 /// Views of the filled part, [length, D] a head: what chapter 04's attention_rows and the kernels

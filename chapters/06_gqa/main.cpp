@@ -90,7 +90,7 @@ struct Flow {
 /// One attention layer with a cache, called with the T new tokens only: all of a prompt, or one.
 Flow run_layer(const Tensor<2>& x, const GroupedWeights& weights, const RopeTable& rope,
                KvCache& cache, GroupedScratch& scratch) {
-  const std::size_t D = cache.keys.shape(2), position = next_position(cache);
+  const std::size_t D = cache.keys.shape(2), position = cache.length;
   Tensor<2> q = matmul_bt(x, weights.w_q);        // [T, H·D]
   const Tensor<2> k = matmul_bt(x, weights.w_k);  // [T, G·D]
   const Tensor<2> v = matmul_bt(x, weights.w_v);  // [T, G·D]

@@ -13,6 +13,7 @@
 #include "memory.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
+#include "statistics.hpp"
 #include "timing/measure.hpp"
 
 using namespace t2t;
@@ -20,13 +21,6 @@ using Use = Activation;
 
 static std::string cell(double value, int digits) { return fmt::format("{:.{}f}", value, digits); }
 static std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
-
-/// The root of the mean square.
-static double rms(const Tensor<2>& x) {
-  double sum = 0;
-  for (const float value : x) sum += double(value) * value;
-  return std::sqrt(sum / double(x.size()));
-}
 
 static void show_growth(const Tensor<2>& x, std::size_t F, std::size_t seed) {
   print_section("The size of the output, and by what factor it grows when x doubles");
@@ -37,9 +31,9 @@ static void show_growth(const Tensor<2>& x, std::size_t F, std::size_t seed) {
        {Use::relu, Use::gelu, Use::silu, Use::glu, Use::reglu, Use::geglu, Use::swiglu}) {
     Random random(seed + 1);
     const FeedForwardWeights weights = feed_forward_weights(x.shape(1), F, use, random);
-    const double once = rms(feed_forward(x, weights, use));
+    const double once = root_mean_square(feed_forward(x, weights, use));
     sizes.push_back(cell(once, 2));
-    factors.push_back(cell(rms(feed_forward(twice, weights, use)) / once, 2));
+    factors.push_back(cell(root_mean_square(feed_forward(twice, weights, use)) / once, 2));
   }
   table.add(sizes);
   table.add(factors);

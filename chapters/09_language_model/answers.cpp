@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "04_causal_attention/softmax.hpp"
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "09_language_model/loss.hpp"
 #include "09_language_model/sampling.hpp"
 #include "program/print.hpp"

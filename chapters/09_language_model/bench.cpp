@@ -7,8 +7,8 @@
 #include <cmath>
 #include <vector>
 
-#include "09_language_model/accounts.hpp"
-#include "09_language_model/forward.hpp"
+#include "09_language_model/accounts/accounts.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "09_language_model/sampling.hpp"
 #include "linalg.hpp"
 

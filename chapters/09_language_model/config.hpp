@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "08_block/choices.hpp"
+#include "08_block/choices/choices.hpp"
 
 namespace t2t {
 

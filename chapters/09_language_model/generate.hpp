@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "09_language_model/sampling.hpp"
 
 namespace t2t {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "shapes.hpp"
 
 namespace t2t {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "08_block/block.hpp"
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 
 namespace t2t {
 

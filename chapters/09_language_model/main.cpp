@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "01_embedding/embedding.hpp"
-#include "09_language_model/accounts.hpp"
-#include "09_language_model/sampling_flags.hpp"
+#include "09_language_model/accounts/accounts.hpp"
+#include "09_language_model/program/sampling_flags.hpp"
 #include "09_language_model/shows/show_accounts.hpp"
 #include "09_language_model/shows/show_encoder_decoder.hpp"
 #include "09_language_model/shows/show_model.hpp"

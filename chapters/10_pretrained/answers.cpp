@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "10_pretrained/file/dequantize.hpp"
 #include "10_pretrained/tokenizer/bpe.hpp"
 #include "memory.hpp"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "10_pretrained/file/dequantize.hpp"
 
 namespace t2t {

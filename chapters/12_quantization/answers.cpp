@@ -8,7 +8,7 @@
 #include <initializer_list>
 
 #include "05_kv_cache/kv_cache.hpp"
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "12_quantization/cache/quantized_cache.hpp"
 #include "12_quantization/formats/quantize.hpp"
 #include "memory.hpp"

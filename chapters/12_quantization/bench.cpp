@@ -10,7 +10,7 @@
 
 #include "05_kv_cache/kv_cache.hpp"
 #include "06_gqa/fast/grouped_rows.hpp"
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "12_quantization/cache/quantized_cache.hpp"
 #include "12_quantization/formats/relative_error.hpp"
 #include "12_quantization/packed/packed_weight.hpp"

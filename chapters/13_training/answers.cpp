@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "13_training/backward/cross_entropy.hpp"
 #include "13_training/trainer/adamw.hpp"
 #include "memory.hpp"

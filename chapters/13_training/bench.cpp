@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "11_flash_attention/flash_attention.hpp"
 #include "13_training/attention/attention_backward.hpp"
 #include "13_training/trainer/trainer.hpp"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "shapes.hpp"
 
 namespace t2t {

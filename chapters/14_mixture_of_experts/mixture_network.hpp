@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "13_training/backward/training_slots.hpp"
 #include "14_mixture_of_experts/experts_backward.hpp"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "06_gqa/fast/grouped_rows.hpp"
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
 #include "15_serving/attention/paged_rows.hpp"
 #include "15_serving/engine/engine.hpp"

@@ -15,6 +15,9 @@ use_own_toolkit() {
 }
 use_own_toolkit
 
+# Whether kernels can be built for a GPU of this machine.
+has_gpu() { command -v "${CUDACXX:-nvcc}" >/dev/null && nvidia-smi -L &>/dev/null; }
+
 # Builds these targets. Checks what is missing before the first build, and when a build fails.
 compile() { in_turn compile_now "$@" || exit 1; }
 compile_now() {

@@ -17,6 +17,7 @@
 #include "linalg.hpp"
 #include "program/print.hpp"
 #include "rows.hpp"
+#include "statistics.hpp"
 
 namespace t2t {
 
@@ -30,11 +31,6 @@ static double seconds_of(const std::function<void()>& work) {
   return seconds_since(start);
 }
 
-static double median(std::vector<double>& values) {
-  std::ranges::nth_element(values, values.begin() + long(values.size() / 2));
-  return values[values.size() / 2];
-}
-
 /// Whether nobody reads the times, as when pages take other lines from a program's output: then
 /// work that would be timed is done once.
 static bool is_brief() { return std::getenv("T2T_BRIEF") != nullptr; }
@@ -45,7 +41,7 @@ double median_seconds(const std::function<void()>& work) {
   std::vector<double> seconds;
   double total = 0;
   while (total < 0.2 || seconds.size() < 3) total += seconds.emplace_back(seconds_of(work));
-  return median(seconds);
+  return quantile(seconds, 0.5);
 }
 
 Pair median_seconds_in_turn(const std::function<void()>& first,
@@ -59,7 +55,7 @@ Pair median_seconds_in_turn(const std::function<void()>& first,
     total += a.emplace_back(seconds_of(first));
     total += b.emplace_back(seconds_of(second));
   }
-  return {median(a), median(b)};
+  return {quantile(a, 0.5), quantile(b, 0.5)};
 }
 
 /// The limit for the current number of threads, measured on the first call.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "03_rope/scaling/rope_scaling.hpp"
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "files/npy.hpp"
 #include "support/hashed_weights.hpp"
 #include "support/lists.hpp"

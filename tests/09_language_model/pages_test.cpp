@@ -9,7 +9,7 @@
 
 #include "06_gqa/fast/grouped_rows.hpp"
 #include "09_language_model/cases.hpp"
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "support/all_close.hpp"
 #include "support/refuses.hpp"
 

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "07_swiglu/fast/feed_forward_rows.hpp"
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "09_language_model/cases.hpp"
 #include "09_language_model/generate.hpp"
 #include "09_language_model/language_model.hpp"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "10_pretrained/file/write_gguf.hpp"
 #include "10_pretrained/model/tiny_model.hpp"
 #include "files/files.hpp"

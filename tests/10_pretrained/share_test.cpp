@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "09_language_model/accounts.hpp"
-#include "09_language_model/forward.hpp"
+#include "09_language_model/accounts/accounts.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "10_pretrained/model/tiny_model.hpp"
 #include "support/all_close.hpp"
 #include "support/refuses.hpp"

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "10_pretrained/model/export_model.hpp"
 #include "10_pretrained/model/load_model.hpp"
 #include "10_pretrained/model/tokenizer.hpp"

@@ -12,7 +12,7 @@
 
 #include "03_rope/fast/rope_rows.hpp"
 #include "08_block/fast/cached_attention.hpp"
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "10_pretrained/model/tiny_model.hpp"
 #include "12_quantization/cache/quantized_attention.hpp"
 #include "12_quantization/cache/quantized_cache.hpp"

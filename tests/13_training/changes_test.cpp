@@ -10,7 +10,7 @@
 #include "04_causal_attention/biases/biased_attention.hpp"
 #include "04_causal_attention/multi_head.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "09_language_model/language_model.hpp"
 #include "09_language_model/loss.hpp"
 #include "13_training/along_gradient.hpp"

@@ -9,7 +9,7 @@
 
 #include "07_swiglu/fast/activation_rows.hpp"
 #include "07_swiglu/fast/feed_forward_rows.hpp"
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "10_pretrained/model/tiny_model.hpp"
 #include "13_training/along_gradient.hpp"
 #include "13_training/backward/activation_backward.hpp"

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "09_language_model/cases.hpp"
 #include "09_language_model/language_model.hpp"
 #include "09_language_model/loss.hpp"

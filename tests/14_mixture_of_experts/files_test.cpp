@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "09_language_model/language_model.hpp"
 #include "10_pretrained/model/save_model.hpp"
 #include "12_quantization/formats/file_plan.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "13_training/along_gradient.hpp"
 #include "13_training/backward/model_backward.hpp"
 #include "13_training/differences.hpp"

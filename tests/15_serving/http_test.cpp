@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "15_serving/api/headers.hpp"
 #include "15_serving/server/http_message.hpp"
 #include "15_serving/server/http_server.hpp"

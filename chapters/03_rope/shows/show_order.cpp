@@ -10,14 +10,9 @@
 #include "03_rope/shows/one_head.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
+#include "statistics.hpp"
 
 namespace t2t {
-
-float root_mean_square(ConstRow x) {
-  double sum = 0;
-  for (const float value : x) sum += double(value) * value;
-  return float(std::sqrt(sum / double(std::max<std::size_t>(x.size(), 1))));
-}
 
 static Tensor<2> backwards(const Tensor<2>& x) {
   Tensor<2> y = Tensor<2>::from_shape(x.shape());
@@ -28,7 +23,7 @@ static Tensor<2> backwards(const Tensor<2>& x) {
 
 static float distance(const Tensor<2>& x, const Tensor<2>& y) {
   const Tensor<2> difference = x - y;
-  return root_mean_square({difference.data(), difference.size()});
+  return float(root_mean_square(difference));
 }
 
 /// The first seven words of a text.

@@ -7,8 +7,6 @@
 
 namespace t2t {
 
-float root_mean_square(ConstRow x);
-
 void show_order(const Program& program, Random& random);
 
 }  // namespace t2t

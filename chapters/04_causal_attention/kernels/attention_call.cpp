@@ -14,7 +14,7 @@ void expect_sizes(int B, int T, int S, int H, int G, int D, int start) {
   expect(S >= 1, "S", "at least 1", S);
   expect(G >= 1, "G", "at least 1", G);
   expect(H >= 1 && H % G == 0, "H", "a multiple of G", H);
-  expect(D == 64 || D == 128, "D", "64 or 128", D);
+  expect(D >= 1, "D", "at least 1", D);
   // A grid has at most 65535 blocks along y and z.
   expect(long(B) * H <= 65535, "B·H", "at most 65535", double(B) * H);
   expect(start >= 0, "start", "at least 0", start);
@@ -24,13 +24,8 @@ void expect_sizes(int B, int T, int S, int H, int G, int D, int start) {
          double(start) + T);
 }
 
-void expect_rows(const char* name, const void* rows, const Strides& strides, std::size_t bytes) {
-  expect(rows != nullptr, name, "device memory", 0);
-  const std::size_t first = reinterpret_cast<std::uintptr_t>(rows) % 16;
-  expect(first == 0, name, "rows that begin at multiples of 16 bytes", double(first));
-  for (const long stride : {strides.batch, strides.token, strides.head})
-    expect(stride * long(bytes) % 16 == 0, name, "rows that begin at multiples of 16 bytes",
-           double(stride) * double(bytes));
+void expect_device(const char* name, const void* memory) {
+  expect(memory != nullptr, name, "device memory", 0);
 }
 
 }  // namespace t2t

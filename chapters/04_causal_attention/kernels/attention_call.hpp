@@ -9,9 +9,6 @@
 // 2·G)·D], or in a cache that has room for more keys. Used by attention_naive.cu and by chapter 11.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include "cuda/kernel.hpp"
 
 namespace t2t {
@@ -51,19 +48,18 @@ __device__ __forceinline__ int keys_seen(const AttentionCall<Number>& call, int 
   return call.causal && t < call.S - call.start ? call.start + t + 1 : call.S;
 }
 
-/// Throw std::invalid_argument, with what was wanted and what was got, unless D is 64 or 128, G
-/// divides H, sizes are at least 1, B·H is at most 65535, start is at least 0, and rows begin at
-/// multiples of 16 bytes.
+/// Throw std::invalid_argument, with what was wanted and what was got, unless sizes are at least 1,
+/// G divides H, B·H is at most 65535, start is at least 0, and the memory is there.
 void expect_sizes(int B, int T, int S, int H, int G, int D, int start);
-void expect_rows(const char* name, const void* rows, const Strides& strides, std::size_t bytes);
+void expect_device(const char* name, const void* memory);
 
 template <class Number>
 void expect_call(const AttentionCall<Number>& call) {
   expect_sizes(call.B, call.T, call.S, call.H, call.G, call.D, call.start);
-  expect_rows("q", call.q, call.q_strides, sizeof(Number));
-  expect_rows("k", call.k, call.k_strides, sizeof(Number));
-  expect_rows("v", call.v, call.v_strides, sizeof(Number));
-  expect_rows("out", call.out, call.out_strides, sizeof(Number));
+  expect_device("q", call.q);
+  expect_device("k", call.k);
+  expect_device("v", call.v);
+  expect_device("out", call.out);
 }
 
 }  // namespace t2t

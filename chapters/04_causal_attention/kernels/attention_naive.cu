@@ -68,6 +68,14 @@ __global__ void naive_values_kernel(AttentionCall<float> call, float* weights) {
 
 }  // namespace
 
+NaiveLaunches naive_launches(const AttentionCall<float>& call) {
+  const unsigned heads = call.B * call.H;
+  const dim3 tiles((call.S + tile_keys - 1) / tile_keys, (call.T + tile_queries - 1) / tile_queries,
+                   heads);
+  const Launch rows{dim3((call.T + warps - 1) / warps, heads), dim3(32 * warps)};
+  return {{tiles, dim3(tile_keys, tile_queries)}, rows, rows};
+}
+
 std::size_t naive_scores(const AttentionCall<float>& call) {
   return std::size_t(call.B) * call.H * call.T * call.S;
 }
@@ -78,13 +86,11 @@ void attend_naive(const AttentionCall<float>& call, float* scores) {
   if (call.T > 65535 * tile_queries)
     throw std::invalid_argument("T: wanted at most " + std::to_string(65535 * tile_queries) +
                                 ", got " + std::to_string(call.T));
-  const unsigned heads = call.B * call.H, rows = (call.T + warps - 1) / warps;
-  const dim3 tiles((call.S + tile_keys - 1) / tile_keys, (call.T + tile_queries - 1) / tile_queries,
-                   heads);
+  const NaiveLaunches at = naive_launches(call);
   const float scale = 1 / sqrtf(float(call.D));
-  T2T_LAUNCH(naive_scores_kernel, tiles, dim3(tile_keys, tile_queries), 0, call, scale, scores);
-  T2T_LAUNCH(naive_softmax_kernel, dim3(rows, heads), dim3(32 * warps), 0, call, scores);
-  T2T_LAUNCH(naive_values_kernel, dim3(rows, heads), dim3(32 * warps), 0, call, scores);
+  T2T_LAUNCH(naive_scores_kernel, at.scores.grid, at.scores.block, 0, call, scale, scores);
+  T2T_LAUNCH(naive_softmax_kernel, at.softmax.grid, at.softmax.block, 0, call, scores);
+  T2T_LAUNCH(naive_values_kernel, at.values.grid, at.values.block, 0, call, scores);
 }
 
 }  // namespace t2t

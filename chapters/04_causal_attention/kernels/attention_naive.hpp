@@ -6,6 +6,16 @@
 
 namespace t2t {
 
+/// How many blocks a kernel is launched with, and how many threads each block has.
+struct Launch {
+  dim3 grid, block;
+};
+/// The launches of the three kernels, in their order.
+struct NaiveLaunches {
+  Launch scores, softmax, values;
+};
+NaiveLaunches naive_launches(const AttentionCall<float>& call);
+
 /// Floats of device memory that attend_naive needs for its scores.
 std::size_t naive_scores(const AttentionCall<float>& call);
 

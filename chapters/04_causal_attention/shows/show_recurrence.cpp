@@ -9,9 +9,9 @@
 #include "04_causal_attention/attention.hpp"
 #include "04_causal_attention/recurrence/lstm.hpp"
 #include "04_causal_attention/recurrence/recurrence.hpp"
-#include "04_causal_attention/shows/quantile.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
+#include "statistics.hpp"
 
 namespace t2t {
 

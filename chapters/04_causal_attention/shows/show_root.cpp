@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "04_causal_attention/attention.hpp"
-#include "04_causal_attention/shows/quantile.hpp"
 #include "04_causal_attention/softmax.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
+#include "statistics.hpp"
 
 namespace t2t {
 

@@ -31,7 +31,7 @@ Tensor<2> logits_without(Babbler& babbler, std::span<const int> ids) {
 
 Tensor<2> logits_with(Babbler& babbler, std::span<const int> ids, KvCache& cache) {
   const std::size_t T = ids.size(), C = babbler.width(), D = C / babbler.H;
-  const std::size_t position = next_position(cache);  // read before append raises length
+  const std::size_t position = cache.length;  // read before append raises length
   Tensor<2> x = empty(T, C), mixed = empty(T, C);
   embed_rows(ids, babbler.table, x);
   Tensor<2> q = matmul_bt(x, babbler.weights.w_q);        // [T, C]

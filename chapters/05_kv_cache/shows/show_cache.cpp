@@ -52,7 +52,7 @@ void show_session(Babbler& babbler, const std::vector<int>& ids, std::size_t S) 
                bar(double(cache.length) / double(S), 24), next < 0 ? "" : quoted_byte(next)});
   };
   const auto through = [&](const char* call, std::span<const int> tokens) {
-    const std::size_t position = next_position(cache);
+    const std::size_t position = cache.length;
     const int next = next_byte(logits_with(babbler, tokens, cache));
     line(call, fmt::format("{}", tokens.size()), fmt::format("{}", position), next);
     return next;

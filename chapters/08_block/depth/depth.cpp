@@ -5,15 +5,9 @@
 
 #include "02_normalization/rms_norm.hpp"
 #include "shapes.hpp"
+#include "statistics.hpp"
 
 namespace t2t {
-
-static double root_mean_square(ConstMatrix x) {
-  double sum = 0;
-  for (std::size_t t = 0; t < x.rows; ++t)
-    for (const float value : x.row(t)) sum += double(value) * value;
-  return std::sqrt(sum / double(x.rows * x.cols));
-}
 
 static double spread(const Tensor<2>& x) {
   double apart = 0, all = 0;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "memory.hpp"
 #include "program/print.hpp"
 

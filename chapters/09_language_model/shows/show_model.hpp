@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 #include "09_language_model/sampling.hpp"
 #include "program/program.hpp"
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "09_language_model/accounts.hpp"
-#include "09_language_model/forward.hpp"
+#include "09_language_model/accounts/accounts.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "program/print.hpp"
 #include "timing/measure.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 
 namespace t2t {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 
 namespace t2t {
 

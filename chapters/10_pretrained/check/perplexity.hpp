@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "10_pretrained/chat/make_state.hpp"
 
 namespace t2t {

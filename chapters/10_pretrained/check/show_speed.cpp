@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "09_language_model/sampling.hpp"
 #include "program/print.hpp"
 #include "timing/measure.hpp"

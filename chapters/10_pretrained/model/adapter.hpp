@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 #include "10_pretrained/file/gguf.hpp"
 
 namespace t2t {

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "01_embedding/embedding.hpp"
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "memory.hpp"
 #include "shapes.hpp"
 

@@ -15,7 +15,7 @@
 #include <span>
 #include <string>
 
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 #include "10_pretrained/tokenizer/bpe.hpp"
 
 namespace t2t {

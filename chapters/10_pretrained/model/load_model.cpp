@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
 #include "memory.hpp"
 #include "tensor.hpp"

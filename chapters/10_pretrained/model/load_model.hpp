@@ -10,7 +10,7 @@
 #include <functional>
 #include <string>
 
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 #include "10_pretrained/model/architecture.hpp"
 #include "10_pretrained/model/share.hpp"
 

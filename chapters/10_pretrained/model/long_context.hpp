@@ -12,7 +12,7 @@
 
 #include <string_view>
 
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 
 namespace t2t {
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 #include "10_pretrained/file/write_gguf.hpp"
 #include "10_pretrained/tokenizer/bpe.hpp"
 

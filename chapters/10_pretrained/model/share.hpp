@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 #include "10_pretrained/file/gguf.hpp"
 
 namespace t2t {

@@ -6,7 +6,7 @@
 #include <exception>
 #include <stdexcept>
 
-#include "09_language_model/sampling_flags.hpp"
+#include "09_language_model/program/sampling_flags.hpp"
 #include "10_pretrained/model/long_context.hpp"
 #include "files/files.hpp"
 #include "utf8_start.hpp"

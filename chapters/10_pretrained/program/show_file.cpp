@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "10_pretrained/model/architecture.hpp"
 #include "program/print.hpp"
 #include "shapes.hpp"

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "09_language_model/sampling_flags.hpp"
+#include "09_language_model/program/sampling_flags.hpp"
 #include "10_pretrained/chat/show_chat.hpp"
 #include "10_pretrained/check/perplexity.hpp"
 #include "10_pretrained/check/show_speed.hpp"

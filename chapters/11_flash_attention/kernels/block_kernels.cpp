@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "04_causal_attention/kernels/attention_naive.hpp"
-#include "08_block/choices.hpp"
+#include "08_block/choices/choices.hpp"
 #include "11_flash_attention/kernels/row_kernels.hpp"
 #include "shapes.hpp"
 

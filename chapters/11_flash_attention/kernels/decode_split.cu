@@ -178,7 +178,7 @@ int decode_blocks(int D) {
 }
 
 void attend_decode(const AttentionCall<bf16>& call, int splits, float* scratch) {
-  expect_call(call);
+  expect_tiles(call);
   if (splits < 1 || splits > 65535)
     throw std::invalid_argument("splits: wanted 1 to 65535, got " + std::to_string(splits));
   // A grid has at most 65535 blocks along z.

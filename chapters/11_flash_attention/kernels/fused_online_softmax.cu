@@ -74,7 +74,7 @@ void launch(const AttentionCall<float>& call) {
 }  // namespace
 
 void attend_fused(const AttentionCall<float>& call) {
-  expect_call(call);
+  expect_tiles(call);
   call.D == 64 ? launch<64>(call) : launch<128>(call);
 }
 

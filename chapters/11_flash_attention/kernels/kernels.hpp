@@ -17,10 +17,10 @@
 // A NaN in a value that the mask hides may reach queries of its tile, since 0·NaN is NaN. Rows past
 // S or T, and numbers between rows, are never read.
 //
-// Each function that takes a call throws std::invalid_argument as expect_call does.
+// Each function that takes a call throws std::invalid_argument as expect_tiles does.
 #pragma once
 
-#include "04_causal_attention/kernels/attention_call.hpp"
+#include "11_flash_attention/kernels/tile_checks.hpp"
 #include "cuda/tensor_core.hpp"
 
 namespace t2t {

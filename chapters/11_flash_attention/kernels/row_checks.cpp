@@ -6,10 +6,6 @@ namespace t2t {
 
 void expect_size(const char* name, int got) { expect(got >= 1, name, "at least 1", got); }
 
-void expect_device(const char* name, const void* memory) {
-  expect(memory != nullptr, name, "device memory", 0);
-}
-
 void expect_eps(float eps) { expect(eps >= 0, "eps", "0 or more", eps); }
 
 }  // namespace t2t

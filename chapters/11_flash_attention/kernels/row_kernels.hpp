@@ -72,7 +72,6 @@ void launch_product(const float* x,  // [T, in]
 
 /// The checks of the functions above.
 void expect_size(const char* name, int got);
-void expect_device(const char* name, const void* memory);
 void expect_eps(float eps);
 
 }  // namespace t2t

@@ -161,7 +161,7 @@ void launch(const AttentionCall<float>& call) {
 }  // namespace
 
 void attend_shared_tiles(const AttentionCall<float>& call) {
-  expect_call(call);
+  expect_tiles(call);
   call.D == 64 ? launch<64>(call) : launch<128>(call);
 }
 

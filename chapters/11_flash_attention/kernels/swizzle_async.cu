@@ -212,7 +212,7 @@ int heads_of_section(const AttentionCall<bf16>& call) {
 }
 
 void attend_swizzle_async(const AttentionCall<bf16>& call, int section) {
-  expect_call(call);
+  expect_tiles(call);
   if (section < 0)
     throw std::invalid_argument("section: wanted at least 0, got " + std::to_string(section));
   if (section == 0) section = heads_of_section(call);

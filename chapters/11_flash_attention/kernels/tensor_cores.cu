@@ -130,7 +130,7 @@ void launch(const AttentionCall<bf16>& call) {
 }  // namespace
 
 void attend_tensor_cores(const AttentionCall<bf16>& call) {
-  expect_call(call);
+  expect_tiles(call);
   call.D == 64 ? launch<64>(call) : launch<128>(call);
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 
 namespace t2t {
 

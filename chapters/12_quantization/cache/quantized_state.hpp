@@ -4,7 +4,7 @@
 // forward, generate and all else that takes a ModelState use it as any other.
 #pragma once
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 
 namespace t2t {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "linalg.hpp"
 #include "memory.hpp"
 

@@ -10,7 +10,7 @@
 // connections are for (chapter 08 measures it). He et al. 2015, "Deep Residual Learning".
 #pragma once
 
-#include "08_block/choices.hpp"
+#include "08_block/choices/choices.hpp"
 #include "08_block/fast/block_rows.hpp"
 #include "13_training/attention/dropout.hpp"
 #include "13_training/attention/flash_backward.hpp"

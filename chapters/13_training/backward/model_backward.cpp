@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "09_language_model/accounts.hpp"
-#include "09_language_model/forward.hpp"
+#include "09_language_model/accounts/accounts.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "13_training/attention/attention_backward.hpp"
 #include "13_training/backward/embedding_backward.hpp"
 #include "13_training/backward/linear_backward.hpp"

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 #include "13_training/attention/batch_attention.hpp"
 #include "13_training/backward/block_backward.hpp"
 #include "13_training/backward/cross_entropy.hpp"

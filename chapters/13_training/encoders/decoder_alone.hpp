@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "09_language_model/encoder_decoder/encoder_decoder.hpp"
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 #include "13_training/encoders/encoder_decoder_backward.hpp"
 #include "13_training/trainer/trainer.hpp"
 

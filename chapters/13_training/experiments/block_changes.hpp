@@ -13,7 +13,7 @@
 // eps divides each row by the same number, √eps, which a gain of √eps undoes.
 #pragma once
 
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 #include "13_training/backward/training_slots.hpp"
 #include "tensor.hpp"
 

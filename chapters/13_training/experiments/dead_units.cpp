@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 
 namespace t2t {
 

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <span>
 
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 
 namespace t2t {
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "13_training/experiments/dead_units.hpp"
 #include "13_training/experiments/experiments.hpp"
 #include "13_training/experiments/lstm_model.hpp"

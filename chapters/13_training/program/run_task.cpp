@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "09_language_model/generate.hpp"
 #include "10_pretrained/model/load_model.hpp"
 #include "10_pretrained/model/tokenizer.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 #include "09_language_model/sampling.hpp"
 
 namespace t2t {

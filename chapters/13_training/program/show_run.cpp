@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "01_embedding/embedding.hpp"
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "13_training/program/show_cost.hpp"
 #include "13_training/program/show_gradients.hpp"
 #include "13_training/program/show_overfit.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 #include "tensor.hpp"
 
 namespace t2t {

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "15_serving/answer/answer_text.hpp"
-#include "15_serving/answer/token_scores.hpp"
-#include "15_serving/server/service.hpp"
+#include "15_serving/answer/said.hpp"
 
 namespace t2t {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "15_serving/server/service.hpp"
+#include "15_serving/engine/service_counts.hpp"
 
 namespace t2t {
 

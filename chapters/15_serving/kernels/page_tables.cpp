@@ -7,6 +7,7 @@
 
 #include "04_causal_attention/kernels/attention_call.hpp"
 #include "11_flash_attention/kernels/row_kernels.hpp"
+#include "11_flash_attention/kernels/tile_checks.hpp"
 #include "15_serving/kernels/kernels.hpp"
 #include "shapes.hpp"
 
@@ -77,7 +78,7 @@ void expect_paged_call(const PagedCall& call, const PagedTexts& texts, const flo
   expect_size("G", call.G);
   expect(call.H >= 1 && call.H % call.G == 0, "H", "a multiple of G", call.H);
   expect(call.H <= 65535, "H", "at most 65535", call.H);  // of a grid's blocks along y and z
-  expect(call.D == 64 || call.D == 128, "D", "64 or 128", call.D);
+  expect_tile_width(call.D);
   const long rows = long(texts.B) * call.H;
   expect(rows <= most, "B·H", "at most " + std::to_string(most), double(rows));
   const Strides strides = row_major(1, call.H, call.D);

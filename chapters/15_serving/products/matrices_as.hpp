@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 
 namespace t2t {
 

@@ -10,19 +10,9 @@
 #include <optional>
 #include <vector>
 
-#include "15_serving/answer/token_scores.hpp"
-#include "15_serving/engine/engine.hpp"
+#include "15_serving/answer/said.hpp"
 
 namespace t2t {
-
-/// What has happened to one of the answers that were asked for together.
-struct Said {
-  std::size_t answer;                      // 0, 1 …
-  Event event;                             // its id is the engine's
-  std::optional<TokenScores> scores = {};  // of its token, if they are wanted
-  /// The first time, if they are wanted: of the prompt's tokens from the second one on.
-  std::optional<std::vector<TokenScores>> prompt = {};
-};
 
 /// The mailbox of answers that were asked for together.
 class Answers {

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "15_serving/engine/engine.hpp"
+#include "15_serving/engine/service_counts.hpp"
 #include "15_serving/server/answers.hpp"
 
 namespace t2t {
@@ -35,14 +36,6 @@ struct TooBusy : std::runtime_error {
 /// Thrown by Service::ask when the service takes no more work.
 struct Closed : std::runtime_error {
   using std::runtime_error::runtime_error;
-};
-
-/// What a service has done since it began, and what it has now.
-struct ServiceCounts {
-  std::size_t texts = 0, ended = 0, cancelled = 0, failed = 0, refused = 0, stops = 0;
-  std::size_t steps = 0, prompt_tokens = 0, tokens_read = 0, tokens_said = 0;
-  std::size_t running = 0, waiting = 0, pages = 0, pages_free = 0, pages_kept = 0;
-  std::size_t unfinished = 0;  // texts that have been asked for, and have not ended
 };
 
 class Service {

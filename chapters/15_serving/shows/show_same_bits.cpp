@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
 #include "15_serving/engine/page_reader.hpp"
 #include "15_serving/products/matrices_as.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 #include "09_language_model/sampling.hpp"
 #include "shapes.hpp"
 

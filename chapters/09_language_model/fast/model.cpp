@@ -1,4 +1,4 @@
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 
 #include <span>
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "08_block/fast/cached_attention.hpp"
-#include "09_language_model/model.hpp"
+#include "09_language_model/fast/model.hpp"
 
 namespace t2t {
 

@@ -1,4 +1,4 @@
-#include "08_block/choices.hpp"
+#include "08_block/choices/choices.hpp"
 
 #include <algorithm>
 #include <iterator>

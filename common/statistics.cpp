@@ -1,9 +1,20 @@
-#include "04_causal_attention/shows/quantile.hpp"
+#include "statistics.hpp"
 
 #include <algorithm>
-#include <vector>
+#include <cmath>
 
 namespace t2t {
+
+double root_mean_square(ConstRow x) {
+  return root_mean_square(ConstMatrix{x.data(), 1, x.size(), x.size()});
+}
+
+double root_mean_square(ConstMatrix x) {
+  double sum = 0;
+  for (std::size_t t = 0; t < x.rows; ++t)
+    for (const float value : x.row(t)) sum += double(value) * value;
+  return std::sqrt(sum / double(x.rows * x.cols));
+}
 
 double mean(const std::vector<double>& values) {
   double sum = 0;

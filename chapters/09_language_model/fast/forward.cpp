@@ -1,4 +1,4 @@
-#include "09_language_model/forward.hpp"
+#include "09_language_model/fast/forward.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "01_embedding/embedding.hpp"
 #include "03_rope/positions/positions.hpp"
 #include "04_causal_attention/fast/score_rule.hpp"
-#include "09_language_model/accounts.hpp"
+#include "09_language_model/accounts/accounts.hpp"
 #include "memory.hpp"
 #include "rows.hpp"
 #include "shapes.hpp"
