@@ -6,14 +6,13 @@
 namespace t2t {
 
 double root_mean_square(ConstRow x) {
-  return root_mean_square(ConstMatrix{x.data(), 1, x.size(), x.size()});
+  double sum = 0;
+  for (const float value : x) sum += double(value) * value;
+  return std::sqrt(sum / double(x.size()));
 }
 
-double root_mean_square(ConstMatrix x) {
-  double sum = 0;
-  for (std::size_t t = 0; t < x.rows; ++t)
-    for (const float value : x.row(t)) sum += double(value) * value;
-  return std::sqrt(sum / double(x.rows * x.cols));
+double root_mean_square(const Tensor<2>& x) {
+  return root_mean_square(ConstRow(x.data(), x.size()));
 }
 
 double mean(const std::vector<double>& values) {

@@ -10,7 +10,7 @@ namespace t2t {
 
 /// The root of the mean square, summed in double. x must have at least one number.
 double root_mean_square(ConstRow x);
-double root_mean_square(ConstMatrix x);
+double root_mean_square(const Tensor<2>& x);
 
 /// There must be at least one value.
 double mean(const std::vector<double>& values);

@@ -132,13 +132,14 @@ TEST_CASE("append_turned: by hand, position p turns a pair by p quarter turns") 
 
 TEST_CASE("append_turned: by hand, neighbours turn (1, 2) and (3, 4), halves (1, 3) and (2, 4)") {
   const RopeTable table = rope_table(2, {std::numbers::pi / 2, std::numbers::pi});
-  const Tensor<2> k = {{1, 2, 3, 4}};
+  const Tensor<2> k = {{0, 0, 0, 0}, {1, 2, 3, 4}};
   const auto keys = [&](Pairing pairing) {
-    KvCache cache = make_kv_cache(1, 1, 4, 1);  // its row is for position 1
+    KvCache cache = make_kv_cache(1, 2, 4);
     append_turned(cache, k, k, table, pairing);
     return cache.keys;
   };
-  const Tensor<3> neighbours = {{{-2, 1, -3, -4}}}, halves = {{{-3, -2, 1, -4}}};
+  const Tensor<3> neighbours = {{{0, 0, 0, 0}, {-2, 1, -3, -4}}};
+  const Tensor<3> halves = {{{0, 0, 0, 0}, {-3, -2, 1, -4}}};
   // cos and sin are rounded once, then two products and a sum, of numbers up to 4.
   CHECK(all_close(keys(Pairing::neighbours), neighbours, 6 * 4 * 0x1p-24));
   CHECK(all_close(keys(Pairing::halves), halves, 6 * 4 * 0x1p-24));
@@ -318,7 +319,7 @@ TEST_CASE("a cache of 40,000 positions turns the last keys as it does the first"
   constexpr std::size_t S = 40'000, D = 2;
   const RopeTable table = table_of(D, S);
   const Text text = some_text(S, D, 12);
-  KvCache cache = make_kv_cache(1, S, D, 0);
+  KvCache cache = make_kv_cache(1, S, D);
   append_turned(cache, ConstMatrix(text.k).rows_from(0, S - 3),
                 ConstMatrix(text.v).rows_from(0, S - 3), table, Pairing::halves);
   append_turned(cache, ConstMatrix(text.k).rows_from(S - 3, 3),

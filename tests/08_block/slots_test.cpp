@@ -178,11 +178,13 @@ TEST_CASE("another attention can keep a text's keys in two separate caches") {
   const auto& s = c.settings;
   const BlockWeights weights = c.weights();
   const RopeTable table = c.table();
-  KvCache old = make_kv_cache(s.G, 20, s.D), recent = make_kv_cache(s.G, 17, s.D, 20);
+  KvCache old = make_kv_cache(s.G, 20, s.D), recent = make_kv_cache(s.G, 17, s.D);
   const Attention in_two_runs = [&](const Projected& in, Matrix heads, const Trace&) {
     KvCache& cache = old.length < 20 ? old : recent;
-    rope_rows(in.q, s.D, table, cache.length, s.pairing);
-    append_turned(cache, in.k, in.v, table, s.pairing);
+    const std::size_t position = old.length + recent.length;
+    rope_rows(in.q, s.D, table, position, s.pairing);
+    rope_rows(in.k, s.D, table, position, s.pairing);
+    append(cache, in.k, in.v);
     const std::size_t N = s.H / s.G;
     Tensor<2> scores = empty(N, 20), out = empty(N, s.D), log_sums = empty(N, 1);
     for (std::size_t g = 0; g < s.G; ++g) {

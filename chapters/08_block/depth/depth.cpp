@@ -138,7 +138,7 @@ std::vector<Depth> depths(Joined joined, const Tensor<2>& text, const BlockSetti
     sent.pass(layer, x);
     x = layer(x, [&](Part part, std::size_t, ConstMatrix sum) {
       const bool is_sum = part == Part::x_plus_attention || part == Part::x_plus_feed_forward;
-      if (joined == Joined::post_norm && is_sum) divided_by *= root_mean_square(sum);
+      if (joined == Joined::post_norm && is_sum) divided_by *= root_mean_square(copy_of(sum));
     });
   }
 }

@@ -15,6 +15,8 @@
 // least 1 and pointers are not null.
 #pragma once
 
+#include "04_causal_attention/kernels/attention_call.hpp"  // expect_device
+
 namespace t2t {
 
 /// Which two of a head's D numbers are pair i: (2i, 2i + 1) or (i, i + D/2).
