@@ -13,7 +13,7 @@ import progress
 import source
 import telling
 
-PART = "02_normalization", "rms_norm"
+PART = "01_embedding", "embedding"
 OURS = house.ours(*PART).read_text()
 BODY = {f.name: f.body for f in source.functions(OURS)}
 
@@ -30,17 +30,17 @@ class Text(unittest.TestCase):
                 self.assertEqual({piece.name for piece in alone._pieces(name) if piece.is_check}, set(sum(checks.names(program), [])))
 
     def test_a_check_calls_a_function_by_name_and_through_helpers(self):
-        rows, formula = (alone.calls_of(*PART, name) for name in ("rms_norm_rows", "rms_norm"))
-        by_hand = "rms_norm: by hand, the row (3, 4) has root mean square sqrt(12.5)"
-        self.assertEqual(rows[by_hand].asked, ["CHECK(all_close(rms_by_rows(x, full(2, 1), 0), want, bound(2)))"])
+        rows, formula = (alone.calls_of(*PART, name) for name in ("embed_rows", "embed"))
+        by_hand = "look-up: by hand, ids (3, 0, 3) select the last row, the first and the last again"
+        self.assertEqual(rows[by_hand].asked, ["CHECK(all_close(by_rows({3, 0, 3}, small_table()), want, 0))"])
         self.assertEqual(len(formula[by_hand].asked), 1)
-        self.assertNotIn("layer_norm: by hand, the row (1, 3) goes to (-1, 1), and from there to gain and bias", rows)
+        self.assertNotIn("one_hot: by hand, the 1 stands at the id", rows)
 
     def test_a_third_word_is_a_function_only_of_the_part_before_it(self):
-        self.assertTrue(check.names_function(["2", "rms_norm", "rms_norm_rows"]))
-        self.assertFalse(check.names_function(["2", "rms_norm", "layer_norm"]))
-        self.assertFalse(check.names_function(["2", "rms_norm", "3"]))
-        self.assertFalse(check.names_function(["2", "rms_norm"]))
+        self.assertTrue(check.names_function(["1", "embedding", "embed_rows"]))
+        self.assertFalse(check.names_function(["1", "embedding", "rms_norm"]))
+        self.assertFalse(check.names_function(["1", "embedding", "3"]))
+        self.assertFalse(check.names_function(["1", "embedding"]))
 
 
 class Function(unittest.TestCase):
@@ -55,27 +55,27 @@ class Function(unittest.TestCase):
         return one, " ".join(said.getvalue().split())
 
     def test_a_formula_passes_while_the_rows_are_not_written(self):
-        text = without("rms_norm_rows")
-        one, said = self.judged(text, "rms_norm")
-        self.assertEqual((one.word, one.others), ("passes", ["rms_norm_rows"]))
-        self.assertIn(f"rms_norm passes the {len(one.whole + one.partly)} checks that can judge it", said)
-        self.assertIn("not right or not written yet: rms_norm_rows", said)
-        one, said = self.judged(text, "rms_norm_rows")
+        text = without("embed_rows")
+        one, said = self.judged(text, "embed")
+        self.assertEqual((one.word, one.others), ("passes", ["embed_rows"]))
+        self.assertIn(f"embed passes the {len(one.whole + one.partly)} checks that can judge it", said)
+        self.assertIn("not right or not written yet: embed_rows", said)
+        one, said = self.judged(text, "embed_rows")
         self.assertEqual(one.word, "is not written")
-        self.assertIn("Next: write void rms_norm_rows(", said)
+        self.assertIn("Next: write void embed_rows(", said)
 
     def test_a_wrong_formula_fails_though_the_rows_are_not_written(self):
-        one, said = self.judged(without("rms_norm_rows").replace("= xt::mean", "= xt::sum"), "rms_norm")
+        one, said = self.judged(without("embed_rows").replace("return matmul(one_hot", "return 2 * matmul(one_hot"), "embed")
         self.assertEqual(one.word, "fails")
-        self.assertIn("got 0.6, want 0.84852815", said)
+        self.assertIn("got -2, want -1", said)
 
     def test_right_rows_pass_beside_a_wrong_formula(self):
-        text = OURS.replace("= xt::mean", "= xt::sum")
-        self.assertEqual(self.judged(text, "rms_norm_rows")[0].word, "passes")
-        self.assertEqual(self.judged(text, "rms_norm")[0].word, "fails")
+        text = OURS.replace("return matmul(one_hot", "return 2 * matmul(one_hot")
+        self.assertEqual(self.judged(text, "embed_rows")[0].word, "passes")
+        self.assertEqual(self.judged(text, "embed")[0].word, "fails")
 
     def test_a_part_that_does_not_build_is_told(self):
-        self.assertEqual(self.judged("no", "rms_norm")[0].word, "does not build")
+        self.assertEqual(self.judged("no", "embed")[0].word, "does not build")
 
 
 if __name__ == "__main__":
