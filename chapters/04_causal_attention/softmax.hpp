@@ -23,6 +23,6 @@ Tensor<3> softmax(const Tensor<3>& scores);  // [H, T, S]
 bool all_hidden(ConstRow scores);  // [S]
 /// Throws std::invalid_argument for this row. With several heads, rows are numbered across them:
 /// h·T + t.
-[[noreturn]] void refuse_hidden_row(std::size_t row);
+void refuse_hidden_row(std::size_t row);
 
 }  // namespace t2t

@@ -61,7 +61,7 @@ class Example(unittest.TestCase):
     def test_true_cases_catch_mistakes(self):
         said = self.learn(TRUE)
         self.assertIn("your 2 cases accept the right part and catch 2 of 4 mistakes", said)
-        self.assertIn('"by hand: (3, 4) has a mean square of 12.5" catches sum for mean.', said)
+        self.assertIn('"by hand: (3, 4) has a mean square of 12.5" catches sum for mean, wrong axis.', said)
         self.assertIn("These are not caught: eps outside the root: eps is added to the root instead of", said)
         self.assertEqual(listed.state(*PART), "examples 2 of 4")
 
@@ -69,7 +69,7 @@ class Example(unittest.TestCase):
         only = TRUE[:TRUE.index('TEST_CASE("by hand')] + TRUE[TRUE.index('TEST_CASE("a token'):]
         said = self.learn(only)
         self.assertIn("your case accepts the right part and catches 1 of 4 mistakes", said)
-        self.assertIn("Your cases do not call rms_norm_rows.", said)
+        self.assertIn("Your cases do not call expect_mean_squares.", said)
 
     def test_a_case_that_is_not_true_is_shown(self):
         said = self.learn(TRUE.replace("0.84853f, 1.13137f", "0.6f, 0.8f"), status=1)
@@ -81,7 +81,7 @@ class Example(unittest.TestCase):
     def test_a_case_that_hangs_or_crashes_is_shown_and_catches_what_it_hangs_on(self):
         hanging = TRUE.replace("CHECK(all_close(", "while (!(y(0, 0) > 0.7f)) {\n  }\n  CHECK(all_close(")
         with unittest.mock.patch.object(running, "SILENT_SECONDS", 1):
-            self.assertIn('has a mean square of 12.5" catches sum for mean.', self.learn(hanging))
+            self.assertIn('has a mean square of 12.5" catches sum for mean, wrong axis.', self.learn(hanging))
             said = self.learn(hanging.replace("> 0.7f", "> 7"), status=1)
         self.assertIn('In the case "by hand: (3, 4) has a mean square of 12.5" it did not end within 1 seconds', said)
         said = self.learn(TRUE.replace("Tensor<2> y =", "*static_cast<volatile int*>(nullptr) = 1;\n  Tensor<2> y ="), status=1)
@@ -93,7 +93,7 @@ class Example(unittest.TestCase):
         self.assertIn("rms_norm_examples.cpp does not build; its first error is above", self.learn("no C++", status=1))
 
     def test_refusals_say_what_is_wanted(self):
-        self.assertIn("wanted one part, got 2: 02 rms_norm, 02 layer_norm", self.learn(status=1, what=["02"]))
+        self.assertIn("wanted one part, got 4: 02 rms_norm, 02 layer_norm", self.learn(status=1, what=["02"]))
         self.assertIn("is a CUDA kernel", self.learn(status=1, what=["11", "fused_online_softmax"]))
 
 

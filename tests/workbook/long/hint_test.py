@@ -95,11 +95,11 @@ class Counts(unittest.TestCase):
         return path
 
     def test_a_hint_is_about_what_failed_last(self):
-        self.write(passes=False, next="rms_norm_rows", failed=f'"{BY_HAND}" (tests/02_normalization_test.cpp:72)')
+        self.write(passes=False, next="expect_mean_squares", failed=f'"{BY_HAND}" (tests/02_normalization_test.cpp:72)')
         said = " ".join(self.learn("hint", "02").split())
-        self.assertIn("for rms_norm_rows", said)
+        self.assertIn("for expect_mean_squares", said)
         self.assertIn(f'The last check that failed is "{BY_HAND}" (tests/02', said)
-        self.assertIn(hint.questions(PART[0])["rms_norm_rows"], said)
+        self.assertIn(hint.questions(PART[0])["expect_mean_squares"], said)
         self.assertIn("1 hint", self.learn("list"))
 
     def test_a_hint_about_a_part_that_passes_is_not_counted(self):
@@ -120,7 +120,7 @@ class Counts(unittest.TestCase):
 
     def test_graduate_says_whose_each_part_is(self):
         said = mine.whose("03_rope", [PART])
-        self.assertEqual(said, "Yours: 02 rms_norm. Ours: 01 embedding; 02 layer_norm; 03 rope.")
+        self.assertEqual(said, "Yours: 02 rms_norm. Ours: 01 embedding; 02 layer_norm, rms_norm_rows, layer_norm_rows; 03 rope, rope_rows.")
 
     def test_only_checks_that_call_the_part_count(self):
         calling = list(calls.of(*PART))
@@ -171,7 +171,7 @@ class Next(unittest.TestCase):
         at = next(i for i, line in enumerate(lines, 1) if "CHECK(all_close(rms_by_rows(" in line)
         asked = "all_close(rms_by_rows(x, full(2, 1), 0), want, bound(2))"
         failed = failure(BY_HAND, "element [0, 0]", asked, str(file), at, at - 3)
-        self.assertEqual(verdict([failed]).function(), "rms_norm_rows")
+        self.assertEqual(verdict([failed], part=("02_normalization", "rms_norm_rows")).function(), "rms_norm_rows")
         self.assertEqual(verdict([failed]).failed_at, f'"{BY_HAND}" (tests/02_normalization_test.cpp:{at})')
 
 

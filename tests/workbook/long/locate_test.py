@@ -30,7 +30,7 @@ def learn(*words):
 
 
 class Parts(unittest.TestCase):
-    RIGHT = house.ours("02_normalization", "rms_norm").read_text()
+    RIGHT = house.ours("02_normalization", "rms_norm_rows").read_text()
 
     def setUp(self):
         subprocess.run([BUILD / "tiny_model", MODEL], check=True)
@@ -42,12 +42,12 @@ class Parts(unittest.TestCase):
         self.addCleanup(path.unlink, missing_ok=True)
 
     def locate(self, text):
-        self.save("02_normalization", "rms_norm", text)
-        return learn("02", "rms_norm")
+        self.save("02_normalization", "rms_norm_rows", text)
+        return learn("02", "rms_norm_rows")
 
     def wrong(self, name):
         patch = ROOT / f"tests/wrong/02_normalization/{name}.patch"
-        return planted.switches.patched("chapters/02_normalization/rms_norm.cpp", patch)
+        return planted.switches.patched("chapters/02_normalization/fast/rms_norm_rows.cpp", patch)
 
     def test_a_part_that_is_right_agrees_in_every_text(self):
         status, said = self.locate(self.RIGHT)
@@ -56,44 +56,44 @@ class Parts(unittest.TestCase):
         self.assertNotIn("DIFFER", said)
 
     def test_a_known_mistake_is_located_and_named(self):
-        status, said = self.locate(self.wrong("sum_for_mean").replace("// ", "// my "))
+        status, said = self.locate(self.wrong("sum_for_mean_in_rows").replace("// ", "// my "))
         self.assertEqual(status, 1, said)
-        for says in ("Yours: 02 rms_norm. All others are the book's.", "DIFFER one token: 4 tokens, 33 results",
+        for says in ("Yours: 02 rms_norm_rows. All others are the book's.", "DIFFER one token: 4 tokens, 33 results",
                      "at token 0 of 4", "At layer 0, attention_norm (the norm before attention). It differs by",
-                     "embedding . ", "attention_norm Xx", "Your 02 rms_norm makes it",
-                     "rms_norm_rows: docs/02_normalization_fast.md, line", "so it is probably this: sum for mean: ",
-                     "Next: ./learn check 02 rms_norm"):
+                     "embedding . ", "attention_norm Xx", "Your 02 rms_norm_rows makes it",
+                     "rms_norm_rows: docs/02_normalization_fast.md, line", "so it is probably this: sum for mean in rows: ",
+                     "Next: ./learn check 02 rms_norm_rows"):
             self.assertIn(says, said)
 
     def test_an_unknown_mistake_is_located_and_not_named(self):
         status, said = self.locate(self.RIGHT.replace("std::sqrt(", "1.07f * std::sqrt("))
         self.assertEqual(status, 1, said)
         self.assertIn("At layer 0, attention_norm", said)
-        self.assertIn("Your 02 rms_norm makes it", said)
+        self.assertIn("Your 02 rms_norm_rows makes it", said)
         self.assertNotIn("known mistake", said)
 
     def test_of_two_parts_the_one_at_fault_is_found(self):
         block = house.ours("08_block", "block_rows").read_text()
-        self.save("02_normalization", "rms_norm", self.RIGHT)
+        self.save("02_normalization", "rms_norm_rows", self.RIGHT)
         self.save("08_block", "block_rows", block.replace("norm_rows(from, gains, s.norm, s.eps, to)",
                                                           "norm_rows(from, gains, s.norm, s.eps + 0.1f, to)"))
         status, said = learn()
         self.assertEqual(status, 1, said)
-        self.assertIn("Yours: 02 rms_norm; 08 block_rows.", said)
+        self.assertIn("Yours: 02 rms_norm_rows; 08 block_rows.", said)
         self.assertIn("At layer 0, attention_norm", said)
         self.assertIn("Your 08 block_rows makes it", said)
         self.assertIn("Next: ./learn check 08 block_rows", said)
 
     def test_what_is_not_written_or_does_not_build_is_told(self):
-        header = house.header("02_normalization", "rms_norm")
-        status, said = self.locate(skeleton.made_of("rms_norm.cpp", self.RIGHT, header))
+        header = house.header("02_normalization", "rms_norm_rows")
+        status, said = self.locate(skeleton.made_of("rms_norm_rows.cpp", self.RIGHT, header))
         self.assertEqual(status, 1, said)
         self.assertIn("Yours did not come so far: it ended with", said)
         self.assertIn("not written yet: rms_norm_rows", said)
-        self.assertIn("Next: write it. ./learn check 02 rms_norm", said)
+        self.assertIn("Next: write it. ./learn check 02 rms_norm_rows", said)
         status, said = self.locate("nonsense")
         self.assertEqual(status, 1, said)
-        self.assertIn("02 rms_norm does not build", said)
+        self.assertIn("02 rms_norm_rows does not build", said)
         self.assertIn("there is nothing of yours to compare", said)
 
     def test_a_missing_model_is_told(self):

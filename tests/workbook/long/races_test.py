@@ -8,7 +8,7 @@ import house
 import judge
 import races
 
-PART = "02_normalization", "rms_norm"
+PART = "02_normalization", "rms_norm_rows"
 LOOP = "  for_each_row(T, C, [&](std::size_t t) { rms_norm_row(x.row(t), gain, eps, y.row(t)); });\n"
 ROW = "static void rms_norm_row(ConstRow x, ConstRow gain, float eps, Row y) {\n"
 

@@ -113,7 +113,7 @@ auto D::e() const -> int { return 1; }
                     self.assertTrue(pages.lines_of(page)[line].startswith("[`"))
 
     def test_a_constant_that_holds_a_function_has_a_section(self):
-        page, _, _ = pages.section_of_function("07_swiglu", "activations", "gelu_tanh_lanes")
+        page, _, _ = pages.section_of_function("07_swiglu", "activation_rows", "gelu_tanh_lanes")
         self.assertIn("gelu_tanh_lanes = [", page.read_text())
 
 
@@ -226,11 +226,11 @@ int find(int id);
 
 class Texts(unittest.TestCase):
     """A verdict is about the text that was read, whatever the times of files say."""
-    RIGHT = house.ours("02_normalization", "rms_norm").read_text()
+    RIGHT = house.ours("02_normalization", "rms_norm_rows").read_text()
     WRONG = RIGHT.replace("std::sqrt(", "(", 1)
 
     def save(self, text):
-        path = WORK / "02_normalization/rms_norm.cpp"
+        path = WORK / "02_normalization/rms_norm_rows.cpp"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         self.addCleanup(path.unlink, missing_ok=True)
@@ -238,7 +238,7 @@ class Texts(unittest.TestCase):
         return path
 
     def verdict(self):
-        return judge.judge("02_normalization", "rms_norm").word
+        return judge.judge("02_normalization", "rms_norm_rows").word
 
     def test_an_older_file_and_a_save_during_the_compilation_are_seen(self):
         self.assertNotEqual(self.WRONG, self.RIGHT)
@@ -249,25 +249,25 @@ class Texts(unittest.TestCase):
         during.start()
         self.assertEqual(self.verdict(), "fails")
         during.join()
-        self.assertFalse(progress.passes("02_normalization", "rms_norm"))
+        self.assertFalse(progress.passes("02_normalization", "rms_norm_rows"))
         self.assertEqual(self.verdict(), "passes")
-        self.assertTrue(progress.passes("02_normalization", "rms_norm"))
-        copies = [f.name for f in (house.BUILD / "mine/02_normalization").iterdir() if f.stem == "rms_norm"]
-        self.assertEqual(sorted(copies), ["rms_norm.cpp", "rms_norm.o", "rms_norm.said", "rms_norm.threads"])
+        self.assertTrue(progress.passes("02_normalization", "rms_norm_rows"))
+        copies = [f.name for f in (house.BUILD / "mine/02_normalization").iterdir() if f.stem == "rms_norm_rows"]
+        self.assertEqual(sorted(copies), ["rms_norm_rows.cpp", "rms_norm_rows.o", "rms_norm_rows.said", "rms_norm_rows.threads"])
 
     def test_ours_is_not_judged_in_the_place_of_a_function_that_is_missing(self):
-        for was, now, says in (("namespace t2t {", "namespace mine { using namespace t2t;", "The file defines mine::rms_norm,"),
+        for was, now, says in (("namespace t2t {", "namespace mine { using namespace t2t;", "The file defines mine::rms_norm_rows,"),
                                ("namespace t2t {", "#if 1\n#else\nnamespace t2t {", "between #if and #endif"),
                                ("ConstRow gain, float eps, Matrix", "ConstRow gain, double eps, Matrix",
                                 "defines t2t::rms_norm_rows with other arguments")):
             self.save(self.RIGHT.replace(was, now) + ("#endif\n" if "#if" in now else ""))
-            verdict = judge.judge("02_normalization", "rms_norm")
+            verdict = judge.judge("02_normalization", "rms_norm_rows")
             self.assertEqual(verdict.word, "does not build")
             self.assertIn(says, verdict.why)
 
     def test_a_part_that_includes_ours_is_refused(self):
-        self.save('#include "02_normalization/rms_norm.cpp"\n')
-        self.assertIn("includes our chapters/02_normalization/rms_norm.cpp", judge.judge("02_normalization", "rms_norm").why)
+        self.save('#include "02_normalization/fast/rms_norm_rows.cpp"\n')
+        self.assertIn("includes our chapters/02_normalization/fast/rms_norm_rows.cpp", judge.judge("02_normalization", "rms_norm_rows").why)
 
     def test_a_header_of_the_reader_s_belongs_to_the_text(self):
         path = self.save('#include "own/values.hpp"\n#include "02_normalization/rms_norm.hpp"\n')
@@ -276,10 +276,10 @@ class Texts(unittest.TestCase):
         self.addCleanup(header.parent.rmdir)
         self.addCleanup(header.unlink)
         header.write_text("static constexpr int N = 1;\n")
-        text = written.read("02_normalization", "rms_norm")
-        self.assertEqual(list(text.files), ["02_normalization/rms_norm.cpp", "02_normalization/own/values.hpp"])
+        text = written.read("02_normalization", "rms_norm_rows")
+        self.assertEqual(list(text.files), ["02_normalization/rms_norm_rows.cpp", "02_normalization/own/values.hpp"])
         header.write_text("static constexpr int N = 2;\n")
-        self.assertNotEqual(written.read("02_normalization", "rms_norm").digest, text.digest)
+        self.assertNotEqual(written.read("02_normalization", "rms_norm_rows").digest, text.digest)
 
     def test_a_compiler_that_was_stopped_is_told(self):
         stopped = "g++: internal compiler error: CPU time limit exceeded signal terminated program cc1plus"
