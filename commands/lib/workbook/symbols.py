@@ -57,7 +57,7 @@ def _told(text, function, symbol, theirs):
     alike = [f.signature for f in source.functions(house.ours(text.chapter, text.part).read_text()) if f.name == function.name]
     declared = "\n".join(f"  {line}" for line in re.sub(r"//.*", "", "\n".join(alike)).splitlines())
     says = f"{function.name} is missing. Other parts call it:\n{declared}\n"
-    named = [one.name for one in theirs if one.name.split("::")[-1] == short]
+    named = [one.name for one in theirs if "<" not in one.name and one.name.split("::")[-1] == short]  # no template for a part's lambda
     elsewhere = [name for name in named if name != symbol.name]
     if symbol.name in named:
         return says + f"The file defines {symbol.name} with other arguments, which is another function."

@@ -297,7 +297,7 @@ class Texts(unittest.TestCase):
                            (lambda: path.write_text("\n"), "is empty")):
             path.unlink()
             make()
-            self.assertIn(says, judge.judge("02_normalization", "rms_norm").why)
+            self.assertIn(says, judge.judge("02_normalization", "rms_norm_rows").why)
             if path.is_dir():
                 path.rmdir()
                 path.touch()
