@@ -1,5 +1,5 @@
-// LayerNorm as a model runs it: row by row, in vector registers, with layer_norm.hpp's formula as
-// its oracle.
+// LayerNorm as a model runs it: row by row, in vector registers. The tests compare it with the
+// formula in layer_norm.hpp.
 //
 //   y[t,c] = gain[c] · (x[t,c] − mean) / sqrt(variance + eps) + bias[c]
 //

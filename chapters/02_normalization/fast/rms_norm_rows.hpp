@@ -1,5 +1,5 @@
-// RMSNorm as a model runs it: row by row, in vector registers, with rms_norm.hpp's formula as its
-// oracle.
+// RMSNorm as a model runs it: row by row, in vector registers. The tests compare it with the
+// formula in rms_norm.hpp.
 //
 //   y[t,c] = gain[c] · x[t,c] / sqrt(mean over c of x[t,c]² + eps)
 //

@@ -1,5 +1,5 @@
-// Attention of one head as a model runs it: in place, a block of queries at a time, with chapter
-// 04's formula (attention.hpp) as its oracle.
+// Attention of one head as a model runs it: in place, a block of queries at a time. The tests
+// compare it with the formula in attention.hpp.
 //
 //   out = softmax(q·kᵀ / √D + mask) · v
 //

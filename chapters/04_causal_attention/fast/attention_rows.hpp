@@ -1,6 +1,6 @@
 // Attention of many heads as a model runs it: each head's queries, keys and values are read where
-// they lie, and all threads share the work, with chapter 04's formula (multi_head.hpp) as its
-// oracle.
+// they lie, and all threads share the work. The tests compare it with the formula in
+// multi_head.hpp.
 //
 //   out[t, h] = softmax(q[t, h]·keys(h)ᵀ / √D + mask) · values(h)
 //

@@ -1,9 +1,10 @@
-// Softmax as a model runs it: in place, a row at a time, in the processor's vector registers, with
-// chapter 04's formula (softmax.hpp) as its oracle.
+// Softmax as a model runs it: in place, a row at a time, in vector registers. The tests compare it
+// with the formula in softmax.hpp.
 //
 //   x[s] = exp(scale·x[s] − scale·highest) / Σ over j of exp(scale·x[j] − scale·highest)
 //
-// Chapter 09 turns logits into probabilities with it; 13 and 14 use its middle part.
+// Chapter 09 turns logits into probabilities with it, and 14 a router's scores; 13's loss uses its
+// middle part.
 #pragma once
 
 #include "04_causal_attention/softmax.hpp"

@@ -1,5 +1,5 @@
-// Activations as a model runs them: row by row, in vector registers, without temporary tensors,
-// with activations.hpp's formulas as their oracle. feed_forward_rows.hpp calls them.
+// Activations as a model runs them: row by row, in vector registers, without temporary tensors. The
+// tests compare them with the formulas in activations.hpp. feed_forward_rows.hpp calls them.
 #pragma once
 
 #include "07_swiglu/activations.hpp"

@@ -1,8 +1,8 @@
-// The feed-forward network as a model runs it: in memory that its caller keeps, with
-// feed_forward.hpp's formula as its oracle.
+// The feed-forward network as a model runs it: in memory that its caller keeps. The tests compare
+// it with the formula in feed_forward.hpp.
 //
-//   gated:  y = (act(x·W_gateᵀ) · (x·W_upᵀ)) · W_downᵀ        plain:  y = act(x·W_upᵀ + b_up) ·
-//   W_downᵀ + b_down
+//   gated:  y = (act(x·W_gateᵀ) · (x·W_upᵀ)) · W_downᵀ
+//   plain:  y = act(x·W_upᵀ + b_up) · W_downᵀ + b_down
 //
 // Chapter 08's block calls it; chapter 14 calls it for each expert.
 #pragma once

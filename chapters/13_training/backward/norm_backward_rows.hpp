@@ -1,5 +1,5 @@
 // The backward pass of both norms as training runs it: row by row, added to gradients that are
-// there already, with norm_backward.hpp's formula as its oracle.
+// there already. The tests compare it with the formula in norm_backward.hpp.
 //
 //   dx += r·(u − x̂·mean(u·x̂))                 RMSNorm, with x̂ = x·r and u = gain·dy
 //   dx += r·(u − mean(u) − x̂·mean(u·x̂))       LayerNorm, with x̂ = (x − mean)·r
