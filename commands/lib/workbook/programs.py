@@ -209,7 +209,8 @@ def write_tests(writer):
     writer.phony("tests", [*passed, *built, of_edited_test])
     writer.phony("other_orders", other_orders)  # of the kernels' threads
     helpers = [one for one in ("hostile", "tiny_model", "trace_texts") if one in commands()]
-    writer.phony("workbook", ["02_normalization_test", *helpers, "workbook_examples", of_edited_test, *(f"02_normalization_wrong_{part}" for part in ("rms_norm_rows", "layer_norm", "layer_norm_rows"))])
+    wrong_norms = [f"02_normalization_wrong_{part}" for part in ("rms_norm_rows", "layer_norm", "layer_norm_rows")]
+    writer.phony("workbook", ["02_normalization_test", *helpers, "workbook_examples", of_edited_test, *wrong_norms])
 
 
 def tests_of_ctest():
