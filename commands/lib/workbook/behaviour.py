@@ -92,11 +92,6 @@ def check_of(key):
     return key.split(" | ")[0]
 
 
-def of_some(facts, checks):
-    """What of these facts is of some checks, or all of it if none are given."""
-    return {key: text for key, text in facts.items() if not checks or check_of(key) in checks}
-
-
 def waiting(facts):
     """The checks that call what is still to be written."""
     return {check_of(key) for key, text in facts.items() if text == "not written" or "not written yet" in text}

@@ -4,7 +4,6 @@ judge.py keeps the program with the reader's part, and telling.py and report.py 
 import concurrent.futures
 import dataclasses
 import os
-import time
 
 import behaviour
 import exchanged
@@ -91,7 +90,7 @@ def _confirmed(known, program, some):
     waiting = behaviour.waiting(theirs)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         apart = list(pool.map(lambda one: behaviour.apart(known.facts(known.program(one), one, more=True), theirs), some[:CONFIRMED]))
-    return [one for one, facts in zip(some, apart) if not _without(facts, waiting, ())] + some[CONFIRMED:]
+    return [one for one, facts in zip(some, apart) if not _without(facts, waiting)] + some[CONFIRMED:]
 
 
 def not_contradicted(chapter, part, program, recorded):
@@ -100,7 +99,7 @@ def not_contradicted(chapter, part, program, recorded):
     if known is None:
         return recorded
     theirs, waiting = _otherwise(known, known.facts(program))
-    return [one for one in recorded if one.name not in known.apart or behaviour.agree(_without(known.apart[one.name], waiting, ()), theirs)]
+    return [one for one in recorded if one.name not in known.apart or behaviour.agree(_without(known.apart[one.name], waiting), theirs)]
 
 
 def compared(chapter, known, facts, confirm=lambda some: some):
@@ -108,18 +107,18 @@ def compared(chapter, known, facts, confirm=lambda some: some):
     theirs, waiting = _otherwise(known, facts)
     if not theirs:
         return Diagnosis()
-    alike = [variants.Variant(name) for name, apart in known.apart.items() if behaviour.agree(_without(apart, waiting, ()), theirs)]
+    alike = [variants.Variant(name) for name, apart in known.apart.items() if behaviour.agree(_without(apart, waiting), theirs)]
     return _told(chapter, known, confirm(alike))
 
 
 def _otherwise(known, facts):
     """What of these facts differs from ours, without the checks that call what is still to be written; and these checks."""
     waiting = behaviour.waiting(facts)
-    return _without(behaviour.apart(facts, known.ours), waiting, ()), waiting
+    return _without(behaviour.apart(facts, known.ours), waiting), waiting
 
 
-def _without(facts, checks, keys):
-    return {key: text for key, text in facts.items() if behaviour.check_of(key) not in checks and key not in keys}
+def _without(facts, checks):
+    return {key: text for key, text in facts.items() if behaviour.check_of(key) not in checks}
 
 
 def _told(chapter, known, alike):

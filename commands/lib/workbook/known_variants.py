@@ -31,27 +31,27 @@ class Known:
     def program(self, variant):
         return self.programs.get(variant.name) or next(iter(self.programs.values()))
 
-    def run_each(self, some, long=False, only=()):
-        """(variant, what it computes otherwise than ours), …; in the checks that take long, in all others, or in some of these only."""
+    def run_each(self, some, long=False):
+        """(variant, what it computes otherwise than ours), …; in the checks that take long, or in all others."""
         def run(variant):
-            return variant, self.run(self.program(variant), variant, long, only)
+            return variant, self.run(self.program(variant), variant, long)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             try:
                 yield from pool.map(run, some)
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    def run(self, program, variant=None, long=False, only=()):
+    def run(self, program, variant=None, long=False):
         """What a program computes otherwise than ours."""
         if long:
             told = behaviour.run(program, variant, only=self.slow, seconds=self.long_seconds)
             return behaviour.apart(behaviour.read(told), self.ours_long)
-        return behaviour.apart(self.facts(program, variant, only=only), behaviour.of_some(self.ours, only))
+        return behaviour.apart(self.facts(program, variant), self.ours)
 
-    def facts(self, program, variant=None, more=False, only=()):
-        """What a program computes in the quick checks, in some of these only, or in those by which that is confirmed."""
+    def facts(self, program, variant=None, more=False):
+        """What a program computes in the quick checks, or in those by which that is confirmed."""
         seconds = self.seconds * (4 if more else 1)
-        return behaviour.read(behaviour.run(program, variant, only=only or (self.more if more else self.quick), seconds=seconds))
+        return behaviour.read(behaviour.run(program, variant, only=self.more if more else self.quick, seconds=seconds))
 
 
 def of(chapter, part):
