@@ -277,7 +277,7 @@ grep -q "other.gguf: its chat template is none of those known here (.*); plain C
   fail "does not say that the chat template is not known: $(cat err)"
 
 # A server: what it refuses, and one that answers and ends when it is asked to.
-serving=$build/15_serving
+serving=$build/16_server
 "$build/tiny_model" serve.gguf
 refuses "--port: wanted a number up to 65535, got 70000" "$serving" --serve --port 70000
 refuses "--memory: wanted room for a text of --context 2048, got 99" "$serving" --serve --memory 99

@@ -1,15 +1,12 @@
 // Pages compared with one piece of memory: attention, and a small model that serves several texts.
-// Products in one order compared with BLAS. Drafts compared with tokens one by one. Which tokens
-// may come, by a trie and one by one.
+// Products in one order compared with BLAS. Drafts compared with tokens one by one.
 #include "timing/bench.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "06_gqa/fast/grouped_rows.hpp"
@@ -19,7 +16,6 @@
 #include "15_serving/engine/engine.hpp"
 #include "15_serving/products/matrices_as.hpp"
 #include "15_serving/products/one_order.hpp"
-#include "15_serving/structured/token_filter.hpp"
 #include "linalg.hpp"
 #include "random.hpp"
 
@@ -205,60 +201,6 @@ static void bench_together(Bench& bench, const Model& model, std::size_t texts) 
       "one after the other", [&] { serve(1); });
 }
 
-/// A vocabulary that is made as BPE makes one: each token after the 256 bytes is two earlier ones,
-/// drawn by chance, most of them letters.
-static std::vector<std::string> bench_vocabulary() {
-  Random random(4);
-  std::vector<std::string> tokens;
-  for (int byte = 0; byte < 256; ++byte) tokens.push_back(std::string(1, char(byte)));
-  const auto drawn = [&]() -> const std::string& {
-    const double u = random.next_uniform();
-    if (u < 0.4) return tokens['a' + std::size_t(random.next_uniform() * 26)];
-    const double v = random.next_uniform();
-    return tokens[std::size_t(v * v * v * double(tokens.size()))];  // early ones more often
-  };
-  while (tokens.size() < 49'151) {
-    const std::string token = drawn() + drawn();
-    if (token.size() <= 16) tokens.push_back(token);
-  }
-  tokens.push_back("");  // the stop
-  return tokens;
-}
-
-/// Which of the tokens may come after a beginning of any JSON; and a call of a filter after one
-/// token more.
-static void bench_tokens(Bench& bench, const TokenTrie& vocabulary, const char* where,
-                         std::string_view beginning) {
-  const JsonGrammar grammar = any_json();
-  JsonState state;
-  for (const char byte : beginning) step_json(grammar, state, static_cast<unsigned char>(byte));
-  std::vector<char> allowed, want;
-  const auto walk = [&] { allowed_tokens(vocabulary, grammar, state, allowed); };
-  const auto one_by_one = [&] { want = allowed_one_by_one(vocabulary, grammar, state); };
-  const std::string what = fmt::format("which of 49,152 tokens may come, {}", where);
-  walk(), one_by_one();
-  bench.expect_right(what, allowed == want);
-  bench.against(what, walk, "each token tried", one_by_one);
-}
-
-static void bench_filter(Bench& bench, const std::shared_ptr<const TokenTrie>& vocabulary) {
-  const std::size_t V = vocabulary->tokens.size();
-  std::vector<float> logits(V);
-  std::vector<int> answer = {'"'};
-  const auto filter = json_filter(vocabulary, {int(V) - 1});
-  const JsonGrammar grammar = any_json();
-  std::vector<char> allowed;
-  JsonState state;
-  step_json(grammar, state, '"');
-  bench.against(
-      "a filter's call, 49,152 tokens, in a string",
-      [&] {
-        answer.push_back('a');
-        filter(answer, Row(logits.data(), V));
-      },
-      "a walk through the trie", [&] { allowed_tokens(*vocabulary, grammar, state, allowed); });
-}
-
 void bench(Bench& bench) {
   bench_attention(bench, 512, 512);
   bench_attention(bench, 1, 2048);
@@ -275,10 +217,6 @@ void bench(Bench& bench) {
   for (const std::size_t k : {1, 4, 8}) bench_drafts(bench, model, k);
   bench_together(bench, model, 4);
   bench_together(bench, model, 16);
-  const auto vocabulary = std::make_shared<const TokenTrie>(bench_vocabulary());
-  bench_tokens(bench, *vocabulary, "where a value begins", "[1,");
-  bench_tokens(bench, *vocabulary, "in a string", "[\"a");
-  bench_filter(bench, vocabulary);
 }
 
 }  // namespace t2t

@@ -1,0 +1,55 @@
+// From what the engine's thread says of some answers to what a client is to see: pieces of text,
+// and at the end of each answer the reason for it.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "16_server/answer/answer_text.hpp"
+#include "16_server/answer/said.hpp"
+
+namespace t2t {
+
+/// What one token, or the end, adds to an answer.
+struct AnswerPiece {
+  std::size_t answer;  // which of those that were asked for together
+  std::string text;    // often empty: see AnswerText
+  std::optional<TokenScores> scores = {};
+  /// At the end, "stop": a stop token or a stop string; "length": the limit of tokens, or the end
+  /// of the context. Otherwise empty.
+  std::string reason = {};
+  std::size_t offset = 0;  // characters of the answer's tokens before this one
+  /// With the first piece, if they are wanted: of the prompt's tokens from the second one on.
+  std::optional<std::vector<TokenScores>> prompt = {};
+};
+
+class Answering {
+ public:
+  /// For so many answers, each of which ends before these strings. The tokenizer must outlive it.
+  Answering(const Bpe& bpe, std::size_t answers, const std::vector<std::string>& stop_strings)
+      : bpe_(bpe),
+        texts_(answers, AnswerText(bpe, stop_strings)),
+        characters_(answers),
+        ended_(answers),
+        going_on_(answers) {}
+
+  /// If the answer has failed, throws std::bad_alloc if memory was missing, otherwise
+  /// std::runtime_error with the reason. Nothing may be said of an
+  /// answer after its end, unless a stop string has ended it: what has been on its way then gives
+  /// nothing.
+  std::optional<AnswerPiece> take(const Said& said);
+  bool all_ended() const { return going_on_ == 0; }
+  /// Tokens of all answers, without the stop tokens.
+  std::size_t tokens() const { return tokens_; }
+
+ private:
+  const Bpe& bpe_;
+  std::vector<AnswerText> texts_;
+  std::vector<std::size_t> characters_;  // of each answer's tokens
+  std::vector<bool> ended_;
+  std::size_t going_on_, tokens_ = 0;
+};
+
+}  // namespace t2t

@@ -1,0 +1,22 @@
+// What has happened to an answer, with the scores that a client wants to see.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "15_serving/engine/engine.hpp"
+#include "16_server/answer/token_scores.hpp"
+
+namespace t2t {
+
+/// What has happened to one of the answers that were asked for together.
+struct Said {
+  std::size_t answer;                      // 0, 1 …
+  Event event;                             // its id is the engine's
+  std::optional<TokenScores> scores = {};  // of its token, if they are wanted
+  /// The first time, if they are wanted: of the prompt's tokens from the second one on.
+  std::optional<std::vector<TokenScores>> prompt = {};
+};
+
+}  // namespace t2t

@@ -1,0 +1,52 @@
+// What a client asks for, read from the body of its request: the fields of OpenAI's chat
+// completions and completions that this server has. All others are refused by name, so that nobody
+// takes an answer for what it is not.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "15_serving/engine/engine.hpp"
+#include "16_server/api/fields.hpp"
+#include "16_server/api/served_model.hpp"
+
+namespace t2t {
+
+enum class Endpoint { chat_completions, completions };
+
+struct Ask {
+  Endpoint endpoint;
+  std::vector<Request> requests;  // one for each prompt: of its answers, but for their seeds
+  std::vector<std::string> stop_strings;      // end an answer before them
+  std::size_t answers = 1;                    // to each prompt
+  std::optional<std::uint64_t> seed = {};     // answer j to a prompt has seed + j; none: drawn
+  std::optional<std::size_t> likeliest = {};  // tokens to list for each token; none: no logprobs
+  bool stream = false;                        // the answers come in pieces, as they are made
+  bool usage_at_end = false;                  // of a stream
+  bool echo = false;                          // of completions: the prompt comes first
+  std::size_t unsaid = 0;  // tokens before each prompt that the client has not sent, such as bos
+  std::vector<std::string> texts = {};  // of completions: each prompt, as the client wrote it
+
+  std::size_t all_answers() const { return requests.size() * answers; }
+  std::size_t prompt_tokens() const;
+  /// The request that answer i of all is an answer to, and the text of its prompt.
+  const Request& request_of(std::size_t i) const { return requests.at(i / answers); }
+  const std::string& text_of(std::size_t i) const { return texts.at(i / answers); }
+};
+
+/// A request for each answer: those to the first prompt, then those to the next one.
+std::vector<Request> requests_of(const Ask& ask);
+
+/// Reads a body for this model. Throws RequestError("field: wanted …, got …") for what is not JSON,
+/// a field of another type or out of its range, one that this server does not have, and a
+/// conversation that the model's format can't write. Whether the prompt fits is Engine::submit's to
+/// say.
+Ask read_ask(Endpoint endpoint, const std::string& body, const ServedModel& served);
+
+/// What a client gets that asks for a model of another name.
+RequestError no_model(const std::string& name, const ServedModel& served);
+
+}  // namespace t2t

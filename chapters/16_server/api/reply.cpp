@@ -1,0 +1,244 @@
+#include "16_server/api/reply.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "utf8_start.hpp"
+
+namespace t2t {
+
+// With this type the fields of an object stay in the order in which they are written.
+using json = nlohmann::ordered_json;
+
+/// A text that is not UTF-8, such as a token that is a part of a character, gets U+FFFD.
+static std::string text_of(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+static std::string event_of(const json& value) { return "data: " + text_of(value) + "\n\n"; }
+
+/// JSON has no infinity: clients take −9999 for a token that was forbidden.
+static double finite(double log_p) { return std::max(log_p, -9999.0); }
+
+static json score_json(const TokenScore& score, const Bpe& bpe) {
+  const std::string& bytes = bpe.bytes(score.id);
+  return {{"token", bytes},
+          {"logprob", finite(score.log_p)},
+          {"bytes", std::vector<std::uint8_t>(bytes.begin(), bytes.end())}};
+}
+
+static json chat_scores(std::span<const AnswerPiece> pieces, const Bpe& bpe) {
+  json content = json::array();
+  for (const AnswerPiece& piece : pieces) {
+    if (!piece.scores) continue;
+    json token = score_json(piece.scores->token, bpe);
+    token["top_logprobs"] = json::array();
+    for (const TokenScore& other : piece.scores->likeliest)
+      token["top_logprobs"].push_back(score_json(other, bpe));
+    content.push_back(std::move(token));
+  }
+  return {{"content", std::move(content)}, {"refusal", nullptr}};
+}
+
+/// A token in a completion's lists. Parts of characters are written as "bytes:\xe2\x82", so that
+/// each has a name of its own.
+static std::string name_of(const std::string& bytes) {
+  if (is_utf8(bytes)) return bytes;
+  std::string name = "bytes:";
+  for (const char byte : bytes) name += fmt::format("\\x{:02x}", std::uint8_t(byte));
+  return name;
+}
+
+static json empty_lists() {
+  return {{"tokens", json::array()},
+          {"token_logprobs", json::array()},
+          {"top_logprobs", json::array()},
+          {"text_offset", json::array()}};
+}
+
+/// Adds a token to a completion's lists. The likeliest ones always have the token itself, too.
+static void add_scores(json& lists, const TokenScores& one, std::size_t offset, const Bpe& bpe) {
+  json likeliest = json::object();
+  for (const TokenScore& other : one.likeliest)
+    likeliest.emplace(name_of(bpe.bytes(other.id)), finite(other.log_p));
+  const std::string name = name_of(bpe.bytes(one.token.id));
+  likeliest.emplace(name, finite(one.token.log_p));
+  lists["tokens"].push_back(name);
+  lists["token_logprobs"].push_back(finite(one.token.log_p));
+  lists["top_logprobs"].push_back(std::move(likeliest));
+  lists["text_offset"].push_back(offset);
+}
+
+/// Adds a prompt. Nothing says how likely its first token was.
+static void add_prompt(json& lists, const Ask& ask, std::span<const int> prompt,
+                       std::span<const TokenScores> scores, const Bpe& bpe) {
+  lists["tokens"].push_back(name_of(bpe.bytes(prompt[0])));
+  lists["token_logprobs"].push_back(nullptr);
+  lists["top_logprobs"].push_back(nullptr);
+  lists["text_offset"].push_back(0);
+  std::size_t offset = 0;
+  for (std::size_t t = 1; t < prompt.size(); ++t) {
+    if (t > ask.unsaid) offset += count_characters(bpe.bytes(prompt[t - 1]));
+    add_scores(lists, scores[t - 1], offset, bpe);
+  }
+}
+
+json Reply::scores_json(std::size_t answer, std::span<const AnswerPiece> pieces) const {
+  if (!ask_.likeliest) return nullptr;
+  const Bpe& bpe = served_.session.bpe;
+  if (ask_.endpoint == Endpoint::chat_completions) return chat_scores(pieces, bpe);
+  json lists = empty_lists();
+  for (const AnswerPiece& piece : pieces) {
+    if (piece.prompt) add_prompt(lists, ask_, ask_.request_of(answer).prompt, *piece.prompt, bpe);
+    if (piece.scores) add_scores(lists, *piece.scores, answers_[answer].offset + piece.offset, bpe);
+  }
+  return lists;
+}
+
+static json text_or_null(std::string_view text) { return text.empty() ? json() : json(text); }
+
+static json usage_json(const Ask& ask, std::size_t tokens) {
+  const std::size_t prompt = ask.prompt_tokens();
+  return {
+      {"prompt_tokens", prompt}, {"completion_tokens", tokens}, {"total_tokens", prompt + tokens}};
+}
+
+/// What all replies to a request begin with.
+static json head_json(const std::string& id, std::string_view object, std::int64_t created,
+                      const ServedModel& served) {
+  return {{"id", id}, {"object", object}, {"created", created}, {"model", served.name}};
+}
+
+Reply::Reply(const Ask& ask, const ServedModel& served, std::uint64_t number, std::int64_t created)
+    : ask_(ask),
+      served_(served),
+      id_(fmt::format("{}-{:x}-{}",
+                      ask.endpoint == Endpoint::chat_completions ? "chatcmpl" : "cmpl", created,
+                      number)),
+      created_(created),
+      answers_(ask.all_answers()) {
+  for (std::size_t i = 0; i < answers_.size(); ++i) {
+    answers_[i].offset = count_characters(ask.text_of(i));
+    if (ask.echo) answers_[i].text = ask.text_of(i);
+  }
+}
+
+void Reply::add(const AnswerPiece& piece) {
+  Collected& answer = answers_.at(piece.answer);
+  answer.text += piece.text;
+  if (piece.scores || piece.prompt) answer.scored.push_back(piece);
+  if (!piece.reason.empty()) answer.reason = piece.reason;
+}
+
+std::string Reply::whole(std::size_t tokens) const {
+  const bool is_chat = ask_.endpoint == Endpoint::chat_completions;
+  json reply = head_json(id_, is_chat ? "chat.completion" : "text_completion", created_, served_);
+  reply["choices"] = json::array();
+  for (std::size_t i = 0; i < answers_.size(); ++i) {
+    json choice = {{"index", i}};
+    if (is_chat)
+      choice["message"] = {
+          {"role", "assistant"}, {"content", answers_[i].text}, {"refusal", nullptr}};
+    else
+      choice["text"] = answers_[i].text;
+    choice["logprobs"] = scores_json(i, answers_[i].scored);
+    choice["finish_reason"] = answers_[i].reason;
+    reply["choices"].push_back(std::move(choice));
+  }
+  reply["usage"] = usage_json(ask_, tokens);
+  return text_of(reply);
+}
+
+/// One event of a stream, with one answer's part in it.
+static std::string piece_event(json head, const Ask& ask, std::size_t answer, json said,
+                               json scores, const std::string& reason) {
+  const bool is_chat = ask.endpoint == Endpoint::chat_completions;
+  json choice = {{"index", answer}};
+  choice[is_chat ? "delta" : "text"] = std::move(said);
+  choice["logprobs"] = std::move(scores);
+  choice["finish_reason"] = text_or_null(reason);
+  head["choices"] = json::array({std::move(choice)});
+  return event_of(head);
+}
+
+std::string Reply::stream_begin() const {
+  std::string events;
+  for (std::size_t i = 0; i < answers_.size(); ++i) {
+    if (ask_.endpoint == Endpoint::chat_completions)
+      events += piece_event(stream_head(), ask_, i, {{"role", "assistant"}, {"content", ""}},
+                            nullptr, "");
+    else if (ask_.echo && !ask_.likeliest)
+      events += piece_event(stream_head(), ask_, i, answers_[i].text, nullptr, "");
+  }
+  return events;
+}
+
+json Reply::stream_head() const {
+  const bool is_chat = ask_.endpoint == Endpoint::chat_completions;
+  json head =
+      head_json(id_, is_chat ? "chat.completion.chunk" : "text_completion", created_, served_);
+  if (ask_.usage_at_end) head["usage"] = nullptr;  // until the end
+  return head;
+}
+
+std::string Reply::stream_piece(const AnswerPiece& piece) const {
+  const std::size_t i = piece.answer;
+  std::string events;
+  if (piece.prompt) {
+    const AnswerPiece echoed{.answer = i, .text = {}, .prompt = piece.prompt};
+    events =
+        piece_event(stream_head(), ask_, i, answers_[i].text, scores_json(i, {&echoed, 1}), "");
+  }
+  if (piece.text.empty() && !piece.scores && piece.reason.empty()) return events;
+  json said = piece.text;
+  if (ask_.endpoint == Endpoint::chat_completions)
+    said = piece.text.empty() ? json::object() : json{{"content", piece.text}};
+  AnswerPiece own = piece;
+  own.prompt.reset();
+  return events + piece_event(stream_head(), ask_, i, std::move(said),
+                              own.scores ? scores_json(i, {&own, 1}) : json(), piece.reason);
+}
+
+std::string Reply::stream_end(std::size_t tokens) const {
+  std::string events;
+  if (ask_.usage_at_end) {
+    json usage = stream_head();
+    usage["choices"] = json::array();
+    usage["usage"] = usage_json(ask_, tokens);
+    events = event_of(usage);
+  }
+  return events + "data: [DONE]\n\n";
+}
+
+static json error_value(int status, std::string_view message, std::string_view param,
+                        std::string_view code) {
+  const char* type = status == 429  ? "rate_limit_error"
+                     : status < 500 ? "invalid_request_error"
+                                    : "server_error";
+  if (status == 401) code = "invalid_api_key";
+  if (status == 429) code = "rate_limit_exceeded";
+  return {{"error",
+           {{"message", message},
+            {"type", type},
+            {"param", text_or_null(param)},
+            {"code", text_or_null(code)}}}};
+}
+std::string error_json(int status, std::string_view message, std::string_view param,
+                       std::string_view code) {
+  return text_of(error_value(status, message, param, code));
+}
+std::string stream_error(std::string_view message) {
+  return event_of(error_value(500, message, {}, {}));
+}
+
+static json model_value(const ServedModel& served) {
+  return {{"id", served.name}, {"object", "model"}, {"created", 0}, {"owned_by", "a file"}};
+}
+std::string model_json(const ServedModel& served) { return text_of(model_value(served)); }
+std::string models_json(const ServedModel& served) {
+  return text_of({{"object", "list"}, {"data", json::array({model_value(served)})}});
+}
+
+}  // namespace t2t

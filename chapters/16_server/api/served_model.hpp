@@ -1,0 +1,37 @@
+// What a server must know of its model to turn texts into tokens and back.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "10_pretrained/chat/session.hpp"
+#include "15_serving/speculation/draft.hpp"
+#include "16_server/structured/token_trie.hpp"
+
+namespace t2t {
+
+struct ServedModel {
+  const Session& session;
+  std::string name;                             // by which clients ask for it
+  std::optional<ChatTemplate> chat;             // none: the model can only continue texts
+  std::string system;                           // of a conversation that brings none; may be empty
+  std::string note;                             // on the chat template, for who starts the server
+  std::vector<int> stops;                       // ids that end an answer
+  std::size_t drafts = 0;                       // tokens that are drafted for each step
+  std::shared_ptr<const TokenTrie> vocabulary;  // for answers in JSON
+  /// Makes the draft of a text that may have up to S tokens.
+  std::function<Draft(std::size_t S)> make_draft = [](std::size_t) { return draft_from_text(); };
+};
+
+/// The session must outlive it. The name is the file's, without folder and ending.
+ServedModel served_model(const Session& session);
+
+/// From here on, the drafts come from this model, for texts of up to `context` tokens; it must
+/// outlive the served model. A text's caches are made when it first asks for a draft. Throws
+/// std::invalid_argument if the two models have other tokens.
+void let_draft(ServedModel& served, const Session& drafter, std::size_t context);
+
+}  // namespace t2t

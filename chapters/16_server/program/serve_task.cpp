@@ -1,0 +1,165 @@
+#include "16_server/program/serve_task.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+#include "10_pretrained/model/tokenizer.hpp"
+#include "10_pretrained/program/default_model.hpp"
+#include "10_pretrained/program/open_session.hpp"
+#include "12_quantization/packed/packed_weight.hpp"
+#include "15_serving/engine/page_reader.hpp"
+#include "15_serving/products/one_order.hpp"
+#include "16_server/server/http_message.hpp"
+#include "16_server/server/http_server.hpp"
+#include "files/files.hpp"
+#include "memory.hpp"
+#include "program/stop_asked.hpp"
+#include "utf8_start.hpp"
+
+namespace t2t {
+
+static constexpr std::size_t page_tokens = 16;
+
+void add_flags(Program& program, ServeFlags& flags) {
+  flags.model = default_model();
+  program.yes("serve", flags.serve, "serve a model to others, by HTTP, until Ctrl-C");
+  program.input("model", flags.model, "the GGUF file to serve");
+  program.word("host", flags.host,
+               "address to listen on; others than 127.0.0.1 let other machines in");
+  program.size("port", flags.port, "port to listen on; 0: any that is free", 0);
+  program.size("context", flags.context, "tokens that a text can have at most, with its answer", 2);
+  program.size("parallel", flags.parallel, "texts that are answered at the same time");
+  program.size("waiting", flags.waiting, "texts that may wait; more are refused for the moment");
+  program.size("memory", flags.memory,
+               "tokens whose keys and values have room in memory, of all texts together");
+  program.size("cache-bits", flags.cache_bits, "bits of a key or value in memory: 32, 8 or 4");
+  program.size(
+      "swap", flags.swap,
+      "tokens of stopped texts that are kept in other memory at most, so that they are not read "
+      "again; 0: none",
+      0);
+  program.size("budget", flags.budget, "tokens that are read in a step at most");
+  program.size("chunk", flags.chunk,
+               "tokens of prompts in a step in which texts are answered; 0: as --budget allows", 0);
+  program.size("drafts", flags.drafts,
+               "tokens that are drafted for each step, from the text itself; 0: none", 0);
+  program.input("drafter", flags.drafter,
+                "GGUF file of a faster model that drafts instead, with the same tokens");
+  program.input("key", flags.key_file,
+                "file whose first line clients must send as their API key; without it, none");
+  program.word("allow-origin", flags.origin,
+               "origin of other pages that may use the server, such as https://chat.example.org");
+  program.yes("float", flags.floats, "make floats of the file's weights; answers come more slowly");
+}
+
+/// The same bits for each text whatever its company is: products of few bits have one order
+/// anyway, and those of floats get one.
+static MakeWeight matrices_in_one_order(bool all_as_floats) {
+  return [=](const GgufTensor& tensor, const TensorInfo& info) {
+    const bool multiplied = info.role != Role::positions && info.role != Role::router;
+    const bool halves = tensor.type == TensorType::f16 || tensor.type == TensorType::bf16;
+    if (!multiplied || (!all_as_floats && !halves && info.cols % block_numbers == 0))
+      return packed_matrix(tensor, info);
+    return in_one_order(floats_of(tensor, info.rows, info.cols));
+  };
+}
+
+static std::string read_key(const std::string& path) {
+  if (path.empty()) return {};
+  const std::string text = read_file(path, 4096);
+  const std::string key = text.substr(0, text.find_first_of("\r\n"));
+  if (key.empty())
+    throw std::runtime_error(printable(path) + ": wanted a key in the first line, got none");
+  return key;
+}
+
+static PageSizes sizes_of(const ServeFlags& flags) {
+  if (flags.memory < flags.context)
+    throw std::invalid_argument(fmt::format(
+        "--memory: wanted room for a text of --context {}, got {}", flags.context, flags.memory));
+  if (flags.budget < flags.parallel)
+    throw std::invalid_argument(
+        fmt::format("--budget: wanted a token for each of --parallel {} texts, got {}",
+                    flags.parallel, flags.budget));
+  if (flags.cache_bits != 32 && flags.cache_bits != 8 && flags.cache_bits != 4)
+    throw std::invalid_argument(
+        fmt::format("--cache-bits: wanted 32, 8 or 4, got {}", flags.cache_bits));
+  PageSizes sizes{.page = page_tokens,
+                  .texts = flags.parallel,
+                  .budget = flags.budget,
+                  .chunk = flags.chunk,
+                  .bits = flags.cache_bits};
+  sizes.pages = sizes.pages_for(flags.memory), sizes.swap = sizes.pages_for(flags.swap);
+  return sizes;
+}
+
+/// The model that drafts, as its file has it.
+static std::optional<Session> open_drafter(const ServeFlags& flags) {
+  if (flags.drafter.empty()) return {};
+  if (flags.drafts == 0)
+    throw std::invalid_argument("--drafter: wanted --drafts of 1 or more with it, got 0");
+  GgufFile file = open_model(flags.drafter);
+  Bpe bpe = read_tokenizer(file);
+  return std::make_optional<Session>(std::move(file), std::move(bpe), packed_matrix);
+}
+
+static void greet(const ServeFlags& flags, const HttpServer& server, const ServedModel& served) {
+  const std::string at = "http://" + host_and_port(flags.host, server.port());
+  fmt::print(
+      "{} is served.\n  {}/    to chat in a browser\n  {}/v1  for clients of OpenAI's API\n"
+      "Ctrl-C ends the server.\n",
+      served.name, at, at);
+  if (!served.note.empty()) fmt::print("{}.\n", printable(served.note, std::string::npos));
+  if (flags.host != "127.0.0.1" && flags.host != "localhost" && flags.host != "::1")
+    fmt::print("Other machines may reach it{}, and nothing that they send is encrypted.\n",
+               flags.key_file.empty() ? " without a key (--key)" : "");
+  std::fflush(stdout);
+}
+
+static int serve(const ServeFlags& flags) {
+  using namespace std::chrono_literals;
+  if (flags.port > 65535)
+    throw std::invalid_argument(
+        fmt::format("--port: wanted a number up to 65535, got {}", flags.port));
+  PageSizes sizes = sizes_of(flags);
+  const std::string key = read_key(flags.key_file);
+  GgufFile file = open_model(flags.model);
+  Bpe bpe = read_tokenizer(file);
+  const Session session(std::move(file), std::move(bpe), matrices_in_one_order(flags.floats));
+  const std::optional<Session> drafter = open_drafter(flags);
+  PageReader reader = model_reader(session.model, sizes);
+  reader.positions = std::min(reader.positions, flags.context);
+  Service service(reader, flags.waiting);
+  ServedModel served = served_model(session);
+  served.drafts = flags.drafts;
+  if (drafter) let_draft(served, *drafter, reader.positions);
+  const HttpServer server(service, served,
+                          {.host = flags.host,
+                           .port = int(flags.port),
+                           .key = key,
+                           .origin = flags.origin,
+                           .connections = flags.parallel + flags.waiting + 256});
+  const StopAsked stop{SIGINT, SIGTERM};
+  greet(flags, server, served);
+  while (!StopAsked::asked()) std::this_thread::sleep_for(100ms);
+  fmt::print("No more requests are taken; answers that have begun have 10 s to end.\n");
+  std::fflush(stdout);
+  service.close(10s);
+  return 0;
+}
+
+Task serve_task(const ServeFlags& flags) {
+  return {"serve",
+          {"model", "host", "port", "context", "parallel", "waiting", "memory", "cache-bits",
+           "swap", "budget", "chunk", "drafts", "drafter", "key", "allow-origin", "float"},
+          [&flags] { return serve(flags); }};
+}
+
+}  // namespace t2t

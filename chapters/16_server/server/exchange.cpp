@@ -1,0 +1,76 @@
+#include "16_server/server/exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "timing/measure.hpp"
+#include "utf8_start.hpp"
+
+namespace t2t {
+
+Exchange::Exchange(Ask ask, Service& service, const ServedModel& served, std::uint64_t number,
+                   std::int64_t created, std::function<void()> on_change)
+    : ask_(std::move(ask)),
+      service_(service),
+      reply_(ask_, served, number, created),
+      answering_(served.session.bpe, ask_.all_answers(), ask_.stop_strings),
+      answers_(service.ask(requests_of(ask_), ask_.likeliest, std::move(on_change))) {}
+
+Exchange::~Exchange() {
+  answers_->silence();
+  try {
+    if (!answering_.all_ended()) service_.cancel(answers_);
+  } catch (const std::bad_alloc&) {  // then they end by themselves
+  }
+}
+
+/// The next piece that has come already.
+std::optional<AnswerPiece> Exchange::next_piece() {
+  while (const std::optional<Said> said = answers_->next(std::chrono::milliseconds(0))) {
+    std::optional<AnswerPiece> piece = answering_.take(*said);
+    if (!piece) continue;  // of an answer that a stop string has ended
+    // The engine does not know of stop strings.
+    if (!piece->reason.empty() && !said->event.ending) service_.cancel(answers_, piece->answer);
+    if (answering_.all_ended()) ending_ = piece->reason, status_ = 200;
+    return piece;
+  }
+  return {};
+}
+
+void Exchange::stream_on(std::string& text) {
+  if (!std::exchange(begun_, true)) text += reply_.stream_begin();
+  while (const std::optional<AnswerPiece> piece = next_piece()) text += reply_.stream_piece(*piece);
+  if (ended()) text += reply_.stream_end(answering_.tokens());
+}
+
+void Exchange::collect(std::string& text) {
+  while (const std::optional<AnswerPiece> piece = next_piece()) reply_.add(*piece);
+  if (ended()) text = reply_.whole(answering_.tokens());
+}
+
+std::string Exchange::take() {
+  std::string text;
+  try {
+    ask_.stream ? stream_on(text) : collect(text);
+  } catch (const std::bad_alloc&) {
+    fail(503, no_memory, text);
+  } catch (const std::exception& error) {
+    fail(500, error.what(), text);
+  }
+  return text;
+}
+
+void Exchange::fail(int status, const char* why, std::string& text) {
+  status_ = status, ending_ = why;
+  text += ask_.stream ? stream_error(why) : error_json(status, why);
+}
+
+std::string Exchange::summary() const {
+  return fmt::format("{} tokens read, {} said in {:.2f} s; {}", ask_.prompt_tokens(),
+                     answering_.tokens(), seconds_since(start_), printable(ending_));
+}
+
+}  // namespace t2t

@@ -1,0 +1,40 @@
+// Who may ask, decided by a request's head alone, before its body is read.
+//
+// A browser lets any page send requests to any address, this machine's own too, and only keeps the
+// page from reading the reply. So a request names its page's origin, and ours must be one of the
+// server's own pages. A page can also give its own name the address 127.0.0.1 ("DNS rebinding"):
+// then the origin looks right, but the request's Host is that name, and not one of the server's.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "16_server/server/http_message.hpp"
+
+namespace t2t {
+
+class Guard {
+ public:
+  /// `host` is the address that the server listens on. `key` is what clients must send as
+  /// "Authorization: Bearer KEY", or empty. `origin`, such as "https://chat.example.org", is
+  /// that of other pages that may use the server, or empty. Throws std::invalid_argument if it is
+  /// not of this form.
+  Guard(const std::string& host, std::string key, std::string origin);
+
+  /// Why this request is not to be answered: its Host or its Origin (403), its key (401), or its
+  /// type (415).
+  std::optional<HttpReply> refusal_of(const HttpRequest& head) const;
+  /// The headers with which a browser lets a page of `origin` read the reply; none for others.
+  std::vector<std::pair<std::string, std::string>> leave_for(const HttpRequest& head) const;
+
+ private:
+  bool knows_host(const std::string& name) const;
+  bool has_key(const HttpRequest& head) const;
+
+  std::vector<std::string> hosts_ = {"localhost", "127.0.0.1", "[::1]"};
+  bool any_address_;  // listens on all of the machine's addresses
+  std::string key_, origin_;
+};
+
+}  // namespace t2t

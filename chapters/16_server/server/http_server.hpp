@@ -1,0 +1,60 @@
+// The server's door: HTTP requests in, answers out. It has those of OpenAI's paths that make sense
+// for one model, so that clients written for that service work here too:
+//
+//   POST /v1/chat/completions   a conversation goes on by an answer
+//   POST /v1/completions        a text goes on
+//   GET  /v1/models             the model's name; also as /v1/models/NAME
+//   GET  /health                "ok" while requests are taken
+//   GET  /metrics               counts, for Prometheus
+//   GET  /                      a page to chat with, for a browser
+//
+// One thread reads and writes for all connections, whichever is ready, and a few others read the
+// bodies of requests and hand them to the service. So a connection that waits costs no thread. If a
+// client goes away in the middle, its answers are cancelled, and their pages are free at once.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "16_server/api/served_model.hpp"
+#include "16_server/server/service.hpp"
+
+namespace t2t {
+
+/// What one connection can cost. It is closed where it goes beyond.
+struct ConnectionLimits {
+  std::size_t head_bytes = 16384, body_bytes = 1 << 20;  // of a request
+  std::chrono::milliseconds head{10000}, body{30000};    // for all of it to come
+  std::chrono::milliseconds write{10000};                // for a part of a reply to go
+};
+
+struct HttpOptions {
+  std::string host = "127.0.0.1";
+  int port = 8080;          // 0: any that is free
+  std::string key = {};     // that clients must send as "Authorization: Bearer KEY"; empty: none
+  std::string origin = {};  // of other pages that may use the server; empty: none
+  std::size_t connections = 100;  // at the same time; then those without a request give way
+  ConnectionLimits limits = {};
+  bool log = true;  // a line on stderr for each request, without its text
+};
+
+class HttpServer {
+ public:
+  /// Takes the port and answers requests from now on, with threads of its own. The service and the
+  /// model must outlive it. Throws std::runtime_error, with host and port, when the port can't be
+  /// taken, and when the page can't be read; std::invalid_argument as Guard does.
+  HttpServer(Service& service, const ServedModel& served, HttpOptions options);
+  /// Takes no more requests, and waits until those that have come are answered: Service::close sees
+  /// to it that they are.
+  ~HttpServer();
+
+  int port() const;
+
+ private:
+  struct Door;  // includes Boost, which only http_server.cpp and connection.cpp do
+  std::unique_ptr<Door> door_;
+};
+
+}  // namespace t2t

@@ -1,0 +1,270 @@
+#include "16_server/server/service.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <future>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "shapes.hpp"
+
+namespace t2t {
+
+Service::Service(PageReader reader, std::size_t most_waiting)
+    : engine_(reader), most_texts_(reader.sizes.texts + most_waiting) {
+  engine_.scored = [this](std::size_t id, ConstRow logits) {
+    Place& place = places_.at(id);
+    if (place.answers->likeliest_) place.logits.emplace_back(logits.begin(), logits.end());
+  };
+  engine_.prompt_scored = [this](std::size_t id, int token, ConstRow logits) {
+    Place& place = places_.at(id);
+    if (place.answers->likeliest_)
+      place.prompt->push_back(token_scores(logits, token, *place.answers->likeliest_));
+  };
+  count();
+  thread_ = std::thread([this] { run(); });
+}
+
+namespace {
+/// Why a submission was refused. What is thrown stays in the engine's thread, so this crosses over.
+struct Refusal {
+  enum class Fault { none, of_request, of_memory, of_server } fault = Fault::none;
+  std::string why = {};
+};
+}  // namespace
+
+static void throw_refusal(const Refusal& refusal) {
+  if (refusal.fault == Refusal::Fault::of_request) throw std::invalid_argument(refusal.why);
+  if (refusal.fault == Refusal::Fault::of_memory) throw std::bad_alloc();
+  if (refusal.fault == Refusal::Fault::of_server) throw std::runtime_error(refusal.why);
+}
+
+/// Does it, and tells what it throws.
+static Refusal refusal_of(const std::function<void()>& submission) {
+  try {
+    submission();
+    return {};
+  } catch (const std::invalid_argument& error) {
+    return {Refusal::Fault::of_request, error.what()};
+  } catch (const std::bad_alloc&) {
+    return {Refusal::Fault::of_memory};
+  } catch (const std::exception& error) {
+    return {Refusal::Fault::of_server, error.what()};
+  } catch (...) {
+    return {Refusal::Fault::of_server, "an unknown error"};
+  }
+}
+
+std::shared_ptr<Answers> Service::ask(std::vector<Request> requests,
+                                      std::optional<std::size_t> likeliest,
+                                      std::function<void()> on_change) {
+  const auto answers = std::make_shared<Answers>();
+  answers->likeliest_ = likeliest, answers->on_change_ = std::move(on_change);
+  const std::size_t count = requests.size();
+  expect(count <= most_texts_, "answers at a time", fmt::format("at most {}", most_texts_),
+         double(count));
+  auto refusal = std::make_shared<std::promise<Refusal>>();
+  std::future<Refusal> refused = refusal->get_future();
+  {
+    const std::lock_guard lock(lock_);
+    if (closed_) throw Closed("the server is ending, and takes no more requests");
+    if (unfinished_ + count > most_texts_) {
+      ++counts_.refused;
+      throw TooBusy(fmt::format("{} texts are being answered or wait already", unfinished_));
+    }
+    // This thread waits until it is done. An order that is dropped breaks its promise, which throws
+    // here.
+    orders_.push_back([this, refusal = std::move(refusal), answers, &requests] {
+      refusal->set_value(refusal_of([&] { submit(answers, std::move(requests)); }));
+    });
+    unfinished_ += count;
+  }
+  changed_.notify_all();
+  throw_refusal(refused.get());
+  return answers;
+}
+
+void Service::submit(const std::shared_ptr<Answers>& answers, std::vector<Request> requests) {
+  const std::size_t count = requests.size();
+  std::size_t prompt_tokens = 0;
+  try {
+    answers->ids_.reserve(count);
+    for (Request& request : requests) {
+      prompt_tokens += request.prompt.size();
+      Place place{answers, answers->ids_.size()};
+      if (request.score_prompt) place.prompt.emplace();
+      const std::size_t id = engine_.submit(std::move(request));
+      answers->ids_.push_back(id);
+      places_.insert({id, std::move(place)});
+    }
+  } catch (...) {
+    for (const std::size_t id : answers->ids_) engine_.cancel(id), places_.erase(id);
+    finished(count);
+    throw;
+  }
+  now_.texts += count, now_.prompt_tokens += prompt_tokens;
+}
+
+void Service::cancel(const std::shared_ptr<Answers>& answers) {
+  order([this, answers] {
+    for (const std::size_t id : answers->ids_) end(id);
+  });
+}
+
+void Service::cancel(const std::shared_ptr<Answers>& answers, std::size_t answer) {
+  order([this, answers, answer] { end(answers->ids_.at(answer)); });
+}
+
+void Service::order(Order what) {
+  {
+    const std::lock_guard lock(lock_);
+    orders_.push_back(std::move(what));
+  }
+  changed_.notify_all();
+}
+
+/// Of the engine's thread: ends a text if it has not ended yet.
+void Service::end(std::size_t id) {
+  if (!places_.contains(id)) return;
+  ++now_.cancelled;
+  leave(id);
+}
+
+void Service::finished(std::size_t count) {
+  {
+    const std::lock_guard lock(lock_);
+    unfinished_ -= count;
+  }
+  changed_.notify_all();
+}
+
+void Service::run() {
+  while (take_orders()) {
+    step();
+    count();
+  }
+  fail_all("the server has ended");
+  count();
+}
+
+/// Waits for something to do. False if the thread is to end.
+bool Service::take_orders() {
+  std::vector<Order> orders;
+  bool ending = false;
+  {
+    std::unique_lock lock(lock_);
+    changed_.wait(lock, [&] { return !orders_.empty() || ending_ || !engine_.idle(); });
+    orders.swap(orders_);
+    ending = ending_;
+  }
+  for (const Order& order : orders) try_to(order);
+  return !ending;
+}
+
+/// What goes wrong here ends all texts, but not the thread.
+void Service::try_to(const Order& order) {
+  try {
+    order();
+  } catch (const std::bad_alloc&) {
+    fail_all(no_memory);
+  } catch (const std::exception& error) {
+    fail_all(error.what());
+  } catch (...) {
+    fail_all("an unknown error");
+  }
+}
+
+void Service::step() {
+  if (engine_.idle()) return;
+  try_to([this] {
+    const std::vector<Event> events = engine_.step();
+    ++now_.steps;
+    for (const Engine::Reading& reading : engine_.readings())
+      now_.tokens_read += reading.ids.size();
+    now_.stops += engine_.plan().stopped.size();
+    for (const Event& event : events) deliver(event);
+  });
+}
+
+/// Puts the event into its mailbox. If it can't, for lack of memory, its text alone ends.
+void Service::deliver(const Event& event) {
+  Place& place = places_.at(event.id);
+  if (event.token) ++now_.tokens_said;
+  try {
+    Said said{place.answer, event};
+    said.prompt = std::exchange(place.prompt, {});
+    if (event.token && place.answers->likeliest_) {
+      said.scores = token_scores(place.logits.front(), *event.token, *place.answers->likeliest_);
+      place.logits.pop_front();
+    }
+    place.answers->put(std::move(said));
+    if (!event.ending && event.error.empty()) return;
+    ++(event.ending ? now_.ended : now_.failed);
+  } catch (const std::bad_alloc&) {
+    place.answers->lose();
+    ++now_.failed;
+  }
+  leave(event.id);
+}
+
+/// Nothing more is said of this text, whether the engine has ended it already or not.
+void Service::leave(std::size_t id) noexcept {
+  places_.erase(id);
+  try {
+    engine_.cancel(id);
+  } catch (...) {  // it is lost to the engine
+  }
+  finished(1);
+}
+
+/// Ends all texts with an error.
+void Service::fail_all(const char* why) noexcept {
+  while (!places_.empty()) {
+    const auto& [id, place] = *places_.begin();
+    try {
+      place.answers->put({place.answer, {id, {}, {}, why}});
+    } catch (...) {
+      place.answers->lose();
+    }
+    ++now_.failed;
+    leave(id);
+  }
+}
+
+void Service::close(std::chrono::milliseconds grace) {
+  {
+    std::unique_lock lock(lock_);
+    closed_ = true;
+    changed_.wait_for(lock, grace, [&] { return unfinished_ == 0; });
+    ending_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+/// Shows other threads what the engine's thread has counted.
+void Service::count() {
+  now_.running = engine_.running().size(), now_.waiting = engine_.waiting().size();
+  now_.pages = engine_.pool().pages(), now_.pages_free = engine_.pool().free();
+  now_.pages_kept = engine_.tree().spare();
+  const std::lock_guard lock(lock_);
+  const std::size_t refused = counts_.refused;
+  counts_ = now_;
+  counts_.refused = refused;
+}
+
+bool Service::closed() const {
+  const std::lock_guard lock(lock_);
+  return closed_;
+}
+
+ServiceCounts Service::counts() const {
+  const std::lock_guard lock(lock_);
+  ServiceCounts counts = counts_;
+  counts.unfinished = unfinished_;
+  return counts;
+}
+
+}  // namespace t2t

@@ -1,0 +1,109 @@
+// The thread of the engine, and the threads that ask it for answers.
+//
+// The engine is for one thread. So a thread of the service's own steps it while there is work, and
+// sleeps otherwise. Others ask for answers and get what happens through a mailbox:
+//
+//   a client's thread   ask ─→ orders ─→ │ the engine's thread: takes the orders that have come,
+//                       next ←─ Answers ←─ │ does a step, and puts its events into mailboxes
+//
+// Orders are taken between two steps, so nobody waits for longer than a step to be let in, and no
+// client, however slow, holds the engine up: a mailbox takes all that comes.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "15_serving/engine/engine.hpp"
+#include "15_serving/engine/service_counts.hpp"
+#include "16_server/server/answers.hpp"
+
+namespace t2t {
+
+/// Thrown by Service::ask when too many texts wait already.
+struct TooBusy : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+/// Thrown by Service::ask when the service takes no more work.
+struct Closed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class Service {
+ public:
+  /// Starts its thread. At most most_waiting texts wait beside those that run. Throws as Engine
+  /// does.
+  Service(PageReader reader, std::size_t most_waiting);
+  ~Service() { close(std::chrono::seconds(0)); }
+  Service(const Service&) = delete;
+
+  /// Submits some texts together, all or none. If `likeliest` is given, each token comes with its
+  /// scores and those of so many likeliest tokens, and so do the tokens of prompts that are to be
+  /// scored. `on_change` is called by the engine's thread whenever something has been put into the
+  /// mailbox; it must not wait. Throws std::invalid_argument as Engine::submit does and for more
+  /// texts than may ever run and wait, TooBusy, Closed, std::bad_alloc, and std::runtime_error for
+  /// any other fault of the server's own.
+  std::shared_ptr<Answers> ask(std::vector<Request> requests,
+                               std::optional<std::size_t> likeliest = {},
+                               std::function<void()> on_change = {});
+  /// Ends those of the answers that have not ended yet. Nothing more happens to them.
+  void cancel(const std::shared_ptr<Answers>& answers);
+  /// Ends one of them.
+  void cancel(const std::shared_ptr<Answers>& answers, std::size_t answer);
+  /// Takes no more work, waits until all answers have ended, at most so long, then ends the others
+  /// with an error, and the thread.
+  void close(std::chrono::milliseconds grace);
+
+  ServiceCounts counts() const;
+  /// Whether it takes no more work.
+  bool closed() const;
+
+ private:
+  struct Place {
+    std::shared_ptr<Answers> answers;
+    std::size_t answer;
+    std::optional<std::vector<TokenScores>> prompt = {};  // until the first event
+    std::deque<std::vector<float>> logits = {};           // of tokens whose events are yet to come
+  };
+  using Order = std::function<void()>;  // for the engine's thread
+
+  void run();
+  bool take_orders();
+  void try_to(const Order& order);
+  void submit(const std::shared_ptr<Answers>& answers, std::vector<Request> requests);
+  void step();
+  void deliver(const Event& event);
+  void fail_all(const char* why) noexcept;
+  void leave(std::size_t id) noexcept;
+  void end(std::size_t id);
+  void finished(std::size_t count);
+  void order(Order what);
+  void count();
+
+  // Of the engine's thread.
+  Engine engine_;
+  std::map<std::size_t, Place> places_;  // by the engine's id
+  ServiceCounts now_;
+  std::size_t most_texts_;  // that run and wait
+
+  // Of all threads, under the lock.
+  mutable std::mutex lock_;
+  std::condition_variable changed_;
+  std::vector<Order> orders_;
+  ServiceCounts counts_;
+  std::size_t unfinished_ = 0;  // texts that have been asked for and have not ended
+  bool closed_ = false, ending_ = false;
+
+  std::thread thread_;
+};
+
+}  // namespace t2t

@@ -1,0 +1,76 @@
+#include "16_server/shows/show_load.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <stdexcept>
+#include <vector>
+
+#include "16_server/program/load.hpp"
+#include "program/print.hpp"
+#include "utf8_start.hpp"
+
+namespace t2t {
+
+void add_flags(Program& program, LoadFlags& flags) {
+  program.word(
+      "load", flags.load,
+      "address of a server, http://127.0.0.1:8080, to send it many requests and time them");
+  program.number("rate", flags.rate, "with --load: requests a second, on average");
+  program.size("requests", flags.requests, "with --load: how many requests");
+  program.size("words", flags.words, "with --load: words of a prompt, on average");
+  program.size("tokens", flags.tokens, "with --load: tokens of an answer, on average, at most");
+}
+
+static void print_times(const LoadResult& result) {
+  std::vector<double> first, between, whole;
+  for (const Served& served : result.served) {
+    if (!served.answered) continue;
+    first.push_back(served.first), whole.push_back(served.end);
+    between.insert(between.end(), served.between.begin(), served.between.end());
+  }
+  Table table({"what", ">p50", ">p95", ">p99", ">longest"});
+  const auto row = [&](const char* what, const std::vector<double>& seconds) {
+    std::vector<std::string> cells = {what};
+    for (const double p : {0.5, 0.95, 0.99, 1.0})
+      cells.push_back(duration_text(percentile(seconds, p)));
+    table.add(cells);
+  };
+  row("time to the first text", first);
+  row("from one text to the next", between);
+  row("time to the end", whole);
+  table.print();
+}
+
+static int show_load(const Program& program, const LoadFlags& flags) {
+  if (!(flags.rate > 0 && flags.rate <= 1000))
+    throw std::invalid_argument(
+        fmt::format("--rate: wanted a number above 0 and at most 1000, got {}", flags.rate));
+  const LoadResult result =
+      put_load({flags.load, flags.rate, flags.requests, flags.words, flags.tokens, program.seed()});
+  std::size_t answered = 0, tokens = 0, prompt_tokens = 0;
+  std::map<std::string, std::size_t> errors;
+  for (const Served& served : result.served) {
+    answered += served.answered;
+    tokens += served.tokens, prompt_tokens += served.prompt_tokens;
+    if (!served.answered) ++errors[served.error];
+  }
+  print_section(fmt::format("{} requests, {:g} a second on average", flags.requests, flags.rate));
+  if (answered > 0) print_times(result);
+  print_paragraph(fmt::format(
+      "{} of {} were answered in {:.1f} s: {} tokens of prompts and {} of answers, {:.1f} of these "
+      "a second.",
+      answered, flags.requests, result.seconds, prompt_tokens, tokens,
+      double(tokens) / result.seconds));
+  for (const auto& [error, times] : errors)
+    print_paragraph(fmt::format("{} not answered: {}", times, printable(error, 200)));
+  return answered == flags.requests ? 0 : 1;
+}
+
+Task load_task(const Program& program, const LoadFlags& flags) {
+  return {"load", {"rate", "requests", "words", "tokens", "seed"}, [&] {
+            return show_load(program, flags);
+          }};
+}
+
+}  // namespace t2t
