@@ -1,4 +1,4 @@
-#include "15_serving/obeys.hpp"
+#include "16_server/obeys.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "obeys.hpp"
+#include "16_server/obeys.hpp"
 #include "16_server/structured/json_automaton.hpp"
 #include "random.hpp"
 #include "support/refuses.hpp"

@@ -12,8 +12,8 @@
 
 #include "10_pretrained/tokenizer/byte_alphabet.hpp"
 #include "15_serving/engine/engine.hpp"
-#include "15_serving/obeys.hpp"
 #include "15_serving/traces/toy_reader.hpp"
+#include "16_server/obeys.hpp"
 #include "16_server/structured/schema.hpp"
 #include "random.hpp"
 #include "support/lists.hpp"
