@@ -189,16 +189,16 @@ takes_not system "$build/10_pretrained" --bench --system x
 takes_not window "$build/10_pretrained" --prompt x --window 9
 refuses "--window: wanted --perplexity or --perplexity-by-position too" "$build/10_pretrained" --window 9
 refuses "--importance: wanted --quantize too" "$quantization" --importance empty.txt
+tuning=$build/17_fine_tuning
+for flag in merge questions ask other model; do refuses "--$flag: wanted --fine-tune too" "$tuning" --$flag x; done
+for flag in rank epochs lessons; do refuses "--$flag: wanted --fine-tune too" "$tuning" --$flag 2; done
 training=$build/13_training
-for flag in merge questions ask other model; do refuses "--$flag: wanted --fine-tune too" "$training" --$flag x; done
-for flag in rank epochs lessons; do refuses "--$flag: wanted --fine-tune too" "$training" --$flag 2; done
-for flag in "width 32" "file empty.txt" "steps 9" "save d" "tour-steps 20"; do takes_not "${flag% *}" "$training" --fine-tune new --$flag; done
-for flag in "rank 9" "questions x" "merge x" "save d" "tour-steps 20" "seeds 2"; do takes_not "${flag% *}" "$training" --run new --$flag; done
+for flag in "save d" "tour-steps 20"; do takes_not "${flag% *}" "$training" --run new --$flag; done
 for flag in "width 32" "seed 2" "file x" "save d"; do takes_not "${flag% *}" "$training" --resume new --$flag; done
-takes_not width "$training" --experiment norms --width 32
+refuses "--experiment and --encoder: wanted one of them at a time" "$build/18_experiments" --experiment norms --encoder reversal
+refuses "--seeds: wanted --experiment or --encoder too" "$build/18_experiments" --seeds 2
 refuses "--width: wanted --run too" "$training" --width 32
 refuses "--run and --resume: wanted one of them at a time" "$training" --run a --resume a
-refuses "--run and --fine-tune: wanted one of them at a time" "$training" --run a --fine-tune a
 refuses "--answers: wanted no other flag with it, got --seed" "$build/05_kv_cache" --seed 2 --answers
 refuses "--file and --folder: wanted one of them at a time" "$training" --file a --folder a
 [[ ! -e new && ! -e new.gguf && ! -e d ]] || fail "a refused task left something"
@@ -219,10 +219,10 @@ for model in same/model same/link same/hard ./same/../same/model other_name/mode
 done
 apart env T2T_WEIGHTS=same/model "$build/10_pretrained" --ids 1,2 --logits same/model
 for read in questions other ask model; do
-  apart "$build/13_training" --fine-tune same/questions --$read same/./questions
-  apart "$build/13_training" --fine-tune new --merge same/questions --$read other_name/questions
+  apart "$build/17_fine_tuning" --fine-tune same/questions --$read same/./questions
+  apart "$build/17_fine_tuning" --fine-tune new --merge same/questions --$read other_name/questions
 done
-apart "$build/13_training" --fine-tune new.gguf --merge ./new.gguf
+apart "$build/17_fine_tuning" --fine-tune new.gguf --merge ./new.gguf
 refuses "--run and --file: same/run/loss.csv lies in the folder that is written to" \
   "$build/13_training" --run same/run/ --file same/run/loss.csv
 apart "$build/13_training" --run same/run/ --folder other_name/run/.

@@ -9,7 +9,7 @@
 #include "10_pretrained/program/open_session.hpp"
 #include "10_pretrained/program/tasks.hpp"
 #include "12_quantization/program/float_flag.hpp"
-#include "13_training/text/training_text.hpp"
+#include "13_training/program/chosen_text.hpp"
 #include "14_mixture_of_experts/mixture_network.hpp"
 #include "14_mixture_of_experts/shows/show_balance.hpp"
 #include "14_mixture_of_experts/shows/show_choice.hpp"
@@ -38,7 +38,7 @@ struct TrainingFlags {
   std::size_t steps = 60, seeds = 3;
   bool rivals = false;
 
-  std::string text() const { return file.empty() ? text_of_folder(T2T_PAGES) : text_of_file(file); }
+  std::string text() const { return text_of({.file = file, .folder = {}}); }
 };
 static void add_flags(Program& program, TrainingFlags& flags) {
   program.input("file", flags.file, "text to learn from; without it, the book's own pages");

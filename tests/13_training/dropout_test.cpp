@@ -12,7 +12,6 @@
 #include "13_training/attention/attention_backward.hpp"
 #include "13_training/attention/weight_dropout.hpp"
 #include "13_training/cases.hpp"
-#include "13_training/experiments/block_changes.hpp"
 #include "13_training/trainer/trainer.hpp"
 #include "support/all_close.hpp"
 #include "support/hashed_numbers.hpp"
@@ -78,22 +77,13 @@ TEST_CASE("a share that is no probability below 1 is refused") {
           "dropout: wanted the embedding, heads, attention or feed_forward, got q");
 }
 
-/// 3 texts of 13 tokens.
-static Batch texts(size_t V) {
-  Batch batch = make_batch(3, 13);
-  Ids ids;
-  for (size_t n = 0; n < 40; ++n) ids.push_back(int((7 * n * n + 3 * n + 5) % V));
-  fill_in_order(batch, ids, 0);
-  return batch;
-}
-
 TEST_CASE("with dropout, too, the loss grows along its gradient by the square of its norm") {
   for (Case c : {llama(), gpt2()}) {
     for (const NormPlace place : {NormPlace::before, NormPlace::after}) {
       c.config.block.norm_place = place;
       CAPTURE(c.name);
       CAPTURE(int(place));
-      const Batch batch = texts(c.config.V);
+      const Batch batch = three_texts(c.config.V);
       const Dropout dropout{0.3f, 5};
       Gradients passes(c.config, 3, 13);
       ModelWeights gradients = zeros_of(c.config);
@@ -179,13 +169,13 @@ TEST_CASE("heads, layers, texts and passes leave out weights of their own") {
 }
 
 TEST_CASE("with dropout on attention's weights, too, the loss grows along its gradient") {
-  BlockChanges changes;
-  changes.drops_weights = true;
+  TrainingSlots slots;
+  slots.attention.drops_weights = true;
   for (const Case& c : {llama(), gpt2()}) {
     CAPTURE(c.name);
-    const Batch batch = texts(c.config.V);
+    const Batch batch = three_texts(c.config.V);
     const Dropout dropout{0.3f, 5};
-    Gradients passes(c.config, 3, 13, slots_of(changes)), others(c.config, 3, 13);
+    Gradients passes(c.config, 3, 13, slots), others(c.config, 3, 13);
     ModelWeights gradients = zeros_of(c.config), unused = zeros_of(c.config);
     const float scale = 1.0f / 39;
     const double loss = passes.add(c.model(), batch, scale, gradients, dropout);
@@ -263,7 +253,7 @@ TEST_CASE("nothing is left out when a loss is measured") {
 
   // Not only the trainer: the loss of a batch is the one that comes with gradients and no dropout.
   const Case c = llama();
-  const Batch batch = texts(c.config.V);
+  const Batch batch = three_texts(c.config.V);
   Gradients passes(c.config, 3, 13);
   ModelWeights gradients = zeros_of(c.config);
   CHECK(passes.loss(c.model(), batch) == passes.add(c.model(), batch, 1, gradients));

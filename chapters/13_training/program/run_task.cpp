@@ -13,10 +13,9 @@
 #include "09_language_model/generate.hpp"
 #include "10_pretrained/model/load_model.hpp"
 #include "10_pretrained/model/tokenizer.hpp"
-#include "13_training/program/show_cost.hpp"
+#include "13_training/shows/show_cost.hpp"
 #include "13_training/text/passages.hpp"
 #include "13_training/text/train_bpe.hpp"
-#include "13_training/text/training_text.hpp"
 #include "13_training/trainer/held_folder.hpp"
 #include "files/files.hpp"
 #include "memory.hpp"
@@ -34,8 +33,7 @@ void add_flags(Program& program, RunFlags& flags) {
   program.output("run", flags.run, "train a model in this new folder, and keep all of it there",
                  NamedFile::filled);
   program.output("resume", flags.resume, "go on with the run in this folder", NamedFile::filled);
-  program.input("file", flags.file, "text to learn from; without it, the book's own pages");
-  program.input("folder", flags.folder, "learn from all .md and .txt files of this folder", "DIR");
+  add_flags(program, flags.text);
   program.size("vocabulary", flags.vocabulary,
                "V: learn a vocabulary of this many tokens from the text; without it, bytes", 258);
   program.size("width", s.C, "C, width of the residual stream");
@@ -68,11 +66,6 @@ void expect_flags(const Program& program, const RunFlags& flags) {
          double(flags.options.schedule.steps));
   expect(program.seed() <= 1'000'000'000, "--seed", "at most 1,000,000,000",
          double(program.seed()));
-}
-
-std::string text_of(const RunFlags& flags) {
-  if (!flags.file.empty()) return text_of_file(flags.file);
-  return text_of_folder(flags.folder.empty() ? T2T_PAGES : flags.folder);
 }
 
 /// A bar, the loss, the speed and the time that is left.
@@ -176,7 +169,7 @@ static int start_run(const Program& program, RunFlags flags) {
   expect_training_memory(config_of(flags, V), flags.options.B, flags.sizes.T_max);
   HeldFolder held = HeldFolder::for_new_run(folder);
 
-  const SplitText split = split_by_passage(text_of(flags));
+  const SplitText split = split_by_passage(text_of(flags.text));
   const BpeTables tokenizer =
       flags.vocabulary == 0 ? byte_tokenizer() : train_bpe(split.train, {flags.vocabulary});
   const Bpe bpe(tokenizer);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "09_language_model/config.hpp"
+#include "13_training/program/chosen_text.hpp"
 #include "13_training/trainer/trainer.hpp"
 #include "program/program.hpp"
 #include "program/tasks.hpp"
@@ -12,7 +13,8 @@
 namespace t2t {
 
 struct RunFlags {
-  std::string run, resume, file, folder;
+  std::string run, resume;
+  TextFlags text;
   std::size_t vocabulary = 0;  // 0: bytes
   Sizes sizes{.C = 192, .L = 4, .H = 6, .G = 3, .T_max = 192};
   bool own_head = false;
@@ -24,9 +26,6 @@ void add_flags(Program& program, RunFlags& flags);
 
 /// Throws std::invalid_argument for values that no run can use.
 void expect_flags(const Program& program, const RunFlags& flags);
-
-/// The text that --file or --folder names, or the book's pages.
-std::string text_of(const RunFlags& flags);
 
 /// --run, and --resume, which takes its settings from the folder.
 std::vector<Task> run_tasks(const Program& program, const RunFlags& flags);

@@ -1,0 +1,25 @@
+// Fine-tunes: a small model learns a few lines through adapters of several ranks. With --fine-tune
+// a real model learns the answers to questions.
+#include "13_training/program/chosen_text.hpp"
+#include "17_fine_tuning/program/lora_task.hpp"
+#include "17_fine_tuning/shows/show_adapter.hpp"
+#include "program/answers.hpp"
+#include "program/program.hpp"
+
+using namespace t2t;
+
+int main(int argc, char** argv) {
+  LoraFlags flags;
+  Program program("17_fine_tuning",
+                  "Teaches a trained model something more, with LoRA: two thin matrices learn for "
+                  "each of its own. Without flags: how much learns, by rank, and what a small "
+                  "model learns and forgets.");
+  add_flags(program, flags);
+  program.has_answers(answers);
+  const Task tour = {"", {"seed"}, [&] {
+                       show_adapter_sizes();
+                       show_small_adapters(text_of({}), program.seed());
+                       return 0;
+                     }};
+  return program.run_tasks(argc, argv, {{fine_tune_task(program, flags), tour}});
+}

@@ -1,0 +1,16 @@
+// What an adapter costs, and what a small model learns and forgets through one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace t2t {
+
+/// Numbers that learn in SmolLM2-135M, and the memory of training them, by rank.
+void show_adapter_sizes();
+
+/// Trains a small model on the text, then teaches it a few lines of Latin: through adapters of
+/// several ranks, and with all of its weights. Shows the losses of both texts.
+void show_small_adapters(const std::string& text, std::uint64_t seed);
+
+}  // namespace t2t

@@ -1,0 +1,100 @@
+#include "18_experiments/changes/block_changes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <stdexcept>
+#include <type_traits>
+
+#include "rows.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+static void expect_sizes(const BlockChanges& changes, const BlockSettings& s, ConstMatrix q,
+                         ConstMatrix k) {
+  expect_shape("q", q, {q.rows, s.H * s.D});
+  expect_shape("k", k, {q.rows, s.G * s.D});
+  if (changes.slopes.size() > 0) expect_shape("slopes", changes.slopes, {s.H});
+}
+
+/// Calls f(number, t, head) for the last channel of each head.
+template <class F>
+static void for_each_last_channel(Matrix x, std::size_t D, F f) {
+  for (std::size_t t = 0; t < x.rows; ++t)
+    for (std::size_t h = 0; h < x.cols / D; ++h) f(x.row(t)[(h + 1) * D - 1], t, h);
+}
+
+static void multiply(Matrix x, float factor) {
+  for_each_row(x.rows, x.cols, [&](std::size_t t) {
+    for (float& number : x.row(t)) number *= factor;
+  });
+}
+
+static void change_queries_and_keys(const BlockChanges& changes, const BlockSettings& s, Matrix q,
+                                    Matrix k) {
+  expect_sizes(changes, s, q, k);
+  const float root = std::sqrt(float(s.D));
+  if (!changes.divided) multiply(q, root);
+  if (changes.slopes.size() == 0) return;
+  for_each_last_channel(q, s.D, [&](float& number, std::size_t, std::size_t h) {
+    number = root * changes.slopes(h);
+  });
+  for_each_last_channel(k, s.D,
+                        [&](float& number, std::size_t t, std::size_t) { number = float(t); });
+}
+
+static void change_queries_and_keys_backward(const BlockChanges& changes, const BlockSettings& s,
+                                             Matrix dq, Matrix dk) {
+  expect_sizes(changes, s, dq, dk);
+  if (!changes.divided) multiply(dq, std::sqrt(float(s.D)));
+  if (changes.slopes.size() == 0) return;
+  // What was projected to the last channel was not read.
+  const auto clear = [](float& number, std::size_t, std::size_t) { number = 0; };
+  for_each_last_channel(dq, s.D, clear);
+  for_each_last_channel(dk, s.D, clear);
+}
+
+static void subtract_rows(ConstMatrix x, Matrix from) {
+  for_each_row(x.rows, x.cols, [&](std::size_t t) {
+    for (std::size_t c = 0; c < x.cols; ++c) from.row(t)[c] -= x.row(t)[c];
+  });
+}
+
+TrainingSlots slots_of(const BlockChanges& changes) {
+  TrainingSlots slots;
+  slots.attention.mask = [causal = changes.causal](const BlockSettings& s) -> Mask {
+    return {causal, s.window};
+  };
+  slots.attention.drops_weights = changes.drops_weights;
+  if (!changes.divided || changes.slopes.size() > 0) {
+    slots.attention.forward = [changes](const BlockSettings& s, Matrix q, Matrix k) {
+      change_queries_and_keys(changes, s, q, k);
+    };
+    slots.attention.backward = [changes](const BlockSettings& s, Matrix dq, Matrix dk) {
+      change_queries_and_keys_backward(changes, s, dq, dk);
+    };
+  }
+  if (!changes.residuals) {
+    // x + (added − x) is what was added, without x; nor has x a gradient by the sum.
+    slots.sum.forward = [](const Block&, Part, ConstMatrix x, Matrix added) {
+      subtract_rows(x, added);
+    };
+    slots.sum.backward = [](const Block&, Part, Matrix, Matrix dx) {
+      std::ranges::fill(std::span(dx.data, dx.rows * dx.cols), 0.0f);
+    };
+  }
+  return slots;
+}
+
+void take_norms_away(Config& config, ModelWeights& weights) {
+  if (config.block.norm != Norm::rms || !config.layers.empty())
+    throw std::invalid_argument("norms to take away: wanted RMSNorms, alike in all layers");
+  config.block.eps = 0x1p60f;
+  for_each_tensor(weights, config, []<class Stored>(const TensorInfo& info, Stored& tensor) {
+    if constexpr (!std::is_same_v<Stored, Weight>)
+      if (info.role == Role::gain) tensor.fill(0x1p30f);  // √eps
+  });
+}
+
+}  // namespace t2t

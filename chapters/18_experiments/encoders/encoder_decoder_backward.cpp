@@ -1,0 +1,243 @@
+#include "18_experiments/encoders/encoder_decoder_backward.hpp"
+
+#include <cmath>
+#include <optional>
+#include <stdexcept>
+
+#include "01_embedding/embedding.hpp"
+#include "02_normalization/rms_norm.hpp"
+#include "07_swiglu/fast/activation_rows.hpp"
+#include "13_training/attention/attention_backward.hpp"
+#include "13_training/backward/activation_backward.hpp"
+#include "13_training/backward/cross_entropy.hpp"
+#include "13_training/backward/embedding_backward.hpp"
+#include "13_training/backward/linear_backward.hpp"
+#include "13_training/backward/norm_backward.hpp"
+#include "linalg.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+CrossGradients multi_head_backward(const Tensor<2>& x, const Tensor<2>& memory,
+                                   const AttentionWeights& weights, std::size_t H, Mask mask,
+                                   const Tensor<2>& dout, AttentionWeights& gradients) {
+  expect_shape("dout", dout, {x.shape(0), x.shape(1)});
+  const Tensor<2> q = matmul_bt(x, weights.w_q);       // [T, C]
+  const Tensor<2> k = matmul_bt(memory, weights.w_k);  // [S, C]
+  const Tensor<2> v = matmul_bt(memory, weights.w_v);  // [S, C]
+  const Tensor<3> queries = split_heads(q, H), keys = split_heads(k, H), values = split_heads(v, H);
+  Tensor<3> heads = xt::zeros_like(queries);  // [H, T, D]
+  for (std::size_t h = 0; h < H; ++h)
+    xt::view(heads, h) =
+        attention(xt::view(queries, h), xt::view(keys, h), xt::view(values, h), mask);
+
+  add_weight_gradient(dout, merge_heads(heads), gradients.w_o);
+  const AttentionGradients d = attention_backward(q, k, v, H, H, mask, matmul(dout, weights.w_o));
+  add_weight_gradient(d.q, x, gradients.w_q);
+  add_weight_gradient(d.k, memory, gradients.w_k);
+  add_weight_gradient(d.v, memory, gradients.w_v);
+  return {matmul(d.q, weights.w_q), matmul(d.k, weights.w_k) + matmul(d.v, weights.w_v)};
+}
+
+static Tensor<2> network_backward(const Tensor<2>& x, const FeedForwardWeights& weights,
+                                  Activation activation, const Tensor<2>& dy,
+                                  FeedForwardWeights& gradients) {
+  const Tensor<2> up = matmul_bt(x, weights.w_up.floats());  // [T, F]
+  Tensor<2> hidden = up;
+  activate_rows(activation, hidden, hidden);
+  add_weight_gradient(dy, hidden, gradients.w_down.floats());
+  const Tensor<2> dup = matmul(dy, weights.w_down.floats()) * activation_slope(activation, up);
+  add_weight_gradient(dup, x, gradients.w_up.floats());
+  return matmul(dup, weights.w_up.floats());
+}
+
+/// What both streams' parts have in common: x + part(norm(x)), forward and backward.
+struct Stream {
+  const EncoderDecoderConfig& config;
+  Tensor<2> x;                       // [T, C], as it is now
+  std::vector<Tensor<2>> kept = {};  // what each norm read, in order
+
+  Tensor<2> normed(const Tensor<1>& gain) {
+    kept.push_back(x);
+    return rms_norm(x, gain, config.eps);
+  }
+  /// The last norm again.
+  Tensor<2> normed_again(const Tensor<1>& gain) const {
+    return rms_norm(kept.back(), gain, config.eps);
+  }
+  /// Adds the gradient that comes through the last norm to dx, and is done with the norm.
+  void norm_backward(const Tensor<1>& gain, const Tensor<2>& dnormed, Tensor<2>& dx,
+                     Tensor<1>& dgain) {
+    const NormGradients d =
+        t2t::norm_backward(kept.back(), {gain, {}}, Norm::rms, config.eps, dnormed);
+    dx += d.x;
+    // Number by number: += of whole tensors may move one, and the optimizer has a view of it.
+    for (std::size_t c = 0; c < dgain.size(); ++c) dgain(c) += d.weights.gain(c);
+    kept.pop_back();
+  }
+};
+
+static void embedding_backward(std::span<const int> ids, const Tensor<2>& dx,
+                               EncoderDecoder& gradients) {
+  const float root = std::sqrt(float(gradients.config.C));
+  add_embedding_gradient(ids, Tensor<2>(root * dx), gradients.embedding);
+}
+
+/// The part of a block that all blocks end with.
+template <class AnyBlock>
+static void add_network(Stream& stream, const AnyBlock& block) {
+  stream.x +=
+      feed_forward(stream.normed(block.network_norm), block.network, stream.config.activation);
+}
+template <class AnyBlock>
+static void add_network_backward(Stream& stream, const AnyBlock& block, Tensor<2>& dx,
+                                 AnyBlock& gradients) {
+  const Tensor<2> dnormed = network_backward(stream.normed_again(block.network_norm), block.network,
+                                             stream.config.activation, dx, gradients.network);
+  stream.norm_backward(block.network_norm, dnormed, dx, gradients.network_norm);
+}
+
+/// And the one that all blocks begin with.
+template <class AnyBlock>
+static void add_attention(Stream& stream, const AnyBlock& block, Mask mask) {
+  const Tensor<2> normed = stream.normed(block.self_norm);
+  stream.x += multi_head_attention(normed, block.self, stream.config.H, mask);
+}
+template <class AnyBlock>
+static void add_attention_backward(Stream& stream, const AnyBlock& block, Mask mask, Tensor<2>& dx,
+                                   AnyBlock& gradients) {
+  const Tensor<2> normed = stream.normed_again(block.self_norm);
+  const CrossGradients d =
+      multi_head_backward(normed, normed, block.self, stream.config.H, mask, dx, gradients.self);
+  stream.norm_backward(block.self_norm, d.x + d.memory, dx, gradients.self_norm);
+}
+
+static void add_cross(Stream& stream, const DecoderBlock& block, const Tensor<2>& encoded) {
+  const Tensor<2> normed = stream.normed(block.cross_norm);
+  stream.x += multi_head_attention(normed, encoded, block.cross, stream.config.H, Mask::none);
+}
+static void add_cross_backward(Stream& stream, const DecoderBlock& block, const Tensor<2>& encoded,
+                               Tensor<2>& dx, Tensor<2>& dencoded, DecoderBlock& gradients) {
+  const CrossGradients d =
+      multi_head_backward(stream.normed_again(block.cross_norm), encoded, block.cross,
+                          stream.config.H, Mask::none, dx, gradients.cross);
+  dencoded += d.memory;
+  stream.norm_backward(block.cross_norm, d.x, dx, gradients.cross_norm);
+}
+
+static void expect_trained(const EncoderDecoder& model) {
+  if (is_gated(model.config.activation))
+    throw std::invalid_argument(
+        "the model to train: wanted networks without a gate, got gated ones");
+  const auto plain = [](const auto& block) {
+    return block.network.b_up.size() + block.network.b_down.size() == 0;
+  };
+  for (std::size_t l = 0; l < model.config.L; ++l)
+    if (!plain(model.encoder[l]) || !plain(model.decoder[l]))
+      throw std::invalid_argument("the model to train: wanted networks without biases");
+}
+
+double pair_loss(const EncoderDecoder& model, const TextPair& pair, float scale,
+                 EncoderDecoder* gradients) {
+  Stream source{model.config, begin_stream(pair.source, model)};
+  Stream target{model.config, begin_stream(pair.target, model)};
+  expect_trained(model);
+  const std::size_t L = model.config.L;
+  for (const EncoderBlock& block : model.encoder) {
+    add_attention(source, block, Mask::none);
+    add_network(source, block);
+  }
+  const Tensor<2> encoded = source.normed(model.encoder_norm);  // [S, C]
+  for (const DecoderBlock& block : model.decoder) {
+    add_attention(target, block, Mask::causal);
+    add_cross(target, block, encoded);
+    add_network(target, block);
+  }
+  const Tensor<2> read = target.normed(model.decoder_norm);  // [T, C], by the head
+  Tensor<2> logits = unembed(read, model.embedding);         // [T, V]
+  std::vector<double> losses(pair.next.size());
+  const double loss = cross_entropy_rows(logits, pair.next, scale, losses);
+  if (!gradients) return loss;
+
+  add_weight_gradient(logits, read, gradients->embedding);
+  Tensor<2> dy = xt::zeros_like(target.x), dx = xt::zeros_like(source.x);
+  target.norm_backward(model.decoder_norm, matmul(logits, model.embedding), dy,
+                       gradients->decoder_norm);
+  Tensor<2> dencoded = xt::zeros_like(encoded);
+  for (std::size_t l = L; l-- > 0;) {
+    const DecoderBlock& block = model.decoder[l];
+    add_network_backward(target, block, dy, gradients->decoder[l]);
+    add_cross_backward(target, block, encoded, dy, dencoded, gradients->decoder[l]);
+    add_attention_backward(target, block, Mask::causal, dy, gradients->decoder[l]);
+  }
+  source.norm_backward(model.encoder_norm, dencoded, dx, gradients->encoder_norm);
+  for (std::size_t l = L; l-- > 0;) {
+    add_network_backward(source, model.encoder[l], dx, gradients->encoder[l]);
+    add_attention_backward(source, model.encoder[l], Mask::none, dx, gradients->encoder[l]);
+  }
+  embedding_backward(pair.target, dy, *gradients);
+  embedding_backward(pair.source, dx, *gradients);
+  return loss;
+}
+
+/// The names of a block's tensors.
+struct BlockNames {
+  std::string_view norm, w_q, w_k, w_v, w_o;
+};
+constexpr BlockNames encoder_names{"encoder.norm", "encoder.w_q", "encoder.w_k", "encoder.w_v",
+                                   "encoder.w_o"};
+constexpr BlockNames decoder_names{"decoder.norm", "decoder.w_q", "decoder.w_k", "decoder.w_v",
+                                   "decoder.w_o"};
+constexpr BlockNames cross_names{"cross.norm", "cross.w_q", "cross.w_k", "cross.w_v", "cross.w_o"};
+
+/// Calls f(info, tensor) for each tensor.
+template <class F>
+static void for_each_tensor(EncoderDecoder& model, F f) {
+  using Layer = std::optional<std::size_t>;
+  const auto gain = [&](std::string_view name, Layer l, Tensor<1>& x) {
+    f(TensorInfo{name, x.size(), 1, Role::gain, Split::none, l}, x);
+  };
+  const auto matrix = [&](std::string_view name, Layer l, Tensor<2>& x, Role role = Role::matrix) {
+    f(TensorInfo{name, x.shape(0), x.shape(1), role, Split::none, l}, x);
+  };
+  const auto attention = [&](const BlockNames& names, Layer l, Tensor<1>& norm,
+                             AttentionWeights& w) {
+    gain(names.norm, l, norm);
+    matrix(names.w_q, l, w.w_q), matrix(names.w_k, l, w.w_k);
+    matrix(names.w_v, l, w.w_v), matrix(names.w_o, l, w.w_o);
+  };
+  const auto network = [&](Layer l, Tensor<1>& norm, FeedForwardWeights& w) {
+    gain("network_norm", l, norm);
+    matrix("w_up", l, w.w_up.floats()), matrix("w_down", l, w.w_down.floats());
+  };
+  matrix("embedding", {}, model.embedding, Role::embedding);
+  for (std::size_t l = 0; l < model.encoder.size(); ++l) {
+    EncoderBlock& block = model.encoder[l];
+    attention(encoder_names, l, block.self_norm, block.self);
+    network(l, block.network_norm, block.network);
+  }
+  gain("encoder_norm", {}, model.encoder_norm);
+  for (std::size_t l = 0; l < model.decoder.size(); ++l) {
+    DecoderBlock& block = model.decoder[l];
+    attention(decoder_names, l, block.self_norm, block.self);
+    attention(cross_names, l, block.cross_norm, block.cross);
+    network(l, block.network_norm, block.network);
+  }
+  gain("decoder_norm", {}, model.decoder_norm);
+}
+
+EncoderDecoder zeros_like(const EncoderDecoder& model) {
+  EncoderDecoder zeros = model;
+  for_each_tensor(zeros, [](const TensorInfo&, auto& x) { x.fill(0); });
+  return zeros;
+}
+
+std::vector<ListedTensor> tensors_of(EncoderDecoder& model) {
+  std::vector<ListedTensor> list;
+  for_each_tensor(model, [&](const TensorInfo& info, auto& x) {
+    list.push_back({info, Row(x.data(), x.size())});
+  });
+  return list;
+}
+
+}  // namespace t2t

@@ -1,0 +1,49 @@
+// Experiments: small models that differ in one choice, trained alike. Without flags, a list of them
+// and a short one.
+#include <stdexcept>
+#include <string>
+
+#include "13_training/program/chosen_text.hpp"
+#include "18_experiments/shows/show_experiment.hpp"
+#include "18_experiments/shows/show_reversal.hpp"
+#include "18_experiments/shows/show_which_chapter.hpp"
+#include "program/answers.hpp"
+#include "program/program.hpp"
+
+using namespace t2t;
+
+static int show_encoder(const std::string& name, const TextFlags& text, std::size_t seeds) {
+  if (name == "which-chapter") return show_which_chapter(seeds);
+  if (name == "reversal") return show_reversal(text_of(text), seeds);
+  throw std::invalid_argument("--encoder: wanted which-chapter or reversal, got " + name);
+}
+
+int main(int argc, char** argv) {
+  TextFlags text;
+  std::size_t seeds = 3;
+  std::string experiment, encoder;
+  Program program("18_experiments",
+                  "Trains small models that differ in one choice, and compares them. Without "
+                  "flags: the experiments' names and questions, and a short one.");
+  add_flags(program, text);
+  program.word("experiment", experiment, "do one of the experiments by its name, or all of them");
+  program.word(
+      "encoder", encoder,
+      "train a model that reads whole texts: which-chapter (a classifier), or reversal (an "
+      "encoder-decoder)");
+  program.size("seeds", seeds, "seeds of an experiment or an encoder");
+  program.has_answers(answers);
+
+  TaskTable table{{}, {{"file", "folder"}}};
+  table.tasks.push_back({"experiment", {"seeds", "file", "folder"}, [&] {
+                           return show_experiments(experiment, text_of(text), seeds);
+                         }});
+  table.tasks.push_back(
+      {"encoder", {"seeds", "file", "folder"}, [&] { return show_encoder(encoder, text, seeds); }});
+  table.tasks.push_back({"", {"file", "folder"}, [&] {
+                           list_experiments();
+                           show_short_experiment(text_of(text));
+                           return 0;
+                         }});
+  return program.run_tasks(argc, argv, table);
+}

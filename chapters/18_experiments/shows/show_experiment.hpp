@@ -1,0 +1,18 @@
+// Experiments: their list, and their sides' held-out losses. For main.cpp.
+#pragma once
+
+#include <string>
+
+namespace t2t {
+
+/// The experiment of that name, or all of them. Throws std::invalid_argument, with all names, for
+/// another one.
+int show_experiments(const std::string& name, const std::string& text, std::size_t seeds);
+
+/// The name, the question and the sides of each experiment.
+void list_experiments();
+
+/// An experiment of seconds, on a part of the text.
+void show_short_experiment(const std::string& text);
+
+}  // namespace t2t

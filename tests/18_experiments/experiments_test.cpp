@@ -1,0 +1,109 @@
+// What must be true of experiments: their sides differ in what they say, each gets its own rate,
+// and all is repeated exactly.
+#include "18_experiments/try_variant.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/lists.hpp"
+
+namespace t2t::experiments_test {
+
+using std::size_t;
+
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+TEST_CASE("every experiment has a name of its own and models that can be made") {
+  std::set<std::string> names;
+  for (const Experiment& experiment : experiments()) {
+    CAPTURE(experiment.name);
+    CHECK(names.insert(experiment.name).second);
+    CHECK(experiment.variants.size() >= 2);
+    std::set<std::string> sides;
+    for (const Variant& variant : experiment.variants) {
+      CHECK_NOTHROW(expect_config(variant.config));
+      CHECK(variant.config.T_max >= experiment_T);
+      CHECK(sides.insert(variant.name).second);
+    }
+  }
+}
+
+TEST_CASE("sides that should have equally many parameters do, within one in a hundred") {
+  for (const Experiment& experiment : experiments()) {
+    const double first = double(parameter_count(experiment.variants[0]));
+    for (const Variant& variant : experiment.variants) {
+      if (!experiment.name.ends_with("networks") && !variant.name.ends_with("as many parameters"))
+        continue;
+      CAPTURE(variant.name);
+      CHECK(std::abs(double(parameter_count(variant)) / first - 1) < 0.01);
+    }
+  }
+}
+
+TEST_CASE("a model without norms has no gains to count") {
+  for (const Experiment& experiment : experiments())
+    if (experiment.name == "norms") {
+      const size_t with = parameter_count(experiment.variants[0]);
+      CHECK(experiment.variants[2].name == "no norms");
+      CHECK(with - parameter_count(experiment.variants[2]) == (2 * 4 + 1) * 64);  // (2·L + 1)·C
+    }
+}
+
+TEST_CASE("by hand: mean, least and largest loss of three seeds") {
+  const Spread spread = spread_of({{1, 1, 2.0}, {1, 2, 1.0}, {1, 3, 4.5}});
+  CHECK(spread.mean == 2.5);
+  CHECK(spread.least == 1);
+  CHECK(spread.most == 4.5);
+  CHECK(spread_of({{1, 1, 2.0}, {1, 2, infinity}}).mean == infinity);
+}
+
+static Experiment small_experiment() {
+  const Config config{
+      .block = llama_style(8, 2, 1, 12), .L = 1, .V = 256, .T_max = 64, .tied = true};
+  return {"small", "?", {{"as it is", config}, {"no numbers", config}}, 3};
+}
+static Ids text(size_t size) {
+  Ids ids;
+  for (size_t i = 0; i < size; ++i) ids.push_back(int(97 + i * i % 7));
+  return ids;
+}
+
+TEST_CASE("the sweep goes on to both sides until it is no better; seeds follow at the best rate" *
+          doctest::test_suite("slow")) {
+  const Experiment experiment = small_experiment();
+  const Ids train = text(1200), held_out = text(200);
+  size_t trials = 0;
+  const auto count = [&](const Trial&) { ++trials; };
+  const Outcome outcome =
+      try_variant(experiment, experiment.variants[0], train, held_out, 3, count);
+  CHECK(std::ranges::is_sorted(outcome.sweep, {}, &Trial::rate));
+  const auto best = std::ranges::min_element(outcome.sweep, {}, &Trial::held_out);
+  REQUIRE(outcome.seeds.size() == 3);
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(outcome.seeds[i].seed == i + 1);
+    CHECK(outcome.seeds[i].rate == best->rate);
+  }
+  CHECK(outcome.seeds[0].held_out == best->held_out);
+  CHECK(outcome.seeds[1].held_out != best->held_out);
+  CHECK(trials == outcome.sweep.size() + 2);
+  for (const Trial& trial : outcome.sweep) CHECK(trial.seed == 1);
+  const Outcome again = try_variant(experiment, experiment.variants[0], train, held_out, 3);
+  CHECK(again.seeds[2].held_out == outcome.seeds[2].held_out);
+}
+
+TEST_CASE("a run whose numbers are not finite counts as infinitely bad") {
+  Experiment experiment = small_experiment();
+  experiment.variants[1].redrawn = [](ModelWeights& weights, const Config&) {
+    weights.final_norm.gain.fill(std::numeric_limits<float>::quiet_NaN());
+  };
+  const Outcome outcome = try_variant(experiment, experiment.variants[1], text(1200), text(200), 1);
+  for (const Trial& trial : outcome.sweep) CHECK(trial.held_out == infinity);
+}
+
+}  // namespace t2t::experiments_test
