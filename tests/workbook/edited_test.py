@@ -4,6 +4,7 @@ the reader's part, and what ./learn test says."""
 import contextlib
 import io
 import os
+import platform
 import unittest
 import unittest.mock
 
@@ -47,6 +48,13 @@ class WrongVersions(unittest.TestCase):
         if edited.files():
             self.skipTest("sources are edited")
         self.assertEqual([plan.of(folder).skipped for folder in plan.folders() if plan.of(folder).skipped], [])
+
+    def test_mistakes_with_instructions_that_are_not_there_are_not_made(self):
+        with unittest.mock.patch.object(plan, "_instructions", set), unittest.mock.patch.object(plan, "write"):
+            made = plan._made("12_quantization")
+        self.assertEqual(made.elsewhere["sums_beyond_16_bits"], "__AVX2__")
+        self.assertNotIn("sums_beyond_16_bits", str([made.together, made.alone]))
+        self.assertIn("__SSE2__" if platform.machine() == "x86_64" else "__ARM_NEON", plan._instructions())
 
     def test_with_edited_sources_all_tests_try_none_and_a_chapter_s_those_that_fit(self):
         skips = unittest.mock.patch.object(prove, "skipped", lambda folder: {MISTAKE})

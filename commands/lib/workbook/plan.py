@@ -1,5 +1,5 @@
-"""Which wrong versions of a folder of tests/wrong are compiled together, which need a source each, and which no longer fit, since
-a source was changed. Made when they are asked for, and kept in the build folder until a patch or a source changes."""
+"""Which wrong versions of a folder of tests/wrong are compiled together, which need a source each, and which can't be made: those
+that no longer fit, since a source was changed, and those of instructions that this processor lacks. Made when they are asked for, and kept in the build folder until a patch or a source changes."""
 import concurrent.futures
 import dataclasses
 import functools
@@ -7,6 +7,8 @@ import hashlib
 import json
 import os
 import pathlib
+import re
+import subprocess
 import sys
 
 import house
@@ -20,6 +22,7 @@ class Plan:
     together: dict  # part -> names of mistakes that one source can hold
     alone: dict  # name of a mistake -> its part
     skipped: dict  # name of a mistake -> the part, which its patch does not fit
+    elsewhere: dict  # name of a mistake -> the instructions that it is about, and that the programs are not built with
 
 
 def folders():
@@ -52,17 +55,20 @@ def _key(folder):
     parts = sorted({house.ROOT / switches.part_of(patch) for patch in patches})
     tools = [pathlib.Path(switches.__file__), pathlib.Path(switches.source.__file__), pathlib.Path(__file__)]
     files = [*patches, *(part for part in parts if part.exists()), *tools]
-    return hashlib.sha256(b"\0".join(str(file).encode() + b"\0" + file.read_bytes() for file in files)).hexdigest()
+    built_with = " ".join(_cached().values()).encode()
+    return hashlib.sha256(built_with + b"\0".join(str(file).encode() + b"\0" + file.read_bytes() for file in files)).hexdigest()
 
 
 def _made(folder):
-    made, found = Plan({}, {}, {}), {}
+    made, found = Plan({}, {}, {}, {}), {}
     patches = patches_in(folder)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         texts = dict(zip(patches, pool.map(_patched, patches)))
     for patch, text in texts.items():
-        part = switches.part_of(patch)
-        if text is None:
+        part, needed = switches.part_of(patch), re.search(r"^Only with (.*)\.$", patch.read_text(), re.M)
+        if needed and not _instructions() & set(needed.group(1).split(" or ")):
+            made.elsewhere[patch.stem] = needed.group(1)
+        elif text is None:
             made.skipped[patch.stem] = part
         elif switches.is_alone(part, text):
             made.alone[patch.stem] = part
@@ -73,6 +79,20 @@ def _made(folder):
         made.together[part] = [patch.stem for patch in some]
         write(source_of(folder, pathlib.Path(part).stem), switches.together(part, {patch: texts[patch] for patch in some}))
     return made
+
+
+def _cached():
+    """The compiler and the processor that the programs are built for."""
+    cache = (house.BUILD / "CMakeCache.txt").read_text()
+    return {name: re.search(rf"^{name}:\w+=(.*)$", cache, re.M).group(1) for name in ("CMAKE_CXX_COMPILER", "T2T_ARCH")}
+
+
+@functools.cache
+def _instructions():
+    """__AVX2__ and so on: what the compiler may use, by the macros that it defines."""
+    built = _cached()
+    command = [built["CMAKE_CXX_COMPILER"], f"-march={built['T2T_ARCH']}", "-dM", "-E", "-x", "c++", "/dev/null"]
+    return set(re.findall(r"^#define (\w+) 1$", subprocess.run(command, check=True, capture_output=True, text=True).stdout, re.M))
 
 
 def _patched(patch):

@@ -42,8 +42,8 @@ def chosen_of(folders, every, named):
 
 
 def skipped(folder):
-    """Those that no longer fit their source."""
-    return set(plan.of(folder).skipped)
+    """Those that can't be made."""
+    return {*plan.of(folder).skipped, *plan.of(folder).elsewhere}
 
 
 def done(folders, chosen, every):
@@ -69,6 +69,10 @@ def tell(chosen):
     left_out = collections.Counter(part for folder, names in chosen.items() if names for part in plan.of(folder).skipped.values())
     for part, count in left_out.items():
         house.say(f"{part} was changed, and {count} wrong version{'s' * (count > 1)} of it no longer fit: skipped")
+    elsewhere = collections.Counter(needed for folder, names in chosen.items() if names for needed in plan.of(folder).elsewhere.values())
+    for needed, count in elsewhere.items():
+        house.say(f"{count} wrong version{'s' * (count > 1)} of code for {needed} can't be made for this processor: skipped")
+    left_out += elsewhere
     rest = of - now - sum(left_out.values())
     by_record = f" {rest} by their record, whose keys are current;" if rest else ""
     print(f"{'All ' if not left_out else ''}{of - sum(left_out.values())} wrong versions are rejected:{by_record} {now} were tried now.")
