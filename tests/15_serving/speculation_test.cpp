@@ -12,8 +12,8 @@
 #include "15_serving/engine/engine.hpp"
 #include "15_serving/products/matrices_as.hpp"
 #include "15_serving/products/one_order.hpp"
+#include "15_serving/shows/toy_reader.hpp"
 #include "15_serving/some_request.hpp"
-#include "15_serving/traces/toy_reader.hpp"
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
 

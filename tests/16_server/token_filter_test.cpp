@@ -12,7 +12,7 @@
 
 #include "10_pretrained/tokenizer/byte_alphabet.hpp"
 #include "15_serving/engine/engine.hpp"
-#include "15_serving/traces/toy_reader.hpp"
+#include "15_serving/shows/toy_reader.hpp"
 #include "16_server/obeys.hpp"
 #include "16_server/structured/schema.hpp"
 #include "random.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "15_serving/traces/toy_reader.hpp"
-#include "15_serving/traces/trace.hpp"
+#include "15_serving/shows/arrivals.hpp"
+#include "15_serving/shows/toy_reader.hpp"
 #include "program/print.hpp"
 
 namespace t2t {
@@ -25,26 +25,26 @@ struct Waits {
 
 /// Eight texts that answer with 250 tokens each, and a long prompt that arrives in the tenth step.
 static Waits waits_with(std::size_t budget) {
-  ServingTrace trace{{.pages = 256, .page = 16, .texts = 9, .budget = budget}, {}};
-  for (int i = 0; i < 8; ++i) trace.arrivals.push_back({0, {.prompt = {i, i}, .most = 250}, {}});
-  trace.arrivals.push_back({10, {.prompt = std::vector<int>(1500, 9), .most = 1}, {}});
+  const PageSizes sizes{.pages = 256, .page = 16, .texts = 9, .budget = budget};
+  std::vector<Arrival> arrivals;
+  for (int i = 0; i < 8; ++i) arrivals.push_back({0, {.prompt = {i, i}, .most = 250}});
+  arrivals.push_back({10, {.prompt = std::vector<int>(1500, 9), .most = 1}});
   Waits waits;
   std::map<std::size_t, double> last;
   double now = 0, arrived = 0;
-  run_trace(
-      trace, [](const PageSizes& sizes) { return toy_reader(sizes, 50); },
-      [&](std::size_t step, const Engine& engine, const std::vector<Event>& events) {
-        if (step == 10) arrived = now;
-        std::size_t tokens = 0;
-        for (const StepPlan::Part& part : engine.plan().parts) tokens += part.tokens;
-        now += milliseconds(tokens);
-        for (const Event& event : events) {
-          if (event.id == 8) waits.first = now - arrived;
-          if (event.id < 8 && last.contains(event.id))
-            waits.between.push_back(now - last[event.id]);
-          last[event.id] = now;
-        }
-      });
+  run_arrivals(Engine(toy_reader(sizes, 50)), arrivals,
+               [&](std::size_t step, const Engine& engine, const std::vector<Event>& events) {
+                 if (step == 10) arrived = now;
+                 std::size_t tokens = 0;
+                 for (const StepPlan::Part& part : engine.plan().parts) tokens += part.tokens;
+                 now += milliseconds(tokens);
+                 for (const Event& event : events) {
+                   if (event.id == 8) waits.first = now - arrived;
+                   if (event.id < 8 && last.contains(event.id))
+                     waits.between.push_back(now - last[event.id]);
+                   last[event.id] = now;
+                 }
+               });
   std::ranges::sort(waits.between);
   return waits;
 }

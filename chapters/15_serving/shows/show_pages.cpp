@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "15_serving/traces/toy_reader.hpp"
-#include "15_serving/traces/trace.hpp"
+#include "15_serving/shows/arrivals.hpp"
+#include "15_serving/shows/toy_reader.hpp"
 #include "program/print.hpp"
 #include "random.hpp"
 
@@ -37,17 +37,18 @@ static std::string what_is_read(const StepPlan& plan) {
 
 void show_pages() {
   print_section("Three texts in twelve pages of four tokens");
-  ServingTrace trace{{.pages = 12, .page = 4, .texts = 3, .budget = 12}, {}};
+  const PageSizes sizes{.pages = 12, .page = 4, .texts = 3, .budget = 12};
+  std::vector<Arrival> arrivals;
   const auto add = [&](std::size_t step, std::vector<int> own, std::size_t most) {
     Request request{.prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, .most = most};
     request.prompt.insert(request.prompt.end(), own.begin(), own.end());
     request.sampling.temperature = 0;
-    trace.arrivals.push_back({step, request, {}});
+    arrivals.push_back({step, request});
   };
   add(0, {11}, 11), add(2, {12, 13, 14}, 14), add(3, std::vector<int>(15, 15), 6);
   Table table({">step", "pages", ">free", "tokens read", "what happens"});
-  run_trace(
-      trace, [](const PageSizes& sizes) { return toy_reader(sizes, 50); },
+  run_arrivals(
+      Engine(toy_reader(sizes, 50)), arrivals,
       [&](std::size_t step, const Engine& engine, const std::vector<Event>& events) {
         const std::string told = what_happened(engine, events);
         if (told.empty()) return;

@@ -1,7 +1,7 @@
 // A reader that is no model: it writes the tokens themselves into its pages, and what comes next is
 // a hash of all tokens that it finds there. So the slightest mistake with pages, a token too few, a
 // page of another text, an old page that was used again, changes the answer, and ten thousand
-// traces take seconds.
+// workloads take seconds.
 #pragma once
 
 #include "15_serving/engine/page_reader.hpp"

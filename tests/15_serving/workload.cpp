@@ -1,4 +1,4 @@
-#include "15_serving/traces/trace.hpp"
+#include "15_serving/workload.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string_view>
 #include <utility>
 
-#include "15_serving/traces/toy_reader.hpp"
+#include "15_serving/shows/toy_reader.hpp"
 
 namespace t2t {
 
@@ -18,11 +17,11 @@ static std::size_t between(Random& random, std::size_t from, std::size_t to) {
   return from + std::min(to - from, std::size_t(random.next_uniform() * float(to - from + 1)));
 }
 
-ServingTrace random_trace(Random& random, std::size_t V) {
+Workload random_workload(Random& random, std::size_t V) {
   const std::size_t page = std::size_t(1) << between(random, 0, 3);  // 1, 2, 4 or 8 tokens
   const std::size_t texts = between(random, 1, 5);
-  ServingTrace trace{{between(random, 4, 24), page, texts, texts + between(random, 0, 20)}, {}};
-  const std::size_t most = trace.sizes.pages * page;
+  Workload workload{{between(random, 4, 24), page, texts, texts + between(random, 0, 20)}, {}};
+  const std::size_t most = workload.sizes.pages * page;
   const auto token = [&] { return int(between(random, 0, V - 1)); };
   std::vector<int> common(between(random, 0, most / 2));
   for (int& id : common) id = token();
@@ -45,26 +44,26 @@ ServingTrace random_trace(Random& random, std::size_t V) {
       arrival.request.drafts = between(random, 1, 6);
     }
     if (random.next_uniform() < 0.15f) arrival.cancelled = arrival.step + between(random, 0, 20);
-    trace.arrivals.push_back(arrival);
+    workload.arrivals.push_back(arrival);
   }
-  trace.sizes.chunk = between(random, 0, 5);
-  trace.sizes.swap = between(random, 0, 1) * between(random, 0, 12);
-  return trace;
+  workload.sizes.chunk = between(random, 0, 5);
+  workload.sizes.swap = between(random, 0, 1) * between(random, 0, 12);
+  return workload;
 }
 
-/// Random traces end after some dozens of steps.
+/// Random workloads end after some dozens of steps.
 static constexpr std::size_t most_steps = 5000;
 
-static void hear(const Event& event, TraceText& text) {
+static void hear(const Event& event, WorkloadText& text) {
   if (event.token) text.said.push_back(*event.token);
   if (event.ending) text.ending = event.ending;
 }
 
-TraceText alone(Request request, const PageSizes& sizes, const MakeReader& make) {
+WorkloadText alone(Request request, const PageSizes& sizes, const MakeReader& make) {
   Engine engine(make(sizes));
   request.draft = {};
   engine.submit(std::move(request));
-  TraceText text;
+  WorkloadText text;
   for (std::size_t step = 0; !engine.idle() && step < most_steps; ++step)
     for (const Event& event : engine.step()) hear(event, text);
   return text;
@@ -140,7 +139,8 @@ class OldestWatched {
 };
 
 /// Whether a text that was heard out, or cut off, may have said this.
-static std::string wrong_answer(const TraceText& got, const TraceText& want, bool is_cancelled) {
+static std::string wrong_answer(const WorkloadText& got, const WorkloadText& want,
+                                bool is_cancelled) {
   const bool begins_alike = got.said.size() <= want.said.size() &&
                             std::equal(got.said.begin(), got.said.end(), want.said.begin());
   if (!begins_alike || (!is_cancelled && got.said.size() != want.said.size()))
@@ -152,86 +152,73 @@ static std::string wrong_answer(const TraceText& got, const TraceText& want, boo
   return {};
 }
 
-/// A run: which text of the trace has which id, and what each has said.
-struct TraceRun {
-  const ServingTrace& trace;
+/// A run: which text of the workload has which id, and what each has said.
+struct WorkloadRun {
+  const Workload& workload;
   Engine engine;
   std::vector<std::optional<std::size_t>> ids = {};
-  std::map<std::size_t, TraceText> heard = {};
+  std::map<std::size_t, WorkloadText> heard = {};
 
   void begin_step(std::size_t step) {
-    for (std::size_t i = 0; i < trace.arrivals.size(); ++i) {
-      const Arrival& arrival = trace.arrivals[i];
+    for (std::size_t i = 0; i < workload.arrivals.size(); ++i) {
+      const Arrival& arrival = workload.arrivals[i];
       if (arrival.step == step) ids[i] = engine.submit(arrival.request);
       if (arrival.cancelled == step && ids[i]) engine.cancel(*ids[i]);
     }
   }
 };
 
-std::string run_trace(const ServingTrace& trace, const MakeReader& make, const AfterStep& after) {
-  TraceRun run{trace, Engine(make(trace.sizes))};
-  run.ids.resize(trace.arrivals.size());
+std::string run_workload(const Workload& workload, const MakeReader& make, const AfterStep& after) {
+  WorkloadRun run{workload, Engine(make(workload.sizes))};
+  run.ids.resize(workload.arrivals.size());
   std::size_t last = 0;
-  for (const Arrival& arrival : trace.arrivals) last = std::max(last, arrival.step);
+  for (const Arrival& arrival : workload.arrivals) last = std::max(last, arrival.step);
   OldestWatched oldest;
   for (std::size_t step = 0; step <= last || !run.engine.idle(); ++step) {
-    if (step == most_steps) return fmt::format("step {}: the trace does not end", step);
+    if (step == most_steps) return fmt::format("step {}: the workload does not end", step);
     run.begin_step(step);
     const std::vector<Event> events = run.engine.step();
     for (const Event& event : events) hear(event, run.heard[event.id]);
     if (after) after(step, run.engine, events);
-    for (const std::string& wrong : {wrong_pages(run.engine, trace.sizes),
-                                     wrong_plan(run.engine, trace.sizes), oldest.wrong(run.engine)})
+    for (const std::string& wrong :
+         {wrong_pages(run.engine, workload.sizes), wrong_plan(run.engine, workload.sizes),
+          oldest.wrong(run.engine)})
       if (!wrong.empty()) return fmt::format("step {}: {}", step, wrong);
   }
-  for (std::size_t i = 0; i < trace.arrivals.size(); ++i) {
+  for (std::size_t i = 0; i < workload.arrivals.size(); ++i) {
     if (!run.ids[i]) continue;
-    const TraceText want = alone(trace.arrivals[i].request, trace.sizes, make);
+    const WorkloadText want = alone(workload.arrivals[i].request, workload.sizes, make);
     const std::string wrong =
-        wrong_answer(run.heard[*run.ids[i]], want, trace.arrivals[i].cancelled.has_value());
+        wrong_answer(run.heard[*run.ids[i]], want, workload.arrivals[i].cancelled.has_value());
     if (!wrong.empty()) return fmt::format("text {}: {}", *run.ids[i], wrong);
   }
   return {};
 }
 
-ServingTrace shrunk(ServingTrace trace, const std::function<bool(const ServingTrace&)>& fails) {
+Workload shrunk(Workload workload, const std::function<bool(const Workload&)>& fails) {
   const auto smaller = [&](auto change) {
-    ServingTrace tried = trace;
+    Workload tried = workload;
     change(tried);
     if (!fails(tried)) return false;
-    trace = std::move(tried);
+    workload = std::move(tried);
     return true;
   };
   for (bool found = true; found;) {
     found = false;
-    for (std::size_t i = trace.arrivals.size(); i-- > 0;)
-      found |= trace.arrivals.size() > 1 &&
-               smaller([&](ServingTrace& t) { t.arrivals.erase(t.arrivals.begin() + long(i)); });
-    for (std::size_t i = 0; i < trace.arrivals.size(); ++i) {
-      const Request& request = trace.arrivals[i].request;
-      if (request.most > 1)
-        found |= smaller([&](ServingTrace& t) { t.arrivals[i].request.most /= 2; });
-      if (request.draft)
-        found |= smaller([&](ServingTrace& t) { t.arrivals[i].request.draft = {}; });
+    for (std::size_t i = workload.arrivals.size(); i-- > 0;)
+      found |= workload.arrivals.size() > 1 &&
+               smaller([&](Workload& t) { t.arrivals.erase(t.arrivals.begin() + long(i)); });
+    for (std::size_t i = 0; i < workload.arrivals.size(); ++i) {
+      const Request& request = workload.arrivals[i].request;
+      if (request.most > 1) found |= smaller([&](Workload& t) { t.arrivals[i].request.most /= 2; });
+      if (request.draft) found |= smaller([&](Workload& t) { t.arrivals[i].request.draft = {}; });
       if (request.prompt.size() > 1)
-        found |= smaller([&](ServingTrace& t) { t.arrivals[i].request.prompt.pop_back(); });
-      if (trace.arrivals[i].step > 0)
-        found |= smaller([&](ServingTrace& t) { --t.arrivals[i].step; });
+        found |= smaller([&](Workload& t) { t.arrivals[i].request.prompt.pop_back(); });
+      if (workload.arrivals[i].step > 0)
+        found |= smaller([&](Workload& t) { --t.arrivals[i].step; });
     }
   }
-  return trace;
-}
-
-std::string picture_of(const Engine& engine) {
-  constexpr std::string_view names = "0123456789abcdefghijklmnopqrstuvwxyz";
-  std::string picture(engine.pool().pages(), '.');
-  for (const std::size_t page : engine.tree().pages()) picture[page] = '-';
-  for (const Engine::Text& text : engine.running())
-    for (const std::size_t page : text.table) {
-      char& mark = picture[page];
-      mark = mark == '.' || mark == '-' ? names[text.id % names.size()] : '+';
-    }
-  return picture;
+  return workload;
 }
 
 }  // namespace t2t

@@ -1,4 +1,4 @@
-#include "15_serving/traces/toy_reader.hpp"
+#include "15_serving/shows/toy_reader.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,5 +1,7 @@
-// What must be true of the engine whatever comes: random traces, with a reader whose pages hold
+// What must be true of the engine whatever comes: random workloads, with a reader whose pages hold
 // nothing but tokens.
+#include "15_serving/workload.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,11 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "15_serving/traces/toy_reader.hpp"
-#include "15_serving/traces/trace.hpp"
+#include "15_serving/shows/toy_reader.hpp"
 #include "support/lists.hpp"
 
-namespace t2t::traces_test {
+namespace t2t::workload_test {
 
 using std::size_t;
 
@@ -22,42 +23,43 @@ static PageReader toy(const PageSizes& sizes) { return toy_reader(sizes, V); }
 
 /// Fewer where every index and address is watched, which takes ten times as long.
 #ifdef __SANITIZE_ADDRESS__
-static const size_t traces = 1'000;
+static const size_t workloads = 1'000;
 #else
-static const size_t traces = 10'000;
+static const size_t workloads = 10'000;
 #endif
 
-/// What breaks in a trace; an exception does, too.
-static std::string wrong_in(const ServingTrace& trace, const AfterStep& after = {}) {
+/// What breaks in a workload; an exception does, too.
+static std::string wrong_in(const Workload& workload, const AfterStep& after = {}) {
   try {
-    return run_trace(trace, toy, after);
+    return run_workload(workload, toy, after);
   } catch (const std::exception& error) {
     return std::string("threw: ") + error.what();
   }
 }
 
-/// A trace, and how its pages look step by step.
-static std::string drawn(const ServingTrace& trace) {
+/// A workload, and how its pages look step by step.
+static std::string drawn(const Workload& workload) {
   std::string text;
-  for (const Arrival& arrival : trace.arrivals)
+  for (const Arrival& arrival : workload.arrivals)
     text +=
         "text of " + std::to_string(arrival.request.prompt.size()) + " tokens, at step " +
         std::to_string(arrival.step) + ", " + std::to_string(arrival.request.most) + " more" +
         (arrival.request.draft ? ", " + std::to_string(arrival.request.drafts) + " drafts" : "") +
         "\n";
-  wrong_in(trace, [&](size_t step, const Engine& engine, const std::vector<Event>&) {
+  wrong_in(workload, [&](size_t step, const Engine& engine, const std::vector<Event>&) {
     text += "step " + std::to_string(step) + "  " + picture_of(engine) + "\n";
   });
   return text;
 }
 
-TEST_CASE("ten thousand random traces break no invariant, and each text says what it says alone") {
+TEST_CASE(
+    "ten thousand random workloads break no invariant, and each text says what it says alone") {
   Random random(1);
   size_t steps = 0, stops = 0, swapped = 0, shared = 0, cancelled = 0, accepted = 0, rejected = 0;
-  for (size_t i = 0; i < traces; ++i) {
-    const ServingTrace trace = random_trace(random, V);
+  for (size_t i = 0; i < workloads; ++i) {
+    const Workload workload = random_workload(random, V);
     const std::string wrong =
-        wrong_in(trace, [&](size_t, const Engine& engine, const std::vector<Event>&) {
+        wrong_in(workload, [&](size_t, const Engine& engine, const std::vector<Event>&) {
           ++steps, stops += engine.plan().stopped.size();
           for (const Engine::Text& text : engine.waiting()) swapped += !text.swapped.empty();
           for (const Engine::Reading& reading : engine.readings())
@@ -65,47 +67,48 @@ TEST_CASE("ten thousand random traces break no invariant, and each text says wha
           for (const Engine::Text& text : engine.running())
             for (const size_t page : text.table) shared += engine.pool().users(page) > 2;
         });
-    for (const Arrival& arrival : trace.arrivals) cancelled += arrival.cancelled.has_value();
+    for (const Arrival& arrival : workload.arrivals) cancelled += arrival.cancelled.has_value();
     if (wrong.empty()) continue;
     CAPTURE(i);
-    const auto fails = [](const ServingTrace& tried) { return !wrong_in(tried).empty(); };
-    const ServingTrace small = shrunk(trace, fails);
+    const auto fails = [](const Workload& tried) { return !wrong_in(tried).empty(); };
+    const Workload small = shrunk(workload, fails);
     INFO(drawn(small));
     CHECK(wrong_in(small) == "");
     return;
   }
-  // The traces reach what is rare.
-  CHECK(steps > 10 * traces);
-  CHECK(stops > traces / 10);
-  CHECK(swapped > traces / 10);
-  CHECK(shared > traces);
-  CHECK(cancelled > traces / 10);
-  CHECK(accepted > 2 * traces);
-  CHECK(rejected > 2 * traces);
+  // The workloads reach what is rare.
+  CHECK(steps > 10 * workloads);
+  CHECK(stops > workloads / 10);
+  CHECK(swapped > workloads / 10);
+  CHECK(shared > workloads);
+  CHECK(cancelled > workloads / 10);
+  CHECK(accepted > 2 * workloads);
+  CHECK(rejected > 2 * workloads);
 }
 
 TEST_CASE(
     "by hand: two texts of one beginning have its pages in common, and leave nothing behind") {
-  ServingTrace trace{{.pages = 6, .page = 2, .texts = 2, .budget = 8}, {}};
+  Workload workload{{.pages = 6, .page = 2, .texts = 2, .budget = 8}, {}};
   for (const size_t step : {0, 1}) {
     Request request{.prompt = {1, 2, 3, 4, int(step)}, .most = 3};
     request.sampling.temperature = 0;
-    trace.arrivals.push_back({step, request, {}});
+    workload.arrivals.push_back({step, request, {}});
   }
   std::string pictures;
   size_t free = 0;
-  CHECK(run_trace(trace, toy, [&](size_t step, const Engine& engine, const std::vector<Event>&) {
-          if (step == 1) pictures = picture_of(engine);
-          free = engine.pool().free() + engine.tree().spare();
-        }) == "");
+  CHECK(run_workload(workload, toy,
+                     [&](size_t step, const Engine& engine, const std::vector<Event>&) {
+                       if (step == 1) pictures = picture_of(engine);
+                       free = engine.pool().free() + engine.tree().spare();
+                     }) == "");
   CHECK(pictures == "++01..");
   CHECK(free == 6);
 }
 
-/// The tokens that each text reads in each step of a trace, "0: 4, 1: 2" for each.
-static std::vector<std::string> reads_of(const ServingTrace& trace) {
+/// The tokens that each text reads in each step of a workload, "0: 4, 1: 2" for each.
+static std::vector<std::string> reads_of(const Workload& workload) {
   std::vector<std::string> reads;
-  CHECK(run_trace(trace, toy, [&](size_t, const Engine& engine, const std::vector<Event>&) {
+  CHECK(run_workload(workload, toy, [&](size_t, const Engine& engine, const std::vector<Event>&) {
           std::string read;
           for (const auto& [id, tokens] : engine.plan().parts)
             read += (read.empty() ? "" : ", ") + std::to_string(id) + ": " + std::to_string(tokens);
@@ -120,33 +123,33 @@ static Arrival arrival(size_t step, std::vector<int> prompt, size_t most) {
 }
 
 TEST_CASE("by hand: a text that goes on in the middle of another's page gets a copy of it") {
-  ServingTrace trace{{.pages = 12, .page = 4, .texts = 3, .budget = 16}, {}};
-  trace.arrivals = {arrival(0, {1, 2, 3, 4, 5, 6, 7}, 4), arrival(1, {1, 2, 3, 4, 5, 6, 9}, 4),
-                    arrival(1, {1, 2, 3, 9}, 4)};
+  Workload workload{{.pages = 12, .page = 4, .texts = 3, .budget = 16}, {}};
+  workload.arrivals = {arrival(0, {1, 2, 3, 4, 5, 6, 7}, 4), arrival(1, {1, 2, 3, 4, 5, 6, 9}, 4),
+                       arrival(1, {1, 2, 3, 9}, 4)};
   // Of the second text 4 tokens are shared and 2 copied, of the third 3 are copied from a full
   // page.
-  CHECK(reads_of(trace)[1] == "0: 1, 1: 1, 2: 1");
+  CHECK(reads_of(workload)[1] == "0: 1, 1: 1, 2: 1");
 }
 
 TEST_CASE("by hand: of texts that begin alike and come together, the first reads the beginning") {
-  ServingTrace trace{{.pages = 40, .page = 4, .texts = 5, .budget = 30}, {}};
+  Workload workload{{.pages = 40, .page = 4, .texts = 5, .budget = 30}, {}};
   const std::vector<int> prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
-  trace.arrivals = {arrival(0, prompt, 3), arrival(0, prompt, 3), arrival(0, prompt, 3)};
-  CHECK(reads_of(trace)[0] == "0: 10");
-  CHECK(reads_of(trace)[1] == "0: 1, 1: 1, 2: 1");
+  workload.arrivals = {arrival(0, prompt, 3), arrival(0, prompt, 3), arrival(0, prompt, 3)};
+  CHECK(reads_of(workload)[0] == "0: 10");
+  CHECK(reads_of(workload)[1] == "0: 1, 1: 1, 2: 1");
   // Nobody waits if no whole page is common.
-  trace.arrivals = {arrival(0, {1, 2, 3, 4}, 3), arrival(0, {1, 2, 3, 5}, 3)};
-  CHECK(reads_of(trace)[0] == "0: 4, 1: 4");
+  workload.arrivals = {arrival(0, {1, 2, 3, 4}, 3), arrival(0, {1, 2, 3, 5}, 3)};
+  CHECK(reads_of(workload)[0] == "0: 4, 1: 4");
 }
 
 TEST_CASE("by hand: a stopped text goes on from copies of its pages, if there is room for them") {
-  ServingTrace trace{{.pages = 4, .page = 2, .texts = 2, .budget = 8}, {}};
-  trace.arrivals = {arrival(0, {1, 2, 3}, 5), arrival(0, {4, 5, 6}, 3)};
+  Workload workload{{.pages = 4, .page = 2, .texts = 2, .budget = 8}, {}};
+  workload.arrivals = {arrival(0, {1, 2, 3}, 5), arrival(0, {4, 5, 6}, 3)};
   // Both have read four tokens when the first needs a third page. In the end it has all four pages.
   for (const size_t swap : {0, 1, 2}) {
     CAPTURE(swap);
-    trace.sizes.swap = swap;
-    const std::vector<std::string> reads = reads_of(trace);
+    workload.sizes.swap = swap;
+    const std::vector<std::string> reads = reads_of(workload);
     CHECK(std::ranges::count(reads, swap < 2 ? "1: 5" : "1: 1") == 1);
   }
 }
@@ -170,12 +173,12 @@ static PageReader failing_toy(const PageSizes& sizes) {
 
 TEST_CASE("a reader that throws now and then: no page is lost, and each text says the same") {
   Random random(2);
-  for (size_t i = 0; i < traces / 20; ++i) {
+  for (size_t i = 0; i < workloads / 20; ++i) {
     CAPTURE(i);
-    const ServingTrace trace = random_trace(random, V);
-    Engine engine(failing_toy(trace.sizes));
-    for (const Arrival& arrival : trace.arrivals) engine.submit(arrival.request);
-    std::vector<std::vector<int>> said(trace.arrivals.size());
+    const Workload workload = random_workload(random, V);
+    Engine engine(failing_toy(workload.sizes));
+    for (const Arrival& arrival : workload.arrivals) engine.submit(arrival.request);
+    std::vector<std::vector<int>> said(workload.arrivals.size());
     for (size_t step = 0; !engine.idle() && step < 5000; ++step) {
       try {
         for (const Event& event : engine.step())
@@ -187,22 +190,23 @@ TEST_CASE("a reader that throws now and then: no page is lost, and each text say
       }
     }
     CHECK(engine.idle());
-    CHECK(engine.pool().free() + engine.tree().spare() == trace.sizes.pages);
+    CHECK(engine.pool().free() + engine.tree().spare() == workload.sizes.pages);
     for (size_t text = 0; text < said.size(); ++text)
-      CHECK(said[text] == alone(trace.arrivals[text].request, trace.sizes, toy).said);
+      CHECK(said[text] == alone(workload.arrivals[text].request, workload.sizes, toy).said);
   }
 }
 
 TEST_CASE("a long prompt comes in chunks, and does not hold up an answer") {
-  ServingTrace trace{{.pages = 32, .page = 4, .texts = 2, .budget = 8}, {}};
-  trace.arrivals.push_back({0, {.prompt = {1, 2}, .most = 12}, {}});
-  trace.arrivals.push_back({1, {.prompt = std::vector<int>(50, 3), .most = 1}, {}});
+  Workload workload{{.pages = 32, .page = 4, .texts = 2, .budget = 8}, {}};
+  workload.arrivals.push_back({0, {.prompt = {1, 2}, .most = 12}, {}});
+  workload.arrivals.push_back({1, {.prompt = std::vector<int>(50, 3), .most = 1}, {}});
   size_t answers = 0;
-  CHECK(run_trace(trace, toy, [&](size_t step, const Engine&, const std::vector<Event>& events) {
-          if (step < 8)
-            for (const Event& event : events) answers += event.id == 0;
-        }) == "");
+  CHECK(run_workload(workload, toy,
+                     [&](size_t step, const Engine&, const std::vector<Event>& events) {
+                       if (step < 8)
+                         for (const Event& event : events) answers += event.id == 0;
+                     }) == "");
   CHECK(answers == 8);  // one in each step, though 50 tokens of the other text were read meanwhile
 }
 
-}  // namespace t2t::traces_test
+}  // namespace t2t::workload_test

@@ -1,0 +1,31 @@
+// Requests that come to an engine one after another, on a clock that counts steps.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "15_serving/engine/engine.hpp"
+
+namespace t2t {
+
+struct Arrival {
+  std::size_t step;  // at whose beginning it comes
+  Request request;
+  std::optional<std::size_t> cancelled = {};  // the step at whose beginning it is cancelled
+};
+
+/// Is told after each step what happened.
+using AfterStep =
+    std::function<void(std::size_t step, const Engine& engine, const std::vector<Event>& events)>;
+
+/// Submits each request at its step, and runs the engine until all have ended. None is cancelled.
+void run_arrivals(Engine engine, const std::vector<Arrival>& arrivals, const AfterStep& after);
+
+/// All pages in one line, a character for each: '.' is free, a digit or letter is the text that has
+/// it, '+' means several texts, and '-' is a page that only the tree of beginnings has.
+std::string picture_of(const Engine& engine);
+
+}  // namespace t2t
