@@ -19,6 +19,10 @@
 
 namespace t2t::texts_test {
 
+// A copy would have lengths of its own, but the same caches.
+static_assert(!std::is_copy_constructible_v<ModelState> && !std::is_copy_assignable_v<ModelState>);
+static_assert(std::is_move_constructible_v<ModelState> && std::is_move_assignable_v<ModelState>);
+
 TEST_CASE("1, 2 and 7 texts at once, of unequal length, give what each gives alone") {
   for (const Case& c : {llama(), mixed(), gpt2()}) {
     const Model model = c.model();

@@ -71,6 +71,7 @@ struct StateOptions {
 };
 
 /// The memory in which texts are continued: made once, used for one text after another.
+/// It can be moved, but not copied.
 struct ModelState {
   std::size_t S, L;                  // tokens that each text has room for; layers
   std::vector<std::size_t> lengths;  // [texts] tokens that have been through the model
@@ -88,6 +89,9 @@ struct ModelState {
   /// of all texts, a chunk's rows in the blocks, and RoPE's table. An attention of the options must
   /// check its own memory.
   ModelState(const Config& config, std::size_t S, StateOptions options = {});
+  ModelState(const ModelState&) = delete;  // a copy's slots would write to the same caches
+  ModelState(ModelState&&) = default;
+  ModelState& operator=(ModelState&&) = default;
 
   /// How many tokens of a text have been through the model: the position of its next one. Throws
   /// std::invalid_argument for a text that is not there.
