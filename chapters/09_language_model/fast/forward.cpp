@@ -57,7 +57,10 @@ static std::size_t rows_of_a_pass(std::size_t S, const StateOptions& options) {
   return options.texts > options.chunk / S ? options.chunk : S * options.texts;
 }
 
-static void expect_room_for(const Config& config, std::size_t S, const StateOptions& options) {
+/// Returns S, once the config, S and the options are good and there is memory for all of it. A
+/// state begins with this, so that nothing is made of what is refused.
+static std::size_t checked_positions(const Config& config, std::size_t S,
+                                     const StateOptions& options) {
   expect_config(config);
   expect(S >= 1 && S <= config.T_max, "S, the positions to make room for",
          "1 to T_max = " + std::to_string(config.T_max), double(S));
@@ -77,6 +80,7 @@ static void expect_room_for(const Config& config, std::size_t S, const StateOpti
       options.attention || options.layers ? 0 : double(options.texts) * memory.cache;
   expect_memory(caches + rows + table, fmt::format("a state of S = {} positions", S),
                 "make S or the model smaller");
+  return S;
 }
 
 /// Float caches, unless the options bring an attention.
@@ -91,7 +95,7 @@ static TextMemory attention_of(std::span<const BlockSettings> layers, std::size_
 }
 
 ModelState::ModelState(const Config& config, std::size_t S, StateOptions given)
-    : S((expect_room_for(config, S, given), S)),
+    : S(checked_positions(config, S, given)),
       L(config.L),
       lengths(given.texts, 0),
       options(std::move(given)),

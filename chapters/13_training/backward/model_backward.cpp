@@ -44,8 +44,10 @@ static std::size_t rows_at_once(std::size_t N, std::size_t V) {
   return std::clamp<std::size_t>((4 << 20) / V, 1, N);
 }
 
-static std::size_t checked_rows(const Config& config, std::size_t B, std::size_t T,
-                                const TrainingSlots& slots) {
+/// Returns the slots, once a model of this config can be trained with them on B texts of T tokens
+/// and there is memory for that. All that takes memory is made after it.
+static TrainingSlots checked_slots(const Config& config, std::size_t B, std::size_t T,
+                                   TrainingSlots slots) {
   expect_config(config);
   expect_trained(choices_of(config), slots);
   expect(B >= 1, "B, the texts of a batch", "at least 1", double(B));
@@ -53,14 +55,14 @@ static std::size_t checked_rows(const Config& config, std::size_t B, std::size_t
          "1 to T_max = " + std::to_string(config.T_max), double(T));
   const TrainingMemory memory = training_memory(config, B, T, sizeof(float));
   expect_memory(memory.activations, "a batch", "make the batch, its texts or the model smaller");
-  return B * T;
+  return slots;
 }
 
 Gradients::Gradients(const Config& config, std::size_t B, std::size_t T, TrainingSlots slots)
     : B_(B),
       T_(T),
-      slots_(std::move(slots)),
-      x_(empty(checked_rows(config, B, T, slots_), config.block.C)),
+      slots_(checked_slots(config, B, T, std::move(slots))),
+      x_(empty(B * T, config.block.C)),
       last_(empty(B * T, config.block.C)),
       logits_(empty(rows_at_once(B * T, config.V), config.V)),
       losses_(logits_.shape(0)),

@@ -12,7 +12,8 @@
 
 namespace t2t {
 
-static StepOptions checked(const StepOptions& options) {
+/// Returns the options, once they are good.
+static StepOptions checked_options(const StepOptions& options) {
   const AdamW& a = options.adamw;
   for (const float beta : {a.beta1, a.beta2})
     expect(beta >= 0 && beta < 1, "beta, what a running mean keeps", "at least 0 and below 1",
@@ -23,7 +24,9 @@ static StepOptions checked(const StepOptions& options) {
 
 Optimizer::Optimizer(const StepOptions& options, std::vector<ListedTensor> weights,
                      std::vector<ListedTensor> gradients)
-    : options_(checked(options)), weights_(std::move(weights)), gradients_(std::move(gradients)) {
+    : options_(checked_options(options)),
+      weights_(std::move(weights)),
+      gradients_(std::move(gradients)) {
   std::size_t pieces = 0;
   storage_.reserve(2 * weights_.size());  // so that none of them moves
   for (std::vector<ListedTensor>* list : {&means_, &squares_})

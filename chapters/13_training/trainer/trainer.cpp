@@ -8,7 +8,8 @@
 
 namespace t2t {
 
-static TrainingOptions checked(const TrainingOptions& options, const TrainingHooks& hooks) {
+/// Returns the options, once they are good and fit the hooks. A trainer begins with this.
+static TrainingOptions checked_options(const TrainingOptions& options, const TrainingHooks& hooks) {
   expect(options.parts >= 1, "parts of a batch", "at least 1", double(options.parts));
   expect(options.dropout >= 0 && options.dropout < 1, "dropout", "a probability from 0 to below 1",
          double(options.dropout));
@@ -35,7 +36,7 @@ static std::vector<ListedTensor> weights_of(Model& model,
 
 Trainer::Trainer(Model model, const TrainingOptions& options, std::span<const int> ids,
                  TrainingHooks hooks)
-    : options_(checked(options, hooks)),
+    : options_(checked_options(options, hooks)),
       hooks_(std::move(hooks)),
       model_(std::move(model)),
       windows_(ids, options.T, options.seed),
