@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <stdexcept>
@@ -10,11 +11,19 @@
 #include "10_pretrained/model/tokenizer.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
 #include "program/stop_asked.hpp"
+#include "timing/measure.hpp"
 
 namespace t2t {
 
 Session::Session(GgufFile opened, Bpe tokenizer, const MakeWeight& make)
-    : file(std::move(opened)), bpe(std::move(tokenizer)), model(load(file, bpe, make)) {}
+    : Session{load_in_time(opened, tokenizer, make),  // braces: first this, then the moves
+              std::move(opened), std::move(tokenizer)} {}
+
+Session::Session(Loaded loaded, GgufFile&& opened, Bpe&& tokenizer)
+    : file(std::move(opened)),
+      bpe(std::move(tokenizer)),
+      model(std::move(loaded.model)),
+      load_seconds(loaded.seconds) {}
 
 // [load]
 /// A tokenizer of another model is refused before the weights take time and memory.
@@ -26,6 +35,13 @@ Model Session::load(const GgufFile& file, const Bpe& bpe, const MakeWeight& make
   return Model(config, read_weights(file, config, make));
 }
 // [/load]
+
+Session::Loaded Session::load_in_time(const GgufFile& file, const Bpe& bpe,
+                                      const MakeWeight& make) {
+  const auto began = std::chrono::steady_clock::now();
+  Model model = load(file, bpe, make);
+  return {std::move(model), seconds_since(began)};
+}
 
 void Session::turn_in(Pairing pairing) {
   Config config = model.config();

@@ -1,7 +1,6 @@
-// A loaded model, and text that is printed while it is generated. For main.cpp.
+// A loaded model, and text that is printed while it is generated.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <span>
 #include <string>
@@ -12,7 +11,6 @@
 #include "10_pretrained/chat/chat.hpp"
 #include "10_pretrained/chat/make_state.hpp"
 #include "10_pretrained/model/load_model.hpp"
-#include "timing/measure.hpp"
 
 namespace t2t {
 
@@ -20,9 +18,8 @@ namespace t2t {
 struct Session {
   GgufFile file;
   Bpe bpe;
-  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   Model model;
-  double load_seconds = seconds_since(began);
+  double load_seconds;                   // what reading the model from the file took
   std::function<void(Row)> filter = {};  // of the logits, in the tour
   MakeState make_state = {};
 
@@ -40,7 +37,13 @@ struct Session {
   double bytes_a_token() const { return t2t::bytes_a_token(model.weights(), config()); }
 
  private:
+  struct Loaded {
+    Model model;
+    double seconds;
+  };
+  Session(Loaded loaded, GgufFile&& opened, Bpe&& tokenizer);
   static Model load(const GgufFile& file, const Bpe& bpe, const MakeWeight& make);
+  static Loaded load_in_time(const GgufFile& file, const Bpe& bpe, const MakeWeight& make);
 };
 
 Session make_session(GgufFile file);
