@@ -123,11 +123,23 @@ static void head_norms_backward(ConstMatrix x, const Weight& w, const Tensor<1>&
                       dq.head(h, s.D), gradients, row(scratch.rows));
 }
 
+/// One block on the way back: block_backward's arguments without the gradient that goes through it.
+struct BlockOnTheWayBack {
+  const Block& block;
+  const KeptBlock& kept;
+  const RopeTable& backward_table;
+  std::size_t B;
+  BackwardScratch& scratch;
+  BlockWeights& gradients;
+  const Dropout& dropout;
+  const TrainingSlots& slots;
+};
+
 /// Writes the gradient of what attention read, x, to dx.
-static void attention_part_backward(ConstMatrix x, const Block& block, const KeptBlock& kept,
-                                    const RopeTable& backward_table, std::size_t B, ConstMatrix dy,
-                                    BackwardScratch& scratch, Matrix dx, BlockWeights& gradients,
-                                    const AttentionChange& change, const Dropout& dropout) {
+static void attention_part_backward(ConstMatrix x, const BlockOnTheWayBack& one, ConstMatrix dy,
+                                    Matrix dx) {
+  const auto& [block, kept, backward_table, B, scratch, gradients, dropout, slots] = one;
+  const AttentionChange& change = slots.attention;
   const BlockSettings& s = block.settings();
   const BlockWeights& weights = block.weights();
   add_gradients(kept.heads, dy, gradients.w_o, gradients.b_o);
@@ -180,9 +192,10 @@ double block_backward(const Block& block, const KeptBlock& kept, const RopeTable
   // In post-norm the gradient of a sum comes through the norm that follows it.
   const auto through_norm = [&](const Tensor<2>& sum, const NormWeights& norm,
                                 NormWeights& of_norm) {
-    std::ranges::copy(std::span(dx.data, dx.rows * dx.cols), scratch.normed.begin());
+    Tensor<2>& dnormed = scratch.normed;  // which holds no norm's result at this point
+    std::ranges::copy(std::span(dx.data, dx.rows * dx.cols), dnormed.begin());
     std::ranges::fill(std::span(dx.data, dx.rows * dx.cols), 0.0f);
-    add_norm(sum, norm, scratch.normed, dx, of_norm);
+    add_norm(sum, norm, dnormed, dx, of_norm);
   };
   // A sum hands dx to the part that was added; a slot and dropout, if there are any, stand between.
   const auto dadded = [&](Part part) -> ConstMatrix {
@@ -214,9 +227,9 @@ double block_backward(const Block& block, const KeptBlock& kept, const RopeTable
   if (!norm_before)
     through_norm(kept.x_plus_attention, weights.attention_norm, gradients.attention_norm);
   if (norm_before) norm_rows(kept.x, weights.attention_norm, s.norm, s.eps, scratch.normed);
-  attention_part_backward(norm_before ? scratch.normed : kept.x, block, kept, backward_table, B,
-                          dadded(Part::attention), scratch, dpart, gradients, slots.attention,
-                          dropout);
+  attention_part_backward(norm_before ? scratch.normed : kept.x,
+                          {block, kept, backward_table, B, scratch, gradients, dropout, slots},
+                          dadded(Part::attention), dpart);
   if (norm_before)
     add_norm(kept.x, weights.attention_norm, dpart, dx, gradients.attention_norm);
   else
