@@ -1,58 +1,18 @@
+// OpenBLAS's memory, taken at the start. For linalg.cpp alone.
+//
 // OpenBLAS needs a buffer for each thread, and for each product that runs at the same time. It
 // takes some while it is loaded, before main, and the others when it first needs them. When a
 // memory limit leaves too little, it tries again forever. So all buffers are taken at the start,
 // and where a limit is set, two seconds of CPU time are allowed for that, from before the libraries
-// are loaded. Only linalg.cpp includes this.
+// are loaded. Without this file all results are the same, but a program whose memory limit is too
+// low for its threads hangs, where it now ends with a line that says what to raise or to lower.
 #pragma once
 
-#include <sys/resource.h>
-#include <sys/time.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <csignal>
-#include <string_view>
-#include <vector>
-
-#include "rows.hpp"
-
-// OpenBLAS's own functions, null with another BLAS.
-extern "C" {
-[[gnu::weak]] void* blas_memory_alloc(int);
-[[gnu::weak]] void blas_memory_free(void*);
-}
-
-#if defined(__ELF__)
 namespace t2t {
 
-static void end_without_buffers(int) {
-  constexpr std::string_view line =
-      "OpenBLAS can't get memory for its buffers: raise ulimit -v, or lower OMP_NUM_THREADS\n";
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
-  _exit(1);
-}
-static void allow_work(time_t seconds) {
-  const itimerval timer = {{0, 0}, {seconds, 0}};
-  std::signal(SIGPROF, seconds > 0 ? end_without_buffers : SIG_DFL);
-  setitimer(ITIMER_PROF, &timer, nullptr);
-}
-static bool has_limit() {
-  rlimit all{}, data{};
-  getrlimit(RLIMIT_AS, &all), getrlimit(RLIMIT_DATA, &data);
-  return all.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY;
-}
-static void before_libraries(int, char**, char**) {
-  if (has_limit()) allow_work(2);
-}
-[[gnu::constructor]] static void after_libraries() {
-  const bool here = blas_memory_alloc && blas_memory_free;
-  std::vector<void*> buffers(here ? std::min<std::size_t>(thread_count(), 64) : 0);
-  for (void*& buffer : buffers) buffer = blas_memory_alloc(0);
-  for (void* buffer : buffers) blas_memory_free(buffer);  // OpenBLAS keeps them
-  if (has_limit()) allow_work(0);
-}
-[[gnu::section(".preinit_array"), gnu::used]] static void (*const first)(int, char**,
-                                                                         char**) = before_libraries;
+/// Takes all buffers, and gives them back to OpenBLAS, which keeps them. Does nothing with another
+/// BLAS. Called before main. The limit of two seconds is set by the same object file, which the
+/// linker takes out of the library because of this call.
+void take_blas_buffers();
 
 }  // namespace t2t
-#endif

@@ -26,6 +26,9 @@ extern "C" {
 
 namespace t2t {
 
+/// Runs before main.
+[[gnu::constructor]] static void prepare_blas() { take_blas_buffers(); }
+
 /// A factor of a product, as it is stored or transposed.
 struct Factor {
   ConstMatrix x;
