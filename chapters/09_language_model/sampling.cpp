@@ -110,24 +110,29 @@ void keep_min_p(Row logits, float min_p) {
     if (logit < lowest) logit = dropped;
 }
 
+int token_at(ConstRow probabilities, double u) {
+  expect(!probabilities.empty(), "probabilities", "at least 1", 0);
+  expect(u >= 0 && u < 1, "u, the uniform number", "in [0, 1)", u);
+  // Lay the tokens along a line, each as long as its probability, and take the token at a random
+  // point. The line's length is 1 but for rounding, which may put the point past its end.
+  double left = u * std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
+  int last = 0;
+  for (std::size_t v = 0; v < probabilities.size(); ++v) {
+    if (probabilities[v] == 0) continue;
+    last = int(v);
+    left -= double(probabilities[v]);
+    if (left < 0) break;
+  }
+  return last;
+}
+
 int draw(ConstRow logits, Random& random, SamplingScratch& scratch) {
   expect_logits(logits);
   expect_scratch(scratch, logits.size());
   const Row weights = row(scratch.weights).first(logits.size());
   std::ranges::copy(logits, weights.begin());
   softmax_row(weights);
-
-  // Lay the tokens along a line, each as long as its probability, and take the token at a random
-  // point. The line's length is 1 but for rounding, which may put the point past its end.
-  double left = random.next_uniform() * std::accumulate(weights.begin(), weights.end(), 0.0);
-  int last = 0;
-  for (std::size_t v = 0; v < weights.size(); ++v) {
-    if (weights[v] == 0) continue;
-    last = int(v);
-    left -= double(weights[v]);
-    if (left < 0) break;
-  }
-  return last;
+  return token_at(weights, random.next_uniform());
 }
 
 void expect_sampling(const Sampling& sampling) {

@@ -51,9 +51,12 @@ void keep_top_p(Row logits, float p, SamplingScratch& scratch);
 /// std::invalid_argument unless min_p is in [0, 1].
 void keep_min_p(Row logits, float min_p);
 
-/// A token drawn at random, each with its softmax probability. Takes one u = next_uniform() and
-/// returns the first token, in the order of ids, at which the sum of the probabilities exceeds u
-/// times the sum of all, which is 1 but for rounding.
+/// The token at which the sum of the probabilities, from token 0 on, exceeds u times the sum of
+/// all. A token of probability 0 is never returned, if there is another. Throws
+/// std::invalid_argument for an empty row, and unless u is in [0, 1).
+int token_at(ConstRow probabilities, double u);
+
+/// A token drawn at random, each with its softmax probability: token_at with one next_uniform().
 int draw(ConstRow logits, Random& random, SamplingScratch& scratch);
 
 /// The filters in the order in which next_token applies them. Exchanging top-k with the temperature

@@ -36,10 +36,6 @@ struct QueryBlock {
   std::size_t token(std::size_t column) const { return first + column % tokens; }
 };
 
-static std::size_t whole_registers(std::size_t columns) {
-  return (columns + Lanes::size - 1) / Lanes::size * Lanes::size;
-}
-
 /// How many floats a block of R columns takes.
 static std::size_t block_floats(std::size_t R, std::size_t D, std::size_t keys) {
   return R * (2 * D + keys + 3);

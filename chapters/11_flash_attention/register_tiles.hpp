@@ -11,9 +11,15 @@
 // at a time. Only x has to be packed, and it is as narrow as a tile.
 #pragma once
 
+#include "lanes.hpp"
 #include "tensor.hpp"
 
 namespace t2t {
+
+/// n, rounded up to a multiple of Lanes::size.
+constexpr std::size_t whole_registers(std::size_t n) {
+  return (n + Lanes::size - 1) / Lanes::size * Lanes::size;
+}
 
 /// y = a·x. Shapes are the caller's concern, so that a parallel loop may call it: C columns of a,
 /// and R a multiple of Lanes::size. y must not overlap a or x. Never throws.

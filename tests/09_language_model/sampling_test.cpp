@@ -145,6 +145,19 @@ TEST_CASE("with scratch memory for longer rows, what is behind a row's numbers i
   CHECK(kept(row(top_p)) == Ids{1, 3});
 }
 
+TEST_CASE("a token is where the sum of the probabilities passes the uniform number") {
+  const std::vector<float> quarters = {0.25f, 0, 0.5f, 0.25f, 0};
+  CHECK(token_at(quarters, 0) == 0);
+  CHECK(token_at(quarters, 0.24) == 0);
+  CHECK(token_at(quarters, 0.25) == 2);
+  CHECK(token_at(quarters, 0.74) == 2);
+  CHECK(token_at(quarters, 0.75) == 3);
+  CHECK(token_at(quarters, 1 - 0x1p-53) == 3);  // never the last one, which has no probability
+  // Rows need not sum to 1.
+  CHECK(token_at(std::vector<float>{3, 1}, 0.74) == 0);
+  CHECK(token_at(std::vector<float>{3, 1}, 0.76) == 1);
+}
+
 TEST_CASE("draw: each token as often as its probability says; a seed repeats its draws") {
   SamplingScratch scratch(4);
   Tensor<1> logits = eighths();
@@ -368,6 +381,9 @@ TEST_CASE("refusals: sampling and generation") {
           "min_p: wanted 0 to 1, got -0.5");
   REFUSES(next_token(row(logits), {.min_p = 1.5f}, random, scratch),
           "min_p: wanted 0 to 1, got 1.5");
+  REFUSES(token_at(ConstRow(), 0), "probabilities: wanted at least 1, got 0");
+  REFUSES(token_at(row(logits), 1), "u, the uniform number: wanted in [0, 1), got 1");
+  REFUSES(token_at(row(logits), -0.5), "u, the uniform number: wanted in [0, 1), got -0.5");
   SamplingScratch brief(2);
   CHECK_THROWS_AS(draw(row(logits), random, brief), std::invalid_argument);
   CHECK_THROWS_AS(keep_top_k(row(logits), 1, brief), std::invalid_argument);

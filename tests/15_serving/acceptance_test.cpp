@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "04_causal_attention/fast/softmax_rows.hpp"
+#include "09_language_model/sampling.hpp"
 #include "random.hpp"
 #include "support/all_close.hpp"
 #include "support/lists.hpp"
@@ -119,19 +120,6 @@ TEST_CASE("a residual sums to 1, and has nothing where q is larger") {
   }
 }
 
-TEST_CASE("a token is where the sum of the probabilities passes the uniform number") {
-  const Floats quarters = {0.25f, 0, 0.5f, 0.25f, 0};
-  CHECK(token_at(quarters, 0) == 0);
-  CHECK(token_at(quarters, 0.24) == 0);
-  CHECK(token_at(quarters, 0.25) == 2);
-  CHECK(token_at(quarters, 0.74) == 2);
-  CHECK(token_at(quarters, 0.75) == 3);
-  CHECK(token_at(quarters, 1 - 0x1p-53) == 3);  // never the last one, which has no probability
-  // Rows need not sum to 1.
-  CHECK(token_at(Floats{3, 1}, 0.74) == 0);
-  CHECK(token_at(Floats{3, 1}, 0.76) == 1);
-}
-
 /// Pearson's statistic: Σ (seen − expected)² / expected. A token that is never expected and was
 /// seen gives infinity.
 static double chi_square(const std::vector<size_t>& seen, ConstRow p, size_t count) {
@@ -222,9 +210,6 @@ TEST_CASE("acceptance refuses rows that do not fit, by name") {
   REFUSES(acceptance(q, q, -1), "the drafted token: wanted 0 to 2, got -1");
   REFUSES(acceptance_rate(p, q), "q, the draft's probabilities: wanted shape [2], got [3]");
   REFUSES(residual(p, p, row(rest)), "rest: wanted shape [2], got [3]");
-  REFUSES(token_at(none, 0), "probabilities: wanted at least 1, got 0");
-  REFUSES(token_at(p, 1), "u, the uniform number: wanted in [0, 1), got 1");
-  REFUSES(token_at(p, -0.5), "u, the uniform number: wanted in [0, 1), got -0.5");
   const Tensor<2> one = rows({p}, 2), two = rows({p, p}, 2);
   const std::vector<double> u = {0.5, 0.5};
   REFUSES(accept_drafts(one, one, Ids{0}, u), "rows of p: wanted k + 1 = 2, got 1");

@@ -11,6 +11,7 @@
 #include "04_causal_attention/fast/attend.hpp"
 #include "04_causal_attention/fast/exp_lanes.hpp"
 #include "06_gqa/grouped_query_attention.hpp"
+#include "11_flash_attention/flash_attention.hpp"
 #include "11_flash_attention/register_tiles.hpp"
 #include "lanes.hpp"
 #include "rows.hpp"
@@ -19,11 +20,8 @@
 namespace t2t {
 
 static constexpr float infinity = std::numeric_limits<float>::infinity();
-static constexpr std::size_t block_queries = 48, block_keys = 64;  // as in chapter 11
+static constexpr std::size_t block_queries = FlashBlocks().queries, block_keys = FlashBlocks().keys;
 
-static std::size_t whole_registers(std::size_t n) {
-  return (n + Lanes::size - 1) / Lanes::size * Lanes::size;
-}
 /// Tokens whose queries, of all N heads of a group, make one block.
 static std::size_t tokens_of_block(std::size_t N) {
   return std::max<std::size_t>(1, block_queries / N);

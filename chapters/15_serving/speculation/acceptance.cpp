@@ -44,22 +44,6 @@ void residual(ConstRow p, ConstRow q, Row rest) {
   for (float& probability : rest) probability = float(double(probability) / sum);
 }
 
-int token_at(ConstRow probabilities, double u) {
-  expect(!probabilities.empty(), "probabilities", "at least 1", 0);
-  expect(u >= 0 && u < 1, "u, the uniform number", "in [0, 1)", u);
-  double sum = 0;
-  for (const float probability : probabilities) sum += double(probability);
-  double left = u * sum;
-  int last = 0;
-  for (std::size_t v = 0; v < probabilities.size(); ++v) {
-    if (probabilities[v] == 0) continue;
-    last = int(v);
-    left -= double(probabilities[v]);
-    if (left < 0) break;
-  }
-  return last;
-}
-
 std::vector<int> accept_drafts(ConstMatrix p, ConstMatrix q, std::span<const int> drafts,
                                std::span<const double> uniform) {
   const std::size_t k = drafts.size();

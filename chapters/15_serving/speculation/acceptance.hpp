@@ -34,11 +34,6 @@ void residual(ConstRow p,  // [V]
               ConstRow q,  // [V]
               Row rest);   // [V]
 
-/// The token at which the sum of the probabilities, from token 0 on, exceeds u times the sum of
-/// all. A token of probability 0 is never returned, if there is another. Throws
-/// std::invalid_argument for an empty row, and unless u is in [0, 1).
-int token_at(ConstRow probabilities, double u);
-
 /// The tokens by which a text goes on: the first drafts, as many as are accepted, and one more. If
 /// a draft is not accepted, that one is drawn from the residual in its place; if all are, it is
 /// drawn from the last row of p. So there are 1 to k + 1 tokens. Draft i is accepted if uniform[i]
