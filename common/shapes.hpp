@@ -4,6 +4,7 @@
 //   F feed-forward width   V vocabulary   L layers   S cached tokens
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -44,6 +45,15 @@ void expect(bool condition, std::string_view name, std::string_view wanted, doub
 /// What expect throws. For a `wanted` that takes time to write: the caller asks the condition
 /// first.
 [[noreturn]] void refuse(std::string_view name, std::string_view wanted, double got);
+
+/// The same for whole numbers, which are written as the doubles nearest to them: 5, or 1e+20.
+void expect(bool condition, std::string_view name, std::string_view wanted,
+            std::integral auto got) {
+  expect(condition, name, wanted, double(got));
+}
+[[noreturn]] void refuse(std::string_view name, std::string_view wanted, std::integral auto got) {
+  refuse(name, wanted, double(got));
+}
 
 /// "[5, 64]"
 std::string shape_text(std::span<const std::size_t> shape);

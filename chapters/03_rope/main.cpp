@@ -210,9 +210,9 @@ int main(int argc, char** argv) {
            "a whole number from 0 to 65536", start);
     sizes.start = std::size_t(start);
     const bool even = sizes.D % 2 == 0 && sizes.D >= 4 && sizes.D <= 1024;
-    expect(even, "--head-dim", "an even number from 4 to 1024", double(sizes.D));
-    expect(sizes.T <= 2048, "--tokens", "at most 2048", double(sizes.T));
-    expect(sizes.H <= 256, "--heads", "at most 256", double(sizes.H));
+    expect(even, "--head-dim", "an even number from 4 to 1024", sizes.D);
+    expect(sizes.T <= 2048, "--tokens", "at most 2048", sizes.T);
+    expect(sizes.H <= 256, "--heads", "at most 256", sizes.H);
     const bool held = sizes.theta > 1 && sizes.theta <= 1e37f;  // scaled ones are up to 16 times it
     expect(held, "--theta", "a number above 1 and at most 1e+37", sizes.theta);
     expect_memory(

@@ -13,12 +13,12 @@
 namespace t2t {
 
 static void expect_even(std::size_t D) {
-  expect(D % 2 == 0 && D > 0, "D", "an even number above 0", double(D));
+  expect(D % 2 == 0 && D > 0, "D", "an even number above 0", D);
 }
 
 void expect_whole_heads(std::string_view name, std::size_t size, std::size_t D) {
   expect_even(D);
-  if (size % D != 0) refuse(name, fmt::format("a multiple of D = {}", D), double(size));
+  if (size % D != 0) refuse(name, fmt::format("a multiple of D = {}", D), size);
 }
 
 void expect_positions(std::size_t start, std::size_t T, std::size_t S) {

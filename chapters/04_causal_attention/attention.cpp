@@ -15,13 +15,13 @@ namespace t2t {
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 
 void expect_mask(std::size_t T, std::size_t S, Mask mask) {
-  expect(T >= 1, "T, the number of queries", "at least 1", double(T));
-  expect(S >= 1, "S, the number of keys", "at least 1", double(S));
+  expect(T >= 1, "T, the number of queries", "at least 1", T);
+  expect(S >= 1, "S, the number of keys", "at least 1", S);
   if (mask.is_causal && T > S)
     throw std::invalid_argument(
         fmt::format("causal mask: wanted at least as many keys as queries, got {} and {}", S, T));
   expect(mask.is_causal || mask.window == 0, "window", "0, since the mask is not causal",
-         double(mask.window));
+         mask.window);
 }
 
 KeyRange keys_seen(std::size_t t, std::size_t T, std::size_t S, Mask mask) {
@@ -44,7 +44,7 @@ Tensor<2> attention_mask(std::size_t T, std::size_t S, Mask mask) {
 Tensor<2> attention_scores(const Tensor<2>& q, const Tensor<2>& k, Mask mask) {
   const std::size_t T = q.shape(0), S = k.shape(0), D = q.shape(1);
   expect_shape("k", k, {S, D});
-  expect(D >= 1, "D, the width of a head", "at least 1", double(D));
+  expect(D >= 1, "D, the width of a head", "at least 1", D);
   const Tensor<2> mask_added = attention_mask(T, S, mask);  // [T, S]
 
   return matmul_bt(q, k) / std::sqrt(float(D)) + mask_added;  // [T, S]

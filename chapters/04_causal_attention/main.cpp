@@ -63,8 +63,7 @@ int main(int argc, char** argv) {
   program.size("heads", H, "heads, H: a number that divides C");
   program.has_answers(answers);
   return program.run(argc, argv, [&] {
-    expect(T <= 2048, "--tokens", "at most 2048, since scores are kept for all pairs of tokens",
-           double(T));
+    expect(T <= 2048, "--tokens", "at most 2048, since scores are kept for all pairs of tokens", T);
     expect_memory(bytes_needed(double(T), double(C), double(H)), "--tokens, --width and --heads");
     const std::vector<int> ids = byte_ids(program.text(T));  // [T]
     Random random(program.seed());

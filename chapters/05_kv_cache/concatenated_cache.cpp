@@ -9,8 +9,8 @@
 namespace t2t {
 
 ConcatenatedCache make_concatenated_cache(std::size_t G, std::size_t D) {
-  expect(G >= 1, "G, the number of key and value heads", "at least 1", double(G));
-  expect(D >= 1, "D, the width of a head", "at least 1", double(D));
+  expect(G >= 1, "G, the number of key and value heads", "at least 1", G);
+  expect(D >= 1, "D, the width of a head", "at least 1", D);
   return {empty(G, 0, D), empty(G, 0, D)};
 }
 

@@ -12,9 +12,9 @@
 namespace t2t {
 
 KvCache make_kv_cache(std::size_t G, std::size_t S, std::size_t D) {
-  expect(G >= 1, "G, the number of key and value heads", "at least 1", double(G));
-  expect(S >= 1, "S, the positions of the cache", "at least 1", double(S));
-  expect(D >= 1, "D, the width of a head", "at least 1", double(D));
+  expect(G >= 1, "G, the number of key and value heads", "at least 1", G);
+  expect(S >= 1, "S, the positions of the cache", "at least 1", S);
+  expect(D >= 1, "D, the width of a head", "at least 1", D);
   return {empty(G, S, D), empty(G, S, D), 0};
 }
 
@@ -34,7 +34,7 @@ void expect_appendable(const KvCache& cache, ConstMatrix k, ConstMatrix v) {
   expect_whole(cache);
   expect_shape("k", k, {T, G * D});
   expect_shape("v", v, {T, G * D});
-  expect(T >= 1, "T, the positions to append", "at least 1", double(T));
+  expect(T >= 1, "T, the positions to append", "at least 1", T);
   if (T > S - cache.length)
     throw std::invalid_argument(
         fmt::format("cache: length {} and T = {} more positions, wanted at most S = {} in all",

@@ -80,15 +80,14 @@ static void add_flags(Program& program, CacheFlags& flags) {
 /// The prompt. Throws std::invalid_argument for flags that can't be.
 static std::vector<int> prompt_of(const Program& program, const CacheFlags& flags) {
   const auto& [P, count, C, H, S] = flags;
-  expect(C % (2 * H) == 0, "--width", fmt::format("a multiple of 2 · {} heads", H), double(C));
+  expect(C % (2 * H) == 0, "--width", fmt::format("a multiple of 2 · {} heads", H), C);
   for (const auto& [flag, bytes] : {std::pair("--prompt", P), std::pair("--tokens", count)})
     expect(bytes <= 2048, flag,
-           "at most 2048, since without the cache each step computes all of them again",
-           double(bytes));
+           "at most 2048, since without the cache each step computes all of them again", bytes);
   std::vector<int> ids = byte_ids(program.text(P));
   const std::size_t needed = ids.size() + std::max<std::size_t>(count, 2);
   expect(S >= needed, "--context", fmt::format("room for prompt and tokens, at least {}", needed),
-         double(S));
+         S);
   expect_memory(bytes_needed(double(C), double(H), double(S)), "--width and --context");
   return ids;
 }

@@ -232,7 +232,7 @@ int main(int argc, char** argv) {
   program.has_answers(answers);
   return program.run(argc, argv, [&] {
     expect_groups(sizes.H, sizes.G);
-    expect(sizes.D % 2 == 0, "--head-dim", "an even number, for RoPE", double(sizes.D));
+    expect(sizes.D % 2 == 0, "--head-dim", "an even number, for RoPE", sizes.D);
     const double T = double(program.text(sizes.T).size());
     expect_memory(
         bytes_needed(T, double(sizes.C), double(sizes.H), double(sizes.G), double(sizes.D)),

@@ -24,8 +24,7 @@ std::string_view ending_text(Ending ending) {
 }
 
 static void expect_generation(const Generation& generation, std::size_t V) {
-  expect(generation.most >= 1, "most, the tokens to generate", "at least 1",
-         double(generation.most));
+  expect(generation.most >= 1, "most, the tokens to generate", "at least 1", generation.most);
   expect_sampling(generation.sampling);
   for (const int stop : generation.stops)
     if (stop < 0 || std::size_t(stop) >= V)

@@ -12,7 +12,7 @@ Tensor<2> language_model(std::span<const int> ids, const Model& model,
   const Config& config = model.config();
   const std::size_t T = ids.size();
   expect(T >= 1 && T <= config.T_max, "T, the tokens",
-         "1 to T_max = " + std::to_string(config.T_max), double(T));
+         "1 to T_max = " + std::to_string(config.T_max), T);
 
   Tensor<2> x = empty(T, config.block.C);  // [T, C]
   embed_tokens(model, ids, 0, x);

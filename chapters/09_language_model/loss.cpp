@@ -22,7 +22,7 @@ static double surprise(ConstRow logits, int id) {
 
 double next_token_loss(ConstMatrix logits, std::span<const int> ids) {
   const std::size_t T = ids.size(), V = logits.cols;
-  expect(T >= 2, "T, the tokens of a loss", "at least 2", double(T));
+  expect(T >= 2, "T, the tokens of a loss", "at least 2", T);
   expect_shape("logits", logits, {T, V});
   expect_ids(ids, V);
 

@@ -75,9 +75,9 @@ static Config config_of(const ModelFlags& flags) {
   config.tied = config.tied || flags.tied;
   expect_config(config);
   expect_sampling(flags.sampling);
-  expect(config.V >= 256, "--vocabulary", "at least 256, for bytes", double(config.V));
+  expect(config.V >= 256, "--vocabulary", "at least 256, for bytes", config.V);
   expect(flags.prompt <= config.T_max, "--prompt", fmt::format("at most T_max = {}", config.T_max),
-         double(flags.prompt));
+         flags.prompt);
   return config;
 }
 

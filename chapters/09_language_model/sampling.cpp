@@ -33,7 +33,7 @@ static float expect_logits(ConstRow logits) {
 
 static void expect_scratch(const SamplingScratch& scratch, std::size_t V) {
   expect(scratch.order.size() >= V && scratch.weights.size() >= V,
-         "scratch, the logits it has room for", "at least the row's", double(scratch.order.size()));
+         "scratch, the logits it has room for", "at least the row's", scratch.order.size());
 }
 
 int greedy(ConstRow logits) {
@@ -76,7 +76,7 @@ static int take(std::span<int>& heap, ConstRow logits) {
 }
 
 void keep_top_k(Row logits, std::size_t k, SamplingScratch& scratch) {
-  expect(k >= 1, "k, the tokens to keep", "at least 1", double(k));
+  expect(k >= 1, "k, the tokens to keep", "at least 1", k);
   expect_logits(logits);
   expect_scratch(scratch, logits.size());
   if (k >= logits.size()) return;

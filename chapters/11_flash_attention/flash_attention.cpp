@@ -44,9 +44,9 @@ static std::size_t block_floats(std::size_t R, std::size_t D, std::size_t keys) 
 FlashScratch::FlashScratch(std::size_t H, std::size_t G, std::size_t D, FlashBlocks blocks)
     : H_(H), G_(G), D_(D), blocks_(blocks) {
   expect_groups(H, G);
-  expect(D >= 1, "D, the width of a head", "at least 1", double(D));
-  expect(blocks.queries >= 1, "queries of a block", "at least 1", double(blocks.queries));
-  expect(blocks.keys >= 1, "keys of a block", "at least 1", double(blocks.keys));
+  expect(D >= 1, "D, the width of a head", "at least 1", D);
+  expect(blocks.queries >= 1, "queries of a block", "at least 1", blocks.queries);
+  expect(blocks.keys >= 1, "keys of a block", "at least 1", blocks.keys);
   const std::size_t R = whole_registers(std::max(H / G, blocks.queries));
   floats_ = empty(thread_count(), block_floats(R, D, blocks.keys));
 }

@@ -52,7 +52,7 @@ static float dot(ConstRow q, ConstRow k) {
 Tensor<2> online_attention(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, Mask mask) {
   const std::size_t T = q.shape(0), S = k.shape(0), D = q.shape(1);
   expect_mask(T, S, mask);
-  expect(D >= 1, "D, the width of a head", "at least 1", double(D));
+  expect(D >= 1, "D, the width of a head", "at least 1", D);
   expect_shape("k", k, {S, D});
   expect_shape("v", v, {S, D});
 

@@ -13,7 +13,7 @@ Tensor<1> loads_of(std::span<const std::size_t> experts, std::size_t E) {
   expect(!experts.empty(), "choices", "at least 1", 0);
   Tensor<1> loads = xt::zeros<float>({E});
   for (const std::size_t e : experts) {
-    expect(e < E, "an expert", "below E = " + std::to_string(E), double(e));
+    expect(e < E, "an expert", "below E = " + std::to_string(E), e);
     loads(e) += 1 / float(experts.size());
   }
   return loads;
@@ -72,8 +72,7 @@ std::size_t limit_to(std::size_t capacity, Routed& routed) {
 
 std::vector<std::vector<std::size_t>> expert_choice(const Tensor<2>& p, std::size_t capacity) {
   const std::size_t T = p.shape(0), E = p.shape(1);
-  expect(capacity >= 1 && capacity <= T, "capacity", "1 to T = " + std::to_string(T),
-         double(capacity));
+  expect(capacity >= 1 && capacity <= T, "capacity", "1 to T = " + std::to_string(T), capacity);
   std::vector<std::vector<std::size_t>> experts(T);
   for (std::size_t e = 0; e < E; ++e) {
     std::vector<std::size_t> tokens(T);

@@ -59,9 +59,9 @@ ExpertsScratch::ExpertsScratch(std::size_t T_max, std::size_t C, std::size_t F, 
                                std::size_t k, Activation activation)
     : feed_forward(T_max, F, activation) {
   expect_router({k}, E, 0);
-  expect(T_max >= 1, "T_max", "at least 1", double(T_max));
-  expect(C >= 1, "C", "at least 1", double(C));
-  expect(F >= 1, "F", "at least 1", double(F));
+  expect(T_max >= 1, "T_max", "at least 1", T_max);
+  expect(C >= 1, "C", "at least 1", C);
+  expect(F >= 1, "F", "at least 1", F);
   p = empty(T_max, E), weights = empty(T_max, k);
   gathered = empty(T_max * k, C), results = empty(T_max * k, C);
   shared = empty(T_max, C), gates = empty(T_max, 1);

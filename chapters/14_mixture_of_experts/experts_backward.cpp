@@ -91,7 +91,7 @@ double experts_backward(ConstMatrix x, const Mixture& mixture, const Routed& rou
   expect_shape("dy", dy, {x.rows, x.cols});
   expect_shape("dx", dx, {x.rows, x.cols});
   expect(gradients.experts.size() == mixture.E(), "experts of the gradients",
-         fmt::format("E = {}", mixture.E()), double(gradients.experts.size()));
+         fmt::format("E = {}", mixture.E()), gradients.experts.size());
   if (!is_gated(mixture.activation))
     throw std::invalid_argument("experts to train: wanted gated networks, got others");
   for (std::size_t t = 0; t < x.rows; ++t) std::ranges::fill(dx.row(t), 0.0f);

@@ -10,8 +10,7 @@
 namespace t2t {
 
 std::size_t active_parameters(const Config& config) {
-  expect(config.layers.empty(), "layers with settings of their own", "none",
-         double(config.layers.size()));
+  expect(config.layers.empty(), "layers with settings of their own", "none", config.layers.size());
   const BlockSettings& s = config.block;
   const std::size_t all = total(count_parameters(config));
   const std::size_t matrices = is_gated(s.activation) ? 3 : 2;
@@ -20,7 +19,7 @@ std::size_t active_parameters(const Config& config) {
 }
 
 double experts_touched(std::size_t E, std::size_t k, std::size_t T) {
-  expect(k >= 1 && k <= E, "k, the experts of a token", fmt::format("1 to E = {}", E), double(k));
+  expect(k >= 1 && k <= E, "k, the experts of a token", fmt::format("1 to E = {}", E), k);
   return double(E) * (1 - std::pow(1 - double(k) / double(E), double(T)));
 }
 

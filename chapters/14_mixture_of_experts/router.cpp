@@ -17,9 +17,8 @@ namespace t2t {
 
 void expect_router(const RouterSettings& settings, std::size_t E, std::size_t bias) {
   expect(settings.k >= 1 && settings.k <= E, "k, the experts of a token",
-         fmt::format("1 to E = {}", E), double(settings.k));
-  expect(bias == 0 || bias == E, "numbers of the bias", fmt::format("0 or E = {}", E),
-         double(bias));
+         fmt::format("1 to E = {}", E), settings.k);
+  expect(bias == 0 || bias == E, "numbers of the bias", fmt::format("0 or E = {}", E), bias);
 }
 
 /// scores become p. False when one of them is not finite.

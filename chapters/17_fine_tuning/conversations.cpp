@@ -78,7 +78,7 @@ void fill(Batch& batch, const std::vector<Lesson>& lessons, std::size_t first, b
   for (std::size_t b = 0; b < batch.B && (!once || first + b < lessons.size()); ++b) {
     const auto& [ids, given] = lessons[(first + b) % lessons.size()];
     expect(ids.size() <= batch.T + 1, "a lesson", fmt::format("at most {} tokens", batch.T + 1),
-           double(ids.size()));
+           ids.size());
     for (std::size_t t = 0; t + 1 < ids.size(); ++t) {
       batch.ids[b * batch.T + t] = ids[t];
       if (t + 1 >= given) batch.targets[b * batch.T + t] = ids[t + 1];

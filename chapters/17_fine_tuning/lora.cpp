@@ -52,7 +52,7 @@ std::vector<LoraTrainer::Adapted> LoraTrainer::draw_factors() {
           expect(
               r >= 1 && r <= std::min(info.rows, info.cols), "rank of the adapter",
               fmt::format("1 to {}, the smaller side of {}", std::min(info.rows, info.cols), name),
-              double(r));
+              r);
           Tensor<2> a = random.normal<2>({r, info.cols}, 1 / std::sqrt(float(info.cols)));
           Tensor<2> b = xt::zeros<float>({info.rows, r});
           Tensor<2> da = xt::zeros_like(a), db = xt::zeros_like(b);

@@ -17,7 +17,7 @@
 namespace t2t {
 
 Tensor<2> sinusoidal_positions(std::size_t S, std::size_t C) {
-  expect(C % 2 == 0 && C > 0, "C", "an even number above 0", double(C));
+  expect(C % 2 == 0 && C > 0, "C", "an even number above 0", C);
 
   Tensor<2> table = empty(S, C);  // [S, C]
   for_each_row(S, C, [&](std::size_t s) {
@@ -54,7 +54,7 @@ void add_positions(Matrix x, ConstMatrix table, std::size_t start) {
 }
 
 Tensor<1> alibi_slopes(std::size_t H) {
-  expect(H > 0, "H", "at least 1", double(H));
+  expect(H > 0, "H", "at least 1", H);
   const std::size_t power = std::bit_floor(H);  // the largest power of two that is at most H
 
   Tensor<1> slopes = empty(H);  // [H]
@@ -71,7 +71,7 @@ Tensor<1> alibi_slopes(std::size_t H) {
 /// later one. Query t stands at position S − T + t.
 template <class Bias>
 static Tensor<3> causal_biases(std::size_t H, std::size_t T, std::size_t S, Bias bias) {
-  expect(T <= S, "T", fmt::format("at most S = {}", S), double(T));
+  expect(T <= S, "T", fmt::format("at most S = {}", S), T);
   Tensor<3> biases = empty(H, T, S);  // [H, T, S]
   for (std::size_t h = 0; h < H; ++h)
     for (std::size_t t = 0; t < T; ++t) {
@@ -92,9 +92,8 @@ Tensor<3> alibi_biases(std::size_t H, std::size_t T, std::size_t S) {
 
 std::size_t t5_bucket(std::size_t distance, std::size_t buckets, std::size_t max_distance) {
   const std::size_t exact = buckets / 2;
-  expect(buckets >= 2, "buckets", "at least 2", double(buckets));
-  expect(max_distance > exact, "max_distance", fmt::format("more than {}", exact),
-         double(max_distance));
+  expect(buckets >= 2, "buckets", "at least 2", buckets);
+  expect(max_distance > exact, "max_distance", fmt::format("more than {}", exact), max_distance);
   if (distance < exact) return distance;
 
   // 0 at the first distance that shares a bucket, 1 at max_distance, logarithmic between them.
@@ -116,9 +115,9 @@ Tensor<3> t5_biases(const Tensor<2>& table, std::size_t T, std::size_t S,
 
 Tensor<3> shaw_biases(ConstMatrix q, ConstMatrix vectors, std::size_t S) {
   const std::size_t T = q.rows, D = vectors.cols;
-  expect(D > 0, "D", "at least 1", double(D));
-  expect(q.cols % D == 0, "columns of q", fmt::format("a multiple of D = {}", D), double(q.cols));
-  expect(vectors.rows > 0, "rows of vectors", "at least 1", double(vectors.rows));
+  expect(D > 0, "D", "at least 1", D);
+  expect(q.cols % D == 0, "columns of q", fmt::format("a multiple of D = {}", D), q.cols);
+  expect(vectors.rows > 0, "rows of vectors", "at least 1", vectors.rows);
   const std::size_t H = q.cols / D, K = vectors.rows - 1;
 
   // K + 1 products for each query and head, whatever S is; then each score takes one of them.

@@ -23,7 +23,7 @@ Frequencies linear_scaling(const Frequencies& frequencies, double factor) {
 }
 
 Frequencies ntk_scaling(std::size_t D, double theta, double factor) {
-  expect(D % 2 == 0 && D > 2, "D", "an even number above 2", double(D));
+  expect(D % 2 == 0 && D > 2, "D", "an even number above 2", D);
   expect_factor(factor);
   const double stretch = std::pow(factor, double(D) / double(D - 2));
   return rope_frequencies(D, theta * stretch);
@@ -52,7 +52,7 @@ Frequencies yarn_scaling(std::size_t D, double theta, const YarnScaling& scaling
   expect(fast > slow, "fast", "more than slow", fast);
   const double turns_of_pair_0 = double(trained) / (2 * std::numbers::pi);
   expect(turns_of_pair_0 >= slow, "trained",
-         fmt::format("at least 2π · slow = {:.4g}", 2 * std::numbers::pi * slow), double(trained));
+         fmt::format("at least 2π · slow = {:.4g}", 2 * std::numbers::pi * slow), trained);
 
   // The number i of the pair that makes this many full turns; it need not be whole:
   // trained · θ^(−2i/D) = 2π · turns.

@@ -13,7 +13,7 @@ Tensor<3> biased_attention_weights(const Tensor<3>& q, const Tensor<3>& k, const
   const std::size_t H = q.shape(0), T = q.shape(1), D = q.shape(2), S = k.shape(1);
   expect_shape("k", k, {H, S, D});
   expect_shape("biases", biases, {H, T, S});
-  expect(D >= 1, "D, the width of a head", "at least 1", double(D));
+  expect(D >= 1, "D, the width of a head", "at least 1", D);
   const Tensor<2> mask_added = attention_mask(T, S, mask);  // [T, S], the same for every head
 
   const Tensor<3> scores = matmul_bt(q, k) / std::sqrt(float(D)) + biases + mask_added;

@@ -52,7 +52,7 @@ void attend(ConstMatrix q, ConstMatrix k, ConstMatrix v, const ScoreRule& rule, 
             Row scratch) {
   const std::size_t T = q.rows, S = k.rows, D = q.cols;
   expect_mask(T, S, rule.mask);
-  expect(D >= 1, "D, the width of a head", "at least 1", double(D));
+  expect(D >= 1, "D, the width of a head", "at least 1", D);
   expect_shape("k", k, {S, D});
   expect_shape("v", v, {S, D});
   expect_shape("out", out, {T, D});

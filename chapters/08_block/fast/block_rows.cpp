@@ -27,7 +27,7 @@ static FeedForwardScratch network_scratch(std::span<const BlockSettings> layers,
 
 BlockScratch::BlockScratch(std::span<const BlockSettings> layers, std::size_t T_max)
     : T_max(T_max), feed_forward(network_scratch(layers, T_max)) {
-  expect(T_max >= 1, "T_max, the rows of a call", "at least 1", double(T_max));
+  expect(T_max >= 1, "T_max, the rows of a call", "at least 1", T_max);
   expect(!layers.empty(), "layers", "at least 1", 0);
   const std::size_t C = layers[0].C;
   for (const BlockSettings& settings : layers) {

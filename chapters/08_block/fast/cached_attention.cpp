@@ -17,7 +17,7 @@ AttentionKernel grouped_kernel(std::span<const BlockSettings> layers, std::size_
 CachedAttention::CachedAttention(std::span<const BlockSettings> layers, std::size_t S,
                                  std::size_t T_max, std::size_t texts, AttentionKernel kernel)
     : layers_(layers, S, T_max), kernel_(std::move(kernel)) {
-  expect(texts >= 1, "texts", "at least 1", double(texts));
+  expect(texts >= 1, "texts", "at least 1", texts);
   caches.resize(texts);
   for (std::vector<KvCache>& of_text : caches) {
     of_text.reserve(layers.size());  // or growing would copy caches

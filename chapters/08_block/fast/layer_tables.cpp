@@ -21,8 +21,8 @@ static bool same_table(const BlockSettings& a, const BlockSettings& b) {
 LayerTables::LayerTables(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max)
     : S_(S), T_max_(T_max), threads_(thread_count()), layers_(layers.begin(), layers.end()) {
   expect(!layers.empty(), "layers", "at least 1", 0);
-  expect(S >= 1, "S, the positions of the caches", "at least 1", double(S));
-  expect(T_max >= 1, "T_max, the rows of a text in a call", "at least 1", double(T_max));
+  expect(S >= 1, "S, the positions of the caches", "at least 1", S);
+  expect(T_max >= 1, "T_max, the rows of a text in a call", "at least 1", T_max);
   for (std::size_t l = 0; l < layers.size(); ++l) {
     expect_settings(layers[l]);
     const auto same = [&](const BlockSettings& other) { return same_table(other, layers[l]); };
@@ -103,8 +103,7 @@ void LayerTables::expect_call(const Projected& in, ConstMatrix heads, std::size_
   for (const Run& run : in.runs) {
     expect_run(run, texts, S_, T_max_);
     const auto of_text = [&](const Run& other) { return other.text == run.text; };
-    expect(std::ranges::count_if(in.runs, of_text) == 1, "text of the runs", "each once",
-           double(run.text));
+    expect(std::ranges::count_if(in.runs, of_text) == 1, "text of the runs", "each once", run.text);
     rows += run.rows;
   }
   if (rows != T)

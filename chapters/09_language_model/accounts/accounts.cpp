@@ -46,7 +46,7 @@ std::size_t total(const Parameters& p) {
 
 Flops count_flops(const Config& config, std::size_t T, std::size_t S, std::size_t scored) {
   expect_config(config);
-  expect(scored <= T, "scored, the tokens with logits", "at most T", double(scored));
+  expect(scored <= T, "scored, the tokens with logits", "at most T", scored);
   const auto of_blocks = [&](auto part) {
     return sum_over_blocks(config, [&](const BlockSettings& settings) -> double {
       return part(block_costs(settings, T, S));

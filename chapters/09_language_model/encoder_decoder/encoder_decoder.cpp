@@ -44,7 +44,7 @@ static void expect_blocks(const EncoderDecoder& model) {
 Tensor<2> begin_stream(std::span<const int> ids, const EncoderDecoder& model) {
   expect_blocks(model);
   const std::size_t T = ids.size(), C = model.config.C;
-  expect(T >= 1, "T, the tokens", "at least 1", double(T));
+  expect(T >= 1, "T, the tokens", "at least 1", T);
   Tensor<2> x = empty(T, C);  // [T, C]
   embed_rows(ids, model.embedding, x);
   return std::sqrt(float(C)) * x + sinusoidal_positions(T, C);

@@ -63,9 +63,9 @@ static std::size_t checked_positions(const Config& config, std::size_t S,
                                      const StateOptions& options) {
   expect_config(config);
   expect(S >= 1 && S <= config.T_max, "S, the positions to make room for",
-         "1 to T_max = " + std::to_string(config.T_max), double(S));
-  expect(options.chunk >= 1, "chunk, the rows of a pass", "at least 1", double(options.chunk));
-  expect(options.texts >= 1, "texts", "at least 1", double(options.texts));
+         "1 to T_max = " + std::to_string(config.T_max), S);
+  expect(options.chunk >= 1, "chunk, the rows of a pass", "at least 1", options.chunk);
+  expect(options.texts >= 1, "texts", "at least 1", options.texts);
   const std::vector<Choice> choices = choices_of(config);
   if (!options.network && !options.layers &&
       std::ranges::find(choices, Choice::experts) != choices.end())
@@ -113,7 +113,7 @@ ModelState::ModelState(const Config& config, std::size_t S, StateOptions given)
 }
 
 std::size_t ModelState::length(std::size_t text) const {
-  expect(text < lengths.size(), "text", "one of the state's texts", double(text));
+  expect(text < lengths.size(), "text", "one of the state's texts", text);
   return lengths[text];
 }
 
@@ -147,10 +147,10 @@ static std::size_t expect_forward(const Model& model, const ModelState& state,
     expect(ids.size() >= 1, "T, the tokens", "at least 1", 0);
     if (wanted > ids.size())
       refuse("wanted, the tokens with logits", fmt::format("at most the {} tokens", ids.size()),
-             double(wanted));
+             wanted);
     const std::size_t length = state.length(text);
     const auto of_text = [text = text](const MoreTokens& other) { return other.text == text; };
-    expect(std::ranges::count_if(more, of_text) == 1, "text", "each once", double(text));
+    expect(std::ranges::count_if(more, of_text) == 1, "text", "each once", text);
     if (length > state.S || ids.size() > state.S - length)
       throw std::invalid_argument(fmt::format(
           "ids: wanted at most S = {} tokens in all, got {} + {}", state.S, length, ids.size()));

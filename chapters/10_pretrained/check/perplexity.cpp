@@ -30,8 +30,8 @@ Perplexity perplexity_of(std::span<const int> ids, const Model& model, std::size
                          const MakeState& make_state) {
   const Config& config = model.config();
   expect(window >= 2 && window <= config.T_max, "window",
-         "2 to T_max = " + std::to_string(config.T_max), double(window));
-  expect(ids.size() >= 2, "T, the tokens of the text", "at least 2", double(ids.size()));
+         "2 to T_max = " + std::to_string(config.T_max), window);
+  expect(ids.size() >= 2, "T, the tokens of the text", "at least 2", ids.size());
   const std::size_t S = std::min(window, ids.size());
   expect_memory(sizeof(float) * double(S) * double(config.V), "the logits of a window",
                 "make --window smaller");
@@ -89,9 +89,9 @@ std::vector<AtPositions> perplexity_by_position(
     const std::function<void(std::size_t read)>& after_step, const MakeState& make_state) {
   const Config& config = model.config();
   const bool whole = before == Before::whole_text;
-  expect(ids.size() >= 2, "T, the tokens of the text", "at least 2", double(ids.size()));
+  expect(ids.size() >= 2, "T, the tokens of the text", "at least 2", ids.size());
   expect(bucket >= 2 && (whole || bucket <= config.T_max), "bucket",
-         "2 to T_max = " + std::to_string(config.T_max), double(bucket));
+         "2 to T_max = " + std::to_string(config.T_max), bucket);
   const std::size_t S = whole ? ids.size() : std::min(bucket, ids.size());
   const std::size_t step = std::min<std::size_t>(256, std::min(bucket, ids.size()));
   expect_memory(sizeof(float) * double(step + 1) * double(config.V), "the logits of a step",

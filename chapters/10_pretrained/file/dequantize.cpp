@@ -182,11 +182,10 @@ void dequantize_rows(TensorType type, std::span<const std::uint8_t> bytes, Matri
   const BlockLayout block = row.block;
   if (block.numbers == 0) refuse("tensor type", types_read_here(), double(type));
   if (to.cols % block.numbers != 0)
-    refuse("columns", fmt::format("whole blocks of {}", block.numbers), double(to.cols));
+    refuse("columns", fmt::format("whole blocks of {}", block.numbers), to.cols);
   const std::size_t row_bytes = to.cols / block.numbers * block.bytes;
   if (bytes.size() != to.rows * row_bytes)
-    refuse("bytes", fmt::format("{} for {} rows", to.rows * row_bytes, to.rows),
-           double(bytes.size()));
+    refuse("bytes", fmt::format("{} for {} rows", to.rows * row_bytes, to.rows), bytes.size());
 
   for_each_row(to.rows, to.cols,
                [&](std::size_t t) { row.from_blocks(bytes.data() + t * row_bytes, to.row(t)); });

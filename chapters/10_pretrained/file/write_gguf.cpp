@@ -33,8 +33,7 @@ static GgufBytes head_of(const GgufBytes& entries, const std::vector<StoredTenso
     const std::vector<std::size_t>& shape = tensor.shape;
     std::size_t size = 1;
     for (const std::size_t n : shape) size *= n;
-    expect(tensor.size() == size, tensor.name, fmt::format("{} numbers", size),
-           double(tensor.size()));
+    expect(tensor.size() == size, tensor.name, fmt::format("{} numbers", size), tensor.size());
     head.tensor(tensor.name, {shape.rbegin(), shape.rend()}, std::uint32_t(TensorType::f32),
                 offset);
     offset += aligned(sizeof(float) * size);

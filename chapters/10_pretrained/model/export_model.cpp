@@ -49,7 +49,7 @@ std::string exported(const Model& model, const Bpe& bpe, std::span<const int> pr
   const Config& config = model.config();
   // whole_model.cpp computes no others.
   expect_only(choices_of(config), {Choice::scaled_rope, Choice::tied}, "the model to export");
-  expect(bpe.size() == config.V, "tokens", std::to_string(config.V), double(bpe.size()));
+  expect(bpe.size() == config.V, "tokens", std::to_string(config.V), bpe.size());
   expect(!prompt.empty(), "T, the tokens of the prompt", "at least 1", 0);
   expect_ids(prompt, config.V);
   const double floats = sizeof(float) * double(total(count_parameters(config)));

@@ -33,12 +33,11 @@ static void expect_floats(const TensorInfo& info, const Weight& w) {
 
 static void expect_fits(const ModelWeights& weights, const Config& config) {
   expect(weights.blocks.size() == config.L, "blocks", fmt::format("L = {}", config.L),
-         double(weights.blocks.size()));
+         weights.blocks.size());
   for (std::size_t l = 0; l < config.L; ++l)
     expect(weights.blocks[l].experts.size() == settings_of(config, l).experts,
            fmt::format("layer {}: experts", l),
-           fmt::format("E = {}", settings_of(config, l).experts),
-           double(weights.blocks[l].experts.size()));
+           fmt::format("E = {}", settings_of(config, l).experts), weights.blocks[l].experts.size());
   for_each_tensor(weights, config, [](const TensorInfo& info, const auto& tensor) {
     expect_fits(info, tensor);
     expect_floats(info, tensor);
@@ -47,8 +46,7 @@ static void expect_fits(const ModelWeights& weights, const Config& config) {
 
 /// Refuses a tokenizer that could not be read back.
 static void expect_tokenizer(const BpeTables& tokenizer, std::size_t V) {
-  expect(tokenizer.tokens.size() == V, "tokens", fmt::format("V = {}", V),
-         double(tokenizer.tokens.size()));
+  expect(tokenizer.tokens.size() == V, "tokens", fmt::format("V = {}", V), tokenizer.tokens.size());
   for (std::size_t i = 0; i < V; ++i) expect_utf8(fmt::format("token {}", i), tokenizer.tokens[i]);
   Bpe{tokenizer};
 }
@@ -59,7 +57,7 @@ static void put_config(GgufBytes& file, const Config& config) {
   const auto key = [&](const char* name) { return architecture + "." + name; };
   const auto size = [&](const char* name, std::size_t n) {
     constexpr std::size_t most = std::numeric_limits<int>::max();
-    expect(n >= 1 && n <= most, key(name), fmt::format("1 to {}", most), double(n));
+    expect(n >= 1 && n <= most, key(name), fmt::format("1 to {}", most), n);
     file.entry(key(name), std::uint32_t(n));
   };
   size("embedding_length", block.C), size("block_count", config.L);

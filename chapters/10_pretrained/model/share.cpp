@@ -13,14 +13,14 @@ namespace t2t {
 
 Config share_of(Config config, Share share) {
   expect(share.rank < share.ranks, "rank", fmt::format("below the {} ranks", share.ranks),
-         double(share.rank));
+         share.rank);
   const auto divide = [&](std::size_t& size, const char* name) {
     if (size % share.ranks != 0)
       throw std::invalid_argument(
           fmt::format("{}: wanted a multiple of {} ranks, got {}", name, share.ranks, size));
     size /= share.ranks;
   };
-  expect(config.V >= share.ranks, "V, the vocabulary", "a token for each rank", double(config.V));
+  expect(config.V >= share.ranks, "V, the vocabulary", "a token for each rank", config.V);
   const auto share_block = [&](BlockSettings& block) {
     divide(block.H, "H, the query heads");
     divide(block.G, "G, the key and value heads");

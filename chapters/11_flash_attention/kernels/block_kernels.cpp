@@ -34,8 +34,8 @@ static const BlockSettings& supported(const BlockSettings& s, const BlockWeights
                                       const RopeTable& table, int T_max) {
   expect_settings(s);
   expect_only(choices_of(s), {Choice::halves, Choice::scaled_rope}, "the block for a GPU");
-  expect(s.D == 64 || s.D == 128, "D", "64 or 128", double(s.D));
-  expect(s.F >= 1, "F", "at least 1", double(s.F));
+  expect(s.D == 64 || s.D == 128, "D", "64 or 128", s.D);
+  expect(s.F >= 1, "F", "at least 1", s.F);
   expect_size("T_max", T_max);
   expect_weights(weights, s);
   expect_table(table, s.D, 0, std::size_t(T_max));

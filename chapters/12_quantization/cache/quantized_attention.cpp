@@ -16,7 +16,7 @@ QuantizedAttention::QuantizedAttention(std::span<const BlockSettings> layers, st
       scratch_(S, widest(layers, [](const BlockSettings& s) { return s.H; }),
                widest(layers, [](const BlockSettings& s) { return s.D; })),
       kernel_(std::move(kernel)) {
-  expect(texts >= 1, "texts", "at least 1", double(texts));
+  expect(texts >= 1, "texts", "at least 1", texts);
   caches.resize(texts);
   for (std::vector<QuantizedCache>& of_text : caches) {
     of_text.reserve(layers.size());

@@ -23,10 +23,10 @@ static constexpr std::size_t rows_at_a_time = 128;
 std::size_t whole_blocks(std::size_t D) { return (D + 31) / block_of_row * block_of_row; }
 
 QuantizedHeads make_quantized_heads(std::size_t bits, std::size_t G, std::size_t S, std::size_t D) {
-  expect(bits == 4 || bits == 8, "bits", "4 or 8", double(bits));
-  expect(G >= 1, "G, the number of key and value heads", "at least 1", double(G));
-  expect(S >= 1, "S, the positions of the cache", "at least 1", double(S));
-  expect(D >= 1, "D, the width of a head", "at least 1", double(D));
+  expect(bits == 4 || bits == 8, "bits", "4 or 8", bits);
+  expect(G >= 1, "G, the number of key and value heads", "at least 1", G);
+  expect(S >= 1, "S, the positions of the cache", "at least 1", S);
+  expect(D >= 1, "D, the width of a head", "at least 1", D);
   QuantizedHeads heads{bits, G, S, D, {}, {}, {}};
   heads.scales.resize(G * S * heads.blocks());
   heads.q.resize(heads.scales.size() * heads.block_bytes());

@@ -22,7 +22,7 @@ double quantized_cache_bytes(const Config& config, std::size_t S, std::size_t bi
 
 ModelState quantized_state(const Config& config, std::size_t S, std::size_t bits,
                            StateOptions options) {
-  expect(bits == 4 || bits == 8, "bits", "4 or 8", double(bits));
+  expect(bits == 4 || bits == 8, "bits", "4 or 8", bits);
   options.attention = [=, kernel = options.kernel](std::span<const BlockSettings> layers,
                                                    std::size_t positions, std::size_t T_max,
                                                    std::size_t texts) -> TextMemory {

@@ -88,10 +88,9 @@ std::vector<std::uint8_t> quantize_rows(TensorType type, ConstMatrix x) {
   const auto round = rounding_of(type);
   const BlockLayout block = block_layout(type);
   expect(x.cols % block.numbers == 0, "columns", fmt::format("whole blocks of {}", block.numbers),
-         double(x.cols));
+         x.cols);
   for (std::size_t t = 0; t < x.rows; ++t)
-    for (const float value : x.row(t))
-      expect(std::isfinite(value), "x", "finite numbers", double(value));
+    for (const float value : x.row(t)) expect(std::isfinite(value), "x", "finite numbers", value);
 
   const std::size_t blocks = x.cols / block.numbers;
   std::vector<std::uint8_t> bytes(x.rows * blocks * block.bytes);

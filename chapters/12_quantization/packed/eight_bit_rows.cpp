@@ -44,7 +44,7 @@ static std::pair<float, std::int32_t> round_numbers(const float* x, std::int8_t*
 }
 
 void round_rows(ConstMatrix x, EightBitRows& to) {
-  expect(x.cols % 32 == 0, "C, the columns", "a multiple of 32", double(x.cols));
+  expect(x.cols % 32 == 0, "C, the columns", "a multiple of 32", x.cols);
   to.T = x.rows, to.C = x.cols;
   to.q.resize(x.rows * x.cols);
   to.scales.resize(x.rows * x.cols / 16), to.sums.resize(x.rows * x.cols / 16);

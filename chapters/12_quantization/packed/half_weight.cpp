@@ -98,8 +98,7 @@ Weight half_weight(TensorType type, std::span<const std::uint8_t> stored, std::s
                    std::size_t cols) {
   if (type != TensorType::f16 && type != TensorType::bf16)
     throw std::invalid_argument(fmt::format("type: wanted F16 or BF16, got {}", type_name(type)));
-  expect(stored.size() == 2 * rows * cols, "bytes", std::to_string(2 * rows * cols),
-         double(stored.size()));
+  expect(stored.size() == 2 * rows * cols, "bytes", std::to_string(2 * rows * cols), stored.size());
   return Weight(std::make_shared<HalfWeight>(
       HalfRows{type, rows, cols, std::vector<std::uint8_t>(stored.begin(), stored.end())}));
 }

@@ -159,7 +159,7 @@ void packed_products(const EightBitRows& x, std::span<const PackedProduct> all,
                      const Instructions& instructions) {
   std::size_t tasks = 0;
   for (const auto& [w, y] : all) {
-    expect(x.C == w->cols, "x's columns", std::to_string(w->cols), double(x.C));
+    expect(x.C == w->cols, "x's columns", std::to_string(w->cols), x.C);
     expect_shape("y", y, {x.T, w->rows});
     tasks += tasks_of(*w);
   }

@@ -77,11 +77,10 @@ PackedRows pack_rows(TensorType type, std::span<const std::uint8_t> stored, std:
   PackedRows packed{*form, rows, cols, {}};
   const BlockLayout layout = block_layout(type);
   expect(cols % layout.numbers == 0, "columns", fmt::format("whole blocks of {}", layout.numbers),
-         double(cols));
+         cols);
   const std::size_t bytes_of_row = cols / layout.numbers * layout.bytes;
   if (stored.size() != rows * bytes_of_row)
-    refuse("bytes", fmt::format("{} for {} rows", rows * bytes_of_row, rows),
-           double(stored.size()));
+    refuse("bytes", fmt::format("{} for {} rows", rows * bytes_of_row, rows), stored.size());
   packed.bytes.resize(packed.head(packed.groups(), 0));
   for_each_row(packed.groups(), rows_of_group * cols, [&](std::size_t group) {
     const std::size_t first = group * rows_of_group, count = std::min(rows_of_group, rows - first);

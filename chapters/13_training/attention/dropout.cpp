@@ -24,7 +24,7 @@ static constexpr std::uint64_t places = 18;  // of a layer
 
 void dropout_rows(const Dropout& dropout, Part part, std::size_t layer, Matrix x) {
   const float p = dropout.p;
-  expect(p >= 0 && p < 1, "dropout", "a probability from 0 to below 1", double(p));
+  expect(p >= 0 && p < 1, "dropout", "a probability from 0 to below 1", p);
   if (p == 0) return;
   // Each pass, layer, part and row has a sequence of its own.
   const std::uint64_t place = layer * places + place_of(part);

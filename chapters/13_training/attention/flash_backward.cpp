@@ -54,7 +54,7 @@ FlashBackwardScratch::FlashBackwardScratch(std::size_t H, std::size_t G, std::si
                                            std::size_t S)
     : H_(H), G_(G), D_(D), S_(S) {
   expect_groups(H, G);
-  expect(D >= 1, "D, the width of a head", "at least 1", double(D));
+  expect(D >= 1, "D, the width of a head", "at least 1", D);
   floats_ = empty(thread_count(), group_floats(H / G, D, S));
 }
 
@@ -267,7 +267,7 @@ void flash_backward(const AttentionPass& pass, std::size_t B, std::size_t H, std
                     FlashBackwardScratch& scratch) {
   expect_groups(H, G);
   const std::size_t rows = pass.q.rows, HD = pass.q.cols, D = HD / H;
-  expect(B >= 1 && rows % B == 0, "B, the texts", "a divisor of the rows", double(B));
+  expect(B >= 1 && rows % B == 0, "B, the texts", "a divisor of the rows", B);
   const std::size_t T = rows / B;
   expect_mask(T, T, rule.mask);
   expect_shape("q", pass.q, {rows, H * D});

@@ -35,8 +35,8 @@ static double cross_entropy_row(Row logits, int target, float scale) {
 double cross_entropy_rows(Matrix logits, std::span<const int> targets, float scale,
                           std::span<double> losses) {
   const std::size_t T = logits.rows, V = logits.cols;
-  expect(targets.size() == T, "targets", "one for each row of logits", double(targets.size()));
-  expect(losses.size() >= T, "losses", "room for one of each row", double(losses.size()));
+  expect(targets.size() == T, "targets", "one for each row of logits", targets.size());
+  expect(losses.size() >= T, "losses", "room for one of each row", losses.size());
   expect_targets(targets, V);
   for_each_row(T, V, [&](std::size_t t) {
     losses[t] = 0;

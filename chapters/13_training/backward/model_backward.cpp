@@ -50,9 +50,9 @@ static TrainingSlots checked_slots(const Config& config, std::size_t B, std::siz
                                    TrainingSlots slots) {
   expect_config(config);
   expect_trained(choices_of(config), slots);
-  expect(B >= 1, "B, the texts of a batch", "at least 1", double(B));
+  expect(B >= 1, "B, the texts of a batch", "at least 1", B);
   expect(T >= 1 && T <= config.T_max, "T, the tokens of a text",
-         "1 to T_max = " + std::to_string(config.T_max), double(T));
+         "1 to T_max = " + std::to_string(config.T_max), T);
   const TrainingMemory memory = training_memory(config, B, T, sizeof(float));
   expect_memory(memory.activations, "a batch", "make the batch, its texts or the model smaller");
   return slots;

@@ -57,15 +57,14 @@ void add_flags(Program& program, RunFlags& flags) {
 void expect_flags(const Program& program, const RunFlags& flags) {
   const auto positive = [](const char* name, float value, bool or_zero) {
     expect((value > 0 || (or_zero && value == 0)) && value < 1e9f, name,
-           or_zero ? "0 or more, and below 1e9" : "more than 0, and below 1e9", double(value));
+           or_zero ? "0 or more, and below 1e9" : "more than 0, and below 1e9", value);
   };
   positive("--rate", flags.options.schedule.peak, false);
   positive("--floor", flags.options.schedule.floor, true);
   positive("--decay", flags.options.adamw.decay, true);
   expect(flags.options.schedule.steps <= 1'000'000'000, "--steps", "at most 1,000,000,000",
-         double(flags.options.schedule.steps));
-  expect(program.seed() <= 1'000'000'000, "--seed", "at most 1,000,000,000",
-         double(program.seed()));
+         flags.options.schedule.steps);
+  expect(program.seed() <= 1'000'000'000, "--seed", "at most 1,000,000,000", program.seed());
 }
 
 /// A bar, the loss, the speed and the time that is left.
@@ -102,7 +101,7 @@ static void tell_point(const LossPoint& point, const Trainer& trainer, const Bpe
 static int train(Trainer& trainer, const RunFolder& folder, const BpeTables& tokenizer,
                  std::span<const int> held_out, LossCurve curve, const RunRecord& record) {
   using Clock = std::chrono::steady_clock;
-  expect(held_out.size() >= 2, "the held-out text", "at least 2 tokens", double(held_out.size()));
+  expect(held_out.size() >= 2, "the held-out text", "at least 2 tokens", held_out.size());
   const Bpe bpe(tokenizer);
   const std::size_t steps = trainer.options().schedule.steps;
   const Clock::time_point began = Clock::now();

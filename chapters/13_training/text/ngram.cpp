@@ -74,11 +74,10 @@ NgramModel::Level NgramModel::level(std::vector<Sequence> sequences, std::size_t
 
 NgramModel::NgramModel(Tokens ids, std::size_t V, std::size_t order)
     : ids_(ids.begin(), ids.end()), V_(V) {
-  expect(V >= 1, "V, the vocabulary", "at least 1", double(V));
-  expect(order >= 1, "order, the tokens of a sequence", "at least 1", double(order));
+  expect(V >= 1, "V, the vocabulary", "at least 1", V);
+  expect(order >= 1, "order, the tokens of a sequence", "at least 1", order);
   expect(!ids.empty(), "ids, the text's tokens", "at least 1", 0);
-  expect(ids.size() < UINT32_MAX, "ids, the text's tokens", "fewer than 4294967295",
-         double(ids.size()));
+  expect(ids.size() < UINT32_MAX, "ids, the text's tokens", "fewer than 4294967295", ids.size());
   expect_ids(ids, V);
   order = std::min(order, ids.size());
   levels_.resize(order);
@@ -118,7 +117,7 @@ double NgramModel::probability(Tokens context, int next) const {
 }
 
 double ngram_loss(const NgramModel& model, Tokens ids) {
-  expect(ids.size() >= 2, "ids, a text to measure", "at least 2", double(ids.size()));
+  expect(ids.size() >= 2, "ids, a text to measure", "at least 2", ids.size());
   double sum = 0;
   for (std::size_t t = 1; t < ids.size(); ++t)
     sum -= std::log(model.probability(ids.first(t), ids[t]));

@@ -28,8 +28,7 @@ static std::size_t end_of_passage(std::string_view text, std::size_t from) {
 }
 
 SplitText split_by_passage(std::string_view text, std::size_t every) {
-  expect(every >= 2, "every, how many passages there are for one held out", "at least 2",
-         double(every));
+  expect(every >= 2, "every, how many passages there are for one held out", "at least 2", every);
   SplitText split;
   std::size_t passages = 0;
   for (std::size_t from = 0; from < text.size(); ++passages) {
@@ -39,15 +38,15 @@ SplitText split_by_passage(std::string_view text, std::size_t every) {
     from = end;
   }
   expect(passages >= every, "passages of the text, of 2,000 bytes or more each",
-         "at least " + std::to_string(every) + " (a longer text)", double(passages));
+         "at least " + std::to_string(every) + " (a longer text)", passages);
   return split;
 }
 
 Windows::Windows(std::span<const int> ids, std::size_t T, std::uint64_t seed)
     : ids_(ids), T_(T), seed_(seed) {
-  expect(T >= 1, "T, the tokens of a window", "at least 1", double(T));
+  expect(T >= 1, "T, the tokens of a window", "at least 1", T);
   expect(ids.size() >= 2 * T + 1, "ids, the text's tokens",
-         "at least 2·T + 1 = " + std::to_string(2 * T + 1), double(ids.size()));
+         "at least 2·T + 1 = " + std::to_string(2 * T + 1), ids.size());
   order_.resize((ids.size() - 1) / T - 1);  // one fewer than fit, so that there is room for offsets
   begin_epoch(0);
 }
@@ -63,13 +62,13 @@ void Windows::begin_epoch(std::uint64_t epoch) {
 
 static void expect_room(const Batch& batch) {
   expect(batch.ids.size() == batch.B * batch.T, "ids of the batch", "room for B·T",
-         double(batch.ids.size()));
+         batch.ids.size());
   expect(batch.targets.size() == batch.ids.size(), "targets of the batch", "room for B·T",
-         double(batch.targets.size()));
+         batch.targets.size());
 }
 
 void Windows::fill(Batch& batch, std::uint64_t i) {
-  expect(batch.T == T_, "T of the batch", "that of the windows", double(batch.T));
+  expect(batch.T == T_, "T of the batch", "that of the windows", batch.T);
   expect_room(batch);
   for (std::size_t b = 0; b < batch.B; ++b, ++i) {
     if (i / in_epoch() != epoch_) begin_epoch(i / in_epoch());

@@ -81,9 +81,8 @@ void expect_control(const std::vector<std::string>& control, std::vector<std::st
 std::size_t merges_wanted(const BpeTraining& options) {
   const std::size_t least = 256 + options.control.size();
   expect(options.V >= least, "V, the vocabulary",
-         fmt::format("at least {}, the bytes and the control tokens", least), double(options.V));
-  expect(options.least_count >= 1, "least_count, of a pair", "at least 1",
-         double(options.least_count));
+         fmt::format("at least {}, the bytes and the control tokens", least), options.V);
+  expect(options.least_count >= 1, "least_count, of a pair", "at least 1", options.least_count);
   expect_control(options.control, sorted_byte_tokens());
   return options.V - least;
 }
@@ -101,7 +100,7 @@ BpeTables tables_of(const std::vector<Pair>& merges, const BpeTraining& options)
   }
   const std::size_t most = tables.tokens.size() + options.control.size();
   expect(options.V <= most, "V, the vocabulary", fmt::format("at most {} for this text", most),
-         double(options.V));
+         options.V);
 
   expect_control(options.control, tables.tokens);
   if (!options.control.empty()) tables.eos = int(tables.tokens.size());
@@ -170,7 +169,7 @@ CountedPairs::CountedPairs(const std::vector<Word>& words, std::size_t least_cou
   }
   constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
   expect(id_.size() <= most, "text", fmt::format("at most {} bytes of different words", most),
-         double(id_.size()));
+         id_.size());
   for (std::uint32_t i = 0; i < id_.size(); ++i) {
     next_.push_back(i + 1);
     before_.push_back(i - 1);

@@ -40,8 +40,8 @@ double adamw_step(const AdamWStep& step, float decay, Row w, ConstRow g, Row mea
   expect_shape("g", g, {size});
   expect_shape("mean", ConstRow(mean), {size});
   expect_shape("square", ConstRow(square), {size});
-  expect(step.n >= 1, "n, the step", "at least 1", double(step.n));
-  expect(scratch.size() >= pieces, "scratch", "one number for each piece", double(scratch.size()));
+  expect(step.n >= 1, "n, the step", "at least 1", step.n);
+  expect(scratch.size() >= pieces, "scratch", "one number for each piece", scratch.size());
   const float unbias1 = float(1 / (1 - std::pow(double(step.options.beta1), double(step.n))));
   const float unbias2 = float(1 / (1 - std::pow(double(step.options.beta2), double(step.n))));
   for_each_row(pieces, piece, [&](std::size_t i) {

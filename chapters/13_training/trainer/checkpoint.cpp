@@ -79,7 +79,7 @@ static constexpr std::uint64_t most = 1'000'000'000;  // of any count
 static constexpr double too_much = 1e9;               // of any other number
 
 static void put(GgufBytes& entries, const char* key, std::uint64_t value) {
-  expect(value <= most, key, fmt::format("0 to {}", most), double(value));
+  expect(value <= most, key, fmt::format("0 to {}", most), value);
   entries.key(key, 10).put(value);
 }
 static void expect_number(const char* key, double value) {
@@ -116,7 +116,7 @@ void save_checkpoint(const std::filesystem::path& file, Trainer& trainer, const 
                      const GgufBytes& more) {
   expect_finite(trainer, curve);
   expect(curve.size() == trainer.steps_done(), "curve",
-         fmt::format("a point for each of {} steps", trainer.steps_done()), double(curve.size()));
+         fmt::format("a point for each of {} steps", trainer.steps_done()), curve.size());
   const Tensor<2> points = numbers_of(curve);
   std::vector<StoredTensor> tensors;
   for (const NamedNumbers& of : numbers_of(trainer))

@@ -88,8 +88,8 @@ std::string svg_of(const LossCurve& curve) {
 
 std::string drawing_of(const LossCurve& curve, std::size_t columns, std::size_t rows) {
   expect(!curve.empty(), "curve", "at least 1 point", 0);
-  expect(columns >= 1, "columns", "at least 1", double(columns));
-  expect(rows >= 2, "rows", "at least 2", double(rows));
+  expect(columns >= 1, "columns", "at least 1", columns);
+  expect(rows >= 2, "rows", "at least 2", rows);
   columns = std::min(columns, curve.size());
   std::vector<double> means;
   for (std::size_t c = 0; c < columns; ++c) {

@@ -17,8 +17,8 @@ static StepOptions checked_options(const StepOptions& options) {
   const AdamW& a = options.adamw;
   for (const float beta : {a.beta1, a.beta2})
     expect(beta >= 0 && beta < 1, "beta, what a running mean keeps", "at least 0 and below 1",
-           double(beta));
-  expect(a.eps > 0, "eps", "more than 0", double(a.eps));
+           beta);
+  expect(a.eps > 0, "eps", "more than 0", a.eps);
   return options;
 }
 

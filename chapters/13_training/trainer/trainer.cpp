@@ -10,11 +10,11 @@ namespace t2t {
 
 /// Returns the options, once they are good and fit the hooks. A trainer begins with this.
 static TrainingOptions checked_options(const TrainingOptions& options, const TrainingHooks& hooks) {
-  expect(options.parts >= 1, "parts of a batch", "at least 1", double(options.parts));
+  expect(options.parts >= 1, "parts of a batch", "at least 1", options.parts);
   expect(options.dropout >= 0 && options.dropout < 1, "dropout", "a probability from 0 to below 1",
-         double(options.dropout));
+         options.dropout);
   expect(!hooks.prepare || options.parts == 1, "parts of a batch that is prepared", "1",
-         double(options.parts));
+         options.parts);
   return options;
 }
 
@@ -89,7 +89,7 @@ double Trainer::loss_of(std::span<const int> ids, std::size_t most_windows) {
     sum += passes_.loss(model_, batch_);
     learned += count_learned(batch_.targets);
   }
-  expect(learned > 0, "ids, a text to measure", "at least 2 tokens", double(ids.size()));
+  expect(learned > 0, "ids, a text to measure", "at least 2 tokens", ids.size());
   return sum / double(learned);
 }
 

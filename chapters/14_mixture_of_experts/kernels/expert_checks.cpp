@@ -14,7 +14,7 @@ void expect_expert_rows(const ExpertRows& rows) {
   expect_size("k", rows.k);
   expect_size("E", rows.E);
   const long choices = long(rows.T) * rows.k, most = std::numeric_limits<int>::max();
-  expect(choices <= most, "T·k", "at most " + std::to_string(most), double(choices));
+  expect(choices <= most, "T·k", "at most " + std::to_string(most), choices);
   expect_device("begin", rows.begin);
   expect_device("choices", rows.choices);
 }
@@ -29,7 +29,7 @@ void expect_width(const char* name, int got, int columns) {
 void expect_tensor(const char* name, const void* memory) {
   expect_device(name, memory);
   const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(memory) % 16;
-  expect(past == 0, name, "an address that is a multiple of 16", double(past));
+  expect(past == 0, name, "an address that is a multiple of 16", past);
 }
 
 }  // namespace t2t

@@ -50,7 +50,7 @@ std::vector<std::byte> PagedAttention::copy_of(std::size_t number) {
 
 void PagedAttention::put(std::size_t number, std::span<const std::byte> copy) {
   expect(double(copy.size()) == bytes_of_a_page(), "bytes of a page",
-         fmt::format("{:.0f}", bytes_of_a_page()), double(copy.size()));
+         fmt::format("{:.0f}", bytes_of_a_page()), copy.size());
   for_each_part(number, [&](std::span<std::byte> part) {
     std::ranges::copy(copy.first(part.size()), part.begin());
     copy = copy.subspan(part.size());

@@ -19,11 +19,10 @@ PagedAttention::PagedAttention(std::span<const BlockSettings> layers, std::size_
       pages_(pages),
       page_(page),
       bits_(bits) {
-  expect(texts >= 1, "texts", "at least 1", double(texts));
-  expect(pages >= 1, "pages", "at least 1", double(pages));
-  expect(page >= 1, "positions of a page", "at least 1", double(page));
-  expect(bits == 32 || bits == 8 || bits == 4, "bits of a key or value", "32, 8 or 4",
-         double(bits));
+  expect(texts >= 1, "texts", "at least 1", texts);
+  expect(pages >= 1, "pages", "at least 1", pages);
+  expect(page >= 1, "positions of a page", "at least 1", page);
+  expect(bits == 32 || bits == 8 || bits == 4, "bits of a key or value", "32, 8 or 4", bits);
   expect_memory(double(pages) * bytes_of_a_page(), "the pages of all layers",
                 "ask for fewer pages");
   tables.resize(texts);

@@ -14,7 +14,7 @@ Tensor<2> paged_attention(const Tensor<2>& q, const PagedRun& run, const PagedHe
   const std::size_t S = run.position + run.rows, G = heads.G, D = heads.D;
   expect_shape("q", q, {run.rows, q.shape(1)});
   expect(run.table.size() * heads.page >= S, "positions in the pages of the table",
-         "at least " + std::to_string(S), double(run.table.size() * heads.page));
+         "at least " + std::to_string(S), run.table.size() * heads.page);
   if (heads.rounded) throw std::invalid_argument("pages: wanted floats, got rounded numbers");
   Tensor<2> k = empty(S, G * D), v = k;  // [S, G·D]
   for (std::size_t s = 0; s < S; ++s)

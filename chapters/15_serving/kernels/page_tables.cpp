@@ -39,8 +39,7 @@ static void expect_table(std::size_t b, const std::vector<std::size_t>& table, i
 PagedPlan plan_texts(std::span<const std::vector<std::size_t>> tables, std::span<const int> lengths,
                      int pages, int page) {
   expect(!tables.empty(), "texts", "at least 1", 0);
-  expect(lengths.size() == tables.size(), "lengths", std::to_string(tables.size()),
-         double(lengths.size()));
+  expect(lengths.size() == tables.size(), "lengths", std::to_string(tables.size()), lengths.size());
   expect_size("pages", pages);
   expect_size("positions of a page", page);
   PagedPlan plan{pages, page, {}, {}, {}, {0}, {}};
@@ -80,7 +79,7 @@ void expect_paged_call(const PagedCall& call, const PagedTexts& texts, const flo
   expect(call.H <= 65535, "H", "at most 65535", call.H);  // of a grid's blocks along y and z
   expect_tile_width(call.D);
   const long rows = long(texts.B) * call.H;
-  expect(rows <= most, "B·H", "at most " + std::to_string(most), double(rows));
+  expect(rows <= most, "B·H", "at most " + std::to_string(most), rows);
   const Strides strides = row_major(1, call.H, call.D);
   expect_rows("q", call.q, strides, sizeof(bf16));
   expect_rows("keys", call.keys, strides, sizeof(bf16));

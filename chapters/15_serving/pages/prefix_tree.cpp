@@ -75,7 +75,7 @@ std::vector<std::size_t> PrefixTree::find(std::span<const int> ids) const {
 
 void PrefixTree::keep(std::span<const int> ids, std::span<std::size_t> table) {
   expect(table.size() >= ids.size() / page_, "pages of the table",
-         "at least " + std::to_string(ids.size() / page_), double(table.size()));
+         "at least " + std::to_string(ids.size() / page_), table.size());
   std::size_t node = root;
   ++now_;
   for (std::size_t i = 0; (i + 1) * page_ <= ids.size(); ++i) {

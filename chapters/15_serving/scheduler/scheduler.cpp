@@ -50,7 +50,7 @@ static void expect_limits(const StepLimits& limits) {
   expect(limits.texts >= 1, "texts of a step", "at least 1", 0);
   expect(limits.page >= 1, "tokens of a page", "at least 1", 0);
   expect(limits.budget >= limits.texts, "budget, the tokens of a step",
-         fmt::format("at least the {} texts", limits.texts), double(limits.budget));
+         fmt::format("at least the {} texts", limits.texts), limits.budget);
 }
 
 /// The texts, the oldest first. Refuses those that could not be planned.
@@ -116,7 +116,7 @@ StepPlan plan_step(std::span<const ScheduledText> running, std::span<const Sched
                    std::size_t free, const StepLimits& limits) {
   expect_limits(limits);
   expect(running.size() <= limits.texts, "texts that run", fmt::format("at most {}", limits.texts),
-         double(running.size()));
+         running.size());
   Planner planner{limits, free, limits.budget, by_arrival(running, limits)};
   plan_answers(planner);
   plan_prompts(planner);

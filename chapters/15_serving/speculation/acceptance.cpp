@@ -47,10 +47,10 @@ void residual(ConstRow p, ConstRow q, Row rest) {
 std::vector<int> accept_drafts(ConstMatrix p, ConstMatrix q, std::span<const int> drafts,
                                std::span<const double> uniform) {
   const std::size_t k = drafts.size();
-  expect(p.rows == k + 1, "rows of p", fmt::format("k + 1 = {}", k + 1), double(p.rows));
-  expect(q.rows == k, "rows of q", fmt::format("k = {}", k), double(q.rows));
+  expect(p.rows == k + 1, "rows of p", fmt::format("k + 1 = {}", k + 1), p.rows);
+  expect(q.rows == k, "rows of q", fmt::format("k = {}", k), q.rows);
   expect(uniform.size() == k + 1, "uniform numbers", fmt::format("k + 1 = {}", k + 1),
-         double(uniform.size()));
+         uniform.size());
   std::vector<int> tokens;
   for (std::size_t i = 0; i < k; ++i) {
     if (uniform[i] < acceptance(p.row(i), q.row(i), drafts[i])) {

@@ -23,7 +23,7 @@ static std::span<const int> followers(std::span<const int> tokens, std::size_t n
 
 Draft draft_from_text(std::size_t longest, std::size_t shortest) {
   expect(shortest >= 1 && shortest <= longest, "shortest, the tokens to look for",
-         fmt::format("1 to {}", longest), double(shortest));
+         fmt::format("1 to {}", longest), shortest);
   return [longest, shortest](std::span<const int> tokens, std::size_t k) -> std::vector<int> {
     for (std::size_t n = longest; n >= shortest; --n)
       if (const auto found = followers(tokens, n, k); !found.empty())

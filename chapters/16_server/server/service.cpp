@@ -63,8 +63,7 @@ std::shared_ptr<Answers> Service::ask(std::vector<Request> requests,
   const auto answers = std::make_shared<Answers>();
   answers->likeliest_ = likeliest, answers->on_change_ = std::move(on_change);
   const std::size_t count = requests.size();
-  expect(count <= most_texts_, "answers at a time", fmt::format("at most {}", most_texts_),
-         double(count));
+  expect(count <= most_texts_, "answers at a time", fmt::format("at most {}", most_texts_), count);
   auto refusal = std::make_shared<std::promise<Refusal>>();
   std::future<Refusal> refused = refusal->get_future();
   {

@@ -85,9 +85,9 @@ void TokenFilter::allow() {
 
 void TokenFilter::apply(std::span<const int> answer, Row logits) {
   const std::size_t V = vocabulary_->tokens.size();
-  expect(logits.size() == V, "logits", std::to_string(V), double(logits.size()));
+  expect(logits.size() == V, "logits", std::to_string(V), logits.size());
   expect(answer.size() >= seen_, "tokens of the answer", fmt::format("at least {}", seen_),
-         double(answer.size()));
+         answer.size());
   while (seen_ < answer.size()) read(answer[seen_]);
   allow();
   for (std::size_t id = 0; id < V; ++id)

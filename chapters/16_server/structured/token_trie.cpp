@@ -19,7 +19,7 @@ TokenTrie::TokenTrie(std::vector<std::string> of_tokens) : tokens(std::move(of_t
     longest = std::max(longest, tokens[id].size());
     if (!tokens[id].empty()) ids.push_back(int(id));
   }
-  expect(longest < 65536, "bytes of a token", "at most 65535", double(longest));
+  expect(longest < 65536, "bytes of a token", "at most 65535", longest);
   const auto bytes = [&](int id) -> const std::string& { return tokens[std::size_t(id)]; };
   const auto bytes_and_id = [&](int id) { return std::pair<std::string_view, int>(bytes(id), id); };
   std::ranges::sort(ids, {}, bytes_and_id);

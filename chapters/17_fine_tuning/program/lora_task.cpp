@@ -106,7 +106,7 @@ static void show_plan(const LoraTrainer& trainer, const LoraFlags& flags,
 }
 
 static int fine_tune(const Program& program, const LoraFlags& flags) {
-  expect(flags.rate > 0, "--lora-rate", "more than 0", double(flags.rate));
+  expect(flags.rate > 0, "--lora-rate", "more than 0", flags.rate);
   expect_writable(flags.fine_tune);
   if (!flags.merge.empty()) expect_writable(flags.merge);
   const GgufFile file = open_model(flags.model);

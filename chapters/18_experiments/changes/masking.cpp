@@ -6,7 +6,7 @@
 namespace t2t {
 
 void hide_tokens(Batch& batch, float share, std::uint64_t seed) {
-  expect(share > 0 && share <= 1, "share of hidden tokens", "above 0 and at most 1", double(share));
+  expect(share > 0 && share <= 1, "share of hidden tokens", "above 0 and at most 1", share);
   Random random(seed, 1);
   for (std::size_t i = 0; i < batch.ids.size(); ++i) {
     const bool hidden = random.next_uniform() < double(share) && batch.targets[i] != not_learned;

@@ -24,14 +24,14 @@ Model draw_decoder_alone(const Config& config, Random& random) {
 }
 
 void fill_with_pairs(Batch& batch, std::span<const TextPair* const> pairs) {
-  expect(pairs.size() == batch.B, "pairs of the batch", "B", double(pairs.size()));
+  expect(pairs.size() == batch.B, "pairs of the batch", "B", pairs.size());
   std::ranges::fill(batch.ids, 0);
   std::ranges::fill(batch.targets, not_learned);
   for (std::size_t b = 0; b < batch.B; ++b) {
     const auto& [source, target, next] = *pairs[b];
     const std::size_t first = b * batch.T, answer = first + source.size();
     expect(source.size() + target.size() <= batch.T, "tokens of a pair",
-           "at most T = " + std::to_string(batch.T), double(source.size() + target.size()));
+           "at most T = " + std::to_string(batch.T), source.size() + target.size());
     std::ranges::copy(source, &batch.ids[first]);
     std::ranges::copy(target, &batch.ids[answer]);
     std::ranges::copy(next, &batch.targets[answer]);

@@ -27,15 +27,15 @@ void draw_windows(Batch& batch, std::span<const std::vector<int>> texts, Random&
     const std::size_t number = draw(texts.size());
     const std::span<const int> text = texts[number];
     expect(text.size() >= length, "tokens of a text", "at least " + std::to_string(length),
-           double(text.size()));
+           text.size());
     put_window(batch, b, text.subspan(draw(text.size() - length + 1), length), int(number));
   }
 }
 
 void set_window(Batch& batch, std::span<const int> window, int number) {
-  expect(batch.B == 1, "B of a batch for one window", "1", double(batch.B));
+  expect(batch.B == 1, "B of a batch for one window", "1", batch.B);
   expect(window.size() + 1 == batch.T, "tokens of a window", std::to_string(batch.T - 1),
-         double(window.size()));
+         window.size());
   put_window(batch, 0, window, number);
 }
 

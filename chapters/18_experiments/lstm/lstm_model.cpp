@@ -113,7 +113,7 @@ double LstmTrainer::loss_of(std::span<const int> ids) {
     sum += lstm_loss(model_, batch_);
     learned += count_learned(batch_.targets);
   }
-  expect(learned > 0, "ids, a text to measure", "at least 2 tokens", double(ids.size()));
+  expect(learned > 0, "ids, a text to measure", "at least 2 tokens", ids.size());
   return sum / double(learned);
 }
 
