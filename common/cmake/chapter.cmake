@@ -68,16 +68,17 @@ function(t2t_kernels name)
   # For a misaligned or null access, the compiled code calls the function in misaligned.cpp.
   target_compile_options(${name}_stand_in PRIVATE -fsanitize=alignment,null
     -fsanitize-recover=alignment,null)
+  target_link_libraries(${name}_stand_in PUBLIC cpu)
   set_target_properties(${name}_stand_in PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
   set(ways stand_in)
   if(TARGET gpu)
     list(APPEND ways gpu)
     add_library(${name}_gpu EXCLUDE_FROM_ALL ${arg_FILES})
+    target_link_libraries(${name}_gpu PUBLIC gpu)
     set_target_properties(${name}_gpu PROPERTIES CUDA_RUNTIME_LIBRARY Static
       DISABLE_PRECOMPILE_HEADERS ON)
   endif()
   foreach(way ${ways})
-    target_link_libraries(${name}_${way} PUBLIC ${way})
     foreach(library ${arg_LINK})
       string(REGEX REPLACE "_kernels$" "_${way}" built "${library}")
       target_link_libraries(${name}_${way} PUBLIC ${built})

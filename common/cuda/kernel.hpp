@@ -41,9 +41,6 @@ __device__ __forceinline__ void barrier_sync(int id, int threads) {
 #include "cuda_on_cpu/vector_types.hpp"
 #include "cuda_on_cpu/warp_operations.hpp"
 
-#define T2T_DYNAMIC_SHARED(T, name) \
-  T* name = reinterpret_cast<T*>(::t2t::stand_in::dynamic_shared())
-
 #endif
 
 #define T2T_LAUNCH(kernel, grid, block, shared_bytes, ...)              \

@@ -1,4 +1,4 @@
-#include "cuda/async_copy.hpp"
+#include "cuda_on_cpu/async_copy.hpp"
 
 #include <cstdint>
 #include <numeric>

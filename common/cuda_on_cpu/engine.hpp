@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "cuda/async_copy.hpp"
+#include "cuda_on_cpu/async_copy.hpp"
 #include "cuda_on_cpu/fiber.hpp"
 #include "cuda_on_cpu/stand_in.hpp"
 

@@ -1,4 +1,4 @@
-// T2T_LAUNCH on the stand-in, with the CUDA keywords it needs.
+// How a kernel is launched on the stand-in, with the CUDA keywords that its source needs.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,10 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __shared__ static  // blocks run one after another: one copy is enough
+
+/// T* name: the dynamic shared memory of the running block.
+#define T2T_DYNAMIC_SHARED(T, name) \
+  T* name = reinterpret_cast<T*>(::t2t::stand_in::dynamic_shared())
 
 namespace t2t {
 

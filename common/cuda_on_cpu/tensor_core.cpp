@@ -1,4 +1,4 @@
-#include "cuda/tensor_core.hpp"
+#include "cuda_on_cpu/tensor_core.hpp"
 
 #include <bit>
 
@@ -19,8 +19,8 @@ float number(std::uint32_t pair, unsigned which) {
   return std::bit_cast<float>(which == 0 ? pair << 16 : pair & 0xffff0000);
 }
 
-/// One lane's four sums. The table at the head of tensor_core.hpp says which lane holds which
-/// number.
+/// One lane's four sums. Lane 4·g + i holds numbers of a's rows g and g+8, of b's column g, and of
+/// d's rows g and g+8.
 Sums multiply(unsigned lane, const stand_in::LaneMeeting& lanes) {
   Sums sums;
   for (unsigned e = 0; e < 4; ++e) {
@@ -47,7 +47,7 @@ void mma_16x8x16(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, s
   for (unsigned e = 0; e < 4; ++e) d[e] = sums.d[e];
 }
 
-stand_in::MatrixRows stand_in::gather_rows(const bf16* row, const Place& place) {
+stand_in::MatrixRows stand_in::gather_rows(const __nv_bfloat16* row, const Place& place) {
   if (reinterpret_cast<std::uintptr_t>(row) % 16 != 0) {
     fault("ldmatrix wants rows at multiples of 16 bytes", place);
   }
@@ -56,7 +56,7 @@ stand_in::MatrixRows stand_in::gather_rows(const bf16* row, const Place& place) 
       ~0u, row,
       [](unsigned reader, const LaneMeeting& lanes) {
         MatrixRows rows;
-        for (unsigned i = 0; i < 32; ++i) rows.row[i] = lanes.read<const bf16*>(i, reader);
+        for (unsigned i = 0; i < 32; ++i) rows.row[i] = lanes.read<const __nv_bfloat16*>(i, reader);
         return rows;
       },
       place);

@@ -1,9 +1,10 @@
-#include "cuda/device.hpp"
-
+// The CPU as the device of kernels that run on the stand-in: device memory is its own.
 #include <chrono>
 #include <cstring>
 #include <new>
 #include <stdexcept>
+
+#include "cuda/device.hpp"
 
 namespace t2t {
 
