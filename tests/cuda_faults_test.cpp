@@ -1,4 +1,4 @@
-// Each mistake of tests/kernels/faults.cu is named, with its line, thread and block; and the
+// Each mistake of tests/cuda_faults/faults.cu is named, with its line, thread and block; and the
 // stand-in works on afterwards.
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <regex>
 #include <stdexcept>
 
-#include "kernels/faults.hpp"
+#include "cuda_faults/faults.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;
@@ -19,7 +19,7 @@ namespace {
 std::string marked(const std::string& mark) {
   const std::filesystem::path tests =
       std::filesystem::path(T2T_FIXTURES).parent_path().parent_path();
-  std::ifstream source(tests / "kernels/faults.cu");
+  std::ifstream source(tests / "cuda_faults/faults.cu");
   int number = 1;
   for (std::string line; std::getline(source, line); ++number) {
     if (line.ends_with("// mark: " + mark)) return "faults.cu:" + std::to_string(number);

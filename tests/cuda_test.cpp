@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "cuda/device.hpp"
-#include "kernels/features.hpp"
+#include "cuda/features.hpp"
 #include "support/hashed_numbers.hpp"
 #include "support/refuses.hpp"
 
