@@ -111,7 +111,7 @@ TEST_CASE(
       CHECK(broken == "");
       if (!broken.empty()) break;
       stops += engine.plan().stopped.size();
-      for (const Engine::Text& text : engine.waiting()) swapped += !text.swapped.empty();
+      for (const Sequence& text : engine.waiting()) swapped += !text.swapped.empty();
     }
     set_threads(threads);
     CHECK(engine.idle());
@@ -263,7 +263,7 @@ TEST_CASE("the logits before a prompt's tokens are handed on, in order and once 
     for (size_t step = 0, i = 0; (i < 64 || !engine.idle()) && step < 4000; ++step) {
       if (i < 64 && step % 2 == 0) engine.submit(scored_request(i++));
       hear(engine, heard);
-      for (const Engine::Text& text : engine.waiting())
+      for (const Sequence& text : engine.waiting())
         in_mid_prompt += text.scored > 0 && text.is_scoring();
     }
     CHECK(engine.idle());

@@ -62,7 +62,7 @@ static Served serve(const PageReader& reader, const std::vector<Request>& reques
       if (event.ending) heard.ended = event.ending;
       if (!event.error.empty()) heard.error = event.error;
     }
-    for (const Engine::Reading& reading : engine.readings())
+    for (const Reading& reading : engine.readings())
       served.accepted += reading.accepted, served.rejected += reading.drafted - reading.accepted;
     served.stops += engine.plan().stopped.size();
   }
@@ -209,9 +209,9 @@ TEST_CASE(
     for (size_t step = 0; !engine.idle() && step < 100; ++step) {
       for (const Event& event : engine.step())
         if (event.token) heard[event.id].push_back(*event.token);
-      for (const Engine::Text& text : engine.running())
+      for (const Sequence& text : engine.running())
         wrong_tables += text.table.size() != (text.computed + page - 1) / page;
-      for (const Engine::Reading& reading : engine.readings())
+      for (const Reading& reading : engine.readings())
         crossed += reading.drafted > reading.accepted + page;
     }
     CHECK(crossed > 0);

@@ -73,7 +73,7 @@ WorkloadText alone(Request request, const PageSizes& sizes, const MakeReader& ma
 static std::string wrong_pages(const Engine& engine, const PageSizes& sizes) {
   const PagePool& pool = engine.pool();
   std::vector<std::size_t> users(pool.pages(), 0);
-  for (const Engine::Text& text : engine.running()) {
+  for (const Sequence& text : engine.running()) {
     if (std::set(text.table.begin(), text.table.end()).size() != text.table.size())
       return fmt::format("text {}: a page twice in {}", text.id, text.table);
     if (const std::size_t needed = sizes.pages_for(text.computed); text.table.size() != needed)
@@ -82,7 +82,7 @@ static std::string wrong_pages(const Engine& engine, const PageSizes& sizes) {
     if (!text.swapped.empty()) return fmt::format("text {}: runs and has copies", text.id);
     for (const std::size_t number : text.table) ++users[number];
   }
-  for (const Engine::Text& text : engine.waiting())
+  for (const Sequence& text : engine.waiting())
     if (!text.table.empty() || text.swapped.size() != sizes.pages_for(text.computed))
       return fmt::format("text {}: waits with {} pages, {} copies and {} computed tokens", text.id,
                          text.table.size(), text.swapped.size(), text.computed);
@@ -101,16 +101,16 @@ static std::string wrong_pages(const Engine& engine, const PageSizes& sizes) {
 /// What is wrong with the texts that run and with the plan, or an empty text.
 static std::string wrong_plan(const Engine& engine, const PageSizes& sizes) {
   std::set<std::size_t> places;
-  for (const Engine::Text& text : engine.running()) {
+  for (const Sequence& text : engine.running()) {
     if (text.place >= sizes.texts || !places.insert(text.place).second)
       return fmt::format("text {}: wanted a place of its own below {}, got {}", text.id,
                          sizes.texts, text.place);
   }
   std::size_t copies = 0, tokens = 0;
-  for (const Engine::Text& text : engine.waiting()) copies += text.swapped.size();
+  for (const Sequence& text : engine.waiting()) copies += text.swapped.size();
   if (copies > sizes.swap)
     return fmt::format("copies of pages: wanted at most {}, got {}", sizes.swap, copies);
-  for (const Engine::Reading& reading : engine.readings()) tokens += reading.ids.size();
+  for (const Reading& reading : engine.readings()) tokens += reading.ids.size();
   if (tokens > sizes.budget)
     return fmt::format("tokens of the step: wanted at most {}, got {}", sizes.budget, tokens);
   return {};
@@ -121,9 +121,9 @@ static std::string wrong_plan(const Engine& engine, const PageSizes& sizes) {
 class OldestWatched {
  public:
   std::string wrong(const Engine& engine) {
-    const Engine::Text* oldest = nullptr;
+    const Sequence* oldest = nullptr;
     for (const auto* texts : {&engine.running(), &engine.waiting()})
-      for (const Engine::Text& text : *texts)
+      for (const Sequence& text : *texts)
         if (!oldest || text.arrival < oldest->arrival) oldest = &text;
     const std::pair now = oldest ? std::pair(oldest->id, oldest->computed) : std::pair(none, none);
     steps_ = now == last_ && oldest ? steps_ + 1 : 0;

@@ -61,10 +61,10 @@ TEST_CASE(
     const std::string wrong =
         wrong_in(workload, [&](size_t, const Engine& engine, const std::vector<Event>&) {
           ++steps, stops += engine.plan().stopped.size();
-          for (const Engine::Text& text : engine.waiting()) swapped += !text.swapped.empty();
-          for (const Engine::Reading& reading : engine.readings())
+          for (const Sequence& text : engine.waiting()) swapped += !text.swapped.empty();
+          for (const Reading& reading : engine.readings())
             accepted += reading.accepted, rejected += reading.drafted - reading.accepted;
-          for (const Engine::Text& text : engine.running())
+          for (const Sequence& text : engine.running())
             for (const size_t page : text.table) shared += engine.pool().users(page) > 2;
         });
     for (const Arrival& arrival : workload.arrivals) cancelled += arrival.cancelled.has_value();

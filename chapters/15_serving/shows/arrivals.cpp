@@ -18,7 +18,7 @@ std::string picture_of(const Engine& engine) {
   constexpr std::string_view names = "0123456789abcdefghijklmnopqrstuvwxyz";
   std::string picture(engine.pool().pages(), '.');
   for (const std::size_t page : engine.tree().pages()) picture[page] = '-';
-  for (const Engine::Text& text : engine.running())
+  for (const Sequence& text : engine.running())
     for (const std::size_t page : text.table) {
       char& mark = picture[page];
       mark = mark == '.' || mark == '-' ? names[text.id % names.size()] : '+';

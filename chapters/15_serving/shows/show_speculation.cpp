@@ -70,7 +70,7 @@ void show_drafts() {
     for (const Event& event : engine.step())
       if (event.token) said.push_back(*event.token);
     tokens += said.size(), ++steps;
-    const Engine::Reading& reading = engine.readings().front();
+    const Reading& reading = engine.readings().front();
     const std::string accepted = reading.drafted > 0 ? std::to_string(reading.accepted) : "";
     table.add({std::to_string(steps), words.of(std::span(reading.ids).last(reading.drafted)),
                accepted, std::to_string(tokens), words.of(said)});

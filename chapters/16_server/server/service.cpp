@@ -180,8 +180,7 @@ void Service::step() {
   try_to([this] {
     const std::vector<Event> events = engine_.step();
     ++now_.steps;
-    for (const Engine::Reading& reading : engine_.readings())
-      now_.tokens_read += reading.ids.size();
+    for (const Reading& reading : engine_.readings()) now_.tokens_read += reading.ids.size();
     now_.stops += engine_.plan().stopped.size();
     for (const Event& event : events) deliver(event);
   });

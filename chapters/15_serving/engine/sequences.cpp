@@ -1,12 +1,85 @@
-// How texts are stopped and admitted, and what a waiting text has of its keys and values without
-// reading its tokens.
+#include "15_serving/engine/sequences.hpp"
+
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <new>
+#include <stdexcept>
 #include <utility>
 
-#include "15_serving/engine/engine.hpp"
-
 namespace t2t {
+
+Sequences::Sequences(PageReader reader)
+    : reader_(std::move(reader)), pool_(reader_.sizes.pages), tree_(pool_, reader_.sizes.page) {}
+
+/// Where the text with this id is in a list, or the list's end.
+static auto by_id(std::vector<Sequence>& texts, std::size_t id) {
+  return std::ranges::find(texts, id, &Sequence::id);
+}
+
+Sequence& Sequences::one_running(std::size_t id) {
+  const auto text = by_id(running_, id);
+  if (text == running_.end())
+    throw std::out_of_range(fmt::format("sequence {}: wanted one that runs", id));
+  return *text;
+}
+
+bool Sequences::remove(std::size_t id) {
+  for (std::vector<Sequence>* texts : {&running_, &waiting_})
+    if (const auto text = by_id(*texts, id); text != texts->end()) {
+      leave(*text);
+      texts->erase(text);
+      return true;
+    }
+  return false;
+}
+
+StepLimits Sequences::limits() const {
+  const PageSizes& sizes = reader_.sizes;
+  const auto is_answered = [](const Sequence& text) {
+    return text.tokens.size() - text.computed == 1;
+  };
+  const auto answers = std::size_t(std::ranges::count_if(running_, is_answered));
+  const bool in_chunks = sizes.chunk > 0 && answers > 0;
+  const std::size_t most = std::max(answers + sizes.chunk, sizes.texts);
+  return {in_chunks ? std::min(most, sizes.budget) : sizes.budget, sizes.texts, sizes.page};
+}
+
+std::size_t Sequences::most_tokens() const {
+  return std::min(reader_.positions, reader_.sizes.pages * reader_.sizes.page);
+}
+
+std::vector<ScheduledText> Sequences::scheduled_running() const {
+  std::vector<ScheduledText> texts;
+  const std::size_t spare = tree_.spare();
+  for (const Sequence& text : running_) {
+    std::size_t freed = tree_.spare(text.table) - spare;
+    for (const std::size_t page : text.table) freed += pool_.users(page) == 1;
+    texts.push_back(
+        {text.id, text.arrival, text.tokens.size(), text.computed, text.table.size(), freed});
+  }
+  return texts;
+}
+
+/// A page for one text alone.
+std::size_t Sequences::take_page() {
+  if (pool_.free() == 0) tree_.give_up();
+  return pool_.take();
+}
+
+void Sequences::make_room(Sequence& text, std::size_t tokens) {
+  while (text.table.size() * reader_.sizes.page < text.computed + tokens)
+    text.table.push_back(take_page());
+}
+
+void Sequences::rewind(Sequence& text) {
+  const std::size_t needed = reader_.sizes.pages_for(text.computed);
+  for (; text.table.size() > needed; text.table.pop_back()) pool_.give_back(text.table.back());
+}
+
+void Sequences::keep(Sequence& text) {
+  tree_.keep(std::span(text.tokens).first(text.computed), text.table);
+}
 
 /// How many tokens two texts have in common at their beginnings, at most.
 static std::size_t common_tokens(const std::vector<int>& a, const std::vector<int>& b,
@@ -18,12 +91,12 @@ static std::size_t common_tokens(const std::vector<int>& a, const std::vector<in
 /// What a text has without reading it: the pages that the tree has, and then either the pages that
 /// were copied when it was stopped, or the beginning of a page of a running text. At least one
 /// token is left to read. A prompt that is to be scored is read.
-Engine::Beginning Engine::beginning_of(const Text& text) const {
+Sequences::Beginning Sequences::beginning_of(const Sequence& text) const {
   if (text.is_scoring()) return {.computed = text.computed};
   const std::size_t page = reader_.sizes.page;
   Beginning found{.shared = tree_.find(text.tokens)};
   found.computed = std::max(found.shared.size() * page, text.computed);
-  for (const Text& other : running_) {
+  for (const Sequence& other : running_) {
     const std::size_t most = std::min(other.computed, text.tokens.size() - 1);
     const std::size_t common = common_tokens(text.tokens, other.tokens, most);
     if (common <= found.computed || common / page > found.shared.size()) continue;
@@ -34,22 +107,20 @@ Engine::Beginning Engine::beginning_of(const Text& text) const {
 
 /// Whether one of these older texts will fill the page of this text's beginning that this text
 /// can't have yet, with so many tokens computed. Then this text waits, and shares the page.
-static bool will_be_read_by(std::span<const Engine::Text> older, const Engine::Text& text,
+static bool will_be_read_by(std::span<const Sequence> older, const Sequence& text,
                             std::size_t computed, std::size_t page) {
   const std::size_t filled = (computed / page + 1) * page;
   const bool may_share = filled < text.tokens.size() && !text.is_scoring();
-  return may_share && std::ranges::any_of(older, [&](const Engine::Text& other) {
+  return may_share && std::ranges::any_of(older, [&](const Sequence& other) {
            return common_tokens(text.tokens, other.tokens, filled) == filled;
          });
 }
 
-/// Those that could come in: no more than there are places, and none after one that waits for what
-/// an older text reads, since none overtakes an older one.
-std::vector<ScheduledText> Engine::scheduled_waiting() const {
+std::vector<ScheduledText> Sequences::scheduled_waiting() const {
   std::vector<ScheduledText> texts;
   const std::size_t places = reader_.sizes.texts - running_.size(), page = reader_.sizes.page;
   for (std::size_t i = 0; i < std::min(places, waiting_.size()); ++i) {
-    const Text& text = waiting_[i];
+    const Sequence& text = waiting_[i];
     const Beginning found = beginning_of(text);
     if (will_be_read_by(running_, text, found.computed, page) ||
         will_be_read_by(std::span(waiting_).first(i), text, found.computed, page))
@@ -64,24 +135,24 @@ std::vector<ScheduledText> Engine::scheduled_waiting() const {
 }
 
 /// Moves a text from one list to the other, where it has its place by arrival.
-Engine::Text& Engine::move_text(std::size_t id, std::vector<Text>& from, std::vector<Text>& to) {
+static Sequence& move_text(std::size_t id, std::vector<Sequence>& from, std::vector<Sequence>& to) {
   const auto text = by_id(from, id);
-  const auto after = std::ranges::upper_bound(to, text->arrival, {}, &Text::arrival);
-  Text& moved = *to.insert(after, std::move(*text));
+  const auto after = std::ranges::upper_bound(to, text->arrival, {}, &Sequence::arrival);
+  Sequence& moved = *to.insert(after, std::move(*text));
   from.erase(text);
   return moved;
 }
 
 /// Gives all pages of a text back, and drops its copies. The tree may still keep some pages.
-void Engine::leave(Text& text) {
+void Sequences::leave(Sequence& text) {
   for (const std::size_t page : text.table) pool_.give_back(page);
   text.table.clear(), text.swapped.clear(), text.computed = 0;
 }
 
 /// Copies of the pages of a text's computed tokens, or none if there is no room for all of them.
-std::vector<PageCopy> Engine::copies_of(const Text& text) const {
+std::vector<PageCopy> Sequences::copies_of(const Sequence& text) const {
   std::size_t left = reader_.sizes.swap;
-  for (const Text& other : waiting_) left -= other.swapped.size();
+  for (const Sequence& other : waiting_) left -= other.swapped.size();
   const std::size_t needed = reader_.sizes.pages_for(text.computed);
   if (needed > left) return {};
   try {
@@ -93,36 +164,35 @@ std::vector<PageCopy> Engine::copies_of(const Text& text) const {
   }
 }
 
-/// Lets a running text wait. Without copies of its pages, its tokens are read again.
-void Engine::stop(std::size_t id) {
-  std::vector<PageCopy> copies = copies_of(text_of(id));
-  const std::size_t computed = copies.empty() ? 0 : text_of(id).computed;
-  Text& text = move_text(id, running_, waiting_);
+void Sequences::stop(std::size_t id) {
+  std::vector<PageCopy> copies = copies_of(one_running(id));
+  const std::size_t computed = copies.empty() ? 0 : one_running(id).computed;
+  Sequence& text = move_text(id, running_, waiting_);
   leave(text);
   text.swapped = std::move(copies), text.computed = computed;
 }
 
-/// Waiting texts get places and the pages of their beginnings. All share what they have found
-/// before any of them takes a page, since the tree may give up a page that nobody shares.
-void Engine::admit(std::span<const std::size_t> ids) {
+/// All share what they have found before any of them takes a page, since the tree may give up a
+/// page that nobody shares.
+void Sequences::admit(std::span<const std::size_t> ids) {
   std::vector<Beginning> beginnings;
   for (const std::size_t id : ids) beginnings.push_back(beginning_of(*by_id(waiting_, id)));
   for (std::size_t i = 0; i < ids.size(); ++i) {
     std::size_t place = 0;
-    while (std::ranges::find(running_, place, &Text::place) != running_.end()) ++place;
-    Text& text = move_text(ids[i], waiting_, running_);
+    while (std::ranges::find(running_, place, &Sequence::place) != running_.end()) ++place;
+    Sequence& text = move_text(ids[i], waiting_, running_);
     text.place = place;
     beginnings[i].swapped = std::exchange(text.swapped, {});
     text.table = beginnings[i].shared;
     for (const std::size_t page : text.table) pool_.share(page);
     text.computed = text.table.size() * reader_.sizes.page;
   }
-  for (std::size_t i = 0; i < ids.size(); ++i) take_copies(text_of(ids[i]), beginnings[i]);
+  for (std::size_t i = 0; i < ids.size(); ++i) take_copies(one_running(ids[i]), beginnings[i]);
 }
 
 /// Gives a text what it has found and can't share: its own copies, or a copy of a running text's
 /// page, in which it will write over what that text has there.
-void Engine::take_copies(Text& text, const Beginning& found) {
+void Sequences::take_copies(Sequence& text, const Beginning& found) {
   while (text.computed < found.computed) {
     const std::size_t i = text.table.size();
     text.table.push_back(take_page());

@@ -1,0 +1,74 @@
+// A request, the sequence of tokens that the engine makes of it, and what is told of it.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "09_language_model/generate.hpp"
+#include "15_serving/engine/page_reader.hpp"
+#include "15_serving/speculation/draft.hpp"
+#include "random.hpp"
+
+namespace t2t {
+
+struct Request {
+  std::vector<int> prompt;      // at least one token
+  std::size_t most = 64;        // new tokens at most; 0: the prompt is only read
+  std::vector<int> stops = {};  // ids that end the text
+  Sampling sampling = {};
+  std::uint64_t seed = 0;
+  /// If given, changes the logits of the next token before it is chosen: −infinity forbids a token.
+  /// It depends on the answer so far alone, and what it throws becomes the text's error.
+  std::function<void(std::span<const int> answer, Row logits)> filter = {};
+  /// If given, is asked for up to `drafts` of the next tokens in each step in which the answer goes
+  /// on, as far as budget and pages are left over. What it throws becomes the text's error, and so
+  /// does an id outside [0, V).
+  Draft draft = {};
+  std::size_t drafts = 4;
+  /// Whether Engine::prompt_scored is to be handed the logits before each token of the prompt. Then
+  /// all of the prompt is read, whatever is found in pages.
+  bool score_prompt = false;
+};
+
+/// The error of a text for which there was no memory.
+inline constexpr const char* no_memory = "there is not enough memory";
+/// The error of a text that ended because this was thrown.
+inline std::string error_of(const std::exception& thrown) {
+  return dynamic_cast<const std::bad_alloc*>(&thrown) ? no_memory : thrown.what();
+}
+
+/// What a step has to tell of a text: a token, or its end, or both. Where drafts are accepted, a
+/// step has several tokens of a text to tell, one event for each.
+struct Event {
+  std::size_t id;
+  std::optional<int> token;
+  std::optional<Ending> ending;
+  std::string error = {};  // why the text could not go on: it has ended, without an ending
+};
+
+/// A text that has been submitted and has not ended.
+struct Sequence {
+  std::size_t id, arrival;
+  Request request;
+  std::vector<int> tokens;         // the prompt and the answer so far
+  std::size_t computed = 0;        // how many of them have keys and values, in pages or copies
+  std::vector<std::size_t> table;  // of their pages
+  std::size_t place = 0;           // among the texts that run
+  Random random;
+  std::vector<PageCopy> swapped = {};  // of one that was stopped: its pages, instead of a table
+  std::size_t scored = 0;              // tokens of the prompt whose logits were handed on
+
+  /// Whether logits of the prompt are still to be handed on.
+  bool is_scoring() const { return request.score_prompt && scored + 1 < request.prompt.size(); }
+};
+
+/// Throws std::invalid_argument, with the name, for an id outside [0, V).
+void expect_token(const char* name, int id, std::size_t V);
+
+}  // namespace t2t

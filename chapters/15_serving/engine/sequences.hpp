@@ -1,0 +1,80 @@
+// The sequences that run and those that wait, with the pages that they have: how they are stopped
+// and admitted, and what a waiting one has of its keys and values without reading its tokens.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "15_serving/engine/sequence.hpp"
+#include "15_serving/pages/page_pool.hpp"
+#include "15_serving/pages/prefix_tree.hpp"
+#include "15_serving/scheduler/scheduler.hpp"
+
+namespace t2t {
+
+class Sequences {
+ public:
+  explicit Sequences(PageReader reader);
+  Sequences(const Sequences&) = delete;  // the tree refers to the pool
+
+  /// A new one waits.
+  void add(Sequence text) { waiting_.push_back(std::move(text)); }
+  /// Gives the pages of one back and forgets it. False if there is none with this id.
+  bool remove(std::size_t id);
+  /// One that runs. Throws std::out_of_range if none with this id does.
+  Sequence& one_running(std::size_t id);
+
+  /// Of the next step. While texts are answered, prompts come in small chunks, so that no step
+  /// takes long.
+  StepLimits limits() const;
+  std::vector<ScheduledText> scheduled_running() const;
+  /// Those that could come in: no more than there are places, and none after one that waits for
+  /// what an older text reads, since none overtakes an older one.
+  std::vector<ScheduledText> scheduled_waiting() const;
+
+  /// Lets a running text wait. Without copies of its pages, its tokens are read again.
+  void stop(std::size_t id);
+  /// Waiting texts get places and the pages of their beginnings.
+  void admit(std::span<const std::size_t> ids);
+  /// Takes pages until the text has room for so many more tokens.
+  void make_room(Sequence& text, std::size_t tokens);
+  /// Gives back the pages after the computed tokens, which only drafts needed that were not
+  /// accepted. What these wrote into the last page is written over later.
+  void rewind(Sequence& text);
+  /// Lets later texts find the full pages of this one. Where the tree has such a page already, the
+  /// text takes that one, and gives its own back.
+  void keep(Sequence& text);
+
+  /// Pages that are free, or that nobody else shares with the tree.
+  std::size_t pages_left() const { return pool_.free() + tree_.spare(); }
+  /// Tokens that a text can have at most.
+  std::size_t most_tokens() const;
+  const PageReader& reader() const { return reader_; }
+  const std::vector<Sequence>& running() const { return running_; }  // by arrival
+  const std::vector<Sequence>& waiting() const { return waiting_; }  // by arrival
+  const PagePool& pool() const { return pool_; }
+  const PrefixTree& tree() const { return tree_; }
+
+ private:
+  /// What a waiting text has of its keys and values.
+  struct Beginning {
+    std::vector<std::size_t> shared = {};     // pages of the tree
+    std::size_t computed = 0;                 // tokens, in these pages and in copies
+    std::optional<std::size_t> to_copy = {};  // the page of a running text after these pages
+    std::vector<PageCopy> swapped = {};       // of all its pages, if it was stopped
+  };
+  Beginning beginning_of(const Sequence& text) const;
+  std::vector<PageCopy> copies_of(const Sequence& text) const;
+  void take_copies(Sequence& text, const Beginning& found);
+  std::size_t take_page();
+  void leave(Sequence& text);
+
+  PageReader reader_;
+  PagePool pool_;
+  PrefixTree tree_;
+  std::vector<Sequence> running_, waiting_;
+};
+
+}  // namespace t2t
