@@ -199,7 +199,7 @@ refuses "--experiment and --encoder: wanted one of them at a time" "$build/18_ex
 refuses "--seeds: wanted --experiment or --encoder too" "$build/18_experiments" --seeds 2
 refuses "--width: wanted --run too" "$training" --width 32
 refuses "--run and --resume: wanted one of them at a time" "$training" --run a --resume a
-refuses "--answers: wanted no other flag with it, got --seed" "$build/05_kv_cache" --seed 2 --answers
+refuses "--solutions: wanted no other flag with it, got --seed" "$build/05_kv_cache" --seed 2 --solutions
 refuses "--file and --folder: wanted one of them at a time" "$training" --file a --folder a
 [[ ! -e new && ! -e new.gguf && ! -e d ]] || fail "a refused task left something"
 "$quantization" --help | grep -- '--quantize IN OUT ' >/dev/null || fail "--help does not say that --quantize takes two files"

@@ -213,7 +213,7 @@ int main(int argc, char** argv) {
   program.size("tokens", T, "bytes of the text to use, T");
   program.size("width", C, "numbers in a token's vector, C");
   program.word("ids", words, "ids to look up in place of a text's, such as \"1,2,3\"");
-  program.has_answers(answers);
+  program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     const std::vector<int> ids =
         program.given("ids") ? ids_by_hand(words) : byte_ids(program.text(T));

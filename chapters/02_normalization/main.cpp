@@ -202,7 +202,7 @@ int main(int argc, char** argv) {
   program.size("tokens", set.T, "bytes of the text to use, and rows of the timed block, T");
   program.size("width", set.C, "channels of a token's vector, C");
   program.number("eps", set.eps, "added to the mean square inside the root");
-  program.has_answers(answers);
+  program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     expect(set.eps >= 0, "--eps", "0 or more", set.eps);
     expect_memory(bytes_needed(double(set.T), double(set.C)), "--tokens and --width");

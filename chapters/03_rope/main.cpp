@@ -204,7 +204,7 @@ int main(int argc, char** argv) {
   program.number("theta", sizes.theta, "base of the frequencies; 500000 in Llama 3");
   float start = 0;
   program.number("start", start, "position of the first token");
-  program.has_answers(answers);
+  program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     expect(start >= 0 && start <= 65536 && start == std::floor(start), "--start",
            "a whole number from 0 to 65536", start);

@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   program.size("tokens", T, "bytes of the text that become tokens, T");
   program.size("width", C, "numbers in a token's vector, C");
   program.size("heads", H, "heads, H: a number that divides C");
-  program.has_answers(answers);
+  program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     expect(T <= 2048, "--tokens", "at most 2048, since scores are kept for all pairs of tokens", T);
     expect_memory(bytes_needed(double(T), double(C), double(H)), "--tokens, --width and --heads");

@@ -147,7 +147,7 @@ int main(int argc, char** argv) {
       "Continues a text token by token, with the KV cache and without it: the same bytes with less "
       "work.");
   add_flags(program, flags);
-  program.has_answers(answers);
+  program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     const std::vector<int> ids = prompt_of(program, flags);
     // So small a layer is fastest on one core; the last figure of show_speed uses all cores again.

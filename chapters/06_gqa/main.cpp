@@ -229,7 +229,7 @@ int main(int argc, char** argv) {
   program.size("heads", sizes.H, "query heads, H");
   program.size("groups", sizes.G, "heads of keys and values, G, which divides H");
   program.size("head-dim", sizes.D, "numbers a head, D, which is even");
-  program.has_answers(answers);
+  program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     expect_groups(sizes.H, sizes.G);
     expect(sizes.D % 2 == 0, "--head-dim", "an even number, for RoPE", sizes.D);

@@ -213,7 +213,7 @@ int main(int argc, char** argv) {
   program.size("multiple", multiple, "F is rounded up to a multiple of this");
   program.size("speed-width", speed_width, "width C of the networks that are timed");
   program.output("svg", svg, "write the curves to this file as a picture and stop");
-  program.has_answers(answers);
+  program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     if (!svg.empty()) return write_curves_svg(svg);
     const double tokens = double(program.text(T).size()), F = double(gated_width(C, multiple));

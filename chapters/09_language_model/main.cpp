@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
                   "A whole language model with random weights: what it writes, its loss, and the "
                   "parameters, FLOPs and bytes of four models, counted.");
   add_flags(program, flags);
-  program.has_answers(answers);
+  program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     const Config config = config_of(flags);
     show_small_model(program, flags, config);

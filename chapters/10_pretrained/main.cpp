@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
                   "Loads a real language model into the block of chapter 08, chats with it and "
                   "checks it. Without flags: a short tour.");
   add_flags(program, flags);
-  program.has_answers(answers);
+  program.has_solutions(solutions);
   const Task tour = {"", {"model", "seed"}, [&] { return show_tour(flags, program.seed()); }};
   return program.run_tasks(argc, argv, pretrained_tasks(program, flags, tour));
 }

@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
       "Flash attention: the result of attention, without storing whole rows of scores.");
   program.takes_text();
   program.size("tokens", T, "length of the prompt that the model reads, at most");
-  program.has_answers(answers);
+  program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     const std::string text = CharacterStream().push(program.text(8 * T));  // whole characters
     show_four_keys();

@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   add_flags(program, quantize_flags);
   program.yes("float", floats, "make floats of the weights, as chapter 10 does, to compare with");
   program.size("cache-bits", cache_bits, "bits of a key or value in the cache: 32, 8 or 4");
-  program.has_answers(answers);
+  program.has_solutions(solutions);
 
   const Task tour = {
       "", {"model", "seed", "float", "cache-bits"}, [&] { return show_tour(flags); }};

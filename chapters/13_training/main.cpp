@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
       "gradients checked, one batch learned by heart, and a short run.");
   add_flags(program, flags);
   program.size("tour-steps", tour_steps, "steps of the short run that is shown without --run", 10);
-  program.has_answers(answers);
+  program.has_solutions(solutions);
 
   TaskTable table{run_tasks(program, flags), {{"file", "folder"}}};
   table.tasks.push_back({"", {"tour-steps", "file", "folder", "seed", "save"}, [&] {

@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
   program.size("experts", upcycling.experts, "with --upcycle: experts in each block");
   program.size("chosen", upcycling.chosen, "with --upcycle: how many of them each token uses");
   program.yes("float", floats, "make floats of a file's weights, as chapter 10 does");
-  program.has_answers(answers);
+  program.has_solutions(solutions);
 
   const Task tour = {"", {"file", "steps", "seed", "save"}, [&] {
                        show_choice(program);

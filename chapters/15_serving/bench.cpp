@@ -103,8 +103,8 @@ struct PagedText {
     for (std::size_t i = 0; i < reader.sizes.pages; ++i) table.push_back(i);
   }
   void read(std::size_t position, std::size_t count) {
-    const Piece piece{0, position, std::span(ids).first(count), table, 1};
-    reader.read({&piece, 1}, logits);
+    const Chunk chunk{0, position, std::span(ids).first(count), table, 1};
+    reader.read({&chunk, 1}, logits);
   }
 };
 
@@ -166,8 +166,8 @@ static void bench_drafts(Bench& bench, const Model& model, std::size_t k) {
   for (std::size_t t = 0; t < ids.size(); ++t) ids[t] = int((t * t + 7 * t) % 4096);
   Tensor<2> together = empty(k + 1, model.config().V), single = together;
   const auto read = [&](std::size_t first, std::size_t count, std::size_t wanted, Matrix logits) {
-    const Piece piece{0, first, std::span(ids).subspan(first, count), table, wanted};
-    reader.read({&piece, 1}, logits);
+    const Chunk chunk{0, first, std::span(ids).subspan(first, count), table, wanted};
+    reader.read({&chunk, 1}, logits);
   };
   const auto with_drafts = [&] { read(512, k + 1, k + 1, together); };
   const auto one_by_one = [&] {

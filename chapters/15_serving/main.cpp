@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   Program program("15_serving",
                   "Many texts, one model: keys and values in pages, a scheduler of steps, and the "
                   "same bits for each text whatever others are served beside it.");
-  program.has_answers(answers);
+  program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     show_pages();
     show_waste(program);

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   LoadFlags load_flags;
   add_flags(program, serve_flags);
   add_flags(program, load_flags);
-  program.has_answers(answers);
+  program.has_solutions(solutions);
   const Task tour = {"", {"seed", "save"}, [&] {
                        show_structured();
                        return 0;

@@ -11,9 +11,9 @@
 
 namespace t2t {
 
-std::vector<Exchange> read_exchanges(const std::filesystem::path& path) {
+std::vector<QuestionAnswer> read_questions(const std::filesystem::path& path) {
   std::istringstream lines(read_text_file(path));
-  std::vector<Exchange> exchanges;
+  std::vector<QuestionAnswer> questions;
   bool asked = false;  // a question that has no answer yet
   std::size_t number = 0;
   const auto fail = [&](const char* wanted) {
@@ -28,25 +28,25 @@ std::vector<Exchange> read_exchanges(const std::filesystem::path& path) {
     if (question == asked) fail(asked ? "the answer, \"A: \"" : "a question, \"Q: \"");
     if (line.size() == 3) fail("a text after the colon");
     if (question)
-      exchanges.push_back({line.substr(3), ""});
+      questions.push_back({line.substr(3), ""});
     else
-      exchanges.back().answer = line.substr(3);
+      questions.back().answer = line.substr(3);
     asked = question;
   }
   ++number;
   if (asked) fail("the answer, \"A: \"");
-  if (exchanges.empty()) fail("at least one question");
-  return exchanges;
+  if (questions.empty()) fail("at least one question");
+  return questions;
 }
 
-std::vector<Lesson> lessons_of(const std::vector<Exchange>& exchanges, const Bpe& bpe,
+std::vector<Lesson> lessons_of(const std::vector<QuestionAnswer>& questions, const Bpe& bpe,
                                const std::string& system, const ChatStyle& style) {
   const ChatTemplate chat(bpe, style);
   std::vector<Lesson> lessons;
   const auto append = [](std::vector<int>& ids, const std::vector<int>& more) {
     ids.insert(ids.end(), more.begin(), more.end());
   };
-  for (const auto& [question, answer] : exchanges) {
+  for (const auto& [question, answer] : questions) {
     Lesson lesson{chat.opening(system), 0};
     append(lesson.ids, chat.question(question));
     lesson.given = lesson.ids.size();

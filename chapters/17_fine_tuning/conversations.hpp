@@ -17,20 +17,20 @@
 
 namespace t2t {
 
-struct Exchange {
+struct QuestionAnswer {
   std::string question, answer;
 };
 /// Reads lines "Q: …", each followed by a line "A: …"; empty lines and lines that begin with # are
 /// skipped. Throws std::runtime_error, naming the file and the line, for anything else, for a text
 /// that is not UTF-8, and when there is no question.
-std::vector<Exchange> read_exchanges(const std::filesystem::path& path);
+std::vector<QuestionAnswer> read_questions(const std::filesystem::path& path);
 
 /// The tokens of a conversation, of which the first `given` are not to be learned.
 struct Lesson {
   std::vector<int> ids;
   std::size_t given;
 };
-std::vector<Lesson> lessons_of(const std::vector<Exchange>& exchanges, const Bpe& bpe,
+std::vector<Lesson> lessons_of(const std::vector<QuestionAnswer>& questions, const Bpe& bpe,
                                const std::string& system, const ChatStyle& style = {});
 
 /// Throws std::runtime_error, naming the file and the question, for a lesson that is longer than a

@@ -3,8 +3,8 @@
 #include "13_training/program/chosen_text.hpp"
 #include "17_fine_tuning/program/lora_task.hpp"
 #include "17_fine_tuning/shows/show_adapter.hpp"
-#include "program/answers.hpp"
 #include "program/program.hpp"
+#include "program/solutions.hpp"
 
 using namespace t2t;
 
@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
                   "each of its own. Without flags: how much learns, by rank, and what a small "
                   "model learns and forgets.");
   add_flags(program, flags);
-  program.has_answers(answers);
+  program.has_solutions(solutions);
   const Task tour = {"", {"seed"}, [&] {
                        show_adapter_sizes();
                        show_small_adapters(text_of({}), program.seed());

@@ -7,8 +7,8 @@
 #include "18_experiments/shows/show_experiment.hpp"
 #include "18_experiments/shows/show_reversal.hpp"
 #include "18_experiments/shows/show_which_chapter.hpp"
-#include "program/answers.hpp"
 #include "program/program.hpp"
+#include "program/solutions.hpp"
 
 using namespace t2t;
 
@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
       "train a model that reads whole texts: which-chapter (a classifier), or reversal (an "
       "encoder-decoder)");
   program.size("seeds", seeds, "seeds of an experiment or an encoder");
-  program.has_answers(answers);
+  program.has_solutions(solutions);
 
   TaskTable table{{}, {{"file", "folder"}}};
   table.tasks.push_back({"experiment", {"seeds", "file", "folder"}, [&] {

@@ -135,18 +135,18 @@ std::vector<std::string> Program::flags(bool only_given) const {
   return names;
 }
 
-void Program::has_answers(std::vector<Answer> (*of)()) {
-  answers_ = of;
-  yes("answers", wants_answers_, "print the answers to the problems on paper of the page");
+void Program::has_solutions(std::vector<Solution> (*of)()) {
+  solutions_ = of;
+  yes("solutions", wants_solutions_, "print the solutions to the problems on paper of the page");
 }
 
-void Program::print_answers() const {
+void Program::print_solutions() const {
   if (const auto all = flags(true); all.size() > 1)
-    throw std::invalid_argument("--answers: wanted no other flag with it, got --" +
-                                (all.front() == "answers" ? all.back() : all.front()));
-  for (const Answer& answer : answers_()) {
-    print_section(answer.problem);
-    print_paragraph(answer.text);
+    throw std::invalid_argument("--solutions: wanted no other flag with it, got --" +
+                                (all.front() == "solutions" ? all.back() : all.front()));
+  for (const Solution& solution : solutions_()) {
+    print_section(solution.problem);
+    print_paragraph(solution.text);
   }
 }
 
@@ -242,7 +242,7 @@ int Program::run_one(int argc, char** argv, const std::function<Task()>& choose)
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large (ulimit -f) is an error like others
   try {
     if (!parsed(app, argc, argv)) return expect_printed(), 0;
-    if (wants_answers_) return print_answers(), expect_printed(), 0;
+    if (wants_solutions_) return print_solutions(), expect_printed(), 0;
     const Task task = choose();
     expect_apart(named_files(task));
     if (!folder_.empty()) make_folder(folder_);

@@ -10,8 +10,8 @@
 
 #include "files/named_files.hpp"
 #include "files/npy.hpp"
-#include "program/answers.hpp"
 #include "program/prose.hpp"
+#include "program/solutions.hpp"
 #include "program/tasks.hpp"
 #include "tensor.hpp"
 
@@ -45,8 +45,9 @@ class Program {
   /// Adds --text and --file. Without them the text is the prose of the chapter's page.
   void takes_text();
 
-  /// Adds --answers: prints the answers to the page's problems on paper, and does nothing else.
-  void has_answers(std::vector<Answer> (*of)());
+  /// Adds --solutions: prints the solutions to the problems on paper of the page, and does nothing
+  /// else.
+  void has_solutions(std::vector<Solution> (*of)());
 
   /// Reads the flags (also --seed and --save) and calls show. An exception becomes one line on
   /// stderr. Returns the exit status for main.
@@ -80,7 +81,7 @@ class Program {
   std::string read_text() const;
   std::vector<std::string> flags(bool only_given) const;
   std::vector<NamedFile> named_files(const Task& task) const;
-  void print_answers() const;
+  void print_solutions() const;
   int run_one(int argc, char** argv, const std::function<Task()>& choose);
 
   struct Parser;  // CLI11 takes 4 s to compile, so only program.cpp includes it
@@ -89,8 +90,8 @@ class Program {
   mutable std::optional<std::string> text_;  // read on first use
   std::string folder_;
   std::size_t seed_ = 1;
-  std::vector<Answer> (*answers_)() = nullptr;
-  bool wants_answers_ = false;
+  std::vector<Solution> (*solutions_)() = nullptr;
+  bool wants_solutions_ = false;
 };
 
 }  // namespace t2t

@@ -9,7 +9,7 @@ measured(chapter, only)   the chapter's figures from the recorded run, docs/reco
 kernels(chapter, only)    what the chapter's CUDA kernels take of a GPU, from docs/recorded/kernels.json; with
                           only, those whose name holds that text
 gpus(what)                    what ./learn gpu recorded in docs/gpu, a table for each GPU
-answer(chapter, problem)  the folded answer to a problem on paper, as the chapter's program computes it (answers.cpp)
+solution(chapter, problem)  the folded answer to a problem on paper, as the chapter's program computes it (solutions.cpp)
 verdict(chapter, part, mistake)
                           what ./learn check says of a wrong version, as if a reader had written it
 examples(chapter, part, program)
@@ -102,8 +102,8 @@ def output(chapter, section, flags=""):
     _out(f"```text\n{text}\n```\n")
 
 
-def answer(chapter, problem):
-    lines = _run(chapter, "--answers")
+def solution(chapter, problem):
+    lines = _run(chapter, "--solutions")
     if problem not in lines:
         raise SystemExit(f"{chapter}: no answer to {problem!r}")
     text = itertools.takewhile(lambda line: not line or line.startswith(" "), lines[lines.index(problem) + 1:])

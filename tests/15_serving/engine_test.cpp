@@ -134,14 +134,13 @@ TEST_CASE("a text without a next token ends with the reason, and the others do n
   const Model model = small_model(in_one_order);
   const PageSizes sizes{.pages = 30, .page = 8, .texts = 3, .budget = 64};
   PageReader reader = model_reader(model, sizes);
-  reader.read = [read = reader.read](std::span<const Piece> pieces, Matrix logits) {
-    read(pieces, logits);
+  reader.read = [read = reader.read](std::span<const Chunk> chunks, Matrix logits) {
+    read(chunks, logits);
     size_t row = 0;
-    for (const Piece& piece : pieces) {
-      if (piece.wanted == 0) continue;
+    for (const Chunk& chunk : chunks) {
+      if (chunk.wanted == 0) continue;
       // The second text's third token.
-      if (piece.place == 1 &&
-          piece.position + piece.ids.size() == some_request(1).prompt.size() + 2)
+      if (chunk.slot == 1 && chunk.position + chunk.ids.size() == some_request(1).prompt.size() + 2)
         logits.row(row)[5] = std::numeric_limits<float>::quiet_NaN();
       ++row;
     }

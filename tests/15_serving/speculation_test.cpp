@@ -191,12 +191,12 @@ TEST_CASE(
     PageReader reader = toy_reader(sizes, V);
     const Engine* watched = nullptr;
     size_t writes_to_kept = 0;
-    reader.read = [&, read = reader.read](std::span<const Piece> pieces, Matrix logits) {
+    reader.read = [&, read = reader.read](std::span<const Chunk> chunks, Matrix logits) {
       const std::vector<size_t> kept = watched->tree().pages();
-      for (const Piece& piece : pieces)
-        for (size_t i = 0; i < piece.ids.size(); ++i)
-          writes_to_kept += std::ranges::count(kept, piece.table[(piece.position + i) / page]) > 0;
-      read(pieces, logits);
+      for (const Chunk& chunk : chunks)
+        for (size_t i = 0; i < chunk.ids.size(); ++i)
+          writes_to_kept += std::ranges::count(kept, chunk.table[(chunk.position + i) / page]) > 0;
+      read(chunks, logits);
     };
     Engine engine(reader);
     watched = &engine;
@@ -275,9 +275,9 @@ TEST_CASE("a reader that throws leaves the drafts unread, and the text goes on a
   request.draft = toy_draft(V, 30), request.drafts = 3;
   PageReader reader = toy_reader(sizes, V);
   size_t calls = 0;
-  reader.read = [&, read = reader.read](std::span<const Piece> pieces, Matrix logits) {
+  reader.read = [&, read = reader.read](std::span<const Chunk> chunks, Matrix logits) {
     if (++calls % 2 == 0) throw std::runtime_error("not now");
-    read(pieces, logits);
+    read(chunks, logits);
   };
   Engine engine(reader);
   engine.submit(request);
@@ -306,12 +306,12 @@ TEST_CASE("a text that repeats itself, and a model that drafts for itself, take 
   CHECK(got.steps < 33);
   // This reader goes on counting to 7, and from 0 again.
   PageReader counts = toy_reader(sizes, V);
-  counts.read = [](std::span<const Piece> pieces, Matrix logits) {
+  counts.read = [](std::span<const Chunk> chunks, Matrix logits) {
     size_t row = 0;
-    for (const Piece& piece : pieces)
-      for (size_t i = piece.ids.size() - piece.wanted; i < piece.ids.size(); ++i) {
+    for (const Chunk& chunk : chunks)
+      for (size_t i = chunk.ids.size() - chunk.wanted; i < chunk.ids.size(); ++i) {
         std::ranges::fill(logits.row(row), 0.0f);
-        logits.row(row++)[size_t(piece.ids[i] + 1) % 8] = 1;
+        logits.row(row++)[size_t(chunk.ids[i] + 1) % 8] = 1;
       }
   };
   request.draft = draft_from_text(), request.drafts = 4;

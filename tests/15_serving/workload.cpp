@@ -102,9 +102,9 @@ static std::string wrong_pages(const Engine& engine, const PageSizes& sizes) {
 static std::string wrong_plan(const Engine& engine, const PageSizes& sizes) {
   std::set<std::size_t> places;
   for (const Sequence& text : engine.running()) {
-    if (text.place >= sizes.texts || !places.insert(text.place).second)
+    if (text.slot >= sizes.texts || !places.insert(text.slot).second)
       return fmt::format("text {}: wanted a place of its own below {}, got {}", text.id,
-                         sizes.texts, text.place);
+                         sizes.texts, text.slot);
   }
   std::size_t copies = 0, tokens = 0;
   for (const Sequence& text : engine.waiting()) copies += text.swapped.size();

@@ -161,8 +161,8 @@ static PageReader failing_toy(const PageSizes& sizes) {
   const auto fail_sometimes = [calls] {
     if (++*calls % 3 == 0) throw std::bad_alloc();
   };
-  failing.read = [=](std::span<const Piece> pieces, Matrix logits) {
-    fail_sometimes(), toy_one.read(pieces, logits);
+  failing.read = [=](std::span<const Chunk> chunks, Matrix logits) {
+    fail_sometimes(), toy_one.read(chunks, logits);
   };
   failing.copy_of = [=](size_t page) { return fail_sometimes(), toy_one.copy_of(page); };
   failing.put = [=](size_t page, std::span<const std::byte> copy) {

@@ -20,12 +20,12 @@ namespace t2t::answer_test {
 using std::size_t;
 using Texts = std::vector<std::string>;
 
-/// What is shown after each piece; at the end what finish returns, if the text has not been
+/// What is shown after each chunk; at the end what finish returns, if the text has not been
 /// stopped.
-static Texts shown(const Texts& stops, const Texts& pieces) {
+static Texts shown(const Texts& stops, const Texts& chunks) {
   StopStrings strings(stops);
   Texts all;
-  for (const std::string& piece : pieces) all.push_back(strings.push(piece));
+  for (const std::string& chunk : chunks) all.push_back(strings.push(chunk));
   all.push_back(strings.finish());
   return all;
 }
@@ -62,15 +62,15 @@ TEST_CASE("what is shown does not depend on how the text is cut") {
   const auto below = [&](size_t n) { return size_t(random.next_uniform() * double(n)); };
   for (size_t round = 0; round < 3000; ++round) {
     CAPTURE(round);
-    Texts stops, pieces;
+    Texts stops, chunks;
     for (size_t i = 0; i < 1 + below(3); ++i) {
       stops.emplace_back();
       for (size_t n = 0; n < 1 + below(4); ++n) stops.back() += "ab"[below(2)];
     }
     std::string text;
     for (size_t n = 0; n < below(12); ++n) text += "abc"[below(3)];
-    for (size_t at = 0; at < text.size(); at += pieces.back().size())
-      pieces.push_back(text.substr(at, 1 + below(4)));
+    for (size_t at = 0; at < text.size(); at += chunks.back().size())
+      chunks.push_back(text.substr(at, 1 + below(4)));
 
     // Byte by byte, a stop string is one that the text so far ends with: the longest of them.
     std::string want = text;
@@ -79,7 +79,7 @@ TEST_CASE("what is shown does not depend on how the text is cut") {
         if (text.substr(0, end).ends_with(stop))
           want = text.substr(0, std::min(want.size(), end - stop.size()));
     std::string got;
-    for (const std::string& piece : shown(stops, pieces)) got += piece;
+    for (const std::string& chunk : shown(stops, chunks)) got += chunk;
     CHECK(got == want);
   }
 }

@@ -516,18 +516,18 @@ TEST_CASE("a prompt that is echoed has scores from its second token on") {
   CHECK_FALSE(served().go_on(R"({"prompt": "a", "echo": true})").requests[0].score_prompt);
   CHECK_FALSE(served().go_on(R"({"prompt": "a", "logprobs": 1})").requests[0].score_prompt);
   const std::vector<TokenScores> prompt = {{{0xA9, -1}, {}}, {{'a', -2}, {{'b', -0.5}}}};
-  const AnswerPiece piece{.answer = 0,
+  const AnswerDelta chunk{.answer = 0,
                           .text = "c",
                           .scores = TokenScores{{'c', -3}, {}},
                           .reason = "length",
                           .prompt = prompt};
   Reply reply(ask, served().model, 0, 0);
   CHECK(reply.stream_begin().empty());
-  const std::string events = reply.stream_piece(piece);
+  const std::string events = reply.stream_piece(chunk);
   const size_t middle = events.find("\n\n") + 2;
   const json echoed = json::parse(events.substr(6, middle - 8))["choices"][0];
   const json own = json::parse(events.substr(middle + 6))["choices"][0];
-  reply.add(piece);
+  reply.add(chunk);
   const json whole = json::parse(reply.whole(1))["choices"][0];
   CHECK(whole["text"] == "éac");
   const json lists = whole["logprobs"];
@@ -554,9 +554,9 @@ TEST_CASE("a stream's events, each with what it adds") {
     return json::parse(text.substr(6))["choices"][0];
   };
   CHECK(event(reply.stream_begin())["delta"] == json{{"role", "assistant"}, {"content", ""}});
-  const json piece = event(reply.stream_piece({0, "é"}));
-  CHECK(piece["delta"] == json{{"content", "é"}});
-  CHECK(piece["finish_reason"].is_null());
+  const json chunk = event(reply.stream_piece({0, "é"}));
+  CHECK(chunk["delta"] == json{{"content", "é"}});
+  CHECK(chunk["finish_reason"].is_null());
   CHECK(reply.stream_piece({0, ""}).empty());
   const json last = event(reply.stream_piece({0, "", {}, "stop"}));
   CHECK(last["delta"] == json::object());

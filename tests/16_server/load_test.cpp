@@ -25,9 +25,9 @@ PageReader narrow_reader(const std::atomic<bool>& gate) {
   PageSizes sizes = tiny_pages;
   sizes.pages = 14, sizes.swap = 12;
   PageReader reader = slow(model_reader(tiny_served().model, sizes));
-  reader.read = [read = reader.read, &gate](std::span<const Piece> pieces, Matrix logits) {
+  reader.read = [read = reader.read, &gate](std::span<const Chunk> chunks, Matrix logits) {
     gate.wait(false);
-    read(pieces, logits);
+    read(chunks, logits);
   };
   return reader;
 }

@@ -24,9 +24,9 @@ using std::size_t;
 /// Memory runs out beside the model's pass, not in it: an exception may not leave OpenMP's loops.
 static PageReader sure_reader() {
   PageReader sure = tiny_reader();
-  sure.read = [read = sure.read](std::span<const Piece> pieces, Matrix logits) {
+  sure.read = [read = sure.read](std::span<const Chunk> chunks, Matrix logits) {
     LittleMemory::set_enough(true);
-    read(pieces, logits);
+    read(chunks, logits);
     LittleMemory::set_enough(false);
   };
   return sure;
@@ -56,9 +56,9 @@ TEST_CASE("a text that finds no memory when it is submitted is not at fault, and
 TEST_CASE("a step without memory fails its texts with that reason, and the service goes on") {
   PageReader failing = tiny_reader();
   int calls = 0;
-  failing.read = [read = failing.read, &calls](std::span<const Piece> pieces, Matrix logits) {
+  failing.read = [read = failing.read, &calls](std::span<const Chunk> chunks, Matrix logits) {
     if (++calls == 3) throw std::bad_alloc();
-    read(pieces, logits);
+    read(chunks, logits);
   };
   const Running running({}, failing);
   const HttpResult whole = running.post(chat, hello(""));
@@ -81,7 +81,7 @@ TEST_CASE("where memory runs out now and then, requests fail one by one, and the
   LittleMemory::spare_this_thread();
   Running running({}, sure_reader());
   size_t answered = 0, refused = 0, cut = 0;
-  // Small pieces of memory are there as long as others are given back. nlohmann-json needs some to
+  // Small chunks of memory are there as long as others are given back. nlohmann-json needs some to
   // give its own back, and ends the program without.
   for (unsigned every = 1; every <= 60; ++every) {
     const LittleMemory little(512, every);

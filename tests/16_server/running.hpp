@@ -26,9 +26,9 @@ inline constexpr PageSizes tiny_pages{.pages = 60, .page = 8, .texts = 4, .budge
 inline PageReader tiny_reader() { return model_reader(tiny_served().model, tiny_pages); }
 /// The same with steps of at least 5 ms, for what must happen before an answer has ended.
 inline PageReader slow(PageReader reader) {
-  reader.read = [read = reader.read](std::span<const Piece> pieces, Matrix logits) {
+  reader.read = [read = reader.read](std::span<const Chunk> chunks, Matrix logits) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    read(pieces, logits);
+    read(chunks, logits);
   };
   return reader;
 }

@@ -26,7 +26,7 @@ static Request request(int first, size_t most) {
 }
 
 /// The ids of the only answer, which must come to its end.
-static Ids ids_of(Answers& answers) {
+static Ids ids_of(Mailbox& answers) {
   Ids ids;
   bool ended = false;
   while (!ended) {
@@ -99,9 +99,9 @@ TEST_CASE("what has been cancelled gives its pages back, and one answer of sever
 TEST_CASE("a reader that throws fails all texts with its reason, and the service goes on") {
   PageReader failing = tiny_reader();
   int calls = 0;
-  failing.read = [read = failing.read, &calls](std::span<const Piece> pieces, Matrix logits) {
+  failing.read = [read = failing.read, &calls](std::span<const Chunk> chunks, Matrix logits) {
     if (++calls == 3) throw std::runtime_error("no memory");
-    read(pieces, logits);
+    read(chunks, logits);
   };
   Service service(failing, 8);
   const auto answers = service.ask({request(1, 9), request(3, 9)});

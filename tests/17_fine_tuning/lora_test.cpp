@@ -230,14 +230,14 @@ TEST_CASE("questions and answers are read, and what is something else is refused
   const std::filesystem::path path = folder.path / "q.txt";
   const auto read = [&](const std::string& text) {
     write_file(path, text);
-    return read_exchanges(path);
+    return read_questions(path);
   };
   CHECK(read("Q: x\r\nA: y\r\n").at(0).answer == "y");
   for (const std::string end : {"\n", "\r\n", "\r"}) {
     std::string text;
     for (const char* line : {"# a comment", "", "Q: What?", "A: That: so.", "", "Q: é?", "A: Yes."})
       text += line + end;
-    std::vector<Exchange> got;
+    std::vector<QuestionAnswer> got;
     CHECK_NOTHROW(got = read(text));
     REQUIRE(got.size() == 2);
     CHECK(got[0].question == "What?");

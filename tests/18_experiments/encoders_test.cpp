@@ -258,7 +258,7 @@ TEST_CASE("a window's class is asked for behind it, and nothing else is learned"
       CHECK(batch.ids[b * 4 + t] == 97 + number);
       CHECK(batch.targets[b * 4 + t] == not_learned);
     }
-    CHECK(batch.ids[b * 4 + 3] == class_place);
+    CHECK(batch.ids[b * 4 + 3] == class_token);
   }
   CHECK(of_second > 10);
   CHECK(of_second < 40);

@@ -1,7 +1,5 @@
 // What must be true of experiments: their sides differ in what they say, each gets its own rate,
 // and all is repeated exactly.
-#include "18_experiments/try_variant.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "18_experiments/try_variant.hpp"
 #include "support/lists.hpp"
 
 namespace t2t::experiments_test {

@@ -63,17 +63,17 @@ void PagedAttention::expect_pages(const Run& run) const {
           fmt::format("text {}: wanted pages below {}, got {}", run.text, pages_, number));
 }
 
-/// Writes the keys and values of row t to a place of a page.
+/// Writes the keys and values of row t to an offset in a page.
 void PagedAttention::store_row(const Projected& in, std::size_t t, std::size_t number,
-                               std::size_t place) {
+                               std::size_t offset) {
   const std::size_t l = in.block.layer(), G = settings_[l].G, D = settings_[l].D;
   if (bits_ < 32) {
-    store_rows(in.k.rows_from(t, 1), number * page_ + place, rounded_[l].keys);
-    store_rows(in.v.rows_from(t, 1), number * page_ + place, rounded_[l].values);
+    store_rows(in.k.rows_from(t, 1), number * page_ + offset, rounded_[l].keys);
+    store_rows(in.v.rows_from(t, 1), number * page_ + offset, rounded_[l].values);
     return;
   }
   for (std::size_t g = 0; g < G; ++g) {
-    const std::size_t at = ((g * pages_ + number) * page_ + place) * D;
+    const std::size_t at = ((g * pages_ + number) * page_ + offset) * D;
     std::ranges::copy(in.k.head(g, D).row(t), keys_[l].data() + at);
     std::ranges::copy(in.v.head(g, D).row(t), values_[l].data() + at);
   }

@@ -54,7 +54,7 @@ class PagedAttention {
   void for_each_part(std::size_t number, const std::function<void(std::span<std::byte>)>& use);
   void expect_pages(const Run& run) const;
   void store(const Projected& in);
-  void store_row(const Projected& in, std::size_t t, std::size_t number, std::size_t place);
+  void store_row(const Projected& in, std::size_t t, std::size_t number, std::size_t offset);
 
   LayerTables layers_;
   std::vector<BlockSettings> settings_;  // [L]

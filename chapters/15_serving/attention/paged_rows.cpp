@@ -19,9 +19,9 @@ Tensor<2> paged_attention(const Tensor<2>& q, const PagedRun& run, const PagedHe
   Tensor<2> k = empty(S, G * D), v = k;  // [S, G·D]
   for (std::size_t s = 0; s < S; ++s)
     for (std::size_t g = 0; g < G; ++g) {
-      const std::size_t number = run.table[s / heads.page], place = s % heads.page;
-      std::ranges::copy(heads.keys_of(number, g, place, 1).row(0), &k(s, g * D));
-      std::ranges::copy(heads.values_of(number, g, place, 1).row(0), &v(s, g * D));
+      const std::size_t number = run.table[s / heads.page], offset = s % heads.page;
+      std::ranges::copy(heads.keys_of(number, g, offset, 1).row(0), &k(s, g * D));
+      std::ranges::copy(heads.values_of(number, g, offset, 1).row(0), &v(s, g * D));
     }
   return grouped_query_attention(q, k, v, q.shape(1) / D, G, rule);
 }
@@ -112,13 +112,13 @@ static void find_pieces(const PagedRun& run, const PagedHeads& heads, std::size_
     return pieces.push_back({rows.k, rows.v});
   }
   for (std::size_t s = keys.begin; s < keys.end;) {
-    const std::size_t number = run.table[s / heads.page], place = s % heads.page;
-    const std::size_t count = std::min(heads.page - place, keys.end - s);
+    const std::size_t number = run.table[s / heads.page], offset = s % heads.page;
+    const std::size_t count = std::min(heads.page - offset, keys.end - s);
     if (s > keys.begin && number == run.table[s / heads.page - 1] + 1)
       pieces.back().k.rows += count, pieces.back().v.rows += count;
     else
       pieces.push_back(
-          {heads.keys_of(number, g, place, count), heads.values_of(number, g, place, count)});
+          {heads.keys_of(number, g, offset, count), heads.values_of(number, g, offset, count)});
     s += count;
   }
 }

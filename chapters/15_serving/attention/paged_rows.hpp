@@ -1,7 +1,7 @@
 // Attention over pages: the keys and values of a text lie in pages that need not be neighbours, and
 // a table says which page holds which positions.
 //
-//   position s of a text lies in page table[s / page], at place s % page
+//   position s of a text lies in page table[s / page], at offset s % page
 //
 // The formula gathers a text's keys and values and is chapter 06's from there on. The kernel reads
 // the pages where they lie, in stretches that begin at multiples of 256 positions:
@@ -41,7 +41,7 @@ struct PagedHeads {
   std::size_t G, D;
   const RoundedPages* rounded = nullptr;  // read in their place, if given; of the same sizes
 
-  /// `count` places of a page, from place `from` on: [count, D].
+  /// `count` positions of a page, from offset `from` on: [count, D].
   ConstMatrix keys_of(std::size_t page_number, std::size_t g, std::size_t from,
                       std::size_t count) const {
     return {keys + ((g * pages + page_number) * page + from) * D, count, D, D};

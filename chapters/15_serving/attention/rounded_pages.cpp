@@ -11,8 +11,8 @@ RoundedPages::RoundedPages(std::size_t bits, std::size_t G, std::size_t pages, s
 void load_positions(const RoundedPages& pages, std::span<const std::size_t> table, std::size_t g,
                     KeyRange positions, Matrix k, Matrix v) {
   for (std::size_t s = positions.begin; s < positions.end;) {
-    const std::size_t place = s % pages.page, first = table[s / pages.page] * pages.page + place;
-    const std::size_t rows = std::min(pages.page - place, positions.end - s);
+    const std::size_t offset = s % pages.page, first = table[s / pages.page] * pages.page + offset;
+    const std::size_t rows = std::min(pages.page - offset, positions.end - s);
     load_rows(pages.keys, g, first, k.rows_from(s - positions.begin, rows));
     load_rows(pages.values, g, first, v.rows_from(s - positions.begin, rows));
     s += rows;

@@ -13,7 +13,7 @@
 
 namespace t2t {
 
-/// The pages of one layer. Row number·page + i is place i of page `number`.
+/// The pages of one layer. Row number·page + i is offset i of page `number`.
 struct RoundedPages {
   QuantizedHeads keys, values;
   std::size_t page;  // positions of a page

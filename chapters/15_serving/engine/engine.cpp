@@ -99,15 +99,15 @@ std::vector<Event> Engine::step() {
   readings_ = plan_readings(plan_, sequences_);
   if (readings_.empty()) return {};
 
-  std::vector<Piece> pieces;
+  std::vector<Chunk> chunks;
   std::size_t wanted = 0;
   for (const Reading& reading : readings_) {
     const Sequence& text = sequences_.one_running(reading.id);
-    pieces.push_back({text.place, text.computed, reading.ids, text.table, reading.wanted});
+    chunks.push_back({text.slot, text.computed, reading.ids, text.table, reading.wanted});
     wanted += reading.wanted;
   }
   Tensor<2> logits = empty(wanted, sequences_.reader().V);
-  sequences_.reader().read(pieces, logits);
+  sequences_.reader().read(chunks, logits);
 
   std::vector<Event> events;
   std::size_t answered = 0;

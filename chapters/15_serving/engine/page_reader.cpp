@@ -31,12 +31,12 @@ PageReader model_reader(const Model& model, const PageSizes& sizes) {
   return {sizes,
           model.config().V,
           S,
-          [&model, paged, state](std::span<const Piece> pieces, Matrix logits) {
+          [&model, paged, state](std::span<const Chunk> chunks, Matrix logits) {
             std::vector<MoreTokens> more;
-            for (const Piece& piece : pieces) {
-              paged->tables[piece.place].assign(piece.table.begin(), piece.table.end());
-              state->lengths[piece.place] = piece.position;
-              more.push_back({piece.place, piece.ids, piece.wanted});
+            for (const Chunk& chunk : chunks) {
+              paged->tables[chunk.slot].assign(chunk.table.begin(), chunk.table.end());
+              state->lengths[chunk.slot] = chunk.position;
+              more.push_back({chunk.slot, chunk.ids, chunk.wanted});
             }
             forward(model, *state, more, logits);
           },

@@ -13,8 +13,8 @@
 namespace t2t {
 
 /// More tokens of one text.
-struct Piece {
-  std::size_t place;                   // the text's place among those that run
+struct Chunk {
+  std::size_t slot;                    // the text's slot among those that run
   std::size_t position;                // of the first of the tokens
   std::span<const int> ids;            // at least one
   std::span<const std::size_t> table;  // pages of all positions up to the last of them
@@ -44,8 +44,8 @@ struct PageReader {
   PageSizes sizes;        // of its memory
   std::size_t V;          // numbers in a row of logits
   std::size_t positions;  // that a text can have at most
-  /// Reads all pieces at once; writes the rows of logits that they want, in their order.
-  std::function<void(std::span<const Piece> pieces, Matrix logits)> read;
+  /// Reads all chunks at once; writes the rows of logits that they want, in their order.
+  std::function<void(std::span<const Chunk> chunks, Matrix logits)> read;
   /// A copy of what is in a page. This and put may be left out if sizes.texts is 1.
   std::function<PageCopy(std::size_t page)> copy_of = {};
   /// Writes into a page what copy_of returned, for this page or another one.

@@ -59,7 +59,7 @@ struct Sequence {
   std::vector<int> tokens;         // the prompt and the answer so far
   std::size_t computed = 0;        // how many of them have keys and values, in pages or copies
   std::vector<std::size_t> table;  // of their pages
-  std::size_t place = 0;           // among the texts that run
+  std::size_t slot = 0;            // among the texts that run
   Random random;
   std::vector<PageCopy> swapped = {};  // of one that was stopped: its pages, instead of a table
   std::size_t scored = 0;              // tokens of the prompt whose logits were handed on

@@ -178,10 +178,10 @@ void Sequences::admit(std::span<const std::size_t> ids) {
   std::vector<Beginning> beginnings;
   for (const std::size_t id : ids) beginnings.push_back(beginning_of(*by_id(waiting_, id)));
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    std::size_t place = 0;
-    while (std::ranges::find(running_, place, &Sequence::place) != running_.end()) ++place;
+    std::size_t slot = 0;
+    while (std::ranges::find(running_, slot, &Sequence::slot) != running_.end()) ++slot;
     Sequence& text = move_text(ids[i], waiting_, running_);
-    text.place = place;
+    text.slot = slot;
     beginnings[i].swapped = std::exchange(text.swapped, {});
     text.table = beginnings[i].shared;
     for (const std::size_t page : text.table) pool_.share(page);

@@ -43,8 +43,8 @@ namespace t2t {
 /// What the scheduler knows of a text.
 struct ScheduledText {
   std::size_t id;
-  std::size_t arrival;  // the smaller, the older; no two texts have the same
-  std::size_t known;    // tokens that it has: its prompt, and its answer so far
+  std::size_t arrival;    // the smaller, the older; no two texts have the same
+  std::size_t known;      // tokens that it has: its prompt, and its answer so far
   std::size_t computed;   // how many of these have keys and values, in pages or copies
   std::size_t pages;      // pages in its table, at least enough for the computed tokens
   std::size_t freed = 0;  // pages that become available if it is stopped, of a running text

@@ -50,9 +50,9 @@ static Tensor<1> last_logits(const Model& model, const std::vector<int>& ids, co
     std::vector<MoreTokens> more = {{0, std::span(ids).subspan(t, count)}};
     if (cut.beside > 0) more.push_back({1, std::span(ids).first(cut.beside), false});
     if (pages) {
-      std::vector<Piece> pieces = {{0, t, more[0].ids, own, true}};
-      if (cut.beside > 0) pieces.push_back({1, 0, more[1].ids, other, false});
-      reader.read(pieces, logits);
+      std::vector<Chunk> chunks = {{0, t, more[0].ids, own, true}};
+      if (cut.beside > 0) chunks.push_back({1, 0, more[1].ids, other, false});
+      reader.read(chunks, logits);
     } else {
       truncate(state, 0, 1);
       forward(model, state, more, logits);

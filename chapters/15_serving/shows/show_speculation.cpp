@@ -43,12 +43,12 @@ struct Words {
 static PageReader recites(const Words& words) {
   const PageSizes sizes{.pages = 16, .page = 4, .texts = 1, .budget = 32};
   return {sizes, words.vocabulary.size(), words.ids.size(),
-          [&words](std::span<const Piece> pieces, Matrix logits) {
-            const Piece& piece = pieces.front();
-            const std::size_t end = piece.position + piece.ids.size();
-            for (std::size_t i = 0; i < piece.wanted; ++i) {
+          [&words](std::span<const Chunk> chunks, Matrix logits) {
+            const Chunk& chunk = chunks.front();
+            const std::size_t end = chunk.position + chunk.ids.size();
+            for (std::size_t i = 0; i < chunk.wanted; ++i) {
               std::ranges::fill(logits.row(i), 0.0f);
-              const std::size_t next = std::min(end - piece.wanted + i + 1, words.ids.size() - 1);
+              const std::size_t next = std::min(end - chunk.wanted + i + 1, words.ids.size() - 1);
               logits.row(i)[std::size_t(words.ids[next])] = 1;
             }
           }};

@@ -31,20 +31,20 @@ PageReader toy_reader(const PageSizes& sizes, std::size_t V) {
   return {sizes,
           V,
           sizes.pages * page,
-          [store, page, V](std::span<const Piece> pieces, Matrix logits) {
-            for (const Piece& piece : pieces)
-              for (std::size_t i = 0; i < piece.ids.size(); ++i) {
-                const std::size_t s = piece.position + i;
-                (*store)[piece.table[s / page] * page + s % page] = piece.ids[i];
+          [store, page, V](std::span<const Chunk> chunks, Matrix logits) {
+            for (const Chunk& chunk : chunks)
+              for (std::size_t i = 0; i < chunk.ids.size(); ++i) {
+                const std::size_t s = chunk.position + i;
+                (*store)[chunk.table[s / page] * page + s % page] = chunk.ids[i];
               }
             std::size_t row = 0;
-            for (const Piece& piece : pieces) {
-              if (piece.wanted == 0) continue;
-              const std::size_t end = piece.position + piece.ids.size();
+            for (const Chunk& chunk : chunks) {
+              if (chunk.wanted == 0) continue;
+              const std::size_t end = chunk.position + chunk.ids.size();
               std::vector<int> tokens;
               for (std::size_t s = 0; s < end; ++s) {
-                tokens.push_back((*store)[piece.table[s / page] * page + s % page]);
-                if (end - s > piece.wanted) continue;
+                tokens.push_back((*store)[chunk.table[s / page] * page + s % page]);
+                if (end - s > chunk.wanted) continue;
                 const Row of_text = logits.row(row++);
                 std::ranges::fill(of_text, 0.0f);
                 of_text[std::size_t(toy_answer(tokens, V))] = 10;

@@ -7,13 +7,13 @@
 
 namespace t2t {
 
-std::optional<AnswerPiece> Answering::take(const Said& said) {
+std::optional<AnswerDelta> Answering::take(const Said& said) {
   const Event& event = said.event;
   if (ended_.at(said.answer)) return {};
   if (event.error == no_memory) throw std::bad_alloc();
   if (!event.error.empty()) throw std::runtime_error(event.error);
   AnswerText& text = texts_[said.answer];
-  AnswerPiece piece{said.answer, {}, said.scores};
+  AnswerDelta piece{said.answer, {}, said.scores};
   piece.offset = characters_[said.answer];
   piece.prompt = said.prompt;
   if (event.token) {

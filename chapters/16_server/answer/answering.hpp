@@ -13,7 +13,7 @@
 namespace t2t {
 
 /// What one token, or the end, adds to an answer.
-struct AnswerPiece {
+struct AnswerDelta {
   std::size_t answer;  // which of those that were asked for together
   std::string text;    // often empty: see AnswerText
   std::optional<TokenScores> scores = {};
@@ -39,7 +39,7 @@ class Answering {
   /// std::runtime_error with the reason. Nothing may be said of an
   /// answer after its end, unless a stop string has ended it: what has been on its way then gives
   /// nothing.
-  std::optional<AnswerPiece> take(const Said& said);
+  std::optional<AnswerDelta> take(const Said& said);
   bool all_ended() const { return going_on_ == 0; }
   /// Tokens of all answers, without the stop tokens.
   std::size_t tokens() const { return tokens_; }

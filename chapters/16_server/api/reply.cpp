@@ -29,9 +29,9 @@ static json score_json(const TokenScore& score, const Bpe& bpe) {
           {"bytes", std::vector<std::uint8_t>(bytes.begin(), bytes.end())}};
 }
 
-static json chat_scores(std::span<const AnswerPiece> pieces, const Bpe& bpe) {
+static json chat_scores(std::span<const AnswerDelta> pieces, const Bpe& bpe) {
   json content = json::array();
-  for (const AnswerPiece& piece : pieces) {
+  for (const AnswerDelta& piece : pieces) {
     if (!piece.scores) continue;
     json token = score_json(piece.scores->token, bpe);
     token["top_logprobs"] = json::array();
@@ -85,12 +85,12 @@ static void add_prompt(json& lists, const Ask& ask, std::span<const int> prompt,
   }
 }
 
-json Reply::scores_json(std::size_t answer, std::span<const AnswerPiece> pieces) const {
+json Reply::scores_json(std::size_t answer, std::span<const AnswerDelta> pieces) const {
   if (!ask_.likeliest) return nullptr;
   const Bpe& bpe = served_.session.bpe;
   if (ask_.endpoint == Endpoint::chat_completions) return chat_scores(pieces, bpe);
   json lists = empty_lists();
-  for (const AnswerPiece& piece : pieces) {
+  for (const AnswerDelta& piece : pieces) {
     if (piece.prompt) add_prompt(lists, ask_, ask_.request_of(answer).prompt, *piece.prompt, bpe);
     if (piece.scores) add_scores(lists, *piece.scores, answers_[answer].offset + piece.offset, bpe);
   }
@@ -125,7 +125,7 @@ Reply::Reply(const Ask& ask, const ServedModel& served, std::uint64_t number, st
   }
 }
 
-void Reply::add(const AnswerPiece& piece) {
+void Reply::add(const AnswerDelta& piece) {
   Collected& answer = answers_.at(piece.answer);
   answer.text += piece.text;
   if (piece.scores || piece.prompt) answer.scored.push_back(piece);
@@ -183,11 +183,11 @@ json Reply::stream_head() const {
   return head;
 }
 
-std::string Reply::stream_piece(const AnswerPiece& piece) const {
+std::string Reply::stream_piece(const AnswerDelta& piece) const {
   const std::size_t i = piece.answer;
   std::string events;
   if (piece.prompt) {
-    const AnswerPiece echoed{.answer = i, .text = {}, .prompt = piece.prompt};
+    const AnswerDelta echoed{.answer = i, .text = {}, .prompt = piece.prompt};
     events =
         piece_event(stream_head(), ask_, i, answers_[i].text, scores_json(i, {&echoed, 1}), "");
   }
@@ -195,7 +195,7 @@ std::string Reply::stream_piece(const AnswerPiece& piece) const {
   json said = piece.text;
   if (ask_.endpoint == Endpoint::chat_completions)
     said = piece.text.empty() ? json::object() : json{{"content", piece.text}};
-  AnswerPiece own = piece;
+  AnswerDelta own = piece;
   own.prompt.reset();
   return events + piece_event(stream_head(), ask_, i, std::move(said),
                               own.scores ? scores_json(i, {&own, 1}) : json(), piece.reason);

@@ -21,7 +21,7 @@ class Reply {
   Reply(const Ask& ask, const ServedModel& served, std::uint64_t number, std::int64_t created);
 
   /// Keeps a piece for whole().
-  void add(const AnswerPiece& piece);
+  void add(const AnswerDelta& piece);
   /// All answers, once they have ended. `tokens` is how many they have together.
   std::string whole(std::size_t tokens) const;
 
@@ -31,7 +31,7 @@ class Reply {
   /// `echo` the prompt, unless it comes later, with its scores.
   std::string stream_begin() const;
   /// One piece, after the prompt if it has its scores. Empty if there is nothing to see.
-  std::string stream_piece(const AnswerPiece& piece) const;
+  std::string stream_piece(const AnswerDelta& piece) const;
   /// The end: how many tokens there were, if that was asked for, and "[DONE]".
   std::string stream_end(std::size_t tokens) const;
 
@@ -39,10 +39,10 @@ class Reply {
   struct Collected {
     std::string text, reason;         // the text begins with the prompt if it is to be echoed
     std::size_t offset = 0;           // characters of the prompt
-    std::vector<AnswerPiece> scored;  // the pieces that have scores
+    std::vector<AnswerDelta> scored;  // the pieces that have scores
   };
   nlohmann::ordered_json stream_head() const;
-  nlohmann::ordered_json scores_json(std::size_t answer, std::span<const AnswerPiece> pieces) const;
+  nlohmann::ordered_json scores_json(std::size_t answer, std::span<const AnswerDelta> pieces) const;
 
   const Ask& ask_;
   const ServedModel& served_;

@@ -28,9 +28,9 @@ Exchange::~Exchange() {
 }
 
 /// The next piece that has come already.
-std::optional<AnswerPiece> Exchange::next_piece() {
+std::optional<AnswerDelta> Exchange::next_piece() {
   while (const std::optional<Said> said = answers_->next(std::chrono::milliseconds(0))) {
-    std::optional<AnswerPiece> piece = answering_.take(*said);
+    std::optional<AnswerDelta> piece = answering_.take(*said);
     if (!piece) continue;  // of an answer that a stop string has ended
     // The engine does not know of stop strings.
     if (!piece->reason.empty() && !said->event.ending) service_.cancel(answers_, piece->answer);
@@ -42,12 +42,12 @@ std::optional<AnswerPiece> Exchange::next_piece() {
 
 void Exchange::stream_on(std::string& text) {
   if (!std::exchange(begun_, true)) text += reply_.stream_begin();
-  while (const std::optional<AnswerPiece> piece = next_piece()) text += reply_.stream_piece(*piece);
+  while (const std::optional<AnswerDelta> piece = next_piece()) text += reply_.stream_piece(*piece);
   if (ended()) text += reply_.stream_end(answering_.tokens());
 }
 
 void Exchange::collect(std::string& text) {
-  while (const std::optional<AnswerPiece> piece = next_piece()) reply_.add(*piece);
+  while (const std::optional<AnswerDelta> piece = next_piece()) reply_.add(*piece);
   if (ended()) text = reply_.whole(answering_.tokens());
 }
 

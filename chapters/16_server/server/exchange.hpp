@@ -39,7 +39,7 @@ class Exchange {
   std::string summary() const;
 
  private:
-  std::optional<AnswerPiece> next_piece();
+  std::optional<AnswerDelta> next_piece();
   void stream_on(std::string& text);
   void collect(std::string& text);
   void fail(int status, const char* why, std::string& text);
@@ -48,7 +48,7 @@ class Exchange {
   Service& service_;
   Reply reply_;
   Answering answering_;
-  std::shared_ptr<Answers> answers_;
+  std::shared_ptr<Mailbox> answers_;
   bool begun_ = false;
   int status_ = 0;
   std::string ending_ = "the client went away";

@@ -15,13 +15,13 @@ namespace t2t {
 Service::Service(PageReader reader, std::size_t most_waiting)
     : engine_(reader), most_texts_(reader.sizes.texts + most_waiting) {
   engine_.scored = [this](std::size_t id, ConstRow logits) {
-    Place& place = places_.at(id);
-    if (place.answers->likeliest_) place.logits.emplace_back(logits.begin(), logits.end());
+    Recipient& recipient = recipients_.at(id);
+    if (recipient.answers->likeliest_) recipient.logits.emplace_back(logits.begin(), logits.end());
   };
   engine_.prompt_scored = [this](std::size_t id, int token, ConstRow logits) {
-    Place& place = places_.at(id);
-    if (place.answers->likeliest_)
-      place.prompt->push_back(token_scores(logits, token, *place.answers->likeliest_));
+    Recipient& recipient = recipients_.at(id);
+    if (recipient.answers->likeliest_)
+      recipient.prompt->push_back(token_scores(logits, token, *recipient.answers->likeliest_));
   };
   count();
   thread_ = std::thread([this] { run(); });
@@ -57,10 +57,10 @@ static Refusal refusal_of(const std::function<void()>& submission) {
   }
 }
 
-std::shared_ptr<Answers> Service::ask(std::vector<Request> requests,
+std::shared_ptr<Mailbox> Service::ask(std::vector<Request> requests,
                                       std::optional<std::size_t> likeliest,
                                       std::function<void()> on_change) {
-  const auto answers = std::make_shared<Answers>();
+  const auto answers = std::make_shared<Mailbox>();
   answers->likeliest_ = likeliest, answers->on_change_ = std::move(on_change);
   const std::size_t count = requests.size();
   expect(count <= most_texts_, "answers at a time", fmt::format("at most {}", most_texts_), count);
@@ -85,34 +85,34 @@ std::shared_ptr<Answers> Service::ask(std::vector<Request> requests,
   return answers;
 }
 
-void Service::submit(const std::shared_ptr<Answers>& answers, std::vector<Request> requests) {
+void Service::submit(const std::shared_ptr<Mailbox>& answers, std::vector<Request> requests) {
   const std::size_t count = requests.size();
   std::size_t prompt_tokens = 0;
   try {
     answers->ids_.reserve(count);
     for (Request& request : requests) {
       prompt_tokens += request.prompt.size();
-      Place place{answers, answers->ids_.size()};
-      if (request.score_prompt) place.prompt.emplace();
+      Recipient recipient{answers, answers->ids_.size()};
+      if (request.score_prompt) recipient.prompt.emplace();
       const std::size_t id = engine_.submit(std::move(request));
       answers->ids_.push_back(id);
-      places_.insert({id, std::move(place)});
+      recipients_.insert({id, std::move(recipient)});
     }
   } catch (...) {
-    for (const std::size_t id : answers->ids_) engine_.cancel(id), places_.erase(id);
+    for (const std::size_t id : answers->ids_) engine_.cancel(id), recipients_.erase(id);
     finished(count);
     throw;
   }
   now_.texts += count, now_.prompt_tokens += prompt_tokens;
 }
 
-void Service::cancel(const std::shared_ptr<Answers>& answers) {
+void Service::cancel(const std::shared_ptr<Mailbox>& answers) {
   order([this, answers] {
     for (const std::size_t id : answers->ids_) end(id);
   });
 }
 
-void Service::cancel(const std::shared_ptr<Answers>& answers, std::size_t answer) {
+void Service::cancel(const std::shared_ptr<Mailbox>& answers, std::size_t answer) {
   order([this, answers, answer] { end(answers->ids_.at(answer)); });
 }
 
@@ -126,7 +126,7 @@ void Service::order(Order what) {
 
 /// Of the engine's thread: ends a text if it has not ended yet.
 void Service::end(std::size_t id) {
-  if (!places_.contains(id)) return;
+  if (!recipients_.contains(id)) return;
   ++now_.cancelled;
   leave(id);
 }
@@ -188,20 +188,21 @@ void Service::step() {
 
 /// Puts the event into its mailbox. If it can't, for lack of memory, its text alone ends.
 void Service::deliver(const Event& event) {
-  Place& place = places_.at(event.id);
+  Recipient& recipient = recipients_.at(event.id);
   if (event.token) ++now_.tokens_said;
   try {
-    Said said{place.answer, event};
-    said.prompt = std::exchange(place.prompt, {});
-    if (event.token && place.answers->likeliest_) {
-      said.scores = token_scores(place.logits.front(), *event.token, *place.answers->likeliest_);
-      place.logits.pop_front();
+    Said said{recipient.answer, event};
+    said.prompt = std::exchange(recipient.prompt, {});
+    if (event.token && recipient.answers->likeliest_) {
+      said.scores =
+          token_scores(recipient.logits.front(), *event.token, *recipient.answers->likeliest_);
+      recipient.logits.pop_front();
     }
-    place.answers->put(std::move(said));
+    recipient.answers->put(std::move(said));
     if (!event.ending && event.error.empty()) return;
     ++(event.ending ? now_.ended : now_.failed);
   } catch (const std::bad_alloc&) {
-    place.answers->lose();
+    recipient.answers->lose();
     ++now_.failed;
   }
   leave(event.id);
@@ -209,7 +210,7 @@ void Service::deliver(const Event& event) {
 
 /// Nothing more is said of this text, whether the engine has ended it already or not.
 void Service::leave(std::size_t id) noexcept {
-  places_.erase(id);
+  recipients_.erase(id);
   try {
     engine_.cancel(id);
   } catch (...) {  // it is lost to the engine
@@ -219,12 +220,12 @@ void Service::leave(std::size_t id) noexcept {
 
 /// Ends all texts with an error.
 void Service::fail_all(const char* why) noexcept {
-  while (!places_.empty()) {
-    const auto& [id, place] = *places_.begin();
+  while (!recipients_.empty()) {
+    const auto& [id, recipient] = *recipients_.begin();
     try {
-      place.answers->put({place.answer, {id, {}, {}, why}});
+      recipient.answers->put({recipient.answer, {id, {}, {}, why}});
     } catch (...) {
-      place.answers->lose();
+      recipient.answers->lose();
     }
     ++now_.failed;
     leave(id);

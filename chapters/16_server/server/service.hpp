@@ -3,8 +3,8 @@
 // The engine is for one thread. So a thread of the service's own steps it while there is work, and
 // sleeps otherwise. Others ask for answers and get what happens through a mailbox:
 //
-//   a client's thread   ask ─→ orders ─→ │ the engine's thread: takes the orders that have come,
-//                       next ←─ Answers ←─ │ does a step, and puts its events into mailboxes
+//   a client's thread   ask ─→ orders ─→   │ the engine's thread: takes the orders that have come,
+//                       next ←─ Mailbox ←─ │ does a step, and puts its events into mailboxes
 //
 // Orders are taken between two steps, so nobody waits for longer than a step to be let in, and no
 // client, however slow, holds the engine up: a mailbox takes all that comes.
@@ -25,7 +25,7 @@
 
 #include "15_serving/engine/engine.hpp"
 #include "15_serving/engine/service_counts.hpp"
-#include "16_server/server/answers.hpp"
+#include "16_server/server/mailbox.hpp"
 
 namespace t2t {
 
@@ -52,13 +52,13 @@ class Service {
   /// mailbox; it must not wait. Throws std::invalid_argument as Engine::submit does and for more
   /// texts than may ever run and wait, TooBusy, Closed, std::bad_alloc, and std::runtime_error for
   /// any other fault of the server's own.
-  std::shared_ptr<Answers> ask(std::vector<Request> requests,
+  std::shared_ptr<Mailbox> ask(std::vector<Request> requests,
                                std::optional<std::size_t> likeliest = {},
                                std::function<void()> on_change = {});
   /// Ends those of the answers that have not ended yet. Nothing more happens to them.
-  void cancel(const std::shared_ptr<Answers>& answers);
+  void cancel(const std::shared_ptr<Mailbox>& answers);
   /// Ends one of them.
-  void cancel(const std::shared_ptr<Answers>& answers, std::size_t answer);
+  void cancel(const std::shared_ptr<Mailbox>& answers, std::size_t answer);
   /// Takes no more work, waits until all answers have ended, at most so long, then ends the others
   /// with an error, and the thread.
   void close(std::chrono::milliseconds grace);
@@ -68,8 +68,8 @@ class Service {
   bool closed() const;
 
  private:
-  struct Place {
-    std::shared_ptr<Answers> answers;
+  struct Recipient {
+    std::shared_ptr<Mailbox> answers;
     std::size_t answer;
     std::optional<std::vector<TokenScores>> prompt = {};  // until the first event
     std::deque<std::vector<float>> logits = {};           // of tokens whose events are yet to come
@@ -79,7 +79,7 @@ class Service {
   void run();
   bool take_orders();
   void try_to(const Order& order);
-  void submit(const std::shared_ptr<Answers>& answers, std::vector<Request> requests);
+  void submit(const std::shared_ptr<Mailbox>& answers, std::vector<Request> requests);
   void step();
   void deliver(const Event& event);
   void fail_all(const char* why) noexcept;
@@ -91,7 +91,7 @@ class Service {
 
   // Of the engine's thread.
   Engine engine_;
-  std::map<std::size_t, Place> places_;  // by the engine's id
+  std::map<std::size_t, Recipient> recipients_;  // by the engine's id
   ServiceCounts now_;
   std::size_t most_texts_;  // that run and wait
 

@@ -15,14 +15,14 @@ namespace t2t {
 /// Asks each question in a conversation of its own.
 static std::vector<std::string> answers_of(const Model& model, const Bpe& bpe,
                                            const LoraTexts& texts,
-                                           const std::vector<Exchange>& exchanges) {
+                                           const std::vector<QuestionAnswer>& questions) {
   const ChatTemplate chat(bpe, texts.style);
   std::vector<std::string> answers;
   Random random(1);
-  for (const Exchange& exchange : exchanges) {
+  for (const QuestionAnswer& question : questions) {
     std::vector<int> prompt = chat.opening(texts.system);
-    const std::vector<int> question = chat.question(exchange.question);
-    prompt.insert(prompt.end(), question.begin(), question.end());
+    const std::vector<int> ids = chat.question(question.question);
+    prompt.insert(prompt.end(), ids.begin(), ids.end());
     constexpr std::size_t most = 48;
     ModelState state(model.config(), prompt.size() + most);
     const Generation generation{.most = most, .stops = bpe.ends(), .sampling = {.temperature = 0}};
@@ -44,11 +44,11 @@ static double loss_of_all(LoraTrainer& trainer, Batch& batch, const std::vector<
   return learned > 0 ? sum / double(learned) : 0;
 }
 
-static void show_answers(const std::vector<Exchange>& exchanges,
+static void show_answers(const std::vector<QuestionAnswer>& questions,
                          const std::vector<std::string>& before,
                          const std::vector<std::string>& after) {
   for (std::size_t i = 0; i < before.size(); ++i) {
-    print_paragraph("Question: " + exchanges[i].question);
+    print_paragraph("Question: " + questions[i].question);
     print_paragraph("  before: " + before[i]);
     print_paragraph("  after:  " + after[i]);
     fmt::print("\n");

@@ -14,16 +14,16 @@ namespace t2t {
 
 /// What is learned, what is only asked, and what may be forgotten.
 struct LoraTexts {
-  std::vector<Exchange> exchanges, held_out;  // no held-out ones: nothing is asked
+  std::vector<QuestionAnswer> questions, held_out;  // no held-out ones: nothing is asked
   std::vector<Lesson> lessons, held_out_lessons;
   std::vector<int> other;
   std::string system;
   ChatStyle style;
 
   /// The first few questions that are learned, to be shown.
-  std::vector<Exchange> some() const {
-    return {exchanges.begin(),
-            exchanges.begin() + long(std::min<std::size_t>(3, exchanges.size()))};
+  std::vector<QuestionAnswer> some() const {
+    return {questions.begin(),
+            questions.begin() + long(std::min<std::size_t>(3, questions.size()))};
   }
 };
 

@@ -81,13 +81,13 @@ static double teach(LoraTrainer& trainer, const LoraOptions& options, Batch& bat
 static LoraTexts read_texts(const Program& program, const LoraFlags& flags, const GgufFile& file,
                             const Bpe& bpe) {
   LoraTexts texts;
-  texts.exchanges = read_exchanges(flags.questions);
+  texts.questions = read_questions(flags.questions);
   if (program.given("ask") || !program.given("questions"))
-    texts.held_out = read_exchanges(flags.ask);
+    texts.held_out = read_questions(flags.ask);
   texts.other = ids_to_score(bpe, flags.other);
   texts.system = default_system_prompt(file);
   texts.style = chat_style(file);
-  texts.lessons = lessons_of(texts.exchanges, bpe, texts.system, texts.style);
+  texts.lessons = lessons_of(texts.questions, bpe, texts.system, texts.style);
   texts.held_out_lessons = lessons_of(texts.held_out, bpe, texts.system, texts.style);
   const std::size_t T_max = read_config(file).T_max;
   expect_lengths(flags.questions, texts.lessons, T_max);
@@ -118,7 +118,7 @@ static int fine_tune(const Program& program, const LoraFlags& flags) {
   LoraTrainer trainer(read_model(file), options);
   Batch batch = make_batch(options.B, T);
   if (!texts.style.note.empty()) print_paragraph(texts.style.note);
-  show_plan(trainer, flags, options, texts.exchanges.size());
+  show_plan(trainer, flags, options, texts.questions.size());
   const LoraScores before = scores_of(trainer, batch, texts, bpe);
   const double speed = teach(trainer, options, batch, texts.lessons);
   show_scores(texts, before, scores_of(trainer, batch, texts, bpe), speed);

@@ -12,7 +12,7 @@ namespace t2t {
 static void put_window(Batch& batch, std::size_t b, std::span<const int> window, int number) {
   const std::size_t first = b * batch.T, last = first + batch.T - 1;
   std::ranges::copy(window, batch.ids.begin() + long(first));
-  batch.ids[last] = class_place;
+  batch.ids[last] = class_token;
   std::fill_n(batch.targets.begin() + long(first), batch.T, not_learned);
   batch.targets[last] = number;
 }

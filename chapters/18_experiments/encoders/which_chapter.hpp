@@ -16,10 +16,10 @@
 namespace t2t {
 
 /// Stands where the class is asked for. No text has this byte.
-constexpr int class_place = 0;
+constexpr int class_token = 0;
 
 /// Fills the batch with windows of T − 1 tokens from texts drawn at random, all equally likely, and
-/// a class_place behind each. Its target is the number of the text, from 0 on; nothing else is to
+/// a class_token behind each. Its target is the number of the text, from 0 on; nothing else is to
 /// be learned. Throws std::invalid_argument when there is no text, and for a text of fewer than
 /// T − 1 tokens.
 void draw_windows(Batch& batch, std::span<const std::vector<int>> texts, Random& random);

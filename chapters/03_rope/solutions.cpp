@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/03_rope.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/03_rope.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ namespace t2t {
 
 static double degrees(double radians) { return radians * 180 / std::numbers::pi; }
 
-static Answer slowest_pair() {
+static Solution slowest_pair() {
   const double llama_2 = rope_frequencies(128, 10000).back();
   const double llama_3 = rope_frequencies(128, 500000).back();
   const std::size_t turn = std::size_t(std::lround(2 * std::numbers::pi / llama_3));
@@ -37,7 +37,7 @@ static std::string numbers(const Tensor<2>& x) {
   return "(" + text + ")";
 }
 
-static Answer two_pairings() {
+static Solution two_pairings() {
   const RopeTable table = rope_table(3, {std::numbers::pi / 2, std::numbers::pi / 6});
   const Tensor<2> x = {{2, 0, 1, 0}};
   return {"two pairings", fmt::format("The angles are 180 and 60 degrees. Neighbours are (2, 0) "
@@ -46,7 +46,7 @@ static Answer two_pairings() {
                                       numbers(rope(x, 4, table, 2, Pairing::halves)))};
 }
 
-static Answer equal_vectors() {
+static Solution equal_vectors() {
   const RopeTable table = rope_table(1008, rope_frequencies(2));
   const Tensor<2> x = {{1, 0}};
   const auto score = [&](std::size_t query, std::size_t key) {
@@ -59,7 +59,7 @@ static Answer equal_vectors() {
                                        score(7, 5), score(1007, 1005))};
 }
 
-static Answer four_times_the_context() {
+static Solution four_times_the_context() {
   const Frequencies trained = rope_frequencies(128);
   const Frequencies linear = linear_scaling(trained, 4), ntk = ntk_scaling(128, 10000, 4);
   const std::size_t theta = std::size_t(std::lround(std::pow(ntk[1], -64)));
@@ -71,7 +71,7 @@ static Answer four_times_the_context() {
               ntk.back() / trained.back())};
 }
 
-std::vector<Answer> answers() {
+std::vector<Solution> solutions() {
   return {slowest_pair(), two_pairings(), equal_vectors(), four_times_the_context()};
 }
 

@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/15_serving.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/15_serving.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 namespace t2t {
 
-static Answer bytes_of_pages() {
+static Solution bytes_of_pages() {
   const std::size_t a_token = 2 * 32 * 8 * 128 * 2, page = 16 * a_token, pages = 2900 / 16 + 1;
   return {
       "pages of a text",
@@ -20,7 +20,7 @@ static Answer bytes_of_pages() {
                   with_commas(pages * page), pages * 16 - 2900)};
 }
 
-static Answer a_plan() {
+static Solution a_plan() {
   const ScheduledText running[] = {
       {.id = 0, .arrival = 0, .known = 21, .computed = 20, .pages = 5, .freed = 5},
       {.id = 1, .arrival = 1, .known = 9, .computed = 8, .pages = 2, .freed = 2},
@@ -36,7 +36,7 @@ static Answer a_plan() {
               plan.stopped.at(0), parts)};
 }
 
-static Answer common_beginning() {
+static Solution common_beginning() {
   const std::size_t texts = 40, common = 1000 / 16, each = (1000 + 200 + 15) / 16;
   return {"a common beginning",
           fmt::format(
@@ -47,6 +47,6 @@ static Answer common_beginning() {
               common + texts * (each - common))};
 }
 
-std::vector<Answer> answers() { return {bytes_of_pages(), a_plan(), common_beginning()}; }
+std::vector<Solution> solutions() { return {bytes_of_pages(), a_plan(), common_beginning()}; }
 
 }  // namespace t2t

@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/04_causal_attention.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/04_causal_attention.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,14 +18,14 @@ static std::string weights_of(const Tensor<2>& scores) {
   return fmt::format("{:.3g}", fmt::join(row(softmax(scores), 0), ", "));
 }
 
-static Answer three_scores() {
+static Solution three_scores() {
   return {"three scores",
           fmt::format("1, 2 and 5 of 8: {}. Adding 100 multiplies all powers by e^100, so nothing "
                       "changes: {}. Doubling squares them, 1, 4 and 25 of 30: {}.",
                       weights_of(scores()), weights_of(scores() + 100), weights_of(2 * scores()))};
 }
 
-static Answer hidden_key() {
+static Solution hidden_key() {
   const Tensor<2> mask = attention_mask(3, 3, Mask::causal);
   const Tensor<2> masked = scores() + xt::view(mask, xt::range(1, 2), xt::all());
   const Tensor<2> all = softmax(scores());
@@ -35,7 +35,7 @@ static Answer hidden_key() {
                       weights_of(masked), all(0, 0), all(0, 1), all(0, 0) + all(0, 1))};
 }
 
-static Answer window() {
+static Solution window() {
   const std::size_t T = 8192, W = 4096;
   const double causal = pairs_seen(T, T, Mask::causal), few = pairs_seen(T, T, Mask::sliding(W));
   return {"window",
@@ -45,7 +45,7 @@ static Answer window() {
                       100 * few / causal)};
 }
 
-static Answer number_of_heads() {
+static Solution number_of_heads() {
   const std::size_t C = 4096, S = 4096;
   const auto multiplications = [&](std::size_t H) { return H * 2 * S * (C / H); };
   return {"number of heads", fmt::format("32 · 2 · 4096 · 128 = {}. One head makes 2 · 4096 · 4096 "
@@ -54,7 +54,7 @@ static Answer number_of_heads() {
                                          with_commas(multiplications(1)), with_commas(4 * C * C))};
 }
 
-std::vector<Answer> answers() {
+std::vector<Solution> solutions() {
   return {three_scores(), hidden_key(), window(), number_of_heads()};
 }
 

@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/11_flash_attention.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/11_flash_attention.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 
@@ -11,14 +11,14 @@
 
 namespace t2t {
 
-static Answer memory_of_scores() {
+static Solution memory_of_scores() {
   const std::size_t H = 32, T = 8192;  // Llama 3 8B
   return {"memory of scores",
           fmt::format("32 · 8192² · 2 bytes = {}. m and l take 32 · 8192 · 2 · 4 bytes = {}.",
                       bytes_text(double(H * T * T * 2)), bytes_text(double(H * T * 2 * 4)))};
 }
 
-static Answer blocks_of_scores() {
+static Solution blocks_of_scores() {
   const std::size_t T = 4096, queries = 128, keys = 64, all = T / queries * (T / keys);
   std::size_t computed = 0, whole = 0;
   for (std::size_t t = 0; t < T; t += queries) {
@@ -32,7 +32,7 @@ static Answer blocks_of_scores() {
           computed, all, 100 * double(computed) / double(all), computed - whole)};
 }
 
-static Answer three_keys() {
+static Solution three_keys() {
   const float scores[] = {0, std::log(3.f), std::log(2.f)};
   const Tensor<2> values = {{12}, {4}, {6}};
   OnlineSoftmax so_far(1);
@@ -52,7 +52,7 @@ static OnlineSoftmax state(float highest, float sum, float values) {
   return made;
 }
 
-static Answer two_halves() {
+static Solution two_halves() {
   OnlineSoftmax first = state(0, 2, 4);
   const OnlineSoftmax second = state(std::log(2.f), 3, 18);
   const float plain = (mean(first)(0) + mean(second)(0)) / 2;
@@ -63,7 +63,7 @@ static Answer two_halves() {
                       first.sum, first.values(0), mean(first)(0), plain)};
 }
 
-std::vector<Answer> answers() {
+std::vector<Solution> solutions() {
   return {memory_of_scores(), blocks_of_scores(), three_keys(), two_halves()};
 }
 

@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/09_language_model.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/09_language_model.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ static Config llama_3_8b() {
   return {.block = llama_style(4096, 32, 8, 14336), .L = 32, .V = 128256, .T_max = 8192};
 }
 
-static Answer three_probabilities() {
+static Solution three_probabilities() {
   const float given[] = {1 / 2.f, 1 / 4.f, 1 / 8.f};
   Tensor<2> logits = xt::zeros<float>({4, 2});  // a row for each id; the last row predicts nothing
   for (std::size_t t = 0; t < 3; ++t)
@@ -31,7 +31,7 @@ static Answer three_probabilities() {
                       loss, std::exp(loss), (1 / given[0] + 1 / given[1] + 1 / given[2]) / 3)};
 }
 
-static Answer parameters_of_llama_3() {
+static Solution parameters_of_llama_3() {
   const Parameters count = count_parameters(llama_3_8b());
   return {"parameters of Llama 3 8B",
           fmt::format("Attention has {}, the networks {}, the norms {}, the table and the head {} "
@@ -41,7 +41,7 @@ static Answer parameters_of_llama_3() {
                       with_commas(12 * std::size_t(4096) * 4096 * 32))};
 }
 
-static Answer one_more_token() {
+static Solution one_more_token() {
   const Flops flops = count_flops(llama_3_8b(), 1, 8192, 1);
   const double all = double(total(count_parameters(llama_3_8b())));
   return {"one more token",
@@ -52,7 +52,7 @@ static Answer one_more_token() {
                       total(flops) / 1e9, 2 * all / 1e9)};
 }
 
-static Answer filters() {
+static Solution filters() {
   const auto first = [](float temperature) {
     Tensor<1> logits = {std::log(0.5f), std::log(0.25f), std::log(0.15f), std::log(0.1f)};
     apply_temperature(row(logits), temperature);
@@ -74,7 +74,7 @@ static Answer filters() {
                       kept(warm), likeliest, kept(cold), kept(by_share))};
 }
 
-std::vector<Answer> answers() {
+std::vector<Solution> solutions() {
   return {three_probabilities(), parameters_of_llama_3(), one_more_token(), filters()};
 }
 

@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/10_pretrained.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/10_pretrained.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,7 +20,7 @@ static Parameters llama_3_8b() {
       {.block = llama_style(4096, 32, 8, 14336), .L = 32, .V = 128256, .T_max = 8192});
 }
 
-static Answer file_in_8_bits() {
+static Solution file_in_8_bits() {
   const Parameters count = llama_3_8b();
   const BlockLayout block = block_layout(TensorType::q8_0);
   const std::size_t matrices = total(count) - count.norms;
@@ -32,7 +32,7 @@ static Answer file_in_8_bits() {
                       with_commas(matrices), block.bytes, block.numbers, bytes_text(bytes))};
 }
 
-static Answer tokens_a_second() {
+static Solution tokens_a_second() {
   const Parameters count = llama_3_8b();
   const double all = 2 * double(total(count)), read = all - 2 * double(count.embedding);
   return {"tokens a second",
@@ -41,7 +41,7 @@ static Answer tokens_a_second() {
                       bytes_text(read), bytes_text(all), 100e9 / read)};
 }
 
-static Answer order_of_merges() {
+static Solution order_of_merges() {
   BpeTables tables{"paper", "gpt-2", {"l", "o", "w", "e", "r"}, {}, {}, {}, {}};
   tables.merges = {"w e", "l o", "lo w", "e r", "we r"};
   for (std::string merge : tables.merges) tables.tokens.push_back(merge.erase(merge.find(' '), 1));
@@ -55,7 +55,7 @@ static Answer order_of_merges() {
                       fmt::join(names, " "))};
 }
 
-static Answer two_tokenizers() {
+static Solution two_tokenizers() {
   const auto bits = [](double nats, double bytes) { return nats / std::numbers::ln2 / bytes; };
   return {
       "two tokenizers",
@@ -64,7 +64,7 @@ static Answer two_tokenizers() {
                   bits(2.0, 4), bits(1.5, 2.5), std::exp(2.0), std::exp(1.5))};
 }
 
-std::vector<Answer> answers() {
+std::vector<Solution> solutions() {
   return {file_in_8_bits(), tokens_a_second(), order_of_merges(), two_tokenizers()};
 }
 

@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/02_normalization.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/02_normalization.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,7 +17,7 @@ static std::string numbers(const Tensor<2>& x) {
   return fmt::format("{:.3g}", fmt::join(row(x, 0), ", "));
 }
 
-static Answer both_norms() {
+static Solution both_norms() {
   const Tensor<2> x = {{1, 1, 7, 7}}, moved = x + 10;
   const Tensor<1> gain = ones(4), bias = xt::zeros<float>({4});
   return {
@@ -29,7 +29,7 @@ static Answer both_norms() {
           numbers(rms_norm(moved, gain, 0)), numbers(layer_norm(moved, gain, bias, 0)))};
 }
 
-static Answer growth_of_the_stream() {
+static Solution growth_of_the_stream() {
   const std::size_t parts = 2 * 80;  // Llama 2 70B
   std::size_t n = 0;
   while (std::exp2(double(n) / 2) <= 65504) ++n;
@@ -40,7 +40,7 @@ static Answer growth_of_the_stream() {
                       with_commas(std::size_t(1) << n / 2), n, (n + 1) / 2)};
 }
 
-static Answer small_rows() {
+static Solution small_rows() {
   const Tensor<2> x = {{0.001f, 0.001f}};
   return {
       "small rows",
@@ -49,14 +49,14 @@ static Answer small_rows() {
           rms_norm(x, ones(2), 1e-5f)(0, 0), rms_norm(x, ones(2), 1e-6f)(0, 0))};
 }
 
-static Answer parameters_of_norms() {
+static Solution parameters_of_norms() {
   const std::size_t norms = 2 * 12 + 1, all = 124439808, count = norms * 2 * 768;
   return {"parameters of norms",
           fmt::format("{} norms with a gain and a bias: {} · 2 · 768 = {}, which is {:.3f} %.",
                       norms, norms, with_commas(count), 100 * double(count) / double(all))};
 }
 
-std::vector<Answer> answers() {
+std::vector<Solution> solutions() {
   return {both_norms(), growth_of_the_stream(), small_rows(), parameters_of_norms()};
 }
 

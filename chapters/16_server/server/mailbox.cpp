@@ -1,23 +1,23 @@
-#include "16_server/server/answers.hpp"
+#include "16_server/server/mailbox.hpp"
 
 #include <new>
 #include <utility>
 
 namespace t2t {
 
-void Answers::put(Said said) {
+void Mailbox::put(Said said) {
   const std::lock_guard lock(lock_);
   said_.push_back(std::move(said));
   tell();
 }
 
-void Answers::lose() noexcept {
+void Mailbox::lose() noexcept {
   const std::lock_guard lock(lock_);
   lost_ = true;
   tell();
 }
 
-void Answers::tell() noexcept {
+void Mailbox::tell() noexcept {
   changed_.notify_all();
   try {
     if (on_change_) on_change_();
@@ -25,12 +25,12 @@ void Answers::tell() noexcept {
   }
 }
 
-void Answers::silence() {
+void Mailbox::silence() {
   const std::lock_guard lock(lock_);
   on_change_ = {};
 }
 
-std::optional<Said> Answers::next(std::chrono::milliseconds wait) {
+std::optional<Said> Mailbox::next(std::chrono::milliseconds wait) {
   std::unique_lock lock(lock_);
   if (!changed_.wait_for(lock, wait, [&] { return !said_.empty() || lost_; })) return {};
   if (said_.empty()) throw std::bad_alloc();

@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/07_swiglu.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/07_swiglu.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 namespace t2t {
 
-static Answer width_of_llama() {
+static Solution width_of_llama() {
   const std::size_t C = 5120, F = gated_width(C);
   return {"width of LLaMA 13B",
           fmt::format("8·{} / 3 is {}, rounded down, and the next multiple of 256 is F = {}. The "
@@ -19,14 +19,14 @@ static Answer width_of_llama() {
                       with_commas(2 * 4 * C * C))};
 }
 
-static Answer two_slopes() {
+static Solution two_slopes() {
   const Tensor<2> x = {{std::log(3.f), -std::log(3.f)}}, y = silu(x);
   return {"two slopes", fmt::format("¾ · ln 3 = {:.3f} and -¼ · ln 3 = {:.3f}. Their difference, "
                                     "{:.3f}, is ln 3 itself, since σ(x) + σ(-x) = 1.",
                                     y(0, 0), y(0, 1), y(0, 0) - y(0, 1))};
 }
 
-static Answer twice_the_input() {
+static Solution twice_the_input() {
   const Tensor<2> gate = {{1, 2}}, up = {{3, 6}};
   const auto factor = [](const Tensor<2>& y) { return y(0, 1) / y(0, 0); };
   return {"twice the input",
@@ -37,7 +37,7 @@ static Answer twice_the_input() {
                       factor(gated(Activation::swiglu, gate, up)))};
 }
 
-static Answer share_of_the_network() {
+static Solution share_of_the_network() {
   const std::size_t C = 4096, H = 32, G = 8, D = 128, F = 14336;  // Llama 3 8B
   const std::size_t network = 3 * C * F, attention = 2 * C * D * (H + G);
   return {"share of the network",
@@ -47,7 +47,7 @@ static Answer share_of_the_network() {
                       100 * double(network) / double(network + attention))};
 }
 
-std::vector<Answer> answers() {
+std::vector<Solution> solutions() {
   return {width_of_llama(), two_slopes(), twice_the_input(), share_of_the_network()};
 }
 

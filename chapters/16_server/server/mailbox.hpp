@@ -15,7 +15,7 @@
 namespace t2t {
 
 /// The mailbox of answers that were asked for together.
-class Answers {
+class Mailbox {
  public:
   /// What happens next; waits for it at most so long. Throws std::bad_alloc, after all that came
   /// before, if there was no memory to say it.

@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/16_server.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/16_server.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 
 namespace t2t {
 
-static Answer held_back() {
+static Solution held_back() {
   StopStrings stops({"END"});
   const std::string first = stops.push("an E"), second = stops.push("N"), third = stops.push("d.");
   return {
@@ -21,7 +21,7 @@ static Answer held_back() {
                   first.size(), second + third)};
 }
 
-static Answer allowed_bytes() {
+static Solution allowed_bytes() {
   const JsonGrammar grammar = any_json();
   JsonState state;
   for (const char byte : std::string_view("[1")) step_json(grammar, state, std::uint8_t(byte));
@@ -36,6 +36,6 @@ static Answer allowed_bytes() {
                       allowed)};
 }
 
-std::vector<Answer> answers() { return {held_back(), allowed_bytes()}; }
+std::vector<Solution> solutions() { return {held_back(), allowed_bytes()}; }
 
 }  // namespace t2t

@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/01_embedding.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/01_embedding.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,7 +12,7 @@
 
 namespace t2t {
 
-static Answer ids_of_a_price() {
+static Solution ids_of_a_price() {
   const std::vector<int> sign = byte_ids("€"), price = byte_ids("5 €");
   return {"ids of a price", fmt::format("With their marks, the bits of € are {:08b}, or {}. The "
                                         "text has 3 characters and {} ids: {}.",
@@ -23,7 +23,7 @@ static Answer ids_of_a_price() {
 /// Llama 3.2 1B.
 constexpr std::size_t V = 128256, C = 2048;
 
-static Answer tied_table() {
+static Solution tied_table() {
   const std::size_t all = 1235814400, table = V * C;
   return {"tied table",
           fmt::format(
@@ -32,14 +32,14 @@ static Answer tied_table() {
               with_commas(all + table))};
 }
 
-static Answer cost_of_a_look_up() {
+static Solution cost_of_a_look_up() {
   return {"cost of a look-up",
           fmt::format("V·C = {} multiplications, all but {} of them with 0. The look-up makes none "
                       "and reads 2 · {} = {} bytes, whatever V is.",
                       with_commas(V * C), C, C, 2 * C)};
 }
 
-static Answer longer_row() {
+static Solution longer_row() {
   const Tensor<2> table = {{1, 0}, {4, 3}, {-2, 5}};  // [V, C]
   const std::vector<int> ids = {0};
   const Tensor<2> logits = unembed(embed(ids, table), table);  // [1, V]
@@ -53,7 +53,7 @@ static Answer longer_row() {
                   std::hypot(table(best, 0), table(best, 1)))};
 }
 
-std::vector<Answer> answers() {
+std::vector<Solution> solutions() {
   return {ids_of_a_price(), tied_table(), cost_of_a_look_up(), longer_row()};
 }
 

@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/06_gqa.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/06_gqa.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 namespace t2t {
 
-static Answer cache_of_qwen() {
+static Solution cache_of_qwen() {
   const std::size_t L = 28, H = 28, G = 4, D = 128, S = 32768;
   return {"cache of Qwen2.5 7B",
           fmt::format("2 · {} · {} · {} · 2 = {} bytes a token, {} in all. With G = {} it would be "
@@ -20,7 +20,7 @@ static Answer cache_of_qwen() {
                       bytes_text(double(kv_cache_bytes(L, H, S, D, 2))))};
 }
 
-static Answer group_of_a_head() {
+static Solution group_of_a_head() {
   const std::size_t h = 20, H = 28, G = 4;
   return {"group of a head",
           fmt::format("{} heads share a group, and {} / {}, rounded down, is {}. (If the heads "
@@ -31,7 +31,7 @@ static Answer group_of_a_head() {
 /// Llama 3 8B.
 constexpr std::size_t C = 4096, H = 32, G = 8, D = 128;
 
-static Answer parameters_of_attention() {
+static Solution parameters_of_attention() {
   const std::size_t grouped = grouped_parameters(C, H, G, D), all = grouped_parameters(C, H, H, D);
   return {"parameters of attention",
           fmt::format("2·C·D·(H + G) = {}; with G = H it would be {}. {:.1f} % are saved, since "
@@ -40,7 +40,7 @@ static Answer parameters_of_attention() {
                       100 * (1 - double(grouped) / double(all)))};
 }
 
-static Answer flops_for_a_byte() {
+static Solution flops_for_a_byte() {
   const auto ratio = [](std::size_t groups) {
     return 4 * double(H * D) / double(kv_cache_bytes(1, groups, 1, D, 2));
   };
@@ -50,7 +50,7 @@ static Answer flops_for_a_byte() {
                       ratio(G), ratio(H))};
 }
 
-std::vector<Answer> answers() {
+std::vector<Solution> solutions() {
   return {cache_of_qwen(), group_of_a_head(), parameters_of_attention(), flops_for_a_byte()};
 }
 

@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/14_mixture_of_experts.md and docs/14_balance.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/14_mixture_of_experts.md and docs/14_balance.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 namespace t2t {
 
-static Answer two_experts() {
+static Solution two_experts() {
   Tensor<2> scores_as_x = {{0, 1, 2}}, router = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
   const Routed routed = route(scores_as_x, router, {.k = 2});
   return {"two experts",
@@ -20,7 +20,7 @@ static Answer two_experts() {
                       routed.experts[1], routed.weights(0, 0), routed.weights(0, 1))};
 }
 
-static Answer parameters_of_a_mixture() {
+static Solution parameters_of_a_mixture() {
   Config config{.block = llama_style(2048, 16, 16, 1024), .L = 16, .V = 50304, .T_max = 4096};
   config.block.experts = 64, config.block.chosen = 8;
   config.block.head_norms = config.block.heads_together = true;
@@ -34,7 +34,7 @@ static Answer parameters_of_a_mixture() {
                   with_commas(active_parameters(config)))};
 }
 
-static Answer uneven_load() {
+static Solution uneven_load() {
   Routed routed{{}, {{0.8f, 0.2f}, {0.7f, 0.3f}, {0.9f, 0.1f}, {0.4f, 0.6f}}, {0, 0, 0, 1}, {}};
   Tensor<2> dp = xt::zeros<float>({4, 2});
   const double loss = balance_loss(routed, 1, dp);
@@ -44,7 +44,7 @@ static Answer uneven_load() {
                                      loss, dp(0, 0), dp(0, 1))};
 }
 
-static Answer batch_of_a_mixture() {
+static Solution batch_of_a_mixture() {
   const double touched = experts_touched(8, 2, 4);
   return {"batch of four",
           fmt::format("8·(1 − (3/4)⁴) = {:.2f} experts. A step reads {:.2f} times the experts that "
@@ -52,7 +52,7 @@ static Answer batch_of_a_mixture() {
                       touched, touched / 2)};
 }
 
-std::vector<Answer> answers() {
+std::vector<Solution> solutions() {
   return {two_experts(), parameters_of_a_mixture(), uneven_load(), batch_of_a_mixture()};
 }
 

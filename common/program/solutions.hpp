@@ -1,4 +1,4 @@
-// The answers to the problems on paper of a chapter's page. The chapter's code computes them, so
+// The solutions to the problems on paper of a chapter's page. The chapter's code computes them, so
 // that none that the page shows is typed.
 #pragma once
 
@@ -7,12 +7,12 @@
 
 namespace t2t {
 
-struct Answer {
+struct Solution {
   std::string problem;  // its name: "cache_of_llama_3_8b"
   std::string text;     // the way to the number, and the number
 };
 
-/// Each chapter has its own, in its answers.cpp. Its program prints them with --answers.
-std::vector<Answer> answers();
+/// Each chapter has its own, in its solutions.cpp. Its program prints them with --solutions.
+std::vector<Solution> solutions();
 
 }  // namespace t2t

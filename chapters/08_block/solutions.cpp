@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/08_block.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/08_block.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,7 +14,7 @@ namespace t2t {
 
 static BlockSettings llama_3_8b() { return llama_style(4096, 32, 8, 14336); }
 
-static Answer block_of_llama_3() {
+static Solution block_of_llama_3() {
   const BlockCosts costs = block_costs(llama_3_8b(), 1, 1);
   return {
       "block of Llama 3 8B",
@@ -26,7 +26,7 @@ static Answer block_of_llama_3() {
                   with_commas(total(costs).parameters))};
 }
 
-static Answer long_context() {
+static Solution long_context() {
   const BlockCosts costs = block_costs(llama_3_8b(), 1, 1);  // one key: S = 1
   const double matrices = total(costs).flops - costs.attention.flops;
   return {"long context",
@@ -36,7 +36,7 @@ static Answer long_context() {
                       with_commas(std::size_t(std::lround(matrices / costs.attention.flops))))};
 }
 
-static Answer rule_of_twelve() {
+static Solution rule_of_twelve() {
   const std::size_t C = 768, all = total(block_costs(gpt2_style(C, 12), 1, 1)).parameters;
   return {"rule of twelve",
           fmt::format("The matrices have 4·C² + 8·C² = {}. The block has {} numbers: {} = {}·C are "
@@ -45,7 +45,7 @@ static Answer rule_of_twelve() {
                       (all - 12 * C * C) / C)};
 }
 
-static Answer parts_that_add_nothing() {
+static Solution parts_that_add_nothing() {
   const Tensor<2> x = {{1, 7}};
   BlockSettings settings = llama_style(2, 1, 1, 1);
   Random random(1);
@@ -63,14 +63,14 @@ static Answer parts_that_add_nothing() {
           result(NormPlace::before), result(NormPlace::after))};
 }
 
-static Answer gradient_through_32_blocks() {
+static Solution gradient_through_32_blocks() {
   return {"gradient through 32 blocks",
           fmt::format("With the sums each half multiplies by 1 + 0.1: 1.1^64 = {:.0f}. Without "
                       "them it is 0.1^64 = {:.0e}, which float32 rounds to {:g}.",
                       std::pow(1.1, 64), std::pow(0.1, 64), double(float(std::pow(0.1, 64))))};
 }
 
-std::vector<Answer> answers() {
+std::vector<Solution> solutions() {
   return {block_of_llama_3(), long_context(), rule_of_twelve(), parts_that_add_nothing(),
           gradient_through_32_blocks()};
 }

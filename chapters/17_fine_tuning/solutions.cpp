@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/17_fine_tuning.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/17_fine_tuning.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 namespace t2t {
 
-static Answer largest_rank() {
+static Solution largest_rank() {
   constexpr std::size_t out = 576, in = 1536;
   const std::size_t rank = (out * in - 1) / (out + in);
   return {"when it pays",
@@ -16,7 +16,7 @@ static Answer largest_rank() {
                       with_commas(out * in), rank)};
 }
 
-static Answer first_two_steps() {
+static Solution first_two_steps() {
   // W₀ = 1, A = 2, B = 0, s = 1; the loss is W, so dW = 1, and a step subtracts 0.1 of a gradient.
   const double a = 2, b = -0.1 * a, second_a = a - 0.1 * b, second_b = b - 0.1 * a;
   return {"first two steps",
@@ -25,6 +25,6 @@ static Answer first_two_steps() {
                       b, a, 1 + b * a, b, second_b, second_a, 1 + second_b * second_a)};
 }
 
-std::vector<Answer> answers() { return {largest_rank(), first_two_steps()}; }
+std::vector<Solution> solutions() { return {largest_rank(), first_two_steps()}; }
 
 }  // namespace t2t

@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/13_training.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/13_training.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,7 +19,7 @@ static Config llama_3_8b() {
   return {.block = llama_style(4096, 32, 8, 14336), .L = 32, .V = 128256, .T_max = 8192};
 }
 
-static Answer gradient_of_logits() {
+static Solution gradient_of_logits() {
   Tensor<2> logits = {{0, std::log(2.f), std::log(5.f)}};
   const std::vector<int> targets = {1};
   std::vector<double> losses(1);
@@ -31,7 +31,7 @@ static Answer gradient_of_logits() {
                       std::round(double(xt::sum(logits)()) * 1e6) / 1e6 + 0.0)};
 }
 
-static Answer two_steps() {
+static Solution two_steps() {
   Tensor<1> w = {0}, g = {1000}, mean = {0}, square = {0};
   std::vector<double> scratch(adamw_pieces(1));
   const auto step = [&](std::size_t n) {
@@ -50,7 +50,7 @@ static Answer two_steps() {
                       -first / second)};
 }
 
-static Answer memory_to_train() {
+static Solution memory_to_train() {
   const TrainingMemory memory = training_memory(llama_3_8b(), 1, 8192, 2);
   const double all = memory.weights + memory.gradients + memory.optimizer;
   return {"memory to train",
@@ -60,7 +60,7 @@ static Answer memory_to_train() {
                       bytes_text(memory.weights))};
 }
 
-static Answer years_of_training() {
+static Solution years_of_training() {
   const double flops = 6 * double(total(count_parameters(llama_3_8b()))) * 15e12;
   return {"years of training",
           fmt::format("6 · {} · 15 · 10¹² = {:.1f} · 10²³ FLOPs, {:.2g} · 10⁹ seconds: {:.0f} "
@@ -69,7 +69,7 @@ static Answer years_of_training() {
                       flops / 4e14 / 1e9, flops / 4e14 / (365.25 * 24 * 3600))};
 }
 
-std::vector<Answer> answers() {
+std::vector<Solution> solutions() {
   return {gradient_of_logits(), two_steps(), memory_to_train(), years_of_training()};
 }
 

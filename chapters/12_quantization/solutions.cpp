@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/12_quantization.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/12_quantization.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,7 +24,7 @@ static Tensor<2> rounded(TensorType type, std::initializer_list<float> numbers) 
   return back;
 }
 
-static Answer block_of_q4_0() {
+static Solution block_of_q4_0() {
   const float scale = 6 / -8.f;
   const Tensor<2> back = rounded(TensorType::q4_0, {6, -3, 1, -5.9f});
   const float steps[] = {6 / scale, -3 / scale, 1 / scale, -5.9f / scale};
@@ -34,7 +34,7 @@ static Answer block_of_q4_0() {
                       scale, fmt::join(steps, ", "), fmt::join(row(back, 0).first(4), ", "))};
 }
 
-static Answer one_outlier() {
+static Solution one_outlier() {
   const Tensor<2> of_8 = rounded(TensorType::q8_0, {8, 0.1f});
   const Tensor<2> of_4 = rounded(TensorType::q4_0, {8, 0.1f});
   return {
@@ -44,7 +44,7 @@ static Answer one_outlier() {
                   8 / 127.0, 0.1 * 127 / 8, of_8(0, 1) * 127 / 8, of_8(0, 1), of_4(0, 1) + 0.0)};
 }
 
-static Answer bits_a_weight() {
+static Solution bits_a_weight() {
   const auto bits = [](TensorType type) {
     const BlockLayout block = block_layout(type);
     return 8 * double(block.bytes) / double(block.numbers);
@@ -62,7 +62,7 @@ static double weights() {
 }
 static double position() { return double(kv_cache_bytes(32, 8, 1, 128, 2)); }
 
-static Answer cache_and_weights() {
+static Solution cache_and_weights() {
   return {"cache and weights",
           fmt::format("The matrices take {}, a position 2 · 32 · 8 · 128 · 2 = {} bytes: {} "
                       "positions. At 131,072 the cache has {}.",
@@ -71,7 +71,7 @@ static Answer cache_and_weights() {
                       bytes_text(131072 * position()))};
 }
 
-static Answer cache_in_4_bits() {
+static Solution cache_in_4_bits() {
   const double a_number = quantized_number_bytes(4);
   return {"cache in 4 bits",
           fmt::format("With scale and minimum a number takes {:g} bits, so the cache is {:.1f} "
@@ -79,7 +79,7 @@ static Answer cache_in_4_bits() {
                       8 * a_number, 2 / a_number, bytes_text(131072 * position() * a_number / 2))};
 }
 
-std::vector<Answer> answers() {
+std::vector<Solution> solutions() {
   return {block_of_q4_0(), one_outlier(), bits_a_weight(), cache_and_weights(), cache_in_4_bits()};
 }
 

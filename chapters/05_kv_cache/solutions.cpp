@@ -1,5 +1,5 @@
-// The answers to the problems on paper of docs/05_kv_cache.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/05_kv_cache.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 namespace t2t {
 
-static Answer cache_of_a_model() {
+static Solution cache_of_a_model() {
   const std::size_t L = 36, G = 8, S = 32768, D = 128;
   const std::size_t bytes = kv_cache_bytes(L, G, S, D, 2);
   return {"cache of a model",
@@ -17,7 +17,7 @@ static Answer cache_of_a_model() {
                       with_commas(bytes), bytes_text(double(bytes)))};
 }
 
-static Answer texts_that_fit() {
+static Solution texts_that_fit() {
   const std::size_t room = std::size_t(16) << 30, of_text = kv_cache_bytes(32, 8, 4096, 128, 2);
   return {"texts that fit",
           fmt::format("A text takes 2 · 32 · 8 · 4096 · 128 · 2 bytes = {}, so {} "
@@ -25,7 +25,7 @@ static Answer texts_that_fit() {
                       bytes_text(double(of_text)), room / of_text, bytes_text(double(room)))};
 }
 
-static Answer rows_of_a_short_text() {
+static Solution rows_of_a_short_text() {
   const std::size_t prompt = 6, more = 4;
   std::size_t without = 0;
   for (std::size_t step = 0; step < more; ++step) without += prompt + step;
@@ -34,7 +34,7 @@ static Answer rows_of_a_short_text() {
                       without, prompt + more - 1)};
 }
 
-std::vector<Answer> answers() {
+std::vector<Solution> solutions() {
   return {rows_of_a_short_text(), cache_of_a_model(), texts_that_fit()};
 }
 

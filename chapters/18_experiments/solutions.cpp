@@ -1,11 +1,11 @@
-// The answers to the problems on paper of docs/18_experiments.md.
-#include "program/answers.hpp"
+// The solutions to the problems on paper of docs/18_experiments.md.
+#include "program/solutions.hpp"
 
 #include <fmt/format.h>
 
 namespace t2t {
 
-static Answer apart_by_chance() {
+static Solution apart_by_chance() {
   // Of the 20 ways to choose which 3 of 6 ranks belong to one side, 2 separate the sides.
   constexpr int ways = 6 * 5 * 4 / (3 * 2 * 1);
   return {
@@ -16,7 +16,7 @@ static Answer apart_by_chance() {
                   ways, 100 * 2.0 / ways, 100 * 2.0 / 252)};
 }
 
-static Answer models_of_an_experiment() {
+static Solution models_of_an_experiment() {
   const int sides = 4, rates = 6, seeds = 3;
   return {"models to train",
           fmt::format("{} sides · ({} rates + {} more seeds) = {} models. The sweep's best run is "
@@ -24,6 +24,6 @@ static Answer models_of_an_experiment() {
                       sides, rates, seeds - 1, sides * (rates + seeds - 1))};
 }
 
-std::vector<Answer> answers() { return {apart_by_chance(), models_of_an_experiment()}; }
+std::vector<Solution> solutions() { return {apart_by_chance(), models_of_an_experiment()}; }
 
 }  // namespace t2t
