@@ -13,7 +13,7 @@
 
 using namespace t2t;
 
-static double worst_error(const Sizes& sizes, Layout layout = Layout::tight) {
+static double worst_error(const AttentionSizes& sizes, Layout layout = Layout::tight) {
   AttentionProblem<float> problem(sizes, layout, 1);
   const AttentionCall<float> call = problem.call();
   DeviceBuffer<float> scores(naive_scores(call));
@@ -39,7 +39,8 @@ TEST_CASE("naive kernels: float64 agrees at every size, masked or not") {
 }
 
 TEST_CASE("naive kernels: batches, groups of heads, a start, and rows that lie apart") {
-  Sizes sizes{.B = 2, .T = 9, .S = 40, .H = 6, .G = 2, .D = 64, .causal = true, .start = 20};
+  AttentionSizes sizes{
+      .B = 2, .T = 9, .S = 40, .H = 6, .G = 2, .D = 64, .causal = true, .start = 20};
   for (const Layout layout : {Layout::tight, Layout::gaps}) CHECK(worst_error(sizes, layout) <= 1);
   sizes.S = sizes.T;
   CHECK(worst_error(sizes, Layout::fused) <= 1);

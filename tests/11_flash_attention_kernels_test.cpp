@@ -48,14 +48,14 @@ static const std::vector<Rung<bf16>> bf16_rungs = {{"tensor cores", attend_tenso
                                                    {"decode, 3 stretches", decode_in<3>}};
 
 template <class Number>
-static double worst_error(const Rung<Number>& rung, const Sizes& sizes, Layout layout) {
+static double worst_error(const Rung<Number>& rung, const AttentionSizes& sizes, Layout layout) {
   AttentionProblem<Number> problem(sizes, layout, 1);
   rung.attend(problem.call());
   return problem.worst_error();
 }
 
 /// Every rung, against float64.
-static void check(const Sizes& n, Layout layout = Layout::tight) {
+static void check(const AttentionSizes& n, Layout layout = Layout::tight) {
   CAPTURE(n.T);
   CAPTURE(n.S);
   CAPTURE(n.D);
@@ -89,7 +89,7 @@ TEST_CASE("every rung: many tiles, so that what is carried between them matters"
 
 TEST_CASE("every rung: batches, groups of heads, rows that lie apart or in one buffer" *
           doctest::test_suite("slow")) {
-  Sizes n{.B = 2, .T = 20, .S = 90, .H = 6, .G = 2, .D = 64, .causal = true, .start = 70};
+  AttentionSizes n{.B = 2, .T = 20, .S = 90, .H = 6, .G = 2, .D = 64, .causal = true, .start = 70};
   check(n, Layout::gaps);
   n.S = n.T = 70, n.start = 0;
   check(n, Layout::fused);
@@ -135,7 +135,8 @@ TEST_CASE("swizzle, async: any number of heads in a section, and a last section 
   const Rung<bf16> rungs[] = {{"4", swizzle_in<4>}, {"1", swizzle_in<1>}, {"100", swizzle_in<100>}};
   for (const auto& rung : std::span(rungs).first(most_sections)) {
     CAPTURE(rung.name);
-    Sizes n{.B = 3, .T = 200, .S = 40, .H = 2, .G = 1, .D = 64};  // two tiles of each of 6 heads
+    AttentionSizes n{
+        .B = 3, .T = 200, .S = 40, .H = 2, .G = 1, .D = 64};  // two tiles of each of 6 heads
     CHECK(worst_error(rung, n, Layout::gaps) <= 1);
     n.causal = true;
     CHECK(worst_error(rung, n, Layout::tight) <= 1);
@@ -218,7 +219,7 @@ TEST_CASE("decode: any number of stretches, empty ones too, for groups of every 
     for (const int N : group_sizes) {
       CAPTURE(rung.name);
       CAPTURE(N);
-      Sizes n{.B = 2, .T = 1, .S = 300, .H = 2 * N, .G = 2, .D = 64};
+      AttentionSizes n{.B = 2, .T = 1, .S = 300, .H = 2 * N, .G = 2, .D = 64};
       CHECK(worst_error(rung, n, Layout::gaps) <= 1);
       // Three queries near the beginning of a cache: most stretches hold nothing that they see, and
       // with 7 heads the pairs fill more than one tile.

@@ -90,13 +90,13 @@ static Model bench_model() {
 }
 
 /// One text in the pages of a model.
-struct PagedText {
+struct ReadText {
   PageReader reader;
   std::vector<std::size_t> table;
   std::vector<int> ids = std::vector<int>(512, 7);
   Tensor<2> logits;
 
-  explicit PagedText(const Model& model, std::size_t bits = 32)
+  explicit ReadText(const Model& model, std::size_t bits = 32)
       : reader(model_reader(model,
                             {.pages = 64, .page = page, .texts = 1, .budget = 512, .bits = bits})),
         logits(empty(1, reader.V)) {
@@ -116,7 +116,7 @@ static std::string tokens_after(std::size_t T, std::size_t before) {
 /// The whole model: T tokens after `before` others, with pages and with chapter 08's caches.
 static void bench_model_with_pages(Bench& bench, const Model& model, std::size_t before,
                                    std::size_t T) {
-  PagedText text(model);
+  ReadText text(model);
   ModelState state(model.config(), 1024, {.chunk = 512});
   const std::span<const int> ids(text.ids);
   Tensor<2> logits = empty(1, model.config().V);
@@ -132,7 +132,7 @@ static void bench_model_with_pages(Bench& bench, const Model& model, std::size_t
 /// The same with pages of few bits and with pages of floats.
 static void bench_rounded_pages(Bench& bench, const Model& model, std::size_t bits,
                                 std::size_t before, std::size_t T) {
-  PagedText rounded(model, bits), floats(model);
+  ReadText rounded(model, bits), floats(model);
   if (before > 0) rounded.read(0, before), floats.read(0, before);
   bench.against(
       fmt::format("pages of {} bits: {}", bits, tokens_after(T, before)),
@@ -142,7 +142,7 @@ static void bench_rounded_pages(Bench& bench, const Model& model, std::size_t bi
 /// What a stopped text of 512 tokens costs: its pages are copied to other memory and back, or its
 /// tokens are read again.
 static void bench_stopped_text(Bench& bench, const Model& model) {
-  PagedText text(model);
+  ReadText text(model);
   text.read(0, 512);
   std::vector<PageCopy> copies(512 / page);
   bench.against(

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "cuda_on_cpu/engine.hpp"
+#include "cuda_on_cpu/machine.hpp"
 
 namespace t2t::stand_in {
 namespace {
@@ -19,21 +19,21 @@ void issue_copy(void* shared, const void* global, const Place& place) {
   if (!is_shared(shared))
     fault("copy_async_16 writes to what is not shared memory of the kernel", place);
   const Unwatched unwatched;
-  engine().current->copies.push_back({static_cast<uint4*>(shared), {}});
+  machine().current->copies.push_back({static_cast<uint4*>(shared), {}});
 }
 
-PendingCopy& last_copy() { return engine().current->copies.back(); }
+PendingCopy& last_copy() { return machine().current->copies.back(); }
 
 void commit_group() {
   const Unwatched unwatched;
-  Thread& self = *engine().current;
+  Thread& self = *machine().current;
   const std::size_t before =
       std::accumulate(self.committed.begin(), self.committed.end(), std::size_t{0});
   self.committed.push_back(self.copies.size() - before);
 }
 
 std::vector<PendingCopy> take_arrived(int pending) {
-  Thread& self = *engine().current;
+  Thread& self = *machine().current;
   std::size_t arrived = 0;
   while (self.committed.size() > static_cast<std::size_t>(pending)) {
     arrived += self.committed.front();

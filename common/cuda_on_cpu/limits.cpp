@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "cuda_on_cpu/engine.hpp"
+#include "cuda_on_cpu/machine.hpp"
 
 namespace t2t::stand_in {
 namespace {
@@ -68,7 +68,7 @@ void expect_launchable(const LaunchSite& site, dim3 grid, dim3 block) {
   }
 }
 
-void expect_shared_fits(const LaunchSite& site, const Engine& e) {
+void expect_shared_fits(const LaunchSite& site, const Machine& e) {
   std::size_t bytes = 0;
   for (const auto& variable : e.static_shared) bytes += variable.size();
   if (bytes > 48 * 1024) {

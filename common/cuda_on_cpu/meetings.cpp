@@ -5,7 +5,7 @@
 #include <map>
 #include <string_view>
 
-#include "cuda_on_cpu/engine.hpp"
+#include "cuda_on_cpu/machine.hpp"
 
 namespace t2t::stand_in {
 namespace {
@@ -18,7 +18,7 @@ bool same(const Place& a, const Place& b) {
 /// The open meeting of this kind that the thread belongs to, or a new one.
 Meeting& find_or_open(const Meeting& like) {
   const Unwatched unwatched;
-  Engine& e = engine();
+  Machine& e = machine();
   for (auto& meeting : e.meetings) {
     if (meeting->kind == like.kind && meeting->key == like.key && meeting->warp == like.warp &&
         (like.kind != Meeting::Kind::warp || same(meeting->place, like.place))) {
@@ -31,7 +31,7 @@ Meeting& find_or_open(const Meeting& like) {
 /// All threads of the meeting have come: they may go on. What each did before is visible to all, if
 /// the meeting orders memory.
 void complete(Meeting& meeting) {
-  Engine& e = engine();
+  Machine& e = machine();
   if (meeting.orders_memory) acquire(&meeting);
   const bool one_warp = meeting.kind == Meeting::Kind::warp;
   const unsigned begin = one_warp ? meeting.warp * 32 : 0;
@@ -48,7 +48,7 @@ void complete(Meeting& meeting) {
 }
 
 void come(Meeting& meeting, const Place& place) {
-  Thread& self = *engine().current;
+  Thread& self = *machine().current;
   self.meeting = &meeting;
   self.place = place;
   ++meeting.here;
@@ -56,10 +56,10 @@ void come(Meeting& meeting, const Place& place) {
 }
 
 void wait_until_woken(bool orders_memory) {
-  Thread& self = *engine().current;
+  Thread& self = *machine().current;
   if (self.meeting != nullptr) {
     self.state = Thread::State::waiting;
-    release(&engine().given_up);  // in case this thread never goes on
+    release(&machine().given_up);  // in case this thread never goes on
     self.fiber.suspend();
   }
   if (orders_memory) acquire(&self.woken);
@@ -77,7 +77,7 @@ std::string describe(const Thread& thread) {
 }  // namespace
 
 std::string describe_stuck_block() {
-  Engine& e = engine();
+  Machine& e = machine();
   std::map<std::string, std::pair<unsigned, std::string>> groups;  // how many, the first one
   for (unsigned i = 0; i < e.count; ++i) {
     auto& [many, first] = groups[describe(*e.threads[i])];
@@ -92,7 +92,7 @@ std::string describe_stuck_block() {
 }
 
 void complete_block_barrier() {
-  Engine& e = engine();
+  Machine& e = machine();
   for (auto& meeting : e.meetings) {
     if (meeting->kind == Meeting::Kind::block && meeting->here == e.live) {
       return complete(*meeting);
@@ -113,7 +113,7 @@ void wait_for_block(const Place& place) {
 }
 
 void wait_for_named(int id, int threads, const Place& place) {
-  Engine& e = engine();
+  Machine& e = machine();
   if (id < 1 || id > 15) {
     fault("barriers are numbered 1 to 15 (0 is __syncthreads), not " + std::to_string(id), place);
   }
@@ -143,7 +143,7 @@ void LaneMeeting::fault_absent(unsigned from, unsigned reader) const {
 
 void meet_lanes(unsigned mask, const void* brought, void* result, void (*work)(const LaneMeeting&),
                 const Place& place, bool orders_memory) {
-  Engine& e = engine();
+  Machine& e = machine();
   Thread& self = *e.current;
   const unsigned warp = self.number / 32, lane = self.number % 32;
   if (!(mask >> lane & 1)) {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cuda_on_cpu/engine.hpp"
+#include "cuda_on_cpu/machine.hpp"
 
 namespace {
 

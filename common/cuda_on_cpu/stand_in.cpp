@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "cuda_on_cpu/engine.hpp"
+#include "cuda_on_cpu/machine.hpp"
 #include "cuda_on_cpu/static_shared.hpp"
 
 uint3 threadIdx, blockIdx;
@@ -16,12 +16,12 @@ dim3 blockDim, gridDim;
 
 namespace t2t::stand_in {
 
-Engine the_engine;
+Machine the_machine;
 
-std::byte* dynamic_shared() { return engine().dynamic_shared.data(); }
+std::byte* dynamic_shared() { return machine().dynamic_shared.data(); }
 
 bool is_shared(const void* address) {
-  const Engine& e = engine();
+  const Machine& e = machine();
   const auto* first = static_cast<const std::byte*>(address);
   const auto holds = [first](std::span<const std::byte> memory) {
     return first >= memory.data() && first + 16 <= memory.data() + memory.size();
@@ -29,7 +29,7 @@ bool is_shared(const void* address) {
   return holds(e.dynamic_shared) || std::ranges::any_of(e.static_shared, holds);
 }
 
-unsigned lane() { return engine().current->number % 32; }
+unsigned lane() { return machine().current->number % 32; }
 
 std::string to_string(const uint3& at) {
   return "(" + std::to_string(at.x) + ", " + std::to_string(at.y) + ", " + std::to_string(at.z) +
@@ -38,7 +38,7 @@ std::string to_string(const uint3& at) {
 
 /// Records the fault that ends the launch.
 static void note_fault(std::string what, const std::string& at) {
-  Engine& e = engine();
+  Machine& e = machine();
   if (e.current == nullptr) throw std::runtime_error(at + what + ", outside of a kernel");
   const Unwatched unwatched;
   e.fault = at + "thread " + to_string(e.current->index) + " of block " + to_string(blockIdx) +
@@ -48,8 +48,8 @@ static void note_fault(std::string what, const std::string& at) {
 void end_launch(std::string what, const char* file, unsigned line) {
   // This stack is never unwound, so nothing on it may own memory.
   note_fault(std::move(what), std::string(file) + ":" + std::to_string(line) + ": ");
-  release(&engine().given_up);
-  engine().current->fiber.suspend();
+  release(&machine().given_up);
+  machine().current->fiber.suspend();
   std::abort();  // a thread is not resumed after a fault
 }
 
@@ -62,7 +62,7 @@ namespace {
 /// The entry of each fiber: runs the kernel once for each block.
 void run_thread() {
   Fiber::entered();
-  Engine& e = engine();
+  Machine& e = machine();
   for (;;) {
     acquire(&e.block_begins);
     (*e.body)();
@@ -97,7 +97,7 @@ std::vector<std::size_t> turns(std::size_t count) {
   return order;
 }
 
-void prepare_threads(Engine& e, dim3 block) {
+void prepare_threads(Machine& e, dim3 block) {
   e.count = block.x * block.y * block.z;
   while (e.threads.size() < e.count) e.threads.push_back(std::make_unique<Thread>(run_thread));
   for (unsigned i = 0; i < e.count; ++i) {
@@ -108,7 +108,7 @@ void prepare_threads(Engine& e, dim3 block) {
 }
 
 /// Runs the threads in turn until all have ended or none can go on.
-void run_block(Engine& e, const std::vector<std::size_t>& order) {
+void run_block(Machine& e, const std::vector<std::size_t>& order) {
   std::ranges::fill(e.dynamic_shared, std::byte{0xff});
   for (const auto& variable : e.static_shared) std::ranges::fill(variable, std::byte{0xff});
   release(&e.block_begins);
@@ -131,9 +131,9 @@ void run_block(Engine& e, const std::vector<std::size_t>& order) {
   if (e.live > 0 && e.fault.empty()) e.fault = describe_stuck_block();
 }
 
-/// After a fault: stops the threads of this block, resets the engine for the next launch, and
+/// After a fault: stops the threads of this block, resets the machine for the next launch, and
 /// throws.
-[[noreturn]] void give_up(Engine& e) {
+[[noreturn]] void give_up(Machine& e) {
   acquire(&e.given_up);
   const Unwatched unwatched;
   e.meetings.clear();
@@ -156,7 +156,7 @@ void run(const LaunchSite& site, const void* kernel, dim3 grid, dim3 block,
   expect_launchable(site, grid, block);
   static std::mutex one_launch_at_a_time;
   const std::lock_guard lock(one_launch_at_a_time);
-  Engine& e = engine();
+  Machine& e = machine();
   const std::vector<std::size_t> order = turns(block.x * block.y * block.z);
   prepare_threads(e, block);
   // Exactly as many bytes as were asked for, so that AddressSanitizer reports the first one past

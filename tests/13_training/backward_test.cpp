@@ -470,9 +470,9 @@ TEST_CASE("the embedding refuses ids, shapes and lengths that do not fit") {
           "T, the tokens of a text: wanted a divisor of the rows, got 0");
   // Three does not divide four rows: in other words, either number may be the one that is refused.
   const auto three = [&] { add_positions_gradient(3, dx, table); };
-  const Refusal of_T = refusal_of<std::invalid_argument>(
+  const RefusedCall of_T = refusal_of<std::invalid_argument>(
       three, "T, the tokens of a text: wanted a divisor of the rows, got 3");
-  const Refusal of_rows =
+  const RefusedCall of_rows =
       refusal_of<std::invalid_argument>(three, "rows of dx: wanted a multiple of T = 3, got 4");
   if (!in_own_words() || !of_rows) CHECK(of_T);
   REFUSES(add_positions_gradient(4, dx, table),

@@ -25,13 +25,13 @@ inline Tensor<2> rounded(Tensor<2> x) {
   return x;
 }
 
-struct Sizes {
+struct ExpertSizes {
   int T, E, k, C, F;
 };
 
 /// A mixture, its tokens, and what the router says of them.
 struct Problem {
-  Sizes n;
+  ExpertSizes n;
   Weight router;
   std::vector<FeedForwardWeights> experts;
   Tensor<2> x;  // [T, C]
@@ -45,7 +45,7 @@ struct Problem {
     assign(routed.experts, std::size_t(n.E), assignment);
   }
 };
-inline Problem problem(const Sizes& n) {
+inline Problem problem(const ExpertSizes& n) {
   Problem made{n, {}, {}, {}, {.k = std::size_t(n.k)}, {}, {}};
   const auto T = std::size_t(n.T), E = std::size_t(n.E), C = std::size_t(n.C), F = std::size_t(n.F);
   made.x = rounded(numbers(1, 4, 0, T, C));

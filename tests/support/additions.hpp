@@ -14,7 +14,8 @@ namespace t2t {
 /// magnitudes.
 inline double additions(std::size_t n) {
   // In a run, each lane of four registers adds up a sixteenth of it, or less. What is left over
-  // makes up to 3 whole registers and a part of one; then the registers are joined, and their lanes.
+  // makes up to 3 whole registers and a part of one; then the registers are joined, and their
+  // lanes.
   const std::size_t run = std::min(n, longest_run), in_run = run / 16 + 3 + 1 + 2 + 4;
   const std::size_t halvings = n > longest_run ? std::bit_width((n - 1) / longest_run) : 0;
   return double(in_run + halvings);

@@ -15,7 +15,7 @@
 
 namespace t2t {
 
-struct Sizes {
+struct AttentionSizes {
   int B, T, S, H, G, D;
   bool causal = false;
   int start = 0;
@@ -54,7 +54,8 @@ struct Rows {
 template <class Number>
 class AttentionProblem {
  public:
-  AttentionProblem(const Sizes& n, Layout layout, std::uint64_t seed) : n_(n), random_(seed) {
+  AttentionProblem(const AttentionSizes& n, Layout layout, std::uint64_t seed)
+      : n_(n), random_(seed) {
     const bool gaps = layout == Layout::gaps;
     out_ = Rows<Number>::with_room(n.B, n.T, n.H, n.D, gaps);
     q_ = layout == Layout::fused ? Rows<Number>::with_room(n.B, n.T, n.H + 2 * n.G, n.D, false)
@@ -123,7 +124,7 @@ class AttentionProblem {
   }
   double worst_of_row(int b, int t, int h);
 
-  Sizes n_;
+  AttentionSizes n_;
   Random random_;
   Rows<Number> q_, k_, v_, out_;
   OnDevice device_q_, device_k_, device_v_, device_out_;

@@ -142,8 +142,8 @@ std::string what_to_name(const std::string& ours) {
   return text;
 }
 
-Refusal refusal_of(const std::function<void()>& call, const std::string& message,
-                   bool (*is_of_type)(const std::exception&)) {
+RefusedCall refusal_of(const std::function<void()>& call, const std::string& message,
+                       bool (*is_of_type)(const std::exception&)) {
   const std::string wanted = "wanted a refusal, \"" + message + "\"" +
                              (in_own_words() ? what_to_name(message) : "") + "; ";
   try {

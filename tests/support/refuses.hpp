@@ -11,13 +11,13 @@
 
 namespace t2t {
 
-struct Refusal {
+struct RefusedCall {
   bool as_wanted = false;
   std::string report;  // what was wanted and what happened
   explicit operator bool() const { return as_wanted; }
 };
 
-inline std::ostream& operator<<(std::ostream& out, const Refusal& r) { return out << r.report; }
+inline std::ostream& operator<<(std::ostream& out, const RefusedCall& r) { return out << r.report; }
 
 /// Whether messages may be in other words.
 bool in_own_words();
@@ -32,11 +32,11 @@ bool names_the_same(const std::string& said, const std::string& ours);
 std::string what_to_name(const std::string& ours);
 
 /// Calls `call`, which must throw an exception of a type, with this message.
-Refusal refusal_of(const std::function<void()>& call, const std::string& message,
-                   bool (*is_of_type)(const std::exception&));
+RefusedCall refusal_of(const std::function<void()>& call, const std::string& message,
+                       bool (*is_of_type)(const std::exception&));
 
 template <class Type>
-Refusal refusal_of(const std::function<void()>& call, const std::string& message) {
+RefusedCall refusal_of(const std::function<void()>& call, const std::string& message) {
   return refusal_of(call, message, [](const std::exception& error) {
     return dynamic_cast<const Type*>(&error) != nullptr;
   });

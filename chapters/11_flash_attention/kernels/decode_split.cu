@@ -23,11 +23,11 @@ constexpr int warps = decode_warps, threads = decode_threads, stages = decode_st
 constexpr int joiners = 4, most_channels = 128;  // of a block that joins stretches
 
 /// Row r of a group's T·N pairs is query r / N, head r % N of the group.
-struct Pair {
+struct RowPair {
   int t, h;
 };
 template <class Number>
-__device__ Pair pair_of(const AttentionCall<Number>& call, int g, int r) {
+__device__ RowPair pair_of(const AttentionCall<Number>& call, int g, int r) {
   const int N = call.H / call.G;
   return {r / N, g * N + r % N};
 }

@@ -16,7 +16,8 @@
 
 namespace t2t {
 
-Reading prepare(const std::string& path, const std::string& text, std::size_t T, std::size_t seed) {
+PreparedModel prepare(const std::string& path, const std::string& text, std::size_t T,
+                      std::size_t seed) {
   const auto first = [&](std::vector<int> ids, const Model& model) {
     ids.resize(std::min({T, ids.size(), model.config().T_max}));
     return ids;
@@ -36,30 +37,30 @@ Reading prepare(const std::string& path, const std::string& text, std::size_t T,
 }
 
 /// Seconds for the whole prompt in one call, after a call with its first tokens as a warm-up.
-static double read_prompt(const Reading& reading, ModelState& state, Row logits) {
-  const std::span<const int> ids = reading.ids;
-  forward(reading.model, state, ids.first(std::min<std::size_t>(ids.size(), 32)), logits);
+static double read_prompt(const PreparedModel& prepared, ModelState& state, Row logits) {
+  const std::span<const int> ids = prepared.ids;
+  forward(prepared.model, state, ids.first(std::min<std::size_t>(ids.size(), 32)), logits);
   reset(state);
   const auto start = std::chrono::steady_clock::now();
-  forward(reading.model, state, ids, logits);
+  forward(prepared.model, state, ids, logits);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void show_model(const Reading& reading) {
-  const Config& config = reading.model.config();
+void show_model(const PreparedModel& prepared) {
+  const Config& config = prepared.model.config();
   const std::size_t H = config.block.H, G = config.block.G, D = config.block.D;
-  const std::size_t T = reading.ids.size();
+  const std::size_t T = prepared.ids.size();
   Tensor<1> logits = empty(config.V), flash_logits = empty(config.V);
   ModelState state(config, T, {.chunk = T});
-  const double seconds = read_prompt(reading, state, row(logits));
+  const double seconds = read_prompt(prepared, state, row(logits));
   const std::size_t scratch = GroupedScratch(T, T, H, D).scores.size() * sizeof(float);
   // [hand_over]
   state = ModelState(config, T, {.chunk = T, .kernel = flash_kernel(H, G, D, T)});
   // [/hand_over]
-  const double flash_seconds = read_prompt(reading, state, row(flash_logits));
+  const double flash_seconds = read_prompt(prepared, state, row(flash_logits));
   const std::size_t flash_scratch = FlashScratch(H, G, D).bytes();
 
-  fmt::print("\n  {}, a prompt of {} tokens\n", reading.name, T);
+  fmt::print("\n  {}, a prompt of {} tokens\n", prepared.name, T);
   Table table({"attention", ">the whole prompt", ">tokens/s", ">scratch memory"});
   const auto add = [&](const char* way, double seconds, std::size_t bytes) {
     table.add({way, fmt::format("{:.2f} s", seconds), fmt::format("{:.0f}", double(T) / seconds),

@@ -10,15 +10,16 @@
 namespace t2t {
 
 /// A model and a prompt for it.
-struct Reading {
+struct PreparedModel {
   std::string name;
   Model model;
   std::vector<int> ids;
 };
 
 /// The file's model, or, where there is no file, an untrained one of the same widths.
-Reading prepare(const std::string& path, const std::string& text, std::size_t T, std::size_t seed);
+PreparedModel prepare(const std::string& path, const std::string& text, std::size_t T,
+                      std::size_t seed);
 
-void show_model(const Reading& reading);
+void show_model(const PreparedModel& prepared);
 
 }  // namespace t2t

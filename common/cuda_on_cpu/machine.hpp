@@ -41,7 +41,7 @@ struct Thread {
   char woken = 0;  // its address tells ThreadSanitizer what happened before this thread goes on
 };
 
-struct Engine {
+struct Machine {
   std::vector<std::unique_ptr<Thread>> threads;
   unsigned count = 0, live = 0;  // threads in the block; those that have not ended
   Thread* current = nullptr;
@@ -55,8 +55,8 @@ struct Engine {
   // before its threads are stopped after a fault.
   char block_begins = 0, block_ends = 0, given_up = 0;
 };
-extern Engine the_engine;
-inline Engine& engine() { return the_engine; }
+extern Machine the_machine;
+inline Machine& machine() { return the_machine; }
 
 /// Stops the running thread, and with it the launch.
 [[noreturn]] void end_launch(std::string what, const char* file, unsigned line);
@@ -65,7 +65,7 @@ inline Engine& engine() { return the_engine; }
 [[noreturn]] void refuse(const LaunchSite& site, const std::string& why);
 /// Refuse a launch that no GPU accepts, because of its sizes, or of its shared memory.
 void expect_launchable(const LaunchSite& site, dim3 grid, dim3 block);
-void expect_shared_fits(const LaunchSite& site, const Engine& e);
+void expect_shared_fits(const LaunchSite& site, const Machine& e);
 
 /// Called when a thread has ended: completes a barrier at which all remaining threads now wait.
 void complete_block_barrier();
