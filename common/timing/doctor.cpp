@@ -28,8 +28,7 @@ int main(int argc, char** argv) {
   const BlasInfo blas = blas_info();
   if (argc > 1 && argv[1] == std::string("--kernels")) return fmt::print("{}\n", blas.kernels), 0;
   fmt::print("  CPU              {}, {} threads in use\n", machine_name(), thread_count());
-  fmt::print("  built for        {}: {}, registers of {} floats\n", T2T_ARCH, level(),
-             Lanes::size);
+  fmt::print("  built for        {}: {}, registers of {} floats\n", T2T_ARCH, level(), Lanes::size);
   fmt::print("  BLAS in use      {}, threads: {}, kernels: {}\n", blas.name, blas.threading,
              blas.kernels);
   fmt::print("  read bandwidth   {:.1f} GB/s\n", read_bandwidth() / 1e9);

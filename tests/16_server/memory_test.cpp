@@ -81,7 +81,7 @@ TEST_CASE("where memory runs out now and then, requests fail one by one, and the
   LittleMemory::spare_this_thread();
   Running running({}, sure_reader());
   size_t answered = 0, refused = 0, cut = 0;
-  // Small chunks of memory are there as long as others are given back. nlohmann-json needs some to
+  // Small pieces of memory are there as long as others are given back. nlohmann-json needs some to
   // give its own back, and ends the program without.
   for (unsigned every = 1; every <= 60; ++every) {
     const LittleMemory little(512, every);
