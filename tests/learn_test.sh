@@ -355,6 +355,8 @@ refuses "run which chapter? The chapters are: 01_embedding" "$learn" run
 refuses "run does not take '--fast'; usage: ./learn run NN [--mine] [flags]" "$learn" run --fast
 refuses "test does not take '--fast'; usage: ./learn test [NN ...] [--all] [--yes]" "$learn" test 01 --fast
 refuses "bench does not take '--yes'; usage: ./learn bench [NN ...] [--json FILE]" "$learn" bench --yes
+refuses "chapter 18 has no part to write" "$learn" check 18
+refuses "chapter 17 has nothing to measure" "$learn" bench 17
 for word in map doctor setup tour docs weights; do
   refuses "$word does not take '03'; usage: ./learn " "$learn" "$word" 03
   refuses "$word does not take '--fast'; usage: ./learn " "$learn" "$word" --fast
