@@ -16,9 +16,9 @@ int main(int argc, char** argv) {
                   "model learns and forgets.");
   add_flags(program, flags);
   program.has_solutions(solutions);
-  const Task tour = {"", {"seed"}, [&] {
+  const Task tour = {"", {"seed", "save"}, [&] {
                        show_adapter_sizes();
-                       show_small_adapters(text_of({}), program.seed());
+                       program.save("losses", show_small_adapters(text_of({}), program.seed()));
                        return 0;
                      }};
   return program.run_tasks(argc, argv, {{fine_tune_task(program, flags), tour}});

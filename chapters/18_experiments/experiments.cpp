@@ -225,11 +225,11 @@ static Experiment initialization() {
 
 Experiment short_experiment() {
   const Config small{
-      .block = llama_style(32, 2, 2, 85), .L = 2, .V = 256, .T_max = experiment_T, .tied = true};
+      .block = llama_style(16, 2, 2, 42), .L = 2, .V = 256, .T_max = experiment_T, .tied = true};
   Experiment made{"short",
                   "What if a part's result takes the stream's place, in two small layers?",
                   {{"residuals", small}, {"no residuals", small}},
-                  40};
+                  32};
   made.variants[1].changes.residuals = false;
   made.first_rate = 0.032f;
   return made;

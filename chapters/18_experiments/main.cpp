@@ -40,9 +40,9 @@ int main(int argc, char** argv) {
                          }});
   table.tasks.push_back(
       {"encoder", {"seeds", "file", "folder"}, [&] { return show_encoder(encoder, text, seeds); }});
-  table.tasks.push_back({"", {"file", "folder"}, [&] {
+  table.tasks.push_back({"", {"file", "folder", "save"}, [&] {
                            list_experiments();
-                           show_short_experiment(text_of(text));
+                           program.save("losses", show_short_experiment(text_of(text)));
                            return 0;
                          }});
   return program.run_tasks(argc, argv, table);

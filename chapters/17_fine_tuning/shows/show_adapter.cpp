@@ -84,7 +84,7 @@ static LoraOptions options_of(std::size_t rank, std::size_t B) {
           .schedule = {1e-2f, 1e-3f, lesson_steps / 20, lesson_steps}};
 }
 
-void show_small_adapters(const std::string& text, std::uint64_t seed) {
+Tensor<2> show_small_adapters(const std::string& text, std::uint64_t seed) {
   const SplitText split = split_by_passage(text);
   const std::vector<int> lines_ids = byte_ids(latin), held_out = byte_ids(split.held_out);
   const Batch lines = first_batch(lines_ids, 3, T), other = first_batch(held_out, 64, T);
@@ -93,8 +93,9 @@ void show_small_adapters(const std::string& text, std::uint64_t seed) {
 
   print_section("A small model learns two sentences of Latin");
   Table table({"what learns", ">numbers", ">Latin", ">held-out text of the book"});
+  std::vector<Losses> all;
   const auto add = [&](const std::string& what, std::size_t numbers, const Model& taught) {
-    const Losses losses = losses_of(taught, lines, other);
+    const Losses losses = all.emplace_back(losses_of(taught, lines, other));
     table.add({what, numbers > 0 ? with_commas(numbers) : "", fmt::format("{:.3f}", losses.lines),
                fmt::format("{:.3f}", losses.text)});
   };
@@ -119,6 +120,10 @@ void show_small_adapters(const std::string& text, std::uint64_t seed) {
   print_paragraph(
       "Next: ./learn run 17 --fine-tune FILE teaches SmolLM2-135M sixty answers about this book in "
       "some minutes.");
+  Tensor<2> shown = empty(all.size(), 2);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    shown(i, 0) = float(all[i].lines), shown(i, 1) = float(all[i].text);
+  return shown;
 }
 
 }  // namespace t2t

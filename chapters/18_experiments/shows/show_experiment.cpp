@@ -92,8 +92,8 @@ static void show_dead_units(const Experiment& experiment, const std::vector<Outc
   table.print();
 }
 
-static void show_experiment(const Experiment& experiment, const SplitText& text,
-                            std::size_t seeds) {
+static std::vector<Outcome> show_experiment(const Experiment& experiment, const SplitText& text,
+                                            std::size_t seeds) {
   const std::vector<int> train = byte_ids(text.train), held_out = byte_ids(text.held_out);
   print_section(fmt::format("{}: {}", experiment.name, experiment.question));
   print_paragraph(fmt::format(
@@ -114,6 +114,7 @@ static void show_experiment(const Experiment& experiment, const SplitText& text,
   if (experiment.by_position) show_positions(experiment, outcomes);
   if (experiment.dead_units) show_dead_units(experiment, outcomes);
   std::fflush(stdout);
+  return outcomes;
 }
 
 int show_experiments(const std::string& name, const std::string& text, std::size_t seeds) {
@@ -140,14 +141,19 @@ void list_experiments() {
   table.print();
 }
 
-void show_short_experiment(const std::string& text) {
+Tensor<2> show_short_experiment(const std::string& text) {
   SplitText split = split_by_passage(text);
   split.held_out.resize(std::min<std::size_t>(split.held_out.size(), 8192));
-  show_experiment(short_experiment(), split, 3);
+  constexpr std::size_t seeds = 3;
+  const std::vector<Outcome> outcomes = show_experiment(short_experiment(), split, seeds);
   fmt::print("\n");
   print_paragraph(
       "Where the lines of two sides overlap, the seed alone can make a larger difference than what "
       "the sides differ in: then the experiment doesn't tell them apart.");
+  Tensor<2> losses = empty(outcomes.size(), seeds);
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    for (std::size_t n = 0; n < seeds; ++n) losses(i, n) = float(outcomes[i].seeds[n].held_out);
+  return losses;
 }
 
 }  // namespace t2t

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "tensor.hpp"
+
 namespace t2t {
 
 /// The experiment of that name, or all of them. Throws std::invalid_argument, with all names, for
@@ -12,7 +14,7 @@ int show_experiments(const std::string& name, const std::string& text, std::size
 /// The name, the question and the sides of each experiment.
 void list_experiments();
 
-/// An experiment of seconds, on a part of the text.
-void show_short_experiment(const std::string& text);
+/// An experiment of seconds, on a part of the text. Returns the held-out losses, [sides, seeds].
+Tensor<2> show_short_experiment(const std::string& text);
 
 }  // namespace t2t
