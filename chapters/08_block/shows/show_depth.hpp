@@ -7,7 +7,7 @@
 
 namespace t2t {
 
-/// Of each layer of a stack: the sizes of chapter 13's small models, except that two query heads
+/// Of each layer of a stack: the sizes of chapter 18's small models, except that two query heads
 /// share a key head. A ReLU network is as much wider as it needs to have as many weights.
 BlockSettings stack_settings(std::size_t C, bool relu);
 

@@ -15,7 +15,7 @@ namespace t2t {
 
 void add_flags(Program& program, Flags& flags) {
   program.input("model", flags.model, "a GGUF file of a llama, granite, qwen or gemma model");
-  program.input("adapter", flags.adapter, "a LoRA adapter, as chapter 13 writes it, for the model");
+  program.input("adapter", flags.adapter, "a LoRA adapter, as chapter 17 writes it, for the model");
   program.word("prompt", flags.prompt, "text to continue");
   program.word("ids", flags.ids, "text to continue, as token ids: 1,2,3");
   program.yes("chat", flags.chat, "chat: reads questions from the keyboard or a pipe, one a line");
