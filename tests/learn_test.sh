@@ -192,6 +192,8 @@ refuses "--importance: wanted --quantize too" "$quantization" --importance empty
 tuning=$build/17_fine_tuning
 for flag in merge questions ask other model; do refuses "--$flag: wanted --fine-tune too" "$tuning" --$flag x; done
 for flag in rank epochs lessons; do refuses "--$flag: wanted --fine-tune too" "$tuning" --$flag 2; done
+takes_not save "$tuning" --fine-tune new --save d
+takes_not save "$build/18_experiments" --experiment norms --save d
 training=$build/13_training
 for flag in "save d" "tour-steps 20"; do takes_not "${flag% *}" "$training" --run new --$flag; done
 for flag in "width 32" "seed 2" "file x" "save d"; do takes_not "${flag% *}" "$training" --resume new --$flag; done
@@ -201,6 +203,7 @@ refuses "--width: wanted --run too" "$training" --width 32
 refuses "--run and --resume: wanted one of them at a time" "$training" --run a --resume a
 refuses "--solutions: wanted no other flag with it, got --seed" "$build/05_kv_cache" --seed 2 --solutions
 refuses "--file and --folder: wanted one of them at a time" "$training" --file a --folder a
+refuses "--file and --folder: wanted one of them at a time" "$build/18_experiments" --file a --folder a
 [[ ! -e new && ! -e new.gguf && ! -e d ]] || fail "a refused task left something"
 "$quantization" --help | grep -- '--quantize IN OUT ' >/dev/null || fail "--help does not say that --quantize takes two files"
 

@@ -60,7 +60,7 @@ def _ground(folder):
     """Of all that the wrong versions of a folder have in common."""
     files = [*_code("common"), *_checks(folder)]
     files += [file for chapter in sorted((ROOT / "chapters").iterdir()) if chapter.name <= folder
-              for file in _code(chapter.relative_to(ROOT)) if not re.match(r"(main|answers|bench|gpu_bench)\.cpp", file.name)]
+              for file in _code(chapter.relative_to(ROOT)) if not re.match(r"(main|solutions|bench|gpu_bench)\.cpp", file.name)]
     return _hash_of(files)
 
 
