@@ -54,6 +54,13 @@ void Weight::row(std::size_t r, Row to) const {
   std::ranges::copy(t2t::row(floats(), r), to.begin());
 }
 
+const Tensor<2>& floats_of(const Weight& w, Tensor<2>& room) {
+  if (!w.is_packed()) return w.floats();
+  room = empty(w.rows(), w.cols());
+  for (std::size_t r = 0; r < w.rows(); ++r) w.row(r, row(room, r));
+  return room;
+}
+
 void matmul_bt(ConstMatrix x, const Weight& w, Matrix y) {
   if (!w.is_packed()) return matmul_bt(x, ConstMatrix(w.floats()), y);
   expect_shape("x", x, {x.rows, w.cols()});

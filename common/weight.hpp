@@ -71,6 +71,9 @@ class Weight {
   std::variant<Tensor<2>, std::shared_ptr<const PackedWeight>> stored_;  // [rows, cols]
 };
 
+/// The numbers as floats: the weight's own, or written to `room` where they are packed.
+const Tensor<2>& floats_of(const Weight& w, Tensor<2>& room);
+
 /// y = x·Wᵀ, as linalg.hpp's matmul_bt, which it calls when the weights are floats. Throws
 /// std::invalid_argument when shapes disagree.
 void matmul_bt(ConstMatrix x,    // [T, in]

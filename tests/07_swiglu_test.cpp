@@ -9,6 +9,8 @@
 
 #include "07_swiglu/fast/activation_rows.hpp"
 #include "07_swiglu/fast/feed_forward_rows.hpp"
+#include "07_swiglu/fast/feed_forward_weights.hpp"
+#include "07_swiglu/feed_forward.hpp"
 #include "files/npy.hpp"
 #include "support/all_close.hpp"
 #include "support/allocations.hpp"
@@ -402,7 +404,8 @@ TEST_CASE("rows may be parts of wider ones, each of another width") {
   CHECK(all_close(copy_of(y), by_rows(Use::gelu, gates), 0));
 }
 
-TEST_CASE("weights may be packed: each multiplies in its own form") {
+TEST_CASE(
+    "weights may be packed: rows multiply each in its own form, the formula reads its floats") {
   const Tensor<2> x = fixture("network_x");
   for (const Use activation : {Use::swiglu, Use::gelu}) {
     CAPTURE(activation_name(activation));
@@ -435,6 +438,24 @@ TEST_CASE("many rows that do not fit are refused by name, and y stays as it was"
   REFUSES(activate_rows(Use::silu, wide, y), "y: wanted shape [300, 101], got [300, 100]");
   REFUSES(gated_rows(Use::silu, x, x, y), "activation: wanted one with a gate, got silu");
   CHECK(all_close(y, xt::zeros_like(x), 0));
+}
+
+TEST_CASE("the formulas refuse by name what does not fit") {
+  const Tensor<2> x = some_rows(2, 6), up = some_rows(7, 6), down = some_rows(6, 7), none;
+  REFUSES(gated_network(x, up, down, down, Use::swiglu), "w_up: wanted shape [6, 6], got [6, 7]");
+  REFUSES(gated_network(x, up, up, up, Use::swiglu), "w_down: wanted shape [6, 7], got [7, 6]");
+  REFUSES(gated_network(x, down, up, down, Use::swiglu), "w_gate: wanted shape [7, 6], got [6, 7]");
+  REFUSES(gated_network(x, up, up, down, Use::relu),
+          "activation: wanted one with a gate, got relu");
+  REFUSES(gated_network(x, none, none, none, Use::swiglu),
+          "F, the rows of w_up: wanted at least 1, got 0");
+  const Tensor<1> six = xt::ones<float>({std::size_t(6)}),
+                  seven = xt::ones<float>({std::size_t(7)});
+  REFUSES(plain_network(x, up, six, down, {}, Use::relu), "b_up: wanted shape [7], got [6]");
+  REFUSES(plain_network(x, up, {}, down, seven, Use::relu), "b_down: wanted shape [6], got [7]");
+  REFUSES(plain_network(x, up, {}, up, {}, Use::relu), "w_down: wanted shape [6, 7], got [7, 6]");
+  REFUSES(plain_network(x, up, {}, down, {}, Use::swiglu),
+          "activation: wanted one without a gate, got swiglu");
 }
 
 TEST_CASE("what does not fit is refused by name") {

@@ -6,6 +6,8 @@
 
 #include "07_swiglu/fast/activation_rows.hpp"
 #include "07_swiglu/fast/feed_forward_rows.hpp"
+#include "07_swiglu/fast/feed_forward_weights.hpp"
+#include "07_swiglu/feed_forward.hpp"
 
 namespace t2t {
 

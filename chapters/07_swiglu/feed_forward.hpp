@@ -1,52 +1,39 @@
-// The feed-forward network: for each token alone, from C numbers up to F, an activation, and down
-// to C again.
+// The feed-forward network: for each token alone, from C channels up to F hidden values, an
+// activation, and down to C channels again.
 //
 //   gated:  y = (act(x·W_gateᵀ) · (x·W_upᵀ)) · W_downᵀ     LLaMA's, with silu: SwiGLU
 //   plain:  y = act(x·W_upᵀ + b_up) · W_downᵀ + b_down     GPT-2's, with gelu_tanh
 //
-// The dot in the middle of the first line multiplies number by number. Shazeer 2020, "GLU Variants
-// Improve Transformer"; plain: Vaswani et al. 2017. The norm before it and the sum after it are
-// chapter 08's, which has one such network in each block; chapter 14 has many of them.
+// The dot in the middle of the first line multiplies element by element. Shazeer 2020, "GLU
+// Variants Improve Transformer"; plain: Vaswani et al. 2017. The norm before it and the sum after
+// it are chapter 08's, which has one such network in each block; chapter 14 has many of them.
 #pragma once
 
 #include "07_swiglu/activations.hpp"
-#include "random.hpp"
 #include "tensor.hpp"
-#include "weight.hpp"
 
 namespace t2t {
 
-/// F is the number of rows of w_up. What a network does not have stays empty: w_gate is [0, 0] in a
-/// plain one, and a missing bias is [0].
-struct FeedForwardWeights {
-  Weight w_gate;     // [F, C], only if gated
-  Weight w_up;       // [F, C]
-  Weight w_down;     // [C, F]
-  Tensor<1> b_up;    // [F] or empty, plain only
-  Tensor<1> b_down;  // [C] or empty, plain only
-};
+/// The gated network. Returns y, [T, C]. Throws std::invalid_argument when F is 0, when a matrix
+/// has another shape, naming it and both shapes, and unless the activation has a gate.
+Tensor<2> gated_network(const Tensor<2>& x,       // [T, C]
+                        const Tensor<2>& w_gate,  // [F, C]
+                        const Tensor<2>& w_up,    // [F, C]
+                        const Tensor<2>& w_down,  // [C, F]
+                        Activation activation);
 
-/// Draws w_gate (if gated), w_up and w_down, in this order, each row by row: the first two from
-/// N(0, 1/C), w_down from N(0, 1/F). Independent inputs from N(0, 1) then give outputs whose root
-/// mean square is between 0.5 and 0.8, depending on the activation. No biases.
-FeedForwardWeights feed_forward_weights(std::size_t C, std::size_t F, Activation activation,
-                                        Random& random);
+/// The plain network. An empty bias adds nothing. Returns y, [T, C]. Throws as gated_network does,
+/// and unless the activation has no gate.
+Tensor<2> plain_network(const Tensor<2>& x,       // [T, C]
+                        const Tensor<2>& w_up,    // [F, C]
+                        const Tensor<1>& b_up,    // [F] or empty
+                        const Tensor<2>& w_down,  // [C, F]
+                        const Tensor<1>& b_down,  // [C] or empty
+                        Activation activation);
 
-/// Throws std::invalid_argument, naming the weight and both shapes, when a weight does not fit, is
-/// missing or would not be used by this activation: the first of w_up, w_down, w_gate, b_up and
-/// b_down. When F is 0, it names F and no shapes.
-void expect_network(const FeedForwardWeights& weights, Activation activation, std::size_t C);
-
-/// The formula. Returns y, [T, C]. Throws as expect_network does.
-Tensor<2> feed_forward(const Tensor<2>& x,  // [T, C]
-                       const FeedForwardWeights& weights, Activation activation);
-
-/// The F at which three matrices hold as many numbers as two of width 4C: 8C/3, rounded down to
+/// The F at which three matrices have as many weights as two of width 4C: 8C/3, rounded down to
 /// a whole number and then up to a multiple of `multiple`, as LLaMA does it: 4096 gives 11008.
 /// Throws std::invalid_argument when C or multiple is 0.
 std::size_t gated_width(std::size_t C, std::size_t multiple = 256);
-
-/// How many numbers the matrices and biases hold.
-std::size_t parameter_count(const FeedForwardWeights& weights);
 
 }  // namespace t2t

@@ -7,6 +7,8 @@
 #include "01_embedding/embedding.hpp"
 #include "07_swiglu/fast/activation_rows.hpp"
 #include "07_swiglu/fast/feed_forward_rows.hpp"
+#include "07_swiglu/fast/feed_forward_weights.hpp"
+#include "07_swiglu/feed_forward.hpp"
 #include "07_swiglu/shows/curves.hpp"
 #include "07_swiglu/shows/product_network.hpp"
 #include "linalg.hpp"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "07_swiglu/feed_forward.hpp"
+#include "07_swiglu/fast/feed_forward_weights.hpp"
 #include "08_block/block_settings.hpp"
 #include "08_block/norm.hpp"
 #include "random.hpp"

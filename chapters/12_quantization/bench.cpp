@@ -21,8 +21,8 @@ namespace t2t {
 static void bench_product(Bench& bench, TensorType type, std::size_t T) {
   const std::size_t rows = 1536, cols = 576;
   const Weight packed = packed_floats(type, Random(1).normal<2>({rows, cols}));
-  Tensor<2> floats = empty(rows, cols);
-  for (std::size_t r = 0; r < rows; ++r) packed.row(r, row(floats, r));
+  Tensor<2> room;
+  const Tensor<2>& floats = floats_of(packed, room);
   const Tensor<2> x = Random(2).normal<2>({T, cols});
   Tensor<2> y = empty(T, rows), want = empty(T, rows);
   const auto of_packed = [&] { matmul_bt(x, packed, y); };

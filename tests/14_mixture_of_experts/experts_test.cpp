@@ -124,9 +124,8 @@ TEST_CASE("with packed weights: the formula's numbers, and the same bits beside 
       for (auto w :
            {&FeedForwardWeights::w_gate, &FeedForwardWeights::w_up, &FeedForwardWeights::w_down}) {
         packed.experts[e].*w = packed_floats(type, (floats.experts[e].*w).floats());
-        Tensor<2> unpacked = empty(256, 256);
-        for (size_t r = 0; r < 256; ++r) (packed.experts[e].*w).row(r, row(unpacked, r));
-        floats.experts[e].*w = unpacked;
+        Tensor<2> unpacked;
+        floats.experts[e].*w = floats_of(packed.experts[e].*w, unpacked);
       }
     const Tensor<2> x = numbers(9, 1, 0, 512, 256);
     const Tensor<2> got = by_rows(x, packed);

@@ -9,7 +9,7 @@
 
 #include <functional>
 
-#include "07_swiglu/feed_forward.hpp"
+#include "07_swiglu/fast/feed_forward_weights.hpp"
 
 namespace t2t {
 

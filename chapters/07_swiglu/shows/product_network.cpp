@@ -8,18 +8,17 @@
 namespace t2t {
 
 /// The exact one, with F = 2.
-static FeedForwardWeights product_by_gates() {
-  FeedForwardWeights weights;
-  weights.w_gate = Tensor<2>{{1, 0}, {-1, 0}};  // [F, C]: a and −a
-  weights.w_up = Tensor<2>{{0, 1}, {0, 1}};     // [F, C]: b and b
-  weights.w_down = Tensor<2>{{1, -1}, {0, 0}};  // [C, F]
-  return weights;
+static Tensor<2> product_by_gates(const Tensor<2>& x) {
+  const Tensor<2> w_gate = {{1, 0}, {-1, 0}};  // [F, C]: a and −a
+  const Tensor<2> w_up = {{0, 1}, {0, 1}};     // [F, C]: b and b
+  const Tensor<2> w_down = {{1, -1}, {0, 0}};  // [C, F]
+  return gated_network(x, w_gate, w_up, w_down, Activation::swiglu);
 }
 
 /// The approximate one, with F = 2·pieces, for ReLU. With s = a ± b, each unit relu(s − knot)
 /// changes the slope at its knot; the first has the slope of s² over its piece. The value of s² at
 /// −4 cancels between the squares.
-static FeedForwardWeights product_by_bends(std::size_t pieces) {
+static Tensor<2> product_by_bends(const Tensor<2>& x, std::size_t pieces) {
   const std::size_t F = 2 * pieces;
   const float width = 8 / float(pieces);
   Tensor<2> w_up = empty(F, 2), w_down = xt::zeros<float>({std::size_t(2), F});
@@ -30,15 +29,15 @@ static FeedForwardWeights product_by_bends(std::size_t pieces) {
     b_up(f) = -knot;
     w_down(0, f) = sign / 4 * (f % pieces == 0 ? 2 * knot + width : 2 * width);
   }
-  return {{}, Weight(w_up), Weight(w_down), b_up, {}};
+  return plain_network(x, w_up, b_up, w_down, {}, Activation::relu);
 }
 
 void show_product() {
   print_section("The product of two channels");
   const Tensor<2> x = {{0.5f, 0.5f}, {1.3f, 0.6f}, {-1.7f, 0.9f}, {10, 10}};  // [4, 2]: a, b
-  const Tensor<2> by_gates = feed_forward(x, product_by_gates(), Activation::swiglu);
-  const Tensor<2> by_8 = feed_forward(x, product_by_bends(4), Activation::relu);
-  const Tensor<2> by_32 = feed_forward(x, product_by_bends(16), Activation::relu);
+  const Tensor<2> by_gates = product_by_gates(x);
+  const Tensor<2> by_8 = product_by_bends(x, 4);
+  const Tensor<2> by_32 = product_by_bends(x, 16);
   Table table({">a", ">b", ">a·b", ">SwiGLU, F = 2", ">plain ReLU, F = 8", ">F = 32"});
   for (std::size_t t = 0; t < 4; ++t) {
     const float a = x(t, 0), b = x(t, 1);

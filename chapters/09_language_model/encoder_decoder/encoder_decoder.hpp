@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "04_causal_attention/multi_head.hpp"
-#include "07_swiglu/feed_forward.hpp"
+#include "07_swiglu/fast/feed_forward_weights.hpp"
 
 namespace t2t {
 

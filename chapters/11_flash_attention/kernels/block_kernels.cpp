@@ -5,7 +5,6 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "04_causal_attention/kernels/attention_naive.hpp"
 #include "08_block/choices/choices.hpp"
@@ -15,9 +14,9 @@
 namespace t2t {
 
 static DeviceBuffer<float> uploaded(const Weight& w) {
-  std::vector<float> floats(w.size());  // [out, in]
-  for (std::size_t r = 0; r < w.rows(); ++r) w.row(r, Row(floats.data() + r * w.cols(), w.cols()));
-  return DeviceBuffer<float>(std::span<const float>(floats));
+  Tensor<2> room;
+  const Tensor<2>& floats = floats_of(w, room);  // [out, in]
+  return DeviceBuffer<float>(std::span<const float>(floats.data(), floats.size()));
 }
 
 static DeviceBuffer<float> uploaded(const Tensor<1>& x) {
