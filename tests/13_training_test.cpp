@@ -282,7 +282,7 @@ TEST_CASE("by hand: gradients 3 and 4 in two tensors have the norm 5") {
 TEST_CASE("the first tensor with a number that is not finite is named") {
   Tensor<1> good = {1, -2}, bad = {0, 0, std::numeric_limits<float>::infinity()};
   const ListedTensor a{{"embedding", 2, 1, Role::matrix}, row(good)};
-  const ListedTensor b{{"w_q", 3, 1, Role::matrix, Split::none, 3}, row(bad)};
+  const ListedTensor b{{"w_q", 3, 1, Role::matrix, 3}, row(bad)};
   ListedTensor c{{"head", 3, 1, Role::matrix}, row(bad)};
   CHECK(first_not_finite({a}).empty());
   CHECK(first_not_finite({a, b, c}) == "layer 3: w_q");

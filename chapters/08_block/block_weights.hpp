@@ -63,18 +63,11 @@ enum class Role {
   positions,    // a table with a row a position: N(0, 0.01²)
 };
 
-/// How several devices, the ranks, divide a tensor between them (share.hpp of chapter 10): by rows,
-/// by columns, or not at all. `once` is a bias that is added to a sum over ranks: rank 0 keeps it
-/// and the others hold zeros, or it would be added once for each rank. `tokens` is a table with a
-/// row for each token: a rank keeps some of the rows, and the others count as zeros.
-enum class Split { none, rows, cols, once, tokens };
-
 /// A tensor's name, shape and role.
 struct TensorInfo {
   std::string_view name;   // "w_q", "attention_norm.gain"
   std::size_t rows, cols;  // both 0 if the settings leave it out; a vector has cols 1
   Role role;
-  Split split = Split::none;
   std::optional<std::size_t> layer = {};   // which of a model's blocks it belongs to
   std::optional<std::size_t> expert = {};  // which of the block's experts it belongs to
   bool shared = false;  // whether it belongs to the shared network, which all tokens use
@@ -91,14 +84,14 @@ void for_each_tensor(Network& network, const BlockSettings& settings, std::size_
   const std::size_t C = settings.C;
   const bool gated = is_gated(settings.activation), biases = settings.biases == Biases::all;
   const auto matrix = [&](std::string_view name, bool used, std::size_t out, std::size_t in,
-                          Role role, Split split, auto& w) {
-    f(TensorInfo{name, F > 0 && used ? out : 0, F > 0 && used ? in : 0, role, split}, w);
+                          Role role, auto& w) {
+    f(TensorInfo{name, F > 0 && used ? out : 0, F > 0 && used ? in : 0, role}, w);
   };
-  matrix("w_gate", gated, F, C, Role::matrix, Split::rows, network.w_gate);
-  matrix("w_up", true, F, C, Role::matrix, Split::rows, network.w_up);
-  matrix("w_down", true, C, F, Role::into_stream, Split::cols, network.w_down);
-  f(TensorInfo{"b_up", biases ? F : 0, 1, Role::bias, Split::rows}, network.b_up);
-  f(TensorInfo{"b_down", biases && F > 0 ? C : 0, 1, Role::bias, Split::once}, network.b_down);
+  matrix("w_gate", gated, F, C, Role::matrix, network.w_gate);
+  matrix("w_up", true, F, C, Role::matrix, network.w_up);
+  matrix("w_down", true, C, F, Role::into_stream, network.w_down);
+  f(TensorInfo{"b_up", biases ? F : 0, 1, Role::bias}, network.b_up);
+  f(TensorInfo{"b_down", biases && F > 0 ? C : 0, 1, Role::bias}, network.b_down);
 }
 
 /// The list. Calls f(info, tensor) for each tensor of a block in the order of the diagram, also for
@@ -112,39 +105,37 @@ void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
   const bool head_norms = settings.head_norms, together = settings.heads_together;
   const bool post_norms = settings.norm_place == NormPlace::both;
   const bool qkv_biases = settings.biases != Biases::none, biases = settings.biases == Biases::all;
-  const auto vector = [&](std::string_view name, bool there, std::size_t n, Role role, Split split,
-                          auto& x) {
-    f(TensorInfo{name, there ? n : 0, 1, role, split}, x);
+  const auto vector = [&](std::string_view name, bool there, std::size_t n, Role role, auto& x) {
+    f(TensorInfo{name, there ? n : 0, 1, role}, x);
   };
   const auto matrix = [&](std::string_view name, bool there, std::size_t out, std::size_t in,
-                          Role role, Split split, auto& w) {
-    f(TensorInfo{name, there ? out : 0, there ? in : 0, role, split}, w);
+                          Role role, auto& w) {
+    f(TensorInfo{name, there ? out : 0, there ? in : 0, role}, w);
   };
   const auto norm = [&](std::string_view gain, std::string_view bias, bool there, std::size_t n,
                         auto& of) {
-    vector(gain, there, n, Role::gain, Split::none, of.gain);
-    vector(bias, there && layer_norm, n, Role::bias, Split::none, of.bias);
+    vector(gain, there, n, Role::gain, of.gain);
+    vector(bias, there && layer_norm, n, Role::bias, of.bias);
   };
 
   norm("attention_norm.gain", "attention_norm.bias", true, C, weights.attention_norm);
-  matrix("w_q", true, HD, C, Role::matrix, Split::rows, weights.w_q);
-  matrix("w_k", true, GD, C, Role::matrix, Split::rows, weights.w_k);
-  matrix("w_v", true, GD, C, Role::matrix, Split::rows, weights.w_v);
-  vector("b_q", qkv_biases, HD, Role::bias, Split::rows, weights.b_q);
-  vector("b_k", qkv_biases, GD, Role::bias, Split::rows, weights.b_k);
-  vector("b_v", qkv_biases, GD, Role::bias, Split::rows, weights.b_v);
+  matrix("w_q", true, HD, C, Role::matrix, weights.w_q);
+  matrix("w_k", true, GD, C, Role::matrix, weights.w_k);
+  matrix("w_v", true, GD, C, Role::matrix, weights.w_v);
+  vector("b_q", qkv_biases, HD, Role::bias, weights.b_q);
+  vector("b_k", qkv_biases, GD, Role::bias, weights.b_k);
+  vector("b_v", qkv_biases, GD, Role::bias, weights.b_v);
   norm("q_norm.gain", "q_norm.bias", head_norms, together ? HD : D, weights.q_norm);
   norm("k_norm.gain", "k_norm.bias", head_norms, together ? GD : D, weights.k_norm);
-  matrix("w_o", true, C, HD, Role::into_stream, Split::cols, weights.w_o);
-  vector("b_o", biases, C, Role::bias, Split::once, weights.b_o);
+  matrix("w_o", true, C, HD, Role::into_stream, weights.w_o);
+  vector("b_o", biases, C, Role::bias, weights.b_o);
   norm("post_attention_norm.gain", "post_attention_norm.bias", post_norms, C,
        weights.post_attention_norm);
 
   norm("feed_forward_norm.gain", "feed_forward_norm.bias", true, C, weights.feed_forward_norm);
   const std::size_t F_experts = settings.experts > 0 ? settings.F : 0;
   for_each_tensor(weights.feed_forward, settings, settings.F - F_experts, f);
-  matrix("router", settings.experts > 0, settings.experts, C, Role::router, Split::none,
-         weights.router);
+  matrix("router", settings.experts > 0, settings.experts, C, Role::router, weights.router);
   for (std::size_t e = 0; e < weights.experts.size(); ++e)
     for_each_tensor(weights.experts[e], settings, F_experts, [&](TensorInfo info, auto& tensor) {
       info.expert = e;
@@ -154,7 +145,7 @@ void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
     info.shared = true;
     f(info, tensor);
   });
-  matrix("shared_gate", settings.shared_gate, 1, C, Role::router, Split::none, weights.shared_gate);
+  matrix("shared_gate", settings.shared_gate, 1, C, Role::router, weights.shared_gate);
   norm("post_feed_forward_norm.gain", "post_feed_forward_norm.bias", post_norms, C,
        weights.post_feed_forward_norm);
 }

@@ -74,9 +74,8 @@ std::vector<ListedTensor> LoraTrainer::list_of(Tensor<2> Factor::*part) {
   for (Adapted& of : adapted_)
     for (Factor* factor : {&of.a, &of.b}) {
       Tensor<2>& x = factor->*part;
-      list.push_back(
-          {{of.info.name, x.shape(0), x.shape(1), Role::matrix, Split::none, of.info.layer},
-           {x.data(), x.size()}});
+      list.push_back({{of.info.name, x.shape(0), x.shape(1), Role::matrix, of.info.layer},
+                      {x.data(), x.size()}});
     }
   return list;
 }

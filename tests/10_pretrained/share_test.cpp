@@ -146,7 +146,7 @@ TEST_CASE("columns of a packed tensor are whole blocks, and other shares are ref
   std::vector<std::uint8_t> stored(2 * 2 * 34), room;  // two rows of two blocks of Q8_0
   for (std::size_t i = 0; i < stored.size(); ++i) stored[i] = std::uint8_t(i);
   const GgufTensor tensor{"w", TensorType::q8_0, {2, 64}, 0, stored.size(), stored};
-  TensorInfo info{"w_down", 2, 32, Role::into_stream, Split::cols};
+  TensorInfo info{"w_down", 2, 32, Role::into_stream};
   const GgufTensor second = share_of(tensor, info, {1, 2}, room);
   CHECK(second.bytes.size() == 2 * 34);
   for (std::size_t i = 0; i < 34; ++i) {
@@ -159,6 +159,8 @@ TEST_CASE("columns of a packed tensor are whole blocks, and other shares are ref
   Config few = config_of(Biases::none);
   few.V = 1;
   REFUSES(share_of(few, {0, 2}), "V, the vocabulary: wanted a token for each rank, got 1");
+  REFUSES(share_of(config_of(Biases::all), {0, 2}),
+          "biases: wanted those of q, k and v at most, got all");
   REFUSES(share_of(config_of(Biases::none), {2, 2}), "rank: wanted below the 2 ranks, got 2");
   REFUSES(share_of(config_of(Biases::none), {0, 3}),
           "H, the query heads: wanted a multiple of 3 ranks, got 4");

@@ -33,13 +33,11 @@ struct ModelWeights {
 template <class Weights, class Call>
 void for_each_tensor(Weights& weights, const Config& config, Call f) {
   const std::size_t C = config.block.C, V = config.V;
-  const auto table = [&](std::string_view name, bool there, std::size_t rows, Role role,
-                         Split split, auto& w) {
-    f(TensorInfo{name, there ? rows : 0, there ? C : 0, role, split}, w);
+  const auto table = [&](std::string_view name, bool there, std::size_t rows, Role role, auto& w) {
+    f(TensorInfo{name, there ? rows : 0, there ? C : 0, role}, w);
   };
-  table("embedding", true, V, Role::embedding, Split::tokens, weights.embedding);
-  table("positions", config.learned_positions, config.T_max, Role::positions, Split::none,
-        weights.positions);
+  table("embedding", true, V, Role::embedding, weights.embedding);
+  table("positions", config.learned_positions, config.T_max, Role::positions, weights.positions);
   for (std::size_t l = 0; l < config.L; ++l)
     for_each_tensor(weights.blocks.at(l), settings_of(config, l),
                     [&](TensorInfo info, auto& tensor) {
@@ -49,7 +47,7 @@ void for_each_tensor(Weights& weights, const Config& config, Call f) {
   const bool has_bias = config.block.norm == Norm::layer;
   f(TensorInfo{"final_norm.gain", C, 1, Role::gain}, weights.final_norm.gain);
   f(TensorInfo{"final_norm.bias", has_bias ? C : 0, 1, Role::bias}, weights.final_norm.bias);
-  table("head", !config.tied, V, Role::embedding, Split::tokens, weights.head);
+  table("head", !config.tied, V, Role::embedding, weights.head);
 }
 
 /// Weights without numbers, with room for all blocks and their experts.

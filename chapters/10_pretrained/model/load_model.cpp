@@ -112,11 +112,10 @@ void expect_tensors(const GgufFile& file, const Config& config) {
 static void read_tensor(const GgufFile& file, const TensorInfo& info, const MakeWeight&,
                         Share share, Tensor<1>& x) {
   const std::string name = name_in_file(info);
-  const std::size_t ranks = info.split == Split::rows ? share.ranks : 1;
+  const std::size_t ranks = split_of(info) == Split::rows ? share.ranks : 1;
   const Tensor<1> whole = file.vector(name, ranks * info.rows);
   const std::size_t from = ranks > 1 ? share.rank * info.rows : 0;
   x = xt::view(whole, xt::range(from, from + info.rows));
-  if (info.split == Split::once && share.rank > 0) x.fill(0);
 }
 static void read_tensor(const GgufFile& file, const TensorInfo& info, const MakeWeight& make,
                         Share share, Weight& w) {
@@ -126,7 +125,7 @@ static void read_tensor(const GgufFile& file, const TensorInfo& info, const Make
   TensorInfo of_rank = info;
   of_rank.rows = tensor.shape[0];
   w = make ? make(tensor, of_rank) : Weight(floats_of(tensor, of_rank.rows, info.cols));
-  if (info.split == Split::tokens) w = with_zeros(std::move(w), info, share);
+  if (split_of(info) == Split::tokens) w = with_zeros(std::move(w), info, share);
   file.forget(room.empty() ? tensor : whole);
 }
 

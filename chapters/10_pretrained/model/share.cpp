@@ -11,6 +11,13 @@
 
 namespace t2t {
 
+Split split_of(const TensorInfo& info) {
+  if (info.role == Role::matrix) return Split::rows;
+  if (info.role == Role::into_stream) return Split::cols;
+  if (info.role == Role::embedding) return Split::tokens;
+  return info.name.starts_with("b_") ? Split::rows : Split::none;
+}
+
 Config share_of(Config config, Share share) {
   expect(share.rank < share.ranks, "rank", fmt::format("below the {} ranks", share.ranks),
          share.rank);
@@ -22,6 +29,8 @@ Config share_of(Config config, Share share) {
   };
   expect(config.V >= share.ranks, "V, the vocabulary", "a token for each rank", config.V);
   const auto share_block = [&](BlockSettings& block) {
+    if (block.biases == Biases::all)
+      throw std::invalid_argument("biases: wanted those of q, k and v at most, got all");
     divide(block.H, "H, the query heads");
     divide(block.G, "G, the key and value heads");
     divide(block.F, "F, the width of the network");
@@ -59,14 +68,14 @@ static std::size_t first_token(const TensorInfo& info, Share share) {
 GgufTensor share_of(const GgufTensor& whole, const TensorInfo& info, Share share,
                     std::vector<std::uint8_t>& room) {
   const std::size_t e = info.expert.value_or(0), ranks = share.ranks;
-  if (info.split == Split::rows)
+  if (split_of(info) == Split::rows)
     return rows_of(whole, (e * ranks + share.rank) * info.rows, info.rows);
-  if (info.split == Split::tokens) {
+  if (split_of(info) == Split::tokens) {
     const std::size_t first = first_token(info, share);
     return rows_of(whole, first, first_token(info, {share.rank + 1, ranks}) - first);
   }
   const GgufTensor matrix = rows_of(whole, e * info.rows, info.rows);
-  if (info.split != Split::cols || ranks == 1) return matrix;
+  if (split_of(info) != Split::cols || ranks == 1) return matrix;
   return columns_of(matrix, share.rank * info.cols, info.cols, room);
 }
 

@@ -5,9 +5,8 @@
 //                                           makes its own heads and its own hidden numbers
 //   columns of w_o, w_down                  with these it makes its share of what the part adds
 //
-// The sum of all ranks' shares is what the part adds: chapter 08's BeforeSum sums them. A bias that
-// that is added to such a sum is zero in all ranks but rank 0. Norms and router are whole in all
-// ranks.
+// The sum of all ranks' shares is what the part adds: chapter 08's BeforeSum sums them. Norms and
+// router are whole in all ranks.
 //
 // Of the embedding and the head a rank keeps the rows of its own tokens. An embedding that another
 // rank has is zeros, and so is a logit: StateOptions' `embedded` and `scored` (chapter 09) sum both
@@ -27,8 +26,16 @@ struct Share {
   std::size_t rank = 0, ranks = 1;
 };
 
+/// How the ranks divide a tensor between them: by rows, by columns, or not at all. `once` is a bias
+/// that is added to a sum over ranks: rank 0 keeps it and the others hold zeros, or it would be
+/// added once for each rank. `tokens` is a table with a row for each token: a rank keeps some of
+/// the rows, and the others count as zeros.
+enum class Split { none, rows, cols, once, tokens };
+Split split_of(const TensorInfo& info);
+
 /// The Config of one rank: H, G and F divided by the number of ranks. Throws std::invalid_argument
-/// unless the number of ranks divides each of them and rank is below ranks.
+/// unless the number of ranks divides each of them and rank is below ranks, and when w_o and w_down
+/// have biases, which each rank would add.
 Config share_of(Config config, Share share);
 
 /// A rank's share of a tensor that is [info.rows, info.cols] in the rank's model: some of the rows

@@ -195,10 +195,10 @@ template <class F>
 static void for_each_tensor(EncoderDecoder& model, F f) {
   using Layer = std::optional<std::size_t>;
   const auto gain = [&](std::string_view name, Layer l, Tensor<1>& x) {
-    f(TensorInfo{name, x.size(), 1, Role::gain, Split::none, l}, x);
+    f(TensorInfo{name, x.size(), 1, Role::gain, l}, x);
   };
   const auto matrix = [&](std::string_view name, Layer l, Tensor<2>& x, Role role = Role::matrix) {
-    f(TensorInfo{name, x.shape(0), x.shape(1), role, Split::none, l}, x);
+    f(TensorInfo{name, x.shape(0), x.shape(1), role, l}, x);
   };
   const auto attention = [&](const BlockNames& names, Layer l, Tensor<1>& norm,
                              AttentionWeights& w) {

@@ -23,14 +23,14 @@ LstmModel draw_lstm_model(std::size_t V, std::size_t C, std::size_t L, Random& r
 template <class Model, class F>
 static void for_each_tensor(Model& model, F f) {
   const auto matrix = [&](const char* name, Role role, std::optional<std::size_t> layer, auto& x) {
-    f(TensorInfo{name, x.shape(0), x.shape(1), role, Split::none, layer}, x);
+    f(TensorInfo{name, x.shape(0), x.shape(1), role, layer}, x);
   };
   matrix("embedding", Role::embedding, {}, model.embedding);
   for (std::size_t l = 0; l < model.layers.size(); ++l) {
     auto& layer = model.layers[l];
     matrix("w_x", Role::matrix, l, layer.w_x);
     matrix("w_h", Role::matrix, l, layer.w_h);
-    f(TensorInfo{"bias", layer.bias.size(), 1, Role::bias, Split::none, l}, layer.bias);
+    f(TensorInfo{"bias", layer.bias.size(), 1, Role::bias, l}, layer.bias);
   }
 }
 
