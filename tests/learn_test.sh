@@ -425,6 +425,34 @@ refuses "a page is stale" env PATH="$scratch/tools:$PATH" house/learn docs --che
 refuses "a page is stale" env PATH="$scratch/tools:$PATH" house/learn docs
 [[ $(cat out) == *" -r "* ]] || fail "docs runs cog with: $(cat out)"
 
+# It also counts some words in the pages' own sentences: a page above a limit is refused, by name, word, count and limit.
+printf '#!/bin/sh\n[ "$1" != weaving/prose.py ]\n' >house/build/python/bin/python
+refuses "a page uses a word too often" env PATH="$scratch/tools:$PATH" house/learn docs --check
+mkdir -p book/docs/weaving && cp "$home/docs/weaving/prose.py" book/docs/weaving/
+times() { printf "%.0s$2 " $(seq "$1"); }
+counted() { python3 book/docs/weaving/prose.py "$@" >out 2>err </dev/null; }
+counts() { # PART-OF-THE-MESSAGE TEXT-OF-A-PAGE
+  echo "$2" >book/docs/p.md
+  counted book/docs/p.md && fail "a page passes with: $2" && return
+  grep -qF -- "docs/p.md: $1: " out && passed=$((passed + 1)) || fail "wanted '$1', got $(cat out err) of a page with: $2"
+}
+most="$(times 1 "So it is.") $(times 7 "it is, so it is") $(times 8 "it has") $(times 6 numbers)"
+other="it is, so that it is. \`So it has numbers, so\` [it](has-numbers.md#learned-by-heart), has L = 8, a standard deviation, powers of 2"
+elsewhere=$'# So it has numbers\n\n```text\nSo it`s what has numbers, so by heart\n```\n\n| So it has numbers, so by heart |'
+woven=$'<!-- [[[cog output("x") ]]] -->\n\nSo it has numbers, so by heart\n\n<!-- [[[end]]] -->'
+printf '%s\n\n' "$elsewhere" "$woven" "$most $(times 9 "$other")" >book/docs/p.md
+counted book/docs/p.md || fail "a page at its limits is refused: $(cat out err)"
+counts '"So" 2 times in 63 words of prose, at most 1' "$most So it is."
+counts '", so" 8 times in 63 words of prose, at most 7' "$most it is, so"
+counts '"has" 9 times in 61 words of prose, at most 8' "$most has"
+counts '"numbers" 7 times in 61 words of prose, at most 6' "$most numbers"
+counts '"numbers" 13 times in 2,013 words of prose, at most 12' "$(times 2000 it) $(times 13 numbers)"
+for words in "by heart" "computed again" "whole number" "nats a byte"; do counts "\"$words\" 1 time, at most 0" "It is ${words/ /$'\n'}."; done
+echo "$(times 994 it) $(times 6 numbers)" | tee book/docs/p.md >book/docs/q.md
+times 1000 it >book/README.md && counted && fail "all pages have 12 in 3,000, and 2 in 1,000 is the limit"
+grep -qF 'all pages: "numbers" 12 times in 3,000 words of prose, at most 6: ' out || fail "all pages together: $(cat out err)"
+rm book/docs/q.md && times 2000 it >book/README.md && counted || fail "all pages have 6 in 3,000: $(cat out err)"
+
 # A copied or moved folder builds its own sources, in a folder of any name; builds take turns.
 echo "CMAKE_HOME_DIRECTORY:INTERNAL=$home" >house/build/release/CMakeCache.txt
 : >house/build/release/01_embedding

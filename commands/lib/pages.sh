@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # pages.sh [--check]: puts listings, outputs and numbers into the pages, whose programs are built; with
-# --check it changes nothing, and fails if a page is stale. Then it checks the links between pages.
+# --check it changes nothing, and fails if a page is stale. Then it checks the links between pages, and
+# counts words that the style of pages replaces.
 set -euo pipefail
 source "$(dirname "$0")/building.sh"
 how=(-r) edited= # -r replaces the pages, which cog would do even with --check
@@ -23,3 +24,4 @@ T2T_BUILD=$build PYTHONPATH=weaving PYTHONDONTWRITEBYTECODE=1 \
   die "$(why)"
 "$venv/bin/python" weaving/way.py check || die "a page is not as docs/README.md wants it (see above)"
 "$venv/bin/python" weaving/links.py ./*.md ../README.md || die "a page links to something that does not exist (see above)"
+"$venv/bin/python" weaving/prose.py || die "a page uses a word too often, or a word of our own where the field has one (see above)"
