@@ -67,23 +67,23 @@ static Closeness relatively_close(const Frequencies& got, const Frequencies& wan
 }
 
 // cos and sin are rounded once, then two products and a sum: 4 roundings of numbers up to 2·|x|.
-static double turned_bound(const Tensor<2>& x) { return 6 * u * largest(x); }
+static double rotated_bound(const Tensor<2>& x) { return 6 * u * largest(x); }
 
 TEST_CASE("by hand: 90 degrees take (3, 4) to (-4, 3), 180 degrees to (-3, -4)") {
   const Frequencies quarter = {std::numbers::pi / 2};
   const Tensor<2> x = {{3, 4}, {3, 4}, {3, 4}};  // [T, H·D]: positions 0, 1, 2
   const Tensor<2> want = {{3, 4}, {-4, 3}, {-3, -4}};
   for (const Pairing pairing : pairings) {
-    const double bound = turned_bound(x);
-    const auto turned = [&] { return rope(x, 2, rope_table(3, quarter), 0, pairing); };
-    REQUIRE(ending_apart(turned) == "returned");
-    CHECK(all_close(turned(), want, bound));
+    const double bound = rotated_bound(x);
+    const auto rotated = [&] { return rope(x, 2, rope_table(3, quarter), 0, pairing); };
+    REQUIRE(ending_apart(rotated) == "returned");
+    CHECK(all_close(rotated(), want, bound));
     CHECK(all_close(by_rows(x, 2, rope_table(3, quarter), 0, pairing), want, bound));
   }
   // The scores with keys (3, 4): distance 1 twice, then distance 2.
-  const ConstMatrix turned = want;
+  const ConstMatrix rotated = want;
   const auto score = [&](std::size_t m, std::size_t n) {
-    return turned.row(m)[0] * turned.row(n)[0] + turned.row(m)[1] * turned.row(n)[1];
+    return rotated.row(m)[0] * rotated.row(n)[0] + rotated.row(m)[1] * rotated.row(n)[1];
   };
   CHECK(score(1, 0) == 0);
   CHECK(score(2, 1) == 0);
@@ -95,7 +95,7 @@ TEST_CASE("by hand: neighbours rotate (1, 2) and (3, 4), halves rotate (1, 3) an
   const RopeTable table = rope_table(2, frequencies);
   const Tensor<2> x = {{1, 2, 3, 4}};
   const Tensor<2> neighbours = {{-2, 1, -3, -4}}, halves = {{-3, -2, 1, -4}};
-  const double bound = turned_bound(x);
+  const double bound = rotated_bound(x);
   CHECK(all_close(rope(x, 4, table, 1, Pairing::neighbours), neighbours, bound));
   CHECK(all_close(rope(x, 4, table, 1, Pairing::halves), halves, bound));
   CHECK(all_close(by_rows(x, 4, table, 1, Pairing::neighbours), neighbours, bound));
@@ -110,7 +110,7 @@ TEST_CASE("by hand: neighbours rotate (1, 2) and (3, 4), halves rotate (1, 3) an
 TEST_CASE("formula and row kernel equal PyTorch in float64, in both pairings") {
   const Tensor<2> x = side_by_side(load_npy<3>(T2T_FIXTURES "/x.npy"));  // [5, 3·10]
   const RopeTable table = table_for(12, 10);
-  const double bound = turned_bound(x);
+  const double bound = rotated_bound(x);
   for (const Pairing pairing : pairings) {
     const bool halves = pairing == Pairing::halves;
     const Tensor<2> want = side_by_side(
@@ -127,7 +127,7 @@ TEST_CASE("the row kernel equals the formula at every shape") {
     CAPTURE(x.shape(1));
     for (const Pairing pairing : pairings)
       CHECK(all_close(by_rows(x, D, table_for(20, D), 9, pairing),
-                      rope(x, D, table_for(20, D), 9, pairing), turned_bound(x)));
+                      rope(x, D, table_for(20, D), 9, pairing), rotated_bound(x)));
   }
 }
 
@@ -362,8 +362,8 @@ TEST_CASE("far out: a pair is rotated by its true angle, in both pairings") {
         want(0, a) = float(x(0, a) * cos - x(0, b) * sin);
         want(0, b) = float(x(0, a) * sin + x(0, b) * cos);
       }
-      CHECK(all_close(rope(x, D, table, m, pairing), want, turned_bound(x)));
-      CHECK(all_close(by_rows(x, D, table, m, pairing), want, turned_bound(x)));
+      CHECK(all_close(rope(x, D, table, m, pairing), want, rotated_bound(x)));
+      CHECK(all_close(by_rows(x, D, table, m, pairing), want, rotated_bound(x)));
     }
 }
 
@@ -384,16 +384,16 @@ static void each_pair_turns_by_its_own_angle(std::size_t T, std::size_t H, std::
           want(t, h * D + b) = float(x(t, h * D + a) * sin + x(t, h * D + b) * cos);
         }
       }
-    CHECK(all_close(rope(x, D, table, start, pairing), want, turned_bound(x)));
-    CHECK(all_close(by_rows(x, D, table, start, pairing), want, turned_bound(x)));
+    CHECK(all_close(rope(x, D, table, start, pairing), want, rotated_bound(x)));
+    CHECK(all_close(by_rows(x, D, table, start, pairing), want, rotated_bound(x)));
   }
 }
 
-TEST_CASE("20 heads of 256 numbers, which the threads share: every pair turns by its own angle") {
+TEST_CASE("20 heads of 256 numbers, which the threads share: every pair rotates by its own angle") {
   each_pair_turns_by_its_own_angle(30, 20, 256, 1000);
 }
 
-TEST_CASE("130 heads, and 700 tokens from position 20,000 on, turn as few do") {
+TEST_CASE("130 heads, and 700 tokens from position 20,000 on, rotate as few do") {
   each_pair_turns_by_its_own_angle(2, 130, 4, 3);
   each_pair_turns_by_its_own_angle(700, 1, 4, 20'000);
 }
@@ -523,7 +523,7 @@ TEST_CASE("the row kernel allocates nothing") {
     CHECK(allocates_nothing(3, [&] { rope_rows(x, 8, table, 4, pairing); }));
 }
 
-TEST_CASE("the table may end in the middle of many rows: none is turned") {
+TEST_CASE("the table may end in the middle of many rows: none is rotated") {
   const Tensor<2> before = Random(1).normal<2>({600, 64});
   Tensor<2> x = before;
   REFUSES(rope_rows(x, 64, table_for(599, 64), 0, Pairing::halves),

@@ -27,7 +27,7 @@
 
 using namespace t2t;
 
-// A score is a sum of D products, each of numbers that were turned (three roundings more), divided
+// A score is a sum of D products, each of numbers that were rotated (three roundings more), divided
 // by √D: with numbers of size 1 its error is about √(D + 3) · eps, eps = 2^-24. Softmax multiplies
 // a weight by 1 ± that, and the weighted mean of values of size up to 4 moves by 4 times as much.
 // We allow twice this, since both sides of a comparison round.
@@ -55,9 +55,9 @@ static Tensor<2> full_forward(const Text& text, std::size_t T, std::size_t H) {
   const auto first = [&](const Tensor<2>& x) -> Tensor<2> {  // [T, H·D]
     return xt::view(x, xt::range(0, T), xt::all());
   };
-  const auto turned = [&](const Tensor<2>& x) { return rope(x, D, table, 0, Pairing::halves); };
-  const Tensor<3> q = split_heads(turned(first(text.q)), H);  // [H, T, D]
-  const Tensor<3> k = split_heads(turned(first(text.k)), H), v = split_heads(first(text.v), H);
+  const auto rotated = [&](const Tensor<2>& x) { return rope(x, D, table, 0, Pairing::halves); };
+  const Tensor<3> q = split_heads(rotated(first(text.q)), H);  // [H, T, D]
+  const Tensor<3> k = split_heads(rotated(first(text.k)), H), v = split_heads(first(text.v), H);
   Tensor<3> out = empty(H, T, D);
   for (std::size_t h = 0; h < H; ++h)
     xt::view(out, h) = attention(xt::view(q, h), xt::view(k, h), xt::view(v, h), Mask::causal);
@@ -69,14 +69,14 @@ static Tensor<2> through_cache(const Text& text, std::size_t from, std::size_t t
                                std::size_t chunk, KvCache& cache) {
   const std::size_t D = cache.keys.shape(2);
   const RopeTable table = table_of(D);
-  Tensor<2> q = text.q;  // turned below
+  Tensor<2> q = text.q;  // rotated below
   // NaN, so that a row which attention does not write is found by the comparison.
   Tensor<2> out = xt::ones<float>({to - from, q.shape(1)}) * NAN;
   AttentionScratch scratch(chunk, cache.keys.shape(1));
   for (std::size_t t = from; t < to; t += chunk) {
     const std::size_t T = std::min(chunk, to - t);
-    append_turned(cache, ConstMatrix(text.k).rows_from(t, T), ConstMatrix(text.v).rows_from(t, T),
-                  table, Pairing::halves);
+    append_rotated(cache, ConstMatrix(text.k).rows_from(t, T), ConstMatrix(text.v).rows_from(t, T),
+                   table, Pairing::halves);
     CHECK(cache.length == t + T);
     if (cache.length < T) continue;  // only in a wrong version: attention would throw
     rope_rows(Matrix(q).rows_from(t, T), D, table, t, Pairing::halves);
@@ -116,26 +116,27 @@ TEST_CASE("append: by hand, each head's numbers go to that group's rows, after t
   CHECK(all_close(filled(cache.values, 3), Tensor<3>(keys * 10), 0));
 }
 
-TEST_CASE("append_turned: by hand, position p turns a pair by p quarter turns") {
+TEST_CASE("append_rotated: by hand, position p turns a pair by p quarter turns") {
   const RopeTable quarters = rope_table(4, {std::numbers::pi / 2});
   KvCache cache = make_kv_cache(2, 4, 2);
   const Tensor<2> k = {{1, 0, 2, 0}, {1, 0, 2, 0}}, v = {{1, 2, 3, 4}, {5, 6, 7, 8}};
-  append_turned(cache, k, v, quarters, Pairing::halves);
-  append_turned(cache, Tensor<2>{{1, 0, 2, 0}}, Tensor<2>{{9, 8, 7, 6}}, quarters, Pairing::halves);
+  append_rotated(cache, k, v, quarters, Pairing::halves);
+  append_rotated(cache, Tensor<2>{{1, 0, 2, 0}}, Tensor<2>{{9, 8, 7, 6}}, quarters,
+                 Pairing::halves);
   CHECK(cache.length == 3);
   const Tensor<3> keys = {{{1, 0}, {0, 1}, {-1, 0}}, {{2, 0}, {0, 2}, {-2, 0}}};
   const Tensor<3> values = {{{1, 2}, {5, 6}, {9, 8}}, {{3, 4}, {7, 8}, {7, 6}}};
   CHECK(all_close(filled(cache.keys, 3), keys, 2 * 0x1p-52));  // π as a double is off by 1.2e-16
   CHECK(all_close(filled(cache.values, 3), values, 0));
-  CHECK(k(1, 0) == 1);  // what was handed over is not turned
+  CHECK(k(1, 0) == 1);  // what was handed over is not rotated
 }
 
-TEST_CASE("append_turned: by hand, neighbours turn (1, 2) and (3, 4), halves (1, 3) and (2, 4)") {
+TEST_CASE("append_rotated: by hand, neighbours turn (1, 2) and (3, 4), halves (1, 3) and (2, 4)") {
   const RopeTable table = rope_table(2, {std::numbers::pi / 2, std::numbers::pi});
   const Tensor<2> k = {{0, 0, 0, 0}, {1, 2, 3, 4}};
   const auto keys = [&](Pairing pairing) {
     KvCache cache = make_kv_cache(1, 2, 4);
-    append_turned(cache, k, k, table, pairing);
+    append_rotated(cache, k, k, table, pairing);
     return cache.keys;
   };
   const Tensor<3> neighbours = {{{0, 0, 0, 0}, {-2, 1, -3, -4}}};
@@ -297,16 +298,16 @@ TEST_CASE("a cache of 2100 positions, filled in three calls and reset") {
   for (int round = 0; round < 2; ++round) {
     std::size_t done = 0;
     for (const std::size_t count : {700, 1390, 10}) {
-      append_turned(cache, ConstMatrix(text.k).rows_from(done, count),
-                    ConstMatrix(text.v).rows_from(done, count), table, Pairing::halves);
+      append_rotated(cache, ConstMatrix(text.k).rows_from(done, count),
+                     ConstMatrix(text.v).rows_from(done, count), table, Pairing::halves);
       done += count;
     }
     CHECK(cache.length == S);
-    const Tensor<2> turned = rope(text.k, D, table, 0, Pairing::halves);
+    const Tensor<2> rotated = rope(text.k, D, table, 0, Pairing::halves);
     const KeyValueHeads heads = cached_heads(cache);
     for (std::size_t g = 0; g < G; ++g) {
-      CHECK(
-          all_close(copy_of(heads.keys(g)), copy_of(ConstMatrix(turned).head(g, D)), 16 * 0x1p-24));
+      CHECK(all_close(copy_of(heads.keys(g)), copy_of(ConstMatrix(rotated).head(g, D)),
+                      16 * 0x1p-24));
       CHECK(all_close(copy_of(heads.values(g)), copy_of(ConstMatrix(text.v).head(g, D)), 0));
     }
     reset(cache);
@@ -315,17 +316,17 @@ TEST_CASE("a cache of 2100 positions, filled in three calls and reset") {
   CHECK(kv_cache_bytes(32, 32, std::size_t(1) << 20, 128, 4) == std::size_t(1) << 40);
 }
 
-TEST_CASE("a cache of 40,000 positions turns the last keys as it does the first") {
+TEST_CASE("a cache of 40,000 positions rotates the last keys as it does the first") {
   constexpr std::size_t S = 40'000, D = 2;
   const RopeTable table = table_of(D, S);
   const Text text = some_text(S, D, 12);
   KvCache cache = make_kv_cache(1, S, D);
-  append_turned(cache, ConstMatrix(text.k).rows_from(0, S - 3),
-                ConstMatrix(text.v).rows_from(0, S - 3), table, Pairing::halves);
-  append_turned(cache, ConstMatrix(text.k).rows_from(S - 3, 3),
-                ConstMatrix(text.v).rows_from(S - 3, 3), table, Pairing::halves);
-  const Tensor<2> turned = rope(text.k, D, table, 0, Pairing::halves);
-  CHECK(all_close(copy_of(cached_heads(cache).keys(0)), turned, 16 * 0x1p-24));
+  append_rotated(cache, ConstMatrix(text.k).rows_from(0, S - 3),
+                 ConstMatrix(text.v).rows_from(0, S - 3), table, Pairing::halves);
+  append_rotated(cache, ConstMatrix(text.k).rows_from(S - 3, 3),
+                 ConstMatrix(text.v).rows_from(S - 3, 3), table, Pairing::halves);
+  const Tensor<2> rotated = rope(text.k, D, table, 0, Pairing::halves);
+  CHECK(all_close(copy_of(cached_heads(cache).keys(0)), rotated, 16 * 0x1p-24));
   CHECK(all_close(copy_of(cached_heads(cache).values(0)), text.v, 0));
 }
 
@@ -351,9 +352,9 @@ TEST_CASE("decoding allocates nothing") {
     attention_rows(text.q, cached_heads(cache), Mask::causal, out, scratch);
   }));
   const RopeTable table = table_of(6);
-  const auto turned = [&] { append_turned(cache, text.k, text.v, table, Pairing::halves); };
-  CHECK_NOTHROW(turned());
-  CHECK(allocates_nothing(3, turned));
+  const auto rotated = [&] { append_rotated(cache, text.k, text.v, table, Pairing::halves); };
+  CHECK_NOTHROW(rotated());
+  CHECK(allocates_nothing(3, rotated));
 }
 
 TEST_CASE("PyTorch's causal attention, 13 tokens, 3 heads of 10, in chunks of 4 and one by one") {
@@ -364,7 +365,7 @@ TEST_CASE("PyTorch's causal attention, 13 tokens, 3 heads of 10, in chunks of 4 
   for (const std::size_t chunk : {4, 1}) {
     KvCache cache = make_kv_cache(3, 17, 10);
     CHECK(all_close(through_cache(text, 0, 13, chunk, cache), out, bound(10)));
-    // Keys of size up to 4, turned: two products and their sum, cos and sin rounded before.
+    // Keys of size up to 4, rotated: two products and their sum, cos and sin rounded before.
     const Tensor<3> filled = xt::view(cache.keys, xt::all(), xt::range(0, 13), xt::all());
     CHECK(all_close(filled, keys, 4 * 4 * 0x1p-24));
   }
@@ -448,7 +449,7 @@ TEST_CASE("refused: a cache whose values have another number of positions than i
     const std::string message =
         fmt::format("cache.values: wanted shape [2, 4, 2], got [2, {}, 2]", S);
     REFUSES(append(cache, row, row), message);
-    REFUSES(append_turned(cache, row, row, table_of(2), Pairing::halves), message);
+    REFUSES(append_rotated(cache, row, row, table_of(2), Pairing::halves), message);
     REFUSES(cached_heads(cache), message);
   }
 }
@@ -464,7 +465,7 @@ TEST_CASE("a refused append says why, and leaves the cache bit by bit as it was"
   const auto refuses = [&](const Tensor<2>& k, const Tensor<2>& v, const RopeTable* turn,
                            const std::string& message) {
     CAPTURE(message);
-    REFUSES(turn ? append_turned(cache, k, v, *turn, Pairing::halves) : append(cache, k, v),
+    REFUSES(turn ? append_rotated(cache, k, v, *turn, Pairing::halves) : append(cache, k, v),
             message);
     CHECK(same_bits(cache, before));
     cache = before;
@@ -488,15 +489,15 @@ TEST_CASE("many positions that do not fit are refused, and the cache stays as it
   const Tensor<2> many = xt::ones<float>({600, 128});
   const char* message = "cache: length 0 and T = 600 more positions, wanted at most S = 599 in all";
   REFUSES(append(cache, many, many), message);
-  REFUSES(append_turned(cache, many, many, table_of(32, 600), Pairing::halves), message);
+  REFUSES(append_rotated(cache, many, many, table_of(32, 600), Pairing::halves), message);
   CHECK(same_bits(cache, before));
 }
 
-TEST_CASE("an odd head width can't be turned, and the cache stays empty") {
+TEST_CASE("an odd head width can't be rotated, and the cache stays empty") {
   KvCache cache = make_kv_cache(2, 4, 3);
   const KvCache before = cache;
   const Tensor<2> row = xt::ones<float>({1, 6});
-  REFUSES(append_turned(cache, row, row, table_of(4), Pairing::neighbours),
+  REFUSES(append_rotated(cache, row, row, table_of(4), Pairing::neighbours),
           "D: wanted an even number above 0, got 3");
   CHECK(same_bits(cache, before));
 }

@@ -176,7 +176,7 @@ TEST_CASE("a trace names every intermediate in order, and changes nothing") {
              values[part] = copy_of(value);
            });
   CHECK(names ==
-        "attention_norm q k v q_turned k_turned heads attention x_plus_attention "
+        "attention_norm q k v q_rotated k_rotated heads attention x_plus_attention "
         "feed_forward_norm gate up hidden feed_forward x_plus_feed_forward ");
   CHECK(all_close(x, in_chunks(c, c.T), 0));
   CHECK(values.size() == 15);
@@ -195,12 +195,12 @@ TEST_CASE("a trace names every intermediate in order, and changes nothing") {
 }
 
 TEST_CASE("by hand: what belongs to a layer is traced with its number") {
-  CHECK(trace_name(Part::q_turned, 3) == "layer 3 q_turned");
+  CHECK(trace_name(Part::q_rotated, 3) == "layer 3 q_rotated");
   for (const Part part : {Part::embedding, Part::final_norm, Part::logits})
     CHECK(trace_name(part, 3) == part_name(part));
 }
 
-TEST_CASE("a trace in post-norm has each norm after its sum, and no turned q and k without RoPE") {
+TEST_CASE("a trace in post-norm has each norm after its sum, and no rotated q and k without RoPE") {
   const auto order = [](const std::string& name) {
     std::string names;
     for (const Case& c : cases()) {
@@ -215,13 +215,13 @@ TEST_CASE("a trace in post-norm has each norm after its sum, and no turned q and
     return names;
   };
   CHECK(order("llama_post") ==
-        "q k v q_turned k_turned heads attention x_plus_attention attention_norm "
+        "q k v q_rotated k_rotated heads attention x_plus_attention attention_norm "
         "gate up hidden feed_forward x_plus_feed_forward feed_forward_norm ");
   CHECK(order("post") ==
         "q k v heads attention x_plus_attention attention_norm "
         "up hidden feed_forward x_plus_feed_forward feed_forward_norm ");
   CHECK(order("both") ==
-        "attention_norm q k v q_turned k_turned heads attention post_attention_norm "
+        "attention_norm q k v q_rotated k_rotated heads attention post_attention_norm "
         "x_plus_attention feed_forward_norm gate up hidden feed_forward post_feed_forward_norm "
         "x_plus_feed_forward ");
 }

@@ -625,16 +625,16 @@ TEST_CASE("traces of one model agree; of planted differences the first is found"
 
   // Layer 2 is before layer 10, q before its turned self, whatever the alphabet says.
   traces.spoil("layer_10_attention_norm", 1, 1, 50);
-  traces.spoil("layer_2_q_turned", 3, 7, 50);
+  traces.spoil("layer_2_q_rotated", 3, 7, 50);
   traces.spoil("layer_2_heads", 0, 0, 50);
   const Comparison parted = compare_traces(traces.a, traces.b);
   CHECK(parted.parting.has_value());
   if (!parted.parting) return;
-  CHECK(parted.parting->name == "layer_2_q_turned");
+  CHECK(parted.parting->name == "layer_2_q_rotated");
   CHECK(parted.parting->token == 3);
   CHECK(parted.parting->channel == 7);
   CHECK(parted.parting->b == 50);
-  CHECK(usual_causes("layer_2_q_turned", true).find("the other pairing") != std::string::npos);
+  CHECK(usual_causes("layer_2_q_rotated", true).find("the other pairing") != std::string::npos);
 }
 
 TEST_CASE("a part of one channel is compared, too" * doctest::test_suite("slow")) {

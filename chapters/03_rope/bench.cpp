@@ -25,7 +25,7 @@ static bool agrees(std::size_t D, const RopeTable& table, Pairing pairing) {
   return std::ranges::equal(got, want, [](float a, float b) { return std::abs(a - b) < 1e-5f; });
 }
 
-/// The work that is added to one layer's attention: RoPE turns queries and keys, the relative
+/// The work that is added to one layer's attention: RoPE rotates queries and keys, the relative
 /// encodings add a number to each score. ALiBi's and T5's numbers are the same in all layers, so
 /// they are made beforehand; Shaw's depend on the layer's queries.
 static void bench_encodings(Bench& bench) {
@@ -48,12 +48,12 @@ static void bench_encodings(Bench& bench) {
   const std::string sizes = fmt::format("T = {}, H = {}, D = {}", T, H, D);
   bench.expect_right("biases " + sizes, scores(3, 1) == alibi(0, 3, 1));
   bench.against(
-      "ALiBi's biases added, " + sizes, [&] { add(alibi); }, "RoPE: q and k turned", rope_layer);
+      "ALiBi's biases added, " + sizes, [&] { add(alibi); }, "RoPE: q and k rotated", rope_layer);
   bench.against(
-      "T5's biases added, " + sizes, [&] { add(t5); }, "RoPE: q and k turned", rope_layer);
+      "T5's biases added, " + sizes, [&] { add(t5); }, "RoPE: q and k rotated", rope_layer);
   bench.against(
       "Shaw's biases made and added, " + sizes, [&] { add(shaw_biases(q, vectors, T)); },
-      "RoPE: q and k turned", rope_layer);
+      "RoPE: q and k rotated", rope_layer);
 }
 
 void bench(Bench& bench) {

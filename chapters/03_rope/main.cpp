@@ -65,22 +65,22 @@ void show_distances(const Program& program, std::size_t D, float theta, Random& 
   print_section("A score depends only on the distance");
   const Tensor<2> q = random.normal<2>({1, D}), k = random.normal<2>({1, D});
   const Tensor<2> sinusoids = sinusoidal_positions(1100, D);
-  const RopeTable turns = rope_table(1100, rope_frequencies(D, theta));
-  const auto score = [&](std::size_t m, std::size_t n, bool turned) {
+  const RopeTable rotations = rope_table(1100, rope_frequencies(D, theta));
+  const auto score = [&](std::size_t m, std::size_t n, bool rotated) {
     double sum = 0;
-    const Tensor<2> qm = rope(q, D, turns, m, Pairing::halves),
-                    kn = rope(k, D, turns, n, Pairing::halves);
+    const Tensor<2> qm = rope(q, D, rotations, m, Pairing::halves),
+                    kn = rope(k, D, rotations, n, Pairing::halves);
     for (std::size_t d = 0; d < D; ++d)
-      sum += turned ? double(qm(0, d)) * kn(0, d)
-                    : double(q(0, d) + sinusoids(m, d)) * (k(0, d) + sinusoids(n, d));
+      sum += rotated ? double(qm(0, d)) * kn(0, d)
+                     : double(q(0, d) + sinusoids(m, d)) * (k(0, d) + sinusoids(n, d));
     return fmt::format("{:.2f}", sum / std::sqrt(double(D)) + 1e-9);  // no "-0.00"
   };
   Table table({">distance", ">rotated: key at 0", ">at 10", ">at 1000", ">sinusoids: key at 0",
                ">at 10", ">at 1000"});
   for (const std::size_t distance : {0, 1, 5, 20, 80}) {
     std::vector<std::string> cells = {std::to_string(distance)};
-    for (const bool turned : {true, false})
-      for (const std::size_t n : {0, 10, 1000}) cells.push_back(score(n + distance, n, turned));
+    for (const bool rotated : {true, false})
+      for (const std::size_t n : {0, 10, 1000}) cells.push_back(score(n + distance, n, rotated));
     table.add(cells);
   }
   table.print();

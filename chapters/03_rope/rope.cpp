@@ -62,16 +62,16 @@ RopeTable rope_table(std::size_t S, const Frequencies& frequencies, float magnit
 }
 
 /// Pair i as the complex number x[2i] + x[2i+1]·√−1, rotated by one complex product.
-static Tensor<3> turn_neighbours(const Tensor<3>& x, const RopeTable& table, std::size_t start) {
+static Tensor<3> neighbours_rotated(const Tensor<3>& x, const RopeTable& table, std::size_t start) {
   Tensor<3> y = Tensor<3>::from_shape(x.shape());  // [T, H, D]
   for (std::size_t t = 0; t < x.shape(0); ++t)
     for (std::size_t h = 0; h < x.shape(1); ++h)
       for (std::size_t i = 0; i < x.shape(2) / 2; ++i) {
         const std::complex<float> pair(x(t, h, 2 * i), x(t, h, 2 * i + 1));
-        const std::complex<float> turn(table.cos(start + t, i), table.sin(start + t, i));
-        const std::complex<float> turned = pair * turn;
-        y(t, h, 2 * i) = turned.real();
-        y(t, h, 2 * i + 1) = turned.imag();
+        const std::complex<float> rotation(table.cos(start + t, i), table.sin(start + t, i));
+        const std::complex<float> rotated = pair * rotation;
+        y(t, h, 2 * i) = rotated.real();
+        y(t, h, 2 * i + 1) = rotated.imag();
       }
   return y;
 }
@@ -97,7 +97,7 @@ static Tensor<3> for_both_halves(const Tensor<2>& table, std::size_t start, std:
   return both;
 }
 
-static Tensor<3> turn_halves(const Tensor<3>& x, const RopeTable& table, std::size_t start) {
+static Tensor<3> halves_rotated(const Tensor<3>& x, const RopeTable& table, std::size_t start) {
   const Tensor<3> cos = for_both_halves(table.cos, start, x.shape(0));  // [T, 1, D]
   const Tensor<3> sin = for_both_halves(table.sin, start, x.shape(0));  // [T, 1, D]
   const Tensor<3> quarter_turn = rotate_half(x);                        // [T, H, D]
@@ -110,9 +110,9 @@ Tensor<2> rope(const Tensor<2>& x, std::size_t D, const RopeTable& table, std::s
   expect_whole_heads("columns of x", C, D);
   expect_table(table, D, start, T);
   const Tensor<3> heads = xt::reshape_view(x, {T, C / D, D});  // [T, H, D]
-  const Tensor<3> turned = pairing == Pairing::neighbours ? turn_neighbours(heads, table, start)
-                                                          : turn_halves(heads, table, start);
-  return xt::reshape_view(turned, {T, C});  // [T, H·D]
+  const Tensor<3> rotated = pairing == Pairing::neighbours ? neighbours_rotated(heads, table, start)
+                                                           : halves_rotated(heads, table, start);
+  return xt::reshape_view(rotated, {T, C});  // [T, H·D]
 }
 
 /// The place in the neighbours' order of a row in the halves' order: within its head, row i goes to

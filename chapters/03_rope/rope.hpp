@@ -1,5 +1,5 @@
 // RoPE, rotary position embedding: in a query or key at position m, pair i of its numbers is
-// rotated, as a point in the plane, by the angle m · frequency[i]. (The code says turn for rotate.)
+// rotated, as a point in the plane, by the angle m · frequency[i].
 //
 //   (a, b) → (a·cos − b·sin, a·sin + b·cos)      of that angle
 //                                                frequency[i] = θ^(−2i/D)

@@ -4,9 +4,9 @@
 //
 // One head gives each token one mean; H heads give it H means, for about the same number of
 // multiplications. Vaswani et al. 2017, section 3.2.2. The projections have no biases (GPT-2's
-// have), no positions are put in (chapter 03 turns q and k), nothing is kept for later calls (05),
-// and each query head has keys of its own (06 shares them). fast/attention_rows.hpp is the form
-// that a model runs.
+// have), no positions are put in (chapter 03 rotates q and k), nothing is kept for later calls
+// (05), and each query head has keys of its own (06 shares them). fast/attention_rows.hpp is the
+// form that a model runs.
 #pragma once
 
 #include "04_causal_attention/attention.hpp"

@@ -27,7 +27,7 @@ ConcatenatedCache make_concatenated_cache(std::size_t G, std::size_t D);
 /// Replaces keys and values by storage with T rows more. Returns the bytes that were written to it,
 /// the old rows and the new ones. Throws std::invalid_argument unless k and v are [T, G·D].
 std::size_t concatenate(ConcatenatedCache& cache,
-                        ConstMatrix k,   // [T, G·D], already turned if the model uses RoPE
+                        ConstMatrix k,   // [T, G·D], already rotated if the model uses RoPE
                         ConstMatrix v);  // [T, G·D]
 
 /// Views of all rows, for the kernels of attention. They are valid until the next concatenate.

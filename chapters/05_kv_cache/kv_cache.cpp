@@ -59,8 +59,8 @@ void append(KvCache& cache, ConstMatrix k, ConstMatrix v) {
   cache.length += k.rows;
 }
 
-void append_turned(KvCache& cache, ConstMatrix k, ConstMatrix v, const RopeTable& table,
-                   Pairing pairing) {
+void append_rotated(KvCache& cache, ConstMatrix k, ConstMatrix v, const RopeTable& table,
+                    Pairing pairing) {
   const std::size_t T = k.rows, G = cache.keys.shape(0), D = cache.keys.shape(2);
   const std::size_t first = cache.length;
   expect_appendable(cache, k, v);

@@ -1,7 +1,7 @@
 // KV cache: it keeps the keys and values of all tokens so far, so that a new token is the only one
 // whose key and value are computed.
 //
-//   keys[g, length + t] = turn(k[g, t], position + t)      values[g, length + t] = v[g, t]
+//   keys[g, length + t] = rotate(k[g, t], position + t)      values[g, length + t] = v[g, t]
 //   out = softmax(q·keysᵀ / √D + mask)·values              position = start + length
 //
 // Under a causal mask no later token changes a token's keys and values, so they need to be computed
@@ -39,20 +39,20 @@ void expect_appendable(const KvCache& cache, ConstMatrix k, ConstMatrix v);
 /// Writes T rows of keys and values from row `length` on, then adds T to `length`. Allocates
 /// nothing. Throws as expect_appendable does, before anything is written.
 void append(KvCache& cache,
-            ConstMatrix k,   // [T, G·D], already turned if the model uses RoPE
+            ConstMatrix k,   // [T, G·D], already rotated if the model uses RoPE
             ConstMatrix v);  // [T, G·D]
 
-/// The same for keys that are not turned yet: they are written as they come, then RoPE turns them
-/// in place, in the cache, each by its own position. k itself is not changed, and nothing is
-/// allocated. The caller turns the queries, by the length that it read before this call.
+/// The same for keys that are not rotated yet: they are written as they come, then RoPE rotates
+/// them in place, in the cache, each by its own position. k itself is not changed, and nothing is
+/// allocated. The caller rotates the queries, by the length that it read before this call.
 /// Throws as expect_appendable and chapter 03's expect_table do, before anything is written: also
 /// for an odd D, for a table made for another D, and for one that ends before the last of the T
 /// positions.
-void append_turned(KvCache& cache,
-                   ConstMatrix k,           // [T, G·D], not turned
-                   ConstMatrix v,           // [T, G·D]
-                   const RopeTable& table,  // [positions, D/2] each
-                   Pairing pairing);
+void append_rotated(KvCache& cache,
+                    ConstMatrix k,           // [T, G·D], not rotated
+                    ConstMatrix v,           // [T, G·D]
+                    const RopeTable& table,  // [positions, D/2] each
+                    Pairing pairing);
 
 /// Empties the cache: the next position is 0 again. The old numbers stay in memory, unread.
 void reset(KvCache& cache);

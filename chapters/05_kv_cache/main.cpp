@@ -118,7 +118,7 @@ static void show_flow(const Program& program, Babbler& babbler, const std::vecto
   print_shapes(
       {{"x", {few, C}, "the first bytes of the text, embedded"},
        {"q, k, v", {few, C}, "each x times a matrix [C, C] of its own"},
-       {"cache.keys", {H, S, C / H}, "k, turned, one head after the other, with room for more"},
+       {"cache.keys", {H, S, C / H}, "k, rotated, one head after the other, with room for more"},
        {"cache.values", {H, S, C / H}, "v, one head after the other"},
        {"out", {few, C}, "each head's weighted mean of the values that it sees"},
        {"logits", {1, 256}, "of the last token: a number for each byte that may come next"}});

@@ -82,7 +82,7 @@ Tensor<2> text_rows(const std::vector<int>& ids, std::size_t C, Random& random) 
 
 /// The tensors of one call.
 struct Flow {
-  Tensor<2> q;      // [T, H·D], turned
+  Tensor<2> q;      // [T, H·D], rotated
   Tensor<2> heads;  // [T, H·D], attention's output
   Tensor<2> y;      // [T, C], the layer's output
 };
@@ -94,7 +94,7 @@ Flow run_layer(const Tensor<2>& x, const GroupedWeights& weights, const RopeTabl
   Tensor<2> q = matmul_bt(x, weights.w_q);        // [T, H·D]
   const Tensor<2> k = matmul_bt(x, weights.w_k);  // [T, G·D]
   const Tensor<2> v = matmul_bt(x, weights.w_v);  // [T, G·D]
-  append_turned(cache, k, v, rope, Pairing::halves);
+  append_rotated(cache, k, v, rope, Pairing::halves);
   rope_rows(q, D, rope, position, Pairing::halves);
 
   Tensor<2> heads = empty(q.shape(0), q.shape(1));  // [T, H·D]
@@ -144,7 +144,7 @@ void show_text(const Program& program, const Sizes& sizes) {
                 {"w_k, w_v", {G * D, C}, fmt::format("G = {} heads of keys and values", G)},
                 {"q", {T, H * D}, "x · w_qᵀ: H queries a token"},
                 {"k, v", {T, G * D}, "x · w_kᵀ and x · w_vᵀ: G keys and values a token"},
-                {"cache", {G, T, D}, "turned keys, and values, [G, T, D] each"},
+                {"cache", {G, T, D}, "rotated keys, and values, [G, T, D] each"},
                 {"scores", {H, T, T}, "each query head with the keys of its group"},
                 {"heads", {T, H * D}, "attention's output, as wide as with G = H"},
                 {"y", {T, C}, "heads · w_oᵀ"}});

@@ -42,7 +42,7 @@ struct BlockSettings {
   NormPlace norm_place = NormPlace::before;
   Activation activation = Activation::swiglu;
   Biases biases = Biases::none;  // all: of q, k, v, o and both matrices of a plain network
-  bool uses_rope = true;  // whether q and k are turned; if not, x already holds the positions
+  bool uses_rope = true;  // whether q and k are rotated; if not, x already holds the positions
   float theta = 10000;    // RoPE's
   float eps = 1e-5f;      // the norms'
   // [/settings]

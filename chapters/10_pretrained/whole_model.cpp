@@ -180,7 +180,7 @@ static Floats rms_norm(const Floats& x, const Floats& gain, float eps) {
   return y;
 }
 
-/// Chapter 03: numbers 2i and 2i + 1 of each head are turned by position · frequencies[i].
+/// Chapter 03: numbers 2i and 2i + 1 of each head are rotated by position · frequencies[i].
 static void rope(Floats& x, std::size_t position, const std::vector<double>& frequencies) {
   for (std::size_t i = 0; i < frequencies.size(); ++i) {
     const double angle = double(position) * frequencies[i];

@@ -34,7 +34,7 @@ class PagedAttention {
   void operator()(const Projected& in, Matrix heads, const Trace& trace) {
     const BlockSettings& settings = in.block.settings();
     layers_.expect_call(in, heads, pages_of_.size());
-    layers_.turn(in, trace);
+    layers_.rotate(in, trace);
     for_each_run(in.runs, [&](const Run& run, std::size_t first) {
       make_room(run);
       Tensor<2>&k = keys_[in.block.layer()], &v = values_[in.block.layer()];

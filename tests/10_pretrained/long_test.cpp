@@ -53,7 +53,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("YaRN: the scores are those of q and k both turned with its magnitude") {
+TEST_CASE("YaRN: the scores are those of q and k both rotated with its magnitude") {
   for (const bool head_norms : {false, true}) {
     Config config = small_config();
     config.block.head_norms = head_norms;

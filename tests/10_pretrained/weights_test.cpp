@@ -121,10 +121,10 @@ TEST_CASE("every part of the first layer, and the stream after each, agree with 
   for (const Pairing pairing : {Pairing::neighbours, Pairing::halves}) {
     Config config = model.config();
     config.block.pairing = pairing;
-    const Model turned(config, model.weights());
+    const Model rotated(config, model.weights());
     ModelState state(config, ids.size());
     Tensor<1> logits = empty(model.config().V);
-    forward(turned, state, ids, row(logits), trace_to(folder));
+    forward(rotated, state, ids, row(logits), trace_to(folder));
     const Comparison comparison = compare_traces(T2T_FIXTURES "/trace", folder);
     if (pairing == Pairing::neighbours) {
       CHECK(!comparison.parting);
@@ -132,7 +132,7 @@ TEST_CASE("every part of the first layer, and the stream after each, agree with 
       MESSAGE("worst " << comparison.worst);
     } else {
       CHECK(comparison.parting.has_value());
-      if (comparison.parting) CHECK(comparison.parting->name == "layer_0_q_turned");
+      if (comparison.parting) CHECK(comparison.parting->name == "layer_0_q_rotated");
       if (comparison.parting) CHECK(comparison.parting->token == 1);
     }
   }

@@ -550,7 +550,7 @@ TEST_CASE("flash_backward refuses shapes that disagree, and too little scratch m
 
 // RoPE.
 
-TEST_CASE("by hand: a quarter turn is turned back, and a magnitude is kept") {
+TEST_CASE("by hand: a quarter turn is undone, and a magnitude is kept") {
   // Forward, (a, b) becomes 2·(−b, a). The gradient (1, 0) of the result is then 2·(0, −1) of x:
   // the first number of the result grows as b falls.
   const RopeTable quarter{{{0}}, {{2}}};
@@ -595,7 +595,7 @@ TEST_CASE("RoPE and attention together are what small changes give, with both pa
       Tensor<2> alone = x.dout;
       rope_rows(alone, n.D, backward_table(table), start, pairing);
       CHECK(all_close(alone, by_differences(q, [&] { return dot(x.dout, turn(q)); }), 8 * u));
-      // … and before attention, which reads turned queries and keys.
+      // … and before attention, which reads rotated queries and keys.
       const auto loss = [&] { return dot(x.dout, attend(turn(q), turn(k), v, n, Mask::causal)); };
       Texts read = x;
       read.q = rope(x.q, n.D, table, start, pairing);

@@ -4,7 +4,7 @@
 
 namespace t2t {
 
-static void turn_neighbours_row(Row head, ConstRow cos, ConstRow sin) {
+static void rotate_neighbours_row(Row head, ConstRow cos, ConstRow sin) {
 #pragma omp simd
   for (std::size_t i = 0; i < cos.size(); ++i) {
     const float a = head[2 * i], b = head[2 * i + 1];
@@ -13,7 +13,7 @@ static void turn_neighbours_row(Row head, ConstRow cos, ConstRow sin) {
   }
 }
 
-static void turn_halves_row(Row head, ConstRow cos, ConstRow sin) {
+static void rotate_halves_row(Row head, ConstRow cos, ConstRow sin) {
   const Row first = head.first(cos.size()), second = head.last(cos.size());
 #pragma omp simd
   for (std::size_t i = 0; i < cos.size(); ++i) {
@@ -27,11 +27,11 @@ void rope_rows(Matrix x, std::size_t D, const RopeTable& table, std::size_t star
                Pairing pairing) {
   expect_whole_heads("columns of x", x.cols, D);
   expect_table(table, D, start, x.rows);
-  const auto turn = pairing == Pairing::neighbours ? turn_neighbours_row : turn_halves_row;
+  const auto rotate = pairing == Pairing::neighbours ? rotate_neighbours_row : rotate_halves_row;
 
   for_each_row(x.rows, x.cols, [&](std::size_t t) {
     const ConstRow cos = row(table.cos, start + t), sin = row(table.sin, start + t);
-    for (std::size_t h = 0; h < x.cols / D; ++h) turn(x.row(t).subspan(h * D, D), cos, sin);
+    for (std::size_t h = 0; h < x.cols / D; ++h) rotate(x.row(t).subspan(h * D, D), cos, sin);
   });
 }
 

@@ -2,7 +2,7 @@
 //
 //   (a, b) of each pair becomes (a·cos − b·sin, a·sin + b·cos)
 //
-// Chapter 08 turns the queries and keys of a call with it; chapter 11 has it for a GPU.
+// Chapter 08 rotates the queries and keys of a call with it; chapter 11 has it for a GPU.
 #pragma once
 
 #include "03_rope/rope.hpp"

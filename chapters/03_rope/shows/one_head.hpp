@@ -12,7 +12,7 @@
 
 namespace t2t {
 
-enum class Positions { none, sinusoids_added, table_added, qk_turned, qkv_turned };
+enum class Positions { none, sinusoids_added, table_added, qk_rotated, qkv_rotated };
 
 struct OneHead {
   Tensor<2> wq, wk, wv;  // [C, C]
@@ -33,9 +33,10 @@ struct OneHead {
     Tensor<2> q = matmul_bt(x, wq), k = matmul_bt(x, wk), v = matmul_bt(x, wv);  // [T, C] each
 
     const RopeTable table = rope_table(start + T, rope_frequencies(C));
-    const auto turn = [&](Tensor<2>& y) { rope_rows(y, C, table, start, Pairing::halves); };
-    if (positions == Positions::qk_turned || positions == Positions::qkv_turned) turn(q), turn(k);
-    if (positions == Positions::qkv_turned) turn(v);
+    const auto rotate = [&](Tensor<2>& y) { rope_rows(y, C, table, start, Pairing::halves); };
+    if (positions == Positions::qk_rotated || positions == Positions::qkv_rotated)
+      rotate(q), rotate(k);
+    if (positions == Positions::qkv_rotated) rotate(v);
 
     Tensor<2> weights = xt::exp(matmul_bt(q, k) / std::sqrt(float(C)));  // [T, T]
     const Tensor<1> sums = xt::sum(weights, {1});                        // [T]

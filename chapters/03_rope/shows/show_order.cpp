@@ -54,7 +54,7 @@ void show_order(const Program& program, Random& random) {
   fmt::print("\n");
   std::vector<Tensor<2>> moves;
   for (const Positions way :
-       {Positions::none, Positions::sinusoids_added, Positions::table_added, Positions::qk_turned})
+       {Positions::none, Positions::sinusoids_added, Positions::table_added, Positions::qk_rotated})
     moves.push_back(backwards(head.run(backwards(x), way)) - head.run(x, way));
   Table table({"word", ">no positions", ">sinusoids added", ">table added", ">q and k rotated"});
   for (std::size_t t = 0; t < words.size(); ++t) {
@@ -76,8 +76,8 @@ void show_order(const Program& program, Random& random) {
         {name, fmt::format("{:.3f}", distance(head.run(x, way, 1000), head.run(x, way))), why});
   };
   add("sinusoids added", Positions::sinusoids_added, "each position has its own pattern");
-  add("q and k rotated", Positions::qk_turned, "no distance changed");
-  add("q, k and v rotated", Positions::qkv_turned, "outputs depend on where the text stands");
+  add("q and k rotated", Positions::qk_rotated, "no distance changed");
+  add("q, k and v rotated", Positions::qkv_rotated, "outputs depend on where the text stands");
   later.print();
   program.save("words", x);
   program.save("words_wq", head.wq);

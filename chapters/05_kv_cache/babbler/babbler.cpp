@@ -37,7 +37,7 @@ Tensor<2> logits_with(Babbler& babbler, std::span<const int> ids, KvCache& cache
   Tensor<2> q = matmul_bt(x, babbler.weights.w_q);        // [T, C]
   const Tensor<2> k = matmul_bt(x, babbler.weights.w_k);  // [T, C]
   const Tensor<2> v = matmul_bt(x, babbler.weights.w_v);  // [T, C]
-  append_turned(cache, k, v, babbler.rope, Pairing::halves);
+  append_rotated(cache, k, v, babbler.rope, Pairing::halves);
   rope_rows(q, D, babbler.rope, position, Pairing::halves);
   attention_rows(q, cached_heads(cache), Mask::causal, mixed, babbler.scratch);
   const Tensor<2> y = matmul_bt(mixed, babbler.weights.w_o);                   // [T, C]

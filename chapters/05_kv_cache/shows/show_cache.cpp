@@ -39,7 +39,7 @@ void show_storage(const std::vector<int>& ids, const KvCache& cache) {
   print_paragraph(
       "Each line is a position; the last lines are not filled yet. The same letter has the same "
       "values wherever it stands, since this layer's input is the letter's embedding alone. Its "
-      "keys differ, because each was turned by its own position.");
+      "keys differ, because each was rotated by its own position.");
 }
 
 void show_session(Babbler& babbler, const std::vector<int>& ids, std::size_t S) {

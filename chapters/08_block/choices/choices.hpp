@@ -25,7 +25,7 @@ enum class Choice {
   biases_of_qkv,      // biases of q, k and v alone
   biases_of_all,      // biases of every product
   window,             // a sliding window
-  no_rope,            // q and k that are not turned
+  no_rope,            // q and k that are not rotated
   halves,             // RoPE that pairs number i with number i + D/2
   scaled_rope,        // RoPE whose frequencies are given
   score_factor,       // another factor of q·k than 1/√D

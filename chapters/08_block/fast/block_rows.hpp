@@ -46,12 +46,12 @@ class Block {
 struct Projected {
   const Block& block;
   Runs runs;  // whose rows these are
-  Matrix q;   // [T, H·D]  before RoPE: attention turns q and k in place
+  Matrix q;   // [T, H·D]  before RoPE: attention rotates q and k in place
   Matrix k;   // [T, G·D]
   Matrix v;   // [T, G·D]
 };
-/// Writes each head's result, given q, k and v. If settings.uses_rope, it turns q and k and
-/// calls the trace with them as q_turned and k_turned; otherwise with neither. It hides from each
+/// Writes each head's result, given q, k and v. If settings.uses_rope, it rotates q and k and
+/// calls the trace with them as q_rotated and k_rotated; otherwise with neither. It hides from each
 /// token what comes after it, and keeps of k and v what later calls need. A run may begin
 /// before the position where the text's last run ended: what was kept from that position on no
 /// longer counts.
@@ -103,7 +103,7 @@ struct BlockScratch {
 
 /// Applies the block to x in place. trace, if given, is called with the results in this order:
 ///
-///   pre-norm    attention_norm, q, k, v, q_turned, k_turned, heads, attention, x_plus_attention,
+///   pre-norm    attention_norm, q, k, v, q_rotated, k_rotated, heads, attention, x_plus_attention,
 ///               feed_forward_norm, gate, up, hidden, feed_forward, x_plus_feed_forward
 ///   post-norm   q … attention, x_plus_attention, attention_norm,
 ///               gate … feed_forward, x_plus_feed_forward, feed_forward_norm
@@ -112,10 +112,11 @@ struct BlockScratch {
 ///               after feed_forward
 ///
 /// In post-norm x_plus_attention and x_plus_feed_forward are the sums before their norms. The
-/// attention reports q_turned and k_turned (under RoPE only), the network gate (if it is gated), up
-/// and hidden; a function in a slot may leave out its own. block_rows reports all others, whatever
-/// is in the slots: heads once the attention has written them, and attention and feed_forward
-/// before before_sum may change them. Chapter 07's hidden numbers lie in scratch.feed_forward.up.
+/// attention reports q_rotated and k_rotated (under RoPE only), the network gate (if it is gated),
+/// up and hidden; a function in a slot may leave out its own. block_rows reports all others,
+/// whatever is in the slots: heads once the attention has written them, and attention and
+/// feed_forward before before_sum may change them. Chapter 07's hidden numbers lie in
+/// scratch.feed_forward.up.
 ///
 /// Throws std::invalid_argument when x is not [T, C], T is 0 or above T_max, the scratch is too
 /// narrow, or a slot that is needed is empty, all before anything is written, and as the attention

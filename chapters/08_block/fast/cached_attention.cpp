@@ -34,8 +34,8 @@ void CachedAttention::operator()(const Projected& in, Matrix heads, const Trace&
   layers_.expect_call(in, heads, caches.size());
   for (const Run& run : in.runs) expect_no_gap(run, cache_of(run).length);
 
-  // Queries and keys are turned by their positions; values are not.
-  layers_.turn(in, trace);
+  // Queries and keys are rotated by their positions; values are not.
+  layers_.rotate(in, trace);
 
   // The new keys and values follow those of the earlier positions, and from then on are treated
   // like them.

@@ -2,7 +2,7 @@
 // values; new queries attend to all that is in the cache of their text.
 //
 //   for each text of a call, at its own position:
-//     turn q and k (RoPE)      append k and v to this layer's cache      heads = kernel(q, cache)
+//     rotate q and k (RoPE)      append k and v to this layer's cache      heads = kernel(q, cache)
 //
 // The kernel, which computes heads from q and the cache, is chapter 06's unless the caller gives
 // another (chapter 11's flash attention). Where keys and values lie elsewhere, in pages (chapter

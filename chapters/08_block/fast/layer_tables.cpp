@@ -33,7 +33,7 @@ LayerTables::LayerTables(std::span<const BlockSettings> layers, std::size_t S, s
   }
 }
 
-void LayerTables::turn(const Projected& in, const Trace& trace) const {
+void LayerTables::rotate(const Projected& in, const Trace& trace) const {
   const BlockSettings& settings = in.block.settings();
   if (!settings.uses_rope) return;
   const RopeTable& angles = table(in.block.layer());
@@ -42,8 +42,8 @@ void LayerTables::turn(const Projected& in, const Trace& trace) const {
     rope_rows(q, settings.D, angles, run.position, settings.pairing);
     rope_rows(k, settings.D, angles, run.position, settings.pairing);
   });
-  tell(trace, Part::q_turned, in.block.layer(), in.q);
-  tell(trace, Part::k_turned, in.block.layer(), in.k);
+  tell(trace, Part::q_rotated, in.block.layer(), in.q);
+  tell(trace, Part::k_rotated, in.block.layer(), in.k);
 }
 
 /// What a layer's cache and table were made for, as text for a message.

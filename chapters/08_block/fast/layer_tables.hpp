@@ -20,8 +20,8 @@ class LayerTables {
   /// The angles of a layer: [S, D/2], or empty without RoPE.
   const RopeTable& table(std::size_t layer) const { return tables_[table_of_[layer]]; }
 
-  /// If the block uses RoPE, turns q and k by the positions of their runs, and tells the trace.
-  void turn(const Projected& in, const Trace& trace) const;
+  /// If the block uses RoPE, rotates q and k by the positions of their runs, and tells the trace.
+  void rotate(const Projected& in, const Trace& trace) const;
 
   /// Throws std::invalid_argument if a shape differs from what the block's settings say; if the
   /// runs don't add up to q's rows, or one names a text that is missing or comes twice, has no row

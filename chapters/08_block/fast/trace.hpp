@@ -24,8 +24,8 @@ enum class Part {
   q,  // after its bias and the norm of its heads, before RoPE
   k,
   v,
-  q_turned,  // under RoPE only, like k_turned
-  k_turned,
+  q_rotated,  // under RoPE only, like k_rotated
+  k_rotated,
   heads,                // each head's weighted mean of values
   attention,            // heads·w_oᵀ, what is added
   post_attention_norm,  // with norms on both sides: what is added then

@@ -78,8 +78,8 @@ class ManyBlocks {
       case Part::k:
       case Part::v:
         return "q, k, v";
-      case Part::q_turned:
-      case Part::k_turned:
+      case Part::q_rotated:
+      case Part::k_rotated:
         return "RoPE";
       case Part::heads:
         return "cache, attention";

@@ -43,7 +43,7 @@ Session::Loaded Session::load_in_time(const GgufFile& file, const Bpe& bpe,
   return {std::move(model), seconds_since(began)};
 }
 
-void Session::turn_in(Pairing pairing) {
+void Session::rotate_in(Pairing pairing) {
   Config config = model.config();
   config.block.pairing = pairing;
   for (BlockSettings& settings : config.layers) settings.pairing = pairing;

@@ -29,8 +29,8 @@ struct Session {
   /// Memory for texts of up to S tokens.
   ModelState state(std::size_t S) const { return make_state(config(), S); }
 
-  /// From here on, q and k are turned in this pairing.
-  void turn_in(Pairing pairing);
+  /// From here on, q and k are rotated in this pairing.
+  void rotate_in(Pairing pairing);
   /// The ids of a text, after the bos token if the model was trained with one.
   std::vector<int> prompt(std::string_view text, SpecialTokens special) const;
   /// The bytes that generating one token has to read.

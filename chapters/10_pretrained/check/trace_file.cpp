@@ -141,12 +141,12 @@ static const char* causes_at(Part part) {
       return "w_k: transposed, dequantized wrongly, or its rows in the order of the other pairing";
     case Part::v:
       return "w_v: transposed, dequantized wrongly, or exchanged with w_k";
-    case Part::q_turned:
+    case Part::q_rotated:
       return "RoPE: the other pairing, another theta, scaled angles, positions off by one";
-    case Part::k_turned:
+    case Part::k_rotated:
       return "RoPE on k: left out, or at other positions than q's";
     case Part::heads:
-      return "the mask, the scale 1/√D, which group a head reads, values turned by RoPE too";
+      return "the mask, the scale 1/√D, which group a head reads, values rotated by RoPE too";
     case Part::attention:
       return "w_o: transposed, or the heads joined in another order";
     case Part::post_attention_norm:

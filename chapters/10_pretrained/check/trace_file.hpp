@@ -1,6 +1,6 @@
 // Traces on disk, one .npy file for each part of each layer, and the first place where two differ.
 //
-//   layer_0_q_turned.npy      they differ when |a_t − b_t| > tolerance·|a_t| for some token t
+//   layer_0_q_rotated.npy      they differ when |a_t − b_t| > tolerance·|a_t| for some token t
 //
 // Two correct implementations of a model agree to rounding in each part. A mistake makes one part
 // differ, and then all later parts differ too, so only the first one matters. Names that one folder

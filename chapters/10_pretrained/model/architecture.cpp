@@ -98,10 +98,10 @@ static std::size_t size_or(const GgufFile& file, const std::string& key, std::si
 /// of each head, and scalings other than this and rope_freqs.weight.
 static double linear_factor(const GgufFile& file, std::size_t D) {
   const auto key = [&](const char* name) { return model_key(file, name); };
-  const std::size_t turned = size_or(file, key("rope.dimension_count"), D);
-  if (turned != D)
+  const std::size_t rotated = size_or(file, key("rope.dimension_count"), D);
+  if (rotated != D)
     throw std::runtime_error(fmt::format("{}: {}: wanted D = {}, got {}", file.name(),
-                                         key("rope.dimension_count"), D, turned));
+                                         key("rope.dimension_count"), D, rotated));
   const std::string type = key("rope.scaling.type");
   if (file.metadata().has(type) && file.metadata().text(type) == "linear") {
     const double factor = file.metadata().real(key("rope.scaling.factor"));
@@ -181,7 +181,7 @@ static void choose_as_gemma(const GgufFile& file, const Gemma& gemma, Config& co
   config.logit_cap = cap("final_logit_softcapping");
 }
 
-/// The window becomes that of some blocks, which RoPE then turns by frequencies of their own.
+/// The window becomes that of some blocks, which RoPE then rotates by frequencies of their own.
 static void alternate(const Gemma& gemma, Config& config) {
   if (config.block.window == 0) return;
   BlockSettings in_window = config.block;

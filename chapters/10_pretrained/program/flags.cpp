@@ -47,7 +47,7 @@ void add_flags(Program& program, Flags& flags) {
                  "compare two folders of traces; exit status 1 if they differ", "DIR DIR");
   program.input("with", flags.with, "the second folder, if --compare names only one", "DIR");
   program.word("pairing", flags.pairing,
-               "pairs that RoPE turns: neighbours or halves, of which one is wrong for a file; "
+               "pairs that RoPE rotates: neighbours or halves, of which one is wrong for a file; "
                "default: the file's own");
   program.yes("bench", flags.bench, "time a prefill of 512 tokens and a decode of 128");
   program.yes("info", flags.info, "list the file's metadata and tensors");

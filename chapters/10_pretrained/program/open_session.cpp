@@ -32,7 +32,7 @@ Session open_session(const Flags& flags, GgufFile file, Bpe bpe) {
     session.model =
         with_adapter(std::move(session.model), read_adapter(GgufFile::open(flags.adapter)));
   if (!flags.pairing.empty())
-    session.turn_in(flags.pairing == "halves" ? Pairing::halves : Pairing::neighbours);
+    session.rotate_in(flags.pairing == "halves" ? Pairing::halves : Pairing::neighbours);
   if (!flags.rope_scaling.empty())
     session.model =
         with_long_context(std::move(session.model), parse_long_context(flags.rope_scaling));

@@ -65,7 +65,7 @@ void show_pairings(Session& session, Random& random) {
       session.prompt("Once upon a time, in a village by the sea,", SpecialTokens::as_text);
   const Pairing right = session.config().block.pairing;
   for (const Pairing pairing : {Pairing::neighbours, Pairing::halves}) {
-    session.turn_in(pairing);
+    session.rotate_in(pairing);
     ModelState state(session.config(), ids.size() + generation.most);
     fmt::print("  {}, which is {} for this file:\n  …",
                pairing == Pairing::neighbours ? "neighbours (2i, 2i + 1)" : "halves (i, i + D/2)",
@@ -74,7 +74,7 @@ void show_pairings(Session& session, Random& random) {
     speak(session, state, ids, generation, random);
     fmt::print("\n");
   }
-  session.turn_in(right);
+  session.rotate_in(right);
   print_paragraph(
       "The wrong pairing causes no error: all shapes fit and no number is NaN. --trace and "
       "--compare find the mistake; the page shows how.");

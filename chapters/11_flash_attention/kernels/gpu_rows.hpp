@@ -80,7 +80,7 @@ inline void wanted_swiglu(const RowTensors& r, int t, std::vector<double>& y) {
   }
 }
 
-/// Neighbours are turned by "cosines" and "sines" that are the same numbers.
+/// Neighbours are rotated by "cosines" and "sines" that are the same numbers.
 inline void wanted_rope(const RowTensors& r, int t, std::vector<double>& y) {
   constexpr std::size_t pairs = RowTensors::D / 2;
   for (std::size_t c = 0; c < y.size(); c += 2) {

@@ -51,8 +51,8 @@ void QuantizedAttention::operator()(const Projected& in, Matrix heads, const Tra
   layers_.expect_call(in, heads, caches.size());
   for (const Run& run : in.runs) expect_no_gap(run, cache_of(run).length);
 
-  // Queries and keys are turned by their positions; values are not.
-  layers_.turn(in, trace);
+  // Queries and keys are rotated by their positions; values are not.
+  layers_.rotate(in, trace);
 
   const ScoreRule rule = rule_of(settings);
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {

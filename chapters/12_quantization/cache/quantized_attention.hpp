@@ -1,7 +1,7 @@
 // Chapter 08's attention slot with keys and values in 8 or 4 bits.
 //
 //   for each text of a call, at its own position:
-//     turn q and k (RoPE)
+//     rotate q and k (RoPE)
 //     round k and v into this layer's cache
 //     heads = attention(q, cache)
 //

@@ -10,9 +10,9 @@
 //
 // Each weight of a row depends on all of the row's scores, since the weights add up to 1: hence the
 // sum over j. A head of keys and values that several query heads read (chapter 06) gets the sum of
-// what each of them gives. RoPE's backward pass is a turn by the negative angle. flash_backward.hpp
-// computes the same block by block. Vaswani et al. 2017; Bridle 1990 (softmax); Su et al. 2021
-// (RoPE).
+// what each of them gives. RoPE's backward pass is a rotation by the negative angle.
+// flash_backward.hpp computes the same block by block. Vaswani et al. 2017; Bridle 1990 (softmax);
+// Su et al. 2021 (RoPE).
 #pragma once
 
 #include "03_rope/rope.hpp"
@@ -39,9 +39,9 @@ AttentionGradients attention_backward(const Tensor<2>& q,  // [T, H·D]
                                       std::size_t H, std::size_t G, const ScoreRule& rule,
                                       const Tensor<2>& dout);  // [T, H·D]
 
-/// The table that turns gradients of turned queries and keys back: rope_rows with it, from the same
-/// position, is the backward pass of rope_rows. A turn's inverse has the sine's sign changed; the
-/// table's magnitude, which multiplies x, multiplies the gradient as well.
+/// The table that rotates gradients of rotated queries and keys back: rope_rows with it, from the
+/// same position, is the backward pass of rope_rows. A rotation's inverse has the sine's sign
+/// changed; the table's magnitude, which multiplies x, multiplies the gradient as well.
 RopeTable backward_table(const RopeTable& table);  // [S, D/2] each
 
 }  // namespace t2t

@@ -37,7 +37,7 @@ void BatchAttention::operator()(const Projected& in, Matrix heads, const Trace& 
   layers_.expect_call(in, heads, B_);
   for (const Run& run : in.runs)
     expect(run.rows == T_, "rows of a text", std::to_string(T_), run.rows);
-  layers_.turn(in, {});
+  layers_.rotate(in, {});
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {
     const Matrix q = in.q.rows_from(first, run.rows), k = in.k.rows_from(first, run.rows);
     if (change_.forward) change_.forward(settings, q, k);
@@ -49,8 +49,8 @@ void BatchAttention::operator()(const Projected& in, Matrix heads, const Trace& 
     flash_attention_rows(q, side_by_side(k, in.v.rows_from(first, run.rows), settings.G),
                          change_.rule_of(settings), heads.rows_from(first, run.rows), scratch_);
   });
-  tell(trace, Part::q_turned, in.block.layer(), in.q);
-  tell(trace, Part::k_turned, in.block.layer(), in.k);
+  tell(trace, Part::q_rotated, in.block.layer(), in.q);
+  tell(trace, Part::k_rotated, in.block.layer(), in.k);
 }
 
 }  // namespace t2t

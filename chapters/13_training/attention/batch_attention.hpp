@@ -1,6 +1,6 @@
 // Attention for training: whole texts at once, without a cache, in the slot of chapter 08's block.
 //
-// The rows of B texts of T tokens lie one text after the other. Queries and keys are turned, and
+// The rows of B texts of T tokens lie one text after the other. Queries and keys are rotated, and
 // chapter 11's flash attention reads the projections in place. Nothing outlives the call: what the
 // backward pass needs, the trace hands over (kept_for_backward.hpp).
 #pragma once
@@ -19,7 +19,8 @@ namespace t2t {
 /// Changes the attention of whole texts.
 struct AttentionChange {
   std::function<Mask(const BlockSettings&)> mask = {};  // empty: causal, with the settings' window
-  /// Changes the queries and keys of one text, turned if the model turns them: [T, H·D], [T, G·D].
+  /// Changes the queries and keys of one text, rotated if the model rotates them: [T, H·D], [T,
+  /// G·D].
   std::function<void(const BlockSettings&, Matrix q, Matrix k)> forward = {};
   /// Turns the gradients of the changed queries and keys into those of the unchanged ones, in
   /// place; the rows may be of several texts.
@@ -40,7 +41,7 @@ class BatchAttention {
   BatchAttention(std::span<const BlockSettings> layers, std::size_t B, std::size_t T,
                  AttentionChange change = {});
 
-  /// The slot. Tells the trace q_turned and k_turned also without RoPE, since the backward pass
+  /// The slot. Tells the trace q_rotated and k_rotated also without RoPE, since the backward pass
   /// reads them, as the change left them. Throws std::invalid_argument as expect_call and the
   /// change do, and unless each run is a whole text.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);

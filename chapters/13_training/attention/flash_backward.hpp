@@ -32,7 +32,8 @@ class FlashBackwardScratch {
   Tensor<2> floats_;  // [threads, floats for one group of heads]
 };
 
-/// One text of a batch, as the forward pass left it; q and k are turned, if the model turns them.
+/// One text of a batch, as the forward pass left it; q and k are rotated, if the model rotates
+/// them.
 struct AttentionPass {
   ConstMatrix q;     // [T, H·D]
   ConstMatrix k;     // [T, G·D]

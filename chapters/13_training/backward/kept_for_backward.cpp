@@ -29,9 +29,9 @@ std::vector<KeptBlock> make_kept(std::span<const BlockSettings> layers, std::siz
 /// Where a part is kept, or nullptr for one that is not.
 static Tensor<2>* place_of(Part part, KeptBlock& kept) {
   switch (part) {
-    case Part::q_turned:
+    case Part::q_rotated:
       return &kept.q;
-    case Part::k_turned:
+    case Part::k_rotated:
       return &kept.k;
     case Part::v:
       return &kept.v;

@@ -1,6 +1,6 @@
 // What the forward pass of a block keeps for its backward pass.
 //
-// Kept are the inputs of what is not linear: the stream, the turned queries and keys, the values,
+// Kept are the inputs of what is not linear: the stream, the rotated queries and keys, the values,
 // gate and up. The norms' results and the network's hidden numbers are made again from them, which
 // takes less time than it would take memory: 2·C + F numbers a token and layer. Chapter 09's
 // training_memory counts them as kept.
@@ -15,7 +15,7 @@ namespace t2t {
 
 struct KeptBlock {
   Tensor<2> x;                    // [N, C]    the stream before the block
-  Tensor<2> q;                    // [N, H·D]  turned, as k
+  Tensor<2> q;                    // [N, H·D]  rotated, as k
   Tensor<2> k;                    // [N, G·D]
   Tensor<2> v;                    // [N, G·D]
   Tensor<2> heads;                // [N, H·D]

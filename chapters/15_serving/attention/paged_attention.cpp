@@ -92,7 +92,7 @@ void PagedAttention::store(const Projected& in) {
 void PagedAttention::operator()(const Projected& in, Matrix heads, const Trace& trace) {
   layers_.expect_call(in, heads, tables.size());
   for (const Run& run : in.runs) expect_pages(run);
-  layers_.turn(in, trace);
+  layers_.rotate(in, trace);
   store(in);
   runs_.clear();
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {

@@ -21,8 +21,8 @@ OPERATIONS = {
     "q": ("the queries, before RoPE", BLOCK, STORED),
     "k": ("the keys, before RoPE", BLOCK, STORED),
     "v": ("the values", BLOCK, STORED),
-    "q_turned": ("the queries after RoPE", ROPE, FORWARD),
-    "k_turned": ("the keys after RoPE", ROPE, FORWARD),
+    "q_rotated": ("the queries after RoPE", ROPE, FORWARD),
+    "k_rotated": ("the keys after RoPE", ROPE, FORWARD),
     "heads": ("attention, each head's mean of the values", *ATTENTION, FORWARD),
     "attention": ("the heads times w_o", BLOCK, STORED),
     "post_attention_norm": ("the norm after attention", NORM, BLOCK),
@@ -42,7 +42,7 @@ BEFORE_LAYERS = ("tokens", "embedding")
 
 
 def split(name):
-    """The layer, if there is one, and the operation: (3, "q_turned") of "layer_3_q_turned"."""
+    """The layer, if there is one, and the operation: (3, "q_rotated") of "layer_3_q_rotated"."""
     found = re.fullmatch(r"layer_(\d+)_(\w+)", name)
     return (int(found.group(1)), found.group(2)) if found else (None, name)
 
@@ -57,7 +57,7 @@ def place_of(name):
 
 
 def in_words(name):
-    """'layer 0, q_turned (the queries after RoPE)'"""
+    """'layer 0, q_rotated (the queries after RoPE)'"""
     layer, operation = split(name)
     says = f" ({OPERATIONS[operation][0]})" if operation in ORDER else ""
     return ("" if layer is None else f"layer {layer}, ") + operation + says

@@ -167,7 +167,7 @@ class Pieces(unittest.TestCase):
                 self.assertIn(function, [f.name for f in source.functions(house.ours(chapter, part).read_text())])
 
     def test_names_stand_in_the_order_of_computation(self):
-        names = ["embedding", "layer_2_q", "layer_2_q_turned", "layer_10_q", "final_norm", "logits", "other"]
+        names = ["embedding", "layer_2_q", "layer_2_q_rotated", "layer_10_q", "final_norm", "logits", "other"]
         self.assertEqual(sorted(reversed(names), key=operations.place_of), names)
 
     def test_every_wrong_version_of_these_parts_can_be_planted(self):
