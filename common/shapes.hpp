@@ -46,7 +46,7 @@ void expect(bool condition, std::string_view name, std::string_view wanted, doub
 /// first.
 [[noreturn]] void refuse(std::string_view name, std::string_view wanted, double got);
 
-/// The same for whole numbers, which are written as the doubles nearest to them: 5, or 1e+20.
+/// The same for integers, which are written as the doubles nearest to them: 5, or 1e+20.
 void expect(bool condition, std::string_view name, std::string_view wanted,
             std::integral auto got) {
   expect(condition, name, wanted, double(got));

@@ -198,12 +198,12 @@ TEST_CASE("an id outside [0, V) is refused; the message has the token, the id an
   REFUSES(embed(Ids{5, 0}, storage), "ids: token 0 is 5, outside [0, 5), the vocabulary");
 }
 
-TEST_CASE("typed ids are whole numbers between commas; another word is refused by name") {
+TEST_CASE("typed ids are integers between commas; another word is refused by name") {
   CHECK(ids_by_hand("1,-2,300") == Ids{1, -2, 300});
   for (const char* word : {"x", "1.5", "", "7 ", "99999999999"}) {
     CAPTURE(word);
     const std::string message =
-        "--ids: wanted whole numbers as in \"1,2,3\", got \"" + std::string(word) + "\"";
+        "--ids: wanted integers as in \"1,2,3\", got \"" + std::string(word) + "\"";
     REFUSES(ids_by_hand("1," + std::string(word)), message);
   }
 }

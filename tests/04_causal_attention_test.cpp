@@ -94,7 +94,7 @@ TEST_CASE("softmax by hand: ln 1, ln 2 and ln 5 go to 1/8, 2/8 and 5/8") {
 }
 
 TEST_CASE(
-    "softmax: rows sum to 1, hidden keys weigh nothing, formula and row kernel agree at odd "
+    "softmax: rows sum to 1, masked keys weigh nothing, formula and row kernel agree at odd "
     "widths") {
   for (const std::size_t S : {1, 2, 15, 16, 17, 63, 64, 65, 131, 577}) {
     CAPTURE(S);
@@ -179,8 +179,8 @@ TEST_CASE("exp_and_sum: powers of the distance from the number given as highest,
     double sum = 0;
     for (std::size_t s = 0; s < S; ++s) {
       x(s) = -5 - 0.25f * float(s);  // all are below the highest, 2, and what follows is exact
-      const double power = std::exp(0.5 * (double(x(s)) - 2));
-      want(s) = float(power), sum += power;
+      const double exponential = std::exp(0.5 * (double(x(s)) - 2));
+      want(s) = float(exponential), sum += exponential;
     }
     const double got = double(exp_and_sum(row(x), 0.5f, 2));
     // 2 units in the last place are up to 4u of a number. The largest, want(0), is rounded too.
@@ -195,7 +195,7 @@ TEST_CASE("exp_and_sum: the error of a long sum does not depend on the number of
     Tensor<1> x = Random(S).uniform<1>({S}, -1, 0);
     double sum = 0;
     for (const float score : x) sum += std::exp(double(score));
-    // Each power is right to 2 units in the last place, which are up to 4u of it.
+    // Each exponential is right to 2 units in the last place, which are up to 4u of it.
     CHECK(std::abs(double(exp_and_sum(row(x), 1, 0)) / sum - 1) <= (additions(S) + 4) * u);
   }
 }

@@ -133,7 +133,7 @@ TEST_CASE("tiles of any size equal products in float64, and write no other numbe
       }
 }
 
-TEST_CASE("keys may be taken in any order and in any parts; a hidden key changes nothing") {
+TEST_CASE("keys may be taken in any order and in any parts; a masked key changes nothing") {
   // Scores from −60 to 60, so that the parts' highest scores lie far apart.
   const size_t D = 3, S = 12;
   const Tensor<2> v = draw(S, D, 1);
@@ -409,7 +409,7 @@ TEST_CASE("bad input is refused, and the message names it") {
   REFUSES(by_rows(q, k, v, 3, 1, Mask::causal, {0, 256}),
           "queries of a block: wanted at least 1, got 0");
   REFUSES(online_attention(q, k, v, Mask::none), "k: wanted shape [5, 12], got [5, 8]");
-  REFUSES(mean(OnlineSoftmax(4)), "mean: wanted at least one key that is not hidden, got none");
+  REFUSES(mean(OnlineSoftmax(4)), "mean: wanted at least one key that is not masked, got none");
   OnlineSoftmax so_far(4);
   REFUSES(take(so_far, 0, row(q, 0)), "v: wanted shape [4], got [12]");
   REFUSES(join(so_far, OnlineSoftmax(3)), "other.values: wanted shape [4], got [3]");

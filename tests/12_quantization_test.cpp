@@ -273,7 +273,7 @@ TEST_CASE("packed rows give back the stored numbers to the last bit, for any num
       Tensor<2> got = empty(rows, cols);
       for (size_t r = 0; r < rows; ++r) unpack_row(packed, r, row(got, r));
       CHECK(all_close(got, want, 0));
-      // The whole numbers of a second level have 6 bits in a file (8 in Q6_K), and 8 here.
+      // The integers of a second level have 6 bits in a file (8 in Q6_K), and 8 here.
       const size_t more = packed.form.two_levels && !packed.form.scale_for_16 ? 4 : 0;
       if (rows % 16 == 0) CHECK(packed.bytes.size() == stored.size() + rows * 3 * more);
     }
@@ -402,7 +402,7 @@ TEST_CASE("several products of one x are the same numbers as one after the other
   }
 }
 
-TEST_CASE("whole numbers at their limits neither overflow nor saturate") {
+TEST_CASE("integers at their limits neither overflow nor saturate") {
   // In AVX2 pairs of products are added up in 16 bits, so that each type has a limit of its own.
   const size_t rows = 16, cols = 256;
   for (const float x_sign : {1.f, -1.f})

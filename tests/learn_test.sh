@@ -37,7 +37,7 @@ for chapter in "$home"/chapters/[0-9][0-9]_*; do
   program=$build/${chapter##*/}
   accepts "$program" --help
   refuses "--unknown" "$program" --unknown
-  refuses "--seed: wanted a whole number from 1" "$program" --seed many
+  refuses "--seed: wanted an integer from 1" "$program" --seed many
   if [[ -d /proc/self ]]; then
     refuses "--save: /proc/here" "$program" --save /proc/here
     refuses "/proc/self: no files can be made in it" "$program" --save /proc/self
@@ -56,10 +56,10 @@ for chapter in "$home"/chapters/[0-9][0-9]_*; do
   refuses "empty.txt: the text is empty" "$program" --file empty.txt
   refuses "bad.txt: byte 0xff at offset 2 is not UTF-8" "$program" --file bad.txt
   refuses "none.txt: can't be read" "$program" --file none.txt
-  refuses "--tokens: wanted a whole number from 1 to 1073741824, got $(head -c 80 /dev/zero | tr '\0' 9)…" \
+  refuses "--tokens: wanted an integer from 1 to 1073741824, got $(head -c 80 /dev/zero | tr '\0' 9)…" \
     "$program" --tokens "$(head -c 9000 /dev/zero | tr '\0' 9)"
-  refuses "--tokens: wanted a whole number from 1" "$program" --tokens 0
-  refuses "--tokens: wanted a whole number from 1" "$program" --tokens -3
+  refuses "--tokens: wanted an integer from 1" "$program" --tokens 0
+  refuses "--tokens: wanted an integer from 1" "$program" --tokens -3
 done
 
 refuses "ids: token 0 is 256, outside [0, 256)" "$build/01_embedding" --ids 256
@@ -77,7 +77,7 @@ refuses "--residual-scale: wanted a number from 0 to 1000" "$build/08_block" --r
 small=(--tokens 4 --width 16 --heads 2 --groups 1 --ffn 8 --layers 8)
 accepts "$build/08_block" "${small[@]}" --residual-scale 0
 ! grep -q nan out || fail "08_block --residual-scale 0 shows: $(grep nan out)"
-refuses "--ids: wanted whole numbers" "$build/01_embedding" --ids ""
+refuses "--ids: wanted integers" "$build/01_embedding" --ids ""
 
 # More memory than any machine has is refused before the first of it is taken, and before anything is shown.
 wants() {
@@ -268,7 +268,7 @@ refuses "RoPE's scaling: wanted none, linear" "$pretrained" --rope-scaling yarn 
 refuses "--export and --logits: wanted one of them" "$pretrained" --export x.bin --logits x.npy
 refuses "--alone: wanted --perplexity-by-position too" "$pretrained" --alone
 takes_not alone "$pretrained" --alone --chat
-refuses "--top-k: wanted a whole number from 0" "$pretrained" --top-k -1
+refuses "--top-k: wanted an integer from 0" "$pretrained" --top-k -1
 refuses "/none/x.npy: can't be written" "$pretrained" --model none.gguf --logits /none/x.npy
 refuses "/dev/null: wanted a plain file or none" "$pretrained" --model none.gguf --logits /dev/null
 

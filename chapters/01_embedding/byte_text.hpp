@@ -40,7 +40,7 @@ inline void print_ids(const std::vector<int>& ids) {
 }
 
 /// The ids in "1,2,3". The look-up checks later that each is in its vocabulary. Throws
-/// std::invalid_argument, naming the word that is not a whole number.
+/// std::invalid_argument, naming the word that is not an integer.
 inline std::vector<int> ids_by_hand(const std::string& words) {
   std::vector<int> ids;
   for (std::size_t at = 0; at <= words.size();) {
@@ -50,7 +50,7 @@ inline std::vector<int> ids_by_hand(const std::string& words) {
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size())
       throw std::invalid_argument(
-          fmt::format("--ids: wanted whole numbers as in \"1,2,3\", got \"{}\"", printable(word)));
+          fmt::format("--ids: wanted integers as in \"1,2,3\", got \"{}\"", printable(word)));
     ids.push_back(id);
     at = comma + 1;
   }

@@ -207,7 +207,7 @@ int main(int argc, char** argv) {
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     expect(start >= 0 && start <= 65536 && start == std::floor(start), "--start",
-           "a whole number from 0 to 65536", start);
+           "an integer from 0 to 65536", start);
     sizes.start = std::size_t(start);
     const bool even = sizes.D % 2 == 0 && sizes.D >= 4 && sizes.D <= 1024;
     expect(even, "--head-dim", "an even number from 4 to 1024", sizes.D);

@@ -10,13 +10,13 @@ namespace t2t {
 
 static constexpr float infinity = std::numeric_limits<float>::infinity();
 
-void refuse_hidden_row(std::size_t row) {
+void refuse_masked_row(std::size_t row) {
   throw std::invalid_argument(
       fmt::format("softmax: row {} is all -infinity: a mask that hides every key", row));
 }
 
-/// A row with a NaN is not hidden: all of its weights become NaN.
-bool all_hidden(ConstRow scores) {
+/// A row with a NaN is not masked: all of its weights become NaN.
+bool all_masked(ConstRow scores) {
   return std::ranges::all_of(scores, [](float score) { return score == -infinity; });
 }
 
@@ -25,13 +25,13 @@ bool all_hidden(ConstRow scores) {
 template <std::size_t N>
 static Tensor<N> softmax_formula(const Tensor<N>& scores) {
   const Tensor<N> highest = xt::amax(scores, {N - 1}, xt::keep_dims);  // [T, 1]
-  const Tensor<N> powers = xt::exp(scores - highest);                  // [T, S]
-  const Tensor<N> sum = xt::sum(powers, {N - 1}, xt::keep_dims);       // [T, 1]
+  const Tensor<N> exps = xt::exp(scores - highest);                    // [T, S]
+  const Tensor<N> sum = xt::sum(exps, {N - 1}, xt::keep_dims);         // [T, 1]
 
   const std::size_t S = scores.shape(N - 1);
   for (std::size_t first = 0; first < scores.size(); first += S)
-    if (all_hidden({scores.data() + first, S})) refuse_hidden_row(first / S);
-  return powers / sum;  // [T, S]
+    if (all_masked({scores.data() + first, S})) refuse_masked_row(first / S);
+  return exps / sum;  // [T, S]
 }
 
 Tensor<2> softmax(const Tensor<2>& scores) { return softmax_formula(scores); }

@@ -20,9 +20,9 @@ Tensor<2> softmax(const Tensor<2>& scores);  // [T, S]
 Tensor<3> softmax(const Tensor<3>& scores);  // [H, T, S]
 
 /// Whether a mask hides the whole row: all of its scores are −infinity.
-bool all_hidden(ConstRow scores);  // [S]
+bool all_masked(ConstRow scores);  // [S]
 /// Throws std::invalid_argument for this row. With several heads, rows are numbered across them:
 /// h·T + t.
-void refuse_hidden_row(std::size_t row);
+void refuse_masked_row(std::size_t row);
 
 }  // namespace t2t

@@ -20,16 +20,17 @@ static std::string weights_of(const Tensor<2>& scores) {
 
 static Solution three_scores() {
   return {"three scores",
-          fmt::format("1, 2 and 5 of 8: {}. Adding 100 multiplies all powers by e^100, so nothing "
-                      "changes: {}. Doubling squares them, 1, 4 and 25 of 30: {}.",
-                      weights_of(scores()), weights_of(scores() + 100), weights_of(2 * scores()))};
+          fmt::format(
+              "1, 2 and 5 of 8: {}. Adding 100 multiplies all exponentials by e^100, so nothing "
+              "changes: {}. Doubling squares them, 1, 4 and 25 of 30: {}.",
+              weights_of(scores()), weights_of(scores() + 100), weights_of(2 * scores()))};
 }
 
 static Solution hidden_key() {
   const Tensor<2> mask = attention_mask(3, 3, Mask::causal);
   const Tensor<2> masked = scores() + xt::view(mask, xt::range(1, 2), xt::all());
   const Tensor<2> all = softmax(scores());
-  return {"hidden key",
+  return {"masked key",
           fmt::format("{}. Set to 0 after softmax, the third weight would leave {:.3g} and {:.3g}, "
                       "with the sum {:.3g}.",
                       weights_of(masked), all(0, 0), all(0, 1), all(0, 0) + all(0, 1))};

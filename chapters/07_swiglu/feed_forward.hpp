@@ -32,7 +32,7 @@ Tensor<2> plain_network(const Tensor<2>& x,       // [T, C]
                         Activation activation);
 
 /// The F at which three matrices have as many weights as two of width 4C: 8C/3, rounded down to
-/// a whole number and then up to a multiple of `multiple`, as LLaMA does it: 4096 gives 11008.
+/// an integer and then up to a multiple of `multiple`, as LLaMA does it: 4096 gives 11008.
 /// Throws std::invalid_argument when C or multiple is 0.
 std::size_t gated_width(std::size_t C, std::size_t multiple = 256);
 

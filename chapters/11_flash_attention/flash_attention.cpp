@@ -87,11 +87,11 @@ static QueryBlock begin_block(ConstMatrix q, std::size_t g, std::size_t N, std::
   return block;
 }
 
-/// Gives hidden keys a score of −infinity: seen(t) is the range of keys that token t sees, and row
+/// Gives masked keys a score of −infinity: seen(t) is the range of keys that token t sees, and row
 /// i of the scores is that of key s + i. If the first token sees the block's last key, and the last
-/// token its first, nothing is hidden: most blocks are like this.
+/// token its first, nothing is masked: most blocks are like this.
 template <class Seen>
-static void hide(const QueryBlock& block, Matrix scores, std::size_t s, Seen seen) {
+static void mask_scores(const QueryBlock& block, Matrix scores, std::size_t s, Seen seen) {
   const std::size_t last = block.first + block.tokens - 1;
   if (seen(block.first).end >= s + scores.rows && seen(last).begin <= s) return;
   for (std::size_t r = 0; r < block.queries; ++r) {
@@ -147,7 +147,7 @@ static void take_keys(QueryBlock& block, ConstMatrix k, ConstMatrix v, std::size
   multiply_tiles(k, block.q, scores);
   for (std::size_t i = 0; cap > 0 && i < k.rows; ++i)
     cap_row(scores.row(i), {Mask::none, 1, cap}, k.cols);
-  hide(block, scores, s, seen);
+  mask_scores(block, scores, s, seen);
   for (std::size_t r = 0; r < scores.cols; r += Lanes::size) take_scores(block, scores, r);
   add_transposed_tiles(v, scores, block.kept, block.values);
 }

@@ -21,7 +21,7 @@ namespace t2t {
 /// The sizes of the blocks. 48 queries are three vector registers of AVX-512 and six of AVX2: whole
 /// tiles of register_tiles.hpp. With 64 keys, the queries, their sums and their scores take 37 KiB
 /// at D = 64, most of which stays in a core's first cache. Under a causal mask, smaller blocks
-/// compute fewer hidden scores.
+/// compute fewer masked scores.
 struct FlashBlocks {
   std::size_t queries = 48;  // over all heads of a group
   std::size_t keys = 64;

@@ -38,7 +38,7 @@ void join(OnlineSoftmax& so_far, const OnlineSoftmax& other) {
 
 Tensor<1> mean(const OnlineSoftmax& so_far) {
   if (so_far.highest == -infinity)
-    throw std::invalid_argument("mean: wanted at least one key that is not hidden, got none");
+    throw std::invalid_argument("mean: wanted at least one key that is not masked, got none");
   return so_far.values / so_far.sum;
 }
 

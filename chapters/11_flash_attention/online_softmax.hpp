@@ -24,7 +24,7 @@ struct OnlineSoftmax {
   explicit OnlineSoftmax(std::size_t D) : values(xt::zeros<float>({D})) {}
 };
 
-/// Takes one more key, by its score and its value. A score of −infinity, that of a hidden key,
+/// Takes one more key, by its score and its value. A score of −infinity, that of a masked key,
 /// changes nothing. Throws std::invalid_argument unless v is [D].
 void take(OnlineSoftmax& so_far, float score, ConstRow v);
 

@@ -21,7 +21,7 @@ std::size_t parse_size(const std::string& flag, const std::string& text, std::si
     used = 0;
   }
   if (used != text.size() || value < static_cast<long long>(least) || value > 1 << 30)
-    throw std::invalid_argument(fmt::format("{}: wanted a whole number from {} to {}, got {}", flag,
+    throw std::invalid_argument(fmt::format("{}: wanted an integer from {} to {}, got {}", flag,
                                             least, 1 << 30,
                                             printable(text, most_quoted_of_a_flag)));
   return std::size_t(value);

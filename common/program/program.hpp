@@ -23,7 +23,7 @@ class Program {
   Program(std::string name, std::string says);
   ~Program();
 
-  /// Adds a flag --name, with its default in value. A size is a whole number of at least `least`; a
+  /// Adds a flag --name, with its default in value. A size is an integer of at least `least`; a
   /// number must be finite.
   void size(const std::string& name, std::size_t& value, const std::string& help,
             std::size_t least = 1);

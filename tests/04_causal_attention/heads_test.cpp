@@ -130,8 +130,8 @@ TEST_CASE("biases of another shape are refused") {
           "v: wanted shape [2, 5, 4], got [2, 4, 4]");
   REFUSES(biased_attention_weights(zeros(2, 3, 0), zeros(2, 5, 0), zeros(2, 3, 5), Mask::causal),
           "D, the width of a head: wanted at least 1, got 0");
-  const Tensor<3> all_hidden = zeros(2, 3, 5) - std::numeric_limits<float>::infinity();
-  REFUSES(biased_attention_weights(q, k, all_hidden, Mask::causal),
+  const Tensor<3> all_masked = zeros(2, 3, 5) - std::numeric_limits<float>::infinity();
+  REFUSES(biased_attention_weights(q, k, all_masked, Mask::causal),
           "softmax: row 0 is all -infinity: a mask that hides every key");
 }
 

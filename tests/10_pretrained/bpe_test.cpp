@@ -312,10 +312,10 @@ TEST_CASE("the id of a token that is not there is refused with its key and its v
     refused([&](GgufBytes& file) { file.entry(key, 3u); }, "one of 3 tokens, got 3");
     refused([&](GgufBytes& file) { file.entry(key, 4294967295u); },
             "one of 3 tokens, got 4294967295");
-    refused([&](GgufBytes& file) { file.entry(key, 0.5f); }, "a whole number, got 0.5");
-    refused([&](GgufBytes& file) { file.entry(key, "a"); }, "a whole number, got \"a\"");
+    refused([&](GgufBytes& file) { file.entry(key, 0.5f); }, "an integer, got 0.5");
+    refused([&](GgufBytes& file) { file.entry(key, "a"); }, "an integer, got \"a\"");
     refused([&](GgufBytes& file) { file.entry(key, std::vector<std::int32_t>{1}); },
-            "a whole number, got 1 numbers");
+            "an integer, got 1 numbers");
   }
 }
 

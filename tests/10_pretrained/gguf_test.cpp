@@ -41,7 +41,7 @@ TEST_CASE("metadata is read by the types that the file gives") {
   CHECK(value_text(metadata.entries()[7]) == "4 numbers");
 }
 
-TEST_CASE("whole numbers of all sizes and signs are read; one of more than 63 bits is refused") {
+TEST_CASE("integers of all sizes and signs are read; one of more than 63 bits is refused") {
   GgufBytes file;
   file.header(0, 10);
   file.text("u8").put(0u).put(std::uint8_t(200)).text("i8").put(1u).put(std::int8_t(-5));
@@ -61,7 +61,7 @@ TEST_CASE("whole numbers of all sizes and signs are read; one of more than 63 bi
   CHECK(metadata.integer("i64") == -1);
   CHECK(metadata.integer("zero") == 0);
   CHECK(metadata.real("f64") == 0.1);
-  REFUSES_AS(metadata.integer("huge"), "x: huge: wanted a whole number, got 18446744073709551615",
+  REFUSES_AS(metadata.integer("huge"), "x: huge: wanted an integer, got 18446744073709551615",
              std::runtime_error);
 }
 
@@ -276,16 +276,15 @@ TEST_CASE("a refused look-up names the file, the key and what was found") {
   const std::vector<std::uint8_t> bytes = small_file();
   const GgufFile file = parse(bytes);
   const GgufMetadata& metadata = file.metadata();
-  REFUSES_AS(metadata.integer("none"), "x: has no none, wanted a whole number", std::runtime_error);
-  REFUSES_AS(metadata.integer("eps"), "x: eps: wanted a whole number, got 1e-05",
-             std::runtime_error);
+  REFUSES_AS(metadata.integer("none"), "x: has no none, wanted an integer", std::runtime_error);
+  REFUSES_AS(metadata.integer("eps"), "x: eps: wanted an integer, got 1e-05", std::runtime_error);
   REFUSES_AS(metadata.real("llama.block_count"),
              "x: llama.block_count: wanted a real number, got 30", std::runtime_error);
   REFUSES_AS(metadata.text("flag"), "x: flag: wanted a text, got true", std::runtime_error);
   REFUSES_AS(metadata.truth("eps", true), "x: eps: wanted true or false, got 1e-05",
              std::runtime_error);
   REFUSES_AS(metadata.integers("tokenizer.ggml.merges"),
-             "x: tokenizer.ggml.merges: wanted an array of whole numbers, got 1 texts",
+             "x: tokenizer.ggml.merges: wanted an array of integers, got 1 texts",
              std::runtime_error);
   REFUSES_AS(metadata.texts("general.architecture"),
              "x: general.architecture: wanted an array of texts, got \"llama\"",

@@ -65,7 +65,7 @@ TEST_CASE("by hand: a block of Q4_K whose scales and minima are whole multiples"
   CHECK(all_close(there_and_back(TensorType::q4_k, x), x, 0));
 }
 
-TEST_CASE("by hand: q of Q4_K is computed with the scale that its whole number gives") {
+TEST_CASE("by hand: q of Q4_K is computed with the scale that its integer gives") {
   Tensor<2> x = xt::zeros<float>({1, 256});
   x(0, 0) = -0.5f, x(0, 1) = 3.055f, x(0, 2) = 0.81f;  // s = 24 and m = 25, so 0.24 and −0.5
   x(0, 32) = -1.26f, x(0, 33) = 8.19f;                 // 0.63 and −1.26, the largest: D = 0.01
@@ -386,7 +386,7 @@ TEST_CASE("what can't be written is refused by name, and no file is left") {
                   Bad);
   const std::vector<std::uint8_t> other = small_file();
   REFUSES_AS(plan_tensors(GgufFile("other", other), TensorType::q8_0),
-             "other: has no llama.embedding_length, wanted a whole number", Bad);
+             "other: has no llama.embedding_length, wanted an integer", Bad);
   CHECK(folder.files() == 1);
 }
 

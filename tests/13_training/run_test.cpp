@@ -365,7 +365,7 @@ TEST_CASE("a changed byte in the head is refused, or changes nothing but an opti
   if (!opened) return;
   const GgufFile& file = *opened;
   const size_t head = size_t(file.tensors()[0].bytes.data() - whole.bytes.data());
-  // The values with their types: a whole number can be of several, where its bits allow it.
+  // The values with their types: an integer can be of several, where its bits allow it.
   std::set<size_t> values;
   for (const GgufEntry& entry : file.metadata().entries()) {
     const size_t at = size_t(entry.bytes.data() - whole.bytes.data());
@@ -503,7 +503,7 @@ TEST_CASE("options out of range are refused, with their key or what they are for
                "x: " + name + ": wanted a real number, got 1", Bad);
   }
   REFUSES_AS(whole.read_only_options(real("training.windows", 3)),
-             "x: training.windows: wanted a whole number, got 3", Bad);
+             "x: training.windows: wanted an integer, got 3", Bad);
 
   // What the numbers are used for has bounds of its own.
   REFUSES(whole.read(real("training.beta2", 2)),

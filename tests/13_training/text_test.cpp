@@ -42,8 +42,8 @@ TEST_CASE("ids come back from their file; other files are refused") {
   const std::string begin = path.string() + ": ";
   for (const size_t size : {1, 2, 3, 5, 4003}) {
     write_file(path, std::string(size, '\0'));
-    REFUSES_AS(read(257),
-               begin + fmt::format("wanted whole numbers of 4 bytes, got {} bytes", size), Bad);
+    REFUSES_AS(read(257), begin + fmt::format("wanted integers of 4 bytes, got {} bytes", size),
+               Bad);
   }
   save_ids(path, Ids{5, 6, 7});
   CHECK(read(8) == Ids{5, 6, 7});
@@ -126,7 +126,7 @@ static bool is_nested(const std::string& svg) {
   return open.empty();
 }
 
-TEST_CASE("by hand: the drawing for the page has two lines between whole numbers") {
+TEST_CASE("by hand: the drawing for the page has two lines between integers") {
   CHECK(svg_of({}).empty());
   LossCurve curve = curve_of({5.5, 5.25, 5});
   curve[1].held_out = 5.75;

@@ -200,7 +200,7 @@ TEST_CASE("files with impossible experts are refused in one line") {
           "x: missing tensors: blk.1.ffn_gate_inp.weight; surplus tensors: "
           "blk.1.ffn_gate_inq.weight");
   refused(replaced("qwen2moe", "qwen2moe.expert_shared_feed", "qwen2moe.expert_sharex_feed"),
-          "x: has no qwen2moe.expert_shared_feed_forward_length, wanted a whole number");
+          "x: has no qwen2moe.expert_shared_feed_forward_length, wanted an integer");
   refused(with_bits("granite", "granite.residual_scale", 0),
           "x: granite.residual_scale: wanted a number above 0, got 0");
 }

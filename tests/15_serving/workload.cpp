@@ -12,7 +12,7 @@
 
 namespace t2t {
 
-/// A whole number from `from` to `to`.
+/// An integer from `from` to `to`.
 static std::size_t between(Random& random, std::size_t from, std::size_t to) {
   return from + std::min(to - from, std::size_t(random.next_uniform() * float(to - from + 1)));
 }

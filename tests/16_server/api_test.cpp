@@ -247,15 +247,15 @@ TEST_CASE("what a request may not say is refused by its name") {
   refused(R"(, "temperature": "hot")", "temperature: wanted a number from 0 to 2, got \"hot\"");
   refused(R"(, "temperature": 2.5)", "temperature: wanted a number from 0 to 2, got 2.5");
   refused(R"(, "top_p": -0.1)", "top_p: wanted a number from 0 to 1, got -0.1");
-  refused(R"(, "n": 9)", "n: wanted a whole number from 1 to 8, got 9");
-  refused(R"(, "n": 1.0)", "n: wanted a whole number from 1 to 8, got 1.0");
-  refused(R"(, "n": -1)", "n: wanted a whole number from 1 to 8, got -1");
+  refused(R"(, "n": 9)", "n: wanted an integer from 1 to 8, got 9");
+  refused(R"(, "n": 1.0)", "n: wanted an integer from 1 to 8, got 1.0");
+  refused(R"(, "n": -1)", "n: wanted an integer from 1 to 8, got -1");
   refused(R"(, "seed": 18446744073709551615)",
-          "seed: wanted a whole number from -9223372036854775808 to 9223372036854775807, got "
+          "seed: wanted an integer from -9223372036854775808 to 9223372036854775807, got "
           "18446744073709551615");
   refused(R"(, "seed": 1.5)",
-          "seed: wanted a whole number from -9223372036854775808 to 9223372036854775807, got 1.5");
-  refused(R"(, "max_tokens": 0)", "max_tokens: wanted a whole number from 1 to 2147483647, got 0");
+          "seed: wanted an integer from -9223372036854775808 to 9223372036854775807, got 1.5");
+  refused(R"(, "max_tokens": 0)", "max_tokens: wanted an integer from 1 to 2147483647, got 0");
   refused(R"(, "stream": 1)", "stream: wanted true or false, got 1");
   refused(R"(, "stop": [1])", "stop: wanted texts of at least a byte, got 1");
   refused(R"(, "stop": "")", "stop: wanted texts of at least a byte, got \"\"");
@@ -288,7 +288,7 @@ TEST_CASE("what a request may not say is refused by its name") {
           "reasoning_effort: wanted \"none\": this server has nothing else, got \"high\"");
   refused(R"(, "verbosity": "low")",
           "verbosity: wanted \"medium\": this server has nothing else, got \"low\"");
-  refused(R"(, "n": 2, "best_of": 3)", "best_of: wanted a whole number from 2 to 2, got 3");
+  refused(R"(, "n": 2, "best_of": 3)", "best_of: wanted an integer from 2 to 2, got 3");
   refused(R"(, "echo": true)", "echo: this server has no such field");
   refused(R"(, "prompt": "a")", "prompt: this server has no such field");
   refused(R"(, "top_logprobs": 2)",

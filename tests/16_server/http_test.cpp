@@ -149,8 +149,8 @@ TEST_CASE("by HTTP: what is refused, and how") {
     CHECK(body["error"]["param"] == param);
     CHECK(body["error"]["message"] == message);
   };
-  refused(running.post(chat, hello(R"(, "n": 0)")), 400,
-          "n: wanted a whole number from 1 to 8, got 0", "n");
+  refused(running.post(chat, hello(R"(, "n": 0)")), 400, "n: wanted an integer from 1 to 8, got 0",
+          "n");
   refused(running.post(chat, R"({"messages": [{"role": "tool"}]})"), 400,
           "messages[0].role: wanted system, user or assistant, got \"tool\"", "messages[0].role");
   refused(running.post(chat, hello(R"(, "response_format": {"type": "json_schema",

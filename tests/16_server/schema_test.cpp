@@ -253,7 +253,7 @@ TEST_CASE("what the grammar can't have is refused, with its path") {
   refused(R"({"type":"array","items":{"type":"string","minLength":3,"maxLength":2}})",
           "schema /items/minLength: wanted at most maxLength, which is 2, got 3");
   refused(R"({"type":"array","maxItems":-1})",
-          "schema /maxItems: wanted a whole number from 0 on, got -1");
+          "schema /maxItems: wanted an integer from 0 on, got -1");
   refused(R"({"type":"object","properties":{},"additionalProperties":true})",
           "schema /additionalProperties: wanted false, got true");
   refused(R"({"type":"object","required":["a"]})",

@@ -16,12 +16,12 @@ inline Lanes exp_below_0(Lanes x) {
   const Lanes lowest(-127 * 0.69314718f);
   x = xsimd::select(x < lowest, lowest, x);  // NaN is not below it and stays NaN
 
-  // Near 1.5·2^23 floats are whole numbers, so the last bits of the sum are those of n + 127. Moved
+  // Near 1.5·2^23 floats are integers, so the last bits of the sum are those of n + 127. Moved
   // to where a float keeps its exponent, they make 2^n (and 0 for n = −127).
   constexpr float magic = 0x1.8p23f + 127;
   const Lanes shifted = xsimd::fma(x, Lanes(1.44269504f), Lanes(magic)), n = shifted - magic;
   using Bits = xsimd::batch<std::int32_t>;
-  const Lanes power = std::bit_cast<Lanes>(std::bit_cast<Bits>(shifted) << 23);
+  const Lanes power_of_2 = std::bit_cast<Lanes>(std::bit_cast<Bits>(shifted) << 23);
 
   // ln 2 in two parts, the first short enough for n times it to be exact.
   const Lanes r = xsimd::fma(n, Lanes(2.12194440e-4f), xsimd::fma(n, Lanes(-0.693359375f), x));
@@ -29,7 +29,7 @@ inline Lanes exp_below_0(Lanes x) {
   for (const float c :
        {8.368716575e-3f, 4.166838899e-2f, 1.666652113e-1f, 4.999999404e-1f, 1.f, 1.f})
     y = xsimd::fma(y, r, Lanes(c));
-  return y * power;
+  return y * power_of_2;
 }
 
 }  // namespace t2t

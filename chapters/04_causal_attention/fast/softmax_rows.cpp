@@ -20,23 +20,23 @@ float exp_and_sum(Row x, float scale, float highest) {
            exp_and_sum(x.subspan(half), scale, highest);
   }
   Lanes sums[4] = {Lanes(0), Lanes(0), Lanes(0), Lanes(0)};
-  const auto power = [&](Lanes v) { return exp_below_0((v - highest) * scale); };
+  const auto exponential = [&](Lanes v) { return exp_below_0((v - highest) * scale); };
 
   std::size_t s = 0;
   for (; s + 4 * W <= x.size(); s += 4 * W)
     for (std::size_t i = 0; i < 4; ++i) {
       __builtin_prefetch(x.data() + x.size() + s + i * W);  // in a matrix, the next row
-      const Lanes y = power(Lanes::load_unaligned(&x[s + i * W]));
+      const Lanes y = exponential(Lanes::load_unaligned(&x[s + i * W]));
       y.store_unaligned(&x[s + i * W]);
       sums[i] += y;
     }
   for (; s + W <= x.size(); s += W) {
-    const Lanes y = power(Lanes::load_unaligned(&x[s]));
+    const Lanes y = exponential(Lanes::load_unaligned(&x[s]));
     y.store_unaligned(&x[s]);
     sums[0] += y;
   }
   if (s < x.size()) {
-    const Lanes y = power(load_part(&x[s], x.size() - s, -infinity));
+    const Lanes y = exponential(load_part(&x[s], x.size() - s, -infinity));
     store_part(y, &x[s], x.size() - s);
     sums[1] += y;
   }
@@ -45,10 +45,10 @@ float exp_and_sum(Row x, float scale, float highest) {
 
 bool softmax_row(Row x, float scale) {
   const float highest = max_row(x);
-  if (highest == -infinity && all_hidden(x)) return false;
+  if (highest == -infinity && all_masked(x)) return false;
 
   const float inverse_sum = 1 / exp_and_sum(x, scale, highest);
-  const auto share = [&](Lanes power) { return power * inverse_sum; };
+  const auto share = [&](Lanes y) { return y * inverse_sum; };
   map_row(x, share, x);
   return true;
 }
@@ -59,7 +59,7 @@ void softmax_rows(Matrix x) {
   for_each_row(x.rows, x.cols, [&](std::size_t t) {
     if (!softmax_row(x.row(t))) refused = t;
   });
-  if (refused < x.rows) refuse_hidden_row(refused);
+  if (refused < x.rows) refuse_masked_row(refused);
 }
 
 }  // namespace t2t

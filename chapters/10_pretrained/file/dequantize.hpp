@@ -1,4 +1,4 @@
-// Stored weights to floats. Most types store whole numbers of few bits and a scale for each block.
+// Stored weights to floats. Most types store integers of few bits and a scale for each block.
 //
 //   F32   as it is
 //   F16   5 bits of exponent, 10 of fraction

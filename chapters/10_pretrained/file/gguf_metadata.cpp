@@ -66,8 +66,8 @@ static Number number_at(const std::uint8_t* at) {
   return value;
 }
 
-/// Reads element i as a whole number. False when it has another type or needs more than 63 bits.
-static bool whole_number(const GgufEntry& entry, std::size_t i, std::int64_t& value) {
+/// Reads element i as an integer. False when it has another type or needs more than 63 bits.
+static bool integer_at(const GgufEntry& entry, std::size_t i, std::int64_t& value) {
   const std::uint8_t* at = entry.bytes.data() + i * size_of(entry.type);
   switch (entry.type) {
     case GgufType::u8:
@@ -115,7 +115,7 @@ std::string value_text(const GgufEntry& entry) {
                                                                          : " numbers");
   if (entry.type == GgufType::text) return "\"" + printable(next_text(bytes)) + "\"";
   if (entry.type == GgufType::boolean) return bytes[0] ? "true" : "false";
-  if (whole_number(entry, 0, whole)) return fmt::format("{}", whole);
+  if (integer_at(entry, 0, whole)) return fmt::format("{}", whole);
   if (real_number(entry, real)) return fmt::format("{:.6g}", real);
   return fmt::format("{}", number_at<std::uint64_t>(bytes.data()));
 }
@@ -136,9 +136,9 @@ const GgufEntry& GgufMetadata::find(std::string_view key, bool is_array,
 }
 
 std::int64_t GgufMetadata::integer(std::string_view key) const {
-  const GgufEntry& entry = find(key, false, "a whole number");
+  const GgufEntry& entry = find(key, false, "an integer");
   std::int64_t value = 0;
-  if (!whole_number(entry, 0, value)) fail(entry, "a whole number");
+  if (!integer_at(entry, 0, value)) fail(entry, "an integer");
   return value;
 }
 
@@ -187,10 +187,10 @@ std::vector<std::string_view> GgufMetadata::texts(std::string_view key) const {
 }
 
 std::vector<std::int64_t> GgufMetadata::integers(std::string_view key) const {
-  const GgufEntry& entry = find(key, true, "an array of whole numbers");
+  const GgufEntry& entry = find(key, true, "an array of integers");
   std::vector<std::int64_t> values(entry.count);
   for (std::size_t i = 0; i < entry.count; ++i)
-    if (!whole_number(entry, i, values[i])) fail(entry, "an array of whole numbers");
+    if (!integer_at(entry, i, values[i])) fail(entry, "an array of integers");
   return values;
 }
 

@@ -1,5 +1,5 @@
 // The types whose blocks have 256 numbers. A block has one scale as an F16; each 32 of its numbers
-// (16 in Q6_K) share a whole number s of few bits, and their scale is the product of both. Minima
+// (16 in Q6_K) share an integer s of few bits, and their scale is the product of both. Minima
 // are stored the same way: an F16 for the block, times m for each 32 numbers. The formulas are in
 // dequantize.hpp.
 //

@@ -75,8 +75,8 @@ std::vector<int> parse_ids(const std::string& text, std::size_t V) {
     } catch (const std::exception&) {
     }
     if (used != word.size() || id < 0 || std::size_t(id) >= V)
-      throw std::invalid_argument(fmt::format(
-          "--ids: wanted whole numbers below {}, as in 1,2,3, got {}", V, printable(word)));
+      throw std::invalid_argument(
+          fmt::format("--ids: wanted integers below {}, as in 1,2,3, got {}", V, printable(word)));
     ids.push_back(int(id));
     at = end + 1;
   }

@@ -24,11 +24,11 @@ struct Rung {
 void show_ladder() {
   const double T = 4096, D = 128;
   print_section("What the rungs ask for: one head, 4096 queries and keys, D = 128");
-  // Rung 0 writes a score, reads it for the highest, reads and writes it twice more, as a power and
-  // as a weight, and reads the weight once for each 32 channels: 6 + D/32 trips. Tiled products
-  // with the scores in memory write a score, read it, write the weight and read that: 4 trips. An
-  // H100's tensor cores do 989 TFLOP/s in bf16, its other units 67 in float32, and its memory
-  // moves 3.35 TB/s (NVIDIA's data sheet of the SXM card).
+  // Rung 0 writes a score, reads it for the highest, reads and writes it twice more, as an
+  // exponential and as a weight, and reads the weight once for each 32 channels: 6 + D/32 trips.
+  // Tiled products with the scores in memory write a score, read it, write the weight and read
+  // that: 4 trips. An H100's tensor cores do 989 TFLOP/s in bf16, its other units 67 in float32,
+  // and its memory moves 3.35 TB/s (NVIDIA's data sheet of the SXM card).
   const double memory = 3.35e12;
   Table table({"kernel", ">queries a key", ">asked for", ">FLOP/byte", ">ridge", ""});
   for (const auto& [rung, peak] : {std::pair{Rung{"rung 0, float32", 1, 4, 6 + D / 32}, 67e12},

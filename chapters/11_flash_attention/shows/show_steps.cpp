@@ -146,9 +146,9 @@ static double rms_error(const Tensor<2>& got, const Tensor<2>& q, const Tensor<2
 
 /// Attention whose softmax does not subtract the highest score.
 static Tensor<2> without_highest(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v) {
-  const Tensor<2> powers = xt::exp(attention_scores(q, k, Mask::causal));
-  const Tensor<1> sums = xt::sum(powers, {1});
-  return matmul(powers, v) / as_column(sums);
+  const Tensor<2> exps = xt::exp(attention_scores(q, k, Mask::causal));
+  const Tensor<1> sums = xt::sum(exps, {1});
+  return matmul(exps, v) / as_column(sums);
 }
 
 void show_error(const Program& program) {

@@ -22,7 +22,7 @@ struct Fit {
   float scale, minimum;
 };
 
-/// The whole numbers that q may be, and which minimum belongs to them.
+/// The integers that q may be, and which minimum belongs to them.
 struct Grid {
   int lowest, highest;
   enum Minimum { none, zero_or_less, any } minimum;

@@ -2,7 +2,7 @@
 //
 // The scale that follows from a block's range (quantize.hpp) has room for its largest number. A
 // smaller one cuts that number off and is finer for all others; one a little different may meet
-// more numbers exactly. So some scales around it are tried. Each gives whole numbers q, and for
+// more numbers exactly. So some scales around it are tried. Each gives integers q, and for
 // these q the best scale is known: the error
 //
 //   E = Σ_i w_i · (x_i − scale·q_i − minimum)²

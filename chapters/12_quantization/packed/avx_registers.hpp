@@ -71,7 +71,7 @@ struct Avx2Registers {
   static Floats to_floats(const Integers& x) {
     return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)};
   }
-  static Floats whole_numbers(const std::uint8_t* from) {
+  static Floats integers(const std::uint8_t* from) {
     const auto* at = reinterpret_cast<const __m128i*>(from);
     const auto* next = reinterpret_cast<const __m128i*>(from + 8);
     return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(at))),
@@ -146,7 +146,7 @@ struct Avx512Registers {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
   }
   static Floats to_floats(Integers x) { return _mm512_cvtepi32_ps(x); }
-  static Floats whole_numbers(const std::uint8_t* from) {
+  static Floats integers(const std::uint8_t* from) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
   }

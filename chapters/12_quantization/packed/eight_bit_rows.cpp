@@ -12,7 +12,7 @@
 
 namespace t2t {
 
-/// The largest size of 16 numbers; NaN if one of them is not finite. As whole numbers, the bits of
+/// The largest size of 16 numbers; NaN if one of them is not finite. As integers, the bits of
 /// positive floats have the order of the floats; infinity and NaN come after all others.
 static float largest_size(const float* x) {
   std::uint32_t highest = 0;
@@ -32,7 +32,7 @@ static std::pair<float, std::int32_t> round_numbers(const float* x, std::int8_t*
     return {largest / 127, 0};
   }
   const float per_step = 127 / largest;
-  constexpr float magic = 0x1.8p23f;  // near it floats are whole numbers: adding it rounds
+  constexpr float magic = 0x1.8p23f;  // near it floats are integers: adding it rounds
   std::int32_t sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::size_t i = 0; i < 16; ++i) {

@@ -76,7 +76,7 @@ struct NeonRegisters {
     return {vcvtq_f32_s32(x.at[0]), vcvtq_f32_s32(x.at[1]), vcvtq_f32_s32(x.at[2]),
             vcvtq_f32_s32(x.at[3])};
   }
-  static Floats whole_numbers(const std::uint8_t* from) {
+  static Floats integers(const std::uint8_t* from) {
     const uint8x16_t bytes = vld1q_u8(from);
     const uint16x8_t low = vmovl_u8(vget_low_u8(bytes)), high = vmovl_high_u8(bytes);
     return {vcvtq_f32_u32(vmovl_u16(vget_low_u16(low))), vcvtq_f32_u32(vmovl_high_u16(low)),

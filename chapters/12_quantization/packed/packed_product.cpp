@@ -21,8 +21,8 @@ struct Unpacked {
     scales[0] = of_rows;
     if constexpr (form.has_minimum) minima = V::halves(head + 2 * rows_of_group);
     if constexpr (form.two_levels) {
-      const typename V::Floats first = V::whole_numbers(block);
-      const typename V::Floats second = V::whole_numbers(block + rows_of_group);
+      const typename V::Floats first = V::integers(block);
+      const typename V::Floats second = V::integers(block + rows_of_group);
       if constexpr (form.scale_for_16) {
         scales[0] = V::multiply(of_rows, V::add(first, -128));
         scales[1] = V::multiply(of_rows, V::add(second, -128));

@@ -1,10 +1,10 @@
-// y = x·Wᵀ for packed W, with whole numbers: activations in 8 bits times weights in 4 to 8.
+// y = x·Wᵀ for packed W, with integers: activations in 8 bits times weights in 4 to 8.
 //
 // Among 16 numbers that share both scales, with x ≈ s_x · p and w = s_w · (q − offset) + m,
 //
 //   Σ x·w  =  s_x · s_w · (Σ p·q − offset · Σ p)  +  s_x · m · Σ p
 //
-// so that 16 multiplications of whole numbers need two or three of floats. Σ p is the same for all
+// so that 16 multiplications of integers need two or three of floats. Σ p is the same for all
 // rows of weights; round_rows computes it once.
 #pragma once
 
@@ -40,7 +40,7 @@ struct PackedProduct {
 ///
 ///   fma(s_w, fma(Σ₂, s_x2, Σ₁ · s_x1), sum)
 ///
-/// where Σ₁ and Σ₂ are the whole numbers Σ p·q − offset · Σ p of the block's two halves. If each
+/// where Σ₁ and Σ₂ are the integers Σ p·q − offset · Σ p of the block's two halves. If each
 /// half has an s_w of its own, it is fma(s_w2, Σ₂ · s_x2, fma(s_w1, Σ₁ · s_x1, sum)); a minimum
 /// comes after that. So all instructions give the same bits, but for plain loops, which may round
 /// each product as well. Throws std::invalid_argument when shapes disagree.

@@ -18,7 +18,7 @@
 //   of all bits at 4·r + i, where bit 8 is the lowest of the byte 64 further on.
 //
 // Of the types with two levels, 8 blocks follow one head of 16 scales and 16 minima. Each block
-// begins with the whole numbers, a byte each, by which these are multiplied: 16 for the scales and
+// begins with the integers, a byte each, by which these are multiplied: 16 for the scales and
 // 16 for the minima, or in Q6_K 16 for the scales of its first 16 numbers and 16 for the others.
 //
 // The size is that of the stored blocks, or a little more where there are two levels. Missing rows
@@ -42,12 +42,12 @@ struct PackedForm {
   std::size_t bits;  // of a q: 4, 5, 6 or 8
   int offset;        // what is subtracted from a q
   bool has_minimum;
-  bool two_levels = false;    // scale = scale of 8 blocks · whole number; minimum likewise
-  bool scale_for_16 = false;  // the halves of a block have whole numbers of their own, from −128 on
+  bool two_levels = false;    // scale = scale of 8 blocks · integer; minimum likewise
+  bool scale_for_16 = false;  // the halves of a block have integers of their own, from −128 on
 
   constexpr std::size_t blocks_of_head() const { return two_levels ? 8 : 1; }
   constexpr std::size_t head_bytes() const { return rows_of_group * (has_minimum ? 4 : 2); }
-  constexpr std::size_t level_bytes() const {  // the whole numbers of a block
+  constexpr std::size_t level_bytes() const {  // the integers of a block
     return two_levels ? rows_of_group * 2 : 0;
   }
   constexpr std::size_t block_bytes() const {  // of 16 rows, without the head

@@ -66,7 +66,7 @@ struct PlainRegisters {
     for (std::size_t lane = 0; lane < 16; ++lane) floats.at[lane] = float(sums.at[lane]);
     return floats;
   }
-  static Floats whole_numbers(const std::uint8_t* from) {  // 16 bytes without a sign
+  static Floats integers(const std::uint8_t* from) {  // 16 bytes without a sign
     Floats floats;
     for (std::size_t lane = 0; lane < 16; ++lane) floats.at[lane] = float(from[lane]);
     return floats;

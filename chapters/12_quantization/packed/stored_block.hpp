@@ -1,4 +1,4 @@
-// The whole numbers of a block as it is stored in a file, whatever its type. k_quants.hpp and
+// The integers of a block as it is stored in a file, whatever its type. k_quants.hpp and
 // dequantize.hpp of chapter 10 describe where they are.
 #pragma once
 

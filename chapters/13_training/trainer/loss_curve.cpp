@@ -24,7 +24,7 @@ std::string csv_of(const LossCurve& curve) {
   return text;
 }
 
-/// The whole numbers between which all losses lie.
+/// The integers between which all losses lie.
 struct Range {
   double low, high;
 };
@@ -61,7 +61,7 @@ std::string svg_of(const LossCurve& curve) {
       "<title>Loss in nats over {2} steps</title>\n<g stroke=\"#808080\">\n"
       "<path d=\"M40 20V{3}H{4}\" fill=\"none\"/>\n</g>\n<g fill=\"#808080\">\n",
       width + 60, height + 50, curve.back().step.n, height + 20, width + 40);
-  // A label for each whole number, or for ten places when there are more.
+  // A label for each integer, or for ten places when there are more.
   const std::size_t labels = std::size_t(std::min(10.0, range.high - range.low));
   for (std::size_t i = 0; i <= labels; ++i) {
     const double share = double(i) / double(labels);

@@ -31,8 +31,8 @@ BpeTables byte_tokenizer() {
 MappedIds::MappedIds(const std::filesystem::path& file, std::size_t V) : file_(file) {
   const std::span<const std::uint8_t> bytes = file_.bytes();
   if (bytes.size() % sizeof(int) != 0)
-    throw std::runtime_error(fmt::format("{}: wanted whole numbers of 4 bytes, got {} bytes",
-                                         file.string(), bytes.size()));
+    throw std::runtime_error(
+        fmt::format("{}: wanted integers of 4 bytes, got {} bytes", file.string(), bytes.size()));
   ids_ = {reinterpret_cast<const int*>(bytes.data()), bytes.size() / sizeof(int)};
   for (std::size_t i = 0; i < ids_.size(); ++i)
     if (ids_[i] < 0 || std::size_t(ids_[i]) >= V)

@@ -27,7 +27,7 @@
 namespace t2t {
 
 /// The hash by which the tree looks a node up: FNV-1a over the parent's place in the tree and then
-/// the tokens, each as a whole number of 8 bytes, the lowest byte first. The hash begins as
+/// the tokens, each as an integer of 8 bytes, the lowest byte first. The hash begins as
 /// 0xcbf29ce484222325; for each byte it is XORed with the byte and multiplied by 0x100000001b3.
 std::uint64_t hash_of_page(std::size_t parent, std::span<const int> tokens);
 using HashOfPage = std::uint64_t (*)(std::size_t parent, std::span<const int> tokens);

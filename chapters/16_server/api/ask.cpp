@@ -177,7 +177,7 @@ static std::optional<std::uint64_t> read_seed(Fields& fields) {
   if (!seed) return {};
   const bool is_above = seed->is_number_unsigned() && seed->get<std::uint64_t>() > Limits::max();
   if (!seed->is_number_integer() || is_above)
-    fields.refuse("seed", fmt::format("a whole number from {} to {}", Limits::min(), Limits::max()),
+    fields.refuse("seed", fmt::format("an integer from {} to {}", Limits::min(), Limits::max()),
                   *seed);
   return std::uint64_t(seed->get<std::int64_t>());
 }

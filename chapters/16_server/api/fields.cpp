@@ -64,7 +64,7 @@ std::optional<std::size_t> Fields::whole(const std::string& name, std::size_t le
   if (!value) return {};
   const bool fits = value->is_number_integer() && value->get<double>() >= 0 &&
                     value->get<std::size_t>() >= least && value->get<std::size_t>() <= most;
-  if (!fits) refuse(name, fmt::format("a whole number from {} to {}", least, most), *value);
+  if (!fits) refuse(name, fmt::format("an integer from {} to {}", least, most), *value);
   return value->get<std::size_t>();
 }
 

@@ -25,7 +25,7 @@ struct JsonNumber {
 
 /// Whether this byte may come; if so, the number goes on by it. If not, the number is as it was.
 bool step_number(JsonNumber& number, unsigned char byte);
-/// Whether the bytes so far are a whole number of the grammar.
+/// Whether the bytes so far are a complete number of the grammar.
 bool may_end(const JsonNumber& number);
 
 }  // namespace t2t

@@ -135,7 +135,7 @@ static void read_bounds(const Json& schema, const char* least, const char* most,
     if (!schema.contains(key)) continue;
     const Json& value = schema[key];
     if (!value.is_number_integer() || value < 0 || value >= no_most)
-      refuse(at.in(key), "a whole number from 0 on", shown(value));
+      refuse(at.in(key), "an integer from 0 on", shown(value));
     *bound = value.get<std::uint32_t>();
   }
   if (rule.least > rule.most)

@@ -19,7 +19,7 @@ def call(code, i):
     if code.text(i - 1) not in (".", "->"):
         for text in texts:
             yield i, close + 1, f"({text})"
-        yield from _of_whole_numbers(code, i, close, texts)
+        yield from _of_integers(code, i, close, texts)
     yield from _one_more(code, i, close)
     if len(texts) > 1:
         yield i + 2, close, texts[0]
@@ -41,7 +41,7 @@ def _call_of_one_term(code, i, close):
                 yield first, close + 1, now
 
 
-def _of_whole_numbers(code, i, close, texts):
+def _of_integers(code, i, close, texts):
     """f(a, b) becomes a / b or a % b."""
     if len(texts) > 1 and all(code.kinds.get(text) == "whole" for text in texts):
         for a, b in itertools.permutations(texts, 2):

@@ -15,7 +15,7 @@ def variable(code, i):
         return
     others = _nearest(name, [one for one, its in code.kinds.items() if its == kind])
     if kind == "whole":
-        others += _whole_numbers(code, i)
+        others += _integers(code, i)
     if kind == "real" and code.text(i - 1) in ("(", ",") and code.text(i + 1) in (")", ","):
         others += ["0", "1"]
     if kind != "whole":
@@ -29,8 +29,8 @@ def _nearest(name, some):
     return sorted(some, key=lambda one: abs(some.index(one) - at))[1:NEAREST + 1]
 
 
-def _whole_numbers(code, i):
-    """What someone may count or index by in the place of a whole number: 0, one more or less, or the size of a matrix."""
+def _integers(code, i):
+    """What someone may count or index by in the place of an integer: 0, one more or less, or the size of a matrix."""
     name, before, after = (code.text(j) for j in (i, i - 1, i + 1))
     if after in ("=", "++", "+=", "-=") or before == "++":
         return []

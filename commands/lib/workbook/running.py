@@ -111,7 +111,7 @@ def how_it_ended(code):
     if code < 0:
         names = {signal.SIGSEGV: "a segmentation fault: it read or wrote memory that is not its own, or filled the stack, as "
                                  "a function that calls itself without end does",
-                 signal.SIGABRT: "an abort", signal.SIGFPE: "an arithmetic exception, such as a whole number divided by 0",
+                 signal.SIGABRT: "an abort", signal.SIGFPE: "an arithmetic exception, such as an integer divided by 0",
                  signal.SIGBUS: "a bus error", signal.SIGXFSZ: "more output than 256 MB"}
         return "ended with " + names.get(-code, f"signal {-code}")
     return f"ended the whole program, with exit status {code}, before the checks were done"
