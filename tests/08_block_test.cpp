@@ -497,7 +497,7 @@ TEST_CASE("choices: each that differs from LLaMA's is listed, and refused unless
   listed(Choice::score_cap, "capped scores", [](S& s) { s.score_cap = 50; });
   listed(Choice::experts, "experts", [](S& s) { s.experts = 4, s.chosen = 1; });
   S experts = llama;
-  experts.experts = 4, experts.chosen = 1, experts.normalised = false, experts.shared = 8;
+  experts.experts = 4, experts.chosen = 1, experts.normalized = false, experts.shared = 8;
   CHECK(choices_of(experts) ==
         std::vector{Choice::experts, Choice::plain_shares, Choice::shared_network});
 

@@ -57,7 +57,7 @@ struct BlockSettings {
   float score_cap = 0;       // scores stay between −cap and cap; 0: none (chapter 04's ScoreRule)
   std::size_t experts = 0;   // E networks, of which each token uses some; 0: a single network
   std::size_t chosen = 0;    // how many of the experts each token uses
-  bool normalised = true;    // whether the weights of a token's experts add up to 1
+  bool normalized = true;    // whether the weights of a token's experts add up to 1
   std::size_t shared = 0;    // F of one more network, which all tokens use; 0: none
   bool shared_gate = false;  // whether the shared network's result is multiplied by a gate
 };

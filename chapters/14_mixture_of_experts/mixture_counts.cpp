@@ -30,7 +30,7 @@ std::vector<PublishedMixture> published_mixtures() {
   };
   BlockSettings mixtral = with(llama_style(4096, 32, 8, 14336), 8, 2);
   BlockSettings olmoe = with(llama_style(2048, 16, 16, 1024), 64, 8);
-  olmoe.head_norms = olmoe.heads_together = true, olmoe.normalised = false;
+  olmoe.head_norms = olmoe.heads_together = true, olmoe.normalized = false;
   BlockSettings qwen_2 = with(llama_style(2048, 16, 16, 1408), 60, 4);
   qwen_2.biases = Biases::qkv, qwen_2.shared = 5632, qwen_2.shared_gate = true;
   BlockSettings qwen = with(llama_style(2048, 32, 4, 768), 128, 8);

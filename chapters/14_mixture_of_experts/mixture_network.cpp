@@ -13,7 +13,7 @@ Mixture mixture_of(const BlockWeights& weights, const BlockSettings& s, Scoring 
       weights.router,
       weights.experts,
       s.activation,
-      {s.chosen, scoring, s.normalised},
+      {s.chosen, scoring, s.normalized},
       bias,
       {s.shared > 0 ? &weights.shared : nullptr, s.shared_gate ? &weights.shared_gate : nullptr}};
 }

@@ -44,7 +44,7 @@ static void choose(ConstRow p, ConstRow bias, std::span<std::size_t> experts) {
 
 /// Divides the weights by their sum. Those that are 0, or nearly so, count as the smallest normal
 /// float: the sum is never 0.
-static void normalise(Row weights) {
+static void normalize(Row weights) {
   float sum = 0;
   for (float& weight : weights) sum += weight = std::max(weight, std::numeric_limits<float>::min());
   for (float& weight : weights) weight /= sum;
@@ -55,7 +55,7 @@ bool route_row(Row scores, const RouterSettings& settings, ConstRow bias,
   if (!score_row(scores, settings.scoring)) return false;
   choose(scores, bias, experts);
   for (std::size_t i = 0; i < experts.size(); ++i) weights[i] = scores[experts[i]];
-  if (settings.normalised) normalise(weights);
+  if (settings.normalized) normalize(weights);
   return true;
 }
 
@@ -94,9 +94,9 @@ Tensor<2> route_backward(const Routed& routed, const RouterSettings& settings,
   for (std::size_t t = 0; t < T; ++t) {
     const std::size_t* experts = &routed.experts[t * k];
     for (std::size_t i = 0; i < k; ++i) weights[i] = routed.p(t, experts[i]);
-    float along = 0;  // what each weight loses if it is normalised: all p stand in its sum
-    if (settings.normalised) {
-      normalise(weights);
+    float along = 0;  // what each weight loses if it is normalized: all p stand in its sum
+    if (settings.normalized) {
+      normalize(weights);
       for (std::size_t i = 0; i < k; ++i) along += dweights(t, i) * weights[i];
     }
     for (std::size_t i = 0; i < k; ++i) p_dp(t, experts[i]) = weights[i] * (dweights(t, i) - along);

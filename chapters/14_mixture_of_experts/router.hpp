@@ -4,12 +4,12 @@
 //   scores = x·routerᵀ                          [T, E]
 //   p      = softmax(scores), or sigmoid(scores) of each score alone
 //   chosen = the k experts of a token whose p + bias is largest
-//   weight = p of the chosen, or, normalised, p divided by the sum over the chosen; if these p are
+//   weight = p of the chosen, or, normalized, p divided by the sum over the chosen; if these p are
 //            below the smallest normal float, all of them count as that
 //
-// Switch takes one expert and its p. Mixtral takes two and normalises softmax: that is the softmax
+// Switch takes one expert and its p. Mixtral takes two and normalizes softmax: that is the softmax
 // of the two scores alone, since e^a / Σ divided by (e^a + e^b) / Σ is e^a / (e^a + e^b). OLMoE
-// takes eight of 64 and does not normalise. DeepSeek-V3 normalises sigmoids, and adds a bias that
+// takes eight of 64 and does not normalize. DeepSeek-V3 normalizes sigmoids, and adds a bias that
 // changes which experts are chosen but not what they count. Shazeer et al. 2017, "Outrageously
 // Large Neural Networks"; Fedus et al. 2021, "Switch Transformers".
 #pragma once
@@ -27,7 +27,7 @@ enum class Scoring { softmax, sigmoid };
 struct RouterSettings {
   std::size_t k;  // experts of a token
   Scoring scoring = Scoring::softmax;
-  bool normalised = true;  // whether a token's weights add up to 1
+  bool normalized = true;  // whether a token's weights add up to 1
 
   bool operator==(const RouterSettings&) const = default;
 };
@@ -61,8 +61,8 @@ bool route_row(Row scores,  // [E], becomes p
 void expect_router(const RouterSettings& settings, std::size_t E, std::size_t bias);
 
 /// The gradient of the scores, from that of the weights: no other numbers of a router have one. The
-/// choice itself has none, and neither has a bias. A weight that is normalised alone is always 1,
-/// so with k = 1 normalised weights give the router nothing to learn from. Throws
+/// choice itself has none, and neither has a bias. A weight that is normalized alone is always 1,
+/// so with k = 1 normalized weights give the router nothing to learn from. Throws
 /// std::invalid_argument when shapes disagree.
 Tensor<2> route_backward(const Routed& routed, const RouterSettings& settings,
                          const Tensor<2>& dweights);  // [T, k]

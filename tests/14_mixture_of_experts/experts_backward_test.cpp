@@ -49,7 +49,7 @@ static double loss_of(const Doubles& x, const Doubles& router, std::span<const D
     for (size_t i = 0; i < k; ++i) of_chosen += p[routed.experts[t * k + i]];
     for (size_t i = 0; i < k; ++i) {
       const size_t e = routed.experts[t * k + i];
-      const double weight = p[e] / (settings.normalised ? of_chosen : sum);
+      const double weight = p[e] / (settings.normalized ? of_chosen : sum);
       loss += weight * along(x, t, matrices.subspan(3 * e, 3), dy);
     }
   }
@@ -80,9 +80,9 @@ struct ZeroGradients {
 };
 
 TEST_CASE("each gradient of a mixture is that of small changes in float64, choice unchanged") {
-  for (const bool normalised : {true, false}) {
+  for (const bool normalized : {true, false}) {
     Made some = made(4, 2, 5, 3);
-    some.settings.normalised = normalised;
+    some.settings.normalized = normalized;
     const Tensor<2> x = numbers(8, 1, 0, 6, 5), dy = numbers(9, 1, 0, 6, 5);
     const Routed routed = choices_of(x, some.view(), {});
     ZeroGradients gradients(some);
@@ -121,7 +121,7 @@ TEST_CASE("losses and all gradients equal those of PyTorch") {
     RouterSettings settings;
   };
   for (const Case& one :
-       {Case{"normalised", {.k = 2}}, Case{"shares", {.k = 2, .normalised = false}},
+       {Case{"normalized", {.k = 2}}, Case{"shares", {.k = 2, .normalized = false}},
         Case{"sigmoid", {.k = 3, .scoring = Scoring::sigmoid}}}) {
     const std::string& name = one.name;
     CAPTURE(name);
@@ -219,7 +219,7 @@ TEST_CASE("the shared network and its gate get their gradients") {
 
 TEST_CASE("a choice that was dropped gets no gradient and gives none") {
   Made some = made(3, 1, 5, 3);
-  some.settings.normalised = false;
+  some.settings.normalized = false;
   Tensor<2> wants_expert_0 = zeros(3, 5);
   for (size_t c = 0; c < 5; ++c) wants_expert_0(0, c) = 0.25f;
   some.router = wants_expert_0;

@@ -69,17 +69,17 @@ TEST_CASE("what the files say of their experts") {
   const BlockSettings mixtral = read_config(small("mixtral")).block;
   CHECK(mixtral.experts == 4);
   CHECK(mixtral.chosen == 2);
-  CHECK(mixtral.normalised);
+  CHECK(mixtral.normalized);
   CHECK(mixtral.shared == 0);
   const BlockSettings qwen2 = read_config(small("qwen2moe")).block;
   CHECK(qwen2.F == 32);
-  CHECK_FALSE(qwen2.normalised);
+  CHECK_FALSE(qwen2.normalized);
   CHECK(qwen2.shared == 96);
   CHECK(qwen2.shared_gate);
   const BlockSettings olmoe = read_config(small("olmoe")).block;
   CHECK(olmoe.experts == 8);
   CHECK(olmoe.chosen == 3);
-  CHECK_FALSE(olmoe.normalised);
+  CHECK_FALSE(olmoe.normalized);
   CHECK(olmoe.heads_together);
   const Config granite = read_config(small("granite"));
   CHECK(granite.embedding_scale == 16);  // 6 / 0.375
@@ -128,7 +128,7 @@ TEST_CASE("a mixture that is written to a file and read back is the same") {
     CHECK(all_close(logits_by_rows(back, ids), logits_by_rows(Model(config, weights), ids), 0));
   }
   Config config = small_mixture();
-  config.block.normalised = false;
+  config.block.normalized = false;
   Random random(3);
   REFUSES(model_bytes(config, draw_model(config, random), tokenizer, "", ""),
           "the model to save: wanted one without experts whose weights do not add up to 1");

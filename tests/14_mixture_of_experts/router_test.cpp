@@ -35,15 +35,15 @@ static Routed routed_of(const Tensor<2>& scores, const RouterSettings& settings,
 TEST_CASE("by hand: softmax over all experts, then the weights of the chosen") {
   // e^0 : e^ln2 : e^ln3 : e^ln4 is 1 : 2 : 3 : 4, and their sum is 10.
   const Tensor<2> scores = {{0, std::log(2.0f), std::log(3.0f), std::log(4.0f)}};
-  const Routed shares = routed_of(scores, {.k = 2, .normalised = false});
+  const Routed shares = routed_of(scores, {.k = 2, .normalized = false});
   CHECK(all_close(shares.scores, scores, 0));
   CHECK(all_close(shares.p, {{0.1f, 0.2f, 0.3f, 0.4f}}, 1e-6));
   CHECK(shares.experts == Experts{3, 2});
   CHECK(all_close(shares.weights, {{0.4f, 0.3f}}, 1e-6));
-  CHECK(all_close(routed_of(scores, {.k = 1, .normalised = false}).weights, {{0.4f}}, 1e-6));
-  const Routed normalised = routed_of(scores, {.k = 2});
-  CHECK(all_close(normalised.weights, {{4 / 7.0f, 3 / 7.0f}}, 1e-6));
-  CHECK(all_close(normalised.p, shares.p, 1e-6));
+  CHECK(all_close(routed_of(scores, {.k = 1, .normalized = false}).weights, {{0.4f}}, 1e-6));
+  const Routed normalized = routed_of(scores, {.k = 2});
+  CHECK(all_close(normalized.weights, {{4 / 7.0f, 3 / 7.0f}}, 1e-6));
+  CHECK(all_close(normalized.p, shares.p, 1e-6));
 }
 
 TEST_CASE("by hand: sigmoids, and a bias that changes the choice but not the weights") {
@@ -85,7 +85,7 @@ TEST_CASE("of 300 experts, the chosen are the first of all, sorted by p") {
   }
 }
 
-TEST_CASE("normalised weights add up to 1 however small the chosen p are, and have gradients") {
+TEST_CASE("normalized weights add up to 1 however small the chosen p are, and have gradients") {
   const RouterSettings sigmoids{.k = 2, .scoring = Scoring::sigmoid};
   for (const float score : {-60.0f, -100.0f, -1e30f}) {
     CAPTURE(score);
@@ -108,7 +108,7 @@ TEST_CASE("normalised weights add up to 1 however small the chosen p are, and ha
   CHECK(all_close(tiny.weights, {{0.880797f, 0.119203f}}, 1e-5));
 }
 
-TEST_CASE("each token is routed by itself, and its weights add up to 1 if they are normalised") {
+TEST_CASE("each token is routed by itself, and its weights add up to 1 if they are normalized") {
   const Tensor<2> x = numbers(1, 2, 0, 9, 12), router = numbers(2, 1, 0, 7, 12);
   for (const Scoring scoring : {Scoring::softmax, Scoring::sigmoid}) {
     const RouterSettings settings{.k = 3, .scoring = scoring};
@@ -139,7 +139,7 @@ static Doubles weights_of(const Doubles& scores, const Experts& experts,
     double of_chosen = 0;
     for (size_t i = 0; i < k; ++i) of_chosen += p[experts[t * k + i]];
     for (size_t i = 0; i < k; ++i)
-      weights(t, i) = p[experts[t * k + i]] / (settings.normalised ? of_chosen : 1);
+      weights(t, i) = p[experts[t * k + i]] / (settings.normalized ? of_chosen : 1);
   }
   return weights;
 }
@@ -147,11 +147,11 @@ static Doubles weights_of(const Doubles& scores, const Experts& experts,
 TEST_CASE("the gradient of the scores is that of small changes in float64, choice unchanged") {
   const Tensor<2> scores = numbers(3, 2, 0, 5, 6);
   for (const Scoring scoring : {Scoring::softmax, Scoring::sigmoid})
-    for (const bool normalised : {true, false})
+    for (const bool normalized : {true, false})
       for (const size_t k : {1, 2, 6}) {
-        CAPTURE(normalised);
+        CAPTURE(normalized);
         CAPTURE(k);
-        const RouterSettings settings{k, scoring, normalised};
+        const RouterSettings settings{k, scoring, normalized};
         const Tensor<2> dweights = numbers(4, 2, 0, 5, k);
         const Routed routed = routed_of(scores, settings);
         Doubles at(scores);
@@ -162,7 +162,7 @@ TEST_CASE("the gradient of the scores is that of small changes in float64, choic
       }
 }
 
-TEST_CASE("one expert whose weight is normalised to 1 gives the router nothing to learn from") {
+TEST_CASE("one expert whose weight is normalized to 1 gives the router nothing to learn from") {
   const Routed routed = routed_of(numbers(3, 2, 0, 5, 6), {.k = 1});
   CHECK(all_close(routed.weights, Tensor<2>(xt::ones<float>({5, 1})), 1e-6));
   CHECK(all_close(route_backward(routed, {.k = 1}, numbers(4, 2, 0, 5, 1)), zeros(5, 6), 1e-6));

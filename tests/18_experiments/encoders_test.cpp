@@ -289,11 +289,11 @@ TEST_CASE("a model with and without the mask learns to tell two texts apart" *
       draw_windows(batch, texts, windows);
       trainer.step_on(batch);
     }
-    CHECK(share_recognised(trainer.model(), passes, 12, texts, 10) == 1);
-    REFUSES(share_recognised(trainer.model(), passes, 12, {}, 10),
-            "windows to recognise: wanted at least 1, got 0");
+    CHECK(share_recognized(trainer.model(), passes, 12, texts, 10) == 1);
+    REFUSES(share_recognized(trainer.model(), passes, 12, {}, 10),
+            "windows to recognize: wanted at least 1, got 0");
   }
-  CHECK(share_recognised_by_counts(texts, 12, texts, 10) == 1);
+  CHECK(share_recognized_by_counts(texts, 12, texts, 10) == 1);
 }
 
 }  // namespace t2t::encoders_test

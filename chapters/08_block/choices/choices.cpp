@@ -39,7 +39,7 @@ std::vector<Choice> choices_of(const BlockSettings& settings) {
   // This names every member, so that a new one does not compile before it stands here.
   const auto& [C, H, G, D, F, norm, norm_place, activation, biases, uses_rope, theta, eps, pairing,
                frequencies, window, head_norms, heads_together, score_factor, score_cap, experts,
-               chosen, normalised, shared, shared_gate] = settings;
+               chosen, normalized, shared, shared_gate] = settings;
   std::vector<Choice> choices;
   const auto list = [&](bool chosen, Choice choice) {
     if (chosen) choices.push_back(choice);
@@ -59,7 +59,7 @@ std::vector<Choice> choices_of(const BlockSettings& settings) {
   list(score_factor > 0, Choice::score_factor);
   list(score_cap > 0, Choice::score_cap);
   list(experts > 0, Choice::experts);
-  list(experts > 0 && !normalised, Choice::plain_shares);
+  list(experts > 0 && !normalized, Choice::plain_shares);
   list(shared > 0, Choice::shared_network);
   return choices;
 }

@@ -206,7 +206,7 @@ static void read_experts(const GgufFile& file, const Architecture& architecture,
   if (block.experts == 0) return;
   block.chosen = size_of(file, key("expert_used_count"));
   block.F = size_or(file, key("expert_feed_forward_length"), block.F);
-  block.normalised = architecture.name != "qwen2moe" && architecture.name != "olmoe";
+  block.normalized = architecture.name != "qwen2moe" && architecture.name != "olmoe";
   if (architecture.name != "qwen2moe") return;
   block.shared_gate = true;
   block.shared = size_of(file, key("expert_shared_feed_forward_length"));

@@ -35,13 +35,13 @@ static std::vector<MixtureSide> rivals() {
            .balance = {.switch_loss = 0.01f},
            .experts = 7,
            .k = 1,
-           .normalised = false,
+           .normalized = false,
            .shared = 88},
           {.name = "k = 1, p as weight, Switch's loss 0.01",
            .balance = {.switch_loss = 0.01f},
            .k = 1,
-           .normalised = false},
-          {.name = "k = 1, weight normalised to 1", .balance = {.switch_loss = 0.01f}, .k = 1}};
+           .normalized = false},
+          {.name = "k = 1, weight normalized to 1", .balance = {.switch_loss = 0.01f}, .k = 1}};
 }
 
 /// What several seeds come to.

@@ -70,7 +70,7 @@ Config config_of(const MixtureSide& side, std::size_t L) {
   Config config{.block = llama_style(64, 4, 4, side.F), .L = L, .V = 256, .T_max = T, .tied = true};
   if (side.is_dense()) return config;
   config.block.experts = side.experts, config.block.chosen = side.k;
-  config.block.normalised = side.normalised, config.block.shared = side.shared;
+  config.block.normalized = side.normalized, config.block.shared = side.shared;
   return config;
 }
 

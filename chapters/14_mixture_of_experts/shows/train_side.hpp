@@ -17,7 +17,7 @@ struct MixtureSide {
   std::string name;
   Balance balance = {};
   std::size_t experts = 8, k = 2, F = 88;  // without experts, F is that of the one network
-  bool normalised = true;
+  bool normalized = true;
   std::size_t shared = 0;  // F of a network that all tokens share; 0: none
   double more_steps = 1;   // times those of the others
 

@@ -51,7 +51,7 @@ static double share_right(std::size_t T, std::span<const std::vector<int>> texts
       right += classify(text.subspan(i * (T - 1), T - 1)) == number;
     all += windows;
   }
-  expect(all > 0, "windows to recognise", "at least 1", 0);
+  expect(all > 0, "windows to recognize", "at least 1", 0);
   return double(right) / double(all);
 }
 
@@ -63,7 +63,7 @@ static std::size_t with_least(std::size_t count, Loss loss) {
   return std::size_t(std::ranges::min_element(losses) - losses.begin());
 }
 
-double share_recognised(const Model& model, Gradients& passes, std::size_t T,
+double share_recognized(const Model& model, Gradients& passes, std::size_t T,
                         std::span<const std::vector<int>> texts, std::size_t most) {
   Batch batch = make_batch(1, T);
   return share_right(T, texts, most, [&](std::span<const int> window) {
@@ -74,7 +74,7 @@ double share_recognised(const Model& model, Gradients& passes, std::size_t T,
   });
 }
 
-double share_recognised_by_counts(std::span<const std::vector<int>> train, std::size_t T,
+double share_recognized_by_counts(std::span<const std::vector<int>> train, std::size_t T,
                                   std::span<const std::vector<int>> texts, std::size_t most) {
   std::vector<NgramModel> models;
   for (const std::vector<int>& text : train) models.emplace_back(text, 256);

@@ -31,12 +31,12 @@ void set_window(Batch& batch, std::span<const int> window, int number);
 /// The share of windows whose own class gets the highest score. `passes` must be for one text of T
 /// tokens. Takes up to `most` windows of each text, one after the other. Throws
 /// std::invalid_argument when no text has a whole window.
-double share_recognised(const Model& model, Gradients& passes, std::size_t T,
+double share_recognized(const Model& model, Gradients& passes, std::size_t T,
                         std::span<const std::vector<int>> texts, std::size_t most);
 
 /// The same for a rival that counts: the text whose n-gram model (ngram.hpp), made of `train`,
-/// gives the window the highest probability. Throws as share_recognised and NgramModel do.
-double share_recognised_by_counts(std::span<const std::vector<int>> train, std::size_t T,
+/// gives the window the highest probability. Throws as share_recognized and NgramModel do.
+double share_recognized_by_counts(std::span<const std::vector<int>> train, std::size_t T,
                                   std::span<const std::vector<int>> texts, std::size_t most);
 
 }  // namespace t2t

@@ -81,7 +81,7 @@ static MaskResult train(const MaskSide& side, const ChapterTexts& texts, std::ui
   const double seconds = seconds_since(began);
   show_progress(fmt::format("  {}, seed {}, held-out windows ", side.name, seed));
   Gradients passes(config, 1, T, slots);
-  return {share_recognised(trainer.model(), passes, T, texts.held_out, most_windows),
+  return {share_recognized(trainer.model(), passes, T, texts.held_out, most_windows),
           1e3 * seconds / double(all_steps)};
 }
 
@@ -99,7 +99,7 @@ int show_which_chapter(std::size_t seeds) {
                   "place behind them. {} held-out windows.",
                   of_language, B, T, of_classes, T - 1, windows));
   fmt::print("\n");
-  Table table({"what", ">recognised, mean", ">least", ">most", ">ms a step"});
+  Table table({"what", ">recognized, mean", ">least", ">most", ">ms a step"});
   const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
   for (const MaskSide& side :
        {MaskSide{"causal", true}, MaskSide{"each byte sees all others", false}}) {
@@ -114,7 +114,7 @@ int show_which_chapter(std::size_t seeds) {
   }
   show_progress("");
   table.add({"counts of up to 5 bytes",
-             percent(share_recognised_by_counts(texts.train, T, texts.held_out, most_windows)), "",
+             percent(share_recognized_by_counts(texts.train, T, texts.held_out, most_windows)), "",
              "", ""});
   table.add({"guessing", percent(1 / double(texts.train.size())), "", "", ""});
   table.print();

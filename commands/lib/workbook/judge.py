@@ -196,7 +196,7 @@ def of_program(chapter, part, program, names=(), ours=None):
     if result.good:
         verdict.word = "passes"
     elif verdict.wrong:
-        verdict.alike = mistakes.recognised(chapter, part, result.failures, left_out)
+        verdict.alike = mistakes.recognized(chapter, part, result.failures, left_out)
     elif verdict.unwritten:
         verdict.word = "is not written"
     else:

@@ -1,4 +1,4 @@
-"""Recognises a mistake by the numbers that its failed checks report, all of which must be those recorded of a wrong version.
+"""Recognizes a mistake by the numbers that its failed checks report, all of which must be those recorded of a wrong version.
 diagnosis.py finds mistakes that aren't recorded like this, or are made in another form."""
 import dataclasses
 import functools
@@ -40,7 +40,7 @@ def _numbers(text):
     return [n if n.strip("-+") in ("inf", "nan") else float(f"{float(n):.5g}") for n in found[:4]]
 
 
-def recognised(chapter, part, failures, left_out=()):
+def recognized(chapter, part, failures, left_out=()):
     """The known mistakes that fail the same checks with the same numbers. Checks that call what is still to be written, and
     those that are left out, count on neither side."""
     waiting = {*left_out, *(f.check for f in failures if f.not_written)}

@@ -337,17 +337,17 @@ class Mistakes(unittest.TestCase):
                 pairs += sum(other.part == one.part and mistakes.same_fails(one.fails, other.fails) for other in known if other is not one)
         self.assertLessEqual(pairs, 8)
 
-    def test_wrong_versions_are_recognised_by_their_names(self):
+    def test_wrong_versions_are_recognized_by_their_names(self):
         """All of them where they were recorded. On another processor sums are rounded otherwise, and with them the
         numbers of mistakes that are made of rounding."""
         patches = wrong.patches("02_normalization")
-        recognised = []
+        recognized = []
         for name, part, _ in patches:
             with unittest.mock.patch.dict(os.environ, T2T_WRONG=name):
                 verdict = judge.of_program("02_normalization", part, BUILD / wrong.program("02_normalization", name, part))
             self.assertEqual(verdict.word, "fails")
-            recognised += [name] if verdict.alike and verdict.alike[0].name == name else []
-        self.assertGreater(len(recognised), len(patches) / 2)
+            recognized += [name] if verdict.alike and verdict.alike[0].name == name else []
+        self.assertGreater(len(recognized), len(patches) / 2)
 
 
 class Commands(unittest.TestCase):
