@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "11_flash_attention/gpu_bench/gpu_problem.hpp"
+#include "04_causal_attention/gpu_bench/gpu_problem.hpp"
 #include "11_flash_attention/kernels/kernels.hpp"
 #include "support/attention_problem.hpp"
 #include "support/refuses.hpp"

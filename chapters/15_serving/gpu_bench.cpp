@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "11_flash_attention/gpu_bench/gpu_problem.hpp"
-#include "11_flash_attention/gpu_bench/gpu_report.hpp"
+#include "04_causal_attention/gpu_bench/gpu_problem.hpp"
 #include "11_flash_attention/kernels/kernels.hpp"
 #include "15_serving/kernels/kernels.hpp"
 #include "cuda/device.hpp"
+#include "cuda/gpu_bench/gpu_report.hpp"
 #include "random.hpp"
 
 using namespace t2t;

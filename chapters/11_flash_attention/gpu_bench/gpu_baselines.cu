@@ -1,8 +1,8 @@
 #include <stdexcept>
 
 #include "04_causal_attention/kernels/warp_reduce.hpp"
-#include "11_flash_attention/gpu_bench/cublas_handle.hpp"
 #include "11_flash_attention/gpu_bench/gpu_baselines.hpp"
+#include "cuda/gpu_bench/cublas_handle.hpp"
 
 namespace t2t {
 

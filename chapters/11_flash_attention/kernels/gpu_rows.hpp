@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "11_flash_attention/gpu_bench/gpu_problem.hpp"
+#include "04_causal_attention/gpu_bench/gpu_problem.hpp"
 #include "11_flash_attention/kernels/row_kernels.hpp"
 #include "cuda/device.hpp"
 

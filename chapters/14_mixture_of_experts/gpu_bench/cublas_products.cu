@@ -1,7 +1,7 @@
 #include <stdexcept>
 
-#include "11_flash_attention/gpu_bench/cublas_handle.hpp"
 #include "14_mixture_of_experts/gpu_bench/cublas_products.hpp"
+#include "cuda/gpu_bench/cublas_handle.hpp"
 
 namespace t2t {
 

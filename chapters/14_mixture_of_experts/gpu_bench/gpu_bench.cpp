@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
-#include "11_flash_attention/gpu_bench/gpu_problem.hpp"
-#include "11_flash_attention/gpu_bench/gpu_report.hpp"
+#include "04_causal_attention/gpu_bench/gpu_problem.hpp"
 #include "14_mixture_of_experts/gpu_bench/cublas_products.hpp"
 #include "14_mixture_of_experts/kernels/kernels.hpp"
 #include "cuda/device.hpp"
+#include "cuda/gpu_bench/gpu_report.hpp"
 #include "random.hpp"
 
 using namespace t2t;

@@ -3,9 +3,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "11_flash_attention/gpu_bench/cublas_handle.hpp"
-#include "11_flash_attention/gpu_bench/gpu_timing.hpp"
 #include "cuda/device.hpp"
+#include "cuda/gpu_bench/cublas_handle.hpp"
+#include "cuda/gpu_bench/gpu_timing.hpp"
 #include "cuda/kernel.hpp"
 #include "cuda/tensor_core.hpp"
 
@@ -115,7 +115,7 @@ int multiprocessors() {
   return count;
 }
 
-std::size_t free_memory() {
+std::size_t free_device_memory() {
   std::size_t free = 0, all = 0;
   T2T_CUDA_CHECK(cudaMemGetInfo(&free, &all));
   return free;

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "11_flash_attention/gpu_bench/gpu_timing.hpp"
+#include "cuda/gpu_bench/gpu_timing.hpp"
 
 namespace t2t {
 

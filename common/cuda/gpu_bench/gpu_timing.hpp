@@ -21,7 +21,7 @@ Times time_calls(const std::function<void()>& work, const std::function<void()>&
 /// How many multiprocessors the card has.
 int multiprocessors();
 /// Bytes of device memory that are free now.
-std::size_t free_memory();
+std::size_t free_device_memory();
 
 /// Bytes a second of a plain copy of 1 GiB, or of as many bytes (bytes read and bytes written
 /// together, after flush_l2 where `flushed`), and of a sum that only reads 2 GiB.
@@ -32,8 +32,8 @@ double read_speed();
 /// written back while the next call runs: it writes 256 MiB, and then reads 256 MiB of others.
 void flush_l2();
 
-/// FLOP/s of mma.sync, the tensor cores' instruction of rungs 3 to 5, from registers alone. An H100
-/// does more with its own instruction, wgmma, which its matrix product uses.
+/// FLOP/s of mma.sync, the tensor cores' instruction in tensor_core.hpp, from registers alone. An
+/// H100 does more with its own instruction, wgmma, which its matrix product uses.
 double mma_peak();
 
 /// Whether the build found cuBLAS. Without it the functions below throw std::runtime_error.

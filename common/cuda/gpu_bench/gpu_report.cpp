@@ -1,4 +1,4 @@
-#include "11_flash_attention/gpu_bench/gpu_report.hpp"
+#include "cuda/gpu_bench/gpu_report.hpp"
 
 #include <fmt/format.h>
 
@@ -51,7 +51,7 @@ std::optional<Times> Report::timed(const std::string& what, const std::function<
 }
 
 bool Report::has_room(const std::string& what, double bytes) {
-  const double free = double(free_memory());
+  const double free = double(free_device_memory());
   if (bytes < 0.9 * free) return true;
   fmt::print("  {}: left out: wanted {:.1f} GB of memory, {:.1f} are free\n", what, bytes / 1e9,
              free / 1e9);
