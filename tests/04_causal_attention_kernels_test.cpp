@@ -2,10 +2,14 @@
 #include <doctest/doctest.h>
 
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "04_causal_attention/gpu_bench/gpu_problem.hpp"
+#include "04_causal_attention/gpu_bench/naive_steps.hpp"
 #include "04_causal_attention/kernels/attention_naive.hpp"
 #include "support/apart.hpp"
 #include "support/attention_problem.hpp"
@@ -105,4 +109,75 @@ TEST_CASE("by hand: 70 queries, 33 keys and 2 heads take 36 blocks of scores and
   CHECK(count(launches.softmax.grid) == 18 * 2);  // of 4 rows
   CHECK(count(launches.softmax.block) == 128);
   CHECK(count(launches.values.grid) == count(launches.softmax.grid));
+}
+
+/// The three kernels one by one, as the bench on a GPU times them.
+struct Steps {
+  explicit Steps(bool causal) : x{2, 40, 40, 4, 2, 64, causal} {
+    launch_naive_scores(call, scores.data());
+  }
+  void softmax() { launch_naive_softmax(call, scores.data()); }
+  void values() { launch_naive_values(call, scores.data()); }
+
+  /// Of the whole buffer of scores, after each number was changed.
+  template <class Change>
+  void change_scores(Change change) {
+    std::vector<float> numbers = scores.download();
+    for (float& number : numbers) number = change(number);
+    scores.upload(numbers);
+  }
+
+  Tensors<float> x;
+  AttentionCall<float> call = x.call();
+  DeviceBuffer<float> scores{naive_scores(call)};
+};
+
+TEST_CASE("what the bench checks: the right result of each kernel passes") {
+  for (const bool causal : {false, true}) {
+    CAPTURE(causal);
+    Steps steps(causal);
+    CHECK(scores_error(steps.x, steps.scores) <= 1);
+    steps.softmax();
+    CHECK(weights_error(steps.x, steps.scores) <= 1);
+    steps.values();
+    CHECK(worst_error(steps.x) <= 1);
+    steps.x.forget_out();
+    attend_naive(steps.call, steps.scores.data());
+    CHECK(worst_error(steps.x) <= 1);
+  }
+}
+
+TEST_CASE("what the bench checks: scores that are wrong, missing or seen do not pass") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  Steps steps(true);
+  steps.change_scores([](float score) { return score * 1.001f; });
+  CHECK(scores_error(steps.x, steps.scores) > 1);
+  steps.change_scores([](float) { return std::numeric_limits<float>::quiet_NaN(); });
+  CHECK(scores_error(steps.x, steps.scores) == infinity);
+  launch_naive_scores(steps.call, steps.scores.data());
+  steps.change_scores([&](float score) { return score == -infinity ? 0 : score; });
+  CHECK(scores_error(steps.x, steps.scores) == infinity);
+}
+
+TEST_CASE("what the bench checks: weights that are wrong, missing or seen do not pass") {
+  Steps steps(true);
+  CHECK(weights_error(steps.x, steps.scores) > 1);  // still scores
+  steps.softmax();
+  steps.change_scores([](float weight) { return weight * 1.001f; });
+  CHECK(weights_error(steps.x, steps.scores) > 1);
+  steps.change_scores([](float weight) { return weight == 0 ? 1e-6f : weight / 1.001f; });
+  CHECK(weights_error(steps.x, steps.scores) == std::numeric_limits<double>::infinity());
+  steps.change_scores([](float) { return std::numeric_limits<float>::quiet_NaN(); });
+  CHECK(weights_error(steps.x, steps.scores) == std::numeric_limits<double>::infinity());
+}
+
+TEST_CASE("what the bench checks: a result that is wrong or missing does not pass") {
+  Steps steps(true);
+  steps.softmax(), steps.values();
+  std::vector<float> out = steps.x.out.download();
+  for (float& number : out) number += 0.001f;
+  steps.x.out.upload(out);
+  CHECK(worst_error(steps.x) > 1);
+  steps.x.forget_out();
+  CHECK(worst_error(steps.x) == std::numeric_limits<double>::infinity());
 }

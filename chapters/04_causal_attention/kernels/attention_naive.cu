@@ -5,7 +5,7 @@
 // most of these reads. The scores, T·S numbers for each head, do not fit a cache: they are written
 // three times and read 3 + D/32 times, which is most of the traffic to memory. These kernels are
 // there to be read, and to check the others. Chapter 11 begins by not storing the scores.
-// Measured: 0.9 TFLOP/s of an H100's 67 in float32, at D = 128.
+// Measured together: 0.9 TFLOP/s of an H100's 67 in float32, at D = 128. Each alone: not yet.
 #include <stdexcept>
 #include <string>
 
@@ -66,6 +66,15 @@ __global__ void naive_values_kernel(AttentionCall<float> call, float* weights) {
   }
 }
 
+/// Throws std::invalid_argument for a call whose sizes the three grids do not take.
+void expect_naive(const AttentionCall<float>& call) {
+  expect_call(call);
+  // A grid has at most 65535 blocks along y.
+  if (call.T > 65535 * tile_queries)
+    throw std::invalid_argument("T: wanted at most " + std::to_string(65535 * tile_queries) +
+                                ", got " + std::to_string(call.T));
+}
+
 }  // namespace
 
 NaiveLaunches naive_launches(const AttentionCall<float>& call) {
@@ -80,17 +89,29 @@ std::size_t naive_scores(const AttentionCall<float>& call) {
   return std::size_t(call.B) * call.H * call.T * call.S;
 }
 
-void attend_naive(const AttentionCall<float>& call, float* scores) {
-  expect_call(call);
-  // A grid has at most 65535 blocks along y.
-  if (call.T > 65535 * tile_queries)
-    throw std::invalid_argument("T: wanted at most " + std::to_string(65535 * tile_queries) +
-                                ", got " + std::to_string(call.T));
-  const NaiveLaunches at = naive_launches(call);
+void launch_naive_scores(const AttentionCall<float>& call, float* scores) {
+  expect_naive(call);
+  const Launch at = naive_launches(call).scores;
   const float scale = 1 / sqrtf(float(call.D));
-  T2T_LAUNCH(naive_scores_kernel, at.scores.grid, at.scores.block, 0, call, scale, scores);
-  T2T_LAUNCH(naive_softmax_kernel, at.softmax.grid, at.softmax.block, 0, call, scores);
-  T2T_LAUNCH(naive_values_kernel, at.values.grid, at.values.block, 0, call, scores);
+  T2T_LAUNCH(naive_scores_kernel, at.grid, at.block, 0, call, scale, scores);
+}
+
+void launch_naive_softmax(const AttentionCall<float>& call, float* scores) {
+  expect_naive(call);
+  const Launch at = naive_launches(call).softmax;
+  T2T_LAUNCH(naive_softmax_kernel, at.grid, at.block, 0, call, scores);
+}
+
+void launch_naive_values(const AttentionCall<float>& call, float* weights) {
+  expect_naive(call);
+  const Launch at = naive_launches(call).values;
+  T2T_LAUNCH(naive_values_kernel, at.grid, at.block, 0, call, weights);
+}
+
+void attend_naive(const AttentionCall<float>& call, float* scores) {
+  launch_naive_scores(call, scores);
+  launch_naive_softmax(call, scores);
+  launch_naive_values(call, scores);
 }
 
 }  // namespace t2t

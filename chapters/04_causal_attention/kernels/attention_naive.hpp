@@ -16,10 +16,17 @@ struct NaiveLaunches {
 };
 NaiveLaunches naive_launches(const AttentionCall<float>& call);
 
-/// Floats of device memory that attend_naive needs for its scores.
+/// Floats of device memory that the scores need: B·H·T·S.
 std::size_t naive_scores(const AttentionCall<float>& call);
 
-/// scores must hold naive_scores(call) floats of device memory. Throws as expect_call does.
+/// The three kernels, one after another. scores must hold naive_scores(call) floats of device
+/// memory. Throws as expect_call does, and std::invalid_argument when T is above 524280.
 void attend_naive(const AttentionCall<float>& call, float* scores);
+
+/// Each kernel alone, with the same memory and the same errors: the first writes scores
+/// [B, H, T, S], the second turns them into weights in place, and the third writes call.out.
+void launch_naive_scores(const AttentionCall<float>& call, float* scores);
+void launch_naive_softmax(const AttentionCall<float>& call, float* scores);
+void launch_naive_values(const AttentionCall<float>& call, float* weights);
 
 }  // namespace t2t
