@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <memory>
+#include <functional>
 #include <stdexcept>
 #include <vector>
 
@@ -85,15 +85,11 @@ class PagedAttention {
 TEST_CASE("pages: texts that come and go use each other's pages, and get the logits of a cache") {
   const Case c = llama();
   const Model model = c.model();
-  std::shared_ptr<PagedAttention> paged;
+  PagedAttention paged(settings_of_all(c.config), 20, 5, 3, 6);
   StateOptions options{.chunk = 5, .texts = 3};
-  options.attention = [&](std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
-                          std::size_t texts) -> TextMemory {
-    paged = std::make_shared<PagedAttention>(layers, S, T_max, texts, 6);
-    return {std::ref(*paged), [paged = paged](std::size_t text, std::size_t position) {
-              paged->truncated(text, position);
-            }};
-  };
+  options.memory = {std::ref(paged), [&paged](std::size_t text, std::size_t position) {
+                      paged.truncated(text, position);
+                    }};
   ModelState pages(c.config, 20, options), caches(c.config, 20, {.chunk = 5, .texts = 3});
   const auto both = [&](const std::vector<MoreTokens>& more) {
     Tensor<2> got = empty(more.size(), c.config.V), want = got;
@@ -108,20 +104,20 @@ TEST_CASE("pages: texts that come and go use each other's pages, and get the log
   const Ids a = {1, 2, 3, 4, 5, 6, 7, 8, 9}, b = {9, 8, 7}, one = {5};
   both({{0, a}, {1, b}});  // three pages and one
   both({{1, one}, {0, one}});
-  CHECK(paged->free() == 2);
+  CHECK(paged.free() == 2);
   both({{2, std::span(a).first(4)}, {1, one}});  // one more each
-  CHECK(paged->free() == 0);
+  CHECK(paged.free() == 0);
   Tensor<2> logits = empty(1, c.config.V);
   REFUSES_AS(forward(model, pages, std::vector<MoreTokens>{{2, b}}, logits), "no page is free",
              std::runtime_error);
   CHECK(pages.length(2) == 4);
   leave(0);  // its three pages
-  CHECK(paged->free() == 3);
+  CHECK(paged.free() == 3);
   both({{2, b}, {1, b}, {0, one}});
   truncate(pages, 2, 1), truncate(caches, 2, 1);
   both({{1, a}, {2, one}});
   reset(pages);  // the pages of all texts
-  CHECK(paged->free() == 6);
+  CHECK(paged.free() == 6);
 }
 
 }  // namespace t2t::pages_test

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <memory>
+#include <functional>
 #include <string>
 #include <type_traits>
 
@@ -160,16 +160,11 @@ TEST_CASE("each part of a state can be the caller's: attention, network, layers,
   const Ids ids = {3, 1, 4, 1, 5};
   const Tensor<2> want = last_row(language_model(ids, model));
   std::string calls;
-  std::shared_ptr<CachedAttention> cached;
+  CachedAttention cached(settings_of_all(c.config), 9, 3, 2);
   StateOptions options{.chunk = 3, .texts = 2};
-  options.attention = [&](std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
-                          std::size_t texts) -> TextMemory {
-    calls += fmt::format("attention({}, {}, {}) ", S, T_max, texts);
-    cached = std::make_shared<CachedAttention>(layers, S, T_max, texts);
-    return {std::ref(*cached), [&](std::size_t text, std::size_t position) {
-              calls += fmt::format("truncated({}, {}) ", text, position);
-            }};
-  };
+  options.memory = {std::ref(cached), [&](std::size_t text, std::size_t position) {
+                      calls += fmt::format("truncated({}, {}) ", text, position);
+                    }};
   options.network = [&](std::span<const BlockSettings> layers, std::size_t T_max) -> Network {
     calls += fmt::format("network({}) ", T_max);
     return [scratch = FeedForwardScratch(T_max, layers[0].F, layers[0].activation)](
@@ -186,9 +181,8 @@ TEST_CASE("each part of a state can be the caller's: attention, network, layers,
   Tensor<1> logits = empty(c.config.V);
   forward(model, state, ids, row(logits));
   truncate(state, 4);
-  CHECK(calls ==
-        "attention(9, 3, 2) network(3) embedded(3) embedded(2) scored(1) truncated(0, 4) ");
-  CHECK(cached->caches[0][0].length == 5);
+  CHECK(calls == "network(3) embedded(3) embedded(2) scored(1) truncated(0, 4) ");
+  CHECK(cached.caches[0][0].length == 5);
   CHECK(all_close(Tensor<2>(xt::view(logits, xt::newaxis())), Tensor<2>(2 * want), c.bound(9.8)));
 
   // Layers of the caller's own: here those of the state before, behind one function.
@@ -201,6 +195,28 @@ TEST_CASE("each part of a state can be the caller's: attention, network, layers,
   forward(model, by_layers, ids, row(logits));
   CHECK(all_close(Tensor<2>(xt::view(logits, xt::newaxis())), want, c.bound(4.9)));
   CHECK(by_layers.length() == 5);
+}
+
+TEST_CASE("a text whose keys and values the caller has put into the memory goes on after them") {
+  const Case c = llama();
+  const Model model = c.model();
+  const Ids a = {3, 1, 4, 1, 5}, next = {9};
+  CachedAttention cached(settings_of_all(c.config), 9, 9, 2);
+  ModelState state(c.config, 9, {.texts = 2, .memory = {std::ref(cached)}});
+  Tensor<2> logits = empty(1, c.config.V);
+  forward(model, state, std::vector<MoreTokens>{{0, a}}, logits);
+  cached.caches[1] = cached.caches[0];
+  set_length(state, 3, 1);
+  CHECK(state.lengths == std::vector<std::size_t>{5, 3});
+  forward(model, state, std::vector<MoreTokens>{{1, next}}, logits);
+  CHECK(all_close(logits, last_row(language_model(Ids{3, 1, 4, 9}, model)), c.bound(4.9)));
+  CHECK(state.lengths == std::vector<std::size_t>{5, 4});
+
+  CHECK_NOTHROW(set_length(state, 9, 1));
+  REFUSES(forward(model, state, std::vector<MoreTokens>{{1, next}}, logits),
+          "ids: wanted at most S = 9 tokens in all, got 9 + 1");
+  REFUSES(set_length(state, 10, 1), "length, the tokens of a text: wanted at most S = 9, got 10");
+  REFUSES(set_length(state, 1, 2), "text: wanted one of the state's texts, got 2");
 }
 
 TEST_CASE("a model with experts runs with the caller's network, in both forms") {

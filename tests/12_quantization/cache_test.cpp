@@ -410,6 +410,11 @@ TEST_CASE("bad input is refused, and the message names it") {
   REFUSES(quantized_state(config, 8, 32), "bits: wanted 4 or 8, got 32");
   REFUSES(quantized_state(config, 257, 8),
           "S, the positions to make room for: wanted 1 to T_max = 256, got 257");
+  // Arguments are checked before memory: nothing has room for so many positions.
+  REFUSES(quantized_state(config, std::size_t(1) << 40, 8),
+          "S, the positions to make room for: wanted 1 to T_max = 256, got 1099511627776");
+  REFUSES(quantized_state(config, 8, 8, {.chunk = 0}),
+          "chunk, the rows of a pass: wanted at least 1, got 0");
 }
 
 static double relative_error(const Tensor<2>& got, const Tensor<2>& want) {

@@ -58,18 +58,10 @@ static std::size_t rows_of_a_pass(std::size_t S, const StateOptions& options) {
 }
 
 /// Returns S, once the config, S and the options are good and there is memory for all of it. A
-/// state begins with this, so that nothing is made of what is refused.
+/// state begins with this, so that it makes nothing of what is refused.
 static std::size_t checked_positions(const Config& config, std::size_t S,
                                      const StateOptions& options) {
-  expect_config(config);
-  expect(S >= 1 && S <= config.T_max, "S, the positions to make room for",
-         "1 to T_max = " + std::to_string(config.T_max), S);
-  expect(options.chunk >= 1, "chunk, the rows of a pass", "at least 1", options.chunk);
-  expect(options.texts >= 1, "texts", "at least 1", options.texts);
-  const std::vector<Choice> choices = choices_of(config);
-  if (!options.network && !options.layers &&
-      std::ranges::find(choices, Choice::experts) != choices.end())
-    throw std::invalid_argument("network: wanted one, since the model has experts, got none");
+  expect_state_options(config, S, options);
 
   // Caches, the rows of a pass without their logits, which the caller holds, and RoPE's table.
   const InferenceMemory memory = inference_memory(config, S, sizeof(float));
@@ -77,18 +69,18 @@ static std::size_t checked_positions(const Config& config, std::size_t S,
       double(rows_of_a_pass(S, options)) * (memory.scratch - sizeof(float) * double(config.V));
   const double table = sizeof(float) * double(S) * double(config.block.D);
   const double caches =
-      options.attention || options.layers ? 0 : double(options.texts) * memory.cache;
+      options.memory.attention || options.layers ? 0 : double(options.texts) * memory.cache;
   expect_memory(caches + rows + table, fmt::format("a state of S = {} positions", S),
                 "make S or the model smaller");
   return S;
 }
 
-/// Float caches, unless the options bring an attention.
+/// What the options bring, or float caches.
 static TextMemory attention_of(std::span<const BlockSettings> layers, std::size_t S,
-                               std::size_t T_max, const StateOptions& options) {
-  if (options.attention) return options.attention(layers, S, T_max, options.texts);
-  const auto cached =
-      std::make_shared<CachedAttention>(layers, S, T_max, options.texts, options.kernel);
+                               StateOptions& options) {
+  if (options.memory.attention) return std::move(options.memory);
+  const auto cached = std::make_shared<CachedAttention>(layers, S, std::min(options.chunk, S),
+                                                        options.texts, options.kernel);
   return {[cached](const Projected& in, Matrix heads, const Trace& trace) {
     (*cached)(in, heads, trace);
   }};
@@ -105,7 +97,7 @@ ModelState::ModelState(const Config& config, std::size_t S, StateOptions given)
   runs.reserve(options.texts);
   if (options.layers) return;
   const std::vector<BlockSettings> layers = settings_of_all(config);
-  TextMemory memory = attention_of(layers, S, std::min(scratch.T_max, S), options);
+  TextMemory memory = attention_of(layers, S, options);
   slots = {.attention = std::move(memory.attention),
            .network = options.network ? options.network(layers, scratch.T_max) : Network(),
            .before_sum = options.before_sum};
@@ -128,6 +120,13 @@ void truncate(ModelState& state, std::size_t position, std::size_t text) {
                     state.length(text), position));
   state.lengths[text] = position;
   if (state.truncated) state.truncated(text, position);
+}
+
+void set_length(ModelState& state, std::size_t length, std::size_t text) {
+  expect(text < state.lengths.size(), "text", "one of the state's texts", text);
+  expect(length <= state.S, "length, the tokens of a text", fmt::format("at most S = {}", state.S),
+         length);
+  state.lengths[text] = length;
 }
 
 /// Checks what changes from call to call, before anything is written. Returns how many tokens the

@@ -3,16 +3,16 @@
 //   embed_tokens  →  run_layers  →  logits_of
 //
 // forward calls these three; a ModelState knows how long each text is and keeps its keys and values
-// in caches, or in whatever memory its options bring: chapter 12 rounds them, a server (15) has
-// pages. Rows of several texts lie one after the other in x [T, C].
+// in caches, or in whatever memory its options bring. Rows of several texts lie one after the other
+// in x [T, C].
 #pragma once
 
 #include <functional>
 #include <span>
 #include <vector>
 
-#include "08_block/fast/cached_attention.hpp"
 #include "09_language_model/fast/model.hpp"
+#include "09_language_model/fast/state_options.hpp"
 
 namespace t2t {
 
@@ -38,38 +38,6 @@ void logits_of(const Model& model,
                Matrix logits,  // [N, V]
                const Trace& trace = {});
 
-// [makers]
-/// An attention together with what it keeps of the texts. `truncated` is called when a text is cut
-/// to `position` tokens, also by reset, and may free the memory after them; it may be empty.
-struct TextMemory {
-  Attention attention;
-  std::function<void(std::size_t text, std::size_t position)> truncated = {};
-};
-/// Makes a TextMemory for `texts` texts of up to S tokens and calls that bring up to T_max rows of
-/// one.
-using MakeAttention = std::function<TextMemory(std::span<const BlockSettings> layers, std::size_t S,
-                                               std::size_t T_max, std::size_t texts)>;
-/// Makes a network with its scratch memory, for calls of up to T_max rows.
-using MakeNetwork =
-    std::function<Network(std::span<const BlockSettings> layers, std::size_t T_max)>;
-/// Sends x through all blocks, in the place of run_layers: another machine's, such as a GPU's.
-using Layers = std::function<void(const Model& model, Matrix x, Runs runs, const Trace& trace)>;
-
-// [/makers]
-
-/// Options of a ModelState. Each function may be empty.
-struct StateOptions {
-  std::size_t chunk = 512;  // most rows in the blocks at once; more than texts·S counts as texts·S
-  std::size_t texts = 1;    // texts that are continued at the same time
-  AttentionKernel kernel{};   // of a CachedAttention; empty: chapter 06's
-  MakeAttention attention{};  // empty: a CachedAttention
-  MakeNetwork network{};      // empty: chapter 07's
-  BeforeSum before_sum{};     // as in BlockSlots
-  Layers layers{};            // if given, kernel, attention, network and before_sum are not used
-  std::function<void(Matrix x)> embedded{};     // is handed a chunk's embedding, before the trace
-  std::function<void(Matrix logits)> scored{};  // is handed all logits; forward_all's by chunk
-};
-
 /// The memory in which texts are continued: made once, used for one text after another.
 /// It can be moved, but not copied.
 struct ModelState {
@@ -83,11 +51,9 @@ struct ModelState {
   Tensor<2> last;         // [texts or more, C]: the tokens that want logits
   std::vector<Run> runs;  // of a chunk
 
-  /// Each text gets room for S tokens. Throws std::invalid_argument as expect_config does, when S
-  /// is 0 or above T_max, when chunk or texts is 0, and for experts without a network;
-  /// std::runtime_error, with the bytes wanted, when there is not enough free memory for the caches
-  /// of all texts, a chunk's rows in the blocks, and RoPE's table. An attention of the options must
-  /// check its own memory.
+  /// Each text gets room for S tokens. Throws as expect_state_options does; std::runtime_error,
+  /// with the bytes wanted, when there is not enough free memory for the caches of all texts (but
+  /// those of a TextMemory are checked by its maker), a chunk's rows in the blocks, RoPE's table.
   ModelState(const Config& config, std::size_t S, StateOptions options = {});
   ModelState(const ModelState&) = delete;  // a copy's slots would write to the same caches
   ModelState(ModelState&&) = default;
@@ -102,6 +68,11 @@ struct ModelState {
 /// std::invalid_argument when the text is shorter, or not there.
 void reset(ModelState& state);
 void truncate(ModelState& state, std::size_t position, std::size_t text = 0);
+
+/// Says that the attention's memory holds the first `length` tokens of a text, for an owner of that
+/// memory who put them there, as a server does with pages. Throws std::invalid_argument when length
+/// is above S, or the text not there.
+void set_length(ModelState& state, std::size_t length, std::size_t text);
 
 /// Runs T more tokens of text 0, a prompt or the token chosen last, and writes the logits of the
 /// last one. Allocates nothing. trace, if given, sees the embedding and each block's parts, chunk

@@ -23,18 +23,14 @@ double quantized_cache_bytes(const Config& config, std::size_t S, std::size_t bi
 ModelState quantized_state(const Config& config, std::size_t S, std::size_t bits,
                            StateOptions options) {
   expect(bits == 4 || bits == 8, "bits", "4 or 8", bits);
-  options.attention = [=, kernel = options.kernel](std::span<const BlockSettings> layers,
-                                                   std::size_t positions, std::size_t T_max,
-                                                   std::size_t texts) -> TextMemory {
-    expect_memory(double(texts) * quantized_cache_bytes(config, positions, bits),
-                  fmt::format("a state of S = {} positions", positions),
-                  "make S or the model smaller");
-    const auto attention =
-        std::make_shared<QuantizedAttention>(layers, positions, T_max, texts, bits, kernel);
-    return {[attention](const Projected& in, Matrix heads, const Trace& trace) {
-      (*attention)(in, heads, trace);
-    }};
-  };
+  expect_state_options(config, S, options);
+  expect_memory(double(options.texts) * quantized_cache_bytes(config, S, bits),
+                fmt::format("a state of S = {} positions", S), "make S or the model smaller");
+  const auto attention = std::make_shared<QuantizedAttention>(
+      settings_of_all(config), S, std::min(options.chunk, S), options.texts, bits, options.kernel);
+  options.memory = {[attention](const Projected& in, Matrix heads, const Trace& trace) {
+    (*attention)(in, heads, trace);
+  }};
   return ModelState(config, S, std::move(options));
 }
 

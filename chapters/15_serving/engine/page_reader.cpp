@@ -12,30 +12,28 @@
 namespace t2t {
 
 PageReader model_reader(const Model& model, const PageSizes& sizes) {
-  std::shared_ptr<PagedAttention> paged;
+  const Config& config = model.config();
+  const std::size_t S = std::min(config.T_max, sizes.pages * sizes.page);
   StateOptions options{.chunk = sizes.budget, .texts = sizes.texts};
-  options.attention = [&](std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
-                          std::size_t texts) -> TextMemory {
-    paged = std::make_shared<PagedAttention>(layers, S, T_max, texts, sizes.pages, sizes.page,
-                                             sizes.bits);
-    return {[paged](const Projected& in, Matrix heads, const Trace& trace) {
-      (*paged)(in, heads, trace);
-    }};
-  };
-  if (model.config().block.experts > 0) options.network = experts_network();
-  const std::size_t S = std::min(model.config().T_max, sizes.pages * sizes.page);
-  const auto state = std::make_shared<ModelState>(model.config(), S, std::move(options));
-  state->options.attention = {};  // it refers to what is here
+  if (config.block.experts > 0) options.network = experts_network();
+  expect_state_options(config, S, options);
+  const auto paged =
+      std::make_shared<PagedAttention>(settings_of_all(config), S, std::min(sizes.budget, S),
+                                       sizes.texts, sizes.pages, sizes.page, sizes.bits);
+  options.memory = {[paged](const Projected& in, Matrix heads, const Trace& trace) {
+    (*paged)(in, heads, trace);
+  }};
+  const auto state = std::make_shared<ModelState>(config, S, std::move(options));
   expect_memory(double(sizes.swap) * paged->bytes_of_a_page(), "the copies of pages",
                 "ask for fewer (--swap)");
   return {sizes,
-          model.config().V,
+          config.V,
           S,
           [&model, paged, state](std::span<const Chunk> chunks, Matrix logits) {
             std::vector<MoreTokens> more;
             for (const Chunk& chunk : chunks) {
               paged->tables[chunk.slot].assign(chunk.table.begin(), chunk.table.end());
-              state->lengths[chunk.slot] = chunk.position;
+              set_length(*state, chunk.position, chunk.slot);
               more.push_back({chunk.slot, chunk.ids, chunk.wanted});
             }
             forward(model, *state, more, logits);

@@ -1,0 +1,24 @@
+#include "09_language_model/fast/state_options.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "shapes.hpp"
+
+namespace t2t {
+
+void expect_state_options(const Config& config, std::size_t S, const StateOptions& options) {
+  expect_config(config);
+  expect(S >= 1 && S <= config.T_max, "S, the positions to make room for",
+         "1 to T_max = " + std::to_string(config.T_max), S);
+  expect(options.chunk >= 1, "chunk, the rows of a pass", "at least 1", options.chunk);
+  expect(options.texts >= 1, "texts", "at least 1", options.texts);
+  const std::vector<Choice> choices = choices_of(config);
+  if (!options.network && !options.layers &&
+      std::ranges::find(choices, Choice::experts) != choices.end())
+    throw std::invalid_argument("network: wanted one, since the model has experts, got none");
+}
+
+}  // namespace t2t
