@@ -30,16 +30,16 @@ using std::size_t;
 
 // Attention of 2 texts of 11 tokens, 4 heads of 8 in 4 groups, no RoPE, no window.
 static constexpr size_t B = 2, T = 11, H = 4, D = 8;
-static BlockSettings settings() {
+static BlockSettings settings(float score_factor = 0) {
   BlockSettings s = llama_style(32, H, H, 20);
-  s.uses_rope = false;
+  s.uses_rope = false, s.score_factor = score_factor;
   return s;
 }
 static Tensor<2> projected(std::uint32_t seed) { return numbers(seed, 2, 0, B * T, H * D); }
 
 /// What the slot makes of q, k and v.
-static Tensor<2> heads_of(const BlockChanges& changes, Tensor<2> q, Tensor<2> k, Tensor<2> v) {
-  const BlockSettings s = settings();
+static Tensor<2> heads_of(const BlockChanges& changes, Tensor<2> q, Tensor<2> k, Tensor<2> v,
+                          const BlockSettings& s = settings()) {
   Random random(1);
   const BlockWeights weights = draw_block(s, random);
   const Block block(s, weights, 0);
@@ -56,31 +56,23 @@ static Tensor<3> of_text(const Tensor<2>& x, size_t b) {
 }
 static const double bound = (8 + 2 * std::sqrt(double(D)) + std::sqrt(double(T))) * 0x1p-24 * 8;
 
-TEST_CASE("without the root, attention is that of queries times the root") {
-  const Tensor<2> q = projected(1), k = projected(2), v = projected(3);
-  BlockChanges changes;
-  changes.divided = false;
-  const Tensor<2> got = heads_of(changes, q, k, v);
-  for (size_t b = 0; b < B; ++b) {
-    const auto text = [&](const Tensor<2>& x) { return merge_heads(of_text(x, b)); };
-    const Tensor<2> scaled = std::sqrt(float(D)) * text(q);
-    const Tensor<2> want = grouped_query_attention(scaled, text(k), text(v), H, H, Mask::causal);
-    CHECK(all_close(text(got), want, 4 * bound));
-  }
-}
-
 TEST_CASE("ALiBi's scores are chapter 04's with chapter 03's biases, one channel short") {
   const Tensor<2> q = projected(1), k = projected(2), v = projected(3);
   BlockChanges changes;
   changes.slopes = alibi_slopes(H);
-  const Tensor<2> got = heads_of(changes, q, k, v);
-  for (size_t b = 0; b < B; ++b) {
-    Tensor<3> q_b = of_text(q, b), k_b = of_text(k, b);
-    xt::view(q_b, xt::all(), xt::all(), D - 1) = 0;
-    xt::view(k_b, xt::all(), xt::all(), D - 1) = 0;
-    const Tensor<3> want =
-        biased_attention(q_b, k_b, of_text(v, b), alibi_biases(H, T, T), Mask::causal);
-    CHECK(all_close(of_text(got, b), want, bound));
+  for (const bool divided : {true, false}) {
+    CAPTURE(divided);
+    const float root = std::sqrt(float(D));
+    const Tensor<2> got = heads_of(changes, q, k, v, settings(divided ? 0 : 1));
+    for (size_t b = 0; b < B; ++b) {
+      // Chapter 04's divides by the root.
+      Tensor<3> q_b = of_text(Tensor<2>(divided ? q : root * q), b), k_b = of_text(k, b);
+      xt::view(q_b, xt::all(), xt::all(), D - 1) = 0;
+      xt::view(k_b, xt::all(), xt::all(), D - 1) = 0;
+      const Tensor<3> want =
+          biased_attention(q_b, k_b, of_text(v, b), alibi_biases(H, T, T), Mask::causal);
+      CHECK(all_close(of_text(got, b), want, divided ? bound : 4 * bound));
+    }
   }
 }
 
@@ -112,11 +104,10 @@ TEST_CASE("without residuals a part that adds nothing leaves nothing") {
 
 /// Each change alone, for a model of H heads.
 static std::vector<BlockChanges> changes_of(size_t heads) {
-  std::vector<BlockChanges> all(4);
-  all[0].divided = false;
-  all[1].causal = false;
-  all[2].residuals = false;
-  all[3].slopes = alibi_slopes(heads);
+  std::vector<BlockChanges> all(3);
+  all[0].causal = false;
+  all[1].residuals = false;
+  all[2].slopes = alibi_slopes(heads);
   return all;
 }
 
@@ -210,7 +201,7 @@ TEST_CASE("norms that cannot be taken away are refused") {
 TEST_CASE("a channel that ALiBi takes gets no gradient from its projection") {
   const Case c = gpt2();
   const size_t width = c.config.block.D, C = c.config.block.C;
-  Gradients passes(c.config, 3, 13, slots_of(changes_of(c.config.block.H)[3]));
+  Gradients passes(c.config, 3, 13, slots_of(changes_of(c.config.block.H)[2]));
   ModelWeights gradients = zeros_of(c.config);
   passes.add(c.model(), three_texts(c.config.V), 1, gradients);
   for (const BlockWeights& block : gradients.blocks)

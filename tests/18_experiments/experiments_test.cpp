@@ -45,6 +45,20 @@ TEST_CASE("sides that should have equally many parameters do, within one in a hu
   }
 }
 
+TEST_CASE("scores are q·k where they are not divided, and divided by the root of D elsewhere") {
+  size_t undivided = 0;
+  for (const Experiment& experiment : experiments())
+    for (const Variant& variant : experiment.variants) {
+      CAPTURE(variant.name);
+      const size_t D = variant.config.block.D;
+      const bool divided = !variant.name.ends_with("not divided");
+      CHECK(rule_of(variant.config.block).factor_for(D) ==
+            (divided ? 1 / std::sqrt(float(D)) : 1.0f));
+      undivided += divided ? 0 : 1;
+    }
+  CHECK(undivided == 2);
+}
+
 TEST_CASE("a model without norms has no gains to count") {
   for (const Experiment& experiment : experiments())
     if (experiment.name == "norms") {

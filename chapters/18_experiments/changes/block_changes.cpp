@@ -1,7 +1,6 @@
 #include "18_experiments/changes/block_changes.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <stdexcept>
 #include <type_traits>
@@ -11,11 +10,11 @@
 
 namespace t2t {
 
-static void expect_sizes(const BlockChanges& changes, const BlockSettings& s, ConstMatrix q,
+static void expect_sizes(const Tensor<1>& slopes, const BlockSettings& s, ConstMatrix q,
                          ConstMatrix k) {
   expect_shape("q", q, {q.rows, s.H * s.D});
   expect_shape("k", k, {q.rows, s.G * s.D});
-  if (changes.slopes.size() > 0) expect_shape("slopes", changes.slopes, {s.H});
+  expect_shape("slopes", slopes, {s.H});
 }
 
 /// Calls f(number, t, head) for the last channel of each head.
@@ -25,30 +24,18 @@ static void for_each_last_channel(Matrix x, std::size_t D, F f) {
     for (std::size_t h = 0; h < x.cols / D; ++h) f(x.row(t)[(h + 1) * D - 1], t, h);
 }
 
-static void multiply(Matrix x, float factor) {
-  for_each_row(x.rows, x.cols, [&](std::size_t t) {
-    for (float& number : x.row(t)) number *= factor;
-  });
-}
-
-static void change_queries_and_keys(const BlockChanges& changes, const BlockSettings& s, Matrix q,
-                                    Matrix k) {
-  expect_sizes(changes, s, q, k);
-  const float root = std::sqrt(float(s.D));
-  if (!changes.divided) multiply(q, root);
-  if (changes.slopes.size() == 0) return;
-  for_each_last_channel(q, s.D, [&](float& number, std::size_t, std::size_t h) {
-    number = root * changes.slopes(h);
-  });
+static void add_alibi(const Tensor<1>& slopes, const BlockSettings& s, Matrix q, Matrix k) {
+  expect_sizes(slopes, s, q, k);
+  const float factor = rule_of(s).factor_for(s.D);  // of q·k, 1/√D
+  for_each_last_channel(
+      q, s.D, [&](float& number, std::size_t, std::size_t h) { number = slopes(h) / factor; });
   for_each_last_channel(k, s.D,
                         [&](float& number, std::size_t t, std::size_t) { number = float(t); });
 }
 
-static void change_queries_and_keys_backward(const BlockChanges& changes, const BlockSettings& s,
-                                             Matrix dq, Matrix dk) {
-  expect_sizes(changes, s, dq, dk);
-  if (!changes.divided) multiply(dq, std::sqrt(float(s.D)));
-  if (changes.slopes.size() == 0) return;
+static void add_alibi_backward(const Tensor<1>& slopes, const BlockSettings& s, Matrix dq,
+                               Matrix dk) {
+  expect_sizes(slopes, s, dq, dk);
   // What was projected to the last channel was not read.
   const auto clear = [](float& number, std::size_t, std::size_t) { number = 0; };
   for_each_last_channel(dq, s.D, clear);
@@ -67,12 +54,12 @@ TrainingSlots slots_of(const BlockChanges& changes) {
     return {causal, s.window};
   };
   slots.attention.drops_weights = changes.drops_weights;
-  if (!changes.divided || changes.slopes.size() > 0) {
+  if (changes.slopes.size() > 0) {
     slots.attention.forward = [changes](const BlockSettings& s, Matrix q, Matrix k) {
-      change_queries_and_keys(changes, s, q, k);
+      add_alibi(changes.slopes, s, q, k);
     };
     slots.attention.backward = [changes](const BlockSettings& s, Matrix dq, Matrix dk) {
-      change_queries_and_keys_backward(changes, s, dq, dk);
+      add_alibi_backward(changes.slopes, s, dq, dk);
     };
   }
   if (!changes.residuals) {
