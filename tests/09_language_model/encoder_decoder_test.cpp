@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "01_embedding/embedding.hpp"
+#include "02_normalization/rms_norm.hpp"
 #include "09_language_model/sampling.hpp"
 #include "files/npy.hpp"
 #include "support/all_close.hpp"
@@ -89,6 +91,23 @@ TEST_CASE("a source token reaches every target token, a target token none before
     for (std::size_t t = 0; t < target.size(); ++t)
       CHECK(equal_rows(answer, logits, t) == (t < changed));
   }
+}
+
+TEST_CASE("what the norms read is kept in order, and the result is the same") {
+  const EncoderDecoder model = model_of_the_fixture();
+  const Ids source = {3, 1, 4, 1, 5}, target = {0, 7, 9};
+  NormInputs of_source, of_target;
+  const Tensor<2> encoded = encode(source, model, &of_source);
+  const Tensor<2> logits = decode(target, encoded, model, &of_target);
+  CHECK(encoded == encode(source, model));
+  CHECK(logits == decode(target, encoded, model));
+  REQUIRE(of_source.size() == 2 * sizes.L + 1);
+  REQUIRE(of_target.size() == 3 * sizes.L + 1);
+  CHECK(of_source[0] == begin_stream(source, model));
+  CHECK(of_target[0] == begin_stream(target, model));
+  CHECK(rms_norm(of_source.back(), model.encoder_norm, sizes.eps) == encoded);
+  CHECK(unembed(rms_norm(of_target.back(), model.decoder_norm, sizes.eps), model.embedding) ==
+        logits);
 }
 
 TEST_CASE("the greedy answer is the likeliest token after the answer so far, and ends at stop") {

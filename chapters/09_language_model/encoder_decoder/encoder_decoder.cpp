@@ -50,31 +50,37 @@ Tensor<2> begin_stream(std::span<const int> ids, const EncoderDecoder& model) {
   return std::sqrt(float(C)) * x + sinusoidal_positions(T, C);
 }
 
-Tensor<2> encode(std::span<const int> source, const EncoderDecoder& model) {
-  const std::size_t H = model.config.H;
-  const float eps = model.config.eps;
+/// RMSNorm with the model's eps, which also keeps what it reads if that is wanted.
+static auto norm_of(const EncoderDecoder& model, NormInputs* kept) {
+  return [eps = model.config.eps, kept](const Tensor<2>& x, const Tensor<1>& gain) {
+    if (kept) kept->push_back(x);
+    return rms_norm(x, gain, eps);
+  };
+}
+
+Tensor<2> encode(std::span<const int> source, const EncoderDecoder& model, NormInputs* kept) {
+  const auto norm = norm_of(model, kept);
 
   Tensor<2> x = begin_stream(source, model);  // [S, C]
   for (const EncoderBlock& block : model.encoder) {
-    x += multi_head_attention(rms_norm(x, block.self_norm, eps), block.self, H, Mask::none);
-    x += feed_forward(rms_norm(x, block.network_norm, eps), block.network, model.config.activation);
+    x += multi_head_attention(norm(x, block.self_norm), block.self, model.config.H, Mask::none);
+    x += feed_forward(norm(x, block.network_norm), block.network, model.config.activation);
   }
-  return rms_norm(x, model.encoder_norm, eps);  // [S, C]
+  return norm(x, model.encoder_norm);  // [S, C]
 }
 
-Tensor<2> decode(std::span<const int> target, const Tensor<2>& encoded,
-                 const EncoderDecoder& model) {
+Tensor<2> decode(std::span<const int> target, const Tensor<2>& encoded, const EncoderDecoder& model,
+                 NormInputs* kept) {
   const std::size_t H = model.config.H;
-  const float eps = model.config.eps;
+  const auto norm = norm_of(model, kept);
 
   Tensor<2> y = begin_stream(target, model);  // [T, C]
   for (const DecoderBlock& block : model.decoder) {
-    y += multi_head_attention(rms_norm(y, block.self_norm, eps), block.self, H, Mask::causal);
-    y += multi_head_attention(rms_norm(y, block.cross_norm, eps), encoded, block.cross, H,
-                              Mask::none);
-    y += feed_forward(rms_norm(y, block.network_norm, eps), block.network, model.config.activation);
+    y += multi_head_attention(norm(y, block.self_norm), block.self, H, Mask::causal);
+    y += multi_head_attention(norm(y, block.cross_norm), encoded, block.cross, H, Mask::none);
+    y += feed_forward(norm(y, block.network_norm), block.network, model.config.activation);
   }
-  return unembed(rms_norm(y, model.decoder_norm, eps), model.embedding);  // [T, V]
+  return unembed(norm(y, model.decoder_norm), model.embedding);  // [T, V]
 }
 
 std::vector<int> greedy_answer(std::span<const int> source, int start, int stop, std::size_t most,

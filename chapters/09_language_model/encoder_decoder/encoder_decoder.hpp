@@ -8,7 +8,7 @@
 //
 // Vaswani et al. 2017, "Attention Is All You Need"; the norm stands before each part and is an
 // RMSNorm, as in Raffel et al. 2019, "Exploring the Limits of Transfer Learning with a Unified
-// Text-to-Text Transformer" (T5). Formulas alone, of whole texts and without a cache. Chapter 13
+// Text-to-Text Transformer" (T5). Formulas alone, of whole texts and without a cache. Chapter 18
 // trains it.
 #pragma once
 
@@ -65,16 +65,20 @@ EncoderDecoder draw_encoder_decoder(const EncoderDecoderConfig& config, Random& 
 Tensor<2> begin_stream(std::span<const int> ids,  // [T]
                        const EncoderDecoder& model);
 
-/// A vector for each token of the source, which knows the whole source: [S, C]. Throws as
-/// begin_stream does, and as the parts do on shapes.
-Tensor<2> encode(std::span<const int> source,  // [S]
-                 const EncoderDecoder& model);
+/// What the norms of a stack read, in order: [T, C] each. The backward pass needs no more.
+using NormInputs = std::vector<Tensor<2>>;
 
-/// Row t has a score for each token that could follow target token t: [T, V]. Throws as encode
-/// does, of the target.
+/// A vector for each token of the source, which knows the whole source: [S, C]. Adds the inputs of
+/// the encoder's 2·L + 1 norms to kept, if it is given. Throws as begin_stream does, and as the
+/// parts do on shapes.
+Tensor<2> encode(std::span<const int> source,  // [S]
+                 const EncoderDecoder& model, NormInputs* kept = nullptr);
+
+/// Row t has a score for each token that could follow target token t: [T, V]. Adds the inputs of
+/// the decoder's 3·L + 1 norms to kept, if it is given. Throws as encode does, of the target.
 Tensor<2> decode(std::span<const int> target,  // [T]
                  const Tensor<2>& encoded,     // [S, C], from encode
-                 const EncoderDecoder& model);
+                 const EncoderDecoder& model, NormInputs* kept = nullptr);
 
 /// The target that the model finds likeliest token by token, after `start`, which is not returned.
 /// It ends before the token `stop`, or with `most` tokens. Throws as encode and decode do.

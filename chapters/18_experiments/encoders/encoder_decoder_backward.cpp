@@ -1,10 +1,10 @@
 #include "18_experiments/encoders/encoder_decoder_backward.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <stdexcept>
 
-#include "01_embedding/embedding.hpp"
 #include "02_normalization/rms_norm.hpp"
 #include "07_swiglu/fast/activation_rows.hpp"
 #include "13_training/attention/attention_backward.hpp"
@@ -51,20 +51,13 @@ static Tensor<2> network_backward(const Tensor<2>& x, const FeedForwardWeights& 
   return matmul(dup, weights.w_up.floats());
 }
 
-/// What both streams' parts have in common: x + part(norm(x)), forward and backward.
+/// A stream on its way back through its parts, each x + part(norm(x)).
 struct Stream {
   const EncoderDecoderConfig& config;
-  Tensor<2> x;                       // [T, C], as it is now
-  std::vector<Tensor<2>> kept = {};  // what each norm read, in order
+  NormInputs kept = {};  // what each norm read; the last one is passed first
 
-  Tensor<2> normed(const Tensor<1>& gain) {
-    kept.push_back(x);
-    return rms_norm(x, gain, config.eps);
-  }
   /// The last norm again.
-  Tensor<2> normed_again(const Tensor<1>& gain) const {
-    return rms_norm(kept.back(), gain, config.eps);
-  }
+  Tensor<2> normed(const Tensor<1>& gain) const { return rms_norm(kept.back(), gain, config.eps); }
   /// Adds the gradient that comes through the last norm to dx, and is done with the norm.
   void norm_backward(const Tensor<1>& gain, const Tensor<2>& dnormed, Tensor<2>& dx,
                      Tensor<1>& dgain) {
@@ -85,42 +78,28 @@ static void embedding_backward(std::span<const int> ids, const Tensor<2>& dx,
 
 /// The part of a block that all blocks end with.
 template <class AnyBlock>
-static void add_network(Stream& stream, const AnyBlock& block) {
-  stream.x +=
-      feed_forward(stream.normed(block.network_norm), block.network, stream.config.activation);
-}
-template <class AnyBlock>
 static void add_network_backward(Stream& stream, const AnyBlock& block, Tensor<2>& dx,
                                  AnyBlock& gradients) {
-  const Tensor<2> dnormed = network_backward(stream.normed_again(block.network_norm), block.network,
+  const Tensor<2> dnormed = network_backward(stream.normed(block.network_norm), block.network,
                                              stream.config.activation, dx, gradients.network);
   stream.norm_backward(block.network_norm, dnormed, dx, gradients.network_norm);
 }
 
 /// And the one that all blocks begin with.
 template <class AnyBlock>
-static void add_attention(Stream& stream, const AnyBlock& block, Mask mask) {
-  const Tensor<2> normed = stream.normed(block.self_norm);
-  stream.x += multi_head_attention(normed, block.self, stream.config.H, mask);
-}
-template <class AnyBlock>
 static void add_attention_backward(Stream& stream, const AnyBlock& block, Mask mask, Tensor<2>& dx,
                                    AnyBlock& gradients) {
-  const Tensor<2> normed = stream.normed_again(block.self_norm);
+  const Tensor<2> normed = stream.normed(block.self_norm);
   const CrossGradients d =
       multi_head_backward(normed, normed, block.self, stream.config.H, mask, dx, gradients.self);
   stream.norm_backward(block.self_norm, d.x + d.memory, dx, gradients.self_norm);
 }
 
-static void add_cross(Stream& stream, const DecoderBlock& block, const Tensor<2>& encoded) {
-  const Tensor<2> normed = stream.normed(block.cross_norm);
-  stream.x += multi_head_attention(normed, encoded, block.cross, stream.config.H, Mask::none);
-}
 static void add_cross_backward(Stream& stream, const DecoderBlock& block, const Tensor<2>& encoded,
                                Tensor<2>& dx, Tensor<2>& dencoded, DecoderBlock& gradients) {
   const CrossGradients d =
-      multi_head_backward(stream.normed_again(block.cross_norm), encoded, block.cross,
-                          stream.config.H, Mask::none, dx, gradients.cross);
+      multi_head_backward(stream.normed(block.cross_norm), encoded, block.cross, stream.config.H,
+                          Mask::none, dx, gradients.cross);
   dencoded += d.memory;
   stream.norm_backward(block.cross_norm, d.x, dx, gradients.cross_norm);
 }
@@ -132,46 +111,33 @@ static void expect_trained(const EncoderDecoder& model) {
   const auto plain = [](const auto& block) {
     return block.network.b_up.size() + block.network.b_down.size() == 0;
   };
-  for (std::size_t l = 0; l < model.config.L; ++l)
-    if (!plain(model.encoder[l]) || !plain(model.decoder[l]))
-      throw std::invalid_argument("the model to train: wanted networks without biases");
+  if (!std::ranges::all_of(model.encoder, plain) || !std::ranges::all_of(model.decoder, plain))
+    throw std::invalid_argument("the model to train: wanted networks without biases");
 }
 
 double pair_loss(const EncoderDecoder& model, const TextPair& pair, float scale,
                  EncoderDecoder* gradients) {
-  Stream source{model.config, begin_stream(pair.source, model)};
-  Stream target{model.config, begin_stream(pair.target, model)};
   expect_trained(model);
-  const std::size_t L = model.config.L;
-  for (const EncoderBlock& block : model.encoder) {
-    add_attention(source, block, Mask::none);
-    add_network(source, block);
-  }
-  const Tensor<2> encoded = source.normed(model.encoder_norm);  // [S, C]
-  for (const DecoderBlock& block : model.decoder) {
-    add_attention(target, block, Mask::causal);
-    add_cross(target, block, encoded);
-    add_network(target, block);
-  }
-  const Tensor<2> read = target.normed(model.decoder_norm);  // [T, C], by the head
-  Tensor<2> logits = unembed(read, model.embedding);         // [T, V]
+  Stream source{model.config}, target{model.config};
+  const Tensor<2> encoded = encode(pair.source, model, &source.kept);    // [S, C]
+  Tensor<2> logits = decode(pair.target, encoded, model, &target.kept);  // [T, V]
   std::vector<double> losses(pair.next.size());
   const double loss = cross_entropy_rows(logits, pair.next, scale, losses);
   if (!gradients) return loss;
 
-  add_weight_gradient(logits, read, gradients->embedding);
-  Tensor<2> dy = xt::zeros_like(target.x), dx = xt::zeros_like(source.x);
+  add_weight_gradient(logits, target.normed(model.decoder_norm), gradients->embedding);
+  Tensor<2> dy = xt::zeros_like(target.kept.back()), dx = xt::zeros_like(encoded);
   target.norm_backward(model.decoder_norm, matmul(logits, model.embedding), dy,
                        gradients->decoder_norm);
   Tensor<2> dencoded = xt::zeros_like(encoded);
-  for (std::size_t l = L; l-- > 0;) {
+  for (std::size_t l = model.config.L; l-- > 0;) {
     const DecoderBlock& block = model.decoder[l];
     add_network_backward(target, block, dy, gradients->decoder[l]);
     add_cross_backward(target, block, encoded, dy, dencoded, gradients->decoder[l]);
     add_attention_backward(target, block, Mask::causal, dy, gradients->decoder[l]);
   }
   source.norm_backward(model.encoder_norm, dencoded, dx, gradients->encoder_norm);
-  for (std::size_t l = L; l-- > 0;) {
+  for (std::size_t l = model.config.L; l-- > 0;) {
     add_network_backward(source, model.encoder[l], dx, gradients->encoder[l]);
     add_attention_backward(source, model.encoder[l], Mask::none, dx, gradients->encoder[l]);
   }
