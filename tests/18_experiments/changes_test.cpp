@@ -62,11 +62,10 @@ TEST_CASE("ALiBi's scores are chapter 04's with chapter 03's biases, one channel
   changes.slopes = alibi_slopes(H);
   for (const bool divided : {true, false}) {
     CAPTURE(divided);
-    const float root = std::sqrt(float(D));
+    const float root = divided ? 1 : std::sqrt(float(D));  // chapter 04's formula divides by it
     const Tensor<2> got = heads_of(changes, q, k, v, settings(divided ? 0 : 1));
     for (size_t b = 0; b < B; ++b) {
-      // Chapter 04's divides by the root.
-      Tensor<3> q_b = of_text(Tensor<2>(divided ? q : root * q), b), k_b = of_text(k, b);
+      Tensor<3> q_b = of_text(Tensor<2>(root * q), b), k_b = of_text(k, b);
       xt::view(q_b, xt::all(), xt::all(), D - 1) = 0;
       xt::view(k_b, xt::all(), xt::all(), D - 1) = 0;
       const Tensor<3> want =
