@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "15_serving/shows/toy_reader.hpp"
@@ -219,6 +220,18 @@ Workload shrunk(Workload workload, const std::function<bool(const Workload&)>& f
     }
   }
   return workload;
+}
+
+std::string picture_of(const Engine& engine) {
+  constexpr std::string_view names = "0123456789abcdefghijklmnopqrstuvwxyz";
+  std::string picture(engine.pool().pages(), '.');
+  for (const std::size_t page : engine.tree().pages()) picture[page] = '-';
+  for (const Sequence& text : engine.running())
+    for (const std::size_t page : text.table) {
+      char& mark = picture[page];
+      mark = mark == '.' || mark == '-' ? names[text.id % names.size()] : '+';
+    }
+  return picture;
 }
 
 }  // namespace t2t

@@ -54,4 +54,8 @@ std::string run_workload(const Workload& workload, const MakeReader& make,
 /// as it does. The workload itself must fail.
 Workload shrunk(Workload workload, const std::function<bool(const Workload&)>& fails);
 
+/// All pages in one line, a character for each: '.' is free, a digit or letter is the text that has
+/// it, '+' means several texts, and '-' is a page that only the tree of beginnings has.
+std::string picture_of(const Engine& engine);
+
 }  // namespace t2t

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "15_serving/engine/engine.hpp"
@@ -23,9 +22,5 @@ using AfterStep =
 
 /// Submits each request at its step, and runs the engine until all have ended. None is cancelled.
 void run_arrivals(Engine engine, const std::vector<Arrival>& arrivals, const AfterStep& after);
-
-/// All pages in one line, a character for each: '.' is free, a digit or letter is the text that has
-/// it, '+' means several texts, and '-' is a page that only the tree of beginnings has.
-std::string picture_of(const Engine& engine);
 
 }  // namespace t2t

@@ -1,11 +1,13 @@
 #include "15_serving/shows/show_pages.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "15_serving/shows/arrivals.hpp"
@@ -15,28 +17,56 @@
 
 namespace t2t {
 
-/// "text 1 is admitted, text 2 ends"
-static std::string what_happened(const Engine& engine, const std::vector<Event>& events) {
-  std::vector<std::string> told;
-  for (const std::size_t id : engine.plan().stopped)
-    told.push_back(fmt::format("text {} is stopped", id));
-  for (const std::size_t id : engine.plan().admitted)
-    told.push_back(fmt::format("text {} is admitted", id));
-  for (const Event& event : events)
-    if (event.ending) told.push_back(fmt::format("text {} ends", event.id));
-  return fmt::format("{}", fmt::join(told, ", "));
+/// How many pages are in the table of one running sequence, in the tables of several, in the tree
+/// alone, and free.
+static std::array<std::size_t, 4> page_counts(const Engine& engine) {
+  std::vector<std::size_t> tables(engine.pool().pages());  // how many contain each page
+  for (const Sequence& running : engine.running())
+    for (const std::size_t page : running.table) ++tables[page];
+  const auto unused = std::size_t(std::ranges::count(tables, std::size_t(0)));
+  const auto of_one = std::size_t(std::ranges::count(tables, std::size_t(1)));
+  const std::size_t free = engine.pool().free();
+  return {of_one, tables.size() - unused - of_one, unused - free, free};
 }
 
-/// The tokens of each text of a step: "0: 1, 1: 7".
-static std::string what_is_read(const StepPlan& plan) {
-  std::string parts;
-  for (const auto& [id, tokens] : plan.parts)
-    parts += fmt::format("{}{}: {}", parts.empty() ? "" : ", ", id, tokens);
-  return parts;
-}
+/// What three sequences do in each step, and what the pages hold after it: a column for each step.
+class Timeline {
+ public:
+  void add(const Engine& engine, const std::vector<Event>& events) {
+    std::vector<std::string>& column = columns_.emplace_back(sequences);
+    for (const Sequence& waiting : engine.waiting()) column[waiting.id] = "w";
+    for (const std::size_t id : engine.plan().stopped) column[id] = "s", generating_.erase(id);
+    for (const auto& [id, tokens] : engine.plan().parts)
+      column[id] = generating_.contains(id) ? "g" : fmt::format("r{}", tokens);
+    for (const Event& event : events) generating_.insert(event.id);
+    for (const std::size_t count : page_counts(engine)) column.push_back(std::to_string(count));
+  }
+
+  void print() const {
+    std::string steps;
+    for (std::size_t step = 0; step < columns_.size(); ++step) steps += fmt::format("{:>4}", step);
+    fmt::print("  {:<10}{}\n", "step", steps);
+    for (std::size_t id = 0; id < sequences; ++id) print_row(fmt::format("sequence {}", id), id);
+    fmt::print("\n  pages\n");
+    std::size_t row = sequences;
+    for (const char* name : {"of one", "shared", "cached", "free"}) print_row(name, row++);
+  }
+
+ private:
+  void print_row(std::string_view name, std::size_t row) const {
+    std::string line = fmt::format("  {:<10}", name);
+    for (const std::vector<std::string>& column : columns_)
+      line += fmt::format("{:>4}", column[row]);
+    fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+  }
+
+  static constexpr std::size_t sequences = 3;
+  std::vector<std::vector<std::string>> columns_;  // of each: the sequences, then the page counts
+  std::set<std::size_t> generating_;               // sequences that have a token since admission
+};
 
 void show_pages() {
-  print_section("Three texts in twelve pages of four tokens");
+  print_section("Three sequences in twelve pages of four tokens");
   const PageSizes sizes{.pages = 12, .page = 4, .texts = 3, .budget = 12};
   std::vector<Arrival> arrivals;
   const auto add = [&](std::size_t step, std::vector<int> own, std::size_t most) {
@@ -46,24 +76,24 @@ void show_pages() {
     arrivals.push_back({step, request});
   };
   add(0, {11}, 11), add(2, {12, 13, 14}, 14), add(3, std::vector<int>(15, 15), 6);
-  Table table({">step", "pages", ">free", "tokens read", "what happens"});
-  run_arrivals(
-      Engine(toy_reader(sizes, 50)), arrivals,
-      [&](std::size_t step, const Engine& engine, const std::vector<Event>& events) {
-        const std::string told = what_happened(engine, events);
-        if (told.empty()) return;
-        table.add({std::to_string(step), picture_of(engine), std::to_string(engine.pool().free()),
-                   what_is_read(engine.plan()), told});
-      });
-  table.print();
-  fmt::print("\n");
+  Timeline timeline;
+  run_arrivals(Engine(toy_reader(sizes, 50)), arrivals,
+               [&](std::size_t, const Engine& engine, const std::vector<Event>& events) {
+                 timeline.add(engine, events);
+               });
+  timeline.print();
+  fmt::print(R"(
+  r11  reads 11 tokens of its prompt, and of its answer so far if it was stopped
+  g    generates a token, and for this reads one
+  s    is stopped (preempted): it gives all its pages back
+  w    waits to be admitted
+
+)");
   print_paragraph(
-      "A column of the pages is one page after the step: a digit is the text that has it, + means "
-      "several texts, - a page that is cached for texts with the same beginning, and a dot a free "
-      "page. A step reads at most 12 tokens. Steps in which no text is admitted, is stopped or "
-      "ends are left out. When pages run out, cached pages are evicted first. Then the youngest "
-      "text is stopped (preempted), to be readmitted later. Its full pages stay cached, as in step "
-      "6, until others need them.");
+      "A step reads at most 12 tokens. The lower rows count the twelve pages after each step: of "
+      "one running sequence, shared by several, cached for later sequences with the same prefix, "
+      "and free. When pages run out, cached pages are evicted first. Then the youngest sequence is "
+      "stopped, but its full pages stay cached until others need them.");
 }
 
 /// Lengths of conversations: e to the power of a normal number, as lengths of texts often are.
@@ -77,13 +107,13 @@ static std::vector<std::size_t> random_lengths(std::size_t count, std::size_t mo
 }
 
 void show_waste(const Program& program) {
-  print_section("Memory for a thousand texts of up to 2,048 tokens");
+  print_section("Memory for a thousand sequences of up to 2,048 tokens");
   Random random(program.seed());
   const std::size_t S = 2048;
   const std::vector<std::size_t> lengths = random_lengths(1000, S, random);
   double used = 0;
   for (const std::size_t length : lengths) used += double(length);
-  Table table({"memory is divided into", ">places a text", ">unused", ">texts in 1 GiB"});
+  Table table({"memory is divided into", ">slots per sequence", ">unused", ">sequences in 1 GiB"});
   const double floats_a_token = 2 * 30 * 3 * 64;  // SmolLM2-135M's keys and values
   const auto add = [&](const std::string& name, double places) {
     const double a_text = places / double(lengths.size());
@@ -91,7 +121,7 @@ void show_waste(const Program& program) {
                fmt::format("{:.1f} %", 100 * (1 - used / places)),
                fmt::format("{:.0f}", double(1 << 30) / (a_text * floats_a_token * 4))});
   };
-  add("one piece for each text", double(S * lengths.size()));
+  add("one piece for each sequence", double(S * lengths.size()));
   for (const std::size_t page : {256, 64, 16, 4}) {
     double places = 0;
     for (const std::size_t length : lengths) places += double((length + page - 1) / page * page);

@@ -5,7 +5,7 @@
 
 namespace t2t {
 
-/// Three texts in twelve pages: what has which page after each step.
+/// Three texts in twelve pages: what each does in each step, and what the pages hold after it.
 void show_pages();
 
 /// Memory for texts of many lengths: places for the longest, or pages.
