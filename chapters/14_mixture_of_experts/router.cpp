@@ -76,8 +76,8 @@ Routed route(const Tensor<2>& x, const Tensor<2>& router, const RouterSettings& 
 /// The gradient of the scores, from that of p times p: nothing is divided by p, which may be tiny.
 static Tensor<2> of_scores(const Tensor<2>& p, Scoring scoring, const Tensor<2>& p_dp) {
   if (scoring == Scoring::sigmoid) return p_dp * (1 - p);
-  const Tensor<1> along = xt::sum(p_dp, {1});  // [T]
-  return p_dp - p * as_column(along);
+  const Tensor<1> delta = xt::sum(p_dp, {1});  // [T]
+  return p_dp - p * as_column(delta);
 }
 
 Tensor<2> scores_backward(const Tensor<2>& p, Scoring scoring, const Tensor<2>& dp) {
@@ -94,12 +94,12 @@ Tensor<2> route_backward(const Routed& routed, const RouterSettings& settings,
   for (std::size_t t = 0; t < T; ++t) {
     const std::size_t* experts = &routed.experts[t * k];
     for (std::size_t i = 0; i < k; ++i) weights[i] = routed.p(t, experts[i]);
-    float along = 0;  // what each weight loses if it is normalized: all p stand in its sum
+    float delta = 0;  // what each weight loses if it is normalized: all p stand in its sum
     if (settings.normalized) {
       normalize(weights);
-      for (std::size_t i = 0; i < k; ++i) along += dweights(t, i) * weights[i];
+      for (std::size_t i = 0; i < k; ++i) delta += dweights(t, i) * weights[i];
     }
-    for (std::size_t i = 0; i < k; ++i) p_dp(t, experts[i]) = weights[i] * (dweights(t, i) - along);
+    for (std::size_t i = 0; i < k; ++i) p_dp(t, experts[i]) = weights[i] * (dweights(t, i) - delta);
   }
   return of_scores(routed.p, settings.scoring, p_dp);
 }

@@ -80,7 +80,7 @@ static double bound(Heads n, size_t T, size_t S, double size) {
 }
 
 TEST_CASE("by hand: softmax passes on what lies above the mean of the gradients") {
-  // Weights (½, ½): the mean of (1, 0) is ½. Weights (¼, ¾) of (8, 4): the mean is 5. A hidden key
+  // Weights (½, ½): the mean of (1, 0) is ½. Weights (¼, ¾) of (8, 4): the mean is 5. A masked key
   // has weight 0.
   const Tensor<2> alike = softmax_backward({{0.5f, 0.5f}}, {{1, 0}});
   CHECK(all_close(alike, Tensor<2>{{0.25f, -0.25f}}, 0));

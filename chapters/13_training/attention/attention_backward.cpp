@@ -13,8 +13,8 @@ namespace t2t {
 // [formula]
 Tensor<2> softmax_backward(const Tensor<2>& weights, const Tensor<2>& dweights) {
   expect_shape("dweights", dweights, {weights.shape(0), weights.shape(1)});
-  const Tensor<1> along = xt::sum(weights * dweights, {1});  // [T]
-  return weights * (dweights - as_column(along));            // [T, S]
+  const Tensor<1> delta = xt::sum(weights * dweights, {1});  // [T]
+  return weights * (dweights - as_column(delta));            // [T, S]
 }
 
 AttentionGradients attention_backward(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v,

@@ -21,7 +21,7 @@
 
 namespace t2t {
 
-/// The gradient of each row's scores, from the row's weights and their gradient. A hidden key has
+/// The gradient of each row's scores, from the row's weights and their gradient. A masked key has
 /// weight 0, and so its score has gradient 0. Throws std::invalid_argument when shapes disagree.
 Tensor<2> softmax_backward(const Tensor<2>& weights,    // [T, S], softmax's result
                            const Tensor<2>& dweights);  // [T, S]

@@ -35,7 +35,7 @@ struct GroupBlock {
   Matrix q_rows, dout_rows;          // [R, W]
   Matrix weights, dscores;           // [keys, R]
   Matrix product;                    // [keys, W]
-  Row log_sums, along;               // [R]: L, and dout·out
+  Row log_sums, delta;               // [R]: L, and dout·out
   Row highest, ones;                 // [R]: the highest score so far; factors of 1
   Matrix dk, dv;                     // [S, W], of all keys
   std::size_t first, tokens, heads;  // the queries are those of tokens first … of `heads` heads
@@ -108,18 +108,18 @@ static void begin_block(GroupBlock& block, const AttentionPass& text, std::size_
   block.first = first, block.tokens = tokens;
   std::fill_n(block.q.data, 3 * D * R, 0.0f);                       // q, dout and dq
   std::fill_n(block.q_rows.data, 2 * R * block.q_rows.cols, 0.0f);  // the rows of q and dout
-  std::ranges::fill(block.along, 0.0f);
+  std::ranges::fill(block.delta, 0.0f);
   for (std::size_t r = 0; r < block.queries(); ++r) {
     const std::size_t t = block.token(r), h = g * block.heads + r / tokens;
     const ConstRow q = text.q.head(h, D).row(t), dout = text.dout.head(h, D).row(t);
     const ConstRow out = text.out.head(h, D).row(t);
-    float along = 0;
+    float delta = 0;
     for (std::size_t d = 0; d < D; ++d) {
       block.q.row(d)[r] = block.q_rows.row(r)[d] = block.factor * q[d];
       block.dout.row(d)[r] = block.dout_rows.row(r)[d] = dout[d];
-      along += dout[d] * out[d];
+      delta += dout[d] * out[d];
     }
-    block.along[r] = along;
+    block.delta[r] = delta;
   }
 }
 
@@ -137,9 +137,9 @@ static void make_scores(const GroupBlock& block, ConstMatrix k, Matrix scores) {
     cap_row(scores.row(i), {Mask::none, 1, block.cap}, k.cols);
 }
 
-/// Gives hidden keys a score of −infinity. Row i of the scores is key s + i.
+/// Gives masked keys a score of −infinity. Row i of the scores is key s + i.
 template <class Seen>
-static void hide(const GroupBlock& block, Matrix scores, std::size_t s, Seen seen) {
+static void mask_scores(const GroupBlock& block, Matrix scores, std::size_t s, Seen seen) {
   const std::size_t last = block.first + block.tokens - 1;
   if (seen(block.first).end >= s + scores.rows && seen(last).begin <= s) return;
   for (std::size_t r = 0; r < block.queries(); ++r) {
@@ -160,7 +160,7 @@ static void find_log_sums(GroupBlock& block, ConstMatrix k, KeyRange keys, Seen 
   for_each_key_block(keys, [&](std::size_t s, std::size_t count) {
     const Matrix scores = block.weights.rows_from(0, count);
     make_scores(block, k.rows_from(s, count), scores);
-    hide(block, scores, s, seen);
+    mask_scores(block, scores, s, seen);
     for (std::size_t r = 0; r < scores.cols; r += Lanes::size) {
       const Lanes before = Lanes::load_unaligned(&block.highest[r]);
       Lanes highest = before, added = 0.0f;
@@ -179,15 +179,15 @@ static void find_log_sums(GroupBlock& block, ConstMatrix k, KeyRange keys, Seen 
 }
 
 /// Multiplies the gradients of capped scores by the slope of the cap, before finish_scores makes
-/// them from those of the weights: there they are the weight times (d − along). A hidden key's
+/// them from those of the weights: there they are the weight times (d − delta). A masked key's
 /// weight is 0, so any slope will do that is finite.
 static void through_cap(const GroupBlock& block, ConstMatrix scores, Matrix dscores) {
-  const auto times_slope = [cap = block.cap](Lanes d, Lanes score, Lanes along) {
+  const auto times_slope = [cap = block.cap](Lanes d, Lanes score, Lanes delta) {
     const Lanes share = xsimd::max(score / cap, Lanes(-1));
-    return (d - along) * (1 - share * share) + along;
+    return (d - delta) * (1 - share * share) + delta;
   };
   for (std::size_t i = 0; i < scores.rows; ++i)
-    map_row(dscores.row(i), times_slope, ConstRow(dscores.row(i)), scores.row(i), block.along);
+    map_row(dscores.row(i), times_slope, ConstRow(dscores.row(i)), scores.row(i), block.delta);
 }
 
 /// Scores become weights, e^(score − L), and their gradients become those of the scores.
@@ -198,8 +198,8 @@ static void finish_scores(const GroupBlock& block, Matrix weights, Matrix dscore
         ConstRow(weights.row(i)), block.log_sums);
     map_row(
         dscores.row(i),
-        [](Lanes weight, Lanes dweight, Lanes along) { return weight * (dweight - along); },
-        ConstRow(weights.row(i)), ConstRow(dscores.row(i)), block.along);
+        [](Lanes weight, Lanes dweight, Lanes delta) { return weight * (dweight - delta); },
+        ConstRow(weights.row(i)), ConstRow(dscores.row(i)), block.delta);
   }
 }
 
@@ -221,7 +221,7 @@ static void take_keys(GroupBlock& block, ConstMatrix k, ConstMatrix v, std::size
   const Matrix dscores = block.dscores.rows_from(0, k.rows);
   make_scores(block, k, weights);
   multiply_tiles(v, block.dout, dscores);  // gradients of the weights
-  hide(block, weights, s, seen);
+  mask_scores(block, weights, s, seen);
   if (block.cap > 0) through_cap(block, weights, dscores);
   finish_scores(block, weights, dscores);
 

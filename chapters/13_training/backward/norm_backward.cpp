@@ -21,9 +21,9 @@ NormGradients norm_backward(const Tensor<2>& x, const NormWeights& weights, Norm
   const Tensor<1> r = 1 / xt::sqrt(row_means(centred * centred) + eps);  // [T]
   const Tensor<2> normed = centred * as_column(r);                       // [T, C], x̂
 
-  const Tensor<2> u = weights.gain * dy;                          // [T, C]
-  const Tensor<1> along = row_means(u * normed);                  // [T]
-  Tensor<2> dx = (u - normed * as_column(along)) * as_column(r);  // [T, C]
+  const Tensor<2> u = weights.gain * dy;                               // [T, C]
+  const Tensor<1> projection = row_means(u * normed);                  // [T]
+  Tensor<2> dx = (u - normed * as_column(projection)) * as_column(r);  // [T, C]
   if (kind == Norm::layer) dx -= as_column(row_means(u)) * as_column(r);
 
   NormGradients gradients{dx, {xt::sum(dy * normed, {0}), {}}};

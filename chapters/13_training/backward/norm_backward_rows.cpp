@@ -26,14 +26,14 @@ static RowOfNorm row_of_norm(ConstRow x, Norm kind, float eps) {
 /// Σ u and Σ u·(x − mean) of a row, with u = gain·dy. A long row is summed in halves, as in
 /// fold_lanes.
 struct RowSums {
-  float u, along;
+  float u, projection;
 };
 static RowSums row_sums(ConstRow x, float mean, ConstRow gain, ConstRow dy) {
   if (x.size() > longest_run) {
     const std::size_t half = first_half(x.size());
     const RowSums a = row_sums(x.first(half), mean, gain.first(half), dy.first(half));
     const RowSums b = row_sums(x.subspan(half), mean, gain.subspan(half), dy.subspan(half));
-    return {a.u + b.u, a.along + b.along};
+    return {a.u + b.u, a.projection + b.projection};
   }
   float sum = 0, sum_along = 0;
 #pragma omp simd reduction(+ : sum, sum_along)
@@ -49,11 +49,11 @@ static RowSums row_sums(ConstRow x, float mean, ConstRow gain, ConstRow dy) {
 static void add_row_gradient(ConstRow x, ConstRow gain, RowOfNorm of, Norm kind, ConstRow dy,
                              Row dx) {
   const RowSums sums = row_sums(x, of.mean, gain, dy);
-  const float C = float(x.size()), along = sums.along * of.r / C;
+  const float C = float(x.size()), projection = sums.projection * of.r / C;
   const float mean = kind == Norm::layer ? sums.u / C : 0;
 #pragma omp simd
   for (std::size_t c = 0; c < x.size(); ++c)
-    dx[c] += of.r * (gain[c] * dy[c] - mean - (x[c] - of.mean) * of.r * along);
+    dx[c] += of.r * (gain[c] * dy[c] - mean - (x[c] - of.mean) * of.r * projection);
 }
 
 void add_norm_backward(ConstMatrix x, const NormWeights& weights, Norm kind, float eps,
