@@ -42,7 +42,7 @@ double z_loss(const Routed& routed, float factor, Tensor<2>& dscores) {
     for (const float s : scores) exponentials += std::exp(double(s) - most);
     const double log_sum = most + std::log(exponentials);
     sum += log_sum * log_sum;
-    // The slope of ln Σ e^score is softmax.
+    // The derivative of ln Σ e^score is softmax.
     for (std::size_t e = 0; e < E; ++e)
       dscores(t, e) +=
           float(double(factor) * 2 * log_sum * std::exp(double(scores[e]) - log_sum) / double(T));

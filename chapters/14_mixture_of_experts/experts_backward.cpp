@@ -79,8 +79,8 @@ static void shared_backward(ConstMatrix x, const Mixture& mixture, ConstMatrix d
   for (std::size_t t = 0; t < dx.rows; ++t)
     for (std::size_t c = 0; c < dx.cols; ++c) dx.row(t)[c] += dread(t, c);
   if (!shared.gate) return;
-  const Tensor<1> slope = dgates * gates * (1 - gates);  // of the scores, through the sigmoid
-  const Tensor<2> dscores = xt::view(slope, xt::all(), xt::newaxis());  // [T, 1]
+  const Tensor<1> derivative = dgates * gates * (1 - gates);  // of the scores, through the sigmoid
+  const Tensor<2> dscores = xt::view(derivative, xt::all(), xt::newaxis());  // [T, 1]
   add_weight_gradient(dscores, x, gradients.shared_gate.floats());
   add_input_gradient(dscores, shared.gate->floats(), dx);
 }

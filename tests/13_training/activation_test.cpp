@@ -43,8 +43,9 @@ static const std::vector<Activation> with_gate = {Activation::glu, Activation::r
                                                   Activation::geglu, Activation::geglu_tanh,
                                                   Activation::swiglu};
 
-/// The slope at each x as the kernel has it: it turns dy = 1 into dx, or dy = up = 1 into dgate.
-static Tensor<2> slope_by_rows(Activation activation, const Tensor<2>& x) {
+/// The derivative at each x as the kernel has it: it turns dy = 1 into dx, or dy = up = 1 into
+/// dgate.
+static Tensor<2> derivative_by_rows(Activation activation, const Tensor<2>& x) {
   Tensor<2> dy = xt::ones_like(x), dgate = empty(x.shape(0), x.shape(1));
   if (is_gated(activation))
     gated_backward_rows(activation, x, Tensor<2>(xt::ones_like(x)), dy, dgate);
@@ -53,19 +54,19 @@ static Tensor<2> slope_by_rows(Activation activation, const Tensor<2>& x) {
   return is_gated(activation) ? dgate : dy;
 }
 
-TEST_CASE("by hand: slopes at 0, and of silu at ln 3") {
-  // σ(ln 3) = 3/4, so silu's slope there is 3/4 · (1 + ln 3 / 4), and the sigmoid's 3/16.
+TEST_CASE("by hand: derivatives at 0, and of silu at ln 3") {
+  // σ(ln 3) = 3/4, so silu's derivative there is 3/4 · (1 + ln 3 / 4), and the sigmoid's 3/16.
   using enum Activation;
   const Tensor<2> x = {{-1, 0, std::log(3.0f), 2}};
-  for (const auto slope : {activation_slope, slope_by_rows}) {
+  for (const auto derivative : {activation_derivative, derivative_by_rows}) {
     for (const Activation activation : {relu, reglu})
-      CHECK(all_close(slope(activation, x), Tensor<2>{{0, 0, 1, 1}}, 0));
+      CHECK(all_close(derivative(activation, x), Tensor<2>{{0, 0, 1, 1}}, 0));
     for (const Activation activation : {gelu, gelu_tanh, silu, geglu, geglu_tanh, swiglu})
-      CHECK(slope(activation, x)(0, 1) == 0.5f);
-    CHECK(std::abs(slope(silu, x)(0, 2) - 0.955990) < 1e-6);
-    CHECK(std::abs(slope(swiglu, x)(0, 2) - 0.955990) < 1e-6);
-    CHECK(slope(glu, x)(0, 1) == 0.25f);
-    CHECK(std::abs(slope(glu, x)(0, 2) - 0.1875) <= 4 * u);
+      CHECK(derivative(activation, x)(0, 1) == 0.5f);
+    CHECK(std::abs(derivative(silu, x)(0, 2) - 0.955990) < 1e-6);
+    CHECK(std::abs(derivative(swiglu, x)(0, 2) - 0.955990) < 1e-6);
+    CHECK(derivative(glu, x)(0, 1) == 0.25f);
+    CHECK(std::abs(derivative(glu, x)(0, 2) - 0.1875) <= 4 * u);
   }
 }
 
@@ -75,22 +76,22 @@ TEST_CASE("by hand: what each factor of swiglu and reglu gets") {
   gated_backward_rows(Activation::reglu, Tensor<2>{{3, -3}}, Tensor<2>{{5, 5}}, dup, dgate);
   CHECK(all_close(dup, Tensor<2>{{6, 0}}, 0));
   CHECK(all_close(dgate, Tensor<2>{{10, 0}}, 0));
-  // swiglu with gate 0, where silu is 0 and its slope ½: dup = 0, dgate = 2·5/2.
+  // swiglu with gate 0, where silu is 0 and its derivative ½: dup = 0, dgate = 2·5/2.
   dup.fill(2);
   gated_backward_rows(Activation::swiglu, Tensor<2>{{0, 0}}, Tensor<2>{{5, -5}}, dup, dgate);
   CHECK(all_close(dup, Tensor<2>{{0, 0}}, 0));
   CHECK(all_close(dgate, Tensor<2>{{5, -5}}, 0));
 }
 
-/// How far a slope may be off. It is a sum of two products with x as a factor, each within a few
-/// roundings, and x is at most 12. Far above 0, 1 − σ has lost the last bits of σ; in gelu_tanh's
-/// slope x and the slope of the cubic, about 40 together, multiply that.
-static double slope_bound(Activation activation) {
+/// How far a derivative may be off. It is a sum of two products with x as a factor, each within a
+/// few roundings, and x is at most 12. Far above 0, 1 − σ has lost the last bits of σ; in
+/// gelu_tanh's derivative x and the derivative of the cubic, about 40 together, multiply that.
+static double derivative_bound(Activation activation) {
   using enum Activation;
   return (activation == gelu_tanh || activation == geglu_tanh ? 64 : 20) * u;
 }
 
-TEST_CASE("activations: formula and kernels are what small changes give in float64") {
+TEST_CASE("activations: formula and kernels are what finite differences give in float64") {
   for (const size_t F : {1, 7, 37, 64, 601}) {
     const Tensor<2> x = numbers(1, 24, 0.01f, 3, F), up = numbers(2, 4, 0, 3, F);
     const Tensor<2> dy = numbers(3, 2, 0, 3, F), ones = xt::ones_like(x);
@@ -98,24 +99,24 @@ TEST_CASE("activations: formula and kernels are what small changes give in float
       for (const Activation activation : activations) {
         CAPTURE(activation_name(activation));
         CAPTURE(F);
-        Tensor<2> values = empty(3, F), slopes = empty(3, F);
+        Tensor<2> values = empty(3, F), derivatives = empty(3, F);
         for (size_t i = 0; i < x.size(); ++i) {
           const double at = double(x.data()[i]), h = 1e-5;
           const double above = value(activation, at + h), below = value(activation, at - h);
-          slopes.data()[i] = float((above - below) / (2 * h));
+          derivatives.data()[i] = float((above - below) / (2 * h));
           values.data()[i] = float(value(activation, at));
         }
         // up is at most 2, dy at most 1. Chapter 07's values are within 12 roundings of |x|.
-        const double bound = slope_bound(activation);
-        CHECK(all_close(activation_slope(activation, x), slopes, bound));
+        const double bound = derivative_bound(activation);
+        CHECK(all_close(activation_derivative(activation, x), derivatives, bound));
         Tensor<2> dx = dy, dgate = empty(3, F);
         if (is_gated(activation)) {
           gated_backward_rows(activation, x, up, dx, dgate);
-          CHECK(all_close(dgate, Tensor<2>(dy * up * slopes), 2 * bound));
+          CHECK(all_close(dgate, Tensor<2>(dy * up * derivatives), 2 * bound));
           CHECK(all_close(dx, Tensor<2>(dy * values), 12 * 12 * u));
         } else {
           activate_backward_rows(activation, x, dx);
-          CHECK(all_close(dx, Tensor<2>(dy * slopes), bound));
+          CHECK(all_close(dx, Tensor<2>(dy * derivatives), bound));
         }
       }
   }
@@ -129,25 +130,25 @@ TEST_CASE("gelu, gelu_tanh and silu equal PyTorch's autograd") {
     CAPTURE(activation_name(activation));
     Tensor<2> dx = dy;
     activate_backward_rows(activation, x, dx);
-    CHECK(all_close(dx, rows_of(want, i, 1), slope_bound(activation)));
-    CHECK(all_close(Tensor<2>(dy * activation_slope(activation, x)), rows_of(want, i, 1),
-                    slope_bound(activation)));
+    CHECK(all_close(dx, rows_of(want, i, 1), derivative_bound(activation)));
+    CHECK(all_close(Tensor<2>(dy * activation_derivative(activation, x)), rows_of(want, i, 1),
+                    derivative_bound(activation)));
   }
 }
 
-TEST_CASE("far from 0 a slope is 0 or 1, and never infinity times 0") {
+TEST_CASE("far from 0 a derivative is 0 or 1, and never infinity times 0") {
   const Tensor<2> x = {{-1e18f, -1e4f, -100, -30, 30, 100, 1e4f, 1e18f}};
   for (const auto& activations : {alone, with_gate})
     for (const Activation activation : activations) {
       CAPTURE(activation_name(activation));
       const float above = activation == Activation::glu ? 0 : 1;
       const Tensor<2> want = {{0, 0, 0, 0, above, above, above, above}};
-      CHECK(all_close(activation_slope(activation, x), want, u));
-      CHECK(all_close(slope_by_rows(activation, x), want, u));
+      CHECK(all_close(activation_derivative(activation, x), want, u));
+      CHECK(all_close(derivative_by_rows(activation, x), want, u));
     }
 }
 
-TEST_CASE("activations: a NaN in dy or up stays, and one in x, where the slope depends on x") {
+TEST_CASE("activations: a NaN in dy or up stays, and one in x, where the derivative depends on x") {
   const float nan = NAN;
   for (const Activation activation : alone) {
     CAPTURE(activation_name(activation));

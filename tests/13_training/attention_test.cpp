@@ -88,7 +88,7 @@ TEST_CASE("by hand: softmax passes on what lies above the mean of the gradients"
   CHECK(all_close(hidden, Tensor<2>{{0.75f, -0.75f, 0}}, 0));
 }
 
-TEST_CASE("softmax: gradients are those of small changes, and each row's add up to 0") {
+TEST_CASE("softmax: gradients are those of finite differences, and each row's add up to 0") {
   const size_t T = 3;
   for (const size_t S : {1, 2, 7, 33}) {
     const Tensor<2> dweights = numbers(2, 2, 0, T, S);
@@ -179,7 +179,7 @@ static std::vector<ScoreRule> rules_for(size_t T) {
   return rules;
 }
 
-TEST_CASE("attention: formula and kernel are what small changes give in float64") {
+TEST_CASE("attention: formula and kernel are what finite differences give in float64") {
   const size_t T = 7;
   for (const Heads n : {Heads{6, 2, 5}, {6, 1, 3}, {3, 3, 5}, {1, 1, 1}})
     for (const ScoreRule& rule : rules_for(T)) {
@@ -580,7 +580,7 @@ static Doubles turned(const Doubles& x, size_t D, size_t start, double magnitude
   return y;
 }
 
-TEST_CASE("RoPE and attention together are what small changes give, with both pairings") {
+TEST_CASE("RoPE and attention together are what finite differences give, with both pairings") {
   const Heads n{4, 2, 6};
   const size_t T = 5, start = 3;
   for (const Pairing pairing : {Pairing::neighbours, Pairing::halves})

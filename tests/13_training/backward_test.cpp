@@ -53,7 +53,7 @@ static ConstRow all_of(const Tensor<2>& x) { return {x.data(), x.size()}; }
 
 // Products and sums over tokens.
 
-TEST_CASE("products: gradients are those of small changes, at odd sizes") {
+TEST_CASE("products: gradients are those of finite differences, at odd sizes") {
   const size_t T = 7, in = 9, out = 5;
   const Tensor<2> dy = numbers(4, 2, 0, T, out);
   Doubles x(numbers(1, 2, 0, T, in)), w(numbers(2, 2, 0, out, in)), b(numbers(3, 2, 0, out));
@@ -180,7 +180,7 @@ TEST_CASE("by hand: LayerNorm of (1, 1, 3, 3)") {
   }
 }
 
-TEST_CASE("both norms: formula and kernel are what small changes give in float64") {
+TEST_CASE("both norms: formula and kernel are what finite differences give in float64") {
   for (const Norm kind : {Norm::rms, Norm::layer})
     for (const size_t C : {3, 5, 17, 67})
       for (const float eps : {0.0f, 1e-2f}) {
@@ -340,7 +340,7 @@ static std::vector<int> some_targets(size_t T, size_t V) {
   return targets;
 }
 
-TEST_CASE("the loss and its gradient are what float64 and small changes give") {
+TEST_CASE("the loss and its gradient are what float64 and finite differences give") {
   for (const size_t V : {1, 2, 37, 130})
     for (const size_t T : {1, 5}) {
       CAPTURE(V);

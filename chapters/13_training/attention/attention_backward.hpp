@@ -5,8 +5,8 @@
 //   dscores[t,s] = P[t,s]·(dP[t,s] − Σ over j of P[t,j]·dP[t,j])
 //   dq = dscores·k / √D        dk = dscoresᵀ·q / √D
 //
-// A rule with another factor has it in the place of 1/√D. A cap multiplies dscores by its slope,
-// 1 − (score/cap)².
+// A rule with another factor has it in the place of 1/√D. A cap multiplies dscores by its
+// derivative, 1 − (score/cap)².
 //
 // Each weight of a row depends on all of the row's scores, since the weights add up to 1: hence the
 // sum over j. A head of keys and values that several query heads read (chapter 06) gets the sum of

@@ -178,16 +178,16 @@ static void find_log_sums(GroupBlock& block, ConstMatrix k, KeyRange keys, Seen 
   for (std::size_t r = 0; r < sum.size(); ++r) sum[r] = block.highest[r] + std::log(sum[r]);
 }
 
-/// Multiplies the gradients of capped scores by the slope of the cap, before finish_scores makes
-/// them from those of the weights: there they are the weight times (d − delta). A masked key's
-/// weight is 0, so any slope will do that is finite.
+/// Multiplies the gradients of capped scores by the derivative of the cap, before finish_scores
+/// makes them from those of the weights: there they are the weight times (d − delta). A masked
+/// key's weight is 0, so any derivative will do that is finite.
 static void through_cap(const GroupBlock& block, ConstMatrix scores, Matrix dscores) {
-  const auto times_slope = [cap = block.cap](Lanes d, Lanes score, Lanes delta) {
+  const auto times_derivative = [cap = block.cap](Lanes d, Lanes score, Lanes delta) {
     const Lanes share = xsimd::max(score / cap, Lanes(-1));
     return (d - delta) * (1 - share * share) + delta;
   };
   for (std::size_t i = 0; i < scores.rows; ++i)
-    map_row(dscores.row(i), times_slope, ConstRow(dscores.row(i)), scores.row(i), block.delta);
+    map_row(dscores.row(i), times_derivative, ConstRow(dscores.row(i)), scores.row(i), block.delta);
 }
 
 /// Scores become weights, e^(score − L), and their gradients become those of the scores.

@@ -9,8 +9,8 @@ namespace t2t {
 static constexpr float inverse_root_2_pi = 0.3989422804f;  // 1/√(2π), the bell curve's height
 static constexpr float cubic = 0.044715f;                  // of gelu_tanh
 
-// [slopes]
-Tensor<2> activation_slope(Activation activation, const Tensor<2>& x) {
+// [derivatives]
+Tensor<2> activation_derivative(Activation activation, const Tensor<2>& x) {
   const Tensor<2> s = sigmoid(x);
   switch (activation) {
     case Activation::relu:
@@ -34,11 +34,11 @@ Tensor<2> activation_slope(Activation activation, const Tensor<2>& x) {
   }
   return s * (1 - s);
 }
-// [/slopes]
+// [/derivatives]
 
-/// The value and the slope of an activation, for a register of numbers.
+/// The value and the derivative of an activation, for a register of numbers.
 struct ValueAndSlope {
-  Lanes value, slope;
+  Lanes value, derivative;
 };
 
 static Lanes sigmoid_of(Lanes x) { return 1.0f / (1.0f + xsimd::exp(-x)); }
@@ -55,7 +55,7 @@ static constexpr auto gelu_both = [](Lanes x) {
   const Lanes phi = 0.5f * (1.0f + xsimd::erf(x * inverse_root_2));
   return ValueAndSlope{x * phi, phi + x * inverse_root_2_pi * xsimd::exp(-0.5f * x * x)};
 };
-// (1 + tanh(u))/2 is σ(2u), and its slope in u is 2·σ(2u)·(1 − σ(2u)).
+// (1 + tanh(u))/2 is σ(2u), and its derivative in u is 2·σ(2u)·(1 − σ(2u)).
 static constexpr auto gelu_tanh_both = [](Lanes x) {
   const Lanes s = sigmoid_of(2.0f * root_2_over_pi * (x + cubic * x * x * x));
   const Lanes inner = 2.0f * root_2_over_pi * (1.0f + 3.0f * cubic * x * x);
@@ -91,9 +91,9 @@ void activate_backward_rows(Activation activation, ConstMatrix x, Matrix dy) {
   expect_kind(activation, false);
   expect_shape("dy", dy, {x.rows, x.cols});
   with_both(activation, [&](auto both) {
-    const auto times_slope = [&](Lanes dy, Lanes x) { return dy * both(x).slope; };
+    const auto times_derivative = [&](Lanes dy, Lanes x) { return dy * both(x).derivative; };
     for_each_row(x.rows, x.cols, [&](std::size_t t) {
-      map_row(dy.row(t), times_slope, ConstRow(dy.row(t)), x.row(t));
+      map_row(dy.row(t), times_derivative, ConstRow(dy.row(t)), x.row(t));
     });
   });
 }
@@ -105,7 +105,9 @@ void gated_backward_rows(Activation activation, ConstMatrix gate, ConstMatrix up
   expect_shape("dy", dy, {gate.rows, gate.cols});
   expect_shape("dgate", dgate, {gate.rows, gate.cols});
   with_both(activation, [&](auto both) {
-    const auto of_gate = [&](Lanes dy, Lanes gate, Lanes up) { return dy * up * both(gate).slope; };
+    const auto of_gate = [&](Lanes dy, Lanes gate, Lanes up) {
+      return dy * up * both(gate).derivative;
+    };
     const auto of_up = [&](Lanes dy, Lanes gate) { return dy * both(gate).value; };
     for_each_row(gate.rows, gate.cols, [&](std::size_t t) {
       map_row(dgate.row(t), of_gate, ConstRow(dy.row(t)), gate.row(t), up.row(t));

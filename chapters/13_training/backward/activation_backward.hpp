@@ -1,4 +1,4 @@
-// The backward pass of chapter 07's activations: the slope of each, alone and in a gate.
+// The backward pass of chapter 07's activations: the derivative of each, alone and in a gate.
 //
 //   y = act(x)           dx = dy·act′(x)
 //   y = act(gate)·up     dup = dy·act(gate)        dgate = dy·up·act′(gate)
@@ -6,9 +6,9 @@
 //   relu′ = 1 above 0, else 0        gelu′(x) = Φ(x) + x·φ(x), φ the bell curve e^(−x²/2)/√(2π)
 //   σ′ = σ·(1 − σ)                   silu′(x) = σ(x)·(1 + x·(1 − σ(x)))
 //
-// The slope of relu at 0 itself is taken as 0, as PyTorch does. For x of up to 1e18 either way a
-// slope is off by at most 64·2⁻²⁴ with gelu_tanh and geglu_tanh, by 20·2⁻²⁴ with the others: far
-// above 0, 1 − σ has lost the last bits of σ. Papers: see activations.hpp.
+// The derivative of relu at 0 itself is taken as 0, as PyTorch does. For x of up to 1e18 either way
+// a derivative is off by at most 64·2⁻²⁴ with gelu_tanh and geglu_tanh, by 20·2⁻²⁴ with the others:
+// far above 0, 1 − σ has lost the last bits of σ. Papers: see activations.hpp.
 #pragma once
 
 #include "07_swiglu/activations.hpp"
@@ -16,9 +16,9 @@
 
 namespace t2t {
 
-/// The formula: the slope of an activation without a gate at each x, or of the function that a
+/// The formula: the derivative of an activation without a gate at each x, or of the function that a
 /// gated one applies to its gate (that of swiglu is silu, of glu the sigmoid). [T, F]
-Tensor<2> activation_slope(Activation activation, const Tensor<2>& x);
+Tensor<2> activation_derivative(Activation activation, const Tensor<2>& x);
 
 /// The row kernel for one without a gate: dy becomes dx. Allocates nothing. Throws
 /// std::invalid_argument for a gated one, and when shapes disagree.
