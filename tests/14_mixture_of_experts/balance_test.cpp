@@ -51,7 +51,7 @@ TEST_CASE("an even load has a loss of 1 for any number of experts, and a worse o
   }
 }
 
-TEST_CASE("the z-loss and its gradient, by small changes in float64") {
+TEST_CASE("the z-loss and its gradient, by finite differences in float64") {
   const Tensor<2> scores = numbers(3, 3, 1, 4, 5);
   Tensor<2> same = zeros(5, 5);
   for (size_t e = 0; e < 5; ++e) same(e, e) = 1;

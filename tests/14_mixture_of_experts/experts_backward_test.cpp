@@ -1,4 +1,5 @@
-// What must be true of the experts' gradients: small changes in float64, and PyTorch's numbers.
+// What must be true of the experts' gradients: finite differences in float64, and PyTorch's
+// numbers.
 #include "14_mixture_of_experts/experts_backward.hpp"
 
 #include <doctest/doctest.h>
@@ -79,7 +80,7 @@ struct ZeroGradients {
   MixtureGradients view() { return {router, experts, shared, shared_gate}; }
 };
 
-TEST_CASE("each gradient of a mixture is that of small changes in float64, choice unchanged") {
+TEST_CASE("each gradient of a mixture is that of finite differences in float64, choice unchanged") {
   for (const bool normalized : {true, false}) {
     Made some = made(4, 2, 5, 3);
     some.settings.normalized = normalized;

@@ -144,7 +144,7 @@ static Doubles weights_of(const Doubles& scores, const Experts& experts,
   return weights;
 }
 
-TEST_CASE("the gradient of the scores is that of small changes in float64, choice unchanged") {
+TEST_CASE("the gradient of the scores is that of finite differences in float64, choice unchanged") {
   const Tensor<2> scores = numbers(3, 2, 0, 5, 6);
   for (const Scoring scoring : {Scoring::softmax, Scoring::sigmoid})
     for (const bool normalized : {true, false})

@@ -61,7 +61,7 @@ static Doubles attended(const Doubles& x, const Doubles& memory, const Doubles& 
   return product(heads, w_o);
 }
 
-TEST_CASE("each gradient of cross attention is that of small changes in float64") {
+TEST_CASE("each gradient of cross attention is that of finite differences in float64") {
   constexpr size_t T = 4, S = 7, C = 6, H = 2;
   const AttentionWeights weights = weights_of(C);
   const Tensor<2> x = numbers(5, 2, 0, T, C), memory = numbers(6, 2, 0, S, C);

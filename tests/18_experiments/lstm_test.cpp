@@ -52,7 +52,7 @@ static LstmCell zeros_of(size_t width) {
   return {zeros(4 * width, width), zeros(4 * width, width), zeros(4 * width)};
 }
 
-TEST_CASE("each gradient of an LSTM is that of small changes in float64") {
+TEST_CASE("each gradient of an LSTM is that of finite differences in float64") {
   const LstmCell cell = cell_of(C);
   const Tensor<2> x = numbers(4, 2, 0, T, C), dstates = numbers(5, 2, 0, T, C);
   LstmCell gradients = zeros_of(C);

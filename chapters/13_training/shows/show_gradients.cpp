@@ -75,7 +75,7 @@ void show_gradients(const std::vector<int>& ids, std::uint64_t seed) {
   ModelWeights gradients = zeros_of(config);
   const double sum = passes.add(model, batch, 1 / float(B * T), gradients);
 
-  print_section("Gradients, checked by small changes of the weights");
+  print_section("Gradients, checked by finite differences");
   fmt::print("  {} bytes of text, loss {:.3f} nats (ln 256 is 5.545)\n\n", B * T,
              sum / double(B * T));
   Table table({"tensor", ">numbers", ">|gradient|", ">slope of the loss", ">ratio", ">off"});
