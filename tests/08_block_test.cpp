@@ -404,20 +404,22 @@ TEST_CASE(
   refuses(of_layer + "theta = 10000, halves",
           [](Call& c) { c.settings.pairing = Pairing::halves; });
   refuses(of_layer + "no RoPE", [](Call& c) { c.settings.uses_rope = false; });
-  refuses("text 0: wanted at most S = 37 positions in all, got 30 and 8 more", [](Call& c) {
+  refuses("sequence 0: wanted at most S = 37 positions in all, got 30 and 8 more", [](Call& c) {
     c.runs = {{0, 30, 8}};
   });
-  refuses("text 0: wanted at most S = 37 positions in all, got 38 and 8 more", [](Call& c) {
+  refuses("sequence 0: wanted at most S = 37 positions in all, got 38 and 8 more", [](Call& c) {
     c.runs = {{0, 38, 8}};
   });
-  refuses("text 0: wanted a position of at most its length 10, got 11", [](Call& c) {
+  refuses("sequence 0: wanted a position of at most its length 10, got 11", [](Call& c) {
     c.runs = {{0, 11, 8}};
   });
-  refuses("text 0: wanted 1 to 8 rows in a call, got 0", [](Call& c) { c.runs = {{0, 10, 0}}; });
+  refuses("sequence 0: wanted 1 to 8 rows in a call, got 0", [](Call& c) {
+    c.runs = {{0, 10, 0}};
+  });
   refuses("runs: wanted 8 rows in all, got 7", [](Call& c) { c.runs = {{0, 10, 7}}; });
   refuses("runs: wanted 8 rows in all, got 0", [](Call& c) { c.runs = {}; });
-  refuses("runs: wanted texts from 0 to 0, got 1", [](Call& c) { c.runs = {{1, 0, 8}}; });
-  refuses("text of the runs: wanted each once, got 0", [](Call& c) {
+  refuses("runs: wanted sequences from 0 to 0, got 1", [](Call& c) { c.runs = {{1, 0, 8}}; });
+  refuses("sequence of the runs: wanted each once, got 0", [](Call& c) {
     c.runs = {{0, 10, 3}, {0, 10, 5}};
   });
 }
@@ -450,7 +452,7 @@ TEST_CASE("bad settings are refused when they are used, and scratch that is too 
   Tensor<2> x = xt::view(c.x(), xt::range(0, 2), xt::all());
   REFUSES(block_rows(x, Run{0, 0, 2}, Block(c.settings, weights),
                      {.attention = std::ref(of_one_row)}, scratch),
-          "text 0: wanted 1 to 1 rows in a call, got 2");
+          "sequence 0: wanted 1 to 1 rows in a call, got 2");
   const std::string threads = std::to_string(thread_count());
   const std::string says = "attention: made for 1 layers and " + threads +
                            " threads, wanted layer 1 and " + threads + " threads";

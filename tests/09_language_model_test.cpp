@@ -153,7 +153,7 @@ TEST_CASE("weights are drawn around 0, with the deviation that each matrix needs
 TEST_CASE("one more token, and several texts in chunks, allocate nothing") {
   const Case c = llama();
   const Model model = c.model();
-  ModelState state(c.config, 20, {.chunk = 5, .texts = 3});
+  ModelState state(c.config, 20, {.chunk = 5, .sequences = 3});
   Tensor<2> logits = empty(3, c.config.V);
   const Ids ids = c.ids(), next = {5};
   const std::vector<MoreTokens> more = {{2, ids}, {0, next}, {1, ids}};
@@ -371,7 +371,7 @@ TEST_CASE("refusals: weights, ids and room, before anything is written") {
           "S, the positions to make room for: wanted 1 to T_max = 17, got 0");
   REFUSES(ModelState(c.config, 7, {.chunk = 0}),
           "chunk, the rows of a pass: wanted at least 1, got 0");
-  REFUSES(ModelState(c.config, 7, {.texts = 0}), "texts: wanted at least 1, got 0");
+  REFUSES(ModelState(c.config, 7, {.sequences = 0}), "sequences: wanted at least 1, got 0");
   REFUSES(next_token_loss(one_row(logits), Ids{1}),
           "T, the tokens of a loss: wanted at least 2, got 1");
 

@@ -32,24 +32,24 @@ static void check(const PagesProblem& p) {
   CAPTURE(p.n.H);
   const std::vector<std::vector<float>> got = run(p);
   PagedScratch scratch;
-  for (size_t b = 0; b < p.texts.size(); ++b) {
+  for (size_t b = 0; b < p.sequences.size(); ++b) {
     CAPTURE(b);
     CAPTURE(p.lengths[b]);
-    const PagedText& text = p.texts[b];
-    const PagedRun last{0, 1, text.k.shape(0) - 1, p.tables[b]};
-    const Tensor<2> want = paged_attention(text.q, last, p.heads(), Mask::causal);
+    const PagedText& sequence = p.sequences[b];
+    const PagedRun last{0, 1, sequence.k.shape(0) - 1, p.tables[b]};
+    const Tensor<2> want = paged_attention(sequence.q, last, p.heads(), Mask::causal);
     Tensor<2> on_cpu = want;
-    paged_attention_rows(text.q, {&last, 1}, p.heads(), Mask::causal, on_cpu, scratch);
-    const std::vector<double> bound = bounds(text, p.n, row(want, 0));
+    paged_attention_rows(sequence.q, {&last, 1}, p.heads(), Mask::causal, on_cpu, scratch);
+    const std::vector<double> bound = bounds(sequence, p.n, row(want, 0));
     CHECK(worst(got[b], row(want, 0), bound) <= 1);
     CHECK(worst(got[b], row(on_cpu, 0), bound) <= 1);
   }
 }
 
 static std::vector<PagedText> made_texts(const std::vector<int>& lengths, const Heads& n) {
-  std::vector<PagedText> texts;
-  for (const int S : lengths) texts.push_back(made_text(std::uint32_t(texts.size()), S, n));
-  return texts;
+  std::vector<PagedText> sequences;
+  for (const int S : lengths) sequences.push_back(made_text(std::uint32_t(sequences.size()), S, n));
+  return sequences;
 }
 
 TEST_CASE("by hand: three texts whose pages are no neighbours, and two that share them") {
@@ -63,7 +63,7 @@ TEST_CASE("by hand: three texts whose pages are no neighbours, and two that shar
   };
   put(2, 0, 0, 6), put(2, 1, -0x1p13f, 100), put(0, 0, 0, 12);  // page 0 has a free place
   p.tables = {{2, 0}, {2}, {0, 1}}, p.lengths = {3, 2, 1};
-  p.texts.assign(3, {numbers(0, 0, 1, size_t(1), size_t(64)), {}, {}});
+  p.sequences.assign(3, {numbers(0, 0, 1, size_t(1), size_t(64)), {}, {}});
   const std::vector<std::vector<float>> got = run(p);
   CHECK(got[0] == std::vector<float>(n.of(1), 9));  // the mean of 6 and 12
   CHECK(got[1] == std::vector<float>(n.of(1), 6));
@@ -73,13 +73,13 @@ TEST_CASE("by hand: three texts whose pages are no neighbours, and two that shar
 TEST_CASE("by hand: how texts are cut into stretches") {
   const std::vector<Table> tables = {{4, 0, 3}, {1}, {2, 4, 6, 5}};
   const std::vector<int> lengths = {257, 100, 512};
-  const PagedPlan plan = plan_texts(tables, lengths, 7, 128);
+  const PagedPlan plan = plan_sequences(tables, lengths, 7, 128);
   CHECK(plan.tables == std::vector<int>{4, 0, 3, 1, 2, 4, 6, 5});
   CHECK(plan.table_at == std::vector<long>{0, 3, 4});
   CHECK(plan.stretch_at == std::vector<int>{0, 2, 3, 5});
-  CHECK(plan.stretch_text == std::vector<int>{0, 0, 1, 2, 2});
+  CHECK(plan.stretch_sequence == std::vector<int>{0, 0, 1, 2, 2});
   // A page that no position needs yet is left out.
-  CHECK(plan_texts(tables, std::vector<int>{256, 1, 385}, 7, 128).tables ==
+  CHECK(plan_sequences(tables, std::vector<int>{256, 1, 385}, 7, 128).tables ==
         std::vector<int>{4, 0, 1, 2, 4, 6, 5});
 }
 
@@ -109,26 +109,26 @@ TEST_CASE("the kernel is the formula: groups of every size, also of more heads t
 
 TEST_CASE("high scores do not overflow, and stretches are weighed by their log-sums") {
   const Heads n{2, 1, 64};
-  std::vector<PagedText> texts = {made_text(1, 300, n, 400), made_text(2, 600, n, 40)};
-  // The scores of the second text fall from stretch to stretch.
+  std::vector<PagedText> sequences = {made_text(1, 300, n, 400), made_text(2, 600, n, 40)};
+  // The scores of the second sequence fall from stretch to stretch.
   for (size_t s = 0; s < 600; ++s)
-    for (float& number : row(texts[1].k, s)) number /= s < 256 ? 1.0f : s < 512 ? 4.0f : 16.0f;
-  texts[1].k = rounded(texts[1].k);
-  check(in_pages(texts, n, 16));
+    for (float& number : row(sequences[1].k, s)) number /= s < 256 ? 1.0f : s < 512 ? 4.0f : 16.0f;
+  sequences[1].k = rounded(sequences[1].k);
+  check(in_pages(sequences, n, 16));
 }
 
 TEST_CASE("texts that begin alike may share pages") {
   const Heads n{4, 2, 64};
   for (const int page : {16, 5}) {
-    std::vector<PagedText> texts = made_texts({50, 70, 300}, n);
+    std::vector<PagedText> sequences = made_texts({50, 70, 300}, n);
     for (size_t b = 1; b < 3; ++b) {
-      texts[b].shared = size_t(2 * page), texts[b].owner = b - 1;
-      for (size_t s = 0; s < texts[b].shared; ++s) {
-        std::ranges::copy(row(texts[b - 1].k, s), row(texts[b].k, s).begin());
-        std::ranges::copy(row(texts[b - 1].v, s), row(texts[b].v, s).begin());
+      sequences[b].shared = size_t(2 * page), sequences[b].owner = b - 1;
+      for (size_t s = 0; s < sequences[b].shared; ++s) {
+        std::ranges::copy(row(sequences[b - 1].k, s), row(sequences[b].k, s).begin());
+        std::ranges::copy(row(sequences[b - 1].v, s), row(sequences[b].v, s).begin());
       }
     }
-    const PagesProblem p = in_pages(texts, n, page);
+    const PagesProblem p = in_pages(sequences, n, page);
     REQUIRE(p.tables[0][1] == p.tables[2][1]);
     REQUIRE(p.tables[0][2] != p.tables[2][2]);
     check(p);
@@ -137,22 +137,22 @@ TEST_CASE("texts that begin alike may share pages") {
 
 TEST_CASE("a text has the same bits alone and in company, for any pages and any order of threads") {
   const Heads n{2, 1, 64};
-  const std::vector<PagedText> texts = made_texts({270, 3, long_text, 256}, n);
-  const std::vector<std::vector<float>> together = run(in_pages(texts, n, 16));
-  for (size_t b = 0; b < texts.size(); ++b) {
+  const std::vector<PagedText> sequences = made_texts({270, 3, long_text, 256}, n);
+  const std::vector<std::vector<float>> together = run(in_pages(sequences, n, 16));
+  for (size_t b = 0; b < sequences.size(); ++b) {
     CAPTURE(b);
     for (const int page : {sizes[0], sizes[1], 48}) {
       CAPTURE(page);
-      CHECK(run(in_pages({texts[b]}, n, page))[0] == together[b]);
+      CHECK(run(in_pages({sequences[b]}, n, page))[0] == together[b]);
     }
-    CHECK(run(in_pages({texts[1], texts[b]}, n, 7))[1] == together[b]);
+    CHECK(run(in_pages({sequences[1], sequences[b]}, n, 7))[1] == together[b]);
   }
   const char* set = std::getenv("T2T_ORDER");
   const std::string before = set == nullptr ? "forward" : set;
   for (const char* order : {"reverse", "1"}) {
     CAPTURE(order);
     setenv("T2T_ORDER", order, 1);
-    const std::vector<std::vector<float>> other = run(in_pages(texts, n, 16));
+    const std::vector<std::vector<float>> other = run(in_pages(sequences, n, 16));
     setenv("T2T_ORDER", before.c_str(), 1);
     CHECK(other == together);
   }
@@ -160,22 +160,24 @@ TEST_CASE("a text has the same bits alone and in company, for any pages and any 
 
 TEST_CASE("stretches begin at multiples of 256: a new key of weight 0 changes no bit") {
   const Heads n{2, 1, 64};
-  PagedText text = made_text(1, 321, n), shorter = made_text(1, 320, n);
-  REQUIRE(std::ranges::equal(row(text.k, 319), row(shorter.k, 319)));
-  for (float& number : text.q) number = std::abs(number) + 1;
-  shorter.q = text.q;
-  for (float& number : row(text.k, 320)) number = -0x1p13f;  // its score is far below all others
-  CHECK(run(in_pages({text}, n, 16)) == run(in_pages({shorter}, n, 16)));
+  PagedText sequence = made_text(1, 321, n), shorter = made_text(1, 320, n);
+  REQUIRE(std::ranges::equal(row(sequence.k, 319), row(shorter.k, 319)));
+  for (float& number : sequence.q) number = std::abs(number) + 1;
+  shorter.q = sequence.q;
+  for (float& number : row(sequence.k, 320))
+    number = -0x1p13f;  // its score is far below all others
+  CHECK(run(in_pages({sequence}, n, 16)) == run(in_pages({shorter}, n, 16)));
 }
 
 TEST_CASE("rung 5 of chapter 11 gives the same bits, if its stretches have 256 keys, too") {
   for (const int S : {256, 512}) {
     const Heads n{6, 2, 64};
-    const PagedText text = made_text(7, S, n);
+    const PagedText sequence = made_text(7, S, n);
     const auto on_device = [](const Tensor<2>& x) {
       return as_bf16(std::vector<float>(x.begin(), x.end()));
     };
-    const DeviceBuffer<bf16> q = on_device(text.q), k = on_device(text.k), v = on_device(text.v);
+    const DeviceBuffer<bf16> q = on_device(sequence.q), k = on_device(sequence.k),
+                             v = on_device(sequence.v);
     DeviceBuffer<bf16> out(n.of(6));
     const Strides queries = row_major(1, 6, 64), keys = row_major(S, 2, 64);
     const AttentionCall<bf16> call{q.data(), k.data(), v.data(), out.data(), queries, keys,
@@ -185,7 +187,7 @@ TEST_CASE("rung 5 of chapter 11 gives the same bits, if its stretches have 256 k
     attend_decode(call, S / 256, scratch.data());
     std::vector<float> want;
     for (const bf16 number : out.download()) want.push_back(__bfloat162float(number));
-    CHECK(run(in_pages({text}, n, 16))[0] == want);
+    CHECK(run(in_pages({sequence}, n, 16))[0] == want);
   }
 }
 
@@ -194,8 +196,8 @@ TEST_CASE("a NaN stays with its text, and within it in its channel") {
   const PagesProblem p = in_pages(made_texts({30, 300, 20}, n), n, 16);
   const std::vector<std::vector<float>> before = run(p);
   PagesProblem broken = p;
-  broken.texts[1].v(290, 64 + 5) = std::nanf("");  // of the second group
-  broken.place(broken.texts[1], broken.tables[1]);
+  broken.sequences[1].v(290, 64 + 5) = std::nanf("");  // of the second group
+  broken.place(broken.sequences[1], broken.tables[1]);
   const std::vector<std::vector<float>> after = run(broken);
   for (size_t b = 0; b < 3; ++b)
     for (size_t i = 0; i < before[b].size(); ++i) {
@@ -221,27 +223,27 @@ TEST_CASE("the kernel fits the shared memory of each GPU") {
 TEST_CASE("tables that the kernel cannot read are refused") {
   const auto plan = [](const std::vector<Table>& tables, const std::vector<int>& lengths,
                        int pages = 6,
-                       int page = 4) { return plan_texts(tables, lengths, pages, page); };
-  REFUSES(plan({}, {}), "texts: wanted at least 1, got 0");
+                       int page = 4) { return plan_sequences(tables, lengths, pages, page); };
+  REFUSES(plan({}, {}), "sequences: wanted at least 1, got 0");
   REFUSES(plan({{0}, {1}}, {1}), "lengths: wanted 2, got 1");
   REFUSES(plan({{0}}, {1}, 0), "pages: wanted at least 1, got 0");
   REFUSES(plan({{0}}, {1}, 6, 0), "positions of a page: wanted at least 1, got 0");
-  REFUSES(plan({{0}, {1}}, {1, 0}), "text 1: wanted 1 to 2147483391 positions, got 0");
+  REFUSES(plan({{0}, {1}}, {1, 0}), "sequence 1: wanted 1 to 2147483391 positions, got 0");
   REFUSES(plan({{0}}, {2147483392}, 1, 2147483647),
-          "text 0: wanted 1 to 2147483391 positions, got 2147483392");
-  REFUSES(plan({{0}}, {5}), "text 0: wanted pages for 5 positions, got 1 pages of 4");
-  REFUSES(plan({{0}, {}}, {1, 1}), "text 1: wanted pages for 1 positions, got 0 pages of 4");
-  REFUSES(plan({{0, 6}}, {5}), "text 0: wanted pages below 6, got 6");
+          "sequence 0: wanted 1 to 2147483391 positions, got 2147483392");
+  REFUSES(plan({{0}}, {5}), "sequence 0: wanted pages for 5 positions, got 1 pages of 4");
+  REFUSES(plan({{0}, {}}, {1, 1}), "sequence 1: wanted pages for 1 positions, got 0 pages of 4");
+  REFUSES(plan({{0, 6}}, {5}), "sequence 0: wanted pages below 6, got 6");
   CHECK_NOTHROW(plan({{0, 5}}, {8}));
 }
 
 TEST_CASE("a call that the kernel cannot take is refused") {
   const std::vector<Table> tables = {{0}};
-  const PagedTexts texts(plan_texts(tables, std::vector<int>{1}, 1, 1));
+  const PagedSequences sequences(plan_sequences(tables, std::vector<int>{1}, 1, 1));
   DeviceBuffer<float> memory(64);
   auto* x = reinterpret_cast<bf16*>(memory.data());
   const auto call = [&](int H, int G, int D) {
-    attend_pages({x, x, x, x, H, G, D}, texts, memory.data());
+    attend_pages({x, x, x, x, H, G, D}, sequences, memory.data());
   };
   REFUSES(call(1, 0, 64), "G: wanted at least 1, got 0");
   REFUSES(call(3, 2, 64), "H: wanted a multiple of G, got 3");
@@ -249,7 +251,7 @@ TEST_CASE("a call that the kernel cannot take is refused") {
   REFUSES(call(65536, 1, 64), "H: wanted at most 65535, got 65536");
   REFUSES(call(1, 1, 96), "D: wanted 64 or 128, got 96");
   const auto with = [&](const bf16* q, const bf16* k, const bf16* v, bf16* out, float* scratch) {
-    attend_pages({q, k, v, out, 1, 1, 64}, texts, scratch);
+    attend_pages({q, k, v, out, 1, 1, 64}, sequences, scratch);
   };
   float* scratch = memory.data();
   REFUSES(with(nullptr, x, x, x, scratch), "q: wanted device memory, got 0");

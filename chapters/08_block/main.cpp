@@ -6,6 +6,7 @@
 #include <map>
 
 #include "01_embedding/embedding.hpp"
+#include "07_swiglu/feed_forward.hpp"
 #include "08_block/block.hpp"
 #include "08_block/costs/block_costs.hpp"
 #include "08_block/fast/cached_attention.hpp"
@@ -127,7 +128,7 @@ Tensor<2> in_chunks(const Tensor<2>& x, const BlockSettings& settings, const Blo
   BlockScratch scratch(settings, chunk);
   Tensor<2> y = x;
   for (std::size_t t = 0; t < T; t += chunk) {
-    const Run run{.text = 0, .position = t, .rows = std::min(chunk, T - t)};
+    const Run run{.sequence = 0, .position = t, .rows = std::min(chunk, T - t)};
     block_rows(Matrix(y).rows_from(t, run.rows), run, block, slots, scratch);
   }
   return y;

@@ -74,19 +74,19 @@ void bench_cache(Bench& bench, const Model& model) {
 
 /// Eight texts in one call: one more token of each, compared with one call for each text; and
 /// prompts of unequal length, compared with the same prompts padded to the longest.
-void bench_texts(Bench& bench, const Model& model) {
-  const std::size_t texts = 8, S = 128, V = model.config().V;
-  ModelState state(model.config(), S + 1, {.texts = texts});
-  Tensor<2> logits = empty(texts, V), alone = empty(texts, V);
+void bench_sequences(Bench& bench, const Model& model) {
+  const std::size_t sequences = 8, S = 128, V = model.config().V;
+  ModelState state(model.config(), S + 1, {.sequences = sequences});
+  Tensor<2> logits = empty(sequences, V), alone = empty(sequences, V);
   const std::vector<int> ids(S, 7);
   std::vector<MoreTokens> next, prompts, padded;
-  for (std::size_t i = 0; i < texts; ++i) {
+  for (std::size_t i = 0; i < sequences; ++i) {
     next.push_back({i, std::span(ids).first(1)});
-    prompts.push_back({i, std::span(ids).first((i + 1) * S / texts)});  // 16, 32 … 128 tokens
+    prompts.push_back({i, std::span(ids).first((i + 1) * S / sequences)});  // 16, 32 … 128 tokens
     padded.push_back({i, ids});
   }
   const auto each_at = [&](std::size_t length) {
-    for (std::size_t i = 0; i < texts; ++i) truncate(state, length, i);
+    for (std::size_t i = 0; i < sequences; ++i) truncate(state, length, i);
   };
   forward(model, state, padded, logits);
 
@@ -96,7 +96,7 @@ void bench_texts(Bench& bench, const Model& model) {
   };
   const auto one_by_one = [&] {
     each_at(S);
-    for (std::size_t i = 0; i < texts; ++i)
+    for (std::size_t i = 0; i < sequences; ++i)
       forward(model, state, std::span(next).subspan(i, 1), Matrix(alone).rows_from(i, 1));
   };
   together(), one_by_one();
@@ -156,7 +156,7 @@ void bench(Bench& bench) {
                      });
 
   bench_cache(bench, model);
-  bench_texts(bench, model);
+  bench_sequences(bench, model);
 
   // Sampling is to take little time compared with the head's product.
   SamplingScratch scratch(config.V);

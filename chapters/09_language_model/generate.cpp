@@ -39,7 +39,7 @@ Ending generate(const Model& model, ModelState& state, std::span<const int> prom
   Tensor<1> logits = empty(V);  // [V]
   SamplingScratch scratch(V);
   const auto go_on = [&](std::span<const int> ids) {
-    const MoreTokens more{generation.text, ids};
+    const MoreTokens more{generation.sequence, ids};
     forward(model, state, {&more, 1}, {logits.data(), 1, V, V});
   };
   go_on(prompt);
@@ -53,7 +53,7 @@ Ending generate(const Model& model, ModelState& state, std::span<const int> prom
     if (count == generation.most) return Ending::most_tokens;
 
     // A full context can still predict a token, but there is no position left to put it in.
-    if (state.length(generation.text) == state.S) return Ending::context_full;
+    if (state.length(generation.sequence) == state.S) return Ending::context_full;
     go_on({&id, 1});
   }
 }

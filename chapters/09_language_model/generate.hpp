@@ -21,7 +21,7 @@ namespace t2t {
 
 struct Generation {
   std::size_t most = 64;        // new tokens at most
-  std::size_t text = 0;         // which of the state's texts goes on
+  std::size_t sequence = 0;     // which of the state's texts goes on
   std::vector<int> stops = {};  // ids that end the text; on_token does not get them
   Sampling sampling = {};
   std::function<void(Row logits)> filter = {};  // changes logits first: −infinity forbids an id
@@ -37,13 +37,13 @@ enum class Ending {
 /// The words that stand beside it above.
 std::string_view ending_text(Ending ending);
 
-/// Continues one of the state's texts with the prompt, then token by token. Each new token is given
-/// to on_token at once, which returns false to end the text. Afterwards state.length(text) tokens
-/// have been through the model: the last one given to on_token is not among them, unless a stop
-/// token ended the text, and belongs in front of the next prompt. Allocates nothing after the first
-/// token. Throws std::invalid_argument as forward, expect_sampling and greedy do, for a `most` of 0
-/// and for a stop outside [0, V). When there is no room for the prompt, it throws before on_token
-/// is called.
+/// Continues one of the state's sequences with the prompt, then token by token. Each new token is
+/// given to on_token at once, which returns false to end the text. Afterwards state.length(text)
+/// tokens have been through the model: the last one given to on_token is not among them, unless a
+/// stop token ended the text, and belongs in front of the next prompt. Allocates nothing after the
+/// first token. Throws std::invalid_argument as forward, expect_sampling and greedy do, for a
+/// `most` of 0 and for a stop outside [0, V). When there is no room for the prompt, it throws
+/// before on_token is called.
 Ending generate(const Model& model, ModelState& state,
                 std::span<const int> prompt,  // [T], not empty
                 const Generation& generation, Random& random,

@@ -12,8 +12,8 @@
 #include "09_language_model/shows/show_accounts.hpp"
 #include "09_language_model/shows/show_encoder_decoder.hpp"
 #include "09_language_model/shows/show_model.hpp"
+#include "09_language_model/shows/show_sequences.hpp"
 #include "09_language_model/shows/show_speed.hpp"
-#include "09_language_model/shows/show_texts.hpp"
 #include "memory.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
@@ -31,7 +31,7 @@ static void show_model(const Program& program, const Config& config, std::size_t
   show_flow(program, model, prompt);
   show_speech(model, prompt, tokens, sampling, program.seed());
   show_loss(model, ids);
-  show_texts(model, ids);
+  show_sequences(model, ids);
 }
 
 /// The weights, one text's caches, and the logits of 256 tokens and a few more.

@@ -1,5 +1,5 @@
-// Pages compared with one piece of memory: attention, and a small model that serves several texts.
-// Products in one order compared with BLAS. Drafts compared with tokens one by one.
+// Pages compared with one piece of memory: attention, and a small model that serves several
+// sequences. Products in one order compared with BLAS. Drafts compared with tokens one by one.
 #include "timing/bench.hpp"
 
 #include <fmt/core.h>
@@ -23,13 +23,13 @@ namespace t2t {
 
 static constexpr std::size_t H = 9, G = 3, D = 64, page = 16;
 
-/// One text's keys and values, side by side and in pages in another order.
-struct BenchText {
+/// One sequence's keys and values, side by side and in pages in another order.
+struct BenchSequence {
   Tensor<2> k, v;          // [S, G·D]
   Tensor<1> keys, values;  // [G, pages, page, D]
   std::vector<std::size_t> table;
 
-  BenchText(std::size_t S, Random& random)
+  BenchSequence(std::size_t S, Random& random)
       : k(random.normal<2>({S, G * D})), v(random.normal<2>({S, G * D})) {
     const std::size_t pages = S / page;
     keys = empty(S * G * D), values = empty(S * G * D);
@@ -47,17 +47,17 @@ struct BenchText {
 /// The last T of S positions.
 static void bench_attention(Bench& bench, std::size_t T, std::size_t S) {
   Random random(1);
-  const BenchText text(S, random);
+  const BenchSequence sequence(S, random);
   const Tensor<2> q = random.normal<2>({T, H * D});
   Tensor<2> out = empty(T, H * D), want = out;
   PagedScratch paged;
   GroupedScratch grouped(T, S, H, D);
-  const PagedRun run{0, T, S - T, text.table};
+  const PagedRun run{0, T, S - T, sequence.table};
   const auto in_pages = [&] {
-    paged_attention_rows(q, {&run, 1}, text.heads(), Mask::causal, out, paged);
+    paged_attention_rows(q, {&run, 1}, sequence.heads(), Mask::causal, out, paged);
   };
   const auto in_one_piece = [&] {
-    grouped_attention_rows(q, side_by_side(text.k, text.v, G), Mask::causal, want, grouped);
+    grouped_attention_rows(q, side_by_side(sequence.k, sequence.v, G), Mask::causal, want, grouped);
   };
   const std::string what =
       fmt::format("paged_attention_rows, T={} S={} H={} G={} D={}", T, S, H, G, D);
@@ -89,16 +89,16 @@ static Model bench_model() {
   return Model(config, matrices_as(packed, draw_model(config, random), config));
 }
 
-/// One text in the pages of a model.
-struct ReadText {
+/// One sequence in the pages of a model.
+struct ReadSequence {
   PageReader reader;
   std::vector<std::size_t> table;
   std::vector<int> ids = std::vector<int>(512, 7);
   Tensor<2> logits;
 
-  explicit ReadText(const Model& model, std::size_t bits = 32)
-      : reader(model_reader(model,
-                            {.pages = 64, .page = page, .texts = 1, .budget = 512, .bits = bits})),
+  explicit ReadSequence(const Model& model, std::size_t bits = 32)
+      : reader(model_reader(
+            model, {.pages = 64, .page = page, .sequences = 1, .budget = 512, .bits = bits})),
         logits(empty(1, reader.V)) {
     for (std::size_t i = 0; i < reader.sizes.pages; ++i) table.push_back(i);
   }
@@ -116,13 +116,14 @@ static std::string tokens_after(std::size_t T, std::size_t before) {
 /// The whole model: T tokens after `before` others, with pages and with chapter 08's caches.
 static void bench_model_with_pages(Bench& bench, const Model& model, std::size_t before,
                                    std::size_t T) {
-  ReadText text(model);
+  ReadSequence sequence(model);
   ModelState state(model.config(), 1024, {.chunk = 512});
-  const std::span<const int> ids(text.ids);
+  const std::span<const int> ids(sequence.ids);
   Tensor<2> logits = empty(1, model.config().V);
-  if (before > 0) text.read(0, before), forward(model, state, ids.first(before), row(logits, 0));
+  if (before > 0)
+    sequence.read(0, before), forward(model, state, ids.first(before), row(logits, 0));
   bench.against(
-      "pages: " + tokens_after(T, before), [&] { text.read(before, T); }, "caches of one piece",
+      "pages: " + tokens_after(T, before), [&] { sequence.read(before, T); }, "caches of one piece",
       [&] {
         truncate(state, before);
         forward(model, state, ids.first(T), row(logits, 0));
@@ -132,33 +133,33 @@ static void bench_model_with_pages(Bench& bench, const Model& model, std::size_t
 /// The same with pages of few bits and with pages of floats.
 static void bench_rounded_pages(Bench& bench, const Model& model, std::size_t bits,
                                 std::size_t before, std::size_t T) {
-  ReadText rounded(model, bits), floats(model);
+  ReadSequence rounded(model, bits), floats(model);
   if (before > 0) rounded.read(0, before), floats.read(0, before);
   bench.against(
       fmt::format("pages of {} bits: {}", bits, tokens_after(T, before)),
       [&] { rounded.read(before, T); }, "pages of floats", [&] { floats.read(before, T); });
 }
 
-/// What a stopped text of 512 tokens costs: its pages are copied to other memory and back, or its
-/// tokens are read again.
-static void bench_stopped_text(Bench& bench, const Model& model) {
-  ReadText text(model);
-  text.read(0, 512);
+/// What a stopped sequence of 512 tokens costs: its pages are copied to other memory and back, or
+/// its tokens are read again.
+static void bench_preempted_sequence(Bench& bench, const Model& model) {
+  ReadSequence sequence(model);
+  sequence.read(0, 512);
   std::vector<PageCopy> copies(512 / page);
   bench.against(
       "512 tokens copied out and back, 4 layers of C=576",
       [&] {
-        for (std::size_t i = 0; i < copies.size(); ++i) copies[i] = text.reader.copy_of(i);
-        for (std::size_t i = 0; i < copies.size(); ++i) text.reader.put(i, copies[i]);
+        for (std::size_t i = 0; i < copies.size(); ++i) copies[i] = sequence.reader.copy_of(i);
+        for (std::size_t i = 0; i < copies.size(); ++i) sequence.reader.put(i, copies[i]);
         for (PageCopy& copy : copies) copy = {};
       },
-      "read again", [&] { text.read(0, 512); });
+      "read again", [&] { sequence.read(0, 512); });
 }
 
 /// A token after 512 others, with k drafts: the pass over all of them takes the place of k + 1
 /// passes if all are accepted, and of one if none is.
 static void bench_drafts(Bench& bench, const Model& model, std::size_t k) {
-  const PageSizes sizes{.pages = 64, .page = page, .texts = 1, .budget = 512};
+  const PageSizes sizes{.pages = 64, .page = page, .sequences = 1, .budget = 512};
   const PageReader reader = model_reader(model, sizes);
   std::vector<std::size_t> table;
   for (std::size_t i = 0; i < sizes.pages; ++i) table.push_back(i);
@@ -184,12 +185,13 @@ static void bench_drafts(Bench& bench, const Model& model, std::size_t k) {
                 [&] { read(512, 1, 1, Matrix(single).rows_from(0, 1)); });
 }
 
-/// So many texts of 64 tokens that get 32 more, served at the same time, or one after the other.
-static void bench_together(Bench& bench, const Model& model, std::size_t texts) {
+/// So many sequences of 64 tokens that get 32 more, served at the same time, or one after the
+/// other.
+static void bench_together(Bench& bench, const Model& model, std::size_t sequences) {
   const auto serve = [&](std::size_t at_once) {
-    const PageSizes sizes{.pages = 512, .page = page, .texts = at_once, .budget = 256};
+    const PageSizes sizes{.pages = 512, .page = page, .sequences = at_once, .budget = 256};
     Engine engine(model_reader(model, sizes));
-    for (std::size_t i = 0; i < texts; ++i) {
+    for (std::size_t i = 0; i < sequences; ++i) {
       Request request{.prompt = std::vector<int>(64, int(i)), .most = 32};
       request.sampling.temperature = 0;
       engine.submit(request);
@@ -197,8 +199,8 @@ static void bench_together(Bench& bench, const Model& model, std::size_t texts) 
     while (!engine.idle()) engine.step();
   };
   bench.against(
-      fmt::format("{} texts together, 4 layers of C=576 in Q8_0", texts), [&] { serve(texts); },
-      "one after the other", [&] { serve(1); });
+      fmt::format("{} texts together, 4 layers of C=576 in Q8_0", sequences),
+      [&] { serve(sequences); }, "one after the other", [&] { serve(1); });
 }
 
 void bench(Bench& bench) {
@@ -213,7 +215,7 @@ void bench(Bench& bench) {
     bench_rounded_pages(bench, model, bits, 0, 512);
     bench_rounded_pages(bench, model, bits, 512, 1);
   }
-  bench_stopped_text(bench, model);
+  bench_preempted_sequence(bench, model);
   for (const std::size_t k : {1, 4, 8}) bench_drafts(bench, model, k);
   bench_together(bench, model, 4);
   bench_together(bench, model, 16);

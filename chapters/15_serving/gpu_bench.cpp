@@ -3,7 +3,7 @@
 //
 //   15_serving_gpu_bench [--json FILE] [--only TEXT]
 //
-// The pages of all texts are shuffled together. L2 is emptied before each call.
+// The pages of all sequences are shuffled together. L2 is emptied before each call.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int H = 32, G = 4, D = 128;
 
-/// Tables of B texts of S positions, over pages in a random order.
+/// Tables of B sequences of S positions, over pages in a random order.
 PagedPlan shuffled(int B, int S, int page) {
   const size_t each = size_t((S + page - 1) / page);
   std::vector<size_t> order(size_t(B) * each);
@@ -36,7 +36,7 @@ PagedPlan shuffled(int B, int S, int page) {
   std::vector<std::vector<size_t>> tables;
   for (size_t b = 0; b < size_t(B); ++b)
     tables.emplace_back(order.begin() + long(b * each), order.begin() + long((b + 1) * each));
-  return plan_texts(tables, std::vector<int>(size_t(B), S), int(order.size()), page);
+  return plan_sequences(tables, std::vector<int>(size_t(B), S), int(order.size()), page);
 }
 
 /// The rows [B, S, G, D], where the tables want them: [G, pages, page, D].
@@ -79,13 +79,13 @@ void run_size(Report& report, int B, int S) {
   const double beside = tell(report, x, "rung 5", *contiguous, 0);
   for (const int page : {16, 64}) {
     const PagedPlan plan = shuffled(B, S, page);
-    const PagedTexts texts(plan);
+    const PagedSequences sequences(plan);
     const DeviceBuffer<bf16> keys = in_pages(x.k, S, plan), values = in_pages(x.v, S, plan);
-    DeviceBuffer<float> sums(paged_scratch(texts, H, D));
+    DeviceBuffer<float> sums(paged_scratch(sequences, H, D));
     const PagedCall paged{x.on_q.data(), keys.data(), values.data(), x.out.data(), H, G, D};
     x.forget_out();
     const std::string what = fmt::format("pages of {}", page);
-    const auto attend = [&] { attend_pages(paged, texts, sums.data()); };
+    const auto attend = [&] { attend_pages(paged, sequences, sums.data()); };
     if (const auto times = report.timed(what + size, attend, error, flush_l2))
       tell(report, x, what, *times, beside);
   }

@@ -1,6 +1,6 @@
-// Shows how many texts share one model: pages for their keys and values, a scheduler that brings
-// them on step by step, sums in one order, so that no text changes because others are there, and
-// drafts of the next tokens.
+// Shows how many sequences share one model: pages for their keys and values, a scheduler that
+// brings them on step by step, sums in one order, so that no sequence changes because others are
+// there, and drafts of the next tokens.
 #include <fmt/core.h>
 
 #include "15_serving/shows/show_chunks.hpp"

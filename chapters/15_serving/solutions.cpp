@@ -21,11 +21,11 @@ static Solution bytes_of_pages() {
 }
 
 static Solution a_plan() {
-  const ScheduledText running[] = {
+  const ScheduledSequence running[] = {
       {.id = 0, .arrival = 0, .known = 21, .computed = 20, .pages = 5, .freed = 5},
       {.id = 1, .arrival = 1, .known = 9, .computed = 8, .pages = 2, .freed = 2},
       {.id = 2, .arrival = 2, .known = 30, .computed = 4, .pages = 1, .freed = 1}};
-  const StepPlan plan = plan_step(running, {}, 1, {.budget = 8, .texts = 3, .page = 4});
+  const StepPlan plan = plan_step(running, {}, 1, {.budget = 8, .sequences = 3, .page = 4});
   std::string parts;
   for (const auto& [id, tokens] : plan.parts)
     parts += fmt::format("{}text {} reads {}", parts.empty() ? "" : ", ", id, tokens);
@@ -37,14 +37,14 @@ static Solution a_plan() {
 }
 
 static Solution common_beginning() {
-  const std::size_t texts = 40, common = 1000 / 16, each = (1000 + 200 + 15) / 16;
+  const std::size_t sequences = 40, common = 1000 / 16, each = (1000 + 200 + 15) / 16;
   return {"a common beginning",
           fmt::format(
               "Of the 1,000 tokens ⌊1,000 / 16⌋ = {} whole pages can be shared. Each text needs "
               "{} pages for its 1,200 tokens, so alone {} texts need {}. Together they need "
               "{} + {}·{} = {}.",
-              common, each, texts, with_commas(texts * each), common, texts, each - common,
-              common + texts * (each - common))};
+              common, each, sequences, with_commas(sequences * each), common, sequences,
+              each - common, common + sequences * (each - common))};
 }
 
 std::vector<Solution> solutions() { return {bytes_of_pages(), a_plan(), common_beginning()}; }

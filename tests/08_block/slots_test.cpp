@@ -41,7 +41,7 @@ TEST_CASE("several texts in one call: each as if it were alone, at its own posit
     CAPTURE(c.name);
     const BlockWeights weights = c.weights();
     const Block block(c.settings, weights);
-    const std::size_t texts = 3, C = c.settings.C, T = c.T;
+    const std::size_t sequences = 3, C = c.settings.C, T = c.T;
     // Text i is x from token i on, so that all differ; text 2 has 2 tokens in its cache.
     const auto rows = [](const Tensor<2>& of, std::size_t from, std::size_t count) {
       return copy_of(ConstMatrix(of).rows_from(from, count));
@@ -52,19 +52,19 @@ TEST_CASE("several texts in one call: each as if it were alone, at its own posit
       room.run(x, block);
       return x;
     };
-    Room room(c.settings, 3 * T, T, texts);
+    Room room(c.settings, 3 * T, T, sequences);
     Tensor<2> early = rows(c.x(), 2, 2);  // the first 2 of text 2
     block_rows(early, Run{2, 0, 2}, block, room.slots, room.scratch);
 
     // All of text 1, the rest of text 2, then 4 tokens of text 0: of unequal lengths, in any order.
     const std::vector<Run> runs = {{1, 0, T - 1}, {2, 2, T - 4}, {0, 0, 4}};
     const std::size_t from[] = {1, 4, 0};
-    const Tensor<2> text = c.x();
+    const Tensor<2> sequence = c.x();
     Tensor<2> x = empty(2 * T - 1, C);
     std::size_t first = 0;
     for (std::size_t r = 0; r < 3; first += runs[r].rows, ++r)
       for (std::size_t t = 0; t < runs[r].rows; ++t)
-        std::ranges::copy(row(text, from[r] + t), row(x, first + t).begin());
+        std::ranges::copy(row(sequence, from[r] + t), row(x, first + t).begin());
     block_rows(x, runs, block, room.slots, room.scratch);
 
     const double bound = c.bound(largest(c.want()));
@@ -80,7 +80,7 @@ TEST_CASE("a call whose kernel throws can be made again, and what it left counts
   const Case c = llama();
   const BlockWeights weights = c.weights();
   GroupedScratch own(4, 8, c.settings.H, c.settings.D);
-  const Tensor<2> text = c.x();
+  const Tensor<2> sequence = c.x();
   bool refused = false;
   Room room(c.settings, 8, 4, 2,
             [&](ConstMatrix q, const KeyValueHeads& heads, const ScoreRule& rule, Matrix out) {
@@ -88,7 +88,7 @@ TEST_CASE("a call whose kernel throws can be made again, and what it left counts
               grouped_attention_rows(q, heads, rule, out, own);
             });
   const auto rows = [&](std::size_t t, std::size_t count) {
-    return copy_of(ConstMatrix(text).rows_from(t, count));
+    return copy_of(ConstMatrix(sequence).rows_from(t, count));
   };
   const std::vector<Run> first_runs = {{0, 0, 4}, {1, 0, 2}}, runs = {{1, 2, 1}, {0, 4, 3}};
   Tensor<2> first = rows(0, 6), x = rows(6, 4);

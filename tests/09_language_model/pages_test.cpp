@@ -65,12 +65,12 @@ class PagedAttention {
 
  private:
   std::size_t place(const Run& run, std::size_t position) const {
-    return pages_of_[run.text][position / page] * page + position % page;
+    return pages_of_[run.sequence][position / page] * page + position % page;
   }
   void make_room(const Run& run) {
-    while (pages_of_[run.text].size() * page < run.position + run.rows) {
+    while (pages_of_[run.sequence].size() * page < run.position + run.rows) {
       if (free_.empty()) throw std::runtime_error("no page is free");
-      pages_of_[run.text].push_back(free_.back());
+      pages_of_[run.sequence].push_back(free_.back());
       free_.pop_back();
     }
   }
@@ -86,11 +86,11 @@ TEST_CASE("pages: texts that come and go use each other's pages, and get the log
   const Case c = llama();
   const Model model = c.model();
   PagedAttention paged(settings_of_all(c.config), 20, 5, 3, 6);
-  StateOptions options{.chunk = 5, .texts = 3};
+  StateOptions options{.chunk = 5, .sequences = 3};
   options.memory = {std::ref(paged), [&paged](std::size_t text, std::size_t position) {
                       paged.truncated(text, position);
                     }};
-  ModelState pages(c.config, 20, options), caches(c.config, 20, {.chunk = 5, .texts = 3});
+  ModelState pages(c.config, 20, options), caches(c.config, 20, {.chunk = 5, .sequences = 3});
   const auto both = [&](const std::vector<MoreTokens>& more) {
     Tensor<2> got = empty(more.size(), c.config.V), want = got;
     forward(model, pages, more, got);

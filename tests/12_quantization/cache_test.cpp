@@ -138,14 +138,14 @@ TEST_CASE("rows are written where they belong, and no other row changes") {
   }
 }
 
-/// What an attention needs beside q, k and v: the runs of its texts, and a block.
+/// What an attention needs beside q, k and v: the runs of its sequences, and a block.
 struct Slot {
   BlockSettings settings;
   BlockWeights weights;
   QuantizedAttention attention;
-  Slot(const BlockSettings& s, size_t S, size_t T_max, size_t bits, size_t texts = 1,
+  Slot(const BlockSettings& s, size_t S, size_t T_max, size_t bits, size_t sequences = 1,
        AttentionKernel kernel = {})
-      : settings(s), attention({&settings, 1}, S, T_max, texts, bits, kernel) {
+      : settings(s), attention({&settings, 1}, S, T_max, sequences, bits, kernel) {
     Random random(1);
     weights = draw_block(settings, random);
   }
@@ -155,7 +155,7 @@ struct Slot {
     attention({Block(settings, weights), runs, q_here, k_here, v_here}, heads, {});
     return heads;
   }
-  /// All T rows of one text in calls of at most `chunk`.
+  /// All T rows of one sequence in calls of at most `chunk`.
   Tensor<2> in_chunks(const Tensor<2>& q, const Tensor<2>& k, const Tensor<2>& v, size_t chunk) {
     Tensor<2> all = empty(q.shape(0), q.shape(1));
     for (size_t t = 0; t < q.shape(0); t += chunk) {
@@ -383,16 +383,17 @@ TEST_CASE("bad input is refused, and the message names it") {
   };
   refuses("k: wanted shape [4, 32], got [3, 32]", Run{0, 0, 4}, 4, 3, 4);
   refuses("v: wanted shape [4, 32], got [3, 32]", Run{0, 0, 4}, 4, 4, 3);
-  refuses("text 0: wanted 1 to 4 rows in a call, got 5", Run{0, 0, 5}, 5, 5, 5);
-  refuses("text 0: wanted 1 to 4 rows in a call, got 0", Run{0, 0, 0}, 0, 0, 0);
+  refuses("sequence 0: wanted 1 to 4 rows in a call, got 5", Run{0, 0, 5}, 5, 5, 5);
+  refuses("sequence 0: wanted 1 to 4 rows in a call, got 0", Run{0, 0, 0}, 0, 0, 0);
   REFUSES(slot(Run{0, 0, 2}, part(k, 2), part(k, 2), part(k, 2)),
           "q: wanted shape [2, 64], got [2, 32]");
-  refuses("runs: wanted texts from 0 to 0, got 1", std::vector<Run>{{0, 0, 1}, {1, 0, 1}}, 2, 2, 2);
+  refuses("runs: wanted sequences from 0 to 0, got 1", std::vector<Run>{{0, 0, 1}, {1, 0, 1}}, 2, 2,
+          2);
   refuses("runs: wanted 2 rows in all, got 1", Run{0, 0, 1}, 2, 2, 2);
-  refuses("text 0: wanted a position of at most its length 0, got 1", Run{0, 1, 2}, 2, 2, 2);
+  refuses("sequence 0: wanted a position of at most its length 0, got 1", Run{0, 1, 2}, 2, 2, 2);
   slot(Run{0, 0, 4}, part(q, 4), part(k, 4), part(k, 4));
   REFUSES(slot(Run{0, 4, 3}, part(q, 3), part(k, 3), part(k, 3)),
-          "text 0: wanted at most S = 6 positions in all, got 4 and 3 more");
+          "sequence 0: wanted at most S = 6 positions in all, got 4 and 3 more");
   CHECK(slot.attention.caches[0][0].length == 4);
   slot.settings.theta = 500;
   REFUSES(slot(Run{0, 4, 1}, part(q, 1), part(k, 1), part(k, 1)),
@@ -402,8 +403,8 @@ TEST_CASE("bad input is refused, and the message names it") {
   REFUSES(QuantizedAttention({&settings, 1}, 0, 1, 1, 8),
           "S, the positions of the caches: wanted at least 1, got 0");
   REFUSES(QuantizedAttention({&settings, 1}, 1, 0, 1, 8),
-          "T_max, the rows of a text in a call: wanted at least 1, got 0");
-  REFUSES(QuantizedAttention({&settings, 1}, 1, 1, 0, 8), "texts: wanted at least 1, got 0");
+          "T_max, the rows of a sequence in a call: wanted at least 1, got 0");
+  REFUSES(QuantizedAttention({&settings, 1}, 1, 1, 0, 8), "sequences: wanted at least 1, got 0");
   REFUSES(QuantizedAttention({&settings, 1}, 1, 1, 1, 16), "bits: wanted 4 or 8, got 16");
   REFUSES(QuantizedAttention({}, 1, 1, 1, 8), "layers: wanted at least 1, got 0");
   const Config config = tiny_config();
@@ -450,7 +451,7 @@ TEST_CASE("a model's state with a rounded cache: near the float one, also chunk 
       REFUSES(forward(model, state, std::span(ids).first(1), row(got, 0)),
               "ids: wanted at most S = 100 tokens in all, got 100 + 1");
 
-      // A text that is cut and goes on is the same text again.
+      // A sequence that is cut and goes on is the same sequence again.
       const Tensor<2> once = got;
       truncate(state, 90);
       Tensor<2> rest = empty(10, config.V);

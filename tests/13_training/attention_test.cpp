@@ -511,7 +511,7 @@ TEST_CASE("flash_backward refuses shapes that disagree, and too little scratch m
           "groups: wanted G key and value heads that divide H query heads, got H = 4, G = 3");
   for (const size_t B : {0, 4})
     REFUSES(call(pass, to, B, 4, 2, Mask::causal, scratch),
-            "B, the texts: wanted a divisor of the rows, got " + std::to_string(B));
+            "B, the sequences: wanted a divisor of the rows, got " + std::to_string(B));
   REFUSES(call(pass, to, 1, 5, 1, Mask::causal, scratch), "q: wanted shape [6, 10], got [6, 12]");
   REFUSES(call(pass, to, 2, 4, 2, {false, 2}, scratch),
           "window: wanted 0, since the mask is not causal, got 2");

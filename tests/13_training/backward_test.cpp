@@ -467,16 +467,16 @@ TEST_CASE("the embedding refuses ids, shapes and lengths that do not fit") {
   REFUSES(add_embedding_gradient(std::vector{0, 1, 1, 1}, dx, wide),
           "dx: wanted shape [4, 5], got [4, 3]");
   REFUSES(add_positions_gradient(0, dx, table),
-          "T, the tokens of a text: wanted a divisor of the rows, got 0");
+          "T, the tokens of a sequence: wanted a divisor of the rows, got 0");
   // Three does not divide four rows: in other words, either number may be the one that is refused.
   const auto three = [&] { add_positions_gradient(3, dx, table); };
   const RefusedCall of_T = refusal_of<std::invalid_argument>(
-      three, "T, the tokens of a text: wanted a divisor of the rows, got 3");
+      three, "T, the tokens of a sequence: wanted a divisor of the rows, got 3");
   const RefusedCall of_rows =
       refusal_of<std::invalid_argument>(three, "rows of dx: wanted a multiple of T = 3, got 4");
   if (!in_own_words() || !of_rows) CHECK(of_T);
   REFUSES(add_positions_gradient(4, dx, table),
-          "T, the tokens of a text: wanted at most T_max, the rows of the table, got 4");
+          "T, the tokens of a sequence: wanted at most T_max, the rows of the table, got 4");
   REFUSES(add_positions_gradient(2, dx, wide), "dx: wanted shape [4, 5], got [4, 3]");
 }
 

@@ -412,9 +412,10 @@ TEST_CASE("other batches, models and gradients are refused, and here nothing was
 
 TEST_CASE("sizes that have no backward pass are refused") {
   const Case c = llama();
-  REFUSES(Gradients(c.config, 1, 30), "T, the tokens of a text: wanted 1 to T_max = 29, got 30");
-  REFUSES(Gradients(c.config, 1, 0), "T, the tokens of a text: wanted 1 to T_max = 29, got 0");
-  REFUSES(Gradients(c.config, 0, 13), "B, the texts of a batch: wanted at least 1, got 0");
+  REFUSES(Gradients(c.config, 1, 30),
+          "T, the tokens of a sequence: wanted 1 to T_max = 29, got 30");
+  REFUSES(Gradients(c.config, 1, 0), "T, the tokens of a sequence: wanted 1 to T_max = 29, got 0");
+  REFUSES(Gradients(c.config, 0, 13), "B, the sequences of a batch: wanted at least 1, got 0");
   CHECK_THROWS_AS(Gradients(c.config, size_t(1) << 50, 1), std::runtime_error);  // memory
   Config config = c.config;
   config.layers = {config.block, config.block, config.block};
@@ -437,7 +438,7 @@ TEST_CASE("attention of a batch refuses rows that are no whole texts") {
   refuses({{0, 0, 5}, {1, 1, 4}}, "rows of a text: wanted 5, got 4");
   refuses({{0, 0, 5}}, "runs: wanted 9 rows in all, got 5");
   REFUSES(BatchAttention(settings_of_all(c.config), 0, 5),
-          "B, the texts of a batch: wanted at least 1, got 0");
+          "B, the sequences of a batch: wanted at least 1, got 0");
 }
 
 }  // namespace t2t::model_test

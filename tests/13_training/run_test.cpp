@@ -513,12 +513,12 @@ TEST_CASE("options out of range are refused, with their key or what they are for
   REFUSES(whole.read(real("training.eps", 0)), "eps: wanted more than 0, got 0");
   REFUSES(whole.read(real("training.eps", 1e-60)), "eps: wanted more than 0, got 0");
   REFUSES(whole.read(integer("training.windows", 0)),
-          "B, the texts of a batch: wanted at least 1, got 0");
+          "B, the sequences of a batch: wanted at least 1, got 0");
   REFUSES(whole.read(integer("training.parts", 0)), "parts of a batch: wanted at least 1, got 0");
   REFUSES(whole.read(integer("training.tokens", 0)),
           "T, the tokens of a window: wanted at least 1, got 0");
   REFUSES(whole.read(integer("training.tokens", 13)),
-          "T, the tokens of a text: wanted 1 to T_max = 12, got 13");
+          "T, the tokens of a sequence: wanted 1 to T_max = 12, got 13");
   REFUSES(whole.read(integer("training.tokens", 1'000'000'000)),
           "ids, the text's tokens: wanted at least 2·T + 1 = 2000000001, got 300");
 }

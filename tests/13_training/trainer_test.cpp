@@ -423,9 +423,9 @@ TEST_CASE("options and texts that no run can have are refused") {
   };
   refused([](auto& o) { o.parts = 0; }, "parts of a batch: wanted at least 1, got 0");
   refused([](auto& o) { o.dropout = 1; }, "dropout: wanted a probability from 0 to below 1, got 1");
-  refused([](auto& o) { o.B = 0; }, "B, the texts of a batch: wanted at least 1, got 0");
+  refused([](auto& o) { o.B = 0; }, "B, the sequences of a batch: wanted at least 1, got 0");
   refused([](auto& o) { o.T = 0; }, "T, the tokens of a window: wanted at least 1, got 0");
-  refused([](auto& o) { o.T = 17; }, "T, the tokens of a text: wanted 1 to T_max = 16, got 17");
+  refused([](auto& o) { o.T = 17; }, "T, the tokens of a sequence: wanted 1 to T_max = 16, got 17");
   refused([](auto& o) { o.T = 300; },
           "ids, the text's tokens: wanted at least 2·T + 1 = 601, got 600");
   const char* beta = "beta, what a running mean keeps: wanted at least 0 and below 1, got ";

@@ -1,5 +1,5 @@
 // What must be true of attention over pages: the formula's numbers, and the same bits however a
-// text is cut.
+// sequence is cut.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -28,7 +28,8 @@ namespace t2t::attention_test {
 
 using std::size_t;
 
-/// Keys and values of one text, [S, G·D], in pages that lie in another order, among pages of NaN.
+/// Keys and values of one sequence, [S, G·D], in pages that lie in another order, among pages of
+/// NaN.
 struct Paged {
   size_t pages, page, G, D;
   std::vector<float> keys, values;  // [G, pages, page, D]
@@ -68,7 +69,7 @@ TEST_CASE("by hand: pages in any order, and the last position of one that is not
   CHECK(out(0, 0) == doctest::Approx(2));
 }
 
-/// The rows of one text, computed in calls of `chunk` queries.
+/// The rows of one sequence, computed in calls of `chunk` queries.
 static Tensor<2> in_chunks(const Tensor<2>& q, const PagedHeads& heads, const PageTable& table,
                            size_t chunk, const ScoreRule& rule) {
   Tensor<2> out = empty(q.shape(0), q.shape(1));
@@ -179,7 +180,7 @@ TEST_CASE("rounded pages: several texts in a call, and no formula") {
   const Tensor<2> k = numbers(1, 2, 0, 530, G * D), v = numbers(2, 2, 0, 530, G * D),
                   q = numbers(3, 2, 0, 8, H * D);
   const Rounded rounded(k, v, G, 16, 8);
-  // The second text has the pages of the first in another order.
+  // The second sequence has the pages of the first in another order.
   PageTable other(rounded.floats.table.rbegin() + 1, rounded.floats.table.rend());
   const std::vector<PagedRun> runs = {{0, 1, 520, rounded.floats.table}, {1, 7, 250, other}};
   Tensor<2> got = empty(8, H * D), want = got;
@@ -208,7 +209,7 @@ TEST_CASE("products in one order: those of floats, and the same bits for one row
   }
 }
 
-/// A block's attention over pages of four positions, for two texts.
+/// A block's attention over pages of four positions, for two sequences.
 struct Slot {
   explicit Slot(size_t bits = 32) : paged({&c.config.block, 1}, 20, 8, 2, 6, 4, bits) {}
 
@@ -234,16 +235,17 @@ TEST_CASE("the slot refuses a table that is too short or names no page, before i
   Slot slot;
   slot.paged.tables = {{0}, {1, 2}};
   const Tensor<2> before = slot.k;
-  REFUSES(slot.call({{0, 0, 5}}), "text 0: wanted pages for 5 positions, got 1 pages of 4");
+  REFUSES(slot.call({{0, 0, 5}}), "sequence 0: wanted pages for 5 positions, got 1 pages of 4");
   slot.paged.tables[0] = {0, 6};
-  REFUSES(slot.call({{0, 0, 5}}), "text 0: wanted pages below 6, got 6");
+  REFUSES(slot.call({{0, 0, 5}}), "sequence 0: wanted pages below 6, got 6");
   CHECK(all_close(slot.k, before, 0));  // not turned
   CHECK(all_close(slot.out, xt::zeros_like(slot.out), 0));
   slot.paged.tables[0] = {5, 3};
   CHECK_NOTHROW(slot.call({{0, 0, 5}, {1, 4, 3}}));
 }
 
-/// The slot's calls for two texts give the numbers of another slot with a cache for each text.
+/// The slot's calls for two sequences give the numbers of another slot with a cache for each
+/// sequence.
 static void expect_like(Slot& slot, const Attention& cached) {
   slot.paged.tables = {{5, 0, 2}, {3, 4}};
   const Tensor<2> q = slot.q, k = slot.k;
@@ -303,7 +305,7 @@ TEST_CASE("more pages than there is memory for are refused before any is taken")
   const BlockSettings settings = llama().config.block;
   CHECK_THROWS_AS(PagedAttention({&settings, 1}, 20, 8, 2, std::size_t(1) << 50, 16),
                   std::runtime_error);
-  REFUSES(PagedAttention({&settings, 1}, 20, 8, 0, 6, 4), "texts: wanted at least 1, got 0");
+  REFUSES(PagedAttention({&settings, 1}, 20, 8, 0, 6, 4), "sequences: wanted at least 1, got 0");
   REFUSES(PagedAttention({&settings, 1}, 20, 8, 2, 0, 4), "pages: wanted at least 1, got 0");
   REFUSES(PagedAttention({&settings, 1}, 20, 8, 2, 6, 0),
           "positions of a page: wanted at least 1, got 0");

@@ -1,5 +1,5 @@
-// What must be true of drafts: from the text they are what followed before, and from a model they
-// are what it would say.
+// What must be true of drafts: from the sequence they are what followed before, and from a model
+// they are what it would say.
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -43,9 +43,9 @@ TEST_CASE("a draft from a model is its greedy answer, whatever it read before") 
     return generate(model, state, ids, {.most = k, .sampling = {.temperature = 0}}, random);
   };
   const Draft draft = draft_from_model(model, 40);
-  const std::vector<Ids> texts = {{1, 2, 3},    {1, 2, 3, 4, 5}, {1, 2, 3, 4},
-                                  {1, 2, 3, 4}, {1, 7},          {8}};
-  for (const Ids& ids : texts) CHECK(draft(ids, 5) == greedy_answer(ids, 5));
+  const std::vector<Ids> sequences = {{1, 2, 3},    {1, 2, 3, 4, 5}, {1, 2, 3, 4},
+                                      {1, 2, 3, 4}, {1, 7},          {8}};
+  for (const Ids& ids : sequences) CHECK(draft(ids, 5) == greedy_answer(ids, 5));
   Ids ids = {3};
   for (size_t round = 0; round < 6; ++round) {
     const Ids drafts = draft(ids, 3);

@@ -1,4 +1,4 @@
-// What must be true of the engine with a model: every text gets the same bits as alone.
+// What must be true of the engine with a model: every sequence gets the same bits as alone.
 #include "15_serving/engine/engine.hpp"
 
 #include <doctest/doctest.h>
@@ -41,7 +41,7 @@ struct Form {
   const char* name;
   std::function<Weight(Tensor<2>)> of;
   size_t bits = 32;  // of a key or value
-  size_t swap = 0;   // pages of stopped texts that are copied
+  size_t swap = 0;   // pages of stopped sequences that are copied
 };
 static std::vector<Form> forms() {
   const auto packed = [](TensorType type) {
@@ -54,7 +54,7 @@ static std::vector<Form> forms() {
           {"Q8_0, with keys and values of 4 bits", packed(TensorType::q8_0), 4}};
 }
 
-/// All logits of each text, in the order of its tokens, and what it says.
+/// All logits of each sequence, in the order of its tokens, and what it says.
 struct Heard {
   std::map<size_t, std::vector<float>> logits;
   std::map<size_t, Ids> said;
@@ -72,7 +72,7 @@ static void hear(Engine& engine, Heard& heard) {
     if (!event.error.empty()) heard.errors[event.id] = event.error;
   }
 }
-/// What a step throws, or an empty text.
+/// What a step throws, or an empty sequence.
 static std::string hear_or_why(Engine& engine, Heard& heard) {
   try {
     hear(engine, heard);
@@ -92,9 +92,9 @@ static Heard alone(const Model& model, const Request& request, const PageSizes& 
 
 TEST_CASE(
     "64 texts served together: the logits of each are those that it gets alone, bit for bit") {
-  // 14 pages of 8 tokens for five texts: some must stop, and are computed again or swapped.
-  PageSizes sizes{.pages = 14, .page = 8, .texts = 5, .budget = 23};
-  PageSizes roomy{.pages = 40, .page = 16, .texts = 1, .budget = 64};
+  // 14 pages of 8 tokens for five sequences: some must stop, and are computed again or swapped.
+  PageSizes sizes{.pages = 14, .page = 8, .sequences = 5, .budget = 23};
+  PageSizes roomy{.pages = 40, .page = 16, .sequences = 1, .budget = 64};
   const int threads = int(thread_count());
   for (const Form& form : forms()) {
     CAPTURE(form.name);
@@ -111,7 +111,7 @@ TEST_CASE(
       CHECK(broken == "");
       if (!broken.empty()) break;
       stops += engine.plan().stopped.size();
-      for (const Sequence& text : engine.waiting()) swapped += !text.swapped.empty();
+      for (const Sequence& sequence : engine.waiting()) swapped += !sequence.swapped.empty();
     }
     set_threads(threads);
     CHECK(engine.idle());
@@ -132,14 +132,14 @@ TEST_CASE(
 
 TEST_CASE("a text without a next token ends with the reason, and the others do not notice") {
   const Model model = small_model(in_one_order);
-  const PageSizes sizes{.pages = 30, .page = 8, .texts = 3, .budget = 64};
+  const PageSizes sizes{.pages = 30, .page = 8, .sequences = 3, .budget = 64};
   PageReader reader = model_reader(model, sizes);
   reader.read = [read = reader.read](std::span<const Chunk> chunks, Matrix logits) {
     read(chunks, logits);
     size_t row = 0;
     for (const Chunk& chunk : chunks) {
       if (chunk.wanted == 0) continue;
-      // The second text's third token.
+      // The second sequence's third token.
       if (chunk.slot == 1 && chunk.position + chunk.ids.size() == some_request(1).prompt.size() + 2)
         logits.row(row)[5] = std::numeric_limits<float>::quiet_NaN();
       ++row;
@@ -167,7 +167,7 @@ TEST_CASE("a text without a next token ends with the reason, and the others do n
 }
 
 TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
-  const PageSizes sizes{.pages = 40, .page = 4, .texts = 3, .budget = 24, .chunk = 5};
+  const PageSizes sizes{.pages = 40, .page = 4, .sequences = 3, .budget = 24, .chunk = 5};
   Engine engine(toy_reader(sizes, 10));
   using Parts = std::vector<StepPlan::Part>;
   const size_t first = engine.submit({.prompt = {1, 2, 3}, .most = 50});
@@ -180,11 +180,11 @@ TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
   engine.cancel(first);
   engine.step();
   CHECK(engine.plan().parts == Parts{{other, 24}});
-  // Three texts always find room for a token each.
+  // Three sequences always find room for a token each.
   const size_t third = engine.submit({.prompt = {1, 2, 3}, .most = 50});
   engine.step();  // the rest of the 60
   CHECK(engine.plan().parts == Parts{{other, 21}, {third, 3}});
-  Engine narrow(toy_reader({.pages = 40, .page = 4, .texts = 8, .budget = 24, .chunk = 2}, 10));
+  Engine narrow(toy_reader({.pages = 40, .page = 4, .sequences = 8, .budget = 24, .chunk = 2}, 10));
   narrow.submit({.prompt = {1}, .most = 50});
   narrow.step();
   narrow.submit({.prompt = Ids(60, 4), .most = 50});
@@ -194,7 +194,7 @@ TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
 
 TEST_CASE("a filter sees the answer so far, and forbids tokens") {
   const Model model = small_model(in_one_order);
-  const PageSizes sizes{.pages = 6, .page = 4, .texts = 2, .budget = 9};
+  const PageSizes sizes{.pages = 6, .page = 4, .sequences = 2, .budget = 9};
   Engine engine(model_reader(model, sizes));
   Request counted = some_request(1);
   counted.most = 5;
@@ -221,7 +221,7 @@ TEST_CASE("a filter sees the answer so far, and forbids tokens") {
 
 TEST_CASE("the logits are those of the formula") {
   const Model model = small_model([](Tensor<2> floats) { return Weight(std::move(floats)); });
-  const PageSizes sizes{.pages = 20, .page = 4, .texts = 2, .budget = 7};
+  const PageSizes sizes{.pages = 20, .page = 4, .sequences = 2, .budget = 7};
   const Request request = some_request(3);
   const Heard heard = alone(model, request, sizes);
   Ids ids = request.prompt;
@@ -245,7 +245,7 @@ TEST_CASE("the logits before a prompt's tokens are handed on, in order and once 
   size_t in_mid_prompt = 0;
   for (const size_t swap : {0, 6}) {
     CAPTURE(swap);
-    const PageSizes sizes{.pages = 14, .page = 8, .texts = 5, .budget = 23, .swap = swap};
+    const PageSizes sizes{.pages = 14, .page = 8, .sequences = 5, .budget = 23, .swap = swap};
     Engine engine(toy_reader(sizes, 96));
     std::map<size_t, Handed> handed;
     engine.prompt_scored = [&](size_t id, int token, ConstRow logits) {
@@ -262,8 +262,8 @@ TEST_CASE("the logits before a prompt's tokens are handed on, in order and once 
     for (size_t step = 0, i = 0; (i < 64 || !engine.idle()) && step < 4000; ++step) {
       if (i < 64 && step % 2 == 0) engine.submit(scored_request(i++));
       hear(engine, heard);
-      for (const Sequence& text : engine.waiting())
-        in_mid_prompt += text.scored > 0 && text.is_scoring();
+      for (const Sequence& sequence : engine.waiting())
+        in_mid_prompt += sequence.scored > 0 && sequence.is_scoring();
     }
     CHECK(engine.idle());
     CHECK(engine.pool().free() + engine.tree().spare() == 14);
@@ -290,7 +290,7 @@ TEST_CASE("the logits before a prompt's tokens are handed on, in order and once 
 TEST_CASE(
     "the logits before a prompt's tokens are those of the formula, also of one known already") {
   const Model model = small_model([](Tensor<2> floats) { return Weight(std::move(floats)); });
-  Engine engine(model_reader(model, {.pages = 40, .page = 4, .texts = 2, .budget = 7}));
+  Engine engine(model_reader(model, {.pages = 40, .page = 4, .sequences = 2, .budget = 7}));
   Request request = some_request(3);
   const Tensor<2> all = language_model(request.prompt, model);  // [T, V]
   request.most = 0, request.score_prompt = true;
@@ -313,7 +313,7 @@ TEST_CASE(
 }
 
 TEST_CASE("what is thrown for a prompt's logits becomes the text's error") {
-  Engine engine(toy_reader({.pages = 14, .page = 8, .texts = 5, .budget = 23}, 96));
+  Engine engine(toy_reader({.pages = 14, .page = 8, .sequences = 5, .budget = 23}, 96));
   engine.prompt_scored = [](size_t, int, ConstRow) { throw std::runtime_error("no more"); };
   Request request = some_request(2);
   engine.submit(request);
@@ -327,7 +327,7 @@ TEST_CASE("what is thrown for a prompt's logits becomes the text's error") {
 
 TEST_CASE("a text ends by a stop token, by its limit, or at the end of the context") {
   const Model model = small_model(in_one_order);
-  const PageSizes sizes{.pages = 10, .page = 4, .texts = 1, .budget = 16};
+  const PageSizes sizes{.pages = 10, .page = 4, .sequences = 1, .budget = 16};
   Request request = some_request(1);
   request.most = 6, request.sampling.temperature = 0;
   const Heard heard = alone(model, request, sizes);
@@ -347,7 +347,7 @@ TEST_CASE("a text ends by a stop token, by its limit, or at the end of the conte
 
 TEST_CASE("an engine refuses what can't be a text, by the name of what is wrong") {
   const Model model = small_model(in_one_order);
-  const PageSizes sizes{.pages = 10, .page = 4, .texts = 1, .budget = 16};
+  const PageSizes sizes{.pages = 10, .page = 4, .sequences = 1, .budget = 16};
   Engine engine(model_reader(model, sizes));
   const auto refused = [&](Request request, const char* message) {
     REFUSES(engine.submit(std::move(request)), message);
@@ -355,7 +355,7 @@ TEST_CASE("an engine refuses what can't be a text, by the name of what is wrong"
   };
   refused({}, "tokens of the prompt: wanted at least 1, got 0");
   refused({.prompt = Ids(40, 1)},
-          "tokens of the prompt: wanted below the 40 that a text can have, got 40");
+          "tokens of the prompt: wanted below the 40 that a sequence can have, got 40");
   refused({.prompt = {1, 96}}, "an id of the prompt: wanted 0 to 95, got 96");
   refused({.prompt = {-1}}, "an id of the prompt: wanted 0 to 95, got -1");
   refused({.prompt = {1}, .stops = {96}}, "a stop: wanted 0 to 95, got 96");

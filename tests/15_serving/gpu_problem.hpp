@@ -1,4 +1,4 @@
-// Texts in pages for the kernel of chapter 15, what it leaves in memory, and how far from the
+// Sequences in pages for the kernel of chapter 15, what it leaves in memory, and how far from the
 // formula's numbers its own may be.
 #pragma once
 
@@ -21,10 +21,12 @@ struct Heads {
   std::size_t of(int heads) const { return std::size_t(heads) * std::size_t(D); }
 };
 
-/// One text: the query of its last position, and all of its keys and values, which a bf16 holds.
+/// One sequence: the query of its last position, and all of its keys and values, which a bf16
+/// holds.
 struct PagedText {
-  Tensor<2> q, k, v;                  // [1, H·D], [S, G·D], [S, G·D]
-  std::size_t shared = 0, owner = 0;  // its first positions lie in the pages of this earlier text
+  Tensor<2> q, k, v;  // [1, H·D], [S, G·D], [S, G·D]
+  std::size_t shared = 0,
+              owner = 0;  // its first positions lie in the pages of this earlier sequence
 };
 
 inline Tensor<2> rounded(Tensor<2> x) {
@@ -39,11 +41,11 @@ inline PagedText made_text(std::uint32_t seed, int S, const Heads& n, float scal
           rounded(numbers(3 * seed + 2, 4, 0, std::size_t(S), n.of(n.G)))};
 }
 
-/// Texts in a store. Places without a position hold NaN, and some pages belong to no text.
+/// Sequences in a store. Places without a position hold NaN, and some pages belong to no sequence.
 struct PagesProblem {
   Heads n;
   std::size_t pages = 0, page;
-  std::vector<PagedText> texts;
+  std::vector<PagedText> sequences;
   std::vector<std::vector<std::size_t>> tables;
   std::vector<int> lengths;
   std::vector<float> keys, values;  // [G, pages, page, D]
@@ -51,42 +53,42 @@ struct PagesProblem {
   PagedHeads heads() const {
     return {keys.data(), values.data(), pages, page, std::size_t(n.G), std::size_t(n.D)};
   }
-  void place(const PagedText& text, const std::vector<std::size_t>& table);
+  void place(const PagedText& sequence, const std::vector<std::size_t>& table);
 };
 
-/// Writes the positions that a text does not share.
-inline void PagesProblem::place(const PagedText& text, const std::vector<std::size_t>& table) {
+/// Writes the positions that a sequence does not share.
+inline void PagesProblem::place(const PagedText& sequence, const std::vector<std::size_t>& table) {
   const std::size_t D = std::size_t(n.D), G = std::size_t(n.G);
-  for (std::size_t s = text.shared; s < text.k.shape(0); ++s)
+  for (std::size_t s = sequence.shared; s < sequence.k.shape(0); ++s)
     for (std::size_t g = 0; g < G; ++g) {
       const std::size_t at = ((g * pages + table[s / page]) * page + s % page) * D;
-      std::copy_n(&text.k(s, g * D), D, &keys[at]);
-      std::copy_n(&text.v(s, g * D), D, &values[at]);
+      std::copy_n(&sequence.k(s, g * D), D, &keys[at]);
+      std::copy_n(&sequence.v(s, g * D), D, &values[at]);
     }
 }
 
-/// Pages are given out to the texts in turns and from the last but one down, every second of them,
-/// so that no text has neighbours.
-inline PagesProblem in_pages(const std::vector<PagedText>& texts, const Heads& n, int page) {
-  PagesProblem made{n, 0, std::size_t(page), texts, {}, {}, {}, {}};
-  made.tables.resize(texts.size());
+/// Pages are given out to the sequences in turns and from the last but one down, every second of
+/// them, so that no sequence has neighbours.
+inline PagesProblem in_pages(const std::vector<PagedText>& sequences, const Heads& n, int page) {
+  PagesProblem made{n, 0, std::size_t(page), sequences, {}, {}, {}, {}};
+  made.tables.resize(sequences.size());
   std::size_t most = 0, given = 0;
   const auto wanted = [&](std::size_t b) {
-    return (texts[b].k.shape(0) + made.page - 1) / made.page;
+    return (sequences[b].k.shape(0) + made.page - 1) / made.page;
   };
-  for (std::size_t b = 0; b < texts.size(); ++b) {
+  for (std::size_t b = 0; b < sequences.size(); ++b) {
     most = std::max(most, wanted(b)), made.pages += 2 * wanted(b);
-    made.lengths.push_back(int(texts[b].k.shape(0)));
+    made.lengths.push_back(int(sequences[b].k.shape(0)));
   }
   for (std::size_t i = 0; i < most; ++i)
-    for (std::size_t b = 0; b < texts.size(); ++b)
-      if ((i + 1) * made.page <= texts[b].shared)
-        made.tables[b].push_back(made.tables[texts[b].owner][i]);
+    for (std::size_t b = 0; b < sequences.size(); ++b)
+      if ((i + 1) * made.page <= sequences[b].shared)
+        made.tables[b].push_back(made.tables[sequences[b].owner][i]);
       else if (i < wanted(b))
         made.tables[b].push_back(made.pages - 2 - 2 * given++);
   made.keys.assign(made.pages * made.page * n.of(n.G), std::numeric_limits<float>::quiet_NaN());
   made.values = made.keys;
-  for (std::size_t b = 0; b < texts.size(); ++b) made.place(texts[b], made.tables[b]);
+  for (std::size_t b = 0; b < sequences.size(); ++b) made.place(sequences[b], made.tables[b]);
   return made;
 }
 
@@ -96,17 +98,18 @@ inline DeviceBuffer<bf16> as_bf16(const std::vector<float>& from) {
   return DeviceBuffer<bf16>(std::span<const bf16>(numbers));
 }
 
-/// What the kernel writes, text by text: [B][H·D].
+/// What the kernel writes, sequence by sequence: [B][H·D].
 inline std::vector<std::vector<float>> run(const PagesProblem& p) {
-  const PagedTexts texts(plan_texts(p.tables, p.lengths, int(p.pages), int(p.page)));
+  const PagedSequences sequences(plan_sequences(p.tables, p.lengths, int(p.pages), int(p.page)));
   std::vector<float> queries;
-  for (const PagedText& text : p.texts) queries.insert(queries.end(), text.q.begin(), text.q.end());
+  for (const PagedText& sequence : p.sequences)
+    queries.insert(queries.end(), sequence.q.begin(), sequence.q.end());
   const DeviceBuffer<bf16> q = as_bf16(queries), keys = as_bf16(p.keys), values = as_bf16(p.values);
   DeviceBuffer<bf16> out(queries.size());
-  DeviceBuffer<float> scratch(paged_scratch(texts, p.n.H, p.n.D));
-  attend_pages({q.data(), keys.data(), values.data(), out.data(), p.n.H, p.n.G, p.n.D}, texts,
+  DeviceBuffer<float> scratch(paged_scratch(sequences, p.n.H, p.n.D));
+  attend_pages({q.data(), keys.data(), values.data(), out.data(), p.n.H, p.n.G, p.n.D}, sequences,
                scratch.data());
-  std::vector<std::vector<float>> rows(p.texts.size());
+  std::vector<std::vector<float>> rows(p.sequences.size());
   const std::vector<bf16> all = out.download();
   for (std::size_t i = 0; i < all.size(); ++i)
     rows[i / p.n.of(p.n.H)].push_back(__bfloat162float(all[i]));
@@ -122,9 +125,9 @@ inline std::vector<std::vector<float>> run(const PagesProblem& p) {
 /// out by as much of `size` = Σ weights·|v|; all that twice, for the kernel and for the formula.
 /// The kernel's log-sums are numbers up to top + log2(S), which is below top + 32: one rounding
 /// each, twice. In bf16, each weight is rounded before it meets its value, and out at last.
-inline std::vector<double> bounds(const PagedText& text, const Heads& n,
+inline std::vector<double> bounds(const PagedText& sequence, const Heads& n,
                                   std::span<const float> want) {
-  const std::size_t S = text.k.shape(0), D = std::size_t(n.D), N = std::size_t(n.H / n.G);
+  const std::size_t S = sequence.k.shape(0), D = std::size_t(n.D), N = std::size_t(n.H / n.G);
   std::vector<double> bound;
   for (std::size_t h = 0; h < std::size_t(n.H); ++h) {
     const std::size_t g = h / N;
@@ -134,7 +137,7 @@ inline std::vector<double> bounds(const PagedText& text, const Heads& n,
     for (std::size_t s = 0; s < S; ++s) {
       double score = 0, squares = 0;
       for (std::size_t d = 0; d < D; ++d) {
-        const double product = double(text.q(0, h * D + d)) * text.k(s, g * D + d);
+        const double product = double(sequence.q(0, h * D + d)) * sequence.k(s, g * D + d);
         score += product, squares += product * product;
       }
       weights[s] = score * scale, highest = std::max(highest, weights[s]);
@@ -143,7 +146,7 @@ inline std::vector<double> bounds(const PagedText& text, const Heads& n,
     for (double& weight : weights) sum += weight = std::exp(weight - highest);
     for (std::size_t s = 0; s < S; ++s)
       for (std::size_t d = 0; d < D; ++d)
-        size[d] += weights[s] / sum * std::abs(double(text.v(s, g * D + d)));
+        size[d] += weights[s] / sum * std::abs(double(sequence.v(s, g * D + d)));
     const double u = 0x1p-24, in_bf16 = 0x1p-8;
     const double in_float =
         2 * u * (std::sqrt(double(D)) * walk + 2 * top + 8 + std::sqrt(double(S)));
@@ -154,7 +157,7 @@ inline std::vector<double> bounds(const PagedText& text, const Heads& n,
   return bound;
 }
 
-/// The largest error of a text's row, as a share of its bound; infinite for NaN.
+/// The largest error of a sequence's row, as a share of its bound; infinite for NaN.
 inline double worst(const std::vector<float>& got, std::span<const float> want,
                     const std::vector<double>& bound) {
   double most = 0;

@@ -1,4 +1,5 @@
-// What must be true of pages: how they are counted, and how a text's beginning is found in them.
+// What must be true of pages: how they are counted, and how a sequence's beginning is found in
+// them.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -38,7 +39,7 @@ TEST_CASE("by hand: a page is free again when its last user has given it back") 
   REFUSES(PagePool(0), "pages: wanted at least 1, got 0");
 }
 
-/// A tree of pages of two tokens, and a text whose pages it keeps and which is gone again.
+/// A tree of pages of two tokens, and a sequence whose pages it keeps and which is gone again.
 struct Kept {
   PagePool pool{8};
   PrefixTree tree{pool, 2};
@@ -103,12 +104,12 @@ TEST_CASE("what was used least recently is given up first, and only what nothing
   kept.keep({1, 1, 2, 2});  // a is newer than b now
   CHECK(kept.tree.give_up());
   CHECK(kept.pool.users(b[0]) == 0);
-  kept.pool.share(a[1]);  // a text uses the second page, and so needs the first
+  kept.pool.share(a[1]);  // a sequence uses the second page, and so needs the first
   CHECK(kept.tree.spare() == 0);
-  CHECK(kept.tree.spare(Pages{a[1]}) == 2);  // without that text
+  CHECK(kept.tree.spare(Pages{a[1]}) == 2);  // without that sequence
   CHECK_FALSE(kept.tree.give_up());
   kept.pool.share(a[1]);
-  CHECK(kept.tree.spare(Pages{a[1]}) == 0);  // another text uses it, too
+  CHECK(kept.tree.spare(Pages{a[1]}) == 0);  // another sequence uses it, too
   kept.pool.give_back(a[1]), kept.pool.give_back(a[1]);
   CHECK(kept.tree.give_up());  // first the page that no other follows
   CHECK(kept.pool.users(a[1]) == 0);

@@ -1,4 +1,4 @@
-// Texts for tests of the engine.
+// Sequences for tests of the engine.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace t2t {
 
-/// Some texts: a third of them begin alike, half of them are drawn by chance. Ids are below 96.
+/// Some sequences: a third of them begin alike, half of them are drawn by chance. Ids are below 96.
 inline Request some_request(std::size_t i) {
   Request request;
   if (i % 3 == 0)

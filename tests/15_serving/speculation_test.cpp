@@ -1,5 +1,5 @@
-// What must be true of an engine with drafts: every text gets the tokens and the bits that it gets
-// without.
+// What must be true of an engine with drafts: every sequence gets the tokens and the bits that it
+// gets without.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -31,14 +31,14 @@ static Model small_model(bool packed) {
   return Model(config, matrices_as(form, draw_model(config, random), config));
 }
 
-/// What a text says, its logits, and how it ends.
+/// What a sequence says, its logits, and how it ends.
 struct HeardText {
   Ids said;
   std::vector<float> logits;
   std::optional<Ending> ended;
   std::string error;
 };
-/// The texts of all requests, and how many drafts were accepted and rejected.
+/// The sequences of all requests, and how many drafts were accepted and rejected.
 struct Served {
   std::map<size_t, HeardText> heard;
   size_t steps = 0, accepted = 0, rejected = 0, stops = 0;
@@ -75,7 +75,7 @@ static HeardText alone(const PageReader& reader, Request request) {
   return serve(reader, {request}).heard[0];
 }
 
-/// Drafts of a text whose tokens are known. Every `wrong`-th of its places is drafted wrong; 0:
+/// Drafts of a sequence whose tokens are known. Every `wrong`-th of its places is drafted wrong; 0:
 /// none.
 static Draft of_known(Ids all, size_t wrong) {
   return [all, wrong](std::span<const int> tokens, size_t k) {
@@ -87,9 +87,9 @@ static Draft of_known(Ids all, size_t wrong) {
 }
 
 TEST_CASE("64 texts served together with drafts, right and wrong: the bits of each are as alone") {
-  // 14 pages of 8 tokens for five texts: some must stop and be computed again.
-  const PageSizes sizes{.pages = 14, .page = 8, .texts = 5, .budget = 23};
-  const PageSizes roomy{.pages = 40, .page = 16, .texts = 1, .budget = 64};
+  // 14 pages of 8 tokens for five sequences: some must stop and be computed again.
+  const PageSizes sizes{.pages = 14, .page = 8, .sequences = 5, .budget = 23};
+  const PageSizes roomy{.pages = 40, .page = 16, .sequences = 1, .budget = 64};
   for (const bool packed : {false, true}) {
     CAPTURE(packed);
     const Model model = small_model(packed);
@@ -121,7 +121,7 @@ TEST_CASE("64 texts served together with drafts, right and wrong: the bits of ea
 static const size_t V = 96;
 
 TEST_CASE("right drafts make a step bring several tokens, wrong ones take nothing away") {
-  const PageSizes sizes{.pages = 20, .page = 4, .texts = 1, .budget = 16};
+  const PageSizes sizes{.pages = 20, .page = 4, .sequences = 1, .budget = 16};
   Request request{.prompt = {1, 2, 3}, .most = 31, .sampling = {.temperature = 0}};
   const Ids said = alone(toy_reader(sizes, V), request).said;
   request.drafts = 4;
@@ -143,7 +143,7 @@ TEST_CASE("right drafts make a step bring several tokens, wrong ones take nothin
 }
 
 TEST_CASE("a stop token, the limit and the end of the context hold among accepted drafts") {
-  const PageSizes sizes{.pages = 6, .page = 4, .texts = 1, .budget = 16};
+  const PageSizes sizes{.pages = 6, .page = 4, .sequences = 1, .budget = 16};
   const PageReader reader = toy_reader(sizes, V);
   Request request{.prompt = {5, 6, 7}, .most = 40, .sampling = {.temperature = 0}};
   request.draft = toy_draft(V, 0), request.drafts = 5;
@@ -167,7 +167,7 @@ TEST_CASE("a stop token, the limit and the end of the context hold among accepte
 }
 
 TEST_CASE("a filter holds among accepted drafts, and sees the answer grow token by token") {
-  const PageSizes sizes{.pages = 10, .page = 4, .texts = 1, .budget = 16};
+  const PageSizes sizes{.pages = 10, .page = 4, .sequences = 1, .budget = 16};
   Request request{.prompt = {5, 6, 7}, .most = 9, .sampling = {.temperature = 0}};
   std::vector<size_t> sizes_seen;
   request.filter = [&](std::span<const int> answer, Row logits) {
@@ -187,7 +187,7 @@ TEST_CASE(
     "rejected drafts over a page's end: their pages are free again, and no kept one changes") {
   for (const size_t page : {4, 2, 1}) {
     CAPTURE(page);
-    const PageSizes sizes{.pages = 48 / page, .page = page, .texts = 2, .budget = 16};
+    const PageSizes sizes{.pages = 48 / page, .page = page, .sequences = 2, .budget = 16};
     PageReader reader = toy_reader(sizes, V);
     const Engine* watched = nullptr;
     size_t writes_to_kept = 0;
@@ -209,8 +209,8 @@ TEST_CASE(
     for (size_t step = 0; !engine.idle() && step < 100; ++step) {
       for (const Event& event : engine.step())
         if (event.token) heard[event.id].push_back(*event.token);
-      for (const Sequence& text : engine.running())
-        wrong_tables += text.table.size() != (text.computed + page - 1) / page;
+      for (const Sequence& sequence : engine.running())
+        wrong_tables += sequence.table.size() != (sequence.computed + page - 1) / page;
       for (const Reading& reading : engine.readings())
         crossed += reading.drafted > reading.accepted + page;
     }
@@ -219,7 +219,8 @@ TEST_CASE(
     CHECK(writes_to_kept == 0);
     CHECK(heard[0] == said);
     CHECK(heard[1] == said);
-    // What the tree keeps are the tokens of the text: a third text finds them, and says the same.
+    // What the tree keeps are the tokens of the sequence: a third sequence finds them, and says the
+    // same.
     Ids longer = request.prompt;
     longer.insert(longer.end(), said.begin(), said.end());
     CHECK(engine.tree().find(longer).size() == (longer.size() - 1) / page);
@@ -234,8 +235,8 @@ TEST_CASE(
 }
 
 TEST_CASE("drafts take only what is left over: no text stops for them, and the budget holds") {
-  // Two texts of one page each, and no third page.
-  const PageSizes sizes{.pages = 2, .page = 8, .texts = 2, .budget = 5};
+  // Two sequences of one page each, and no third page.
+  const PageSizes sizes{.pages = 2, .page = 8, .sequences = 2, .budget = 5};
   Engine engine(toy_reader(sizes, V));
   Request request{.prompt = {1, 2}, .most = 6, .sampling = {.temperature = 0}};
   request.draft = toy_draft(V, 0), request.drafts = 4;
@@ -253,7 +254,7 @@ TEST_CASE("drafts take only what is left over: no text stops for them, and the b
 }
 
 TEST_CASE("what a draft throws, or a token that is none, ends its text alone") {
-  const PageSizes sizes{.pages = 10, .page = 4, .texts = 3, .budget = 20};
+  const PageSizes sizes{.pages = 10, .page = 4, .sequences = 3, .budget = 20};
   const Request right{.prompt = {1, 2}, .most = 5, .sampling = {.temperature = 0}};
   Request throws = right, outside = right, many = right;
   throws.draft = [](std::span<const int>, size_t) -> Ids { throw std::runtime_error("no idea"); };
@@ -269,7 +270,7 @@ TEST_CASE("what a draft throws, or a token that is none, ends its text alone") {
 }
 
 TEST_CASE("a reader that throws leaves the drafts unread, and the text goes on as before") {
-  const PageSizes sizes{.pages = 10, .page = 2, .texts = 1, .budget = 20};
+  const PageSizes sizes{.pages = 10, .page = 2, .sequences = 1, .budget = 20};
   Request request{.prompt = {1, 2}, .most = 9, .sampling = {.temperature = 0}};
   const Ids said = alone(toy_reader(sizes, V), request).said;
   request.draft = toy_draft(V, 30), request.drafts = 3;
@@ -295,7 +296,7 @@ TEST_CASE("a reader that throws leaves the drafts unread, and the text goes on a
 }
 
 TEST_CASE("a text that repeats itself, and a model that drafts for itself, take fewer steps") {
-  const PageSizes sizes{.pages = 30, .page = 8, .texts = 1, .budget = 32};
+  const PageSizes sizes{.pages = 30, .page = 8, .sequences = 1, .budget = 32};
   const Model model = small_model(false);
   Request request{.prompt = {1, 2, 3}, .most = 33, .sampling = {.temperature = 0}};
   const HeardText want = alone(model_reader(model, sizes), request);

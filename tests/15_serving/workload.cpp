@@ -20,8 +20,9 @@ static std::size_t between(Random& random, std::size_t from, std::size_t to) {
 
 Workload random_workload(Random& random, std::size_t V) {
   const std::size_t page = std::size_t(1) << between(random, 0, 3);  // 1, 2, 4 or 8 tokens
-  const std::size_t texts = between(random, 1, 5);
-  Workload workload{{between(random, 4, 24), page, texts, texts + between(random, 0, 20)}, {}};
+  const std::size_t sequences = between(random, 1, 5);
+  Workload workload{{between(random, 4, 24), page, sequences, sequences + between(random, 0, 20)},
+                    {}};
   const std::size_t most = workload.sizes.pages * page;
   const auto token = [&] { return int(between(random, 0, V - 1)); };
   std::vector<int> common(between(random, 0, most / 2));
@@ -55,38 +56,40 @@ Workload random_workload(Random& random, std::size_t V) {
 /// Random workloads end after some dozens of steps.
 static constexpr std::size_t most_steps = 5000;
 
-static void hear(const Event& event, WorkloadText& text) {
-  if (event.token) text.said.push_back(*event.token);
-  if (event.ending) text.ending = event.ending;
+static void hear(const Event& event, WorkloadText& sequence) {
+  if (event.token) sequence.said.push_back(*event.token);
+  if (event.ending) sequence.ending = event.ending;
 }
 
 WorkloadText alone(Request request, const PageSizes& sizes, const MakeReader& make) {
   Engine engine(make(sizes));
   request.draft = {};
   engine.submit(std::move(request));
-  WorkloadText text;
+  WorkloadText sequence;
   for (std::size_t step = 0; !engine.idle() && step < most_steps; ++step)
-    for (const Event& event : engine.step()) hear(event, text);
-  return text;
+    for (const Event& event : engine.step()) hear(event, sequence);
+  return sequence;
 }
 
-/// What is wrong with the counts of pages, or an empty text.
+/// What is wrong with the counts of pages, or an empty sequence.
 static std::string wrong_pages(const Engine& engine, const PageSizes& sizes) {
   const PagePool& pool = engine.pool();
   std::vector<std::size_t> users(pool.pages(), 0);
-  for (const Sequence& text : engine.running()) {
-    if (std::set(text.table.begin(), text.table.end()).size() != text.table.size())
-      return fmt::format("text {}: a page twice in {}", text.id, text.table);
-    if (const std::size_t needed = sizes.pages_for(text.computed); text.table.size() != needed)
-      return fmt::format("text {}: wanted {} pages for {} tokens, got {}", text.id, needed,
-                         text.computed, text.table.size());
-    if (!text.swapped.empty()) return fmt::format("text {}: runs and has copies", text.id);
-    for (const std::size_t number : text.table) ++users[number];
+  for (const Sequence& sequence : engine.running()) {
+    if (std::set(sequence.table.begin(), sequence.table.end()).size() != sequence.table.size())
+      return fmt::format("text {}: a page twice in {}", sequence.id, sequence.table);
+    if (const std::size_t needed = sizes.pages_for(sequence.computed);
+        sequence.table.size() != needed)
+      return fmt::format("sequence {}: wanted {} pages for {} tokens, got {}", sequence.id, needed,
+                         sequence.computed, sequence.table.size());
+    if (!sequence.swapped.empty()) return fmt::format("text {}: runs and has copies", sequence.id);
+    for (const std::size_t number : sequence.table) ++users[number];
   }
-  for (const Sequence& text : engine.waiting())
-    if (!text.table.empty() || text.swapped.size() != sizes.pages_for(text.computed))
-      return fmt::format("text {}: waits with {} pages, {} copies and {} computed tokens", text.id,
-                         text.table.size(), text.swapped.size(), text.computed);
+  for (const Sequence& sequence : engine.waiting())
+    if (!sequence.table.empty() || sequence.swapped.size() != sizes.pages_for(sequence.computed))
+      return fmt::format("text {}: waits with {} pages, {} copies and {} computed tokens",
+                         sequence.id, sequence.table.size(), sequence.swapped.size(),
+                         sequence.computed);
   for (const std::size_t number : engine.tree().pages()) ++users[number];
   std::size_t free = 0;
   for (std::size_t number = 0; number < pool.pages(); ++number) {
@@ -99,16 +102,16 @@ static std::string wrong_pages(const Engine& engine, const PageSizes& sizes) {
   return {};
 }
 
-/// What is wrong with the texts that run and with the plan, or an empty text.
+/// What is wrong with the sequences that run and with the plan, or an empty sequence.
 static std::string wrong_plan(const Engine& engine, const PageSizes& sizes) {
   std::set<std::size_t> places;
-  for (const Sequence& text : engine.running()) {
-    if (text.slot >= sizes.texts || !places.insert(text.slot).second)
-      return fmt::format("text {}: wanted a place of its own below {}, got {}", text.id,
-                         sizes.texts, text.slot);
+  for (const Sequence& sequence : engine.running()) {
+    if (sequence.slot >= sizes.sequences || !places.insert(sequence.slot).second)
+      return fmt::format("sequence {}: wanted a place of its own below {}, got {}", sequence.id,
+                         sizes.sequences, sequence.slot);
   }
   std::size_t copies = 0, tokens = 0;
-  for (const Sequence& text : engine.waiting()) copies += text.swapped.size();
+  for (const Sequence& sequence : engine.waiting()) copies += sequence.swapped.size();
   if (copies > sizes.swap)
     return fmt::format("copies of pages: wanted at most {}, got {}", sizes.swap, copies);
   for (const Reading& reading : engine.readings()) tokens += reading.ids.size();
@@ -117,15 +120,15 @@ static std::string wrong_plan(const Engine& engine, const PageSizes& sizes) {
   return {};
 }
 
-/// Watches that the oldest text goes on: it may not be the same, with the same tokens read, after
-/// more than two steps.
+/// Watches that the oldest sequence goes on: it may not be the same, with the same tokens read,
+/// after more than two steps.
 class OldestWatched {
  public:
   std::string wrong(const Engine& engine) {
     const Sequence* oldest = nullptr;
-    for (const auto* texts : {&engine.running(), &engine.waiting()})
-      for (const Sequence& text : *texts)
-        if (!oldest || text.arrival < oldest->arrival) oldest = &text;
+    for (const auto* sequences : {&engine.running(), &engine.waiting()})
+      for (const Sequence& sequence : *sequences)
+        if (!oldest || sequence.arrival < oldest->arrival) oldest = &sequence;
     const std::pair now = oldest ? std::pair(oldest->id, oldest->computed) : std::pair(none, none);
     steps_ = now == last_ && oldest ? steps_ + 1 : 0;
     last_ = now;
@@ -139,7 +142,7 @@ class OldestWatched {
   std::size_t steps_ = 0;
 };
 
-/// Whether a text that was heard out, or cut off, may have said this.
+/// Whether a sequence that was heard out, or cut off, may have said this.
 static std::string wrong_answer(const WorkloadText& got, const WorkloadText& want,
                                 bool is_cancelled) {
   const bool begins_alike = got.said.size() <= want.said.size() &&
@@ -153,7 +156,7 @@ static std::string wrong_answer(const WorkloadText& got, const WorkloadText& wan
   return {};
 }
 
-/// A run: which text of the workload has which id, and what each has said.
+/// A run: which sequence of the workload has which id, and what each has said.
 struct WorkloadRun {
   const Workload& workload;
   Engine engine;
@@ -226,10 +229,10 @@ std::string picture_of(const Engine& engine) {
   constexpr std::string_view names = "0123456789abcdefghijklmnopqrstuvwxyz";
   std::string picture(engine.pool().pages(), '.');
   for (const std::size_t page : engine.tree().pages()) picture[page] = '-';
-  for (const Sequence& text : engine.running())
-    for (const std::size_t page : text.table) {
+  for (const Sequence& sequence : engine.running())
+    for (const std::size_t page : sequence.table) {
       char& mark = picture[page];
-      mark = mark == '.' || mark == '-' ? names[text.id % names.size()] : '+';
+      mark = mark == '.' || mark == '-' ? names[sequence.id % names.size()] : '+';
     }
   return picture;
 }

@@ -1,16 +1,16 @@
 // Workloads: sequences of requests that can be made again, run on a clock that counts steps.
 //
-// A workload says at which step which text comes, and which of them are cancelled. After every step
-// the run checks what must hold whatever the workload is, the invariants:
+// A workload says at which step which sequence comes, and which of them are cancelled. After every
+// step the run checks what must hold whatever the workload is, the invariants:
 //
 //   each page is free, or has as many users as there are tables and places in the tree that name it
-//   a text that runs has just as many pages as its computed tokens need, and no page twice
-//   a text that waits has no pages, and copies of just as many as its computed tokens need
+//   a sequence that runs has just as many pages as its computed tokens need, and no page twice
+//   a sequence that waits has no pages, and copies of just as many as its computed tokens need
 //   there are no more copies than the sizes allow
-//   the texts that run are not more than there are places, and each has a place of its own
+//   the sequences that run are not more than there are places, and each has a place of its own
 //   a step reads no more tokens than its budget, drafts included
-//   the oldest text goes on in this step or the next
-//   a text that ends and was not cancelled says what it says alone and without drafts
+//   the oldest sequence goes on in this step or the next
+//   a sequence that ends and was not cancelled says what it says alone and without drafts
 //
 // If a workload breaks one of them, smaller workloads are tried that break it, too.
 #pragma once
@@ -31,14 +31,14 @@ struct Workload {
   std::vector<Arrival> arrivals;
 };
 
-/// A random workload: one to twelve texts, some with a common beginning and some with a toy_draft,
-/// in memory that is sometimes scarce.
+/// A random workload: one to twelve sequences, some with a common beginning and some with a
+/// toy_draft, in memory that is sometimes scarce.
 Workload random_workload(Random& random, std::size_t V);
 
 /// Makes a reader for these sizes.
 using MakeReader = std::function<PageReader(const PageSizes& sizes)>;
 
-/// What a text says, and how it ends, when no other is there and nothing is drafted.
+/// What a sequence says, and how it ends, when no other is there and nothing is drafted.
 struct WorkloadText {
   std::vector<int> said = {};
   std::optional<Ending> ending = {};
@@ -46,16 +46,16 @@ struct WorkloadText {
 WorkloadText alone(Request request, const PageSizes& sizes, const MakeReader& make);
 
 /// Runs a workload to its end. Returns the first invariant that is broken, with the step and the
-/// numbers, or an empty text.
+/// numbers, or an empty sequence.
 std::string run_workload(const Workload& workload, const MakeReader& make,
                          const AfterStep& after = {});
 
-/// A smaller workload for which `fails` still holds: texts are left out, and made shorter, as long
-/// as it does. The workload itself must fail.
+/// A smaller workload for which `fails` still holds: sequences are left out, and made shorter, as
+/// long as it does. The workload itself must fail.
 Workload shrunk(Workload workload, const std::function<bool(const Workload&)>& fails);
 
-/// All pages in one line, a character for each: '.' is free, a digit or letter is the text that has
-/// it, '+' means several texts, and '-' is a page that only the tree of beginnings has.
+/// All pages in one line, a character for each: '.' is free, a digit or letter is the sequence that
+/// has it, '+' means several sequences, and '-' is a page that only the tree of beginnings has.
 std::string picture_of(const Engine& engine);
 
 }  // namespace t2t

@@ -39,17 +39,17 @@ static std::string wrong_in(const Workload& workload, const AfterStep& after = {
 
 /// A workload, and how its pages look step by step.
 static std::string drawn(const Workload& workload) {
-  std::string text;
+  std::string sequence;
   for (const Arrival& arrival : workload.arrivals)
-    text +=
+    sequence +=
         "text of " + std::to_string(arrival.request.prompt.size()) + " tokens, at step " +
         std::to_string(arrival.step) + ", " + std::to_string(arrival.request.most) + " more" +
         (arrival.request.draft ? ", " + std::to_string(arrival.request.drafts) + " drafts" : "") +
         "\n";
   wrong_in(workload, [&](size_t step, const Engine& engine, const std::vector<Event>&) {
-    text += "step " + std::to_string(step) + "  " + picture_of(engine) + "\n";
+    sequence += "step " + std::to_string(step) + "  " + picture_of(engine) + "\n";
   });
-  return text;
+  return sequence;
 }
 
 TEST_CASE(
@@ -61,11 +61,11 @@ TEST_CASE(
     const std::string wrong =
         wrong_in(workload, [&](size_t, const Engine& engine, const std::vector<Event>&) {
           ++steps, stops += engine.plan().stopped.size();
-          for (const Sequence& text : engine.waiting()) swapped += !text.swapped.empty();
+          for (const Sequence& sequence : engine.waiting()) swapped += !sequence.swapped.empty();
           for (const Reading& reading : engine.readings())
             accepted += reading.accepted, rejected += reading.drafted - reading.accepted;
-          for (const Sequence& text : engine.running())
-            for (const size_t page : text.table) shared += engine.pool().users(page) > 2;
+          for (const Sequence& sequence : engine.running())
+            for (const size_t page : sequence.table) shared += engine.pool().users(page) > 2;
         });
     for (const Arrival& arrival : workload.arrivals) cancelled += arrival.cancelled.has_value();
     if (wrong.empty()) continue;
@@ -88,7 +88,7 @@ TEST_CASE(
 
 TEST_CASE(
     "by hand: two texts of one beginning have its pages in common, and leave nothing behind") {
-  Workload workload{{.pages = 6, .page = 2, .texts = 2, .budget = 8}, {}};
+  Workload workload{{.pages = 6, .page = 2, .sequences = 2, .budget = 8}, {}};
   for (const size_t step : {0, 1}) {
     Request request{.prompt = {1, 2, 3, 4, int(step)}, .most = 3};
     request.sampling.temperature = 0;
@@ -105,7 +105,7 @@ TEST_CASE(
   CHECK(free == 6);
 }
 
-/// The tokens that each text reads in each step of a workload, "0: 4, 1: 2" for each.
+/// The tokens that each sequence reads in each step of a workload, "0: 4, 1: 2" for each.
 static std::vector<std::string> reads_of(const Workload& workload) {
   std::vector<std::string> reads;
   CHECK(run_workload(workload, toy, [&](size_t, const Engine& engine, const std::vector<Event>&) {
@@ -123,16 +123,16 @@ static Arrival arrival(size_t step, std::vector<int> prompt, size_t most) {
 }
 
 TEST_CASE("by hand: a text that goes on in the middle of another's page gets a copy of it") {
-  Workload workload{{.pages = 12, .page = 4, .texts = 3, .budget = 16}, {}};
+  Workload workload{{.pages = 12, .page = 4, .sequences = 3, .budget = 16}, {}};
   workload.arrivals = {arrival(0, {1, 2, 3, 4, 5, 6, 7}, 4), arrival(1, {1, 2, 3, 4, 5, 6, 9}, 4),
                        arrival(1, {1, 2, 3, 9}, 4)};
-  // Of the second text 4 tokens are shared and 2 copied, of the third 3 are copied from a full
+  // Of the second sequence 4 tokens are shared and 2 copied, of the third 3 are copied from a full
   // page.
   CHECK(reads_of(workload)[1] == "0: 1, 1: 1, 2: 1");
 }
 
 TEST_CASE("by hand: of texts that begin alike and come together, the first reads the beginning") {
-  Workload workload{{.pages = 40, .page = 4, .texts = 5, .budget = 30}, {}};
+  Workload workload{{.pages = 40, .page = 4, .sequences = 5, .budget = 30}, {}};
   const std::vector<int> prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   workload.arrivals = {arrival(0, prompt, 3), arrival(0, prompt, 3), arrival(0, prompt, 3)};
   CHECK(reads_of(workload)[0] == "0: 10");
@@ -143,7 +143,7 @@ TEST_CASE("by hand: of texts that begin alike and come together, the first reads
 }
 
 TEST_CASE("by hand: a stopped text goes on from copies of its pages, if there is room for them") {
-  Workload workload{{.pages = 4, .page = 2, .texts = 2, .budget = 8}, {}};
+  Workload workload{{.pages = 4, .page = 2, .sequences = 2, .budget = 8}, {}};
   workload.arrivals = {arrival(0, {1, 2, 3}, 5), arrival(0, {4, 5, 6}, 3)};
   // Both have read four tokens when the first needs a third page. In the end it has all four pages.
   for (const size_t swap : {0, 1, 2}) {
@@ -191,13 +191,13 @@ TEST_CASE("a reader that throws now and then: no page is lost, and each text say
     }
     CHECK(engine.idle());
     CHECK(engine.pool().free() + engine.tree().spare() == workload.sizes.pages);
-    for (size_t text = 0; text < said.size(); ++text)
-      CHECK(said[text] == alone(workload.arrivals[text].request, workload.sizes, toy).said);
+    for (size_t sequence = 0; sequence < said.size(); ++sequence)
+      CHECK(said[sequence] == alone(workload.arrivals[sequence].request, workload.sizes, toy).said);
   }
 }
 
 TEST_CASE("a long prompt comes in chunks, and does not hold up an answer") {
-  Workload workload{{.pages = 32, .page = 4, .texts = 2, .budget = 8}, {}};
+  Workload workload{{.pages = 32, .page = 4, .sequences = 2, .budget = 8}, {}};
   workload.arrivals.push_back({0, {.prompt = {1, 2}, .most = 12}, {}});
   workload.arrivals.push_back({1, {.prompt = std::vector<int>(50, 3), .most = 1}, {}});
   size_t answers = 0;
@@ -206,7 +206,8 @@ TEST_CASE("a long prompt comes in chunks, and does not hold up an answer") {
                        if (step < 8)
                          for (const Event& event : events) answers += event.id == 0;
                      }) == "");
-  CHECK(answers == 8);  // one in each step, though 50 tokens of the other text were read meanwhile
+  CHECK(answers ==
+        8);  // one in each step, though 50 tokens of the other sequence were read meanwhile
 }
 
 }  // namespace t2t::workload_test

@@ -242,7 +242,7 @@ TEST_CASE("a decoder alone learns to turn words around, from the same pairs in t
   REFUSES(AloneTrainer(drawn(), options, {}, 4, 5), "pairs to learn: wanted at least 1, got 0");
   pairs.push_back(reversal_of("longer"));
   REFUSES(AloneTrainer(drawn(), options, pairs, 4, 5),
-          "T, the tokens of a text: wanted 1 to T_max = 9, got 13");
+          "T, the tokens of a sequence: wanted 1 to T_max = 9, got 13");
 }
 
 TEST_CASE("a window's class is asked for behind it, and nothing else is learned") {
@@ -268,7 +268,7 @@ TEST_CASE("a window's class is asked for behind it, and nothing else is learned"
           "B of a batch for one window: wanted 1, got 50");
   REFUSES(draw_windows(batch, {}, random), "texts to draw windows from: wanted at least 1, got 0");
   const std::vector<std::vector<int>> shorter = {{97, 97}};
-  REFUSES(draw_windows(batch, shorter, random), "tokens of a text: wanted at least 3, got 2");
+  REFUSES(draw_windows(batch, shorter, random), "tokens of a sequence: wanted at least 3, got 2");
 }
 
 TEST_CASE("a model with and without the mask learns to tell two texts apart" *

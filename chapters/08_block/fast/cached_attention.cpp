@@ -15,14 +15,14 @@ AttentionKernel grouped_kernel(std::span<const BlockSettings> layers, std::size_
 }
 
 CachedAttention::CachedAttention(std::span<const BlockSettings> layers, std::size_t S,
-                                 std::size_t T_max, std::size_t texts, AttentionKernel kernel)
+                                 std::size_t T_max, std::size_t sequences, AttentionKernel kernel)
     : layers_(layers, S, T_max), kernel_(std::move(kernel)) {
-  expect(texts >= 1, "texts", "at least 1", texts);
-  caches.resize(texts);
-  for (std::vector<KvCache>& of_text : caches) {
-    of_text.reserve(layers.size());  // or growing would copy caches
+  expect(sequences >= 1, "sequences", "at least 1", sequences);
+  caches.resize(sequences);
+  for (std::vector<KvCache>& of_sequence : caches) {
+    of_sequence.reserve(layers.size());  // or growing would copy caches
     for (const BlockSettings& settings : layers)
-      of_text.push_back(make_kv_cache(settings.G, S, settings.D));
+      of_sequence.push_back(make_kv_cache(settings.G, S, settings.D));
   }
   if (!kernel_) kernel_ = grouped_kernel(layers, S, T_max);
 }
@@ -30,7 +30,7 @@ CachedAttention::CachedAttention(std::span<const BlockSettings> layers, std::siz
 void CachedAttention::operator()(const Projected& in, Matrix heads, const Trace& trace) {
   const BlockSettings& settings = in.block.settings();
   const std::size_t layer = in.block.layer();
-  const auto cache_of = [&](const Run& run) -> KvCache& { return caches[run.text][layer]; };
+  const auto cache_of = [&](const Run& run) -> KvCache& { return caches[run.sequence][layer]; };
   layers_.expect_call(in, heads, caches.size());
   for (const Run& run : in.runs) expect_no_gap(run, cache_of(run).length);
 

@@ -37,7 +37,7 @@ class CachedAttention {
   /// a text and use at most as many threads as are in use now. Throws std::invalid_argument as
   /// LayerTables does, and when texts is 0.
   CachedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
-                  std::size_t texts = 1, AttentionKernel kernel = {});
+                  std::size_t sequences = 1, AttentionKernel kernel = {});
   CachedAttention(const BlockSettings& settings, std::size_t S, std::size_t T_max)
       : CachedAttention(std::span(&settings, 1), S, T_max) {}
   CachedAttention(const CachedAttention&) = delete;  // give std::ref(it) to a slot, not a copy

@@ -22,7 +22,7 @@ LayerTables::LayerTables(std::span<const BlockSettings> layers, std::size_t S, s
     : S_(S), T_max_(T_max), threads_(thread_count()), layers_(layers.begin(), layers.end()) {
   expect(!layers.empty(), "layers", "at least 1", 0);
   expect(S >= 1, "S, the positions of the caches", "at least 1", S);
-  expect(T_max >= 1, "T_max, the rows of a text in a call", "at least 1", T_max);
+  expect(T_max >= 1, "T_max, the rows of a sequence in a call", "at least 1", T_max);
   for (std::size_t l = 0; l < layers.size(); ++l) {
     expect_settings(layers[l]);
     const auto same = [&](const BlockSettings& other) { return same_table(other, layers[l]); };
@@ -70,27 +70,27 @@ void LayerTables::expect_block(const Block& block) const {
 
 /// Throws unless a run can be one of a call: of a text that is there, with a row or more, of which
 /// none is at position S or later.
-static void expect_run(const Run& run, std::size_t texts, std::size_t S, std::size_t T_max) {
-  if (run.text >= texts)
+static void expect_run(const Run& run, std::size_t sequences, std::size_t S, std::size_t T_max) {
+  if (run.sequence >= sequences)
     throw std::invalid_argument(
-        fmt::format("runs: wanted texts from 0 to {}, got {}", texts - 1, run.text));
+        fmt::format("runs: wanted sequences from 0 to {}, got {}", sequences - 1, run.sequence));
   if (run.rows < 1 || run.rows > T_max)
-    throw std::invalid_argument(
-        fmt::format("text {}: wanted 1 to {} rows in a call, got {}", run.text, T_max, run.rows));
+    throw std::invalid_argument(fmt::format("sequence {}: wanted 1 to {} rows in a call, got {}",
+                                            run.sequence, T_max, run.rows));
   if (run.position > S || run.rows > S - run.position)
     throw std::invalid_argument(
-        fmt::format("text {}: wanted at most S = {} positions in all, got {} and {} more", run.text,
-                    S, run.position, run.rows));
+        fmt::format("sequence {}: wanted at most S = {} positions in all, got {} and {} more",
+                    run.sequence, S, run.position, run.rows));
 }
 
 void expect_no_gap(const Run& run, std::size_t length) {
   if (run.position > length)
     throw std::invalid_argument(
-        fmt::format("text {}: wanted a position of at most its length {}, got {}", run.text, length,
-                    run.position));
+        fmt::format("sequence {}: wanted a position of at most its length {}, got {}", run.sequence,
+                    length, run.position));
 }
 
-void LayerTables::expect_call(const Projected& in, ConstMatrix heads, std::size_t texts) const {
+void LayerTables::expect_call(const Projected& in, ConstMatrix heads, std::size_t sequences) const {
   expect_block(in.block);
   const BlockSettings& s = in.block.settings();
   const std::size_t T = in.q.rows;
@@ -101,9 +101,10 @@ void LayerTables::expect_call(const Projected& in, ConstMatrix heads, std::size_
 
   std::size_t rows = 0;
   for (const Run& run : in.runs) {
-    expect_run(run, texts, S_, T_max_);
-    const auto of_text = [&](const Run& other) { return other.text == run.text; };
-    expect(std::ranges::count_if(in.runs, of_text) == 1, "text of the runs", "each once", run.text);
+    expect_run(run, sequences, S_, T_max_);
+    const auto of_sequence = [&](const Run& other) { return other.sequence == run.sequence; };
+    expect(std::ranges::count_if(in.runs, of_sequence) == 1, "sequence of the runs", "each once",
+           run.sequence);
     rows += run.rows;
   }
   if (rows != T)

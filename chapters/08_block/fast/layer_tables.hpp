@@ -27,7 +27,7 @@ class LayerTables {
   /// runs don't add up to q's rows, or one names a text that is missing or comes twice, has no row
   /// or more than T_max, or goes beyond position S − 1; if the layer does not exist or wasn't made
   /// for this block's H, G, D and RoPE; or if more threads are in use.
-  void expect_call(const Projected& in, ConstMatrix heads, std::size_t texts) const;
+  void expect_call(const Projected& in, ConstMatrix heads, std::size_t sequences) const;
 
  private:
   void expect_block(const Block& block) const;

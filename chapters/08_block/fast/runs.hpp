@@ -15,7 +15,7 @@ namespace t2t {
 // [runs]
 /// The next `rows` rows of a call are this text's, from this position on.
 struct Run {
-  std::size_t text, position, rows;
+  std::size_t sequence, position, rows;
 };
 
 /// The runs of a call, in the order of its rows; a single Run is a list of one.

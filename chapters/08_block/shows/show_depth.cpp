@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "07_swiglu/feed_forward.hpp"
 #include "08_block/depth/depth.hpp"
 #include "linalg.hpp"
 #include "program/print.hpp"

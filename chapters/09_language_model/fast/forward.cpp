@@ -54,7 +54,7 @@ void logits_of(const Model& model, Matrix x, Matrix logits, const Trace& trace) 
 
 /// The most rows that go through the blocks at once: `chunk`, or all that the texts can have.
 static std::size_t rows_of_a_pass(std::size_t S, const StateOptions& options) {
-  return options.texts > options.chunk / S ? options.chunk : S * options.texts;
+  return options.sequences > options.chunk / S ? options.chunk : S * options.sequences;
 }
 
 /// Returns S, once the config, S and the options are good and there is memory for all of it. A
@@ -69,18 +69,18 @@ static std::size_t checked_positions(const Config& config, std::size_t S,
       double(rows_of_a_pass(S, options)) * (memory.scratch - sizeof(float) * double(config.V));
   const double table = sizeof(float) * double(S) * double(config.block.D);
   const double caches =
-      options.memory.attention || options.layers ? 0 : double(options.texts) * memory.cache;
+      options.memory.attention || options.layers ? 0 : double(options.sequences) * memory.cache;
   expect_memory(caches + rows + table, fmt::format("a state of S = {} positions", S),
                 "make S or the model smaller");
   return S;
 }
 
 /// What the options bring, or float caches.
-static TextMemory attention_of(std::span<const BlockSettings> layers, std::size_t S,
-                               StateOptions& options) {
+static SequenceMemory attention_of(std::span<const BlockSettings> layers, std::size_t S,
+                                   StateOptions& options) {
   if (options.memory.attention) return std::move(options.memory);
   const auto cached = std::make_shared<CachedAttention>(layers, S, std::min(options.chunk, S),
-                                                        options.texts, options.kernel);
+                                                        options.sequences, options.kernel);
   return {[cached](const Projected& in, Matrix heads, const Trace& trace) {
     (*cached)(in, heads, trace);
   }};
@@ -89,44 +89,45 @@ static TextMemory attention_of(std::span<const BlockSettings> layers, std::size_
 ModelState::ModelState(const Config& config, std::size_t S, StateOptions given)
     : S(checked_positions(config, S, given)),
       L(config.L),
-      lengths(given.texts, 0),
+      lengths(given.sequences, 0),
       options(std::move(given)),
       scratch(settings_of_all(config), rows_of_a_pass(S, options)),
       x(empty(scratch.T_max, config.block.C)),
-      last(empty(options.texts, config.block.C)) {
-  runs.reserve(options.texts);
+      last(empty(options.sequences, config.block.C)) {
+  runs.reserve(options.sequences);
   if (options.layers) return;
   const std::vector<BlockSettings> layers = settings_of_all(config);
-  TextMemory memory = attention_of(layers, S, options);
+  SequenceMemory memory = attention_of(layers, S, options);
   slots = {.attention = std::move(memory.attention),
            .network = options.network ? options.network(layers, scratch.T_max) : Network(),
            .before_sum = options.before_sum};
   truncated = std::move(memory.truncated);
 }
 
-std::size_t ModelState::length(std::size_t text) const {
-  expect(text < lengths.size(), "text", "one of the state's texts", text);
-  return lengths[text];
+std::size_t ModelState::length(std::size_t sequence) const {
+  expect(sequence < lengths.size(), "sequence", "one of the state's sequences", sequence);
+  return lengths[sequence];
 }
 
 void reset(ModelState& state) {
-  for (std::size_t text = 0; text < state.lengths.size(); ++text) truncate(state, 0, text);
+  for (std::size_t sequence = 0; sequence < state.lengths.size(); ++sequence)
+    truncate(state, 0, sequence);
 }
 
-void truncate(ModelState& state, std::size_t position, std::size_t text) {
-  if (position > state.length(text))
+void truncate(ModelState& state, std::size_t position, std::size_t sequence) {
+  if (position > state.length(sequence))
     throw std::invalid_argument(
         fmt::format("position, the tokens to keep: wanted at most the length {}, got {}",
-                    state.length(text), position));
-  state.lengths[text] = position;
-  if (state.truncated) state.truncated(text, position);
+                    state.length(sequence), position));
+  state.lengths[sequence] = position;
+  if (state.truncated) state.truncated(sequence, position);
 }
 
-void set_length(ModelState& state, std::size_t length, std::size_t text) {
-  expect(text < state.lengths.size(), "text", "one of the state's texts", text);
-  expect(length <= state.S, "length, the tokens of a text", fmt::format("at most S = {}", state.S),
-         length);
-  state.lengths[text] = length;
+void set_length(ModelState& state, std::size_t length, std::size_t sequence) {
+  expect(sequence < state.lengths.size(), "sequence", "one of the state's sequences", sequence);
+  expect(length <= state.S, "length, the tokens of a sequence",
+         fmt::format("at most S = {}", state.S), length);
+  state.lengths[sequence] = length;
 }
 
 /// Checks what changes from call to call, before anything is written. Returns how many tokens the
@@ -142,14 +143,16 @@ static std::size_t expect_forward(const Model& model, const ModelState& state,
     throw std::invalid_argument(fmt::format(
         "state: wanted one of at most T_max = {} positions, got S = {}", config.T_max, state.S));
   std::size_t T = 0;
-  for (const auto& [text, ids, wanted] : more) {
+  for (const auto& [sequence, ids, wanted] : more) {
     expect(ids.size() >= 1, "T, the tokens", "at least 1", 0);
     if (wanted > ids.size())
       refuse("wanted, the tokens with logits", fmt::format("at most the {} tokens", ids.size()),
              wanted);
-    const std::size_t length = state.length(text);
-    const auto of_text = [text = text](const MoreTokens& other) { return other.text == text; };
-    expect(std::ranges::count_if(more, of_text) == 1, "text", "each once", text);
+    const std::size_t length = state.length(sequence);
+    const auto of_sequence = [sequence = sequence](const MoreTokens& other) {
+      return other.sequence == sequence;
+    };
+    expect(std::ranges::count_if(more, of_sequence) == 1, "sequence", "each once", sequence);
     if (length > state.S || ids.size() > state.S - length)
       throw std::invalid_argument(fmt::format(
           "ids: wanted at most S = {} tokens in all, got {} + {}", state.S, length, ids.size()));
@@ -172,12 +175,12 @@ static std::size_t embed_chunk(const Model& model, ModelState& state,
   std::size_t rows = 0;
   state.runs.clear();
   while (at.i < more.size() && rows < state.scratch.T_max) {
-    const auto& [text, ids, wanted] = more[at.i];
+    const auto& [sequence, ids, wanted] = more[at.i];
     const std::size_t count = std::min(state.scratch.T_max - rows, ids.size() - at.done);
-    const std::size_t position = state.lengths[text] + at.done;
+    const std::size_t position = state.lengths[sequence] + at.done;
     embed_tokens(model, ids.subspan(at.done, count), position,
                  Matrix(state.x).rows_from(rows, count));
-    state.runs.push_back({text, position, count});
+    state.runs.push_back({sequence, position, count});
     rows += count, at.done += count;
     if (at.done == ids.size()) ++at.i, at.done = 0;
   }
@@ -211,7 +214,7 @@ static void score(const Model& model, const ModelState& state, Matrix x, Matrix 
 /// Called once everything has succeeded, so that a call that throws leaves all lengths as they
 /// were.
 static void add_lengths(ModelState& state, std::span<const MoreTokens> more) {
-  for (const MoreTokens& of : more) state.lengths[of.text] += of.ids.size();
+  for (const MoreTokens& of : more) state.lengths[of.sequence] += of.ids.size();
 }
 
 void forward(const Model& model, ModelState& state, std::span<const MoreTokens> more, Matrix logits,
@@ -224,7 +227,7 @@ void forward(const Model& model, ModelState& state, std::span<const MoreTokens> 
   in_chunks(model, state, more, trace, [&](Matrix x, Embedded at) {
     // Only the last tokens of each text get logits.
     for (std::size_t r = 0; r < x.rows; ++r) {
-      const auto& [text, ids, wanted] = more[at.i];
+      const auto& [sequence, ids, wanted] = more[at.i];
       if (ids.size() - at.done <= wanted)
         std::ranges::copy(x.row(r), row(state.last, found++).begin());
       if (++at.done == ids.size()) ++at.i, at.done = 0;

@@ -45,7 +45,7 @@ struct ModelState {
   std::vector<std::size_t> lengths;  // [texts] tokens that have been through the model
   StateOptions options;
   BlockSlots slots;  // made as the options say
-  std::function<void(std::size_t text, std::size_t position)> truncated;
+  std::function<void(std::size_t sequence, std::size_t position)> truncated;
   BlockScratch scratch;   // for up to `chunk` rows
   Tensor<2> x;            // [chunk, C], the residual stream
   Tensor<2> last;         // [texts or more, C]: the tokens that want logits
@@ -53,7 +53,8 @@ struct ModelState {
 
   /// Each text gets room for S tokens. Throws as expect_state_options does; std::runtime_error,
   /// with the bytes wanted, when there is not enough free memory for the caches of all texts (but
-  /// those of a TextMemory are checked by its maker), a chunk's rows in the blocks, RoPE's table.
+  /// those of a SequenceMemory are checked by its maker), a chunk's rows in the blocks, RoPE's
+  /// table.
   ModelState(const Config& config, std::size_t S, StateOptions options = {});
   ModelState(const ModelState&) = delete;  // a copy's slots would write to the same caches
   ModelState(ModelState&&) = default;
@@ -61,18 +62,18 @@ struct ModelState {
 
   /// How many tokens of a text have been through the model: the position of its next one. Throws
   /// std::invalid_argument for a text that is not there.
-  std::size_t length(std::size_t text = 0) const;
+  std::size_t length(std::size_t sequence = 0) const;
 };
 
 /// reset forgets all texts; truncate keeps the first `position` tokens of one. Throws
 /// std::invalid_argument when the text is shorter, or not there.
 void reset(ModelState& state);
-void truncate(ModelState& state, std::size_t position, std::size_t text = 0);
+void truncate(ModelState& state, std::size_t position, std::size_t sequence = 0);
 
 /// Says that the attention's memory holds the first `length` tokens of a text, for an owner of that
 /// memory who put them there, as a server does with pages. Throws std::invalid_argument when length
 /// is above S, or the text not there.
-void set_length(ModelState& state, std::size_t length, std::size_t text);
+void set_length(ModelState& state, std::size_t length, std::size_t sequence);
 
 /// Runs T more tokens of text 0, a prompt or the token chosen last, and writes the logits of the
 /// last one. Allocates nothing. trace, if given, sees the embedding and each block's parts, chunk
@@ -95,7 +96,7 @@ void forward_all(const Model& model, ModelState& state,
 
 /// More tokens of one of several texts.
 struct MoreTokens {
-  std::size_t text;
+  std::size_t sequence;
   std::span<const int> ids;
   std::size_t wanted = 1;  // how many of the last ids want logits; 0 if the prompt is to go on
 };

@@ -14,7 +14,7 @@ void expect_state_options(const Config& config, std::size_t S, const StateOption
   expect(S >= 1 && S <= config.T_max, "S, the positions to make room for",
          "1 to T_max = " + std::to_string(config.T_max), S);
   expect(options.chunk >= 1, "chunk, the rows of a pass", "at least 1", options.chunk);
-  expect(options.texts >= 1, "texts", "at least 1", options.texts);
+  expect(options.sequences >= 1, "sequences", "at least 1", options.sequences);
   const std::vector<Choice> choices = choices_of(config);
   if (!options.network && !options.layers &&
       std::ranges::find(choices, Choice::experts) != choices.end())

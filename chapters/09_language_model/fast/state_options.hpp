@@ -16,9 +16,9 @@ namespace t2t {
 /// layers settings_of_all(config), for S, `texts`, and calls that bring up to min(chunk, S) rows of
 /// a text. `truncated` is called when a text is cut to `position` tokens, also by reset, and may
 /// free the memory after them; it may be empty.
-struct TextMemory {
+struct SequenceMemory {
   Attention attention = {};
-  std::function<void(std::size_t text, std::size_t position)> truncated = {};
+  std::function<void(std::size_t sequence, std::size_t position)> truncated = {};
 };
 /// Makes a network with its scratch memory, for calls of up to T_max rows. Each state makes one of
 /// its own, once it has checked that a chunk's rows fit into memory.
@@ -30,12 +30,12 @@ using Layers = std::function<void(const Model& model, Matrix x, Runs runs, const
 /// Options of a ModelState. Each function may be empty.
 struct StateOptions {
   std::size_t chunk = 512;  // most rows in the blocks at once; more than texts·S counts as texts·S
-  std::size_t texts = 1;    // texts that are continued at the same time
-  AttentionKernel kernel{};  // of a CachedAttention; empty: chapter 06's
-  TextMemory memory{};       // of this state alone; empty: a CachedAttention
-  MakeNetwork network{};     // empty: chapter 07's
-  BeforeSum before_sum{};    // as in BlockSlots
-  Layers layers{};           // if given, kernel, memory, network and before_sum are not used
+  std::size_t sequences = 1;  // texts that are continued at the same time
+  AttentionKernel kernel{};   // of a CachedAttention; empty: chapter 06's
+  SequenceMemory memory{};    // of this state alone; empty: a CachedAttention
+  MakeNetwork network{};      // empty: chapter 07's
+  BeforeSum before_sum{};     // as in BlockSlots
+  Layers layers{};            // if given, kernel, memory, network and before_sum are not used
   std::function<void(Matrix x)> embedded{};     // is handed a chunk's embedding, before the trace
   std::function<void(Matrix logits)> scored{};  // is handed all logits; forward_all's by chunk
 };

@@ -10,18 +10,18 @@
 namespace t2t {
 
 QuantizedAttention::QuantizedAttention(std::span<const BlockSettings> layers, std::size_t S,
-                                       std::size_t T_max, std::size_t texts, std::size_t bits,
+                                       std::size_t T_max, std::size_t sequences, std::size_t bits,
                                        AttentionKernel kernel)
     : layers_(layers, S, T_max),
       scratch_(S, widest(layers, [](const BlockSettings& s) { return s.H; }),
                widest(layers, [](const BlockSettings& s) { return s.D; })),
       kernel_(std::move(kernel)) {
-  expect(texts >= 1, "texts", "at least 1", texts);
-  caches.resize(texts);
-  for (std::vector<QuantizedCache>& of_text : caches) {
-    of_text.reserve(layers.size());
+  expect(sequences >= 1, "sequences", "at least 1", sequences);
+  caches.resize(sequences);
+  for (std::vector<QuantizedCache>& of_sequence : caches) {
+    of_sequence.reserve(layers.size());
     for (const BlockSettings& s : layers)
-      of_text.push_back(
+      of_sequence.push_back(
           {make_quantized_heads(bits, s.G, S, s.D), make_quantized_heads(bits, s.G, S, s.D)});
   }
   if (T_max == 1) return;  // one token reads the rounded rows
@@ -47,7 +47,9 @@ void QuantizedAttention::attend_floats(ConstMatrix q, const QuantizedCache& cach
 void QuantizedAttention::operator()(const Projected& in, Matrix heads, const Trace& trace) {
   const BlockSettings& settings = in.block.settings();
   const std::size_t layer = in.block.layer();
-  const auto cache_of = [&](const Run& run) -> QuantizedCache& { return caches[run.text][layer]; };
+  const auto cache_of = [&](const Run& run) -> QuantizedCache& {
+    return caches[run.sequence][layer];
+  };
   layers_.expect_call(in, heads, caches.size());
   for (const Run& run : in.runs) expect_no_gap(run, cache_of(run).length);
 

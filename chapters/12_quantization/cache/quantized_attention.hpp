@@ -1,6 +1,6 @@
 // Chapter 08's attention slot with keys and values in 8 or 4 bits.
 //
-//   for each text of a call, at its own position:
+//   for each sequence of a call, at its own position:
 //     rotate q and k (RoPE)
 //     round k and v into this layer's cache
 //     heads = attention(q, cache)
@@ -20,14 +20,14 @@ namespace t2t {
 
 class QuantizedAttention {
  public:
-  /// Makes caches of S positions for each layer of each text. kernel, chapter 06's unless one is
-  /// given, attends for calls of several tokens. Throws std::invalid_argument as CachedAttention's
-  /// constructor does, and unless bits is 4 or 8.
+  /// Makes caches of S positions for each layer of each sequence. kernel, chapter 06's unless one
+  /// is given, attends for calls of several tokens. Throws std::invalid_argument as
+  /// CachedAttention's constructor does, and unless bits is 4 or 8.
   QuantizedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
-                     std::size_t texts, std::size_t bits, AttentionKernel kernel = {});
+                     std::size_t sequences, std::size_t bits, AttentionKernel kernel = {});
   QuantizedAttention(const QuantizedAttention&) = delete;  // give std::ref(it) to a slot
 
-  /// caches[text][layer]
+  /// caches[sequence][layer]
   std::vector<std::vector<QuantizedCache>> caches;
 
   /// The slot. Throws as CachedAttention does.

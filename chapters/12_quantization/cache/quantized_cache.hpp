@@ -54,7 +54,7 @@ std::size_t bytes(const QuantizedHeads& heads);
 /// Bytes of a number of a whole block, with its share of scale and minimum: 8.5 or 5 bits.
 double quantized_number_bytes(std::size_t bits);
 
-/// One layer of one text.
+/// One layer of one sequence.
 struct QuantizedCache {
   QuantizedHeads keys, values;
   std::size_t length = 0;  // rows filled

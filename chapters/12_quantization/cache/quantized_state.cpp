@@ -24,10 +24,11 @@ ModelState quantized_state(const Config& config, std::size_t S, std::size_t bits
                            StateOptions options) {
   expect(bits == 4 || bits == 8, "bits", "4 or 8", bits);
   expect_state_options(config, S, options);
-  expect_memory(double(options.texts) * quantized_cache_bytes(config, S, bits),
+  expect_memory(double(options.sequences) * quantized_cache_bytes(config, S, bits),
                 fmt::format("a state of S = {} positions", S), "make S or the model smaller");
-  const auto attention = std::make_shared<QuantizedAttention>(
-      settings_of_all(config), S, std::min(options.chunk, S), options.texts, bits, options.kernel);
+  const auto attention =
+      std::make_shared<QuantizedAttention>(settings_of_all(config), S, std::min(options.chunk, S),
+                                           options.sequences, bits, options.kernel);
   options.memory = {[attention](const Projected& in, Matrix heads, const Trace& trace) {
     (*attention)(in, heads, trace);
   }};

@@ -1,5 +1,5 @@
-// A model's memory for texts whose keys and values are kept in 8 or 4 bits: chapter 09's ModelState
-// with quantized_attention.hpp in its slot.
+// A model's memory for sequences whose keys and values are kept in 8 or 4 bits: chapter 09's
+// ModelState with quantized_attention.hpp in its slot.
 //
 // forward, generate and all else that takes a ModelState use it as any other.
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace t2t {
 
-/// Bytes of the rounded caches of all layers, for one text of S tokens.
+/// Bytes of the rounded caches of all layers, for one sequence of S tokens.
 double quantized_cache_bytes(const Config& config, std::size_t S, std::size_t bits);
 
 /// A state whose slots keep keys and values in 8 or 4 bits. Throws as ModelState's constructor

@@ -29,14 +29,14 @@ BatchAttention::BatchAttention(std::span<const BlockSettings> layers, std::size_
       change_(std::move(change)),
       layers_(layers, T, T),
       scratch_(alike(layers).H, layers[0].G, layers[0].D) {
-  expect(B >= 1, "B, the texts of a batch", "at least 1", B);
+  expect(B >= 1, "B, the sequences of a batch", "at least 1", B);
 }
 
 void BatchAttention::operator()(const Projected& in, Matrix heads, const Trace& trace) {
   const BlockSettings& settings = in.block.settings();
   layers_.expect_call(in, heads, B_);
   for (const Run& run : in.runs)
-    expect(run.rows == T_, "rows of a text", std::to_string(T_), run.rows);
+    expect(run.rows == T_, "rows of a sequence", std::to_string(T_), run.rows);
   layers_.rotate(in, {});
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {
     const Matrix q = in.q.rows_from(first, run.rows), k = in.k.rows_from(first, run.rows);

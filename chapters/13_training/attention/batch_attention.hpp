@@ -1,8 +1,9 @@
-// Attention for training: whole texts at once, without a cache, in the slot of chapter 08's block.
+// Attention for training: whole sequences at once, without a cache, in the slot of chapter 08's
+// block.
 //
-// The rows of B texts of T tokens lie one text after the other. Queries and keys are rotated, and
-// chapter 11's flash attention reads the projections in place. Nothing outlives the call: what the
-// backward pass needs, the trace hands over (kept_for_backward.hpp).
+// The rows of B sequences of T tokens lie one sequence after the other. Queries and keys are
+// rotated, and chapter 11's flash attention reads the projections in place. Nothing outlives the
+// call: what the backward pass needs, the trace hands over (kept_for_backward.hpp).
 #pragma once
 
 #include <functional>
@@ -16,14 +17,14 @@
 
 namespace t2t {
 
-/// Changes the attention of whole texts.
+/// Changes the attention of whole sequences.
 struct AttentionChange {
   std::function<Mask(const BlockSettings&)> mask = {};  // empty: causal, with the settings' window
-  /// Changes the queries and keys of one text, rotated if the model rotates them: [T, H·D], [T,
+  /// Changes the queries and keys of one sequence, rotated if the model rotates them: [T, H·D], [T,
   /// G·D].
   std::function<void(const BlockSettings&, Matrix q, Matrix k)> forward = {};
   /// Turns the gradients of the changed queries and keys into those of the unchanged ones, in
-  /// place; the rows may be of several texts.
+  /// place; the rows may be of several sequences.
   std::function<void(const BlockSettings&, Matrix dq, Matrix dk)> backward = {};
   bool drops_weights = false;  // whether dropout leaves out softmax's weights, too
 
@@ -36,14 +37,14 @@ struct AttentionChange {
 
 class BatchAttention {
  public:
-  /// For calls of 1 to B texts of T tokens. All layers must have the same H, G and D. Throws
+  /// For calls of 1 to B sequences of T tokens. All layers must have the same H, G and D. Throws
   /// std::invalid_argument otherwise, when B is 0, and as LayerTables does.
   BatchAttention(std::span<const BlockSettings> layers, std::size_t B, std::size_t T,
                  AttentionChange change = {});
 
   /// The slot. Tells the trace q_rotated and k_rotated also without RoPE, since the backward pass
   /// reads them, as the change left them. Throws std::invalid_argument as expect_call and the
-  /// change do, and unless each run is a whole text.
+  /// change do, and unless each run is a whole sequence.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
   /// What the next calls leave out of the weights, if the change says that they do. They then
   /// allocate the weights (weight_dropout.hpp).

@@ -102,7 +102,7 @@ static GroupBlock begin_group(std::size_t N, std::size_t D, std::size_t S, const
 }
 
 /// Copies the block's queries and their gradients in both directions, with dout·out.
-static void begin_block(GroupBlock& block, const AttentionPass& text, std::size_t g,
+static void begin_block(GroupBlock& block, const AttentionPass& sequence, std::size_t g,
                         std::size_t first, std::size_t tokens) {
   const std::size_t D = block.q.rows, R = block.q.cols;
   block.first = first, block.tokens = tokens;
@@ -111,8 +111,8 @@ static void begin_block(GroupBlock& block, const AttentionPass& text, std::size_
   std::ranges::fill(block.delta, 0.0f);
   for (std::size_t r = 0; r < block.queries(); ++r) {
     const std::size_t t = block.token(r), h = g * block.heads + r / tokens;
-    const ConstRow q = text.q.head(h, D).row(t), dout = text.dout.head(h, D).row(t);
-    const ConstRow out = text.out.head(h, D).row(t);
+    const ConstRow q = sequence.q.head(h, D).row(t), dout = sequence.dout.head(h, D).row(t);
+    const ConstRow out = sequence.out.head(h, D).row(t);
     float delta = 0;
     for (std::size_t d = 0; d < D; ++d) {
       block.q.row(d)[r] = block.q_rows.row(r)[d] = block.factor * q[d];
@@ -239,16 +239,16 @@ static void end_block(const GroupBlock& block, std::size_t g, Matrix dq) {
   }
 }
 
-/// One group of heads of one text.
-static void backward_of_group(const AttentionPass& text, std::size_t g, std::size_t N,
+/// One group of heads of one sequence.
+static void backward_of_group(const AttentionPass& sequence, std::size_t g, std::size_t N,
                               std::size_t D, const ScoreRule& rule,
                               const AttentionGradientRows& gradients, Row scratch) {
-  const std::size_t T = text.q.rows, tokens = tokens_of_block(N);
+  const std::size_t T = sequence.q.rows, tokens = tokens_of_block(N);
   const auto seen = [&](std::size_t t) { return keys_seen(t, T, T, rule.mask); };
-  const ConstMatrix k = text.k.head(g, D), v = text.v.head(g, D);
+  const ConstMatrix k = sequence.k.head(g, D), v = sequence.v.head(g, D);
   GroupBlock block = begin_group(N, D, T, rule, scratch);
   for (std::size_t first = 0; first < T; first += tokens) {
-    begin_block(block, text, g, first, std::min(tokens, T - first));
+    begin_block(block, sequence, g, first, std::min(tokens, T - first));
     const KeyRange of_block = keys_seen(first, block.tokens, T, T, rule.mask);
     find_log_sums(block, k, of_block, seen);
     for_each_key_block(of_block, [&](std::size_t s, std::size_t count) {
@@ -267,7 +267,7 @@ void flash_backward(const AttentionPass& pass, std::size_t B, std::size_t H, std
                     FlashBackwardScratch& scratch) {
   expect_groups(H, G);
   const std::size_t rows = pass.q.rows, HD = pass.q.cols, D = HD / H;
-  expect(B >= 1 && rows % B == 0, "B, the texts", "a divisor of the rows", B);
+  expect(B >= 1 && rows % B == 0, "B, the sequences", "a divisor of the rows", B);
   const std::size_t T = rows / B;
   expect_mask(T, T, rule.mask);
   expect_shape("q", pass.q, {rows, H * D});
@@ -282,7 +282,7 @@ void flash_backward(const AttentionPass& pass, std::size_t B, std::size_t H, std
 
   for_each_task(B * G, T * D * (H / G), [&](std::size_t i, std::size_t thread) {
     const std::size_t first = i / G * T;
-    backward_of_group(of_text(pass, first, T), i % G, H / G, D, rule,
+    backward_of_group(of_sequence(pass, first, T), i % G, H / G, D, rule,
                       {gradients.q.rows_from(first, T), gradients.k.rows_from(first, T),
                        gradients.v.rows_from(first, T)},
                       scratch.of_thread(thread));

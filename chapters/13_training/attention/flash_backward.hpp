@@ -32,7 +32,7 @@ class FlashBackwardScratch {
   Tensor<2> floats_;  // [threads, floats for one group of heads]
 };
 
-/// One text of a batch, as the forward pass left it; q and k are rotated, if the model rotates
+/// One sequence of a batch, as the forward pass left it; q and k are rotated, if the model rotates
 /// them.
 struct AttentionPass {
   ConstMatrix q;     // [T, H·D]
@@ -41,24 +41,24 @@ struct AttentionPass {
   ConstMatrix out;   // [T, H·D]
   ConstMatrix dout;  // [T, H·D]
 };
-/// The rows of one text of several, T from `first` on.
-inline AttentionPass of_text(const AttentionPass& all, std::size_t first, std::size_t T) {
+/// The rows of one sequence of several, T from `first` on.
+inline AttentionPass of_sequence(const AttentionPass& all, std::size_t first, std::size_t T) {
   return {all.q.rows_from(first, T), all.k.rows_from(first, T), all.v.rows_from(first, T),
           all.out.rows_from(first, T), all.dout.rows_from(first, T)};
 }
 
-/// Where the gradients of a text's q, k and v are written, over whatever is there. They must not
-/// overlap what is read.
+/// Where the gradients of a sequence's q, k and v are written, over whatever is there. They must
+/// not overlap what is read.
 struct AttentionGradientRows {
   Matrix q;  // [T, H·D]
   Matrix k;  // [T, G·D]
   Matrix v;  // [T, G·D]
 };
 
-/// Writes the gradients of B texts of T tokens, whose rows lie one text after the other. A task is
-/// one group of heads of one text: B·G tasks share the threads. Allocates nothing. Throws
-/// std::invalid_argument when shapes disagree, B does not divide the rows, G does not divide H, and
-/// when the scratch memory is too small.
+/// Writes the gradients of B sequences of T tokens, whose rows lie one sequence after the other. A
+/// task is one group of heads of one sequence: B·G tasks share the threads. Allocates nothing.
+/// Throws std::invalid_argument when shapes disagree, B does not divide the rows, G does not divide
+/// H, and when the scratch memory is too small.
 void flash_backward(const AttentionPass& pass, std::size_t B, std::size_t H, std::size_t G,
                     const ScoreRule& rule, const AttentionGradientRows& gradients,
                     FlashBackwardScratch& scratch);

@@ -13,8 +13,8 @@ namespace t2t {
 /// m of all heads: the same in the forward and in the backward pass.
 static Tensor<3> factors(const DroppedAttention& call, std::size_t T) {
   Tensor<3> m = xt::ones<float>({call.H, T, T});
-  const Dropout of_text{call.dropout.p, seed_of(SeedOf::row, call.dropout.pass, call.text)};
-  dropout_rows(of_text, Part::heads, call.layer, Matrix(m.data(), call.H * T, T, T));
+  const Dropout of_sequence{call.dropout.p, seed_of(SeedOf::row, call.dropout.pass, call.sequence)};
+  dropout_rows(of_sequence, Part::heads, call.layer, Matrix(m.data(), call.H * T, T, T));
   return m;
 }
 
@@ -34,16 +34,16 @@ void dropped_attention(const DroppedAttention& call, ConstMatrix q, ConstMatrix 
   }
 }
 
-void dropped_attention_backward(const DroppedAttention& call, const AttentionPass& text,
+void dropped_attention_backward(const DroppedAttention& call, const AttentionPass& sequence,
                                 const AttentionGradientRows& gradients) {
-  const std::size_t D = text.q.cols / call.H;
+  const std::size_t D = sequence.q.cols / call.H;
   const float factor = call.rule.factor_for(D);
-  const Tensor<3> m = factors(call, text.q.rows);
+  const Tensor<3> m = factors(call, sequence.q.rows);
   fill_with_0(gradients.k), fill_with_0(gradients.v);
   for (std::size_t h = 0; h < call.H; ++h) {
     const std::size_t g = group_of(h, call.H, call.G);
-    const Tensor<2> q_h = copy_of(text.q.head(h, D)), k_g = copy_of(text.k.head(g, D));
-    const Tensor<2> v_g = copy_of(text.v.head(g, D)), dout = copy_of(text.dout.head(h, D));
+    const Tensor<2> q_h = copy_of(sequence.q.head(h, D)), k_g = copy_of(sequence.k.head(g, D));
+    const Tensor<2> v_g = copy_of(sequence.v.head(g, D)), dout = copy_of(sequence.dout.head(h, D));
     const Tensor<2> weights = attention_weights(q_h, k_g, call.rule);  // [T, T]
     const Tensor<2> kept = weights * xt::view(m, h);                   // [T, T]
     const Tensor<2> dweights = matmul_bt(dout, v_g) * xt::view(m, h);  // [T, T]

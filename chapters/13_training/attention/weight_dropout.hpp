@@ -7,7 +7,7 @@
 //   dv = (weights·m)ᵀ·dout     dweights = m·(dout·vᵀ), then softmax's backward pass
 //
 // Flash attention makes no matrix of weights, so these are formulas that do, and allocate it: for
-// experiments with short texts. Srivastava et al. 2014.
+// experiments with short sequences. Srivastava et al. 2014.
 #pragma once
 
 #include "13_training/attention/dropout.hpp"
@@ -15,14 +15,14 @@
 
 namespace t2t {
 
-/// Which attention it is. Another layer, or another text of the pass, leaves out other weights.
+/// Which attention it is. Another layer, or another sequence of the pass, leaves out other weights.
 struct DroppedAttention {
   const Dropout& dropout;
-  std::size_t layer, text, H, G;
+  std::size_t layer, sequence, H, G;
   ScoreRule rule;
 };
 
-/// One text's heads. Throws as dropout_rows does.
+/// One sequence's heads. Throws as dropout_rows does.
 void dropped_attention(const DroppedAttention& call,
                        ConstMatrix q,  // [T, H·D]
                        ConstMatrix k,  // [T, G·D]
@@ -30,7 +30,7 @@ void dropped_attention(const DroppedAttention& call,
                        Matrix out);    // [T, H·D], to be written
 
 /// Writes the gradients of q, k and v. Throws as dropout_rows does.
-void dropped_attention_backward(const DroppedAttention& call, const AttentionPass& text,
+void dropped_attention_backward(const DroppedAttention& call, const AttentionPass& sequence,
                                 const AttentionGradientRows& gradients);
 
 }  // namespace t2t

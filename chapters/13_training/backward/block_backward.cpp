@@ -152,7 +152,7 @@ static void attention_part_backward(ConstMatrix x, const BlockOnTheWayBack& one,
   if (change.drops_weights && dropout.p > 0)
     for (std::size_t b = 0; b < B; ++b)
       dropped_attention_backward(
-          {dropout, block.layer(), b, s.H, s.G, rule}, of_text(pass, b * T, T),
+          {dropout, block.layer(), b, s.H, s.G, rule}, of_sequence(pass, b * T, T),
           {dq.rows_from(b * T, T), dk.rows_from(b * T, T), dv.rows_from(b * T, T)});
   else
     flash_backward(pass, B, s.H, s.G, rule, {dq, dk, dv}, scratch.attention);

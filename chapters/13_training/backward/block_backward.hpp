@@ -38,7 +38,7 @@ struct BackwardScratch {
   Tensor<1> rows;                  // [2·N]     each row's mean and r, for the norms
   FlashBackwardScratch attention;  // not growing with T²
 
-  /// For blocks of these settings, all with the same sizes, and B texts of T tokens, N = B·T.
+  /// For blocks of these settings, all with the same sizes, and B sequences of T tokens, N = B·T.
   /// Throws std::invalid_argument for no settings, other sizes in two layers, settings that
   /// expect_settings refuses, and as expect_trained does.
   BackwardScratch(std::span<const BlockSettings> layers, std::size_t B, std::size_t T,
@@ -51,7 +51,7 @@ std::size_t bytes(const BackwardScratch& scratch);
 /// loss of a network in a slot, or 0.
 double block_backward(const Block& block, const KeptBlock& kept,
                       const RopeTable& backward_table,  // attention_backward.hpp's; [T, D/2] each
-                      std::size_t B,                    // texts in the N rows
+                      std::size_t B,                    // sequences in the N rows
                       BackwardScratch& scratch,
                       Matrix dx,  // [N, C], all of its rows side by side
                       BlockWeights& gradients, const Dropout& dropout = {},

@@ -15,7 +15,7 @@
 namespace t2t {
 
 /// A target that is not to be learned: a token of the question that a chat model is asked, or what
-/// fills up a short text.
+/// fills up a short sequence.
 constexpr int not_learned = -1;
 
 /// Overwrites logits by their gradients, and returns the sum of the losses, in nats: the same for

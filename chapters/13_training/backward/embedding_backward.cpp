@@ -25,8 +25,9 @@ void add_embedding_gradient(std::span<const int> ids, ConstMatrix dx, Matrix dta
 }
 
 void add_positions_gradient(std::size_t T, ConstMatrix dx, Matrix dtable) {
-  expect(T >= 1 && dx.rows % T == 0, "T, the tokens of a text", "a divisor of the rows", T);
-  expect(T <= dtable.rows, "T, the tokens of a text", "at most T_max, the rows of the table", T);
+  expect(T >= 1 && dx.rows % T == 0, "T, the tokens of a sequence", "a divisor of the rows", T);
+  expect(T <= dtable.rows, "T, the tokens of a sequence", "at most T_max, the rows of the table",
+         T);
   expect_shape("dx", dx, {dx.rows, dtable.cols});
   add_rows_at(dx, dtable, [&](std::size_t t) { return t % T; });
 }

@@ -18,7 +18,7 @@ void add_embedding_gradient(std::span<const int> ids,  // [T]
                             ConstMatrix dx,            // [T, C]
                             Matrix dtable);            // [V, C]
 
-/// The same for learned positions: row t of each of B texts of T tokens was given row t of the
+/// The same for learned positions: row t of each of B sequences of T tokens was given row t of the
 /// table. Throws std::invalid_argument when T does not divide the rows, or shapes disagree.
 void add_positions_gradient(std::size_t T,
                             ConstMatrix dx,  // [B·T, C]

@@ -44,17 +44,18 @@ static std::size_t rows_at_once(std::size_t N, std::size_t V) {
   return std::clamp<std::size_t>((4 << 20) / V, 1, N);
 }
 
-/// Returns the slots, once a model of this config can be trained with them on B texts of T tokens
-/// and there is memory for that. All that takes memory is made after it.
+/// Returns the slots, once a model of this config can be trained with them on B sequences of T
+/// tokens and there is memory for that. All that takes memory is made after it.
 static TrainingSlots checked_slots(const Config& config, std::size_t B, std::size_t T,
                                    TrainingSlots slots) {
   expect_config(config);
   expect_trained(choices_of(config), slots);
-  expect(B >= 1, "B, the texts of a batch", "at least 1", B);
-  expect(T >= 1 && T <= config.T_max, "T, the tokens of a text",
+  expect(B >= 1, "B, the sequences of a batch", "at least 1", B);
+  expect(T >= 1 && T <= config.T_max, "T, the tokens of a sequence",
          "1 to T_max = " + std::to_string(config.T_max), T);
   const TrainingMemory memory = training_memory(config, B, T, sizeof(float));
-  expect_memory(memory.activations, "a batch", "make the batch, its texts or the model smaller");
+  expect_memory(memory.activations, "a batch",
+                "make the batch, its sequences or the model smaller");
   return slots;
 }
 
@@ -70,7 +71,7 @@ Gradients::Gradients(const Config& config, std::size_t B, std::size_t T, Trainin
       kept_(make_kept(settings_of_all(config), B * T, !slots_.network.backward)),
       forward_scratch_(settings_of_all(config), B * T),
       backward_scratch_(settings_of_all(config), B, T, slots_) {
-  for (std::size_t b = 0; b < B; ++b) runs_.push_back({.text = b, .position = 0, .rows = T});
+  for (std::size_t b = 0; b < B; ++b) runs_.push_back({.sequence = b, .position = 0, .rows = T});
   for (std::size_t l = 0; l < config.L; ++l)
     backward_tables_.push_back(backward_table(attention_.table(l)));
 }

@@ -1,5 +1,5 @@
-// A whole step forward and backward: the loss of a batch of texts, and its gradients with respect
-// to all of a model's weights.
+// A whole step forward and backward: the loss of a batch of sequences, and its gradients with
+// respect to all of a model's weights.
 //
 //   ids → embedding → blocks, each keeping what it needs → norm → head → loss
 //       ←           ← blocks, in the opposite order      ←      ←      ← 1
@@ -20,13 +20,13 @@
 
 namespace t2t {
 
-/// B texts of T tokens, one after the other, and for each token the one that follows it.
+/// B sequences of T tokens, one after the other, and for each token the one that follows it.
 struct Batch {
   std::size_t B, T;
   std::vector<int> ids;      // [B·T]
   std::vector<int> targets;  // [B·T], some may be not_learned
 };
-/// Room for B texts, of zeros.
+/// Room for B sequences, of zeros.
 Batch make_batch(std::size_t B, std::size_t T);
 
 /// Tensors of 0 in the shapes of a model's weights: gradients, or an optimizer's running means.
@@ -34,7 +34,8 @@ Batch make_batch(std::size_t B, std::size_t T);
 ModelWeights zeros_of(const Config& config,
                       const std::function<bool(const TensorInfo&)>& learned = {});
 
-/// What forward and backward passes of B texts of T tokens work in: made once, used in each step.
+/// What forward and backward passes of B sequences of T tokens work in: made once, used in each
+/// step.
 class Gradients {
  public:
   /// Throws std::invalid_argument when B or T is 0 or T is above T_max, and as expect_config and

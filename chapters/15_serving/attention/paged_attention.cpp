@@ -12,20 +12,20 @@
 namespace t2t {
 
 PagedAttention::PagedAttention(std::span<const BlockSettings> layers, std::size_t S,
-                               std::size_t T_max, std::size_t texts, std::size_t pages,
+                               std::size_t T_max, std::size_t sequences, std::size_t pages,
                                std::size_t page, std::size_t bits)
     : layers_(layers, S, T_max),
       settings_(layers.begin(), layers.end()),
       pages_(pages),
       page_(page),
       bits_(bits) {
-  expect(texts >= 1, "texts", "at least 1", texts);
+  expect(sequences >= 1, "sequences", "at least 1", sequences);
   expect(pages >= 1, "pages", "at least 1", pages);
   expect(page >= 1, "positions of a page", "at least 1", page);
   expect(bits == 32 || bits == 8 || bits == 4, "bits of a key or value", "32, 8 or 4", bits);
   expect_memory(double(pages) * bytes_of_a_page(), "the pages of all layers",
                 "ask for fewer pages");
-  tables.resize(texts);
+  tables.resize(sequences);
   for (const BlockSettings& s : layers)
     if (bits == 32) {
       keys_.push_back(empty(pages * s.G * page * s.D));
@@ -52,15 +52,15 @@ PagedHeads PagedAttention::heads_of(std::size_t layer) const {
 }
 
 void PagedAttention::expect_pages(const Run& run) const {
-  const PageTable& table = tables[run.text];
+  const PageTable& table = tables[run.sequence];
   if (table.size() * page_ < run.position + run.rows)
     throw std::invalid_argument(
-        fmt::format("text {}: wanted pages for {} positions, got {} pages of {}", run.text,
+        fmt::format("sequence {}: wanted pages for {} positions, got {} pages of {}", run.sequence,
                     run.position + run.rows, table.size(), page_));
   for (const std::size_t number : table)
     if (number >= pages_)
       throw std::invalid_argument(
-          fmt::format("text {}: wanted pages below {}, got {}", run.text, pages_, number));
+          fmt::format("sequence {}: wanted pages below {}, got {}", run.sequence, pages_, number));
 }
 
 /// Writes the keys and values of row t to an offset in a page.
@@ -79,12 +79,12 @@ void PagedAttention::store_row(const Projected& in, std::size_t t, std::size_t n
   }
 }
 
-/// Writes the new keys and values to the pages of their texts.
+/// Writes the new keys and values to the pages of their sequences.
 void PagedAttention::store(const Projected& in) {
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {
     for_each_row(run.rows, 2 * in.k.cols, [&](std::size_t t) {
       const std::size_t s = run.position + t;
-      store_row(in, first + t, tables[run.text][s / page_], s % page_);
+      store_row(in, first + t, tables[run.sequence][s / page_], s % page_);
     });
   });
 }
@@ -96,7 +96,7 @@ void PagedAttention::operator()(const Projected& in, Matrix heads, const Trace& 
   store(in);
   runs_.clear();
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {
-    runs_.push_back({first, run.rows, run.position, tables[run.text]});
+    runs_.push_back({first, run.rows, run.position, tables[run.sequence]});
   });
   paged_attention_rows(in.q, runs_, heads_of(in.block.layer()), rule_of(in.block.settings()), heads,
                        scratch_);

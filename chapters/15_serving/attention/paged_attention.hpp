@@ -1,9 +1,10 @@
-// The attention slot of a model whose texts keep their keys and values in pages.
+// The attention slot of a model whose sequences keep their keys and values in pages.
 //
-// There is one store of pages for each layer, and one table of pages for each text, which holds for
-// all layers: page number 7 of a table means page 7 of every layer's store. Whoever owns the tables
-// says which pages a text has (pages/page_pool.hpp knows which are free); this slot writes new keys
-// and values to them and reads the old ones there. Two texts may have a page in common.
+// There is one store of pages for each layer, and one table of pages for each sequence, which holds
+// for all layers: page number 7 of a table means page 7 of every layer's store. Whoever owns the
+// tables says which pages a sequence has (pages/page_pool.hpp knows which are free); this slot
+// writes new keys and values to them and reads the old ones there. Two sequences may have a page in
+// common.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +17,22 @@
 
 namespace t2t {
 
-/// The pages of a text, in the order of its positions.
+/// The pages of a sequence, in the order of its positions.
 using PageTable = std::vector<std::size_t>;
 
 class PagedAttention {
  public:
-  /// `pages` pages of `page` positions in each layer, for texts of up to S positions and calls that
-  /// bring up to T_max rows of a text. Keys and values are floats, with bits = 32, or chapter 12's
-  /// numbers of 8 or 4 bits. Throws std::invalid_argument as LayerTables does, when texts, pages or
-  /// page is 0, and for other bits; std::runtime_error when there is not enough memory.
+  /// `pages` pages of `page` positions in each layer, for sequences of up to S positions and calls
+  /// that bring up to T_max rows of a sequence. Keys and values are floats, with bits = 32, or
+  /// chapter 12's numbers of 8 or 4 bits. Throws std::invalid_argument as LayerTables does, when
+  /// sequences, pages or page is 0, and for other bits; std::runtime_error when there is not enough
+  /// memory.
   PagedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
-                 std::size_t texts, std::size_t pages, std::size_t page = 16,
+                 std::size_t sequences, std::size_t pages, std::size_t page = 16,
                  std::size_t bits = 32);
   PagedAttention(const PagedAttention&) = delete;  // give std::ref(it) to a slot, not a copy
 
-  std::vector<PageTable> tables;  // [texts]
+  std::vector<PageTable> tables;  // [sequences]
 
   std::size_t page() const { return page_; }
   std::size_t pages() const { return pages_; }

@@ -1,10 +1,10 @@
-// Attention over pages: the keys and values of a text lie in pages that need not be neighbours, and
-// a table says which page holds which positions.
+// Attention over pages: the keys and values of a sequence lie in pages that need not be neighbours,
+// and a table says which page holds which positions.
 //
-//   position s of a text lies in page table[s / page], at offset s % page
+//   position s of a sequence lies in page table[s / page], at offset s % page
 //
-// The formula gathers a text's keys and values and is chapter 06's from there on. The kernel reads
-// the pages where they lie, in stretches that begin at multiples of 256 positions:
+// The formula gathers a sequence's keys and values and is chapter 06's from there on. The kernel
+// reads the pages where they lie, in stretches that begin at multiples of 256 positions:
 //
 //   a stretch p of the keys that query t sees:  attend_stretch → out[t,p] and its log-sum
 //   all stretches of a query:                   join_stretches, in the order of their positions
@@ -13,11 +13,11 @@
 // only a part of its first stretch. Then attend_stretch gets only the keys that the query sees.
 //
 // So each sum of a query has one order, which depends on its position and the window alone: not on
-// which queries come in the same call, on the size of a page, on the threads or on the other texts.
-// Chapter 06's kernel cuts the keys of one query into stretches of equal length, and computes a
-// block of queries by matrix products. So the last bits of its numbers depend on how a text was cut
-// into calls. Kwon et al. 2023, "Efficient Memory Management for Large Language Model Serving with
-// PagedAttention".
+// which queries come in the same call, on the size of a page, on the threads or on the other
+// sequences. Chapter 06's kernel cuts the keys of one query into stretches of equal length, and
+// computes a block of queries by matrix products. So the last bits of its numbers depend on how a
+// sequence was cut into calls. Kwon et al. 2023, "Efficient Memory Management for Large Language
+// Model Serving with PagedAttention".
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,9 @@
 
 namespace t2t {
 
-/// The pages of one layer, of all texts. Owns nothing. Neighbouring pages of a head are neighbours
-/// in memory, so that a text whose pages have neighbouring numbers is read from front to back.
+/// The pages of one layer, of all sequences. Owns nothing. Neighbouring pages of a head are
+/// neighbours in memory, so that a sequence whose pages have neighbouring numbers is read from
+/// front to back.
 struct PagedHeads {
   const float* keys;    // [G, pages, page, D]; null if pages are rounded
   const float* values;  // [G, pages, page, D]; null if pages are rounded
@@ -52,8 +53,9 @@ struct PagedHeads {
   }
 };
 
-/// The queries of one text in a call, in the order of their positions, and the text's table. The
-/// keys and values of all positions up to that of the last query are in the table's pages already.
+/// The queries of one sequence in a call, in the order of their positions, and the sequence's
+/// table. The keys and values of all positions up to that of the last query are in the table's
+/// pages already.
 struct PagedRun {
   std::size_t first;                   // row of the first query in q and out
   std::size_t rows;                    // at least 1

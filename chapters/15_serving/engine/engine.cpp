@@ -18,7 +18,7 @@ Engine::Engine(PageReader reader)
 std::size_t Engine::submit(Request request) {
   expect(!request.prompt.empty(), "tokens of the prompt", "at least 1", 0);
   expect(request.prompt.size() < most_tokens(), "tokens of the prompt",
-         fmt::format("below the {} that a text can have", most_tokens()),
+         fmt::format("below the {} that a sequence can have", most_tokens()),
          double(request.prompt.size()));
   for (const int id : request.prompt)
     expect_token("an id of the prompt", id, sequences_.reader().V);
@@ -33,11 +33,12 @@ std::size_t Engine::submit(Request request) {
 
 /// Hands on the first rows, the logits before the next tokens of the prompt, and returns the
 /// others.
-Matrix Engine::hand_on(Sequence& text, Reading& reading, Matrix logits) {
+Matrix Engine::hand_on(Sequence& sequence, Reading& reading, Matrix logits) {
   try {
     for (std::size_t i = 0; i < reading.scored; ++i) {
-      ++text.scored;
-      if (prompt_scored) prompt_scored(text.id, text.request.prompt[text.scored], logits.row(i));
+      ++sequence.scored;
+      if (prompt_scored)
+        prompt_scored(sequence.id, sequence.request.prompt[sequence.scored], logits.row(i));
     }
   } catch (const std::exception& thrown) {
     reading.error = error_of(thrown);
@@ -45,47 +46,50 @@ Matrix Engine::hand_on(Sequence& text, Reading& reading, Matrix logits) {
   return logits.rows_from(reading.scored, logits.rows - reading.scored);
 }
 
-/// Chooses a text's next tokens from the logits [wanted, V], row by row, for as long as a draft is
-/// the token that is chosen. The draft's keys and values are right then.
-void Engine::answer(Sequence& text, Reading& reading, Matrix logits, std::vector<Event>& events) {
-  logits = hand_on(text, reading, logits);
-  text.computed += reading.ids.size() - reading.drafted;
+/// Chooses a sequence's next tokens from the logits [wanted, V], row by row, for as long as a draft
+/// is the token that is chosen. The draft's keys and values are right then.
+void Engine::answer(Sequence& sequence, Reading& reading, Matrix logits,
+                    std::vector<Event>& events) {
+  logits = hand_on(sequence, reading, logits);
+  sequence.computed += reading.ids.size() - reading.drafted;
   if (!reading.error.empty()) {
-    events.push_back({text.id, {}, {}, reading.error});
+    events.push_back({sequence.id, {}, {}, reading.error});
     return;
   }
   const std::span<const int> drafts = std::span(reading.ids).last(reading.drafted);
   for (std::size_t i = 0; i < logits.rows; ++i) {
-    const Event& event = events.emplace_back(choose(text, logits.row(i)));
+    const Event& event = events.emplace_back(choose(sequence, logits.row(i)));
     if (event.ending || !event.error.empty()) return;
     if (i == drafts.size() || event.token != drafts[i]) return;
-    ++reading.accepted, ++text.computed;
+    ++reading.accepted, ++sequence.computed;
   }
 }
 
-/// The next token of a text whose tokens have all been read, and whether it ends the text.
-Event Engine::next(Sequence& text, Row logits) {
-  if (text.request.most == 0) return {text.id, {}, Ending::most_tokens};
-  if (scored) scored(text.id, logits);
-  if (text.request.filter)
-    text.request.filter(std::span(text.tokens).subspan(text.request.prompt.size()), logits);
-  const int token = next_token(logits, text.request.sampling, text.random, sampling_);
-  if (std::ranges::count(text.request.stops, token) > 0) return {text.id, {}, Ending::stop_token};
-  text.tokens.push_back(token);
-  Event event{text.id, token, {}};
-  if (text.tokens.size() == text.request.prompt.size() + text.request.most)
+/// The next token of a sequence whose tokens have all been read, and whether it ends the sequence.
+Event Engine::next(Sequence& sequence, Row logits) {
+  if (sequence.request.most == 0) return {sequence.id, {}, Ending::most_tokens};
+  if (scored) scored(sequence.id, logits);
+  if (sequence.request.filter)
+    sequence.request.filter(std::span(sequence.tokens).subspan(sequence.request.prompt.size()),
+                            logits);
+  const int token = next_token(logits, sequence.request.sampling, sequence.random, sampling_);
+  if (std::ranges::count(sequence.request.stops, token) > 0)
+    return {sequence.id, {}, Ending::stop_token};
+  sequence.tokens.push_back(token);
+  Event event{sequence.id, token, {}};
+  if (sequence.tokens.size() == sequence.request.prompt.size() + sequence.request.most)
     event.ending = Ending::most_tokens;
-  else if (text.tokens.size() == most_tokens())
+  else if (sequence.tokens.size() == most_tokens())
     event.ending = Ending::context_full;
   return event;
 }
 
 /// As next. If no token can be chosen, the event has the reason.
-Event Engine::choose(Sequence& text, Row logits) {
+Event Engine::choose(Sequence& sequence, Row logits) {
   try {
-    return next(text, logits);
+    return next(sequence, logits);
   } catch (const std::exception& thrown) {
-    return {text.id, {}, {}, error_of(thrown)};
+    return {sequence.id, {}, {}, error_of(thrown)};
   }
 }
 
@@ -102,8 +106,9 @@ std::vector<Event> Engine::step() {
   std::vector<Chunk> chunks;
   std::size_t wanted = 0;
   for (const Reading& reading : readings_) {
-    const Sequence& text = sequences_.one_running(reading.id);
-    chunks.push_back({text.slot, text.computed, reading.ids, text.table, reading.wanted});
+    const Sequence& sequence = sequences_.one_running(reading.id);
+    chunks.push_back(
+        {sequence.slot, sequence.computed, reading.ids, sequence.table, reading.wanted});
     wanted += reading.wanted;
   }
   Tensor<2> logits = empty(wanted, sequences_.reader().V);
@@ -113,12 +118,12 @@ std::vector<Event> Engine::step() {
   std::size_t answered = 0;
   for (Reading& reading : readings_) {
     const std::size_t first = events.size();
-    Sequence& text = sequences_.one_running(reading.id);
-    answer(text, reading, Matrix(logits).rows_from(answered, reading.wanted), events);
+    Sequence& sequence = sequences_.one_running(reading.id);
+    answer(sequence, reading, Matrix(logits).rows_from(answered, reading.wanted), events);
     answered += reading.wanted;
-    sequences_.rewind(text);
+    sequences_.rewind(sequence);
     const bool has_error = events.size() > first && !events.back().error.empty();
-    if (!has_error) sequences_.keep(text);
+    if (!has_error) sequences_.keep(sequence);
     if (has_error || (events.size() > first && events.back().ending)) cancel(reading.id);
   }
   return events;

@@ -9,31 +9,32 @@
 
 namespace t2t {
 
-/// Before how many of its prompt's tokens a text gets logits to hand on, if it reads so many
+/// Before how many of its prompt's tokens a sequence gets logits to hand on, if it reads so many
 /// tokens.
-static std::size_t to_score(const Sequence& text, std::size_t tokens) {
-  if (!text.is_scoring()) return 0;
-  const std::size_t end = std::min(text.computed + tokens, text.request.prompt.size() - 1);
-  return end - std::min(std::max(text.scored, text.computed), end);
+static std::size_t to_score(const Sequence& sequence, std::size_t tokens) {
+  if (!sequence.is_scoring()) return 0;
+  const std::size_t end = std::min(sequence.computed + tokens, sequence.request.prompt.size() - 1);
+  return end - std::min(std::max(sequence.scored, sequence.computed), end);
 }
 
-/// How many drafts a text has room for: in its pages and those that are left, and before its end,
-/// as one token more is chosen than is accepted.
-static std::size_t drafts_with_room(const Sequence& text, const Sequences& sequences) {
-  const std::size_t pages = text.table.size() + sequences.pages_left();
+/// How many drafts a sequence has room for: in its pages and those that are left, and before its
+/// end, as one token more is chosen than is accepted.
+static std::size_t drafts_with_room(const Sequence& sequence, const Sequences& sequences) {
+  const std::size_t pages = sequence.table.size() + sequences.pages_left();
   const std::size_t end =
-      std::min(sequences.most_tokens(), text.request.prompt.size() + text.request.most);
-  return std::min(pages * sequences.reader().sizes.page, end - 1) - text.tokens.size();
+      std::min(sequences.most_tokens(), sequence.request.prompt.size() + sequence.request.most);
+  return std::min(pages * sequences.reader().sizes.page, end - 1) - sequence.tokens.size();
 }
 
 /// Asks for drafts of an answer, and takes pages for them.
-static void add_drafts(Sequence& text, Reading& reading, std::size_t budget, Sequences& sequences) {
-  if (!text.request.draft || text.request.most == 0) return;
+static void add_drafts(Sequence& sequence, Reading& reading, std::size_t budget,
+                       Sequences& sequences) {
+  if (!sequence.request.draft || sequence.request.most == 0) return;
   const std::size_t most =
-      std::min({text.request.drafts, budget, drafts_with_room(text, sequences)});
+      std::min({sequence.request.drafts, budget, drafts_with_room(sequence, sequences)});
   if (most == 0) return;
   try {
-    const std::vector<int> drafts = text.request.draft(text.tokens, most);
+    const std::vector<int> drafts = sequence.request.draft(sequence.tokens, most);
     expect(drafts.size() <= most, "drafts", fmt::format("at most {}", most), double(drafts.size()));
     for (const int id : drafts) expect_token("a draft", id, sequences.reader().V);
     reading.ids.insert(reading.ids.end(), drafts.begin(), drafts.end());
@@ -41,25 +42,25 @@ static void add_drafts(Sequence& text, Reading& reading, std::size_t budget, Seq
   } catch (const std::exception& thrown) {
     reading.error = error_of(thrown);
   }
-  sequences.make_room(text, reading.ids.size());
+  sequences.make_room(sequence, reading.ids.size());
 }
 
 std::vector<Reading> plan_readings(const StepPlan& plan, Sequences& sequences) {
   std::vector<Reading> readings;
   std::size_t budget = sequences.reader().sizes.budget;
   for (const auto& [id, tokens] : plan.parts) {
-    Sequence& text = sequences.one_running(id);
-    sequences.make_room(text, tokens);
-    const std::span<const int> ids = std::span(text.tokens).subspan(text.computed, tokens);
-    const bool is_last = text.computed + tokens == text.tokens.size();
-    const std::size_t scored = to_score(text, tokens);
+    Sequence& sequence = sequences.one_running(id);
+    sequences.make_room(sequence, tokens);
+    const std::span<const int> ids = std::span(sequence.tokens).subspan(sequence.computed, tokens);
+    const bool is_last = sequence.computed + tokens == sequence.tokens.size();
+    const std::size_t scored = to_score(sequence, tokens);
     readings.push_back({id, {ids.begin(), ids.end()}, scored + is_last, scored});
     budget -= tokens;
   }
   for (Reading& reading : readings) {
-    Sequence& text = sequences.one_running(reading.id);
-    if (text.tokens.size() - text.computed > 1) continue;  // a prompt
-    add_drafts(text, reading, budget, sequences);
+    Sequence& sequence = sequences.one_running(reading.id);
+    if (sequence.tokens.size() - sequence.computed > 1) continue;  // a prompt
+    add_drafts(sequence, reading, budget, sequences);
     budget -= reading.drafted;
   }
   return readings;

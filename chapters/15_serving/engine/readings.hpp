@@ -10,7 +10,7 @@
 
 namespace t2t {
 
-/// What a text reads in a step: some of its tokens, and drafts of those that follow.
+/// What a sequence reads in a step: some of its tokens, and drafts of those that follow.
 struct Reading {
   std::size_t id;
   std::vector<int> ids;
@@ -18,11 +18,11 @@ struct Reading {
   std::size_t scored = 0;    // how many of these logits, the first ones, are before the prompt's
   std::size_t drafted = 0;   // how many of the last ids are drafts
   std::size_t accepted = 0;  // how many of these are what was chosen
-  std::string error = {};    // why the text can't go on
+  std::string error = {};    // why the sequence can't go on
 };
 
-/// All texts get what the plan gives them, and pages for it. Only then drafts get what is left of
-/// budget and pages.
+/// All sequences get what the plan gives them, and pages for it. Only then drafts get what is left
+/// of budget and pages.
 std::vector<Reading> plan_readings(const StepPlan& plan, Sequences& sequences);
 
 }  // namespace t2t

@@ -20,15 +20,15 @@ namespace t2t {
 struct Request {
   std::vector<int> prompt;      // at least one token
   std::size_t most = 64;        // new tokens at most; 0: the prompt is only read
-  std::vector<int> stops = {};  // ids that end the text
+  std::vector<int> stops = {};  // ids that end the sequence
   Sampling sampling = {};
   std::uint64_t seed = 0;
   /// If given, changes the logits of the next token before it is chosen: −infinity forbids a token.
-  /// It depends on the answer so far alone, and what it throws becomes the text's error.
+  /// It depends on the answer so far alone, and what it throws becomes the sequence's error.
   std::function<void(std::span<const int> answer, Row logits)> filter = {};
   /// If given, is asked for up to `drafts` of the next tokens in each step in which the answer goes
-  /// on, as far as budget and pages are left over. What it throws becomes the text's error, and so
-  /// does an id outside [0, V).
+  /// on, as far as budget and pages are left over. What it throws becomes the sequence's error, and
+  /// so does an id outside [0, V).
   Draft draft = {};
   std::size_t drafts = 4;
   /// Whether Engine::prompt_scored is to be handed the logits before each token of the prompt. Then
@@ -36,30 +36,30 @@ struct Request {
   bool score_prompt = false;
 };
 
-/// The error of a text for which there was no memory.
+/// The error of a sequence for which there was no memory.
 inline constexpr const char* no_memory = "there is not enough memory";
-/// The error of a text that ended because this was thrown.
+/// The error of a sequence that ended because this was thrown.
 inline std::string error_of(const std::exception& thrown) {
   return dynamic_cast<const std::bad_alloc*>(&thrown) ? no_memory : thrown.what();
 }
 
-/// What a step has to tell of a text: a token, or its end, or both. Where drafts are accepted, a
-/// step has several tokens of a text to tell, one event for each.
+/// What a step has to tell of a sequence: a token, or its end, or both. Where drafts are accepted,
+/// a step has several tokens of a sequence to tell, one event for each.
 struct Event {
   std::size_t id;
   std::optional<int> token;
   std::optional<Ending> ending;
-  std::string error = {};  // why the text could not go on: it has ended, without an ending
+  std::string error = {};  // why the sequence could not go on: it has ended, without an ending
 };
 
-/// A text that has been submitted and has not ended.
+/// A sequence that has been submitted and has not ended.
 struct Sequence {
   std::size_t id, arrival;
   Request request;
   std::vector<int> tokens;         // the prompt and the answer so far
   std::size_t computed = 0;        // how many of them have keys and values, in pages or copies
   std::vector<std::size_t> table;  // of their pages
-  std::size_t slot = 0;            // among the texts that run
+  std::size_t slot = 0;            // among the sequences that run
   Random random;
   std::vector<PageCopy> swapped = {};  // of one that was stopped: its pages, instead of a table
   std::size_t scored = 0;              // tokens of the prompt whose logits were handed on

@@ -12,23 +12,23 @@ namespace t2t {
 Sequences::Sequences(PageReader reader)
     : reader_(std::move(reader)), pool_(reader_.sizes.pages), tree_(pool_, reader_.sizes.page) {}
 
-/// Where the text with this id is in a list, or the list's end.
-static auto by_id(std::vector<Sequence>& texts, std::size_t id) {
-  return std::ranges::find(texts, id, &Sequence::id);
+/// Where the sequence with this id is in a list, or the list's end.
+static auto by_id(std::vector<Sequence>& sequences, std::size_t id) {
+  return std::ranges::find(sequences, id, &Sequence::id);
 }
 
 Sequence& Sequences::one_running(std::size_t id) {
-  const auto text = by_id(running_, id);
-  if (text == running_.end())
+  const auto sequence = by_id(running_, id);
+  if (sequence == running_.end())
     throw std::out_of_range(fmt::format("sequence {}: wanted one that runs", id));
-  return *text;
+  return *sequence;
 }
 
 bool Sequences::remove(std::size_t id) {
-  for (std::vector<Sequence>* texts : {&running_, &waiting_})
-    if (const auto text = by_id(*texts, id); text != texts->end()) {
-      leave(*text);
-      texts->erase(text);
+  for (std::vector<Sequence>* sequences : {&running_, &waiting_})
+    if (const auto sequence = by_id(*sequences, id); sequence != sequences->end()) {
+      leave(*sequence);
+      sequences->erase(sequence);
       return true;
     }
   return false;
@@ -36,128 +36,133 @@ bool Sequences::remove(std::size_t id) {
 
 StepLimits Sequences::limits() const {
   const PageSizes& sizes = reader_.sizes;
-  const auto is_answered = [](const Sequence& text) {
-    return text.tokens.size() - text.computed == 1;
+  const auto is_answered = [](const Sequence& sequence) {
+    return sequence.tokens.size() - sequence.computed == 1;
   };
   const auto answers = std::size_t(std::ranges::count_if(running_, is_answered));
   const bool in_chunks = sizes.chunk > 0 && answers > 0;
-  const std::size_t most = std::max(answers + sizes.chunk, sizes.texts);
-  return {in_chunks ? std::min(most, sizes.budget) : sizes.budget, sizes.texts, sizes.page};
+  const std::size_t most = std::max(answers + sizes.chunk, sizes.sequences);
+  return {in_chunks ? std::min(most, sizes.budget) : sizes.budget, sizes.sequences, sizes.page};
 }
 
 std::size_t Sequences::most_tokens() const {
   return std::min(reader_.positions, reader_.sizes.pages * reader_.sizes.page);
 }
 
-std::vector<ScheduledText> Sequences::scheduled_running() const {
-  std::vector<ScheduledText> texts;
+std::vector<ScheduledSequence> Sequences::scheduled_running() const {
+  std::vector<ScheduledSequence> sequences;
   const std::size_t spare = tree_.spare();
-  for (const Sequence& text : running_) {
-    std::size_t freed = tree_.spare(text.table) - spare;
-    for (const std::size_t page : text.table) freed += pool_.users(page) == 1;
-    texts.push_back(
-        {text.id, text.arrival, text.tokens.size(), text.computed, text.table.size(), freed});
+  for (const Sequence& sequence : running_) {
+    std::size_t freed = tree_.spare(sequence.table) - spare;
+    for (const std::size_t page : sequence.table) freed += pool_.users(page) == 1;
+    sequences.push_back({sequence.id, sequence.arrival, sequence.tokens.size(), sequence.computed,
+                         sequence.table.size(), freed});
   }
-  return texts;
+  return sequences;
 }
 
-/// A page for one text alone.
+/// A page for one sequence alone.
 std::size_t Sequences::take_page() {
   if (pool_.free() == 0) tree_.give_up();
   return pool_.take();
 }
 
-void Sequences::make_room(Sequence& text, std::size_t tokens) {
-  while (text.table.size() * reader_.sizes.page < text.computed + tokens)
-    text.table.push_back(take_page());
+void Sequences::make_room(Sequence& sequence, std::size_t tokens) {
+  while (sequence.table.size() * reader_.sizes.page < sequence.computed + tokens)
+    sequence.table.push_back(take_page());
 }
 
-void Sequences::rewind(Sequence& text) {
-  const std::size_t needed = reader_.sizes.pages_for(text.computed);
-  for (; text.table.size() > needed; text.table.pop_back()) pool_.give_back(text.table.back());
+void Sequences::rewind(Sequence& sequence) {
+  const std::size_t needed = reader_.sizes.pages_for(sequence.computed);
+  for (; sequence.table.size() > needed; sequence.table.pop_back())
+    pool_.give_back(sequence.table.back());
 }
 
-void Sequences::keep(Sequence& text) {
-  tree_.keep(std::span(text.tokens).first(text.computed), text.table);
+void Sequences::keep(Sequence& sequence) {
+  tree_.keep(std::span(sequence.tokens).first(sequence.computed), sequence.table);
 }
 
-/// How many tokens two texts have in common at their beginnings, at most.
+/// How many tokens two sequences have in common at their beginnings, at most.
 static std::size_t common_tokens(const std::vector<int>& a, const std::vector<int>& b,
                                  std::size_t most) {
   const auto end = a.begin() + long(std::min({a.size(), b.size(), most}));
   return std::size_t(std::mismatch(a.begin(), end, b.begin()).first - a.begin());
 }
 
-/// What a text has without reading it: the pages that the tree has, and then either the pages that
-/// were copied when it was stopped, or the beginning of a page of a running text. At least one
-/// token is left to read. A prompt that is to be scored is read.
-Sequences::Beginning Sequences::beginning_of(const Sequence& text) const {
-  if (text.is_scoring()) return {.computed = text.computed};
+/// What a sequence has without reading it: the pages that the tree has, and then either the pages
+/// that were copied when it was stopped, or the beginning of a page of a running sequence. At least
+/// one token is left to read. A prompt that is to be scored is read.
+Sequences::Beginning Sequences::beginning_of(const Sequence& sequence) const {
+  if (sequence.is_scoring()) return {.computed = sequence.computed};
   const std::size_t page = reader_.sizes.page;
-  Beginning found{.shared = tree_.find(text.tokens)};
-  found.computed = std::max(found.shared.size() * page, text.computed);
+  Beginning found{.shared = tree_.find(sequence.tokens)};
+  found.computed = std::max(found.shared.size() * page, sequence.computed);
   for (const Sequence& other : running_) {
-    const std::size_t most = std::min(other.computed, text.tokens.size() - 1);
-    const std::size_t common = common_tokens(text.tokens, other.tokens, most);
+    const std::size_t most = std::min(other.computed, sequence.tokens.size() - 1);
+    const std::size_t common = common_tokens(sequence.tokens, other.tokens, most);
     if (common <= found.computed || common / page > found.shared.size()) continue;
     found.computed = common, found.to_copy = other.table[found.shared.size()];
   }
   return found;
 }
 
-/// Whether one of these older texts will fill the page of this text's beginning that this text
-/// can't have yet, with so many tokens computed. Then this text waits, and shares the page.
-static bool will_be_read_by(std::span<const Sequence> older, const Sequence& text,
+/// Whether one of these older sequences will fill the page of this sequence's beginning that this
+/// sequence can't have yet, with so many tokens computed. Then this sequence waits, and shares the
+/// page.
+static bool will_be_read_by(std::span<const Sequence> older, const Sequence& sequence,
                             std::size_t computed, std::size_t page) {
   const std::size_t filled = (computed / page + 1) * page;
-  const bool may_share = filled < text.tokens.size() && !text.is_scoring();
+  const bool may_share = filled < sequence.tokens.size() && !sequence.is_scoring();
   return may_share && std::ranges::any_of(older, [&](const Sequence& other) {
-           return common_tokens(text.tokens, other.tokens, filled) == filled;
+           return common_tokens(sequence.tokens, other.tokens, filled) == filled;
          });
 }
 
-std::vector<ScheduledText> Sequences::scheduled_waiting() const {
-  std::vector<ScheduledText> texts;
-  const std::size_t places = reader_.sizes.texts - running_.size(), page = reader_.sizes.page;
+std::vector<ScheduledSequence> Sequences::scheduled_waiting() const {
+  std::vector<ScheduledSequence> sequences;
+  const std::size_t places = reader_.sizes.sequences - running_.size(), page = reader_.sizes.page;
   for (std::size_t i = 0; i < std::min(places, waiting_.size()); ++i) {
-    const Sequence& text = waiting_[i];
-    const Beginning found = beginning_of(text);
-    if (will_be_read_by(running_, text, found.computed, page) ||
-        will_be_read_by(std::span(waiting_).first(i), text, found.computed, page))
+    const Sequence& sequence = waiting_[i];
+    const Beginning found = beginning_of(sequence);
+    if (will_be_read_by(running_, sequence, found.computed, page) ||
+        will_be_read_by(std::span(waiting_).first(i), sequence, found.computed, page))
       break;
     const auto is_spare = [&](std::size_t number) { return pool_.users(number) == 1; };
     const std::size_t pages = reader_.sizes.pages_for(found.computed);
     const std::size_t copies = pages - found.shared.size();
-    texts.push_back({text.id, text.arrival, text.tokens.size(), found.computed, pages, 0,
-                     copies + std::size_t(std::ranges::count_if(found.shared, is_spare))});
+    sequences.push_back({sequence.id, sequence.arrival, sequence.tokens.size(), found.computed,
+                         pages, 0,
+                         copies + std::size_t(std::ranges::count_if(found.shared, is_spare))});
   }
-  return texts;
+  return sequences;
 }
 
-/// Moves a text from one list to the other, where it has its place by arrival.
-static Sequence& move_text(std::size_t id, std::vector<Sequence>& from, std::vector<Sequence>& to) {
-  const auto text = by_id(from, id);
-  const auto after = std::ranges::upper_bound(to, text->arrival, {}, &Sequence::arrival);
-  Sequence& moved = *to.insert(after, std::move(*text));
-  from.erase(text);
+/// Moves a sequence from one list to the other, where it has its place by arrival.
+static Sequence& move_sequence(std::size_t id, std::vector<Sequence>& from,
+                               std::vector<Sequence>& to) {
+  const auto sequence = by_id(from, id);
+  const auto after = std::ranges::upper_bound(to, sequence->arrival, {}, &Sequence::arrival);
+  Sequence& moved = *to.insert(after, std::move(*sequence));
+  from.erase(sequence);
   return moved;
 }
 
-/// Gives all pages of a text back, and drops its copies. The tree may still keep some pages.
-void Sequences::leave(Sequence& text) {
-  for (const std::size_t page : text.table) pool_.give_back(page);
-  text.table.clear(), text.swapped.clear(), text.computed = 0;
+/// Gives all pages of a sequence back, and drops its copies. The tree may still keep some pages.
+void Sequences::leave(Sequence& sequence) {
+  for (const std::size_t page : sequence.table) pool_.give_back(page);
+  sequence.table.clear(), sequence.swapped.clear(), sequence.computed = 0;
 }
 
-/// Copies of the pages of a text's computed tokens, or none if there is no room for all of them.
-std::vector<PageCopy> Sequences::copies_of(const Sequence& text) const {
+/// Copies of the pages of a sequence's computed tokens, or none if there is no room for all of
+/// them.
+std::vector<PageCopy> Sequences::copies_of(const Sequence& sequence) const {
   std::size_t left = reader_.sizes.swap;
   for (const Sequence& other : waiting_) left -= other.swapped.size();
-  const std::size_t needed = reader_.sizes.pages_for(text.computed);
+  const std::size_t needed = reader_.sizes.pages_for(sequence.computed);
   if (needed > left) return {};
   try {
     std::vector<PageCopy> copies;
-    for (std::size_t i = 0; i < needed; ++i) copies.push_back(reader_.copy_of(text.table[i]));
+    for (std::size_t i = 0; i < needed; ++i) copies.push_back(reader_.copy_of(sequence.table[i]));
     return copies;
   } catch (const std::bad_alloc&) {
     return {};
@@ -167,9 +172,9 @@ std::vector<PageCopy> Sequences::copies_of(const Sequence& text) const {
 void Sequences::stop(std::size_t id) {
   std::vector<PageCopy> copies = copies_of(one_running(id));
   const std::size_t computed = copies.empty() ? 0 : one_running(id).computed;
-  Sequence& text = move_text(id, running_, waiting_);
-  leave(text);
-  text.swapped = std::move(copies), text.computed = computed;
+  Sequence& sequence = move_sequence(id, running_, waiting_);
+  leave(sequence);
+  sequence.swapped = std::move(copies), sequence.computed = computed;
 }
 
 /// All share what they have found before any of them takes a page, since the tree may give up a
@@ -180,27 +185,27 @@ void Sequences::admit(std::span<const std::size_t> ids) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     std::size_t slot = 0;
     while (std::ranges::find(running_, slot, &Sequence::slot) != running_.end()) ++slot;
-    Sequence& text = move_text(ids[i], waiting_, running_);
-    text.slot = slot;
-    beginnings[i].swapped = std::exchange(text.swapped, {});
-    text.table = beginnings[i].shared;
-    for (const std::size_t page : text.table) pool_.share(page);
-    text.computed = text.table.size() * reader_.sizes.page;
+    Sequence& sequence = move_sequence(ids[i], waiting_, running_);
+    sequence.slot = slot;
+    beginnings[i].swapped = std::exchange(sequence.swapped, {});
+    sequence.table = beginnings[i].shared;
+    for (const std::size_t page : sequence.table) pool_.share(page);
+    sequence.computed = sequence.table.size() * reader_.sizes.page;
   }
   for (std::size_t i = 0; i < ids.size(); ++i) take_copies(one_running(ids[i]), beginnings[i]);
 }
 
-/// Gives a text what it has found and can't share: its own copies, or a copy of a running text's
-/// page, in which it will write over what that text has there.
-void Sequences::take_copies(Sequence& text, const Beginning& found) {
-  while (text.computed < found.computed) {
-    const std::size_t i = text.table.size();
-    text.table.push_back(take_page());
+/// Gives a sequence what it has found and can't share: its own copies, or a copy of a running
+/// sequence's page, in which it will write over what that sequence has there.
+void Sequences::take_copies(Sequence& sequence, const Beginning& found) {
+  while (sequence.computed < found.computed) {
+    const std::size_t i = sequence.table.size();
+    sequence.table.push_back(take_page());
     if (found.to_copy)
-      reader_.put(text.table[i], reader_.copy_of(*found.to_copy));
+      reader_.put(sequence.table[i], reader_.copy_of(*found.to_copy));
     else
-      reader_.put(text.table[i], found.swapped.at(i));
-    text.computed = std::min((i + 1) * reader_.sizes.page, found.computed);
+      reader_.put(sequence.table[i], found.swapped.at(i));
+    sequence.computed = std::min((i + 1) * reader_.sizes.page, found.computed);
   }
 }
 

@@ -20,36 +20,36 @@ class Sequences {
   Sequences(const Sequences&) = delete;  // the tree refers to the pool
 
   /// A new one waits.
-  void add(Sequence text) { waiting_.push_back(std::move(text)); }
+  void add(Sequence sequence) { waiting_.push_back(std::move(sequence)); }
   /// Gives the pages of one back and forgets it. False if there is none with this id.
   bool remove(std::size_t id);
   /// One that runs. Throws std::out_of_range if none with this id does.
   Sequence& one_running(std::size_t id);
 
-  /// Of the next step. While texts are answered, prompts come in small chunks, so that no step
+  /// Of the next step. While sequences are answered, prompts come in small chunks, so that no step
   /// takes long.
   StepLimits limits() const;
-  std::vector<ScheduledText> scheduled_running() const;
+  std::vector<ScheduledSequence> scheduled_running() const;
   /// Those that could come in: no more than there are places, and none after one that waits for
-  /// what an older text reads, since none overtakes an older one.
-  std::vector<ScheduledText> scheduled_waiting() const;
+  /// what an older sequence reads, since none overtakes an older one.
+  std::vector<ScheduledSequence> scheduled_waiting() const;
 
-  /// Lets a running text wait. Without copies of its pages, its tokens are read again.
+  /// Lets a running sequence wait. Without copies of its pages, its tokens are read again.
   void stop(std::size_t id);
-  /// Waiting texts get places and the pages of their beginnings.
+  /// Waiting sequences get places and the pages of their beginnings.
   void admit(std::span<const std::size_t> ids);
-  /// Takes pages until the text has room for so many more tokens.
-  void make_room(Sequence& text, std::size_t tokens);
+  /// Takes pages until the sequence has room for so many more tokens.
+  void make_room(Sequence& sequence, std::size_t tokens);
   /// Gives back the pages after the computed tokens, which only drafts needed that were not
   /// accepted. What these wrote into the last page is written over later.
-  void rewind(Sequence& text);
-  /// Lets later texts find the full pages of this one. Where the tree has such a page already, the
-  /// text takes that one, and gives its own back.
-  void keep(Sequence& text);
+  void rewind(Sequence& sequence);
+  /// Lets later sequences find the full pages of this one. Where the tree has such a page already,
+  /// the sequence takes that one, and gives its own back.
+  void keep(Sequence& sequence);
 
   /// Pages that are free, or that nobody else shares with the tree.
   std::size_t pages_left() const { return pool_.free() + tree_.spare(); }
-  /// Tokens that a text can have at most.
+  /// Tokens that a sequence can have at most.
   std::size_t most_tokens() const;
   const PageReader& reader() const { return reader_; }
   const std::vector<Sequence>& running() const { return running_; }  // by arrival
@@ -58,18 +58,18 @@ class Sequences {
   const PrefixTree& tree() const { return tree_; }
 
  private:
-  /// What a waiting text has of its keys and values.
+  /// What a waiting sequence has of its keys and values.
   struct Beginning {
     std::vector<std::size_t> shared = {};     // pages of the tree
     std::size_t computed = 0;                 // tokens, in these pages and in copies
-    std::optional<std::size_t> to_copy = {};  // the page of a running text after these pages
+    std::optional<std::size_t> to_copy = {};  // the page of a running sequence after these pages
     std::vector<PageCopy> swapped = {};       // of all its pages, if it was stopped
   };
-  Beginning beginning_of(const Sequence& text) const;
-  std::vector<PageCopy> copies_of(const Sequence& text) const;
-  void take_copies(Sequence& text, const Beginning& found);
+  Beginning beginning_of(const Sequence& sequence) const;
+  std::vector<PageCopy> copies_of(const Sequence& sequence) const;
+  void take_copies(Sequence& sequence, const Beginning& found);
   std::size_t take_page();
-  void leave(Sequence& text);
+  void leave(Sequence& sequence);
 
   PageReader reader_;
   PagePool pool_;

@@ -1,16 +1,16 @@
-// Decode over pages: chapter 11's rung 5 for texts whose keys lie in pages.
+// Decode over pages: chapter 11's rung 5 for sequences whose keys lie in pages.
 //
-// Changed from rung 5: before a step of 16 keys is copied, the text's table says where they lie. If
-// the size of a page is a multiple of 16, a step lies in one page, and one look at the table is
-// enough; otherwise each key is looked up. A stretch always has 256 keys, and a block takes a
-// stretch of a text for one group of heads. The host lists the stretches of all texts, so that a
-// long text has many blocks, a short one has few, and no block is idle.
+// Changed from rung 5: before a step of 16 keys is copied, the sequence's table says where they
+// lie. If the size of a page is a multiple of 16, a step lies in one page, and one look at the
+// table is enough; otherwise each key is looked up. A stretch always has 256 keys, and a block
+// takes a stretch of a sequence for one group of heads. The host lists the stretches of all
+// sequences, so that a long sequence has many blocks, a short one has few, and no block is idle.
 //
-// Rung 5 chooses the number of stretches by the GPU's size and the number of texts, and so the sums
-// of a text are cut in other places when it has other company. Here nothing depends on the company.
-// The price: short stretches, whose sums are written and joined, also where a GPU with many texts
-// would be busy without them.
-// Measured on an H100: 71 to 107 % of rung 5's bytes a second.
+// Rung 5 chooses the number of stretches by the GPU's size and the number of sequences, and so the
+// sums of a sequence are cut in other places when it has other company. Here nothing depends on the
+// company. The price: short stretches, whose sums are written and joined, also where a GPU with
+// many sequences would be busy without them. Measured on an H100: 71 to 107 % of rung 5's bytes a
+// second.
 #include "11_flash_attention/kernels/decode_stretches.hpp"
 #include "15_serving/kernels/kernels.hpp"
 
@@ -18,8 +18,8 @@ namespace t2t {
 
 namespace {
 
-/// The pages of one text for one group of heads.
-struct TextPages {
+/// The pages of one sequence for one group of heads.
+struct SequencePages {
   const int* table;
   const bf16 *keys, *values;  // [pages, page, D], of the group
   int page;
@@ -34,33 +34,33 @@ struct TextPages {
 /// Begins to copy keys s to s + 15 and their values into a warp's tiles. Keys from `last` on are
 /// not read, and their rows become 0.
 template <int D>
-__device__ __forceinline__ void copy_step(bf16* k_tile, bf16* v_tile, const TextPages& text, int s,
-                                          int last) {
+__device__ __forceinline__ void copy_step(bf16* k_tile, bf16* v_tile, const SequencePages& sequence,
+                                          int s, int last) {
   const int lane = threadIdx.x % 32;
-  if (text.page % step_keys == 0) {  // the whole step lies in one page
-    const long at = text.at<D>(s);
-    copy_rows<D, step_keys, 32>(k_tile, text.keys + at, D, last - s, lane);
-    copy_rows<D, step_keys, 32>(v_tile, text.values + at, D, last - s, lane);
+  if (sequence.page % step_keys == 0) {  // the whole step lies in one page
+    const long at = sequence.at<D>(s);
+    copy_rows<D, step_keys, 32>(k_tile, sequence.keys + at, D, last - s, lane);
+    copy_rows<D, step_keys, 32>(v_tile, sequence.values + at, D, last - s, lane);
     return;
   }
   const int chunk = lane % (D / 8);
   for (int row = lane / (D / 8); row < step_keys; row += 32 / (D / 8)) {
     const bool inside = s + row < last;
-    const long at = inside ? text.at<D>(s + row) + chunk * 8 : 0;
-    copy_async_16(k_tile + swizzled<D>(row, chunk), text.keys + at, inside);
-    copy_async_16(v_tile + swizzled<D>(row, chunk), text.values + at, inside);
+    const long at = inside ? sequence.at<D>(s + row) + chunk * 8 : 0;
+    copy_async_16(k_tile + swizzled<D>(row, chunk), sequence.keys + at, inside);
+    copy_async_16(v_tile + swizzled<D>(row, chunk), sequence.values + at, inside);
   }
 }
 
 /// One warp's steps of 16 keys each, which begin at key `first` and each 64th after it, below last.
 template <int D>
-__device__ void walk(const TextPages& text, float scale, const uint32_t (&q)[D / 16][4], int first,
-                     int last, bf16* tiles, float (&mean)[D / 8][4], OnlineRows& rows) {
+__device__ void walk(const SequencePages& sequence, float scale, const uint32_t (&q)[D / 16][4],
+                     int first, int last, bf16* tiles, float (&mean)[D / 8][4], OnlineRows& rows) {
   constexpr int tile = step_keys * D, apart = decode_warps * step_keys;
   const int seen[2] = {last, last};  // all heads of the group see the same keys
   const auto fill = [&](int s, int stage) {
     bf16* k_tile = tiles + 2 * stage * tile;
-    if (s < last) copy_step<D>(k_tile, k_tile + tile, text, s, last);
+    if (s < last) copy_step<D>(k_tile, k_tile + tile, sequence, s, last);
     commit_copies();  // also when it is empty, since the wait below counts groups
   };
   for (int stage = 0; stage < decode_stages; ++stage) fill(first + stage * apart, stage);
@@ -75,14 +75,14 @@ __device__ void walk(const TextPages& text, float scale, const uint32_t (&q)[D /
   wait_for_copies<0>();
 }
 
-/// PagedTexts, for the kernel.
-struct TextsOnDevice {
-  const int *lengths, *tables, *stretch_at, *stretch_text;
+/// PagedSequences, for the kernel.
+struct SequencesOnDevice {
+  const int *lengths, *tables, *stretch_at, *stretch_sequence;
   const long* table_at;
   int pages, page;
 };
 
-/// Loads this block's rows of queries, heads first_head to first_head + rows − 1 of text b.
+/// Loads this block's rows of queries, heads first_head to first_head + rows − 1 of sequence b.
 template <int D>
 __device__ void load_heads(const PagedCall& call, int b, int first_head, int rows,
                            uint32_t (&q)[D / 16][4]) {
@@ -95,33 +95,33 @@ __device__ void load_heads(const PagedCall& call, int b, int first_head, int row
 }
 
 // [kernel]
-/// The grid is [stretches of all texts, G, tiles of 16 heads].
+/// The grid is [stretches of all sequences, G, tiles of 16 heads].
 template <int D>
 __global__ void __launch_bounds__(decode_threads, 2)
-    decode_pages(PagedCall call, TextsOnDevice texts, float scale, Stretches out) {
+    decode_pages(PagedCall call, SequencesOnDevice sequences, float scale, Stretches out) {
   T2T_DYNAMIC_SHARED(bf16, tiles);
-  const int b = texts.stretch_text[blockIdx.x], p = blockIdx.x - texts.stretch_at[b];
-  const int first = p * gpu_stretch, last = min(first + gpu_stretch, texts.lengths[b]);
+  const int b = sequences.stretch_sequence[blockIdx.x], p = blockIdx.x - sequences.stretch_at[b];
+  const int first = p * gpu_stretch, last = min(first + gpu_stretch, sequences.lengths[b]);
   const int g = blockIdx.y, warp = threadIdx.x / 32, N = call.H / call.G;
   const int rows = min(N - int(blockIdx.z) * packed_rows, packed_rows);
   const int first_head = g * N + blockIdx.z * packed_rows;
 
   uint32_t q[D / 16][4];
   load_heads<D>(call, b, first_head, rows, q);
-  const long of_group = long(g) * texts.pages * texts.page * D;
-  const TextPages text{texts.tables + texts.table_at[b], call.keys + of_group,
-                       call.values + of_group, texts.page};
+  const long of_group = long(g) * sequences.pages * sequences.page * D;
+  const SequencePages sequence{sequences.tables + sequences.table_at[b], call.keys + of_group,
+                               call.values + of_group, sequences.page};
   OnlineRows online;
   float mean[D / 8][4] = {};
-  walk<D>(text, scale, q, first + warp * step_keys, last,
+  walk<D>(sequence, scale, q, first + warp * step_keys, last,
           tiles + warp * decode_stages * 2 * step_keys * D, mean, online);
   __syncthreads();  // all warps are done with their tiles, whose memory is used again
   WarpSums<D>& sums = *reinterpret_cast<WarpSums<D>*>(tiles);
   store_sums<D>(mean, online, scale, sums);
   __syncthreads();
 
-  // The stretches of a head are neighbours, and so are the heads of a text.
-  const int before = texts.stretch_at[b], count = texts.stretch_at[b + 1] - before;
+  // The stretches of a head are neighbours, and so are the heads of a sequence.
+  const int before = sequences.stretch_at[b], count = sequences.stretch_at[b + 1] - before;
   for (int i = threadIdx.x; i < rows * D; i += decode_threads) {
     const int r = i / D, d = i % D;
     const auto [base, sum, total] = sum_warps(sums, r, d);
@@ -133,28 +133,28 @@ __global__ void __launch_bounds__(decode_threads, 2)
 // [/kernel]
 
 template <int D>
-void launch(const PagedCall& call, const PagedTexts& texts, const Stretches& stretches) {
+void launch(const PagedCall& call, const PagedSequences& sequences, const Stretches& stretches) {
   const int tiles = (call.H / call.G + packed_rows - 1) / packed_rows;
-  const TextsOnDevice on_device{texts.lengths.data(),
-                                texts.tables.data(),
-                                texts.stretch_at.data(),
-                                texts.stretch_text.data(),
-                                texts.table_at.data(),
-                                texts.pages,
-                                texts.page};
-  T2T_LAUNCH(decode_pages<D>, dim3(texts.stretches, call.G, tiles), dim3(decode_threads),
+  const SequencesOnDevice on_device{sequences.lengths.data(),
+                                    sequences.tables.data(),
+                                    sequences.stretch_at.data(),
+                                    sequences.stretch_sequence.data(),
+                                    sequences.table_at.data(),
+                                    sequences.pages,
+                                    sequences.page};
+  T2T_LAUNCH(decode_pages<D>, dim3(sequences.stretches, call.G, tiles), dim3(decode_threads),
              decode_shared<D>(), call, on_device, scale_log2(D), stretches);
 }
 
 }  // namespace
 
-void attend_pages(const PagedCall& call, const PagedTexts& texts, float* scratch) {
-  expect_paged_call(call, texts, scratch);
-  const std::size_t results = std::size_t(texts.stretches) * call.H;
+void attend_pages(const PagedCall& call, const PagedSequences& sequences, float* scratch) {
+  expect_paged_call(call, sequences, scratch);
+  const std::size_t results = std::size_t(sequences.stretches) * call.H;
   const Stretches stretches{scratch, scratch + results * call.D};
-  call.D == 64 ? launch<64>(call, texts, stretches) : launch<128>(call, texts, stretches);
-  join_decode({stretches, call.out, row_major(1, call.H, call.D), texts.B, 1, call.H, call.D, 0,
-               texts.stretch_at.data()});
+  call.D == 64 ? launch<64>(call, sequences, stretches) : launch<128>(call, sequences, stretches);
+  join_decode({stretches, call.out, row_major(1, call.H, call.D), sequences.B, 1, call.H, call.D, 0,
+               sequences.stretch_at.data()});
 }
 
 }  // namespace t2t

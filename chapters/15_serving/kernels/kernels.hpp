@@ -1,16 +1,16 @@
-// Decode over pages on a GPU: one new token for each of B texts, whose keys and values lie in pages
-// as paged_rows.hpp says.
+// Decode over pages on a GPU: one new token for each of B sequences, whose keys and values lie in
+// pages as paged_rows.hpp says.
 //
 //   weights[s] = softmax over s of q[b,h]·k[s,g] / √D       g = h / (H / G)
-//   out[b,h]   = Σ over s of weights[s]·v[s,g]              for all positions s of text b
+//   out[b,h]   = Σ over s of weights[s]·v[s,g]              for all positions s of sequence b
 //
 // It is chapter 11's rung 5 with two changes. The keys of a step are copied from the pages that the
-// text's table names. And a stretch has 256 positions and begins at a multiple of 256, whatever
-// other texts there are and however many multiprocessors. So the bits of a row of out depend on its
-// text alone: not on the other texts, on which pages it has, or on the size of a page.
+// sequence's table names. And a stretch has 256 positions and begins at a multiple of 256, whatever
+// other sequences there are and however many multiprocessors. So the bits of a row of out depend on
+// its sequence alone: not on the other sequences, on which pages it has, or on the size of a page.
 //
-// Numbers are bf16, sums float32. Of a page's places, those that the text does not have yet are not
-// read. The caller has already written the new token's key and value.
+// Numbers are bf16, sums float32. Of a page's places, those that the sequence does not have yet are
+// not read. The caller has already written the new token's key and value.
 #pragma once
 
 #include <cstddef>
@@ -25,30 +25,32 @@ namespace t2t {
 /// Positions of a stretch of the kernel.
 constexpr int gpu_stretch = 256;
 
-/// The texts of a step: their tables, and how they are cut into stretches.
+/// The sequences of a step: their tables, and how they are cut into stretches.
 struct PagedPlan {
-  int pages, page;                // of the store, and positions of a page
-  std::vector<int> lengths;       // [B]: positions of each text
-  std::vector<int> tables;        // the pages of all texts, text by text, in the order of positions
-  std::vector<long> table_at;     // [B]: where a text's pages begin in `tables`
-  std::vector<int> stretch_at;    // [B + 1]: the first stretch of each text, and how many there are
-  std::vector<int> stretch_text;  // the text of each stretch
+  int pages, page;           // of the store, and positions of a page
+  std::vector<int> lengths;  // [B]: positions of each sequence
+  std::vector<int>
+      tables;  // the pages of all sequences, sequence by sequence, in the order of positions
+  std::vector<long> table_at;  // [B]: where a sequence's pages begin in `tables`
+  std::vector<int>
+      stretch_at;  // [B + 1]: the first stretch of each sequence, and how many there are
+  std::vector<int> stretch_sequence;  // the sequence of each stretch
 };
 
-/// tables[b] has the numbers of text b's pages; more pages than its positions need are allowed, and
-/// left out. Throws std::invalid_argument unless there is a text, there are as many lengths as
-/// tables, sizes are at least 1, each text has 1 to 2,147,483,391 positions and pages for them, and
-/// all numbers are below `pages`: "text 0: wanted pages for 5 positions, got 1 pages of 4". All
-/// texts together may have 2^31 − 1 stretches.
-PagedPlan plan_texts(std::span<const std::vector<std::size_t>> tables, std::span<const int> lengths,
-                     int pages, int page);
+/// tables[b] has the numbers of sequence b's pages; more pages than its positions need are allowed,
+/// and left out. Throws std::invalid_argument unless there is a sequence, there are as many lengths
+/// as tables, sizes are at least 1, each sequence has 1 to 2,147,483,391 positions and pages for
+/// them, and all numbers are below `pages`: "sequence 0: wanted pages for 5 positions, got 1 pages
+/// of 4". All sequences together may have 2^31 − 1 stretches.
+PagedPlan plan_sequences(std::span<const std::vector<std::size_t>> tables,
+                         std::span<const int> lengths, int pages, int page);
 
 /// A plan in device memory, made once for a step: all layers use it.
-struct PagedTexts {
-  explicit PagedTexts(const PagedPlan& plan);
+struct PagedSequences {
+  explicit PagedSequences(const PagedPlan& plan);
 
   int B, stretches, pages, page;
-  DeviceBuffer<int> lengths, tables, stretch_at, stretch_text;  // as in PagedPlan
+  DeviceBuffer<int> lengths, tables, stretch_at, stretch_sequence;  // as in PagedPlan
   DeviceBuffer<long> table_at;
 };
 
@@ -63,15 +65,16 @@ struct PagedCall {
 
 /// Floats of device memory that attend_pages needs: for each stretch a mean and a log-sum of each
 /// head.
-std::size_t paged_scratch(const PagedTexts& texts, int H, int D);
+std::size_t paged_scratch(const PagedSequences& sequences, int H, int D);
 
 /// Writes all rows of out. scratch must hold paged_scratch floats of device memory. Throws
 /// std::invalid_argument, before anything is launched, unless D is 64 or 128, G divides H, H is at
 /// most 65535, B·H at most 2^31 − 1, and all tensors begin at multiples of 16 bytes: "D: wanted 64
 /// or 128, got 96".
-void attend_pages(const PagedCall& call, const PagedTexts& texts, float* scratch);
+void attend_pages(const PagedCall& call, const PagedSequences& sequences, float* scratch);
 
 /// The checks of attend_pages.
-void expect_paged_call(const PagedCall& call, const PagedTexts& texts, const float* scratch);
+void expect_paged_call(const PagedCall& call, const PagedSequences& sequences,
+                       const float* scratch);
 
 }  // namespace t2t

@@ -1,4 +1,4 @@
-// Checks the tables of a step's texts, and cuts each text into stretches. Runs on the host.
+// Checks the tables of a step's sequences, and cuts each sequence into stretches. Runs on the host.
 #include <fmt/core.h>
 
 #include <limits>
@@ -19,26 +19,26 @@ static int count_of(int positions, int piece) {
   return positions / piece + (positions % piece > 0 ? 1 : 0);
 }
 
-/// Throws unless text b's table names pages of the store, and enough of them.
+/// Throws unless sequence b's table names pages of the store, and enough of them.
 static void expect_table(std::size_t b, const std::vector<std::size_t>& table, int length,
                          int pages, int page) {
   const int longest = most - gpu_stretch;  // a step past the last stretch must fit an int, too
   if (length < 1 || length > longest)
     throw std::invalid_argument(
-        fmt::format("text {}: wanted 1 to {} positions, got {}", b, longest, length));
+        fmt::format("sequence {}: wanted 1 to {} positions, got {}", b, longest, length));
   if (table.size() < std::size_t(count_of(length, page)))
     throw std::invalid_argument(
-        fmt::format("text {}: wanted pages for {} positions, got {} pages of {}", b, length,
+        fmt::format("sequence {}: wanted pages for {} positions, got {} pages of {}", b, length,
                     table.size(), page));
   for (const std::size_t number : table)
     if (number >= std::size_t(pages))
       throw std::invalid_argument(
-          fmt::format("text {}: wanted pages below {}, got {}", b, pages, number));
+          fmt::format("sequence {}: wanted pages below {}, got {}", b, pages, number));
 }
 
-PagedPlan plan_texts(std::span<const std::vector<std::size_t>> tables, std::span<const int> lengths,
-                     int pages, int page) {
-  expect(!tables.empty(), "texts", "at least 1", 0);
+PagedPlan plan_sequences(std::span<const std::vector<std::size_t>> tables,
+                         std::span<const int> lengths, int pages, int page) {
+  expect(!tables.empty(), "sequences", "at least 1", 0);
   expect(lengths.size() == tables.size(), "lengths", std::to_string(tables.size()), lengths.size());
   expect_size("pages", pages);
   expect_size("positions of a page", page);
@@ -46,19 +46,19 @@ PagedPlan plan_texts(std::span<const std::vector<std::size_t>> tables, std::span
   for (std::size_t b = 0; b < tables.size(); ++b) {
     expect_table(b, tables[b], lengths[b], pages, page);
     const int stretches = count_of(lengths[b], gpu_stretch), before = plan.stretch_at.back();
-    expect(stretches <= most - before, "stretches of all texts", "at most " + std::to_string(most),
-           double(before) + stretches);
+    expect(stretches <= most - before, "stretches of all sequences",
+           "at most " + std::to_string(most), double(before) + stretches);
     plan.lengths.push_back(lengths[b]);
     plan.table_at.push_back(long(plan.tables.size()));
     const auto used = std::span(tables[b]).first(std::size_t(count_of(lengths[b], page)));
     for (const std::size_t number : used) plan.tables.push_back(int(number));
     plan.stretch_at.push_back(before + stretches);
-    plan.stretch_text.resize(std::size_t(before + stretches), int(b));
+    plan.stretch_sequence.resize(std::size_t(before + stretches), int(b));
   }
   return plan;
 }
 
-PagedTexts::PagedTexts(const PagedPlan& plan)
+PagedSequences::PagedSequences(const PagedPlan& plan)
     : B(int(plan.lengths.size())),
       stretches(plan.stretch_at.back()),
       pages(plan.pages),
@@ -66,19 +66,20 @@ PagedTexts::PagedTexts(const PagedPlan& plan)
       lengths(std::span(plan.lengths)),
       tables(std::span(plan.tables)),
       stretch_at(std::span(plan.stretch_at)),
-      stretch_text(std::span(plan.stretch_text)),
+      stretch_sequence(std::span(plan.stretch_sequence)),
       table_at(std::span(plan.table_at)) {}
 
-std::size_t paged_scratch(const PagedTexts& texts, int H, int D) {
-  return std::size_t(texts.stretches) * std::size_t(H) * std::size_t(D + 1);
+std::size_t paged_scratch(const PagedSequences& sequences, int H, int D) {
+  return std::size_t(sequences.stretches) * std::size_t(H) * std::size_t(D + 1);
 }
 
-void expect_paged_call(const PagedCall& call, const PagedTexts& texts, const float* scratch) {
+void expect_paged_call(const PagedCall& call, const PagedSequences& sequences,
+                       const float* scratch) {
   expect_size("G", call.G);
   expect(call.H >= 1 && call.H % call.G == 0, "H", "a multiple of G", call.H);
   expect(call.H <= 65535, "H", "at most 65535", call.H);  // of a grid's blocks along y and z
   expect_tile_width(call.D);
-  const long rows = long(texts.B) * call.H;
+  const long rows = long(sequences.B) * call.H;
   expect(rows <= most, "B·H", "at most " + std::to_string(most), rows);
   const Strides strides = row_major(1, call.H, call.D);
   expect_rows("q", call.q, strides, sizeof(bf16));

@@ -1,8 +1,8 @@
 // Which pages of memory are free, and how many users each of the others has.
 //
 // A page has room for the keys and values of a few positions. A pool only counts its pages; it does
-// not hold what is in them (attention/paged_attention.hpp does). If two texts begin with the same
-// page, the page has two users, and it is free again when both have given it back.
+// not hold what is in them (attention/paged_attention.hpp does). If two sequences begin with the
+// same page, the page has two users, and it is free again when both have given it back.
 #pragma once
 
 #include <cstddef>

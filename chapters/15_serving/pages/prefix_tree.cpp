@@ -102,7 +102,7 @@ bool PrefixTree::give_up() {
 }
 
 std::size_t PrefixTree::spare(std::span<const std::size_t> given_back) const {
-  // A page is needed if a text uses it, or a page that follows it.
+  // A page is needed if a sequence uses it, or a page that follows it.
   std::vector<bool> needed(nodes_.size(), false), fewer(pool_.pages(), false);
   for (const std::size_t page : given_back) fewer[page] = true;
   for (std::size_t i = 1; i < nodes_.size(); ++i) {

@@ -1,9 +1,9 @@
-// Pages that are kept after their text has ended, so that a text with the same beginning need not
-// compute them again.
+// Pages that are kept after their sequence has ended, so that a sequence with the same beginning
+// need not compute them again.
 //
 // What is in a page depends on its own tokens and on all tokens before it, through attention and
 // the layers. So a page is found by two things: its tokens, and the page before it, its parent. The
-// pages are the nodes of a tree: texts with a common beginning share a path from the root. Only
+// pages are the nodes of a tree: sequences with a common beginning share a path from the root. Only
 // full pages are kept, after all of their tokens have been computed. A node is looked up by a hash
 // of its parent and its tokens. Since two nodes may have the same hash, both are compared with the
 // node that is found.
@@ -12,7 +12,7 @@
 //                                                                        └─ page 4    question B
 //
 // The tree is a user of its pages in the pool. When pages run out, it gives up the one that was
-// used least recently, among those that no text uses and no other page follows.
+// used least recently, among those that no sequence uses and no other page follows.
 #pragma once
 
 #include <cstddef>
@@ -39,17 +39,17 @@ class PrefixTree {
   PrefixTree(PagePool& pool, std::size_t page, HashOfPage hash = hash_of_page);
   PrefixTree(const PrefixTree&) = delete;  // a copy would give the same pages back
 
-  /// The pages of a text's beginning, from the root on, as far as the tree has them. At least one
-  /// token of the text is left over, since its logits must be computed. Changes nothing: whoever
-  /// uses the pages must share them in the pool.
+  /// The pages of a sequence's beginning, from the root on, as far as the tree has them. At least
+  /// one token of the sequence is left over, since its logits must be computed. Changes nothing:
+  /// whoever uses the pages must share them in the pool.
   std::vector<std::size_t> find(std::span<const int> ids) const;
 
-  /// Keeps the full pages of a text. `ids` are its first tokens, all of which have been computed,
-  /// and `table` has its pages. Tokens after the last full page are ignored. The tree becomes a
-  /// user of each page that it did not have. Where it has another page with the same tokens and
-  /// parent, that page takes the place of the text's own in the table: the text shares it and gives
-  /// its own back. What is in the two is the same, bit for bit. All pages of the path count as used
-  /// now. Throws std::invalid_argument when the table has too few pages.
+  /// Keeps the full pages of a sequence. `ids` are its first tokens, all of which have been
+  /// computed, and `table` has its pages. Tokens after the last full page are ignored. The tree
+  /// becomes a user of each page that it did not have. Where it has another page with the same
+  /// tokens and parent, that page takes the place of the sequence's own in the table: the sequence
+  /// shares it and gives its own back. What is in the two is the same, bit for bit. All pages of
+  /// the path count as used now. Throws std::invalid_argument when the table has too few pages.
   void keep(std::span<const int> ids, std::span<std::size_t> table);
 
   /// Gives one page back to the pool, which is free then: the one that was used least recently of
@@ -58,7 +58,7 @@ class PrefixTree {
   bool give_up();
   /// How many pages give_up could free, one after the other: those that have one user, the tree,
   /// and that only such pages follow. Each page in `given_back` counts as having one user fewer,
-  /// as if a text with these pages had given them back.
+  /// as if a sequence with these pages had given them back.
   std::size_t spare(std::span<const std::size_t> given_back = {}) const;
 
   /// The pages that the tree has, in any order.

@@ -2,9 +2,9 @@
 //
 // A sum of floats depends on its order in the last bits, and a library chooses the order by the
 // shape: for one row it adds up along the row in several registers, for many it multiplies tiles,
-// whose size depends on how many rows there are. So the logits of a text change in their last bits
-// with the number of tokens that are read at the same time, and a near tie between two tokens may
-// then go the other way. Here every number of the result is
+// whose size depends on how many rows there are. So the logits of a sequence change in their last
+// bits with the number of tokens that are read at the same time, and a near tie between two tokens
+// may then go the other way. Here every number of the result is
 //
 //   y[t,n] = ((x[t,0]·w[n,0] + x[t,1]·w[n,1]) + x[t,2]·w[n,2]) + …
 //

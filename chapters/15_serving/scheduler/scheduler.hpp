@@ -1,34 +1,38 @@
-// The scheduler: which texts go on in the next step, and by how many tokens.
+// The scheduler: which sequences go on in the next step, and by how many tokens.
 //
-// A server computes in steps. In one step the model reads some tokens of several texts at once, up
-// to a budget: the last token of each text that is being answered, and as many tokens of prompts as
-// still fit. Texts join and leave between two steps ("continuous batching", Yu et al. 2022,
-// "Orca"), and a long prompt comes in chunks, so that it does not hold up all others (Agrawal et
-// al. 2023, "SARATHI").
+// A server computes in steps. In one step the model reads some tokens of several sequences at once,
+// up to a budget: the last token of each sequence that is being answered, and as many tokens of
+// prompts as still fit. Sequences join and leave between two steps ("continuous batching", Yu et
+// al. 2022, "Orca"), and a long prompt comes in chunks, so that it does not hold up all others
+// (Agrawal et al. 2023, "SARATHI").
 //
-// A text runs from the step that admits it until it ends or is stopped; otherwise it waits. A plan
-// is made in three rounds, each from the oldest text to the youngest:
+// A sequence runs from the step that admits it until it ends or is stopped; otherwise it waits. A
+// plan is made in three rounds, each from the oldest sequence to the youngest:
 //
-//   1  Answers: each running text with one token left to read reads it.
-//   2  Prompts: each running text with more left reads a chunk, as many tokens as the budget, its
+//   1  Answers: each running sequence with one token left to read reads it.
+//   2  Prompts: each running sequence with more left reads a chunk, as many tokens as the budget,
+//   its
 //      own pages and the free ones allow. That may be none.
-//   3  Waiting texts are admitted, and read as many tokens as the budget allows, while there are
-//      places and budget. A text needs free pages for all tokens that it has left, not only for its
-//      chunk. The first text that can't be admitted ends the round: no younger one overtakes it.
+//   3  Waiting sequences are admitted, and read as many tokens as the budget allows, while there
+//   are
+//      places and budget. A sequence needs free pages for all tokens that it has left, not only for
+//      its chunk. The first sequence that can't be admitted ends the round: no younger one
+//      overtakes it.
 //
-// If an answer needs a page when none is free, the youngest running text is stopped, again and
-// again until a page is free. It may be the text that needs the page itself, unless that is the
+// If an answer needs a page when none is free, the youngest running sequence is stopped, again and
+// again until a page is free. It may be the sequence that needs the page itself, unless that is the
 // oldest: the oldest is never stopped, and does without a token in this step if there is no page.
-// In round 2 texts are stopped in the same way, but for the oldest text alone, and only while it
-// could not read a single token. If a text is stopped, none is admitted in the same step.
+// In round 2 sequences are stopped in the same way, but for the oldest sequence alone, and only
+// while it could not read a single token. If a sequence is stopped, none is admitted in the same
+// step.
 //
-// A text that is stopped gives its pages back and waits. What it was to read in this step goes back
-// to the budget. The new pages for that are free again, and so are its `freed` pages. Later the
-// text reads its tokens again, except for those that it finds in pages or copies.
+// A sequence that is stopped gives its pages back and waits. What it was to read in this step goes
+// back to the budget. The new pages for that are free again, and so are its `freed` pages. Later
+// the sequence reads its tokens again, except for those that it finds in pages or copies.
 //
-// So the oldest text goes on in every step or the next, and in the end it ends; then another is the
-// oldest, and no text waits forever. Only a text that needs more pages than there are could, and
-// it must be refused before.
+// So the oldest sequence goes on in every step or the next, and in the end it ends; then another is
+// the oldest, and no sequence waits forever. Only a sequence that needs more pages than there are
+// could, and it must be refused before.
 //
 // plan_step is a function of its arguments alone. It knows nothing of time, sockets, tokens or what
 // is in a page, so every sequence of steps can be made again and checked.
@@ -40,45 +44,48 @@
 
 namespace t2t {
 
-/// What the scheduler knows of a text.
-struct ScheduledText {
+/// What the scheduler knows of a sequence.
+struct ScheduledSequence {
   std::size_t id;
-  std::size_t arrival;    // the smaller, the older; no two texts have the same
+  std::size_t arrival;    // the smaller, the older; no two sequences have the same
   std::size_t known;      // tokens that it has: its prompt, and its answer so far
   std::size_t computed;   // how many of these have keys and values, in pages or copies
   std::size_t pages;      // pages in its table, at least enough for the computed tokens
-  std::size_t freed = 0;  // pages that become available if it is stopped, of a running text
-  /// Available pages that a waiting text would get if admitted, with what it has computed already:
-  /// pages that it finds and shares, and pages for copies.
+  std::size_t freed = 0;  // pages that become available if it is stopped, of a running sequence
+  /// Available pages that a waiting sequence would get if admitted, with what it has computed
+  /// already: pages that it finds and shares, and pages for copies.
   std::size_t taken = 0;
 };
 
 struct StepLimits {
-  std::size_t budget;  // tokens of a step, at most
-  std::size_t texts;   // texts that run at the same time, at most
-  std::size_t page;    // tokens of a page
+  std::size_t budget;     // tokens of a step, at most
+  std::size_t sequences;  // sequences that run at the same time, at most
+  std::size_t page;       // tokens of a page
 };
 
-/// What to do in a step, in this order: stop texts, admit others, and read tokens.
+/// What to do in a step, in this order: stop sequences, admit others, and read tokens.
 struct StepPlan {
   struct Part {
     std::size_t id, tokens;
     bool operator==(const Part&) const = default;
   };
-  std::vector<std::size_t> stopped;   // running texts that give all pages back, the youngest first
-  std::vector<std::size_t> admitted;  // waiting texts that run from now on, the oldest first
-  std::vector<Part> parts;            // texts that read, by age; at most `budget` tokens together
+  std::vector<std::size_t>
+      stopped;  // running sequences that give all pages back, the youngest first
+  std::vector<std::size_t> admitted;  // waiting sequences that run from now on, the oldest first
+  std::vector<Part> parts;  // sequences that read, by age; at most `budget` tokens together
 };
 
-/// The plan, by the rules at the top of this file. `running`, at most `texts` of them, and
-/// `waiting` come in any order. A waiting text has no pages yet: its `computed` and `pages` say
-/// what it would have without reading, in pages of other texts and in copies. `free` is how many
-/// pages are free or can be made free. The `taken` pages of a waiting text are among them until it
-/// is admitted, not after. So it is admitted if these and the new pages for all its tokens are at
-/// most `free`, and takes these and the new pages for its chunk. Throws std::invalid_argument
-/// unless the limits are at least 1, the budget is at least `texts`, at most `texts` texts run, and
-/// each text has a token to read and pages for its computed tokens.
-StepPlan plan_step(std::span<const ScheduledText> running, std::span<const ScheduledText> waiting,
-                   std::size_t free, const StepLimits& limits);
+/// The plan, by the rules at the top of this file. `running`, at most `sequences` of them, and
+/// `waiting` come in any order. A waiting sequence has no pages yet: its `computed` and `pages` say
+/// what it would have without reading, in pages of other sequences and in copies. `free` is how
+/// many pages are free or can be made free. The `taken` pages of a waiting sequence are among them
+/// until it is admitted, not after. So it is admitted if these and the new pages for all its tokens
+/// are at most `free`, and takes these and the new pages for its chunk. Throws
+/// std::invalid_argument unless the limits are at least 1, the budget is at least `sequences`, at
+/// most `sequences` sequences run, and each sequence has a token to read and pages for its computed
+/// tokens.
+StepPlan plan_step(std::span<const ScheduledSequence> running,
+                   std::span<const ScheduledSequence> waiting, std::size_t free,
+                   const StepLimits& limits);
 
 }  // namespace t2t

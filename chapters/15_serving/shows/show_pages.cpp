@@ -67,7 +67,7 @@ class Timeline {
 
 void show_pages() {
   print_section("Three sequences in twelve pages of four tokens");
-  const PageSizes sizes{.pages = 12, .page = 4, .texts = 3, .budget = 12};
+  const PageSizes sizes{.pages = 12, .page = 4, .sequences = 3, .budget = 12};
   std::vector<Arrival> arrivals;
   const auto add = [&](std::size_t step, std::vector<int> own, std::size_t most) {
     Request request{.prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, .most = most};
@@ -96,7 +96,7 @@ void show_pages() {
       "stopped, but its full pages stay cached until others need them.");
 }
 
-/// Lengths of conversations: e to the power of a normal number, as lengths of texts often are.
+/// Lengths of conversations: e to the power of a normal number, as lengths of sequences often are.
 static std::vector<std::size_t> random_lengths(std::size_t count, std::size_t most,
                                                Random& random) {
   const Tensor<1> drawn = random.normal<1>({count}, 0.9f);
@@ -116,10 +116,10 @@ void show_waste(const Program& program) {
   Table table({"memory is divided into", ">slots per sequence", ">unused", ">sequences in 1 GiB"});
   const double floats_a_token = 2 * 30 * 3 * 64;  // SmolLM2-135M's keys and values
   const auto add = [&](const std::string& name, double places) {
-    const double a_text = places / double(lengths.size());
-    table.add({name, fmt::format("{:.0f}", a_text),
+    const double per_sequence = places / double(lengths.size());
+    table.add({name, fmt::format("{:.0f}", per_sequence),
                fmt::format("{:.1f} %", 100 * (1 - used / places)),
-               fmt::format("{:.0f}", double(1 << 30) / (a_text * floats_a_token * 4))});
+               fmt::format("{:.0f}", double(1 << 30) / (per_sequence * floats_a_token * 4))});
   };
   add("one piece for each sequence", double(S * lengths.size()));
   for (const std::size_t page : {256, 64, 16, 4}) {

@@ -1,14 +1,14 @@
-// Pages as texts come and go, and how much memory they save. For main.cpp.
+// Pages as sequences come and go, and how much memory they save. For main.cpp.
 #pragma once
 
 #include "program/program.hpp"
 
 namespace t2t {
 
-/// Three texts in twelve pages: what each does in each step, and what the pages hold after it.
+/// Three sequences in twelve pages: what each does in each step, and what the pages hold after it.
 void show_pages();
 
-/// Memory for texts of many lengths: places for the longest, or pages.
+/// Memory for sequences of many lengths: places for the longest, or pages.
 void show_waste(const Program& program);
 
 }  // namespace t2t

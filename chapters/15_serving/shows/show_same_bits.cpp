@@ -31,17 +31,17 @@ static Model model_of(const std::function<Weight(Tensor<2>)>& form, std::size_t 
   return Model(config, matrices_as(form, draw_model(config, random), config));
 }
 
-/// How a text comes: so many tokens in each call, and so many of another text beside them.
+/// How a sequence comes: so many tokens in each call, and so many of another sequence beside them.
 struct Cut {
   std::size_t chunk, beside;
 };
 
-/// The logits of the text's last token, [V]. With pages, or with chapter 08's caches.
+/// The logits of the sequence's last token, [V]. With pages, or with chapter 08's caches.
 static Tensor<1> last_logits(const Model& model, const std::vector<int>& ids, const Cut& cut,
                              bool pages) {
-  const PageSizes sizes{.pages = 64, .page = 16, .texts = 2, .budget = 2 * length};
+  const PageSizes sizes{.pages = 64, .page = 16, .sequences = 2, .budget = 2 * length};
   const PageReader reader = pages ? model_reader(model, sizes) : PageReader{};
-  ModelState state(model.config(), length, {.chunk = 2 * length, .texts = 2});
+  ModelState state(model.config(), length, {.chunk = 2 * length, .sequences = 2});
   std::vector<std::size_t> own, other;
   for (std::size_t i = 0; i < 32; ++i) own.push_back(i), other.push_back(32 + i);
   Tensor<2> logits = empty(1, V);

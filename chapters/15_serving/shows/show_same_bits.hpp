@@ -1,4 +1,4 @@
-// One text, cut into calls in several ways: how many of its logits change. For main.cpp.
+// One sequence, cut into calls in several ways: how many of its logits change. For main.cpp.
 #pragma once
 
 #include "program/program.hpp"

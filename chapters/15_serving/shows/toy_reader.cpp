@@ -45,9 +45,9 @@ PageReader toy_reader(const PageSizes& sizes, std::size_t V) {
               for (std::size_t s = 0; s < end; ++s) {
                 tokens.push_back((*store)[chunk.table[s / page] * page + s % page]);
                 if (end - s > chunk.wanted) continue;
-                const Row of_text = logits.row(row++);
-                std::ranges::fill(of_text, 0.0f);
-                of_text[std::size_t(toy_answer(tokens, V))] = 10;
+                const Row of_sequence = logits.row(row++);
+                std::ranges::fill(of_sequence, 0.0f);
+                of_sequence[std::size_t(toy_answer(tokens, V))] = 10;
               }
             }
           },

@@ -1,13 +1,13 @@
-// Which drafted tokens of a text are accepted, so that each token of the text is drawn from the
-// model's own probabilities.
+// Which drafted tokens of a sequence are accepted, so that each token of the sequence is drawn from
+// the model's own probabilities.
 //
 //   a draft x, drawn from q, is accepted with probability   min(1, p(x) / q(x))
 //   if it is not, the token is drawn from                    max(0, p − q) / Σ max(0, p − q)
 //
 // Here p are the probabilities of the model that is to be served, the target, and q those of the
 // drafts. One pass of the target gives k + 1 rows p for k drafts: one for the place of each draft,
-// and one for the token after them. The token that is drawn in place of a draft ends the text, for
-// now: what was drafted after it is not looked at. Leviathan et al. 2023, "Fast Inference from
+// and one for the token after them. The token that is drawn in place of a draft ends the sequence,
+// for now: what was drafted after it is not looked at. Leviathan et al. 2023, "Fast Inference from
 // Transformers via Speculative Decoding"; Chen et al. 2023, "Accelerating Large Language Model
 // Decoding with Speculative Sampling". A row of probabilities sums to 1 but for rounding.
 #pragma once
@@ -34,8 +34,8 @@ void residual(ConstRow p,  // [V]
               ConstRow q,  // [V]
               Row rest);   // [V]
 
-/// The tokens by which a text goes on: the first drafts, as many as are accepted, and one more. If
-/// a draft is not accepted, that one is drawn from the residual in its place; if all are, it is
+/// The tokens by which a sequence goes on: the first drafts, as many as are accepted, and one more.
+/// If a draft is not accepted, that one is drawn from the residual in its place; if all are, it is
 /// drawn from the last row of p. So there are 1 to k + 1 tokens. Draft i is accepted if uniform[i]
 /// is below its acceptance, and uniform[k] draws the last token. Throws std::invalid_argument when
 /// the numbers of rows and of uniform numbers do not fit k, and as the functions above do.
@@ -57,8 +57,8 @@ std::vector<int> accept_drafts_of_logits(Matrix target,  // [k + 1, V]
 /// Throws std::invalid_argument unless alpha is in [0, 1].
 double expected_tokens(double alpha, std::size_t k);
 
-/// How many times as fast the text goes on as without drafts, if a draft costs `cost` times as much
-/// as a pass over a single token, for making it and for reading it in the pass. This is
+/// How many times as fast the sequence goes on as without drafts, if a draft costs `cost` times as
+/// much as a pass over a single token, for making it and for reading it in the pass. This is
 /// expected_tokens / (1 + k·cost). Throws as expected_tokens does, and for a cost below 0.
 double expected_speedup(double alpha, std::size_t k, double cost);
 

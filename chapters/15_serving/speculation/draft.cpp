@@ -42,8 +42,8 @@ struct Drafter {
   Drafter(const Model& m, std::size_t S)
       : model(m), state(m.config(), S), logits(empty(m.config().V)) {}
 
-  /// Reads what is new in a text. At least the last token is read again, since the logits after it
-  /// are needed.
+  /// Reads what is new in a sequence. At least the last token is read again, since the logits after
+  /// it are needed.
   void follow(std::span<const int> tokens) {
     const auto [differs, unused] = std::ranges::mismatch(read, tokens);
     const std::size_t common = std::min(std::size_t(differs - read.begin()), tokens.size() - 1);

@@ -34,7 +34,8 @@ void add_flags(Program& program, ServeFlags& flags) {
   program.word("host", flags.host,
                "address to listen on; others than 127.0.0.1 let other machines in");
   program.size("port", flags.port, "port to listen on; 0: any that is free", 0);
-  program.size("context", flags.context, "tokens that a text can have at most, with its answer", 2);
+  program.size("context", flags.context, "tokens that a sequence can have at most, with its answer",
+               2);
   program.size("parallel", flags.parallel, "texts that are answered at the same time");
   program.size("waiting", flags.waiting, "texts that may wait; more are refused for the moment");
   program.size("memory", flags.memory,

@@ -13,7 +13,7 @@
 namespace t2t {
 
 Service::Service(PageReader reader, std::size_t most_waiting)
-    : engine_(reader), most_texts_(reader.sizes.texts + most_waiting) {
+    : engine_(reader), most_texts_(reader.sizes.sequences + most_waiting) {
   engine_.scored = [this](std::size_t id, ConstRow logits) {
     Recipient& recipient = recipients_.at(id);
     if (recipient.answers->likeliest_) recipient.logits.emplace_back(logits.begin(), logits.end());

@@ -26,7 +26,7 @@ void draw_windows(Batch& batch, std::span<const std::vector<int>> texts, Random&
   for (std::size_t b = 0; b < batch.B; ++b) {
     const std::size_t number = draw(texts.size());
     const std::span<const int> text = texts[number];
-    expect(text.size() >= length, "tokens of a text", "at least " + std::to_string(length),
+    expect(text.size() >= length, "tokens of a sequence", "at least " + std::to_string(length),
            text.size());
     put_window(batch, b, text.subspan(draw(text.size() - length + 1), length), int(number));
   }

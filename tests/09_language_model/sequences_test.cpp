@@ -17,7 +17,7 @@
 #include "support/packed_stand_ins.hpp"
 #include "support/refuses.hpp"
 
-namespace t2t::texts_test {
+namespace t2t::sequences_test {
 
 // A copy would have lengths of its own, but the same caches.
 static_assert(!std::is_copy_constructible_v<ModelState> && !std::is_copy_assignable_v<ModelState>);
@@ -29,19 +29,19 @@ TEST_CASE("1, 2 and 7 texts at once, of unequal length, give what each gives alo
     const std::size_t V = c.config.V;
     const double bound = c.bound(c.largest);
     Random random(6);
-    for (const std::size_t texts : {1, 2, 7})
+    for (const std::size_t sequences : {1, 2, 7})
       for (const std::size_t chunk : {5, 512}) {
         CAPTURE(c.name);
-        CAPTURE(texts);
+        CAPTURE(sequences);
         CAPTURE(chunk);
         // A prompt of 1 to 9 tokens for each text, in any order; then one token more for the even
         // ones and three for the odd ones; then one for all.
-        std::vector<Ids> said(texts);
-        ModelState state(c.config, 14, {.chunk = chunk, .texts = texts});
+        std::vector<Ids> said(sequences);
+        ModelState state(c.config, 14, {.chunk = chunk, .sequences = sequences});
         for (const int round : {0, 1, 2}) {
-          std::vector<Ids> next(texts);
+          std::vector<Ids> next(sequences);
           std::vector<MoreTokens> more;
-          for (std::size_t i = texts; i-- > 0;) {
+          for (std::size_t i = sequences; i-- > 0;) {
             const std::size_t count = round == 0            ? 1 + (5 * i + 3) % 9
                                       : round == 1 && i % 2 ? 3
                                                             : 1;
@@ -50,10 +50,10 @@ TEST_CASE("1, 2 and 7 texts at once, of unequal length, give what each gives alo
             said[i].insert(said[i].end(), next[i].begin(), next[i].end());
             more.push_back({i, next[i]});
           }
-          Tensor<2> logits = xt::ones<float>({texts, V}) * NAN;
+          Tensor<2> logits = xt::ones<float>({sequences, V}) * NAN;
           forward(model, state, more, logits);
-          for (std::size_t n = 0; n < texts; ++n) {
-            const std::size_t i = more[n].text;
+          for (std::size_t n = 0; n < sequences; ++n) {
+            const std::size_t i = more[n].sequence;
             CHECK(state.length(i) == said[i].size());
             CHECK(all_close(copy_of(ConstMatrix(logits).rows_from(n, 1)),
                             last_row(language_model(said[i], model)), bound));
@@ -68,7 +68,7 @@ TEST_CASE("several texts at once: the logits of all tokens, and one text truncat
   const Model model = c.model();
   const Ids a = {1, 2, 3, 4, 5}, b = {9, 8, 7}, edited = {6};
   for (const std::size_t chunk : {3, 512}) {
-    ModelState state(c.config, 20, {.chunk = chunk, .texts = 2});
+    ModelState state(c.config, 20, {.chunk = chunk, .sequences = 2});
     Tensor<2> logits = empty(8, c.config.V), more = empty(1, c.config.V);
     std::size_t most_rows = 0;  // of both texts, in one product
     forward_all(model, state, std::vector<MoreTokens>{{1, a}, {0, b}}, logits,
@@ -93,7 +93,7 @@ TEST_CASE("logits are made for the entries that want them, in their order") {
   const Model model = c.model();
   const Ids a = {1, 2, 3, 4, 5}, b = {9, 8, 7}, d = {6, 6};
   for (const std::size_t chunk : {2, 512}) {
-    ModelState state(c.config, 20, {.chunk = chunk, .texts = 3});
+    ModelState state(c.config, 20, {.chunk = chunk, .sequences = 3});
     Tensor<2> two = empty(2, c.config.V), none = empty(0, c.config.V);
     forward(model, state, std::vector<MoreTokens>{{2, d}, {1, a, 0}, {0, b}}, two);
     CHECK(all_close(copy_of(ConstMatrix(two).rows_from(0, 1)), last_row(language_model(d, model)),
@@ -115,7 +115,7 @@ TEST_CASE("several of a text's last tokens get logits, whichever chunk they come
   const Ids a = {1, 2, 3, 4, 5}, b = {9, 8, 7}, d = {6, 6};
   for (const std::size_t chunk : {1, 2, 3, 512}) {
     CAPTURE(chunk);
-    ModelState state(c.config, 20, {.chunk = chunk, .texts = 3});
+    ModelState state(c.config, 20, {.chunk = chunk, .sequences = 3});
     Tensor<2> six = empty(6, c.config.V);
     forward(model, state, std::vector<MoreTokens>{{2, a, 4}, {1, b, 0}, {0, d, 2}}, six);
     const auto check = [&](std::size_t from, const Ids& ids, std::size_t wanted) {
@@ -132,13 +132,13 @@ TEST_CASE("generation goes on with any of the texts") {
   const Case c = llama();
   const Model model = c.model();
   const Ids prompt = {1, 2, 3}, other = {9, 8};
-  ModelState alone(c.config, 12), both(c.config, 12, {.texts = 2});
+  ModelState alone(c.config, 12), both(c.config, 12, {.sequences = 2});
   Tensor<2> logits = empty(1, c.config.V);
   forward(model, both, std::vector<MoreTokens>{{0, other}}, logits);
   Random random(1), same(1);
   Generation generation{.most = 5};
   const Ids want = generate(model, alone, prompt, generation, random);
-  generation.text = 1;
+  generation.sequence = 1;
   CHECK(generate(model, both, prompt, generation, same) == want);
   CHECK(both.length(0) == 2);
   CHECK(both.length(1) == alone.length());
@@ -150,7 +150,7 @@ TEST_CASE("generation goes on with any of the texts") {
   CHECK_NOTHROW(ending = generate(model, both, Ids{want.back()}, generation, same, hear));
   CHECK(ending == Ending::context_full);
   CHECK(both.length(1) == 12);
-  generation.text = 0, generation.most = 3;
+  generation.sequence = 0, generation.most = 3;
   CHECK(generate(model, both, other, generation, same).size() == 3);
 }
 
@@ -161,9 +161,9 @@ TEST_CASE("each part of a state can be the caller's: attention, network, layers,
   const Tensor<2> want = last_row(language_model(ids, model));
   std::string calls;
   CachedAttention cached(settings_of_all(c.config), 9, 3, 2);
-  StateOptions options{.chunk = 3, .texts = 2};
-  options.memory = {std::ref(cached), [&](std::size_t text, std::size_t position) {
-                      calls += fmt::format("truncated({}, {}) ", text, position);
+  StateOptions options{.chunk = 3, .sequences = 2};
+  options.memory = {std::ref(cached), [&](std::size_t sequence, std::size_t position) {
+                      calls += fmt::format("truncated({}, {}) ", sequence, position);
                     }};
   options.network = [&](std::span<const BlockSettings> layers, std::size_t T_max) -> Network {
     calls += fmt::format("network({}) ", T_max);
@@ -202,7 +202,7 @@ TEST_CASE("a text whose keys and values the caller has put into the memory goes 
   const Model model = c.model();
   const Ids a = {3, 1, 4, 1, 5}, next = {9};
   CachedAttention cached(settings_of_all(c.config), 9, 9, 2);
-  ModelState state(c.config, 9, {.texts = 2, .memory = {std::ref(cached)}});
+  ModelState state(c.config, 9, {.sequences = 2, .memory = {std::ref(cached)}});
   Tensor<2> logits = empty(1, c.config.V);
   forward(model, state, std::vector<MoreTokens>{{0, a}}, logits);
   cached.caches[1] = cached.caches[0];
@@ -215,8 +215,9 @@ TEST_CASE("a text whose keys and values the caller has put into the memory goes 
   CHECK_NOTHROW(set_length(state, 9, 1));
   REFUSES(forward(model, state, std::vector<MoreTokens>{{1, next}}, logits),
           "ids: wanted at most S = 9 tokens in all, got 9 + 1");
-  REFUSES(set_length(state, 10, 1), "length, the tokens of a text: wanted at most S = 9, got 10");
-  REFUSES(set_length(state, 1, 2), "text: wanted one of the state's texts, got 2");
+  REFUSES(set_length(state, 10, 1),
+          "length, the tokens of a sequence: wanted at most S = 9, got 10");
+  REFUSES(set_length(state, 1, 2), "sequence: wanted one of the state's sequences, got 2");
 }
 
 TEST_CASE("a model with experts runs with the caller's network, in both forms") {
@@ -300,10 +301,10 @@ TEST_CASE("refusals: a text that comes twice in one call, before anything is wri
   const Ids a = {1, 2, 3}, b = {9, 8};
   const std::vector<MoreTokens> twice = {{1, a}, {1, b}};
   std::size_t chunks = 0;
-  ModelState state(c.config, 20, {.texts = 2, .embedded = [&](Matrix) { ++chunks; }});
+  ModelState state(c.config, 20, {.sequences = 2, .embedded = [&](Matrix) { ++chunks; }});
   Tensor<2> last = empty(2, c.config.V), all = empty(5, c.config.V);
-  REFUSES(forward(model, state, twice, last), "text: wanted each once, got 1");
-  REFUSES(forward_all(model, state, twice, all), "text: wanted each once, got 1");
+  REFUSES(forward(model, state, twice, last), "sequence: wanted each once, got 1");
+  REFUSES(forward_all(model, state, twice, all), "sequence: wanted each once, got 1");
   CHECK(chunks == 0);
   CHECK(state.length(1) == 0);
 }
@@ -318,4 +319,4 @@ TEST_CASE("refusals: too few layers, layers of another width, settings that no b
       "the query heads: wanted a multiple of G = 3, got 8");
 }
 
-}  // namespace t2t::texts_test
+}  // namespace t2t::sequences_test

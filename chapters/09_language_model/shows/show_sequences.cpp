@@ -1,4 +1,4 @@
-#include "09_language_model/shows/show_texts.hpp"
+#include "09_language_model/shows/show_sequences.hpp"
 
 #include <fmt/format.h>
 
@@ -31,10 +31,10 @@ static double moved(ConstRow want, ConstRow got) {
 }
 
 /// Which keys each query of a text may see when the text is padded in front to `most` tokens.
-static void print_padding_masks(const std::vector<std::vector<int>>& texts, std::size_t most) {
+static void print_padding_masks(const std::vector<std::vector<int>>& sequences, std::size_t most) {
   for (std::size_t t = 0; t < most; ++t) {
     std::string line = "  ";
-    for (const std::vector<int>& ids : texts) {
+    for (const std::vector<int>& ids : sequences) {
       const std::size_t padding = most - ids.size();
       for (std::size_t s = 0; s < most; ++s) line += s >= padding && s <= t ? "█ " : "· ";
       line += "    ";
@@ -43,47 +43,47 @@ static void print_padding_masks(const std::vector<std::vector<int>>& texts, std:
   }
 }
 
-void show_texts(const Model& model, const std::vector<int>& ids) {
+void show_sequences(const Model& model, const std::vector<int>& ids) {
   if (ids.size() < 13) return;
-  const std::vector<std::vector<int>> texts = {{ids.begin(), ids.begin() + 3},
-                                               {ids.begin() + 3, ids.begin() + 9},
-                                               {ids.begin() + 9, ids.begin() + 13}};
+  const std::vector<std::vector<int>> sequences = {{ids.begin(), ids.begin() + 3},
+                                                   {ids.begin() + 3, ids.begin() + 9},
+                                                   {ids.begin() + 9, ids.begin() + 13}};
   const std::size_t most = 6, all = 13, V = model.config().V;
 
   print_section("Several texts at once");
-  ModelState state(model.config(), most, {.texts = texts.size()});
+  ModelState state(model.config(), most, {.sequences = sequences.size()});
   std::vector<MoreTokens> more;
-  for (std::size_t i = 0; i < texts.size(); ++i) more.push_back({i, texts[i]});
-  Tensor<2> logits = empty(texts.size(), V);  // [texts, V]
+  for (std::size_t i = 0; i < sequences.size(); ++i) more.push_back({i, sequences[i]});
+  Tensor<2> logits = empty(sequences.size(), V);  // [texts, V]
   forward(model, state, more, logits);
 
   Table table({"text", "its tokens", ">rows of x", ">change", "", "padded in front", ">change"});
   std::size_t first = 0;
-  for (std::size_t i = 0; i < texts.size(); first += texts[i].size(), ++i) {
-    std::vector<int> padded(most - texts[i].size(), 0);
-    padded.insert(padded.end(), texts[i].begin(), texts[i].end());
+  for (std::size_t i = 0; i < sequences.size(); first += sequences[i].size(), ++i) {
+    std::vector<int> padded(most - sequences[i].size(), 0);
+    padded.insert(padded.end(), sequences[i].begin(), sequences[i].end());
     std::string tokens, with_padding;
-    for (const int id : texts[i]) tokens += byte_text(id) + " ";
+    for (const int id : sequences[i]) tokens += byte_text(id) + " ";
     for (const int id : padded) with_padding += id == 0 ? "_ " : byte_text(id) + " ";
-    const Tensor<1> alone = last_logits(model, texts[i]), unmasked = last_logits(model, padded);
+    const Tensor<1> alone = last_logits(model, sequences[i]), unmasked = last_logits(model, padded);
     table.add({std::to_string(i), tokens,
-               fmt::format("{} to {}", first, first + texts[i].size() - 1),
+               fmt::format("{} to {}", first, first + sequences[i].size() - 1),
                fmt::format("{:.2f}", moved(row(alone), row(logits, i))), "", with_padding,
                fmt::format("{:.2f}", moved(row(alone), row(unmasked)))});
   }
   table.print();
   fmt::print("\n");
-  print_padding_masks(texts, most);
+  print_padding_masks(sequences, most);
   fmt::print("\n");
-  print_paragraph(
-      fmt::format("The rows of the texts lie one after the other in x, [{}, C]. Padded to the "
-                  "longest text they would be [{}, {}, C]: {} rows, of which {}, or {:.0f} %, are "
-                  "padding. \"Change\" is the distance between the last token's logits and those "
-                  "of the text alone, as a share of their length. In the right half of the table "
-                  "nothing masks the padding, so attention reads it. The squares show, text by "
-                  "text, the masks that would hide it: row t is a query, column s a key.",
-                  all, texts.size(), most, texts.size() * most, texts.size() * most - all,
-                  100.0 * double(texts.size() * most - all) / double(texts.size() * most)));
+  print_paragraph(fmt::format(
+      "The rows of the texts lie one after the other in x, [{}, C]. Padded to the "
+      "longest text they would be [{}, {}, C]: {} rows, of which {}, or {:.0f} %, are "
+      "padding. \"Change\" is the distance between the last token's logits and those "
+      "of the text alone, as a share of their length. In the right half of the table "
+      "nothing masks the padding, so attention reads it. The squares show, text by "
+      "text, the masks that would hide it: row t is a query, column s a key.",
+      all, sequences.size(), most, sequences.size() * most, sequences.size() * most - all,
+      100.0 * double(sequences.size() * most - all) / double(sequences.size() * most)));
 }
 
 }  // namespace t2t

@@ -8,6 +8,6 @@
 
 namespace t2t {
 
-void show_texts(const Model& model, const std::vector<int>& ids);
+void show_sequences(const Model& model, const std::vector<int>& ids);
 
 }  // namespace t2t
