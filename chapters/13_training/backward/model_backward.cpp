@@ -64,7 +64,7 @@ Gradients::Gradients(const Config& config, std::size_t B, std::size_t T, Trainin
       T_(T),
       slots_(checked_slots(config, B, T, std::move(slots))),
       x_(empty(B * T, config.block.C)),
-      last_(empty(B * T, config.block.C)),
+      dx_(empty(B * T, config.block.C)),
       logits_(empty(rows_at_once(B * T, config.V), config.V)),
       losses_(logits_.shape(0)),
       attention_(settings_of_all(config), B, T, slots_.attention),
@@ -78,7 +78,7 @@ Gradients::Gradients(const Config& config, std::size_t B, std::size_t T, Trainin
 
 std::size_t Gradients::scratch_bytes() const {
   const BlockScratch& s = forward_scratch_;
-  std::size_t floats = x_.size() + last_.size() + logits_.size();
+  std::size_t floats = x_.size() + dx_.size() + logits_.size();
   for (const Tensor<2>* x :
        {&s.normed, &s.q, &s.k, &s.v, &s.heads, &s.added, &s.feed_forward.gate, &s.feed_forward.up})
     floats += x->size();
@@ -119,7 +119,7 @@ static void expect_gradients(const Model& model, const ModelWeights& gradients) 
                   [](const TensorInfo& info, const auto& tensor) { expect_floats(info, tensor); });
 }
 
-/// Leaves the last block's result in x_ and a copy of it in last_.
+/// Leaves the last block's result in x_.
 void Gradients::forward(const Model& model, const Batch& batch, const Dropout& dropout,
                         const Trace& trace) {
   const Matrix x = x_;
@@ -138,34 +138,34 @@ void Gradients::forward(const Model& model, const Batch& batch, const Dropout& d
     if (trace) kept_[l].x = x_;
     block_rows(x, runs_, model.block(l), slots, forward_scratch_, trace);
   }
-  last_ = x_;
 }
 
-/// The final norm, the head and the loss, some rows at a time. If gradients are wanted, x_ becomes
-/// the gradient of the last block's result.
+/// The final norm, the head and the loss, some rows at a time. If gradients are wanted, dx_ becomes
+/// the gradient of x_, the last block's result.
 double Gradients::head(const Model& model, const Batch& batch, float scale,
                        ModelWeights* gradients) {
   const BlockSettings& s = model.config().block;
   const Tensor<2>& table = model.head().floats();
-  norm_rows(last_, model.weights().final_norm, s.norm, s.eps, x_);
+  Tensor<2>& normed = backward_scratch_.normed;    // [N, C]
   Tensor<2>& dnormed = backward_scratch_.dnormed;  // [N, C]
+  norm_rows(x_, model.weights().final_norm, s.norm, s.eps, normed);
   double sum = 0;
   const std::size_t N = x_.shape(0), most = logits_.shape(0);
   for (std::size_t first = 0; first < N; first += most) {
     const std::size_t count = std::min(most, N - first);
-    const Matrix normed = Matrix(x_).rows_from(first, count);
+    const Matrix rows = Matrix(normed).rows_from(first, count);
     const Matrix logits = Matrix(logits_).rows_from(0, count);
-    matmul_bt(normed, ConstMatrix(table), logits);
+    matmul_bt(rows, ConstMatrix(table), logits);
     sum +=
         cross_entropy_rows(logits, std::span(batch.targets).subspan(first, count), scale, losses_);
     if (!gradients) continue;
     Weight& dtable = model.config().tied ? gradients->embedding : gradients->head;
-    add_weight_gradient(logits, normed, dtable.floats());
+    add_weight_gradient(logits, rows, dtable.floats());
     matmul(logits, table, Matrix(dnormed).rows_from(first, count));
   }
   if (!gradients) return sum;
-  x_.fill(0);
-  add_norm_backward(last_, model.weights().final_norm, s.norm, s.eps, dnormed, x_,
+  dx_.fill(0);
+  add_norm_backward(x_, model.weights().final_norm, s.norm, s.eps, dnormed, dx_,
                     gradients->final_norm, row(backward_scratch_.rows));
   return sum;
 }
@@ -186,12 +186,12 @@ double Gradients::add(const Model& model, const Batch& batch, float scale, Model
   extra_loss_ = 0;
   for (std::size_t l = config.L; l-- > 0;)
     extra_loss_ += block_backward(model.block(l), kept_[l], backward_tables_[l], B_,
-                                  backward_scratch_, x_, gradients.blocks[l], dropout, slots_);
-  dropout_rows(dropout, Part::embedding, 0, x_);
+                                  backward_scratch_, dx_, gradients.blocks[l], dropout, slots_);
+  dropout_rows(dropout, Part::embedding, 0, dx_);
 
   if (gradients.embedding.size() > 0)
-    add_embedding_gradient(batch.ids, x_, gradients.embedding.floats());
-  if (gradients.positions.size() > 0) add_positions_gradient(T_, x_, gradients.positions.floats());
+    add_embedding_gradient(batch.ids, dx_, gradients.embedding.floats());
+  if (gradients.positions.size() > 0) add_positions_gradient(T_, dx_, gradients.positions.floats());
   return sum;
 }
 

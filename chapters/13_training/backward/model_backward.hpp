@@ -68,8 +68,8 @@ class Gradients {
   std::size_t B_, T_;
   TrainingSlots slots_;
   double extra_loss_ = 0;
-  Tensor<2> x_;       // [N, C], the stream; after the head its gradient
-  Tensor<2> last_;    // [N, C], the last block's result
+  Tensor<2> x_;       // [N, C], the residual stream
+  Tensor<2> dx_;      // [N, C], its gradient
   Tensor<2> logits_;  // [some rows, V]
   std::vector<double> losses_;
   std::vector<Run> runs_;  // [B], of T tokens each
