@@ -203,7 +203,7 @@ def write_tests(writer):
         passed.append(passes("learn", [house.ROOT / "tests/learn_test.sh", BUILD], [*programs, "common_bench", "tiny_model", *text]))
         write_wrong(writer, "02_normalization")
         passes("pages", [house.ROOT / "commands/lib/pages.sh", "--check"],
-               [*programs, "02_normalization_wrong_rms_norm", "workbook_examples", *text])
+               [*programs, "13_by_hand", "02_normalization_wrong_rms_norm", "workbook_examples", *text])
         passes("10_pretrained/weights", [BUILD / "10_pretrained_weights_test"], ["10_pretrained_weights_test"])
     of_edited_test = "02_normalization_wrong_rms_norm"
     writer.phony("tests", [*passed, *built, of_edited_test])
