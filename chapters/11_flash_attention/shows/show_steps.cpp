@@ -152,7 +152,7 @@ static Tensor<2> without_highest(const Tensor<2>& q, const Tensor<2>& k, const T
 }
 
 void show_error(const Program& program) {
-  print_section("Error against float64, T = 300, D = 64");
+  print_section("Error against float64 in units of 2^-24, T = 300, D = 64");
   const std::size_t T = 300, D = 64;
   Table table({"largest score", ">without m", ">chapter 04", ">key by key", ">in blocks"});
   for (const float size : {1.f, 3.f, 64.f}) {
@@ -182,10 +182,10 @@ void show_error(const Program& program) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The root of the mean squared error over all numbers of the output, as a multiple of 2^-24 "
-      "(half the distance from 1 to the next float), rounded to a power of two. An error δ in "
-      "a score multiplies its weight by about 1 + δ, and large scores have a larger δ. Without m, "
-      "e^score overflows: e^89 is beyond float32.");
+      "The root of the mean squared error over all elements of the output, rounded to a power of "
+      "two. The unit, 2^-24, is half the distance from 1 to the next float. An error δ in a score "
+      "multiplies its weight by about 1 + δ, and large scores have a larger δ. Without m, e^score "
+      "overflows, because e^89 is beyond float32.");
 }
 
 }  // namespace t2t
