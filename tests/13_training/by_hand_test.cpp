@@ -34,7 +34,7 @@ static Tensor<2> floats(const by_hand::Vector& x) {
   return row;
 }
 
-TEST_CASE("one row by hand: the program's gradients are its slopes by trial") {
+TEST_CASE("one row by hand: the program's gradients are its finite differences") {
   int status = 1;
   const std::string printed = printed_by([&] { status = by_hand::run(); });
   CHECK(status == 0);

@@ -1,5 +1,5 @@
 // Two backward passes, RMSNorm's and softmax's, each for one row, in doubles, and compared with
-// slopes by trial. norm_backward.cpp and attention_backward.cpp compute the same for many rows.
+// finite differences. norm_backward.cpp and attention_backward.cpp compute the same for many rows.
 // [whole]
 // g++ -std=c++20 chapters/13_training/backward/by_hand.cpp && ./a.out
 #include <algorithm>
@@ -29,8 +29,8 @@ Vector rms_norm_backward(const Vector& x, const Vector& gain, double eps, const 
   const double r = inverse_rms(x, eps);
   Vector normed = x, u = dy, dx = x;
   for (std::size_t c = 0; c < x.size(); ++c) normed[c] *= r, u[c] *= gain[c];
-  const double along = dot(u, normed) / double(x.size());
-  for (std::size_t c = 0; c < x.size(); ++c) dx[c] = r * (u[c] - normed[c] * along);
+  const double projection = dot(u, normed) / double(x.size());
+  for (std::size_t c = 0; c < x.size(); ++c) dx[c] = r * (u[c] - normed[c] * projection);
   return dx;
 }
 
@@ -43,15 +43,15 @@ Vector softmax(Vector scores) {
 }
 
 Vector softmax_backward(const Vector& weights, const Vector& dweights) {
-  const double along = dot(weights, dweights);
+  const double delta = dot(weights, dweights);
   Vector dscores = weights;
-  for (std::size_t s = 0; s < weights.size(); ++s) dscores[s] *= dweights[s] - along;
+  for (std::size_t s = 0; s < weights.size(); ++s) dscores[s] *= dweights[s] - delta;
   return dscores;
 }
 
-/// The slope of loss when x[i] moves by h to either side.
+/// The finite difference of loss when x[i] moves by h to either side.
 template <class Loss>
-double slope(Loss loss, Vector x, std::size_t i) {
+double finite_difference(Loss loss, Vector x, std::size_t i) {
   const double at = x[i], h = 1e-5;
   x[i] = at + h;
   const double above = loss(x);
@@ -59,14 +59,14 @@ double slope(Loss loss, Vector x, std::size_t i) {
   return (above - loss(x)) / (2 * h);
 }
 
-/// Prints a gradient beside the slopes, and returns the sum of the differences.
+/// Prints a gradient beside the finite differences, and returns the sum of the differences.
 template <class Loss>
 double compare(const char* name, const Vector& gradient, Loss loss, const Vector& x) {
   double off = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const double by_trial = slope(loss, x, i);
-    std::printf("  %7s[%zu]  %9.6f  %9.6f\n", name, i, gradient[i], by_trial);
-    off += std::abs(gradient[i] - by_trial);
+    const double difference = finite_difference(loss, x, i);
+    std::printf("  %7s[%zu]  %9.6f  %9.6f\n", name, i, gradient[i], difference);
+    off += std::abs(gradient[i] - difference);
   }
   return off;
 }
@@ -77,7 +77,7 @@ int main() {
   const auto of_norm = [&](const Vector& x) { return dot(dy, rms_norm(x, gain, 0)); };
   const auto of_softmax = [&](const Vector& scores) { return dot(dweights, softmax(scores)); };
 
-  std::printf("One row's gradients, by formula and by trial\n\n");
+  std::printf("One row's gradients, by formula and by finite differences\n\n");
   double off = compare("dx", rms_norm_backward(x, gain, 0, dy), of_norm, x);
   off += compare("dscores", softmax_backward(softmax(scores), dweights), of_softmax, scores);
   std::printf("\n  The differences add up to %.9f.\n", off);
