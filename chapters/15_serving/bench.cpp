@@ -140,7 +140,7 @@ static void bench_rounded_pages(Bench& bench, const Model& model, std::size_t bi
       [&] { rounded.read(before, T); }, "pages of floats", [&] { floats.read(before, T); });
 }
 
-/// What a stopped sequence of 512 tokens costs: its pages are copied to other memory and back, or
+/// What a preempted sequence of 512 tokens costs: its pages are copied to other memory and back, or
 /// its tokens are read again.
 static void bench_preempted_sequence(Bench& bench, const Model& model) {
   ReadSequence sequence(model);

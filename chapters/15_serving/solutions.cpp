@@ -15,7 +15,7 @@ static Solution bytes_of_pages() {
   return {
       "pages of a text",
       fmt::format("A token has 2·32·8·128 = {} numbers, {} bytes, so a page has {} bytes. 2,900 "
-                  "tokens need ⌈2,900 / 16⌉ = {} pages, {} bytes, of which {} places are unused.",
+                  "tokens need ⌈2,900 / 16⌉ = {} pages, {} bytes, of which {} slots are unused.",
                   with_commas(a_token / 2), with_commas(a_token), with_commas(page), pages,
                   with_commas(pages * page), pages * 16 - 2900)};
 }
@@ -29,16 +29,17 @@ static Solution a_plan() {
   std::string parts;
   for (const auto& [id, tokens] : plan.parts)
     parts += fmt::format("{}text {} reads {}", parts.empty() ? "" : ", ", id, tokens);
-  return {"a step",
-          fmt::format(
-              "Texts 0 and 1 have full pages, so each needs a new one for its token. Text 0 "
-              "takes the free page. For text 1, text {} is stopped and gives its page back. So {}.",
-              plan.stopped.at(0), parts)};
+  return {
+      "a step",
+      fmt::format(
+          "Texts 0 and 1 have full pages, so each needs a new one for its token. Text 0 "
+          "takes the free page. For text 1, text {} is preempted and gives its page back. So {}.",
+          plan.preempted.at(0), parts)};
 }
 
-static Solution common_beginning() {
+static Solution common_prefix() {
   const std::size_t sequences = 40, common = 1000 / 16, each = (1000 + 200 + 15) / 16;
-  return {"a common beginning",
+  return {"a common prefix",
           fmt::format(
               "Of the 1,000 tokens ⌊1,000 / 16⌋ = {} whole pages can be shared. Each text needs "
               "{} pages for its 1,200 tokens, so alone {} texts need {}. Together they need "
@@ -47,6 +48,6 @@ static Solution common_beginning() {
               each - common, common + sequences * (each - common))};
 }
 
-std::vector<Solution> solutions() { return {bytes_of_pages(), a_plan(), common_beginning()}; }
+std::vector<Solution> solutions() { return {bytes_of_pages(), a_plan(), common_prefix()}; }
 
 }  // namespace t2t

@@ -41,7 +41,7 @@ struct Form {
   const char* name;
   std::function<Weight(Tensor<2>)> of;
   size_t bits = 32;  // of a key or value
-  size_t swap = 0;   // pages of stopped sequences that are copied
+  size_t swap = 0;   // pages of preempted sequences that are copied
 };
 static std::vector<Form> forms() {
   const auto packed = [](TensorType type) {
@@ -110,7 +110,7 @@ TEST_CASE(
       const std::string broken = hear_or_why(engine, heard);
       CHECK(broken == "");
       if (!broken.empty()) break;
-      stops += engine.plan().stopped.size();
+      stops += engine.plan().preempted.size();
       for (const Sequence& sequence : engine.waiting()) swapped += !sequence.swapped.empty();
     }
     set_threads(threads);

@@ -25,17 +25,17 @@ TEST_CASE("by hand: a page is free again when its last user has given it back") 
   CHECK(pool.free() == 0);
   REFUSES_AS(pool.take(), "no page is free", std::runtime_error);
   pool.share(a);
-  CHECK(pool.users(a) == 2);
+  CHECK(pool.references(a) == 2);
   pool.give_back(a);
   CHECK(pool.free() == 0);
   pool.give_back(a);
   CHECK(pool.free() == 1);
-  CHECK(pool.users(a) == 0);
+  CHECK(pool.references(a) == 0);
   CHECK(pool.take() == a);
   pool.give_back(a);
-  REFUSES(pool.give_back(a), "page 0: wanted one with users, got a free one");
-  REFUSES(pool.share(a), "page 0: wanted one with users, got a free one");
-  REFUSES(pool.users(2), "page: wanted below 2, got 2");
+  REFUSES(pool.give_back(a), "page 0: wanted one with references, got a free one");
+  REFUSES(pool.share(a), "page 0: wanted one with references, got a free one");
+  REFUSES(pool.references(2), "page: wanted below 2, got 2");
   REFUSES(PagePool(0), "pages: wanted at least 1, got 0");
 }
 
@@ -48,19 +48,19 @@ struct Kept {
     Pages table = tree.find(ids);
     for (const size_t page : table) pool.share(page);
     while (table.size() * 2 < ids.size()) table.push_back(pool.take());
-    tree.keep(ids, table);
+    tree.insert(ids, table);
     for (const size_t page : table) pool.give_back(page);
     return table;
   }
 };
 
-TEST_CASE("a page may have more users than 16 bits can count") {
+TEST_CASE("a page may have more references than 16 bits can count") {
   PagePool pool(1);
   const size_t page = pool.take();
   for (int i = 0; i < 70'000; ++i) pool.share(page);
-  CHECK(pool.users(page) == 70'001);
+  CHECK(pool.references(page) == 70'001);
   for (int i = 0; i < 70'000; ++i) pool.give_back(page);
-  CHECK(pool.users(page) == 1);
+  CHECK(pool.references(page) == 1);
   CHECK(pool.free() == 0);
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("by hand: whole pages of a text are found again, but never all of its 
   CHECK(kept.tree.find(Ids{1}) == Pages{});
 }
 
-TEST_CASE("equal tokens after different beginnings are different pages") {
+TEST_CASE("equal tokens after different prefixes are different pages") {
   Kept kept;
   const Pages a = kept.keep({1, 1, 7, 7}), b = kept.keep({2, 2, 7, 7});
   CHECK(a[1] != b[1]);
@@ -90,10 +90,10 @@ TEST_CASE("a text that computed what the tree has already uses the tree's page f
   Kept kept;
   Pages one = {kept.pool.take()}, two = {kept.pool.take()};
   const size_t of_one = one[0];
-  kept.tree.keep(Ids{3, 4}, one);
-  kept.tree.keep(Ids{3, 4}, two);
+  kept.tree.insert(Ids{3, 4}, one);
+  kept.tree.insert(Ids{3, 4}, two);
   CHECK(two == Pages{of_one});
-  CHECK(kept.pool.users(of_one) == 3);
+  CHECK(kept.pool.references(of_one) == 3);
   CHECK(kept.pool.free() == 7);
 }
 
@@ -102,20 +102,20 @@ TEST_CASE("what was used least recently is given up first, and only what nothing
   const Pages a = kept.keep({1, 1, 2, 2}), b = kept.keep({5, 5});
   CHECK(kept.tree.spare() == 3);
   kept.keep({1, 1, 2, 2});  // a is newer than b now
-  CHECK(kept.tree.give_up());
-  CHECK(kept.pool.users(b[0]) == 0);
+  CHECK(kept.tree.evict());
+  CHECK(kept.pool.references(b[0]) == 0);
   kept.pool.share(a[1]);  // a sequence uses the second page, and so needs the first
   CHECK(kept.tree.spare() == 0);
   CHECK(kept.tree.spare(Pages{a[1]}) == 2);  // without that sequence
-  CHECK_FALSE(kept.tree.give_up());
+  CHECK_FALSE(kept.tree.evict());
   kept.pool.share(a[1]);
   CHECK(kept.tree.spare(Pages{a[1]}) == 0);  // another sequence uses it, too
   kept.pool.give_back(a[1]), kept.pool.give_back(a[1]);
-  CHECK(kept.tree.give_up());  // first the page that no other follows
-  CHECK(kept.pool.users(a[1]) == 0);
-  CHECK(kept.tree.give_up());
+  CHECK(kept.tree.evict());  // first the page that no other follows
+  CHECK(kept.pool.references(a[1]) == 0);
+  CHECK(kept.tree.evict());
   CHECK(kept.pool.free() == 8);
-  CHECK_FALSE(kept.tree.give_up());
+  CHECK_FALSE(kept.tree.evict());
   CHECK(kept.tree.find(Ids{1, 1, 2, 2, 0}) == Pages{});
 }
 
@@ -123,14 +123,14 @@ TEST_CASE("pages with one hash are told apart by their tokens and their parents"
   PagePool pool(8);
   PrefixTree tree(pool, 2, [](size_t, std::span<const int>) { return std::uint64_t(7); });
   Pages a = {pool.take(), pool.take()}, b = {pool.take(), pool.take()};
-  tree.keep(Ids{1, 1, 7, 7}, a);
-  tree.keep(Ids{2, 2, 7, 7}, b);
+  tree.insert(Ids{1, 1, 7, 7}, a);
+  tree.insert(Ids{2, 2, 7, 7}, b);
   CHECK(tree.pages().size() == 4);
   CHECK(tree.find(Ids{1, 1, 7, 7, 0}) == a);
   CHECK(tree.find(Ids{2, 2, 7, 7, 0}) == b);
   CHECK(tree.find(Ids{7, 7, 0}) == Pages{});
   for (const size_t page : a) pool.give_back(page);
-  REQUIRE(tree.give_up());
+  REQUIRE(tree.evict());
   CHECK(tree.find(Ids{1, 1, 7, 7, 0}) == Pages{a[0]});
   CHECK(tree.find(Ids{2, 2, 7, 7, 0}) == b);
 }
@@ -148,7 +148,7 @@ TEST_CASE("a tree refuses pages without tokens, and a table that is too short") 
   REFUSES(PrefixTree(pool, 0), "tokens of a page: wanted at least 1, got 0");
   PrefixTree tree(pool, 2);
   Pages one = {pool.take()};
-  REFUSES(tree.keep(Ids{1, 2, 3, 4}, one), "pages of the table: wanted at least 2, got 1");
+  REFUSES(tree.insert(Ids{1, 2, 3, 4}, one), "pages of the table: wanted at least 2, got 1");
 }
 
 }  // namespace t2t::pages_test

@@ -64,7 +64,7 @@ static Served serve(const PageReader& reader, const std::vector<Request>& reques
     }
     for (const Reading& reading : engine.readings())
       served.accepted += reading.accepted, served.rejected += reading.drafted - reading.accepted;
-    served.stops += engine.plan().stopped.size();
+    served.stops += engine.plan().preempted.size();
   }
   CHECK(engine.idle());
   served.left_over = engine.pool().free() + engine.tree().spare();
@@ -249,7 +249,7 @@ TEST_CASE("drafts take only what is left over: no text stops for them, and the b
   CHECK(engine.readings().at(1).drafted == 0);
   while (!engine.idle()) {
     engine.step();
-    CHECK(engine.plan().stopped.empty());
+    CHECK(engine.plan().preempted.empty());
   }
 }
 

@@ -74,7 +74,7 @@ WorkloadText alone(Request request, const PageSizes& sizes, const MakeReader& ma
 /// What is wrong with the counts of pages, or an empty sequence.
 static std::string wrong_pages(const Engine& engine, const PageSizes& sizes) {
   const PagePool& pool = engine.pool();
-  std::vector<std::size_t> users(pool.pages(), 0);
+  std::vector<std::size_t> references(pool.pages(), 0);
   for (const Sequence& sequence : engine.running()) {
     if (std::set(sequence.table.begin(), sequence.table.end()).size() != sequence.table.size())
       return fmt::format("text {}: a page twice in {}", sequence.id, sequence.table);
@@ -83,20 +83,20 @@ static std::string wrong_pages(const Engine& engine, const PageSizes& sizes) {
       return fmt::format("sequence {}: wanted {} pages for {} tokens, got {}", sequence.id, needed,
                          sequence.computed, sequence.table.size());
     if (!sequence.swapped.empty()) return fmt::format("text {}: runs and has copies", sequence.id);
-    for (const std::size_t number : sequence.table) ++users[number];
+    for (const std::size_t number : sequence.table) ++references[number];
   }
   for (const Sequence& sequence : engine.waiting())
     if (!sequence.table.empty() || sequence.swapped.size() != sizes.pages_for(sequence.computed))
       return fmt::format("text {}: waits with {} pages, {} copies and {} computed tokens",
                          sequence.id, sequence.table.size(), sequence.swapped.size(),
                          sequence.computed);
-  for (const std::size_t number : engine.tree().pages()) ++users[number];
+  for (const std::size_t number : engine.tree().pages()) ++references[number];
   std::size_t free = 0;
   for (std::size_t number = 0; number < pool.pages(); ++number) {
-    if (pool.users(number) != users[number])
-      return fmt::format("page {}: wanted {} users, got {}", number, users[number],
-                         pool.users(number));
-    free += users[number] == 0;
+    if (pool.references(number) != references[number])
+      return fmt::format("page {}: wanted {} references, got {}", number, references[number],
+                         pool.references(number));
+    free += references[number] == 0;
   }
   if (free != pool.free()) return fmt::format("free pages: wanted {}, got {}", free, pool.free());
   return {};

@@ -3,14 +3,13 @@
 // A workload says at which step which sequence comes, and which of them are cancelled. After every
 // step the run checks what must hold whatever the workload is, the invariants:
 //
-//   each page is free, or has as many users as there are tables and places in the tree that name it
-//   a sequence that runs has just as many pages as its computed tokens need, and no page twice
-//   a sequence that waits has no pages, and copies of just as many as its computed tokens need
-//   there are no more copies than the sizes allow
-//   the sequences that run are not more than there are places, and each has a place of its own
-//   a step reads no more tokens than its budget, drafts included
-//   the oldest sequence goes on in this step or the next
-//   a sequence that ends and was not cancelled says what it says alone and without drafts
+//   each page is free, or has as many references as there are tables and places in the tree that
+//   name it a sequence that runs has just as many pages as its computed tokens need, and no page
+//   twice a sequence that waits has no pages, and copies of just as many as its computed tokens
+//   need there are no more copies than the sizes allow the sequences that run are not more than
+//   there are places, and each has a place of its own a step reads no more tokens than its budget,
+//   drafts included the oldest sequence goes on in this step or the next a sequence that ends and
+//   was not cancelled says what it says alone and without drafts
 //
 // If a workload breaks one of them, smaller workloads are tried that break it, too.
 #pragma once
@@ -31,7 +30,7 @@ struct Workload {
   std::vector<Arrival> arrivals;
 };
 
-/// A random workload: one to twelve sequences, some with a common beginning and some with a
+/// A random workload: one to twelve sequences, some with a common prefix and some with a
 /// toy_draft, in memory that is sometimes scarce.
 Workload random_workload(Random& random, std::size_t V);
 
@@ -55,7 +54,7 @@ std::string run_workload(const Workload& workload, const MakeReader& make,
 Workload shrunk(Workload workload, const std::function<bool(const Workload&)>& fails);
 
 /// All pages in one line, a character for each: '.' is free, a digit or letter is the sequence that
-/// has it, '+' means several sequences, and '-' is a page that only the tree of beginnings has.
+/// has it, '+' means several sequences, and '-' is a page that only the tree of prefixes has.
 std::string picture_of(const Engine& engine);
 
 }  // namespace t2t

@@ -60,12 +60,12 @@ TEST_CASE(
     const Workload workload = random_workload(random, V);
     const std::string wrong =
         wrong_in(workload, [&](size_t, const Engine& engine, const std::vector<Event>&) {
-          ++steps, stops += engine.plan().stopped.size();
+          ++steps, stops += engine.plan().preempted.size();
           for (const Sequence& sequence : engine.waiting()) swapped += !sequence.swapped.empty();
           for (const Reading& reading : engine.readings())
             accepted += reading.accepted, rejected += reading.drafted - reading.accepted;
           for (const Sequence& sequence : engine.running())
-            for (const size_t page : sequence.table) shared += engine.pool().users(page) > 2;
+            for (const size_t page : sequence.table) shared += engine.pool().references(page) > 2;
         });
     for (const Arrival& arrival : workload.arrivals) cancelled += arrival.cancelled.has_value();
     if (wrong.empty()) continue;

@@ -97,7 +97,7 @@ std::vector<Event> Engine::step() {
   if (idle()) return {};
   plan_ = plan_step(sequences_.scheduled_running(), sequences_.scheduled_waiting(),
                     sequences_.pages_left(), sequences_.limits());
-  for (const std::size_t id : plan_.stopped) sequences_.stop(id);
+  for (const std::size_t id : plan_.preempted) sequences_.preempt(id);
   sequences_.admit(plan_.admitted);
 
   readings_ = plan_readings(plan_, sequences_);
@@ -123,7 +123,7 @@ std::vector<Event> Engine::step() {
     answered += reading.wanted;
     sequences_.rewind(sequence);
     const bool has_error = events.size() > first && !events.back().error.empty();
-    if (!has_error) sequences_.keep(sequence);
+    if (!has_error) sequences_.cache(sequence);
     if (has_error || (events.size() > first && events.back().ending)) cancel(reading.id);
   }
   return events;

@@ -5,7 +5,7 @@
 // A sequence's answer depends on its own tokens, its sampling and its seed alone. In the pass, each
 // sum of attention has one order (attention/paged_rows.hpp). If the products with weights have one
 // order too, then no bit of a sequence's logits depends on the other sequences, on the chunks of
-// its prompt, on whether it was stopped, or on whether its beginning was found in pages or copied.
+// its prompt, on whether it was preempted, or on whether its prefix was found in pages or copied.
 // Products with chapter 12's weights in 8 bits or fewer have one order, and so have those of
 // products/one_order.hpp.
 //
@@ -40,7 +40,7 @@ class Engine {
   /// Does one step. Returns what happened, in the order of the sequences' arrival. A sequence whose
   /// logits no token can be chosen from, such as NaN, ends with an error; the others go on. If the
   /// reader throws, no sequence has read a token, and step can be called again; some sequences may
-  /// have been stopped, let in, or given pages that they don't use yet.
+  /// have been preempted, let in, or given pages that they don't use yet.
   std::vector<Event> step();
   bool idle() const { return running().empty() && waiting().empty(); }
 

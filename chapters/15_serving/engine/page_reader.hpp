@@ -32,7 +32,7 @@ struct PageSizes {
   std::size_t chunk = 0;
   std::size_t bits = 32;  // of a key or value: 32 (a float), 8 or 4
   std::size_t swap =
-      0;  // pages of stopped sequences that are kept as copies in other memory, at most
+      0;  // pages of preempted sequences that are kept as copies in other memory, at most
 
   /// How many pages so many tokens need.
   std::size_t pages_for(std::size_t tokens) const { return (tokens + page - 1) / page; }

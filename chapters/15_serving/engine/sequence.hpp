@@ -61,7 +61,7 @@ struct Sequence {
   std::vector<std::size_t> table;  // of their pages
   std::size_t slot = 0;            // among the sequences that run
   Random random;
-  std::vector<PageCopy> swapped = {};  // of one that was stopped: its pages, instead of a table
+  std::vector<PageCopy> swapped = {};  // of one that was preempted: its pages, instead of a table
   std::size_t scored = 0;              // tokens of the prompt whose logits were handed on
 
   /// Whether logits of the prompt are still to be handed on.

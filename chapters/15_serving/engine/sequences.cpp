@@ -54,7 +54,7 @@ std::vector<ScheduledSequence> Sequences::scheduled_running() const {
   const std::size_t spare = tree_.spare();
   for (const Sequence& sequence : running_) {
     std::size_t freed = tree_.spare(sequence.table) - spare;
-    for (const std::size_t page : sequence.table) freed += pool_.users(page) == 1;
+    for (const std::size_t page : sequence.table) freed += pool_.references(page) == 1;
     sequences.push_back({sequence.id, sequence.arrival, sequence.tokens.size(), sequence.computed,
                          sequence.table.size(), freed});
   }
@@ -63,7 +63,7 @@ std::vector<ScheduledSequence> Sequences::scheduled_running() const {
 
 /// A page for one sequence alone.
 std::size_t Sequences::take_page() {
-  if (pool_.free() == 0) tree_.give_up();
+  if (pool_.free() == 0) tree_.evict();
   return pool_.take();
 }
 
@@ -78,8 +78,8 @@ void Sequences::rewind(Sequence& sequence) {
     pool_.give_back(sequence.table.back());
 }
 
-void Sequences::keep(Sequence& sequence) {
-  tree_.keep(std::span(sequence.tokens).first(sequence.computed), sequence.table);
+void Sequences::cache(Sequence& sequence) {
+  tree_.insert(std::span(sequence.tokens).first(sequence.computed), sequence.table);
 }
 
 /// How many tokens two sequences have in common at their beginnings, at most.
@@ -90,12 +90,12 @@ static std::size_t common_tokens(const std::vector<int>& a, const std::vector<in
 }
 
 /// What a sequence has without reading it: the pages that the tree has, and then either the pages
-/// that were copied when it was stopped, or the beginning of a page of a running sequence. At least
-/// one token is left to read. A prompt that is to be scored is read.
-Sequences::Beginning Sequences::beginning_of(const Sequence& sequence) const {
+/// that were copied when it was preempted, or the beginning of a page of a running sequence. At
+/// least one token is left to read. A prompt that is to be scored is read.
+Sequences::Prefix Sequences::prefix_of(const Sequence& sequence) const {
   if (sequence.is_scoring()) return {.computed = sequence.computed};
   const std::size_t page = reader_.sizes.page;
-  Beginning found{.shared = tree_.find(sequence.tokens)};
+  Prefix found{.shared = tree_.find(sequence.tokens)};
   found.computed = std::max(found.shared.size() * page, sequence.computed);
   for (const Sequence& other : running_) {
     const std::size_t most = std::min(other.computed, sequence.tokens.size() - 1);
@@ -106,7 +106,7 @@ Sequences::Beginning Sequences::beginning_of(const Sequence& sequence) const {
   return found;
 }
 
-/// Whether one of these older sequences will fill the page of this sequence's beginning that this
+/// Whether one of these older sequences will fill the page of this sequence's prefix that this
 /// sequence can't have yet, with so many tokens computed. Then this sequence waits, and shares the
 /// page.
 static bool will_be_read_by(std::span<const Sequence> older, const Sequence& sequence,
@@ -123,11 +123,11 @@ std::vector<ScheduledSequence> Sequences::scheduled_waiting() const {
   const std::size_t places = reader_.sizes.sequences - running_.size(), page = reader_.sizes.page;
   for (std::size_t i = 0; i < std::min(places, waiting_.size()); ++i) {
     const Sequence& sequence = waiting_[i];
-    const Beginning found = beginning_of(sequence);
+    const Prefix found = prefix_of(sequence);
     if (will_be_read_by(running_, sequence, found.computed, page) ||
         will_be_read_by(std::span(waiting_).first(i), sequence, found.computed, page))
       break;
-    const auto is_spare = [&](std::size_t number) { return pool_.users(number) == 1; };
+    const auto is_spare = [&](std::size_t number) { return pool_.references(number) == 1; };
     const std::size_t pages = reader_.sizes.pages_for(found.computed);
     const std::size_t copies = pages - found.shared.size();
     sequences.push_back({sequence.id, sequence.arrival, sequence.tokens.size(), found.computed,
@@ -147,7 +147,7 @@ static Sequence& move_sequence(std::size_t id, std::vector<Sequence>& from,
   return moved;
 }
 
-/// Gives all pages of a sequence back, and drops its copies. The tree may still keep some pages.
+/// Gives all pages of a sequence back, and drops its copies. The tree may still hold some pages.
 void Sequences::leave(Sequence& sequence) {
   for (const std::size_t page : sequence.table) pool_.give_back(page);
   sequence.table.clear(), sequence.swapped.clear(), sequence.computed = 0;
@@ -169,7 +169,7 @@ std::vector<PageCopy> Sequences::copies_of(const Sequence& sequence) const {
   }
 }
 
-void Sequences::stop(std::size_t id) {
+void Sequences::preempt(std::size_t id) {
   std::vector<PageCopy> copies = copies_of(one_running(id));
   const std::size_t computed = copies.empty() ? 0 : one_running(id).computed;
   Sequence& sequence = move_sequence(id, running_, waiting_);
@@ -177,27 +177,27 @@ void Sequences::stop(std::size_t id) {
   sequence.swapped = std::move(copies), sequence.computed = computed;
 }
 
-/// All share what they have found before any of them takes a page, since the tree may give up a
+/// All share what they have found before any of them takes a page, since the tree may evict a
 /// page that nobody shares.
 void Sequences::admit(std::span<const std::size_t> ids) {
-  std::vector<Beginning> beginnings;
-  for (const std::size_t id : ids) beginnings.push_back(beginning_of(*by_id(waiting_, id)));
+  std::vector<Prefix> prefixes;
+  for (const std::size_t id : ids) prefixes.push_back(prefix_of(*by_id(waiting_, id)));
   for (std::size_t i = 0; i < ids.size(); ++i) {
     std::size_t slot = 0;
     while (std::ranges::find(running_, slot, &Sequence::slot) != running_.end()) ++slot;
     Sequence& sequence = move_sequence(ids[i], waiting_, running_);
     sequence.slot = slot;
-    beginnings[i].swapped = std::exchange(sequence.swapped, {});
-    sequence.table = beginnings[i].shared;
+    prefixes[i].swapped = std::exchange(sequence.swapped, {});
+    sequence.table = prefixes[i].shared;
     for (const std::size_t page : sequence.table) pool_.share(page);
     sequence.computed = sequence.table.size() * reader_.sizes.page;
   }
-  for (std::size_t i = 0; i < ids.size(); ++i) take_copies(one_running(ids[i]), beginnings[i]);
+  for (std::size_t i = 0; i < ids.size(); ++i) take_copies(one_running(ids[i]), prefixes[i]);
 }
 
 /// Gives a sequence what it has found and can't share: its own copies, or a copy of a running
 /// sequence's page, in which it will write over what that sequence has there.
-void Sequences::take_copies(Sequence& sequence, const Beginning& found) {
+void Sequences::take_copies(Sequence& sequence, const Prefix& found) {
   while (sequence.computed < found.computed) {
     const std::size_t i = sequence.table.size();
     sequence.table.push_back(take_page());

@@ -1,4 +1,4 @@
-// The sequences that run and those that wait, with the pages that they have: how they are stopped
+// The sequences that run and those that wait, with the pages that they have: how they are preempted
 // and admitted, and what a waiting one has of its keys and values without reading its tokens.
 #pragma once
 
@@ -35,8 +35,8 @@ class Sequences {
   std::vector<ScheduledSequence> scheduled_waiting() const;
 
   /// Lets a running sequence wait. Without copies of its pages, its tokens are read again.
-  void stop(std::size_t id);
-  /// Waiting sequences get places and the pages of their beginnings.
+  void preempt(std::size_t id);
+  /// Waiting sequences get places and the pages of their prefixes.
   void admit(std::span<const std::size_t> ids);
   /// Takes pages until the sequence has room for so many more tokens.
   void make_room(Sequence& sequence, std::size_t tokens);
@@ -45,7 +45,7 @@ class Sequences {
   void rewind(Sequence& sequence);
   /// Lets later sequences find the full pages of this one. Where the tree has such a page already,
   /// the sequence takes that one, and gives its own back.
-  void keep(Sequence& sequence);
+  void cache(Sequence& sequence);
 
   /// Pages that are free, or that nobody else shares with the tree.
   std::size_t pages_left() const { return pool_.free() + tree_.spare(); }
@@ -59,15 +59,15 @@ class Sequences {
 
  private:
   /// What a waiting sequence has of its keys and values.
-  struct Beginning {
+  struct Prefix {
     std::vector<std::size_t> shared = {};     // pages of the tree
     std::size_t computed = 0;                 // tokens, in these pages and in copies
     std::optional<std::size_t> to_copy = {};  // the page of a running sequence after these pages
-    std::vector<PageCopy> swapped = {};       // of all its pages, if it was stopped
+    std::vector<PageCopy> swapped = {};       // of all its pages, if it was preempted
   };
-  Beginning beginning_of(const Sequence& sequence) const;
+  Prefix prefix_of(const Sequence& sequence) const;
   std::vector<PageCopy> copies_of(const Sequence& sequence) const;
-  void take_copies(Sequence& sequence, const Beginning& found);
+  void take_copies(Sequence& sequence, const Prefix& found);
   std::size_t take_page();
   void leave(Sequence& sequence);
 

@@ -9,7 +9,7 @@
 // other sequences there are and however many multiprocessors. So the bits of a row of out depend on
 // its sequence alone: not on the other sequences, on which pages it has, or on the size of a page.
 //
-// Numbers are bf16, sums float32. Of a page's places, those that the sequence does not have yet are
+// Numbers are bf16, sums float32. Of a page's slots, those that the sequence does not have yet are
 // not read. The caller has already written the new token's key and value.
 #pragma once
 

@@ -13,7 +13,7 @@ PagePool::PagePool(std::size_t pages) : users_(pages, 0) {
   for (std::size_t page = pages; page > 0; --page) free_.push_back(page - 1);
 }
 
-std::size_t PagePool::users(std::size_t page) const {
+std::size_t PagePool::references(std::size_t page) const {
   if (page >= pages())
     throw std::invalid_argument(fmt::format("page: wanted below {}, got {}", pages(), page));
   return users_[page];
@@ -28,16 +28,16 @@ std::size_t PagePool::take() {
 }
 
 void PagePool::share(std::size_t page) {
-  if (users(page) == 0)
+  if (references(page) == 0)
     throw std::invalid_argument(
-        fmt::format("page {}: wanted one with users, got a free one", page));
+        fmt::format("page {}: wanted one with references, got a free one", page));
   ++users_[page];
 }
 
 void PagePool::give_back(std::size_t page) {
-  if (users(page) == 0)
+  if (references(page) == 0)
     throw std::invalid_argument(
-        fmt::format("page {}: wanted one with users, got a free one", page));
+        fmt::format("page {}: wanted one with references, got a free one", page));
   if (--users_[page] == 0) free_.push_back(page);
 }
 

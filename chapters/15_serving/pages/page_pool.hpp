@@ -1,8 +1,8 @@
-// Which pages of memory are free, and how many users each of the others has.
+// Which pages of memory are free, and how many references each of the others has.
 //
 // A page has room for the keys and values of a few positions. A pool only counts its pages; it does
 // not hold what is in them (attention/paged_attention.hpp does). If two sequences begin with the
-// same page, the page has two users, and it is free again when both have given it back.
+// same page, the page has two references, and it is free again when both have given it back.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,18 @@ class PagePool {
 
   std::size_t pages() const { return users_.size(); }
   std::size_t free() const { return free_.size(); }
-  /// How many users a page has; 0 if it is free. Throws std::invalid_argument for a page that is
-  /// not below pages().
-  std::size_t users(std::size_t page) const;
+  /// How many references a page has; 0 if it is free. Throws std::invalid_argument for a page that
+  /// is not below pages().
+  std::size_t references(std::size_t page) const;
 
   /// Returns a free page, which has one user from now on. Of several, it is the one that was given
   /// back last. Throws std::runtime_error when none is free.
   std::size_t take();
   /// Adds a user to a page that has one or more. Throws std::invalid_argument for a free page, and
-  /// as users does.
+  /// as references does.
   void share(std::size_t page);
-  /// Takes one user of a page away. Without users the page is free. Throws std::invalid_argument
-  /// for a page that is free already, and as users does.
+  /// Takes one reference to a page away. Without references the page is free. Throws
+  /// std::invalid_argument for a page that is free already, and as references does.
   void give_back(std::size_t page);
 
  private:

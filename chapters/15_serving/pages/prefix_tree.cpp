@@ -73,7 +73,7 @@ std::vector<std::size_t> PrefixTree::find(std::span<const int> ids) const {
   return pages;
 }
 
-void PrefixTree::keep(std::span<const int> ids, std::span<std::size_t> table) {
+void PrefixTree::insert(std::span<const int> ids, std::span<std::size_t> table) {
   expect(table.size() >= ids.size() / page_, "pages of the table",
          "at least " + std::to_string(ids.size() / page_), table.size());
   std::size_t node = root;
@@ -89,11 +89,11 @@ void PrefixTree::keep(std::span<const int> ids, std::span<std::size_t> table) {
   }
 }
 
-bool PrefixTree::give_up() {
+bool PrefixTree::evict() {
   std::size_t oldest = root;
   for (std::size_t i = 1; i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];
-    if (node.tokens.empty() || node.children > 0 || pool_.users(node.page) > 1) continue;
+    if (node.tokens.empty() || node.children > 0 || pool_.references(node.page) > 1) continue;
     if (oldest == root || node.used < nodes_[oldest].used) oldest = i;
   }
   if (oldest == root) return false;
@@ -107,7 +107,7 @@ std::size_t PrefixTree::spare(std::span<const std::size_t> given_back) const {
   for (const std::size_t page : given_back) fewer[page] = true;
   for (std::size_t i = 1; i < nodes_.size(); ++i) {
     if (nodes_[i].tokens.empty()) continue;
-    if (pool_.users(nodes_[i].page) - fewer[nodes_[i].page] == 1) continue;
+    if (pool_.references(nodes_[i].page) - fewer[nodes_[i].page] == 1) continue;
     for (std::size_t at = i; at != root && !needed[at]; at = nodes_[at].parent) needed[at] = true;
   }
   std::size_t spare = 0;

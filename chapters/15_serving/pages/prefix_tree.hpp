@@ -1,18 +1,18 @@
-// Pages that are kept after their sequence has ended, so that a sequence with the same beginning
+// Pages that are cached after their sequence has ended, so that a sequence with the same prefix
 // need not compute them again.
 //
 // What is in a page depends on its own tokens and on all tokens before it, through attention and
 // the layers. So a page is found by two things: its tokens, and the page before it, its parent. The
-// pages are the nodes of a tree: sequences with a common beginning share a path from the root. Only
-// full pages are kept, after all of their tokens have been computed. A node is looked up by a hash
-// of its parent and its tokens. Since two nodes may have the same hash, both are compared with the
-// node that is found.
+// pages are the nodes of a tree: sequences with a common prefix share a path from the root. Only
+// full pages are cached, after all of their tokens have been computed. A node is looked up by a
+// hash of its parent and its tokens. Since two nodes may have the same hash, both are compared with
+// the node that is found.
 //
 //   a system prompt of 40 tokens, pages of 16:   root ─ page 7 ─ page 2 ─┬─ page 9    question A
 //                                                                        └─ page 4    question B
 //
-// The tree is a user of its pages in the pool. When pages run out, it gives up the one that was
-// used least recently, among those that no sequence uses and no other page follows.
+// The tree holds a reference to each of its pages in the pool. When pages run out, it evicts the
+// one that was used least recently, among those that no sequence uses and no other page follows.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ class PrefixTree {
   PrefixTree(PagePool& pool, std::size_t page, HashOfPage hash = hash_of_page);
   PrefixTree(const PrefixTree&) = delete;  // a copy would give the same pages back
 
-  /// The pages of a sequence's beginning, from the root on, as far as the tree has them. At least
+  /// The pages of a sequence's prefix, from the root on, as far as the tree has them. At least
   /// one token of the sequence is left over, since its logits must be computed. Changes nothing:
   /// whoever uses the pages must share them in the pool.
   std::vector<std::size_t> find(std::span<const int> ids) const;
@@ -50,15 +50,15 @@ class PrefixTree {
   /// tokens and parent, that page takes the place of the sequence's own in the table: the sequence
   /// shares it and gives its own back. What is in the two is the same, bit for bit. All pages of
   /// the path count as used now. Throws std::invalid_argument when the table has too few pages.
-  void keep(std::span<const int> ids, std::span<std::size_t> table);
+  void insert(std::span<const int> ids, std::span<std::size_t> table);
 
   /// Gives one page back to the pool, which is free then: the one that was used least recently of
   /// those whose only user is the tree and which no other page of the tree follows. Returns false
   /// if there is none.
-  bool give_up();
-  /// How many pages give_up could free, one after the other: those that have one user, the tree,
-  /// and that only such pages follow. Each page in `given_back` counts as having one user fewer,
-  /// as if a sequence with these pages had given them back.
+  bool evict();
+  /// How many pages evict could free, one after the other: those that have one reference, the
+  /// tree's, and that only such pages follow. Each page in `given_back` counts as having one user
+  /// fewer, as if a sequence with these pages had given them back.
   std::size_t spare(std::span<const std::size_t> given_back = {}) const;
 
   /// The pages that the tree has, in any order.
@@ -70,12 +70,12 @@ class PrefixTree {
     std::size_t parent, page;  // the parent's place in nodes_
     std::vector<int> tokens;   // as many as a page has; none for the root and for an unused place
     std::size_t children = 0;  // how many nodes have it as their parent
-    std::uint64_t used = 0;    // now_ when it was kept last, for the first time or again
+    std::uint64_t used = 0;    // now_ when it was inserted last, for the first time or again
   };
   /// The place of the node with this parent and these tokens, or nothing if the tree has none.
   std::optional<std::size_t> child(std::size_t parent, std::span<const int> tokens) const;
-  /// Adds a node, of which there is none yet, and becomes a user of its page. Takes an unused place
-  /// in nodes_ if there is one. Returns the node's place.
+  /// Adds a node, of which there is none yet, and takes a reference to its page. Takes an unused
+  /// place in nodes_ if there is one. Returns the node's place.
   std::size_t add(std::size_t parent, std::span<const int> tokens, std::size_t page);
   /// Removes a node without children, and gives its page back. Its place is unused from then on.
   void remove(std::size_t node);
@@ -86,7 +86,7 @@ class PrefixTree {
   std::vector<Node> nodes_;                                      // nodes_[root] has no page
   std::vector<std::size_t> unused_;                              // places in nodes_
   std::unordered_multimap<std::uint64_t, std::size_t> by_hash_;  // the places of all nodes but root
-  std::uint64_t now_ = 0;                                        // counts the calls of keep
+  std::uint64_t now_ = 0;                                        // counts the calls of insert
 };
 
 }  // namespace t2t

@@ -37,11 +37,11 @@ struct Planner {
     c.tokens = tokens, c.new_pages = pages_for(c.sequence, tokens);
     budget -= tokens, free -= c.new_pages;
   }
-  /// Stops the youngest sequence, and takes back what it was to do in this step.
-  void stop_youngest() {
+  /// Preempts the youngest sequence, and takes back what it was to do in this step.
+  void preempt_youngest() {
     const Candidate& c = running.back();
     budget += c.tokens, free += c.new_pages + c.sequence.freed;
-    plan.stopped.push_back(c.sequence.id);
+    plan.preempted.push_back(c.sequence.id);
     running.pop_back();
   }
 };
@@ -72,28 +72,28 @@ static std::vector<Candidate> by_arrival(std::span<const ScheduledSequence> sequ
   return sorted;
 }
 
-/// Each answer reads a token. If it lacks a page, younger sequences are stopped, the youngest
-/// first; if none is left, sequence i itself is stopped, unless it is the oldest.
+/// Each answer reads a token. If it lacks a page, younger sequences are preempted, the youngest
+/// first; if none is left, sequence i itself is preempted, unless it is the oldest.
 static void plan_answers(Planner& planner) {
   std::vector<Candidate>& running = planner.running;
   for (std::size_t i = 0; i < running.size(); ++i) {
     if (running[i].left() != 1) continue;
     while (planner.pages_for(running[i].sequence, 1) > planner.free && running.size() > i + 1)
-      planner.stop_youngest();
+      planner.preempt_youngest();
     if (planner.pages_for(running[i].sequence, 1) <= planner.free)
       planner.read(running[i], 1);
     else if (i > 0)
-      planner.stop_youngest();
+      planner.preempt_youngest();
   }
 }
 
-/// Prompts are read as far as budget and pages allow. Only for the oldest are others stopped.
+/// Prompts are read as far as budget and pages allow. Only for the oldest are others preempted.
 static void plan_prompts(Planner& planner) {
   std::vector<Candidate>& running = planner.running;
   for (std::size_t i = 0; i < running.size(); ++i) {
     if (running[i].left() == 1) continue;
     while (i == 0 && planner.tokens_with_pages(running[i].sequence) == 0 && running.size() > 1)
-      planner.stop_youngest();
+      planner.preempt_youngest();
     const std::size_t tokens = std::min(
         {running[i].left(), planner.budget, planner.tokens_with_pages(running[i].sequence)});
     if (tokens > 0) planner.read(running[i], tokens);
@@ -102,11 +102,11 @@ static void plan_prompts(Planner& planner) {
 
 /// Admits waiting sequences, the oldest first. None overtakes an older one.
 static void admit(std::vector<Candidate> waiting, Planner& planner) {
-  if (!planner.plan.stopped.empty()) return;
+  if (!planner.plan.preempted.empty()) return;
   for (Candidate& c : waiting) {
     if (planner.running.size() == planner.limits.sequences || planner.budget == 0) return;
-    if (c.sequence.taken + planner.pages_for(c.sequence, c.left()) > planner.free) return;
-    planner.free -= c.sequence.taken;
+    if (c.sequence.needed + planner.pages_for(c.sequence, c.left()) > planner.free) return;
+    planner.free -= c.sequence.needed;
     planner.read(c, std::min(c.left(), planner.budget));
     planner.plan.admitted.push_back(c.sequence.id);
     planner.running.push_back(c);

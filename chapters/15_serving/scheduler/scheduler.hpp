@@ -6,7 +6,7 @@
 // al. 2022, "Orca"), and a long prompt comes in chunks, so that it does not hold up all others
 // (Agrawal et al. 2023, "SARATHI").
 //
-// A sequence runs from the step that admits it until it ends or is stopped; otherwise it waits. A
+// A sequence runs from the step that admits it until it ends or is preempted; otherwise it waits. A
 // plan is made in three rounds, each from the oldest sequence to the youngest:
 //
 //   1  Answers: each running sequence with one token left to read reads it.
@@ -19,16 +19,16 @@
 //      its chunk. The first sequence that can't be admitted ends the round: no younger one
 //      overtakes it.
 //
-// If an answer needs a page when none is free, the youngest running sequence is stopped, again and
-// again until a page is free. It may be the sequence that needs the page itself, unless that is the
-// oldest: the oldest is never stopped, and does without a token in this step if there is no page.
-// In round 2 sequences are stopped in the same way, but for the oldest sequence alone, and only
-// while it could not read a single token. If a sequence is stopped, none is admitted in the same
-// step.
+// If an answer needs a page when none is free, the youngest running sequence is preempted, again
+// and again until a page is free. It may be the sequence that needs the page itself, unless that is
+// the oldest: the oldest is never preempted, and does without a token in this step if there is no
+// page. In round 2 sequences are preempted in the same way, but for the oldest sequence alone, and
+// only while it could not read a single token. If a sequence is preempted, none is admitted in the
+// same step.
 //
-// A sequence that is stopped gives its pages back and waits. What it was to read in this step goes
-// back to the budget. The new pages for that are free again, and so are its `freed` pages. Later
-// the sequence reads its tokens again, except for those that it finds in pages or copies.
+// A sequence that is preempted gives its pages back and waits. What it was to read in this step
+// goes back to the budget. The new pages for that are free again, and so are its `freed` pages.
+// Later the sequence reads its tokens again, except for those that it finds in pages or copies.
 //
 // So the oldest sequence goes on in every step or the next, and in the end it ends; then another is
 // the oldest, and no sequence waits forever. Only a sequence that needs more pages than there are
@@ -51,10 +51,10 @@ struct ScheduledSequence {
   std::size_t known;      // tokens that it has: its prompt, and its answer so far
   std::size_t computed;   // how many of these have keys and values, in pages or copies
   std::size_t pages;      // pages in its table, at least enough for the computed tokens
-  std::size_t freed = 0;  // pages that become available if it is stopped, of a running sequence
+  std::size_t freed = 0;  // pages that become available if it is preempted, of a running sequence
   /// Available pages that a waiting sequence would get if admitted, with what it has computed
   /// already: pages that it finds and shares, and pages for copies.
-  std::size_t taken = 0;
+  std::size_t needed = 0;
 };
 
 struct StepLimits {
@@ -63,7 +63,7 @@ struct StepLimits {
   std::size_t page;       // tokens of a page
 };
 
-/// What to do in a step, in this order: stop sequences, admit others, and read tokens.
+/// What to do in a step, in this order: preempt sequences, admit others, and read tokens.
 struct StepPlan {
   struct Part {
     std::size_t id, tokens;
@@ -78,7 +78,7 @@ struct StepPlan {
 /// The plan, by the rules at the top of this file. `running`, at most `sequences` of them, and
 /// `waiting` come in any order. A waiting sequence has no pages yet: its `computed` and `pages` say
 /// what it would have without reading, in pages of other sequences and in copies. `free` is how
-/// many pages are free or can be made free. The `taken` pages of a waiting sequence are among them
+/// many pages are free or can be made free. The `needed` pages of a waiting sequence are among them
 /// until it is admitted, not after. So it is admitted if these and the new pages for all its tokens
 /// are at most `free`, and takes these and the new pages for its chunk. Throws
 /// std::invalid_argument unless the limits are at least 1, the budget is at least `sequences`, at

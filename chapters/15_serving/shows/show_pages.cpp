@@ -35,7 +35,7 @@ class Timeline {
   void add(const Engine& engine, const std::vector<Event>& events) {
     std::vector<std::string>& column = columns_.emplace_back(sequences);
     for (const Sequence& waiting : engine.waiting()) column[waiting.id] = "w";
-    for (const std::size_t id : engine.plan().stopped) column[id] = "s", generating_.erase(id);
+    for (const std::size_t id : engine.plan().preempted) column[id] = "p", generating_.erase(id);
     for (const auto& [id, tokens] : engine.plan().parts)
       column[id] = generating_.contains(id) ? "g" : fmt::format("r{}", tokens);
     for (const Event& event : events) generating_.insert(event.id);
@@ -83,9 +83,9 @@ void show_pages() {
                });
   timeline.print();
   fmt::print(R"(
-  r11  reads 11 tokens of its prompt, and of its answer so far if it was stopped
+  r11  reads 11 tokens of its prompt, and of its answer so far if it was preempted
   g    generates a token, and for this reads one
-  s    is stopped (preempted): it gives all its pages back
+  p    is preempted: it gives all its pages back
   w    waits to be admitted
 
 )");
@@ -93,7 +93,7 @@ void show_pages() {
       "A step reads at most 12 tokens. The lower rows count the twelve pages after each step: of "
       "one running sequence, shared by several, cached for later sequences with the same prefix, "
       "and free. When pages run out, cached pages are evicted first. Then the youngest sequence is "
-      "stopped, but its full pages stay cached until others need them.");
+      "preempted, but its full pages stay cached until others need them.");
 }
 
 /// Lengths of conversations: e to the power of a normal number, as lengths of sequences often are.

@@ -181,7 +181,7 @@ void Service::step() {
     const std::vector<Event> events = engine_.step();
     ++now_.steps;
     for (const Reading& reading : engine_.readings()) now_.tokens_read += reading.ids.size();
-    now_.stops += engine_.plan().stopped.size();
+    now_.stops += engine_.plan().preempted.size();
     for (const Event& event : events) deliver(event);
   });
 }
