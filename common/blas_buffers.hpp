@@ -1,11 +1,12 @@
 // OpenBLAS's memory, taken at the start. For linalg.cpp alone.
 //
 // OpenBLAS needs a buffer for each thread, and for each product that runs at the same time. It
-// takes some while it is loaded, before main, and the others when it first needs them. When a
-// memory limit leaves too little, it tries again forever. So all buffers are taken at the start,
-// and where a limit is set, two seconds of CPU time are allowed for that, from before the libraries
-// are loaded. Without this file all results are the same, but a program whose memory limit is too
-// low for its threads hangs, where it now ends with a line that says what to raise or to lower.
+// takes some of them while it is loaded, before main, and the others when it first needs them. When
+// a memory limit leaves too little, it tries again forever. All buffers are therefore taken at the
+// start, and where a limit is set, two seconds of CPU time are allowed for that, from before the
+// libraries are loaded. Without this file all results are the same, but a program whose memory
+// limit is too low for its threads hangs, where it now ends with a line that says what to raise or
+// to lower.
 #pragma once
 
 namespace t2t {

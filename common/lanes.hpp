@@ -1,9 +1,9 @@
-// Functions of a row, a vector register at a time (with xsimd): sums, the largest number, and
-// functions such as exp applied to each number.
+// Functions of a row, a vector register at a time (with xsimd): sums, the largest element, and
+// functions such as exp applied to each element.
 //
 // Without fast-math a compiler may not change the order of a float sum, so it does not use vector
 // registers for one; these functions do. When a row's length is not a multiple of a register's, the
-// last register is filled up with other numbers.
+// last register is filled up with other values.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace t2t {
 
 using Lanes = xsimd::batch<float>;
 
-/// Loads the last, partly filled register of a row: count numbers, then filler. And stores one.
+/// Loads the last, partly filled register of a row: count elements, then filler. And stores one.
 inline Lanes load_part(const float* from, std::size_t count, float filler) {
   alignas(64) float part[Lanes::size];
   std::fill(std::copy(from, from + count, part), part + Lanes::size, filler);
@@ -47,11 +47,11 @@ void map_row(Row y, F f, const Rows&... x) {
   }
 }
 
-/// A row of more numbers than this is added up in two halves, so that the error of a sum does not
+/// A row of more elements than this is added up in two halves, so that the error of a sum does not
 /// depend on the number of lanes.
 constexpr std::size_t longest_run = 1024;
 
-/// How many numbers of a row of n come into its first half: whole runs.
+/// How many elements of a row of n belong to its first half: whole runs.
 constexpr std::size_t first_half(std::size_t n) {
   return (n / 2 + longest_run - 1) / longest_run * longest_run;
 }
@@ -80,7 +80,7 @@ Folded fold_lanes(ConstRow x, float filler, Folded start, F f, Join join) {
   return join(join(a0, a1), join(a2, a3));
 }
 
-/// The sum of the numbers in one register. (xsimd 8 called it hadd.)
+/// The sum of the elements in one register. (xsimd 8 called it hadd.)
 template <class Register>
 float add_lanes(Register value) {
   if constexpr (requires { reduce_add(value); })
@@ -123,7 +123,7 @@ inline float sum_of_squares(ConstRow x) {
   return sum_of(x, [](Lanes v) { return v * v; });
 }
 
-/// The largest number of a row; -infinity for an empty row. A NaN may be lost.
+/// The largest element of a row; -infinity for an empty row. A NaN may be lost.
 inline float max_row(ConstRow x) {
   constexpr float lowest = -std::numeric_limits<float>::infinity();
   const Lanes most = fold_lanes(

@@ -93,7 +93,7 @@ static float dot(ConstRow w, ConstRow x) {
   return sum;
 }
 
-/// A dot product with a row that comes from memory, in parts, each asked for early.
+/// A dot product with a row that comes from memory, in parts, each prefetched.
 static float dot_with_weights(ConstRow w, ConstRow x) {
   constexpr std::size_t part = 256;  // 1 KiB
   float sum = 0;

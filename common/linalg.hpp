@@ -35,7 +35,7 @@ void add_matmul_at(ConstMatrix a,  // [K, M]
                    ConstMatrix b,  // [K, N]
                    Matrix y);      // [M, N]
 
-/// x += added, as in a residual sum. Otherwise as matmul.
+/// x += added, as in a residual connection. Otherwise as matmul.
 void add_rows(ConstMatrix added,  // [T, C]
               Matrix x);          // [T, C]
 

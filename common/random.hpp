@@ -1,4 +1,4 @@
-// Random tensors from a seed, with the same numbers on each run. (An xtensor random expression
+// Random tensors from a seed, with the same numbers in each run. (An xtensor random expression
 // would draw new numbers each time it is read.)
 #pragma once
 

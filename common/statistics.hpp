@@ -1,4 +1,4 @@
-// What is said of many numbers: their size, their mean, and the value below which a share of them
+// Statistics of many values: their size, their mean, and the value below which a share of them
 // lies.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace t2t {
 
-/// The root of the mean square, summed in double. x must have at least one number.
+/// The root of the mean square, summed in double. x must have at least one element.
 double root_mean_square(ConstRow x);
 double root_mean_square(const Tensor<2>& x);
 

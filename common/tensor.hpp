@@ -1,6 +1,6 @@
 // The tensor of this book: a row-major float array of known rank, so the last index is contiguous.
 //
-// A "row" is the numbers along that last index; the fast code of the chapters works row by row. A
+// A "row" is the elements along that last index; the fast code of the chapters works row by row. A
 // "matrix" here is a view: rows of equal length, a fixed distance apart, in storage that something
 // else owns. One head inside [T, H·D] and the used part of a cache are such views, so products
 // (linalg.hpp) and row kernels read them in place.
@@ -49,7 +49,7 @@ using Tensor = xt::xtensor<float, N, xt::layout_type::row_major, FromCacheLine<f
 using Row = std::span<float>;
 using ConstRow = std::span<const float>;
 
-/// A view of rows x cols numbers; row t begins at data + t * stride. The storage must outlive it.
+/// A view of rows x cols elements; row t begins at data + t * stride. The storage must outlive it.
 /// Float is float or const float.
 template <class Float>
 struct MatrixView {
@@ -78,7 +78,7 @@ struct MatrixView {
   MatrixView cols_from(std::size_t from, std::size_t count) const {
     return {data + from, rows, count, stride};
   }
-  /// Head h of rows that hold H heads of D numbers side by side: [T, H·D] seen as [T, D].
+  /// Head h of rows that hold H heads of width D side by side: [T, H·D] seen as [T, D].
   MatrixView head(std::size_t h, std::size_t D) const { return cols_from(h * D, D); }
 };
 
@@ -100,21 +100,21 @@ inline ConstMatrix matrix(const Tensor<3>& x, std::size_t i) {
   return {x.data() + i * x.shape(1) * x.shape(2), x.shape(1), x.shape(2), x.shape(2)};
 }
 
-/// A tensor of this shape whose numbers are not yet set. (Braces after the name of a Tensor could
+/// A tensor of this shape whose elements are not yet set. (Braces after the name of a Tensor could
 /// also mean a list of values.)
 template <class... Size>
 Tensor<sizeof...(Size)> empty(Size... sizes) {
   return Tensor<sizeof...(Size)>::from_shape({static_cast<std::size_t>(sizes)...});
 }
 
-/// A tensor with a copy of the view's numbers.
+/// A tensor with a copy of the view's elements.
 inline Tensor<2> copy_of(ConstMatrix x) {
   Tensor<2> copy = empty(x.rows, x.cols);
   for (std::size_t t = 0; t < x.rows; ++t) std::ranges::copy(x.row(t), row(copy, t).begin());
   return copy;
 }
 
-/// One number for each token, [T], as a view [T, 1], which combines with all C channels of the
+/// One value for each token, [T], as a view [T, 1], which combines with all C channels of the
 /// token's row. Without it, [T] and [T, C] would pair tokens with channels: an error, or a wrong
 /// result when T and C are equal.
 inline auto as_column(const Tensor<1>& x) { return xt::view(x, xt::all(), xt::newaxis()); }

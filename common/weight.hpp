@@ -1,7 +1,7 @@
-// A matrix of weights, [out, in], however its numbers are stored.
+// A matrix of weights, [out, in], however its elements are stored.
 //
 // A model uses a weight in two ways: in the product y = x·Wᵀ, and for single rows as floats. The
-// numbers can be floats (Tensor<2>), or packed in another form that offers both (PackedWeight):
+// elements can be floats (Tensor<2>), or packed in another form that offers both (PackedWeight):
 // chapter 12 packs them in few bits. Code that multiplies by a Weight is the same for both.
 #pragma once
 
@@ -49,18 +49,18 @@ class Weight {
  public:
   Weight() = default;  // no weight: [0, 0]
   explicit Weight(Tensor<2> floats) : stored_(std::move(floats)) {}
-  /// Copies of a packed weight share its numbers. Throws std::invalid_argument when there are none.
+  /// Copies of a packed weight share its storage. Throws std::invalid_argument when there are none.
   explicit Weight(std::shared_ptr<const PackedWeight> packed);
   Weight& operator=(Tensor<2> floats) { return *this = Weight(std::move(floats)); }
 
   std::size_t rows() const;
   std::size_t cols() const;
-  std::size_t size() const { return rows() * cols(); }  // numbers
+  std::size_t size() const { return rows() * cols(); }  // elements
   std::size_t bytes() const;                            // of storage
   bool is_packed() const { return packed() != nullptr; }
   const PackedWeight* packed() const;  // or null
 
-  /// The numbers, in place. Throws std::invalid_argument when they are packed.
+  /// The floats, in place. Throws std::invalid_argument when the weight is packed.
   Tensor<2>& floats();
   const Tensor<2>& floats() const;
 
@@ -71,7 +71,7 @@ class Weight {
   std::variant<Tensor<2>, std::shared_ptr<const PackedWeight>> stored_;  // [rows, cols]
 };
 
-/// The numbers as floats: the weight's own, or written to `room` where they are packed.
+/// The elements as floats: the weight's own, or written to `room` where they are packed.
 const Tensor<2>& floats_of(const Weight& w, Tensor<2>& room);
 
 /// y = x·Wᵀ, as linalg.hpp's matmul_bt, which it calls when the weights are floats. Throws

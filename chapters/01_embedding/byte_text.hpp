@@ -1,4 +1,4 @@
-// Byte tokens as readable text, and ids that a user typed. The programs use it, no model does.
+// Byte tokens as readable text, and ids that a user typed. Only programs use it, no model does.
 #pragma once
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@
 
 namespace t2t {
 
-/// The character of an ASCII byte. Any other byte, and a control character, in hexadecimal.
+/// An ASCII byte as its character; any other byte, or a control character, in hexadecimal.
 inline std::string byte_text(int id) {
   return id < 0x20 || id > 0x7e ? fmt::format("{:02x}", id) : visible(std::string(1, char(id)));
 }

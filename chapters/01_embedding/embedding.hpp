@@ -2,7 +2,7 @@
 //
 //   x[t,c] = table[ids[t], c]            and back:  logits[t,v] = Σ over c of x[t,c] · table[v,c]
 //
-// Looking up a row gives the same numbers as the product of a one-hot row and the table. When the
+// Looking up a row returns the same vector as the product of a one-hot row and the table. When the
 // logits use the same table, the two are "tied" (Press and Wolf 2017, "Using the Output Embedding
 // to Improve Language Models"). The vector does not depend on the token's position, which chapter
 // 03 adds. Chapter 09's model begins with this look-up and may end with the same table.
@@ -18,7 +18,7 @@
 namespace t2t {
 
 /// The simplest tokenizer: each byte of the UTF-8 text is a token, and its id is the byte's value,
-/// so V = 256. (Chapter 10 has a better one.)
+/// so V = 256. (Chapter 10 builds a better one.)
 std::vector<int> byte_ids(std::string_view text);  // [T]
 
 /// A new table, filled as GPT-2 does: normal random numbers with mean 0 and standard deviation
@@ -46,9 +46,9 @@ void embed_rows(std::span<const int> ids,  // [T]
                 ConstMatrix table,         // [V, C]
                 Matrix x);                 // [T, C]
 
-/// The logits: the dot product of each token's vector with each row of the table, [T, V]. Tied,
-/// when it is the table of embed. Throws std::invalid_argument, with the table's shape and the one
-/// wanted, [V, C of x], unless x and the table have the same C.
+/// The logits: the dot product of each token's vector with each row of the table, [T, V]. With
+/// embed's table, the two are tied. Throws std::invalid_argument, with the table's shape and the
+/// wanted one, [V, C of x], unless x and the table have the same C.
 Tensor<2> unembed(const Tensor<2>& x,       // [T, C]
                   const Tensor<2>& table);  // [V, C]
 

@@ -3,8 +3,8 @@
 //   cosine(a, b) = Σ over c of a[c] · b[c] / (|a| · |b|)
 //
 // It is 1 for the same direction, 0 for perpendicular rows and -1 for opposite ones; the lengths do
-// not matter. Cosines of rows of a random table have mean 0 and deviation 1/sqrt(C). The program
-// uses it to look at a table; no model does.
+// not matter. Cosines of rows of a random table have mean 0 and standard deviation 1/sqrt(C). The
+// program uses it to look at a table; no model does.
 #pragma once
 
 #include <algorithm>

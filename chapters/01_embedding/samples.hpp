@@ -1,4 +1,4 @@
-// Random ids, and the spread of a list of numbers. The programs use it, no model does.
+// Random ids, and the spread of a list of values. Only programs use it, no model does.
 #pragma once
 
 #include <algorithm>

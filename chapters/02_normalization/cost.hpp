@@ -43,7 +43,7 @@ inline void show_speed(const Settings& set) {
   line("LayerNorm, row kernel", [&] { layer_norm_rows(x, row(gain), row(bias), set.eps, y); });
 }
 
-/// Two norms compared with the matrix products that stand between them in one block.
+/// The two norms of one block, compared with its matrix products.
 inline void show_share_of_a_block(const Settings& set) {
   const std::size_t T = set.T, C = set.C, G_D = (C + 2) / 3, F = (8 * C + 2) / 3;
   Random random(1);

@@ -7,7 +7,7 @@
 
 namespace t2t {
 
-/// In double: the mean of equal numbers is then exact, and their variance exactly 0.
+/// In double: the mean of equal elements is then exact, and their variance exactly 0.
 static double variance_of(ConstRow x) {
   const double C = double(x.size()), mean = std::accumulate(x.begin(), x.end(), 0.0) / C;
   double squares = 0;

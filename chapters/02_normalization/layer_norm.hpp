@@ -13,8 +13,8 @@
 namespace t2t {
 
 /// Throws std::invalid_argument when C is 0, when eps is negative or NaN, and when eps is 0 and a
-/// row's variance is 0 as a float, as that of equal numbers is, which would be 0/0: the message
-/// names the row.
+/// row's variance, as a float, is 0 as well, which would give 0/0. This is so for a row of equal
+/// elements; the message names the row.
 void expect_variances(ConstMatrix x,  // [T, C]
                       float eps);
 
@@ -23,6 +23,6 @@ void expect_variances(ConstMatrix x,  // [T, C]
 Tensor<2> layer_norm(const Tensor<2>& x,     // [T, C]
                      const Tensor<1>& gain,  // [C]
                      const Tensor<1>& bias,  // [C]
-                     float eps = 1e-5f);     // a row of equal numbers gives the bias, not 0/0
+                     float eps = 1e-5f);     // a row of equal elements gives the bias, not 0/0
 
 }  // namespace t2t

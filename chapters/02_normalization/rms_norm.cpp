@@ -22,7 +22,7 @@ Tensor<2> rms_norm(const Tensor<2>& x, const Tensor<1>& gain, float eps) {
   expect_mean_squares(x, eps);
 
   // Assigning to a tensor computes the mean once. xt::mean itself returns an expression: with auto
-  // it would be computed again for each number of y.
+  // it would be recomputed for each element of y.
   const Tensor<1> mean_square = xt::mean(x * x, {1});             // [T]
   const Tensor<1> inverse_rms = 1 / xt::sqrt(mean_square + eps);  // [T]
 

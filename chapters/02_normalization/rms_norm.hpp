@@ -12,13 +12,13 @@
 namespace t2t {
 
 /// Throws std::invalid_argument when C is 0, when eps is negative or NaN, and when eps is 0 and a
-/// row's mean square is 0 too, as a float, which would be x/0: the message names the row.
+/// row's mean square, as a float, is 0 as well, which would give x/0; the message names the row.
 void expect_mean_squares(ConstMatrix x,  // [T, C]
                          float eps);
 
 /// The formula as the paper writes it. Returns y [T, C].
 /// Throws std::invalid_argument when gain is not [C], and as expect_mean_squares does. The square
-/// of a number above about 1.8e19 is infinite as a float; the row's result is then 0.
+/// of an element above about 1.8e19 is infinite as a float; the row's result is then 0.
 Tensor<2> rms_norm(const Tensor<2>& x,     // [T, C]
                    const Tensor<1>& gain,  // [C]
                    float eps = 1e-5f);     // a row of zeros gives 0, not 0/0

@@ -26,8 +26,8 @@ static bool agrees(std::size_t D, const RopeTable& table, Pairing pairing) {
 }
 
 /// The work that is added to one layer's attention: RoPE rotates queries and keys, the relative
-/// encodings add a number to each score. ALiBi's and T5's numbers are the same in all layers, so
-/// they are made beforehand; Shaw's depend on the layer's queries.
+/// encodings add a bias to each score. ALiBi's and T5's biases are the same in all layers, so they
+/// are computed beforehand; Shaw's depend on the layer's queries.
 static void bench_encodings(Bench& bench) {
   const std::size_t T = 1024, H = 8, D = 64, K = 128;
   Random random(1);
@@ -60,7 +60,7 @@ void bench(Bench& bench) {
   const std::size_t T = 8192, C = 2048;
   for (const std::size_t D : {64, 128}) {
     const RopeTable table = rope_table(T, rope_frequencies(D));
-    Tensor<2> x = xt::ones<float>({T, C});  // [T, C]; rotating keeps its numbers small
+    Tensor<2> x = xt::ones<float>({T, C});  // [T, C]; rotating keeps its elements small
     const double bytes = 2.0 * double(x.size() * sizeof(float));
     for (const Pairing pairing : {Pairing::neighbours, Pairing::halves}) {
       const std::string what = fmt::format("rope_rows [{}, {}], D = {}, {}", T, C, D,

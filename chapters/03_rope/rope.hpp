@@ -1,4 +1,4 @@
-// RoPE, rotary position embedding: in a query or key at position m, pair i of its numbers is
+// RoPE, rotary position embedding: in a query or key at position m, pair i of its elements is
 // rotated, as a point in the plane, by the angle m · frequency[i].
 //
 //   (a, b) → (a·cos − b·sin, a·sin + b·cos)      of that angle
@@ -6,7 +6,7 @@
 //
 // The dot product of a rotated query and a rotated key, their score, then depends on the two
 // positions only through their difference. Values are not rotated. Su et al. 2021, "RoFormer".
-// Which two numbers form a pair is a convention in which published weights differ: Pairing. Longer
+// Which two elements form a pair is a convention on which published weights differ: Pairing. Longer
 // contexts: rope_scaling.hpp. Chapter 05 rotates the keys in its cache; chapter 08 rotates q and k
 // in every block.
 #pragma once
@@ -20,7 +20,7 @@
 namespace t2t {
 
 // [types]
-/// Which two of a head's D numbers are pair i. Weights trained with one pairing give wrong scores
+/// Which two of a head's D elements are pair i. Weights trained with one pairing give wrong scores
 /// with the other, unless their rows are permuted (permute_halves_to_neighbours).
 enum class Pairing {
   neighbours,  // (2i, 2i + 1)
@@ -50,8 +50,8 @@ RopeTable rope_table(std::size_t S,                   //
                      float magnitude = 1);            // a factor on every cos and sin, for YaRN
 // [/types]
 
-/// Throws std::invalid_argument unless a table of S positions has start … start + T − 1. The sum is
-/// never formed, so a start near the largest std::size_t is refused too.
+/// Throws std::invalid_argument unless a table of S positions holds start … start + T − 1. The sum
+/// is never formed, so a start near the largest std::size_t is refused too.
 void expect_positions(std::size_t start, std::size_t T, std::size_t S);
 
 /// Throws std::invalid_argument when D is odd or 0, and when `size`, which the message calls by
@@ -64,8 +64,8 @@ void expect_table(const RopeTable& table, std::size_t D, std::size_t start, std:
 
 /// The formula, as the papers write it: neighbours as complex numbers, halves as x·cos +
 /// rotate_half(x)·sin. Row t stands at position start + t. Returns [T, H·D]. x may have no rows or
-/// no columns; then neither has the result. Throws std::invalid_argument when D is odd or 0, x is
-/// not whole heads wide, and as expect_table does.
+/// no columns; then the result has none either. Throws std::invalid_argument when D is odd or 0, x
+/// is not whole heads wide, and as expect_table does.
 Tensor<2> rope(const Tensor<2>& x,      // [T, H·D], heads side by side
                std::size_t D,           //
                const RopeTable& table,  // [S, D/2] each

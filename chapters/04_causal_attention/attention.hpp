@@ -6,7 +6,7 @@
 // The mask is 0 where a query may attend to a key and −infinity where it may not. Vaswani et al.
 // 2017, "Attention Is All You Need"; sliding windows: Beltagy et al. 2020, "Longformer".
 // multi_head.hpp makes q, k and v from tokens and runs several heads; fast/attend.hpp is the form
-// that a model runs. Chapter 05 keeps k and v from step to step; chapter 11 computes the same
+// that a model runs. Chapter 05 caches k and v from step to step; chapter 11 computes the same
 // without storing the scores.
 #pragma once
 

@@ -15,7 +15,7 @@
 namespace t2t {
 
 static bool close(const Tensor<2>& got, const Tensor<2>& want) {
-  return xt::amax(xt::abs(got - want))() <= 1e-5f;  // numbers of size 1, sums of up to 2048
+  return xt::amax(xt::abs(got - want))() <= 1e-5f;  // elements of size 1, sums of up to 2048
 }
 
 static void bench_softmax(Bench& bench) {
@@ -70,7 +70,7 @@ static void bench_attention(Bench& bench, std::size_t T) {
   bench.against("attention_rows H=9 T=" + std::to_string(T) + " D=64, causal", attend_all,
                 "recurrence, C = 576", [&] { out = recurrence(q, cell); });
 
-  // The same beside a whole layer of attention: the cell's time has its product with w_x, too.
+  // The same beside a whole layer of attention: the cell's time includes its product with w_x.
   const AttentionWeights weights = draw_attention_weights(C, random);
   Tensor<2> projected = empty(T, C);
   const auto layer = [&] {

@@ -4,7 +4,7 @@
 //
 // One head gives each token one mean; H heads give it H means, for about the same number of
 // multiplications. Vaswani et al. 2017, section 3.2.2. The projections have no biases (GPT-2's
-// have), no positions are put in (chapter 03 rotates q and k), nothing is kept for later calls
+// have), no positions are encoded (chapter 03 rotates q and k), nothing is cached for later calls
 // (05), and each query head has keys of its own (06 shares them). fast/attention_rows.hpp is the
 // form that a model runs.
 #pragma once
@@ -30,13 +30,13 @@ struct AttentionWeights {
   Tensor<2> w_o;  // [C, C]
 };
 
-/// Numbers from N(0, 1/C), so that from tokens of variance 1 come q, k and v of variance about 1.
+/// Elements from N(0, 1/C), so that tokens of variance 1 give q, k and v of variance about 1.
 /// Drawn in the order w_q, w_k, w_v, w_o, each row by row.
 AttentionWeights draw_attention_weights(std::size_t C, Random& random);
 
 /// The layer as a formula, [T, C] to [T, C]. Queries come from x, keys and values from memory,
-/// which is another text in cross attention and x itself otherwise. Throws std::invalid_argument
-/// when shapes disagree, and as split_heads and expect_mask do.
+/// which is another sequence in cross attention and x itself otherwise. Throws
+/// std::invalid_argument when shapes disagree, and as split_heads and expect_mask do.
 Tensor<2> multi_head_attention(const Tensor<2>& x,       // [T, C]
                                const Tensor<2>& memory,  // [S, C]
                                const AttentionWeights& weights, std::size_t H, Mask mask);

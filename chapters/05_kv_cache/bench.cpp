@@ -1,5 +1,5 @@
 // Times one token's attention over a long cache compared with a plain read of as many bytes, a
-// prompt in one call compared with one token a call, 100 tokens with the cache compared with 100
+// prompt in one call compared with one token per call, 100 tokens with the cache compared with 100
 // tokens without it, and a cache that is made once compared with one that is concatenated at every
 // step.
 #include "timing/bench.hpp"
@@ -63,7 +63,7 @@ static void bench_prompt(Bench& bench) {
   bench.against("append and attend T=512 [9, 512, 64]", whole, "attention_rows alone", uncached);
 }
 
-/// 100 tokens from one byte on, each a step: for the claim that a cache makes them 50.5 times
+/// 100 tokens from one byte on, one per step: for the claim that a cache makes them 50.5 times
 /// faster.
 static void bench_generation(Bench& bench, std::size_t C, std::size_t H) {
   Random random(1);

@@ -41,7 +41,7 @@ void expect_appendable(const KvCache& cache, ConstMatrix k, ConstMatrix v) {
                     cache.length, T, S));
 }
 
-/// Copies head g of token t, D numbers of row t of x, to row length + t of matrix g of storage.
+/// Copies head g of token t, D elements of row t of x, to row length + t of matrix g of storage.
 static void write_rows(ConstMatrix x,         // [T, G·D]
                        std::size_t length,    // rows that are filled already
                        Tensor<3>& storage) {  // [G, S, D]
@@ -85,7 +85,7 @@ KeyValueHeads cached_heads(const KvCache& cache) {
   expect_whole(cache);
   const ConstMatrix keys = matrix(cache.keys, 0).rows_from(0, cache.length);      // [length, D]
   const ConstMatrix values = matrix(cache.values, 0).rows_from(0, cache.length);  // [length, D]
-  return {keys, values, G, S * D};  // from one head's first number to the next head's: S·D
+  return {keys, values, G, S * D};  // from one head's first element to the next head's: S·D
 }
 
 std::size_t bytes(const KvCache& cache) {

@@ -3,9 +3,9 @@
 //   out[h] = softmax(q[h]·k[g]ᵀ / √D + mask)·v[g]        g = h / (H / G), rounded down
 //
 // With G = H this is multi-head attention (chapter 04), with G = 1 multi-query attention. Shazeer
-// 2019, "Fast Transformer Decoding"; Ainslie et al. 2023, "GQA". This file has the formula and the
-// weights, grouped_rows.hpp the kernel. Chapter 08's block uses it; chapter 10's model has H = 9
-// and G = 3.
+// 2019, "Fast Transformer Decoding"; Ainslie et al. 2023, "GQA". This file contains the formula and
+// the weights, grouped_rows.hpp the kernel. Chapter 08's block uses it; chapter 10's model has
+// H = 9 and G = 3.
 #pragma once
 
 #include "04_causal_attention/fast/score_rule.hpp"
@@ -43,11 +43,11 @@ struct GroupedWeights {
 GroupedWeights draw_grouped_weights(std::size_t C, std::size_t H, std::size_t G, std::size_t D,
                                     Random& random);
 
-/// How many numbers the four weights have: 2·C·D·(H + G).
+/// How many parameters the four weights have: 2·C·D·(H + G).
 std::size_t grouped_parameters(std::size_t C, std::size_t H, std::size_t G, std::size_t D);
 
 /// The layer as a formula, with the four projections: [T, C] to [T, C]. Queries are made from x,
-/// keys and values from memory: another text for cross attention, otherwise x itself. D is the
+/// keys and values from memory: another sequence for cross attention, otherwise x itself. D is the
 /// number of rows of w_q divided by H. Throws std::invalid_argument when shapes disagree, and as
 /// expect_groups and expect_mask do.
 Tensor<2> grouped_query_attention(const Tensor<2>& x,       // [T, C]

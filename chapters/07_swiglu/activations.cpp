@@ -42,7 +42,7 @@ Tensor<2> silu(const Tensor<2>& x) { return x / (1 + xt::exp(-x)); }
 // [/formulas]
 
 // [gated]
-/// The product of each pair of numbers, after a check of the shapes.
+/// The product of each pair of elements, after a check of the shapes.
 static Tensor<2> times(const Tensor<2>& activated, const Tensor<2>& up) {
   expect_shape("up", up, {activated.shape(0), activated.shape(1)});
   return activated * up;

@@ -8,7 +8,7 @@
 // (glu), Shazeer 2020 (the other gated ones). All finite numbers are valid inputs. NaN stays NaN,
 // and -infinity may give NaN. The error is at most 12·2⁻²⁴ of |x|; of a gated one it is at most
 // 12·2⁻²⁴ of |gate·up|, or of |up| for glu. feed_forward.hpp uses these functions;
-// fast/activation_rows.hpp has the form that a model runs.
+// fast/activation_rows.hpp is the form that a model runs.
 #pragma once
 
 #include <numbers>
@@ -33,17 +33,17 @@ void expect_kind(Activation activation, bool gated);
 
 // [constants]
 inline constexpr float inverse_root_2 = 1 / std::numbers::sqrt2_v<float>;
-inline constexpr float root_2_over_pi = 0.7978845608f;  // √(2/π): tanh then has erf's slope at 0
+inline constexpr float root_2_over_pi = 0.7978845608f;  // √(2/π), erf(x/√2)'s derivative at 0
 // [/constants]
 
-/// The formulas, applied to each number. Each returns a tensor of x's shape.
+/// The formulas, applied to each element. Each returns a tensor of x's shape.
 Tensor<2> sigmoid(const Tensor<2>& x);
 Tensor<2> relu(const Tensor<2>& x);
 Tensor<2> gelu(const Tensor<2>& x);
 Tensor<2> gelu_tanh(const Tensor<2>& x);  // x/2 · (1 + tanh(√(2/π) · (x + 0.044715·x³))), GPT-2's
 Tensor<2> silu(const Tensor<2>& x);       // Swish with β = 1 is the same function
 
-/// The gated ones: act(gate) · up for each pair of numbers. Each throws std::invalid_argument
+/// The gated ones: act(gate) · up for each pair of elements. Each throws std::invalid_argument
 /// unless gate and up have the same shape.
 Tensor<2> glu(const Tensor<2>& gate, const Tensor<2>& up);
 Tensor<2> reglu(const Tensor<2>& gate, const Tensor<2>& up);

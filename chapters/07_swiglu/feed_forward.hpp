@@ -5,8 +5,9 @@
 //   plain:  y = act(x·W_upᵀ + b_up) · W_downᵀ + b_down     GPT-2's, with gelu_tanh
 //
 // The dot in the middle of the first line multiplies element by element. Shazeer 2020, "GLU
-// Variants Improve Transformer"; plain: Vaswani et al. 2017. The norm before it and the sum after
-// it are chapter 08's, which has one such network in each block; chapter 14 has many of them.
+// Variants Improve Transformer"; plain: Vaswani et al. 2017. The norm before it and the residual
+// connection around it are chapter 08's, which puts one such network into each block; chapter 14
+// puts many.
 #pragma once
 
 #include "07_swiglu/activations.hpp"

@@ -68,7 +68,7 @@ void bench(Bench& bench) {
   prefill();
   const RopeTable table = block_rope_table(settings, T);
   bench.expect_right("block_rows", near(x, block(text, layers[0], settings, table), 1e-4f));
-  // x grows a little with every call; the time does not depend on its numbers.
+  // x grows a little with every call; the time does not depend on its values.
   bench.against("block_rows, T = 512", prefill, "its bare matrix products", [&] {
     products.with_weights(text, layers[0], T);
     products.of_attention();

@@ -15,8 +15,8 @@ static Tensor<2> projected(const Tensor<2>& x, const Weight& w, const Tensor<1>&
   return y;
 }
 
-/// Normalizes the heads of q or of k: each by itself if the gain has D numbers (Qwen 3), and all of
-/// them together if it has a number for each of their channels (OLMoE).
+/// Normalizes the heads of q or of k: each by itself if the gain has D elements (Qwen 3), and all
+/// of them together if it has one for each of their channels (OLMoE).
 static Tensor<2> normed_heads(Tensor<2> x, const NormWeights& weights, const BlockSettings& s) {
   const std::size_t T = x.shape(0), HD = x.shape(1), width = weights.gain.size();
   x.reshape({T * HD / width, width});  // a row for each norm

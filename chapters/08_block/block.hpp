@@ -5,11 +5,12 @@
 //   post-norm   x ← norm(x + attention(x))      x ← norm(x + feed_forward(x))
 //   both        x ← x + norm(attention(norm(x)))   x ← x + norm(feed_forward(norm(x)))
 //
-// Only the two sums are new; everything else comes from chapters 02 to 07. Vaswani et al. 2017
-// (post-norm); Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture" (both
-// compared). This file has the formula, which computes all tokens of one text at once and keeps
-// nothing. A model calls block_rows.hpp instead. expect_settings is declared in block_settings.hpp,
-// expect_weights in block_weights.hpp; both forms of the block call them.
+// Only the two residual connections are new; everything else comes from chapters 02 to 07. Vaswani
+// et al. 2017 (post-norm); Xiong et al. 2020, "On Layer Normalization in the Transformer
+// Architecture" (both compared). This file contains the formula, which computes all tokens of one
+// sequence at once and keeps nothing. A model calls block_rows.hpp instead. expect_settings is
+// declared in block_settings.hpp, expect_weights in block_weights.hpp; both forms of the block call
+// them.
 #pragma once
 
 #include <functional>

@@ -1,13 +1,13 @@
-// A block's sizes and choices: everything about it except the numbers that it learns.
+// A block's sizes and choices: everything about it except its learned parameters.
 //
 //   LLaMA's choices    RMSNorm, RoPE, a gated feed-forward network, no biases
 //   Qwen's choices     LLaMA's, with biases of q, k and v (2) or norms of q's and k's heads (3)
-//   Gemma's choices    norms before and after each part, capped scores (2), a network gated by GELU
+//   Gemma's choices    norms around each sublayer, capped scores (2), a network gated by GELU
 //   GPT-2's choices    LayerNorm, positions added before the first block, a plain network, biases
 //
 // Touvron et al. 2023, "LLaMA"; Radford et al. 2019, "Language Models are Unsupervised Multitask
-// Learners". Both models have the norm before each part. Chapter 09 gives all blocks of a model the
-// same settings, or each block its own.
+// Learners". Both models put the norm before each sublayer. Chapter 09 gives all blocks of a model
+// the same settings, or each block its own.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@
 namespace t2t {
 
 // [settings]
-/// before: x + part(norm(x)), "pre-norm".  after: norm(x + part(x)), "post-norm".
-/// both: x + norm(part(norm(x))), with a gain for each norm (Gemma 2 and 3).
+/// before: x + sublayer(norm(x)), "pre-norm".  after: norm(x + sublayer(x)), "post-norm".
+/// both: x + norm(sublayer(norm(x))), with a gain for each norm (Gemma 2 and 3).
 enum class NormPlace { before, after, both };
 
 /// Which matrix products of a block have a bias: none in LLaMA, all in GPT-2, those that make q, k
@@ -86,8 +86,8 @@ std::size_t widest(std::span<const BlockSettings> layers, Size size) {
   return most;
 }
 
-/// How the block makes scores of products q·k: under a causal mask, with the window, the factor and
-/// the cap of the settings.
+/// How the block turns products q·k into scores: under a causal mask, with the window, the factor
+/// and the cap of the settings.
 ScoreRule rule_of(const BlockSettings& settings);
 
 /// RoPE's table for positions 0 to S − 1; empty when the settings use no RoPE. Throws as

@@ -40,7 +40,7 @@ void draw_tensor(const TensorInfo& info, Random&, float, Tensor<1>& x) {
   x = xt::ones<float>({info.rows}) * (info.role == Role::gain ? 1.0f : 0.0f);
 }
 
-/// The standard deviation of the numbers that a matrix begins with.
+/// The standard deviation of a matrix's initial weights.
 static float deviation(const TensorInfo& info, float residual_scale) {
   if (info.role == Role::embedding) return 0.02f;
   if (info.role == Role::positions) return 0.01f;

@@ -20,8 +20,8 @@
 namespace t2t {
 
 // [weights]
-/// The block's diagram, in the order of use: each part reads the stream x, [T, C], and adds to it.
-/// Members that the settings do not use stay empty.
+/// The block's diagram, in the order of use: each sublayer reads the stream x, [T, C], and adds to
+/// it. Members that the settings do not use stay empty.
 struct BlockWeights {
   NormWeights attention_norm;  // [C]
 
@@ -52,15 +52,15 @@ struct BlockWeights {
   Weight shared_gate;                       // [1, C]
 };
 
-/// What a tensor is for. It decides the numbers that the tensor begins with.
+/// What a tensor is for. It decides the tensor's initial values.
 enum class Role {
   gain,         // of a norm: 1
   bias,         // 0
   matrix,       // N(0, 1/inputs): inputs of size about 1 give outputs of size about 1
   router,       // a matrix; its scores choose experts, so it is not rounded to few bits
   into_stream,  // w_o and w_down, whose result is added to the stream: a matrix times a scale
-  embedding,    // a table with a row a token: N(0, 0.02²)
-  positions,    // a table with a row a position: N(0, 0.01²)
+  embedding,    // a table with a row per token: N(0, 0.02²)
+  positions,    // a table with a row per position: N(0, 0.01²)
 };
 
 /// A tensor's name, shape and role.
@@ -161,15 +161,15 @@ void expect_weights(const BlockWeights& weights, const BlockSettings& settings);
 /// Empty weights with one entry for each expert, to be filled tensor by tensor.
 BlockWeights room_for(const BlockSettings& settings);
 
-/// Gives a tensor the numbers that its role begins with. residual_scale multiplies those of role
+/// Gives a tensor its role's initial values. residual_scale multiplies those of role
 /// into_stream.
 void draw_tensor(const TensorInfo& info, Random& random, float residual_scale, Tensor<1>& x);
 void draw_tensor(const TensorInfo& info, Random& random, float residual_scale, Weight& w);
 /// Draws all tensors of a block. Throws as expect_settings does.
 BlockWeights draw_block(const BlockSettings& settings, Random& random,
-                        float residual_scale = 1);  // GPT-2 takes 1/√(2·L)
+                        float residual_scale = 1);  // GPT-2 uses 1/√(2·L)
 
-/// How many numbers all its tensors hold: gains, biases and matrices.
+/// How many parameters all its tensors hold: gains, biases and matrices.
 std::size_t parameter_count(const BlockWeights& weights);
 
 }  // namespace t2t

@@ -1,4 +1,4 @@
-// A model's sizes and choices: a Config holds everything about a model but its learned numbers.
+// A model's sizes and choices: a Config holds everything about a model but its learned parameters.
 //
 //   tokens [T]  →  embedding [V, C]  →  L blocks of width C  →  final norm  →  head [V, C]
 //   →  logits [T, V]
@@ -22,7 +22,7 @@ struct Config {
   BlockSettings block;  // for all blocks unless `layers` is given; always for the final norm
   std::size_t L;        // number of blocks
   std::size_t V;        // tokens in the vocabulary
-  std::size_t T_max;    // tokens of the longest text that it is trained for
+  std::size_t T_max;    // tokens of the longest sequence that it is trained for
 
   bool tied = false;                       // whether the embedding's table is also the head
   bool learned_positions = false;          // whether learned positions are added to x (GPT-2)
@@ -46,8 +46,8 @@ Config preset(std::string_view name);
 
 /// Throws std::invalid_argument, with all reasons in one message, when no model can have this
 /// Config: a size is 0, reasons_against refuses a block's settings, `layers` has entries but not L,
-/// the layers differ in width, embedding_scale or logit_scale is no finite number above 0,
-/// logit_cap is not 0 or one, or there are 1e18 parameters or more.
+/// the layers differ in width, embedding_scale or logit_scale is not a finite number above 0,
+/// logit_cap is neither 0 nor such a number, or there are 1e18 parameters or more.
 void expect_config(const Config& config);
 
 /// Sizes to put in place of a preset's; 0 keeps the preset's.

@@ -3,7 +3,7 @@
 //   loss = mean over t of −ln softmax(logits[t])[ids[t + 1]]
 //
 // Its unit is the nat; e to the power of the loss is the perplexity. Chapter 10 measures a model
-// with it, and chapter 13 trains by making it smaller.
+// with it, and chapter 13 trains by minimizing it.
 #pragma once
 
 #include <span>

@@ -14,7 +14,7 @@ namespace t2t {
 /// nobody writes to.
 std::string read_file(const std::filesystem::path& path, std::size_t most = std::string::npos);
 
-/// A file of UTF-8 text as other systems save it, too: its lines end with \n where the file has
+/// A file of UTF-8 text, also as other systems save it: its lines end with \n where the file has
 /// \r\n or \r, and it begins after a byte order mark. Throws as read_file and expect_utf8 do.
 std::string read_text_file(const std::filesystem::path& path);
 

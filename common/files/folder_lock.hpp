@@ -22,7 +22,7 @@ class FolderLock {
 
   /// Whether the file was not there before.
   bool made() const { return made_; }
-  /// For one who leaves the folder as it was.
+  /// For a caller that leaves the folder as it was.
   void remove_file();
 
  private:

@@ -161,7 +161,7 @@ std::string heat_map_text(ConstMatrix x, const HeatMap& options) {
   const float low = shades.low, high = shades.high;
   text += fmt::format("  {} {} {:.3g}", std::string(margin, ' '), key(low), low);
   for (const float quarter : {0.25f, 0.5f, 0.75f, 1.0f}) {
-    if (high == low) break;  // one number everywhere: the key is done
+    if (high == low) break;  // one value everywhere: the key is done
     const float value = low + quarter * (high - low);
     text += fmt::format("  {} {:.3g}", key(value), value);
   }

@@ -1,8 +1,8 @@
 // What programs print: headings, tables, heat maps and bars.
 //
 // Colour is used on a terminal unless NO_COLOR is set; piped output is plain text. Lines keep to
-// the terminal's width (80 columns when piped, or what COLUMNS says). A text may hold names and
-// words of other people's files: in titles, paragraphs and tables, control characters become
+// the terminal's width (80 columns when piped, or what COLUMNS says). Text may contain names and
+// words from other people's files: in titles, paragraphs and tables, control characters become
 // visible, so that no escape sequence reaches the terminal.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace t2t {
 std::size_t terminal_width();
 bool use_colour();
 
-/// How many columns this UTF-8 text takes on a terminal, counting one for each character.
+/// How many columns this UTF-8 text occupies on a terminal, counting one for each character.
 std::size_t display_width(std::string_view text);
 
 /// Prints a title between blank lines, bold on a terminal. Pages quote the sections of a program's
@@ -52,7 +52,7 @@ struct HeatMap {
   std::vector<std::string> row_labels = {}, col_labels = {};  // may be shorter than the matrix
   bool diverging = false;                                     // zero is the middle of the scale
 };
-/// A matrix as shades, two characters for each number: light for small, dark for large, and a dot
+/// A matrix as shades, two characters for each element: light for small, dark for large, and a dot
 /// for -infinity. The scale follows. What does not fit the width is left out, and a line says so.
 void print_heat_map(ConstMatrix x, const HeatMap& options = {});
 std::string heat_map_text(ConstMatrix x, const HeatMap& options = {});

@@ -45,7 +45,7 @@ class Program {
   /// Adds --text and --file. Without them the text is the prose of the chapter's page.
   void takes_text();
 
-  /// Adds --solutions: prints the solutions to the problems on paper of the page, and does nothing
+  /// Adds --solutions: prints the solutions to the page's problems on paper, and does nothing
   /// else.
   void has_solutions(std::vector<Solution> (*of)());
 
@@ -60,7 +60,7 @@ class Program {
 
   std::size_t seed() const { return seed_; }
   bool given(const std::string& name) const;
-  /// The first bytes of the text, at most so many. UTF-8, except that its last character may be
+  /// The first bytes of the text, at most this many. UTF-8, except that its last character may be
   /// cut.
   std::string text(std::size_t most_bytes) const;
   /// With --save DIR, writes DIR/name.npy; without it, does nothing.

@@ -5,7 +5,7 @@
 
 namespace t2t {
 
-/// Whether a page's empty lines, which part its paragraphs, belong to its prose.
+/// Whether a page's empty lines, which separate its paragraphs, belong to its prose.
 enum class EmptyLines { dropped, kept };
 /// The prose of a page: no title, line of links, listings or tables.
 std::string prose(const std::string& page, EmptyLines empty_lines = EmptyLines::dropped);

@@ -1,5 +1,5 @@
 // The solutions to the problems on paper of a chapter's page. The chapter's code computes them, so
-// that none that the page shows is typed.
+// that the page shows no number typed by hand.
 #pragma once
 
 #include <string>

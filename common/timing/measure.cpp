@@ -65,14 +65,14 @@ static double kept(std::map<std::size_t, double>& known, Measure measure) {
   return found != known.end() ? found->second : known[thread_count()] = measure();
 }
 
-static constexpr std::size_t block = 1 << 14;  // floats a task: 64 KB
+static constexpr std::size_t block = 1 << 14;  // floats per task: 64 KB
 
 Tensor<1> limit_buffer(double bytes) {
   const std::size_t blocks = (std::size_t(bytes / sizeof(float)) + block - 1) / block;
   return xt::ones<float>({blocks * block});
 }
 
-/// As fast as memory gives the numbers: they are asked for a page early.
+/// As fast as memory delivers the floats: they are prefetched a page early.
 static float sum_of_block(const float* from) {
   constexpr std::size_t part = 256;
   float sum = 0;

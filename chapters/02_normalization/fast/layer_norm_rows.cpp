@@ -27,8 +27,8 @@ static Moments moments_around(float s, ConstRow x) {
   return {s + mean, add_lanes(sums.squares) / C - mean * mean};
 }
 
-/// Around the mean of the first 64 numbers, and once more around the mean itself if they were more
-/// than half a deviation off. The variance of equal numbers is exactly 0.
+/// Around the mean of the first 64 elements, and once more around the row's own mean if the first
+/// was more than half a standard deviation off. The variance of equal elements is exactly 0.
 static Moments moments(ConstRow x) {
   const ConstRow some = x.first(std::min<std::size_t>(64, x.size()));
   const auto from_first = [&](Lanes v) { return v - x[0]; };

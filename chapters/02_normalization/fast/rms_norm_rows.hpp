@@ -3,7 +3,7 @@
 //
 //   y[t,c] = gain[c] · x[t,c] / sqrt(mean over c of x[t,c]² + eps)
 //
-// Chapter 08's block calls it; chapter 11 has it for a GPU.
+// Chapter 08's block calls it; chapter 11 implements it on a GPU.
 #pragma once
 
 #include "tensor.hpp"

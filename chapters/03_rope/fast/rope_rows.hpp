@@ -2,7 +2,7 @@
 //
 //   (a, b) of each pair becomes (a·cos − b·sin, a·sin + b·cos)
 //
-// Chapter 08 rotates the queries and keys of a call with it; chapter 11 has it for a GPU.
+// Chapter 08 rotates the queries and keys of a call with it; chapter 11 implements it on a GPU.
 #pragma once
 
 #include "03_rope/rope.hpp"
@@ -10,9 +10,9 @@
 
 namespace t2t {
 
-/// Turns all heads of all rows in place. Row t stands at position start + t. A
-/// row of the table serves all heads, and each number of x is read and written once, so a large x
-/// takes about as long as reading and writing x once. Allocates nothing. Throws as rope does.
+/// Rotates all heads of all rows in place. Row t stands at position start + t. A row of the table
+/// serves all heads, and a large x takes about as long as reading and writing each of its elements
+/// once. Allocates nothing. Throws as rope does.
 void rope_rows(Matrix x,                // [T, H·D]
                std::size_t D,           //
                const RopeTable& table,  // [S, D/2] each

@@ -3,15 +3,14 @@
 // Two change a token's vector once, before the first layer:
 //   sinusoids  x[t,c] += sin or cos (t · 10000^(−2i/C)) for c = 2i or 2i + 1   Vaswani et al. 2017
 //   learned    x[t,c] += table[t,c], a table that is trained                   GPT-2
-// Three add a number to the score of query t and key s in every attention layer, before softmax:
+// Three add a bias to the score of query t and key s in every attention layer, before softmax:
 //   ALiBi      −slope[h] · (t − s)                                             Press et al. 2022
 //   T5         table[bucket(t − s), h], a table that is trained                Raffel et al. 2019
 //   Shaw       q[t,h] · vector[min(t − s, K)] / √D, vectors that are trained   Shaw et al. 2018
 //
-// The three return such numbers, called biases, in one form, [H, T, S]: the T queries are the last
-// of S tokens, and a key after its query gets −infinity, so the biases are the causal mask too.
-// Chapter 04 adds biases to its scores. Chapter 09 adds the learned table in a model of GPT-2's
-// kind.
+// All three return the biases in one form, [H, T, S]: the T queries are the last of S tokens, and a
+// key after its query gets −infinity, so the biases are also the causal mask. Chapter 04 adds
+// biases to its scores. Chapter 09 adds the learned table in models like GPT-2.
 #pragma once
 
 #include <cstddef>
@@ -50,19 +49,20 @@ Tensor<3> alibi_biases(std::size_t H, std::size_t T, std::size_t S);
 
 /// T5's bucket of a distance ≥ 0, for attention that sees no later keys. With E = buckets / 2:
 /// distances below E have a bucket each; the other buckets share E … max_distance − 1 in steps of
-/// equal ratio; the last bucket takes all from max_distance on too. T5 has 32 buckets and 128.
-/// Throws std::invalid_argument when buckets is below 2 or max_distance is not above E.
+/// equal ratio; the last bucket also takes all distances from max_distance on. T5 uses 32 buckets
+/// and a max_distance of 128. Throws std::invalid_argument when buckets is below 2 or max_distance
+/// is not above E.
 std::size_t t5_bucket(std::size_t distance, std::size_t buckets, std::size_t max_distance);
 
-/// The number in the table for each head and bucket: [H, T, S]. One table serves all layers.
+/// The table's element for each head and bucket: [H, T, S]. One table serves all layers.
 /// Throws std::invalid_argument as t5_bucket does, and when T is more than S.
 Tensor<3> t5_biases(const Tensor<2>& table,  // [buckets, H]
                     std::size_t T, std::size_t S, std::size_t max_distance = 128);
 
 /// The product of each query with the vector of the distance, divided by √D: [H, T, S]. Distances
 /// above K share vector K; all heads share the vectors. (The paper also adds such vectors to the
-/// values, and finds that those for the keys may suffice.) Throws std::invalid_argument when
-/// there are no vectors, D is 0, q is not whole heads of D numbers, or T is more than S.
+/// values, and finds that the keys' vectors may suffice.) Throws std::invalid_argument when
+/// there are no vectors, D is 0, q is not whole heads of width D, or T is more than S.
 Tensor<3> shaw_biases(ConstMatrix q,        // [T, H·D]
                       ConstMatrix vectors,  // [K + 1, D]
                       std::size_t S);

@@ -54,7 +54,7 @@ Frequencies yarn_scaling(std::size_t D, double theta, const YarnScaling& scaling
   expect(turns_of_pair_0 >= slow, "trained",
          fmt::format("at least 2π · slow = {:.4g}", 2 * std::numbers::pi * slow), trained);
 
-  // The number i of the pair that makes this many full turns; it need not be whole:
+  // The index i of the pair that makes this many full turns; it need not be an integer:
   // trained · θ^(−2i/D) = 2π · turns.
   const auto pair_of = [&](double turns) {
     return double(D) * std::log(turns_of_pair_0 / turns) / (2 * std::log(theta));

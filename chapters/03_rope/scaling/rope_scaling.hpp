@@ -5,7 +5,7 @@
 //   linear     f / factor for all pairs                              Chen et al. 2023 (kaiokendev)
 //   NTK-aware  a larger θ: the fastest pair keeps f, the slowest gets f / factor    bloc97 2023
 //   Llama 3    by full turns made in training: many keep f, few get f / factor      Llama 3.1 2024
-//   YaRN       the same by the pair's number, and larger scores: yarn_magnitude     Peng et al.
+//   YaRN       the same by the pair's index, and larger scores: yarn_magnitude      Peng et al.
 //   2023
 //
 // A model that was trained or tuned with one of them must run with it. Chapter 10 reads files that
@@ -18,8 +18,8 @@
 
 namespace t2t {
 
-/// These functions throw std::invalid_argument, naming the number, when a number is outside the
-/// range given beside it.
+/// These functions throw std::invalid_argument, naming the argument, when an argument is outside
+/// the range given beside it.
 Frequencies linear_scaling(const Frequencies& frequencies,  // [D/2]
                            double factor);  // new length / trained length, at least 1, finite
 
@@ -41,7 +41,7 @@ Frequencies llama3_scaling(const Frequencies& frequencies,  // [D/2]
                            const Llama3Scaling& scaling);
 
 /// Pairs that make more than `fast` full turns within the trained positions keep f, and those that
-/// make fewer than `slow` get f / factor. Between the two, the pair's number decides the mixture.
+/// make fewer than `slow` get f / factor. Between the two, the pair's index decides the mixture.
 /// The defaults are the paper's, for LLaMA 1 and 2.
 struct YarnScaling {
   double factor = 4;           // at least 1, finite
@@ -49,13 +49,13 @@ struct YarnScaling {
   double slow = 1;             // α in the paper, full turns, above 0
   std::size_t trained = 2048;  // positions, at least 2π · slow: pair 0 then makes `slow` turns
 };
-/// The mixture runs over the pair's number, with both ends rounded outward, as in the authors' code
+/// The mixture runs over the pair's index, with both ends rounded outward, as in the authors' code
 /// and so in the models that were tuned with it. (The paper's formula uses the number of turns.)
-/// The pair that makes r turns within the trained positions has number
-/// D · ln(trained / (2π·r)) / (2 ln θ). The beginning, that of `fast`, is at least 0, and the end,
-/// that of `slow`, at most D − 1. Where the number of `fast` is D or more, the end lies before the
-/// beginning, and all pairs get f / factor, also those that make more than `fast` turns. That takes
-/// trained ≥ 2π·fast·θ², which no model comes near.
+/// The pair that makes r turns within the trained positions has the index
+/// D · ln(trained / (2π·r)) / (2 ln θ). The mixture begins at the index of `fast`, at least 0, and
+/// ends at the index of `slow`, at most D − 1. When the index of `fast` is D or more, it ends
+/// before it begins, and all pairs get f / factor, even those that make more than `fast` turns.
+/// That requires trained ≥ 2π·fast·θ², which no model comes near.
 Frequencies yarn_scaling(std::size_t D,  // even, above 0
                          double theta,   // above 1, finite
                          const YarnScaling& scaling);

@@ -4,8 +4,8 @@
 //   score(distance) = Σ over i of a[i]·cos(distance · f[i]) + b[i]·sin(distance · f[i])
 //
 // The score of a rotated query and a rotated key always has this form; a[i] and b[i] come from the
-// numbers of q and k in pair i. After Chen et al. 2023, "Extending Context Window of Large Language
-// Models via Positional Interpolation", figure 2.
+// elements of q and k in pair i. After Chen et al. 2023, "Extending Context Window of Large
+// Language Models via Positional Interpolation", figure 2.
 #pragma once
 
 #include <algorithm>

@@ -20,7 +20,7 @@ struct OneHead {
 
   OneHead(std::size_t C, Random& random) {
     for (Tensor<2>* w : {&wq, &wk, &wv}) *w = random.normal<2>({C, C}, 1 / std::sqrt(float(C)));
-    Random of_its_own(1);  // so that the other numbers stay the same without this table
+    Random of_its_own(1);  // so that the other draws stay the same without this table
     learned = 50 * learned_positions(1024, C, of_its_own);
   }
 

@@ -1,4 +1,4 @@
-// Attention whose scores get a number added for each query and key, before softmax.
+// Attention that adds a bias to the score of each query and key, before softmax.
 //
 //   out = softmax(q·kᵀ / √D + biases + mask) · v
 //
@@ -13,14 +13,14 @@
 
 namespace t2t {
 
-/// The weights of H heads, [H, T, S]. A bias of −infinity hides its key, as the mask does. Throws
+/// The weights of H heads, [H, T, S]. A bias of −infinity masks its key, as the mask does. Throws
 /// std::invalid_argument when shapes disagree, and as expect_mask and softmax do.
 Tensor<3> biased_attention_weights(const Tensor<3>& q,       // [H, T, D]
                                    const Tensor<3>& k,       // [H, S, D]
                                    const Tensor<3>& biases,  // [H, T, S]
                                    Mask mask);
 
-/// What the heads bring home, [H, T, D]. Otherwise as above.
+/// The heads' outputs, [H, T, D]. Otherwise as above.
 Tensor<3> biased_attention(const Tensor<3>& q,       // [H, T, D]
                            const Tensor<3>& k,       // [H, S, D]
                            const Tensor<3>& v,       // [H, S, D]

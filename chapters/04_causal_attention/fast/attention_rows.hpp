@@ -17,7 +17,7 @@ namespace t2t {
 struct KeyValueHeads {
   ConstMatrix first_keys, first_values;  // [S, D], those of head 0
   std::size_t G;                         // the number of heads of keys and values
-  std::size_t head_stride;  // floats from one head's first number to the next's, in both
+  std::size_t head_stride;  // floats from one head's first element to the next's, in both
 
   std::size_t S() const { return first_keys.rows; }
   std::size_t D() const { return first_keys.cols; }

@@ -1,5 +1,5 @@
-// e^x of a vector register of numbers that are at most 0, as softmax needs it: a score minus the
-// highest score. Chapter 11 uses it, too.
+// e^x of a vector register of values that are at most 0, as softmax needs it: a score minus the
+// highest score. Chapter 11 also uses it.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@
 namespace t2t {
 
 /// e^x for x of at most 0, to about 1 unit in the last place; 0 below about −87.68, near which
-/// float32 runs out of normal numbers. x = n·ln 2 + r with a whole n, so e^x = 2^n · e^r, and a
+/// float32 runs out of normal numbers. x = n·ln 2 + r with an integer n, so e^x = 2^n · e^r, and a
 /// polynomial gives e^r for |r| ≤ ln 2 / 2. (xsimd::exp takes any x, and takes longer.)
 inline Lanes exp_below_0(Lanes x) {
   const Lanes lowest(-127 * 0.69314718f);

@@ -12,7 +12,7 @@
 namespace t2t {
 
 /// How the kernels make a score of a product q·k: almost always as in attention.hpp, by a mask
-/// alone. A few models have another factor than 1/√D, or a cap, which keeps a score between −cap
+/// alone. A few models use another factor than 1/√D, or a cap, which keeps a score between −cap
 /// and cap (Gemma 2).
 struct ScoreRule {
   Mask mask;
@@ -35,7 +35,7 @@ Tensor<2> attention(const Tensor<2>& q,  // [T, D]
                     const Tensor<2>& v,  // [S, D]
                     const ScoreRule& rule);
 
-/// For the kernels: if the rule has a cap, products q·k of vectors of D numbers become scores, in
+/// For the kernels: if the rule has a cap, products q·k of vectors of width D become scores, in
 /// place. Returns the factor that softmax_row has yet to apply: the rule's, or 1 after a cap.
 float cap_row(Row products, const ScoreRule& rule, std::size_t D);
 

@@ -19,8 +19,8 @@ bool softmax_row(Row x, float scale = 1);
 
 /// The middle part of softmax_row: x[s] becomes exp(scale · (x[s] − highest)), where no x[s] is
 /// above highest. Each is accurate to 2 units in the last place, and 0 where scale · (x[s] −
-/// highest) is below about −87.7. Returns the sum of the new numbers, of a row longer than
-/// longest_run (lanes.hpp) as the sum of its halves' sums. Never throws.
+/// highest) is below about −87.7. Returns the sum of the new values; a row longer than longest_run
+/// (lanes.hpp) is summed in halves. Never throws.
 float exp_and_sum(Row x, float scale, float highest);
 
 /// softmax_row for every row, shared among the threads. Allocates nothing. Throws as softmax does,

@@ -5,9 +5,9 @@
 //   04_causal_attention_gpu_bench [--json FILE] [--only TEXT]
 //
 // Bytes are those of the tensors alone, each read or written once: the kernels ask for more. FLOPs
-// are those of the two products. With a causal mask half of them are counted, but all bytes: hidden
-// scores are stored, too. FILE gets one JSON object a line; TEXT chooses the groups whose names
-// contain it. No GPU has run this yet.
+// are those of the two products. With a causal mask half of them are counted, but all bytes,
+// because masked scores are stored too. FILE gets one JSON object per line; TEXT chooses the groups
+// whose names contain it. No GPU has run this yet.
 #include <fmt/format.h>
 
 #include <functional>
@@ -28,7 +28,7 @@ constexpr int tokens = 16384, width = 2048, D = 128;
 /// A kernel, or all three. FLOPs or bytes of 0 are not shown.
 struct Step {
   const char* name;
-  double flops, bytes, limit;  // limit: bytes a second
+  double flops, bytes, limit;  // limit: bytes per second
   const char* limit_name;
   std::function<void()> work;
   std::function<double()> error;

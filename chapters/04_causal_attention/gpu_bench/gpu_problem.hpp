@@ -21,7 +21,8 @@ inline float to_float(bf16 x) { return __bfloat162float(x); }
 inline void from_float(float& to, float x) { to = x; }
 inline void from_float(bf16& to, float x) { to = __float2bfloat16(x); }
 
-/// Normal numbers. A million are drawn and then repeated, since drawing all of them takes long.
+/// Normal random numbers. A million are drawn and then repeated, since drawing all of them takes
+/// long.
 template <class Number>
 std::vector<Number> draw(std::size_t count, std::uint64_t seed) {
   Random random(seed);
@@ -63,7 +64,7 @@ struct Tensors {
   }
 };
 
-/// One row of out: query t of head h in text b.
+/// One row of out: query t of head h in sequence b.
 struct Query {
   int b, t, h;
 };
@@ -87,7 +88,7 @@ inline double worse(double worst, double error) {
                              : error;
 }
 
-/// Where row [D] of a token and a head begins in a text of a tensor.
+/// Where row [D] of a token and a head begins in a sequence of a tensor.
 inline std::size_t row_begins(const Strides& s, int text, int token, int head) {
   return std::size_t(text * s.batch + token * s.token + head * s.head);
 }

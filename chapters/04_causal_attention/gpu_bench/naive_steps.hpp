@@ -14,7 +14,7 @@
 
 namespace t2t {
 
-/// What one query's numbers should be for the keys that it sees, and how far off they may be.
+/// What one query's values should be for the keys that it sees, and how far off they may be.
 struct WantedRow {
   std::vector<double> wanted, bounds;
 };
@@ -28,8 +28,8 @@ inline WantedRow wanted_scores(const Tensors<float>& x, const AttentionCall<floa
 }
 
 /// A weight exp(score - highest) / sum is off by a share of it: twice what the scores are off by,
-/// and the roundings of the difference (in the weight and in the sum), of the two powers, of the
-/// division and of the sum, whose longest part is a lane's S/32 numbers.
+/// and the roundings of the difference (in the weight and in the sum), of the two exponentials, of
+/// the division and of the sum, whose longest part is a lane's S/32 terms.
 inline WantedRow wanted_weights(const Tensors<float>& x, const AttentionCall<float>& call,
                                 const Query& at) {
   const WantedRow scores = wanted_scores(x, call, at);
@@ -41,8 +41,8 @@ inline WantedRow wanted_weights(const Tensors<float>& x, const AttentionCall<flo
   return weights;
 }
 
-/// The largest error of the sampled queries' numbers, as a multiple of its bound. Infinite for NaN,
-/// and when the number of a hidden key is not `hidden`.
+/// The largest error of the sampled queries' values, as a multiple of its bound. Infinite for NaN,
+/// and when the value of a masked key is not `hidden`.
 inline double step_error(Tensors<float>& x, const DeviceBuffer<float>& numbers, float hidden,
                          const auto& wanted_row) {
   synchronize();

@@ -13,7 +13,7 @@
 
 namespace t2t {
 
-/// How many numbers lie from one batch, token or head to the next. The D numbers of a row are
+/// How many elements lie from one batch, token or head to the next. The D elements of a row are
 /// contiguous.
 struct Strides {
   long batch, token, head;

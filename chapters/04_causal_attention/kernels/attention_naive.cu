@@ -1,8 +1,8 @@
 // Rung 0 of chapter 11's ladder: the formula with one kernel for each step, in float32. Scores and
 // weights [B, H, T, S] lie in device memory.
 //
-// The products read the same rows again for each number that they compute; the GPU's caches serve
-// most of these reads. The scores, T·S numbers for each head, do not fit a cache: they are written
+// The products read the same rows again for each value that they compute; the GPU's caches serve
+// most of these reads. The scores, T·S values for each head, do not fit a cache: they are written
 // three times and read 3 + D/32 times, which is most of the traffic to memory. These kernels are
 // there to be read, and to check the others. Chapter 11 begins by not storing the scores.
 // Measured together: 0.9 TFLOP/s of an H100's 67 in float32, at D = 128. Each alone: not yet.

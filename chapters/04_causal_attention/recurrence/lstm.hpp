@@ -1,5 +1,5 @@
-// A long short-term memory cell (LSTM): a recurrent cell with a second row of numbers, its cell
-// values, which gates keep, write and read.
+// A long short-term memory cell (LSTM): a recurrent cell with a second vector, its cell values,
+// which gates keep, write and read.
 //
 //   i, f, o  = sigmoid(w·x[t] + u·state[t−1] + b), with matrices and a bias for each of the three
 //   g        = tanh(w·x[t] + u·state[t−1] + b), with its own
@@ -9,7 +9,7 @@
 // The input gate i says how much of the candidate g is written, the forget gate f how much of the
 // old cell value is kept, the output gate o how much is shown. Hochreiter and Schmidhuber 1997,
 // "Long Short-Term Memory"; the forget gate: Gers, Schmidhuber and Cummins 2000, "Learning to
-// Forget". Chapter 13 trains it beside a transformer.
+// Forget". Chapter 18 trains it beside a transformer.
 #pragma once
 
 #include "random.hpp"
@@ -24,7 +24,7 @@ struct LstmCell {
   Tensor<1> bias;  // [4C]
 };
 
-/// w_x, then w_h from N(0, 1/C). The biases are 0, but the forget gate's are forget_bias.
+/// w_x, then w_h from N(0, 1/C). The biases are 0, except the forget gate's, which are forget_bias.
 LstmCell draw_lstm_cell(std::size_t C, Random& random, float forget_bias);
 
 struct LstmStates {
@@ -37,9 +37,9 @@ struct LstmStates {
 LstmStates lstm(const Tensor<2>& x,  // [T, C]
                 const LstmCell& cell);
 
-/// The echo of a small change of cell[0]: its length when it has come to cell[t], divided by its
-/// length at 0, [T]; so echo[0] is 1. Lengths are summed in double. The change is followed through
-/// the cell, and through the state into the next gates. change: its direction; all zeros give NaN.
+/// The echo of a small change of cell[0]: its length when it has reached cell[t], divided by its
+/// length at 0, [T]; echo[0] is 1. Lengths are summed in double. The change is followed through the
+/// cell, and through the state into the next gates. change: its direction; all zeros give NaN.
 /// Throws as lstm does.
 Tensor<1> lstm_echo(const LstmStates& run, const LstmCell& cell,
                     const Tensor<1>& change);  // [C]

@@ -44,7 +44,7 @@ Tensor<1> recurrence_echo(const Tensor<2>& states, const RecurrentCell& cell,
     return std::sqrt(xt::sum(xt::square(xt::cast<double>(v)))());
   };
 
-  // Each step multiplies by w_h and by tanh's slope, 1 − tanh².
+  // Each step multiplies by w_h and by tanh's derivative, 1 − tanh².
   Tensor<1> echo = xt::ones<float>({T}), moved = change, passed = empty(C);  // [T], [C], [C]
   for (std::size_t t = 1; t < T; ++t) {
     matvec(cell.w_h, row(std::as_const(moved)), row(passed));

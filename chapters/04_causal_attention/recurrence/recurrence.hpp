@@ -1,4 +1,4 @@
-// A recurrent cell: it reads a text one token after the other and keeps what it has read in one
+// A recurrent cell: it reads a sequence one token after the other and keeps what it has read in one
 // vector, its state. This is what attention replaced.
 //
 //   state[t] = tanh(w_x·x[t] + w_h·state[t−1] + bias)        state[−1] = 0
@@ -25,10 +25,10 @@ RecurrentCell draw_recurrent_cell(std::size_t C, Random& random, float scale = 1
 Tensor<2> recurrence(const Tensor<2>& x,  // [T, C]
                      const RecurrentCell& cell);
 
-/// The echo of a small change of state 0: its length when it has come to state t, divided by its
-/// length at 0, [T]; so echo[0] is 1. Lengths are summed in double. change: its direction; all
-/// zeros give NaN after echo[0]. This is the derivative itself, not a difference of two runs. A
-/// gradient that goes back from t to 0 meets the same factors. Throws as recurrence does.
+/// The echo of a small change of state 0: its length when it has reached state t, divided by its
+/// length at 0, [T]; echo[0] is 1. Lengths are summed in double. change: its direction; all zeros
+/// give NaN after echo[0]. This is the derivative itself, not a difference of two runs. A gradient
+/// that goes back from t to 0 meets the same factors. Throws as recurrence does.
 Tensor<1> recurrence_echo(const Tensor<2>& states,  // [T, C], from recurrence
                           const RecurrentCell& cell,
                           const Tensor<1>& change);  // [C]

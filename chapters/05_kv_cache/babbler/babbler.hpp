@@ -2,9 +2,9 @@
 //
 //   logits = unembed(attention(embed(ids)))       next = the printable byte with the highest logit
 //
-// It has learned nothing, so what it writes is babble. It does the same work for a token as a
-// trained layer of its size, with the cache and without. It is for this chapter's program, bench
-// and tests only; chapter 09 generates text with a whole model.
+// It has learned nothing, so what it writes is babble. It does the same work per token as a trained
+// layer of its size, with the cache and without. It is for this chapter's program, bench and tests
+// only; chapter 09 generates text with a whole model.
 #pragma once
 
 #include <span>
@@ -46,7 +46,7 @@ struct Step {
   std::size_t kv_rows;  // tokens whose keys and values this step computed
 };
 
-/// `count` bytes after the prompt, without a cache: each step computes the whole text again.
+/// `count` bytes after the prompt, without a cache: each step recomputes the whole text.
 std::vector<Step> generate_without(Babbler& babbler, std::vector<int> ids, std::size_t count);
 
 /// `count` bytes after the prompt, with an empty cache to begin with. The first call is the

@@ -1,4 +1,4 @@
-// Decode by both kinds of cache: one token a call, appended and attended to. For this chapter's
+// Decode by both kinds of cache: one token per call, appended and attended to. For this chapter's
 // program and bench.
 #pragma once
 

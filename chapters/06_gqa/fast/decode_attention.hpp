@@ -50,7 +50,7 @@ void attend_stretch(ConstMatrix q,  // [N, D]
 
 /// Joins one head's outputs of P stretches, P at least 1. It checks nothing and never throws
 /// either. The first log-sum must be above −infinity. A later one may be −infinity: if that
-/// stretch's numbers are finite, they count for nothing. A log-sum that is NaN makes all of out
+/// stretch's elements are finite, they count for nothing. A log-sum that is NaN makes all of out
 /// NaN.
 void join_stretches(ConstMatrix stretches,  // [P, D]
                     ConstRow log_sums,      // [P]

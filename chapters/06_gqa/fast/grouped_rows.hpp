@@ -13,8 +13,8 @@
 namespace t2t {
 
 /// Throws std::invalid_argument, in this order: as chapter 04's expect_heads does, which refuses D
-/// = 0; as its expect_mask does for S = heads.S() keys; when q has no whole number H of heads of D
-/// numbers; as expect_groups does.
+/// = 0; as its expect_mask does for S = heads.S() keys; when q is not H whole heads of width D; as
+/// expect_groups does.
 void expect_grouped(ConstMatrix q, const KeyValueHeads& heads, Mask mask);
 
 /// Scratch memory for grouped_attention_rows: made once, used for every layer and call.
@@ -23,16 +23,16 @@ struct GroupedScratch {
   Tensor<2> stretches;  // [H·P, D]: row h·P + p is the output of head h over stretch p
   Tensor<2> log_sums;   // [H, P]: log Σ e^score of each head over each stretch
 
-  /// Enough for calls of up to T queries, S keys, H query heads and D numbers a head, on as many
+  /// Enough for calls of up to T queries, S keys, H query heads and width D, on as many
   /// threads as OpenMP uses now (thread_count). A call with smaller H, P or D puts its own [H·P, D]
   /// and [H, P], without gaps, at the beginning of the memory of stretches and log_sums.
   GroupedScratch(std::size_t T, std::size_t S, std::size_t H, std::size_t D);
 };
 /// Throws std::invalid_argument, with T, S, H, D, the threads and all three shapes, unless scratch
-/// is large enough for a call of T queries over S keys, H query heads, G heads of keys and D
-/// numbers a head, on as many threads as OpenMP uses now. S counts all keys, also those that a
-/// window hides. Only what the call uses is checked: the rows and columns of scores, and with one
-/// query also how many floats stretches and log_sums have in all, whatever their shapes.
+/// is large enough for a call of T queries over S keys, H query heads, G heads of keys and width D,
+/// on as many threads as OpenMP uses now. S counts all keys, also those that a window hides. Only
+/// what the call uses is checked: the rows and columns of scores, and with one query also how many
+/// floats stretches and log_sums have in all, whatever their shapes.
 void expect_room(const GroupedScratch& scratch, std::size_t T, std::size_t S, std::size_t H,
                  std::size_t G, std::size_t D);
 

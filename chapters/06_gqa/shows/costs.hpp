@@ -4,7 +4,7 @@
 
 namespace t2t {
 
-/// Numbers and bytes stored, by G, at one model's sizes.
+/// Parameters and bytes stored, by G, at one model's sizes.
 void print_costs();
 
 /// Multiplications and additions for one new token, and bytes of cache read for it, by G.

@@ -6,7 +6,7 @@
 
 namespace t2t {
 
-// The formulas for a register of numbers (Lanes). These are objects and not functions, so that the
+// The formulas for a register of floats (Lanes). These are objects and not functions, so that the
 // compiler inlines them.
 
 // [lanes]

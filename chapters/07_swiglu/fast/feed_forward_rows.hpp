@@ -14,7 +14,7 @@
 namespace t2t {
 
 /// Memory for gate and up, for calls of up to T_max tokens and networks of width F or less, which
-/// use the first numbers of each row. The scratch of a gated network serves a plain one too. The
+/// use the first elements of each row. The scratch of a gated network serves a plain one too. The
 /// scratch of a plain network has a gate of [0, 0], and a gated network refuses it. F may be 0, for
 /// a model whose blocks have other networks.
 struct FeedForwardScratch {
@@ -28,7 +28,7 @@ struct FeedForwardScratch {
 /// plain network gate is [0, 0] and up has its bias; act(up) then overwrites it.
 using SeeGateAndUp = std::function<void(ConstMatrix gate, ConstMatrix up)>;
 
-/// Written to y. It works in the scratch and allocates nothing. Afterwards the hidden numbers,
+/// Written to y. It works in the scratch and allocates nothing. Afterwards the hidden values,
 /// act(gate) · up or act(up), are the first T rows and F columns of scratch.up. y may be x itself.
 /// Throws as feed_forward does, and when the scratch is too small or y is not [T, C]. Everything is
 /// checked before anything is written.

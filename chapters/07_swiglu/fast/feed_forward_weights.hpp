@@ -1,5 +1,5 @@
 // The weights of a feed-forward network as a model keeps them. A Weight holds floats, or the packed
-// numbers of chapter 12 (common/weight.hpp).
+// weights of chapter 12 (common/weight.hpp).
 #pragma once
 
 #include "07_swiglu/activations.hpp"

@@ -22,7 +22,7 @@ inline constexpr std::array curves = {Curve{Activation::relu, "R", "#8b5cf6", 35
 /// The section: the curves and some of their values.
 void show_curves();
 
-/// The section: one hidden number for five gates.
+/// The section: one hidden channel for five gates.
 void show_gates();
 
 /// The same curves from -5 to 3, as SVG without a background.

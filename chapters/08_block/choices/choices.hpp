@@ -2,7 +2,7 @@
 //
 // Much of the book works with some choices only: a file format can express some, a kernel or a
 // backward pass computes some. Such code names the choices that it knows and refuses all others.
-// So a choice that is added to BlockSettings later is refused until the code learns it.
+// A choice added to BlockSettings later is therefore refused until the code learns it.
 #pragma once
 
 #include <initializer_list>
@@ -17,8 +17,8 @@ namespace t2t {
 /// no choices: code that supports only some values of these checks them itself.
 enum class Choice {
   layer_norm,         // LayerNorm in place of RMSNorm
-  norms_after,        // a norm after each sum, not before each part
-  norms_both,         // a norm before each part, and one after it
+  norms_after,        // a norm after each sum, not before each sublayer
+  norms_both,         // a norm before each sublayer, and one after it
   head_norms,         // norms of q's and k's heads
   heads_together,     // one norm of all heads of q, and one of those of k
   other_activation,   // another network than SwiGLU
@@ -26,7 +26,7 @@ enum class Choice {
   biases_of_all,      // biases of every product
   window,             // a sliding window
   no_rope,            // q and k that are not rotated
-  halves,             // RoPE that pairs number i with number i + D/2
+  halves,             // RoPE that pairs element i with element i + D/2
   scaled_rope,        // RoPE whose frequencies are given
   score_factor,       // another factor of q·k than 1/√D
   score_cap,          // scores that a tanh keeps within ±cap
@@ -34,8 +34,8 @@ enum class Choice {
   plain_shares,       // experts whose weights do not add up to 1
   shared_network,     // one more network beside the experts, which all tokens use
   learned_positions,  // of a model: positions that are learned and added to the embedding
-  scaled_embedding,   // of a model: an embedding that is multiplied by a number
-  scaled_logits,      // of a model: logits that are multiplied by a number
+  scaled_embedding,   // of a model: an embedding that is multiplied by a factor
+  scaled_logits,      // of a model: logits that are multiplied by a factor
   logit_cap,          // of a model: logits that a tanh keeps within ±cap
   tied,               // of a model: a head that is the embedding's table
   layers_differ,      // of a model: blocks that are not all alike

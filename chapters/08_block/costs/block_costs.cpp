@@ -22,7 +22,7 @@ BlockCosts block_costs(const BlockSettings& settings, std::size_t T, std::size_t
                     bias = settings.biases == Biases::all;
   const std::size_t up_matrices = is_gated(settings.activation) + 1;
   const std::size_t of_a_norm = settings.norm == Norm::layer ? 2 : 1;
-  const std::size_t norms = settings.norm_place == NormPlace::both ? 2 : 1;  // of a part
+  const std::size_t norms = settings.norm_place == NormPlace::both ? 2 : 1;  // of a sublayer
   const PartCost norm = {norms * of_a_norm * C, 0};
   const std::size_t normed = settings.heads_together ? HD + GD : 2 * settings.D;
   const std::size_t head_norms = settings.head_norms ? of_a_norm * normed : 0;

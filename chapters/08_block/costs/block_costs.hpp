@@ -1,10 +1,10 @@
 // What a block costs, part by part, computed from its settings: parameters, and floating-point
 // operations (FLOPs) of its matrix products.
 //
-//   each number of a matrix is used in one multiplication and one addition a token: 2 FLOPs
-//   each key that a query sees costs 2·D FLOPs a head for the score, and 2·D for its value
+//   each element of a matrix is used in one multiplication and one addition per token: 2 FLOPs
+//   each key that a query sees costs 2·D FLOPs per head for the score, and 2·D for its value
 //
-// Norms, RoPE, activations and sums are not counted. Chapter 09 adds the blocks of a model up.
+// Norms, RoPE, activations and sums are not counted. Chapter 09 adds up the blocks of a model.
 #pragma once
 
 #include <cstddef>

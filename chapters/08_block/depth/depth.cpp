@@ -56,7 +56,7 @@ struct Changes {
       if (growth > 0) now[i] = moved / float(growth);
     }
   }
-  /// The root mean square of all numbers of all changes, at the size to which they have grown.
+  /// The root mean square of all elements of all changes, at the size to which they have grown.
   double size() const {
     double squares = 0;
     for (const double factor : grown) squares += factor * factor;

@@ -1,11 +1,11 @@
 // Many layers on top of each other: how large the stream grows, how alike its tokens become, and
-// how much of a gradient arrives at the bottom. For the show; chapter 09 stacks blocks for good.
+// how much of a gradient arrives at the bottom. For the show; chapter 09 stacks a model's blocks.
 //
-// The gradient's size is measured without a backward pass. Let J be the derivative of the stack's
-// output by its input. A gradient g at the output arrives at the input as Jᵀg, a change v of the
-// input arrives at the output as Jv. For g and v of independent numbers from N(0, 1),
-// E|Jv|² = E|Jᵀg|² = Σ J_ij². So random changes are sent up, through one layer after the other;
-// each layer's derivative is taken by differences.
+// The gradient's size is measured without a backward pass. Let J be the Jacobian of the stack, the
+// derivative of its output with respect to its input. A gradient g at the output arrives at the
+// input as Jᵀg, a change v of the input arrives at the output as Jv. For g and v of independent
+// numbers from N(0, 1), E|Jv|² = E|Jᵀg|² = Σ J_ij². Random changes are therefore sent up, through
+// one layer after the other; each layer's derivative is computed by finite differences.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@
 
 namespace t2t {
 
-/// How the parts of a layer are joined. Only the first two are in use; the others leave out the
+/// How the sublayers of a layer are joined. Only the first two are in use; the others leave out the
 /// sums, the norms, or both.
 enum class Joined { pre_norm, post_norm, norms_only, sums_only, neither };
 

@@ -79,7 +79,7 @@ static Matrix part_of(Tensor<2>& scratch, std::size_t T, std::size_t cols) {
   return Matrix(scratch).rows_from(0, T).cols_from(0, cols);
 }
 
-/// Each head's D numbers go through a norm of their own, or all heads through one, in place.
+/// Each head's D channels go through a norm of their own, or all heads through one, in place.
 static void norm_heads(Matrix x, const NormWeights& weights, const BlockSettings& s) {
   const std::size_t width = weights.gain.size();
   for (std::size_t i = 0; i < x.cols / width; ++i)

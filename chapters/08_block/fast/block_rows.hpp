@@ -1,11 +1,11 @@
-// The block as a model calls it: in place, for any number of tokens, of one text or of several.
+// The block as a model calls it: in place, for any number of tokens, of one sequence or several.
 //
-// x, [T, C], holds the rows of all texts of a call, one text after the other; the call's runs say
+// x, [T, C], holds the rows of all sequences of a call, one after the other; the call's runs say
 // which rows are whose (runs.hpp). Norms, projections, the network and the sums treat all rows
-// alike. Only attention reads the runs, and only attention keeps something between calls. So
-// attention is a slot, a function that the caller hands in (cached_attention.hpp has this
-// chapter's). Two more slots can replace the network (chapter 14's experts) and change what a part
-// adds (a share of a model, chapter 10, sums it over ranks). block_rows allocates nothing.
+// alike. Only attention reads the runs, and only attention keeps something between calls. It is
+// therefore a slot, a function that the caller hands in (cached_attention.hpp has this chapter's).
+// Two more slots can replace the network (chapter 14's experts) and change what a sublayer adds (a
+// share of a model, chapter 10, sums it over ranks). block_rows allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -51,9 +51,9 @@ struct Projected {
   Matrix v;   // [T, G·D]
 };
 /// Writes each head's result, given q, k and v. If settings.uses_rope, it rotates q and k and
-/// calls the trace with them as q_rotated and k_rotated; otherwise with neither. It hides from each
-/// token what comes after it, and keeps of k and v what later calls need. A run may begin
-/// before the position where the text's last run ended: what was kept from that position on no
+/// calls the trace with them as q_rotated and k_rotated; otherwise with neither. It masks for each
+/// token what comes after it, and caches what later calls need of k and v. A run may begin before
+/// the position where the sequence's last run ended; what was cached from that position on no
 /// longer counts.
 using Attention = std::function<void(const Projected& in,
                                      Matrix heads,  // [T, H·D], to be written
@@ -115,7 +115,7 @@ struct BlockScratch {
 /// attention reports q_rotated and k_rotated (under RoPE only), the network gate (if it is gated),
 /// up and hidden; a function in a slot may leave out its own. block_rows reports all others,
 /// whatever is in the slots: heads once the attention has written them, and attention and
-/// feed_forward before before_sum may change them. Chapter 07's hidden numbers lie in
+/// feed_forward before before_sum may change them. Chapter 07's hidden values lie in
 /// scratch.feed_forward.up.
 ///
 /// Throws std::invalid_argument when x is not [T, C], T is 0 or above T_max, the scratch is too

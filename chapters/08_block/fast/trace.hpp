@@ -1,5 +1,5 @@
-// A trace: a function that is handed each intermediate of a forward pass as it is made, with its
-// name and its layer.
+// A trace: a function that is handed each intermediate result of a forward pass as it is made, with
+// its name and its layer.
 //
 // It serves tables of shapes, times part by part, the search for the first place where two
 // implementations differ (chapter 10), and what a backward pass has to keep (chapter 13). A value
@@ -17,7 +17,7 @@
 namespace t2t {
 
 /// In the order in which a pre-norm model makes them. The first and the last two belong to the
-/// model (chapter 09), the others to a block. block_rows.hpp has the order in post-norm.
+/// model (chapter 09), the others to a block. block_rows.hpp lists the order in post-norm.
 enum class Part {
   embedding,  // after a table of positions is added, if there is one
   attention_norm,

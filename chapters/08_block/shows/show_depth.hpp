@@ -8,7 +8,7 @@
 namespace t2t {
 
 /// Of each layer of a stack: the sizes of chapter 18's small models, except that two query heads
-/// share a key head. A ReLU network is as much wider as it needs to have as many weights.
+/// share a key head. A ReLU network is wider, so that it has as many weights.
 BlockSettings stack_settings(std::size_t C, bool relu);
 
 void show_depth(const Tensor<2>& x,  // [T, C]

@@ -1,7 +1,7 @@
-// Accounts: a model's parameters, FLOPs and bytes, counted from its Config alone. No weight is
-// made, so a model of any size is counted.
+// Accounts: a model's parameters, FLOPs and bytes, counted from its Config alone. No weights are
+// made, so models of any size can be counted.
 //
-//   each number of a weight matrix is multiplied and added once a token: 2 FLOPs
+//   each element of a weight matrix is multiplied and added once per token: 2 FLOPs
 //   a query and a key that it sees: 2·D FLOPs for the score, and 2·D for the value
 //
 // The FLOPs of norms, activations and RoPE are left out: they are few compared with those of the
@@ -41,19 +41,20 @@ double total(const Flops& flops);
 /// Bytes to generate with a context of S tokens.
 struct InferenceMemory {
   double weights;
-  double cache;    // 2·L·G·D·S numbers
-  double scratch;  // of one token: the stream, the parts of a block and the logits
+  double cache;    // 2·L·G·D·S elements
+  double scratch;  // of one token: the stream, a block's intermediate results, the logits
 };
 InferenceMemory inference_memory(const Config& config, std::size_t S, double bytes_a_number);
 
-/// Bytes to train with AdamW on B texts of T tokens. With bytes_a_number = 2 weights and gradients
-/// have 16 bits and the optimizer keeps 32-bit weights too; with 4 all numbers have 32 bits.
+/// Bytes to train with AdamW on B sequences of T tokens. With bytes_a_number = 2 weights and
+/// gradients have 16 bits and the optimizer also keeps 32-bit weights; with 4 everything has 32
+/// bits.
 struct TrainingMemory {
-  double weights;      // that the forward and backward passes read
-  double gradients;    // one for each weight
-  double optimizer;    // in 32 bits: two running means a weight, and the weight itself if it has 16
-  double activations;  // what the backward pass reads, without the next line
-  double attention_weights;  // B·L·H·T·T numbers, which chapter 11 computes again instead
+  double weights;    // that the forward and backward passes read
+  double gradients;  // one for each weight
+  double optimizer;  // in 32 bits: two running means per weight, and the weight itself if it has 16
+  double activations;        // what the backward pass reads, without the next line
+  double attention_weights;  // B·L·H·T·T elements, which chapter 11 recomputes instead
 };
 TrainingMemory training_memory(const Config& config, std::size_t B, std::size_t T,
                                double bytes_a_number);

@@ -6,10 +6,10 @@
 //             y ← y + attention(norm(y), encoded)   cross: keys and values of the source
 //             y ← y + network(norm(y))
 //
-// Vaswani et al. 2017, "Attention Is All You Need"; the norm stands before each part and is an
+// Vaswani et al. 2017, "Attention Is All You Need"; the norm stands before each sublayer and is an
 // RMSNorm, as in Raffel et al. 2019, "Exploring the Limits of Transfer Learning with a Unified
-// Text-to-Text Transformer" (T5). Formulas alone, of whole texts and without a cache. Chapter 18
-// trains it.
+// Text-to-Text Transformer" (T5). Formulas alone, of whole sequences and without a cache. Chapter
+// 18 trains it.
 #pragma once
 
 #include <cstddef>
@@ -70,11 +70,11 @@ using NormInputs = std::vector<Tensor<2>>;
 
 /// A vector for each token of the source, which knows the whole source: [S, C]. Adds the inputs of
 /// the encoder's 2·L + 1 norms to kept, if it is given. Throws as begin_stream does, and as the
-/// parts do on shapes.
+/// sublayers do on shapes.
 Tensor<2> encode(std::span<const int> source,  // [S]
                  const EncoderDecoder& model, NormInputs* kept = nullptr);
 
-/// Row t has a score for each token that could follow target token t: [T, V]. Adds the inputs of
+/// Row t holds a score for each token that could follow target token t: [T, V]. Adds the inputs of
 /// the decoder's 3·L + 1 norms to kept, if it is given. Throws as encode does, of the target.
 Tensor<2> decode(std::span<const int> target,  // [T]
                  const Tensor<2>& encoded,     // [S, C], from encode

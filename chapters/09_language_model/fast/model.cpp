@@ -19,7 +19,7 @@ ModelWeights room_for(const Config& config) {
 ModelWeights draw_model(const Config& config, Random& random) {
   expect_config(config);
   ModelWeights weights = room_for(config);
-  // 2·L parts add to the stream: scaled down, they sum to about the size of one.
+  // 2·L sublayers add to the stream: scaled down, they sum to about the size of one.
   const float residual_scale = 1 / std::sqrt(2 * float(config.L));
   for_each_tensor(weights, config, [&](const TensorInfo& info, auto& tensor) {
     draw_tensor(info, random, residual_scale, tensor);

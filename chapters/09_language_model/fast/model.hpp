@@ -6,7 +6,7 @@
 //
 // Around chapter 08's blocks stand the embedding, the final norm and the head, which is the
 // embedding's table again when the two are tied. Radford et al. 2019; Touvron et al. 2023.
-// language_model.hpp has the formula, and forward.hpp computes it with caches. Chapter 10 loads a
+// language_model.hpp is the formula, and forward.hpp computes it with caches. Chapter 10 loads a
 // real model's weights into these tensors, chapter 12 stores them in fewer bits, 13 trains them.
 #pragma once
 
@@ -50,10 +50,10 @@ void for_each_tensor(Weights& weights, const Config& config, Call f) {
   table("head", !config.tied, V, Role::embedding, weights.head);
 }
 
-/// Weights without numbers, with room for all blocks and their experts.
+/// Empty weights, with room for all blocks and their experts.
 ModelWeights room_for(const Config& config);
 
-/// Every tensor with the starting values of its role. Matrices whose products are added to the
+/// Every tensor with the initial values of its role. Matrices whose products are added to the
 /// stream are scaled by 1/√(2·L). Throws as expect_config does.
 ModelWeights draw_model(const Config& config, Random& random);
 
@@ -81,7 +81,7 @@ class Model {
   /// The matrix whose product with a vector gives its logits: [V, C].
   const Weight& head() const;
 
-  /// Calls change(weights), which may give tensors other numbers, then checks the weights as the
+  /// Calls change(weights), which may give tensors other values, then checks the weights as the
   /// constructor does. If either throws, the model must not be used again. Blocks are made anew:
   /// references to the old ones are invalid.
   template <class Change>

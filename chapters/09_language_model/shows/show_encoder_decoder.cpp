@@ -14,7 +14,7 @@
 
 namespace t2t {
 
-/// Lines of squares: that in row t and column s is filled where another input token s changes
+/// Lines of squares: the one in row t and column s is filled where another input token s changes
 /// output row t.
 static std::vector<std::string> reach(
     const std::vector<int>& inputs, const std::vector<int>& outputs,
