@@ -506,7 +506,7 @@ TEST_CASE("refused: shapes that disagree, groups that do not divide, scratch tha
           "k: wanted shape [5, 4], got [5, 8]");
   REFUSES(by_rows(q, draw(5, 4, 1), v, 3, 1), "v: wanted shape [5, 4], got [5, 8]");
   REFUSES(by_rows(q, k, v, 3, 1),
-          "q: wanted whole heads of D = 8 numbers, got 12 "
+          "q: wanted whole heads of width D = 8, got 12 "
           "columns");
 
   Random random(3);

@@ -400,7 +400,7 @@ TEST_CASE("bad input is refused, and the message names it") {
           "groups: wanted G key and value heads that divide H query heads, got H = 3, "
           "G = 2");
   REFUSES(by_rows(q, k, v, 3, 1),
-          "q: wanted whole heads of D = 8 numbers, got 12 "
+          "q: wanted whole heads of width D = 8, got 12 "
           "columns");
   REFUSES(by_rows(k, q, q, 2, 2),
           "causal mask: wanted at least as many keys as queries, got 3 and 5");

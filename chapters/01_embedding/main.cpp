@@ -39,7 +39,7 @@ static void show_tokens(const std::vector<int>& ids) {
   table.print();
 }
 
-/// What a sum would make of the ids themselves: the table's one column is v for id v.
+/// The ids themselves as vectors: the table's single column is v for id v.
 static void show_ids_as_vectors(const std::vector<int>& ids) {
   Tensor<2> table = empty(V, 1), x = empty(ids.size(), 1);  // [V, 1], [T, 1]
   for (std::size_t v = 0; v < V; ++v) table(v, 0) = float(v);
@@ -99,14 +99,16 @@ static void show_neighbours(const Tensor<2>& table, int id) {
   lines.print();
   fmt::print("\n  all 255, from -1 to 1   {}\n\n", histogram(cosines, 1));
   print_paragraph(fmt::format(
-      "These cosines have no meaning yet. In a random table they have mean 0 and deviation "
-      "1/sqrt(C) = {:.2f} (here {:.2f}). Training is what makes rows similar (chapter 13).",
+      "These cosines have no meaning yet. In a random table they have mean 0 and standard "
+      "deviation 1/sqrt(C) = {:.2f} (here {:.2f}). Training is what makes rows similar (chapter "
+      "13).",
       1 / std::sqrt(double(table.shape(1))), deviation(cosines)));
 }
 
 static void show_logits(const std::vector<int>& ids, const Tensor<2>& logits, std::size_t C) {
   print_section("Back through the same table");
-  Table lines({"token", ">own score, |row|²", ">largest other", "of", ">deviation of others"});
+  Table lines(
+      {"token", ">own score, |row|²", ">largest other", "of", ">standard deviation of others"});
   std::size_t own_best = 0;
   for (std::size_t t = 0; t < ids.size(); ++t) {
     std::vector<double> others(row(logits, t).begin(), row(logits, t).end());
@@ -125,8 +127,8 @@ static void show_logits(const std::vector<int>& ids, const Tensor<2>& logits, st
   print_paragraph(
       fmt::format("The dot product of a row with itself is the square of its length, about C·0.02² "
                   "= {:.4f}. With another row it is a sum of C products of either sign, whose "
-                  "deviation is sqrt(C)·0.02² = {:.4f}, sqrt(C) = {:.1f} times smaller. {} of {} "
-                  "tokens have the largest score for their own row.",
+                  "standard deviation is sqrt(C)·0.02² = {:.4f}, sqrt(C) = {:.1f} times smaller. "
+                  "{} of {} tokens have the largest score for their own row.",
                   double(C) * square, root * square, root, own_best, ids.size()));
 }
 
@@ -137,9 +139,9 @@ static void show_start(const Tensor<2>& table) {
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
 
   Table lines(
-      {with_commas(values.size()) + " numbers", ">here", ">N(0, 0.02²)", ">standard error"});
+      {with_commas(values.size()) + " elements", ">here", ">N(0, 0.02²)", ">standard error"});
   lines.add({"mean", fmt::format("{:.2g}", mean), "0", fmt::format("{:.2g}", 0.02 / std::sqrt(n))});
-  lines.add({"deviation", fmt::format("{:.5f}", deviation(values)), "0.02",
+  lines.add({"standard deviation", fmt::format("{:.5f}", deviation(values)), "0.02",
              fmt::format("{:.5f}", 0.02 / std::sqrt(2 * n))});
   for (const auto& [deviations, p] : {std::pair(1, 0.6827), std::pair(2, 0.9545)}) {
     const auto inside = std::ranges::count_if(
@@ -152,7 +154,7 @@ static void show_start(const Tensor<2>& table) {
   fmt::print("\n  from -0.06 to 0.06   {}\n\n", histogram(values, 0.06));
   print_paragraph(
       "The standard error says how far a figure computed from this many random numbers typically "
-      "lies from the exact one. If 0.02 were the variance, the deviation would be 0.14.");
+      "lies from the exact one. If 0.02 were the variance, the standard deviation would be 0.14.");
 }
 
 /// The total parameters are those that chapter 09 counts.
@@ -163,7 +165,7 @@ static void show_weight() {
                         bool tied) {
     const std::size_t in_tables = rows * C * (tied ? 1 : 2);
     lines.add({name, with_commas(rows), with_commas(C), with_commas(rows * C), with_commas(all),
-               tied ? "tied" : "own",
+               tied ? "tied" : "separate",
                fmt::format("{:.2f} %", 100 * double(in_tables) / double(all))});
   };
   line("llama2-7b", 32000, 4096, 6738415616, false);
@@ -174,8 +176,8 @@ static void show_weight() {
   lines.print();
   fmt::print("\n");
   print_paragraph(
-      "A model with a head of its own has a second table for the logits, and the share counts "
-      "both. Tying saves a large part of a small model and a small part of a large one.");
+      "A model with a separate head has a second table for the logits, and the share counts both. "
+      "Tying saves a large part of a small model and a small part of a large one.");
 }
 
 static void show_speed(Random& random) {
@@ -211,8 +213,8 @@ int main(int argc, char** argv) {
                   "Turns text into ids, ids into rows of a table, and rows into logits.");
   program.takes_text();
   program.size("tokens", T, "bytes of the text to use, T");
-  program.size("width", C, "numbers in a token's vector, C");
-  program.word("ids", words, "ids to look up in place of a text's, such as \"1,2,3\"");
+  program.size("width", C, "channels of a token's vector, C");
+  program.word("ids", words, "ids to look up instead of a text's, such as \"1,2,3\"");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     const std::vector<int> ids =
@@ -233,7 +235,7 @@ int main(int argc, char** argv) {
     show_tokens(ids);
     show_ids_as_vectors(ids);
     print_section("What flows through");
-    print_shapes({{"ids", {ids.size()}, "one number for each byte of the text, T"},
+    print_shapes({{"ids", {ids.size()}, "one id for each byte of the text, T"},
                   {"table", {V, C}, "one row for each id below V, learned"},
                   {"x", {ids.size(), C}, "row t is row ids[t] of the table"},
                   {"logits", {ids.size(), V}, "x · tableᵀ: a score for each id"}});

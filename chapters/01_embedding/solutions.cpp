@@ -27,7 +27,8 @@ static Solution tied_table() {
   const std::size_t all = 1235814400, table = V * C;
   return {"tied table",
           fmt::format(
-              "{} · {} = {} numbers, {:.1f} % of all. A head has as many, so there would be {}.",
+              "{} · {} = {} parameters, {:.1f} % of all. A separate head has as many, for {} in "
+              "all.",
               with_commas(V), C, with_commas(table), 100 * double(table) / double(all),
               with_commas(all + table))};
 }

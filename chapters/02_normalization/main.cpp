@@ -35,7 +35,7 @@ static std::string short_number(double value) {
 }
 
 /// The rms of the vectors when each of 32 layers adds a product with a random matrix to them, and
-/// of what a layer reads when a norm stands before it.
+/// of a layer's input with a norm before it.
 static void show_growth(const Program& program) {
   constexpr std::size_t T = 16, C = 64;
   Random random(program.seed());
@@ -103,7 +103,7 @@ static void show_text(const Program& program, const Settings& set) {
   print_section("Embedded text");
   print_shapes({{"x", {ids.size(), set.C}, "embedded bytes, one in each row"},
                 {"gain, bias", {set.C}, "1 and 0 at the start of training"},
-                {"mean square", {ids.size()}, "one number for each row"},
+                {"mean square", {ids.size()}, "one value for each row"},
                 {"y", {ids.size(), set.C}, "the rows, normalized"}});
   fmt::print("\n");
   Table rows({"token", ">mean of x", ">rms of x", ">rms of RMSNorm", ">mean of LayerNorm",
@@ -115,13 +115,13 @@ static void show_text(const Program& program, const Settings& set) {
   rows.print();
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "The table's numbers are from N(0, 0.02²), so each row has an rms near 0.02 before the norm. "
-      "After it the rms is not exactly 1, because eps = {:g} is added to a mean square near "
-      "0.0004.",
+      "The table's elements are drawn from N(0, 0.02²), so each row has an rms near 0.02 before "
+      "the norm. After it the rms is not exactly 1, because eps = {:g} is added to a mean square "
+      "near 0.0004.",
       set.eps));
 }
 
-/// The largest difference between two numbers at the same place.
+/// The largest difference between two elements in the same place.
 static double largest_change(const Tensor<2>& before, const Tensor<2>& after) {
   double most = 0;
   for (std::size_t i = 0; i < before.size(); ++i)
@@ -160,7 +160,7 @@ static void show_eps(float eps) {
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "The table has the rms of RMSNorm's result for eps {:g}. With eps inside the root, a row "
+      "The table shows the rms of RMSNorm's result for eps {:g}. With eps inside the root, a row "
       "whose mean square is below eps stays small. With eps outside, it comes out nearly as large "
       "as any other.",
       eps));
@@ -173,7 +173,7 @@ static void show_laziness(const Program& program) {
   std::size_t squares = 0;
   const auto square = [&](float value) { return ++squares, value * value; };
 
-  // Not to be imitated: with `auto` the mean is computed again for each element of slow.
+  // Not to be imitated: with `auto` the mean is recomputed for each element of slow.
   const auto lazy_mean = xt::mean(xt::make_lambda_xfunction(square, x), {1});
   const Tensor<2> slow = x / xt::sqrt(xt::view(lazy_mean, xt::all(), xt::newaxis()));
   const std::size_t lazily = std::exchange(squares, 0);
@@ -182,7 +182,7 @@ static void show_laziness(const Program& program) {
   const Tensor<2> fast = x / xt::sqrt(as_column(mean));
 
   print_section("A lazy mean, counted");
-  Table table({"type of the mean square of [8, 64]", ">numbers squared", "", "results"});
+  Table table({"type of the mean square of [8, 64]", ">elements squared", "", "results"});
   table.add({"auto (lazy)", with_commas(lazily), "T·C·C", ""});
   table.add({"Tensor<1> (evaluated)", with_commas(squares), "T·C",
              largest_change(slow, fast) < 1e-5 ? "the same" : "not the same"});

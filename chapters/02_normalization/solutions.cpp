@@ -35,7 +35,8 @@ static Solution growth_of_the_stream() {
   while (std::exp2(double(n) / 2) <= 65504) ++n;
   return {"growth of the stream",
           fmt::format("With norms it is √(1 + {}) = {:.1f}. Without them it is √2 to the power n "
-                      "after n parts, and 2^{} = {} is too large: after {} parts, in block {}.",
+                      "after n sublayers, and 2^{} = {} is too large: after {} sublayers, in block "
+                      "{}.",
                       parts, std::sqrt(1 + double(parts)), n / 2,
                       with_commas(std::size_t(1) << n / 2), n, (n + 1) / 2)};
 }

@@ -25,14 +25,14 @@ using namespace t2t;
 namespace {
 
 /// A curve of cos(m·f) at 16 positions m from start on, `step` apart. It is empty when the angle
-/// grows by more than half a turn between two of them, since such a curve would look too slow.
+/// grows by more than half a circle between two of them, since such a curve would look too slow.
 std::string cosines(double f, std::size_t start, std::size_t step) {
   const std::size_t shown = 16;
   if (double(step) * f > std::numbers::pi) return "";
   Tensor<1> values = empty(shown + 2);
   for (std::size_t n = 0; n < shown; ++n) values(n) = float(std::cos(double(start + n * step) * f));
   values(shown) = -1, values(shown + 1) = 1;           // so that each curve has the same scale
-  return sparkline(row(values)).substr(0, shown * 3);  // 3 bytes a character
+  return sparkline(row(values)).substr(0, shown * 3);  // 3 bytes per character
 }
 
 void show_pairs(std::size_t D, float theta, std::size_t start) {
@@ -146,8 +146,8 @@ void show_wrong_pairing(const Program& program, const Sizes& sizes, Random& rand
 
   print_section("The wrong pairing, position by position");
   print_paragraph(
-      "The weights are for halves, and q and k are rotated as neighbours. Size and error of the "
-      "scores of the token at each position are root mean squares over its keys and over heads:");
+      "The weights are for halves, and q and k are rotated as neighbours. For the token at each "
+      "position, the size and the error of its scores are root mean squares over keys and heads:");
   fmt::print("\n");
   Table rows({">position", ">size of scores", ">error", ">error / size", "", ">error, permuted"});
   for (std::size_t t : {0, 1, 2, 5, 10, 20, 50, 100, 1000})
@@ -160,8 +160,8 @@ void show_wrong_pairing(const Program& program, const Sizes& sizes, Random& rand
   rows.print();
   fmt::print("\n");
   print_paragraph(
-      "A test of the first token passes; the error grows with the distance of the keys. After the "
-      "rows of both matrices are permuted, the error is gone.");
+      "A test of the first token passes; the error grows with the keys' distance. After the rows "
+      "of both matrices are permuted, the error is gone.");
   program.save("x", x);
   program.save("wq", wq);
   program.save("wk", wk);
@@ -170,7 +170,7 @@ void show_wrong_pairing(const Program& program, const Sizes& sizes, Random& rand
   print_section("What flowed through");
   print_shapes({{"ids", {tokens}, "bytes of the text"},
                 {"x", {tokens, C}, "their embeddings"},
-                {"q, k", {tokens, C}, "projections of x, H heads of D numbers side by side"},
+                {"q, k", {tokens, C}, "projections of x, H heads of width D side by side"},
                 {"cos, sin", {start + tokens, D / 2}, "of the angle of each position and pair"},
                 {"q, k rotated", {tokens, C}, "in place, all heads by the same angles"},
                 {"scores", {H, tokens, tokens}, "of each query with each key, / √D"}});
@@ -200,7 +200,7 @@ int main(int argc, char** argv) {
   program.takes_text();
   program.size("tokens", sizes.T, "tokens, T: the first bytes of the text");
   program.size("heads", sizes.H, "heads of q and k, H");
-  program.size("head-dim", sizes.D, "numbers in a head, D, an even number");
+  program.size("head-dim", sizes.D, "width of a head, D, an even number");
   program.number("theta", sizes.theta, "base of the frequencies; 500000 in Llama 3");
   float start = 0;
   program.number("start", start, "position of the first token");

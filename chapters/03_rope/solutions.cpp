@@ -55,7 +55,7 @@ static Solution equal_vectors() {
     return std::inner_product(q.begin(), q.end(), k.begin(), 0.0) / std::sqrt(2.0);
   };
   return {"equal vectors", fmt::format("cos(2) / √2 = {:.3f}; at 1007 and 1005 it is {:.3f} as "
-                                       "well. So equal vectors can have a negative score.",
+                                       "well. Even equal vectors can have a negative score.",
                                        score(7, 5), score(1007, 1005))};
 }
 

@@ -38,7 +38,7 @@ static void show_speed(const Program& program) {
   const Tensor<2> v = random.normal<2>({T, C});
   Tensor<2> out = empty(T, C);
   AttentionScratch scratch(T, T);
-  const double flops = 4 * pairs_seen(T, T, Mask::causal) * C;  // two products a pair
+  const double flops = 4 * pairs_seen(T, T, Mask::causal) * C;  // two products per pair
   print_roofline_flops("attention_rows H=9 T=512 D=64", median_seconds([&] {
                          attention_rows(q, side_by_side(k, v, H), Mask::causal, out, scratch);
                        }),
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
                   "Each token attends to those before it: scores, masks, weights, several heads.");
   program.takes_text();
   program.size("tokens", T, "bytes of the text that become tokens, T");
-  program.size("width", C, "numbers in a token's vector, C");
+  program.size("width", C, "channels of a token's vector, C");
   program.size("heads", H, "heads, H: a number that divides C");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {

@@ -70,9 +70,9 @@ struct CacheFlags {
 
 static void add_flags(Program& program, CacheFlags& flags) {
   program.takes_text();
-  program.size("prompt", flags.P, "bytes of the text that are the prompt");
+  program.size("prompt", flags.P, "bytes of the text to use as the prompt");
   program.size("tokens", flags.count, "bytes to generate");
-  program.size("width", flags.C, "numbers a token, C");
+  program.size("width", flags.C, "channels of a token's vector, C");
   program.size("heads", flags.H, "heads, H; C must be a multiple of 2·H");
   program.size("context", flags.S, "positions of the cache, S");
 }
@@ -83,7 +83,7 @@ static std::vector<int> prompt_of(const Program& program, const CacheFlags& flag
   expect(C % (2 * H) == 0, "--width", fmt::format("a multiple of 2 · {} heads", H), C);
   for (const auto& [flag, bytes] : {std::pair("--prompt", P), std::pair("--tokens", count)})
     expect(bytes <= 2048, flag,
-           "at most 2048, since without the cache each step computes all of them again", bytes);
+           "at most 2048, since without the cache each step recomputes all of them", bytes);
   std::vector<int> ids = byte_ids(program.text(P));
   const std::size_t needed = ids.size() + std::max<std::size_t>(count, 2);
   expect(S >= needed, "--context", fmt::format("room for prompt and tokens, at least {}", needed),
@@ -121,7 +121,7 @@ static void show_flow(const Program& program, Babbler& babbler, const std::vecto
        {"cache.keys", {H, S, C / H}, "k, rotated, one head after the other, with room for more"},
        {"cache.values", {H, S, C / H}, "v, one head after the other"},
        {"out", {few, C}, "each head's weighted mean of the values that it sees"},
-       {"logits", {1, 256}, "of the last token: a number for each byte that may come next"}});
+       {"logits", {1, 256}, "of the last token: a score for each byte that may come next"}});
   show_storage(ids, cache);
   save_all(program, ids, babbler, cache, logits);
 }

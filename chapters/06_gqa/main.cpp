@@ -73,7 +73,7 @@ void show_groups(std::size_t H, std::size_t G) {
       "everywhere if G = 1 or G = H.");
 }
 
-/// A random vector for each byte, its numbers of size about 1 as after a normalization: [T, C].
+/// A random vector for each byte, its elements of size about 1 as after a normalization: [T, C].
 Tensor<2> text_rows(const std::vector<int>& ids, std::size_t C, Random& random) {
   Tensor<2> x = empty(ids.size(), C);
   embed_rows(ids, random.normal<2>({256, C}), x);
@@ -142,8 +142,8 @@ void show_text(const Program& program, const Sizes& sizes) {
   print_shapes({{"x", {T, C}, "each row is a token"},
                 {"w_q", {H * D, C}, fmt::format("H = {} query heads", H)},
                 {"w_k, w_v", {G * D, C}, fmt::format("G = {} heads of keys and values", G)},
-                {"q", {T, H * D}, "x · w_qᵀ: H queries a token"},
-                {"k, v", {T, G * D}, "x · w_kᵀ and x · w_vᵀ: G keys and values a token"},
+                {"q", {T, H * D}, "x · w_qᵀ: H queries per token"},
+                {"k, v", {T, G * D}, "x · w_kᵀ and x · w_vᵀ: G keys and values per token"},
                 {"cache", {G, T, D}, "rotated keys, and values, [G, T, D] each"},
                 {"scores", {H, T, T}, "each query head with the keys of its group"},
                 {"heads", {T, H * D}, "attention's output, as wide as with G = H"},
@@ -193,7 +193,7 @@ void show_stretches(std::size_t seed) {
   fmt::print("\n");
   print_paragraph(
       "Each stretch has a softmax of its own. When they are joined, each counts by its share of "
-      "the sum of all e^score. The third stretch has the keys that match this query best.");
+      "the sum of all e^score. The third stretch holds the keys that match this query best.");
 }
 
 void show_speed() {
@@ -225,10 +225,10 @@ int main(int argc, char** argv) {
                   "Query heads that share keys and values: which reads which, and what it saves.");
   program.takes_text();
   program.size("tokens", sizes.T, "bytes of the text, T");
-  program.size("width", sizes.C, "numbers a token, C");
+  program.size("width", sizes.C, "channels of a token's vector, C");
   program.size("heads", sizes.H, "query heads, H");
   program.size("groups", sizes.G, "heads of keys and values, G, which divides H");
-  program.size("head-dim", sizes.D, "numbers a head, D, which is even");
+  program.size("head-dim", sizes.D, "width of a head, D, which is even");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     expect_groups(sizes.H, sizes.G);

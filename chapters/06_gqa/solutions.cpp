@@ -13,8 +13,8 @@ namespace t2t {
 static Solution cache_of_qwen() {
   const std::size_t L = 28, H = 28, G = 4, D = 128, S = 32768;
   return {"cache of Qwen2.5 7B",
-          fmt::format("2 · {} · {} · {} · 2 = {} bytes a token, {} in all. With G = {} it would be "
-                      "{}.",
+          fmt::format("2 · {} · {} · {} · 2 = {} bytes per token, {} in all. With G = {} it would "
+                      "be {}.",
                       L, G, D, with_commas(kv_cache_bytes(L, G, 1, D, 2)),
                       bytes_text(double(kv_cache_bytes(L, G, S, D, 2))), H,
                       bytes_text(double(kv_cache_bytes(L, H, S, D, 2))))};

@@ -76,7 +76,7 @@ static void show_text(const Program& program, std::size_t T_most, std::size_t C,
   const std::vector<int> ids = byte_ids(program.text(T_most));  // [T]
   const std::size_t T = ids.size(), F = gated_width(C, multiple);
 
-  // Vectors of numbers from N(0, 1), the size that a norm (chapter 02) gives them.
+  // Vectors of elements from N(0, 1), the size that a norm (chapter 02) gives them.
   Random random(program.seed());
   const Tensor<2> table = random.normal<2>({256, C});  // [V, C]
   Tensor<2> x = empty(T, C), y = empty(T, C);
@@ -92,7 +92,7 @@ static void show_text(const Program& program, std::size_t T_most, std::size_t C,
 
   print_section("What flows through");
   print_shapes({{"x", {T, C}, "the text, one token for each byte"},
-                {"w_gate, w_up", {F, C}, "each row makes one number of gate or up"},
+                {"w_gate, w_up", {F, C}, "each row makes one channel of gate or up"},
                 {"gate, up", {T, F}, "what decides, and what passes"},
                 {"hidden", {T, F}, "silu(gate) · up"},
                 {"w_down", {C, F}, ""},
@@ -144,8 +144,8 @@ static void show_equal_parameters() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The last column is for a block, which also has attention's four matrices, 4·C² numbers when "
-      "each query head has its own key and value head.");
+      "The last column is for a block, which also has attention's four matrices, 4·C² parameters "
+      "when each query head has its own key and value head.");
 }
 
 static void show_share() {
@@ -210,7 +210,7 @@ int main(int argc, char** argv) {
   std::string svg;
   Program program("07_swiglu", "The feed-forward network: activations, gates, and what they cost.");
   program.takes_text();
-  program.size("tokens", T, "bytes of the text, a token each, T");
+  program.size("tokens", T, "bytes of the text, one token each, T");
   program.size("width", C, "width of a token's vector, C; F is two thirds of 4C");
   program.size("multiple", multiple, "F is rounded up to a multiple of this");
   program.size("speed-width", speed_width, "width C of the networks that are timed");

@@ -14,7 +14,7 @@ static Solution width_of_llama() {
   const std::size_t C = 5120, F = gated_width(C);
   return {"width of LLaMA 13B",
           fmt::format("8·{} / 3 is {}, rounded down, and the next multiple of 256 is F = {}. The "
-                      "three matrices have 3·C·F = {} numbers, two of width 4·C have {}.",
+                      "three matrices have 3·C·F = {} parameters, two of width 4·C have {}.",
                       C, with_commas(8 * C / 3), with_commas(F), with_commas(3 * C * F),
                       with_commas(2 * 4 * C * C))};
 }

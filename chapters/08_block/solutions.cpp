@@ -39,8 +39,8 @@ static Solution long_context() {
 static Solution rule_of_twelve() {
   const std::size_t C = 768, all = total(block_costs(gpt2_style(C, 12), 1, 1)).parameters;
   return {"rule of twelve",
-          fmt::format("The matrices have 4·C² + 8·C² = {}. The block has {} numbers: {} = {}·C are "
-                      "biases and gains.",
+          fmt::format("The matrices have 4·C² + 8·C² = {}. The block has {} parameters: {} = {}·C "
+                      "are biases and gains.",
                       with_commas(12 * C * C), with_commas(all), with_commas(all - 12 * C * C),
                       (all - 12 * C * C) / C)};
 }

@@ -137,7 +137,7 @@ std::vector<std::string> Program::flags(bool only_given) const {
 
 void Program::has_solutions(std::vector<Solution> (*of)()) {
   solutions_ = of;
-  yes("solutions", wants_solutions_, "print the solutions to the problems on paper of the page");
+  yes("solutions", wants_solutions_, "print the solutions to the page's problems on paper");
 }
 
 void Program::print_solutions() const {
@@ -235,7 +235,7 @@ int Program::run_tasks(int argc, char** argv, const TaskTable& table) {
 
 int Program::run_one(int argc, char** argv, const std::function<Task()>& choose) {
   CLI::App& app = parser_->app;
-  size("seed", seed_, "of all random numbers");
+  size("seed", seed_, "seed of all random numbers");
   output("save", folder_, "write what is computed to DIR, as .npy files", NamedFile::npy_written);
   const double free = free_memory();
   limit_memory();

@@ -16,7 +16,7 @@ static void show_learned_table() {
   Random random(1);
   const Tensor<2> table = learned_positions(1024, 64, random);  // [S, C]
   const Tensor<2> x = xt::zeros<float>({1, 64});                // one token
-  Table rows({">position", "first numbers of what is added"});
+  Table rows({">position", "first elements of what is added"});
   for (const std::size_t position : {0, 1, 1023, 1024}) {
     std::string added;
     try {

@@ -48,9 +48,8 @@ void show_order(const Program& program, Random& random) {
   print_section("Two orders of the same words");
   print_paragraph(
       "The words go through one attention layer without a mask, in their order, then in reverse. "
-      "The "
-      "table shows how much each word's output changes (root mean square). What matters is only "
-      "whether the change is 0:");
+      "The table shows how much each word's output changes (root mean square). What matters is "
+      "only whether the change is 0:");
   fmt::print("\n");
   std::vector<Tensor<2>> moves;
   for (const Positions way :

@@ -56,7 +56,7 @@ void show_beyond(std::size_t D, float theta, Random& random) {
   fmt::print("\n");
   print_paragraph(fmt::format(
       "Fitted score: the largest magnitude, up to distance 8191, of a score that was fitted to "
-      "numbers between -1 and 1 at trained distances. At those distances its largest magnitude is "
+      "values between -1 and 1 at trained distances. At those distances its largest magnitude is "
       "{:.1f}.",
       fitted.largest(plain, trained)));
 }

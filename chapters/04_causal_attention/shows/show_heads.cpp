@@ -79,9 +79,9 @@ void show_split() {
     }
   fmt::print("\n");
   print_paragraph(
-      "A reshape keeps the order of the numbers in memory: head 0 would get all of token a, and "
+      "A reshape keeps the order of the elements in memory: head 0 would get all of token a, and "
       "its two rows would be the halves of that token. No error is raised, and the mask hides the "
-      "wrong numbers.");
+      "wrong elements.");
 }
 
 void show_two_values() {
@@ -101,8 +101,8 @@ void show_two_values() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "One token reads two others, each of which holds a number. One head returns one "
-      "weighted mean of what they hold.");
+      "One token reads two others, each of which holds a number. One head returns one weighted "
+      "mean of these numbers.");
 }
 
 }  // namespace t2t

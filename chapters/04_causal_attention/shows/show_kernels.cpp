@@ -77,7 +77,7 @@ void show_kernels(const Program& program, const Tensor<2>& x, std::size_t H) {
 
   print_section("The same on a GPU");
   const NaiveLaunches launches = naive_launches(call);
-  Table table({"kernel", ">blocks", ">threads a block", ">threads", "a thread computes"});
+  Table table({"kernel", ">blocks", ">threads per block", ">threads", "a thread computes"});
   add_launch(table, "scores", "one score", launches.scores);
   add_launch(table, "softmax", "every 32nd weight of a row", launches.softmax);
   add_launch(table, "values", "every 32nd channel of a row", launches.values);
@@ -87,7 +87,8 @@ void show_kernels(const Program& program, const Tensor<2>& x, std::size_t H) {
   const double furthest = double(xt::amax(apart)()), most = bound(q, k, v, D);
   if (!(furthest <= most))
     throw std::runtime_error(
-        fmt::format("the kernels' result is {} away from the formula's, where rounding explains {}",
+        fmt::format("the kernels' result differs from the formula's by {}, and rounding explains "
+                    "only {}",
                     furthest, most));
   fmt::print("\n");
   print_paragraph(fmt::format(

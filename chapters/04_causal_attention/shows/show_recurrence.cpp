@@ -76,7 +76,7 @@ void show_recurrence(const Program& program) {
   print_section("What arrives at token t of a small change at token 0");
   fmt::print("      recurrence with W_h                          attention with a query\n");
   Table table({">t", ">random", ">2.6 times", ">orthogonal", ">without tanh", "", ">random",
-               ">half fitting"});
+               ">half matching"});
   for (const std::size_t t : {1, 4, 16, 64}) {
     std::vector<std::string> cells = {std::to_string(t)};
     const auto add = [&](const char* format, Tensor<1> Arrivals::*arrived) {
@@ -94,16 +94,15 @@ void show_recurrence(const Program& program) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Medians of 101 runs with C = 64 random numbers for each token. All columns are derivatives: "
-      "the length of a small change when it has arrived at token t, divided by its length at token "
-      "0.");
+      "Medians of 101 runs with C = 64 random channels per token. All columns are derivatives: the "
+      "length of a small change when it has arrived at token t, divided by its length at token 0.");
   print_paragraph(
-      "recurrence: a change of state 0, in state t. random: the numbers in W_h are from N(0, 1/C). "
-      "2.6 times: all of them are 2.6 times as large. orthogonal: W_h keeps the length of any "
-      "vector. without tanh: the same W_h, in a cell without tanh.");
+      "recurrence: a change of state 0, in state t. random: the elements of W_h are from N(0, "
+      "1/C). 2.6 times: all of them are 2.6 times as large. orthogonal: W_h keeps the length of "
+      "any vector. without tanh: the same W_h, in a cell without tanh.");
   print_paragraph(
       "attention: a change of token 0's value, in result t; it is multiplied by that token's "
-      "weight. Queries and keys are random. half fitting: the cosine of the query with token 0's "
+      "weight. Queries and keys are random. half matching: the cosine of the query with token 0's "
       "key is about 1/2.");
 }
 

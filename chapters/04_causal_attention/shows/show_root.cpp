@@ -15,7 +15,7 @@
 
 namespace t2t {
 
-/// One number for each row of weights.
+/// One value for each row of weights.
 struct RowMeasures {
   std::vector<double> largest;     // the largest weight
   std::vector<double> saturated;   // 1 if the largest weight is above 0.99, otherwise 0
@@ -83,13 +83,13 @@ void show_root(const Program& program) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "256 random queries, one in each row, and 64 random keys; all numbers from N(0, 1).");
+      "256 random queries, one in each row, and 64 random keys; all elements are from N(0, 1).");
   print_paragraph(
       "largest: the mean of the rows' largest weights. saturated: the share of rows in which one "
       "weight is above 0.99. derivative: the median over the rows of Σ w(1 − w).");
   print_paragraph(
       "gradient: the length (the root of the sum of squares) of the matrix d weights / d q. The "
-      "last four columns have its 10th, 50th and 90th percentile over the rows, and its mean.");
+      "last four columns show its 10th, 50th and 90th percentile over the rows, and its mean.");
 }
 
 }  // namespace t2t

@@ -53,7 +53,7 @@ void show_masks() {
   }
   fmt::print("\n");
   print_paragraph(
-      "In cross attention the keys are those of another text, here of 7 tokens, all of them "
+      "In cross attention the keys come from another sequence, here of 7 tokens, all of them "
       "known.");
 }
 

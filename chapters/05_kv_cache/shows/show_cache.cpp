@@ -12,7 +12,7 @@
 
 namespace t2t {
 
-/// The first numbers of head 0, as many rows and columns: [rows, cols].
+/// The first rows and columns of head 0: [rows, cols].
 static Tensor<2> corner(const Tensor<3>& cache, std::size_t rows, std::size_t cols) {
   return xt::view(cache, 0, xt::range(0, rows), xt::range(0, cols));
 }
@@ -73,8 +73,8 @@ void show_session(Babbler& babbler, const std::vector<int>& ids, std::size_t S) 
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "One function does all of these calls; only T differs. The next byte after the prompt is the "
-      "same, however many calls the prompt came in. After truncate, only the second half went "
+      "One function makes all of these calls; only T differs. The next byte after the prompt is "
+      "the same, however many calls the prompt came in. After truncate, only the second half went "
       "through the layer again.");
 }
 

@@ -38,8 +38,8 @@ std::vector<Cost> costs(const std::vector<Step>& steps, std::size_t C) {
 
 void show_count(const std::vector<Cost>& without, const std::vector<Cost>& with, std::size_t C) {
   print_section("Counted");
-  Table table({">tokens T", ">K/V rows without", ">with", ">computed again", ">ratio",
-               ">MFLOP without", ">with", ">ratio"});
+  Table table({">tokens T", ">K/V rows without", ">with", ">recomputed", ">ratio", ">MFLOP without",
+               ">with", ">ratio"});
   for (std::size_t i = 0; i < without.size(); ++i)
     table.add({fmt::format("{}", without[i].T), with_commas(without[i].kv_rows),
                with_commas(with[i].kv_rows), with_commas(without[i].kv_rows - with[i].kv_rows),
@@ -53,7 +53,7 @@ void show_count(const std::vector<Cost>& without, const std::vector<Cost>& with,
       "The text starts from one byte, so that each token is a step: 1 + 2 + … + T = T(T + 1)/2 "
       "rows without the cache, T with it. MFLOP are millions of multiplications and additions in "
       "all products at C = {}: the projections k and v, and also q, the scores, the weighted sums "
-      "of values, the output projection, and the logits, which both ways compute once a step.",
+      "of values, the output projection, and the logits, which both ways compute once per step.",
       C));
 }
 
@@ -79,7 +79,7 @@ void show_concatenated() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "One layer with G = 9 and D = 64, one token a call. \"Concatenated\" makes new storage at "
+      "One layer with G = 9 and D = 64, one token per call. \"Concatenated\" makes new storage at "
       "each call and copies all old rows to it, as torch.cat does; \"in place\" writes the new row "
       "only.");
 }
@@ -98,7 +98,7 @@ constexpr KnownModel known_models[] = {
 void show_memory() {
   print_section("How much memory a cache takes");
   Table table(
-      {"model", ">L", ">G", ">D", ">S", ">a token", ">S tokens, bytes", ">GiB", ">of weights"});
+      {"model", ">L", ">G", ">D", ">S", ">per token", ">S tokens, bytes", ">GiB", ">of weights"});
   for (const KnownModel& model : known_models) {
     const std::size_t token = kv_cache_bytes(model.L, model.G, 1, model.D, 2);
     const std::size_t all = kv_cache_bytes(model.L, model.G, model.S, model.D, 2);
@@ -111,10 +111,11 @@ void show_memory() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "2·L·G·S·D numbers of 2 bytes, for one text of S tokens, the longest that the model is made "
-      "for. LLaMA-7B: 2·32·32·2048·128·2 = 1,073,741,824 bytes, exactly 1 GiB, or 1.07 GB. "
-      "The last column is the cache's share of the weights' bytes, also at 2 bytes a number. G is "
-      "the number of key heads, which chapter 06 makes smaller than the number of query heads.");
+      "2·L·G·S·D elements of 2 bytes, for one sequence of S tokens, the longest that the model is "
+      "made for. LLaMA-7B: 2·32·32·2048·128·2 = 1,073,741,824 bytes, exactly 1 GiB, or 1.07 GB. "
+      "The last column is the cache's share of the weights' bytes, also at 2 bytes per parameter. "
+      "G is the number of key heads, which chapter 06 makes smaller than the number of query "
+      "heads.");
 }
 
 /// T tokens one by one, each appended and attended to, with both kinds of cache.
@@ -134,7 +135,7 @@ static void show_concatenated_speed() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Median times of append and attend, one token a call, G = 9 and D = 64: a cache that is "
+      "Median times of append and attend, one token per call, G = 9 and D = 64: a cache that is "
       "concatenated at every step beside one that is made once.");
 }
 
@@ -175,14 +176,14 @@ void show_speed(Babbler& babbler, const std::vector<int>& first, const std::vect
   print_paragraph(
       "The fastest of three runs on one core. Without the cache, a step multiplies many rows with "
       "the weights: each weight is fetched once and used for all rows. With it, each weight is "
-      "fetched for one row. So there is less arithmetic, but it runs at a lower rate, and the "
-      "ratio of the times is below the counted one.");
+      "fetched for one row. There is less arithmetic, but it runs at a lower rate, which keeps the "
+      "ratio of the times below the counted one.");
   show_concatenated_speed();
 
   set_threads(threads);
   const std::size_t G = 9, S = 8192, D = 64;
   KvCache full = make_kv_cache(G, S, D);
-  full.keys.fill(0), full.values.fill(0);  // zeros take as long to read as other numbers
+  full.keys.fill(0), full.values.fill(0);  // zeros take as long to read as other values
   full.length = S;
   AttentionScratch scratch(1, S);
   const Tensor<2> q = xt::ones<float>({std::size_t(1), G * D});

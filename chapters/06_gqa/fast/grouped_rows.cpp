@@ -17,7 +17,7 @@ void expect_grouped(ConstMatrix q, const KeyValueHeads& heads, Mask mask) {
   expect_mask(q.rows, heads.S(), mask);
   if (q.cols % heads.D() != 0)
     throw std::invalid_argument(
-        fmt::format("q: wanted whole heads of D = {} numbers, got {} columns", heads.D(), q.cols));
+        fmt::format("q: wanted whole heads of width D = {}, got {} columns", heads.D(), q.cols));
   expect_groups(q.cols / heads.D(), heads.G);
 }
 

@@ -12,7 +12,7 @@ namespace t2t {
 
 void print_costs() {
   print_section("What is stored: C = 576, H = 9, D = 64, 30 layers, 8192 tokens");
-  Table table({">G", ">numbers in q, k, v, o", ">cache, 16 bits", ""});
+  Table table({">G", ">parameters of q, k, v, o", ">cache, 16 bits", ""});
   for (const std::size_t G : {9, 3, 1}) {
     const double mebibytes = double(kv_cache_bytes(30, G, 8192, 64, 2)) / (1 << 20);
     table.add({std::to_string(G), with_commas(30 * grouped_parameters(576, 9, G, 64)),
@@ -30,7 +30,7 @@ void print_operations() {
   const double C = 576, H = 9, D = 64, S = 8192;
   const double q_and_out = 2 * 2 * C * H * D, attention = 2 * 2 * H * S * D;
   Table table(
-      {">G", ">q and out", ">k and v", ">scores, weighted sums", ">together", ">cache, 16 bits"});
+      {">G", ">q and out", ">k and v", ">scores, weighted sums", ">total", ">cache, 16 bits"});
   for (const std::size_t G : {9, 3, 1}) {
     const double k_and_v = 2 * 2 * C * double(G) * D;
     const auto millions = [](double flops) { return fmt::format("{:.2f} M", flops / 1e6); };
@@ -48,7 +48,7 @@ void print_operations() {
 
 void print_models() {
   print_section("Which models share keys and values");
-  Table models({"model", ">L", ">H", ">G", ">D", ">cache a token, 16 bits", ">with G = H"});
+  Table models({"model", ">L", ">H", ">G", ">D", ">cache per token, 16 bits", ">with G = H"});
   struct Model {
     const char* name;
     std::size_t L, H, G, D;

@@ -61,12 +61,12 @@ void show_curves() {
   fmt::print("\n");
   print_paragraph(
       "Far to the left all go to 0, far to the right to x. GELU and SiLU dip below 0 on the left. "
-      "Their slope there is 0 only at the bottom of the dip, so a gradient still reaches a unit "
-      "whose input is a little below 0.");
+      "Their derivative there is 0 only at the bottom of the dip, so a gradient still reaches a "
+      "unit whose input is a little below 0.");
 }
 
 void show_gates() {
-  print_section("One hidden number: up is 2, the gate goes from -3 to 3");
+  print_section("One hidden channel: up is 2, the gate goes from -3 to 3");
   Table table({">gate", ">sigmoid", ">glu", ">reglu", ">geglu", ">swiglu"});
   for (const float at : {-3.0f, -1.0f, 0.0f, 1.0f, 3.0f}) {
     const Tensor<2> gate = {{at}}, up = {{2}};

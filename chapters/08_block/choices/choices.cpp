@@ -11,7 +11,7 @@ namespace t2t {
 static constexpr const char* words[] = {
     "other norms than RMS",
     "norms after the sums",
-    "norms before and after each part",
+    "norms before and after each sublayer",
     "norms of heads",
     "norms of all heads together",
     "another network than SwiGLU",

@@ -69,13 +69,13 @@ void show_work(const std::vector<Named>& models) {
   print_paragraph(
       "The three shares are of the blocks' FLOPs in a prompt of T tokens; attention means scores "
       "and weighted sums of values. The last two columns are the bytes read, with 16-bit numbers, "
-      "to give each of 32 texts of T tokens one more token: the weights once for all texts, "
-      "without tables of which only one row is read, and one cache for each. (Of these models only "
-      "smollm2 has a T_max of 8192.)");
+      "to give each of 32 sequences of T tokens one more token: the weights once for all, without "
+      "tables of which only one row is read, and one cache for each. (Of these models only smollm2 "
+      "has a T_max of 8192.)");
 }
 
 void show_memory(const std::vector<Named>& models) {
-  print_section("Memory, with 16-bit numbers, one text of T_max tokens");
+  print_section("Memory, with 16-bit numbers, one sequence of T_max tokens");
   Table table(
       {"model", ">weights", ">cache", ">to train", ">activations", ">[H, T, T]", ">state", ">all"});
   for (const auto& [name, config] : models) {
@@ -91,11 +91,11 @@ void show_memory(const std::vector<Named>& models) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Inference needs weights and cache. Training needs 16 bytes a parameter: 2 for the weight, 2 "
-      "for its gradient, and 4 each for two running means and a 32-bit weight that the optimizer "
+      "Inference needs weights and cache. Training needs 16 bytes per parameter: 2 for the weight, "
+      "2 for its gradient, and 4 each for two running means and a 32-bit weight that the optimizer "
       "AdamW keeps (chapter 13). Training also keeps activations, the results that the backward "
-      "pass reads, and attention's weights [H, T, T] unless it computes them again (chapter 11). "
-      "State: 16 bytes a parameter, divided by the memory of inference. All: the same with "
+      "pass reads, and attention's weights [H, T, T] unless it recomputes them (chapter 11). "
+      "State: 16 bytes per parameter, divided by the memory of inference. All: the same with "
       "activations and [H, T, T] added.");
 }
 

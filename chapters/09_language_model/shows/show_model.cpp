@@ -26,7 +26,7 @@ void show_flow(const Program& program, const Model& model, const std::vector<int
       {{Part::hidden, 0}, "the middle of its feed-forward network"},
       {{Part::x_plus_feed_forward, 0}, "x, with the network's result added"},
       {{Part::x_plus_feed_forward, top}, "x after the last block"},
-      {{Part::final_norm, 0}, "x of the last token, normed"},
+      {{Part::final_norm, 0}, "x of the last token, normalized"},
       {{Part::logits, 0}, "a score for each of V tokens"}};
 
   print_section("What flows through the model");
@@ -87,8 +87,7 @@ void show_speech(const Model& model, const std::vector<int>& prompt, std::size_t
   print_paragraph(
       "The weights are random, so at temperature 1 all characters are about equally likely. Greedy "
       "text soon repeats itself, and so does the greedy text of many trained models (Holtzman et "
-      "al. 2020). "
-      "Chapter 10 loads trained weights into this same code.");
+      "al. 2020). Chapter 10 loads trained weights into this same code.");
 }
 
 void show_loss(const Model& model, const std::vector<int>& ids) {
@@ -112,10 +111,9 @@ void show_loss(const Model& model, const std::vector<int>& ids) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Look for a mistake when a new model's loss is far above these, such as a head whose numbers "
-      "are too large. The measured loss differs by about 0.1 between seeds: a frequent byte "
-      "counts often, and its row of the head is one random draw. Perplexities are rounded to "
-      "hundreds.");
+      "Look for a mistake when a new model's loss is far above these, such as a head whose weights "
+      "are too large. The measured loss differs by about 0.1 between seeds: a frequent byte counts "
+      "often, and its row of the head is one random draw. Perplexities are rounded to hundreds.");
 }
 
 /// The probabilities of these logits after a filter, as a column of the table.
