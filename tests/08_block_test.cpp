@@ -478,7 +478,7 @@ TEST_CASE("choices: each that differs from LLaMA's is listed, and refused unless
   listed(Choice::layer_norm, "other norms than RMS", [](S& s) { s.norm = Norm::layer; });
   listed(Choice::norms_after, "norms after the sums",
          [](S& s) { s.norm_place = NormPlace::after; });
-  listed(Choice::norms_both, "norms before and after each part",
+  listed(Choice::norms_both, "norms before and after each sublayer",
          [](S& s) { s.norm_place = NormPlace::both; });
   listed(Choice::head_norms, "norms of heads", [](S& s) { s.head_norms = true; });
   BlockSettings together = llama;

@@ -57,7 +57,7 @@ void append_rotated(KvCache& cache,
 /// Empties the cache: the next position is 0 again. The old values stay in memory, unread.
 void reset(KvCache& cache);
 
-/// Keeps the positions 0 … position − 1 and drops the others: for a text that is edited from
+/// Keeps the positions 0 … position − 1 and drops the others: for a sequence that is edited from
 /// `position` on. Throws std::invalid_argument when position is above length.
 void truncate(KvCache& cache, std::size_t position);
 

@@ -1,5 +1,5 @@
-// Shows what flows through a block, where its parameters and its work are, and what the sums and
-// the norms do in a stack of 64 layers.
+// Shows what flows through a block, where its parameters and its work are, and what the residual
+// connections and the norms do in a stack of 64 layers.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ void show_flow(const Program& program, const Tensor<2>& x, const BlockSettings& 
   const Block block(settings, weights);
   CachedAttention attention(settings, T, T);
   BlockScratch scratch(settings, T);
-  std::vector<ShapeRow> rows = {{"x", {T, x.shape(1)}, "the text, one token a row"}};
+  std::vector<ShapeRow> rows = {{"x", {T, x.shape(1)}, "the text, one token per row"}};
   Tensor<2> y = x;
   block_rows(y, Run{0, 0, T}, block, {.attention = std::ref(attention)}, scratch,
              [&](Part part, std::size_t, ConstMatrix value) {
@@ -118,7 +118,7 @@ void show_models() {
   table.print();
 }
 
-/// x through one block, `chunk` tokens a call. [T, C]
+/// x through one block, `chunk` tokens per call. [T, C]
 Tensor<2> in_chunks(const Tensor<2>& x, const BlockSettings& settings, const BlockWeights& weights,
                     std::size_t chunk) {
   const std::size_t T = x.shape(0);
@@ -140,7 +140,7 @@ void show_ways(const Tensor<2>& x, const BlockSettings& settings, Random& random
   const BlockWeights weights = draw_block(settings, random);
   const Tensor<2> want = block(x, weights, settings, block_rope_table(settings, T));
 
-  Table table({"tokens a call", ">calls", ">largest difference from the formula"});
+  Table table({"tokens per call", ">calls", ">largest difference from the formula"});
   for (std::size_t chunk : {T, std::min<std::size_t>(T, 5), std::size_t(1)}) {
     const Tensor<2> apart = xt::abs(in_chunks(x, settings, weights, chunk) - want);
     const float furthest = *std::ranges::max_element(apart);
@@ -154,7 +154,7 @@ void show_speed(const BlockSettings& settings, std::size_t T, Random& random) {
   print_section("Speed");
   ManyBlocks blocks(settings, T, random);
   const PartSeconds prefill = blocks.part_seconds(0, T), decode = blocks.part_seconds(T, 1);
-  Table table({"part", fmt::format(">{} tokens", T), ">share", ">one token more", ">share"});
+  Table table({"part", fmt::format(">{} tokens", T), ">share", ">one more token", ">share"});
   for (const std::string& part : blocks.parts)
     table.add({part, duration_text(prefill.of.at(part)),
                fmt::format("{:.0f} %", 100 * prefill.of.at(part) / prefill.all),
@@ -191,8 +191,8 @@ int main(int argc, char** argv) {
   float residual_scale = 1;
   bool relu = false;
   Program program("08_block",
-                  "The transformer block: what flows through, what it costs, and what the sums and "
-                  "norms do in a stack of 64 layers.");
+                  "The transformer block: what flows through, what it costs, and what the residual "
+                  "connections and norms do in a stack of 64 layers.");
   program.takes_text();
   program.size("tokens", T, "tokens of the text, T");
   program.size("width", C, "width of the stream, C");

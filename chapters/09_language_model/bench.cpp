@@ -1,6 +1,6 @@
 // A model of SmolLM2-135M's sizes: a prompt compared with its products with weights, one token
-// compared with a read of the weights, the cache compared with none, several texts in one call, and
-// sampling compared with the head's product.
+// compared with a read of the weights, the cache compared with none, several sequences in one call,
+// and sampling compared with the head's product.
 #include "timing/bench.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace t2t {
 namespace {
 
 /// One block is drawn, the others are copies of it in memory of their own: the time does not depend
-/// on the numbers, and to draw 135 million would take longer than the rest of the benchmark.
+/// on the values, and drawing 135 million would take longer than the rest of the benchmark.
 ModelWeights thirty_blocks(const Config& config, Random& random) {
   Config one = config;
   one.L = 1;
@@ -72,8 +72,8 @@ void bench_cache(Bench& bench, const Model& model) {
                 without);
 }
 
-/// Eight texts in one call: one more token of each, compared with one call for each text; and
-/// prompts of unequal length, compared with the same prompts padded to the longest.
+/// Eight sequences in one call: one more token of each, compared with one call for each sequence;
+/// and prompts of unequal length, compared with the same prompts padded to the longest.
 void bench_sequences(Bench& bench, const Model& model) {
   const std::size_t sequences = 8, S = 128, V = model.config().V;
   ModelState state(model.config(), S + 1, {.sequences = sequences});

@@ -5,8 +5,8 @@
 //                           logits = forward(token)
 //
 // With the caches of chapter 05, each token goes through the model once. Generation ends at a stop
-// token, when the caller says so, after a number of tokens, or when the context is full. It is of
-// one text (chapter 15 serves many); chapter 10 uses it to chat.
+// token, when the caller says so, after a number of tokens, or when the context is full. It
+// continues one sequence (chapter 15 serves many); chapter 10 uses it to chat.
 #pragma once
 
 #include <functional>
@@ -21,13 +21,13 @@ namespace t2t {
 
 struct Generation {
   std::size_t most = 64;        // new tokens at most
-  std::size_t sequence = 0;     // which of the state's texts goes on
-  std::vector<int> stops = {};  // ids that end the text; on_token does not get them
+  std::size_t sequence = 0;     // which of the state's sequences to continue
+  std::vector<int> stops = {};  // ids that end it; on_token does not get them
   Sampling sampling = {};
   std::function<void(Row logits)> filter = {};  // changes logits first: −infinity forbids an id
 };
 
-/// Why a text ended. When several reasons hold after one token, the first in this order counts.
+/// Why a sequence ended. When several reasons hold after one token, the first in this order counts.
 enum class Ending {
   stop_token,    // "a stop token"
   caller,        // "the caller": on_token returned false
@@ -38,12 +38,12 @@ enum class Ending {
 std::string_view ending_text(Ending ending);
 
 /// Continues one of the state's sequences with the prompt, then token by token. Each new token is
-/// given to on_token at once, which returns false to end the text. Afterwards state.length(text)
-/// tokens have been through the model: the last one given to on_token is not among them, unless a
-/// stop token ended the text, and belongs in front of the next prompt. Allocates nothing after the
-/// first token. Throws std::invalid_argument as forward, expect_sampling and greedy do, for a
-/// `most` of 0 and for a stop outside [0, V). When there is no room for the prompt, it throws
-/// before on_token is called.
+/// given to on_token at once, which returns false to end the sequence. Afterwards
+/// state.length(sequence) tokens have been through the model: the last one given to on_token is not
+/// among them, unless a stop token ended the sequence, and belongs in front of the next prompt.
+/// Allocates nothing after the first token. Throws std::invalid_argument as forward,
+/// expect_sampling and greedy do, for a `most` of 0 and for a stop outside [0, V). When there is no
+/// room for the prompt, it throws before on_token is called.
 Ending generate(const Model& model, ModelState& state,
                 std::span<const int> prompt,  // [T], not empty
                 const Generation& generation, Random& random,

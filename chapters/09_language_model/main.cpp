@@ -34,7 +34,7 @@ static void show_model(const Program& program, const Config& config, std::size_t
   show_sequences(model, ids);
 }
 
-/// The weights, one text's caches, and the logits of 256 tokens and a few more.
+/// The weights, one sequence's caches, and the logits of 256 tokens and a few more.
 static double bytes_needed(const Config& config, std::size_t S) {
   const InferenceMemory memory = inference_memory(config, std::min(S, config.T_max), sizeof(float));
   return memory.weights + memory.cache + sizeof(float) * (256 + 16) * double(config.V);
@@ -62,7 +62,7 @@ static void add_flags(Program& program, ModelFlags& flags) {
   program.size("vocabulary", sizes.V,
                "V, tokens in the vocabulary, at least 256, in place of the preset's");
   program.size("context", sizes.T_max,
-               "T_max, tokens of the longest text, in place of the preset's");
+               "T_max, tokens of the longest sequence, in place of the preset's");
   program.yes("tied", flags.tied, "use the embedding's table as the head too");
   program.size("prompt", flags.prompt, "bytes of the text that the model starts from");
   program.size("tokens", flags.tokens, "tokens to generate");
@@ -91,8 +91,8 @@ static void show_small_model(const Program& program, const ModelFlags& flags,
     show_model(program, config, flags.prompt, flags.tokens, flags.sampling);
   } else {
     print_paragraph(fmt::format(
-        "A model of {} parameters in {} blocks is only counted here: to draw and run it "
-        "would take long.",
+        "A model of {} parameters in {} blocks is only counted here, because drawing and running "
+        "it would take long.",
         with_commas(parameters), with_commas(config.L)));
   }
 }

@@ -25,7 +25,7 @@ struct Babbler {
   std::size_t width() const { return table.shape(1); }
 };
 
-/// Draws a babbler for texts of up to S bytes.
+/// Draws a babbler for sequences of up to S bytes.
 Babbler draw_babbler(std::size_t C, std::size_t H, std::size_t S, Random& random);
 
 /// Without a cache: the text's T tokens all go through the layer. (Only the last token's output is

@@ -1,7 +1,7 @@
-// This chapter's attention slot. Each text has a cache for each layer, which holds its keys and
-// values; new queries attend to all that is in the cache of their text.
+// This chapter's attention slot. Each sequence has a cache for each layer; new queries attend to
+// all keys and values in their sequence's cache.
 //
-//   for each text of a call, at its own position:
+//   for each sequence of a call, at its own position:
 //     rotate q and k (RoPE)      append k and v to this layer's cache      heads = kernel(q, cache)
 //
 // The kernel, which computes heads from q and the cache, is chapter 06's unless the caller gives
@@ -21,7 +21,7 @@
 namespace t2t {
 
 // [kernel]
-/// Attention of one text's queries to its keys: as grouped_attention_rows, but it has scratch
+/// Attention of one sequence's queries to its keys: as grouped_attention_rows, but it has scratch
 /// memory of its own.
 using AttentionKernel = std::function<void(ConstMatrix q, const KeyValueHeads& heads,
                                            const ScoreRule& rule, Matrix out)>;
@@ -33,20 +33,20 @@ AttentionKernel grouped_kernel(std::span<const BlockSettings> layers, std::size_
 
 class CachedAttention {
  public:
-  /// Makes caches of S positions for each layer of each text. A call may bring up to T_max rows of
-  /// a text and use at most as many threads as are in use now. Throws std::invalid_argument as
-  /// LayerTables does, and when texts is 0.
+  /// Makes caches of S positions for each layer of each sequence. A call may bring up to T_max rows
+  /// of a sequence and use at most as many threads as are in use now. Throws std::invalid_argument
+  /// as LayerTables does, and when sequences is 0.
   CachedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
                   std::size_t sequences = 1, AttentionKernel kernel = {});
   CachedAttention(const BlockSettings& settings, std::size_t S, std::size_t T_max)
       : CachedAttention(std::span(&settings, 1), S, T_max) {}
   CachedAttention(const CachedAttention&) = delete;  // give std::ref(it) to a slot, not a copy
 
-  /// caches[text][layer], [G, S, D] each.
+  /// caches[sequence][layer], [G, S, D] each.
   std::vector<std::vector<KvCache>> caches;
 
   /// The slot. Throws std::invalid_argument as LayerTables does and for a run that begins after the
-  /// end of its text's cache, both before anything is written. If the kernel throws, the caches
+  /// end of its sequence's cache, both before anything is written. If the kernel throws, the caches
   /// already hold the new rows.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 

@@ -68,7 +68,7 @@ void LayerTables::expect_block(const Block& block) const {
                                             block.layer(), kept_as(made), kept_as(wanted)));
 }
 
-/// Throws unless a run can be one of a call: of a text that is there, with a row or more, of which
+/// Throws unless a run can be one of a call: of an existing sequence, with a row or more, of which
 /// none is at position S or later.
 static void expect_run(const Run& run, std::size_t sequences, std::size_t S, std::size_t T_max) {
   if (run.sequence >= sequences)

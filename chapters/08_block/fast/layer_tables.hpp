@@ -12,9 +12,9 @@ namespace t2t {
 
 class LayerTables {
  public:
-  /// For texts of at most S positions, and calls that bring at most T_max rows of a text and use at
-  /// most as many threads as are in use now. Throws std::invalid_argument as expect_settings does,
-  /// for no layers, and when S or T_max is 0.
+  /// For sequences of at most S positions, and calls that bring at most T_max rows of a sequence
+  /// and use at most as many threads as are in use now. Throws std::invalid_argument as
+  /// expect_settings does, for no layers, and when S or T_max is 0.
   LayerTables(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max);
 
   /// The angles of a layer: [S, D/2], or empty without RoPE.
@@ -24,9 +24,9 @@ class LayerTables {
   void rotate(const Projected& in, const Trace& trace) const;
 
   /// Throws std::invalid_argument if a shape differs from what the block's settings say; if the
-  /// runs don't add up to q's rows, or one names a text that is missing or comes twice, has no row
-  /// or more than T_max, or goes beyond position S − 1; if the layer does not exist or wasn't made
-  /// for this block's H, G, D and RoPE; or if more threads are in use.
+  /// runs don't add up to q's rows, or one names a sequence that is missing or comes twice, has no
+  /// row or more than T_max, or goes beyond position S − 1; if the layer does not exist or wasn't
+  /// made for this block's H, G, D and RoPE; or if more threads are in use.
   void expect_call(const Projected& in, ConstMatrix heads, std::size_t sequences) const;
 
  private:
@@ -38,7 +38,7 @@ class LayerTables {
   std::vector<std::size_t> table_of_;  // [L]: layers of equal D and frequencies share a table
 };
 
-/// Throws std::invalid_argument when a run begins after the end of what its text has so far.
+/// Throws std::invalid_argument when a run begins after the end of what its sequence has so far.
 void expect_no_gap(const Run& run, std::size_t length);
 
 }  // namespace t2t

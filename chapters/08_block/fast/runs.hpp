@@ -1,10 +1,10 @@
-// Which rows of a call belong to which text, and at which position each text goes on.
+// Which rows of a call belong to which sequence, and where each continues.
 //
-// The rows x [T, C] of a call can be of several texts: those of one text follow one another, and
-// make a run. Whoever calls the blocks knows how long its texts are (chapter 09's ModelState does)
-// and says so with each call. What a slot has stored from a run's position on is written over. So a
-// call that failed can simply be made again, and a text is made shorter by beginning its next run
-// at an earlier position.
+// The rows x [T, C] of a call can be of several sequences: those of one sequence follow one
+// another, and make a run. Whoever calls the blocks knows how long its sequences are (chapter 09's
+// ModelState does) and says so with each call. What a slot has stored from a run's position on is
+// written over. A call that failed can therefore simply be repeated, and a sequence is made shorter
+// by beginning its next run at an earlier position.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace t2t {
 
 // [runs]
-/// The next `rows` rows of a call are this text's, from this position on.
+/// The next `rows` rows of a call belong to this sequence, from this position on.
 struct Run {
   std::size_t sequence, position, rows;
 };

@@ -38,7 +38,7 @@ struct Depths {
   std::vector<Depth> pre, post, norms, sums, neither;
 };
 
-/// One number of one stack after l layers, for each draw of the weights, in ascending order.
+/// One measure of one stack after l layers, for each draw of the weights, in ascending order.
 static std::vector<double> in_order(const std::vector<Depths>& draws,
                                     std::vector<Depth> Depths::*stack, std::size_t l,
                                     double Depth::*number) {
@@ -156,7 +156,7 @@ static void show_straight(const std::vector<Depths>& draws, const std::vector<st
   fmt::print("\n");
   print_paragraph(
       "This part comes through the sums alone, and through the norms' divisions by the size of a "
-      "token. The numbers are medians of the same draws.");
+      "token. The values are medians of the same draws.");
 }
 
 void show_depth(const Tensor<2>& x,  // [T, C]

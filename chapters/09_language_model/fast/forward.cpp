@@ -52,7 +52,7 @@ void logits_of(const Model& model, Matrix x, Matrix logits, const Trace& trace) 
   tell(trace, Part::logits, 0, logits);
 }
 
-/// The most rows that go through the blocks at once: `chunk`, or all that the texts can have.
+/// The most rows that go through the blocks at once: `chunk`, or all that the sequences can have.
 static std::size_t rows_of_a_pass(std::size_t S, const StateOptions& options) {
   return options.sequences > options.chunk / S ? options.chunk : S * options.sequences;
 }
@@ -131,7 +131,7 @@ void set_length(ModelState& state, std::size_t length, std::size_t sequence) {
 }
 
 /// Checks what changes from call to call, before anything is written. Returns how many tokens the
-/// texts bring together.
+/// sequences bring together.
 static std::size_t expect_forward(const Model& model, const ModelState& state,
                                   std::span<const MoreTokens> more) {
   const Config& config = model.config();
@@ -225,7 +225,7 @@ void forward(const Model& model, ModelState& state, std::span<const MoreTokens> 
   expect_shape("logits", logits, {N, model.config().V});
   if (N > state.last.shape(0)) state.last.resize({N, model.config().block.C});
   in_chunks(model, state, more, trace, [&](Matrix x, Embedded at) {
-    // Only the last tokens of each text get logits.
+    // Only the last tokens of each sequence get logits.
     for (std::size_t r = 0; r < x.rows; ++r) {
       const auto& [sequence, ids, wanted] = more[at.i];
       if (ids.size() - at.done <= wanted)

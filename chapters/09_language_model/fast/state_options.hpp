@@ -12,10 +12,10 @@
 
 namespace t2t {
 
-/// An attention and what it keeps of the texts of one state. It is made before the state, for the
-/// layers settings_of_all(config), for S, `texts`, and calls that bring up to min(chunk, S) rows of
-/// a text. `truncated` is called when a text is cut to `position` tokens, also by reset, and may
-/// free the memory after them; it may be empty.
+/// An attention and what it keeps of the sequences of one state. It is made before the state, for
+/// the layers settings_of_all(config), for S, `sequences`, and calls that bring up to min(chunk, S)
+/// rows of a sequence. `truncated` is called when a sequence is cut to `position` tokens, also by
+/// reset, and may free the memory after them; it may be empty.
 struct SequenceMemory {
   Attention attention = {};
   std::function<void(std::size_t sequence, std::size_t position)> truncated = {};
@@ -29,8 +29,8 @@ using Layers = std::function<void(const Model& model, Matrix x, Runs runs, const
 
 /// Options of a ModelState. Each function may be empty.
 struct StateOptions {
-  std::size_t chunk = 512;  // most rows in the blocks at once; more than texts·S counts as texts·S
-  std::size_t sequences = 1;  // texts that are continued at the same time
+  std::size_t chunk = 512;    // most rows in the blocks at once; at most sequences·S are used
+  std::size_t sequences = 1;  // continued at the same time
   AttentionKernel kernel{};   // of a CachedAttention; empty: chapter 06's
   SequenceMemory memory{};    // of this state alone; empty: a CachedAttention
   MakeNetwork network{};      // empty: chapter 07's
@@ -41,8 +41,8 @@ struct StateOptions {
 };
 
 /// Checks what a state of S positions is to be made of, before anything is made for it. Throws
-/// std::invalid_argument as expect_config does, when S is 0 or above T_max, when chunk or texts is
-/// 0, and for experts without a network.
+/// std::invalid_argument as expect_config does, when S is 0 or above T_max, when chunk or sequences
+/// is 0, and for experts without a network.
 void expect_state_options(const Config& config, std::size_t S, const StateOptions& options);
 
 }  // namespace t2t

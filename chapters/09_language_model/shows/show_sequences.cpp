@@ -12,7 +12,7 @@
 
 namespace t2t {
 
-/// The logits of a text's last token, the text alone in its call.
+/// The logits of a sequence's last token, the sequence alone in its call.
 static Tensor<1> last_logits(const Model& model, const std::vector<int>& ids) {
   ModelState state(model.config(), ids.size());
   Tensor<1> logits = empty(model.config().V);  // [V]
@@ -30,7 +30,7 @@ static double moved(ConstRow want, ConstRow got) {
   return std::sqrt(difference / size);
 }
 
-/// Which keys each query of a text may see when the text is padded in front to `most` tokens.
+/// Which keys each query of a sequence may see when it is padded in front to `most` tokens.
 static void print_padding_masks(const std::vector<std::vector<int>>& sequences, std::size_t most) {
   for (std::size_t t = 0; t < most; ++t) {
     std::string line = "  ";
@@ -50,14 +50,15 @@ void show_sequences(const Model& model, const std::vector<int>& ids) {
                                                    {ids.begin() + 9, ids.begin() + 13}};
   const std::size_t most = 6, all = 13, V = model.config().V;
 
-  print_section("Several texts at once");
+  print_section("Several sequences at once");
   ModelState state(model.config(), most, {.sequences = sequences.size()});
   std::vector<MoreTokens> more;
   for (std::size_t i = 0; i < sequences.size(); ++i) more.push_back({i, sequences[i]});
-  Tensor<2> logits = empty(sequences.size(), V);  // [texts, V]
+  Tensor<2> logits = empty(sequences.size(), V);  // [sequences, V]
   forward(model, state, more, logits);
 
-  Table table({"text", "its tokens", ">rows of x", ">change", "", "padded in front", ">change"});
+  Table table(
+      {"sequence", "its tokens", ">rows of x", ">change", "", "padded in front", ">change"});
   std::size_t first = 0;
   for (std::size_t i = 0; i < sequences.size(); first += sequences[i].size(), ++i) {
     std::vector<int> padded(most - sequences[i].size(), 0);
@@ -76,12 +77,12 @@ void show_sequences(const Model& model, const std::vector<int>& ids) {
   print_padding_masks(sequences, most);
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "The rows of the texts lie one after the other in x, [{}, C]. Padded to the "
-      "longest text they would be [{}, {}, C]: {} rows, of which {}, or {:.0f} %, are "
-      "padding. \"Change\" is the distance between the last token's logits and those "
-      "of the text alone, as a share of their length. In the right half of the table "
-      "nothing masks the padding, so attention reads it. The squares show, text by "
-      "text, the masks that would hide it: row t is a query, column s a key.",
+      "The rows of the sequences lie one after the other in x, [{}, C]. Padded to the longest "
+      "sequence they would be [{}, {}, C]: {} rows, of which {}, or {:.0f} %, are padding. "
+      "\"Change\" is the distance between the last token's logits and those of the sequence alone, "
+      "as a share of their length. In the right half of the table nothing masks the padding, so "
+      "attention reads it. The squares show, for each sequence, the mask that would hide it: row t "
+      "is a query, column s a key.",
       all, sequences.size(), most, sequences.size() * most, sequences.size() * most - all,
       100.0 * double(sequences.size() * most - all) / double(sequences.size() * most)));
 }

@@ -1,5 +1,5 @@
-// Several texts in one call: their rows one after the other, compared with the same texts padded to
-// one length. For main.cpp.
+// Several sequences in one call: their rows one after the other, compared with the same sequences
+// padded to one length. For main.cpp.
 #pragma once
 
 #include <vector>
