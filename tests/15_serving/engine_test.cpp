@@ -371,7 +371,8 @@ TEST_CASE("a reader refuses sizes by their names, before it asks for the pages' 
   const std::size_t pages = std::size_t(1) << 40;
   REFUSES(model_reader(model, {.pages = pages, .budget = 0}),
           "chunk, the rows of a pass: wanted at least 1, got 0");
-  REFUSES(model_reader(model, {.pages = pages, .texts = 0}), "texts: wanted at least 1, got 0");
+  REFUSES(model_reader(model, {.pages = pages, .sequences = 0}),
+          "sequences: wanted at least 1, got 0");
   REFUSES(model_reader(model, {.pages = 0}),
           "S, the positions to make room for: wanted 1 to T_max = 300, got 0");
 }

@@ -36,7 +36,7 @@ static StepPlan plan(const Sequences& running, const Sequences& waiting, size_t 
 TEST_CASE("by hand: answers go on by a token each, and a prompt gets what is left of the budget") {
   const StepPlan got = plan({sequence(2, 30, 4), sequence(1, 9, 8), sequence(0, 6, 5)}, {}, 9);
   CHECK(got.parts == Parts{{0, 1}, {1, 1}, {2, 8}});
-  CHECK(got.stopped.empty());
+  CHECK(got.preempted.empty());
   CHECK(got.admitted.empty());
 }
 
@@ -66,13 +66,13 @@ TEST_CASE("by hand: when an answer needs a page, the youngest text stops; never 
   // 1 has filled its page. 3, the youngest, has two pages, of which 1 takes one.
   const StepPlan got =
       plan({sequence(1, 5, 4), sequence(2, 7, 6), sequence(3, 9, 8)}, {sequence(4, 1)}, 0);
-  CHECK(got.stopped == Numbers{3});
+  CHECK(got.preempted == Numbers{3});
   CHECK(got.parts == Parts{{1, 1}, {2, 1}});
   CHECK(got.admitted.empty());  // no sequence comes in while another had to stop
   // The youngest is the one that needs a page: it stops itself.
-  CHECK(plan({sequence(1, 7, 6), sequence(2, 5, 4)}, {}, 0).stopped == Numbers{2});
+  CHECK(plan({sequence(1, 7, 6), sequence(2, 5, 4)}, {}, 0).preempted == Numbers{2});
   // Alone, it waits for a page.
-  CHECK(plan({sequence(1, 5, 4)}, {}, 0).stopped.empty());
+  CHECK(plan({sequence(1, 5, 4)}, {}, 0).preempted.empty());
   CHECK(plan({sequence(1, 5, 4)}, {}, 0).parts.empty());
 }
 
@@ -81,11 +81,11 @@ TEST_CASE("by hand: a prompt makes do with the free pages; for the oldest text o
   CHECK(plan({sequence(0, 2, 1), sequence(1, 20, 2)}, {}, 1).parts == Parts{{0, 1}, {1, 6}});
   CHECK(plan({sequence(0, 2, 1), sequence(1, 20, 4)}, {}, 0).parts == Parts{{0, 1}});
   const StepPlan got = plan({sequence(0, 20, 4), sequence(1, 6, 5), sequence(2, 2, 1)}, {}, 0);
-  CHECK(got.stopped == Numbers{2});
+  CHECK(got.preempted == Numbers{2});
   CHECK(got.parts == Parts{{0, 4}, {1, 1}});
   // 1 has taken the free page for its answer. It stops, and gives that page and its token back.
   const StepPlan other = plan({sequence(0, 20, 4), sequence(1, 5, 4)}, {}, 1, {8, 3, 4});
-  CHECK(other.stopped == Numbers{1});
+  CHECK(other.preempted == Numbers{1});
   CHECK(other.parts == Parts{{0, 8}});
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("a page that another text uses, too, is not free when a text stops") {
   ScheduledSequence young = sequence(2, 9, 8);
   young.freed = 0;
   const StepPlan got = plan({sequence(1, 5, 4), young}, {}, 0);
-  CHECK(got.stopped == Numbers{2});
+  CHECK(got.preempted == Numbers{2});
   CHECK(got.parts.empty());  // the next step sees what is free
 }
 

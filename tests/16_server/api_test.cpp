@@ -571,7 +571,8 @@ TEST_CASE("a stream's events, each with what it adds") {
   CHECK(reply.stream_end(4) == "data: [DONE]\n\n");
   CHECK(json::parse(error_json(429, "too \"many\""))["error"]["type"] == "rate_limit_error");
   CHECK(json::parse(models_json(served().model))["data"][0]["id"] == "tiny");
-  CHECK(metrics_text({.texts = 3}).find("# TYPE t2t_texts_total counter\nt2t_texts_total 3\n") !=
+  CHECK(metrics_text({.sequences = 3})
+            .find("# TYPE t2t_sequences_total counter\nt2t_sequences_total 3\n") !=
         std::string::npos);
 }
 

@@ -241,7 +241,7 @@ TEST_CASE("a client that goes away in the middle of its answer frees the pages")
                         [&](std::string_view part) { return (heard += part.size()) < 400; });
   const ServiceCounts counts = at_rest(running.service);
   CHECK(counts.cancelled == 1);
-  CHECK(counts.pages_free + counts.pages_kept == 60);
+  CHECK(counts.pages_free + counts.pages_cached == 60);
 }
 
 TEST_CASE("a host and a port are written as in an address") {

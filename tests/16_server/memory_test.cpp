@@ -44,7 +44,7 @@ TEST_CASE("a text that finds no memory when it is submitted is not at fault, and
   }
   REQUIRE(thrown);
   CHECK_THROWS_AS(std::rethrow_exception(thrown), std::bad_alloc);
-  CHECK(at_rest(service).texts == 0);
+  CHECK(at_rest(service).sequences == 0);
   const auto answers = service.ask({{.prompt = Ids(250, 1), .most = 3}});
   std::optional<Said> said;
   while ((said = answers->next(3s)) && !said->event.ending) {
@@ -99,7 +99,7 @@ TEST_CASE("where memory runs out now and then, requests fail one by one, and the
   CHECK(running.get("/health").status == 200);
   CHECK(running.post(chat, hello("")).status == 200);
   const ServiceCounts counts = at_rest(running.service);
-  CHECK(counts.pages_free + counts.pages_kept == 60);
+  CHECK(counts.pages_free + counts.pages_cached == 60);
 }
 
 }  // namespace t2t::memory_test

@@ -22,7 +22,7 @@ inline const Session& tiny_served() {
   static const Session one = tiny_session();
   return one;
 }
-inline constexpr PageSizes tiny_pages{.pages = 60, .page = 8, .texts = 4, .budget = 32};
+inline constexpr PageSizes tiny_pages{.pages = 60, .page = 8, .sequences = 4, .budget = 32};
 inline PageReader tiny_reader() { return model_reader(tiny_served().model, tiny_pages); }
 /// The same with steps of at least 5 ms, for what must happen before an answer has ended.
 inline PageReader slow(PageReader reader) {
@@ -39,12 +39,13 @@ inline ServiceCounts at_rest(const Service& service) {
   ServiceCounts counts;
   for (int i = 0; i < 300; ++i) {
     counts = service.counts();
-    if (counts.unfinished == 0 && counts.texts == counts.ended + counts.cancelled + counts.failed)
+    if (counts.unfinished == 0 &&
+        counts.sequences == counts.ended + counts.cancelled + counts.failed)
       return counts;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   CHECK(counts.unfinished == 0);
-  CHECK(counts.texts == counts.ended + counts.cancelled + counts.failed);
+  CHECK(counts.sequences == counts.ended + counts.cancelled + counts.failed);
   return counts;
 }
 

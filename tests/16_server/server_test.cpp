@@ -53,17 +53,17 @@ TEST_CASE("many threads ask at the same time, and each gets the answer that it w
   for (std::thread& thread : threads) thread.join();
   CHECK(together == alone);
   const ServiceCounts counts = at_rest(service);
-  CHECK(counts.texts == 12);
+  CHECK(counts.sequences == 12);
   CHECK(counts.ended == 12);
   CHECK(counts.tokens_said == 12 * 15);
-  CHECK(counts.pages_free + counts.pages_kept == 60);
+  CHECK(counts.pages_free + counts.pages_cached == 60);
 }
 
 TEST_CASE("a service refuses what the engine refuses, all or nothing, and more than it may hold") {
   Service service(slow_reader(), 2);
   REFUSES(service.ask({request(1, 5), {.prompt = {999}}}),
           "an id of the prompt: wanted 0 to 257, got 999");
-  CHECK(at_rest(service).texts == 0);
+  CHECK(at_rest(service).sequences == 0);
   // If the first of the two went on, it would have ended by now.
   CHECK(ids_of(*service.ask({request(1, 20)})).size() == 20);
   CHECK(at_rest(service).ended == 1);
@@ -93,7 +93,7 @@ TEST_CASE("what has been cancelled gives its pages back, and one answer of sever
   const ServiceCounts counts = at_rest(service);
   CHECK(counts.cancelled == 1);
   CHECK(counts.ended == 1);
-  CHECK(counts.pages_free + counts.pages_kept == 60);
+  CHECK(counts.pages_free + counts.pages_cached == 60);
 }
 
 TEST_CASE("a reader that throws fails all texts with its reason, and the service goes on") {

@@ -70,7 +70,7 @@ struct StepPlan {
     bool operator==(const Part&) const = default;
   };
   std::vector<std::size_t>
-      stopped;  // running sequences that give all pages back, the youngest first
+      preempted;  // running sequences that give all pages back, the youngest first
   std::vector<std::size_t> admitted;  // waiting sequences that run from now on, the oldest first
   std::vector<Part> parts;  // sequences that read, by age; at most `budget` tokens together
 };

@@ -19,22 +19,22 @@ std::string metrics_text(const ServiceCounts& counts) {
   const auto now = [&](std::string_view name, std::size_t value, std::string_view help) {
     add(name, "gauge", value, help);
   };
-  total("texts_total", counts.texts, "Texts that have been let in.");
-  total("texts_ended_total", counts.ended, "Texts that have ended by themselves.");
-  total("texts_cancelled_total", counts.cancelled, "Texts that their clients have ended.");
-  total("texts_failed_total", counts.failed, "Texts that have ended with an error.");
+  total("sequences_total", counts.sequences, "Sequences that have been submitted.");
+  total("sequences_ended_total", counts.ended, "Sequences that have ended by themselves.");
+  total("sequences_cancelled_total", counts.cancelled, "Sequences that their clients have ended.");
+  total("sequences_failed_total", counts.failed, "Sequences that have ended with an error.");
   total("requests_refused_total", counts.refused, "Requests refused because too many waited.");
-  total("texts_stopped_total", counts.stops, "Times that a text had to make room and wait.");
+  total("preemptions_total", counts.preemptions, "Times that a sequence was preempted.");
   total("steps_total", counts.steps, "Steps of the engine.");
-  total("prompt_tokens_total", counts.prompt_tokens, "Tokens of the prompts that were let in.");
+  total("prompt_tokens_total", counts.prompt_tokens, "Tokens of the submitted prompts.");
   total("tokens_read_total", counts.tokens_read,
         "Tokens that the model has read, drafts among them.");
   total("tokens_said_total", counts.tokens_said, "Tokens of answers.");
-  now("texts_running", counts.running, "Texts that are being read or answered.");
-  now("texts_waiting", counts.waiting, "Texts that wait for a place.");
+  now("sequences_running", counts.running, "Sequences that are being read or answered.");
+  now("sequences_waiting", counts.waiting, "Sequences that wait to be admitted.");
   now("pages", counts.pages, "Pages of memory for keys and values.");
   now("pages_free", counts.pages_free, "Pages that hold nothing.");
-  now("pages_kept", counts.pages_kept, "Pages kept for texts with the same beginning.");
+  now("pages_cached", counts.pages_cached, "Pages cached for sequences with the same prefix.");
   return text;
 }
 

@@ -93,7 +93,7 @@ static PageSizes sizes_of(const ServeFlags& flags) {
     throw std::invalid_argument(
         fmt::format("--cache-bits: wanted 32, 8 or 4, got {}", flags.cache_bits));
   PageSizes sizes{.page = page_tokens,
-                  .texts = flags.parallel,
+                  .sequences = flags.parallel,
                   .budget = flags.budget,
                   .chunk = flags.chunk,
                   .bits = flags.cache_bits};

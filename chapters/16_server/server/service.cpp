@@ -13,7 +13,7 @@
 namespace t2t {
 
 Service::Service(PageReader reader, std::size_t most_waiting)
-    : engine_(reader), most_texts_(reader.sizes.sequences + most_waiting) {
+    : engine_(reader), most_sequences_(reader.sizes.sequences + most_waiting) {
   engine_.scored = [this](std::size_t id, ConstRow logits) {
     Recipient& recipient = recipients_.at(id);
     if (recipient.answers->likeliest_) recipient.logits.emplace_back(logits.begin(), logits.end());
@@ -63,13 +63,14 @@ std::shared_ptr<Mailbox> Service::ask(std::vector<Request> requests,
   const auto answers = std::make_shared<Mailbox>();
   answers->likeliest_ = likeliest, answers->on_change_ = std::move(on_change);
   const std::size_t count = requests.size();
-  expect(count <= most_texts_, "answers at a time", fmt::format("at most {}", most_texts_), count);
+  expect(count <= most_sequences_, "answers at a time", fmt::format("at most {}", most_sequences_),
+         count);
   auto refusal = std::make_shared<std::promise<Refusal>>();
   std::future<Refusal> refused = refusal->get_future();
   {
     const std::lock_guard lock(lock_);
     if (closed_) throw Closed("the server is ending, and takes no more requests");
-    if (unfinished_ + count > most_texts_) {
+    if (unfinished_ + count > most_sequences_) {
       ++counts_.refused;
       throw TooBusy(fmt::format("{} texts are being answered or wait already", unfinished_));
     }
@@ -103,7 +104,7 @@ void Service::submit(const std::shared_ptr<Mailbox>& answers, std::vector<Reques
     finished(count);
     throw;
   }
-  now_.texts += count, now_.prompt_tokens += prompt_tokens;
+  now_.sequences += count, now_.prompt_tokens += prompt_tokens;
 }
 
 void Service::cancel(const std::shared_ptr<Mailbox>& answers) {
@@ -181,7 +182,7 @@ void Service::step() {
     const std::vector<Event> events = engine_.step();
     ++now_.steps;
     for (const Reading& reading : engine_.readings()) now_.tokens_read += reading.ids.size();
-    now_.stops += engine_.plan().preempted.size();
+    now_.preemptions += engine_.plan().preempted.size();
     for (const Event& event : events) deliver(event);
   });
 }
@@ -247,7 +248,7 @@ void Service::close(std::chrono::milliseconds grace) {
 void Service::count() {
   now_.running = engine_.running().size(), now_.waiting = engine_.waiting().size();
   now_.pages = engine_.pool().pages(), now_.pages_free = engine_.pool().free();
-  now_.pages_kept = engine_.tree().spare();
+  now_.pages_cached = engine_.tree().spare();
   const std::lock_guard lock(lock_);
   const std::size_t refused = counts_.refused;
   counts_ = now_;

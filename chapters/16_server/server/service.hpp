@@ -93,7 +93,7 @@ class Service {
   Engine engine_;
   std::map<std::size_t, Recipient> recipients_;  // by the engine's id
   ServiceCounts now_;
-  std::size_t most_texts_;  // that run and wait
+  std::size_t most_sequences_;  // that run and wait
 
   // Of all threads, under the lock.
   mutable std::mutex lock_;

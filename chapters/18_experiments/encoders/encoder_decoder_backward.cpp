@@ -46,7 +46,7 @@ static Tensor<2> network_backward(const Tensor<2>& x, const FeedForwardWeights& 
   Tensor<2> hidden = up;
   activate_rows(activation, hidden, hidden);
   add_weight_gradient(dy, hidden, gradients.w_down.floats());
-  const Tensor<2> dup = matmul(dy, weights.w_down.floats()) * activation_slope(activation, up);
+  const Tensor<2> dup = matmul(dy, weights.w_down.floats()) * activation_derivative(activation, up);
   add_weight_gradient(dup, x, gradients.w_up.floats());
   return matmul(dup, weights.w_up.floats());
 }
