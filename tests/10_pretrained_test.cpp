@@ -218,7 +218,7 @@ TEST_CASE("metadata that does not fit is refused with its key or the tensor that
   expect_refused(with("llama.attention.head_count_kv", 3),
                  "x: config: H, the query heads: wanted a multiple of G = 3, got 4");
   expect_refused(replaced("general.architecture\x08", "general.architecturE\x08"),
-                 "x: has no general.architecture, wanted a text");
+                 "x: has no general.architecture, wanted a string");
   expect_refused(with_entry("llama.rope.scale_linear", 8.0f),
                  "x: llama.rope.scale_linear: wanted 1, got 8");
   expect_refused(with_entry("llama.rope.scaling.factor", 0.5f),
@@ -519,7 +519,7 @@ TEST_CASE("a template that is not known is told of, with what stands in its plac
     return chat_style(GgufFile("x.gguf", bytes));
   };
   const std::string begin =
-      "x.gguf: its chat template is none of those known here (ChatML, as of SmolLM2 and Qwen 2.5, "
+      "x.gguf: its chat template is none of those known here (ChatML as in SmolLM2 and Qwen 2.5, "
       "Qwen 3, Llama 3 and 3.1); ";
   const std::string chat_ml = "<|im_start|> {{ text }} <|im_end|>";
   const std::string llama = "<|start_header_id|> {{ text }} <|eot_id|>";
@@ -580,7 +580,7 @@ TEST_CASE("perplexity: each window is read alone, and its first token is not sco
   const Model too_loud(config, std::move(loud));
   CHECK_THROWS_WITH_AS(
       perplexity_of(ids, too_loud, 5),
-      doctest::Contains("perplexity: wanted a loss of at most 709 nats a token, got "),
+      doctest::Contains("perplexity: wanted a loss of at most 709 nats per token, got "),
       std::runtime_error);
   CHECK_THROWS_WITH_AS(perplexity_by_position(ids, too_loud, 5, Before::own_bucket),
                        doctest::Contains("wanted a loss of at most 709 nats"), std::runtime_error);
@@ -693,7 +693,7 @@ TEST_CASE("parts that only one folder has are named; folders without parts are r
   CHECK(compare_traces(traces.a, traces.b).only_in_one == std::vector<std::string>{"layer_3_k"});
   std::filesystem::create_directory(traces.a / "empty");
   REFUSES_AS(compare_traces(traces.a / "empty", traces.b),
-             traces.a / "empty: there is no .npy file", std::runtime_error);
+             traces.a / "empty: it contains no .npy file", std::runtime_error);
   REFUSES_AS(compare_traces(traces.a / "none", traces.b),
              traces.a / "none: No such file or directory", std::runtime_error);
 }

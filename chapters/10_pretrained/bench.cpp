@@ -10,7 +10,7 @@
 namespace t2t {
 
 void bench(Bench& bench) {
-  // Rows of Q4_1: 20 bytes in, 128 out, for each 32 numbers.
+  // Rows of Q4_1: 20 bytes in, 128 out, for each 32 weights.
   const std::size_t rows = 4096, cols = 2048;
   std::vector<std::uint8_t> stored(rows * cols / 32 * 20, 0x11);
   Tensor<2> floats = empty(rows, cols);

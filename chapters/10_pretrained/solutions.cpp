@@ -25,9 +25,9 @@ static Solution file_in_8_bits() {
   const BlockLayout block = block_layout(TensorType::q8_0);
   const std::size_t matrices = total(count) - count.norms;
   const double bytes = double(matrices / block.numbers * block.bytes) + 4 * double(count.norms);
-  return {"file in 8 bits",
-          fmt::format("A block of 32 numbers has {} bytes, with its scale: {:g} bits a number. The "
-                      "matrices take {} · {} / {} bytes and the norms hardly any: {}.",
+  return {"an 8-bit file",
+          fmt::format("A block of 32 weights has {} bytes, with its scale: {:g} bits per weight. "
+                      "The matrices take {} · {} / {} bytes and the norms hardly any: {}.",
                       block.bytes, 8.0 * double(block.bytes) / double(block.numbers),
                       with_commas(matrices), block.bytes, block.numbers, bytes_text(bytes))};
 }
@@ -35,9 +35,9 @@ static Solution file_in_8_bits() {
 static Solution tokens_a_second() {
   const Parameters count = llama_3_8b();
   const double all = 2 * double(total(count)), read = all - 2 * double(count.embedding);
-  return {"tokens a second",
+  return {"tokens per second",
           fmt::format("Each token reads all weights but the embedding, of which it needs one row: "
-                      "{} of {}. That is at most {:.1f} tokens a second.",
+                      "{} of {}. That is at most {:.1f} tokens per second.",
                       bytes_text(read), bytes_text(all), 100e9 / read)};
 }
 
@@ -59,8 +59,8 @@ static Solution two_tokenizers() {
   const auto bits = [](double nats, double bytes) { return nats / std::numbers::ln2 / bytes; };
   return {
       "two tokenizers",
-      fmt::format("The first: 2.0 / ln 2 / 4 = {:.2f} bits a byte, the other 1.5 / ln 2 / 2.5 "
-                  "= {:.2f}. Yet the first has the higher perplexity, {:.1f} compared with {:.1f}.",
+      fmt::format("The first: 2.0 / ln 2 / 4 = {:.2f} bits per byte, the other 1.5 / ln 2 / 2.5 = "
+                  "{:.2f}. Yet the first has the higher perplexity, {:.1f} compared with {:.1f}.",
                   bits(2.0, 4), bits(1.5, 2.5), std::exp(2.0), std::exp(1.5))};
 }
 

@@ -5,10 +5,10 @@
 //   ./whole_model model.bin 40
 //
 // This is the one copy in the book. Chapters 01 to 10 explain, test and speed up each part; here
-// the parts stand together as plain loops, in the order in which a token meets them, for one text
-// on one thread. docs/whole_model.md walks through it. Letters: C is the width of the stream, L the
-// number of blocks, H and G the heads of queries and of keys and values, D the width of a head,
-// F the width of the feed-forward network, V the vocabulary's size.
+// the parts stand together as plain loops, in the order in which a token meets them, for one
+// sequence on one thread. docs/whole_model.md walks through it. Letters: C is the width of the
+// stream, L the number of blocks, H and G the heads of queries and of keys and values, D the width
+// of a head, F the width of the feed-forward network, V the vocabulary's size.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -180,7 +180,7 @@ static Floats rms_norm(const Floats& x, const Floats& gain, float eps) {
   return y;
 }
 
-/// Chapter 03: numbers 2i and 2i + 1 of each head are rotated by position · frequencies[i].
+/// Chapter 03: channels 2i and 2i + 1 of each head are rotated by position · frequencies[i].
 static void rope(Floats& x, std::size_t position, const std::vector<double>& frequencies) {
   for (std::size_t i = 0; i < frequencies.size(); ++i) {
     const double angle = double(position) * frequencies[i];
@@ -193,8 +193,8 @@ static void rope(Floats& x, std::size_t position, const std::vector<double>& fre
   }
 }
 
-/// Chapter 04: e to each score, divided by the sum of all; the highest is subtracted first, so that
-/// nothing overflows.
+/// Chapter 04: the exponential of each score, divided by their sum; the highest is subtracted
+/// first, so that nothing overflows.
 static void softmax(Floats& scores) {
   const float highest = *std::max_element(scores.begin(), scores.end());
   float sum = 0;
@@ -208,7 +208,7 @@ static Floats attend(const Floats& q, const Floats& keys, const Floats& values, 
   const std::size_t D = s.D, width = std::size_t(s.G) * D, S = keys.size() / width;
   Floats heads(q.size(), 0.0f), scores(S);
   for (std::size_t h = 0; h < s.H; ++h) {
-    const std::size_t begin = h / (s.H / s.G) * D;  // where the group's numbers begin in a row
+    const std::size_t begin = h / (s.H / s.G) * D;  // where the group's channels begin in a row
     for (std::size_t t = 0; t < S; ++t)
       scores[t] = dot(&q[h * D], &keys[t * width + begin], D) / std::sqrt(float(D));
     softmax(scores);
@@ -229,7 +229,7 @@ static Floats feed_forward(const Block& block, const Floats& x) {
 
 // ---- The model ----
 
-/// Chapter 05: what a text leaves for its later tokens.
+/// Chapter 05: what a sequence leaves for its later tokens.
 struct Cache {
   std::vector<Floats> keys, values;  // for each block [tokens seen, G·D]
   std::size_t length = 0;            // tokens seen

@@ -173,7 +173,7 @@ TEST_CASE("files that hold no adapter, or a damaged one, are refused") {
   bad(2, 1) = std::numeric_limits<float>::quiet_NaN();
   REFUSES_AS(read({{"w.lora_a", a}, {"w.lora_b", bad}}), "x: w.lora_b: wanted finite numbers", Bad);
   REFUSES(save_gguf("/nowhere", {}, {{"w", {2, 3}, {{a.data(), 5}}}}),
-          "w: wanted 6 numbers, got 5");
+          "w: wanted 6 elements, got 5");
 }
 
 }  // namespace t2t::adapter_test

@@ -520,7 +520,7 @@ TEST_CASE("bad input is refused, with its message") {
              "x: pre-tokenizer \"other\" is not known here; wanted one of gpt-2, "
              "smollm, llama-bpe, qwen2",
              std::runtime_error);
-  REFUSES_AS(made([](T t) { t.merges.push_back("a b"); }), "x: merge 1 \"a b\" is there twice",
+  REFUSES_AS(made([](T t) { t.merges.push_back("a b"); }), "x: merge 1 \"a b\" occurs twice",
              std::runtime_error);
   REFUSES_AS(made([](T t) { t.merges.push_back("a  b"); }),
              "x: merge 1 \"a  b\" is not two tokens with a space between", std::runtime_error);
@@ -537,10 +537,10 @@ TEST_CASE("bad input is refused, with its message") {
              of_control, std::runtime_error);
   REFUSES_AS(made([](T t) { add(t, "ac", TokenKind::control), t.merges.push_back("a c"); }),
              "x: merge 1 \"a c\" needs \"ac\", no normal token", std::runtime_error);
-  REFUSES_AS(made([](T t) { t.tokens[1] = "a"; }), "x: token 1 \"a\" is there twice",
+  REFUSES_AS(made([](T t) { t.tokens[1] = "a"; }), "x: token 1 \"a\" occurs twice",
              std::runtime_error);
   REFUSES_AS(made([](T t) { t.tokens[2] = "你"; }),
-             "x: token 2 \"你\" has a character that stands for no byte", std::runtime_error);
+             "x: token 2 \"你\" contains a character that stands for no byte", std::runtime_error);
   REFUSES_AS(made([](T t) { t.kinds[2] = TokenKind::byte; }),
              "x: token 2 \"c\" is of type 6, wanted 1 to 5", std::runtime_error);
   REFUSES_AS(made([](T t) { add(t, "", TokenKind::control); }),

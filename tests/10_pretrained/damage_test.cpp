@@ -128,7 +128,7 @@ TEST_CASE("counts and lengths beyond the file are refused before anything is all
              "x: entry 1 of 1: a key of 9223372036854775808 bytes at byte 32, where 9 are left",
              std::runtime_error);
   REFUSES_AS(parse(one_entry().text("k").put(8u).put(~std::uint64_t(0))),
-             "x: k: a text of 18446744073709551615 bytes at byte 45, where 0 are left",
+             "x: k: a string of 18446744073709551615 bytes at byte 45, where 0 are left",
              std::runtime_error);
   REFUSES_AS(parse(one_entry().text("k").put(9u).put(10u).put(huge / 4)),
              "x: k: an array of 2305843009213693952 values, where 0 bytes are left",
@@ -138,7 +138,7 @@ TEST_CASE("counts and lengths beyond the file are refused before anything is all
   REFUSES_AS(parse(one_entry().text("k").put(13u).put(huge)),
              "x: k: value of type 13, wanted 0 to 12", std::runtime_error);
   REFUSES_AS(parse(GgufBytes().header(0, 2).entry("k", 1u).entry("k", 1u)),
-             "x: k: this key is there twice", std::runtime_error);
+             "x: k: this key occurs twice", std::runtime_error);
   REFUSES_AS(parse(one_entry().text("").put(4u).put(1u).put(1u)),
              "x: entry 1 of 1: a key of 0 bytes, wanted 1 to 65535", std::runtime_error);
   REFUSES_AS(parse(one_entry().text("\x1b\xff").put(4u).put(1u)),
@@ -177,10 +177,10 @@ TEST_CASE("tensors that are outside the file, incomplete or overlapping are refu
   REFUSES_AS(with_tensor({1, 1, 1, 1, 1}, 0, 0), "x: w: 5 dimensions, wanted 1 to 4",
              std::runtime_error);
   REFUSES_AS(with_tensor({33}, 3, 0),
-             "x: w: rows of 33, which is no multiple of the 32 numbers of a Q4_1 block",
+             "x: w: rows of 33, which is no multiple of the 32 weights of a Q4_1 block",
              std::runtime_error);
   REFUSES_AS(with_tensor({128}, 12, 0),
-             "x: w: rows of 128, which is no multiple of the 256 numbers of a Q4_K block",
+             "x: w: rows of 128, which is no multiple of the 256 weights of a Q4_K block",
              std::runtime_error);
   const auto expect_unread = [](std::uint32_t type, const std::string& name) {
     const std::string message =
@@ -193,7 +193,7 @@ TEST_CASE("tensors that are outside the file, incomplete or overlapping are refu
   expect_unread(11, "Q3_K");
   expect_unread(5, "type 5");
   expect_unread(77, "type 77");
-  REFUSES_AS(with_tensor({8}, 0, 0, "w"), "x: w: this name is there twice", std::runtime_error);
+  REFUSES_AS(with_tensor({8}, 0, 0, "w"), "x: w: this name occurs twice", std::runtime_error);
   REFUSES_AS(with_tensor({8}, 0, 0, "v"), "x: v: its bytes are also those of w",
              std::runtime_error);
   REFUSES_AS(with_tensor({8}, 0, 32, std::string(65, 'n')),

@@ -37,7 +37,7 @@ TEST_CASE("metadata is read by the types that the file gives") {
   CHECK(metadata.integers("tokenizer.ggml.token_type") == std::vector<std::int64_t>{1, 1, 1, 3});
   CHECK(metadata.entries().size() == 9);
   CHECK(value_text(metadata.entries()[1]) == "30");
-  CHECK(value_text(metadata.entries()[6]) == "4 texts");
+  CHECK(value_text(metadata.entries()[6]) == "4 strings");
   CHECK(value_text(metadata.entries()[7]) == "4 numbers");
 }
 
@@ -280,14 +280,14 @@ TEST_CASE("a refused look-up names the file, the key and what was found") {
   REFUSES_AS(metadata.integer("eps"), "x: eps: wanted an integer, got 1e-05", std::runtime_error);
   REFUSES_AS(metadata.real("llama.block_count"),
              "x: llama.block_count: wanted a real number, got 30", std::runtime_error);
-  REFUSES_AS(metadata.text("flag"), "x: flag: wanted a text, got true", std::runtime_error);
+  REFUSES_AS(metadata.text("flag"), "x: flag: wanted a string, got true", std::runtime_error);
   REFUSES_AS(metadata.truth("eps", true), "x: eps: wanted true or false, got 1e-05",
              std::runtime_error);
   REFUSES_AS(metadata.integers("tokenizer.ggml.merges"),
-             "x: tokenizer.ggml.merges: wanted an array of integers, got 1 texts",
+             "x: tokenizer.ggml.merges: wanted an array of integers, got 1 strings",
              std::runtime_error);
   REFUSES_AS(metadata.texts("general.architecture"),
-             "x: general.architecture: wanted an array of texts, got \"llama\"",
+             "x: general.architecture: wanted an array of strings, got \"llama\"",
              std::runtime_error);
   REFUSES_AS(file.tensor("q"), "x: q: there is no such tensor", std::runtime_error);
   REFUSES_AS(file.matrix("w", 32, 2), "x: w: wanted shape [32, 2], got [2, 32]",

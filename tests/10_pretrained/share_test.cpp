@@ -114,7 +114,7 @@ TEST_CASE("the network beside the experts is divided too") {
   CHECK(share_of(config, {1, 2}).block.shared == 20);
   config.block.shared = 41;
   REFUSES(share_of(config, {1, 2}),
-          "shared, the width of the network beside the experts: wanted a multiple of 2 ranks, got "
+          "shared, the width of the shared expert: wanted a multiple of 2 ranks, got "
           "41");
 }
 
@@ -160,7 +160,7 @@ TEST_CASE("columns of a packed tensor are whole blocks, and other shares are ref
   few.V = 1;
   REFUSES(share_of(few, {0, 2}), "V, the vocabulary: wanted a token for each rank, got 1");
   REFUSES(share_of(config_of(Biases::all), {0, 2}),
-          "biases: wanted those of q, k and v at most, got all");
+          "biases: wanted at most those of q, k and v, got all");
   REFUSES(share_of(config_of(Biases::none), {2, 2}), "rank: wanted below the 2 ranks, got 2");
   REFUSES(share_of(config_of(Biases::none), {0, 3}),
           "H, the query heads: wanted a multiple of 3 ranks, got 4");

@@ -434,8 +434,8 @@ TEST_CASE("attention of a batch refuses rows that are no whole texts") {
   const auto refuses = [&](const std::vector<Run>& runs, const std::string& why) {
     REFUSES(attention({model.block(0), runs, q, k, v}, heads, {}), why);
   };
-  refuses({{0, 0, 5}, {1, 0, 4}}, "rows of a text: wanted 5, got 4");
-  refuses({{0, 0, 5}, {1, 1, 4}}, "rows of a text: wanted 5, got 4");
+  refuses({{0, 0, 5}, {1, 0, 4}}, "rows of a sequence: wanted 5, got 4");
+  refuses({{0, 0, 5}, {1, 1, 4}}, "rows of a sequence: wanted 5, got 4");
   refuses({{0, 0, 5}}, "runs: wanted 9 rows in all, got 5");
   REFUSES(BatchAttention(settings_of_all(c.config), 0, 5),
           "B, the sequences of a batch: wanted at least 1, got 0");

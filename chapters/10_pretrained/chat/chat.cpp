@@ -61,7 +61,7 @@ static std::string date_in(std::string_view pattern) {
 }
 
 ChatStyle chat_style(const GgufFile& file) {
-  default_system_prompt(file);  // is it of one of both formats?
+  default_system_prompt(file);  // is it in one of the two formats?
   const std::string_view pattern = file.metadata().text("tokenizer.chat_template");
   const auto has = [&](std::string_view part) { return contains(pattern, part); };
   const bool is_llama = has(llama3.start), trims = has("trim"), thinks = has("think");
@@ -77,7 +77,7 @@ ChatStyle chat_style(const GgufFile& file) {
     if (!thinks && !has("strip")) return {};
   }
   return {.trims = is_llama,
-          .note = fmt::format("{}: its chat template is none of those known here (ChatML, as of "
+          .note = fmt::format("{}: its chat template is none of those known here (ChatML as in "
                               "SmolLM2 and Qwen 2.5, Qwen 3, Llama 3 and 3.1); {} is used instead",
                               file.name(), is_llama ? "Llama 3's" : "plain ChatML")};
 }

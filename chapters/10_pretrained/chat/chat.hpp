@@ -11,7 +11,7 @@
 // formats are refused.
 //
 // A file's chat template is a program, which may do more: see ChatStyle. It is not run here, but
-// recognized by what stands in it.
+// recognized by its contents.
 #pragma once
 
 #include <optional>
@@ -31,8 +31,8 @@ std::string default_system_prompt(const GgufFile& file);
 /// What a chat template does beyond its marks.
 struct ChatStyle {
   bool trims = false;           // Llama 3: a text loses the spaces at both of its ends
-  bool drops_thoughts = false;  // Qwen 3: of earlier answers only what follows </think> is kept
-  std::string dates = {};       // Llama 3.1: begins the system's turn, which is always there
+  bool drops_thoughts = false;  // Qwen 3: earlier answers lose all up to </think>
+  std::string dates = {};       // Llama 3.1: begins the system's turn, which always exists
   std::string note = {};        // for the user, when the template is not one of those known here
 };
 /// The style of the file's chat template. Throws as default_system_prompt does.
@@ -44,8 +44,8 @@ struct ChatMessage {
 
 class ChatTemplate {
  public:
-  /// Takes the format whose marks are in the vocabulary. bpe must outlive it. Throws
-  /// std::runtime_error if the marks of neither format are there.
+  /// Uses the format whose marks are in the vocabulary. bpe must outlive it. Throws
+  /// std::runtime_error when it contains neither format's marks.
   explicit ChatTemplate(const Bpe& bpe, ChatStyle style = {});
 
   /// <|im_start|>role\ntext<|im_end|>\n
@@ -57,16 +57,16 @@ class ChatTemplate {
   std::vector<int> question(std::string_view text) const;
   /// <|im_start|>assistant\n
   std::vector<int> answer_head() const { return head("assistant", ""); }
-  /// A conversation that ends with a user's message, up to where the answer begins. If no system
-  /// message is first, the default stands there.
+  /// A conversation that ends with a user's message, up to where the answer begins. Unless a system
+  /// message comes first, it begins with the default.
   std::vector<int> conversation(std::span<const ChatMessage> messages,
                                 std::string_view default_system) const;
-  /// What stands between an answer and the next question: <|im_end|>\n. The model's own <|im_end|>
+  /// The ids between an answer and the next question: <|im_end|>\n. The model's own <|im_end|>
   /// ended the generation and has not gone through the model.
   std::vector<int> after_answer() const;
 
   int end() const { return end_; }
-  /// A text as it stands between the marks.
+  /// A text as it is written between the marks.
   std::string written(std::string_view role, std::string_view text) const;
 
  private:

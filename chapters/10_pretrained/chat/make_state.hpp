@@ -1,5 +1,5 @@
-// How a program's tasks make the memory in which a text is continued: a hook for chapters that keep
-// keys and values in another way (chapter 12: in few bits).
+// How a program's tasks make the memory in which a sequence is continued: a hook for chapters that
+// store keys and values in another way, as chapter 12's quantized cache does.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,9 @@
 namespace t2t {
 
 struct MakeState {
-  /// Returns a state for texts of up to S tokens. Empty: chapter 09's, with floats.
+  /// Returns a state for sequences of up to S tokens. Empty: chapter 09's, with floats.
   std::function<ModelState(const Config& config, std::size_t S, StateOptions options)> make = {};
-  double bytes_a_number = sizeof(float);  // of a key or a value in its caches
+  double bytes_a_number = sizeof(float);  // per element of its keys and values
 
   ModelState operator()(const Config& config, std::size_t S, StateOptions options = {}) const {
     return make ? make(config, S, std::move(options)) : ModelState(config, S, std::move(options));

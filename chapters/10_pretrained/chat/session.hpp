@@ -1,4 +1,4 @@
-// A loaded model, and text that is printed while it is generated.
+// A loaded model, and its text, printed while it is generated.
 #pragma once
 
 #include <functional>
@@ -14,19 +14,19 @@
 
 namespace t2t {
 
-/// A model of a file and its tokenizer.
+/// A file's model and its tokenizer.
 struct Session {
   GgufFile file;
   Bpe bpe;
   Model model;
-  double load_seconds;                   // what reading the model from the file took
+  double load_seconds;                   // time to read the model from the file
   std::function<void(Row)> filter = {};  // of the logits, in the tour
   MakeState make_state = {};
 
   Session(GgufFile opened, Bpe tokenizer, const MakeWeight& make = {});
 
   const Config& config() const { return model.config(); }
-  /// Memory for texts of up to S tokens.
+  /// Memory for sequences of up to S tokens.
   ModelState state(std::size_t S) const { return make_state(config(), S); }
 
   /// From here on, q and k are rotated in this pairing.
@@ -56,7 +56,7 @@ struct Spoken {
   Ending ending;
 };
 
-/// Continues the text that the state has seen with the prompt, and prints each token at once.
+/// Appends the prompt to the sequence in the state, continues it, and prints each token at once.
 Spoken speak(const Session& session, ModelState& state, std::span<const int> prompt,
              const Generation& generation, Random& random);
 

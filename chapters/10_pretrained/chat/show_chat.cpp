@@ -40,9 +40,9 @@ Spoken Conversation::ask(std::string_view text) {
   const std::vector<int> question = chat_.question(text);
   const std::size_t alone = needed_for(question);
   if (alone >= state_.S)
-    throw std::runtime_error(fmt::format(
-        "the question needs {} tokens, more than the context of {} has room for (--context)", alone,
-        state_.S));
+    throw std::runtime_error(
+        fmt::format("the question needs {} tokens, more than the context of {} holds (--context)",
+                    alone, state_.S));
   std::size_t known = ids_.size();  // how many tokens stay
   std::vector<int> more;
   if (answered_) {

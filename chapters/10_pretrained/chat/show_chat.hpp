@@ -31,7 +31,7 @@ class Conversation {
   Spoken ask(std::string_view text);
 
  private:
-  /// How many tokens a conversation has that begins with this question.
+  /// The number of tokens in a conversation that begins with this question.
   std::size_t needed_for(const std::vector<int>& question) const {
     return opening_.size() + question.size();
   }

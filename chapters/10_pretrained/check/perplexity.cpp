@@ -18,10 +18,10 @@ static double finite_perplexity(double nats) {
   if (std::isnan(nats))
     throw std::runtime_error("perplexity: the model's logits are not numbers (NaN)");
   if (!std::isfinite(std::exp(nats)))
-    throw std::runtime_error(fmt::format(
-        "perplexity: wanted a loss of at most 709 nats a token, got {:.3g}: the model's logits are "
-        "far too large",
-        nats));
+    throw std::runtime_error(
+        fmt::format("perplexity: wanted a loss of at most 709 nats per token, got {:.3g}: the "
+                    "model's logits are far too large",
+                    nats));
   return std::exp(nats);
 }
 

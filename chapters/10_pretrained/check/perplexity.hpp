@@ -3,9 +3,9 @@
 //
 //   e^loss,   loss = mean of −ln p(ids[t + 1] | the tokens of its window up to t)
 //
-// The text is cut into windows that do not overlap; the first token of each has nothing before it
-// and is not scored. Two perplexities can be compared only with equal windows and equal tokenizers.
-// Chapter 12 compares rounded weights with float ones by it.
+// The text is cut into windows that do not overlap; the first token of each has no context and is
+// not scored. Two perplexities can be compared only with equal windows and equal tokenizers.
+// Chapter 12 uses it to compare quantized weights with floats.
 #pragma once
 
 #include <functional>
@@ -36,10 +36,10 @@ struct AtPositions {
 /// What the tokens of a bucket are predicted from.
 enum class Before { whole_text, own_bucket };
 /// One text, cut into buckets of so many positions. With whole_text each token is predicted from
-/// all tokens before it, so that later buckets stand at positions that a model may not have been
+/// all tokens before it, so that later buckets lie at positions that a model may not have been
 /// trained on; with own_bucket each bucket is read alone, at positions from 0 on, and its first
 /// token is not scored. after_step, if given, is told how many tokens have been read. A last bucket
-/// that has no token to score is left out. Throws as perplexity_of does.
+/// without a token to score is left out. Throws as perplexity_of does.
 std::vector<AtPositions> perplexity_by_position(
     std::span<const int> ids,  // [T]
     const Model& model, std::size_t bucket, Before before = Before::whole_text,

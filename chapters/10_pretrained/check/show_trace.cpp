@@ -18,7 +18,7 @@ void write_trace(const Session& session, const std::vector<int>& ids,
 bool show_comparison(const Comparison& comparison) {
   const std::size_t count = comparison.compared.size();
   if (!comparison.only_in_one.empty())
-    print_paragraph(fmt::format("{} parts are in only one of the folders, the first is {}.",
+    print_paragraph(fmt::format("{} parts are in only one of the folders; the first is {}.",
                                 comparison.only_in_one.size(),
                                 printable(comparison.only_in_one[0])));
   if (!comparison.parting) {

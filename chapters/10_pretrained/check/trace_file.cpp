@@ -66,7 +66,7 @@ static std::set<std::string> names_in(const std::filesystem::path& folder) {
         entry.path().stem() != "ids")
       names.insert(entry.path().stem().string());
   if (error) throw std::runtime_error(folder.string() + ": " + error.message());
-  if (names.empty()) throw std::runtime_error(folder.string() + ": there is no .npy file");
+  if (names.empty()) throw std::runtime_error(folder.string() + ": it contains no .npy file");
   return names;
 }
 
@@ -164,7 +164,7 @@ static const char* causes_at(Part part) {
     case Part::feed_forward:
       return "w_down: transposed or dequantized wrongly";
     case Part::post_feed_forward_norm:
-      return "the norm after the network: another norm's gains, or put after the sum";
+      return "the norm after the feed-forward network: another norm's gains, or put after the sum";
     case Part::x_plus_feed_forward:
       return "any part of this layer that was not compared; else the residual sum";
     case Part::final_norm:

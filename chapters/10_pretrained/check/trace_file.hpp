@@ -1,10 +1,10 @@
-// Traces on disk, one .npy file for each part of each layer, and the first place where two differ.
+// Traces on disk, one .npy file for each intermediate result, and the first place where two differ.
 //
 //   layer_0_q_rotated.npy      they differ when |a_t − b_t| > tolerance·|a_t| for some token t
 //
 // Two correct implementations of a model agree to rounding in each part. A mistake makes one part
 // differ, and then all later parts differ too, so only the first one matters. Names that one folder
-// lacks are skipped, so a reference may hold only some parts. Chapter 12 uses this too.
+// lacks are skipped, so a reference may hold only some parts. Chapter 12 uses them too.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,7 @@ Trace trace_to(const std::filesystem::path& folder);
 /// "logits". Other names come last.
 void sort_by_order(std::vector<std::string>& names);
 
-/// Where two traces first differ.
+/// The first difference of two traces.
 struct Parting {
   std::string name;     // of the part
   std::string why;      // "shapes [4, 576] and [4, 9, 64]" when those differ, else empty
@@ -44,8 +44,8 @@ struct Comparison {
 Comparison compare_traces(const std::filesystem::path& a, const std::filesystem::path& b,
                           double tolerance = 1e-3);
 
-/// What usually makes traces differ there. Mistakes in positions leave the first token right, which
-/// first_token_agrees tells.
+/// What usually makes traces differ there. Mistakes in positions leave the first token right: then
+/// first_token_agrees is true.
 std::string usual_causes(std::string_view name, bool first_token_agrees);
 
 }  // namespace t2t

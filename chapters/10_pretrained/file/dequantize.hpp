@@ -1,4 +1,4 @@
-// Stored weights to floats. Most types store integers of few bits and a scale for each block.
+// Stored weights to floats. Most types store integers of a few bits and a scale for each block.
 //
 //   F32   as it is
 //   F16   5 bits of exponent, 10 of fraction
@@ -8,16 +8,16 @@
 //   Q4_1  value = scale · q + minimum,          q in 0 … 15
 //   Q5_0  value = scale · (q − 16),             q in 0 … 31
 //   Q5_1  value = scale · q + minimum,          q in 0 … 31
-//   Q4_K  value = scale · s · q − minimum · m,  q in 0 … 15; s, m in 0 … 63, a pair for 32 numbers
-//   Q5_K  value = scale · s · q − minimum · m,  q in 0 … 31; s, m in 0 … 63, a pair for 32 numbers
-//   Q6_K  value = scale · s · (q − 32),         q in 0 … 63; s in −128 … 127, one for 16 numbers
+//   Q4_K  value = scale · s · q − minimum · m,  q in 0 … 15; s, m in 0 … 63, a pair per 32 weights
+//   Q5_K  value = scale · s · q − minimum · m,  q in 0 … 31; s, m in 0 … 63, a pair per 32 weights
+//   Q6_K  value = scale · s · (q − 32),         q in 0 … 63; s in −128 … 127, one per 16 weights
 //
-// A block of 32 numbers is stored as its scale, its minimum if the type has one (both F16), then
+// A block of 32 weights is stored as its scale, its minimum if the type has one (both F16), then
 // the q. The q of Q8_0 are signed bytes, in order. A 4-bit block has 16 bytes: their low halves are
-// the q of numbers 0 … 15, their high halves those of numbers 16 … 31. A 5-bit block has 32 bits
-// before these 16 bytes; bit i is the highest bit of number i's q, worth 16. Blocks of 256 (types
-// with a K) are described in k_quants.hpp. All numbers are little-endian. gguf.hpp refuses other
-// types by name. Chapter 12 computes with stored blocks; here they become float matrices.
+// the q of weights 0 … 15, their high halves the q of weights 16 … 31. A 5-bit block has 32 bits
+// before these 16 bytes; bit i is the highest bit of weight i's q, worth 16. Blocks of 256 (types
+// with a K) are described in k_quants.hpp. All values are little-endian. gguf.hpp refuses other
+// types by name. Here the blocks become float matrices; chapter 12 computes with the stored blocks.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@
 
 namespace t2t {
 
-/// The values are those in a file.
+/// The same values as in a file.
 enum class TensorType : std::uint32_t {
   f32 = 0,
   f16 = 1,
@@ -43,7 +43,7 @@ enum class TensorType : std::uint32_t {
   bf16 = 30
 };
 
-/// How many numbers and bytes one block has; a row is whole blocks. {0, 0} for other types.
+/// The weights and bytes of one block; a row is whole blocks. {0, 0} for other types.
 struct BlockLayout {
   std::size_t numbers, bytes;
 };

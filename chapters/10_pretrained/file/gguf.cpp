@@ -68,7 +68,7 @@ static std::uint64_t bytes_needed(const GgufCursor& cursor, const GgufTensor& te
     cursor.fail(
         fmt::format("{} is not read here; wanted {}", type_name(tensor.type), types_read_here()));
   if (tensor.shape.back() % block.numbers != 0)
-    cursor.fail(fmt::format("rows of {}, which is no multiple of the {} numbers of a {} block",
+    cursor.fail(fmt::format("rows of {}, which is no multiple of the {} weights of a {} block",
                             tensor.shape.back(), block.numbers, type_name(tensor.type)));
 
   constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
@@ -103,7 +103,7 @@ void GgufFile::read_directory(GgufCursor& cursor, std::uint64_t count) {
     tensor.type = TensorType(cursor.number<std::uint32_t>("a type"));
     tensor.offset = cursor.number<std::uint64_t>("an offset");
     tensor.size = bytes_needed(cursor, tensor);
-    if (!index_.emplace(tensor.name, i).second) cursor.fail("this name is there twice");
+    if (!index_.emplace(tensor.name, i).second) cursor.fail("this name occurs twice");
     tensors_.push_back(std::move(tensor));
   }
 }

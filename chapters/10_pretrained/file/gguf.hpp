@@ -22,7 +22,7 @@ struct GgufTensor {
   TensorType type;
   std::vector<std::size_t> shape;       // outermost first; 1 to 4 sizes, none 0
   std::uint64_t offset, size;           // in bytes; offset 0 is the first place for tensors
-  std::span<const std::uint8_t> bytes;  // its numbers as stored
+  std::span<const std::uint8_t> bytes;  // its elements as stored
 };
 
 class GgufFile {
@@ -46,10 +46,10 @@ class GgufFile {
   /// A tensor of that shape as floats. Throws as tensor does.
   Tensor<1> vector(std::string_view name, std::size_t size) const;
   Tensor<2> matrix(std::string_view name, std::size_t rows, std::size_t cols) const;
-  /// Throws, naming the file, when it has become shorter since it was opened: then numbers that
-  /// were read may be wrong.
+  /// Throws, naming the file, when it has become shorter since it was opened: then values read from
+  /// it may be wrong.
   void expect_whole() const { mapping_.expect_whole(); }
-  /// Whoever has made something else of a tensor needs its bytes no longer.
+  /// For a tensor that has been converted: its bytes are no longer needed.
   void forget(const GgufTensor& tensor) const { mapping_.forget(tensor.bytes); }
 
  private:
@@ -64,13 +64,13 @@ class GgufFile {
   std::map<std::string_view, std::size_t> index_;
 };
 
-/// Some of a tensor's rows as a tensor of its own, [count, cols]: outer sizes count as rows, so
-/// that matrix e of [E, rows, cols] begins at row e·rows. Throws std::invalid_argument unless it
-/// has them.
+/// Some of a tensor's rows as a separate tensor, [count, cols]: outer sizes count as rows, so that
+/// matrix e of [E, rows, cols] begins at row e·rows. Throws std::invalid_argument unless it has
+/// them.
 GgufTensor rows_of(const GgufTensor& tensor, std::size_t from, std::size_t count);
 
 /// A matrix of a file as floats, [rows, cols]. Throws std::invalid_argument unless it has so many
-/// numbers.
+/// elements.
 Tensor<2> floats_of(const GgufTensor& matrix, std::size_t rows, std::size_t cols);
 
 }  // namespace t2t

@@ -1,5 +1,5 @@
-// Builds the bytes of GGUF files: the head of a file whose tensors are written after it, or a small
-// file whole. It checks nothing, so that tests can build damaged files too.
+// Builds the bytes of GGUF files: the head of a file whose tensors are written after it, or a whole
+// small file. It checks nothing, so that tests can build damaged files too.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 
 namespace t2t {
 
-/// The bytes of a value; 0 for texts and arrays, which store their own length.
+/// The bytes of a value; 0 for strings and arrays, which store their own length.
 static std::size_t size_of(GgufType type) {
   static constexpr std::size_t sizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
   return sizes[std::size_t(type)];
@@ -41,7 +41,7 @@ static GgufEntry read_value(GgufCursor& cursor, std::string_view key) {
 
   const std::size_t begin = cursor.at();
   if (entry.type == GgufType::text)
-    for (std::size_t i = 0; i < entry.count; ++i) cursor.text("a text");
+    for (std::size_t i = 0; i < entry.count; ++i) cursor.text("a string");
   else
     cursor.take(entry.count * size_of(entry.type), "a value");
   entry.bytes = cursor.since(begin);
@@ -55,7 +55,7 @@ GgufMetadata::GgufMetadata(std::string file, GgufCursor& cursor, std::uint64_t c
     const std::string_view key = cursor.name(65535, "a key");
     cursor.set_where(printable(key));
     entries_.push_back(read_value(cursor, key));
-    if (!index_.emplace(key, i).second) cursor.fail("this key is there twice");
+    if (!index_.emplace(key, i).second) cursor.fail("this key occurs twice");
   }
 }
 
@@ -97,7 +97,7 @@ static bool real_number(const GgufEntry& entry, double& value) {
   return entry.type == GgufType::f32 || entry.type == GgufType::f64;
 }
 
-/// The text at the front of bytes, which then begin after it. read_value has checked its length.
+/// The string at the front of bytes, which then begin after it. read_value has checked its length.
 static std::string_view next_text(std::span<const std::uint8_t>& bytes) {
   const std::size_t length = number_at<std::uint64_t>(bytes.data());
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, length);
@@ -110,8 +110,8 @@ std::string value_text(const GgufEntry& entry) {
   double real = 0;
   std::span<const std::uint8_t> bytes = entry.bytes;
   if (entry.is_array)
-    return with_commas(entry.count) + (entry.type == GgufType::text      ? " texts"
-                                       : entry.type == GgufType::boolean ? " truths"
+    return with_commas(entry.count) + (entry.type == GgufType::text      ? " strings"
+                                       : entry.type == GgufType::boolean ? " booleans"
                                                                          : " numbers");
   if (entry.type == GgufType::text) return "\"" + printable(next_text(bytes)) + "\"";
   if (entry.type == GgufType::boolean) return bytes[0] ? "true" : "false";
@@ -164,8 +164,8 @@ bool GgufMetadata::truth(std::string_view key, bool fallback) const {
 }
 
 std::string_view GgufMetadata::text(std::string_view key) const {
-  const GgufEntry& entry = find(key, false, "a text");
-  if (entry.type != GgufType::text) fail(entry, "a text");
+  const GgufEntry& entry = find(key, false, "a string");
+  if (entry.type != GgufType::text) fail(entry, "a string");
   std::span<const std::uint8_t> bytes = entry.bytes;
   const std::string_view text = next_text(bytes);
   if (!is_utf8(text)) fail(entry, "UTF-8");
@@ -173,14 +173,14 @@ std::string_view GgufMetadata::text(std::string_view key) const {
 }
 
 std::vector<std::string_view> GgufMetadata::texts(std::string_view key) const {
-  const GgufEntry& entry = find(key, true, "an array of texts");
-  if (entry.type != GgufType::text) fail(entry, "an array of texts");
+  const GgufEntry& entry = find(key, true, "an array of strings");
+  if (entry.type != GgufType::text) fail(entry, "an array of strings");
   std::vector<std::string_view> texts;
   std::span<const std::uint8_t> bytes = entry.bytes;
   for (std::size_t i = 0; i < entry.count; ++i) {
     texts.push_back(next_text(bytes));
     if (!is_utf8(texts.back()))
-      throw std::runtime_error(fmt::format("{}: {}: text {} is not UTF-8: {}", file_,
+      throw std::runtime_error(fmt::format("{}: {}: string {} is not UTF-8: {}", file_,
                                            printable(key), i, printable(texts.back())));
   }
   return texts;

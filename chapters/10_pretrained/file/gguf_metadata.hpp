@@ -2,7 +2,7 @@
 //
 // The file may come from anybody: each length and count is compared with the bytes that are left
 // before it is used, and a value is read only as the type that the file gives it. Values are not
-// copied; texts are views into the file. Arrays inside arrays are refused.
+// copied; strings are views into the file. Arrays inside arrays are refused.
 // The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace t2t {
 
-/// The values are those in a file.
+/// The same values as in a file.
 enum class GgufType : std::uint32_t {
   u8,
   i8,
@@ -42,7 +42,7 @@ struct GgufEntry {
   std::span<const std::uint8_t> bytes;  // the value, or the elements one after the other
 };
 
-/// "30", "\"llama\"", "49,152 texts": for a list of what a file holds.
+/// "30", "\"llama\"", "49,152 strings": for a list of a file's contents.
 std::string value_text(const GgufEntry& entry);
 
 /// Look-ups throw std::runtime_error, naming the file and the key, when the key is missing or its

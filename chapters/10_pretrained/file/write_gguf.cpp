@@ -23,7 +23,7 @@ std::size_t StoredTensor::size() const {
 /// Where the next tensor may begin.
 static std::size_t aligned(std::size_t bytes) { return (bytes + 31) / 32 * 32; }
 
-/// The file up to its first tensor's numbers.
+/// The file up to its first tensor's elements.
 static GgufBytes head_of(const GgufBytes& entries, const std::vector<StoredTensor>& tensors) {
   GgufBytes head;
   head.header(tensors.size(), entries.entries)
@@ -33,7 +33,7 @@ static GgufBytes head_of(const GgufBytes& entries, const std::vector<StoredTenso
     const std::vector<std::size_t>& shape = tensor.shape;
     std::size_t size = 1;
     for (const std::size_t n : shape) size *= n;
-    expect(tensor.size() == size, tensor.name, fmt::format("{} numbers", size), tensor.size());
+    expect(tensor.size() == size, tensor.name, fmt::format("{} elements", size), tensor.size());
     head.tensor(tensor.name, {shape.rbegin(), shape.rend()}, std::uint32_t(TensorType::f32),
                 offset);
     offset += aligned(sizeof(float) * size);

@@ -2,8 +2,8 @@
 //
 //   header      GGUF, version 3, how many tensors and entries
 //   entries     keys and values
-//   directory   of each tensor its name, sizes (innermost first), type and offset
-//   tensors     their numbers as F32, each tensor from a multiple of 32 bytes on
+//   directory   each tensor's name, sizes (innermost first), type and offset
+//   tensors     their elements as F32, each tensor from a multiple of 32 bytes on
 //
 // The format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 #pragma once
@@ -18,19 +18,19 @@
 
 namespace t2t {
 
-/// A tensor's name, its sizes, outermost first, and its numbers, which may come in several pieces:
+/// A tensor's name, its sizes, outermost first, and its elements, which may come in several pieces:
 /// for example, a tensor [E, rows, cols] as E matrices.
 struct StoredTensor {
   std::string name;
   std::vector<std::size_t> shape;
-  std::vector<ConstRow> pieces;  // together as many numbers as the product of the sizes
+  std::vector<ConstRow> pieces;  // together as many elements as the product of the sizes
 
-  std::size_t size() const;  // numbers in all pieces
+  std::size_t size() const;  // elements in all pieces
 };
 
 /// Writes a file of these entries and tensors. Tensors are written one after the other, so no
 /// second copy is made; the file appears whole or not at all, as write_file says. Throws
-/// std::invalid_argument for a tensor that has not as many numbers as its shape.
+/// std::invalid_argument for a tensor whose elements do not fill its shape.
 void save_gguf(const std::filesystem::path& path, const GgufBytes& entries,
                const std::vector<StoredTensor>& tensors);
 

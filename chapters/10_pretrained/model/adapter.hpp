@@ -1,5 +1,5 @@
-// A LoRA adapter: what fine-tuning changed in some of a model's matrices, each change as the
-// product of two thin matrices. Chapter 13 trains adapters.
+// A LoRA adapter: fine-tuning's changes to some of a model's matrices, each as the product of two
+// thin matrices. Chapter 13 trains adapters.
 //
 //   W ← W + (alpha / r) · B·A          A [r, in], B [out, r]
 //

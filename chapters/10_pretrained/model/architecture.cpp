@@ -144,9 +144,9 @@ static Frequencies read_frequencies(const GgufFile& file, const BlockSettings& b
 }
 
 // [granite]
-/// The choices of Granite. What each part adds is multiplied by one factor r there. Here the whole
-/// stream is 1/r times as large instead: the embedding is divided by r, and eps by r², so that all
-/// norms give the same.
+/// The choices of Granite. What each sublayer adds is multiplied by one factor r there. Here the
+/// whole stream is 1/r times as large instead: the embedding is divided by r, and eps by r², so
+/// that all norms give the same.
 static void choose_as_granite(const GgufFile& file, Config& config) {
   const auto factor = [&](const char* name) {
     const std::string key = model_key(file, name);

@@ -2,21 +2,20 @@
 //
 //             rows of q and k   additions
 //   llama     in neighbours     scaled RoPE, where a file has rope_freqs.weight (Llama 3)
-//   granite   in neighbours     factors of the embedding, of what a part adds, of the scores and of
+//   granite   in neighbours     factors of the embedding, of the sublayers, of the scores and of
 //                               the logits
 //   qwen2     in halves         biases of q, k and v
 //   qwen3     in halves         a norm for each head of q and k
-//   gemma2    in halves         norms before and after each part, a network gated by GELU, an
+//   gemma2    in halves         norms before and after each sublayer, an FFN gated by GELU, an
 //                               embedding times √C, capped scores and logits; of every two blocks
 //                               the first sees a window
 //   gemma3    in halves         as gemma2, with norms of heads in place of caps; of every six
 //                               blocks five see a window and have another theta
 //
 // A file names its architecture under general.architecture, and its keys begin with that name:
-// llama.block_count. Files of the llama architecture may hold mixtures of experts, whose network
-// chapter 14 brings; granitemoe, qwen2moe and qwen3moe always do. Scalings of RoPE other than Llama
-// 3's and linear ones, and RoPE on only a part of each head, are refused, with the key or the
-// tensor named.
+// llama.block_count. Files of the llama architecture may hold mixtures of experts, which chapter 14
+// computes; granitemoe, qwen2moe and qwen3moe always do. Scalings of RoPE other than Llama 3's and
+// linear ones, and RoPE on only a part of each head, are refused, with the key or the tensor named.
 #pragma once
 
 #include <string>

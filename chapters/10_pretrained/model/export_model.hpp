@@ -6,7 +6,7 @@
 //   RoPE       D/2 frequencies as f64
 //   weights    all as f32, rows first: the embedding; of each block attention_norm, w_q, w_k, w_v,
 //              w_o, feed_forward_norm, w_gate, w_up, w_down; final_norm; the head unless tied
-//   tokens     of each its length as a u32, then its bytes
+//   tokens     each one's length as a u32, then its bytes
 //   prompt     the number of its ids as a u32, then the ids as i32
 //
 // All little-endian, without padding.
@@ -21,8 +21,8 @@
 namespace t2t {
 
 /// Throws std::invalid_argument, naming the choice, for a model that whole_model.cpp does not
-/// compute (it has neighbours as pairs, no biases, no norms of heads and no window), for a prompt
-/// of no tokens and where bpe has not V tokens; std::runtime_error when the memory is not free.
+/// compute (it has neighbours as pairs, no biases, no norms of heads and no window), for an empty
+/// prompt, and unless bpe has V tokens; std::runtime_error when the memory is not free.
 std::string exported(const Model& model, const Bpe& bpe, std::span<const int> prompt);
 
 }  // namespace t2t

@@ -137,7 +137,7 @@ ModelWeights read_weights(const GgufFile& file, const Config& config, const Make
   parameters.embedding /= share.ranks, parameters.head /= share.ranks;
   if (!make)
     expect_memory(sizeof(float) * double(total(parameters)), file.name(),
-                  "take a smaller model, or ./learn run 12, which keeps weights in few bits");
+                  "use a smaller model, or ./learn run 12, which keeps weights quantized");
   ModelWeights weights = room_for(own);
   for_each_tensor(weights, own, [&](const TensorInfo& info, auto& tensor) {
     if (info.size() > 0) read_tensor(file, info, make, share, tensor);

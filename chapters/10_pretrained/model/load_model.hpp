@@ -4,7 +4,7 @@
 //   blk.3.attn_q.weight  →  blocks[3].w_q        output.weight, or else token_embd.weight  →  head
 //
 // Missing and surplus tensors are refused by name, and all shapes are checked before the first
-// number is read.
+// weight is read.
 #pragma once
 
 #include <functional>
@@ -33,8 +33,8 @@ std::vector<NamedShape> tensor_names(const Config& config);
 /// tensor that has another shape.
 void expect_tensors(const GgufFile& file, const Config& config);
 
-/// Makes a Weight of a matrix in the file: chapter 12 keeps the stored bits instead of floats. The
-/// matrix is [info.rows, info.cols]; tensor.bytes are valid during the call.
+/// Makes a Weight from a matrix in the file: chapter 12 keeps the stored bits instead of floats.
+/// The matrix is [info.rows, info.cols]; tensor.bytes are valid during the call.
 using MakeWeight = std::function<Weight(const GgufTensor& tensor, const TensorInfo& info)>;
 
 /// All weights of a model of this Config, or one rank's share of them, of which only its own bytes

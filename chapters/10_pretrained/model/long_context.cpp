@@ -61,9 +61,9 @@ static Frequencies scaled(const BlockSettings& block, std::size_t trained, LongC
   return block.frequencies;
 }
 
-/// YaRN multiplies cos and sin of q and of k by its magnitude, so each score by its square. Turning
-/// is linear: q made so much larger gives the same scores. Where a norm of the heads makes q, its
-/// gain and bias grow; elsewhere the projection does.
+/// YaRN multiplies cos and sin of q and of k by its magnitude, so each score by its square.
+/// Rotation is linear: a q so much larger gives the same scores. Where q has a norm for its heads,
+/// the norm's gain and bias grow; elsewhere the projection does.
 static void scale_queries(ModelWeights& weights, float by) {
   for (BlockWeights& block : weights.blocks) {
     if (block.q_norm.gain.size() > 0) {

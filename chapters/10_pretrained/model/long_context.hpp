@@ -1,4 +1,4 @@
-// A model run on texts longer than those it was trained on, with RoPE's frequencies scaled as
+// A model run on sequences longer than those it was trained on, with RoPE's frequencies scaled as
 // chapter 03's rope_scaling.hpp describes.
 //
 //   none      the frequencies stay: positions past the trained length are new to the model
@@ -28,8 +28,8 @@ struct LongContext {
 /// from 1 to 1024.
 LongContext parse_long_context(std::string_view text);
 
-/// The same weights with scaled frequencies, and with T_max times the factor as their longest text.
-/// YaRN's factor on scores is multiplied into what makes q: w_q and b_q, or the gain of its heads'
+/// The same weights with scaled frequencies, and with T_max multiplied by the factor. YaRN's factor
+/// on scores is multiplied into the weights that compute q: w_q and b_q, or the gain of its heads'
 /// norms. Throws std::invalid_argument when the model does not use RoPE or has scaled frequencies
 /// already, unless scaling is none, and as chapter 03's functions do.
 Model with_long_context(Model model, const LongContext& longer);

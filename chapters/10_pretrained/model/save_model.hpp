@@ -27,8 +27,8 @@ namespace t2t {
 /// Throws std::invalid_argument, naming it, for a choice that the architectures of architecture.hpp
 /// do not have or that the file can't express (scaled frequencies, layers that differ), for a size
 /// above the largest int, for weights that do not fit the Config or are packed, and for a tokenizer
-/// that has not V tokens. Throws std::runtime_error as Bpe and write_file do, and for texts that
-/// are not UTF-8.
+/// without V tokens. Throws std::runtime_error as Bpe and write_file do, and for texts that are not
+/// UTF-8.
 void save_model(const std::filesystem::path& path, const Config& config,
                 const ModelWeights& weights, const BpeTables& tokenizer, std::string_view name,
                 std::string_view chat_template = {});  // empty: the file has none
@@ -38,8 +38,8 @@ std::vector<std::uint8_t> model_bytes(const Config& config, const ModelWeights& 
                                       const BpeTables& tokenizer, std::string_view name,
                                       std::string_view chat_template = {});
 
-/// A model's tensors, as a file has them, in the order of tensor_names. The numbers stay where they
-/// are. Throws std::invalid_argument when some are packed.
+/// A model's tensors, as a file has them, in the order of tensor_names. The elements stay where
+/// they are. Throws std::invalid_argument when some are packed.
 std::vector<StoredTensor> stored_tensors(const ModelWeights& weights, const Config& config);
 
 }  // namespace t2t

@@ -30,11 +30,11 @@ Config share_of(Config config, Share share) {
   expect(config.V >= share.ranks, "V, the vocabulary", "a token for each rank", config.V);
   const auto share_block = [&](BlockSettings& block) {
     if (block.biases == Biases::all)
-      throw std::invalid_argument("biases: wanted those of q, k and v at most, got all");
+      throw std::invalid_argument("biases: wanted at most those of q, k and v, got all");
     divide(block.H, "H, the query heads");
     divide(block.G, "G, the key and value heads");
-    divide(block.F, "F, the width of the network");
-    divide(block.shared, "shared, the width of the network beside the experts");
+    divide(block.F, "F, the width of the feed-forward network");
+    divide(block.shared, "shared, the width of the shared expert");
   };
   share_block(config.block);
   for (BlockSettings& block : config.layers) share_block(block);

@@ -1,12 +1,12 @@
 // One rank's share of a model, where several processes hold a part of each matrix: heads, groups
-// and hidden numbers are divided among the ranks, and each rank's block is a smaller block.
+// and hidden channels are divided among the ranks, and each rank's block is a smaller block.
 //
 //   rows of w_q, w_k, w_v, w_gate, w_up     with these, and the biases of the same rows, a rank
-//                                           makes its own heads and its own hidden numbers
-//   columns of w_o, w_down                  with these it makes its share of what the part adds
+//                                           computes its own heads and hidden channels
+//   columns of w_o, w_down                  with these it computes its share of the sum
 //
-// The sum of all ranks' shares is what the part adds: chapter 08's BeforeSum sums them. Norms and
-// router are whole in all ranks.
+// The sum of all ranks' shares is what the sublayer adds: chapter 08's BeforeSum sums them. Norms
+// and router are whole in all ranks.
 //
 // Of the embedding and the head a rank keeps the rows of its own tokens. An embedding that another
 // rank has is zeros, and so is a logit: StateOptions' `embedded` and `scored` (chapter 09) sum both

@@ -15,15 +15,16 @@ namespace t2t {
 
 void add_flags(Program& program, Flags& flags) {
   program.input("model", flags.model, "a GGUF file of a llama, granite, qwen or gemma model");
-  program.input("adapter", flags.adapter, "a LoRA adapter, as chapter 17 writes it, for the model");
+  program.input("adapter", flags.adapter, "a LoRA adapter for the model, as chapter 17 writes it");
   program.word("prompt", flags.prompt, "text to continue");
   program.word("ids", flags.ids, "text to continue, as token ids: 1,2,3");
-  program.yes("chat", flags.chat, "chat: reads questions from the keyboard or a pipe, one a line");
+  program.yes("chat", flags.chat,
+              "chat: reads questions from the keyboard or a pipe, one per line");
   program.word("system", flags.system,
                "system prompt of the chat; default: the model's own; \"\": none");
   program.size("tokens", flags.tokens,
-               "tokens to generate at most, in a chat for each answer; with "
-               "--perplexity-by-position, tokens of the text to read");
+               "most tokens to generate, in a chat for each answer; with --perplexity-by-position, "
+               "tokens of the text to read");
   program.size("context", flags.context, "longest conversation of a chat, in tokens");
   add_sampling_flags(program, flags.sampling);
   program.word("tokenize", flags.tokenize, "print the token ids of this text");
@@ -45,9 +46,9 @@ void add_flags(Program& program, Flags& flags) {
                  NamedFile::npy_written);
   program.inputs("compare", flags.compare, 2,
                  "compare two folders of traces; exit status 1 if they differ", "DIR DIR");
-  program.input("with", flags.with, "the second folder, if --compare names only one", "DIR");
+  program.input("with", flags.with, "the second folder, when --compare names only one", "DIR");
   program.word("pairing", flags.pairing,
-               "pairs that RoPE rotates: neighbours or halves, of which one is wrong for a file; "
+               "pairs that RoPE rotates: neighbours or halves (one is wrong for each file); "
                "default: the file's own");
   program.yes("bench", flags.bench, "time a prefill of 512 tokens and a decode of 128");
   program.yes("info", flags.info, "list the file's metadata and tensors");

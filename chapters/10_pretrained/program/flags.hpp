@@ -21,7 +21,7 @@ struct Flags {
   std::size_t tokens = 64, window = 512, context = 2048;
   bool chat = false, special = false, bench = false, info = false, alone = false;
   Sampling sampling = {.temperature = 0};
-  // Not flags: what a program makes of the file's matrices, how it keeps keys and values, and
+  // Not flags: what a program makes of the file's matrices, how it stores keys and values, and
   // whether its states can run experts.
   MakeWeight make_weight = {};
   MakeState make_state = {};

@@ -1,4 +1,4 @@
-// Opens what the flags name: a model with what is done to it, and a text as token ids.
+// Opens what the flags name: a model with its changes, and a text as token ids.
 #pragma once
 
 #include <string>

@@ -77,15 +77,14 @@ void show_summary(const Session& session) {
   add("key and value heads G", block.G, key("attention.head_count_kv"));
   add("feed-forward width F", block.F, key("feed_forward_length"));
   add("vocabulary V", config.V, "token_embd.weight's rows");
-  add("longest text", config.T_max, key("context_length"));
+  add("longest sequence", config.T_max, key("context_length"));
   table.add({"RoPE's theta", fmt::format("{}", block.theta), key("rope.freq_base")});
-  table.add(
-      {"head", config.tied ? "tied" : "separate",
-       config.tied ? "there is no output.weight: the head is the embedding" : "output.weight"});
+  table.add({"head", config.tied ? "tied" : "separate",
+             config.tied ? "without output.weight, the head is the embedding" : "output.weight"});
   add("parameters", total(parameters), "counted from these sizes");
   table.print();
   fmt::print("\n");
-  print_paragraph(fmt::format("The file holds {} of weights, which become {} of float32 numbers.",
+  print_paragraph(fmt::format("The file holds {} of weights, which become {} of float32.",
                               megabytes(double(stored)),
                               megabytes(double(bytes(session.model.weights())))));
 }

@@ -76,7 +76,7 @@ void show_pairings(Session& session, Random& random) {
   }
   session.rotate_in(right);
   print_paragraph(
-      "The wrong pairing causes no error: all shapes fit and no number is NaN. --trace and "
+      "The wrong pairing causes no error: all shapes fit and no value is NaN. --trace and "
       "--compare find the mistake; the page shows how.");
 }
 
@@ -101,11 +101,11 @@ int show_tour(const Flags& flags, std::size_t seed) {
     show(session, seed);
     return 0;
   }
-  print_paragraph(fmt::format(
-      "The real model's file is missing ({}); ./learn weights fetches it. A tiny model of random "
-      "numbers takes its place: it is written as a GGUF file and read back by the same code, but "
-      "its answers are random letters.",
-      flags.model));
+  print_paragraph(
+      fmt::format("The real model's file is missing ({}); ./learn weights fetches it. A tiny model "
+                  "with random weights takes its place: it is written as a GGUF file and read back "
+                  "by the same code, but its answers are random letters.",
+                  flags.model));
   Random random(seed);
   const Config config = tiny_config();
   const std::vector<std::uint8_t> bytes = gguf_file(config, draw_model(config, random));

@@ -126,7 +126,7 @@ static int bench(const Flags& flags) {
   return 0;
 }
 
-/// A trace may hold what is not a number, since it is there to find it; a result may not.
+/// A trace may hold NaN, since it serves to find it; a result may not.
 static void expect_finite(const Tensor<1>& logits, const std::string& model) {
   for (std::size_t v = 0; v < logits.size(); ++v)
     if (!std::isfinite(logits(v)))

@@ -89,7 +89,7 @@ void Bpe::read_tokens() {
     const auto fail_token = [&](std::string_view what) {
       fail(fmt::format("token {} \"{}\" {}", i, printable(token), what));
     };
-    if (!ids_.emplace(token, int(i)).second) fail_token("is there twice");
+    if (!ids_.emplace(token, int(i)).second) fail_token("occurs twice");
 
     // Control and added tokens are written as they are, all others in the byte alphabet.
     switch (tables_.kinds[i]) {
@@ -98,7 +98,7 @@ void Bpe::read_tokens() {
           bytes_.push_back(*bytes);
           if (bytes->size() == 1) byte_ids_[std::uint8_t((*bytes)[0])] = int(i);
         } else {
-          fail_token("has a character that stands for no byte");
+          fail_token("contains a character that stands for no byte");
         }
         break;
       case TokenKind::unknown:
@@ -147,7 +147,7 @@ void Bpe::read_merges() {
     };
     const int left_id = known(left), right_id = known(right);
     if (!merges_.add(left_id, right_id, {std::uint32_t(rank), known(left + right)}))
-      fail_merge("is there twice");
+      fail_merge("occurs twice");
   }
 }
 

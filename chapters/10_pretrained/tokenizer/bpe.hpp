@@ -2,8 +2,8 @@
 //
 // encode first finds special tokens, where they are allowed. The text between them is normalized,
 // for models that do so (unicode.hpp), and split into words (pretokenize.hpp); the bytes of each
-// word become symbols, and symbols are merged (merges.hpp). Some models take a word that is itself
-// a token without merging. decode joins the bytes of the tokens: decode(encode(text)) is the text,
+// word become symbols, and symbols are merged (merges.hpp). Some models use a word that is itself a
+// token without merging it. decode joins the bytes of the tokens: decode(encode(text)) is the text,
 // normalized or as it was, when the vocabulary has all of its bytes. A token can end inside a
 // character, so text that is printed while it is generated goes through StreamingDecoder.
 #pragma once
@@ -85,8 +85,7 @@ class Bpe {
   std::string decode(std::span<const int> ids) const;
   const std::string& bytes(int id) const;
   TokenKind kind(int id) const;
-  /// What a reader sees when a model says these tokens: decode without the control tokens. Throws
-  /// as decode does.
+  /// What a reader sees of these tokens: decode without the control tokens. Throws as decode does.
   std::string said(std::span<const int> ids) const;
 
   std::size_t size() const { return bytes_.size(); }  // V

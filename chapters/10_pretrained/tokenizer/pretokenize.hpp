@@ -36,7 +36,7 @@ class PreTokenizer {
   void for_each_word(std::string_view text,
                      const std::function<void(std::string_view word)>& use) const;
 
-  /// Whether a word that is itself a token is taken without merging.
+  /// Whether a word that is itself a token is used without merging.
   bool whole_words() const;
   /// Whether a text begins with the bos token, unless the file says otherwise.
   bool bos_first() const;
