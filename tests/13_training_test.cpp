@@ -231,8 +231,9 @@ TEST_CASE("AdamW refuses sizes that differ, too little scratch and a step of 0")
   REFUSES(x.step({{}, 0.01f, 1}, 0, {1, 2, 3}), "square: wanted shape [3], got [2]");
   Moved large{numbers(1, 2, 0, 4097)};
   large.scratch.pop_back();
-  REFUSES(large.step({{}, 0.01f, 1}, 0, large.w),
-          "scratch: wanted one number for each piece, got " + std::to_string(large.scratch.size()));
+  REFUSES(
+      large.step({{}, 0.01f, 1}, 0, large.w),
+      "scratch: wanted one element for each piece, got " + std::to_string(large.scratch.size()));
 }
 
 // The schedule, and clipping.

@@ -307,7 +307,7 @@ refuses "--run: mine: wanted a new or an empty folder" "$training" --run mine "$
 refuses "none: can't be read" "$training" --run fresh --file none
 [[ ! -e fresh ]] || fail "a refused --run left: $(ls -A fresh)"
 for sizes in "--width 24000 --layers 1000" "--layers 1000000" "--ffn 1000000000"; do
-  refuses "the model with all that training keeps: wants about" "$training" --run fresh --file none $sizes
+  refuses "the model with all that training stores: wants about" "$training" --run fresh --file none $sizes
 done
 refuses "--decay: wanted 0 or more, and below 1e9" "$training" --run fresh --decay 1e9
 refuses "--rate: wanted more than 0, and below 1e9" "$training" --run fresh --rate 1e20

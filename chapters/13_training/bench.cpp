@@ -17,7 +17,7 @@
 
 namespace t2t {
 
-/// The products of a step and nothing else: forward, and two backward for each weight.
+/// The matrix products of a step and nothing else: forward, and two backward for each weight.
 class BareProducts {
  public:
   BareProducts(const Config& config, std::size_t N) : L_(config.L), N_(N) {

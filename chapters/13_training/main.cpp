@@ -32,10 +32,9 @@ static int tour(const Program& program, const RunFlags& flags, std::size_t steps
 int main(int argc, char** argv) {
   RunFlags flags;
   std::size_t tour_steps = 90;
-  Program program(
-      "13_training",
-      "Trains a language model with a backward pass written by hand. Without flags: the "
-      "gradients checked, one batch learned by heart, and a short run.");
+  Program program("13_training",
+                  "Trains a language model with a backward pass written by hand. Without flags: "
+                  "the gradients checked, one batch memorized, and a short run.");
   add_flags(program, flags);
   program.size("tour-steps", tour_steps, "steps of the short run that is shown without --run", 10);
   program.has_solutions(solutions);

@@ -53,11 +53,10 @@ static Solution two_steps() {
 static Solution memory_to_train() {
   const TrainingMemory memory = training_memory(llama_3_8b(), 1, 8192, 2);
   const double all = memory.weights + memory.gradients + memory.optimizer;
-  return {"memory to train",
-          fmt::format("2 + 2 + 4 + 4 + 4 = {:g} bytes a parameter: {}, of which the weights that "
-                      "the forward pass reads are {}.",
-                      all / double(total(count_parameters(llama_3_8b()))), bytes_text(all),
-                      bytes_text(memory.weights))};
+  return {"memory to train", fmt::format("2 + 2 + 4 + 4 + 4 = {:g} bytes per parameter: {}, of "
+                                         "which the weights that the forward pass reads are {}.",
+                                         all / double(total(count_parameters(llama_3_8b()))),
+                                         bytes_text(all), bytes_text(memory.weights))};
 }
 
 static Solution years_of_training() {

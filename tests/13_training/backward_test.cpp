@@ -312,7 +312,7 @@ TEST_CASE("norms refuse shapes that disagree") {
   REFUSES(add(dx, {zeros(3), {}}, 6), "the gain's gradient: wanted shape [4], got [3]");
   REFUSES(add(dx, layer, 6), "the bias's gradient: wanted shape [0], got [4]");
   REFUSES(add(dx, rms, 6, Norm::layer), "the bias's gradient: wanted shape [4], got [0]");
-  REFUSES(add(dx, rms, 5), "scratch: wanted at least 2 numbers for each row, got 5");
+  REFUSES(add(dx, rms, 5), "scratch: wanted at least 2 elements for each row, got 5");
   CHECK_NOTHROW(add(dx, layer, 6, Norm::layer));
 }
 

@@ -363,11 +363,11 @@ TEST_CASE("what is refused, with its message") {
           "control token \"" + std::string(60, 'x') + "…\": wanted 1 to 256 bytes, got 257");
   REFUSES(with_control({"\xff"}), "control token \"\\xff\": wanted UTF-8, got other bytes");
   REFUSES(with_control({"xyz", "a"}),
-          "control token \"a\": wanted a name of its own, got one that another token has");
+          "control token \"a\": wanted a name of its own, got another token's");
   REFUSES(with_control({"<|a|>", "<|a|>"}),
-          "control token \"<|a|>\": wanted a name of its own, got one that another token has");
+          "control token \"<|a|>\": wanted a name of its own, got another token's");
   REFUSES(with_control({"ab"}),
-          "control token \"ab\": wanted a name of its own, got one that another token has");
+          "control token \"ab\": wanted a name of its own, got another token's");
 
   REFUSES_AS(train_bpe("ab\xff", {.V = 257}),
              "text: byte 0xff at offset 2 is not UTF-8; save the text as UTF-8",

@@ -109,7 +109,7 @@ TEST_CASE("two programs are never at work in one folder") {
   write_file(run.state(), {reinterpret_cast<const char*>(state.bytes.data()), state.bytes.size()});
   REFUSES_AS(HeldFolder::for_old_run(run), busy, Bad);
   REFUSES(HeldFolder::for_new_run(run),
-          "--run: " + run.path.string() + " holds a run; --resume goes on with it");
+          "--run: " + run.path.string() + " holds a run; --resume continues it");
   CHECK(read_file(run.path / ".partial-a1B2c3") == "half");
   CHECK(read_file(run.path / "run.lock").starts_with("A training run"));
 }
@@ -120,7 +120,7 @@ TEST_CASE("a folder with another file of the checkpoint's name stays as it is") 
   write_file(run.state(), "mine");
   CHECK_THROWS_AS(HeldFolder::for_old_run(run), Bad);
   REFUSES(HeldFolder::for_new_run(run),
-          "--run: " + run.path.string() + " holds a run; --resume goes on with it");
+          "--run: " + run.path.string() + " holds a run; --resume continues it");
   CHECK(contents_of(run.path).size() == 1);
 }
 

@@ -222,7 +222,7 @@ TEST_CASE("a run of an older program says so") {
   write_file(run.state(), state);
   REFUSES_AS(resume(run),
              run.state().string() +
-                 ": has no training.checksum, since an older program wrote it; begin the run again",
+                 ": has no training.checksum, since an older program wrote it; begin a new run",
              Bad);
 }
 

@@ -444,7 +444,7 @@ TEST_CASE("numbers that are not finite are refused, and squares below 0") {
       for (const double bad : {not_measured, infinity, -infinity}) {
         const std::string name = letter + tensor;
         REFUSES_AS(whole.read([&](Parts& p) { p.set_number(name, 7, bad); }),
-                   "x: " + name + ": a number is not finite", Bad);
+                   "x: " + name + ": an element is not finite", Bad);
       }
   REFUSES_AS(whole.read([](Parts& p) { p.set_number("s embedding", 7, -0.5); }),
              "x: s embedding: wanted squares, got -0.5", Bad);
@@ -507,9 +507,9 @@ TEST_CASE("options out of range are refused, with their key or what they are for
 
   // What the numbers are used for has bounds of its own.
   REFUSES(whole.read(real("training.beta2", 2)),
-          "beta, what a running mean keeps: wanted at least 0 and below 1, got 2");
+          "beta, the share that a running mean keeps: wanted at least 0 and below 1, got 2");
   REFUSES(whole.read(real("training.beta1", 1 - 1e-12)),  // 1 as a float
-          "beta, what a running mean keeps: wanted at least 0 and below 1, got 1");
+          "beta, the share that a running mean keeps: wanted at least 0 and below 1, got 1");
   REFUSES(whole.read(real("training.eps", 0)), "eps: wanted more than 0, got 0");
   REFUSES(whole.read(real("training.eps", 1e-60)), "eps: wanted more than 0, got 0");
   REFUSES(whole.read(integer("training.windows", 0)),

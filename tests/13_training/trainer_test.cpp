@@ -428,7 +428,8 @@ TEST_CASE("options and texts that no run can have are refused") {
   refused([](auto& o) { o.T = 17; }, "T, the tokens of a sequence: wanted 1 to T_max = 16, got 17");
   refused([](auto& o) { o.T = 300; },
           "ids, the text's tokens: wanted at least 2·T + 1 = 601, got 600");
-  const char* beta = "beta, what a running mean keeps: wanted at least 0 and below 1, got ";
+  const char* beta =
+      "beta, the share that a running mean keeps: wanted at least 0 and below 1, got ";
   for (const float bad : {1.0f, -0.5f, 2.0f, std::nanf("")}) {
     const std::string message = beta + fmt::format("{}", double(bad));
     refused([&](auto& o) { o.adamw.beta1 = bad; }, message.c_str());

@@ -5,14 +5,13 @@
 //   dscores[t,s] = P[t,s]·(dP[t,s] − Σ over j of P[t,j]·dP[t,j])
 //   dq = dscores·k / √D        dk = dscoresᵀ·q / √D
 //
-// A rule with another factor has it in the place of 1/√D. A cap multiplies dscores by its
-// derivative, 1 − (score/cap)².
+// A rule's own factor replaces 1/√D. A cap multiplies dscores by its derivative, 1 − (score/cap)².
 //
 // Each weight of a row depends on all of the row's scores, since the weights add up to 1: hence the
 // sum over j. A head of keys and values that several query heads read (chapter 06) gets the sum of
-// what each of them gives. RoPE's backward pass is a rotation by the negative angle.
-// flash_backward.hpp computes the same block by block. Vaswani et al. 2017; Bridle 1990 (softmax);
-// Su et al. 2021 (RoPE).
+// their gradients. RoPE's backward pass is a rotation by the negative angle. flash_backward.hpp
+// computes the same block by block. Vaswani et al. 2017; Bridle 1990 (softmax); Su et al. 2021
+// (RoPE).
 #pragma once
 
 #include "03_rope/rope.hpp"
@@ -22,7 +21,7 @@
 namespace t2t {
 
 /// The gradient of each row's scores, from the row's weights and their gradient. A masked key has
-/// weight 0, and so its score has gradient 0. Throws std::invalid_argument when shapes disagree.
+/// weight 0, so its score has gradient 0. Throws std::invalid_argument when shapes disagree.
 Tensor<2> softmax_backward(const Tensor<2>& weights,    // [T, S], softmax's result
                            const Tensor<2>& dweights);  // [T, S]
 

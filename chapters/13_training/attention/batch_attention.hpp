@@ -3,7 +3,7 @@
 //
 // The rows of B sequences of T tokens lie one sequence after the other. Queries and keys are
 // rotated, and chapter 11's flash attention reads the projections in place. Nothing outlives the
-// call: what the backward pass needs, the trace hands over (kept_for_backward.hpp).
+// call: the trace saves what the backward pass needs (kept_for_backward.hpp).
 #pragma once
 
 #include <functional>
@@ -23,10 +23,10 @@ struct AttentionChange {
   /// Changes the queries and keys of one sequence, rotated if the model rotates them: [T, H·D], [T,
   /// G·D].
   std::function<void(const BlockSettings&, Matrix q, Matrix k)> forward = {};
-  /// Turns the gradients of the changed queries and keys into those of the unchanged ones, in
+  /// Converts the gradients of the changed queries and keys to those of the unchanged ones, in
   /// place; the rows may be of several sequences.
   std::function<void(const BlockSettings&, Matrix dq, Matrix dk)> backward = {};
-  bool drops_weights = false;  // whether dropout leaves out softmax's weights, too
+  bool drops_weights = false;  // whether dropout also drops softmax's weights
 
   ScoreRule rule_of(const BlockSettings& settings) const {
     ScoreRule rule = t2t::rule_of(settings);
@@ -46,8 +46,8 @@ class BatchAttention {
   /// reads them, as the change left them. Throws std::invalid_argument as expect_call and the
   /// change do, and unless each run is a whole sequence.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
-  /// What the next calls leave out of the weights, if the change says that they do. They then
-  /// allocate the weights (weight_dropout.hpp).
+  /// Which weights the next calls drop, if the change says that they do. They then allocate the
+  /// weights (weight_dropout.hpp).
   void leave_out(const Dropout& dropout) { dropout_ = dropout; }
 
   const RopeTable& table(std::size_t layer) const { return layers_.table(layer); }

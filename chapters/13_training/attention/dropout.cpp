@@ -10,7 +10,7 @@
 namespace t2t {
 
 /// The place of a part in its layer. These numbers never change, whatever parts are traced later: a
-/// run that goes on from a checkpoint leaves out what it would have left out then.
+/// run resumed from a checkpoint drops what it would have dropped then.
 static std::uint64_t place_of(Part part) {
   if (part == Part::embedding) return 0;
   if (part == Part::heads) return 7;

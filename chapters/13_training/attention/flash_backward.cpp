@@ -29,7 +29,7 @@ static std::size_t tokens_of_block(std::size_t N) {
 
 /// One thread's memory. Queries are columns, as in chapter 11: R of them, those of the block's
 /// tokens for the group's first head, then for the next one. W is D rounded up to whole registers.
-/// What lies in both directions is needed as the first and as the second factor of a product.
+/// Matrices in both directions are needed as the first and as the second factor of a product.
 struct GroupBlock {
   Matrix q, dout, dq;                // [D, R]; q is times the scores' factor, mostly 1/√D
   Matrix q_rows, dout_rows;          // [R, W]
@@ -101,7 +101,7 @@ static GroupBlock begin_group(std::size_t N, std::size_t D, std::size_t S, const
   return block;
 }
 
-/// Copies the block's queries and their gradients in both directions, with dout·out.
+/// Copies the block's queries and their gradients in both directions, and computes dout·out.
 static void begin_block(GroupBlock& block, const AttentionPass& sequence, std::size_t g,
                         std::size_t first, std::size_t tokens) {
   const std::size_t D = block.q.rows, R = block.q.cols;
@@ -179,7 +179,7 @@ static void find_log_sums(GroupBlock& block, ConstMatrix k, KeyRange keys, Seen 
 }
 
 /// Multiplies the gradients of capped scores by the derivative of the cap, before finish_scores
-/// makes them from those of the weights: there they are the weight times (d − delta). A masked
+/// computes them from the weights' gradients: there they are the weight times (d − delta). A masked
 /// key's weight is 0, so any derivative will do that is finite.
 static void through_cap(const GroupBlock& block, ConstMatrix scores, Matrix dscores) {
   const auto times_derivative = [cap = block.cap](Lanes d, Lanes score, Lanes delta) {

@@ -1,15 +1,15 @@
-// The backward pass of flash attention: attention_backward.hpp's sums, block by block, with no
-// matrix of T·S numbers.
+// The backward pass of flash attention: attention_backward.hpp's sums, block by block, without a
+// [T, S] matrix.
 //
-// A first pass over the keys finds one number for each query and head, L = ln Σ e^score. With it a
-// weight is made from its score alone: P = e^(score − L). The sum over j of P·dP is known before
-// any key is read, since with dP[j] = dout·v[j] it is
+// A first pass over the keys computes one value for each query and head, L = ln Σ e^score. It lets
+// each weight follow from its score alone: P = e^(score − L). The sum over j of P·dP is known
+// before any key is read, since with dP[j] = dout·v[j] it is
 //
 //   Σ over j of P[j]·(dout·v[j]) = dout · Σ over j of P[j]·v[j] = dout·out
 //
 // so each block of scores can be finished by itself. Dao et al. 2022, "FlashAttention", appendix B,
-// where the forward pass writes L down; here a product of queries and keys, one of six, finds it
-// again, and chapter 11's kernel stays as it is.
+// where the forward pass saves L; here a product of queries and keys, one of six, recomputes it,
+// and chapter 11's kernel stays as it is.
 #pragma once
 
 #include "06_gqa/fast/grouped_rows.hpp"
@@ -47,7 +47,7 @@ inline AttentionPass of_sequence(const AttentionPass& all, std::size_t first, st
           all.out.rows_from(first, T), all.dout.rows_from(first, T)};
 }
 
-/// Where the gradients of a sequence's q, k and v are written, over whatever is there. They must
+/// Where the gradients of a sequence's q, k and v are written, overwriting what is there. They must
 /// not overlap what is read.
 struct AttentionGradientRows {
   Matrix q;  // [T, H·D]

@@ -1,4 +1,4 @@
-// Dropout on attention's weights, as in GPT-2: after softmax, each weight of a query is left out
+// Dropout on attention's weights, as in GPT-2: after softmax, each weight of a query is dropped
 // with probability p, and the others are divided by 1 − p. A row's weights then no longer add up to
 // 1, but on average they do.
 //
@@ -6,8 +6,8 @@
 //
 //   dv = (weights·m)ᵀ·dout     dweights = m·(dout·vᵀ), then softmax's backward pass
 //
-// Flash attention makes no matrix of weights, so these are formulas that do, and allocate it: for
-// experiments with short sequences. Srivastava et al. 2014.
+// Flash attention makes no matrix of weights; these formulas do, and allocate it, for experiments
+// with short sequences. Srivastava et al. 2014.
 #pragma once
 
 #include "13_training/attention/dropout.hpp"
@@ -15,7 +15,7 @@
 
 namespace t2t {
 
-/// Which attention it is. Another layer, or another sequence of the pass, leaves out other weights.
+/// Identifies an attention. Another layer, or another sequence of the pass, drops other weights.
 struct DroppedAttention {
   const Dropout& dropout;
   std::size_t layer, sequence, H, G;

@@ -36,7 +36,7 @@ Tensor<2> activation_derivative(Activation activation, const Tensor<2>& x) {
 }
 // [/derivatives]
 
-/// The value and the derivative of an activation, for a register of numbers.
+/// The value and the derivative of an activation, for a register of values.
 struct ValueAndSlope {
   Lanes value, derivative;
 };
@@ -66,7 +66,7 @@ static constexpr auto silu_both = [](Lanes x) {
   return ValueAndSlope{x * s, s * (1.0f + x * (1.0f - s))};
 };
 
-/// Calls `use` with the function that the activation applies to its one number or to its gate.
+/// Calls `use` with the function that the activation applies to its only input or to its gate.
 template <class Use>
 static void with_both(Activation activation, Use use) {
   switch (activation) {

@@ -6,9 +6,9 @@
 //   relu′ = 1 above 0, else 0        gelu′(x) = Φ(x) + x·φ(x), φ the bell curve e^(−x²/2)/√(2π)
 //   σ′ = σ·(1 − σ)                   silu′(x) = σ(x)·(1 + x·(1 − σ(x)))
 //
-// The derivative of relu at 0 itself is taken as 0, as PyTorch does. For x of up to 1e18 either way
-// a derivative is off by at most 64·2⁻²⁴ with gelu_tanh and geglu_tanh, by 20·2⁻²⁴ with the others:
-// far above 0, 1 − σ has lost the last bits of σ. Papers: see activations.hpp.
+// At 0 itself the derivative of relu is defined as 0, as in PyTorch. For x of up to 1e18 either way
+// a derivative is off by at most 64·2⁻²⁴ with gelu_tanh and geglu_tanh, by 20·2⁻²⁴ with the others,
+// because far above 0, 1 − σ has lost the last bits of σ. Papers: see activations.hpp.
 #pragma once
 
 #include "07_swiglu/activations.hpp"
@@ -17,13 +17,13 @@
 namespace t2t {
 
 /// The formula: the derivative of an activation without a gate at each x, or of the function that a
-/// gated one applies to its gate (that of swiglu is silu, of glu the sigmoid). [T, F]
+/// gated one applies to its gate (silu for swiglu, the sigmoid for glu). [T, F]
 Tensor<2> activation_derivative(Activation activation, const Tensor<2>& x);
 
 /// The row kernel for one without a gate: dy becomes dx. Allocates nothing. Throws
 /// std::invalid_argument for a gated one, and when shapes disagree.
 void activate_backward_rows(Activation activation,
-                            ConstMatrix x,  // [T, F], what the activation read
+                            ConstMatrix x,  // [T, F], the activation's input
                             Matrix dy);     // [T, F], becomes dx
 
 /// The row kernel for one with a gate: dy becomes dup, and dgate is written, which must not overlap

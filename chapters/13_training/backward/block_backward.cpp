@@ -78,7 +78,7 @@ static void add_gradients(ConstMatrix x, ConstMatrix dy, Weight& dw, Tensor<1>& 
   add_bias_gradient(dy, db);
 }
 
-/// Writes the gradient of what the network read, x, to dx.
+/// Writes the gradient of the network's input, x, to dx.
 static void network_backward(ConstMatrix x, const Block& block, const KeptBlock& kept,
                              ConstMatrix dy, BackwardScratch& scratch, Matrix dx,
                              FeedForwardWeights& gradients) {
@@ -105,8 +105,8 @@ static void network_backward(ConstMatrix x, const Block& block, const KeptBlock&
   add_input_gradient(dgate, weights.w_gate.floats(), dx);
 }
 
-/// The gradient of q, or of k, before the norms of its heads: takes the place of that after them.
-/// What the norms read is made again from x.
+/// The gradient of q, or of k, before the norms of its heads, which replaces the one after them.
+/// The norms' input is recomputed from x.
 static void head_norms_backward(ConstMatrix x, const Weight& w, const Tensor<1>& bias,
                                 const NormWeights& norm, const BlockSettings& s,
                                 BackwardScratch& scratch, Matrix dq, NormWeights& gradients) {
@@ -135,7 +135,7 @@ struct BlockOnTheWayBack {
   const TrainingSlots& slots;
 };
 
-/// Writes the gradient of what attention read, x, to dx.
+/// Writes the gradient of attention's input, x, to dx.
 static void attention_part_backward(ConstMatrix x, const BlockOnTheWayBack& one, ConstMatrix dy,
                                     Matrix dx) {
   const auto& [block, kept, backward_table, B, scratch, gradients, dropout, slots] = one;

@@ -5,9 +5,9 @@
 //   dx₁ = dx₂ + norm's and network's backward pass of dx₂
 //   dx  = dx₁ + norm's and attention's backward pass of dx₁
 //
-// A sum gives its gradient to both of its terms unchanged. So the gradient of the last block's
-// output arrives at the first block whole, and each part only adds to it: that is what residual
-// connections are for (chapter 08 measures it). He et al. 2015, "Deep Residual Learning".
+// A sum gives its gradient to both of its terms unchanged. The gradient of the last block's output
+// therefore arrives at the first block whole, and each sublayer only adds to it: the purpose of
+// residual connections (chapter 08 measures it). He et al. 2015, "Deep Residual Learning".
 #pragma once
 
 #include "08_block/choices/choices.hpp"
@@ -20,20 +20,20 @@
 namespace t2t {
 
 /// Throws std::invalid_argument for a choice that has no backward pass here: experts, unless the
-/// slots have a network.
+/// slots compute them.
 void expect_trained(const std::vector<Choice>& choices, const TrainingSlots& slots = {});
 
 /// Memory for the gradients inside a block, used by all layers.
 struct BackwardScratch {
-  Tensor<2> normed;                // [N, C]    a norm's result, made again
+  Tensor<2> normed;                // [N, C]    a norm's result, recomputed
   Tensor<2> dnormed;               // [N, C]
-  Tensor<2> dropped;               // [N, C]    a part's gradient after dropout
+  Tensor<2> dropped;               // [N, C]    a sublayer's gradient after dropout
   Tensor<2> dq;                    // [N, H·D]
   Tensor<2> dk;                    // [N, G·D]
   Tensor<2> dv;                    // [N, G·D]
   Tensor<2> dheads;                // [N, H·D]
-  Tensor<2> before_norm;           // [N, H·D]  q or k, made again, where the heads have norms
-  Tensor<2> hidden;                // [N, F]    act(gate)·up, made again; then dgate
+  Tensor<2> before_norm;           // [N, H·D]  q or k, recomputed, if heads have norms
+  Tensor<2> hidden;                // [N, F]    act(gate)·up, recomputed; then dgate
   Tensor<2> dhidden;               // [N, F]    then dup
   Tensor<1> rows;                  // [2·N]     each row's mean and r, for the norms
   FlashBackwardScratch attention;  // not growing with T²
@@ -46,9 +46,9 @@ struct BackwardScratch {
 };
 std::size_t bytes(const BackwardScratch& scratch);
 
-/// dx, the gradient of the block's output, becomes that of its input, and the gradients of the
+/// dx, the gradient of the block's output, becomes its input's gradient, and the gradients of the
 /// block's weights are added to `gradients`. dropout and slots are the forward pass's. Returns the
-/// loss of a network in a slot, or 0.
+/// loss of a slot's network, or 0.
 double block_backward(const Block& block, const KeptBlock& kept,
                       const RopeTable& backward_table,  // attention_backward.hpp's; [T, D/2] each
                       std::size_t B,                    // sequences in the N rows

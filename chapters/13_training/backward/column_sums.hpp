@@ -10,7 +10,7 @@
 namespace t2t {
 
 /// Calls add(t, from, sums) for each row t and each stretch of columns from `from` on, which adds
-/// row t's numbers of these columns to sums. A thread takes whole columns, so that each sum has one
+/// row t's elements of these columns to sums. A thread sums whole columns, so that each sum has one
 /// order of its terms, however many threads there are: a run can be repeated bit by bit.
 template <class Add>
 void add_column_sums(std::size_t T, Row sums, Add add) {

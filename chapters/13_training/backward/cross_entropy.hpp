@@ -3,9 +3,9 @@
 //
 //   loss[t] = −ln p[target]        dlogits[t,v] = (p[v] − 1 where v is the target) · scale
 //
-// Each logit is pushed down by the probability that it got, and the target's is pushed up by 1, so
-// that a row's gradients sum to 0. A step's loss is a mean over all tokens that are to be learned:
-// scale is one over their number, in all parts of the batch together.
+// Each logit is pushed down by its probability, and the target's is pushed up by 1: a row's
+// gradients sum to 0. A step's loss is a mean over all tokens to be learned: scale is one over
+// their number in the whole batch.
 #pragma once
 
 #include <span>
@@ -19,9 +19,9 @@ namespace t2t {
 constexpr int not_learned = -1;
 
 /// Overwrites logits by their gradients, and returns the sum of the losses, in nats: the same for
-/// any number of threads. Allocates nothing. Rows whose target is not_learned count nothing and get
-/// gradients of 0. Throws std::invalid_argument when shapes disagree, if losses is shorter than T,
-/// and for another target outside [0, V).
+/// any number of threads. Allocates nothing. Rows whose target is not_learned add nothing to the
+/// loss and get gradients of 0. Throws std::invalid_argument when shapes disagree, if losses is
+/// shorter than T, and for another target outside [0, V).
 double cross_entropy_rows(Matrix logits,                 // [T, V], become dlogits
                           std::span<const int> targets,  // [T]
                           float scale,

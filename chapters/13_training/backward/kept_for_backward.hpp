@@ -1,9 +1,9 @@
-// What the forward pass of a block keeps for its backward pass.
+// What the forward pass of a block saves for its backward pass.
 //
-// Kept are the inputs of what is not linear: the stream, the rotated queries and keys, the values,
-// gate and up. The norms' results and the network's hidden numbers are made again from them, which
-// takes less time than it would take memory: 2·C + F numbers a token and layer. Chapter 09's
-// training_memory counts them as kept.
+// It saves the inputs of nonlinear functions: the stream, the rotated queries and keys, the values,
+// gate and up. The norms' results and the hidden channels are recomputed from them, which costs
+// little time and saves much memory: 2·C + F elements per token and layer. Chapter 09's
+// training_memory counts them as saved.
 #pragma once
 
 #include <vector>
@@ -25,11 +25,12 @@ struct KeptBlock {
   Tensor<2> x_plus_feed_forward;  // [N, C]    post-norm only, before its norm
 };
 
-/// Room for N rows of each block. Where a slot has the network, nothing is kept of it here.
+/// Room for N rows of each block. Of a network in a slot, nothing is saved here.
 std::vector<KeptBlock> make_kept(std::span<const BlockSettings> layers, std::size_t N,
                                  bool own_network = true);
 
-/// The trace that copies a block's parts into its KeptBlock: all but x, which comes before it.
+/// The trace that copies a block's intermediate results into its KeptBlock: all but x, which comes
+/// before it.
 Trace keep_in(std::vector<KeptBlock>& kept);
 
 /// Bytes of storage.

@@ -3,9 +3,9 @@
 //   dx = dy·W        dW = dyᵀ·x        db[o] = Σ over t of dy[t,o]
 //
 // In this chapter dx stands for the gradient of the loss with respect to x: how much the loss grows
-// when a number of x grows by a little, divided by that little. It has the shape of x. A weight
-// serves all tokens, so its gradient is a sum over all of them, and each call adds to it: a batch
-// may come in parts, and a tied table is used in two places. Rumelhart et al. 1986, "Learning
+// when an element of x grows by a little, divided by that little. It has the shape of x. A weight
+// serves all tokens, so its gradient is a sum over them, and each call adds to it: a batch may come
+// in parts, and a tied table is used in two places. Rumelhart et al. 1986, "Learning
 // representations by back-propagating errors".
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace t2t {
 
-/// dx += dy·W. Allocates nothing, and throws std::invalid_argument when shapes disagree; so do
-/// those below.
+/// dx += dy·W. Allocates nothing, and throws std::invalid_argument when shapes disagree; so do the
+/// functions below.
 void add_input_gradient(ConstMatrix dy,  // [T, out]
                         ConstMatrix w,   // [out, in]
                         Matrix dx);      // [T, in]

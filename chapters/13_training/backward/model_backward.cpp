@@ -39,7 +39,7 @@ ModelWeights zeros_of(const Config& config, const std::function<bool(const Tenso
   return zeros;
 }
 
-/// Rows whose logits are made at once: about 16 MB of them.
+/// Rows whose logits are computed at once: about 16 MB of them.
 static std::size_t rows_at_once(std::size_t N, std::size_t V) {
   return std::clamp<std::size_t>((4 << 20) / V, 1, N);
 }

@@ -1,11 +1,11 @@
 // A whole step forward and backward: the loss of a batch of sequences, and its gradients with
 // respect to all of a model's weights.
 //
-//   ids → embedding → blocks, each keeping what it needs → norm → head → loss
+//   ids → embedding → blocks, each saving what it needs → norm → head → loss
 //       ←           ← blocks, in the opposite order      ←      ←      ← 1
 //
 // The gradients are stored in tensors of the weights' own shapes, a ModelWeights. The logits of all
-// tokens would be the largest tensor of a step, [N, V], so the head takes some rows at a time.
+// tokens would be the largest tensor of a step, [N, V], so the head processes some rows at a time.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace t2t {
 
-/// B sequences of T tokens, one after the other, and for each token the one that follows it.
+/// B sequences of T tokens, one after the other, and for each token the next one.
 struct Batch {
   std::size_t B, T;
   std::vector<int> ids;      // [B·T]
@@ -44,8 +44,8 @@ class Gradients {
 
   /// Adds the gradients of scale · Σ loss to `gradients`, and returns Σ loss over the batch's
   /// targets that are to be learned, in nats. A matrix or table that is empty in `gradients` is not
-  /// learned, and its gradient isn't made. The model's weights must be floats. Allocates nothing,
-  /// unless dropout leaves out attention's weights. Throws std::invalid_argument for a batch of
+  /// learned, and its gradient is not computed. The model's weights must be floats. Allocates
+  /// nothing, unless dropout drops attention's weights. Throws std::invalid_argument for a batch of
   /// other B or T, an id or a target outside [0, V), packed weights, a share of dropout outside
   /// [0, 1), and for gradients of other shapes than the weights.
   double add(const Model& model, const Batch& batch, float scale, ModelWeights& gradients,
@@ -56,7 +56,7 @@ class Gradients {
   /// What the networks in a slot returned in the last call of add, summed over the layers.
   double extra_loss() const { return extra_loss_; }
 
-  /// Bytes of what the forward pass keeps, and of the scratch memory beside it.
+  /// Bytes of what the forward pass saves, and of the scratch memory beside it.
   std::size_t kept_bytes() const { return bytes(kept_); }
   std::size_t scratch_bytes() const;
 

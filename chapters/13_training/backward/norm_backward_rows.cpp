@@ -11,7 +11,7 @@
 
 namespace t2t {
 
-/// What a row's gradient needs to know of the row.
+/// What a row's gradient needs of the row.
 struct RowOfNorm {
   float mean, r;
 };
@@ -63,7 +63,7 @@ void add_norm_backward(ConstMatrix x, const NormWeights& weights, Norm kind, flo
   expect_shape("dx", dx, {T, C});
   expect_shape("the gain's gradient", gradients.gain, {C});
   expect_shape("the bias's gradient", gradients.bias, {kind == Norm::layer ? C : 0});
-  expect(scratch.size() >= 2 * T, "scratch", "at least 2 numbers for each row", scratch.size());
+  expect(scratch.size() >= 2 * T, "scratch", "at least 2 elements for each row", scratch.size());
   const Row means = scratch.first(T), r = scratch.subspan(T, T);
 
   const ConstRow gain = row(weights.gain);

@@ -10,9 +10,9 @@
 
 namespace t2t {
 
-/// Adds to dx and to the gradients, as residuals and batches in parts need it. The
+/// Adds to dx and to the gradients, because residuals and batches in parts need sums. The
 /// sums are the same for any number of threads, and nothing is allocated. dx must not overlap x or
-/// dy. Throws std::invalid_argument when shapes disagree or scratch has fewer than 2 numbers for
+/// dy. Throws std::invalid_argument when shapes disagree or scratch has fewer than 2 elements for
 /// each row.
 void add_norm_backward(ConstMatrix x,  // [T, C]
                        const NormWeights& weights, Norm kind, float eps,

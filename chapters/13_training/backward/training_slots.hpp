@@ -1,5 +1,5 @@
-// What can replace the network of a block in training, or change its attention or what a part adds.
-// Each such change brings its own backward pass.
+// What can replace a block's feed-forward network in training, or change its attention or the
+// results of its sublayers. Each such change brings its own backward pass.
 //
 // Experiments change scores, sums and masks (block_changes.hpp); a mixture of experts (chapter 14)
 // brings its network.
@@ -12,23 +12,23 @@
 
 namespace t2t {
 
-/// What the backward pass of a network is called with.
+/// The arguments of a network's backward pass.
 struct NetworkCall {
   const Block& block;
-  ConstMatrix x;            // [N, C]  what the network read
-  ConstMatrix dy;           // [N, C]  the gradient of what it wrote
+  ConstMatrix x;            // [N, C]  the network's input
+  ConstMatrix dy;           // [N, C]  the gradient of its output
   Matrix dx;                // [N, C]  the gradient of x, to be written
   BlockWeights& gradients;  // to be added to
 };
-/// A network in chapter 07's place. What its backward pass needs, it computes again, or its forward
-/// pass has kept it. The backward pass returns a loss of the network's own, whose gradient it has
-/// added too, such as one that balances experts; 0 if there is none.
+/// A network in place of chapter 07's. It recomputes what its backward pass needs, or its forward
+/// pass has saved it. The backward pass returns the network's own loss, such as one that balances
+/// experts, whose gradient it has also added; 0 if there is none.
 struct TrainedNetwork {
   Network forward = {};
   std::function<double(const NetworkCall&)> backward = {};
 };
 
-/// Changes what a part adds to the stream.
+/// Changes what a sublayer adds to the stream.
 struct SumChange {
   BeforeSum forward = {};
   /// Changes the gradients of what was added and of the stream that it was added to. When it is

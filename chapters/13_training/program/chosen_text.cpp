@@ -5,7 +5,7 @@
 namespace t2t {
 
 void add_flags(Program& program, TextFlags& flags) {
-  program.input("file", flags.file, "text to learn from; without it, the book's own pages");
+  program.input("file", flags.file, "text to learn from; default: the book's own pages");
   program.input("folder", flags.folder, "learn from all .md and .txt files of this folder", "DIR");
 }
 

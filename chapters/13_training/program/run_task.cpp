@@ -30,9 +30,10 @@ namespace t2t {
 void add_flags(Program& program, RunFlags& flags) {
   Sizes& s = flags.sizes;
   TrainingOptions& o = flags.options;
-  program.output("run", flags.run, "train a model in this new folder, and keep all of it there",
+  program.output("run", flags.run,
+                 "train a model in this new folder, which will hold the whole run",
                  NamedFile::filled);
-  program.output("resume", flags.resume, "go on with the run in this folder", NamedFile::filled);
+  program.output("resume", flags.resume, "resume the run in this folder", NamedFile::filled);
   add_flags(program, flags.text);
   program.size("vocabulary", flags.vocabulary,
                "V: learn a vocabulary of this many tokens from the text; without it, bytes", 258);
@@ -41,8 +42,8 @@ void add_flags(Program& program, RunFlags& flags) {
   program.size("heads", s.H, "H, query heads; divides C");
   program.size("groups", s.G, "G, key and value heads; divides H");
   program.size("ffn", s.F, "F, width of the feed-forward network; default: 8·C/3");
-  program.size("context", s.T_max, "T, tokens of a window, and of the longest text afterwards");
-  program.yes("own-head", flags.own_head, "give the head a matrix of its own");
+  program.size("context", s.T_max, "T, tokens of a window; also the trained model's T_max");
+  program.yes("own-head", flags.own_head, "give the head a separate matrix");
   program.size("batch", o.B, "B, windows whose gradients are computed at once");
   program.size("parts", o.parts, "parts of a step's batch: a step sees B·parts windows");
   program.size("steps", o.schedule.steps, "steps to train");
@@ -50,7 +51,8 @@ void add_flags(Program& program, RunFlags& flags) {
   program.number("floor", o.schedule.floor, "learning rate at the end");
   program.size("warmup", o.schedule.warmup, "steps in which the rate grows from 0", 0);
   program.number("decay", o.adamw.decay, "weight decay of matrices and tables");
-  program.number("dropout", o.dropout, "share of what each part adds that is left out in training");
+  program.number("dropout", o.dropout,
+                 "share of each sublayer's result that is dropped in training");
   program.size("every", flags.every, "steps from one checkpoint to the next; --resume: as before");
 }
 
@@ -67,7 +69,7 @@ void expect_flags(const Program& program, const RunFlags& flags) {
   expect(program.seed() <= 1'000'000'000, "--seed", "at most 1,000,000,000", program.seed());
 }
 
-/// A bar, the loss, the speed and the time that is left.
+/// A bar, the loss, the speed and the remaining time.
 static void tell_progress(const Trainer& trainer, const StepReport& step, double seconds_a_step) {
   const TrainingOptions& o = trainer.options();
   const std::size_t steps = o.schedule.steps;
@@ -95,9 +97,9 @@ static void tell_point(const LossPoint& point, const Trainer& trainer, const Bpe
   std::fflush(stdout);
 }
 
-/// Trains to the last step, or until somebody asks for an end: the caller has begun to note that. A
-/// checkpoint is written every so many steps and at the end. The held-out loss is measured every so
-/// many steps only, so that a stop between them leaves no trace in the curve.
+/// Trains to the last step, or until somebody asks for an end, which the caller has begun to note.
+/// A checkpoint is written every so many steps and at the end. The held-out loss is measured every
+/// so many steps only, so that a stop between them leaves no trace in the curve.
 static int train(Trainer& trainer, const RunFolder& folder, const BpeTables& tokenizer,
                  std::span<const int> held_out, LossCurve curve, const RunRecord& record) {
   using Clock = std::chrono::steady_clock;
@@ -123,12 +125,11 @@ static int train(Trainer& trainer, const RunFolder& folder, const BpeTables& tok
   show_progress("");
   if (!curve.empty()) fmt::print("\n{}\n", drawing_of(curve, 64, 10));
   const bool done = trainer.steps_done() >= steps;
-  print_paragraph(
-      done ? fmt::format("Done. ./learn run 10 --model {} --prompt \"The model\" lets it "
-                         "write on; the curve is in {}.",
-                         folder.model().string(), (folder.path / "loss.svg").string())
-           : fmt::format("Stopped at step {} of {}. --resume {} goes on from there.",
-                         trainer.steps_done(), steps, folder.path.string()));
+  print_paragraph(done ? fmt::format("Done. ./learn run 10 --model {} --prompt \"The model\" "
+                                     "continues a text with it; the curve is in {}.",
+                                     folder.model().string(), (folder.path / "loss.svg").string())
+                       : fmt::format("Stopped at step {} of {}. --resume {} continues from there.",
+                                     trainer.steps_done(), steps, folder.path.string()));
   return 0;
 }
 
@@ -159,7 +160,7 @@ static void tell_run(const Trainer& trainer, std::size_t train_ids, std::size_t 
 static void expect_training_memory(const Config& config, std::size_t B, std::size_t T) {
   const TrainingMemory memory = training_memory(config, B, T, sizeof(float));
   expect_memory(memory.weights + memory.gradients + memory.optimizer + memory.activations,
-                "the model with all that training keeps");
+                "the model with all that training stores");
 }
 
 static int start_run(const Program& program, RunFlags flags) {
@@ -203,7 +204,7 @@ static int resume_run(const Program& program, const RunFlags& flags) {
   Trainer trainer(Model(config, read_weights(model, config)), options, train_ids.ids());
   LossCurve curve = go_on(folder, model, state, tokenizer, trainer);
   tell_run(trainer, train_ids.ids().size(), held_out.ids().size());
-  print_paragraph(fmt::format("Going on after step {}.", trainer.steps_done()));
+  print_paragraph(fmt::format("Continuing after step {}.", trainer.steps_done()));
   const StopAsked stop{SIGINT, SIGTERM};
   return train(trainer, folder, tokenizer, held_out.ids(), std::move(curve), record);
 }

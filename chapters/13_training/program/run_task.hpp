@@ -1,4 +1,4 @@
-// --run and --resume: training that one can leave alone. For main.cpp.
+// --run and --resume: training that can be left alone. For main.cpp.
 #pragma once
 
 #include <string>

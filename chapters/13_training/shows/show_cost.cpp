@@ -19,22 +19,22 @@ void show_memory(const Trainer& trainer) {
   const std::size_t B = trainer.options().B, T = trainer.options().T;
   const Trainer::Memory memory = trainer.memory();
   const TrainingMemory counted = training_memory(config, B, T, sizeof(float));
-  print_section(fmt::format("Memory of a step: {} texts of {} tokens", B, T));
+  print_section(fmt::format("Memory of a step: {} sequences of {} tokens", B, T));
   Table table({"what", ">here", ">chapter 09's account"});
   const auto add = [&](const char* what, std::size_t here, double account) {
     table.add({what, bytes_text(double(here)), account > 0 ? bytes_text(account) : "-"});
   };
   add("weights", memory.weights, counted.weights);
   add("gradients", memory.gradients, counted.gradients);
-  add("AdamW's two means", memory.optimizer, counted.optimizer);
-  add("kept for the backward pass", memory.kept, counted.activations);
+  add("AdamW's two running means", memory.optimizer, counted.optimizer);
+  add("saved for the backward pass", memory.kept, counted.activations);
   add("attention's weights", 0, counted.attention_weights);
   add("scratch", memory.scratch, 0);
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Less is kept than the account says: norms, activations and attention's weights are computed "
-      "again, and logits exist for some rows at a time only.");
+      "Less is saved than the account says, because norms, activations and attention's weights are "
+      "recomputed, and logits exist only for some rows at a time.");
 }
 
 void show_step_speed(Trainer& trainer) {

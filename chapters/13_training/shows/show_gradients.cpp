@@ -40,19 +40,19 @@ static double slope_along(Model& model, Gradients& passes, const Batch& batch, s
   return (above - below) / (2 * h);
 }
 
-/// 1 or −1 for each number of a tensor, drawn at random.
+/// 1 or −1 for each element of a tensor, drawn at random.
 static Tensor<1> random_signs(std::size_t size, Random& random) {
   Tensor<1> signs = empty(size);
   for (float& sign : signs) sign = random.next_uniform() < 0.5 ? 1 : -1;
   return signs;
 }
 
-/// How far the slopes along random signs are from Σ sign·g, as a share of g's norm: the root mean
-/// square of some draws. If g is off by d, that is about |d|/|g|, also where g is 0.
+/// How far the derivatives along random signs are from Σ sign·g, as a share of g's norm: the root
+/// mean square of some draws. If g is off by d, that is about |d|/|g|, also where g is 0.
 static double off_at_random(Model& model, Gradients& passes, const Batch& batch, std::size_t tensor,
                             ConstRow g, double norm, Random& random) {
   constexpr std::size_t draws = 4;
-  constexpr double step = 0.0005;  // of each number
+  constexpr double step = 0.0005;  // of each element
   double squares = 0;
   for (std::size_t n = 0; n < draws; ++n) {
     const Tensor<1> signs = random_signs(g.size(), random);
@@ -78,7 +78,7 @@ void show_gradients(const std::vector<int>& ids, std::uint64_t seed) {
   print_section("Gradients, checked by finite differences");
   fmt::print("  {} bytes of text, loss {:.3f} nats (ln 256 is 5.545)\n\n", B * T,
              sum / double(B * T));
-  Table table({"tensor", ">numbers", ">|gradient|", ">slope of the loss", ">ratio", ">off"});
+  Table table({"tensor", ">elements", ">|gradient|", ">derivative of the loss", ">ratio", ">off"});
   const std::vector<ListedTensor> list = tensors_of(gradients, config);
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (list[i].info.layer.value_or(0) > 0) continue;  // the first layer stands for all
@@ -96,9 +96,9 @@ void show_gradients(const std::vector<int>& ids, std::uint64_t seed) {
   print_paragraph(fmt::format(
       "Each tensor in turn is moved along its gradient by {} to either side. The loss must then "
       "change by the gradient's length times the distance moved, so the ratio must be 1. A "
-      "gradient of which a part is missing can have this ratio too. So each tensor is also moved "
-      "in random directions; off is how far the loss's slopes there are from what the gradient "
-      "promises, as a share of its length, and must be near 0.",
+      "gradient with a part missing can have this ratio too. Each tensor is therefore also moved "
+      "in random directions; off is how far the loss's derivatives there are from what the "
+      "gradient promises, as a share of its length, and must be near 0.",
       step));
 }
 

@@ -1,5 +1,4 @@
-// Shows that the gradients are right: each tensor's, compared with what a small change of the
-// weights does to the loss.
+// Shows that the gradients are right: each tensor's, compared with finite differences of the loss.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ void show_overfit(const std::vector<int>& ids, std::uint64_t seed) {
                   {.B = B, .T = T, .schedule = {3e-3f, 3e-3f, 10, steps}, .adamw = {.decay = 0}},
                   ids);
   const Batch batch = first_batch(ids, B, T);
-  print_section("One batch, learned by heart");
+  print_section("One batch, memorized");
   Table table({">step", ">loss", ">|gradient|", ">update / weights"});
   for (std::size_t n = 1; n <= steps; ++n) {
     const StepReport step = trainer.step_on(batch);

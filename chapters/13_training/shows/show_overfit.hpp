@@ -1,4 +1,4 @@
-// Shows the first check of any training code: one batch, learned by heart.
+// Shows the first check of any training code: a memorized batch.
 #pragma once
 
 #include <cstdint>

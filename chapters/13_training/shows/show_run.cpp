@@ -37,10 +37,11 @@ LossCurve show_run(const std::string& text, std::size_t steps, std::uint64_t see
   for (std::size_t n = 0; n < steps; ++n) curve.push_back({trainer.step()});
   fmt::print("{}\n", drawing_of(curve, 60, 8));
   const double after = trainer.loss_of(held_out, measured);
-  print_paragraph(fmt::format(
-      "Held-out loss, in nats per byte: {:.3f} before, {:.3f} after. A model that only counts "
-      "sequences of up to five bytes in the same text has {:.3f}; --run passes it in some minutes.",
-      before, after, ngram_loss(NgramModel(train, 256), held_out)));
+  print_paragraph(
+      fmt::format("Held-out loss, in nats per byte: {:.3f} before, {:.3f} after. A model that only "
+                  "counts sequences of up to five bytes in the same text reaches {:.3f}; --run "
+                  "passes it in some minutes.",
+                  before, after, ngram_loss(NgramModel(train, 256), held_out)));
   fmt::print("\n  Given \"The model \", it continues, with a temperature of 0.7:\n\n");
   const std::string said =
       continued(trainer.model(), byte_ids("The model "), 100, {.temperature = 0.7f}, seed);

@@ -23,7 +23,7 @@ static const Entry* find(const std::vector<Entry>& list, Tokens wanted, TokensOf
   return found != list.end() && std::ranges::equal(tokens_of(*found), wanted) ? &*found : nullptr;
 }
 
-/// The different sequences of n tokens at these places, each with how often it is there.
+/// The different sequences of n tokens at these places, each with its count.
 std::vector<NgramModel::Sequence> NgramModel::counted(std::vector<std::uint32_t> places,
                                                       std::size_t n) const {
   std::ranges::sort(

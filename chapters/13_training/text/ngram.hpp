@@ -1,13 +1,13 @@
-// A language model without a network: it counts sequences of up to five tokens. What a transformer
-// has learned beyond such counts shows in its loss beside this one's.
+// A language model without a network: it counts sequences of up to five tokens. The transformer's
+// loss, compared with this one's, shows what it has learned beyond counts.
 //
 //   p(w | context) = max(count(context w) − D, 0) / count(context) + share·p(w | shorter context)
 //
-// Each count is discounted by D, and the share that is taken away goes to the context without its
-// first token. For these shorter contexts a sequence counts once for each token that was seen
-// before it, not for each time that it was seen: a word that only ever follows one other says
-// little elsewhere. The shortest context gives all V tokens the same. Kneser and Ney 1995; Chen and
-// Goodman 1998, "An Empirical Study of Smoothing Techniques for Language Modeling".
+// Each count is discounted by D, and the share removed goes to the context without its first token.
+// For these shorter contexts a sequence counts once for each different token before it, not for
+// each occurrence: a word that only ever follows one other says little elsewhere. The shortest
+// context gives all V tokens the same probability. Kneser and Ney 1995; Chen and Goodman 1998, "An
+// Empirical Study of Smoothing Techniques for Language Modeling".
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ namespace t2t {
 
 class NgramModel {
  public:
-  /// Counts a text in sequences of up to `order` tokens; a million tokens take about a second.
-  /// Each length has three discounts, from the numbers n1 to n4 of sequences with these counts:
+  /// Counts a text in sequences of up to `order` tokens; a million tokens take about a second. Each
+  /// length gets three discounts, from the numbers n1 to n4 of sequences with these counts:
   ///
   ///   y = n1 / (n1 + 2·n2)   D1 = 1 − 2·y·n2/n1   D2 = 2 − 3·y·n3/n2   D3 = 3 − 4·y·n4/n3
   ///
@@ -37,7 +37,7 @@ class NgramModel {
   double probability(std::span<const int> context, int next) const;
 
  private:
-  /// A sequence of n tokens, at one place in the text where it stands.
+  /// A sequence of n tokens, at one of its places in the text.
   struct Sequence {
     std::uint32_t at, count;
   };
@@ -60,11 +60,11 @@ class NgramModel {
 
   std::vector<int> ids_;
   std::size_t V_;
-  std::vector<Level> levels_;  // [order]: level n − 1 has the sequences of n tokens
+  std::vector<Level> levels_;  // [order]: level n − 1 holds the sequences of n tokens
 };
 
 /// The mean of −ln p(ids[t] | those before it) over t ≥ 1, as chapter 09's next_token_loss:
-/// nats a token. Throws std::invalid_argument for fewer than two ids, and as probability does.
+/// nats per token. Throws std::invalid_argument for fewer than two ids, and as probability does.
 double ngram_loss(const NgramModel& model, std::span<const int> ids);
 
 }  // namespace t2t

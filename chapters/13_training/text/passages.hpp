@@ -1,5 +1,5 @@
 // A text divided for training: passages to learn from and passages that are held out, and windows
-// of tokens in an order of their own for each epoch.
+// of tokens in a new order for each epoch.
 //
 // A model is judged on text that it has not seen. Neighbouring sentences say similar things, so
 // whole passages are held out, not single lines.
@@ -25,7 +25,7 @@ struct SplitText {
 /// std::invalid_argument when `every` is below 2, and when the text has fewer passages than that.
 SplitText split_by_passage(std::string_view text, std::size_t every = 10);
 
-/// Windows of T tokens, each with the token that follows. In an epoch each window is taken once, in
+/// Windows of T tokens, each with the token that follows. In an epoch each window is used once, in
 /// an order that depends on seed and epoch alone; each epoch's windows begin at another offset.
 class Windows {
  public:
@@ -47,8 +47,8 @@ class Windows {
   std::vector<std::uint32_t> order_;
 };
 
-/// Windows one after the other, for measuring: B texts of T tokens from ids first, first + B·T …
-/// Targets beyond the end are not_learned. Returns false when there is nothing left. Throws
+/// Windows one after the other, for measuring: B sequences of T tokens from ids first, first + B·T
+/// … Targets beyond the end are not_learned. Returns false when there is nothing left. Throws
 /// std::invalid_argument for a batch without room for B·T ids and targets.
 bool fill_in_order(Batch& batch, std::span<const int> ids, std::size_t first);
 

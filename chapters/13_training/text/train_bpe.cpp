@@ -71,8 +71,7 @@ void expect_control(const std::vector<std::string>& control, std::vector<std::st
       throw std::invalid_argument(fmt::format("{}: wanted 1 to {} bytes, got {}", shown,
                                               TokenFinder::most_bytes, name.size()));
     if (std::ranges::find(tokens, name) != tokens.end())
-      throw std::invalid_argument(shown +
-                                  ": wanted a name of its own, got one that another token has");
+      throw std::invalid_argument(shown + ": wanted a name of its own, got another token's");
     tokens.push_back(name);
   }
 }
@@ -118,7 +117,7 @@ class CountedPairs {
   /// The pair with the highest count, of these the one with the smallest ids. Each pair is returned
   /// once; none when no count is at least least_count.
   std::optional<Pair> next();
-  /// Replaces the pair by one symbol, wherever it stands.
+  /// Replaces the pair by one symbol everywhere.
   void merge(Pair pair, int result);
 
  private:

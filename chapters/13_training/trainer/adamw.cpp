@@ -41,7 +41,7 @@ double adamw_step(const AdamWStep& step, float decay, Row w, ConstRow g, Row mea
   expect_shape("mean", ConstRow(mean), {size});
   expect_shape("square", ConstRow(square), {size});
   expect(step.n >= 1, "n, the step", "at least 1", step.n);
-  expect(scratch.size() >= pieces, "scratch", "one number for each piece", scratch.size());
+  expect(scratch.size() >= pieces, "scratch", "one element for each piece", scratch.size());
   const float unbias1 = float(1 / (1 - std::pow(double(step.options.beta1), double(step.n))));
   const float unbias2 = float(1 / (1 - std::pow(double(step.options.beta2), double(step.n))));
   for_each_row(pieces, piece, [&](std::size_t i) {

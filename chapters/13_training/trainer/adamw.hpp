@@ -4,7 +4,7 @@
 //   w      ← w − rate·(mean/(1 − β₁ⁿ) / (√(square/(1 − β₂ⁿ)) + eps) + decay·w)
 //
 // The running mean smooths the gradients of the last steps, and the root of the running square is
-// their usual size: a weight moves by about `rate` a step, whatever the scale of its gradients.
+// their usual size: a weight moves by about `rate` per step, whatever the scale of its gradients.
 // Both begin at 0; dividing by 1 − βⁿ at step n makes up for it. Kingma and Ba 2014, "Adam". The
 // decay shrinks weights directly, and not through the gradient, where the division would undo it:
 // Loshchilov and Hutter 2017, "Decoupled Weight Decay Regularization".
@@ -39,7 +39,7 @@ struct AdamWStep {
 };
 /// Moves one tensor's weights. Returns the sum of the squares of all moves, the same for any number
 /// of threads. Allocates nothing. The decay is the options', or 0 for a tensor that does not decay.
-/// Throws std::invalid_argument when sizes differ, n is 0 or scratch has fewer numbers than
+/// Throws std::invalid_argument when sizes differ, n is 0 or scratch has fewer elements than
 /// adamw_pieces(size).
 double adamw_step(const AdamWStep& step, float decay,
                   Row w,                       // [size]
@@ -58,7 +58,7 @@ double gradient_norm(const std::vector<ListedTensor>& gradients);
 /// difficulty of training Recurrent Neural Networks". `most` of 0 never clips.
 float clip_factor(double norm, double most);
 
-/// The name of the first tensor that has a number that is not finite, or an empty text.
+/// The name of the first tensor with an element that is not finite, or an empty string.
 std::string first_not_finite(const std::vector<ListedTensor>& tensors);
 
 }  // namespace t2t

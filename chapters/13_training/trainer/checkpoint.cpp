@@ -17,7 +17,7 @@
 
 namespace t2t {
 
-/// A tensor of the file and where its numbers are.
+/// A tensor of the file and where its elements are.
 struct NamedNumbers {
   std::string name;
   std::vector<std::size_t> shape;
@@ -184,7 +184,7 @@ static LossCurve read_curve(const GgufFile& file, std::size_t steps) {
   return curve;
 }
 
-/// Reads the numbers of one tensor. The root of a square below 0 would be NaN.
+/// Reads the elements of one tensor. The root of a square below 0 would be NaN.
 static void read(const GgufFile& file, const NamedNumbers& tensor) {
   const bool vector = tensor.shape.size() == 1, square = tensor.name.starts_with("s ");
   const std::size_t rows = tensor.shape[0], cols = vector ? 1 : tensor.shape[1];
@@ -192,7 +192,7 @@ static void read(const GgufFile& file, const NamedNumbers& tensor) {
       vector ? file.tensor(tensor.name, {rows}) : file.tensor(tensor.name, {rows, cols});
   const Tensor<2> numbers = read_floats(file, stored, rows, cols);
   for (const float x : numbers) {
-    if (!std::isfinite(x)) fail(file, tensor.name + ": a number is not finite");
+    if (!std::isfinite(x)) fail(file, tensor.name + ": an element is not finite");
     if (square && x < 0) fail(file, fmt::format("{}: wanted squares, got {}", tensor.name, x));
   }
   std::ranges::copy(numbers, tensor.numbers.begin());

@@ -2,9 +2,9 @@
 //
 // It is one GGUF file of float32 tensors (chapter 10): the weights, the optimizer's running means
 // and squares under the same names with a letter before them, and the curve so far; the options of
-// the run are its metadata. One file, since two could be of different steps when a run is killed
-// between them. It is written under a new name, synced and then renamed, so that at each moment a
-// whole checkpoint is there: the last one or the new one.
+// the run are its metadata. It is a single file, since two could be of different steps when a run
+// is killed between them. It is written under a new name, synced and then renamed, so that at each
+// moment a whole checkpoint is there: the last one or the new one.
 #pragma once
 
 #include <filesystem>
@@ -17,8 +17,8 @@ namespace t2t {
 
 /// Writes the trainer's state, with the run's curve so far. Throws std::runtime_error, naming the
 /// file, when it can't be written, and std::invalid_argument for what could not be read back: a
-/// curve without a point for each step, and a number above 10^9 among the options; both as
-/// expect_finite does. An older file of that name is then as it was. `more` are further entries.
+/// curve without a point for each step, and an option above 10^9; both as expect_finite does. An
+/// older file of that name is then as it was. `more` are further entries.
 void save_checkpoint(const std::filesystem::path& file, Trainer& trainer, const LossCurve& curve,
                      const GgufBytes& more = {});
 

@@ -61,13 +61,13 @@ void expect_checksum(const GgufFile& checkpoint) {
     throw std::runtime_error(fmt::format("{}: {}", checkpoint.name(), what));
   };
   if (!checkpoint.metadata().has(checksum_key))
-    fail("has no training.checksum, since an older program wrote it; begin the run again");
+    fail("has no training.checksum, since an older program wrote it; begin a new run");
   Checksum sum;
   sum.add_entries(checkpoint.metadata(), checksum_key);
   for (const GgufTensor& tensor : checkpoint.tensors())
     sum.add_head(tensor.name, tensor.shape, tensor.type).add(tensor.bytes);
   if (sum.text() != checkpoint.metadata().text(checksum_key))
-    fail("is damaged: its checksum is not that of its numbers");
+    fail("is damaged: its checksum is not that of its content");
 }
 
 std::string checksum_of(const std::vector<ListedTensor>& tensors) {

@@ -23,7 +23,7 @@ class Checksum {
   Checksum& add(std::span<const std::uint8_t> bytes);
   Checksum& add(std::span<const float> numbers);
   Checksum& add(std::span<const int> ids);
-  /// Counts and texts, with their length, so that "ab" and "c" are not "a" and "bc".
+  /// Counts and strings, with their length, so that "ab" and "c" are not "a" and "bc".
   Checksum& add(std::uint64_t count);
   Checksum& add(std::string_view text);
   /// All entries of a file but one, and a tensor's name, shape and type.
@@ -37,16 +37,16 @@ class Checksum {
   std::uint64_t sum_ = 14695981039346656037u;
 };
 
-/// The entry of a checkpoint with the sum of all the rest of it.
+/// The entry of a checkpoint with the checksum of everything else in it.
 inline constexpr const char* checksum_key = "training.checksum";
 std::string checkpoint_checksum(const GgufBytes& entries, const std::vector<StoredTensor>& tensors);
 /// Throws std::runtime_error, naming the file, unless that entry is there and is right.
 void expect_checksum(const GgufFile& checkpoint);
 
-/// Of the numbers of all tensors.
+/// Of the elements of all tensors.
 std::string checksum_of(const std::vector<ListedTensor>& tensors);
 
-/// Of all that a model's file says but its name and its tensors' numbers.
+/// Of all that a model's file says except its name and its tensors' elements.
 std::string checksum_of_head(const GgufFile& model);
 
 }  // namespace t2t

@@ -32,7 +32,7 @@ static bool is_of_a_run(const fs::path& folder) {
 static void expect_new(const RunFolder& folder) {
   if (fs::exists(fs::symlink_status(folder.state())))
     throw std::invalid_argument(
-        fmt::format("--run: {} holds a run; --resume goes on with it", folder.path.string()));
+        fmt::format("--run: {} holds a run; --resume continues it", folder.path.string()));
   if (count_files(folder.path) > 0 && !is_of_a_run(folder.path))
     throw std::invalid_argument(
         fmt::format("--run: {}: wanted a new or an empty folder, got one with other files in it",

@@ -1,5 +1,5 @@
-// A run's folder in the hands of one program: no other one writes there, and what is a reader's own
-// stays as it is.
+// A run's folder, locked by one program: no other one writes there, and the reader's own files stay
+// as they are.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@ namespace t2t {
 
 class HeldFolder {
  public:
-  /// For a new run. The folder must be new, empty or one that a run had begun in and that has no
-  /// checkpoint yet. Throws std::invalid_argument, naming it, for any other folder, and
+  /// For a new run. The folder must be new, empty or one in which a run had begun without reaching
+  /// a checkpoint. Throws std::invalid_argument, naming it, for any other folder, and
   /// std::runtime_error, naming it, when it can't be made or another program is at work in it;
-  /// nothing in it has changed then.
+  /// nothing in it has then changed.
   static HeldFolder for_new_run(const RunFolder& folder);
-  /// For a run that goes on. Throws as above, and when there is no checkpoint.
+  /// For a resumed run. Throws as above, and when there is no checkpoint.
   static HeldFolder for_old_run(const RunFolder& folder);
 
   /// Unless keep() was called, a new run has failed before its first checkpoint: its files are

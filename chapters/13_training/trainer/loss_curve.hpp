@@ -20,7 +20,7 @@ using LossCurve = std::vector<LossPoint>;
 std::string csv_of(const LossCurve& curve);
 
 /// Two curves over the steps: the training loss and the held-out loss, without a background. An
-/// empty curve is an empty text.
+/// empty curve gives an empty string.
 std::string svg_of(const LossCurve& curve);
 
 /// The training loss as rows of characters, with the axis at the left: each column is the mean of

@@ -16,8 +16,8 @@ namespace t2t {
 static StepOptions checked_options(const StepOptions& options) {
   const AdamW& a = options.adamw;
   for (const float beta : {a.beta1, a.beta2})
-    expect(beta >= 0 && beta < 1, "beta, what a running mean keeps", "at least 0 and below 1",
-           beta);
+    expect(beta >= 0 && beta < 1, "beta, the share that a running mean keeps",
+           "at least 0 and below 1", beta);
   expect(a.eps > 0, "eps", "more than 0", a.eps);
   return options;
 }
@@ -58,8 +58,7 @@ StepReport Optimizer::end_step(double loss) {
   return {n, loss, norm, rate, ratio};
 }
 
-/// Moves all weights. Returns the length of the matrices' move divided by the length of the
-/// matrices.
+/// Moves all weights. Returns the norm of the matrices' move divided by the norm of the matrices.
 double Optimizer::update(float rate, float gradient_scale) {
   const AdamWStep step{options_.adamw, rate, steps_done_ + 1, gradient_scale};
   double moved = 0, size = 0;

@@ -12,16 +12,16 @@
 
 namespace t2t {
 
-/// What a step saw.
+/// What a step measured.
 struct StepReport {
   std::size_t n;         // the step, from 1
   double loss;           // mean over its tokens, before the step, in nats
   double gradient_norm;  // before clipping
   float rate;
-  double update_ratio;  // size of the step in the matrices, as a share of theirs
+  double update_ratio;  // size of the matrices' step, as a share of their own
 };
 
-/// How far a step goes.
+/// How far a step moves the weights.
 struct StepOptions {
   Schedule schedule = {};
   AdamW adamw = {};

@@ -12,7 +12,7 @@
 
 namespace t2t {
 
-/// A model's name, by which a run knows which step it is of.
+/// A model's name, which tells a run the model's step.
 static std::string name_after(std::size_t steps) {
   return fmt::format("trained for {} steps", steps);
 }
@@ -93,7 +93,7 @@ RunRecord read_record(const RunFolder& folder, const GgufFile& model, const Gguf
           expect_sum(folder.held_out(), sum_of(folder.held_out()), "training.checksum.held_out")};
 }
 
-/// The steps that a model's name tells of.
+/// The steps that a model's name states.
 static std::size_t steps_of(const RunFolder& folder, const GgufFile& model) {
   const std::string name = model_name(model);
   std::size_t steps = 0;

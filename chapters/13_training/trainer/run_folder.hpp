@@ -1,8 +1,8 @@
-// The folder of a run, which holds all of it: a run can be left alone, stopped and continued.
+// The folder of a run, which holds all of it: a run can be left alone, stopped and resumed.
 //
 //   model.gguf       the weights and the tokenizer, as chapter 10 and llama.cpp read them
 //   state.gguf       the checkpoint
-//   train.ids, held_out.ids    the text's tokens, each a 32-bit number; mapped into memory
+//   train.ids, held_out.ids    the text's tokens, each a 32-bit integer; mapped into memory
 //   loss.csv, loss.svg         the curve
 //   run.lock                   says that the folder is a run's (held_folder.hpp)
 #pragma once
@@ -38,8 +38,8 @@ BpeTables byte_tokenizer();
 /// Token ids in a file, mapped into memory, so that a text may be larger than memory.
 class MappedIds {
  public:
-  /// Throws std::runtime_error, naming the file, when it is not whole 32-bit numbers or one of them
-  /// is outside [0, V).
+  /// Throws std::runtime_error, naming the file, when it is not whole 32-bit integers or one of
+  /// them is outside [0, V).
   MappedIds(const std::filesystem::path& file, std::size_t V);
   std::span<const int> ids() const { return ids_; }
 
@@ -49,18 +49,17 @@ class MappedIds {
 };
 void save_ids(const std::filesystem::path& file, std::span<const int> ids);
 
-/// What a run keeps in its checkpoint beside the trainer's options and state: by the checksums a
-/// run knows its own files.
+/// What a run stores in its checkpoint beside the trainer's options and state: a run recognizes its
+/// files by the checksums.
 struct RunRecord {
   std::size_t every = 100;      // steps from one checkpoint to the next
   std::string train, held_out;  // checksums of the two texts' tokens
 };
 RunRecord record_of(std::span<const int> train, std::span<const int> held_out, std::size_t every);
 
-/// Writes model, curve and checkpoint, the checkpoint last: a run that is killed between them goes
-/// on from the last one, and writes all of them again. Throws std::runtime_error, naming the file,
-/// when one can't be written, as expect_finite does, and std::invalid_argument as save_checkpoint
-/// does.
+/// Writes model, curve and checkpoint, the checkpoint last: a run killed between them resumes from
+/// the last one, and writes all of them again. Throws std::runtime_error, naming the file, when one
+/// can't be written, as expect_finite does, and std::invalid_argument as save_checkpoint does.
 void save_run(const RunFolder& folder, Trainer& trainer, const BpeTables& tokenizer,
               const LossCurve& curve, const RunRecord& record = {});
 
@@ -68,11 +67,11 @@ void save_run(const RunFolder& folder, Trainer& trainer, const BpeTables& tokeni
 /// and the tokens and the model's sizes and tokenizer are those that it was written with.
 RunRecord read_record(const RunFolder& folder, const GgufFile& model, const GgufFile& state);
 
-/// Makes a trainer of the model's weights what it was at the checkpoint, and returns the curve. The
-/// model may be of a later step, when the run was killed between the two files; otherwise throws
-/// std::runtime_error, naming it, unless its weights are the checkpoint's. Then model and curve are
-/// written as they were at the checkpoint, the model last: so they are again of one step, and a
-/// folder that can't be written is noticed before any work.
+/// Restores a trainer of the model's weights to its state at the checkpoint, and returns the curve.
+/// The model may be of a later step, when the run was killed between the two files; otherwise
+/// throws std::runtime_error, naming it, unless its weights are the checkpoint's. Then model and
+/// curve are written as they were at the checkpoint, the model last: so they are again of one step,
+/// and a folder that can't be written is noticed before any work.
 LossCurve go_on(const RunFolder& folder, const GgufFile& model, const GgufFile& state,
                 const BpeTables& tokenizer, Trainer& trainer);
 

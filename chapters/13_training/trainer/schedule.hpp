@@ -4,8 +4,8 @@
 //
 // share is how much of the steps after the warm-up is over: 0 at its end, 1 at the last step. At
 // the end small steps let the weights settle: Loshchilov and Hutter 2016, "SGDR". Warm-up: Goyal et
-// al. 2017, "Accurate, Large Minibatch SGD", for large batches. That AdamW's running square rests
-// on few gradients at first is why it helps Adam, as Liu et al. 2019 suppose ("On the Variance of
+// al. 2017, "Accurate, Large Minibatch SGD", for large batches. It may help Adam because the
+// running square rests on few gradients at first, as Liu et al. 2019 suppose ("On the Variance of
 // the Adaptive Learning Rate and Beyond").
 #pragma once
 

@@ -1,4 +1,4 @@
-// All of a model's tensors as rows of numbers, for what treats every number alike: the optimizer,
+// All of a model's tensors as rows of elements, for what treats every element alike: the optimizer,
 // the gradient's norm, a checkpoint.
 #pragma once
 

@@ -47,8 +47,7 @@ Trainer::Trainer(Model model, const TrainingOptions& options, std::span<const in
                  weights_of(model_, tensors_of(gradients_, model_.config())),
                  tensors_of(gradients_, model_.config())) {}
 
-/// With dropout, each part of each step leaves out other numbers; a repeated run leaves out the
-/// same ones.
+/// With dropout, each part of each step drops other elements; a repeated run drops the same ones.
 double Trainer::add_gradients(const Batch& batch, std::size_t part, float scale) {
   const std::uint64_t pass = std::uint64_t(steps_done()) * options_.parts + part;
   return passes_.add(model_, batch, scale, gradients_,

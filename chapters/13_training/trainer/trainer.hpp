@@ -3,8 +3,8 @@
 //   windows of text → loss and gradients, in parts if the batch is large → the gradients' norm
 //   → AdamW with the step's rate → the next step
 //
-// Everything that a step depends on is the model, the optimizer's two running means and the number
-// of the step: a run that continues from these gives the same bits as one that never stopped.
+// A step depends only on the model, the optimizer's two running means and the number of the step: a
+// run that continues from these gives the same bits as one that never stopped.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@
 namespace t2t {
 
 struct TrainingOptions {
-  std::size_t B = 16;     // windows whose gradients are made at once
+  std::size_t B = 16;     // windows whose gradients are computed at once
   std::size_t T = 256;    // tokens of a window
-  std::size_t parts = 1;  // of a step's batch: B·parts windows a step
+  std::size_t parts = 1;  // of a step's batch: B·parts windows per step
   Schedule schedule = {};
   AdamW adamw = {};
   double clip = 1;         // the gradients' norm at most; 0: any
-  float dropout = 0;       // share of what is left out in training (dropout.hpp)
+  float dropout = 0;       // share dropped in training (dropout.hpp)
   std::uint64_t seed = 1;  // of the windows' order and of dropout
 };
 
@@ -34,7 +34,7 @@ struct TrainingHooks {
   /// Whether a matrix or table is learned. The others stay as they are, and have no place in
   /// weights(), means() and squares().
   std::function<bool(const TensorInfo&)> learned = {};
-  /// Changes each batch before it is learned or measured, such as by hiding tokens. A step's batch
+  /// Changes each batch before it is learned or measured, such as by masking tokens. A step's batch
   /// must then be of one part.
   std::function<void(Batch& batch, std::uint64_t seed)> prepare = {};
   TrainingSlots slots = {};
@@ -71,7 +71,7 @@ class Trainer {
   std::vector<ListedTensor>& squares() { return optimizer_.squares(); }
   void continue_from(std::size_t steps_done) { optimizer_.continue_from(steps_done); }
 
-  /// Bytes: gradients and the optimizer's state, what the forward pass keeps, scratch.
+  /// Bytes: gradients and the optimizer's state, what the forward pass saves, scratch.
   struct Memory {
     std::size_t weights, gradients, optimizer, kept, scratch;
   };
