@@ -1,5 +1,5 @@
-// Rounds weights to few bits and computes with them: first numbers, then a matrix, then the model
-// of chapter 10. It also writes model files in few bits.
+// Quantizes weights and computes with them: first a block, then a matrix, then the model of chapter
+// 10. It also writes quantized files.
 #include <fmt/format.h>
 
 #include "10_pretrained/program/tasks.hpp"
@@ -11,7 +11,7 @@
 
 using namespace t2t;
 
-/// How the tasks keep keys and values. Throws std::invalid_argument for other numbers of bits.
+/// How the tasks store keys and values. Throws std::invalid_argument for other numbers of bits.
 static MakeState state_of(std::size_t bits) {
   if (bits == 32) return {};
   if (bits != 8 && bits != 4)
@@ -32,8 +32,8 @@ int main(int argc, char** argv) {
                   "10's tasks with such weights. Without flags: a short tour.");
   add_flags(program, flags);
   add_flags(program, quantize_flags);
-  program.yes("float", floats, "make floats of the weights, as chapter 10 does, to compare with");
-  program.size("cache-bits", cache_bits, "bits of a key or value in the cache: 32, 8 or 4");
+  program.yes("float", floats, "convert the weights to floats, as chapter 10 does, for comparison");
+  program.size("cache-bits", cache_bits, "bits per element of the cache: 32, 8 or 4");
   program.has_solutions(solutions);
 
   const Task tour = {

@@ -16,7 +16,7 @@
 
 namespace t2t {
 
-/// These numbers of a block of 32, whose other numbers are 0, rounded and back: [1, 32].
+/// These weights of a block of 32, whose other weights are 0, rounded and back: [1, 32].
 static Tensor<2> rounded(TensorType type, std::initializer_list<float> numbers) {
   Tensor<2> x = xt::zeros<float>({1, 32}), back = empty(1, 32);
   std::ranges::copy(numbers, x.begin());
@@ -29,7 +29,7 @@ static Solution block_of_q4_0() {
   const Tensor<2> back = rounded(TensorType::q4_0, {6, -3, 1, -5.9f});
   const float steps[] = {6 / scale, -3 / scale, 1 / scale, -5.9f / scale};
   return {"block of Q4_0",
-          fmt::format("The scale is 6 / -8 = {:g}. The numbers are {:.3g} steps, of which the last "
+          fmt::format("The scale is 6 / -8 = {:g}. The weights are {:.3g} steps, of which the last "
                       "is cut off at 7: {:g}.",
                       scale, fmt::join(steps, ", "), fmt::join(row(back, 0).first(4), ", "))};
 }
@@ -49,8 +49,8 @@ static Solution bits_a_weight() {
     const BlockLayout block = block_layout(type);
     return 8 * double(block.bytes) / double(block.numbers);
   };
-  return {"bits a weight", fmt::format("{:g}, {:g} and {:g} bits.", bits(TensorType::q4_0),
-                                       bits(TensorType::q4_k), bits(TensorType::q6_k))};
+  return {"bits per weight", fmt::format("{:g}, {:g} and {:g} bits.", bits(TensorType::q4_0),
+                                         bits(TensorType::q4_k), bits(TensorType::q6_k))};
 }
 
 /// Llama 3.1 8B: bytes of its matrices in Q4_K, and of a position in its cache in 16 bits.
@@ -65,7 +65,7 @@ static double position() { return double(kv_cache_bytes(32, 8, 1, 128, 2)); }
 static Solution cache_and_weights() {
   return {"cache and weights",
           fmt::format("The matrices take {}, a position 2 · 32 · 8 · 128 · 2 = {} bytes: {} "
-                      "positions. At 131,072 the cache has {}.",
+                      "positions. At 131,072 the cache takes {}.",
                       bytes_text(weights()), with_commas(std::size_t(position())),
                       with_commas(std::size_t(weights() / position())),
                       bytes_text(131072 * position()))};
@@ -74,7 +74,7 @@ static Solution cache_and_weights() {
 static Solution cache_in_4_bits() {
   const double a_number = quantized_number_bytes(4);
   return {"cache in 4 bits",
-          fmt::format("With scale and minimum a number takes {:g} bits, so the cache is {:.1f} "
+          fmt::format("With scale and minimum an element takes {:g} bits, so the cache is {:.1f} "
                       "times smaller, not 4 times: {}.",
                       8 * a_number, 2 / a_number, bytes_text(131072 * position() * a_number / 2))};
 }

@@ -369,7 +369,7 @@ TEST_CASE("what can't be written is refused by name, and no file is left") {
   REFUSES_AS(write(), "in: blk.1.ffn_down.weight: x: wanted finite numbers, got nan", Bad);
   put(1e9f);
   REFUSES_AS(write(),
-             "in: blk.1.ffn_down.weight: wanted numbers that Q4_0 can hold, got larger ones", Bad);
+             "in: blk.1.ffn_down.weight: wanted weights that Q4_0 can hold, got larger ones", Bad);
   // A file that becomes shorter while it is read, a folder that is not there, a model without one
   // of its tensors.
   put(0);

@@ -2,12 +2,12 @@
 //
 //   for each sequence of a call, at its own position:
 //     rotate q and k (RoPE)
-//     round k and v into this layer's cache
+//     quantize k and v into this layer's cache
 //     heads = attention(q, cache)
 //
-// Keys are rounded after RoPE, as the float cache keeps them. One token attends to the rounded rows
-// stretch by stretch. For several tokens, all rows that they see become floats once, in memory that
-// all layers share, for a kernel that reads floats.
+// Keys are rounded after RoPE, as the float cache stores them. One token attends to the rounded
+// rows stretch by stretch. For several tokens, all rows that they see are converted to floats once,
+// in memory shared by all layers, for a kernel that reads floats.
 #pragma once
 
 #include <span>

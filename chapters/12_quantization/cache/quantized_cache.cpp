@@ -16,8 +16,8 @@
 namespace t2t {
 
 static constexpr std::size_t block_of_row = 32;  // numbers that share a scale
-/// Rows that decode makes floats of at a time. With D = 64 their keys and values take 64 KiB, which
-/// a second-level cache holds together with the rest.
+/// Rows that decode converts to floats at a time. With D = 64 their keys and values take 64 KiB,
+/// which a second-level cache holds together with the rest.
 static constexpr std::size_t rows_at_a_time = 128;
 
 std::size_t whole_blocks(std::size_t D) { return (D + 31) / block_of_row * block_of_row; }
@@ -54,7 +54,7 @@ static std::uint16_t from_zero(float x) {
   return std::uint16_t((std::bit_cast<std::uint32_t>(x) + 0xffff) >> 16);
 }
 
-/// A block of up to 32 numbers, rounded.
+/// A block of up to 32 elements, rounded.
 struct Rounded {
   std::uint16_t scale, minimum;  // as they are stored
   int q[block_of_row];
@@ -70,8 +70,8 @@ static Rounded shared_of(ConstRow x, std::size_t bits) {
   return {from_zero((highest - upper_half(minimum)) / 15), minimum, {}};
 }
 
-/// Rounds with the scale and the minimum that are stored, so that a number is off by half a step at
-/// most. When the scale is 0, or nearly so, and when it is NaN, each q is 0.
+/// Rounds with the stored scale and minimum, so that an element is off by half a step at most. When
+/// the scale is 0, or nearly so, and when it is NaN, each q is 0.
 static Rounded round_block(ConstRow x, std::size_t bits) {
   Rounded rounded = shared_of(x, bits);
   const float scale = upper_half(rounded.scale), minimum = upper_half(rounded.minimum);
@@ -81,8 +81,8 @@ static Rounded round_block(ConstRow x, std::size_t bits) {
   return rounded;
 }
 
-/// Writes 4-bit numbers as 8 units of 16 bits: unit i holds the numbers i, 8 + i, 16 + i and 24 +
-/// i, the first in its lowest bits.
+/// Writes 4-bit integers as 8 units of 16 bits: unit i holds integers i, 8 + i, 16 + i and 24 + i,
+/// the first in its lowest bits.
 static void put_units(const int* q, std::uint8_t* to) {
   for (std::size_t i = 0; i < 8; ++i) {
     std::uint16_t unit = 0;

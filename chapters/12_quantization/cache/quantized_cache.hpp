@@ -1,15 +1,15 @@
-// Keys and values kept in 8 or 4 bits: chapter 05's cache with rounded rows.
+// A quantized cache, with keys and values in 8 or 4 bits: chapter 05's cache with rounded rows.
 //
 //   8 bits   scale = max |x| / 127                            q = round(x / scale)     −127 … 127
 //   4 bits   minimum = min x, scale = (max x − minimum) / 15  q = round((x − minimum) / scale)
 //                                                                                         0 … 15
 //   and back: scale·q (+ minimum)
 //
-// Each row of a head, D numbers, is rounded alone when it comes, in blocks of 32. Scale
-// and minimum are stored in 16 bits, the upper half of a float. They are rounded before q is
-// computed, the scale up and the minimum down, so that no number is beyond the last step. The
-// product with a query needs floats again: decode makes them of a few rows at a time, which stay in
-// the nearest cache while all query heads of the group use them.
+// Each row of a head, D elements, is rounded alone on arrival, in blocks of 32. Scale and minimum
+// are stored in 16 bits, the upper half of a float. They are rounded before q is computed, the
+// scale up and the minimum down, so that no element is beyond the last step. The product with a
+// query needs floats again: decode converts a few rows at a time, which stay in the nearest cache
+// while all query heads of the group use them.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace t2t {
 
-/// The keys, or the values, of one layer: G heads of S rows of D numbers.
+/// The keys, or the values, of one layer: G heads of S rows of width D.
 struct QuantizedHeads {
   std::size_t bits, G, S, D;
   std::vector<std::uint8_t> q;        // [G, S, blocks, block_bytes]
@@ -28,7 +28,7 @@ struct QuantizedHeads {
   std::vector<std::uint16_t> minima;  // [G, S, blocks], empty with 8 bits
 
   std::size_t blocks() const { return (D + 31) / 32; }
-  /// Each block has room for 32 numbers, a byte each or in 8 units of 16 bits.
+  /// Each block has room for 32 elements, a byte each or in 8 units of 16 bits.
   std::size_t block_bytes() const { return 4 * bits; }
 };
 
@@ -51,7 +51,7 @@ void load_rows(const QuantizedHeads& from, std::size_t g, std::size_t first,
                Matrix to);  // [rows, D]
 
 std::size_t bytes(const QuantizedHeads& heads);
-/// Bytes of a number of a whole block, with its share of scale and minimum: 8.5 or 5 bits.
+/// Bytes per element of a whole block, including scale and minimum: 8.5 or 5 bits.
 double quantized_number_bytes(std::size_t bits);
 
 /// One layer of one sequence.
@@ -66,7 +66,7 @@ struct QuantizedScratch {
   Tensor<2> stretches;  // [H·P, D]: row h·P + p is the output of head h over stretch p
   Tensor<2> log_sums;   // [H, P]
 
-  /// Enough for one query over up to S keys, with H query heads of D numbers, on as many threads as
+  /// Enough for one query over up to S keys, with H query heads of width D, on as many threads as
   /// are in use now.
   QuantizedScratch(std::size_t S, std::size_t H, std::size_t D);
 };

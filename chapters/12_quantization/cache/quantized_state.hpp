@@ -1,7 +1,7 @@
-// A model's memory for sequences whose keys and values are kept in 8 or 4 bits: chapter 09's
-// ModelState with quantized_attention.hpp in its slot.
+// A model's memory for sequences with a quantized cache, in 8 or 4 bits: chapter 09's ModelState
+// with quantized_attention.hpp in its slot.
 //
-// forward, generate and all else that takes a ModelState use it as any other.
+// forward, generate and every other user of a ModelState work with it as with any other.
 #pragma once
 
 #include "09_language_model/fast/forward.hpp"
@@ -11,7 +11,7 @@ namespace t2t {
 /// Bytes of the rounded caches of all layers, for one sequence of S tokens.
 double quantized_cache_bytes(const Config& config, std::size_t S, std::size_t bits);
 
-/// A state whose slots keep keys and values in 8 or 4 bits. Throws as ModelState's constructor
+/// A state whose slots store keys and values in 8 or 4 bits. Throws as ModelState's constructor
 /// does, and unless bits is 4 or 8.
 ModelState quantized_state(const Config& config, std::size_t S, std::size_t bits,
                            StateOptions options = {});

@@ -36,8 +36,8 @@ TensorType rounded_type(std::string_view name) {
   return found->type;
 }
 
-/// The type in which a matrix with rows of `cols` numbers is written: the wanted one if its blocks
-/// fit, else one with smaller blocks. If those do not fit either, the matrix keeps its type.
+/// The type in which a matrix with `cols` columns is written: the wanted one if its blocks fit,
+/// else one with smaller blocks. If those do not fit either, the matrix keeps its type.
 static TensorType type_of_rows(TensorType wanted, std::size_t cols, TensorType has) {
   const auto fits = [&](TensorType type) { return cols % block_layout(type).numbers == 0; };
   if (fits(wanted)) return wanted;

@@ -4,11 +4,12 @@
 // A GGUF file is metadata, a directory of tensors, and their bytes. All metadata is copied, except
 // for the two entries that say how the file is quantized. The matrices of the blocks, the embedding
 // and the head get the new type; norms, biases and other vectors stay as they are, since they are
-// few numbers and each is used everywhere. Tensors keep their order; sizes and offsets are new.
+// small and each element is used for every token. Tensors keep their order; sizes and offsets are
+// new.
 //
-// A row is whole blocks. Where rows are no multiple of 256, the nearest type with blocks of 32 that
-// has at least as many bits is taken: Q4_1 for Q4_K, Q8_0 for Q6_K. A matrix whose rows are no
-// multiple of 32 either stays as it is.
+// A row is whole blocks. Where rows are no multiple of 256, the nearest type with blocks of 32 and
+// at least as many bits is used: Q4_1 for Q4_K, Q8_0 for Q6_K. A matrix whose rows are no multiple
+// of 32 either stays as it is.
 #pragma once
 
 #include <cstdint>
@@ -36,14 +37,14 @@ struct PlannedTensor {
 std::vector<PlannedTensor> plan_tensors(const GgufFile& in, TensorType type);
 
 /// The new file up to its first tensor: metadata and directory. `type` is the one that was asked
-/// for; throws std::invalid_argument for one that rounded_type has no name for.
+/// for; throws std::invalid_argument for one without a name in rounded_type.
 std::vector<std::uint8_t> file_head(const GgufFile& in, const std::vector<PlannedTensor>& plan,
                                     TensorType type);
 
-/// Appends an entry as it stands in the file that it was read from.
+/// Appends an entry as it is in its own file.
 void copy_entry(const GgufEntry& entry, GgufBytes& to);
 
-/// How many numbers a tensor has, and the multiple at which a file's tensors begin.
+/// The number of a tensor's elements, and the multiple at which a file's tensors begin.
 std::uint64_t numbers_of(const GgufTensor& tensor);
 std::uint64_t alignment_of(const GgufFile& file);
 

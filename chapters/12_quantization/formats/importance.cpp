@@ -12,7 +12,7 @@
 namespace t2t {
 
 namespace {
-/// Squares of what a matrix was multiplied with, added up over all tokens.
+/// Squares of a matrix's inputs, added up over all tokens.
 struct Inputs {
   std::size_t tokens = 0;
   std::vector<double> squares;  // [in]
@@ -36,7 +36,7 @@ struct Inputs {
   }
 };
 
-/// A weight of floats that notes what it is multiplied with.
+/// A weight of floats that records its inputs.
 class WatchedWeight : public PackedWeight {
  public:
   WatchedWeight(Tensor<2> floats, const std::shared_ptr<Inputs>& inputs)

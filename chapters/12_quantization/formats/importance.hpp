@@ -1,13 +1,13 @@
-// How much each column of a matrix matters: the mean square of what it is multiplied with.
+// How much each column of a matrix matters: the mean square of its inputs.
 //
 // An output of a matrix is y = Σ_c w_c · x_c. When the weights are off by e_c, y is off by
 // Σ_c e_c · x_c, and if the mean of x_c · x_d is 0 for any two columns, the mean square of that is
 //
 //   Σ_c e_c² · mean(x_c²)
 //
-// So scale_search.hpp weighs the squared error of a column by mean(x_c²), which is found by running
-// the model on a text. A few channels of a model are far larger than the others, and their columns
-// are then rounded with the more care.
+// Therefore scale_search.hpp weights the squared error of a column by mean(x_c²), which is found by
+// running the model on a text. A few channels of a model are far larger than the others, and their
+// columns are then rounded with more care.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@
 
 namespace t2t {
 
-/// For each matrix that was multiplied with, by its name in the file, a number for each column.
+/// A value for each column of each matrix used, by its name in the file.
 using Importance = std::map<std::string, std::vector<float>, std::less<>>;
 
 /// Runs the file's model on a text, in windows of so many tokens, with floats as weights. A column

@@ -24,7 +24,7 @@ Fit range_fit(ConstRow x, const Grid& grid) {
   return {(std::ranges::max(x) - lowest) / float(grid.highest), lowest};
 }
 
-/// The fits of a block's parts, each of so many numbers.
+/// The fits of a block's parts, each of so many weights.
 template <std::size_t parts>
 static std::array<Fit, parts> range_fits(ConstRow x, const Grid& grid) {
   const std::size_t numbers = 256 / parts;

@@ -20,7 +20,7 @@ std::uint16_t float_to_half(float value) {
   const float positive = std::bit_cast<float>(size);
   if (std::isnan(value)) return std::uint16_t(sign | 0x7e00);
   if (positive >= 65520) return std::uint16_t(sign | 0x7c00);  // infinity
-  // Below 2^-14 an F16 is a whole number of 2^-24. Adding 1/2 moves the number to where floats are
+  // Below 2^-14 an F16 is a multiple of 2^-24. Adding 1/2 moves the number to where floats are
   // 2^-24 apart. So the addition rounds, and the low bits of the sum are the F16.
   if (positive < 0x1p-14f) {
     const auto rounded = std::bit_cast<std::uint32_t>(positive + 0.5f);
@@ -33,7 +33,7 @@ std::uint16_t float_to_half(float value) {
   return std::uint16_t(sign | ((rounded - (112u << 23)) >> 13));
 }
 
-/// Byte i gets the q of number i in its low half, and the q of number 16 + i in its high half.
+/// Byte i gets the q of weight i in its low half, and the q of weight 16 + i in its high half.
 template <class Q>
 static void put_halves(Q q, std::uint8_t* to) {
   for (std::size_t i = 0; i < 16; ++i) to[i] = std::uint8_t(q(i) | q(16 + i) << 4);

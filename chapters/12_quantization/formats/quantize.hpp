@@ -1,4 +1,4 @@
-// Numbers rounded to few bits, in blocks of 32 that share a scale, and some of them a minimum.
+// Quantizing weights, in blocks of 32 that share a scale and, in some types, a minimum.
 //
 //   Q8_0   scale = max |x| / 127                    q = round(x / scale)                −127 … 127
 //   Q4_0   scale = x / −8 for the x of largest |x|  q = round(x / scale) + 8            0 … 15
@@ -6,10 +6,9 @@
 //                                                   q = round((x − minimum) / scale)    0 … 15
 //
 // Scale and minimum are stored as F16, but q is computed with their exact values. Chapter 10's
-// dequantize.hpp has the way back and the order of the bits in a block. These are the formulas of
-// the GGUF format's reference; several numbers at the same distance between two q go up in Q4_0 and
-// Q4_1, and away from 0 in Q8_0. Blocks of 256, whose scales are rounded too, are in
-// k_quantize.hpp.
+// dequantize.hpp describes the way back and the order of the bits in a block. These are the
+// formulas of the GGUF format's reference; halfway between two q, Q4_0 and Q4_1 round up, and Q8_0
+// away from 0. Blocks of 256, whose scales are rounded too, are in k_quantize.hpp.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +19,12 @@
 
 namespace t2t {
 
-/// The F16 nearest to value; of two at the same distance the even one. Infinite from 65,520 on.
+/// The F16 nearest to value; halfway between two, the even one. Infinite from 65,520 on.
 std::uint16_t float_to_half(float value);
 
-/// Rounds rows to blocks of a type: Q8_0, Q4_0, Q4_1, Q4_K or Q6_K. The bytes are those that a GGUF
-/// file has. Throws std::invalid_argument for another type, for rows that are not whole blocks, and
-/// for a number that is not finite.
+/// Rounds rows to blocks of a type: Q8_0, Q4_0, Q4_1, Q4_K or Q6_K. The bytes are as in a GGUF
+/// file. Throws std::invalid_argument for another type, for rows that are not whole blocks, and for
+/// a weight that is not finite.
 std::vector<std::uint8_t> quantize_rows(TensorType type, ConstMatrix x);  // [T, C]
 
 }  // namespace t2t

@@ -36,7 +36,7 @@ static void write_rounded(const PlannedTensor& planned, const RoundRows& round,
   }
   if (!std::isfinite(squares.errors))
     throw std::invalid_argument(
-        fmt::format("wanted numbers that {} can hold, got larger ones", type_name(planned.type)));
+        fmt::format("wanted weights that {} can hold, got larger ones", type_name(planned.type)));
 }
 
 QuantizedFile quantize_file(const GgufFile& in, TensorType type, const std::filesystem::path& out,

@@ -26,7 +26,7 @@ struct QuantizedFile {
 };
 /// Writes the file, which appears whole or not at all; after_tensor, if given, is called after
 /// each tensor. Throws std::runtime_error, naming the file, when it can't be written, when `in`
-/// has become shorter, or when a matrix has numbers that are not finite or too large for the type.
+/// has become shorter, or when a matrix has weights that are not finite or too large for the type.
 QuantizedFile quantize_file(const GgufFile& in, TensorType type, const std::filesystem::path& out,
                             const RoundRows& round,
                             const std::function<void(std::size_t done)>& after_tensor = {});

@@ -1,4 +1,4 @@
-// How far rounded numbers, or what is computed from them, are from the exact ones.
+// How far rounded values, or results computed from them, are from the exact ones.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace t2t {
 
-/// Squares of numbers and of their errors, added up, for matrices that come piece by piece.
+/// Sums of squares of values and of their errors, for matrices that come piece by piece.
 struct SquaredErrors {
   double numbers = 0, errors = 0;
 
@@ -23,11 +23,11 @@ struct SquaredErrors {
       numbers += all, errors += apart;
     }
   }
-  /// The root of the mean squared error, as a share of the root of the numbers' mean square.
+  /// The root of the mean squared error, as a share of the root of the values' mean square.
   double relative() const { return std::sqrt(errors / numbers); }
 };
 
-/// The same of two whole matrices.
+/// The same for two whole matrices.
 inline double relative_error(ConstMatrix got, ConstMatrix want) {
   SquaredErrors squares;
   squares.add(got, want);

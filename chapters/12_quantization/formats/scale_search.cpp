@@ -12,7 +12,7 @@
 
 namespace t2t {
 
-/// v as a whole number of the grid, as a float.
+/// v rounded to an integer of the grid, as a float.
 static float on_grid(float v, const Grid& grid) {
   return std::clamp(std::nearbyint(v), float(grid.lowest), float(grid.highest));
 }

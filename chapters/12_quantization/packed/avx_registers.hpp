@@ -1,6 +1,6 @@
 // The operations of packed_product.cpp for x86 processors (registers.hpp).
 //
-//   AVX-512 VNNI: one instruction multiplies the 4 bytes of a lane with 4 others and adds all to a
+//   AVX-512 VNNI: one instruction multiplies the 4 bytes of a lane by 4 others and adds all to a
 //   sum.
 //
 //   AVX2: registers are half as wide, and one instruction multiplies and adds pairs in 16 bits,

@@ -12,7 +12,7 @@
 
 namespace t2t {
 
-/// The largest size of 16 numbers; NaN if one of them is not finite. As integers, the bits of
+/// The largest magnitude of 16 channels; NaN if one of them is not finite. As integers, the bits of
 /// positive floats have the order of the floats; infinity and NaN come after all others.
 static float largest_size(const float* x) {
   std::uint32_t highest = 0;
@@ -23,7 +23,7 @@ static float largest_size(const float* x) {
   return std::isfinite(largest) ? largest : std::numeric_limits<float>::quiet_NaN();
 }
 
-/// 16 numbers: writes their q, and returns their scale and the sum of q.
+/// 16 channels: writes their q, and returns their scale and the sum of q.
 static std::pair<float, std::int32_t> round_numbers(const float* x, std::int8_t* q) {
   const float largest = largest_size(x);
   // Each q is 0 if largest is NaN or tiny: far below 1e-30, 127 / largest would be infinite.

@@ -1,8 +1,8 @@
-// Weights of 16 bits, F16 or BF16, kept as they are stored: half the memory of floats.
+// 16-bit weights, F16 or BF16, kept as they are stored: half the memory of floats.
 //
-// A product makes floats of a few rows at a time, in memory that stays in a cache, and multiplies
-// these. No number is rounded, so that the result is that of floats. For one token half as many
-// bytes come from memory.
+// A product converts a few rows at a time to floats, in memory that stays in a cache, and
+// multiplies these. No weight is rounded, and the result is that of floats. For one token half as
+// many bytes come from memory.
 #pragma once
 
 #include <cstdint>

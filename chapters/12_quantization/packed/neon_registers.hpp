@@ -1,9 +1,9 @@
 // The operations of packed_product.cpp for 64-bit ARM processors (registers.hpp).
 //
 // NEON's registers have 4 lanes, so that four of them hold the 16. Its dot product (sdot, in most
-// processors since 2018) multiplies the 4 bytes of each lane with 4 others and adds all to a sum,
-// but only numbers with a sign. Those of 8 bits lose 128 for that, which x's sum gives back.
-// Without it, products in 16 bits are added up in pairs, and then in 32 bits.
+// processors since 2018) multiplies the 4 bytes of each lane by 4 others and adds all to a sum, but
+// only signed integers. It reads 8-bit q less 128, which x's sum restores. Without it, products in
+// 16 bits are added up in pairs, and then in 32 bits.
 #pragma once
 
 #if defined(__aarch64__)

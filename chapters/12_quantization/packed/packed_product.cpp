@@ -50,8 +50,8 @@ struct Unpacked {
   }
 };
 
-/// Adds a block of 32 numbers to the sums of one token for 16 rows. `block` is its number in x.
-/// Each half of x's 32 numbers has a scale and a sum of its own.
+/// Adds a block of 32 weights to the sums of one token for 16 rows. `block` is its index in x. Each
+/// half of x's 32 channels has its own scale and sum.
 template <class V, PackedForm form>
 [[gnu::always_inline]] static inline void add_block(typename V::Floats& sums,
                                                     const Unpacked<V, form>& w,

@@ -1,10 +1,10 @@
-// y = x·Wᵀ for packed W, with integers: activations in 8 bits times weights in 4 to 8.
+// y = x·Wᵀ for packed W, with integers: 8-bit activations times weights of 4 to 8 bits.
 //
-// Among 16 numbers that share both scales, with x ≈ s_x · p and w = s_w · (q − offset) + m,
+// Among 16 channels that share both scales, with x ≈ s_x · p and w = s_w · (q − offset) + m,
 //
 //   Σ x·w  =  s_x · s_w · (Σ p·q − offset · Σ p)  +  s_x · m · Σ p
 //
-// so that 16 multiplications of integers need two or three of floats. Σ p is the same for all
+// and 16 multiplications of integers need only two or three of floats. Σ p is the same for all
 // rows of weights; round_rows computes it once.
 #pragma once
 
@@ -40,10 +40,10 @@ struct PackedProduct {
 ///
 ///   fma(s_w, fma(Σ₂, s_x2, Σ₁ · s_x1), sum)
 ///
-/// where Σ₁ and Σ₂ are the integers Σ p·q − offset · Σ p of the block's two halves. If each
-/// half has an s_w of its own, it is fma(s_w2, Σ₂ · s_x2, fma(s_w1, Σ₁ · s_x1, sum)); a minimum
-/// comes after that. So all instructions give the same bits, but for plain loops, which may round
-/// each product as well. Throws std::invalid_argument when shapes disagree.
+/// where Σ₁ and Σ₂ are the integers Σ p·q − offset · Σ p of the block's two halves. When each half
+/// has its own s_w, it is fma(s_w2, Σ₂ · s_x2, fma(s_w1, Σ₁ · s_x1, sum)); a minimum comes after
+/// that. All instructions therefore give the same bits, except plain loops, which may also round
+/// each product. Throws std::invalid_argument when shapes disagree.
 void packed_products(const EightBitRows& x,  // [T, cols]
                      std::span<const PackedProduct> all,
                      const Instructions& instructions = instructions_here().front());

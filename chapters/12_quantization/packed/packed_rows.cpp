@@ -38,12 +38,12 @@ std::optional<PackedForm> packed_form(TensorType type) {
 struct BitsOfQ {
   std::size_t byte, shift;
 };
-/// Where all 8 bits of number n's q are, or its lower 4.
+/// Where all 8 bits of weight n's q are, or its lower 4.
 static BitsOfQ lower_bits(const PackedForm& form, std::size_t r, std::size_t n) {
   const std::size_t at = form.bits == 8 ? n : n % 16;
   return {at / 4 * 64 + 4 * r + at % 4, form.bits == 8 ? 0 : n / 16 * 4};
 }
-/// Where the fifth bit of number n's q is, or its fifth and sixth.
+/// Where the fifth bit of weight n's q is, or its fifth and sixth.
 static BitsOfQ upper_bits(const PackedForm& form, std::size_t r, std::size_t n) {
   const std::size_t bit = n / 4 * (form.bits - 4);
   return {rows_of_group * 16 + bit / 8 * 64 + 4 * r + n % 4, bit % 8};

@@ -1,25 +1,25 @@
-// Quantized weights in an order that vector registers can read: 16 rows together.
+// Quantized weights in an order for vector registers: 16 rows together.
 //
-// A product with one token is a dot product for each row. If a register held 64 numbers of one row,
+// A product with one token is a dot product for each row. If a register held 64 weights of one row,
 // each block of each row would need its own product with a scale, and the lanes would have to be
-// added up at the end. Instead it holds 4 numbers of each of 16 rows: lane r belongs to row r, and
+// added up at the end. Instead it holds 4 weights of each of 16 rows: lane r belongs to row r, and
 // the sums of 16 rows grow side by side. A group of 16 rows is stored block by block, and a block,
-// 32 numbers of each row, as
+// 32 weights of each row, as
 //
-//   16 scales (F16), 16 minima (F16, if the type has them), then the q, without a sign:
+//   16 scales (F16), 16 minima (F16, if the type has them), then the q, unsigned:
 //
-//   8 bits: byte 64·j + 4·r + i, for j < 8, holds q + 128 of row r's number 4·j + i.
+//   8 bits: byte 64·j + 4·r + i, for j < 8, holds q + 128 of row r's weight 4·j + i.
 //
-//   4 bits: byte 64·j + 4·r + i, for j < 4, holds q of row r's number 4·j + i in its low half, and
-//   in its high half that of number 16 + 4·j + i.
+//   4 bits: byte 64·j + 4·r + i, for j < 4, holds q of row r's weight 4·j + i in its low half, and
+//   in its high half q of weight 16 + 4·j + i.
 //
 //   5 and 6 bits: the lower 4 bits as above. One or two times 64 bytes follow with the bits that
-//   are left, B = 1 or 2 for a number: of number 4·j + i of row r they are bits B·j to B·j + B − 1
+//   are left, B = 1 or 2 per weight: of weight 4·j + i of row r they are bits B·j to B·j + B − 1
 //   of all bits at 4·r + i, where bit 8 is the lowest of the byte 64 further on.
 //
 // Of the types with two levels, 8 blocks follow one head of 16 scales and 16 minima. Each block
 // begins with the integers, a byte each, by which these are multiplied: 16 for the scales and
-// 16 for the minima, or in Q6_K 16 for the scales of its first 16 numbers and 16 for the others.
+// 16 for the minima, or in Q6_K 16 for the scales of its first 16 weights and 16 for the others.
 //
 // The size is that of the stored blocks, or a little more where there are two levels. Missing rows
 // of the last group are zeros.
@@ -40,10 +40,10 @@ constexpr std::size_t rows_of_group = 16, block_numbers = 32;
 /// value = scale · (q − offset) + minimum
 struct PackedForm {
   std::size_t bits;  // of a q: 4, 5, 6 or 8
-  int offset;        // what is subtracted from a q
+  int offset;        // subtracted from a q
   bool has_minimum;
   bool two_levels = false;    // scale = scale of 8 blocks · integer; minimum likewise
-  bool scale_for_16 = false;  // the halves of a block have integers of their own, from −128 on
+  bool scale_for_16 = false;  // each half of a block has an integer, from −128 on
 
   constexpr std::size_t blocks_of_head() const { return two_levels ? 8 : 1; }
   constexpr std::size_t head_bytes() const { return rows_of_group * (has_minimum ? 4 : 2); }
@@ -53,7 +53,7 @@ struct PackedForm {
   constexpr std::size_t block_bytes() const {  // of 16 rows, without the head
     return level_bytes() + rows_of_group * block_numbers * bits / 8;
   }
-  /// Where the head of block b lies, and where the block, if blocks are counted through all groups.
+  /// Where the head of block b lies, and where the block, counting blocks through all groups.
   constexpr std::size_t head(std::size_t b) const {
     return b / blocks_of_head() * (head_bytes() + blocks_of_head() * block_bytes());
   }
@@ -91,7 +91,7 @@ struct PackedRows {
 PackedRows pack_rows(TensorType type, std::span<const std::uint8_t> stored, std::size_t rows,
                      std::size_t cols);
 
-/// Row r as floats: the numbers that dequantizing the stored blocks gives, to the last bit.
+/// Row r as floats: the values from dequantizing the stored blocks, to the last bit.
 void unpack_row(const PackedRows& packed, std::size_t r, Row to);  // [cols]
 
 }  // namespace t2t

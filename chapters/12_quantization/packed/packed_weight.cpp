@@ -16,7 +16,7 @@ static const EightBitRows& rounded(ConstMatrix x) {
   return rows;
 }
 
-/// Weights in few bits, which are multiplied with x in 8 bits.
+/// Quantized weights, which are multiplied by x in 8 bits.
 class FewBitsWeight : public PackedWeight {
  public:
   explicit FewBitsWeight(PackedRows w)

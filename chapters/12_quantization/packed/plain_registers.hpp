@@ -38,8 +38,8 @@ struct PlainRegisters {
     return x;
   }
   // [products]
-  /// Multiplies the 16 numbers of each lane, 4 bytes in each of the 4 registers w, by 16 numbers of
-  /// x, and adds the products to the lane's sum. A number of w has this many bits.
+  /// Multiplies the 16 weights of each lane, 4 bytes in each of the 4 registers w, by 16 channels
+  /// of x, and adds the products to the lane's sum. A weight has this many bits.
   template <std::size_t bits>
   static void add_products(Integers& sums, const Bytes* w, const std::int8_t* x) {
     for (std::size_t lane = 0; lane < 16; ++lane)
@@ -66,7 +66,7 @@ struct PlainRegisters {
     for (std::size_t lane = 0; lane < 16; ++lane) floats.at[lane] = float(sums.at[lane]);
     return floats;
   }
-  static Floats integers(const std::uint8_t* from) {  // 16 bytes without a sign
+  static Floats integers(const std::uint8_t* from) {  // 16 unsigned bytes
     Floats floats;
     for (std::size_t lane = 0; lane < 16; ++lane) floats.at[lane] = float(from[lane]);
     return floats;

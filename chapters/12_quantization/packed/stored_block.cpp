@@ -13,12 +13,12 @@ static std::uint16_t half_bits(const std::uint8_t* from) {
   return bits;
 }
 
-/// The lower 4 bits: those of numbers 0 … 15 in the low halves of 16 bytes, then those in the high.
+/// The lower 4 bits: those of weights 0 … 15 in the low halves of 16 bytes, then those in the high.
 static void read_halves(const std::uint8_t* from, StoredBlock& to) {
   for (std::size_t i = 0; i < 16; ++i) to.q[i] = from[i] & 15, to.q[16 + i] = from[i] >> 4;
 }
 
-/// Fifth bits: bit i belongs to number i.
+/// Fifth bits: bit i belongs to weight i.
 static void read_fifth_bits(const std::uint8_t* from, StoredBlock& to) {
   for (std::size_t i = 0; i < 32; ++i) to.q[i] |= (from[i / 8] >> i % 8 & 1) << 4;
 }

@@ -1,4 +1,4 @@
-// What all formats do with a scale: it is stored as an F16, and numbers are divided by it.
+// What all formats do with a scale: it is stored as an F16, and weights are divided by it.
 #pragma once
 
 #include <cmath>
@@ -14,8 +14,7 @@ inline void put_half(float value, std::uint8_t* to) {
   std::memcpy(to, &bits, 2);
 }
 
-/// 1 / x, or 0 for a block of equal numbers, whose scale is 0 or nearly so: 1 / x could be
-/// infinite.
+/// 1 / x, or 0 for a block of equal values, whose scale is 0 or nearly so: 1 / x could be infinite.
 inline float inverse(float x) { return std::abs(x) < 1e-30f ? 0 : 1 / x; }
 
 }  // namespace t2t

@@ -8,7 +8,7 @@ namespace t2t {
 
 void pack_unless(bool floats, const Program& program, Flags& flags) {
   if (program.given("adapter") && !floats)
-    throw std::invalid_argument("--adapter: wanted --float too, since it changes floats only");
+    throw std::invalid_argument("--adapter: wanted --float too, since it changes only floats");
   if (!floats) flags.make_weight = packed_matrix;
 }
 

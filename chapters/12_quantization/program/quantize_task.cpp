@@ -21,16 +21,16 @@
 namespace t2t {
 
 void add_flags(Program& program, QuantizeFlags& flags) {
-  program.input_and_output(
-      "quantize", flags.files,
-      "write the model of one file to another one, with its matrices in --type");
+  program.input_and_output("quantize", flags.files,
+                           "write one file's model to another file, with its matrices in --type");
   program.word("type", flags.type, "q8_0, q4_0, q4_1, q4_k or q6_k");
-  program.yes("search", flags.search, "with --quantize: search for the scale that errs least");
-  program.input("importance", flags.importance,
-                "with --quantize: search with the importance of each column for this text file");
+  program.yes("search", flags.search, "with --quantize: search for the scale with the least error");
+  program.input(
+      "importance", flags.importance,
+      "with --quantize: search, weighting columns by their importance for this text file");
 }
 
-/// "30 matrices in Q4_K, 181 in Q4_1, since their rows are no whole blocks of 256, …"
+/// "30 matrices in Q4_K, 181 in Q4_1, since their rows are not whole blocks of 256, …"
 static std::string plan_text(const std::vector<PlannedTensor>& plan, TensorType type) {
   std::size_t rounded = 0, vectors = 0;
   std::map<std::string, std::size_t> others;  // matrices of another type
@@ -44,7 +44,7 @@ static std::string plan_text(const std::vector<PlannedTensor>& plan, TensorType 
   }
   std::string text = fmt::format("{} matrices in {}", rounded, type_name(type));
   for (const auto& [name, count] : others)
-    text += fmt::format(", {} in {}, since their rows are no whole blocks of {}", count, name,
+    text += fmt::format(", {} in {}, since their rows are not whole blocks of {}", count, name,
                         block_layout(type).numbers);
   return text + fmt::format(", {} vectors as they were", vectors);
 }
@@ -61,7 +61,7 @@ static Importance importance_of_text(const GgufFile& in, const std::string& path
   return importance;
 }
 
-/// Writes the file, and says what is in it.
+/// Writes the file, and describes its contents.
 static int quantize(const QuantizeFlags& flags, std::size_t window) {
   if (flags.files.size() != 2) throw std::invalid_argument("--quantize: wanted two files, got one");
   const TensorType type = rounded_type(flags.type);
@@ -81,10 +81,10 @@ static int quantize(const QuantizeFlags& flags, std::size_t window) {
         show_progress(fmt::format("  {} of {} tensors written ", done, plan.size()));
       });
   show_progress("");
-  fmt::print("{}: {}, {:.2f} bits a weight: {}\n", printable_lines(flags.files[1]),
+  fmt::print("{}: {}, {:.2f} bits per weight: {}\n", printable_lines(flags.files[1]),
              bytes_text(double(written.bytes)),
              8 * double(written.weight_bytes) / double(written.weights), plan_text(plan, type));
-  fmt::print("the weights that were rounded have changed by {:.2f} %\n", 100 * written.error);
+  fmt::print("the rounded weights have changed by {:.2f} %\n", 100 * written.error);
   return 0;
 }
 

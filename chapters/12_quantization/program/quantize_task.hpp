@@ -17,8 +17,8 @@ struct QuantizeFlags {
 
 void add_flags(Program& program, QuantizeFlags& flags);
 
-/// Writes the file, and says what is in it. A text for --importance is read in windows of so many
-/// tokens (chapter 10's --window).
+/// Writes the file, and describes its contents. A text for --importance is read in windows of so
+/// many tokens (chapter 10's --window).
 Task quantize_task(const QuantizeFlags& flags, const std::size_t& window);
 
 }  // namespace t2t

@@ -23,11 +23,11 @@ static Tensor<2> rounded(TensorType type, ConstMatrix x) {
 }
 
 void show_block() {
-  print_section("Eight numbers of a block of 32, rounded and back");
+  print_section("Eight weights of a block of 32, rounded and back");
   Tensor<2> x = empty(1, 32);
   for (std::size_t i = 0; i < 32; ++i) x(0, i) = -1 + 0.06f * float(i * 7 % 32);
   std::vector<Tensor<2>> back;
-  Table table({">number", ">Q8_0", ">Q4_1", ">Q4_0"});
+  Table table({">weight", ">Q8_0", ">Q4_1", ">Q4_0"});
   for (const TensorType type : shown_types) back.push_back(rounded(type, x));
   for (std::size_t i = 0; i < 8; ++i) {
     std::vector<std::string> cells = {fmt::format("{:.2f}", x(0, i))};
@@ -37,7 +37,7 @@ void show_block() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The block's numbers lie between -1 and 0.86. Q8_0 has steps of 1/127. Q4_1 has 16 values "
+      "The block's weights lie between -1 and 0.86. Q8_0 has steps of 1/127. Q4_1 has 16 values "
       "from the lowest to the highest, in steps of 1.86/15 = 0.124; none of them is 0, and the "
       "nearest is -0.008. Q4_0 has 16 values from -1 to 7/8, in steps of 1/8, and 0 is one of "
       "them.");
@@ -61,8 +61,8 @@ void show_errors() {
   const Tensor<2> plain = random.normal<2>({64, 1024});
   Tensor<2> outliers = plain;
   for (std::size_t t = 0; t < 64; ++t) outliers(t, 16 * t) *= 20;  // 1 number of each row
-  Table table(
-      {"format", ">bits a weight", ">no outlier", ">one in each row", ">the row's other weights"});
+  Table table({"format", ">bits per weight", ">no outlier", ">one in each row",
+               ">the row's other weights"});
   const auto add = [&](const std::string& name, const std::string& bits, auto round) {
     const auto error = [&](const Tensor<2>& x) { return relative_error(round(x), x); };
     Tensor<2> others = round(outliers), want = outliers;
@@ -77,13 +77,13 @@ void show_errors() {
     add(type_name(type), fmt::format("{:.1f}", 8 * double(block.bytes) / double(block.numbers)),
         [&](const Tensor<2>& x) { return rounded(type, x); });
   }
-  add("4 bits, a scale a row", "4.0", [](const Tensor<2>& x) { return rounded_by_row(x); });
+  add("4 bits, one scale per row", "4.0", [](const Tensor<2>& x) { return rounded_by_row(x); });
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The error is the root mean square of the differences, divided by that of the numbers. An "
-      "outlier is a number multiplied by 20. The formats with a K round the scales of a block, "
-      "too, and more coarsely if one of them is large.");
+      "The error is the root mean square of the differences, divided by that of the weights. An "
+      "outlier is a weight multiplied by 20. The K formats also round the block's scales, and more "
+      "coarsely when one scale is large.");
 }
 
 void show_outlier() {
@@ -106,7 +106,7 @@ void show_outlier() {
   for (const TensorType type :
        {TensorType::q8_0, TensorType::q4_1, TensorType::q4_k, TensorType::q4_0})
     add(type_name(type), rounded(type, x));
-  add("a scale a row", rounded_by_row(x));
+  add("one scale per row", rounded_by_row(x));
   print_heat_map(errors, {.row_labels = labels});
   fmt::print("\n");
   print_paragraph(

@@ -5,7 +5,7 @@
 
 namespace t2t {
 
-/// The logits of one text, by what the matrices are stored in, beside those of floats.
+/// The logits of one text, by the matrices' format, compared with those of floats.
 void show_logits(const Session& packed);
 
 /// One matrix and one token, with each kind of instructions that this processor has.

@@ -1,5 +1,5 @@
-// What the program shows without flags: numbers and a matrix in few bits, and what they do to the
-// model of a file. For main.cpp.
+// What the program shows without flags: quantized weights and a quantized matrix, and their effect
+// on a file's model. For main.cpp.
 #pragma once
 
 #include "10_pretrained/program/flags.hpp"
