@@ -22,7 +22,7 @@ static constexpr float infinity = std::numeric_limits<float>::infinity();
 
 /// One thread's block of queries, each a column: its tokens for the group's first head, then the
 /// same tokens for the next head, and so on. R is their number, rounded up to whole registers; the
-/// columns that are left over hold zeros.
+/// remaining columns hold zeros.
 struct QueryBlock {
   std::size_t first, tokens;  // the tokens are first, first + 1 … first + tokens − 1
   std::size_t queries;        // N · tokens, at most R
@@ -104,7 +104,7 @@ static void mask_scores(const QueryBlock& block, Matrix scores, std::size_t s, S
 }
 
 /// Combines f(x) of all registers x in a column of registers by join. Four are combined at a time,
-/// since each join has to wait for the result of the one before it.
+/// since each join must wait for the result of the one before it.
 template <class F, class Join>
 static Lanes fold_column(float* column, Matrix scores, Lanes start, F f, Join join) {
   Lanes sums[4] = {start, start, start, start};
@@ -139,7 +139,7 @@ static void take_scores(QueryBlock& block, Matrix scores, std::size_t r) {
   xsimd::fma(kept, Lanes::load_unaligned(&block.sum[r]), added).store_unaligned(&block.sum[r]);
 }
 
-/// Takes one block of keys: k and v are rows s, s + 1 … of all keys and values.
+/// Processes one block of keys: k and v are rows s, s + 1 … of all keys and values.
 template <class Seen>
 static void take_keys(QueryBlock& block, ConstMatrix k, ConstMatrix v, std::size_t s, float cap,
                       Seen seen) {

@@ -1,6 +1,6 @@
 // Flash attention: the same result as attention, computed without storing whole rows of scores. A
-// block of queries takes the keys and values (k, v) block by block; for each of its queries, with
-// scores s = q·kᵀ / √D:
+// block of queries processes the keys and values (k, v) block by block; for each of its queries,
+// with scores s = q·kᵀ / √D:
 //
 //   m ← max(m, max s)    p = e^(s − m)    kept = e^(m before − m)
 //   l ← kept·l + Σ p     o ← kept·o + p·v                    after the last block: out = o / l
@@ -8,8 +8,8 @@
 // Dao et al. 2022, "FlashAttention". That paper divides o by l after each block of keys; dividing
 // once, at the end, is from Dao 2023, "FlashAttention-2". The query heads of a group share their
 // keys, so their queries share one product. Scratch memory depends on the size of the
-// blocks, not on T or S. This is for several queries; for a single one chapter 06 has a faster way,
-// and flash_kernel chooses between the two.
+// blocks, not on T or S. This is for several queries; for a single one chapter 06's kernel is
+// faster, and flash_kernel chooses between the two.
 #pragma once
 
 #include "06_gqa/fast/grouped_rows.hpp"
@@ -20,8 +20,8 @@ namespace t2t {
 
 /// The sizes of the blocks. 48 queries are three vector registers of AVX-512 and six of AVX2: whole
 /// tiles of register_tiles.hpp. With 64 keys, the queries, their sums and their scores take 37 KiB
-/// at D = 64, most of which stays in a core's first cache. Under a causal mask, smaller blocks
-/// compute fewer masked scores.
+/// at D = 64, most of which stays in a core's first-level cache. Under a causal mask, smaller
+/// blocks compute fewer masked scores.
 struct FlashBlocks {
   std::size_t queries = 48;  // over all heads of a group
   std::size_t keys = 64;
@@ -56,13 +56,13 @@ class FlashScratch {
 void flash_attention_rows(ConstMatrix q,               // [T, H·D]
                           const KeyValueHeads& heads,  // G of [S, D]
                           const ScoreRule& rule,
-                          Matrix out,  // [T, H·D]; must not overlap what is read
+                          Matrix out,  // [T, H·D]; must not overlap the inputs
                           FlashScratch& scratch);
 
-/// A kernel for a model, with scratch memory of its own: chapter 08's CachedAttention and chapter
-/// 09's StateOptions take it in place of chapter 06's. Several queries go to flash_attention_rows;
-/// a single query, with up to S keys, goes to grouped_attention_rows. Throws std::invalid_argument
-/// as FlashScratch does.
+/// A kernel for a model, with its own scratch memory: chapter 08's CachedAttention and chapter 09's
+/// StateOptions accept it in place of chapter 06's. Several queries go to flash_attention_rows; a
+/// single query, with up to S keys, goes to grouped_attention_rows. Throws std::invalid_argument as
+/// FlashScratch does.
 AttentionKernel flash_kernel(std::size_t H, std::size_t G, std::size_t D, std::size_t S);
 
 }  // namespace t2t

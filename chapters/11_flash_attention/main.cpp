@@ -1,5 +1,5 @@
-// Shows softmax taken key by key, which blocks of scores are computed, what memory they need, what
-// the kernels for a GPU ask for, and a model that reads a long prompt with flash attention.
+// Shows softmax computed key by key, which blocks of scores are computed, what memory they need,
+// what the kernels for a GPU ask for, and a model that reads a long prompt with flash attention.
 #include <fmt/format.h>
 
 #include "06_gqa/fast/grouped_rows.hpp"
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
       "11_flash_attention",
       "Flash attention: the result of attention, without storing whole rows of scores.");
   program.takes_text();
-  program.size("tokens", T, "length of the prompt that the model reads, at most");
+  program.size("tokens", T, "greatest length of the prompt that the model reads");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     const std::string text = CharacterStream().push(program.text(8 * T));  // whole characters

@@ -5,7 +5,7 @@
 //
 // Milakov and Gimelshein 2018, "Online normalizer calculation for softmax"; with values, Rabe and
 // Staats 2021, "Self-attention Does Not Need O(n²) Memory", and Dao et al. 2022, "FlashAttention".
-// This is the form to learn from; flash_attention.hpp takes a block of keys at a time.
+// This is the form to learn from; flash_attention.hpp processes a block of keys at a time.
 #pragma once
 
 #include <limits>
@@ -24,16 +24,16 @@ struct OnlineSoftmax {
   explicit OnlineSoftmax(std::size_t D) : values(xt::zeros<float>({D})) {}
 };
 
-/// Takes one more key, by its score and its value. A score of −infinity, that of a masked key,
-/// changes nothing. Throws std::invalid_argument unless v is [D].
+/// Adds one more key, by its score and its value. A masked key's score, −infinity, changes nothing.
+/// Throws std::invalid_argument unless v is [D].
 void take(OnlineSoftmax& so_far, float score, ConstRow v);
 
-/// Takes all keys that `other` has taken: so_far must have taken none of them. Throws
-/// std::invalid_argument unless both have the same D.
+/// Adds all keys of `other`, none of which may be in so_far already. Throws std::invalid_argument
+/// unless both have the same D.
 void join(OnlineSoftmax& so_far, const OnlineSoftmax& other);
 
 /// The mean of the values, weighted by softmax of the scores: o / l, [D]. Throws
-/// std::invalid_argument when no key was taken.
+/// std::invalid_argument when there is no key yet.
 Tensor<1> mean(const OnlineSoftmax& so_far);
 
 /// Chapter 04's attention of one head, computed key by key. Throws as that does, and for D = 0.

@@ -6,11 +6,11 @@ namespace t2t {
 
 static constexpr std::size_t W = Lanes::size;
 
-// AVX2 has 16 vector registers, of 8 numbers each: 4 · 3 sums leave four. AVX-512 and NEON have 32.
+// AVX2 has 16 vector registers, of 8 floats each: 4 · 3 sums leave four. AVX-512 and NEON have 32.
 static constexpr std::size_t tile_rows = W == 8 ? 4 : 8;
 static constexpr std::size_t tile_registers = 3;
 
-/// A matrix read one number at a time: number (i, c) is at[i · row_step + c · col_step].
+/// A matrix read one element at a time: element (i, c) is at[i · row_step + c · col_step].
 struct Numbers {
   const float* at;
   std::size_t row_step, col_step;
@@ -29,7 +29,7 @@ static Lanes load_once(const float* from) {
   return Lanes(x);
 }
 
-/// A tile of y at its first number. If `kept` is null, y is overwritten; otherwise y is multiplied
+/// A tile of y at its first element. If `kept` is null, y is overwritten; otherwise y is multiplied
 /// by it first. Inlined, it is compiled for each caller's null and steps.
 template <std::size_t rows, std::size_t registers>
 [[gnu::always_inline]] static inline void tile(Numbers a, ConstMatrix x, const float* kept,
@@ -56,7 +56,7 @@ template <std::size_t rows, std::size_t registers>
     for (std::size_t r = 0; r < registers; ++r) sums[i][r].store_unaligned(y + i * stride + r * W);
 }
 
-/// Tiles of `rows` rows below one another; what is left over is done with half as many, and so on.
+/// Tiles of `rows` rows below one another; the rest is done with half as many, and so on.
 template <std::size_t rows, std::size_t registers>
 [[gnu::always_inline]] static inline void strip(Numbers a, ConstMatrix x, const float* kept,
                                                 Matrix y) {
@@ -67,7 +67,7 @@ template <std::size_t rows, std::size_t registers>
     if (i < y.rows) strip<rows / 2, registers>(a.rows_from(i), x, kept, y.rows_from(i, y.rows - i));
 }
 
-/// Strips of 3 registers side by side, and one of 2 or 1 for what is left over.
+/// Strips of 3 registers side by side, and one of 2 or 1 for the rest.
 static void strips(Numbers a, ConstMatrix x, const float* kept, Matrix y) {
   for (std::size_t r = 0; r < y.cols; r += tile_registers * W) {
     const std::size_t cols = std::min(tile_registers * W, y.cols - r);

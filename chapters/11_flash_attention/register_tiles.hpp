@@ -1,14 +1,14 @@
-// Products whose second matrix is a few registers wide, computed a tile at a time.
+// Matrix products whose second matrix is a few registers wide, computed a tile at a time.
 //
 // A tile is a part of the result whose sums stay in vector registers from the first term to the
 // last: 8 rows by 3 registers with AVX-512. For each term, the 3 registers of x are loaded once for
-// all 8 rows, and one number of each row of a is loaded once for all 3: 11 loads for 24
+// all 8 rows, and one element of each row of a is loaded once for all 3: 11 loads for 24
 // multiplications and additions of a whole register. A processor can do two of each in a cycle, so
-// that loading does not hold the arithmetic up. Goto and van de Geijn 2008, "Anatomy of
+// that loading does not delay the arithmetic. Goto and van de Geijn 2008, "Anatomy of
 // High-Performance Matrix Multiplication", describe it for whole matrices.
 //
-// a may lie anywhere, row by row or column by column, and is not copied: its numbers are read one
-// at a time. Only x has to be packed, and it is as narrow as a tile.
+// a may lie anywhere, row by row or column by column, and is not copied, because its elements are
+// read one at a time. Only x must be packed, and it is as narrow as a tile.
 #pragma once
 
 #include "lanes.hpp"

@@ -58,8 +58,9 @@ void launch_softmax(const float* scores, bf16* weights, std::size_t rows, float 
              dim3(32 * softmax_warps), 0, scores, weights, rows, scale);
 }
 
-/// out = a·b for each head of each text; with `transposed`, aᵀ·b. Sizes are cuBLAS's, which stores
-/// matrices by columns: out is [m, n] there, and a row-major [rows, cols] is its [cols, rows].
+/// out = a·b for each head of each sequence; with `transposed`, aᵀ·b. Sizes are cuBLAS's, which
+/// stores matrices by columns: out is [m, n] there, and a row-major [rows, cols] is its [cols,
+/// rows].
 void multiply(bool transposed, int m, int n, int k, const bf16* a, const bf16* b, void* out,
               cudaDataType_t out_type, int count) {
   const float one = 1, zero = 0;

@@ -4,10 +4,10 @@
 //
 //   11_flash_attention_gpu_bench [--json FILE] [--only TEXT]
 //
-// With a causal mask half of the FLOPs are counted. FILE gets one JSON object a line, each written
-// as soon as it is known. TEXT chooses the groups whose names contain it: "D=128 causal", "decode",
-// "rows". What the card has no memory for is left out, with a line that says so. A wrong result is
-// said and not timed, and the program ends with 1; without a GPU it ends with 3.
+// With a causal mask half of the FLOPs are counted. FILE gets one JSON object per line, each
+// written as soon as it is known. TEXT chooses the groups whose names contain it: "D=128 causal",
+// "decode", "rows". What the card has no memory for is left out, with a line that says so. A wrong
+// result is said and not timed, and the program ends with 1; without a GPU it ends with 3.
 #include <fmt/format.h>
 
 #include <functional>

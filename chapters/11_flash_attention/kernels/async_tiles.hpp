@@ -1,10 +1,10 @@
 // Tiles in shared memory that are copied while the tensor cores compute, laid out without bank
 // conflicts. Rungs 4 and 5 share this file.
 //
-// A row of D numbers is D / 8 chunks of 16 bytes. Rows of 128 or 256 bytes all begin at bank 0, and
-// ldmatrix reads the same chunk of 8 rows at once: it would have to read one row after the other.
-// So chunk c of row r is stored at place c ^ (r % 8). Then the 8 chunks lie in 8 different sets of
-// banks, and no memory is spent on gaps. Each read must follow the same rule.
+// A row of D elements is D / 8 chunks of 16 bytes. Rows of 128 or 256 bytes all begin at bank 0,
+// and ldmatrix, which reads the same chunk of 8 rows at once, would have to read one row after the
+// other. Chunk c of row r is therefore stored at place c ^ (r % 8): the 8 chunks lie in 8 different
+// sets of banks, and no memory is spent on gaps. Each read must follow the same rule.
 #pragma once
 
 #include "cuda/async_copy.hpp"
@@ -12,7 +12,7 @@
 
 namespace t2t {
 
-/// The index of the first number of chunk `chunk` of row `row`, in a tile of rows of D numbers.
+/// The index of the first element of chunk `chunk` of row `row`, in a tile of rows of D elements.
 template <int D>
 __device__ __forceinline__ int swizzled(int row, int chunk) {
   return row * D + (chunk ^ row % 8) * 8;

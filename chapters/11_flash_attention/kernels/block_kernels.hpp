@@ -1,10 +1,10 @@
-// Chapter 08's block on a GPU, by kernels only: LLaMA's choices, one text, float32.
+// Chapter 08's block on a GPU, by kernels only: LLaMA's choices, one sequence, float32.
 //
 //   x ← x + attention(norm(x))      x ← x + feed_forward(norm(x))
 //
 // norm, three products, RoPE, attend_naive (chapter 04), product, sum and norm in one kernel, two
-// products, SwiGLU, product, sum. There is no cache yet: a call takes the whole text. Only host
-// code includes this header, since nvcc should not have to read xtensor's.
+// products, SwiGLU, product, sum. There is no cache yet: a call processes the whole sequence. Only
+// host code includes this header, since nvcc should not have to read xtensor's.
 #pragma once
 
 #include "03_rope/rope.hpp"
@@ -15,11 +15,11 @@ namespace t2t {
 
 class BlockKernels {
  public:
-  /// Uploads the weights and positions 0 … T_max − 1 of the table, and makes room for texts of up
-  /// to T_max tokens. Throws std::invalid_argument as expect_settings, expect_weights and
+  /// Uploads the weights and positions 0 … T_max − 1 of the table, and makes room for sequences of
+  /// up to T_max tokens. Throws std::invalid_argument as expect_settings, expect_weights and
   /// expect_table do, when T_max is below 1, and when the settings differ from LLaMA's in more than
   /// RoPE's pairing and frequencies: "norm: wanted RMSNorm, got LayerNorm". D must be 64 or 128, as
-  /// attend_naive wants it.
+  /// attend_naive requires.
   BlockKernels(const BlockSettings& settings, const BlockWeights& weights, const RopeTable& table,
                int T_max);
 

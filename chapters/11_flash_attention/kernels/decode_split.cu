@@ -1,4 +1,4 @@
-// Rung 5: decode. One query a head attends to a long cache: little to compute, much to read.
+// Rung 5: decode. One query per head attends to a long cache: little to compute, much to read.
 //
 // Changed from rung 4: the query heads of a group are the rows of one product, since they read the
 // same keys, so the cache is read from memory once. The keys are cut into stretches, so that there
@@ -7,8 +7,8 @@
 // 2023). Each warp takes keys of its own, with two further steps being copied, and waits for other
 // warps only at the end. decode_stretches.hpp has what a block does with its keys. In a log-sum, m
 // is already added. A stretch without keys has log-sum -infinity: weight 0.
-// Measured on an H100: 70 % of a plain read's bytes a second for one text of 64 thousand keys, and
-// 97 to 100 % from 0.5 GB of keys and values on.
+// Measured on an H100: 70 % of a plain read's bytes per second for one sequence of 64 thousand
+// keys, and 97 to 100 % from 0.5 GB of keys and values on.
 #include <stdexcept>
 #include <string>
 

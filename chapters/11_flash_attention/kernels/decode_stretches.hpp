@@ -1,12 +1,11 @@
 // Decode in stretches: what a block does with the keys of one stretch, and how stretches are
 // joined. Rung 5 and chapter 15 share this file. They differ in where a stretch begins, and in how
-// its keys come to shared memory.
+// its keys reach shared memory.
 //
-// A block has 4 warps and up to 16 rows of queries, the query heads of a group. Each warp takes
-// steps of 16 keys of its own, of which further ones are being copied. At the end the sums of the
-// warps meet in shared memory. A stretch leaves a mean, already divided, and a log-sum: log2 of the
-// sum of exp2(score·scale), with log2(e) / √D as scale. A stretch without keys has log-sum
-// -infinity.
+// A block has 4 warps and up to 16 rows of queries, the query heads of a group. Each warp processes
+// its own keys in steps of 16, while later ones are being copied. At the end the sums of the warps
+// meet in shared memory. A stretch yields a mean, already divided, and a log-sum: log2 of the sum
+// of exp2(score·scale), with log2(e) / √D as scale. A stretch without keys has log-sum -infinity.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +21,8 @@ constexpr int decode_stages = 3;  // steps for which a warp has tiles of keys an
 constexpr int packed_rows = 16;   // rows of queries of a block
 constexpr int step_keys = 16;     // keys of a warp's step
 
-/// What a block leaves for the second kernel: for each stretch of each row [B, T, H] a mean [D] and
-/// a log-sum, to base 2.
+/// A block's results for the second kernel: for each stretch of each row [B, T, H] a mean [D] and a
+/// log-sum, to base 2.
 struct Stretches {
   float* means;     // [B, T, H, P, D]
   float* log_sums;  // [B, T, H, P]
@@ -80,7 +79,7 @@ __device__ __forceinline__ void store_sums(const float (&mean)[D / 8][4], const 
 }
 
 /// The sum of a row's weights over all warps, and channel d of weights times values. Both are
-/// relative to 2^base. The sum is 0 if no warp had a key for the row.
+/// relative to 2^base. The sum is 0 when no warp had a key for the row.
 struct RowSum {
   float base, sum, total;
 };
@@ -105,9 +104,9 @@ constexpr int decode_shared() {
   return tiles;
 }
 
-/// What the second kernel joins. The stretches of text b are those of its T·H rows, P for each row:
-/// P = splits for all texts, or, if begin is not null, begin[b + 1] − begin[b] for text b. The
-/// texts lie one after the other.
+/// What the second kernel joins. The stretches of sequence b are those of its T·H rows, P for each
+/// row: P = splits for all sequences, or, if begin is not null, begin[b + 1] − begin[b] for
+/// sequence b. The sequences lie one after the other.
 struct DecodeJoin {
   Stretches in;
   bf16* out;  // [B, T, H, D]

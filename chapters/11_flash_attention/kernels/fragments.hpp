@@ -5,7 +5,7 @@
 //   matrix a [16, 16] of bf16:    the same twice: a[0], a[1] in columns 0 to 7,
 //                                 a[2], a[3] in columns 8 to 15
 //
-// So 4 lanes hold a row, and each lane holds parts of 2 of the warp's 16 rows, which `half` counts.
+// 4 lanes hold a row, and each lane holds parts of 2 of the warp's 16 rows, which `half` counts.
 // Two matrices d of weights, packed to bf16, are one matrix a of the product with the values:
 // weights stay in the lane that computed them. exp(x / √D) is exp2(scale·x) with scale = log2(e) /
 // √D, which takes one multiply-add together with the subtraction of the highest score.
@@ -35,7 +35,7 @@ __device__ __forceinline__ void load_rows(uint32_t (&a)[4], const bf16* const (&
   }
 }
 
-/// Hides keys from seen[half] on from the row of each half. The first column is key first_key.
+/// Masks keys from seen[half] on for the row of each half. The first column is key first_key.
 template <int Blocks>
 __device__ __forceinline__ void mask_scores(float (&scores)[Blocks][4], int first_key,
                                             const int (&seen)[2]) {
@@ -47,9 +47,9 @@ __device__ __forceinline__ void mask_scores(float (&scores)[Blocks][4], int firs
 }
 
 /// Turns one tile's scores [16, 8·Blocks] into weights relative to m. Any m does, as long as it is
-/// the same for l and o: it cancels when o is divided by l. So m rises to the highest score so far
-/// only when a weight would otherwise be above 2^8, and only then are l and o rescaled. Weights up
-/// to 256 lose no digits, since bf16 and float32 are floating-point numbers.
+/// the same for l and o: it cancels when o is divided by l. Therefore m rises to the highest score
+/// so far only when a weight would otherwise be above 2^8, and only then are l and o rescaled.
+/// Weights up to 256 lose no digits, since bf16 and float32 are floating-point numbers.
 template <int Blocks, int Channels>
 __device__ __forceinline__ void online_softmax(float (&scores)[Blocks][4],
                                                float (&mean)[Channels][4], OnlineRows& rows,

@@ -1,7 +1,7 @@
-// Rung 1: one kernel, with no scores in memory. Each warp takes one query and 32 keys at a time,
-// and carries the highest score so far, the sum of exponentials, and the sum of values weighted by
-// them, which is divided at the end. When the highest score rises, both sums are scaled down to it
-// (Milakov & Gimelshein 2018).
+// Rung 1: one kernel, with no scores in memory. Each warp processes one query and 32 keys at a
+// time, and carries the highest score so far, the sum of exponentials, and the sum of values
+// weighted by them, which is divided at the end. When the highest score rises, both sums are scaled
+// down to it (Milakov & Gimelshein 2018).
 //
 // Changed from rung 0: no memory for T·S scores, and no reads and writes of them. A lane reads its
 // key 4 numbers at a time, but neighbouring lanes still read different rows (not coalesced), and

@@ -37,13 +37,13 @@ using WantedRow = std::function<void(int t, std::vector<double>& want)>;
 
 struct RowKernel {
   const char* name;
-  int tensors;  // how many times [T, C] numbers must be read or written
+  int tensors;  // how many times [T, C] elements must be read or written
   std::function<void()> work;
   const DeviceBuffer<float>* result;
-  WantedRow wanted;  // given the inputs as they were at first
+  WantedRow wanted;  // given the initial inputs
 };
 
-/// gain · x / √(mean of x² + eps) for row t of x plus, if it is asked for, added.
+/// gain · x / √(mean of x² + eps) for row t of x, or of x + added.
 inline void wanted_rms_norm(const RowTensors& r, int t, bool with_added, std::vector<double>& y) {
   double squares = 0;
   for (std::size_t c = 0; c < y.size(); ++c) {
@@ -80,7 +80,7 @@ inline void wanted_swiglu(const RowTensors& r, int t, std::vector<double>& y) {
   }
 }
 
-/// Neighbours are rotated by "cosines" and "sines" that are the same numbers.
+/// Neighbours are rotated by "cosines" and "sines" that are the same values.
 inline void wanted_rope(const RowTensors& r, int t, std::vector<double>& y) {
   constexpr std::size_t pairs = RowTensors::D / 2;
   for (std::size_t c = 0; c < y.size(); c += 2) {
@@ -124,7 +124,7 @@ inline std::vector<RowKernel> row_kernels_of(RowTensors& r) {
 }
 
 /// The largest error of some rows after one call, as a multiple of 2^-14 of the row's largest
-/// number. Infinite for NaN. x is uploaded again before the call and after it.
+/// element. Infinite for NaN. x is uploaded again before the call and after it.
 inline double row_kernel_error(RowTensors& r, const RowKernel& kernel) {
   r.on_x.upload(r.x);
   r.y.upload(std::vector<float>(r.y.size(), std::numeric_limits<float>::quiet_NaN()));

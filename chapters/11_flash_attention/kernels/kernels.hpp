@@ -14,8 +14,8 @@
 // Sums and softmax are float32 in all rungs. None uses Hopper's own instructions (wgmma, bulk
 // copies) yet.
 //
-// A NaN in a value that the mask hides may reach queries of its tile, since 0·NaN is NaN. Rows past
-// S or T, and numbers between rows, are never read.
+// A NaN in a masked value may reach queries of its tile, since 0·NaN is NaN. Rows past S or T, and
+// elements between rows, are never read.
 //
 // Each function that takes a call throws std::invalid_argument as expect_tiles does.
 #pragma once
@@ -32,8 +32,8 @@ void attend_tensor_cores(const AttentionCall<bf16>& call);
 /// How many heads' keys and values together take at most 16 MiB, so that they stay in L2 while all
 /// of these heads' queries read them. At least 1.
 int heads_of_section(const AttentionCall<bf16>& call);
-/// Rung 4 takes the heads in sections of so many, or with 0 of heads_of_section(call). Also throws
-/// std::invalid_argument when section is below 0.
+/// Rung 4 processes the heads in sections of so many, or with 0 of heads_of_section(call). Also
+/// throws std::invalid_argument when section is below 0.
 void attend_swizzle_async(const AttentionCall<bf16>& call, int section = 0);
 
 /// How many of rung 5's blocks run on one multiprocessor of this GPU at once, for D = 64 or 128.

@@ -2,7 +2,7 @@
 //
 //   y = gain · x / √(mean of x² + eps)        y = gain · (x − mean) / √(variance + eps) + bias
 //
-// A warp takes a row. Each lane sums its own numbers, and the warp sums the lanes' sums by
+// A warp processes a row. Each lane sums its own elements, and the warp sums the lanes' sums by
 // shuffles. A row of up to 1024 numbers is read once (warp_row.hpp). Gains are read by every row,
 // from a cache.
 #include "04_causal_attention/kernels/warp_reduce.hpp"
@@ -74,7 +74,7 @@ __global__ void add_rms_norm_kernel(const float* __restrict__ added, const float
     squares += number * number;
   });
   const float inverse_rms = 1 / sqrtf(warp_sum(squares) / C + eps);
-  // If the row is long, a lane reads again only what it wrote itself. So there is no barrier.
+  // In a long row, a lane rereads only what it wrote itself. No barrier is needed.
   row.each([&](float number, int c) { y[c] = gain[c] * (number * inverse_rms); });
 }
 

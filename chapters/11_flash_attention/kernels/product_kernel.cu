@@ -2,7 +2,7 @@
 //
 //   y[t, o] = Σ over i of x[t, i] · w[o, i]
 //
-// A block of 256 threads computes 32·32 numbers of y, four in each thread. It loads 32 columns of
+// A block of 256 threads computes 32·32 elements of y, four in each thread. It loads 32 columns of
 // 32 rows of x and of w at a time, and each number that it loaded serves 32 products. Rows of a
 // tile are 33 numbers apart: the 32 lanes of a warp then read 32 different banks of shared memory.
 // Expected: a tenth of cuBLAS's speed, since each product reads shared memory more than once.
@@ -21,7 +21,7 @@ constexpr int tile = 32;    // rows of x, rows of w, and columns of both
 constexpr int strips = 8;   // threads along the rows of x
 constexpr int results = 4;  // of a thread: rows y, y + 8, y + 16, y + 24 of the tile
 
-/// Thread (x, y) loads column x of rows y, y + 8 … of a tile. What lies outside of the matrix is 0.
+/// Thread (x, y) loads column x of rows y, y + 8 … of a tile. Elements outside the matrix are 0.
 __device__ __forceinline__ void load_tile(const float* matrix, int rows, int columns, int row,
                                           int column, float (&to)[tile][tile + 1]) {
   const int c = column + threadIdx.x;

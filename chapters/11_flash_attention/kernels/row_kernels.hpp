@@ -1,5 +1,5 @@
-// The row kernels of a transformer block on a GPU, in float32. Each does little arithmetic for each
-// number that it reads, so that its time is the bytes that it moves over the memory's speed.
+// The row kernels of a transformer block on a GPU, in float32. Each does little arithmetic per
+// element, so that its time is the bytes that it moves divided by the memory's speed.
 //
 //   rms_norm   y = gain · x / √(mean of x² + eps)               chapter 02
 //   layer_norm y = gain · (x − mean) / √(variance + eps) + bias chapter 02
@@ -8,8 +8,8 @@
 //   swiglu     y = gate / (1 + exp(−gate)) · up                 chapter 07
 //   product    y = x·Wᵀ, without a library
 //
-// A warp takes a row. All pointers are device memory, all tensors are row-major without gaps, and
-// any size is allowed. block_kernels.hpp makes a block of them.
+// A warp processes a row. All pointers are device memory, all tensors are row-major without gaps,
+// and any size is allowed. block_kernels.hpp makes a block of them.
 //
 // Each function throws std::invalid_argument, "T: wanted at least 1, got 0", unless sizes are at
 // least 1 and pointers are not null.
@@ -19,7 +19,7 @@
 
 namespace t2t {
 
-/// Which two of a head's D numbers are pair i: (2i, 2i + 1) or (i, i + D/2).
+/// Which two of a head's D channels are pair i: (2i, 2i + 1) or (i, i + D/2).
 enum class RopePairs { neighbours, halves };
 
 /// y may be x. eps must be at least 0; with eps 0, a row of zeros gives NaN.
@@ -41,7 +41,7 @@ void launch_add_rows(const float* added,  // [T, C]
                      float* x);  // [T, C]
 
 /// launch_add_rows and then launch_rms_norm in one kernel, with the same bits: x becomes x + added,
-/// and y its norm. Memory is asked for x once instead of twice. added, x and y must be different
+/// and y its norm. x is read from memory once instead of twice. added, x and y must be different
 /// memory.
 void launch_add_rms_norm(const float* added,  // [T, C]
                          const float* gain,   // [C]

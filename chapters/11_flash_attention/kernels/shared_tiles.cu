@@ -1,6 +1,6 @@
-// Rung 2: tiles in shared memory. A block takes 64 queries and reads each key and value once for
-// all of them. Each of its 256 threads computes 4 x 4 scores of a tile and, of the output, 4 rows
-// of D / 16 channels, in registers.
+// Rung 2: tiles in shared memory. A block has 64 queries and reads each key and value once for all
+// of them. Each of its 256 threads computes 4 x 4 scores of a tile and, of the output, 4 rows of D
+// / 16 channels, in registers.
 //
 // Changed from rung 1: 64 queries share each read of a key from memory, and neighbouring threads
 // read neighbouring addresses (coalesced). In shared memory, 8 reads of 16 bytes serve 64

@@ -1,4 +1,4 @@
-// Rung 3: both products on the tensor cores, of bf16 numbers with float32 sums. A block is 4 warps
+// Rung 3: both products on the tensor cores, of bf16 elements with float32 sums. A block is 4 warps
 // of 16 queries. Weights pass from the first product to the second in the registers they are in.
 //
 // Changed from rung 2: one mma.m16n8k16 does 4096 FLOPs; on an H100 the tensor cores do some 9
@@ -25,7 +25,7 @@ constexpr int blocks = 3;
 #endif
 
 /// Loads a tile of rows from row `first` of a head. Rows from `rows` on are not read but set to 0.
-/// Rows lie D + 8 numbers apart, so that one column of 8 rows is in 8 different sets of banks.
+/// Rows lie D + 8 elements apart, so that one column of 8 rows is in 8 different sets of banks.
 template <int D>
 __device__ void load_tile(bf16* shared, const bf16* head, long stride, int first, int rows) {
   for (int i = threadIdx.x; i < tile_keys * D / 8; i += threads) {
@@ -50,7 +50,7 @@ __device__ void multiply_keys(float (&scores)[8][4], const uint32_t (&q)[D / 16]
     }
 }
 
-/// The numbers of one column in two rows, `stride` apart, packed into one register.
+/// The elements of one column in two rows, `stride` apart, packed into one register.
 __device__ __forceinline__ uint32_t load_column(const bf16* at, int stride) {
   const auto* numbers = reinterpret_cast<const uint16_t*>(at);
   return numbers[0] | uint32_t(numbers[stride]) << 16;

@@ -1,5 +1,5 @@
-// What kernels with tiles ask of a call, in addition to what expect_call asks: a width that a tile
-// has, and rows that can be read 16 bytes at a time.
+// What kernels with tiles require of a call, beyond expect_call: a width that a tile has, and rows
+// that can be read 16 bytes at a time.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace t2t {
 
-/// Throw std::invalid_argument, with what was wanted and what was got, unless D is 64 or 128, and
+/// Throw std::invalid_argument, with the wanted and the given value, unless D is 64 or 128, and
 /// unless rows begin at multiples of 16 bytes.
 void expect_tile_width(int D);
 void expect_rows(const char* name, const void* rows, const Strides& strides, std::size_t bytes);

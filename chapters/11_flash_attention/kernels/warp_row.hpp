@@ -1,8 +1,7 @@
-// A row of numbers that a warp reads once and uses several times. The norms and softmax share this
-// file.
+// A row that a warp reads once and uses several times. The norms and softmax share this file.
 //
-// Lane i takes numbers i, i + 32, i + 64 …, so that the 32 lanes read 128 neighbouring bytes at a
-// time. Up to 1024 numbers stay in the lanes' registers, all of whose loads are under way at once.
+// Lane i takes elements i, i + 32, i + 64 …, so that the 32 lanes read 128 neighbouring bytes at a
+// time. Up to 1024 elements stay in the lanes' registers, all of whose loads are under way at once.
 // A longer row is read again for each use.
 #pragma once
 
@@ -15,7 +14,7 @@ class WarpRow {
   __device__ WarpRow(const float* x, int size) : x_(x), size_(size) {}
 
   // [each]
-  /// work(number, i) for each number i of this lane. It may write to element i of the memory that
+  /// work(number, i) for each element i of this lane. It may write to element i of the memory that
   /// the row is read from. It may change `number` if it also writes it there, since a longer row
   /// is read again.
   template <class Work>

@@ -1,4 +1,4 @@
-// How many bytes each rung of the ladder of GPU kernels asks for, by formula, compared with the
+// How many bytes each rung of the ladder of GPU kernels requests, by formula, compared with the
 // card's ridge point. For main.cpp.
 #pragma once
 

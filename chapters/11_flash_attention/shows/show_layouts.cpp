@@ -11,7 +11,7 @@
 namespace t2t {
 
 void show_fragment() {
-  print_section("Which lane of a warp holds which number of a product [16, 8]");
+  print_section("Which lane of a warp holds which element of a product [16, 8]");
   Table table({">row", ">column 0", ">1", ">2", ">3", ">4", ">5", ">6", ">7"});
   for (const int r : {0, 1, 2, 7, 8, 9, 15}) {
     std::vector<std::string> cells = {std::to_string(r)};

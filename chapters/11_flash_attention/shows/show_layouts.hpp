@@ -1,4 +1,4 @@
-// Where numbers lie on a GPU: in which lane's registers the tensor cores leave a product, and in
+// Where elements lie on a GPU: in which lane's registers the tensor cores leave a product, and in
 // which banks of shared memory a tile's chunks are. For main.cpp.
 #pragma once
 

@@ -76,10 +76,10 @@ void show_model(const PreparedModel& prepared) {
   }
   const bool same = greedy(row(logits)) == greedy(row(flash_logits));  // throws for NaN
   fmt::print("\n");
-  print_paragraph(fmt::format(
-      "The logits, of magnitude up to {:.0f}, differ by at most {:.0e}. The likeliest next token "
-      "is {}.",
-      largest, apart, same ? "the same" : "another one"));
+  print_paragraph(
+      fmt::format("The logits, of magnitude up to {:.0f}, differ by at most {:.0e}. The most "
+                  "likely next token is {}.",
+                  largest, apart, same ? "the same" : "different"));
 }
 
 }  // namespace t2t

@@ -106,7 +106,8 @@ void show_memory() {
   const std::size_t H = 9, G = 3, D = 64;
   print_section("Scratch memory for a prompt of T tokens, H = 9, G = 3, D = 64");
   const FlashScratch scratch(H, G, D);
-  Table table({">T", ">formula: H·T²", ">chapter 04: 64·T a thread", ">flash: blocks, a thread"});
+  Table table(
+      {">T", ">formula: H·T²", ">chapter 04: 64·T per thread", ">flash: blocks per thread"});
   for (const std::size_t T : {128, 512, 2048, 8192, 32768, 131072}) {
     table.add({std::to_string(T), size_text(double(H * T * T * sizeof(float))),
                size_text(double(attend_floats(T, T) * sizeof(float))),

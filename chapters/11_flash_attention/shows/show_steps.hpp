@@ -11,7 +11,7 @@ void show_four_keys();
 /// The scores of T queries, the last of S positions, cut into blocks as the kernel cuts them.
 void show_blocks();
 
-/// What a window leaves of the scores, at the sizes that bench.cpp times.
+/// How many scores a window leaves, at the sizes that bench.cpp times.
 void show_window();
 
 void show_memory();
