@@ -276,7 +276,7 @@ TEST_CASE("texts that the engine stops and computes again answer in JSON, and as
       CHECK(wrong_in_text(text_of(*trie, said[event.id]), schemas[event.id % std::size(schemas)]) ==
             "");
     }
-    stops += engine.plan().stopped.size();
+    stops += engine.plan().preempted.size();
   }
   CHECK(engine.idle());
   CHECK(stops > 0);
