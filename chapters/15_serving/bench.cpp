@@ -130,7 +130,7 @@ static void bench_model_with_pages(Bench& bench, const Model& model, std::size_t
       });
 }
 
-/// The same with pages of few bits and with pages of floats.
+/// The same for pages of few bits, compared with pages of floats.
 static void bench_rounded_pages(Bench& bench, const Model& model, std::size_t bits,
                                 std::size_t before, std::size_t T) {
   ReadSequence rounded(model, bits), floats(model);
@@ -140,8 +140,8 @@ static void bench_rounded_pages(Bench& bench, const Model& model, std::size_t bi
       [&] { rounded.read(before, T); }, "pages of floats", [&] { floats.read(before, T); });
 }
 
-/// What a preempted sequence of 512 tokens costs: its pages are copied to other memory and back, or
-/// its tokens are read again.
+/// What a preempted sequence of 512 tokens costs when its pages are copied to other memory and
+/// back, or when its tokens are read again.
 static void bench_preempted_sequence(Bench& bench, const Model& model) {
   ReadSequence sequence(model);
   sequence.read(0, 512);
@@ -185,8 +185,7 @@ static void bench_drafts(Bench& bench, const Model& model, std::size_t k) {
                 [&] { read(512, 1, 1, Matrix(single).rows_from(0, 1)); });
 }
 
-/// So many sequences of 64 tokens that get 32 more, served at the same time, or one after the
-/// other.
+/// So many sequences of 64 tokens that get 32 more, served at the same time or one after the other.
 static void bench_together(Bench& bench, const Model& model, std::size_t sequences) {
   const auto serve = [&](std::size_t at_once) {
     const PageSizes sizes{.pages = 512, .page = page, .sequences = at_once, .budget = 256};

@@ -1,6 +1,6 @@
 // Shows how many sequences share one model: pages for their keys and values, a scheduler that
-// brings them on step by step, sums in one order, so that no sequence changes because others are
-// there, and drafts of the next tokens.
+// advances them step by step, sums in one order, so that no sequence changes because of others,
+// and drafts of the next tokens.
 #include <fmt/core.h>
 
 #include "15_serving/shows/show_chunks.hpp"
@@ -12,9 +12,10 @@
 using namespace t2t;
 
 int main(int argc, char** argv) {
-  Program program("15_serving",
-                  "Many texts, one model: keys and values in pages, a scheduler of steps, and the "
-                  "same bits for each text whatever others are served beside it.");
+  Program program(
+      "15_serving",
+      "Many sequences, one model: keys and values in pages, a scheduler of steps, and the "
+      "same bits for each sequence whatever others are served beside it.");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     show_pages();

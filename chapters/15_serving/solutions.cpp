@@ -13,8 +13,8 @@ namespace t2t {
 static Solution bytes_of_pages() {
   const std::size_t a_token = 2 * 32 * 8 * 128 * 2, page = 16 * a_token, pages = 2900 / 16 + 1;
   return {
-      "pages of a text",
-      fmt::format("A token has 2·32·8·128 = {} numbers, {} bytes, so a page has {} bytes. 2,900 "
+      "pages of a sequence",
+      fmt::format("A token has 2·32·8·128 = {} elements, {} bytes, so a page has {} bytes. 2,900 "
                   "tokens need ⌈2,900 / 16⌉ = {} pages, {} bytes, of which {} slots are unused.",
                   with_commas(a_token / 2), with_commas(a_token), with_commas(page), pages,
                   with_commas(pages * page), pages * 16 - 2900)};
@@ -28,24 +28,23 @@ static Solution a_plan() {
   const StepPlan plan = plan_step(running, {}, 1, {.budget = 8, .sequences = 3, .page = 4});
   std::string parts;
   for (const auto& [id, tokens] : plan.parts)
-    parts += fmt::format("{}text {} reads {}", parts.empty() ? "" : ", ", id, tokens);
-  return {
-      "a step",
-      fmt::format(
-          "Texts 0 and 1 have full pages, so each needs a new one for its token. Text 0 "
-          "takes the free page. For text 1, text {} is preempted and gives its page back. So {}.",
-          plan.preempted.at(0), parts)};
+    parts += fmt::format("{}sequence {} reads {}", parts.empty() ? "" : ", ", id, tokens);
+  return {"a step", fmt::format("Sequences 0 and 1 have full pages, so each needs a new one for "
+                                "its token. Sequence 0 takes the free page. For sequence 1, "
+                                "sequence {} is preempted and gives its page back. Then {}.",
+                                plan.preempted.at(0), parts)};
 }
 
 static Solution common_prefix() {
   const std::size_t sequences = 40, common = 1000 / 16, each = (1000 + 200 + 15) / 16;
-  return {"a common prefix",
-          fmt::format(
-              "Of the 1,000 tokens ⌊1,000 / 16⌋ = {} whole pages can be shared. Each text needs "
-              "{} pages for its 1,200 tokens, so alone {} texts need {}. Together they need "
-              "{} + {}·{} = {}.",
-              common, each, sequences, with_commas(sequences * each), common, sequences,
-              each - common, common + sequences * (each - common))};
+  return {
+      "a common prefix",
+      fmt::format(
+          "Of the 1,000 tokens ⌊1,000 / 16⌋ = {} whole pages can be shared. Each sequence "
+          "needs {} pages for its 1,200 tokens, so alone {} sequences need {}. Together they need "
+          "{} + {}·{} = {}.",
+          common, each, sequences, with_commas(sequences * each), common, sequences, each - common,
+          common + sequences * (each - common))};
 }
 
 std::vector<Solution> solutions() { return {bytes_of_pages(), a_plan(), common_prefix()}; }

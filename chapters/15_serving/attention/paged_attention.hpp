@@ -1,10 +1,9 @@
 // The attention slot of a model whose sequences keep their keys and values in pages.
 //
-// There is one store of pages for each layer, and one table of pages for each sequence, which holds
-// for all layers: page number 7 of a table means page 7 of every layer's store. Whoever owns the
-// tables says which pages a sequence has (pages/page_pool.hpp knows which are free); this slot
-// writes new keys and values to them and reads the old ones there. Two sequences may have a page in
-// common.
+// Each layer has one store of pages. Each sequence has one table of pages for all layers: page
+// number 7 of a table means page 7 of every layer's store. Whoever owns the tables says which pages
+// a sequence has (pages/page_pool.hpp knows which are free); this slot writes new keys and values
+// to them and reads the old ones there. Two sequences may share a page.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +21,9 @@ using PageTable = std::vector<std::size_t>;
 
 class PagedAttention {
  public:
-  /// `pages` pages of `page` positions in each layer, for sequences of up to S positions and calls
-  /// that bring up to T_max rows of a sequence. Keys and values are floats, with bits = 32, or
-  /// chapter 12's numbers of 8 or 4 bits. Throws std::invalid_argument as LayerTables does, when
+  /// Makes `pages` pages of `page` positions in each layer, for sequences of up to S positions and
+  /// calls with up to T_max rows of a sequence. Keys and values are floats, with bits = 32, or
+  /// chapter 12's values of 8 or 4 bits. Throws std::invalid_argument as LayerTables does, when
   /// sequences, pages or page is 0, and for other bits; std::runtime_error when there is not enough
   /// memory.
   PagedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
@@ -39,7 +38,7 @@ class PagedAttention {
   /// Bytes of one page in all layers.
   double bytes_of_a_page() const;
 
-  /// What is in a page, in all layers: bytes_of_a_page() bytes. Throws std::invalid_argument for a
+  /// A page's contents in all layers: bytes_of_a_page() bytes. Throws std::invalid_argument for a
   /// page that is not below pages().
   std::vector<std::byte> copy_of(std::size_t number);
   /// Writes into a page what copy_of returned, for this page or another one. Throws
@@ -62,7 +61,7 @@ class PagedAttention {
   std::vector<BlockSettings> settings_;  // [L]
   std::size_t pages_, page_, bits_;
   std::vector<Tensor<1>> keys_, values_;  // [L] of [G · pages · page · D]
-  std::vector<RoundedPages> rounded_;     // [L], if numbers have fewer than 32 bits
+  std::vector<RoundedPages> rounded_;     // [L], for fewer than 32 bits
   std::vector<PagedRun> runs_;            // of a call
   PagedScratch scratch_;
 };

@@ -26,8 +26,8 @@ Tensor<2> paged_attention(const Tensor<2>& q, const PagedRun& run, const PagedHe
   return grouped_query_attention(q, k, v, q.shape(1) / D, G, rule);
 }
 
-/// How many neighbouring queries a task has at most: they use a stretch's keys while these are in a
-/// near cache.
+/// The most neighbouring queries of a task: they use a stretch's keys while these are in a near
+/// cache.
 static constexpr std::size_t most_tokens = 4;
 
 /// The positions that a query sees, and the stretches in which they lie.
@@ -38,7 +38,7 @@ static KeyRange stretches_of(KeyRange keys) {
   return {keys.begin / paged_stretch, (keys.end - 1) / paged_stretch + 1};
 }
 
-/// What a stretch has of these positions, which may be none.
+/// Those of these positions that lie in a stretch, which may be none.
 static KeyRange in_stretch(KeyRange keys, std::size_t stretch) {
   const std::size_t begin = std::max(keys.begin, stretch * paged_stretch);
   return {begin, std::max(begin, std::min(keys.end, (stretch + 1) * paged_stretch))};
@@ -89,7 +89,7 @@ static LoadedRows loaded_rows(const PagedHeads& heads, KeyRange keys, std::size_
   return {{k, keys.size(), heads.D, wide}, {k + of_stretch, keys.size(), heads.D, wide}};
 }
 
-/// Makes floats of what the queries of a task see of a stretch, if the pages are rounded.
+/// If the pages are rounded, expands what a task's queries see of a stretch into floats.
 static void load_stretch(std::span<const PagedRun> runs, const PagedScratch::Task& task,
                          const PagedHeads& heads, const Mask& mask, std::size_t stretch,
                          std::size_t thread, PagedScratch& scratch) {
@@ -101,8 +101,8 @@ static void load_stretch(std::span<const PagedRun> runs, const PagedScratch::Tas
   load_positions(*heads.rounded, runs[task.run].table, task.g, seen, rows.k, rows.v);
 }
 
-/// The keys and values of these positions, page by page. Pages that are neighbours in memory, too,
-/// make one piece. Rounded ones have been loaded, in one piece.
+/// The keys and values of these positions, page by page. Pages that are also neighbours in memory
+/// make one piece. Rounded pages have been loaded, in one piece.
 static void find_pieces(const PagedRun& run, const PagedHeads& heads, std::size_t g, KeyRange keys,
                         std::size_t thread, PagedScratch& scratch) {
   std::vector<KeyPiece>& pieces = scratch.pieces[thread];

@@ -12,12 +12,12 @@
 // A query sees a part of its last stretch, up to its own position. With a window it may also see
 // only a part of its first stretch. Then attend_stretch gets only the keys that the query sees.
 //
-// So each sum of a query has one order, which depends on its position and the window alone: not on
-// which queries come in the same call, on the size of a page, on the threads or on the other
-// sequences. Chapter 06's kernel cuts the keys of one query into stretches of equal length, and
-// computes a block of queries by matrix products. So the last bits of its numbers depend on how a
-// sequence was cut into calls. Kwon et al. 2023, "Efficient Memory Management for Large Language
-// Model Serving with PagedAttention".
+// Each sum of a query therefore has one order, which depends on its position and the window alone:
+// not on the other queries of the call, the size of a page, the threads or the other sequences.
+// Chapter 06's kernel cuts the keys of one query into stretches of equal length, and computes a
+// block of queries by matrix products, so the last bits of its results depend on how a sequence was
+// cut into calls. Kwon et al. 2023, "Efficient Memory Management for Large Language Model Serving
+// with PagedAttention".
 #pragma once
 
 #include <cstddef>
@@ -31,9 +31,8 @@
 
 namespace t2t {
 
-/// The pages of one layer, of all sequences. Owns nothing. Neighbouring pages of a head are
-/// neighbours in memory, so that a sequence whose pages have neighbouring numbers is read from
-/// front to back.
+/// One layer's pages, for all sequences. Owns nothing. Neighbouring pages of a head are neighbours
+/// in memory, so that a sequence with consecutive pages is read from front to back.
 struct PagedHeads {
   const float* keys;    // [G, pages, page, D]; null if pages are rounded
   const float* values;  // [G, pages, page, D]; null if pages are rounded
@@ -54,8 +53,8 @@ struct PagedHeads {
 };
 
 /// The queries of one sequence in a call, in the order of their positions, and the sequence's
-/// table. The keys and values of all positions up to that of the last query are in the table's
-/// pages already.
+/// table. The table's pages already hold the keys and values of all positions up to the last
+/// query's.
 struct PagedRun {
   std::size_t first;                   // row of the first query in q and out
   std::size_t rows;                    // at least 1
@@ -68,12 +67,12 @@ constexpr std::size_t paged_stretch = 256;
 
 /// The formula, for one run, whose queries are the rows of q (`first` is not used): gathers the
 /// keys and values of positions 0 … position + T − 1 in matrices [S, G·D], and calls
-/// grouped_query_attention. Throws std::invalid_argument as that does, when q has another number of
-/// rows than the run, when the table has too few pages, and for rounded pages.
+/// grouped_query_attention. Throws std::invalid_argument as that does, when q and the run differ in
+/// rows, when the table has too few pages, and for rounded pages.
 Tensor<2> paged_attention(const Tensor<2>& q,  // [T, H·D]
                           const PagedRun& run, const PagedHeads& heads, const ScoreRule& rule);
 
-/// Memory for the kernel: made once, used by all layers. It grows when a call needs more than any
+/// The kernel's memory, made once and used by all layers. It grows when a call needs more than any
 /// before. A query of a group has N·P results, for the N query heads of the group and the P
 /// stretches of its task; the P results of a head are neighbours.
 struct PagedScratch {
@@ -94,7 +93,7 @@ struct PagedScratch {
 /// The kernel, for all runs of a call. The runs are listed in the order of their rows: the first
 /// one begins at row 0, and each other one where the run before it ends. Under rule.mask, which
 /// must be causal, a query sees the positions up to its own, or the last W of them. Each row of out
-/// is the same, bit for bit, whatever the other rows are, and for any size of a page. Checks
+/// is the same, bit for bit, whatever the other rows are and whatever the page size. Checks
 /// nothing: the caller has checked shapes and tables.
 void paged_attention_rows(ConstMatrix q,  // [T, H·D]
                           std::span<const PagedRun> runs, const PagedHeads& heads,

@@ -1,8 +1,8 @@
-// Pages whose keys and values have 8 or 4 bits: chapter 12's rounded rows in the place of floats.
+// Pages whose keys and values have 8 or 4 bits: chapter 12's rounded rows instead of floats.
 //
-// A row is rounded alone when it is written, so its numbers do not depend on the page in which it
-// lies or on the sequences that read it. Attention makes floats of a stretch of rows, in memory of
-// its thread, and from there on computes as with pages of floats.
+// A row is rounded alone when it is written, so its values do not depend on its page or on the
+// sequences that read it. Attention expands a stretch of rows into floats, in its thread's memory,
+// and then computes as with pages of floats.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,9 @@ struct RoundedPages {
   RoundedPages(std::size_t bits, std::size_t G, std::size_t pages, std::size_t page, std::size_t D);
 };
 
-/// Makes floats of head g's keys and values at these positions of a sequence, whose pages the table
-/// has: a row of k and of v for each, with whole_blocks(D) floats or more from row to row. Checks
-/// nothing and never throws, so that parallel loops may call it.
+/// Expands head g's keys and values at these positions of a sequence with this table into floats: a
+/// row of k and of v for each, with whole_blocks(D) floats or more from row to row. Checks nothing
+/// and never throws, so that parallel loops may call it.
 void load_positions(const RoundedPages& pages, std::span<const std::size_t> table, std::size_t g,
                     KeyRange positions, Matrix k, Matrix v);
 

@@ -1,18 +1,18 @@
-// The engine: sequences come in at any time, and each step brings some of them on by some tokens.
+// The engine: sequences arrive at any time, and each step advances some of them by some tokens.
 //
 //   plan_step  →  pages are taken, shared and given back  →  one pass of the model  →  next tokens
 //
 // A sequence's answer depends on its own tokens, its sampling and its seed alone. In the pass, each
-// sum of attention has one order (attention/paged_rows.hpp). If the products with weights have one
-// order too, then no bit of a sequence's logits depends on the other sequences, on the chunks of
-// its prompt, on whether it was preempted, or on whether its prefix was found in pages or copied.
+// sum of attention has one order (attention/paged_rows.hpp). If the products with weights also have
+// one order, then no bit of a sequence's logits depends on the other sequences, on its prompt's
+// chunks, on whether it was preempted, or on whether its prefix was found in pages or copied.
 // Products with chapter 12's weights in 8 bits or fewer have one order, and so have those of
 // products/one_order.hpp.
 //
 // A sequence may have drafts of its next tokens (speculation/draft.hpp). They are read in one pass
-// with its last token and change how long the sequence takes, but no token and no bit of it.
+// with its last token, and change the sequence's time but none of its tokens or bits.
 //
-// The engine is for one thread, which calls submit, cancel and step.
+// A single thread calls submit, cancel and step.
 #pragma once
 
 #include <cstddef>
@@ -28,34 +28,34 @@ namespace t2t {
 
 class Engine {
  public:
-  /// Throws std::invalid_argument as plan_step does for the sizes of the reader's memory.
+  /// Throws std::invalid_argument as plan_step does, for the sizes of the reader's memory.
   explicit Engine(PageReader reader);
 
-  /// Returns the id of the new sequence. Throws std::invalid_argument for an empty prompt, one that
-  /// leaves no room for an answer, an id or a stop outside [0, V), and sampling that
+  /// Returns the id of the new sequence. Throws std::invalid_argument for an empty prompt, a prompt
+  /// that leaves no room for an answer, an id or a stop outside [0, V), and sampling that
   /// expect_sampling refuses.
   std::size_t submit(Request request);
   /// Ends a sequence at once and gives its pages back. False if there is none with this id.
   bool cancel(std::size_t id) { return sequences_.remove(id); }
-  /// Does one step. Returns what happened, in the order of the sequences' arrival. A sequence whose
-  /// logits no token can be chosen from, such as NaN, ends with an error; the others go on. If the
-  /// reader throws, no sequence has read a token, and step can be called again; some sequences may
-  /// have been preempted, let in, or given pages that they don't use yet.
+  /// Does one step. Returns what happened, in the order of the sequences' arrival. If no token can
+  /// be chosen from a sequence's logits, such as NaN, it ends with an error; the others continue.
+  /// If the reader throws, no sequence has read a token, and step can be called again; some
+  /// sequences may have been preempted, admitted, or given pages that they don't use yet.
   std::vector<Event> step();
   bool idle() const { return running().empty() && waiting().empty(); }
 
-  /// If given, is handed the logits of each new token of a sequence before they are filtered and
-  /// the token is chosen. What it throws becomes the sequence's error.
+  /// If given, receives the logits of each new token of a sequence before they are filtered and the
+  /// token is chosen. What it throws becomes the sequence's error.
   std::function<void(std::size_t id, ConstRow logits)> scored;
-  /// If given, is handed the logits before each token of the prompts that are to be scored, from
-  /// their second token on, in order and once each. What it throws becomes the sequence's error.
+  /// If given, receives the logits before each token of the prompts to be scored, from their second
+  /// token on, in order and once each. What it throws becomes the sequence's error.
   std::function<void(std::size_t id, int token, ConstRow logits)> prompt_scored;
 
   const std::vector<Sequence>& running() const { return sequences_.running(); }
   const std::vector<Sequence>& waiting() const { return sequences_.waiting(); }
   const PagePool& pool() const { return sequences_.pool(); }
   const PrefixTree& tree() const { return sequences_.tree(); }
-  /// Tokens that a sequence can have at most.
+  /// The most tokens that a sequence can have.
   std::size_t most_tokens() const { return sequences_.most_tokens(); }
   /// The plan of the last step, and what was read in it, with drafts.
   const StepPlan& plan() const { return plan_; }

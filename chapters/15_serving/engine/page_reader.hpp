@@ -18,7 +18,7 @@ struct Chunk {
   std::size_t position;                // of the first of the tokens
   std::span<const int> ids;            // at least one
   std::span<const std::size_t> table;  // pages of all positions up to the last of them
-  std::size_t wanted;                  // how many of the last ids want logits
+  std::size_t wanted;                  // how many of the last ids need logits
 };
 
 /// Sizes of the memory that sequences share.
@@ -27,27 +27,26 @@ struct PageSizes {
   std::size_t page = 16;       // tokens of a page
   std::size_t sequences = 16;  // that run at the same time
   std::size_t budget = 128;    // tokens of a step
-  /// How many tokens of prompts a step reads at most in which sequences are answered. But each step
-  /// has room for `sequences` tokens. 0: as many as the budget allows.
+  /// The most prompt tokens in a step that also answers sequences, though each step has room for
+  /// `sequences` tokens. 0: as many as the budget allows.
   std::size_t chunk = 0;
   std::size_t bits = 32;  // of a key or value: 32 (a float), 8 or 4
-  std::size_t swap =
-      0;  // pages of preempted sequences that are kept as copies in other memory, at most
+  std::size_t swap = 0;   // most copies of preempted sequences' pages in other memory
 
   /// How many pages so many tokens need.
   std::size_t pages_for(std::size_t tokens) const { return (tokens + page - 1) / page; }
 };
 
-/// What is in a page, in all layers.
+/// A page's contents in all layers.
 using PageCopy = std::vector<std::byte>;
 
 struct PageReader {
   PageSizes sizes;        // of its memory
-  std::size_t V;          // numbers in a row of logits
-  std::size_t positions;  // that a sequence can have at most
-  /// Reads all chunks at once; writes the rows of logits that they want, in their order.
+  std::size_t V;          // logits in a row
+  std::size_t positions;  // the most that a sequence can have
+  /// Reads all chunks at once and writes their `wanted` rows of logits, in their order.
   std::function<void(std::span<const Chunk> chunks, Matrix logits)> read;
-  /// A copy of what is in a page. This and put may be left out if sizes.sequences is 1.
+  /// A copy of a page's contents. This and put may be omitted if sizes.sequences is 1.
   std::function<PageCopy(std::size_t page)> copy_of = {};
   /// Writes into a page what copy_of returned, for this page or another one.
   std::function<void(std::size_t page, std::span<const std::byte> copy)> put = {};

@@ -9,7 +9,7 @@
 
 namespace t2t {
 
-/// Before how many of its prompt's tokens a sequence gets logits to hand on, if it reads so many
+/// For how many of its prompt's tokens a sequence gets logits to hand on when it reads so many
 /// tokens.
 static std::size_t to_score(const Sequence& sequence, std::size_t tokens) {
   if (!sequence.is_scoring()) return 0;
@@ -18,7 +18,7 @@ static std::size_t to_score(const Sequence& sequence, std::size_t tokens) {
 }
 
 /// How many drafts a sequence has room for: in its pages and those that are left, and before its
-/// end, as one token more is chosen than is accepted.
+/// end, since one more token is chosen than accepted.
 static std::size_t drafts_with_room(const Sequence& sequence, const Sequences& sequences) {
   const std::size_t pages = sequence.table.size() + sequences.pages_left();
   const std::size_t end =

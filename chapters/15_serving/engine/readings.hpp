@@ -14,14 +14,14 @@ namespace t2t {
 struct Reading {
   std::size_t id;
   std::vector<int> ids;
-  std::size_t wanted = 0;    // how many of the last ids want logits
+  std::size_t wanted = 0;    // how many of the last ids need logits
   std::size_t scored = 0;    // how many of these logits, the first ones, are before the prompt's
   std::size_t drafted = 0;   // how many of the last ids are drafts
-  std::size_t accepted = 0;  // how many of these are what was chosen
+  std::size_t accepted = 0;  // how many of these were chosen
   std::string error = {};    // why the sequence can't go on
 };
 
-/// All sequences get what the plan gives them, and pages for it. Only then drafts get what is left
+/// All sequences get their part of the plan, and pages for it. Only then do drafts get what is left
 /// of budget and pages.
 std::vector<Reading> plan_readings(const StepPlan& plan, Sequences& sequences);
 

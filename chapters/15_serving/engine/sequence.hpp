@@ -1,4 +1,4 @@
-// A request, the sequence of tokens that the engine makes of it, and what is told of it.
+// A request, the engine's sequence of tokens for it, and the events reported about it.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@ namespace t2t {
 
 struct Request {
   std::vector<int> prompt;      // at least one token
-  std::size_t most = 64;        // new tokens at most; 0: the prompt is only read
+  std::size_t most = 64;        // new tokens; 0: the prompt is only read
   std::vector<int> stops = {};  // ids that end the sequence
   Sampling sampling = {};
   std::uint64_t seed = 0;
   /// If given, changes the logits of the next token before it is chosen: −infinity forbids a token.
   /// It depends on the answer so far alone, and what it throws becomes the sequence's error.
   std::function<void(std::span<const int> answer, Row logits)> filter = {};
-  /// If given, is asked for up to `drafts` of the next tokens in each step in which the answer goes
-  /// on, as far as budget and pages are left over. What it throws becomes the sequence's error, and
-  /// so does an id outside [0, V).
+  /// If given, is asked for up to `drafts` of the next tokens in each step of the answer, as far as
+  /// budget and pages are left. What it throws becomes the sequence's error, and so does an id
+  /// outside [0, V).
   Draft draft = {};
   std::size_t drafts = 4;
-  /// Whether Engine::prompt_scored is to be handed the logits before each token of the prompt. Then
-  /// all of the prompt is read, whatever is found in pages.
+  /// Whether Engine::prompt_scored receives the logits before each token of the prompt. Then the
+  /// whole prompt is read, whatever is found in pages.
   bool score_prompt = false;
 };
 
@@ -43,13 +43,13 @@ inline std::string error_of(const std::exception& thrown) {
   return dynamic_cast<const std::bad_alloc*>(&thrown) ? no_memory : thrown.what();
 }
 
-/// What a step has to tell of a sequence: a token, or its end, or both. Where drafts are accepted,
-/// a step has several tokens of a sequence to tell, one event for each.
+/// What a step reports about a sequence: a token, its end, or both. When drafts are accepted, a
+/// step reports several tokens of a sequence, one event for each.
 struct Event {
   std::size_t id;
   std::optional<int> token;
   std::optional<Ending> ending;
-  std::string error = {};  // why the sequence could not go on: it has ended, without an ending
+  std::string error = {};  // why the sequence could not go on: it has ended without an ending
 };
 
 /// A sequence that has been submitted and has not ended.
@@ -59,10 +59,10 @@ struct Sequence {
   std::vector<int> tokens;         // the prompt and the answer so far
   std::size_t computed = 0;        // how many of them have keys and values, in pages or copies
   std::vector<std::size_t> table;  // of their pages
-  std::size_t slot = 0;            // among the sequences that run
+  std::size_t slot = 0;            // among the running sequences
   Random random;
-  std::vector<PageCopy> swapped = {};  // of one that was preempted: its pages, instead of a table
-  std::size_t scored = 0;              // tokens of the prompt whose logits were handed on
+  std::vector<PageCopy> swapped = {};  // after preemption: its pages, instead of a table
+  std::size_t scored = 0;              // prompt tokens whose logits were handed on
 
   /// Whether logits of the prompt are still to be handed on.
   bool is_scoring() const { return request.score_prompt && scored + 1 < request.prompt.size(); }

@@ -82,16 +82,16 @@ void Sequences::cache(Sequence& sequence) {
   tree_.insert(std::span(sequence.tokens).first(sequence.computed), sequence.table);
 }
 
-/// How many tokens two sequences have in common at their beginnings, at most.
+/// The length of two sequences' common prefix.
 static std::size_t common_tokens(const std::vector<int>& a, const std::vector<int>& b,
                                  std::size_t most) {
   const auto end = a.begin() + long(std::min({a.size(), b.size(), most}));
   return std::size_t(std::mismatch(a.begin(), end, b.begin()).first - a.begin());
 }
 
-/// What a sequence has without reading it: the pages that the tree has, and then either the pages
-/// that were copied when it was preempted, or the beginning of a page of a running sequence. At
-/// least one token is left to read. A prompt that is to be scored is read.
+/// What a sequence has without reading: the tree's pages, and then either the pages that were
+/// copied when it was preempted, or the beginning of a running sequence's page. At least one token
+/// is left to read. A prompt that is to be scored is read.
 Sequences::Prefix Sequences::prefix_of(const Sequence& sequence) const {
   if (sequence.is_scoring()) return {.computed = sequence.computed};
   const std::size_t page = reader_.sizes.page;
@@ -106,9 +106,8 @@ Sequences::Prefix Sequences::prefix_of(const Sequence& sequence) const {
   return found;
 }
 
-/// Whether one of these older sequences will fill the page of this sequence's prefix that this
-/// sequence can't have yet, with so many tokens computed. Then this sequence waits, and shares the
-/// page.
+/// Whether one of these older sequences will fill the next page of this sequence's prefix, after so
+/// many computed tokens. Then this sequence waits, and shares the page.
 static bool will_be_read_by(std::span<const Sequence> older, const Sequence& sequence,
                             std::size_t computed, std::size_t page) {
   const std::size_t filled = (computed / page + 1) * page;
@@ -137,7 +136,7 @@ std::vector<ScheduledSequence> Sequences::scheduled_waiting() const {
   return sequences;
 }
 
-/// Moves a sequence from one list to the other, where it has its place by arrival.
+/// Moves a sequence from one list to its place, by arrival, in the other.
 static Sequence& move_sequence(std::size_t id, std::vector<Sequence>& from,
                                std::vector<Sequence>& to) {
   const auto sequence = by_id(from, id);

@@ -1,5 +1,5 @@
-// The sequences that run and those that wait, with the pages that they have: how they are preempted
-// and admitted, and what a waiting one has of its keys and values without reading its tokens.
+// The running and waiting sequences, with their pages: how they are preempted and admitted, and
+// which keys and values a waiting sequence has without reading its tokens.
 #pragma once
 
 #include <cstddef>
@@ -19,37 +19,37 @@ class Sequences {
   explicit Sequences(PageReader reader);
   Sequences(const Sequences&) = delete;  // the tree refers to the pool
 
-  /// A new one waits.
+  /// A new sequence waits.
   void add(Sequence sequence) { waiting_.push_back(std::move(sequence)); }
-  /// Gives the pages of one back and forgets it. False if there is none with this id.
+  /// Gives a sequence's pages back and forgets it. False if there is none with this id.
   bool remove(std::size_t id);
-  /// One that runs. Throws std::out_of_range if none with this id does.
+  /// A running sequence. Throws std::out_of_range if none has this id.
   Sequence& one_running(std::size_t id);
 
-  /// Of the next step. While sequences are answered, prompts come in small chunks, so that no step
-  /// takes long.
+  /// The next step's limits. While sequences are answered, prompts are read in small chunks, so
+  /// that no step takes long.
   StepLimits limits() const;
   std::vector<ScheduledSequence> scheduled_running() const;
-  /// Those that could come in: no more than there are places, and none after one that waits for
-  /// what an older sequence reads, since none overtakes an older one.
+  /// The sequences that could be admitted: no more than there are slots, and none after one that
+  /// waits for what an older sequence reads, since none overtakes an older one.
   std::vector<ScheduledSequence> scheduled_waiting() const;
 
   /// Lets a running sequence wait. Without copies of its pages, its tokens are read again.
   void preempt(std::size_t id);
-  /// Waiting sequences get places and the pages of their prefixes.
+  /// Gives waiting sequences slots and the pages of their prefixes.
   void admit(std::span<const std::size_t> ids);
   /// Takes pages until the sequence has room for so many more tokens.
   void make_room(Sequence& sequence, std::size_t tokens);
-  /// Gives back the pages after the computed tokens, which only drafts needed that were not
-  /// accepted. What these wrote into the last page is written over later.
+  /// Gives back the pages after the computed tokens, which only rejected drafts needed. What these
+  /// wrote into the last page is overwritten later.
   void rewind(Sequence& sequence);
-  /// Lets later sequences find the full pages of this one. Where the tree has such a page already,
-  /// the sequence takes that one, and gives its own back.
+  /// Lets later sequences find this sequence's full pages. Where the tree already has such a page,
+  /// the sequence shares it and gives its own back.
   void cache(Sequence& sequence);
 
-  /// Pages that are free, or that nobody else shares with the tree.
+  /// Pages that are free, or that only the tree refers to.
   std::size_t pages_left() const { return pool_.free() + tree_.spare(); }
-  /// Tokens that a sequence can have at most.
+  /// The most tokens that a sequence can have.
   std::size_t most_tokens() const;
   const PageReader& reader() const { return reader_; }
   const std::vector<Sequence>& running() const { return running_; }  // by arrival
@@ -58,7 +58,7 @@ class Sequences {
   const PrefixTree& tree() const { return tree_; }
 
  private:
-  /// What a waiting sequence has of its keys and values.
+  /// The keys and values that a waiting sequence already has.
   struct Prefix {
     std::vector<std::size_t> shared = {};     // pages of the tree
     std::size_t computed = 0;                 // tokens, in these pages and in copies

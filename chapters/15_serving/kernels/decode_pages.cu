@@ -1,15 +1,15 @@
 // Decode over pages: chapter 11's rung 5 for sequences whose keys lie in pages.
 //
 // Changed from rung 5: before a step of 16 keys is copied, the sequence's table says where they
-// lie. If the size of a page is a multiple of 16, a step lies in one page, and one look at the
-// table is enough; otherwise each key is looked up. A stretch always has 256 keys, and a block
-// takes a stretch of a sequence for one group of heads. The host lists the stretches of all
-// sequences, so that a long sequence has many blocks, a short one has few, and no block is idle.
+// lie. If the page size is a multiple of 16, a step lies in one page, and one look at the table is
+// enough; otherwise each key is looked up. A stretch always has 256 keys, and a block computes a
+// stretch of a sequence for one group of heads. The host lists the stretches of all sequences, so
+// that a long sequence has many blocks, a short one has few, and no block is idle.
 //
-// Rung 5 chooses the number of stretches by the GPU's size and the number of sequences, and so the
-// sums of a sequence are cut in other places when it has other company. Here nothing depends on the
-// company. The price: short stretches, whose sums are written and joined, also where a GPU with
-// many sequences would be busy without them. Measured on an H100: 71 to 107 % of rung 5's bytes a
+// Rung 5 chooses the number of stretches by the GPU's size and the number of sequences, so a
+// sequence's sums are cut elsewhere when other sequences run beside it. Here nothing depends on
+// them. The price is short stretches, whose sums are written and joined even where many sequences
+// would keep the GPU busy without them. Measured on an H100: 71 to 107 % of rung 5's bytes per
 // second.
 #include "11_flash_attention/kernels/decode_stretches.hpp"
 #include "15_serving/kernels/kernels.hpp"

@@ -4,13 +4,13 @@
 //   weights[s] = softmax over s of q[b,h]·k[s,g] / √D       g = h / (H / G)
 //   out[b,h]   = Σ over s of weights[s]·v[s,g]              for all positions s of sequence b
 //
-// It is chapter 11's rung 5 with two changes. The keys of a step are copied from the pages that the
-// sequence's table names. And a stretch has 256 positions and begins at a multiple of 256, whatever
-// other sequences there are and however many multiprocessors. So the bits of a row of out depend on
-// its sequence alone: not on the other sequences, on which pages it has, or on the size of a page.
+// It is chapter 11's rung 5 with two changes. The keys of a step are copied from the pages in the
+// sequence's table. And a stretch has 256 positions and begins at a multiple of 256, whatever the
+// other sequences and the number of multiprocessors. The bits of a row of out therefore depend on
+// its sequence alone: not on the other sequences, its choice of pages, or the page size.
 //
-// Numbers are bf16, sums float32. Of a page's slots, those that the sequence does not have yet are
-// not read. The caller has already written the new token's key and value.
+// Elements are bf16, sums float32. Slots that the sequence has not filled yet are not read. The
+// caller has already written the new token's key and value.
 #pragma once
 
 #include <cstddef>
@@ -37,15 +37,15 @@ struct PagedPlan {
   std::vector<int> stretch_sequence;  // the sequence of each stretch
 };
 
-/// tables[b] has the numbers of sequence b's pages; more pages than its positions need are allowed,
-/// and left out. Throws std::invalid_argument unless there is a sequence, there are as many lengths
+/// tables[b] lists the numbers of sequence b's pages; pages beyond those that its positions need
+/// are ignored. Throws std::invalid_argument unless there is a sequence, there are as many lengths
 /// as tables, sizes are at least 1, each sequence has 1 to 2,147,483,391 positions and pages for
 /// them, and all numbers are below `pages`: "sequence 0: wanted pages for 5 positions, got 1 pages
 /// of 4". All sequences together may have 2^31 − 1 stretches.
 PagedPlan plan_sequences(std::span<const std::vector<std::size_t>> tables,
                          std::span<const int> lengths, int pages, int page);
 
-/// A plan in device memory, made once for a step: all layers use it.
+/// A plan in device memory, made once per step and used by all layers.
 struct PagedSequences {
   explicit PagedSequences(const PagedPlan& plan);
 
@@ -54,7 +54,7 @@ struct PagedSequences {
   DeviceBuffer<long> table_at;
 };
 
-/// What a call reads and writes, in device memory. The store is that of one layer.
+/// What a call reads and writes, in device memory. The store is one layer's.
 struct PagedCall {
   const bf16* q;       // [B, H, D]
   const bf16* keys;    // [G, pages, page, D]

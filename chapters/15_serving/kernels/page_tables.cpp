@@ -22,7 +22,7 @@ static int count_of(int positions, int piece) {
 /// Throws unless sequence b's table names pages of the store, and enough of them.
 static void expect_table(std::size_t b, const std::vector<std::size_t>& table, int length,
                          int pages, int page) {
-  const int longest = most - gpu_stretch;  // a step past the last stretch must fit an int, too
+  const int longest = most - gpu_stretch;  // a step past the last stretch must also fit an int
   if (length < 1 || length > longest)
     throw std::invalid_argument(
         fmt::format("sequence {}: wanted 1 to {} positions, got {}", b, longest, length));

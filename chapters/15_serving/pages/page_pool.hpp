@@ -1,8 +1,8 @@
-// Which pages of memory are free, and how many references each of the others has.
+// Which pages of memory are free, and how many references each other page has.
 //
-// A page has room for the keys and values of a few positions. A pool only counts its pages; it does
-// not hold what is in them (attention/paged_attention.hpp does). If two sequences begin with the
-// same page, the page has two references, and it is free again when both have given it back.
+// A page has room for the keys and values of a few positions. A pool only counts its pages;
+// attention/paged_attention.hpp holds their contents. If two sequences begin with the same page,
+// the page has two references, and it is free again when both have given it back.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace t2t {
 
 class PagePool {
  public:
-  /// All pages are free, and will be taken in the order of their numbers, from 0. Throws
+  /// All pages are free, and are taken in the order of their numbers, from 0. Throws
   /// std::invalid_argument if there are none.
   explicit PagePool(std::size_t pages);
 
@@ -22,14 +22,14 @@ class PagePool {
   /// is not below pages().
   std::size_t references(std::size_t page) const;
 
-  /// Returns a free page, which has one user from now on. Of several, it is the one that was given
-  /// back last. Throws std::runtime_error when none is free.
+  /// Returns a free page, which has one reference from now on: of several, the one given back last.
+  /// Throws std::runtime_error when none is free.
   std::size_t take();
-  /// Adds a user to a page that has one or more. Throws std::invalid_argument for a free page, and
-  /// as references does.
+  /// Adds a reference to a page that has at least one. Throws std::invalid_argument for a free
+  /// page, and as references does.
   void share(std::size_t page);
-  /// Takes one reference to a page away. Without references the page is free. Throws
-  /// std::invalid_argument for a page that is free already, and as references does.
+  /// Removes one reference to a page, which is free when none is left. Throws std::invalid_argument
+  /// for a free page, and as references does.
   void give_back(std::size_t page);
 
  private:

@@ -1,18 +1,18 @@
 // Pages that are cached after their sequence has ended, so that a sequence with the same prefix
-// need not compute them again.
+// need not recompute them.
 //
 // What is in a page depends on its own tokens and on all tokens before it, through attention and
-// the layers. So a page is found by two things: its tokens, and the page before it, its parent. The
+// the layers. A page is therefore found by its tokens and by the page before it, its parent. The
 // pages are the nodes of a tree: sequences with a common prefix share a path from the root. Only
 // full pages are cached, after all of their tokens have been computed. A node is looked up by a
-// hash of its parent and its tokens. Since two nodes may have the same hash, both are compared with
-// the node that is found.
+// hash of its parent and its tokens. Since two nodes may have the same hash, the parent and the
+// tokens are also compared.
 //
 //   a system prompt of 40 tokens, pages of 16:   root ─ page 7 ─ page 2 ─┬─ page 9    question A
 //                                                                        └─ page 4    question B
 //
 // The tree holds a reference to each of its pages in the pool. When pages run out, it evicts the
-// one that was used least recently, among those that no sequence uses and no other page follows.
+// least recently used of those that no sequence uses and no other page follows.
 #pragma once
 
 #include <cstddef>
@@ -26,56 +26,56 @@
 
 namespace t2t {
 
-/// The hash by which the tree looks a node up: FNV-1a over the parent's place in the tree and then
-/// the tokens, each as an integer of 8 bytes, the lowest byte first. The hash begins as
-/// 0xcbf29ce484222325; for each byte it is XORed with the byte and multiplied by 0x100000001b3.
+/// The hash for looking a node up: FNV-1a over the parent's place in the tree and then the tokens,
+/// each as an integer of 8 bytes, the lowest byte first. The hash begins as 0xcbf29ce484222325; for
+/// each byte it is XORed with the byte and multiplied by 0x100000001b3.
 std::uint64_t hash_of_page(std::size_t parent, std::span<const int> tokens);
 using HashOfPage = std::uint64_t (*)(std::size_t parent, std::span<const int> tokens);
 
 class PrefixTree {
  public:
-  /// For pages of so many tokens. The pool must outlive the tree. `hash` is hash_of_page, or in
-  /// tests one that gives equal numbers. Throws std::invalid_argument for pages of 0 tokens.
+  /// For pages of `page` tokens. The pool must outlive the tree. `hash` is hash_of_page, or in
+  /// tests a function with many equal hashes. Throws std::invalid_argument for pages of 0 tokens.
   PrefixTree(PagePool& pool, std::size_t page, HashOfPage hash = hash_of_page);
   PrefixTree(const PrefixTree&) = delete;  // a copy would give the same pages back
 
-  /// The pages of a sequence's prefix, from the root on, as far as the tree has them. At least
-  /// one token of the sequence is left over, since its logits must be computed. Changes nothing:
-  /// whoever uses the pages must share them in the pool.
+  /// The pages of a sequence's prefix, from the root, as far as the tree has them. At least one
+  /// token of the sequence is left, since its logits must be computed. Changes nothing: whoever
+  /// uses the pages must share them in the pool.
   std::vector<std::size_t> find(std::span<const int> ids) const;
 
-  /// Keeps the full pages of a sequence. `ids` are its first tokens, all of which have been
-  /// computed, and `table` has its pages. Tokens after the last full page are ignored. The tree
-  /// becomes a user of each page that it did not have. Where it has another page with the same
-  /// tokens and parent, that page takes the place of the sequence's own in the table: the sequence
-  /// shares it and gives its own back. What is in the two is the same, bit for bit. All pages of
-  /// the path count as used now. Throws std::invalid_argument when the table has too few pages.
+  /// Enters a sequence's full pages. `ids` are its first tokens, all of which have been computed,
+  /// and `table` lists its pages. Tokens after the last full page are ignored. The tree takes a
+  /// reference to each page that it did not have. Where it has another page with the same tokens
+  /// and parent, that page replaces the sequence's own in the table: the sequence shares it and
+  /// gives its own back. The contents of the two are the same, bit for bit. All pages of the path
+  /// count as used now. Throws std::invalid_argument when the table has too few pages.
   void insert(std::span<const int> ids, std::span<std::size_t> table);
 
-  /// Gives one page back to the pool, which is free then: the one that was used least recently of
-  /// those whose only user is the tree and which no other page of the tree follows. Returns false
-  /// if there is none.
+  /// Gives one page back to the pool, which frees it: the least recently used of those to which
+  /// only the tree refers and which no other page of the tree follows. Returns false if there is
+  /// none.
   bool evict();
-  /// How many pages evict could free, one after the other: those that have one reference, the
-  /// tree's, and that only such pages follow. Each page in `given_back` counts as having one user
-  /// fewer, as if a sequence with these pages had given them back.
+  /// How many pages evict could free, one after the other: those whose only reference is the
+  /// tree's, and which only such pages follow. Each page in `given_back` counts as having one
+  /// reference fewer, as if a sequence had given it back.
   std::size_t spare(std::span<const std::size_t> given_back = {}) const;
 
-  /// The pages that the tree has, in any order.
+  /// The tree's pages, in any order.
   std::vector<std::size_t> pages() const;
 
  private:
   static constexpr std::size_t root = 0;
   struct Node {
     std::size_t parent, page;  // the parent's place in nodes_
-    std::vector<int> tokens;   // as many as a page has; none for the root and for an unused place
+    std::vector<int> tokens;   // of a full page; none for the root and for an unused place
     std::size_t children = 0;  // how many nodes have it as their parent
     std::uint64_t used = 0;    // now_ when it was inserted last, for the first time or again
   };
   /// The place of the node with this parent and these tokens, or nothing if the tree has none.
   std::optional<std::size_t> child(std::size_t parent, std::span<const int> tokens) const;
-  /// Adds a node, of which there is none yet, and takes a reference to its page. Takes an unused
-  /// place in nodes_ if there is one. Returns the node's place.
+  /// Adds a node that does not exist yet, and takes a reference to its page. Uses an unused place
+  /// in nodes_ if there is one. Returns the node's place.
   std::size_t add(std::size_t parent, std::span<const int> tokens, std::size_t page);
   /// Removes a node without children, and gives its page back. Its place is unused from then on.
   void remove(std::size_t node);

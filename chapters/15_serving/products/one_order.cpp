@@ -13,8 +13,7 @@ namespace t2t {
 /// Rows of weights that are multiplied at a time: their products stay in the nearest cache.
 static constexpr std::size_t rows_together = 32;
 
-/// Some tokens side by side: number c of token t is at [c, t]. Registers that are not filled get
-/// zeros.
+/// Some tokens side by side: channel c of token t is at [c, t]. Unfilled registers get zeros.
 static Matrix side_by_side(ConstMatrix x, std::vector<float>& memory) {
   const std::size_t W = Lanes::size, R = (x.rows + W - 1) / W * W;
   memory.assign(x.cols * R, 0.0f);

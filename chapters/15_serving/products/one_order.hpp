@@ -1,14 +1,14 @@
-// Products of floats in which each sum has one order, for one row and for many.
+// Matrix products of floats in which each sum has one order, for one row and for many.
 //
-// A sum of floats depends on its order in the last bits, and a library chooses the order by the
+// The last bits of a sum of floats depend on its order, and a library chooses the order by the
 // shape: for one row it adds up along the row in several registers, for many it multiplies tiles,
-// whose size depends on how many rows there are. So the logits of a sequence change in their last
-// bits with the number of tokens that are read at the same time, and a near tie between two tokens
-// may then go the other way. Here every number of the result is
+// whose size depends on the number of rows. The last bits of a sequence's logits therefore change
+// with the number of tokens read at the same time, and a near tie between two tokens may then go
+// the other way. Here every element of the result is
 //
 //   y[t,n] = ((x[t,0]·w[n,0] + x[t,1]·w[n,1]) + x[t,2]·w[n,2]) + …
 //
-// computed by chapter 11's tiles, in which a token is a lane of a register. Weights in few bits
+// computed by chapter 11's tiles, in which a token is a lane of a register. Quantized weights
 // (chapter 12) have one order without this. Horace He, "Defeating Nondeterminism in LLM Inference",
 // 2025.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace t2t {
 
-/// The same numbers as a Weight whose products have one order. Throws std::invalid_argument when
+/// The same values as a Weight whose products have one order. Throws std::invalid_argument when
 /// there are none.
 Weight in_one_order(Tensor<2> floats);  // [out, in]
 

@@ -9,7 +9,7 @@
 
 namespace t2t {
 
-/// A sequence in the making of a plan: how much it reads, and how many new pages that takes.
+/// A sequence during planning: how much it reads, and how many new pages that takes.
 struct Candidate {
   ScheduledSequence sequence;
   std::size_t tokens = 0, new_pages = 0;
@@ -17,19 +17,19 @@ struct Candidate {
   std::size_t left() const { return sequence.known - sequence.computed; }
 };
 
-/// The state of a plan that is being made.
+/// An unfinished plan's state.
 struct Planner {
   StepLimits limits;
   std::size_t free, budget;
   std::vector<Candidate> running;  // the oldest first
   StepPlan plan = {};
 
-  /// How many new pages a sequence needs to have read so many tokens more.
+  /// How many new pages a sequence needs for so many more tokens.
   std::size_t pages_for(const ScheduledSequence& sequence, std::size_t tokens) const {
     const std::size_t all = (sequence.computed + tokens + limits.page - 1) / limits.page;
     return all > sequence.pages ? all - sequence.pages : 0;
   }
-  /// How many tokens a sequence can read with the pages that it has and the free ones.
+  /// How many tokens a sequence can read with its own pages and the free ones.
   std::size_t tokens_with_pages(const ScheduledSequence& sequence) const {
     return (sequence.pages + free) * limits.page - sequence.computed;
   }

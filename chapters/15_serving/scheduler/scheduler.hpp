@@ -1,41 +1,38 @@
-// The scheduler: which sequences go on in the next step, and by how many tokens.
+// The scheduler: which sequences advance in the next step, and by how many tokens.
 //
 // A server computes in steps. In one step the model reads some tokens of several sequences at once,
-// up to a budget: the last token of each sequence that is being answered, and as many tokens of
-// prompts as still fit. Sequences join and leave between two steps ("continuous batching", Yu et
-// al. 2022, "Orca"), and a long prompt comes in chunks, so that it does not hold up all others
-// (Agrawal et al. 2023, "SARATHI").
+// up to a budget: the last token of each sequence that is being answered, and as many prompt tokens
+// as still fit. Sequences join and leave between two steps ("continuous batching", Yu et al. 2022,
+// "Orca"), and a long prompt is read in chunks, so that it does not hold up all others (Agrawal et
+// al. 2023, "SARATHI").
 //
 // A sequence runs from the step that admits it until it ends or is preempted; otherwise it waits. A
-// plan is made in three rounds, each from the oldest sequence to the youngest:
+// plan is made in three passes, each from the oldest sequence to the youngest:
 //
 //   1  Answers: each running sequence with one token left to read reads it.
-//   2  Prompts: each running sequence with more left reads a chunk, as many tokens as the budget,
-//   its
-//      own pages and the free ones allow. That may be none.
-//   3  Waiting sequences are admitted, and read as many tokens as the budget allows, while there
-//   are
-//      places and budget. A sequence needs free pages for all tokens that it has left, not only for
-//      its chunk. The first sequence that can't be admitted ends the round: no younger one
-//      overtakes it.
+//   2  Prompts: each running sequence with more left reads a chunk, as many tokens as the budget
+//      and its own and the free pages allow. That may be none.
+//   3  Waiting sequences are admitted, and read as many tokens as the budget allows, while slots
+//      and budget last. A sequence needs free pages for all its unread tokens, not only for its
+//      chunk. The first sequence that can't be admitted ends the pass: no younger one overtakes it.
 //
 // If an answer needs a page when none is free, the youngest running sequence is preempted, again
-// and again until a page is free. It may be the sequence that needs the page itself, unless that is
-// the oldest: the oldest is never preempted, and does without a token in this step if there is no
-// page. In round 2 sequences are preempted in the same way, but for the oldest sequence alone, and
+// and again until a page is free. It may be the sequence that needs the page itself, unless it is
+// the oldest: the oldest is never preempted, and goes without a token in this step if there is no
+// page. In pass 2 sequences are preempted in the same way, but only for the oldest sequence, and
 // only while it could not read a single token. If a sequence is preempted, none is admitted in the
 // same step.
 //
-// A sequence that is preempted gives its pages back and waits. What it was to read in this step
-// goes back to the budget. The new pages for that are free again, and so are its `freed` pages.
-// Later the sequence reads its tokens again, except for those that it finds in pages or copies.
+// A preempted sequence gives its pages back and waits. What it was to read in this step returns to
+// the budget. The new pages for that are free again, and so are its `freed` pages. Later the
+// sequence reads its tokens again, except for those that it finds in pages or copies.
 //
-// So the oldest sequence goes on in every step or the next, and in the end it ends; then another is
-// the oldest, and no sequence waits forever. Only a sequence that needs more pages than there are
-// could, and it must be refused before.
+// The oldest sequence therefore advances in every step or the next, and finally ends; then another
+// is the oldest, and no sequence waits forever. Only a sequence that needs more pages than there
+// are could, and must be refused beforehand.
 //
-// plan_step is a function of its arguments alone. It knows nothing of time, sockets, tokens or what
-// is in a page, so every sequence of steps can be made again and checked.
+// plan_step is a function of its arguments alone. It knows nothing of time, sockets, tokens or the
+// contents of pages, so every series of steps can be repeated and checked.
 #pragma once
 
 #include <cstddef>
@@ -44,22 +41,22 @@
 
 namespace t2t {
 
-/// What the scheduler knows of a sequence.
+/// What the scheduler knows about a sequence.
 struct ScheduledSequence {
   std::size_t id;
   std::size_t arrival;    // the smaller, the older; no two sequences have the same
-  std::size_t known;      // tokens that it has: its prompt, and its answer so far
+  std::size_t known;      // its tokens: the prompt, and the answer so far
   std::size_t computed;   // how many of these have keys and values, in pages or copies
   std::size_t pages;      // pages in its table, at least enough for the computed tokens
-  std::size_t freed = 0;  // pages that become available if it is preempted, of a running sequence
-  /// Available pages that a waiting sequence would get if admitted, with what it has computed
-  /// already: pages that it finds and shares, and pages for copies.
+  std::size_t freed = 0;  // pages that a running sequence's preemption makes available
+  /// Available pages that a waiting sequence's admission would use for its computed tokens: pages
+  /// to share, and pages for copies.
   std::size_t needed = 0;
 };
 
 struct StepLimits {
-  std::size_t budget;     // tokens of a step, at most
-  std::size_t sequences;  // sequences that run at the same time, at most
+  std::size_t budget;     // most tokens of a step
+  std::size_t sequences;  // most sequences that run at the same time
   std::size_t page;       // tokens of a page
 };
 
@@ -69,17 +66,16 @@ struct StepPlan {
     std::size_t id, tokens;
     bool operator==(const Part&) const = default;
   };
-  std::vector<std::size_t>
-      preempted;  // running sequences that give all pages back, the youngest first
-  std::vector<std::size_t> admitted;  // waiting sequences that run from now on, the oldest first
+  std::vector<std::size_t> preempted;  // running sequences that give up their pages, youngest first
+  std::vector<std::size_t> admitted;   // waiting sequences that now run, the oldest first
   std::vector<Part> parts;  // sequences that read, by age; at most `budget` tokens together
 };
 
 /// The plan, by the rules at the top of this file. `running`, at most `sequences` of them, and
 /// `waiting` come in any order. A waiting sequence has no pages yet: its `computed` and `pages` say
 /// what it would have without reading, in pages of other sequences and in copies. `free` is how
-/// many pages are free or can be made free. The `needed` pages of a waiting sequence are among them
-/// until it is admitted, not after. So it is admitted if these and the new pages for all its tokens
+/// many pages are free or can be evicted. The `needed` pages of a waiting sequence are among them
+/// until it is admitted, not after. It is admitted if these and the new pages for all its tokens
 /// are at most `free`, and takes these and the new pages for its chunk. Throws
 /// std::invalid_argument unless the limits are at least 1, the budget is at least `sequences`, at
 /// most `sequences` sequences run, and each sequence has a token to read and pages for its computed

@@ -1,4 +1,4 @@
-// Requests that come to an engine one after another, on a clock that counts steps.
+// Requests that reach an engine one after another, on a clock that counts steps.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 namespace t2t {
 
 struct Arrival {
-  std::size_t step;  // at whose beginning it comes
+  std::size_t step;  // at whose beginning it arrives
   Request request;
   std::optional<std::size_t> cancelled = {};  // the step at whose beginning it is cancelled
 };
 
-/// Is told after each step what happened.
+/// Learns after each step what happened.
 using AfterStep =
     std::function<void(std::size_t step, const Engine& engine, const std::vector<Event>& events)>;
 

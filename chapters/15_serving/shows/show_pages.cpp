@@ -96,7 +96,8 @@ void show_pages() {
       "preempted, but its full pages stay cached until others need them.");
 }
 
-/// Lengths of conversations: e to the power of a normal number, as lengths of sequences often are.
+/// Lengths of conversations: e to the power of a normally distributed number, as lengths of
+/// sequences often are.
 static std::vector<std::size_t> random_lengths(std::size_t count, std::size_t most,
                                                Random& random) {
   const Tensor<1> drawn = random.normal<1>({count}, 0.9f);

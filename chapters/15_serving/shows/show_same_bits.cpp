@@ -31,7 +31,8 @@ static Model model_of(const std::function<Weight(Tensor<2>)>& form, std::size_t 
   return Model(config, matrices_as(form, draw_model(config, random), config));
 }
 
-/// How a sequence comes: so many tokens in each call, and so many of another sequence beside them.
+/// How a sequence is read: so many tokens in each call, and so many of another sequence beside
+/// them.
 struct Cut {
   std::size_t chunk, beside;
 };
@@ -76,7 +77,7 @@ static Difference difference(const Tensor<1>& a, const Tensor<1>& b) {
   }
   return found;
 }
-/// In words that are the same on every machine: the numbers are not.
+/// In words that are the same on every machine, since the numbers are not.
 static std::string in_words(const Difference& found) {
   if (found.count == 0) return "none";
   const std::string many = found.count > V * 8 / 10 ? "nearly all" : "some";
@@ -96,7 +97,7 @@ void show_same_bits(const Program& program) {
     return difference(last_logits(model, ids, cut, pages),
                       last_logits(model, ids, {length, 0}, pages));
   };
-  Table table({"weights", "keys and values in", "logits that change, a token at a time"});
+  Table table({"weights", "keys and values in", "logits that change, token by token"});
   const auto add = [&](const std::string& name, const Model& model, bool pages) {
     table.add(
         {name, pages ? "pages" : "chapter 08's caches", in_words(change(model, pages, {1, 0}))});
@@ -111,11 +112,11 @@ void show_same_bits(const Program& program) {
     for (const Cut& cut : {Cut{7, 0}, {64, 0}, {length, 50}})
       others += change(*model, true, cut).count, compared += V;
   print_paragraph(fmt::format(
-      "A prompt of {} tokens through a model of {} layers with random weights: the {} logits of "
+      "A model of {1} layers with random weights reads a prompt of {0} tokens. The {2} logits of "
       "its "
-      "last token, compared with those of one call with the whole prompt. In calls of 7 and of 64 "
-      "tokens, and in one call with 50 tokens of another text, {} of {} logits change with pages, "
-      "for floats in one order and Q8_0 together.",
+      "last token are compared with those of one call with the whole prompt. In calls of 7 and of "
+      "64 tokens, and in one call with 50 tokens of another sequence, {3} of {4} logits change "
+      "with pages, for floats in one order and Q8_0 together.",
       length, small_config().L, V, others, with_commas(compared)));
 }
 

@@ -13,7 +13,7 @@
 
 namespace t2t {
 
-/// The model corrects a sentence, so most of its answer stands in the prompt.
+/// The model corrects a sentence, so most of its answer occurs in the prompt.
 static const char* const prompt_text =
     "please correct : each text has an table of its pages in the order of its positions .";
 static const char* const answer_text =
@@ -39,7 +39,7 @@ struct Words {
   }
 };
 
-/// A reader that knows the text by heart: after each position comes the text's next word.
+/// A reader that has memorized the text: after each position comes the text's next word.
 static PageReader recites(const Words& words) {
   const PageSizes sizes{.pages = 16, .page = 4, .sequences = 1, .budget = 32};
   return {sizes, words.vocabulary.size(), words.ids.size(),
@@ -55,7 +55,7 @@ static PageReader recites(const Words& words) {
 }
 
 void show_drafts() {
-  print_section("A text that repeats itself, with up to four drafts a step");
+  print_section("A sequence that repeats itself, with up to four drafts per step");
   const Words words(std::string(prompt_text) + " " + answer_text);
   Engine engine(recites(words));
   const std::size_t prompt = Words(prompt_text).ids.size();
@@ -78,13 +78,13 @@ void show_drafts() {
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "The prompt is \"{}\". In each step, the text's last four words are looked for "
-      "earlier in the text, then the last three and the last two, and what followed them "
-      "there is drafted. Without drafts, the {} new words would take {} steps.",
+      "The prompt is \"{}\". Each step looks for the sequence's last four words earlier in the "
+      "sequence, then for the last three and the last two, and drafts what followed them there. "
+      "Without drafts, the {} new words would take {} steps.",
       words.of(request.prompt), tokens - prompt, tokens - prompt));
 }
 
-/// The share of accepted drafts from which on k drafts are faster than none.
+/// The share of accepted drafts above which k drafts are faster than none.
 static double worth_it_from(std::size_t k, double cost) {
   double low = 0, high = 1;
   for (int halving = 0; halving < 40; ++halving) {
@@ -95,7 +95,7 @@ static double worth_it_from(std::size_t k, double cost) {
 }
 
 void show_speedup() {
-  print_section("How many times as fast a text goes on with k drafts");
+  print_section("How many times as fast a sequence advances with k drafts");
   const std::vector<std::size_t> numbers = {1, 2, 4, 8};
   const std::vector<double> costs = {0.1, 0.4};
   std::vector<std::string> header = {">accepted"};
@@ -118,9 +118,9 @@ void show_speedup() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The cost is that of a draft, as a share of a pass over one token, for making it and for "
-      "reading it. A number below 1 is slower than no drafts. The last row has the share of "
-      "accepted drafts from which on k drafts are faster than none.");
+      "The cost of making and reading a draft is given as a share of a pass over one token. Values "
+      "below 1 are slower than no drafts. The last row shows the share of accepted drafts above "
+      "which k drafts are faster than none.");
 }
 
 }  // namespace t2t

@@ -1,7 +1,7 @@
-// A reader that is no model: it writes the tokens themselves into its pages, and what comes next is
-// a hash of all tokens that it finds there. So the slightest mistake with pages, a token too few, a
-// page of another text, an old page that was used again, changes the answer, and ten thousand
-// workloads take seconds.
+// A reader without a model: it writes the tokens themselves into its pages, and its next token is a
+// hash of all tokens that it finds there. The slightest mistake with pages (a missing token,
+// another sequence's page, a stale page) changes the answer, and ten thousand workloads take
+// seconds.
 #pragma once
 
 #include "15_serving/engine/page_reader.hpp"
@@ -9,13 +9,13 @@
 
 namespace t2t {
 
-/// Pages of nothing but tokens. Answers are below V.
+/// Pages that hold only tokens. Answers are below V.
 PageReader toy_reader(const PageSizes& sizes, std::size_t V);
 
-/// What it says after these tokens.
+/// Its next token after these tokens.
 int toy_answer(std::span<const int> tokens, std::size_t V);
 
-/// Drafts of what it says. After `wrong` of a hundred texts, the next token is another one.
+/// Drafts of its tokens. After `wrong` of a hundred sequences, the draft is another token.
 Draft toy_draft(std::size_t V, std::size_t wrong);
 
 }  // namespace t2t

@@ -57,7 +57,7 @@ std::vector<int> accept_drafts(ConstMatrix p, ConstMatrix q, std::span<const int
       tokens.push_back(drafts[i]);
       continue;
     }
-    // The residual has what the accepted drafts leave of p.
+    // The residual is what the accepted drafts leave of p.
     std::vector<float> rest(p.cols);
     residual(p.row(i), q.row(i), rest);
     tokens.push_back(token_at(rest, uniform[k]));

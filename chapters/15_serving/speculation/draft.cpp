@@ -11,7 +11,7 @@
 
 namespace t2t {
 
-/// What followed the last n tokens at the last place before where they stood, up to k tokens.
+/// What followed the last n tokens at their last earlier occurrence, up to k tokens.
 static std::span<const int> followers(std::span<const int> tokens, std::size_t n, std::size_t k) {
   if (n >= tokens.size()) return {};
   const std::span<const int> end = tokens.last(n);
