@@ -1,15 +1,15 @@
-// What keeps a router from sending all tokens to a few experts: losses and rules that balance.
+// What keeps a router from sending all tokens to a few experts: losses and rules for balance.
 //
 //   Switch's loss   E · Σ over e of f[e]·P[e]       f[e]: the share of the choices that e gets
 //                                                   P[e]: the mean over tokens of p[t,e]
 //   z-loss          mean over t of (ln Σ e^score)²   keeps the scores small
 //   a bias          grows for an expert with too few choices and shrinks for one with too many
-//   capacity        an expert takes so many choices at most, and later tokens go without
+//   capacity        an expert accepts only so many choices, and later tokens go without it
 //
-// With every f and every P 1/E, Switch's loss is 1, whatever E is. f comes from counting and has no
-// gradient: the loss pulls p[t,e] down by f[e], most where an expert has most tokens. Fedus et al.
-// 2021; Zoph et al. 2022, "ST-MoE" (z-loss); Wang et al. 2024, "Auxiliary-Loss-Free Load Balancing
-// Strategy for Mixture-of-Experts" (bias); Lepikhin et al. 2020, "GShard" (capacity).
+// With every f and every P equal to 1/E, Switch's loss is 1 for any E. f is counted and has no
+// gradient: the loss pulls p[t,e] down by f[e], most for the expert with the most tokens. Fedus et
+// al. 2021; Zoph et al. 2022, "ST-MoE" (z-loss); Wang et al. 2024, "Auxiliary-Loss-Free Load
+// Balancing Strategy for Mixture-of-Experts" (bias); Lepikhin et al. 2020, "GShard" (capacity).
 #pragma once
 
 #include <span>
@@ -19,8 +19,8 @@
 
 namespace t2t {
 
-/// The share of all choices that each expert gets: [E]. Throws std::invalid_argument when there are
-/// no choices, and for one that is not below E.
+/// Each expert's share of all choices: [E]. Throws std::invalid_argument when there are no choices,
+/// and for one that is not below E.
 Tensor<1> loads_of(std::span<const std::size_t> experts, std::size_t E);
 
 /// Returns factor · Switch's loss of one layer, and adds its gradient to dp. Throws
@@ -28,8 +28,8 @@ Tensor<1> loads_of(std::span<const std::size_t> experts, std::size_t E);
 double balance_loss(const Routed& routed, float factor,
                     Tensor<2>& dp);  // [T, E], added to
 
-/// Returns factor · z-loss of one layer, and adds its gradient to dscores. Of routed it reads the
-/// scores alone. Throws as balance_loss.
+/// Returns factor · z-loss of one layer, and adds its gradient to dscores. It reads only the scores
+/// of routed. Throws as balance_loss does.
 double z_loss(const Routed& routed, float factor,
               Tensor<2>& dscores);  // [T, E], added to
 
@@ -38,11 +38,11 @@ double z_loss(const Routed& routed, float factor,
 void adjust_bias(const Tensor<1>& loads,        // [E]
                  float rate, Tensor<1>& bias);  // [E]
 
-/// Each expert takes its first `capacity` choices, in the order of the tokens. The weights of all
-/// others become 0: their token gets nothing from that expert, and the residual carries it past.
-/// Returns how many were dropped. Throws std::invalid_argument when capacity is 0.
+/// Each expert accepts its first `capacity` choices, in the order of the tokens. The other choices'
+/// weights become 0: their tokens get nothing from that expert, and the residual connection carries
+/// them past. Returns how many were dropped. Throws std::invalid_argument when capacity is 0.
 std::size_t limit_to(std::size_t capacity, Routed& routed);
-/// ⌈slack · T·k / E⌉: what an expert would get if the load were even, times some slack.
+/// ⌈slack · T·k / E⌉: an expert's choices under an even load, times some slack.
 std::size_t capacity_of(std::size_t T, std::size_t k, std::size_t E, double slack);
 
 /// The counter-example: each expert chooses the `capacity` tokens with its largest p. The load is

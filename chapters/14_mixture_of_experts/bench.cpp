@@ -1,5 +1,5 @@
-// A mixture compared with dense products of as many FLOPs; what it does around its experts; packed
-// weights; and one token compared with a read of the experts that it chooses.
+// A mixture compared with dense products of as many FLOPs; its work around the experts; packed
+// weights; and one token compared with a read of its chosen experts.
 #include "timing/bench.hpp"
 
 #include <fmt/core.h>
@@ -47,7 +47,7 @@ static void bench_prefill(Bench& bench, const BenchMixture& made, std::size_t T)
       [&] { feed_forward_rows(twice, made.experts[0], Activation::swiglu, dense, wide); });
 }
 
-/// What routing, sorting, copying and adding up take beside the network calls of the experts.
+/// The time of routing, sorting, copying and adding up beside the experts' network calls.
 static void bench_around(Bench& bench, const BenchMixture& made, std::size_t T) {
   Random random(4);
   const Tensor<2> x = random.normal<2>({T, C});

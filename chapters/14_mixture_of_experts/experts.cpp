@@ -81,7 +81,7 @@ static void expect_room(ConstMatrix x, const Mixture& mixture, const ExpertsScra
 }
 
 /// The choices of all tokens, each by a product of its own: a product of many rows could round a
-/// token's scores in another way, and near scores would change places with the tokens beside it.
+/// token's scores differently, and close scores would change places with the tokens beside it.
 /// Throws for the first token whose scores are not finite.
 static void route_rows(ConstMatrix x, const Mixture& mixture, ExpertsScratch& scratch) {
   const std::size_t T = x.rows, E = mixture.E(), k = mixture.settings.k;

@@ -1,10 +1,10 @@
-// A mixture of experts in the place of a block's network: E networks of chapter 07, of which the
-// router chooses k for each token.
+// A mixture of experts instead of a block's feed-forward network: E networks of chapter 07, of
+// which the router chooses k for each token.
 //
 //   y[t] = Σ over the k chosen i of weight[t,i] · expert_i(x[t])  (+ shared(x[t]), if there is one)
 //
-// The formula goes through it token by token, as the papers write it. The row kernel goes through
-// it expert by expert, so that an expert's weights are read once for all of its tokens:
+// The formula computes it token by token, as the papers write it. The row kernel computes it expert
+// by expert, so that an expert's weights are read once for all of its tokens:
 //
 //   route → sort the choices by expert → gather the rows of x → one network call for each expert
 //         → each token adds up its k results
@@ -21,7 +21,7 @@
 
 namespace t2t {
 
-/// What a mixture computes with. Owns nothing.
+/// A mixture's weights and settings. Owns nothing.
 struct Mixture {
   const Weight& router;                         // [E, C], floats
   std::span<const FeedForwardWeights> experts;  // [E], all of one F
@@ -34,8 +34,8 @@ struct Mixture {
 };
 
 /// The formula. Returns y, [T, C]. Throws std::invalid_argument as route, feed_forward and
-/// shared_network do, when there are no experts, and when the router is packed or has not one row
-/// for each.
+/// shared_network do, when there are no experts, and when the router is packed or does not have one
+/// row per expert.
 Tensor<2> mixture_of_experts(const Tensor<2>& x,  // [T, C]
                              const Mixture& mixture);
 
@@ -48,12 +48,12 @@ struct Assignment {
 
   std::size_t count(std::size_t e) const { return begin[e + 1] - begin[e]; }
 };
-/// A counting sort, which keeps the order of what is equal. Allocates nothing if the assignment has
-/// had as many choices before. Checks nothing: experts must be below E.
+/// A stable counting sort. Allocates nothing if the assignment has held as many choices before.
+/// Checks nothing: experts must be below E.
 void assign(std::span<const std::size_t> experts,  // [T·k]
             std::size_t E, Assignment& assignment);
 
-/// Memory for the row kernel, used by all layers.
+/// The row kernel's memory, used by all layers.
 struct ExpertsScratch {
   Tensor<2> p;                       // [T_max, E]    scores, then p
   std::vector<std::size_t> experts;  // [T_max·k]
@@ -64,15 +64,15 @@ struct ExpertsScratch {
   Tensor<2> shared, gates;          // [T_max, C] and [T_max, 1], of the shared network
   FeedForwardScratch feed_forward;  // of T_max tokens, since each goes to an expert once at most
 
-  /// For calls of up to T_max tokens with exactly these C, E and k, and with networks of up to F,
-  /// the shared one among them. Throws std::invalid_argument when a size is 0 and unless k is from
-  /// 1 to E.
+  /// For calls of up to T_max tokens with exactly these C, E and k, and with networks of hidden
+  /// width up to F, including the shared one. Throws std::invalid_argument when a size is 0 and
+  /// unless k is from 1 to E.
   ExpertsScratch(std::size_t T_max, std::size_t C, std::size_t F, std::size_t E, std::size_t k,
                  Activation activation);
 };
 
-/// The row kernel's second half, for choices that are made already, such as with a capacity:
-/// gathers the rows, runs the experts and the shared network, and adds up. Throws
+/// The row kernel's second half, for choices made already, such as with a capacity: gathers the
+/// rows, runs the experts and the shared network, and adds up their results. Throws
 /// std::invalid_argument when the scratch is too small or made for another C, E or k. Checks
 /// nothing else: experts must be below E, and y [T, C].
 void run_choices(ConstMatrix x,                         // [T, C]

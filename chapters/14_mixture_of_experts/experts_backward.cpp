@@ -28,9 +28,9 @@ static Tensor<2> gathered(ConstMatrix x, std::span<const std::size_t> choices, s
   return rows;
 }
 
-/// One network: adds to the gradients of its weights, and writes those of the rows that it read and
-/// of the weights by which its results were multiplied. A row whose weight is 0 was dropped:
-/// nothing is learned from it.
+/// One network: adds to its weights' gradients, and returns the gradients of the rows that it read
+/// and writes those of its results' routing weights. A row whose weight is 0 was dropped: nothing
+/// is learned from it.
 static Tensor<2> network_backward(const Tensor<2>& read, const FeedForwardWeights& w,
                                   Activation activation, const Tensor<1>& weights, Tensor<2> dy,
                                   Tensor<1>& dweights, FeedForwardWeights& gradients) {
@@ -49,7 +49,7 @@ static Tensor<2> network_backward(const Tensor<2>& read, const FeedForwardWeight
   return matmul(dgate, w.w_gate.floats()) + matmul(dup, w.w_up.floats());  // [n, C]
 }
 
-/// One expert: the gradients of its weights, of its tokens' x, and of what they count.
+/// One expert: the gradients of its weights, its tokens' x, and their routing weights.
 static void expert_backward(ConstMatrix x, const Mixture& mixture, std::size_t e,
                             std::span<const std::size_t> choices, const Routed& routed,
                             ConstMatrix dy, Tensor<2>& dweights, Matrix dx,

@@ -1,15 +1,15 @@
 // The backward pass of a mixture of experts. With y = Σ weight_i · expert_i(x),
 //
 //   dweight_i = dy·expert_i(x)             a dot product: how much more of this expert would help
-//   expert i gets the gradient weight_i·dy, and gives one for x and one for its matrices
+//   expert i receives the gradient weight_i·dy, and returns those of x and of its matrices
 //   dscores   = the router's backward pass of dweight (router.hpp), and what balances the load
-//   dx        = Σ over the chosen of what the experts give + dscores·router
+//   dx        = Σ over the chosen of the experts' gradients of x + dscores·router
 //
-// A shared network gets the gradient dy from every token, times its gate, if it has one.
+// A shared network receives the gradient dy of every token, times its gate, if it has one.
 //
 // An expert that a token did not choose gets no gradient from it: it learns only from its own
-// tokens. And the choice is no smooth function of the scores, so nothing is learned through it: the
-// router learns from the weights of those that it has chosen, and from the balance.
+// tokens. And the choice is not a smooth function of the scores, so nothing is learned through it:
+// the router learns from the weights of the chosen experts, and from the balancing losses.
 #pragma once
 
 #include <span>
@@ -27,7 +27,7 @@ struct Balance {
   double slack = 0;       // of the capacity; 0: no capacity
 };
 
-/// Where the gradients are added.
+/// The gradients to add to.
 struct MixtureGradients {
   Weight& router;                         // [E, C]
   std::span<FeedForwardWeights> experts;  // [E]
@@ -39,9 +39,9 @@ struct MixtureGradients {
 Routed choices_of(ConstMatrix x,  // [T, C]
                   const Mixture& mixture, const Balance& balance);
 
-/// Writes dx and adds to the gradients, of y and of the losses that balance, whose sum it returns.
-/// The networks are gated networks without biases. Throws std::invalid_argument when shapes
-/// disagree, unless there are gradients for E experts, and for an activation without a gate.
+/// Writes dx and adds to the gradients, for y and the balancing losses, whose sum it returns. The
+/// networks are gated and without biases. Throws std::invalid_argument when shapes disagree, unless
+/// there are gradients for E experts, and for an activation without a gate.
 double experts_backward(ConstMatrix x,  // [T, C]
                         const Mixture& mixture, const Routed& routed, const Balance& balance,
                         ConstMatrix dy,  // [T, C]

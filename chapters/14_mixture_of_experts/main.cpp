@@ -1,5 +1,5 @@
-// Shows a mixture of experts: which experts a router chooses, what a mixture holds and what a token
-// uses of it, and how the load is balanced while the mixture learns. It also does chapter 10's
+// Shows a mixture of experts: which experts a router chooses, what a mixture holds and how much of
+// it a token uses, and how the load is balanced while the mixture learns. It also does chapter 10's
 // tasks with model files that hold experts.
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@
 
 using namespace t2t;
 
-/// Memory for texts of a model that has experts.
+/// Memory for sequences of a model with experts.
 static MakeState state_with_experts() {
   return {[](const Config& config, std::size_t S, StateOptions options) {
     if (config.block.experts > 0) options.network = experts_network();
@@ -44,7 +44,7 @@ static void add_flags(Program& program, TrainingFlags& flags) {
   program.input("file", flags.file, "text to learn from; without it, the book's own pages");
   program.size("steps", flags.steps, "steps to train each model", 10);
   program.yes("rivals", flags.rivals,
-              "train mixtures and dense models of as many parameters, and compare them");
+              "train mixtures and dense models with as many parameters, and compare them");
   program.size("seeds", flags.seeds, "seeds of --rivals");
 }
 
@@ -62,8 +62,9 @@ static int write_mixture(const Flags& flags, const std::string& path, const Upcy
   fmt::print("{}: {}, {} experts in each block, of which each token uses {}\n",
              printable_lines(path), bytes_text(double(size)), upcycling.experts, upcycling.chosen);
   print_paragraph(
-      "The experts are copies of one network, so the mixture says what the model says, until they "
-      "are trained apart.");
+      "The experts are copies of one network, so the mixture answers as the model does until "
+      "training "
+      "makes them differ.");
   return 0;
 }
 
@@ -83,7 +84,7 @@ int main(int argc, char** argv) {
                  "write the model of --model as a mixture of copies of its networks to this file");
   program.size("experts", upcycling.experts, "with --upcycle: experts in each block");
   program.size("chosen", upcycling.chosen, "with --upcycle: how many of them each token uses");
-  program.yes("float", floats, "make floats of a file's weights, as chapter 10 does");
+  program.yes("float", floats, "expand a file's weights into floats, as chapter 10 does");
   program.has_solutions(solutions);
 
   const Task tour = {"", {"file", "steps", "seed", "save"}, [&] {

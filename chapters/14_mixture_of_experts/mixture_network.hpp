@@ -10,12 +10,12 @@
 
 namespace t2t {
 
-/// The mixture that a block's weights are. They must outlive it.
+/// A block's weights as a mixture. They must outlive it.
 Mixture mixture_of(const BlockWeights& weights, const BlockSettings& settings,
                    Scoring scoring = Scoring::softmax, ConstRow bias = {});
 
 /// For StateOptions::network: all layers share one scratch. Throws as ExpertsScratch does, when
-/// there are no layers, and for layers of other sizes.
+/// there are no layers, and for layers of different sizes.
 MakeNetwork experts_network(Scoring scoring = Scoring::softmax);
 
 /// A mixture that is trained: its places in the training's slots, and what was seen of it. The
@@ -30,11 +30,11 @@ class TrainedExperts {
 
   /// The load of each expert in the last forward pass.
   const Tensor<2>& loads() const { return loads_; }  // [L, E]
-  /// What the router of a layer said in the last forward pass.
+  /// A layer's routing in the last forward pass.
   const Routed& routed(std::size_t layer) const { return routed_.at(layer); }
   /// The share of choices that the last forward pass dropped, over all layers.
   double dropped() const;
-  /// Balances by the bias after a step, if the balance has one.
+  /// Adjusts the biases after a step, if the balance uses them.
   void after_step();
   ConstRow bias(std::size_t layer) const { return row(bias_, layer); }
   /// Switches the capacity off, as it is when a model is used.

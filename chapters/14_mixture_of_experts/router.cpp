@@ -18,7 +18,7 @@ namespace t2t {
 void expect_router(const RouterSettings& settings, std::size_t E, std::size_t bias) {
   expect(settings.k >= 1 && settings.k <= E, "k, the experts of a token",
          fmt::format("1 to E = {}", E), settings.k);
-  expect(bias == 0 || bias == E, "numbers of the bias", fmt::format("0 or E = {}", E), bias);
+  expect(bias == 0 || bias == E, "elements of the bias", fmt::format("0 or E = {}", E), bias);
 }
 
 /// scores become p. False when one of them is not finite.
@@ -29,7 +29,8 @@ static bool score_row(Row scores, Scoring scoring) {
   return true;
 }
 
-/// The k experts of the largest p + bias, the largest first; of equal ones the lower index.
+/// The k experts with the largest p + bias, the largest first; among equal ones, the lower index
+/// first.
 static void choose(ConstRow p, ConstRow bias, std::span<std::size_t> experts) {
   const auto key = [&](std::size_t e) { return p[e] + (bias.empty() ? 0 : bias[e]); };
   for (std::size_t i = 0; i < experts.size(); ++i) {
@@ -42,8 +43,8 @@ static void choose(ConstRow p, ConstRow bias, std::span<std::size_t> experts) {
   }
 }
 
-/// Divides the weights by their sum. Those that are 0, or nearly so, count as the smallest normal
-/// float: the sum is never 0.
+/// Divides the weights by their sum. Weights that are 0, or nearly so, count as the smallest normal
+/// float, so that the sum is never 0.
 static void normalize(Row weights) {
   float sum = 0;
   for (float& weight : weights) sum += weight = std::max(weight, std::numeric_limits<float>::min());
@@ -73,7 +74,8 @@ Routed route(const Tensor<2>& x, const Tensor<2>& router, const RouterSettings& 
   return routed;
 }
 
-/// The gradient of the scores, from that of p times p: nothing is divided by p, which may be tiny.
+/// The scores' gradient, from p times the gradient of p: nothing is divided by p, which may be
+/// tiny.
 static Tensor<2> of_scores(const Tensor<2>& p, Scoring scoring, const Tensor<2>& p_dp) {
   if (scoring == Scoring::sigmoid) return p_dp * (1 - p);
   const Tensor<1> delta = xt::sum(p_dp, {1});  // [T]
@@ -94,7 +96,7 @@ Tensor<2> route_backward(const Routed& routed, const RouterSettings& settings,
   for (std::size_t t = 0; t < T; ++t) {
     const std::size_t* experts = &routed.experts[t * k];
     for (std::size_t i = 0; i < k; ++i) weights[i] = routed.p(t, experts[i]);
-    float delta = 0;  // what each weight loses if it is normalized: all p stand in its sum
+    float delta = 0;  // what each normalized weight loses, since its sum contains all p
     if (settings.normalized) {
       normalize(weights);
       for (std::size_t i = 0; i < k; ++i) delta += dweights(t, i) * weights[i];

@@ -1,5 +1,4 @@
-// The router of a mixture of experts: for each token it chooses k of E networks, and how much each
-// of them counts.
+// The router of a mixture of experts: for each token it chooses k of E networks, and their weights.
 //
 //   scores = x·routerᵀ                          [T, E]
 //   p      = softmax(scores), or sigmoid(scores) of each score alone
@@ -7,10 +6,10 @@
 //   weight = p of the chosen, or, normalized, p divided by the sum over the chosen; if these p are
 //            below the smallest normal float, all of them count as that
 //
-// Switch takes one expert and its p. Mixtral takes two and normalizes softmax: that is the softmax
-// of the two scores alone, since e^a / Σ divided by (e^a + e^b) / Σ is e^a / (e^a + e^b). OLMoE
-// takes eight of 64 and does not normalize. DeepSeek-V3 normalizes sigmoids, and adds a bias that
-// changes which experts are chosen but not what they count. Shazeer et al. 2017, "Outrageously
+// Switch uses one expert and its p. Mixtral uses two and normalizes softmax, which equals the
+// softmax of the two scores alone, since e^a / Σ divided by (e^a + e^b) / Σ is e^a / (e^a + e^b).
+// OLMoE uses eight of 64 and does not normalize. DeepSeek-V3 normalizes sigmoids, and adds a bias
+// that changes which experts are chosen but not their weights. Shazeer et al. 2017, "Outrageously
 // Large Neural Networks"; Fedus et al. 2021, "Switch Transformers".
 #pragma once
 
@@ -32,8 +31,7 @@ struct RouterSettings {
   bool operator==(const RouterSettings&) const = default;
 };
 
-/// What the router says of T tokens. A token's k experts stand side by side, that with the largest
-/// p + bias first.
+/// The routing of T tokens. A token's k experts are side by side, with the largest p + bias first.
 struct Routed {
   Tensor<2> scores;                  // [T, E]
   Tensor<2> p;                       // [T, E]
@@ -41,16 +39,16 @@ struct Routed {
   Tensor<2> weights;                 // [T, k]
 };
 
-/// The formula. Of equal p + bias, the expert with the lower index is chosen. Throws
+/// The formula. When p + bias are equal, the expert with the lower index is chosen. Throws
 /// std::invalid_argument when shapes disagree, unless k is from 1 to E, and, naming the token, for
 /// scores that are not finite.
 Routed route(const Tensor<2>& x,                                   // [T, C]
              const Tensor<2>& router,                              // [E, C]
              const RouterSettings& settings, ConstRow bias = {});  // [E], or empty: no bias
 
-/// What one token's scores say, which become p. Writes its experts and
-/// weights. The formula and the row kernel of the experts call it; a later token changes nothing
-/// about an earlier one. Returns false, and writes nothing, when a score is not finite.
+/// Routes one token: its scores become p, and its experts and weights are written. The experts'
+/// formula and row kernel call it; a later token changes nothing about an earlier one. Returns
+/// false, and writes nothing, when a score is not finite.
 bool route_row(Row scores,  // [E], becomes p
                const RouterSettings& settings,
                ConstRow bias,                   // [E] or empty
@@ -60,14 +58,14 @@ bool route_row(Row scores,  // [E], becomes p
 /// Throws std::invalid_argument unless k is from 1 to E and the bias is empty or [E].
 void expect_router(const RouterSettings& settings, std::size_t E, std::size_t bias);
 
-/// The gradient of the scores, from that of the weights: no other numbers of a router have one. The
-/// choice itself has none, and neither has a bias. A weight that is normalized alone is always 1,
-/// so with k = 1 normalized weights give the router nothing to learn from. Throws
-/// std::invalid_argument when shapes disagree.
+/// The scores' gradient, from the weights' gradient, the only one that a router receives. The
+/// choice itself has no gradient, and neither has a bias. A single normalized weight is always 1,
+/// so with k = 1 normalized weights teach the router nothing. Throws std::invalid_argument when
+/// shapes disagree.
 Tensor<2> route_backward(const Routed& routed, const RouterSettings& settings,
                          const Tensor<2>& dweights);  // [T, k]
 
-/// The gradient of the scores, from that of all p: what a loss on p itself adds. Throws
+/// The scores' gradient, from the gradient of all p: what a loss on p itself adds. Throws
 /// std::invalid_argument when shapes disagree.
 Tensor<2> scores_backward(const Tensor<2>& p,  // [T, E]
                           Scoring scoring,

@@ -1,5 +1,5 @@
-// A network beside the experts, which every token goes through: what all tokens need, no expert has
-// to learn on its own then.
+// A network beside the experts, which every token goes through, so that no expert has to learn on
+// its own what all tokens need.
 //
 //   DeepSeek-V3   y = Σ weight_i·expert_i(x) + shared(x)
 //   Qwen 2        y = Σ weight_i·expert_i(x) + sigmoid(x·gate)·shared(x)
@@ -19,8 +19,8 @@ struct SharedNetwork {
   bool is_there() const { return weights != nullptr; }
 };
 
-/// What the gate lets through of each token: [T], sigmoids, or 1 without a gate. Throws
-/// std::invalid_argument when the gate is not [1, C].
+/// Each token's gate: [T], sigmoids, or 1 without a gate. Throws std::invalid_argument when the
+/// gate is not [1, C].
 Tensor<1> gates_of(const Tensor<2>& x,  // [T, C]
                    const SharedNetwork& shared);
 

@@ -27,8 +27,9 @@ static Solution parameters_of_a_mixture() {
   const std::size_t expert = 3 * 2048 * 1024, all = 16 * 64 * expert, active = 16 * 8 * expert;
   return {
       "experts of OLMoE",
-      fmt::format("An expert has 3·2048·1024 = {} parameters. All of them together have {}, and "
-                  "those of a token {}. With all else, the model has {} and {}.",
+      fmt::format("An expert has 3·2048·1024 = {} parameters. All experts together have {}, and "
+                  "a token's experts {}. With all else, the model has {} parameters, of which {} "
+                  "are active.",
                   with_commas(expert), with_commas(all), with_commas(active),
                   with_commas(total(count_parameters(config))),
                   with_commas(active_parameters(config)))};
@@ -38,10 +39,11 @@ static Solution uneven_load() {
   Routed routed{{}, {{0.8f, 0.2f}, {0.7f, 0.3f}, {0.9f, 0.1f}, {0.4f, 0.6f}}, {0, 0, 0, 1}, {}};
   Tensor<2> dp = xt::zeros<float>({4, 2});
   const double loss = balance_loss(routed, 1, dp);
-  return {"uneven load", fmt::format("f = (0.75, 0.25) and P = (0.7, 0.3), so the loss is "
-                                     "2·(0.525 + 0.075) = {:.1f}. Each p of expert 0 gets 2·0.75/4 "
-                                     "= {:.3f}, and each p of expert 1 {:.3f}.",
-                                     loss, dp(0, 0), dp(0, 1))};
+  return {"uneven load",
+          fmt::format("f = (0.75, 0.25) and P = (0.7, 0.3), so the loss is "
+                      "2·(0.525 + 0.075) = {:.1f}. The gradient of each p of expert 0 "
+                      "is 2·0.75/4 = {:.3f}, and of expert 1 {:.3f}.",
+                      loss, dp(0, 0), dp(0, 1))};
 }
 
 static Solution batch_of_a_mixture() {

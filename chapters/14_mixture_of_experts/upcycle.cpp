@@ -18,7 +18,7 @@
 namespace t2t {
 
 namespace {
-/// A tensor of the new file: bytes of the old one, once or several times, or a router's own.
+/// A tensor of the new file: bytes of the old file, once or several times, or a router's own.
 struct Copied {
   std::string name;
   TensorType type;

@@ -1,12 +1,11 @@
-// Upcycling: a dense model becomes a mixture, whose experts begin as copies of the dense network.
+// Upcycling: a dense model becomes a mixture, whose experts start as copies of the dense network.
 //
 //   blk.3.ffn_up.weight  [F, C]   →   blk.3.ffn_up_exps.weight  [E, F, C], E times the same
-//                                     blk.3.ffn_gate_inp.weight [E, C], a router with random
-//                                     numbers
+//                                     blk.3.ffn_gate_inp.weight [E, C], a random router
 //
-// As long as all experts are equal and a token's weights add up to 1, the mixture computes what the
-// dense model computes, whatever the router chooses. From there training can take the experts
-// apart. Komatsuzaki et al. 2022, "Sparse Upcycling".
+// While all experts are equal and a token's weights add up to 1, the mixture computes what the
+// dense model computes, whatever the router chooses. Training can then make the experts differ.
+// Komatsuzaki et al. 2022, "Sparse Upcycling".
 #pragma once
 
 #include <cstdint>
@@ -22,10 +21,10 @@ struct Upcycling {
   std::uint64_t seed = 1;  // of the routers
 };
 
-/// Writes the mixture and returns the size of its file. Matrices keep their types; no second copy
-/// is made in memory, and the file appears whole or not at all. Throws std::runtime_error, as
-/// chapter 10's read_config and expect_tensors do, unless the file is a model of the llama
-/// architecture without experts; std::invalid_argument unless `chosen` is from 1 to `experts`.
+/// Writes the mixture and returns the size of its file. Matrices keep their types; memory holds no
+/// second copy, and the file appears whole or not at all. Throws std::runtime_error, as chapter
+/// 10's read_config and expect_tensors do, unless the file is a model of the llama architecture
+/// without experts; std::invalid_argument unless `chosen` is from 1 to `experts`.
 std::uint64_t upcycle(
     const GgufFile& in, const Upcycling& upcycling, const std::filesystem::path& out,
     const std::function<void(std::size_t done, std::size_t all)>& after_tensor = {});

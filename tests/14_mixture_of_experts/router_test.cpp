@@ -192,7 +192,7 @@ TEST_CASE("a router refuses what it can't route") {
   REFUSES(route(x, router, {.k = 0}), "k, the experts of a token: wanted 1 to E = 5, got 0");
   REFUSES(route(x, router, {.k = 6}), "k, the experts of a token: wanted 1 to E = 5, got 6");
   const Tensor<1> bias = zeros(4);
-  REFUSES(route(x, router, {.k = 2}, row(bias)), "numbers of the bias: wanted 0 or E = 5, got 4");
+  REFUSES(route(x, router, {.k = 2}, row(bias)), "elements of the bias: wanted 0 or E = 5, got 4");
   Tensor<2> broken = x;
   for (const float value :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -3e38f})

@@ -72,7 +72,7 @@ void CublasProducts::in_one_call() const {
 
 bool CublasProducts::takes_lists() { return false; }
 void CublasProducts::in_one_call() const {
-  throw std::runtime_error("this cuBLAS takes no list of products");
+  throw std::runtime_error("this cuBLAS accepts no list of products");
 }
 
 #endif

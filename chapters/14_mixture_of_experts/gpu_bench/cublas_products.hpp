@@ -21,7 +21,8 @@ class CublasProducts {
   explicit CublasProducts(const std::vector<MatrixProduct>& products);
   /// Throws std::runtime_error without cuBLAS.
   void one_by_one() const;
-  /// Whether this cuBLAS takes a list of products: since 12.5. If not, in_one_call throws.
+  /// Whether this cuBLAS accepts a list of products, as it does since 12.5. If not, in_one_call
+  /// throws.
   static bool takes_lists();
   void in_one_call() const;
 

@@ -1,12 +1,11 @@
-// Times the experts' products on a GPU, for mixtures of two real shapes, and what cuBLAS makes of
-// the same products. Our results are checked against float64 before
-// and after they are timed.
+// Times the experts' products on a GPU, for mixtures of two real shapes, and the same products by
+// cuBLAS. Our results are checked against float64 before and after they are timed.
 //
 //   14_mixture_of_experts_gpu_bench [--json FILE] [--only TEXT]
 //
-// Bytes are those of the weights of all experts that have a row, each once. cuBLAS is given rows
-// that are gathered already, and leaves out silu and the weighting: it does less than our kernels.
-// "in one call" is its product of a whole list of matrices, "one by one" a product for each expert.
+// Bytes count the weights of all experts that have a row, each once. cuBLAS receives gathered rows,
+// and omits silu and the weighting, so it does less than our kernels. "in one call" is its product
+// of a whole list of matrices, "one by one" a product for each expert.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -96,8 +95,8 @@ double dot(const bf16* a, const bf16* b, int count) {
   return sum;
 }
 
-/// The largest error of y[t] as a multiple of its bound, Σ |weight·w_down·hidden| / 256: a hidden
-/// number is rounded to bf16, which is off by 1/512 of it at most, and all else by far less.
+/// The largest error of y[t] as a multiple of its bound, Σ |weight·w_down·hidden| / 256: rounding
+/// to bf16 changes a hidden element by at most 1/512 of it, and all else changes by far less.
 double token_error(const Tokens& m, const std::vector<float>& y, int t) {
   const auto [name, E, k, C, F] = m.n;
   std::vector<double> want(std::size_t(C), 0), size = want;
@@ -135,7 +134,7 @@ double worst_error(const Tokens& m) {
   return worst;
 }
 
-/// The three products of all experts that have rows, for cuBLAS, with numbers in bf16.
+/// The three products of all experts that have rows, for cuBLAS, in bf16.
 struct ForCublas {
   explicit ForCublas(const Tokens& m)
       : rows(m.count * m.n.C), gate(m.count * m.n.F), up(gate.size()), y(rows.size()) {
@@ -172,7 +171,8 @@ struct ForCublas {
   std::vector<CublasProducts> all;
 };
 
-/// Prints and writes a time, in FLOP/s of the three products and in bytes a second of the weights.
+/// Prints and writes a time, in FLOP/s of the three products and in bytes per second of the
+/// weights.
 void tell(Report& report, const Tokens& m, const char* what, const Times& times) {
   const auto [name, E, k, C, F] = m.n;
   int used = 0;

@@ -2,8 +2,8 @@
 // rows, and of two tiles of 64 rows of weights. A block is 4 warps.
 //
 // Tiles are copied and swizzled as in async_tiles.hpp of chapter 11, to which rows are queries and
-// weights are keys. Each warp multiplies all rows with 16 rows of each tile of weights. So only one
-// warp reads a weight from shared memory, and an expert with few rows leaves no warp idle.
+// weights are keys. Each warp multiplies all rows with 16 rows of each tile of weights. Only one
+// warp thus reads a weight from shared memory, and an expert with few rows leaves no warp idle.
 #pragma once
 
 #include "11_flash_attention/kernels/async_tiles.hpp"
@@ -11,9 +11,10 @@
 namespace t2t {
 
 constexpr int product_warps = 4, product_threads = 32 * product_warps;
-constexpr int tile_rows = 64, strips = tile_rows / 16;  // the tensor cores take 16 rows at a time
-constexpr int tile_weights = 16 * product_warps;        // rows of each of the two tiles of weights
-constexpr int depth = 64;                               // columns of all tiles
+constexpr int tile_rows = 64,
+              strips = tile_rows / 16;            // the tensor cores multiply 16 rows at a time
+constexpr int tile_weights = 16 * product_warps;  // rows of each of the two tiles of weights
+constexpr int depth = 64;                         // columns of all tiles
 constexpr int copied_rows =
     tile_rows * depth / 8 / product_threads;  // by one thread, 16 bytes each
 

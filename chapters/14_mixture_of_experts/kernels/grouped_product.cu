@@ -7,15 +7,15 @@
 // there can be tiles, and those without a tile return at once.
 //
 // A block multiplies its rows with two tiles of weights. For hidden they are the same rows of
-// w_gate and w_up, so that a thread has both sums of a hidden number, and applies silu in its
+// w_gate and w_up, so that a thread has both sums of a hidden element, and applies silu in its
 // registers. For results they are 128 rows of w_down. The rows of x are gathered while they are
 // copied to shared memory. The next step's tiles are copied while this step's are multiplied.
 //
-// Blocks that start one after another have the same columns of different tiles of rows. So the
-// tiles of one expert share its weights while they are in L2, and memory is asked for each weight
-// once. Rows are read again for each tile of columns, from L2 if they fit it.
-// Measured on an H100: 207 to 266 TFLOP/s for hundreds of rows of each expert and more, and 84 to
-// 88 % of a read's bytes a second for 16 tokens.
+// Blocks that start one after another have the same columns of different tiles of rows. The tiles
+// of one expert therefore share its weights while these are in L2, and each weight is read from
+// memory once. Rows are read again for each tile of columns, from L2 if they fit it. Measured on an
+// H100: 207 to 266 TFLOP/s for hundreds of rows of each expert and more, and 84 to 88 % of a read's
+// bytes per second for 16 tokens.
 #include <algorithm>
 #include <cstddef>
 
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(product_threads, 4)
 }
 // [/kernel]
 
-/// What both products want of their sizes.
+/// The sizes that both products require.
 void expect_sizes(const ExpertRows& rows, int C, int F) {
   expect_expert_rows(rows);
   expect_width("C", C, 2 * tile_weights);

@@ -1,15 +1,15 @@
-// A mixture's experts on a GPU: each product of all experts is one launch, however unevenly the
-// router has shared out the tokens.
+// A mixture's experts on a GPU: one launch computes a product of all experts, however unevenly the
+// router has distributed the tokens.
 //
 //   hidden[r]       = silu(x[t]·w_gate[e]ᵀ) ⊙ (x[t]·w_up[e]ᵀ)    for row r, a token t of expert e
 //   results[choice] = weights[choice] · (hidden[r]·w_down[e]ᵀ)   for the choice that row r is
 //   y[t]            = Σ over the k choices of t of results[choice]
 //
-// Rows are in the order of the experts, as experts.hpp's assign puts them. Numbers are bf16, as on
+// Rows are in the order of the experts, as experts.hpp's assign puts them. Elements are bf16, as on
 // the ladder of chapter 11 from rung 3 on. Sums, weights, results and y are float32. A hidden
-// number is rounded to bf16; apart from that, y is what chapter 14's formula gives, with another
-// order of sums. What a token gets does not depend on the other tokens, and the same call always
-// gives the same bits.
+// element is rounded to bf16; apart from that, y is chapter 14's formula with another order of
+// sums. A token's result does not depend on the other tokens, and the same call always computes the
+// same bits.
 //
 // All pointers are device memory, and all tensors are row-major without gaps.
 //
@@ -23,8 +23,8 @@
 
 namespace t2t {
 
-/// Which rows belong to which expert. Rows from begin[E] on, if there are any, belong to none:
-/// nothing of them is read or written.
+/// Which rows belong to which expert. Rows from begin[E] on, if there are any, belong to none, and
+/// are neither read nor written.
 struct ExpertRows {
   int T, k, E;         // tokens, experts of a token, experts
   const int* begin;    // [E + 1]: expert e has the rows begin[e] … begin[e + 1] − 1

@@ -25,7 +25,7 @@ static void show_loads(const std::vector<MixtureSide>& sides, const std::vector<
 }
 
 static void show_kinds(const MixtureRun& run) {
-  print_section("Which expert takes which bytes, layer 1, with Switch's loss");
+  print_section("Which expert is chosen for which bytes, layer 1, with Switch's loss");
   std::vector<std::string> header = {">expert"};
   for (const char* kind : kinds_of_bytes) header.push_back(std::string(">") + kind);
   Table table(header);
@@ -38,11 +38,11 @@ static void show_kinds(const MixtureRun& run) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Of the choices of each kind of byte in held-out text, the share that goes to each expert. "
-      "Each column adds up to 100 %.");
+      "Each expert's share of the choices for each kind of byte in held-out text. Each column adds "
+      "up to 100 %.");
 }
 
-/// How many experts tokens in a row use, beside the number for a choice by chance.
+/// How many experts tokens in a row use, compared with a random choice.
 static void show_touched(const std::vector<MixtureSide>& sides,
                          const std::vector<MixtureRun>& runs) {
   print_section("How many different experts tokens in a row use, layer 1");
@@ -67,7 +67,7 @@ void show_balance(const std::string& text, std::size_t steps, std::size_t seed) 
                                           {"a bias, step 0.001", {.bias_rate = 0.001f}}};
   const SplitText split = split_by_passage(text);
   std::vector<MixtureRun> runs;
-  Table table({"balanced by", ">held-out loss", ">largest load", ">smallest load", ">ms a step"});
+  Table table({"balanced by", ">held-out loss", ">largest load", ">smallest load", ">ms per step"});
   for (const MixtureSide& side : sides) {
     runs.push_back(train_side(side, split, 2, steps, seed));
     const MixtureRun& run = runs.back();
@@ -77,11 +77,10 @@ void show_balance(const std::string& text, std::size_t steps, std::size_t seed) 
                fmt::format("{:.1f}", 1e3 * run.seconds_a_step)});
   }
   print_section("A mixture learns the book, with and without balance");
-  print_paragraph(
-      fmt::format("2 layers of 8 experts, of which a token takes 2: {} steps of {} windows of {} "
-                  "bytes. With an "
-                  "even load, each expert gets 12.5 %.",
-                  steps, windows_of_side, bytes_of_window));
+  print_paragraph(fmt::format(
+      "2 layers of 8 experts, of which a token uses 2, learn for {} steps of {} windows of {} "
+      "bytes. With an even load, each expert gets 12.5 %.",
+      steps, windows_of_side, bytes_of_window));
   fmt::print("\n");
   table.print();
   show_loads(sides, runs);

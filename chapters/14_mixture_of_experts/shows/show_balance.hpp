@@ -1,5 +1,4 @@
-// Small mixtures that learn the book's text with and without something that balances their load.
-// For main.cpp.
+// Small mixtures that learn the book's text with and without a balanced load. For main.cpp.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +6,7 @@
 
 namespace t2t {
 
-/// Models of 2 layers, in seconds.
+/// Trains models of 2 layers, in seconds.
 void show_balance(const std::string& text, std::size_t steps, std::size_t seed);
 
 }  // namespace t2t

@@ -53,7 +53,7 @@ void show_choice(const Program& program) {
   fmt::print("\n");
   print_paragraph(
       "p is the softmax of a token's four scores. The weights are the p of the two chosen experts, "
-      "divided by their sum. Equal letters have equal vectors here, so they get equal experts.");
+      "divided by their sum. Equal letters have equal vectors here, and so get equal experts.");
   show_order(routed, E, text);
   program.save("p", routed.p);
   program.save("weights", routed.weights);

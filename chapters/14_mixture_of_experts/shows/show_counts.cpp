@@ -35,8 +35,8 @@ void show_counts() {
   touched.print();
   fmt::print("\n");
   print_paragraph(
-      "Expected number of different experts that T tokens use, if the choice is random: "
-      "E·(1 − (1 − k/E)^T). Each of these experts is read once for the batch.");
+      "With random choices, T tokens are expected to use E·(1 − (1 − k/E)^T) different experts. "
+      "Each of these experts is read once for the batch.");
 }
 
 }  // namespace t2t

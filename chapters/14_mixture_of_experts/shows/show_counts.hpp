@@ -1,5 +1,5 @@
-// What a mixture of experts holds, what a token uses of it, and how many experts a batch touches.
-// For main.cpp.
+// What a mixture of experts holds, how much of it a token uses, and how many experts a batch
+// touches. For main.cpp.
 #pragma once
 
 namespace t2t {

@@ -44,7 +44,7 @@ static std::vector<MixtureSide> rivals() {
           {.name = "k = 1, weight normalized to 1", .balance = {.switch_loss = 0.01f}, .k = 1}};
 }
 
-/// What several seeds come to.
+/// A summary of several seeds.
 struct Summary {
   double mean = 0, least = 0, most = 0, dropped = 0, largest_load = 0, ms_a_step = 0;
 };
@@ -64,11 +64,11 @@ int show_rivals(const std::string& text, std::size_t steps, std::size_t seeds) {
   const std::size_t L = 4;
   const SplitText split = split_by_passage(text);
   print_section("Mixtures and dense models on the same tokens");
-  print_paragraph(fmt::format("{} steps of {} windows of {} bytes, {} layers, {} seeds.", steps,
+  print_paragraph(fmt::format("{} steps of {} windows of {} bytes, {} layers and {} seeds.", steps,
                               windows_of_side, bytes_of_window, L, seeds));
   fmt::print("\n");
-  Table table({"what", ">parameters", ">active", ">held-out loss", ">least", ">most", ">dropped",
-               ">largest load", ">ms a step"});
+  Table table({"model", ">parameters", ">active", ">held-out loss", ">least", ">most", ">dropped",
+               ">largest load", ">ms per step"});
   for (const MixtureSide& side : rivals()) {
     std::vector<MixtureRun> runs;
     for (std::uint64_t seed = 1; seed <= seeds; ++seed)

@@ -1,5 +1,5 @@
-// --rivals: a mixture, the ways to balance it, finer experts and a shared network, beside dense
-// models of as many active and of as many parameters in all, on the same tokens, with several
+// --rivals: a mixture, the ways to balance it, finer experts and a shared network, compared with
+// dense models of as many active and of as many total parameters, on the same tokens, with several
 // seeds. For main.cpp.
 #pragma once
 

@@ -32,7 +32,7 @@ static std::size_t different(std::span<const std::size_t> experts, std::size_t E
   return std::size_t(std::ranges::count(is_there, true));
 }
 
-/// Adds up which experts each kind of byte takes, and how many different ones tokens in a row take.
+/// Counts the experts chosen for each kind of byte, and the different experts of tokens in a row.
 static void count_choices(const Batch& batch, std::span<const std::size_t> experts, std::size_t k,
                           MixtureRun& run) {
   for (std::size_t choice = 0; choice < experts.size(); ++choice)

@@ -16,10 +16,10 @@ namespace t2t {
 struct MixtureSide {
   std::string name;
   Balance balance = {};
-  std::size_t experts = 8, k = 2, F = 88;  // without experts, F is that of the one network
+  std::size_t experts = 8, k = 2, F = 88;  // without experts, the one network's F
   bool normalized = true;
   std::size_t shared = 0;  // F of a network that all tokens share; 0: none
-  double more_steps = 1;   // times those of the others
+  double more_steps = 1;   // as a multiple of the others' steps
 
   bool is_dense() const { return experts == 0; }
 };
@@ -38,9 +38,9 @@ struct MixtureRun {
   double held_out, seconds_a_step, dropped;
   Tensor<2> loads;     // [L, E], means over the last 50 steps
   Tensor<2> of_kinds;  // [E, kinds of bytes]: the share of each kind's choices, in the last layer
-  Tensor<1> touched;  // how many different experts of it so many tokens in a row choose, on average
+  Tensor<1> touched;  // how many different experts so many tokens in a row choose there, on average
 };
-/// Trains with a rate of up to 0.008 and shows its progress.
+/// Trains with a learning rate of up to 0.008 and shows its progress.
 MixtureRun train_side(const MixtureSide& side, const SplitText& text, std::size_t L,
                       std::size_t steps, std::uint64_t seed);
 
