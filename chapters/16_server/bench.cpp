@@ -13,8 +13,8 @@
 
 namespace t2t {
 
-/// A vocabulary that is made as BPE makes one: each token after the 256 bytes is two earlier ones,
-/// drawn by chance, most of them letters.
+/// A vocabulary made as BPE makes it: each token after the 256 bytes joins two earlier ones, drawn
+/// at random, most of them letters.
 static std::vector<std::string> bench_vocabulary() {
   Random random(4);
   std::vector<std::string> tokens;
@@ -33,8 +33,7 @@ static std::vector<std::string> bench_vocabulary() {
   return tokens;
 }
 
-/// Which of the tokens may come after a beginning of any JSON; and a call of a filter after one
-/// token more.
+/// Which tokens may come after a beginning of any JSON, and a filter's call after one more token.
 static void bench_tokens(Bench& bench, const TokenTrie& vocabulary, const char* where,
                          std::string_view beginning) {
   const JsonGrammar grammar = any_json();

@@ -1,5 +1,5 @@
 // Shows which tokens an answer in JSON may have next. With --serve it is a server, and with --load
-// many clients of one.
+// many clients of a server.
 #include "16_server/program/serve_task.hpp"
 #include "16_server/shows/show_load.hpp"
 #include "16_server/shows/show_structured.hpp"

@@ -31,7 +31,7 @@ static Solution allowed_bytes() {
     if (step_json(grammar, next, std::uint8_t(byte))) allowed += fmt::format(" {}", byte);
   }
   return {"allowed bytes",
-          fmt::format("These may:{}. A number may go on with a digit, a point or an "
+          fmt::format("These may come:{}. A number may continue with a digit, a point or an "
                       "exponent, or end before a comma or the bracket.",
                       allowed)};
 }

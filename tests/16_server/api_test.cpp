@@ -149,7 +149,7 @@ TEST_CASE("a drafter with another token is refused") {
   const Session session = tiny_session(), drafter = tiny_session(bytes);
   ServedModel model = served_model(session);
   REFUSES(let_draft(model, drafter, 64),
-          "tiny.gguf: wanted the tokens of the model that is served, got others");
+          "tiny.gguf: wanted the served model's tokens, got others");
 }
 
 TEST_CASE("fields of a request, and what they are by default") {

@@ -179,14 +179,14 @@ TEST_CASE("by HTTP: what is refused, and how") {
   std::vector<Request> all(12, Request{.prompt = Ids(20, 3), .most = 200});
   const auto busy = running.service.ask(all);
   const auto more = running.post(chat, hello(""));
-  refused(more, 429, "12 texts are being answered or wait already", nullptr, "rate_limit_exceeded");
+  refused(more, 429, "12 sequences are running or waiting already", nullptr, "rate_limit_exceeded");
   CHECK(more.headers.at("retry-after") == "1");
   running.service.cancel(busy);
   at_rest(running.service);
   CHECK(running.get("/health").status == 200);
   running.service.close(0s);
   CHECK(running.get("/health").status == 503);
-  refused(running.post(chat, hello("")), 503, "the server is ending, and takes no more requests");
+  refused(running.post(chat, hello("")), 503, "the server is ending, and accepts no more requests");
 }
 
 TEST_CASE("media types and schemes in capitals and small letters, and compared as a whole") {

@@ -69,7 +69,7 @@ TEST_CASE("a service refuses what the engine refuses, all or nothing, and more t
   CHECK(at_rest(service).ended == 1);
   std::vector<Request> six(6, request(1, 200));
   const auto answers = service.ask(six);
-  REFUSES_AS(service.ask({request(1, 1)}), "6 texts are being answered or wait already", TooBusy);
+  REFUSES_AS(service.ask({request(1, 1)}), "6 sequences are running or waiting already", TooBusy);
   CHECK(service.counts().refused == 1);
   REFUSES(service.ask(std::vector<Request>(7, request(1, 1))),
           "answers at a time: wanted at most 6, got 7");  // to wait would not help
@@ -121,7 +121,7 @@ TEST_CASE("closing lets answers end within the grace, and ends the others with a
   const auto ends = patient.ask({request(1, 5)});
   patient.close(60s);
   CHECK(ids_of(*ends).size() == 5);
-  REFUSES_AS(patient.ask({request(1, 5)}), "the server is ending, and takes no more requests",
+  REFUSES_AS(patient.ask({request(1, 5)}), "the server is ending, and accepts no more requests",
              Closed);
   Service hasty(slow_reader(), 8);
   const auto cut = hasty.ask({request(1, 150)});

@@ -1,5 +1,5 @@
-// From what the engine's thread says of some answers to what a client is to see: pieces of text,
-// and at the end of each answer the reason for it.
+// Turns the engine thread's messages about some answers into what a client sees: pieces of text,
+// and at the end of each answer its reason.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct AnswerDelta {
   /// of the context. Otherwise empty.
   std::string reason = {};
   std::size_t offset = 0;  // characters of the answer's tokens before this one
-  /// With the first piece, if they are wanted: of the prompt's tokens from the second one on.
+  /// With the first piece, if wanted: the scores of the prompt's tokens from the second one on.
   std::optional<std::vector<TokenScores>> prompt = {};
 };
 
@@ -35,10 +35,9 @@ class Answering {
         ended_(answers),
         going_on_(answers) {}
 
-  /// If the answer has failed, throws std::bad_alloc if memory was missing, otherwise
-  /// std::runtime_error with the reason. Nothing may be said of an
-  /// answer after its end, unless a stop string has ended it: what has been on its way then gives
-  /// nothing.
+  /// For a failed answer, throws std::bad_alloc if memory was missing, otherwise std::runtime_error
+  /// with the reason. No message may follow an answer's end, unless a stop string has ended it:
+  /// then messages on their way return nothing.
   std::optional<AnswerDelta> take(const Said& said);
   bool all_ended() const { return going_on_ == 0; }
   /// Tokens of all answers, without the stop tokens.

@@ -2,7 +2,7 @@
 //
 //   logits[v] ← logits[v] + bias[v] − frequency · n(v) − presence · [n(v) > 0]
 //
-// where n(v) is how often v has come in the answer so far.
+// where n(v) counts v in the answer so far.
 #pragma once
 
 #include <map>

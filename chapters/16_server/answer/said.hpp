@@ -1,4 +1,4 @@
-// What has happened to an answer, with the scores that a client wants to see.
+// What has happened to an answer, with the scores that a client wants.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace t2t {
 struct Said {
   std::size_t answer;                      // 0, 1 …
   Event event;                             // its id is the engine's
-  std::optional<TokenScores> scores = {};  // of its token, if they are wanted
-  /// The first time, if they are wanted: of the prompt's tokens from the second one on.
+  std::optional<TokenScores> scores = {};  // of its token, if wanted
+  /// The first time, if wanted: the scores of the prompt's tokens from the second one on.
   std::optional<std::vector<TokenScores>> prompt = {};
 };
 

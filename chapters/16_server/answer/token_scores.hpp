@@ -1,4 +1,4 @@
-// How likely a token was, and which ones would have been likelier: log-probabilities.
+// How likely a token was, and which tokens would have been likelier: log-probabilities.
 //
 //   log p(v) = logits[v] − log Σ exp(logits[u])
 //
@@ -18,8 +18,7 @@ struct TokenScore {
 };
 struct TokenScores {
   TokenScore token;
-  std::vector<TokenScore>
-      likeliest;  // in falling order; of equally likely ones the first ids first
+  std::vector<TokenScore> likeliest;  // in falling order; equally likely tokens by id
 };
 
 /// The scores of token `id` and of the `likeliest` likeliest tokens, or of all V if there are

@@ -40,14 +40,14 @@ std::vector<Request> requests_of(const Ask& ask) {
   return all;
 }
 
-/// What would change the answer and is not here is refused, unless it is empty.
+/// Unsupported fields that would change the answer are refused, unless they are empty.
 static void expect_none(Fields& fields, std::initializer_list<const char*> names) {
   for (const char* name : names)
     if (const json* value = fields.any(name); value && !value->empty() && *value != "")
       fields.refuse(name, "none: this server has none of that", *value);
 }
 
-/// Refuses all values but those that say what happens here anyway.
+/// Refuses all values but those that describe what this server does anyway.
 static void expect_one_of(Fields& fields, const char* name, const std::vector<json>& values) {
   const json* value = fields.any(name);
   if (!value || std::ranges::count(values, *value) > 0) return;
@@ -125,8 +125,8 @@ static Prompt read_prompt(const Fields& fields, const json& prompt, const Served
   return {ids, served.session.bpe.decode(ids)};
 }
 
-/// One prompt, or a list of them. A list that begins with a number is one prompt. `unsaid` is set
-/// to how many tokens are put before each.
+/// One prompt, or a list of them. A list that begins with a number is one prompt. `unsaid` becomes
+/// the number of tokens before each.
 static std::vector<Prompt> read_prompts(Fields& fields, const ServedModel& served,
                                         std::size_t& unsaid) {
   const json* given = fields.any("prompt");
@@ -170,7 +170,7 @@ static Sampling read_sampling(Fields& fields) {
   return sampling;
 }
 
-/// Any number of 64 bits with a sign.
+/// Any signed integer of 64 bits.
 static std::optional<std::uint64_t> read_seed(Fields& fields) {
   using Limits = std::numeric_limits<std::int64_t>;
   const json* seed = fields.any("seed");
@@ -260,7 +260,7 @@ RequestError no_model(const std::string& name, const ServedModel& served) {
           "model", "model_not_found", 404};
 }
 
-/// What would change the answer is refused unless it says what happens here anyway.
+/// Refuses what would change the answer, unless it describes what this server does anyway.
 static void refuse_others(Fields& fields, const Ask& ask, const ServedModel& served) {
   const std::optional<std::string> model = fields.text("model");
   if (model && *model != served.name) throw no_model(*model, served);
@@ -280,7 +280,7 @@ static void refuse_others(Fields& fields, const Ask& ask, const ServedModel& ser
   fields.expect_no_others();
 }
 
-/// What all answers have in common.
+/// The common part of all answers.
 static Request read_request(Fields& fields, Endpoint endpoint, const ServedModel& served) {
   Request request;
   request.sampling = read_sampling(fields);

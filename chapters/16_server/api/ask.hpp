@@ -1,6 +1,6 @@
-// What a client asks for, read from the body of its request: the fields of OpenAI's chat
-// completions and completions that this server has. All others are refused by name, so that nobody
-// takes an answer for what it is not.
+// What a client asks for, read from its request's body: the fields of OpenAI's chat completions and
+// completions that this server supports. All others are refused by name, so that nobody mistakes an
+// answer for what it is not.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ enum class Endpoint { chat_completions, completions };
 
 struct Ask {
   Endpoint endpoint;
-  std::vector<Request> requests;  // one for each prompt: of its answers, but for their seeds
+  std::vector<Request> requests;  // one for each prompt, for its answers apart from their seeds
   std::vector<std::string> stop_strings;      // end an answer before them
   std::size_t answers = 1;                    // to each prompt
   std::optional<std::uint64_t> seed = {};     // answer j to a prompt has seed + j; none: drawn
@@ -32,21 +32,21 @@ struct Ask {
 
   std::size_t all_answers() const { return requests.size() * answers; }
   std::size_t prompt_tokens() const;
-  /// The request that answer i of all is an answer to, and the text of its prompt.
+  /// The request of answer i of all, and the text of its prompt.
   const Request& request_of(std::size_t i) const { return requests.at(i / answers); }
   const std::string& text_of(std::size_t i) const { return texts.at(i / answers); }
 };
 
-/// A request for each answer: those to the first prompt, then those to the next one.
+/// A request for each answer: first those to the first prompt, then those to the next.
 std::vector<Request> requests_of(const Ask& ask);
 
-/// Reads a body for this model. Throws RequestError("field: wanted …, got …") for what is not JSON,
-/// a field of another type or out of its range, one that this server does not have, and a
-/// conversation that the model's format can't write. Whether the prompt fits is Engine::submit's to
-/// say.
+/// Reads a body for this model. Throws RequestError("field: wanted …, got …") for a body that is
+/// not JSON, a field of another type or out of its range, a field that this server does not
+/// support, and a conversation that the model's format can't write. Engine::submit checks whether
+/// the prompt fits.
 Ask read_ask(Endpoint endpoint, const std::string& body, const ServedModel& served);
 
-/// What a client gets that asks for a model of another name.
+/// The error for a client that asks for a model of another name.
 RequestError no_model(const std::string& name, const ServedModel& served);
 
 }  // namespace t2t

@@ -1,6 +1,6 @@
-// The fields of a JSON object that somebody else wrote: each is read by its name, with its type and
-// its range, and what nobody has read is refused at the end. Objects keep the order of their names:
-// in a schema it is the order of the answer.
+// The fields of a JSON object from outside: each is read by its name, with its type and its range,
+// and unread fields are refused at the end. Objects keep the order of their names, which in a
+// schema is the order of the answer.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace t2t {
 
-/// Why a request is refused, and as which of HTTP's statuses.
+/// Why a request is refused, and with which HTTP status.
 struct RequestError : std::invalid_argument {
   std::string field;  // "messages[0].role"; empty if no field is wrong by itself
   std::string code;   // OpenAI's name for the reason, where clients look for it; may be empty
@@ -37,9 +37,9 @@ class Fields {
   bool yes(const std::string& name);
   const nlohmann::ordered_json* any(const std::string& name);
 
-  /// Fields that change no answer: whatever they hold is not used.
+  /// Fields that change no answer: their values are not used.
   void ignore(std::initializer_list<const char*> names);
-  /// Throws RequestError, naming it, if there is a field that nobody has asked for.
+  /// Throws RequestError, naming it, if there is a field that was not read.
   void expect_no_others() const;
 
   /// Throws RequestError("path.name: wanted …, got …").
@@ -52,8 +52,8 @@ class Fields {
   std::set<std::string> known_;
 };
 
-/// The JSON of a request's body. Throws RequestError, with the place, for what is not
-/// JSON, for one that is nested deeper than 64 levels, and for an object of more than 1000 names.
+/// The JSON of a request's body. Throws RequestError, with the place, for a body that is not JSON
+/// or is nested deeper than 64 levels, and for an object of more than 1000 names.
 nlohmann::ordered_json parse_body(const std::string& body);
 
 }  // namespace t2t

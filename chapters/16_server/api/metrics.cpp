@@ -19,16 +19,16 @@ std::string metrics_text(const ServiceCounts& counts) {
   const auto now = [&](std::string_view name, std::size_t value, std::string_view help) {
     add(name, "gauge", value, help);
   };
-  total("sequences_total", counts.sequences, "Sequences that have been submitted.");
+  total("sequences_total", counts.sequences, "Sequences that were accepted.");
   total("sequences_ended_total", counts.ended, "Sequences that have ended by themselves.");
   total("sequences_cancelled_total", counts.cancelled, "Sequences that their clients have ended.");
   total("sequences_failed_total", counts.failed, "Sequences that have ended with an error.");
   total("requests_refused_total", counts.refused, "Requests refused because too many waited.");
   total("preemptions_total", counts.preemptions, "Times that a sequence was preempted.");
   total("steps_total", counts.steps, "Steps of the engine.");
-  total("prompt_tokens_total", counts.prompt_tokens, "Tokens of the submitted prompts.");
+  total("prompt_tokens_total", counts.prompt_tokens, "Tokens of the accepted prompts.");
   total("tokens_read_total", counts.tokens_read,
-        "Tokens that the model has read, drafts among them.");
+        "Tokens that the model has read, including drafts.");
   total("tokens_said_total", counts.tokens_said, "Tokens of answers.");
   now("sequences_running", counts.running, "Sequences that are being read or answered.");
   now("sequences_waiting", counts.waiting, "Sequences that wait to be admitted.");

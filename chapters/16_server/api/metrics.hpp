@@ -1,5 +1,5 @@
-// A server's counts in the text format that Prometheus reads: a line for each number, after lines
-// that say what it is.
+// A server's counts in the text format that Prometheus reads: a line for each count, after lines
+// that describe it.
 #pragma once
 
 #include <string>

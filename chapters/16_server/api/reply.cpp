@@ -19,7 +19,7 @@ static std::string text_of(const json& value) {
 }
 static std::string event_of(const json& value) { return "data: " + text_of(value) + "\n\n"; }
 
-/// JSON has no infinity: clients take −9999 for a token that was forbidden.
+/// JSON has no infinity: clients expect −9999 for a forbidden token.
 static double finite(double log_p) { return std::max(log_p, -9999.0); }
 
 static json score_json(const TokenScore& score, const Bpe& bpe) {
@@ -105,7 +105,7 @@ static json usage_json(const Ask& ask, std::size_t tokens) {
       {"prompt_tokens", prompt}, {"completion_tokens", tokens}, {"total_tokens", prompt + tokens}};
 }
 
-/// What all replies to a request begin with.
+/// The beginning of all replies to a request.
 static json head_json(const std::string& id, std::string_view object, std::int64_t created,
                       const ServedModel& served) {
   return {{"id", id}, {"object", object}, {"created", created}, {"model", served.name}};

@@ -1,4 +1,4 @@
-// What a client gets, as JSON: whole answers, or the events of a stream.
+// Replies to a client, as JSON: whole answers, or the events of a stream.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace t2t {
 /// The JSON of the answers to one request.
 class Reply {
  public:
-  /// `number` tells the server's replies apart; `created` is in seconds since 1970. What is asked
-  /// for and the model must outlive it.
+  /// `number` distinguishes the server's replies; `created` is in seconds since 1970. `ask` and the
+  /// model must outlive it.
   Reply(const Ask& ask, const ServedModel& served, std::uint64_t number, std::int64_t created);
 
   /// Keeps a piece for whole().
   void add(const AnswerDelta& piece);
-  /// All answers, once they have ended. `tokens` is how many they have together.
+  /// All answers, once they have ended, with `tokens` tokens in all.
   std::string whole(std::size_t tokens) const;
 
   // The events of a stream, with "data: " before and an empty line after each of them.
@@ -32,7 +32,7 @@ class Reply {
   std::string stream_begin() const;
   /// One piece, after the prompt if it has its scores. Empty if there is nothing to see.
   std::string stream_piece(const AnswerDelta& piece) const;
-  /// The end: how many tokens there were, if that was asked for, and "[DONE]".
+  /// The end: the number of tokens, if requested, and "[DONE]".
   std::string stream_end(std::size_t tokens) const;
 
  private:

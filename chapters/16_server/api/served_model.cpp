@@ -36,7 +36,7 @@ static bool same_tokens(const Session& a, const Session& b) {
 void let_draft(ServedModel& served, const Session& drafter, std::size_t context) {
   if (!same_tokens(drafter, served.session))
     throw std::invalid_argument(printable(drafter.file.name()) +
-                                ": wanted the tokens of the model that is served, got others");
+                                ": wanted the served model's tokens, got others");
   served.make_draft = [&model = drafter.model, context](std::size_t S) -> Draft {
     return [&model, S = std::min(S, context), draft = Draft()](std::span<const int> tokens,
                                                                std::size_t k) mutable {

@@ -1,4 +1,4 @@
-// What a server must know of its model to turn texts into tokens and back.
+// What a server must know about its model to turn texts into tokens and back.
 #pragma once
 
 #include <functional>
@@ -15,23 +15,23 @@ namespace t2t {
 
 struct ServedModel {
   const Session& session;
-  std::string name;                             // by which clients ask for it
+  std::string name;                             // under which clients ask for it
   std::optional<ChatTemplate> chat;             // none: the model can only continue texts
-  std::string system;                           // of a conversation that brings none; may be empty
-  std::string note;                             // on the chat template, for who starts the server
+  std::string system;                           // of a conversation without its own; may be empty
+  std::string note;                             // on the chat template, for the server's operator
   std::vector<int> stops;                       // ids that end an answer
   std::size_t drafts = 0;                       // tokens that are drafted for each step
   std::shared_ptr<const TokenTrie> vocabulary;  // for answers in JSON
-  /// Makes the draft of a text that may have up to S tokens.
+  /// Makes the draft of a sequence of up to S tokens.
   std::function<Draft(std::size_t S)> make_draft = [](std::size_t) { return draft_from_text(); };
 };
 
 /// The session must outlive it. The name is the file's, without folder and ending.
 ServedModel served_model(const Session& session);
 
-/// From here on, the drafts come from this model, for texts of up to `context` tokens; it must
-/// outlive the served model. A text's caches are made when it first asks for a draft. Throws
-/// std::invalid_argument if the two models have other tokens.
+/// From now on, the drafts come from this model, for sequences of up to `context` tokens; it must
+/// outlive the served model. A sequence's caches are made when it first asks for a draft. Throws
+/// std::invalid_argument if the two models' tokens differ.
 void let_draft(ServedModel& served, const Session& drafter, std::size_t context);
 
 }  // namespace t2t

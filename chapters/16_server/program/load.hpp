@@ -1,10 +1,10 @@
-// Many clients at once, to see what a server does under load: this one, or any other that has the
+// Many clients at once, to see how a server behaves under load: this server, or any other with the
 // same paths.
 //
-// Requests arrive at random, on average `rate` a second, with exponential times between them (a
-// Poisson process), whether earlier ones have been answered or not. That is how people arrive. A
-// load of a fixed number of clients, each of which waits for its answer, hides a slow server: then
-// nobody asks while it is slow.
+// Requests arrive at random, on average `rate` per second, with exponential times between them (a
+// Poisson process), whether earlier ones have been answered or not. People arrive like this. A
+// fixed number of clients, each waiting for its answer, would hide a slow server, because nobody
+// asks while it is slow.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@ namespace t2t {
 
 struct Load {
   std::string url;            // "http://127.0.0.1:8080"
-  double rate = 2;            // requests a second
-  std::size_t requests = 64;  // of all
+  double rate = 2;            // requests per second
+  std::size_t requests = 64;  // in all
   std::size_t prompt = 200;   // mean length of a prompt, in words
-  std::size_t tokens = 64;    // mean length of an answer, at most
+  std::size_t tokens = 64;    // mean limit on an answer's length
   std::uint64_t seed = 1;
 };
 
-/// What became of one request. Times are in seconds since it was to be sent.
+/// What became of one request. Times are in seconds since its scheduled sending.
 struct Served {
   bool answered = false;
   std::string error;            // why it was not
@@ -39,8 +39,8 @@ struct LoadResult {
   double seconds = 0;  // from the first request to the end of the last answer
 };
 
-/// Sends all requests and waits for all answers. Lengths are drawn: an exponential law around the
-/// mean, at least 1 and at most 4 means. Throws std::runtime_error if nobody answers at the url.
+/// Sends all requests and waits for all answers. Lengths are drawn from an exponential distribution
+/// with this mean, between 1 and 4 means. Throws std::runtime_error if nobody answers at the url.
 LoadResult put_load(const Load& load);
 
 /// The smallest value that is at least as large as a share p of all values; 0 without values.

@@ -29,39 +29,39 @@ static constexpr std::size_t page_tokens = 16;
 
 void add_flags(Program& program, ServeFlags& flags) {
   flags.model = default_model();
-  program.yes("serve", flags.serve, "serve a model to others, by HTTP, until Ctrl-C");
+  program.yes("serve", flags.serve, "serve a model over HTTP, until Ctrl-C");
   program.input("model", flags.model, "the GGUF file to serve");
   program.word("host", flags.host,
-               "address to listen on; others than 127.0.0.1 let other machines in");
+               "address to listen on; addresses other than 127.0.0.1 let other machines in");
   program.size("port", flags.port, "port to listen on; 0: any that is free", 0);
-  program.size("context", flags.context, "tokens that a sequence can have at most, with its answer",
-               2);
-  program.size("parallel", flags.parallel, "texts that are answered at the same time");
-  program.size("waiting", flags.waiting, "texts that may wait; more are refused for the moment");
+  program.size("context", flags.context, "most tokens of a sequence, including its answer", 2);
+  program.size("parallel", flags.parallel, "sequences that are answered at the same time");
+  program.size("waiting", flags.waiting,
+               "sequences that may wait; more are refused for the moment");
   program.size("memory", flags.memory,
-               "tokens whose keys and values have room in memory, of all texts together");
+               "tokens whose keys and values fit in memory, of all sequences together");
   program.size("cache-bits", flags.cache_bits, "bits of a key or value in memory: 32, 8 or 4");
-  program.size(
-      "swap", flags.swap,
-      "tokens of stopped texts that are kept in other memory at most, so that they are not read "
-      "again; 0: none",
-      0);
-  program.size("budget", flags.budget, "tokens that are read in a step at most");
+  program.size("swap", flags.swap,
+               "most tokens of preempted sequences to copy to other memory, so that they are not "
+               "read again; 0: none",
+               0);
+  program.size("budget", flags.budget, "most tokens that a step reads");
   program.size("chunk", flags.chunk,
-               "tokens of prompts in a step in which texts are answered; 0: as --budget allows", 0);
+               "prompt tokens in a step that answers sequences; 0: as --budget allows", 0);
   program.size("drafts", flags.drafts,
-               "tokens that are drafted for each step, from the text itself; 0: none", 0);
+               "tokens drafted for each step, from the sequence itself; 0: none", 0);
   program.input("drafter", flags.drafter,
                 "GGUF file of a faster model that drafts instead, with the same tokens");
   program.input("key", flags.key_file,
-                "file whose first line clients must send as their API key; without it, none");
+                "file whose first line clients must send as their API key; without it, no key");
   program.word("allow-origin", flags.origin,
                "origin of other pages that may use the server, such as https://chat.example.org");
-  program.yes("float", flags.floats, "make floats of the file's weights; answers come more slowly");
+  program.yes("float", flags.floats,
+              "expand the file's weights into floats; answers come more slowly");
 }
 
-/// The same bits for each text whatever its company is: products of few bits have one order
-/// anyway, and those of floats get one.
+/// The same bits for each sequence whatever the others are: products of quantized weights have one
+/// order anyway, and products of floats get one.
 static MakeWeight matrices_in_one_order(bool all_as_floats) {
   return [=](const GgufTensor& tensor, const TensorInfo& info) {
     const bool multiplied = info.role != Role::positions && info.role != Role::router;
@@ -83,11 +83,12 @@ static std::string read_key(const std::string& path) {
 
 static PageSizes sizes_of(const ServeFlags& flags) {
   if (flags.memory < flags.context)
-    throw std::invalid_argument(fmt::format(
-        "--memory: wanted room for a text of --context {}, got {}", flags.context, flags.memory));
+    throw std::invalid_argument(
+        fmt::format("--memory: wanted room for a sequence of --context {}, got {}", flags.context,
+                    flags.memory));
   if (flags.budget < flags.parallel)
     throw std::invalid_argument(
-        fmt::format("--budget: wanted a token for each of --parallel {} texts, got {}",
+        fmt::format("--budget: wanted a token for each of --parallel {} sequences, got {}",
                     flags.parallel, flags.budget));
   if (flags.cache_bits != 32 && flags.cache_bits != 8 && flags.cache_bits != 4)
     throw std::invalid_argument(
@@ -101,7 +102,7 @@ static PageSizes sizes_of(const ServeFlags& flags) {
   return sizes;
 }
 
-/// The model that drafts, as its file has it.
+/// The drafting model, with its file's types.
 static std::optional<Session> open_drafter(const ServeFlags& flags) {
   if (flags.drafter.empty()) return {};
   if (flags.drafts == 0)
@@ -150,7 +151,7 @@ static int serve(const ServeFlags& flags) {
   const StopAsked stop{SIGINT, SIGTERM};
   greet(flags, server, served);
   while (!StopAsked::asked()) std::this_thread::sleep_for(100ms);
-  fmt::print("No more requests are taken; answers that have begun have 10 s to end.\n");
+  fmt::print("No more requests are accepted; answers that have begun have 10 s to end.\n");
   std::fflush(stdout);
   service.close(10s);
   return 0;

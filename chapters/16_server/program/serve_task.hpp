@@ -1,4 +1,4 @@
-// The task --serve: a server for a model's file, until it is asked to end. For main.cpp.
+// The task --serve: a server for a model's file, until it is told to end. For main.cpp.
 #pragma once
 
 #include <cstddef>

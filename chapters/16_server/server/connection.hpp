@@ -4,9 +4,9 @@
 //            ↘ refuse → drain                                                     ↘ send →
 //            read_head
 //
-// A request that is refused by its head alone has a body that nobody has read. It must not be taken
-// for the next request, so the connection ends there. Everything here is for the thread that reads
-// and writes, but for what `hand_over` leaves to others.
+// A request refused for its head alone has an unread body. It must not be mistaken for the next
+// request, so the connection ends there. Everything here is for the thread that reads and writes,
+// except what `hand_over` leaves to others.
 #pragma once
 
 #include <boost/asio.hpp>
@@ -73,7 +73,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Socket socket_;
   boost::asio::steady_timer timer_;
   std::string peer_;
-  boost::beast::flat_buffer buffer_;  // what has come; after a request, the beginning of the next
+  boost::beast::flat_buffer buffer_;  // bytes read; after a request, the beginning of the next
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   HttpRequest request_;
   unsigned version_ = 11;

@@ -1,5 +1,5 @@
-// One request for answers while it is being answered: what the engine's thread says becomes what
-// the client sees, a stream of events or one whole reply.
+// One request for answers while it is being answered: the engine thread's messages become what the
+// client sees, a stream of events or one whole reply.
 #pragma once
 
 #include <chrono>
@@ -26,9 +26,9 @@ class Exchange {
   ~Exchange();
   Exchange(const Exchange&) = delete;
 
-  /// What the client is to get of all that has come since the last call, without waiting. A stream
-  /// gets its events, the last of which says why if an answer fails. A whole reply comes in one
-  /// piece at the end, and so does an error in its place.
+  /// The client's part of all that has come since the last call, without waiting. A stream gets its
+  /// events; if an answer fails, the last event says why. A whole reply, or an error in its place,
+  /// comes in one piece at the end.
   std::string take();
 
   bool is_stream() const { return ask_.stream; }

@@ -55,12 +55,12 @@ Guard::Guard(const std::string& host, std::string key, std::string origin)
                                 printable(origin_));
 }
 
-/// No page can give another name to an address that is written in numbers.
+/// No page can give another name to a numeric address.
 bool Guard::knows_host(const std::string& name) const {
   return std::ranges::count(hosts_, name) > 0 || (any_address_ && is_address(name));
 }
 
-/// Compares all of the key whatever the first difference is: how long it takes must tell nothing.
+/// Compares the whole key, wherever the first difference is: the time must reveal nothing.
 bool Guard::has_key(const HttpRequest& head) const {
   const std::string_view given = bearer_key(head.authorization).value_or("");
   unsigned different = given.size() != key_.size();
@@ -83,7 +83,7 @@ std::optional<HttpReply> Guard::refusal_of(const HttpRequest& head) const {
   // A browser asks for leave without the key.
   const bool open = head.path == "/" || head.path == "/health" || head.method == "OPTIONS";
   if (!key_.empty() && !open && !has_key(head))
-    return refusal(401, "the key: wanted the one of this server, as \"Authorization: Bearer …\"");
+    return refusal(401, "the key: wanted this server's, as \"Authorization: Bearer …\"");
   if (head.method == "POST" && !is_json_type(head.content_type))
     return refusal(415, "Content-Type: wanted application/json");
   if (!head.content_encoding.empty() && head.content_encoding != "identity")

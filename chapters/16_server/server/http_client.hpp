@@ -1,4 +1,4 @@
-// A client for HTTP, for the load and for checks: one request, its reply, and the connection ends.
+// An HTTP client, for the load and for checks: one request, its reply, and the connection ends.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@ using HttpHeaders = std::map<std::string, std::string>;
 
 struct HttpResult {
   int status = 0;
-  HttpHeaders headers;  // their names in small letters
-  std::string body;     // all of it, if there is nobody who takes its parts
+  HttpHeaders headers;  // their names in lower case
+  std::string body;     // the whole body, unless its parts are taken
 };
 
 class HttpClient {
@@ -23,7 +23,7 @@ class HttpClient {
   explicit HttpClient(const std::string& url,
                       std::chrono::seconds patience = std::chrono::seconds(600));
 
-  /// `take` is given the parts of the body as they come, and returns false to go away. Throws
+  /// `take` receives the parts of the body as they arrive, and returns false to go away. Throws
   /// std::runtime_error if no reply comes, or not all of it, within the patience.
   HttpResult send(const std::string& method, const std::string& path, const std::string& body = {},
                   const HttpHeaders& headers = {},

@@ -1,4 +1,4 @@
-// What a client sends and what it gets, whichever library reads and writes it.
+// A client's requests and the replies, whichever library reads and writes them.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct HttpReply {
 /// "127.0.0.1:8080", or "[::1]:8080": the colons of an address need brackets before a port.
 std::string host_and_port(const std::string& host, int port);
 
-/// A reply that says why there is no other: an error as OpenAI's API has it.
+/// A reply that says why there is no other: an error in OpenAI's form.
 HttpReply refusal(int status, const std::string& why);
 
 }  // namespace t2t

@@ -18,7 +18,7 @@ namespace net = boost::asio;
 using net::ip::tcp;
 using Error = boost::system::error_code;
 
-/// Each reads bodies of requests and waits until the service has let them in.
+/// Each reads bodies of requests and waits until the service has accepted them.
 static constexpr std::size_t readers = 8;
 
 struct HttpServer::Door {
@@ -104,7 +104,7 @@ struct HttpServer::Door {
     }
   }
 
-  /// Closes the oldest connection that has no request which is being answered.
+  /// Closes the oldest connection without a request being answered.
   bool make_room() {
     for (const auto& one : connections)
       if (const auto connection = one.lock(); connection && connection->waits())

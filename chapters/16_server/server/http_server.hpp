@@ -1,16 +1,17 @@
-// The server's door: HTTP requests in, answers out. It has those of OpenAI's paths that make sense
-// for one model, so that clients written for that service work here too:
+// The server's door: HTTP requests in, answers out. It offers those of OpenAI's paths that make
+// sense for one model, so that clients of that service also work here:
 //
-//   POST /v1/chat/completions   a conversation goes on by an answer
-//   POST /v1/completions        a text goes on
+//   POST /v1/chat/completions   continues a conversation by an answer
+//   POST /v1/completions        continues a text
 //   GET  /v1/models             the model's name; also as /v1/models/NAME
-//   GET  /health                "ok" while requests are taken
+//   GET  /health                "ok" while requests are accepted
 //   GET  /metrics               counts, for Prometheus
 //   GET  /                      a page to chat with, for a browser
 //
 // One thread reads and writes for all connections, whichever is ready, and a few others read the
-// bodies of requests and hand them to the service. So a connection that waits costs no thread. If a
-// client goes away in the middle, its answers are cancelled, and their pages are free at once.
+// bodies of requests and hand them to the service. A waiting connection therefore costs no thread.
+// When a client goes away in the middle, its answers are cancelled, and their pages are free at
+// once.
 #pragma once
 
 #include <chrono>
@@ -23,11 +24,11 @@
 
 namespace t2t {
 
-/// What one connection can cost. It is closed where it goes beyond.
+/// Limits on one connection's cost. Beyond them it is closed.
 struct ConnectionLimits {
   std::size_t head_bytes = 16384, body_bytes = 1 << 20;  // of a request
-  std::chrono::milliseconds head{10000}, body{30000};    // for all of it to come
-  std::chrono::milliseconds write{10000};                // for a part of a reply to go
+  std::chrono::milliseconds head{10000}, body{30000};    // for all of it to arrive
+  std::chrono::milliseconds write{10000};                // for a part of a reply to be sent
 };
 
 struct HttpOptions {
@@ -42,12 +43,12 @@ struct HttpOptions {
 
 class HttpServer {
  public:
-  /// Takes the port and answers requests from now on, with threads of its own. The service and the
-  /// model must outlive it. Throws std::runtime_error, with host and port, when the port can't be
-  /// taken, and when the page can't be read; std::invalid_argument as Guard does.
+  /// Opens the port and answers requests from now on, in its own threads. The service and the model
+  /// must outlive it. Throws std::runtime_error, with host and port, when the port can't be opened,
+  /// and when the page can't be read; std::invalid_argument as Guard does.
   HttpServer(Service& service, const ServedModel& served, HttpOptions options);
-  /// Takes no more requests, and waits until those that have come are answered: Service::close sees
-  /// to it that they are.
+  /// Accepts no more requests, and waits until the earlier ones are answered, which Service::close
+  /// ensures.
   ~HttpServer();
 
   int port() const;

@@ -1,4 +1,4 @@
-// Mailboxes: what the engine's thread says of answers waits here until a client takes it.
+// Mailboxes: the engine thread's messages about answers wait here until a client takes them.
 #pragma once
 
 #include <chrono>
@@ -17,10 +17,10 @@ namespace t2t {
 /// The mailbox of answers that were asked for together.
 class Mailbox {
  public:
-  /// What happens next; waits for it at most so long. Throws std::bad_alloc, after all that came
-  /// before, if there was no memory to say it.
+  /// The next message; waits for it at most so long. Throws std::bad_alloc, after all earlier
+  /// messages, if there was no memory for one.
   std::optional<Said> next(std::chrono::milliseconds wait);
-  /// From now on, `on_change` of Service::ask is not called any more.
+  /// From now on, `on_change` of Service::ask is no longer called.
   void silence();
 
  private:

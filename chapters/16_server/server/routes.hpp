@@ -1,4 +1,4 @@
-// The paths of the server, and what they answer.
+// The server's paths, and their replies.
 #pragma once
 
 #include <atomic>
@@ -21,14 +21,13 @@ class Routes {
   /// read.
   Routes(Service& service, const ServedModel& served);
 
-  /// Whether this request asks for answers of the model. Then `ask` answers it, else `reply`.
+  /// Whether this request asks for the model's answers. If so, `ask` answers it, otherwise `reply`.
   static bool asks(const HttpRequest& request);
   /// Answers at once.
   HttpReply reply(const HttpRequest& request) const;
-  /// Reads the body and hands it to the service, which can take as long as a step. A fault of the
-  /// request is a reply with 400 or as RequestError says, too many texts 429, no memory or a
-  /// service that is ending 503, and any other fault of the server 500. `on_change` is as in
-  /// Service::ask.
+  /// Reads the body and hands it to the service, which can take as long as a step. A faulty request
+  /// gets 400 or RequestError's status, too many sequences 429, missing memory or a service that is
+  /// ending 503, and any other fault of the server 500. `on_change` is as in Service::ask.
   std::variant<HttpReply, std::unique_ptr<Exchange>> ask(const HttpRequest& request,
                                                          std::function<void()> on_change);
 

@@ -69,10 +69,10 @@ std::shared_ptr<Mailbox> Service::ask(std::vector<Request> requests,
   std::future<Refusal> refused = refusal->get_future();
   {
     const std::lock_guard lock(lock_);
-    if (closed_) throw Closed("the server is ending, and takes no more requests");
+    if (closed_) throw Closed("the server is ending, and accepts no more requests");
     if (unfinished_ + count > most_sequences_) {
       ++counts_.refused;
-      throw TooBusy(fmt::format("{} texts are being answered or wait already", unfinished_));
+      throw TooBusy(fmt::format("{} sequences are running or waiting already", unfinished_));
     }
     // This thread waits until it is done. An order that is dropped breaks its promise, which throws
     // here.
@@ -125,7 +125,7 @@ void Service::order(Order what) {
   changed_.notify_all();
 }
 
-/// Of the engine's thread: ends a text if it has not ended yet.
+/// In the engine's thread: ends a sequence if it has not ended yet.
 void Service::end(std::size_t id) {
   if (!recipients_.contains(id)) return;
   ++now_.cancelled;
@@ -163,7 +163,7 @@ bool Service::take_orders() {
   return !ending;
 }
 
-/// What goes wrong here ends all texts, but not the thread.
+/// What goes wrong here ends all sequences, but not the thread.
 void Service::try_to(const Order& order) {
   try {
     order();
@@ -187,7 +187,7 @@ void Service::step() {
   });
 }
 
-/// Puts the event into its mailbox. If it can't, for lack of memory, its text alone ends.
+/// Puts the event into its mailbox. If it can't, for lack of memory, only its sequence ends.
 void Service::deliver(const Event& event) {
   Recipient& recipient = recipients_.at(event.id);
   if (event.token) ++now_.tokens_said;
@@ -209,7 +209,7 @@ void Service::deliver(const Event& event) {
   leave(event.id);
 }
 
-/// Nothing more is said of this text, whether the engine has ended it already or not.
+/// Reports no more about this sequence, whether the engine has already ended it or not.
 void Service::leave(std::size_t id) noexcept {
   recipients_.erase(id);
   try {
@@ -219,7 +219,7 @@ void Service::leave(std::size_t id) noexcept {
   finished(1);
 }
 
-/// Ends all texts with an error.
+/// Ends all sequences with an error.
 void Service::fail_all(const char* why) noexcept {
   while (!recipients_.empty()) {
     const auto& [id, recipient] = *recipients_.begin();

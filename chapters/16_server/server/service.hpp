@@ -1,13 +1,13 @@
 // The thread of the engine, and the threads that ask it for answers.
 //
-// The engine is for one thread. So a thread of the service's own steps it while there is work, and
-// sleeps otherwise. Others ask for answers and get what happens through a mailbox:
+// The engine is for one thread, so the service's own thread steps it while there is work, and
+// sleeps otherwise. Other threads ask for answers and learn through a mailbox what happens:
 //
 //   a client's thread   ask ─→ orders ─→   │ the engine's thread: takes the orders that have come,
 //                       next ←─ Mailbox ←─ │ does a step, and puts its events into mailboxes
 //
-// Orders are taken between two steps, so nobody waits for longer than a step to be let in, and no
-// client, however slow, holds the engine up: a mailbox takes all that comes.
+// Orders are taken between two steps, so no request waits longer than a step to be accepted. No
+// client, however slow, holds the engine up, because a mailbox accepts every message.
 #pragma once
 
 #include <chrono>
@@ -29,42 +29,42 @@
 
 namespace t2t {
 
-/// Thrown by Service::ask when too many texts wait already.
+/// Thrown by Service::ask when too many sequences wait already.
 struct TooBusy : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-/// Thrown by Service::ask when the service takes no more work.
+/// Thrown by Service::ask when the service accepts no more work.
 struct Closed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 class Service {
  public:
-  /// Starts its thread. At most most_waiting texts wait beside those that run. Throws as Engine
-  /// does.
+  /// Starts its thread. At most most_waiting sequences wait beside the running ones. Throws as
+  /// Engine does.
   Service(PageReader reader, std::size_t most_waiting);
   ~Service() { close(std::chrono::seconds(0)); }
   Service(const Service&) = delete;
 
-  /// Submits some texts together, all or none. If `likeliest` is given, each token comes with its
-  /// scores and those of so many likeliest tokens, and so do the tokens of prompts that are to be
-  /// scored. `on_change` is called by the engine's thread whenever something has been put into the
-  /// mailbox; it must not wait. Throws std::invalid_argument as Engine::submit does and for more
-  /// texts than may ever run and wait, TooBusy, Closed, std::bad_alloc, and std::runtime_error for
-  /// any other fault of the server's own.
+  /// Submits some requests together, all or none. If `likeliest` is given, each token comes with
+  /// its score and the scores of so many likeliest tokens, and so do the tokens of prompts to be
+  /// scored. The engine's thread calls `on_change` whenever the mailbox has received a message; it
+  /// must not wait. Throws std::invalid_argument as Engine::submit does and for more requests than
+  /// may ever run and wait, TooBusy, Closed, std::bad_alloc, and std::runtime_error for any other
+  /// fault of the server's own.
   std::shared_ptr<Mailbox> ask(std::vector<Request> requests,
                                std::optional<std::size_t> likeliest = {},
                                std::function<void()> on_change = {});
-  /// Ends those of the answers that have not ended yet. Nothing more happens to them.
+  /// Ends the answers that have not ended yet. Nothing more happens to them.
   void cancel(const std::shared_ptr<Mailbox>& answers);
   /// Ends one of them.
   void cancel(const std::shared_ptr<Mailbox>& answers, std::size_t answer);
-  /// Takes no more work, waits until all answers have ended, at most so long, then ends the others
-  /// with an error, and the thread.
+  /// Accepts no more work, waits until all answers have ended, at most so long, and then ends the
+  /// others with an error, and the thread.
   void close(std::chrono::milliseconds grace);
 
   ServiceCounts counts() const;
-  /// Whether it takes no more work.
+  /// Whether it accepts no more work.
   bool closed() const;
 
  private:
@@ -100,7 +100,7 @@ class Service {
   std::condition_variable changed_;
   std::vector<Order> orders_;
   ServiceCounts counts_;
-  std::size_t unfinished_ = 0;  // texts that have been asked for and have not ended
+  std::size_t unfinished_ = 0;  // sequences that were requested and have not ended
   bool closed_ = false, ending_ = false;
 
   std::thread thread_;

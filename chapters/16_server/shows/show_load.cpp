@@ -16,10 +16,10 @@ void add_flags(Program& program, LoadFlags& flags) {
   program.word(
       "load", flags.load,
       "address of a server, http://127.0.0.1:8080, to send it many requests and time them");
-  program.number("rate", flags.rate, "with --load: requests a second, on average");
+  program.number("rate", flags.rate, "with --load: requests per second, on average");
   program.size("requests", flags.requests, "with --load: how many requests");
-  program.size("words", flags.words, "with --load: words of a prompt, on average");
-  program.size("tokens", flags.tokens, "with --load: tokens of an answer, on average, at most");
+  program.size("words", flags.words, "with --load: words per prompt, on average");
+  program.size("tokens", flags.tokens, "with --load: tokens per answer, at most, on average");
 }
 
 static void print_times(const LoadResult& result) {
@@ -55,13 +55,14 @@ static int show_load(const Program& program, const LoadFlags& flags) {
     tokens += served.tokens, prompt_tokens += served.prompt_tokens;
     if (!served.answered) ++errors[served.error];
   }
-  print_section(fmt::format("{} requests, {:g} a second on average", flags.requests, flags.rate));
+  print_section(fmt::format("{} requests, {:g} per second on average", flags.requests, flags.rate));
   if (answered > 0) print_times(result);
-  print_paragraph(fmt::format(
-      "{} of {} were answered in {:.1f} s: {} tokens of prompts and {} of answers, {:.1f} of these "
-      "a second.",
-      answered, flags.requests, result.seconds, prompt_tokens, tokens,
-      double(tokens) / result.seconds));
+  print_paragraph(
+      fmt::format("{} of {} were answered in {:.1f} s: {} prompt tokens and {} answer tokens, "
+                  "{:.1f} "
+                  "of the latter per second.",
+                  answered, flags.requests, result.seconds, prompt_tokens, tokens,
+                  double(tokens) / result.seconds));
   for (const auto& [error, times] : errors)
     print_paragraph(fmt::format("{} not answered: {}", times, printable(error, 200)));
   return answered == flags.requests ? 0 : 1;

@@ -1,4 +1,4 @@
-// Puts a load on a server and prints what its clients have seen. For main.cpp.
+// Puts a load on a server and prints what its clients see. For main.cpp.
 #pragma once
 
 #include "program/program.hpp"

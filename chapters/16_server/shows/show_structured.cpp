@@ -77,9 +77,9 @@ void show_structured() {
   show_next(vocabulary);
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "The vocabulary has 19 tokens and a stop. The schema wants an object with a color, "
-      "which is red or green, and perhaps with sizes, a list of one number or more. The trie of "
-      "the tokens has {} nodes, each of which is a byte.",
+      "The vocabulary has 19 tokens and a stop. The schema requires an object with a color, red or "
+      "green, and allows sizes, a list of at least one number. The tokens' trie has {} nodes, each "
+      "for one byte.",
       vocabulary->nodes.size()));
   print_section("Answers from random logits");
   Table table({"filter", "answer"});

@@ -1,4 +1,4 @@
-// Answers that must be JSON: which tokens may come, and what random logits say. For main.cpp.
+// Answers that must be JSON: which tokens may come, and answers from random logits. For main.cpp.
 #pragma once
 
 namespace t2t {

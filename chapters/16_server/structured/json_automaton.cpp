@@ -14,8 +14,8 @@ bool JsonState::operator==(const JsonState& other) const {
          std::equal(open.begin(), open.begin() + depth, other.open.begin());
 }
 
-/// Which of a rule's texts may be meant: all, or the properties that may come next. These end with
-/// the first one that is required.
+/// Which of a rule's texts are possible: all, or the properties that may come next. These end with
+/// the first required one.
 struct Candidates {
   std::size_t begin, end;
 };
@@ -26,7 +26,7 @@ static Candidates candidates(const JsonRule& rule, const JsonState& s) {
   return {s.open[s.depth - 1].count, std::min(end + 1, rule.texts.size())};
 }
 
-/// Goes on by a byte in one of the texts. Those that are still meant begin like text `which`.
+/// Advances by a byte in one of the texts. Those still possible begin like text `which`.
 static bool step_text(const JsonRule& rule, JsonState& s, unsigned char byte) {
   const auto [begin, end] = candidates(rule, s);
   for (std::size_t i = begin; i < end; ++i) {

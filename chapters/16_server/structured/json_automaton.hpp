@@ -1,13 +1,13 @@
-// A text of JSON, byte by byte: which byte may come next, and where the text may end.
+// A JSON text, byte by byte: which byte may come next, and where the text may end.
 //
 //   state  = where the text is, and a stack of the objects and arrays that are open there
 //   step   : state, byte → state, or no
 //
-// A grammar says what the text may be (json_grammar.hpp): any JSON, or what a schema says. The
-// texts are those of RFC 8259 within bounds, which it lets a parser set: 32 open objects and
-// arrays, json_number.hpp's digits, and runs of at most 20 blanks, none after the text's value.
-// Objects and arrays take one place of the stack each, so a state has a fixed size and no memory of
-// its own: token_filter.hpp copies it for each byte that it tries.
+// A grammar (json_grammar.hpp) says what the text may be: any JSON, or what a schema allows. The
+// texts are those of RFC 8259 within bounds, which a parser may set: 32 open objects and arrays,
+// json_number.hpp's digits, and runs of at most 20 blanks, none after the text's value. Objects and
+// arrays take one stack entry each, so a state has a fixed size and no memory of its own:
+// token_filter.hpp copies it for each byte that it tries.
 #pragma once
 
 #include <array>
@@ -58,8 +58,8 @@ struct JsonState {
   bool operator==(const JsonState& other) const;
 };
 
-/// Whether this byte may come after the state's text; if so, the state goes on by it. A state that
-/// has refused a byte is of no more use.
+/// Whether this byte may come after the state's text; if so, the state advances by it. A state that
+/// has refused a byte must not be used again.
 bool step_json(const JsonGrammar& grammar, JsonState& state, unsigned char byte);
 /// Whether the text may end here.
 bool is_complete(const JsonGrammar& grammar, const JsonState& state);

@@ -1,4 +1,4 @@
-// Bounds for JSON that somebody else wrote, found before it is parsed.
+// Bounds for JSON from outside, found before it is parsed.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +6,9 @@
 
 namespace t2t {
 
-/// What is read and written by recursion may not be nested at will. And nlohmann's ordered_json,
-/// which keeps the names of an object in the order in which they come, looks for each new one among
-/// all those before it: an object of n names takes time n².
+/// JSON that is read and written by recursion must not be nested without limit. And nlohmann's
+/// ordered_json, which keeps an object's names in their order, searches all earlier names for each
+/// new one: an object of n names takes time n².
 struct JsonBounds {
   std::size_t levels;  // the most braces and brackets that are open at the same time
   std::size_t names;   // the most names in one object

@@ -1,9 +1,9 @@
-// What a text of JSON may be: a list of rules, one for each kind of value that may stand somewhere.
+// What a JSON text may be: a list of rules, one for each kind of value that may occur.
 //
 //   rule 0 is the whole text's; an object has a rule for the value of each property, an array one
-//   for its items, and a choice several, of which the value's first byte takes one
+//   for its items, and a choice several, one of which the value's first byte selects
 //
-// json_automaton.hpp follows the rules byte by byte; schema.hpp makes them from a JSON schema.
+// json_automaton.hpp follows the rules byte by byte; schema.hpp derives them from a JSON schema.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
-// A number of JSON, byte by byte: which byte may come next, and where the number may end.
+// A JSON number, byte by byte: which byte may come next, and where the number may end.
 //
 //   -?  (0 | 1–9 digits)  (. digits)?  ((e | E)  (+ | -)?  digits)?
 //
 // This is the grammar of RFC 8259, section 6, which also lets a parser bound a number's size. The
-// bounds here: 20 digits before the point, 20 after it, and 2 of the exponent. So a model can't
-// answer with digits for ever, and each number is a finite double.
+// bounds here are 20 digits before the point, 20 after it, and 2 in the exponent, so that a model
+// can't write digits forever, and each number is a finite double.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct JsonNumber {
   bool operator==(const JsonNumber&) const = default;
 };
 
-/// Whether this byte may come; if so, the number goes on by it. If not, the number is as it was.
+/// Whether this byte may come. If so, the number advances by it; if not, it is unchanged.
 bool step_number(JsonNumber& number, unsigned char byte);
 /// Whether the bytes so far are a complete number of the grammar.
 bool may_end(const JsonNumber& number);

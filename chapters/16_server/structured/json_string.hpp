@@ -1,11 +1,10 @@
-// A string of JSON, byte by byte: which byte may come next.
+// A JSON string, byte by byte: which byte may come next.
 //
-//   "  characters  "     a character is UTF-8 from U+0020 on, or an escape: \n, \" …, \u and 4
-//   digits
+//   "  characters  "     a character is UTF-8 from U+0020 on, or an escape: \n, \", \u0041 …
 //
 // The string is what RFC 8259, section 7, says, with one addition: \u escapes that are half of a
-// surrogate pair are refused, since they are no character. A character of UTF-8 can end in a later
-// token, so what may come inside of one is part of the state.
+// surrogate pair are refused, since they are no character. A UTF-8 character can end in a later
+// token, so the bytes that may follow inside a character are part of the state.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +30,8 @@ struct JsonString {
   bool operator==(const JsonString&) const = default;
 };
 
-/// Whether this byte may come; if so, the string goes on by it. A string that has refused a byte is
-/// of no more use.
+/// Whether this byte may come; if so, the string advances by it. A string that has refused a byte
+/// must not be used again.
 bool step_string(JsonString& string, unsigned char byte);
 
 }  // namespace t2t

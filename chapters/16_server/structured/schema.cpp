@@ -143,7 +143,8 @@ static void read_bounds(const Json& schema, const char* least, const char* most,
            std::to_string(rule.least));
 }
 
-/// Makes rules from the parts of a schema. What returns a number has added a rule of that index.
+/// Makes rules from the parts of a schema. Functions that return a number have added the rule with
+/// that index.
 class SchemaReader {
  public:
   JsonGrammar grammar;
@@ -181,7 +182,7 @@ std::uint32_t SchemaReader::any_value() {
   return *any_value_;
 }
 
-/// A choice of rules, of which the first byte takes one.
+/// A choice of rules, one of which the first byte selects.
 std::uint32_t SchemaReader::choose(std::vector<std::uint32_t> rules, const Location& at) {
   if (rules.size() == 1) return rules[0];
   for (int byte = 0; byte < 256; ++byte) {
@@ -293,7 +294,8 @@ std::uint32_t SchemaReader::read(const Json& schema, const Location& outside) {
   return rules.empty() ? any_value() : choose(std::move(rules), at.in("type"));
 }
 
-/// The schema's values. What is read and written by recursion may not be nested at will.
+/// The schema's values. JSON that is read and written by recursion must not be nested without
+/// limit.
 static Json parsed(std::string_view schema) {
   const JsonBounds bounds = json_bounds(schema);
   if (bounds.levels > most_nested)

@@ -1,19 +1,19 @@
-// A grammar from a JSON schema: what an answer must look like, from whoever asks for it.
+// A grammar from a JSON schema, by which a client says what an answer must look like.
 //
 //   {"type": "object", "required": ["name"],
 //    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}
 //
 // Known are type (also a list of types), properties with required and additionalProperties false,
 // items, minItems, maxItems, minLength, maxLength, enum, const, anyOf, and $ref to a part of the
-// same schema, such as one of its $defs; {} and true are any value. A keyword is told where its
-// type is: minItems where type is "array". title, description, default, examples, $schema and
-// $comment are read over. All others are refused, since an answer that ignores a part of its schema
-// is worse than none; so is a schema that contains itself.
+// same schema, such as one of its $defs; {} and true are any value. A keyword stands beside its
+// type: minItems where type is "array". title, description, default, examples, $schema and $comment
+// are ignored. All other keywords are refused, since an answer that ignores a part of its schema is
+// worse than none; so is a schema that contains itself.
 //
-// Each text of the grammar obeys the schema. The grammar has less than the schema allows: an object
-// has its properties in the schema's order, and no others; an integer has no point; enum and const
-// are written in one way, without blanks. The alternatives of anyOf must differ in their first
-// bytes, so that one byte decides.
+// Each text of the grammar obeys the schema. The grammar allows less than the schema: an object has
+// its properties in the schema's order, and no others; an integer has no point; enum and const are
+// written in one way, without blanks. The alternatives of anyOf must differ in their first bytes,
+// so that one byte decides.
 #pragma once
 
 #include <string_view>
@@ -22,8 +22,8 @@
 
 namespace t2t {
 
-/// Throws std::invalid_argument, with the path of the keyword, for a text that is not JSON, for
-/// what the grammar can't have, and for a schema that no value obeys.
+/// Throws std::invalid_argument, with the keyword's path, for a text that is not JSON, for what the
+/// grammar can't express, and for a schema that no value obeys.
 JsonGrammar schema_grammar(std::string_view schema);
 
 }  // namespace t2t

@@ -12,7 +12,7 @@
 
 namespace t2t {
 
-/// Goes on by a token. False if one of its bytes may not come.
+/// Advances by a token. False if one of its bytes may not come.
 static bool step_token(const JsonGrammar& grammar, JsonState& state, std::string_view token) {
   return std::ranges::all_of(token, [&](char byte) {
     return step_json(grammar, state, static_cast<unsigned char>(byte));
@@ -59,7 +59,7 @@ TokenFilter::TokenFilter(std::shared_ptr<const TokenTrie> vocabulary,
     expect(id >= 0 && std::size_t(id) < V, "a stop", fmt::format("0 to {}", V - 1), id);
 }
 
-/// Goes on by a token of the answer.
+/// Advances by a token of the answer.
 void TokenFilter::read(int id) {
   const std::vector<std::string>& tokens = vocabulary_->tokens;
   const bool is_text =
@@ -72,7 +72,7 @@ void TokenFilter::read(int id) {
   ++seen_;
 }
 
-/// Brings the list up to date. Inside a string the state is often the one that it was a token ago.
+/// Brings the list up to date. Inside a string the state is often the same as a token ago.
 void TokenFilter::allow() {
   if (known_ == state_) return;
   known_.reset();

@@ -1,11 +1,11 @@
-// Which tokens may come next in an answer that has to be JSON: the filter of a Request.
+// Which tokens may come next in an answer that must be JSON: the filter of a Request.
 //
 //   a token may come      if all of its bytes may come, one after the other
 //   a stop token may come if the answer may end, and is never anything else
 //
 // The logits of all other tokens become −infinity, so the model chooses among those that may come.
-// A filter is of one text. It keeps the state after the answer so far, and reads only the tokens
-// that are new since the last call.
+// A filter belongs to one answer. It keeps the state after the answer so far, and reads only the
+// tokens that are new since the last call.
 #pragma once
 
 #include <functional>
@@ -34,10 +34,10 @@ class TokenFilter {
   TokenFilter(std::shared_ptr<const TokenTrie> vocabulary,
               std::shared_ptr<const JsonGrammar> grammar, std::vector<int> stops);
 
-  /// Forbids what may not come after this answer. Throws std::invalid_argument for logits that are
-  /// not one for each token, an answer that has fewer tokens than at the last call, and one with a
-  /// token that may not come where it stands; std::runtime_error if the vocabulary has no token
-  /// that may come next.
+  /// Forbids what may not come after this answer. Throws std::invalid_argument for another number
+  /// of logits than tokens, an answer with fewer tokens than at the last call, and an answer with a
+  /// token that may not come there; std::runtime_error if the vocabulary has no token that may come
+  /// next.
   void apply(std::span<const int> answer, Row logits);
 
  private:
@@ -53,11 +53,11 @@ class TokenFilter {
   std::vector<char> allowed_;       // [V]
 };
 
-/// What Request::filter is: it sees the answer so far, and may change the next token's logits.
+/// The type of Request::filter: it sees the answer so far, and may change the next token's logits.
 using AnswerFilter = std::function<void(std::span<const int> answer, Row logits)>;
 
-/// A filter for Request::filter. The schema is one of schema.hpp; "{}" means any JSON. Copies of it
-/// that have not been called are filters of other texts. Throws as schema_grammar and TokenFilter.
+/// A filter for Request::filter. The schema is one of schema.hpp; "{}" means any JSON. Copies that
+/// have not been called serve other answers. Throws as schema_grammar and TokenFilter do.
 AnswerFilter json_filter(std::shared_ptr<const TokenTrie> vocabulary, std::vector<int> stops,
                          std::string_view schema = "{}");
 

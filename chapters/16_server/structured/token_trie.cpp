@@ -9,7 +9,7 @@
 
 namespace t2t {
 
-/// How many bytes two texts have in common at their beginning.
+/// The length in bytes of two texts' common prefix.
 static std::size_t common_beginning(const std::string& a, const std::string& b) {
   return std::size_t(std::ranges::mismatch(a, b).in1 - a.begin());
 }

@@ -1,9 +1,9 @@
-// A vocabulary as a trie: tokens that begin alike have their first bytes in common.
+// A vocabulary as a trie: tokens with the same first bytes share their nodes.
 //
-// The nodes lie in one list, in the order in which a walk in depth meets them: after a node comes
-// its first child, and `after` is where the walk goes on without the children. So a walk that may
-// not go into a node leaves out all tokens that begin with it at once, and it needs no stack of
-// nodes. The trie is made once for a vocabulary, and any number of texts and threads may read it.
+// The nodes lie in one list, in depth-first order: after a node comes its first child, and `after`
+// is where a walk continues without the children. A walk that may not enter a node thus skips all
+// tokens that begin with it at once, and needs no stack of nodes. The trie is made once for a
+// vocabulary, and any number of sequences and threads may read it.
 #pragma once
 
 #include <cstddef>
