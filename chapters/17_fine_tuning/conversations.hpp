@@ -4,8 +4,8 @@
 //                                                   The KV cache.<|im_end|>
 //   targets:  not_learned, not_learned …            the answer and its end
 //
-// A whole conversation is read, in the format of chapter 10's chat, but only the answer is learned:
-// the question will always be given.
+// A whole conversation is read, in the format of chapter 10's chat, but only the answer is learned,
+// because the question will always be given.
 #pragma once
 
 #include <filesystem>
@@ -25,7 +25,7 @@ struct QuestionAnswer {
 /// that is not UTF-8, and when there is no question.
 std::vector<QuestionAnswer> read_questions(const std::filesystem::path& path);
 
-/// The tokens of a conversation, of which the first `given` are not to be learned.
+/// A conversation's tokens, the first `given` of which are not learned.
 struct Lesson {
   std::vector<int> ids;
   std::size_t given;
@@ -38,11 +38,11 @@ std::vector<Lesson> lessons_of(const std::vector<QuestionAnswer>& questions, con
 void expect_lengths(const std::filesystem::path& path, const std::vector<Lesson>& lessons,
                     std::size_t T_max);
 
-/// The most tokens that a model reads of a lesson: T for batches of all of them.
+/// The most tokens that a model reads of a lesson: T for batches of all lessons.
 std::size_t longest(const std::vector<Lesson>& lessons);
 
-/// Fills a batch with lessons number first, first + 1 …, and after the last one the first again, or
-/// with `once`, nothing. What is shorter than T is filled up with tokens that are not learned.
+/// Fills a batch with lessons first, first + 1 …, and after the last one from the start again, or
+/// with nothing if `once`. Lessons shorter than T are padded with tokens that are not learned.
 /// Throws std::invalid_argument for a lesson longer than T.
 void fill(Batch& batch, const std::vector<Lesson>& lessons, std::size_t first, bool once = false);
 

@@ -40,7 +40,7 @@ LoraTrainer::LoraTrainer(Model model, const LoraOptions& options)
       optimizer_({options.schedule, options.adamw, options.clip}, list_of(&Factor::x),
                  list_of(&Factor::dx)) {}
 
-/// B = 0, so that nothing is changed yet, and A small: then B gets a gradient, and after it A.
+/// B = 0, so that nothing is changed yet, and A small, so that first B gets a gradient, and then A.
 std::vector<LoraTrainer::Adapted> LoraTrainer::draw_factors() {
   std::vector<Adapted> adapted;
   const std::size_t r = options_.rank;

@@ -1,15 +1,14 @@
-// LoRA, low-rank adaptation: a trained model learns something more, and only two thin matrices for
-// each chosen matrix of it learn. Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language
-// Models".
+// LoRA, low-rank adaptation: a trained model learns something more, and only two thin matrices are
+// trained for each of its chosen matrices. Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large
+// Language Models".
 //
-//   W = W₀ + s·B·A,  s = alpha / r          A [r, in] drawn at random, B [out, r] begins at 0
+//   W = W₀ + s·B·A,  s = alpha / r          A [r, in] is random at first, B [out, r] is 0
 //
 //   dB = s·dW·Aᵀ          dA = s·Bᵀ·dW
 //
-// W₀ stays as it is, so at the start the model is the old one. The forward and the backward pass
-// are those of any model with the weights W: A and B get their gradients from dW by the chain rule.
-// Matrices that are not adapted get no gradient at all, and the optimizer keeps its two means for A
-// and B alone.
+// W₀ stays unchanged, so the model starts as the old one. The forward and backward passes are those
+// of any model with the weights W: A and B get their gradients from dW by the chain rule. Other
+// matrices get no gradient at all, and the optimizer keeps its two means only for A and B.
 #pragma once
 
 #include <cstdint>
@@ -34,22 +33,22 @@ struct LoraOptions {
 
 class LoraTrainer {
  public:
-  /// Throws std::invalid_argument when rank is 0 or larger than the smaller side of a matrix, for a
-  /// name that no matrix of a block has, for none, for a bad step's settings and as Gradients does.
+  /// Throws std::invalid_argument when rank is 0 or larger than the smaller side of a matrix, for
+  /// an unknown matrix name, for no names, for bad settings of a step, and as Gradients does.
   LoraTrainer(Model model, const LoraOptions& options);
 
-  /// One step on a batch, as Trainer::step_on: the mean over its targets that are to be learned.
+  /// One step on a batch, as Trainer::step_on, with the mean over its targets to be learned.
   StepReport step_on(const Batch& batch);
-  /// Mean loss over a batch's targets that are to be learned, in nats.
+  /// Mean loss over a batch's targets to be learned, in nats.
   double loss_of(const Batch& batch);
 
-  const Model& model() const { return model_; }  // with the changes in it
+  const Model& model() const { return model_; }  // including the changes
   Adapter adapter() const;
-  std::size_t parameters() const;  // numbers of all A and B
+  std::size_t parameters() const;  // of all A and B
 
  private:
   struct Factor {
-    Tensor<2> x, dx;  // its numbers and their gradient
+    Tensor<2> x, dx;  // its elements and their gradient
   };
   struct Adapted {
     TensorInfo info;

@@ -10,10 +10,11 @@ using namespace t2t;
 
 int main(int argc, char** argv) {
   LoraFlags flags;
-  Program program("17_fine_tuning",
-                  "Teaches a trained model something more, with LoRA: two thin matrices learn for "
-                  "each of its own. Without flags: how much learns, by rank, and what a small "
-                  "model learns and forgets.");
+  Program program(
+      "17_fine_tuning",
+      "Teaches a trained model something more, with LoRA: two thin matrices are trained "
+      "for each of its own. Without flags: how many parameters are trained, by rank, "
+      "and what a small model learns and forgets.");
   add_flags(program, flags);
   program.has_solutions(solutions);
   const Task tour = {"", {"seed", "save"}, [&] {

@@ -12,7 +12,7 @@ static Solution largest_rank() {
   const std::size_t rank = (out * in - 1) / (out + in);
   return {"when it pays",
           fmt::format("r·(576 + 1,536) < 576·1,536 = {}, so up to r = {}. Above that, A and B have "
-                      "more numbers than the matrix.",
+                      "more elements than the matrix.",
                       with_commas(out * in), rank)};
 }
 

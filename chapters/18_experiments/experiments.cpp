@@ -20,7 +20,7 @@ std::size_t parameter_count(const Variant& variant) {
       draw_lstm_model(variant.config.V, variant.lstm_width, variant.lstm_layers, random));
 }
 
-/// The model that all others are compared with: llama's choices, C = 64, H = 4.
+/// The baseline of all others: LLaMA's choices, C = 64, H = 4.
 static Config base(std::size_t L = 4) {
   return {
       .block = llama_style(64, 4, 4, 170), .L = L, .V = 256, .T_max = experiment_T, .tied = true};
@@ -45,7 +45,7 @@ static Experiment norm_places(const char* name, std::size_t L, std::size_t steps
           steps};
 }
 
-/// A network of two matrices with half more columns has as many weights as one of three.
+/// A network of two matrices needs F · 3/2 for as many weights as a network of three.
 static auto plain(Activation activation) {
   return [=](Variant& v) {
     v.config.block.activation = activation, v.config.block.F = v.config.block.F * 3 / 2;
@@ -95,7 +95,7 @@ static Experiment roots() {
 static Experiment residuals() {
   const auto without = [](Variant& v) { v.changes.residuals = false; };
   return {"residuals",
-          "What if a part's result takes the stream's place?",
+          "What if a sublayer's result replaces the stream?",
           {variant("L = 2, with residuals", as_it_is, 2), variant("L = 2, without", without, 2),
            variant("L = 8, with residuals", as_it_is, 8), variant("L = 8, without", without, 8)}};
 }
@@ -114,7 +114,7 @@ static Experiment recurrence() {
 static Experiment longer_recurrence() {
   Experiment longer = recurrence();
   longer.name = "recurrence-longer";
-  longer.question = "And when both are trained four times as long?";
+  longer.question = "Does it still when both are trained four times as long?";
   longer.variants.pop_back();
   longer.steps = 1200;
   return longer;
@@ -125,7 +125,7 @@ static Experiment masked() {
     return [=](Variant& v) { v.changes.causal = false, v.hidden = share; };
   };
   return {"masked",
-          "What does a model learn from the bytes that follow, too?",
+          "What does a model learn if it also sees the bytes that follow?",
           {variant("causal: the next byte", as_it_is), variant("15 of 100 hidden", hides(0.15f)),
            variant("40 of 100 hidden", hides(0.4f))}};
 }
@@ -143,7 +143,7 @@ static Experiment positions() {
     };
   };
   return {"positions",
-          "How does a model know where a token stands, and how does it read longer texts?",
+          "How does a model know a token's position, and how does it read longer sequences?",
           {variant("RoPE", far),
            variant("learned positions",
                    [&](Variant& v) {
@@ -160,7 +160,7 @@ static Experiment positions() {
           true};
 }
 
-/// So little text that the model learns it by heart.
+/// So little text that the model memorizes it.
 static Experiment dropout() {
   const auto leaves_out = [](float p) { return [=](Variant& v) { v.dropout = p; }; };
   const auto weights_too = [=](Variant& v) { leaves_out(0.1f)(v), v.changes.drops_weights = true; };
@@ -215,7 +215,7 @@ static Experiment initialization() {
   };
   const auto large = [](double, double) { return 4.0; };
   return {"initialization",
-          "How large should the first weights be?",
+          "How large should the initial weights be?",
           {variant("1/sqrt(inputs), into the stream times 1/sqrt(2L)", as_it_is),
            variant("without 1/sqrt(2L)", all(one, undo)),
            variant("0.02, into the stream times 1/sqrt(2L)", all(small, small)),
@@ -227,7 +227,7 @@ Experiment short_experiment() {
   const Config small{
       .block = llama_style(16, 2, 2, 42), .L = 2, .V = 256, .T_max = experiment_T, .tied = true};
   Experiment made{"short",
-                  "What if a part's result takes the stream's place, in two small layers?",
+                  "What if a sublayer's result replaces the stream, in two small layers?",
                   {{"residuals", small}, {"no residuals", small}},
                   32};
   made.variants[1].changes.residuals = false;

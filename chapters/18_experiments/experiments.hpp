@@ -1,6 +1,6 @@
 // Experiments: small models that differ in one choice, trained alike, each at its own best learning
 // rate and with several seeds. They show what a choice is worth at this size, and where a
-// difference is smaller than what the seed alone does.
+// difference is smaller than the seed's effect.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ struct Variant {
   std::string name;
   Config config;
   bool warm_up = true;                                                  // for a tenth of the steps
-  std::function<void(ModelWeights&, const Config&)> redrawn = nullptr;  // changes the first weights
+  std::function<void(ModelWeights&, const Config&)> redrawn = nullptr;  // changes initial weights
   std::function<bool(const TensorInfo&)> learned = nullptr;             // nullptr: all tensors are
   float dropout = 0;
   BlockChanges changes = {};
-  float hidden = 0;  // share of tokens that are hidden, and learned instead of the next ones
-  std::size_t lstm_layers = 0;  // above 0: an LSTM takes the transformer's place
+  float hidden = 0;  // share of tokens that are masked, and learned instead of the next ones
+  std::size_t lstm_layers = 0;  // above 0: an LSTM instead of the transformer
   std::size_t lstm_width = 0;   // its C
 };
-/// How many numbers its model learns.
+/// How many parameters its model learns.
 std::size_t parameter_count(const Variant& variant);
 
 struct Experiment {
@@ -34,16 +34,16 @@ struct Experiment {
   std::vector<Variant> variants;
   std::size_t steps = 300;
   float first_rate = 0.004f;  // of the sweep
-  bool by_position = false;   // whether positions past the trained length are measured, too
+  bool by_position = false;   // whether positions past the trained length are also measured
   std::size_t most_text = std::size_t(-1);  // bytes of the training text that are read
   bool dead_units = false;                  // whether they are counted (dead_units.hpp)
 };
 
-/// All of them. The models read bytes and are trained on windows of experiment_T tokens.
+/// All experiments. The models read bytes and are trained on windows of experiment_T tokens.
 constexpr std::size_t experiment_B = 16, experiment_T = 64;
 std::vector<Experiment> experiments();
 
-/// One of models so small that it takes seconds.
+/// An experiment with models so small that it takes seconds.
 Experiment short_experiment();
 
 }  // namespace t2t

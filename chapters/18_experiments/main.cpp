@@ -26,10 +26,10 @@ int main(int argc, char** argv) {
                   "Trains small models that differ in one choice, and compares them. Without "
                   "flags: the experiments' names and questions, and a short one.");
   add_flags(program, text);
-  program.word("experiment", experiment, "do one of the experiments by its name, or all of them");
+  program.word("experiment", experiment, "run one of the experiments by its name, or all");
   program.word(
       "encoder", encoder,
-      "train a model that reads whole texts: which-chapter (a classifier), or reversal (an "
+      "train a model that reads whole sequences: which-chapter (a classifier), or reversal (an "
       "encoder-decoder)");
   program.size("seeds", seeds, "seeds of an experiment or an encoder");
   program.has_solutions(solutions);

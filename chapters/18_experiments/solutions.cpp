@@ -11,7 +11,7 @@ static Solution apart_by_chance() {
   return {
       "apart by chance",
       fmt::format("There are {} ways to say which three of the six losses are the first side's. "
-                  "In 2 of them the sides don't overlap: {:g} %. With five seeds a side it would "
+                  "In 2 of them the sides don't overlap: {:g} %. With five seeds per side it would "
                   "be 2 of 252, {:.1f} %.",
                   ways, 100 * 2.0 / ways, 100 * 2.0 / 252)};
 }

@@ -41,7 +41,7 @@ static Trainer new_trainer(const Variant& variant, const TrainingOptions& option
   return Trainer(Model(config, std::move(weights)), options, train, std::move(hooks));
 }
 
-/// Trains a model, and says how it did. Returns the seconds of a step.
+/// Trains a model, and reports its result. Returns the seconds per step.
 template <class AnyTrainer>
 static double train(const Experiment& experiment, AnyTrainer& trainer,
                     std::span<const int> held_out, Trial& trial) {
@@ -56,7 +56,7 @@ static double train(const Experiment& experiment, AnyTrainer& trainer,
   return seconds_since(began) / double(experiment.steps);
 }
 
-/// Perplexity of texts of four times the trained length, a quarter at a time.
+/// Perplexity of sequences of four times the trained length, quarter by quarter.
 static std::vector<double> far_perplexity(const Model& model, const BlockChanges& changes,
                                           std::span<const int> held_out) {
   constexpr std::size_t quarters = 4, length = quarters * experiment_T;
@@ -77,7 +77,7 @@ static std::vector<double> far_perplexity(const Model& model, const BlockChanges
   return perplexity;
 }
 
-/// Trains one side of an experiment as often as it is asked to.
+/// Trains one side of an experiment as often as asked.
 struct Side {
   const Experiment& experiment;
   const Variant& variant;

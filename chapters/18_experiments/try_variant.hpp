@@ -11,15 +11,15 @@
 
 namespace t2t {
 
-/// The held-out loss of a run; infinity when the run ended in numbers that are not finite.
+/// The held-out loss of a run; infinity when the run ended in values that are not finite.
 struct Trial {
   float rate;
   std::uint64_t seed;
   double held_out;
-  std::size_t dead_units = 0;  // on the held-out text; of experiments that count them
+  std::size_t dead_units = 0;  // on the held-out text, if the experiment counts them
 };
-/// What became of a variant: the sweep with seed 1, from the first rate by factors of 2 to both
-/// sides until two rates in a row are no better, then the best rate with the other seeds.
+/// A variant's results: the sweep with seed 1, from the first rate by factors of 2 in both
+/// directions until two rates in a row are no better, then the best rate with the other seeds.
 struct Outcome {
   std::vector<Trial> sweep;                    // by rate
   std::vector<Trial> seeds;                    // at the best rate, the first one from the sweep

@@ -32,7 +32,7 @@ static std::vector<std::string> answers_of(const Model& model, const Bpe& bpe,
   return answers;
 }
 
-/// Mean loss of all lessons' answers, in nats a token.
+/// Mean loss of all lessons' answers, in nats per token.
 static double loss_of_all(LoraTrainer& trainer, Batch& batch, const std::vector<Lesson>& lessons) {
   double sum = 0;
   std::size_t learned = 0;
@@ -73,15 +73,15 @@ void show_scores(const LoraTexts& texts, const LoraScores& before, const LoraSco
   const auto add = [&](const char* what, double x, double y) {
     table.add({what, fmt::format("{:.3f}", x), fmt::format("{:.3f}", y)});
   };
-  add("loss of the answers that were learned", before.learned, after.learned);
-  if (asks) add("loss of the answers that were held out", before.held_out, after.held_out);
+  add("loss of the learned answers", before.learned, after.learned);
+  if (asks) add("loss of the held-out answers", before.held_out, after.held_out);
   add("perplexity of other text", before.other, after.other);
   table.print();
   fmt::print("\n");
-  print_paragraph(fmt::format("The model learned {:.0f} tokens a second.", speed));
-  print_section("Questions that were learned");
+  print_paragraph(fmt::format("The model learned {:.0f} tokens per second.", speed));
+  print_section("Learned questions");
   show_answers(texts.some(), before.answers, after.answers);
-  if (asks) print_section("Questions that were not learned");
+  if (asks) print_section("Held-out questions");
   show_answers(texts.held_out, before.held_out_answers, after.held_out_answers);
 }
 

@@ -14,13 +14,13 @@ namespace t2t {
 
 /// What is learned, what is only asked, and what may be forgotten.
 struct LoraTexts {
-  std::vector<QuestionAnswer> questions, held_out;  // no held-out ones: nothing is asked
+  std::vector<QuestionAnswer> questions, held_out;  // no held-out questions: nothing is asked
   std::vector<Lesson> lessons, held_out_lessons;
   std::vector<int> other;
   std::string system;
   ChatStyle style;
 
-  /// The first few questions that are learned, to be shown.
+  /// The first few learned questions, to be shown.
   std::vector<QuestionAnswer> some() const {
     return {questions.begin(),
             questions.begin() + long(std::min<std::size_t>(3, questions.size()))};
@@ -36,7 +36,7 @@ struct LoraScores {
 
 LoraScores scores_of(LoraTrainer& trainer, Batch& batch, const LoraTexts& texts, const Bpe& bpe);
 
-/// speed: tokens learned in a second.
+/// speed: tokens learned per second.
 void show_scores(const LoraTexts& texts, const LoraScores& before, const LoraScores& after,
                  double speed);
 

@@ -31,13 +31,14 @@ void add_flags(Program& program, LoraFlags& flags) {
   program.input("model", flags.model, "the GGUF file of the model to fine-tune");
   program.input("questions", flags.questions, "questions with answers to learn");
   program.input("ask", flags.ask,
-                "questions with answers that are asked, and not learned; with --questions: none");
+                "questions with answers to ask but not to learn; with --questions: none");
   program.input("other", flags.other, "other text, to see what is forgotten");
-  program.output("merge", flags.merge, "write the model with the adapter in it to this file");
+  program.output("merge", flags.merge,
+                 "write the model with the adapter merged into it to this file");
   program.word("matrices", flags.matrices, "matrices of each block to adapt");
   program.size("rank", flags.rank, "r, rank of the adapter");
-  program.size("epochs", flags.epochs, "how often each answer is learned");
-  program.size("lessons", flags.batch, "questions of a step");
+  program.size("epochs", flags.epochs, "how often each answer is trained on");
+  program.size("lessons", flags.batch, "questions per step");
   program.number("lora-rate", flags.rate, "highest learning rate of the adapter");
 }
 
@@ -60,7 +61,7 @@ static LoraOptions options_of(const LoraFlags& flags, std::size_t T, std::size_t
           .seed = seed};
 }
 
-/// All steps. Returns the tokens that were read in a second, without those that fill up a batch.
+/// All steps. Returns the tokens read per second, without the padding of batches.
 static double teach(LoraTrainer& trainer, const LoraOptions& options, Batch& batch,
                     const std::vector<Lesson>& lessons) {
   const auto began = std::chrono::steady_clock::now();
@@ -99,7 +100,7 @@ static void show_plan(const LoraTrainer& trainer, const LoraFlags& flags,
                       const LoraOptions& options, std::size_t questions) {
   print_section(fmt::format("Fine-tuning on {} questions", questions));
   print_paragraph(fmt::format(
-      "{} numbers of {} learn: A and B of rank {} in {} of each block. {} steps of {} "
+      "{} of {} parameters are trained: A and B of rank {} for {} of each block. {} steps of {} "
       "conversations of up to {} tokens.",
       with_commas(trainer.parameters()), with_commas(parameter_count(trainer.model().weights())),
       flags.rank, flags.matrices, options.schedule.steps, options.B, options.T));

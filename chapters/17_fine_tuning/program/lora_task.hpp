@@ -10,7 +10,7 @@
 
 namespace t2t {
 
-/// The path of a text that lies beside this file.
+/// The path of a text beside this file.
 std::string text_beside(const std::string& name);
 
 struct LoraFlags {

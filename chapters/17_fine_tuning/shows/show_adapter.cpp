@@ -17,7 +17,7 @@ namespace t2t {
 
 static const std::vector<std::string> matrices = {"w_q", "w_k", "w_v", "w_o", "w_up", "w_down"};
 
-/// Numbers of A and B for the six matrices of each block.
+/// Parameters of A and B for the six matrices of each block.
 static std::size_t adapter_numbers(const Config& config, std::size_t r) {
   const BlockSettings& s = config.block;
   const std::size_t q = s.H * s.D, kv = s.G * s.D;
@@ -28,8 +28,8 @@ static std::size_t adapter_numbers(const Config& config, std::size_t r) {
 void show_adapter_sizes() {
   const Config config = preset("smollm2-135m");
   const std::size_t all = total(count_parameters(config));
-  print_section(fmt::format("What learns, of {} parameters of SmolLM2-135M", with_commas(all)));
-  Table table({">rank", ">numbers of A and B", ">share", ">gradients and AdamW's two means"});
+  print_section(fmt::format("What is trained, of {} parameters of SmolLM2-135M", with_commas(all)));
+  Table table({">rank", ">parameters of A and B", ">share", ">gradients and AdamW's two means"});
   const auto add = [&](const std::string& rank, std::size_t numbers) {
     table.add({rank, with_commas(numbers),
                fmt::format("{:.2f} %", 100 * double(numbers) / double(all)),
@@ -41,8 +41,8 @@ void show_adapter_sizes() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "A and B stand beside w_q, w_k, w_v, w_o, w_up and w_down of each block. The weights "
-      "themselves stay in memory, too, whatever learns.");
+      "A and B belong to w_q, w_k, w_v, w_o, w_up and w_down of each block. The weights themselves "
+      "also stay in memory, whatever is trained.");
 }
 
 // What the small model is taught: the beginning of Caesar's Gallic War.
@@ -92,7 +92,7 @@ Tensor<2> show_small_adapters(const std::string& text, std::uint64_t seed) {
   const ModelWeights weights = pretrained(config, byte_ids(split.train), seed);
 
   print_section("A small model learns two sentences of Latin");
-  Table table({"what learns", ">numbers", ">Latin", ">held-out text of the book"});
+  Table table({"what is trained", ">parameters", ">Latin", ">held-out text of the book"});
   std::vector<Losses> all;
   const auto add = [&](const std::string& what, std::size_t numbers, const Model& taught) {
     const Losses losses = all.emplace_back(losses_of(taught, lines, other));
@@ -112,14 +112,15 @@ Tensor<2> show_small_adapters(const std::string& text, std::uint64_t seed) {
   add("all weights", total(count_parameters(config)), trainer.model());
   table.print();
   fmt::print("\n");
-  print_paragraph(fmt::format(
-      "Losses in nats per byte, after {} steps on the same {} bytes. What is learned is paid for "
-      "with what is forgotten. The smallest adapter holds a change of rank 1 for each matrix.",
-      lesson_steps, lines.ids.size()));
+  print_paragraph(
+      fmt::format("Losses in nats per byte, after {} steps on the same {} bytes. The model "
+                  "pays for what it learns with what it forgets. The smallest adapter holds a "
+                  "change of rank 1 for each matrix.",
+                  lesson_steps, lines.ids.size()));
   fmt::print("\n");
   print_paragraph(
       "Next: ./learn run 17 --fine-tune FILE teaches SmolLM2-135M sixty answers about this book in "
-      "some minutes.");
+      "a few minutes.");
   Tensor<2> shown = empty(all.size(), 2);
   for (std::size_t i = 0; i < all.size(); ++i)
     shown(i, 0) = float(all[i].lines), shown(i, 1) = float(all[i].text);

@@ -8,7 +8,7 @@
 
 namespace t2t {
 
-/// Numbers that learn in SmolLM2-135M, and the memory of training them, by rank.
+/// Trained parameters of SmolLM2-135M, and the memory for training them, by rank.
 void show_adapter_sizes();
 
 /// Trains a small model on the text, then teaches it a few lines of Latin: through adapters of

@@ -36,7 +36,7 @@ static void add_alibi(const Tensor<1>& slopes, const BlockSettings& s, Matrix q,
 static void add_alibi_backward(const Tensor<1>& slopes, const BlockSettings& s, Matrix dq,
                                Matrix dk) {
   expect_sizes(slopes, s, dq, dk);
-  // What was projected to the last channel was not read.
+  // The projection to the last channel was not read.
   const auto clear = [](float& number, std::size_t, std::size_t) { number = 0; };
   for_each_last_channel(dq, s.D, clear);
   for_each_last_channel(dk, s.D, clear);
@@ -63,7 +63,7 @@ TrainingSlots slots_of(const BlockChanges& changes) {
     };
   }
   if (!changes.residuals) {
-    // x + (added − x) is what was added, without x; nor has x a gradient by the sum.
+    // x + (added − x) is what was added, without x, which gets no gradient through it.
     slots.sum.forward = [](const Block&, Part, ConstMatrix x, Matrix added) {
       subtract_rows(x, added);
     };

@@ -65,7 +65,7 @@ static TrainingOptions trainer_options(const StepOptions& options, std::size_t B
           .seed = seed};
 }
 
-/// The tokens that the longest pair has in a batch.
+/// The longest pair's tokens in a batch.
 static std::size_t longest(std::span<const TextPair> pairs) {
   expect(!pairs.empty(), "pairs to learn", "at least 1", 0);
   std::size_t tokens = 0;

@@ -51,7 +51,7 @@ static Tensor<2> network_backward(const Tensor<2>& x, const FeedForwardWeights& 
   return matmul(dup, weights.w_up.floats());
 }
 
-/// A stream on its way back through its parts, each x + part(norm(x)).
+/// A stream on its way back through its sublayers, each x + sublayer(norm(x)).
 struct Stream {
   const EncoderDecoderConfig& config;
   NormInputs kept = {};  // what each norm read; the last one is passed first
@@ -64,7 +64,7 @@ struct Stream {
     const NormGradients d =
         t2t::norm_backward(kept.back(), {gain, {}}, Norm::rms, config.eps, dnormed);
     dx += d.x;
-    // Number by number: += of whole tensors may move one, and the optimizer has a view of it.
+    // Element by element: += of whole tensors may move one, and the optimizer has a view of it.
     for (std::size_t c = 0; c < dgain.size(); ++c) dgain(c) += d.weights.gain(c);
     kept.pop_back();
   }
@@ -76,7 +76,7 @@ static void embedding_backward(std::span<const int> ids, const Tensor<2>& dx,
   add_embedding_gradient(ids, Tensor<2>(root * dx), gradients.embedding);
 }
 
-/// The part of a block that all blocks end with.
+/// The sublayer that all blocks end with.
 template <class AnyBlock>
 static void add_network_backward(Stream& stream, const AnyBlock& block, Tensor<2>& dx,
                                  AnyBlock& gradients) {
@@ -85,7 +85,7 @@ static void add_network_backward(Stream& stream, const AnyBlock& block, Tensor<2
   stream.norm_backward(block.network_norm, dnormed, dx, gradients.network_norm);
 }
 
-/// And the one that all blocks begin with.
+/// The sublayer that all blocks begin with.
 template <class AnyBlock>
 static void add_attention_backward(Stream& stream, const AnyBlock& block, Mask mask, Tensor<2>& dx,
                                    AnyBlock& gradients) {

@@ -4,10 +4,10 @@
 //                               ↓        ↓        one gradient from each block of the decoder
 //   target → decoder's blocks:  cross … cross → logits → loss
 //
-// Cross attention reads two streams, and so it gives two gradients: that of the queries goes down
-// the target's stream, that of the keys and values to `encoded`. All blocks of the decoder read the
-// same `encoded`, so its gradient is a sum over them, and only when all of them have added to it
-// can the encoder's backward pass begin. Vaswani et al. 2017.
+// Cross attention reads two streams and therefore has two gradients: the queries' gradient goes
+// down the target's stream, and the keys' and values' gradient to `encoded`. All blocks of the
+// decoder read the same `encoded`, so its gradient is a sum over them. The encoder's backward pass
+// can begin only when all of them have added to it. Vaswani et al. 2017.
 #pragma once
 
 #include <span>
@@ -18,7 +18,8 @@
 
 namespace t2t {
 
-/// The gradients of attention's two inputs. If both are the same text, their sum is its gradient.
+/// The gradients of attention's two inputs. If both are the same sequence, their sum is its
+/// gradient.
 struct CrossGradients {
   Tensor<2> x;       // [T, C]
   Tensor<2> memory;  // [S, C]
@@ -32,10 +33,10 @@ CrossGradients multi_head_backward(const Tensor<2>& x,       // [T, C]
                                    const Tensor<2>& dout,         // [T, C]
                                    AttentionWeights& gradients);  // added to
 
-/// A source text, and a target text whose tokens are each predicted from those before it.
+/// A source sequence, and a target sequence whose tokens are each predicted from the tokens before.
 struct TextPair {
   std::vector<int> source;  // [S]
-  std::vector<int> target;  // [T], a token that begins every answer first
+  std::vector<int> target;  // [T], first a token that begins every answer
   std::vector<int> next;    // [T], the token that follows each token of the target
 };
 
@@ -46,7 +47,7 @@ struct TextPair {
 double pair_loss(const EncoderDecoder& model, const TextPair& pair, float scale = 1,
                  EncoderDecoder* gradients = nullptr);
 
-/// A model of the same shapes whose numbers are all 0.
+/// A model of the same shapes with parameters of 0.
 EncoderDecoder zeros_like(const EncoderDecoder& model);
 /// All tensors as rows: views, which the model must outlive.
 std::vector<ListedTensor> tensors_of(EncoderDecoder& model);

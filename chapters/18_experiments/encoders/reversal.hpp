@@ -1,5 +1,5 @@
 // A task for the encoder-decoder of chapter 09: it reads a word and writes it backwards. It needs
-// the whole source before its first letter, and attention must find a place, not a meaning.
+// the whole source before its first letter, and attention must find a position, not a meaning.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,7 @@ namespace t2t {
 constexpr int start_of_word = 26, end_of_word = 27;
 constexpr std::size_t letter_tokens = 28;
 
-/// The text's different words of these lengths that have only the letters a to z, in the order of
-/// the alphabet.
+/// The text's different words of these lengths with only the letters a to z, in alphabetical order.
 std::vector<std::string> words_of(std::string_view text, std::size_t shortest, std::size_t longest);
 
 std::vector<int> letter_ids(std::string_view word);
@@ -28,9 +27,8 @@ std::vector<int> letter_ids(std::string_view word);
 TextPair reversal_of(std::string_view word);
 /// Answers a source, with at most so many letters.
 using AnswerWord = std::function<std::vector<int>(std::span<const int> source, std::size_t most)>;
-/// The share of the words that are answered backwards without a mistake: by any model, or by an
-/// encoder-decoder that chooses the likeliest letter each time. Throws std::invalid_argument when
-/// there is no word.
+/// The share of words answered backwards without a mistake: by any model, or by an encoder-decoder
+/// that chooses the likeliest letter each time. Throws std::invalid_argument when there is no word.
 double share_reversed(std::span<const std::string> words, const AnswerWord& answer);
 double share_reversed(const EncoderDecoder& model, std::span<const std::string> words);
 
@@ -41,8 +39,8 @@ std::vector<const TextPair*> draw_pairs(std::span<const TextPair> pairs, std::si
 /// Trains an encoder-decoder on pairs.
 class PairTrainer {
  public:
-  /// Each step takes B pairs, drawn by `seed`. The pairs must outlive it. Throws as Optimizer does,
-  /// and std::invalid_argument when B is 0 or there is no pair.
+  /// Each step trains on B pairs, drawn by `seed`. The pairs must outlive it. Throws as Optimizer
+  /// does, and std::invalid_argument when B is 0 or there is no pair.
   PairTrainer(EncoderDecoder model, const StepOptions& options, std::span<const TextPair> pairs,
               std::size_t B, std::uint64_t seed);
   PairTrainer(const PairTrainer&) = delete;

@@ -8,7 +8,7 @@
 
 namespace t2t {
 
-/// A window in text b of the batch.
+/// A window in sequence b of the batch.
 static void put_window(Batch& batch, std::size_t b, std::span<const int> window, int number) {
   const std::size_t first = b * batch.T, last = first + batch.T - 1;
   std::ranges::copy(window, batch.ids.begin() + long(first));

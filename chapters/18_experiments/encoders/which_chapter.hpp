@@ -1,10 +1,10 @@
 // A task for an encoder: from which of several texts do these bytes come? Chapter 08's blocks
-// without the causal mask read a window, and the head says its class at the window's last place,
-// where a token stands that is no text. With the mask the same place sees the whole window, too:
-// what differs is what the bytes before it know of each other.
+// without the causal mask read a window, and the head predicts its class at the window's last
+// position, where a special token stands. With the mask that position also sees the whole window,
+// but the bytes before it see less of each other.
 //
-// Devlin et al. 2018, "BERT: Pre-training of Deep Bidirectional Transformers", classifies at a
-// place of its own as well, the first; under a causal mask that place would see nothing.
+// Devlin et al. 2018, "BERT: Pre-training of Deep Bidirectional Transformers", also classifies at a
+// special position, the first, which would see nothing under a causal mask.
 #pragma once
 
 #include <span>
@@ -15,21 +15,21 @@
 
 namespace t2t {
 
-/// Stands where the class is asked for. No text has this byte.
+/// Marks where the class is predicted. No text has this byte.
 constexpr int class_token = 0;
 
-/// Fills the batch with windows of T − 1 tokens from texts drawn at random, all equally likely, and
-/// a class_token behind each. Its target is the number of the text, from 0 on; nothing else is to
-/// be learned. Throws std::invalid_argument when there is no text, and for a text of fewer than
-/// T − 1 tokens.
+/// Fills the batch with windows of T − 1 tokens from texts drawn at random, all equally likely,
+/// with a class_token after each. Its target is the number of the text, from 0 on; nothing else is
+/// learned. Throws std::invalid_argument when there is no text, and for a text of fewer than T − 1
+/// tokens.
 void draw_windows(Batch& batch, std::span<const std::vector<int>> texts, Random& random);
 
-/// The same for one window, which has T − 1 tokens, for measuring: B is 1. Throws
-/// std::invalid_argument when it has not.
+/// The same for one window of T − 1 tokens, for measuring: B is 1. Throws std::invalid_argument for
+/// another length.
 void set_window(Batch& batch, std::span<const int> window, int number);
 
-/// The share of windows whose own class gets the highest score. `passes` must be for one text of T
-/// tokens. Takes up to `most` windows of each text, one after the other. Throws
+/// The share of windows whose own class gets the highest score. `passes` must be for one sequence
+/// of T tokens. Reads up to `most` windows of each text, one after the other. Throws
 /// std::invalid_argument when no text has a whole window.
 double share_recognized(const Model& model, Gradients& passes, std::size_t T,
                         std::span<const std::vector<int>> texts, std::size_t most);

@@ -24,8 +24,8 @@ static void expect_shapes(const Tensor<2>& x, const LstmCell& cell, const LstmSt
   expect_shape("dstates", dstates, {T, C});
 }
 
-/// From the gradients of token t's state and cell, makes those of its sums, dsums. dcell becomes
-/// the gradient of the previous cell.
+/// Turns the gradients of token t's state and cell into the gradients of its sums, dsums. dcell
+/// becomes the gradient of the previous cell.
 static void gates_backward(const LstmStates& run, std::size_t t, const Tensor<1>& dstate,
                            Tensor<1>& dcell, Row dsums) {
   const std::size_t C = run.cells.shape(1);

@@ -54,7 +54,7 @@ static LstmModel zeros_like(const LstmModel& model) {
   return zeros;
 }
 
-/// One text of a batch.
+/// One sequence of a batch.
 static double text_loss(const LstmModel& model, std::span<const int> ids,
                         std::span<const int> targets, float scale, LstmModel* gradients) {
   std::vector<Tensor<2>> x = {
@@ -70,7 +70,7 @@ static double text_loss(const LstmModel& model, std::span<const int> ids,
   const double sum = cross_entropy_rows(logits, targets, scale, losses);
   if (!gradients) return sum;
 
-  // The head's table is the embedding's: both add to its gradient.
+  // Head and embedding share a table, so both add to its gradient.
   add_weight_gradient(logits, x.back(), gradients->embedding);
   Tensor<2> dx = matmul(logits, model.embedding);
   for (std::size_t l = model.layers.size(); l-- > 0;)

@@ -1,5 +1,5 @@
-// A language model of LSTM layers instead of blocks, and its training: the transformer's rival of
-// the years before 2017, for an experiment.
+// A language model of LSTM layers instead of blocks, and its training: the transformer's rival from
+// before 2017, for an experiment.
 //
 //   ids → embedding → LSTM layers, one on the other → head, tied to the embedding → loss
 #pragma once
@@ -16,8 +16,8 @@ struct LstmModel {
   Tensor<2> embedding;           // [V, C]
   std::vector<LstmCell> layers;  // [L]
 };
-/// The embedding from N(0, 0.1²), since no norm stands between it and the gates; the forget gates'
-/// biases are 1.
+/// Draws the embedding from N(0, 0.1²), since no norm lies between it and the gates; the forget
+/// gates' biases are 1.
 LstmModel draw_lstm_model(std::size_t V, std::size_t C, std::size_t L, Random& random);
 std::size_t parameter_count(const LstmModel& model);
 /// The rows are views: the model must outlive them.

@@ -43,7 +43,7 @@ static void show_outcomes(const Experiment& experiment, const std::vector<Outcom
     if (std::isfinite(spread.most)) to = std::max(to, spread.most);
   }
   Table table(
-      {"what", ">parameters", ">best rate", ">held-out loss", ">least", ">most", ">ms a step"});
+      {"model", ">parameters", ">best rate", ">held-out loss", ">least", ">most", ">ms per step"});
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const Spread spread = spread_of(outcomes[i].seeds);
     table.add({experiment.variants[i].name, with_commas(parameter_count(experiment.variants[i])),
@@ -65,7 +65,7 @@ static void show_outcomes(const Experiment& experiment, const std::vector<Outcom
 }
 
 static void show_positions(const Experiment& experiment, const std::vector<Outcome>& outcomes) {
-  std::vector<std::string> header = {"perplexity of a byte at positions"};
+  std::vector<std::string> header = {"perplexity per byte at positions"};
   for (std::size_t q = 0; q < 4; ++q)
     header.push_back(fmt::format(">{} to {}", q * experiment_T, (q + 1) * experiment_T - 1));
   Table table(header);
@@ -80,7 +80,7 @@ static void show_positions(const Experiment& experiment, const std::vector<Outco
 }
 
 static void show_dead_units(const Experiment& experiment, const std::vector<Outcome>& outcomes) {
-  Table table({"what", ">hidden units", ">0 for every held-out byte, seed by seed"});
+  Table table({"model", ">hidden units", ">0 for every held-out byte, seed by seed"});
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const Config& config = experiment.variants[i].config;
     std::string counts;
@@ -97,8 +97,8 @@ static std::vector<Outcome> show_experiment(const Experiment& experiment, const 
   const std::vector<int> train = byte_ids(text.train), held_out = byte_ids(text.held_out);
   print_section(fmt::format("{}: {}", experiment.name, experiment.question));
   print_paragraph(fmt::format(
-      "{} steps of {} windows of {} bytes from a text of {}, {} seeds at the best of several "
-      "learning rates.",
+      "{} steps of {} windows of {} bytes from a text of {} bytes, with {} seeds at the best of "
+      "several learning rates.",
       experiment.steps, experiment_B, experiment_T,
       with_commas(std::min(train.size(), experiment.most_text)), seeds));
   fmt::print("\n");
@@ -148,8 +148,8 @@ Tensor<2> show_short_experiment(const std::string& text) {
   const std::vector<Outcome> outcomes = show_experiment(short_experiment(), split, seeds);
   fmt::print("\n");
   print_paragraph(
-      "Where the lines of two sides overlap, the seed alone can make a larger difference than what "
-      "the sides differ in: then the experiment doesn't tell them apart.");
+      "Where the lines of two sides overlap, the seed alone can make a larger difference than the "
+      "choice that they differ in, so the experiment doesn't tell them apart.");
   Tensor<2> losses = empty(outcomes.size(), seeds);
   for (std::size_t i = 0; i < outcomes.size(); ++i)
     for (std::size_t n = 0; n < seeds; ++n) losses(i, n) = float(outcomes[i].seeds[n].held_out);

@@ -7,14 +7,15 @@
 
 namespace t2t {
 
-/// The experiment of that name, or all of them. Throws std::invalid_argument, with all names, for
-/// another one.
+/// The experiment of that name, or all experiments. Throws std::invalid_argument, with all names,
+/// for another name.
 int show_experiments(const std::string& name, const std::string& text, std::size_t seeds);
 
 /// The name, the question and the sides of each experiment.
 void list_experiments();
 
-/// An experiment of seconds, on a part of the text. Returns the held-out losses, [sides, seeds].
+/// An experiment that takes seconds, on a part of the text. Returns the held-out losses, [sides,
+/// seeds].
 Tensor<2> show_short_experiment(const std::string& text);
 
 }  // namespace t2t

@@ -58,8 +58,8 @@ static void show_answers(const EncoderDecoder& model, const Model& alone,
   table.print();
 }
 
-/// How much less likely each right letter becomes when one letter of the source is another: in
-/// nats, [T, S].
+/// How much less likely each right letter becomes when one letter of the source is replaced, in
+/// nats: [T, S].
 static Tensor<2> reach_of(const EncoderDecoder& model, const std::string& word) {
   const auto loss_at = [&](TextPair pair, std::size_t t) {
     for (std::size_t i = 0; i < pair.next.size(); ++i)
@@ -85,11 +85,11 @@ static void show_reach(const EncoderDecoder& model, const std::string& word) {
   print_heat_map(reach_of(model, word), labels);
   fmt::print("\n");
   print_paragraph(
-      "Each number says by how many nats the row's letter becomes less likely if the source has "
-      "another letter in the column's place.");
+      "Each number shows by how many nats the row's letter becomes less likely when the column's "
+      "letter of the source is replaced.");
 }
 
-/// Trains a model for all steps, and adds a line on it to the table.
+/// Trains a model for all steps, and adds its line to the table.
 template <class AnyTrainer>
 static void train(const char* name, std::uint64_t seed, const ReversalWords& words,
                   AnyTrainer& trainer, Table& table) {
@@ -119,17 +119,17 @@ int show_reversal(const std::string& text, std::size_t seeds) {
   for (const std::string& word : words.learned) pairs.push_back(reversal_of(word));
   print_section("reversal: models that write words backwards");
   print_paragraph(fmt::format(
-      "{} steps of {} words from {} that have {} to {} letters; {} others of these "
-      "lengths are held out, and {} have {} letters. The encoder-decoder has {} blocks "
-      "in each stack, and the decoder alone, which reads a word and its answer as one "
-      "text, has {}.",
+      "{} steps of {} words from {} with {} to {} letters; {} other words of these lengths "
+      "are held out, and {} have {} letters. The encoder-decoder has {} blocks in each "
+      "stack, and the decoder alone, which reads a word and its answer as one "
+      "sequence, has {}.",
       steps, pairs_a_step, with_commas(words.learned.size()), shortest_word, longest_word,
       words.held_out.size(), words.longer.size(), longest_word + 1, sizes.L, layers_alone));
   fmt::print("\n");
   const StepOptions options{{3e-3f, 3e-4f, 150, steps}, {}, 1};
   const Config config = decoder_alone(sizes, layers_alone, most_tokens);
   Table table(
-      {"model", ">seed", ">loss of a letter", ">learned", ">held out", ">longer", ">ms a step"});
+      {"model", ">seed", ">loss per letter", ">learned", ">held out", ">longer", ">ms per step"});
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     Random random(seed), random_alone(seed);
     PairTrainer both(draw_encoder_decoder(sizes, random), options, pairs, pairs_a_step, seed);

@@ -25,7 +25,7 @@ static constexpr std::size_t B = 16, T = 64, most_windows = 40;
 static constexpr std::size_t of_language = 1500, of_classes = 1000,
                              all_steps = of_language + of_classes;
 
-/// The prose of each chapter's pages, as bytes: what is learned, and what is held out.
+/// The prose of each chapter's pages, as bytes, learned and held out.
 struct ChapterTexts {
   std::vector<std::vector<int>> train, held_out;
   std::vector<int> all;  // of train, one after the other
@@ -91,15 +91,13 @@ int show_which_chapter(std::size_t seeds) {
   for (const std::vector<int>& text : texts.held_out)
     windows += std::min(most_windows, text.size() / (T - 1));
   print_section("which-chapter: from which of the 13 chapters are these bytes?");
-  print_paragraph(
-      fmt::format("First {} steps of {} windows of {} bytes in which the model learns the text: "
-                  "the next byte, or "
-                  "40 of 100 bytes that are hidden. Then {} steps in which it learns the chapter "
-                  "of {} bytes, at a "
-                  "place behind them. {} held-out windows.",
-                  of_language, B, T, of_classes, T - 1, windows));
+  print_paragraph(fmt::format(
+      "For {} steps of {} windows of {} bytes, the model learns the text: the next byte, "
+      "or 40 of 100 bytes that are masked. Then for {} steps it learns the chapter of "
+      "{} bytes, at a position after them. {} windows are held out.",
+      of_language, B, T, of_classes, T - 1, windows));
   fmt::print("\n");
-  Table table({"what", ">recognized, mean", ">least", ">most", ">ms a step"});
+  Table table({"model", ">recognized, mean", ">least", ">most", ">ms per step"});
   const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
   for (const MaskSide& side :
        {MaskSide{"causal", true}, MaskSide{"each byte sees all others", false}}) {

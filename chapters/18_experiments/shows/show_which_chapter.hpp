@@ -1,5 +1,5 @@
 // --encoders which-chapter: a model with and without the causal mask says from which chapter of the
-// book a window of bytes is. For main.cpp.
+// book a window of bytes comes. For main.cpp.
 #pragma once
 
 #include <cstddef>
