@@ -170,7 +170,7 @@ TEST_CASE("by HTTP: what is refused, and how") {
           "model_not_found");
   refused(running.post(chat, R"({"messages": [{"role": "user", "content": ")" +
                                  std::string(500, 'x') + "\"}]}"),
-          400, "tokens of the prompt: wanted below the 256 that a text can have, got 542");
+          400, "tokens of the prompt: wanted below the 256 that a sequence can have, got 542");
   refused(running.post(chat, std::string((1 << 20) + 1, ' ')), 413,
           "wanted a body of at most 1048576 bytes");
   refused(running.post("/v1/audio", "{}"), 404, "POST /v1/audio: this server has no such path");
