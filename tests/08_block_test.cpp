@@ -442,7 +442,7 @@ TEST_CASE("bad settings are refused when they are used, and scratch that is too 
   REFUSES(draw_block(llama_style(96, 6, 4, 1), random),
           "H, the query heads: wanted a multiple of G = 4, got 6");
   const Case c = llama();
-  REFUSES(BlockScratch(c.settings, 0), "T_max, the rows of a call: wanted at least 1, got 0");
+  REFUSES(BlockScratch(c.settings, 0), "max_rows, the rows of a call: wanted at least 1, got 0");
   REFUSES(CachedAttention(c.settings, 0, 1),
           "S, the positions of the caches: wanted at least 1, got 0");
 

@@ -55,17 +55,17 @@ void assign(std::span<const std::size_t> experts, std::size_t E, Assignment& ass
   begin[0] = 0;
 }
 
-ExpertsScratch::ExpertsScratch(std::size_t T_max, std::size_t C, std::size_t F, std::size_t E,
+ExpertsScratch::ExpertsScratch(std::size_t max_rows, std::size_t C, std::size_t F, std::size_t E,
                                std::size_t k, Activation activation)
-    : feed_forward(T_max, F, activation) {
+    : feed_forward(max_rows, F, activation) {
   expect_router({k}, E, 0);
-  expect(T_max >= 1, "T_max", "at least 1", T_max);
+  expect(max_rows >= 1, "max_rows", "at least 1", max_rows);
   expect(C >= 1, "C", "at least 1", C);
   expect(F >= 1, "F", "at least 1", F);
-  p = empty(T_max, E), weights = empty(T_max, k);
-  gathered = empty(T_max * k, C), results = empty(T_max * k, C);
-  shared = empty(T_max, C), gates = empty(T_max, 1);
-  experts.resize(T_max * k);
+  p = empty(max_rows, E), weights = empty(max_rows, k);
+  gathered = empty(max_rows * k, C), results = empty(max_rows * k, C);
+  shared = empty(max_rows, C), gates = empty(max_rows, 1);
+  experts.resize(max_rows * k);
   assign(experts, E, assignment);
 }
 
@@ -73,11 +73,11 @@ static void expect_room(ConstMatrix x, const Mixture& mixture, const ExpertsScra
   const std::size_t T = x.rows, C = x.cols, E = mixture.E(), k = mixture.settings.k;
   if (scratch.p.shape(0) < T || scratch.p.shape(1) != E || scratch.weights.shape(1) != k ||
       scratch.gathered.shape(1) != C)
-    throw std::invalid_argument(
-        fmt::format("scratch: wanted T_max ≥ {}, C = {}, E = {}, k = {}, got T_max = {}, C = {}, E "
-                    "= {}, k = {}",
-                    T, C, E, k, scratch.p.shape(0), scratch.gathered.shape(1), scratch.p.shape(1),
-                    scratch.weights.shape(1)));
+    throw std::invalid_argument(fmt::format(
+        "scratch: wanted max_rows ≥ {}, C = {}, E = {}, k = {}, got max_rows = {}, C = {}, E "
+        "= {}, k = {}",
+        T, C, E, k, scratch.p.shape(0), scratch.gathered.shape(1), scratch.p.shape(1),
+        scratch.weights.shape(1)));
 }
 
 /// The choices of all tokens, each by a product of its own: a product of many rows could round a

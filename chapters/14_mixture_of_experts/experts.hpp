@@ -55,19 +55,19 @@ void assign(std::span<const std::size_t> experts,  // [T·k]
 
 /// The row kernel's memory, used by all layers.
 struct ExpertsScratch {
-  Tensor<2> p;                       // [T_max, E]    scores, then p
-  std::vector<std::size_t> experts;  // [T_max·k]
-  Tensor<2> weights;                 // [T_max, k]
+  Tensor<2> p;                       // [max_rows, E]    scores, then p
+  std::vector<std::size_t> experts;  // [max_rows·k]
+  Tensor<2> weights;                 // [max_rows, k]
   Assignment assignment;
-  Tensor<2> gathered;               // [T_max·k, C]  the rows of x, by expert
-  Tensor<2> results;                // [T_max·k, C]
-  Tensor<2> shared, gates;          // [T_max, C] and [T_max, 1], of the shared network
-  FeedForwardScratch feed_forward;  // of T_max tokens, since each goes to an expert once at most
+  Tensor<2> gathered;               // [max_rows·k, C]  the rows of x, by expert
+  Tensor<2> results;                // [max_rows·k, C]
+  Tensor<2> shared, gates;          // [max_rows, C] and [max_rows, 1], of the shared network
+  FeedForwardScratch feed_forward;  // of max_rows tokens, since each goes to an expert once at most
 
-  /// For calls of up to T_max tokens with exactly these C, E and k, and with networks of hidden
+  /// For calls of up to max_rows tokens with exactly these C, E and k, and with networks of hidden
   /// width up to F, including the shared one. Throws std::invalid_argument when a size is 0 and
   /// unless k is from 1 to E.
-  ExpertsScratch(std::size_t T_max, std::size_t C, std::size_t F, std::size_t E, std::size_t k,
+  ExpertsScratch(std::size_t max_rows, std::size_t C, std::size_t F, std::size_t E, std::size_t k,
                  Activation activation);
 };
 

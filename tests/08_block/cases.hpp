@@ -71,15 +71,16 @@ inline std::vector<Case> cases() {
           llama_post, gpt2, post,     both,   both_layer_norms};
 }
 
-/// What a block needs beside x: caches for S positions and room for calls of up to T_max tokens.
+/// What a block needs beside x: caches for S positions, and room for calls of up to max_run_rows
+/// rows of each text.
 struct Room {
   CachedAttention attention;
   BlockScratch scratch;
   BlockSlots slots;
-  Room(const BlockSettings& settings, std::size_t S, std::size_t T_max, std::size_t texts = 1,
-       AttentionKernel kernel = {})
-      : attention({&settings, 1}, S, T_max, texts, kernel),
-        scratch(settings, T_max * texts),
+  Room(const BlockSettings& settings, std::size_t S, std::size_t max_run_rows,
+       std::size_t texts = 1, AttentionKernel kernel = {})
+      : attention({&settings, 1}, S, max_run_rows, texts, kernel),
+        scratch(settings, max_run_rows * texts),
         slots{.attention = std::ref(attention)} {}
   /// x in place, as one text's rows from this position on.
   void run(Matrix x, const Block& block, std::size_t position = 0, const Trace& trace = {}) {

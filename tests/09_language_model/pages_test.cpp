@@ -20,9 +20,11 @@ class PagedAttention {
  public:
   static constexpr std::size_t page = 4;  // tokens
 
-  PagedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
+  PagedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t max_run_rows,
                  std::size_t texts, std::size_t pages)
-      : layers_(layers, S, T_max), pages_of_(texts), scratch_(T_max, S, layers[0].H, layers[0].D) {
+      : layers_(layers, S, max_run_rows),
+        pages_of_(texts),
+        scratch_(max_run_rows, S, layers[0].H, layers[0].D) {
     const std::size_t width = layers[0].G * layers[0].D;
     for (std::size_t l = 0; l < layers.size(); ++l) {
       keys_.push_back(empty(pages * page, width));

@@ -165,9 +165,9 @@ TEST_CASE("each part of a state can be the caller's: attention, network, layers,
   options.memory = {std::ref(cached), [&](std::size_t sequence, std::size_t position) {
                       calls += fmt::format("truncated({}, {}) ", sequence, position);
                     }};
-  options.network = [&](std::span<const BlockSettings> layers, std::size_t T_max) -> Network {
-    calls += fmt::format("network({}) ", T_max);
-    return [scratch = FeedForwardScratch(T_max, layers[0].F, layers[0].activation)](
+  options.network = [&](std::span<const BlockSettings> layers, std::size_t max_rows) -> Network {
+    calls += fmt::format("network({}) ", max_rows);
+    return [scratch = FeedForwardScratch(max_rows, layers[0].F, layers[0].activation)](
                const Block& block, ConstMatrix x, Matrix y, const Trace&) mutable {
       feed_forward_rows(x, block.weights().feed_forward, block.settings().activation, scratch, y);
     };

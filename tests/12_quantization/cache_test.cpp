@@ -143,9 +143,9 @@ struct Slot {
   BlockSettings settings;
   BlockWeights weights;
   QuantizedAttention attention;
-  Slot(const BlockSettings& s, size_t S, size_t T_max, size_t bits, size_t sequences = 1,
+  Slot(const BlockSettings& s, size_t S, size_t max_run_rows, size_t bits, size_t sequences = 1,
        AttentionKernel kernel = {})
-      : settings(s), attention({&settings, 1}, S, T_max, sequences, bits, kernel) {
+      : settings(s), attention({&settings, 1}, S, max_run_rows, sequences, bits, kernel) {
     Random random(1);
     weights = draw_block(settings, random);
   }
@@ -403,7 +403,7 @@ TEST_CASE("bad input is refused, and the message names it") {
   REFUSES(QuantizedAttention({&settings, 1}, 0, 1, 1, 8),
           "S, the positions of the caches: wanted at least 1, got 0");
   REFUSES(QuantizedAttention({&settings, 1}, 1, 0, 1, 8),
-          "T_max, the rows of a sequence in a call: wanted at least 1, got 0");
+          "max_run_rows, the rows of a sequence in a call: wanted at least 1, got 0");
   REFUSES(QuantizedAttention({&settings, 1}, 1, 1, 0, 8), "sequences: wanted at least 1, got 0");
   REFUSES(QuantizedAttention({&settings, 1}, 1, 1, 1, 16), "bits: wanted 4 or 8, got 16");
   REFUSES(QuantizedAttention({}, 1, 1, 1, 8), "layers: wanted at least 1, got 0");

@@ -162,8 +162,9 @@ TEST_CASE("choices that are made already: each result counts with the weight tha
     CHECK(y(2, c) == 0);
   }
   ExpertsScratch small(1, 12, 17, 3, 2, Activation::swiglu);
-  REFUSES(run_choices(x, some.view(), experts, weights, small, y),
-          "scratch: wanted T_max ≥ 3, C = 12, E = 3, k = 2, got T_max = 1, C = 12, E = 3, k = 2");
+  REFUSES(
+      run_choices(x, some.view(), experts, weights, small, y),
+      "scratch: wanted max_rows ≥ 3, C = 12, E = 3, k = 2, got max_rows = 1, C = 12, E = 3, k = 2");
 }
 
 TEST_CASE("the row kernel allocates nothing, whatever is chosen") {
@@ -244,8 +245,9 @@ TEST_CASE("the experts refuse what does not fit, before anything is written") {
   some = made(3, 4);
   refused(some, "k, the experts of a token: wanted 1 to E = 3, got 4");
   some = made(3, 1);
-  refused(some,
-          "scratch: wanted T_max ≥ 4, C = 12, E = 3, k = 1, got T_max = 4, C = 12, E = 3, k = 2");
+  refused(
+      some,
+      "scratch: wanted max_rows ≥ 4, C = 12, E = 3, k = 1, got max_rows = 4, C = 12, E = 3, k = 2");
   Tensor<2> broken = x;
   broken(1, 3) = broken(3, 0) = std::numeric_limits<float>::infinity();
   refused(made(3, 2), "scores of token 1: wanted finite numbers, got others", broken);
@@ -259,19 +261,23 @@ TEST_CASE("the experts refuse what does not fit, before anything is written") {
     REFUSES(experts_rows(x, made(3, 2).view(), small, y), message);
     CHECK(all_close(y, zeros(4, 12), 0));
   };
-  too_small(ExpertsScratch(1, 12, 17, 3, 2, Activation::swiglu),
-            "scratch: wanted T_max ≥ 4, C = 12, E = 3, k = 2, got T_max = 1, C = 12, E = 3, k = 2");
-  too_small(ExpertsScratch(4, 13, 17, 3, 2, Activation::swiglu),
-            "scratch: wanted T_max ≥ 4, C = 12, E = 3, k = 2, got T_max = 4, C = 13, E = 3, k = 2");
-  too_small(ExpertsScratch(4, 12, 17, 5, 2, Activation::swiglu),
-            "scratch: wanted T_max ≥ 4, C = 12, E = 3, k = 2, got T_max = 4, C = 12, E = 5, k = 2");
+  too_small(
+      ExpertsScratch(1, 12, 17, 3, 2, Activation::swiglu),
+      "scratch: wanted max_rows ≥ 4, C = 12, E = 3, k = 2, got max_rows = 1, C = 12, E = 3, k = 2");
+  too_small(
+      ExpertsScratch(4, 13, 17, 3, 2, Activation::swiglu),
+      "scratch: wanted max_rows ≥ 4, C = 12, E = 3, k = 2, got max_rows = 4, C = 13, E = 3, k = 2");
+  too_small(
+      ExpertsScratch(4, 12, 17, 5, 2, Activation::swiglu),
+      "scratch: wanted max_rows ≥ 4, C = 12, E = 3, k = 2, got max_rows = 4, C = 12, E = 5, k = 2");
   too_small(ExpertsScratch(4, 12, 16, 3, 2, Activation::swiglu),
             "scratch.up: wanted at least [3, 17], got [4, 16]");
   REFUSES(ExpertsScratch(4, 0, 17, 3, 2, Activation::swiglu), "C: wanted at least 1, got 0");
   REFUSES(ExpertsScratch(4, 12, 0, 3, 2, Activation::swiglu), "F: wanted at least 1, got 0");
   REFUSES(ExpertsScratch(4, 12, 17, 3, 4, Activation::swiglu),
           "k, the experts of a token: wanted 1 to E = 3, got 4");
-  REFUSES(ExpertsScratch(0, 12, 17, 3, 2, Activation::swiglu), "T_max: wanted at least 1, got 0");
+  REFUSES(ExpertsScratch(0, 12, 17, 3, 2, Activation::swiglu),
+          "max_rows: wanted at least 1, got 0");
 }
 
 }  // namespace t2t::experts_test

@@ -10,8 +10,8 @@
 
 namespace t2t {
 
-FeedForwardScratch::FeedForwardScratch(std::size_t T_max, std::size_t F, Activation activation)
-    : gate(is_gated(activation) ? empty(T_max, F) : empty(0, 0)), up(empty(T_max, F)) {}
+FeedForwardScratch::FeedForwardScratch(std::size_t max_rows, std::size_t F, Activation activation)
+    : gate(is_gated(activation) ? empty(max_rows, F) : empty(0, 0)), up(empty(max_rows, F)) {}
 
 /// The first T rows and F columns of one matrix of the scratch, which may be larger.
 static Matrix room_in(Tensor<2>& part, const char* name, std::size_t T, std::size_t F) {

@@ -13,15 +13,15 @@
 
 namespace t2t {
 
-/// Memory for gate and up, for calls of up to T_max tokens and networks of width F or less, which
-/// use the first elements of each row. The scratch of a gated network serves a plain one too. The
-/// scratch of a plain network has a gate of [0, 0], and a gated network refuses it. F may be 0, for
-/// a model whose blocks have other networks.
+/// Memory for gate and up, for calls of up to max_rows tokens and networks of width F or less,
+/// which use the first elements of each row. The scratch of a gated network serves a plain one too.
+/// The scratch of a plain network has a gate of [0, 0], and a gated network refuses it. F may be 0,
+/// for a model whose blocks have other networks.
 struct FeedForwardScratch {
-  Tensor<2> gate;  // [T_max, F], only if gated
-  Tensor<2> up;    // [T_max, F]
+  Tensor<2> gate;  // [max_rows, F], only if gated
+  Tensor<2> up;    // [max_rows, F]
 
-  FeedForwardScratch(std::size_t T_max, std::size_t F, Activation activation);
+  FeedForwardScratch(std::size_t max_rows, std::size_t F, Activation activation);
 };
 
 /// A function that is called with gate and up, [T, F], before act(gate) · up overwrites up. In a

@@ -18,16 +18,16 @@ Block::Block(const BlockSettings& settings, const BlockWeights& weights, std::si
 }
 
 static FeedForwardScratch network_scratch(std::span<const BlockSettings> layers,
-                                          std::size_t T_max) {
+                                          std::size_t max_rows) {
   const std::size_t F = widest(layers, [](const BlockSettings& s) { return s.F; });
   const bool gated =
       std::ranges::any_of(layers, [](const BlockSettings& s) { return is_gated(s.activation); });
-  return {T_max, F, gated ? Activation::swiglu : Activation::relu};
+  return {max_rows, F, gated ? Activation::swiglu : Activation::relu};
 }
 
-BlockScratch::BlockScratch(std::span<const BlockSettings> layers, std::size_t T_max)
-    : T_max(T_max), feed_forward(network_scratch(layers, T_max)) {
-  expect(T_max >= 1, "T_max, the rows of a call", "at least 1", T_max);
+BlockScratch::BlockScratch(std::span<const BlockSettings> layers, std::size_t max_rows)
+    : max_rows(max_rows), feed_forward(network_scratch(layers, max_rows)) {
+  expect(max_rows >= 1, "max_rows, the rows of a call", "at least 1", max_rows);
   expect(!layers.empty(), "layers", "at least 1", 0);
   const std::size_t C = layers[0].C;
   for (const BlockSettings& settings : layers) {
@@ -38,12 +38,12 @@ BlockScratch::BlockScratch(std::span<const BlockSettings> layers, std::size_t T_
   }
   const std::size_t HD = widest(layers, [](const BlockSettings& s) { return s.H * s.D; });
   const std::size_t GD = widest(layers, [](const BlockSettings& s) { return s.G * s.D; });
-  normed = empty(T_max, C);
-  q = empty(T_max, HD);
-  k = empty(T_max, GD);
-  v = empty(T_max, GD);
-  heads = empty(T_max, HD);
-  added = empty(T_max, C);
+  normed = empty(max_rows, C);
+  q = empty(max_rows, HD);
+  k = empty(max_rows, GD);
+  v = empty(max_rows, GD);
+  heads = empty(max_rows, HD);
+  added = empty(max_rows, C);
 }
 
 /// Checks what can differ from call to call, before anything is written.
@@ -53,9 +53,9 @@ static void expect_call(ConstMatrix x, const Block& block, const BlockSlots& slo
   expect_shape("x", x, {x.rows, s.C});
   const std::size_t HD = s.H * s.D, GD = s.G * s.D;
   expect(x.rows >= 1, "T, the rows of x", "at least 1", 0);
-  if (x.rows > scratch.T_max)
+  if (x.rows > scratch.max_rows)
     refuse("T, the rows of x",
-           fmt::format("at most the {} that the scratch is made for", scratch.T_max), x.rows);
+           fmt::format("at most the {} that the scratch is made for", scratch.max_rows), x.rows);
   const std::size_t made_for[] = {scratch.normed.shape(1), scratch.q.shape(1), scratch.k.shape(1)};
   if (made_for[0] != s.C || made_for[1] < HD || made_for[2] < GD)
     throw std::invalid_argument(

@@ -85,20 +85,21 @@ struct BlockSlots {
 /// Its size does not depend on how many positions a cache has: the memory for scores belongs to
 /// the attention.
 struct BlockScratch {
-  std::size_t T_max;                // rows of a call, at most
-  Tensor<2> normed;                 // [T_max, C]
-  Tensor<2> q;                      // [T_max, H·D]
-  Tensor<2> k;                      // [T_max, G·D]
-  Tensor<2> v;                      // [T_max, G·D]
-  Tensor<2> heads;                  // [T_max, H·D]
-  Tensor<2> added;                  // [T_max, C]
-  FeedForwardScratch feed_forward;  // gate, up [T_max, F]
+  std::size_t max_rows;             // most rows in one call, of all its sequences
+  Tensor<2> normed;                 // [max_rows, C]
+  Tensor<2> q;                      // [max_rows, H·D]
+  Tensor<2> k;                      // [max_rows, G·D]
+  Tensor<2> v;                      // [max_rows, G·D]
+  Tensor<2> heads;                  // [max_rows, H·D]
+  Tensor<2> added;                  // [max_rows, C]
+  FeedForwardScratch feed_forward;  // gate, up [max_rows, F]
 
   /// Large enough for a block of any of these settings. Throws std::invalid_argument as
-  /// expect_settings does, when there are no settings, when two differ in C, and when T_max is 0.
-  BlockScratch(std::span<const BlockSettings> layers, std::size_t T_max);
-  BlockScratch(const BlockSettings& settings, std::size_t T_max)
-      : BlockScratch(std::span(&settings, 1), T_max) {}
+  /// expect_settings does, when there are no settings, when two differ in C, and when max_rows
+  /// is 0.
+  BlockScratch(std::span<const BlockSettings> layers, std::size_t max_rows);
+  BlockScratch(const BlockSettings& settings, std::size_t max_rows)
+      : BlockScratch(std::span(&settings, 1), max_rows) {}
 };
 
 /// Applies the block to x in place. trace, if given, is called with the results in this order:
@@ -118,7 +119,7 @@ struct BlockScratch {
 /// feed_forward before before_sum may change them. Chapter 07's hidden values lie in
 /// scratch.feed_forward.up.
 ///
-/// Throws std::invalid_argument when x is not [T, C], T is 0 or above T_max, the scratch is too
+/// Throws std::invalid_argument when x is not [T, C], T is 0 or above max_rows, the scratch is too
 /// narrow, or a slot that is needed is empty, all before anything is written, and as the attention
 /// does; x is then as it was. If the network, or before_sum after it, throws, x already has what
 /// attention added. What the attention keeps may hold the new rows after any failure in a slot.

@@ -5,18 +5,19 @@
 namespace t2t {
 
 AttentionKernel grouped_kernel(std::span<const BlockSettings> layers, std::size_t S,
-                               std::size_t T_max) {
+                               std::size_t max_run_rows) {
   const std::size_t H = widest(layers, [](const BlockSettings& s) { return s.H; });
   const std::size_t D = widest(layers, [](const BlockSettings& s) { return s.D; });
-  return [scratch = GroupedScratch(T_max, S, H, D)](ConstMatrix q, const KeyValueHeads& heads,
-                                                    const ScoreRule& rule, Matrix out) mutable {
+  return [scratch = GroupedScratch(max_run_rows, S, H, D)](
+             ConstMatrix q, const KeyValueHeads& heads, const ScoreRule& rule, Matrix out) mutable {
     grouped_attention_rows(q, heads, rule, out, scratch);
   };
 }
 
 CachedAttention::CachedAttention(std::span<const BlockSettings> layers, std::size_t S,
-                                 std::size_t T_max, std::size_t sequences, AttentionKernel kernel)
-    : layers_(layers, S, T_max), kernel_(std::move(kernel)) {
+                                 std::size_t max_run_rows, std::size_t sequences,
+                                 AttentionKernel kernel)
+    : layers_(layers, S, max_run_rows), kernel_(std::move(kernel)) {
   expect(sequences >= 1, "sequences", "at least 1", sequences);
   caches.resize(sequences);
   for (std::vector<KvCache>& of_sequence : caches) {
@@ -24,7 +25,7 @@ CachedAttention::CachedAttention(std::span<const BlockSettings> layers, std::siz
     for (const BlockSettings& settings : layers)
       of_sequence.push_back(make_kv_cache(settings.G, S, settings.D));
   }
-  if (!kernel_) kernel_ = grouped_kernel(layers, S, T_max);
+  if (!kernel_) kernel_ = grouped_kernel(layers, S, max_run_rows);
 }
 
 void CachedAttention::operator()(const Projected& in, Matrix heads, const Trace& trace) {

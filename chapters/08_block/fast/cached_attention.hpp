@@ -28,18 +28,18 @@ using AttentionKernel = std::function<void(ConstMatrix q, const KeyValueHeads& h
 
 /// Chapter 06's kernel for these layers, with scratch memory for the widest of them.
 AttentionKernel grouped_kernel(std::span<const BlockSettings> layers, std::size_t S,
-                               std::size_t T_max);
+                               std::size_t max_run_rows);
 // [/kernel]
 
 class CachedAttention {
  public:
-  /// Makes caches of S positions for each layer of each sequence. A call may bring up to T_max rows
-  /// of a sequence and use at most as many threads as are in use now. Throws std::invalid_argument
-  /// as LayerTables does, and when sequences is 0.
-  CachedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
+  /// Makes caches of S positions for each layer of each sequence. A call may bring up to
+  /// max_run_rows rows of one sequence and use at most as many threads as are in use now. Throws
+  /// std::invalid_argument as LayerTables does, and when sequences is 0.
+  CachedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t max_run_rows,
                   std::size_t sequences = 1, AttentionKernel kernel = {});
-  CachedAttention(const BlockSettings& settings, std::size_t S, std::size_t T_max)
-      : CachedAttention(std::span(&settings, 1), S, T_max) {}
+  CachedAttention(const BlockSettings& settings, std::size_t S, std::size_t max_run_rows)
+      : CachedAttention(std::span(&settings, 1), S, max_run_rows) {}
   CachedAttention(const CachedAttention&) = delete;  // give std::ref(it) to a slot, not a copy
 
   /// caches[sequence][layer], [G, S, D] each.

@@ -18,11 +18,16 @@ static bool same_table(const BlockSettings& a, const BlockSettings& b) {
          a.frequencies == b.frequencies;
 }
 
-LayerTables::LayerTables(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max)
-    : S_(S), T_max_(T_max), threads_(thread_count()), layers_(layers.begin(), layers.end()) {
+LayerTables::LayerTables(std::span<const BlockSettings> layers, std::size_t S,
+                         std::size_t max_run_rows)
+    : S_(S),
+      max_run_rows_(max_run_rows),
+      threads_(thread_count()),
+      layers_(layers.begin(), layers.end()) {
   expect(!layers.empty(), "layers", "at least 1", 0);
   expect(S >= 1, "S, the positions of the caches", "at least 1", S);
-  expect(T_max >= 1, "T_max, the rows of a sequence in a call", "at least 1", T_max);
+  expect(max_run_rows >= 1, "max_run_rows, the rows of a sequence in a call", "at least 1",
+         max_run_rows);
   for (std::size_t l = 0; l < layers.size(); ++l) {
     expect_settings(layers[l]);
     const auto same = [&](const BlockSettings& other) { return same_table(other, layers[l]); };
@@ -70,13 +75,14 @@ void LayerTables::expect_block(const Block& block) const {
 
 /// Throws unless a run can be one of a call: of an existing sequence, with a row or more, of which
 /// none is at position S or later.
-static void expect_run(const Run& run, std::size_t sequences, std::size_t S, std::size_t T_max) {
+static void expect_run(const Run& run, std::size_t sequences, std::size_t S,
+                       std::size_t max_run_rows) {
   if (run.sequence >= sequences)
     throw std::invalid_argument(
         fmt::format("runs: wanted sequences from 0 to {}, got {}", sequences - 1, run.sequence));
-  if (run.rows < 1 || run.rows > T_max)
+  if (run.rows < 1 || run.rows > max_run_rows)
     throw std::invalid_argument(fmt::format("sequence {}: wanted 1 to {} rows in a call, got {}",
-                                            run.sequence, T_max, run.rows));
+                                            run.sequence, max_run_rows, run.rows));
   if (run.position > S || run.rows > S - run.position)
     throw std::invalid_argument(
         fmt::format("sequence {}: wanted at most S = {} positions in all, got {} and {} more",
@@ -101,7 +107,7 @@ void LayerTables::expect_call(const Projected& in, ConstMatrix heads, std::size_
 
   std::size_t rows = 0;
   for (const Run& run : in.runs) {
-    expect_run(run, sequences, S_, T_max_);
+    expect_run(run, sequences, S_, max_run_rows_);
     const auto of_sequence = [&](const Run& other) { return other.sequence == run.sequence; };
     expect(std::ranges::count_if(in.runs, of_sequence) == 1, "sequence of the runs", "each once",
            run.sequence);

@@ -12,10 +12,10 @@ namespace t2t {
 
 class LayerTables {
  public:
-  /// For sequences of at most S positions, and calls that bring at most T_max rows of a sequence
-  /// and use at most as many threads as are in use now. Throws std::invalid_argument as
-  /// expect_settings does, for no layers, and when S or T_max is 0.
-  LayerTables(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max);
+  /// For sequences of at most S positions, and calls that pass at most max_run_rows rows of one
+  /// sequence and use at most as many threads as are in use now. Throws std::invalid_argument as
+  /// expect_settings does, for no layers, and when S or max_run_rows is 0.
+  LayerTables(std::span<const BlockSettings> layers, std::size_t S, std::size_t max_run_rows);
 
   /// The angles of a layer: [S, D/2], or empty without RoPE.
   const RopeTable& table(std::size_t layer) const { return tables_[table_of_[layer]]; }
@@ -25,14 +25,14 @@ class LayerTables {
 
   /// Throws std::invalid_argument if a shape differs from what the block's settings say; if the
   /// runs don't add up to q's rows, or one names a sequence that is missing or comes twice, has no
-  /// row or more than T_max, or goes beyond position S − 1; if the layer does not exist or wasn't
-  /// made for this block's H, G, D and RoPE; or if more threads are in use.
+  /// row or more than max_run_rows, or goes beyond position S − 1; if the layer does not exist or
+  /// wasn't made for this block's H, G, D and RoPE; or if more threads are in use.
   void expect_call(const Projected& in, ConstMatrix heads, std::size_t sequences) const;
 
  private:
   void expect_block(const Block& block) const;
 
-  std::size_t S_, T_max_, threads_;
+  std::size_t S_, max_run_rows_, threads_;
   std::vector<BlockSettings> layers_;  // [L]
   std::vector<RopeTable> tables_;      // [S, D/2] each; empty without RoPE
   std::vector<std::size_t> table_of_;  // [L]: layers of equal D and frequencies share a table

@@ -92,14 +92,14 @@ ModelState::ModelState(const Config& config, std::size_t S, StateOptions given)
       lengths(given.sequences, 0),
       options(std::move(given)),
       scratch(settings_of_all(config), rows_of_a_pass(S, options)),
-      x(empty(scratch.T_max, config.block.C)),
+      x(empty(scratch.max_rows, config.block.C)),
       last(empty(options.sequences, config.block.C)) {
   runs.reserve(options.sequences);
   if (options.layers) return;
   const std::vector<BlockSettings> layers = settings_of_all(config);
   SequenceMemory memory = attention_of(layers, S, options);
   slots = {.attention = std::move(memory.attention),
-           .network = options.network ? options.network(layers, scratch.T_max) : Network(),
+           .network = options.network ? options.network(layers, scratch.max_rows) : Network(),
            .before_sum = options.before_sum};
   truncated = std::move(memory.truncated);
 }
@@ -174,9 +174,9 @@ static std::size_t embed_chunk(const Model& model, ModelState& state,
                                std::span<const MoreTokens> more, Embedded& at) {
   std::size_t rows = 0;
   state.runs.clear();
-  while (at.i < more.size() && rows < state.scratch.T_max) {
+  while (at.i < more.size() && rows < state.scratch.max_rows) {
     const auto& [sequence, ids, wanted] = more[at.i];
-    const std::size_t count = std::min(state.scratch.T_max - rows, ids.size() - at.done);
+    const std::size_t count = std::min(state.scratch.max_rows - rows, ids.size() - at.done);
     const std::size_t position = state.lengths[sequence] + at.done;
     embed_tokens(model, ids.subspan(at.done, count), position,
                  Matrix(state.x).rows_from(rows, count));

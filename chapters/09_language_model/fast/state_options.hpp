@@ -20,10 +20,10 @@ struct SequenceMemory {
   Attention attention = {};
   std::function<void(std::size_t sequence, std::size_t position)> truncated = {};
 };
-/// Makes a network with its scratch memory, for calls of up to T_max rows. Each state makes one of
-/// its own, once it has checked that a chunk's rows fit into memory.
+/// Makes a network with its scratch memory, for calls of up to max_rows rows. Each state makes one
+/// of its own, once it has checked that a chunk's rows fit into memory.
 using MakeNetwork =
-    std::function<Network(std::span<const BlockSettings> layers, std::size_t T_max)>;
+    std::function<Network(std::span<const BlockSettings> layers, std::size_t max_rows)>;
 /// Sends x through all blocks, in the place of run_layers: another machine's, such as a GPU's.
 using Layers = std::function<void(const Model& model, Matrix x, Runs runs, const Trace& trace)>;
 

@@ -10,9 +10,9 @@
 namespace t2t {
 
 QuantizedAttention::QuantizedAttention(std::span<const BlockSettings> layers, std::size_t S,
-                                       std::size_t T_max, std::size_t sequences, std::size_t bits,
-                                       AttentionKernel kernel)
-    : layers_(layers, S, T_max),
+                                       std::size_t max_run_rows, std::size_t sequences,
+                                       std::size_t bits, AttentionKernel kernel)
+    : layers_(layers, S, max_run_rows),
       scratch_(S, widest(layers, [](const BlockSettings& s) { return s.H; }),
                widest(layers, [](const BlockSettings& s) { return s.D; })),
       kernel_(std::move(kernel)) {
@@ -24,11 +24,11 @@ QuantizedAttention::QuantizedAttention(std::span<const BlockSettings> layers, st
       of_sequence.push_back(
           {make_quantized_heads(bits, s.G, S, s.D), make_quantized_heads(bits, s.G, S, s.D)});
   }
-  if (T_max == 1) return;  // one token reads the rounded rows
+  if (max_run_rows == 1) return;  // one token reads the rounded rows
   const std::size_t floats =
       widest(layers, [](const BlockSettings& s) { return s.G * whole_blocks(s.D); });
   keys_ = empty(S, floats), values_ = empty(S, floats);
-  if (!kernel_) kernel_ = grouped_kernel(layers, S, T_max);
+  if (!kernel_) kernel_ = grouped_kernel(layers, S, max_run_rows);
 }
 
 /// Several tokens, the last of the cache: the rows that they see become floats for the kernel.

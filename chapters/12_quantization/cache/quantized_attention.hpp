@@ -23,7 +23,7 @@ class QuantizedAttention {
   /// Makes caches of S positions for each layer of each sequence. kernel, chapter 06's unless one
   /// is given, attends for calls of several tokens. Throws std::invalid_argument as
   /// CachedAttention's constructor does, and unless bits is 4 or 8.
-  QuantizedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
+  QuantizedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t max_run_rows,
                      std::size_t sequences, std::size_t bits, AttentionKernel kernel = {});
   QuantizedAttention(const QuantizedAttention&) = delete;  // give std::ref(it) to a slot
 

@@ -12,9 +12,9 @@
 namespace t2t {
 
 PagedAttention::PagedAttention(std::span<const BlockSettings> layers, std::size_t S,
-                               std::size_t T_max, std::size_t sequences, std::size_t pages,
+                               std::size_t max_run_rows, std::size_t sequences, std::size_t pages,
                                std::size_t page, std::size_t bits)
-    : layers_(layers, S, T_max),
+    : layers_(layers, S, max_run_rows),
       settings_(layers.begin(), layers.end()),
       pages_(pages),
       page_(page),

@@ -22,11 +22,11 @@ using PageTable = std::vector<std::size_t>;
 class PagedAttention {
  public:
   /// Makes `pages` pages of `page` positions in each layer, for sequences of up to S positions and
-  /// calls with up to T_max rows of a sequence. Keys and values are floats, with bits = 32, or
-  /// chapter 12's values of 8 or 4 bits. Throws std::invalid_argument as LayerTables does, when
+  /// calls with up to max_run_rows rows of a sequence. Keys and values are floats, with bits = 32,
+  /// or chapter 12's values of 8 or 4 bits. Throws std::invalid_argument as LayerTables does, when
   /// sequences, pages or page is 0, and for other bits; std::runtime_error when there is not enough
   /// memory.
-  PagedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t T_max,
+  PagedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t max_run_rows,
                  std::size_t sequences, std::size_t pages, std::size_t page = 16,
                  std::size_t bits = 32);
   PagedAttention(const PagedAttention&) = delete;  // give std::ref(it) to a slot, not a copy
