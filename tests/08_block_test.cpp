@@ -308,7 +308,7 @@ TEST_CASE(
     Matrix x;
     std::vector<Run> runs;
     BlockScratch& scratch;
-    BlockSlots& slots;
+    BlockFunctions& functions;
   };
   const auto refuses = [](const std::string& message, const std::function<void(Call&)>& change) {
     CAPTURE(message);
@@ -321,14 +321,14 @@ TEST_CASE(
     for (const std::size_t t : {0, 5})  // 10 positions filled
       room.run(Matrix(x).rows_from(t, 5), Block(c.settings, weights), t);
     Call call{c.settings,   weights,      Matrix(x).rows_from(10, 8),
-              {{0, 10, 8}}, room.scratch, room.slots};
+              {{0, 10, 8}}, room.scratch, room.functions};
     change(call);
 
     const std::vector<std::vector<KvCache>> caches_before = room.attention.caches;
     const Tensor<2> x_before = x;
-    REFUSES(
-        block_rows(call.x, call.runs, Block(call.settings, call.weights), call.slots, call.scratch),
-        message);
+    REFUSES(block_rows(call.x, call.runs, Block(call.settings, call.weights), call.functions,
+                       call.scratch),
+            message);
     CHECK(all_close(x, x_before, 0));
     const KvCache& before = caches_before[0][0];
     CHECK(cache.length == before.length);
@@ -337,7 +337,7 @@ TEST_CASE(
   };
   refuses("H, the query heads: wanted a multiple of G = 4, got 6",
           [](Call& c) { c.settings.G = 4; });
-  refuses("slots.network: wanted one, since F is 0, got none",
+  refuses("functions.network: wanted one, since F is 0, got none",
           [](Call& c) { c.settings.F = 0, c.weights.feed_forward = {}; });
   refuses("eps: wanted a number above 0, got 0", [](Call& c) { c.settings.eps = 0; });
   refuses("theta: wanted a number above 0, got -1; eps: wanted a number above 0, got 0",
@@ -365,7 +365,7 @@ TEST_CASE(
           [](Call& c) { c.settings.heads_together = true; });
   refuses("experts: wanted E = 2, got 0",
           [](Call& c) { c.settings.experts = 2, c.settings.chosen = 1; });
-  refuses("slots.network: wanted one, since the block has experts, got none", [](Call& c) {
+  refuses("functions.network: wanted one, since the block has experts, got none", [](Call& c) {
     c.settings.experts = 2, c.settings.chosen = 1;
     c.weights.experts.assign(2, std::exchange(c.weights.feed_forward, {}));
     c.weights.router = empty(2, 96);
@@ -389,8 +389,8 @@ TEST_CASE(
           [](Call& c) { c.x.rows = 9; });
   refuses("scratch: wanted room for C = 96, H·D = 96 and G·D = 32, got 96, 48 and 32",
           [](Call& c) { c.scratch.q = empty(8, 48); });
-  refuses("slots.attention: wanted one, such as a CachedAttention, got none",
-          [](Call& c) { c.slots.attention = {}; });
+  refuses("functions.attention: wanted one, such as a CachedAttention, got none",
+          [](Call& c) { c.functions.attention = {}; });
   refuses("scratch.feed_forward: wanted up [T, 160] and gate [T, 160], got [T, 159] and [T, 160]",
           [](Call& c) { c.scratch.feed_forward.up = empty(8, 159); });
   refuses("scratch.feed_forward: wanted up [T, 160] and gate [T, 160], got [T, 160] and [T, 0]",

@@ -56,7 +56,7 @@ void bench(Bench& bench) {
   const Tensor<2> text = random.normal<2>({T, C});
   const std::vector<BlockSettings> all_settings(L, settings);
   CachedAttention attention(all_settings, T + 1, T);
-  const BlockSlots slots = {.attention = std::ref(attention)};
+  const BlockFunctions functions = {.attention = std::ref(attention)};
   BlockScratch scratch(settings, T);
   std::vector<Block> blocks;
   for (std::size_t l = 0; l < L; ++l) blocks.emplace_back(settings, layers[l], l);
@@ -64,7 +64,7 @@ void bench(Bench& bench) {
   Tensor<2> x = text;
 
   const Run prompt{0, 0, T}, next{0, T, 1};
-  const auto prefill = [&] { block_rows(x, prompt, blocks[0], slots, scratch); };
+  const auto prefill = [&] { block_rows(x, prompt, blocks[0], functions, scratch); };
   prefill();
   const RopeTable table = block_rope_table(settings, T);
   bench.expect_right("block_rows", near(x, block(text, layers[0], settings, table), 1e-4f));
@@ -82,11 +82,11 @@ void bench(Bench& bench) {
     for (const BlockWeights& weights : layers) products.with_weights(token, weights, 1);
   });
   x = text;
-  for (const Block& block : blocks) block_rows(x, prompt, block, slots, scratch);
+  for (const Block& block : blocks) block_rows(x, prompt, block, functions, scratch);
   x = text;
   bench.against_read("block_rows, one token, 30 blocks, S = 513", bytes + cached, [&] {
     for (const Block& block : blocks)
-      block_rows(Matrix(x).rows_from(0, 1), next, block, slots, scratch);
+      block_rows(Matrix(x).rows_from(0, 1), next, block, functions, scratch);
   });
 }
 

@@ -124,12 +124,12 @@ Tensor<2> in_chunks(const Tensor<2>& x, const BlockSettings& settings, const Blo
   const std::size_t T = x.shape(0);
   const Block block(settings, weights);           // the weights are checked here, once
   CachedAttention attention(settings, T, chunk);  // a cache for T positions
-  const BlockSlots slots = {.attention = std::ref(attention)};
+  const BlockFunctions functions = {.attention = std::ref(attention)};
   BlockScratch scratch(settings, chunk);
   Tensor<2> y = x;
   for (std::size_t t = 0; t < T; t += chunk) {
     const Run run{.sequence = 0, .position = t, .rows = std::min(chunk, T - t)};
-    block_rows(Matrix(y).rows_from(t, run.rows), run, block, slots, scratch);
+    block_rows(Matrix(y).rows_from(t, run.rows), run, block, functions, scratch);
   }
   return y;
 }

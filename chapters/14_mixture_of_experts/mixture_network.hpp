@@ -1,11 +1,11 @@
-// A mixture of experts in the slots of chapter 08's block and of chapter 13's training.
+// A mixture of experts as a function for chapter 08's block and for chapter 13's training.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "09_language_model/fast/forward.hpp"
-#include "13_training/backward/training_slots.hpp"
+#include "13_training/backward/training_functions.hpp"
 #include "14_mixture_of_experts/experts_backward.hpp"
 
 namespace t2t {
@@ -18,8 +18,8 @@ Mixture mixture_of(const BlockWeights& weights, const BlockSettings& settings,
 /// there are no layers, and for layers of different sizes.
 MakeNetwork experts_network(Scoring scoring = Scoring::softmax);
 
-/// A mixture that is trained: its places in the training's slots, and what was seen of it. The
-/// slots refer to it, so it must outlive what uses them.
+/// A mixture that is trained: its functions for the training, and what was seen of it. The
+/// functions refer to it, so it must outlive what uses them.
 class TrainedExperts {
  public:
   /// For models of L layers with E experts each.

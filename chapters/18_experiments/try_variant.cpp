@@ -33,7 +33,7 @@ static Trainer new_trainer(const Variant& variant, const TrainingOptions& option
   ModelWeights weights = draw_model(config, random);
   if (variant.redrawn) variant.redrawn(weights, config);
   if (!variant.changes.norms) take_norms_away(config, weights);
-  TrainingHooks hooks{.learned = variant.learned, .slots = slots_of(variant.changes)};
+  TrainingHooks hooks{.learned = variant.learned, .functions = functions_of(variant.changes)};
   if (variant.hidden > 0)
     hooks.prepare = [share = variant.hidden](Batch& batch, std::uint64_t seed) {
       hide_tokens(batch, share, seed);
@@ -60,7 +60,7 @@ static double train(const Experiment& experiment, AnyTrainer& trainer,
 static std::vector<double> far_perplexity(const Model& model, const BlockChanges& changes,
                                           std::span<const int> held_out) {
   constexpr std::size_t quarters = 4, length = quarters * experiment_T;
-  Gradients passes(model.config(), 1, length, slots_of(changes));
+  Gradients passes(model.config(), 1, length, functions_of(changes));
   Batch text = make_batch(1, length);
   std::vector<double> perplexity;
   for (std::size_t q = 0; q < quarters; ++q) {

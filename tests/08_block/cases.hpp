@@ -76,15 +76,15 @@ inline std::vector<Case> cases() {
 struct Room {
   CachedAttention attention;
   BlockScratch scratch;
-  BlockSlots slots;
+  BlockFunctions functions;
   Room(const BlockSettings& settings, std::size_t S, std::size_t max_run_rows,
        std::size_t texts = 1, AttentionKernel kernel = {})
       : attention({&settings, 1}, S, max_run_rows, texts, kernel),
         scratch(settings, max_run_rows * texts),
-        slots{.attention = std::ref(attention)} {}
+        functions{.attention = std::ref(attention)} {}
   /// x in place, as one text's rows from this position on.
   void run(Matrix x, const Block& block, std::size_t position = 0, const Trace& trace = {}) {
-    block_rows(x, Run{0, position, x.rows}, block, slots, scratch, trace);
+    block_rows(x, Run{0, position, x.rows}, block, functions, scratch, trace);
   }
 };
 

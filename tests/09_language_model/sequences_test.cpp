@@ -189,7 +189,7 @@ TEST_CASE("each part of a state can be the caller's: attention, network, layers,
   reset(state);
   StateOptions elsewhere{.chunk = 3};
   elsewhere.layers = [&](const Model& of, Matrix x, Runs runs, const Trace& trace) {
-    run_layers(of, x, runs, state.slots, state.scratch, trace);
+    run_layers(of, x, runs, state.functions, state.scratch, trace);
   };
   ModelState by_layers(c.config, 9, elsewhere);
   forward(model, by_layers, ids, row(logits));

@@ -1,5 +1,5 @@
 // What must be true of keys and values in 8 and 4 bits: how a row is rounded, attention to rounded
-// rows, the slot of a block, and a model's state.
+// rows, the attention of a block, and a model's state.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -138,13 +138,13 @@ TEST_CASE("rows are written where they belong, and no other row changes") {
   }
 }
 
-/// What an attention needs beside q, k and v: the runs of its sequences, and a block.
-struct Slot {
+/// A layer's attention, with the block that a call needs beside q, k, v and their runs.
+struct Layer {
   BlockSettings settings;
   BlockWeights weights;
   QuantizedAttention attention;
-  Slot(const BlockSettings& s, size_t S, size_t max_run_rows, size_t bits, size_t sequences = 1,
-       AttentionKernel kernel = {})
+  Layer(const BlockSettings& s, size_t S, size_t max_run_rows, size_t bits, size_t sequences = 1,
+        AttentionKernel kernel = {})
       : settings(s), attention({&settings, 1}, S, max_run_rows, sequences, bits, kernel) {
     Random random(1);
     weights = draw_block(settings, random);
@@ -206,8 +206,8 @@ TEST_CASE(
         const Tensor<2> want = p.want(bits, window);
         for (const size_t chunk : {p.T, size_t(7), size_t(1)}) {
           CAPTURE(chunk);
-          Slot slot(settings_with(p.H, p.G, p.D, window), p.T, chunk, bits);
-          CHECK(all_close(slot.in_chunks(p.q, p.k, p.v, chunk), want, p.bound()));
+          Layer layer(settings_with(p.H, p.G, p.D, window), p.T, chunk, bits);
+          CHECK(all_close(layer.in_chunks(p.q, p.k, p.v, chunk), want, p.bound()));
         }
       }
 }
@@ -218,9 +218,9 @@ TEST_CASE("other rules for scores: a factor and a cap, for one token and for sev
     for (const size_t chunk : {p.T, size_t(1)}) {
       BlockSettings settings = settings_with(p.H, p.G, p.D, 9);
       settings.score_factor = 0.5f, settings.score_cap = 3;
-      Slot slot(settings, p.T, chunk, bits);
-      CHECK(
-          all_close(slot.in_chunks(p.q, p.k, p.v, chunk), p.want(bits, 9, 0.5f, 3), 2 * p.bound()));
+      Layer layer(settings, p.T, chunk, bits);
+      CHECK(all_close(layer.in_chunks(p.q, p.k, p.v, chunk), p.want(bits, 9, 0.5f, 3),
+                      2 * p.bound()));
     }
 }
 
@@ -233,8 +233,8 @@ TEST_CASE("what rounding does to attention is bounded by the steps of keys and v
   const Tensor<2> exact = attention_in_double(p.q, p.k, p.v, p.H, p.G, Mask::causal);
   for (const size_t bits : {8, 4}) {
     CAPTURE(bits);
-    Slot slot(settings, p.T, p.T, bits);
-    const Tensor<2> got = slot.in_chunks(p.q, p.k, p.v, p.T);
+    Layer layer(settings, p.T, p.T, bits);
+    const Tensor<2> got = layer.in_chunks(p.q, p.k, p.v, p.T);
     const double largest = 5, steps = bits == 8 ? 127 : 7.5;
     const double half_step = largest / steps * 1.02 / 2;
     double apart = 0, all = 0;
@@ -262,15 +262,15 @@ TEST_CASE("several texts in one call: each as if it were alone, at its own posit
   const auto part = [](const Tensor<2>& x, size_t t, size_t count) {
     return copy_of(ConstMatrix(x).rows_from(t, count));
   };
-  const auto rows = [&](Slot& slot, Runs runs, size_t t, size_t count) {
-    return slot(runs, part(p.q, t, count), part(p.k, t, count), part(p.v, t, count));
+  const auto rows = [&](Layer& layer, Runs runs, size_t t, size_t count) {
+    return layer(runs, part(p.q, t, count), part(p.k, t, count), part(p.v, t, count));
   };
-  Slot slot(settings, 30, 20, 8, 2);
-  rows(slot, Run{1, 0, 5}, 0, 5);
+  Layer layer(settings, 30, 20, 8, 2);
+  rows(layer, Run{1, 0, 5}, 0, 5);
   const std::vector<Run> runs = {{1, 5, 1}, {0, 0, 9}};
-  const Tensor<2> both = rows(slot, runs, 5, 10);
+  const Tensor<2> both = rows(layer, runs, 5, 10);
 
-  Slot first(settings, 30, 20, 8), second(settings, 30, 20, 8);
+  Layer first(settings, 30, 20, 8), second(settings, 30, 20, 8);
   const Tensor<2> of_0 = rows(first, Run{0, 0, 9}, 6, 9);
   rows(second, Run{0, 0, 5}, 0, 5);
   const Tensor<2> of_1 = rows(second, Run{0, 5, 1}, 5, 1);
@@ -284,7 +284,7 @@ TEST_CASE("a text goes on from an earlier position as if what came after it had 
     return copy_of(ConstMatrix(x).rows_from(t, count));
   };
   for (const size_t bits : {8, 4}) {
-    Slot cut(settings_with(4, 2, 16), 20, 20, bits), whole(settings_with(4, 2, 16), 20, 20, bits);
+    Layer cut(settings_with(4, 2, 16), 20, 20, bits), whole(settings_with(4, 2, 16), 20, 20, bits);
     cut(Run{0, 0, 12}, part(p.q, 0, 12), part(p.k, 0, 12), part(p.v, 0, 12));
     whole(Run{0, 0, 5}, part(p.q, 0, 5), part(p.k, 0, 5), part(p.v, 0, 5));
     const Run next{0, 5, 8};
@@ -303,8 +303,8 @@ TEST_CASE("a NaN or an infinity in k or v reaches the result of each head that r
           CAPTURE(in_keys);
           Tensor<2> k = p.k, v = p.v;
           (in_keys ? k : v)(3, 40 + 35) = bad;  // of group 1, in the rest of the row
-          Slot slot(settings_with(4, 2, 40), 6, chunk, bits);
-          const Tensor<2> got = slot.in_chunks(p.q, k, v, chunk);
+          Layer layer(settings_with(4, 2, 40), 6, chunk, bits);
+          const Tensor<2> got = layer.in_chunks(p.q, k, v, chunk);
           // In one call, a kernel may multiply what a query does not see by a weight of 0.
           for (size_t t = 0; t < 6; ++t)
             for (size_t h = 0; h < 4; ++h)
@@ -318,7 +318,7 @@ TEST_CASE("the number of threads changes no bit, and later calls allocate nothin
   const Problem p{H, G, D, S};
   for (const size_t bits : {8, 4}) {
     set_threads(2);
-    Slot two(settings_with(H, G, D), S, 200, bits), one(settings_with(H, G, D), S, 200, bits);
+    Layer two(settings_with(H, G, D), S, 200, bits), one(settings_with(H, G, D), S, 200, bits);
     const Tensor<2> by_two = two.in_chunks(p.q, p.k, p.v, 199);
     set_threads(1);
     CHECK(all_close(by_two, one.in_chunks(p.q, p.k, p.v, 199), 0));
@@ -338,16 +338,16 @@ TEST_CASE("a call whose kernel throws can be made again") {
   const Problem p{4, 2, 16, 8};
   bool refused = false;
   const BlockSettings settings = settings_with(4, 2, 16);
-  Slot slot(settings, 8, 8, 8, 1,
-            [&, kernel = grouped_kernel({&settings, 1}, 8, 8)](
-                ConstMatrix q, const KeyValueHeads& heads, const ScoreRule& rule, Matrix out) {
-              if (!std::exchange(refused, true)) throw std::runtime_error("no result");
-              kernel(q, heads, rule, out);
-            });
+  Layer layer(settings, 8, 8, 8, 1,
+              [&, kernel = grouped_kernel({&settings, 1}, 8, 8)](
+                  ConstMatrix q, const KeyValueHeads& heads, const ScoreRule& rule, Matrix out) {
+                if (!std::exchange(refused, true)) throw std::runtime_error("no result");
+                kernel(q, heads, rule, out);
+              });
   const Run run{0, 0, 8};
-  REFUSES_AS(slot(run, p.q, p.k, p.v), "no result", std::runtime_error);
-  Slot calm(settings, 8, 8, 8);
-  CHECK(all_close(slot(run, p.q, p.k, p.v), calm(run, p.q, p.k, p.v), 0));
+  REFUSES_AS(layer(run, p.q, p.k, p.v), "no result", std::runtime_error);
+  Layer calm(settings, 8, 8, 8);
+  CHECK(all_close(layer(run, p.q, p.k, p.v), calm(run, p.q, p.k, p.v), 0));
 }
 
 TEST_CASE("a row at the largest position that there is, far behind the cache, is refused") {
@@ -372,31 +372,31 @@ TEST_CASE("bad input is refused, and the message names it") {
           "cache: 5 rows and T = 2 more, wanted at most S = 6 in all");
 
   const BlockSettings settings = settings_with(4, 2, 16);
-  Slot slot(settings, 6, 4, 8);
+  Layer layer(settings, 6, 4, 8);
   const Tensor<2> q = draw(5, 64, 1), k = draw(5, 32, 2);
   const auto part = [](const Tensor<2>& x, size_t count) {
     return ConstMatrix(x).rows_from(0, count);
   };
   const auto refuses = [&](const char* why, Runs runs, size_t of_q, size_t of_k, size_t of_v) {
-    REFUSES(slot(runs, part(q, of_q), part(k, of_k), part(k, of_v)), why);
-    CHECK(slot.attention.caches[0][0].length == 0);
+    REFUSES(layer(runs, part(q, of_q), part(k, of_k), part(k, of_v)), why);
+    CHECK(layer.attention.caches[0][0].length == 0);
   };
   refuses("k: wanted shape [4, 32], got [3, 32]", Run{0, 0, 4}, 4, 3, 4);
   refuses("v: wanted shape [4, 32], got [3, 32]", Run{0, 0, 4}, 4, 4, 3);
   refuses("sequence 0: wanted 1 to 4 rows in a call, got 5", Run{0, 0, 5}, 5, 5, 5);
   refuses("sequence 0: wanted 1 to 4 rows in a call, got 0", Run{0, 0, 0}, 0, 0, 0);
-  REFUSES(slot(Run{0, 0, 2}, part(k, 2), part(k, 2), part(k, 2)),
+  REFUSES(layer(Run{0, 0, 2}, part(k, 2), part(k, 2), part(k, 2)),
           "q: wanted shape [2, 64], got [2, 32]");
   refuses("runs: wanted sequences from 0 to 0, got 1", std::vector<Run>{{0, 0, 1}, {1, 0, 1}}, 2, 2,
           2);
   refuses("runs: wanted 2 rows in all, got 1", Run{0, 0, 1}, 2, 2, 2);
   refuses("sequence 0: wanted a position of at most its length 0, got 1", Run{0, 1, 2}, 2, 2, 2);
-  slot(Run{0, 0, 4}, part(q, 4), part(k, 4), part(k, 4));
-  REFUSES(slot(Run{0, 4, 3}, part(q, 3), part(k, 3), part(k, 3)),
+  layer(Run{0, 0, 4}, part(q, 4), part(k, 4), part(k, 4));
+  REFUSES(layer(Run{0, 4, 3}, part(q, 3), part(k, 3), part(k, 3)),
           "sequence 0: wanted at most S = 6 positions in all, got 4 and 3 more");
-  CHECK(slot.attention.caches[0][0].length == 4);
-  slot.settings.theta = 500;
-  REFUSES(slot(Run{0, 4, 1}, part(q, 1), part(k, 1), part(k, 1)),
+  CHECK(layer.attention.caches[0][0].length == 4);
+  layer.settings.theta = 500;
+  REFUSES(layer(Run{0, 4, 1}, part(q, 1), part(k, 1), part(k, 1)),
           "attention, layer 0: made for H = 4, G = 2, D = 16, theta = 10000, neighbours; wanted H "
           "= 4, G = 2, D = 16, theta = 500, neighbours");
 

@@ -169,13 +169,13 @@ TEST_CASE("heads, layers, texts and passes leave out weights of their own") {
 }
 
 TEST_CASE("with dropout on attention's weights, too, the loss grows along its gradient") {
-  TrainingSlots slots;
-  slots.attention.drops_weights = true;
+  TrainingFunctions functions;
+  functions.attention.drops_weights = true;
   for (const Case& c : {llama(), gpt2()}) {
     CAPTURE(c.name);
     const Batch batch = three_texts(c.config.V);
     const Dropout dropout{0.3f, 5};
-    Gradients passes(c.config, 3, 13, slots), others(c.config, 3, 13);
+    Gradients passes(c.config, 3, 13, functions), others(c.config, 3, 13);
     ModelWeights gradients = zeros_of(c.config), unused = zeros_of(c.config);
     const float scale = 1.0f / 39;
     const double loss = passes.add(c.model(), batch, scale, gradients, dropout);

@@ -103,11 +103,11 @@ static double experts_backward(const NetworkCall& call, double balance) {
   return loss;
 }
 
-static TrainingSlots slots(double balance) {
-  TrainingSlots slots;
-  slots.network = {experts_rows,
-                   [balance](const NetworkCall& call) { return experts_backward(call, balance); }};
-  return slots;
+static TrainingFunctions functions(double balance) {
+  TrainingFunctions functions;
+  functions.network = {
+      experts_rows, [balance](const NetworkCall& call) { return experts_backward(call, balance); }};
+  return functions;
 }
 static Tensor<2> logits_of(const Model& model, const Ids& ids) {
   StateOptions options;
@@ -132,7 +132,7 @@ TEST_CASE("experts: gradients are right along themselves, and so are those of th
     batch.ids[t] = int(t * 7 % 40), batch.targets[t] = int(t * 5 % 40);
   for (const double balance : {0.0, 2.0}) {
     CAPTURE(balance);
-    Gradients passes(config, 2, 9, slots(balance));
+    Gradients passes(config, 2, 9, functions(balance));
     ModelWeights gradients = zeros_of(config), unused = zeros_of(config);
     passes.add(Model(config, weights), batch, 1.0f / 18, gradients);
     CHECK((passes.extra_loss() > 0) == (balance > 0));
@@ -154,7 +154,7 @@ TEST_CASE("experts: read from a file, trained, saved and read again") {
   std::vector<int> text;
   for (int t = 0; t < 400; ++t) text.push_back(t * t % 37);
   Trainer trainer(read_model(file), {.B = 4, .T = 16, .schedule = {.peak = 1e-2f, .warmup = 5}},
-                  text, {.slots = slots(0.01)});
+                  text, {.functions = functions(0.01)});
   const double before = trainer.loss_of(text);
   for (int step = 0; step < 30; ++step) trainer.step();
   CHECK(trainer.loss_of(text) < before / 2);

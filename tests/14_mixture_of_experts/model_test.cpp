@@ -34,9 +34,9 @@ TEST_CASE("in a model: the loss grows along all gradients, those of the balance 
     batch.ids[t] = int(t * 7 % 40), batch.targets[t] = int(t * 5 % 40);
   for (const Balance& balance : {Balance{}, Balance{.switch_loss = 2, .z_loss = 0.1f}}) {
     TrainedExperts experts(2, 4, Scoring::softmax, balance);
-    TrainingSlots slots;
-    slots.network = experts.network();
-    Gradients passes(config, 2, 9, slots);
+    TrainingFunctions functions;
+    functions.network = experts.network();
+    Gradients passes(config, 2, 9, functions);
     ModelWeights gradients = zeros_of(config), unused = zeros_of(config);
     passes.add(Model(config, weights), batch, 1.0f / 18, gradients);
     double of_layers = 0;  // each layer is balanced by itself
@@ -63,7 +63,7 @@ TEST_CASE("in a model: trained, and used with a cache, its logits are the same")
   for (int t = 0; t < 400; ++t) text.push_back(t * t % 37);
   TrainedExperts experts(2, 4, Scoring::softmax, {.switch_loss = 0.01f});
   TrainingHooks hooks;
-  hooks.slots.network = experts.network();
+  hooks.functions.network = experts.network();
   Trainer trainer(Model(config, draw_model(config, random)),
                   {.B = 4, .T = 16, .schedule = {.peak = 1e-2f, .warmup = 5}}, text, hooks);
   const double before = trainer.loss_of(text);

@@ -37,13 +37,13 @@ static BlockSettings settings(float score_factor = 0) {
 }
 static Tensor<2> projected(std::uint32_t seed) { return numbers(seed, 2, 0, B * T, H * D); }
 
-/// What the slot makes of q, k and v.
+/// What the attention makes of q, k and v.
 static Tensor<2> heads_of(const BlockChanges& changes, Tensor<2> q, Tensor<2> k, Tensor<2> v,
                           const BlockSettings& s = settings()) {
   Random random(1);
   const BlockWeights weights = draw_block(s, random);
   const Block block(s, weights, 0);
-  BatchAttention attention(std::span(&s, 1), B, T, slots_of(changes).attention);
+  BatchAttention attention(std::span(&s, 1), B, T, functions_of(changes).attention);
   Tensor<2> heads = empty(B * T, H * D);
   std::vector<Run> runs;
   for (size_t b = 0; b < B; ++b) runs.push_back({b, 0, T});
@@ -95,7 +95,7 @@ TEST_CASE("without residuals a part that adds nothing leaves nothing") {
   BlockChanges changes;
   changes.residuals = false;
   const Batch batch = three_texts(c.config.V);
-  const double loss = Gradients(c.config, 3, 13, slots_of(changes)).loss(model, batch);
+  const double loss = Gradients(c.config, 3, 13, functions_of(changes)).loss(model, batch);
   // The last stream is 0, and so are all logits.
   CHECK(loss / 39 == doctest::Approx(std::log(double(c.config.V))).epsilon(1e-6));
   CHECK(std::abs(Gradients(c.config, 3, 13).loss(model, batch) / loss - 1) > 0.01);
@@ -120,7 +120,7 @@ TEST_CASE("with each change, too, the loss grows along its gradient by the squar
         CAPTURE(c.name);
         CAPTURE(int(place));
         CAPTURE(i);
-        Gradients passes(c.config, 3, 13, slots_of(all[i]));
+        Gradients passes(c.config, 3, 13, functions_of(all[i]));
         ModelWeights gradients = zeros_of(c.config);
         const double loss = passes.add(c.model(), batch, 1.0f / 39, gradients);
         CHECK(std::abs(loss / Gradients(c.config, 3, 13).loss(c.model(), batch) - 1) > 1e-3);
@@ -200,7 +200,7 @@ TEST_CASE("norms that cannot be taken away are refused") {
 TEST_CASE("a channel that ALiBi takes gets no gradient from its projection") {
   const Case c = gpt2();
   const size_t width = c.config.block.D, C = c.config.block.C;
-  Gradients passes(c.config, 3, 13, slots_of(changes_of(c.config.block.H)[2]));
+  Gradients passes(c.config, 3, 13, functions_of(changes_of(c.config.block.H)[2]));
   ModelWeights gradients = zeros_of(c.config);
   passes.add(c.model(), three_texts(c.config.V), 1, gradients);
   for (const BlockWeights& block : gradients.blocks)
@@ -256,7 +256,7 @@ TEST_CASE("changes that do not fit are refused") {
   REFUSES(heads_of(changes, q, k, v), "slopes: wanted shape [4], got [3]");
   Tensor<2> narrow = empty(B * T, D);
   changes.slopes = alibi_slopes(H);
-  REFUSES(slots_of(changes).attention.forward(settings(), narrow, narrow),
+  REFUSES(functions_of(changes).attention.forward(settings(), narrow, narrow),
           "q: wanted shape [22, 32], got [22, 8]");
 }
 
@@ -297,7 +297,7 @@ static TrainingHooks with_hidden_tokens() {
   BlockChanges changes;
   changes.causal = false;
   return {.prepare = [](Batch& batch, std::uint64_t seed) { hide_tokens(batch, 0.2f, seed); },
-          .slots = slots_of(changes)};
+          .functions = functions_of(changes)};
 }
 
 TEST_CASE("a model learns to fill in what is hidden in a text that it knows") {

@@ -279,11 +279,11 @@ TEST_CASE("a model with and without the mask learns to tell two texts apart" *
     const Config config{
         .block = llama_style(16, 2, 2, 32), .L = 1, .V = 256, .T_max = 12, .tied = true};
     Random random(3), windows(4);
-    const TrainingSlots slots = slots_of({.causal = causal});
+    const TrainingFunctions functions = functions_of({.causal = causal});
     Trainer trainer(Model(config, draw_model(config, random)),
                     {.B = 8, .T = 12, .schedule = {1e-2f, 1e-3f, 5, 80}}, texts[0],
-                    {.slots = slots});
-    Gradients passes(config, 1, 12, slots);
+                    {.functions = functions});
+    Gradients passes(config, 1, 12, functions);
     Batch batch = make_batch(8, 12);
     for (int n = 0; n < 80; ++n) {
       draw_windows(batch, texts, windows);

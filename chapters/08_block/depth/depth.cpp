@@ -72,7 +72,7 @@ class Layer {
         block_(placed(settings, joined), weights),
         attention_(settings, T, T),
         scratch_(settings, T),
-        slots_{.attention = std::ref(attention_)} {}
+        functions_{.attention = std::ref(attention_)} {}
 
   /// The stream after this layer. [T, C]
   Tensor<2> operator()(const Tensor<2>& x, const Trace& trace = {}) {
@@ -88,7 +88,7 @@ class Layer {
     return settings;
   }
   Tensor<2> as_block(Tensor<2> x, const Trace& trace) {
-    block_rows(x, Run{0, 0, x.shape(0)}, block_, slots_, scratch_, trace);
+    block_rows(x, Run{0, 0, x.shape(0)}, block_, functions_, scratch_, trace);
     return x;
   }
   /// Attention's result is taken from a run of the whole block; the rest is done here.
@@ -111,7 +111,7 @@ class Layer {
   Block block_;
   CachedAttention attention_;
   BlockScratch scratch_;
-  BlockSlots slots_;
+  BlockFunctions functions_;
 };
 
 std::vector<Depth> depths(Joined joined, const Tensor<2>& text, const BlockSettings& settings,

@@ -47,7 +47,7 @@ BlockScratch::BlockScratch(std::span<const BlockSettings> layers, std::size_t ma
 }
 
 /// Checks what can differ from call to call, before anything is written.
-static void expect_call(ConstMatrix x, const Block& block, const BlockSlots& slots,
+static void expect_call(ConstMatrix x, const Block& block, const BlockFunctions& functions,
                         const BlockScratch& scratch) {
   const BlockSettings& s = block.settings();
   expect_shape("x", x, {x.rows, s.C});
@@ -61,11 +61,12 @@ static void expect_call(ConstMatrix x, const Block& block, const BlockSlots& slo
     throw std::invalid_argument(
         fmt::format("scratch: wanted room for C = {}, H·D = {} and G·D = {}, got {}, {} and {}",
                     s.C, HD, GD, made_for[0], made_for[1], made_for[2]));
-  if (!slots.attention)
-    throw std::invalid_argument("slots.attention: wanted one, such as a CachedAttention, got none");
-  if (slots.network) return;
+  if (!functions.attention)
+    throw std::invalid_argument(
+        "functions.attention: wanted one, such as a CachedAttention, got none");
+  if (functions.network) return;
   if (s.F == 0 || s.experts > 0)
-    throw std::invalid_argument(std::string("slots.network: wanted one, since ") +
+    throw std::invalid_argument(std::string("functions.network: wanted one, since ") +
                                 (s.F == 0 ? "F is 0" : "the block has experts") + ", got none");
   const std::size_t gate = is_gated(s.activation) ? s.F : 0;
   if (scratch.feed_forward.up.shape(1) < s.F || scratch.feed_forward.gate.shape(1) < gate)
@@ -113,7 +114,7 @@ static void attention_part(ConstMatrix x, Runs runs, const Block& block, const A
   add_bias(weights.b_o, added);
 }
 
-/// The network reads x and writes to `added`. It is chapter 07's unless the slot has another.
+/// The network reads x and writes to `added`. It is chapter 07's unless the caller supplies one.
 static void network_part(ConstMatrix x, const Block& block, const Network& network,
                          FeedForwardScratch& scratch, const Trace& trace, Matrix added) {
   if (network) return network(block, x, added, trace);
@@ -127,9 +128,9 @@ static void network_part(ConstMatrix x, const Block& block, const Network& netwo
   tell(trace, Part::hidden, block.layer(), part_of(scratch.up, x.rows, block.settings().F));
 }
 
-void block_rows(Matrix x, Runs runs, const Block& block, const BlockSlots& slots,
+void block_rows(Matrix x, Runs runs, const Block& block, const BlockFunctions& functions,
                 BlockScratch& scratch, const Trace& trace) {
-  expect_call(x, block, slots, scratch);
+  expect_call(x, block, functions, scratch);
   const BlockSettings& s = block.settings();
   const BlockWeights& weights = block.weights();
   const bool norm_before = s.norm_place != NormPlace::after;
@@ -141,7 +142,7 @@ void block_rows(Matrix x, Runs runs, const Block& block, const BlockSlots& slots
   };
   const auto add = [&](Part part, Part post_norm, const NormWeights& gains, Part sum) {
     tell(trace, part, block.layer(), added);
-    if (slots.before_sum) slots.before_sum(block, part, x, added);
+    if (functions.before_sum) functions.before_sum(block, part, x, added);
     if (s.norm_place == NormPlace::both) normalize(post_norm, gains, added, added);
     add_rows(added, x);
     tell(trace, sum, block.layer(), x);
@@ -149,14 +150,15 @@ void block_rows(Matrix x, Runs runs, const Block& block, const BlockSlots& slots
 
   // Attention reads the stream, in pre-norm through a norm, and adds its result to the stream.
   if (norm_before) normalize(Part::attention_norm, weights.attention_norm, x, normed);
-  attention_part(norm_before ? normed : x, runs, block, slots.attention, scratch, trace, added);
+  attention_part(norm_before ? normed : x, runs, block, functions.attention, scratch, trace, added);
   add(Part::attention, Part::post_attention_norm, weights.post_attention_norm,
       Part::x_plus_attention);
   if (!norm_before) normalize(Part::attention_norm, weights.attention_norm, x, x);
 
   // The feed-forward network does the same, for each token alone.
   if (norm_before) normalize(Part::feed_forward_norm, weights.feed_forward_norm, x, normed);
-  network_part(norm_before ? normed : x, block, slots.network, scratch.feed_forward, trace, added);
+  network_part(norm_before ? normed : x, block, functions.network, scratch.feed_forward, trace,
+               added);
   add(Part::feed_forward, Part::post_feed_forward_norm, weights.post_feed_forward_norm,
       Part::x_plus_feed_forward);
   if (!norm_before) normalize(Part::feed_forward_norm, weights.feed_forward_norm, x, x);

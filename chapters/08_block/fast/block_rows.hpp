@@ -3,8 +3,8 @@
 // x, [T, C], holds the rows of all sequences of a call, one after the other; the call's runs say
 // which rows are whose (runs.hpp). Norms, projections, the network and the sums treat all rows
 // alike. Only attention reads the runs, and only attention keeps something between calls. It is
-// therefore a slot, a function that the caller hands in (cached_attention.hpp has this chapter's).
-// Two more slots can replace the network (chapter 14's experts) and change what a sublayer adds (a
+// therefore a function that the caller supplies (cached_attention.hpp has this chapter's). Two more
+// such functions can replace the network (chapter 14's experts) and change what a sublayer adds (a
 // share of a model, chapter 10, sums it over ranks). block_rows allocates nothing.
 #pragma once
 
@@ -40,7 +40,7 @@ class Block {
   std::size_t layer_;
 };
 
-// [slots]
+// [functions]
 /// Queries, keys and values after the projections and, if the settings have them, the norms of the
 /// heads.
 struct Projected {
@@ -72,14 +72,14 @@ using Network = std::function<void(const Block& block,
 using BeforeSum = std::function<void(const Block& block, Part part, ConstMatrix x,
                                      Matrix added)>;  // both [T, C]
 
-/// The functions of the caller. attention must be given, for instance a CachedAttention. An empty
-/// network stands for chapter 07's. With an empty before_sum nothing happens before the sum.
-struct BlockSlots {
+/// Functions supplied by the caller. attention must be given, for instance a CachedAttention. An
+/// empty network stands for chapter 07's. With an empty before_sum nothing happens before the sum.
+struct BlockFunctions {
   Attention attention;
   Network network = {};
   BeforeSum before_sum = {};
 };
-// [/slots]
+// [/functions]
 
 /// Memory for the intermediate results of a block, made once and used by all layers in all calls.
 /// Its size does not depend on how many positions a cache has: the memory for scores belongs to
@@ -114,18 +114,19 @@ struct BlockScratch {
 ///
 /// In post-norm x_plus_attention and x_plus_feed_forward are the sums before their norms. The
 /// attention reports q_rotated and k_rotated (under RoPE only), the network gate (if it is gated),
-/// up and hidden; a function in a slot may leave out its own. block_rows reports all others,
-/// whatever is in the slots: heads once the attention has written them, and attention and
-/// feed_forward before before_sum may change them. Chapter 07's hidden values lie in
+/// up and hidden; a function that the caller supplies may leave out its own. block_rows reports all
+/// others, whichever functions are supplied: heads once the attention has written them, and
+/// attention and feed_forward before before_sum may change them. Chapter 07's hidden values lie in
 /// scratch.feed_forward.up.
 ///
 /// Throws std::invalid_argument when x is not [T, C], T is 0 or above max_rows, the scratch is too
-/// narrow, or a slot that is needed is empty, all before anything is written, and as the attention
-/// does; x is then as it was. If the network, or before_sum after it, throws, x already has what
-/// attention added. What the attention keeps may hold the new rows after any failure in a slot.
+/// narrow, or a function that is needed is missing; all of this is checked before anything is
+/// written. Also throws as the attention does. In both cases x is unchanged. If the network, or
+/// before_sum after it, throws, attention's result has already been added to x. After a failure in
+/// any of these functions, the attention's cache may already contain the new rows.
 void block_rows(Matrix x,   // [T, C], the stream
                 Runs runs,  // of the T rows
-                const Block& block, const BlockSlots& slots, BlockScratch& scratch,
+                const Block& block, const BlockFunctions& functions, BlockScratch& scratch,
                 const Trace& trace = {});
 
 }  // namespace t2t

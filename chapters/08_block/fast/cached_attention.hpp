@@ -1,12 +1,12 @@
-// This chapter's attention slot. Each sequence has a cache for each layer; new queries attend to
-// all keys and values in their sequence's cache.
+// This chapter's attention function. Each sequence has a cache for each layer; new queries attend
+// to all keys and values in their sequence's cache.
 //
 //   for each sequence of a call, at its own position:
 //     rotate q and k (RoPE)      append k and v to this layer's cache      heads = kernel(q, cache)
 //
 // The kernel, which computes heads from q and the cache, is chapter 06's unless the caller gives
 // another (chapter 11's flash attention). Where keys and values lie elsewhere, in pages (chapter
-// 15) or in no cache at all (chapter 13), another Attention takes the whole slot.
+// 15) or in no cache at all (chapter 13), another Attention replaces this one.
 #pragma once
 
 #include <cstddef>
@@ -40,14 +40,14 @@ class CachedAttention {
                   std::size_t sequences = 1, AttentionKernel kernel = {});
   CachedAttention(const BlockSettings& settings, std::size_t S, std::size_t max_run_rows)
       : CachedAttention(std::span(&settings, 1), S, max_run_rows) {}
-  CachedAttention(const CachedAttention&) = delete;  // give std::ref(it) to a slot, not a copy
+  CachedAttention(const CachedAttention&) = delete;  // pass std::ref(it), not a copy
 
   /// caches[sequence][layer], [G, S, D] each.
   std::vector<std::vector<KvCache>> caches;
 
-  /// The slot. Throws std::invalid_argument as LayerTables does and for a run that begins after the
-  /// end of its sequence's cache, both before anything is written. If the kernel throws, the caches
-  /// already hold the new rows.
+  /// The call itself. Throws std::invalid_argument as LayerTables does and for a run that begins
+  /// after the end of its sequence's cache, both before anything is written. If the kernel throws,
+  /// the caches already hold the new rows.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
  private:

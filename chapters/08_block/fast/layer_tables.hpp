@@ -1,5 +1,5 @@
-// What an attention slot knows of a model's layers, wherever it keeps keys and values: the RoPE
-// table of each layer, and what a call may bring.
+// What every attention needs to know about a model's layers, wherever it keeps keys and values:
+// each layer's RoPE table, and the largest call.
 #pragma once
 
 #include <cstddef>

@@ -2,9 +2,9 @@
 //
 // The rows x [T, C] of a call can be of several sequences: those of one sequence follow one
 // another, and make a run. Whoever calls the blocks knows how long its sequences are (chapter 09's
-// ModelState does) and says so with each call. What a slot has stored from a run's position on is
-// written over. A call that failed can therefore simply be repeated, and a sequence is made shorter
-// by beginning its next run at an earlier position.
+// ModelState does) and says so with each call. Whatever attention has cached from a run's position
+// on is overwritten. A call that failed can therefore simply be repeated, and a sequence is
+// truncated by starting its next run at an earlier position.
 #pragma once
 
 #include <cstddef>

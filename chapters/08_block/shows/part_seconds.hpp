@@ -26,7 +26,7 @@ class ManyBlocks {
       : text_(random.normal<2>({T, settings.C})),
         attention_(settings, T + 1, T),
         scratch_(settings, T),
-        slots_{.attention = std::ref(attention_)} {
+        functions_{.attention = std::ref(attention_)} {
     const BlockWeights one = draw_block(settings, random);
     const std::size_t bytes = parameter_count(one) * sizeof(float);
     weights_.assign(std::clamp<std::size_t>((160 << 20) / bytes, 2, 64), one);
@@ -61,7 +61,7 @@ class ManyBlocks {
     Tensor<2> x = text_;  // [T, C]
     for (std::size_t l = 0; l < walked(tokens); ++l) {
       last_ = Clock::now();
-      block_rows(Matrix(x).rows_from(0, tokens), Run{0, start, tokens}, blocks_[l], slots_,
+      block_rows(Matrix(x).rows_from(0, tokens), Run{0, start, tokens}, blocks_[l], functions_,
                  scratch_, trace);
     }
   }
@@ -96,7 +96,7 @@ class ManyBlocks {
   Tensor<2> text_;  // [T, C]
   CachedAttention attention_;
   BlockScratch scratch_;
-  BlockSlots slots_;
+  BlockFunctions functions_;
   std::vector<BlockWeights> weights_;
   std::vector<Block> blocks_;
   Clock::time_point last_;

@@ -30,10 +30,10 @@ void embed_tokens(const Model& model, std::span<const int> ids, std::size_t star
   if (config.learned_positions) add_positions(x, model.weights().positions.floats(), start);
 }
 
-void run_layers(const Model& model, Matrix x, Runs runs, const BlockSlots& slots,
+void run_layers(const Model& model, Matrix x, Runs runs, const BlockFunctions& functions,
                 BlockScratch& scratch, const Trace& trace) {
   for (std::size_t l = 0; l < model.config().L; ++l)
-    block_rows(x, runs, model.block(l), slots, scratch, trace);
+    block_rows(x, runs, model.block(l), functions, scratch, trace);
 }
 
 void logits_of(const Model& model, Matrix x, Matrix logits, const Trace& trace) {
@@ -98,9 +98,9 @@ ModelState::ModelState(const Config& config, std::size_t S, StateOptions given)
   if (options.layers) return;
   const std::vector<BlockSettings> layers = settings_of_all(config);
   SequenceMemory memory = attention_of(layers, S, options);
-  slots = {.attention = std::move(memory.attention),
-           .network = options.network ? options.network(layers, scratch.max_rows) : Network(),
-           .before_sum = options.before_sum};
+  functions = {.attention = std::move(memory.attention),
+               .network = options.network ? options.network(layers, scratch.max_rows) : Network(),
+               .before_sum = options.before_sum};
   truncated = std::move(memory.truncated);
 }
 
@@ -200,7 +200,7 @@ static void in_chunks(const Model& model, ModelState& state, std::span<const Mor
     if (state.options.layers)
       state.options.layers(model, x, state.runs, trace);
     else
-      run_layers(model, x, state.runs, state.slots, state.scratch, trace);
+      run_layers(model, x, state.runs, state.functions, state.scratch, trace);
     after_chunk(x, begin);
   }
 }

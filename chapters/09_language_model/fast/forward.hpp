@@ -29,7 +29,7 @@ void embed_tokens(const Model& model,
 void run_layers(const Model& model,
                 Matrix x,   // [T, C]
                 Runs runs,  // of the T rows
-                const BlockSlots& slots, BlockScratch& scratch, const Trace& trace = {});
+                const BlockFunctions& functions, BlockScratch& scratch, const Trace& trace = {});
 
 /// The final norm and the head: logits = norm(x)·headᵀ, or cap·tanh(logits/cap) of them if the
 /// Config has a logit_cap. Throws std::invalid_argument when shapes disagree.
@@ -44,7 +44,7 @@ struct ModelState {
   std::size_t S, L;                  // tokens that each sequence has room for; layers
   std::vector<std::size_t> lengths;  // [sequences] tokens that have been through the model
   StateOptions options;
-  BlockSlots slots;  // made as the options say
+  BlockFunctions functions;  // made as the options say
   std::function<void(std::size_t sequence, std::size_t position)> truncated;
   BlockScratch scratch;   // for up to `chunk` rows
   Tensor<2> x;            // [chunk, C], the residual stream
@@ -56,7 +56,7 @@ struct ModelState {
   /// (but those of a SequenceMemory are checked by its maker), a chunk's rows in the blocks, RoPE's
   /// table.
   ModelState(const Config& config, std::size_t S, StateOptions options = {});
-  ModelState(const ModelState&) = delete;  // a copy's slots would write to the same caches
+  ModelState(const ModelState&) = delete;  // a copy's functions would write to the same caches
   ModelState(ModelState&&) = default;
   ModelState& operator=(ModelState&&) = default;
 
@@ -80,8 +80,9 @@ void set_length(ModelState& state, std::size_t length, std::size_t sequence);
 /// intermediate results, chunk by chunk, then the final norm and the logits, once. Throws
 /// std::invalid_argument, checked in this order: for a state made for other C or L, or with an S
 /// above the model's T_max; for no ids, no room for T more tokens, and an id outside [0, V); when
-/// logits is not [V]. The attention refuses other sizes of heads. If anything throws, be it a slot
-/// or the trace, every sequence keeps its old length: lengths grow at the very end.
+/// logits is not [V]. The attention refuses other sizes of heads. If anything throws, be it one of
+/// the caller's functions or the trace, every sequence keeps its old length: lengths grow at the
+/// very end.
 void forward(const Model& model, ModelState& state,
              std::span<const int> ids,  // [T]
              Row logits,                // [V], of the last token

@@ -34,7 +34,7 @@ struct StateOptions {
   AttentionKernel kernel{};   // of a CachedAttention; empty: chapter 06's
   SequenceMemory memory{};    // of this state alone; empty: a CachedAttention
   MakeNetwork network{};      // empty: chapter 07's
-  BeforeSum before_sum{};     // as in BlockSlots
+  BeforeSum before_sum{};     // as in BlockFunctions
   Layers layers{};            // if given, kernel, memory, network and before_sum are not used
   std::function<void(Matrix x)> embedded{};     // is handed a chunk's embedding, before the trace
   std::function<void(Matrix logits)> scored{};  // is handed all logits; forward_all's by chunk

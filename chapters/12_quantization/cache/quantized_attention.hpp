@@ -1,4 +1,4 @@
-// Chapter 08's attention slot with keys and values in 8 or 4 bits.
+// An attention function for chapter 08's block that keeps keys and values in 8 or 4 bits.
 //
 //   for each sequence of a call, at its own position:
 //     rotate q and k (RoPE)
@@ -25,12 +25,12 @@ class QuantizedAttention {
   /// CachedAttention's constructor does, and unless bits is 4 or 8.
   QuantizedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t max_run_rows,
                      std::size_t sequences, std::size_t bits, AttentionKernel kernel = {});
-  QuantizedAttention(const QuantizedAttention&) = delete;  // give std::ref(it) to a slot
+  QuantizedAttention(const QuantizedAttention&) = delete;  // pass std::ref(it)
 
   /// caches[sequence][layer]
   std::vector<std::vector<QuantizedCache>> caches;
 
-  /// The slot. Throws as CachedAttention does.
+  /// The call itself. Throws as CachedAttention does.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
  private:

@@ -1,5 +1,5 @@
 // A model's memory for sequences with a quantized cache, in 8 or 4 bits: chapter 09's ModelState
-// with quantized_attention.hpp in its slot.
+// with quantized_attention.hpp's attention.
 //
 // forward, generate and every other user of a ModelState work with it as with any other.
 #pragma once
@@ -11,8 +11,8 @@ namespace t2t {
 /// Bytes of the rounded caches of all layers, for one sequence of S tokens.
 double quantized_cache_bytes(const Config& config, std::size_t S, std::size_t bits);
 
-/// A state whose slots store keys and values in 8 or 4 bits. Throws as ModelState's constructor
-/// does, and unless bits is 4 or 8.
+/// A state whose attention stores keys and values in 8 or 4 bits. Throws as ModelState's
+/// constructor does, and unless bits is 4 or 8.
 ModelState quantized_state(const Config& config, std::size_t S, std::size_t bits,
                            StateOptions options = {});
 

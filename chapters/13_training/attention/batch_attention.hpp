@@ -1,5 +1,5 @@
-// Attention for training: whole sequences at once, without a cache, in the slot of chapter 08's
-// block.
+// Attention for training, as a function for chapter 08's block: whole sequences at once, without a
+// cache.
 //
 // The rows of B sequences of T tokens lie one sequence after the other. Queries and keys are
 // rotated, and chapter 11's flash attention reads the projections in place. Nothing outlives the
@@ -42,8 +42,8 @@ class BatchAttention {
   BatchAttention(std::span<const BlockSettings> layers, std::size_t B, std::size_t T,
                  AttentionChange change = {});
 
-  /// The slot. Tells the trace q_rotated and k_rotated also without RoPE, since the backward pass
-  /// reads them, as the change left them. Throws std::invalid_argument as expect_call and the
+  /// The call itself. Tells the trace q_rotated and k_rotated also without RoPE, since the backward
+  /// pass reads them, as the change left them. Throws std::invalid_argument as expect_call and the
   /// change do, and unless each run is a whole sequence.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
   /// Which weights the next calls drop, if the change says that they do. They then allocate the

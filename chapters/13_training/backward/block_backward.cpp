@@ -20,9 +20,9 @@
 
 namespace t2t {
 
-void expect_trained(const std::vector<Choice>& choices, const TrainingSlots& slots) {
+void expect_trained(const std::vector<Choice>& choices, const TrainingFunctions& functions) {
   std::vector<Choice> left = choices;
-  if (slots.network.backward)
+  if (functions.network.backward)
     for (const Choice brought : {Choice::experts, Choice::plain_shares, Choice::shared_network})
       std::erase(left, brought);
   expect_only(
@@ -35,12 +35,12 @@ void expect_trained(const std::vector<Choice>& choices, const TrainingSlots& slo
 }
 
 static const BlockSettings& trained(std::span<const BlockSettings> layers,
-                                    const TrainingSlots& slots) {
+                                    const TrainingFunctions& functions) {
   expect(!layers.empty(), "layers", "at least 1", 0);
   const auto sizes = [](const BlockSettings& s) { return std::array{s.C, s.H, s.G, s.D, s.F}; };
   for (const BlockSettings& s : layers) {
     expect_settings(s);
-    expect_trained(choices_of(s), slots);
+    expect_trained(choices_of(s), functions);
     if (sizes(s) != sizes(layers[0]))
       throw std::invalid_argument("layers: wanted the same C, H, G, D and F in all");
   }
@@ -48,8 +48,8 @@ static const BlockSettings& trained(std::span<const BlockSettings> layers,
 }
 
 BackwardScratch::BackwardScratch(std::span<const BlockSettings> layers, std::size_t B,
-                                 std::size_t T, const TrainingSlots& slots)
-    : attention(trained(layers, slots).H, layers[0].G, layers[0].D, T) {
+                                 std::size_t T, const TrainingFunctions& functions)
+    : attention(trained(layers, functions).H, layers[0].G, layers[0].D, T) {
   const BlockSettings& s = layers[0];
   const std::size_t N = B * T;
   normed = empty(N, s.C);
@@ -60,7 +60,7 @@ BackwardScratch::BackwardScratch(std::span<const BlockSettings> layers, std::siz
   dv = empty(N, s.G * s.D);
   dheads = empty(N, s.H * s.D);
   if (std::ranges::any_of(layers, &BlockSettings::head_norms)) before_norm = empty(N, s.H * s.D);
-  if (!slots.network.backward) hidden = empty(N, s.F), dhidden = empty(N, s.F);
+  if (!functions.network.backward) hidden = empty(N, s.F), dhidden = empty(N, s.F);
   rows = empty(2 * N);
 }
 
@@ -132,14 +132,14 @@ struct BlockOnTheWayBack {
   BackwardScratch& scratch;
   BlockWeights& gradients;
   const Dropout& dropout;
-  const TrainingSlots& slots;
+  const TrainingFunctions& functions;
 };
 
 /// Writes the gradient of attention's input, x, to dx.
 static void attention_part_backward(ConstMatrix x, const BlockOnTheWayBack& one, ConstMatrix dy,
                                     Matrix dx) {
-  const auto& [block, kept, backward_table, B, scratch, gradients, dropout, slots] = one;
-  const AttentionChange& change = slots.attention;
+  const auto& [block, kept, backward_table, B, scratch, gradients, dropout, functions] = one;
+  const AttentionChange& change = functions.attention;
   const BlockSettings& s = block.settings();
   const BlockWeights& weights = block.weights();
   add_gradients(kept.heads, dy, gradients.w_o, gradients.b_o);
@@ -180,7 +180,7 @@ static void attention_part_backward(ConstMatrix x, const BlockOnTheWayBack& one,
 
 double block_backward(const Block& block, const KeptBlock& kept, const RopeTable& backward_table,
                       std::size_t B, BackwardScratch& scratch, Matrix dx, BlockWeights& gradients,
-                      const Dropout& dropout, const TrainingSlots& slots) {
+                      const Dropout& dropout, const TrainingFunctions& functions) {
   const BlockSettings& s = block.settings();
   const BlockWeights& weights = block.weights();
   const bool norm_before = s.norm_place == NormPlace::before;
@@ -197,11 +197,12 @@ double block_backward(const Block& block, const KeptBlock& kept, const RopeTable
     std::ranges::fill(std::span(dx.data, dx.rows * dx.cols), 0.0f);
     add_norm(sum, norm, dnormed, dx, of_norm);
   };
-  // A sum hands dx to the part that was added; a slot and dropout, if there are any, stand between.
+  // A sum hands dx to the part that was added. The caller's function and dropout, if there are any,
+  // change it on the way.
   const auto dadded = [&](Part part) -> ConstMatrix {
-    if (dropout.p == 0 && !slots.sum.backward) return dx;
+    if (dropout.p == 0 && !functions.sum.backward) return dx;
     std::ranges::copy(std::span(dx.data, dx.rows * dx.cols), scratch.dropped.begin());
-    if (slots.sum.backward) slots.sum.backward(block, part, scratch.dropped, dx);
+    if (functions.sum.backward) functions.sum.backward(block, part, scratch.dropped, dx);
     dropout_rows(dropout, part, block.layer(), scratch.dropped);
     return scratch.dropped;
   };
@@ -213,8 +214,8 @@ double block_backward(const Block& block, const KeptBlock& kept, const RopeTable
   norm_rows(kept.x_plus_attention, of_x1, s.norm, s.eps, scratch.normed);
   const ConstMatrix dnetwork = dadded(Part::feed_forward);
   double loss = 0;
-  if (slots.network.backward)
-    loss = slots.network.backward({block, scratch.normed, dnetwork, dpart, gradients});
+  if (functions.network.backward)
+    loss = functions.network.backward({block, scratch.normed, dnetwork, dpart, gradients});
   else
     network_backward(scratch.normed, block, kept, dnetwork, scratch, dpart, gradients.feed_forward);
   if (norm_before)
@@ -228,7 +229,7 @@ double block_backward(const Block& block, const KeptBlock& kept, const RopeTable
     through_norm(kept.x_plus_attention, weights.attention_norm, gradients.attention_norm);
   if (norm_before) norm_rows(kept.x, weights.attention_norm, s.norm, s.eps, scratch.normed);
   attention_part_backward(norm_before ? scratch.normed : kept.x,
-                          {block, kept, backward_table, B, scratch, gradients, dropout, slots},
+                          {block, kept, backward_table, B, scratch, gradients, dropout, functions},
                           dadded(Part::attention), dpart);
   if (norm_before)
     add_norm(kept.x, weights.attention_norm, dpart, dx, gradients.attention_norm);

@@ -15,13 +15,13 @@
 #include "13_training/attention/dropout.hpp"
 #include "13_training/attention/flash_backward.hpp"
 #include "13_training/backward/kept_for_backward.hpp"
-#include "13_training/backward/training_slots.hpp"
+#include "13_training/backward/training_functions.hpp"
 
 namespace t2t {
 
 /// Throws std::invalid_argument for a choice that has no backward pass here: experts, unless the
-/// slots compute them.
-void expect_trained(const std::vector<Choice>& choices, const TrainingSlots& slots = {});
+/// caller's functions compute them.
+void expect_trained(const std::vector<Choice>& choices, const TrainingFunctions& functions = {});
 
 /// Memory for the gradients inside a block, used by all layers.
 struct BackwardScratch {
@@ -42,19 +42,19 @@ struct BackwardScratch {
   /// Throws std::invalid_argument for no settings, other sizes in two layers, settings that
   /// expect_settings refuses, and as expect_trained does.
   BackwardScratch(std::span<const BlockSettings> layers, std::size_t B, std::size_t T,
-                  const TrainingSlots& slots = {});
+                  const TrainingFunctions& functions = {});
 };
 std::size_t bytes(const BackwardScratch& scratch);
 
 /// dx, the gradient of the block's output, becomes its input's gradient, and the gradients of the
-/// block's weights are added to `gradients`. dropout and slots are the forward pass's. Returns the
-/// loss of a slot's network, or 0.
+/// block's weights are added to `gradients`. dropout and functions are the forward pass's. Returns
+/// the loss of a network that the caller supplies, or 0.
 double block_backward(const Block& block, const KeptBlock& kept,
                       const RopeTable& backward_table,  // attention_backward.hpp's; [T, D/2] each
                       std::size_t B,                    // sequences in the N rows
                       BackwardScratch& scratch,
                       Matrix dx,  // [N, C], all of its rows side by side
                       BlockWeights& gradients, const Dropout& dropout = {},
-                      const TrainingSlots& slots = {});
+                      const TrainingFunctions& functions = {});
 
 }  // namespace t2t

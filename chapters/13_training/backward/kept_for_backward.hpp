@@ -25,7 +25,8 @@ struct KeptBlock {
   Tensor<2> x_plus_feed_forward;  // [N, C]    post-norm only, before its norm
 };
 
-/// Room for N rows of each block. Of a network in a slot, nothing is saved here.
+/// Room for N rows of each block. Of a network that the caller supplies, nothing is saved
+/// here.
 std::vector<KeptBlock> make_kept(std::span<const BlockSettings> layers, std::size_t N,
                                  bool own_network = true);
 

@@ -44,33 +44,34 @@ static std::size_t rows_at_once(std::size_t N, std::size_t V) {
   return std::clamp<std::size_t>((4 << 20) / V, 1, N);
 }
 
-/// Returns the slots, once a model of this config can be trained with them on B sequences of T
+/// Returns the functions, once a model of this config can be trained with them on B sequences of T
 /// tokens and there is memory for that. All that takes memory is made after it.
-static TrainingSlots checked_slots(const Config& config, std::size_t B, std::size_t T,
-                                   TrainingSlots slots) {
+static TrainingFunctions checked_functions(const Config& config, std::size_t B, std::size_t T,
+                                           TrainingFunctions functions) {
   expect_config(config);
-  expect_trained(choices_of(config), slots);
+  expect_trained(choices_of(config), functions);
   expect(B >= 1, "B, the sequences of a batch", "at least 1", B);
   expect(T >= 1 && T <= config.T_max, "T, the tokens of a sequence",
          "1 to T_max = " + std::to_string(config.T_max), T);
   const TrainingMemory memory = training_memory(config, B, T, sizeof(float));
   expect_memory(memory.activations, "a batch",
                 "make the batch, its sequences or the model smaller");
-  return slots;
+  return functions;
 }
 
-Gradients::Gradients(const Config& config, std::size_t B, std::size_t T, TrainingSlots slots)
+Gradients::Gradients(const Config& config, std::size_t B, std::size_t T,
+                     TrainingFunctions functions)
     : B_(B),
       T_(T),
-      slots_(checked_slots(config, B, T, std::move(slots))),
+      functions_(checked_functions(config, B, T, std::move(functions))),
       x_(empty(B * T, config.block.C)),
       dx_(empty(B * T, config.block.C)),
       logits_(empty(rows_at_once(B * T, config.V), config.V)),
       losses_(logits_.shape(0)),
-      attention_(settings_of_all(config), B, T, slots_.attention),
-      kept_(make_kept(settings_of_all(config), B * T, !slots_.network.backward)),
+      attention_(settings_of_all(config), B, T, functions_.attention),
+      kept_(make_kept(settings_of_all(config), B * T, !functions_.network.backward)),
       forward_scratch_(settings_of_all(config), B * T),
-      backward_scratch_(settings_of_all(config), B, T, slots_) {
+      backward_scratch_(settings_of_all(config), B, T, functions_) {
   for (std::size_t b = 0; b < B; ++b) runs_.push_back({.sequence = b, .position = 0, .rows = T});
   for (std::size_t l = 0; l < config.L; ++l)
     backward_tables_.push_back(backward_table(attention_.table(l)));
@@ -127,16 +128,16 @@ void Gradients::forward(const Model& model, const Batch& batch, const Dropout& d
     embed_tokens(model, std::span(batch.ids).subspan(b * T_, T_), 0, x.rows_from(b * T_, T_));
   dropout_rows(dropout, Part::embedding, 0, x);
   attention_.leave_out(dropout);
-  const BlockSlots slots = {
+  const BlockFunctions functions = {
       .attention = std::ref(attention_),
-      .network = slots_.network.forward,
+      .network = functions_.network.forward,
       .before_sum = [this, &dropout](const Block& block, Part part, ConstMatrix x, Matrix added) {
         dropout_rows(dropout, part, block.layer(), added);
-        if (slots_.sum.forward) slots_.sum.forward(block, part, x, added);
+        if (functions_.sum.forward) functions_.sum.forward(block, part, x, added);
       }};
   for (std::size_t l = 0; l < model.config().L; ++l) {
     if (trace) kept_[l].x = x_;
-    block_rows(x, runs_, model.block(l), slots, forward_scratch_, trace);
+    block_rows(x, runs_, model.block(l), functions, forward_scratch_, trace);
   }
 }
 
@@ -186,7 +187,7 @@ double Gradients::add(const Model& model, const Batch& batch, float scale, Model
   extra_loss_ = 0;
   for (std::size_t l = config.L; l-- > 0;)
     extra_loss_ += block_backward(model.block(l), kept_[l], backward_tables_[l], B_,
-                                  backward_scratch_, dx_, gradients.blocks[l], dropout, slots_);
+                                  backward_scratch_, dx_, gradients.blocks[l], dropout, functions_);
   dropout_rows(dropout, Part::embedding, 0, dx_);
 
   if (gradients.embedding.size() > 0)

@@ -40,7 +40,7 @@ class Gradients {
  public:
   /// Throws std::invalid_argument when B or T is 0 or T is above T_max, and as expect_config and
   /// BackwardScratch do; std::runtime_error when there is not enough free memory.
-  Gradients(const Config& config, std::size_t B, std::size_t T, TrainingSlots slots = {});
+  Gradients(const Config& config, std::size_t B, std::size_t T, TrainingFunctions functions = {});
 
   /// Adds the gradients of scale · Σ loss to `gradients`, and returns Σ loss over the batch's
   /// targets that are to be learned, in nats. A matrix or table that is empty in `gradients` is not
@@ -53,7 +53,7 @@ class Gradients {
   /// Σ loss alone, without gradients and without dropout.
   double loss(const Model& model, const Batch& batch);
 
-  /// What the networks in a slot returned in the last call of add, summed over the layers.
+  /// What the caller's networks returned in the last call of add, summed over the layers.
   double extra_loss() const { return extra_loss_; }
 
   /// Bytes of what the forward pass saves, and of the scratch memory beside it.
@@ -66,7 +66,7 @@ class Gradients {
   double head(const Model& model, const Batch& batch, float scale, ModelWeights* gradients);
 
   std::size_t B_, T_;
-  TrainingSlots slots_;
+  TrainingFunctions functions_;
   double extra_loss_ = 0;
   Tensor<2> x_;       // [N, C], the residual stream
   Tensor<2> dx_;      // [N, C], its gradient

@@ -41,7 +41,7 @@ Trainer::Trainer(Model model, const TrainingOptions& options, std::span<const in
       model_(std::move(model)),
       windows_(ids, options.T, options.seed),
       batch_(make_batch(options.B, options.T)),
-      passes_(model_.config(), options.B, options.T, hooks_.slots),
+      passes_(model_.config(), options.B, options.T, hooks_.functions),
       gradients_(zeros_of(model_.config(), hooks_.learned)),
       optimizer_({options.schedule, options.adamw, options.clip},
                  weights_of(model_, tensors_of(gradients_, model_.config())),

@@ -37,7 +37,7 @@ struct TrainingHooks {
   /// Changes each batch before it is learned or measured, such as by masking tokens. A step's batch
   /// must then be of one part.
   std::function<void(Batch& batch, std::uint64_t seed)> prepare = {};
-  TrainingSlots slots = {};
+  TrainingFunctions functions = {};
 };
 
 /// Once it is made, neither a step nor loss_of allocates anything.

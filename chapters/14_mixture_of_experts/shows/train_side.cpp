@@ -50,9 +50,9 @@ static void count_choices(const Batch& batch, std::span<const std::size_t> exper
 static void look_at_choices(const Model& model, TrainedExperts& experts, std::span<const int> ids,
                             MixtureRun& run) {
   const BlockSettings& block = model.config().block;
-  TrainingSlots slots;
-  slots.network = experts.network();
-  Gradients passes(model.config(), B, T, slots);
+  TrainingFunctions functions;
+  functions.network = experts.network();
+  Gradients passes(model.config(), B, T, functions);
   Batch batch = make_batch(B, T);
   run.of_kinds = xt::zeros<float>({block.experts, kinds_of_bytes.size()});
   run.touched = xt::zeros<float>({tokens_in_a_row.size()});
@@ -85,7 +85,7 @@ MixtureRun train_side(const MixtureSide& side, const SplitText& text, std::size_
   TrainingOptions options{.B = B, .T = T, .seed = seed};
   options.schedule = {8e-3f, 8e-4f, steps / 10, steps};
   TrainingHooks hooks;
-  if (!side.is_dense()) hooks.slots.network = experts.network();
+  if (!side.is_dense()) hooks.functions.network = experts.network();
   Trainer trainer(Model(config, draw_model(config, random)), options, train_ids, hooks);
 
   MixtureRun run{0, 0, 0, xt::zeros<float>({L, std::max<std::size_t>(E, 1)}), {}, {}};

@@ -48,30 +48,30 @@ static void subtract_rows(ConstMatrix x, Matrix from) {
   });
 }
 
-TrainingSlots slots_of(const BlockChanges& changes) {
-  TrainingSlots slots;
-  slots.attention.mask = [causal = changes.causal](const BlockSettings& s) -> Mask {
+TrainingFunctions functions_of(const BlockChanges& changes) {
+  TrainingFunctions functions;
+  functions.attention.mask = [causal = changes.causal](const BlockSettings& s) -> Mask {
     return {causal, s.window};
   };
-  slots.attention.drops_weights = changes.drops_weights;
+  functions.attention.drops_weights = changes.drops_weights;
   if (changes.slopes.size() > 0) {
-    slots.attention.forward = [changes](const BlockSettings& s, Matrix q, Matrix k) {
+    functions.attention.forward = [changes](const BlockSettings& s, Matrix q, Matrix k) {
       add_alibi(changes.slopes, s, q, k);
     };
-    slots.attention.backward = [changes](const BlockSettings& s, Matrix dq, Matrix dk) {
+    functions.attention.backward = [changes](const BlockSettings& s, Matrix dq, Matrix dk) {
       add_alibi_backward(changes.slopes, s, dq, dk);
     };
   }
   if (!changes.residuals) {
     // x + (added − x) is what was added, without x, which gets no gradient through it.
-    slots.sum.forward = [](const Block&, Part, ConstMatrix x, Matrix added) {
+    functions.sum.forward = [](const Block&, Part, ConstMatrix x, Matrix added) {
       subtract_rows(x, added);
     };
-    slots.sum.backward = [](const Block&, Part, Matrix, Matrix dx) {
+    functions.sum.backward = [](const Block&, Part, Matrix, Matrix dx) {
       std::ranges::fill(std::span(dx.data, dx.rows * dx.cols), 0.0f);
     };
   }
-  return slots;
+  return functions;
 }
 
 void take_norms_away(Config& config, ModelWeights& weights) {

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "09_language_model/fast/model.hpp"
-#include "13_training/backward/training_slots.hpp"
+#include "13_training/backward/training_functions.hpp"
 #include "tensor.hpp"
 
 namespace t2t {
@@ -26,9 +26,10 @@ struct BlockChanges {
   Tensor<1> slopes = {};       // ALiBi's, [H]; empty: no ALiBi
 };
 
-/// The changes as slots for training. Without a change, they are empty. The attention's functions
-/// throw std::invalid_argument when shapes disagree, and for slopes of another number of heads.
-TrainingSlots slots_of(const BlockChanges& changes);
+/// The changes as functions for training. Without a change, they are empty. The attention's
+/// functions throw std::invalid_argument when shapes disagree, and for slopes of another number of
+/// heads.
+TrainingFunctions functions_of(const BlockChanges& changes);
 
 /// Makes all RMSNorms of a model, including the final one, return their input, to the last bit
 /// while a row's mean square is below 2³⁶; up to rounding errors, their backward pass then does the

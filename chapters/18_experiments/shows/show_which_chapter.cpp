@@ -63,8 +63,8 @@ static MaskResult train(const MaskSide& side, const ChapterTexts& texts, std::ui
   Random random(seed);
   TrainingOptions options{
       .B = B, .T = T, .schedule = {2e-3f, 2e-4f, all_steps / 10, all_steps}, .seed = seed};
-  const TrainingSlots slots = slots_of({.causal = side.causal});
-  TrainingHooks hooks{.slots = slots};
+  const TrainingFunctions functions = functions_of({.causal = side.causal});
+  TrainingHooks hooks{.functions = functions};
   if (!side.causal)
     hooks.prepare = [](Batch& batch, std::uint64_t seed) { hide_tokens(batch, 0.4f, seed); };
   Trainer trainer(Model(config, draw_model(config, random)), options, texts.all, hooks);
@@ -80,7 +80,7 @@ static MaskResult train(const MaskSide& side, const ChapterTexts& texts, std::ui
   }
   const double seconds = seconds_since(began);
   show_progress(fmt::format("  {}, seed {}, held-out windows ", side.name, seed));
-  Gradients passes(config, 1, T, slots);
+  Gradients passes(config, 1, T, functions);
   return {share_recognized(trainer.model(), passes, T, texts.held_out, most_windows),
           1e3 * seconds / double(all_steps)};
 }

@@ -13,11 +13,11 @@
 #include "13_training/trainer/trainer.hpp"
 #include "support/refuses.hpp"
 
-namespace t2t::slots_test {
+namespace t2t::functions_test {
 
 using std::size_t;
 
-TEST_CASE("a network of the caller's has its backward pass in a slot, and a loss of its own") {
+TEST_CASE("a network that the caller supplies has its own backward pass and its own loss") {
   for (Case c : {llama(), gpt2()}) {
     CAPTURE(c.name);
     c.config.block.F = 0;
@@ -25,16 +25,16 @@ TEST_CASE("a network of the caller's has its backward pass in a slot, and a loss
       for (size_t t = 0; t < x.rows; ++t)
         for (size_t k = 0; k < x.cols; ++k) y.row(t)[k] = 0.5f * x.row(t)[k];
     };
-    TrainingSlots slots;
-    slots.network.forward = [&](const Block&, ConstMatrix x, Matrix y, const Trace&) {
+    TrainingFunctions functions;
+    functions.network.forward = [&](const Block&, ConstMatrix x, Matrix y, const Trace&) {
       scaled(x, y);
     };
-    slots.network.backward = [&](const NetworkCall& call) {
+    functions.network.backward = [&](const NetworkCall& call) {
       scaled(call.dy, call.dx);
       return 0.25 * double(call.block.layer() + 1);
     };
     const Batch batch = three_texts(c.config.V);
-    Gradients passes(c.config, 3, 13, slots);
+    Gradients passes(c.config, 3, 13, functions);
     ModelWeights gradients = zeros_of(c.config);
     passes.add(c.model(), batch, 1.0f / 39, gradients);
     CHECK(passes.extra_loss() == 0.25 * (1 + 2 + 3));
@@ -44,7 +44,7 @@ TEST_CASE("a network of the caller's has its backward pass in a slot, and a loss
 
     c.config.block.F = 8, c.config.block.biases = Biases::none;
     c.config.block.experts = 2, c.config.block.chosen = 1;
-    CHECK_NOTHROW(Gradients(c.config, 3, 13, slots));
+    CHECK_NOTHROW(Gradients(c.config, 3, 13, functions));
     REFUSES(Gradients(c.config, 3, 13), "the model to train: wanted one without experts");
   }
 }
@@ -98,4 +98,4 @@ TEST_CASE("what prepares a batch does so where a loss is measured, too") {
           "parts of a batch that is prepared: wanted 1, got 2");
 }
 
-}  // namespace t2t::slots_test
+}  // namespace t2t::functions_test

@@ -36,7 +36,7 @@ struct SumChange {
   std::function<void(const Block&, Part, Matrix dadded, Matrix dx)> backward = {};
 };
 
-struct TrainingSlots {
+struct TrainingFunctions {
   AttentionChange attention = {};
   TrainedNetwork network = {};
   SumChange sum = {};

@@ -16,7 +16,7 @@
 #include "support/packed_stand_ins.hpp"
 #include "support/refuses.hpp"
 
-namespace t2t::slots_test {
+namespace t2t::functions_test {
 
 TEST_CASE("another kernel is called for each chunk, with all cached positions of the text") {
   const Case c = llama();
@@ -54,7 +54,7 @@ TEST_CASE("several texts in one call: each as if it were alone, at its own posit
     };
     Room room(c.settings, 3 * T, T, sequences);
     Tensor<2> early = rows(c.x(), 2, 2);  // the first 2 of text 2
-    block_rows(early, Run{2, 0, 2}, block, room.slots, room.scratch);
+    block_rows(early, Run{2, 0, 2}, block, room.functions, room.scratch);
 
     // All of text 1, the rest of text 2, then 4 tokens of text 0: of unequal lengths, in any order.
     const std::vector<Run> runs = {{1, 0, T - 1}, {2, 2, T - 4}, {0, 0, 4}};
@@ -65,7 +65,7 @@ TEST_CASE("several texts in one call: each as if it were alone, at its own posit
     for (std::size_t r = 0; r < 3; first += runs[r].rows, ++r)
       for (std::size_t t = 0; t < runs[r].rows; ++t)
         std::ranges::copy(row(sequence, from[r] + t), row(x, first + t).begin());
-    block_rows(x, runs, block, room.slots, room.scratch);
+    block_rows(x, runs, block, room.functions, room.scratch);
 
     const double bound = c.bound(largest(c.want()));
     const Tensor<2> text_1 = alone(1), text_2 = alone(2), text_0 = in_chunks(c, 4);
@@ -93,15 +93,15 @@ TEST_CASE("a call whose kernel throws can be made again, and what it left counts
   const std::vector<Run> first_runs = {{0, 0, 4}, {1, 0, 2}}, runs = {{1, 2, 1}, {0, 4, 3}};
   Tensor<2> first = rows(0, 6), x = rows(6, 4);
   const Block block(c.settings, weights);
-  block_rows(first, first_runs, block, room.slots, room.scratch);
-  REFUSES_AS(block_rows(x, runs, block, room.slots, room.scratch), "three", std::runtime_error);
+  block_rows(first, first_runs, block, room.functions, room.scratch);
+  REFUSES_AS(block_rows(x, runs, block, room.functions, room.scratch), "three", std::runtime_error);
   CHECK(all_close(x, rows(6, 4), 0));
 
   Room calm(c.settings, 8, 4, 2);
   Tensor<2> same_first = rows(0, 6), want = x;
-  block_rows(same_first, first_runs, block, calm.slots, calm.scratch);
-  block_rows(want, runs, block, calm.slots, calm.scratch);
-  block_rows(x, runs, block, room.slots, room.scratch);
+  block_rows(same_first, first_runs, block, calm.functions, calm.scratch);
+  block_rows(want, runs, block, calm.functions, calm.scratch);
+  block_rows(x, runs, block, room.functions, room.scratch);
   CHECK(all_close(x, want, 0));
 }
 
@@ -219,7 +219,7 @@ TEST_CASE("another attention can keep a text's keys in two separate caches") {
 TEST_CASE(
     "another network can take chapter 07's place: two experts, each with half of the tokens") {
   // Even tokens go to one network, odd ones to the other, which is the block's own. A block
-  // without a network of its own (F = 0) needs the slot.
+  // without a network of its own (F = 0) needs one.
   const Case c = llama();
   BlockSettings settings = c.settings;
   settings.F = 0;
@@ -236,7 +236,7 @@ TEST_CASE(
                         scratch, y.rows_from(t, 1));
   };
   Room room(settings, c.T, c.T);
-  room.slots.network = experts;
+  room.functions.network = experts;
   Tensor<2> x = c.x();
   room.run(x, Block(settings, weights));
 
@@ -270,7 +270,7 @@ TEST_CASE("before a sum, the stream is shown as it is, in every place of the nor
     const BlockWeights weights = c.weights();
     Room room(c.settings, c.T, c.T);
     std::vector<Tensor<2>> seen;
-    room.slots.before_sum = [&](const Block&, Part, ConstMatrix x, Matrix) {
+    room.functions.before_sum = [&](const Block&, Part, ConstMatrix x, Matrix) {
       seen.push_back(copy_of(x));
     };
     Tensor<2> x = c.x(), halfway;
@@ -313,7 +313,7 @@ static void check_halves(const Case& c) {
     half.feed_forward.w_up = half_of_rows(whole.feed_forward.w_up, part);
     half.feed_forward.w_down = half_of_cols(whole.feed_forward.w_down, part);
     Room room(settings, c.T, c.T);
-    room.slots.before_sum = [&](const Block&, Part of, ConstMatrix, Matrix added) {
+    room.functions.before_sum = [&](const Block&, Part of, ConstMatrix, Matrix added) {
       parts[part] += std::string(part_name(of)) + " ";
       made[part] = copy_of(added);
       both.arrive_and_wait();
@@ -375,4 +375,4 @@ TEST_CASE("layers may differ in all but C: one scratch and one attention serve t
           "C, the width: wanted 24 in every layer, got 25");
 }
 
-}  // namespace t2t::slots_test
+}  // namespace t2t::functions_test
