@@ -15,7 +15,7 @@
 
 namespace t2t {
 
-/// Compares the row kernel with the formula on a few rows: what is timed must be right.
+/// Compares the row kernel with the reference on a few rows: what is timed must be right.
 static bool agrees(std::size_t D, const RopeTable& table, Pairing pairing) {
   Random random(1);
   const Tensor<2> x = random.normal<2>({4, 2 * D});  // [T, H·D]

@@ -62,10 +62,10 @@ void expect_whole_heads(std::string_view name, std::size_t size, std::size_t D);
 /// and as expect_positions does.
 void expect_table(const RopeTable& table, std::size_t D, std::size_t start, std::size_t T);
 
-/// The formula, as the papers write it: neighbours as complex numbers, halves as x·cos +
-/// rotate_half(x)·sin. Row t stands at position start + t. Returns [T, H·D]. x may have no rows or
-/// no columns; then the result has none either. Throws std::invalid_argument when D is odd or 0, x
-/// is not whole heads wide, and as expect_table does.
+/// The reference implementation, written as the papers' formula: neighbours as complex numbers,
+/// halves as x·cos + rotate_half(x)·sin. Row t is at position start + t. Returns [T, H·D]. x may
+/// have no rows or no columns; then the result has none either. Throws std::invalid_argument when D
+/// is odd or 0, x's width is not a multiple of D, and as expect_table does.
 Tensor<2> rope(const Tensor<2>& x,      // [T, H·D], heads side by side
                std::size_t D,           //
                const RopeTable& table,  // [S, D/2] each

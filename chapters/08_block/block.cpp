@@ -45,7 +45,7 @@ static Tensor<2> attention_of(const Tensor<2>& x, const BlockWeights& weights,
 }
 
 static void expect_block(const Tensor<2>& x, const BlockWeights& weights,
-                         const BlockSettings& settings, const NetworkFormula& network) {
+                         const BlockSettings& settings, const ReferenceNetwork& network) {
   expect_settings(settings);
   expect_weights(weights, settings);
   expect_shape("x", x, {x.shape(0), settings.C});
@@ -55,7 +55,7 @@ static void expect_block(const Tensor<2>& x, const BlockWeights& weights,
 }
 
 Tensor<2> block(const Tensor<2>& x, const BlockWeights& weights, const BlockSettings& settings,
-                const RopeTable& table, const NetworkFormula& network) {
+                const RopeTable& table, const ReferenceNetwork& network) {
   expect_block(x, weights, settings, network);
   const auto normed = [&](const Tensor<2>& in, const NormWeights& gain) {
     return norm(in, gain, settings.norm, settings.eps);

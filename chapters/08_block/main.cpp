@@ -140,7 +140,7 @@ void show_ways(const Tensor<2>& x, const BlockSettings& settings, Random& random
   const BlockWeights weights = draw_block(settings, random);
   const Tensor<2> want = block(x, weights, settings, block_rope_table(settings, T));
 
-  Table table({"tokens per call", ">calls", ">largest difference from the formula"});
+  Table table({"tokens per call", ">calls", ">largest difference from the reference"});
   for (std::size_t chunk : {T, std::min<std::size_t>(T, 5), std::size_t(1)}) {
     const Tensor<2> apart = xt::abs(in_chunks(x, settings, weights, chunk) - want);
     const float furthest = *std::ranges::max_element(apart);
@@ -170,8 +170,8 @@ void show_speed(const BlockSettings& settings, std::size_t T, Random& random) {
   print_roofline_bytes("block, one token", decode.all, bytes, read_bandwidth(), "a read");
 }
 
-/// For three blocks or as many as 160 MB hold, the rows of T tokens, the formula's scores of up to
-/// 256 tokens, and L small blocks.
+/// For three blocks or as many as 160 MB hold, the rows of T tokens, the reference's scores of up
+/// to 256 tokens, and L small blocks.
 double bytes_needed(const BlockSettings& s, double T, double L) {
   const auto parameters = [](const BlockSettings& s) {
     return double(total(block_costs(s, 1, 1)).parameters);

@@ -12,7 +12,8 @@ struct NormWeights {
   Tensor<1> bias;  // [C], LayerNorm only
 };
 
-/// The formula: returns rms_norm or layer_norm of x, [T, C]. Throws as they do.
+/// The reference implementation, written as the papers' formula: returns rms_norm or layer_norm of
+/// x, [T, C]. Throws as they do.
 Tensor<2> norm(const Tensor<2>& x,  // [T, C]
                const NormWeights& weights, Norm kind, float eps);
 

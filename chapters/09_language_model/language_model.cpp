@@ -8,7 +8,7 @@
 namespace t2t {
 
 Tensor<2> language_model(std::span<const int> ids, const Model& model,
-                         const NetworkFormula& network) {
+                         const ReferenceNetwork& network) {
   const Config& config = model.config();
   const std::size_t T = ids.size();
   expect(T >= 1 && T <= config.T_max, "T, the tokens",

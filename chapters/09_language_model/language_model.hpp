@@ -12,7 +12,8 @@ namespace t2t {
 /// The logits [T, V] of a whole sequence, whose first token stands at position 0. Throws
 /// std::invalid_argument for no ids, for more than T_max and for an id outside [0, V), and as block
 /// does.
-Tensor<2> language_model(std::span<const int> ids,                                 // [T]
-                         const Model& model, const NetworkFormula& network = {});  // of every block
+Tensor<2> language_model(std::span<const int> ids,  // [T]
+                         const Model& model,
+                         const ReferenceNetwork& network = {});  // of every block
 
 }  // namespace t2t

@@ -253,7 +253,8 @@ TEST_CASE(
 
 TEST_CASE("the formula takes the network that it is given, also if the block has one of its own") {
   const Case c = llama();
-  const NetworkFormula nothing = [](const Tensor<2>& x, const BlockWeights&, const BlockSettings&) {
+  const ReferenceNetwork nothing = [](const Tensor<2>& x, const BlockWeights&,
+                                      const BlockSettings&) {
     return Tensor<2>(xt::zeros_like(x));
   };
   BlockWeights without = c.weights();

@@ -239,8 +239,8 @@ TEST_CASE("a model with experts runs with the caller's network, in both forms") 
     }
     return best;
   };
-  const NetworkFormula formula = [&](const Tensor<2>& x, const BlockWeights& weights,
-                                     const BlockSettings& s) {
+  const ReferenceNetwork formula = [&](const Tensor<2>& x, const BlockWeights& weights,
+                                       const BlockSettings& s) {
     Tensor<2> y = empty(x.shape(0), s.C);
     const std::vector<std::size_t> best = chosen(x, weights);
     for (std::size_t t = 0; t < x.shape(0); ++t) {

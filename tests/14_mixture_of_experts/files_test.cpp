@@ -55,7 +55,8 @@ TEST_CASE("logits of small files with experts, and of Granite's, equal those of 
     // Logits are of size 1. A sum of n products, 96 at most, keeps eps·√n of that, and through a
     // mixture's router, weights and experts the way is some twenty steps deep.
     const double bound = 0x1p-24 * 2 * 96;
-    CHECK(all_close(language_model(ids, model, mixture ? formula : NetworkFormula()), want, bound));
+    CHECK(
+        all_close(language_model(ids, model, mixture ? formula : ReferenceNetwork()), want, bound));
     CHECK(all_close(logits_by_rows(model, ids), want, bound));
 
     // In as many bits as the file has, only what is multiplied with the weights is rounded.

@@ -1,4 +1,4 @@
-// RoPE as a model runs it: in place. The tests compare it with the formula in rope.hpp.
+// RoPE as a model runs it: in place. The tests compare it with the reference in rope.hpp.
 //
 //   (a, b) of each pair becomes (a·cos − b·sin, a·sin + b·cos)
 //

@@ -27,9 +27,9 @@ Tensor<2> sinusoidal_positions(std::size_t S, std::size_t C);
 /// A table at the start of its training, drawn as GPT-2's is, from N(0, 0.01²): [S, C].
 Tensor<2> learned_positions(std::size_t S, std::size_t C, Random& random);
 
-/// The formula: row t of x stands at position start + t, and that row of the table is added to it:
-/// [T, C]. Throws std::invalid_argument when the widths differ, and as rope.hpp's
-/// expect_positions does.
+/// The reference implementation, written as the papers' formula: row t of x is at position
+/// start + t, and that row of the table is added to it: [T, C]. Throws std::invalid_argument when
+/// the widths differ, and as rope.hpp's expect_positions does.
 Tensor<2> with_positions(const Tensor<2>& x,      // [T, C]
                          const Tensor<2>& table,  // [S, C]
                          std::size_t start);
