@@ -4,8 +4,9 @@
 // which rows are whose (runs.hpp). Norms, projections, the network and the sums treat all rows
 // alike. Only attention reads the runs, and only attention keeps something between calls. It is
 // therefore a function that the caller supplies (cached_attention.hpp has this chapter's). Two more
-// such functions can replace the network (chapter 14's experts) and change what a sublayer adds (a
-// share of a model, chapter 10, sums it over ranks). block_rows allocates nothing.
+// such functions can replace the network (chapter 14's experts) and change what a sublayer adds
+// (under tensor parallelism, chapter 10, each process holds a shard of the model, and the results
+// are summed over the processes). block_rows allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -68,7 +69,8 @@ using Network = std::function<void(const Block& block,
 /// Is called twice in a block, with Part::attention and with Part::feed_forward. `added` is what
 /// attention or the network made, and may be changed. x is the stream, to which `added` is added
 /// only after this call; under NormPlace::both, `added` first goes through its norm. If it sums
-/// over several ranks (chapter 10) and fails in one of them, it must fail in all.
+/// over several processes (tensor parallelism, chapter 10) and fails in one of them, it must fail
+/// in all.
 using BeforeSum = std::function<void(const Block& block, Part part, ConstMatrix x,
                                      Matrix added)>;  // both [T, C]
 

@@ -110,37 +110,37 @@ void expect_tensors(const GgufFile& file, const Config& config) {
 }
 
 static void read_tensor(const GgufFile& file, const TensorInfo& info, const MakeWeight&,
-                        Share share, Tensor<1>& x) {
+                        Shard shard, Tensor<1>& x) {
   const std::string name = name_in_file(info);
-  const std::size_t ranks = split_of(info) == Split::rows ? share.ranks : 1;
+  const std::size_t ranks = split_of(info) == Split::rows ? shard.ranks : 1;
   const Tensor<1> whole = file.vector(name, ranks * info.rows);
-  const std::size_t from = ranks > 1 ? share.rank * info.rows : 0;
+  const std::size_t from = ranks > 1 ? shard.rank * info.rows : 0;
   x = xt::view(whole, xt::range(from, from + info.rows));
 }
 static void read_tensor(const GgufFile& file, const TensorInfo& info, const MakeWeight& make,
-                        Share share, Weight& w) {
+                        Shard shard, Weight& w) {
   std::vector<std::uint8_t> room;
   const GgufTensor& whole = file.tensor(name_in_file(info));
-  const GgufTensor tensor = share_of(whole, info, share, room);
+  const GgufTensor tensor = shard_of(whole, info, shard, room);
   TensorInfo of_rank = info;
   of_rank.rows = tensor.shape[0];
   w = make ? make(tensor, of_rank) : Weight(floats_of(tensor, of_rank.rows, info.cols));
-  if (split_of(info) == Split::tokens) w = with_zeros(std::move(w), info, share);
+  if (split_of(info) == Split::tokens) w = with_zeros(std::move(w), info, shard);
   file.forget(room.empty() ? tensor : whole);
 }
 
 ModelWeights read_weights(const GgufFile& file, const Config& config, const MakeWeight& make,
-                          Share share) {
+                          Shard shard) {
   expect_tensors(file, config);
-  const Config own = share_of(config, share);
+  const Config own = shard_of(config, shard);
   Parameters parameters = count_parameters(own);
-  parameters.embedding /= share.ranks, parameters.head /= share.ranks;
+  parameters.embedding /= shard.ranks, parameters.head /= shard.ranks;
   if (!make)
     expect_memory(sizeof(float) * double(total(parameters)), file.name(),
                   "use a smaller model, or ./learn run 12, which keeps weights quantized");
   ModelWeights weights = room_for(own);
   for_each_tensor(weights, own, [&](const TensorInfo& info, auto& tensor) {
-    if (info.size() > 0) read_tensor(file, info, make, share, tensor);
+    if (info.size() > 0) read_tensor(file, info, make, shard, tensor);
   });
   file.expect_whole();
   return weights;

@@ -12,7 +12,7 @@
 
 #include "09_language_model/fast/model.hpp"
 #include "10_pretrained/model/architecture.hpp"
-#include "10_pretrained/model/share.hpp"
+#include "10_pretrained/model/shard.hpp"
 
 namespace t2t {
 
@@ -37,10 +37,10 @@ void expect_tensors(const GgufFile& file, const Config& config);
 /// The matrix is [info.rows, info.cols]; tensor.bytes are valid during the call.
 using MakeWeight = std::function<Weight(const GgufTensor& tensor, const TensorInfo& info)>;
 
-/// All weights of a model of this Config, or one rank's share of them, of which only its own bytes
-/// are read; matrices become floats unless make is given. Throws as expect_tensors and share_of do.
+/// All weights of a model of this Config, or one rank's shard of them, of which only its own bytes
+/// are read; matrices become floats unless make is given. Throws as expect_tensors and shard_of do.
 ModelWeights read_weights(const GgufFile& file, const Config& config, const MakeWeight& make = {},
-                          Share share = {});
+                          Shard shard = {});
 
 /// Config and weights: a model ready to run. Throws as read_config, read_weights and Model do.
 Model read_model(const GgufFile& file, const MakeWeight& make = {});

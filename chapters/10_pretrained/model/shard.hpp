@@ -1,11 +1,12 @@
-// One rank's share of a model, where several processes hold a part of each matrix: heads, groups
-// and hidden channels are divided among the ranks, and each rank's block is a smaller block.
+// One rank's shard of a model under tensor parallelism, where several processes hold a part of each
+// matrix: heads, groups and hidden channels are divided among the ranks, and each rank's block is a
+// smaller block.
 //
 //   rows of w_q, w_k, w_v, w_gate, w_up     with these, and the biases of the same rows, a rank
 //                                           computes its own heads and hidden channels
-//   columns of w_o, w_down                  with these it computes its share of the sum
+//   columns of w_o, w_down                  with these it computes its part of the sum
 //
-// The sum of all ranks' shares is what the sublayer adds: chapter 08's BeforeSum sums them. Norms
+// The sum of all ranks' parts is what the sublayer adds: chapter 08's BeforeSum sums them. Norms
 // and router are whole in all ranks.
 //
 // Of the embedding and the head a rank keeps the rows of its own tokens. An embedding that another
@@ -22,7 +23,7 @@
 
 namespace t2t {
 
-struct Share {
+struct Shard {
   std::size_t rank = 0, ranks = 1;
 };
 
@@ -36,18 +37,18 @@ Split split_of(const TensorInfo& info);
 /// The Config of one rank: H, G and F divided by the number of ranks. Throws std::invalid_argument
 /// unless the number of ranks divides each of them and rank is below ranks, and when w_o and w_down
 /// have biases, which each rank would add.
-Config share_of(Config config, Share share);
+Config shard_of(Config config, Shard shard);
 
-/// A rank's share of a tensor that is [info.rows, info.cols] in the rank's model: some of the rows
+/// A rank's shard of a tensor that is [info.rows, info.cols] in the rank's model: some of the rows
 /// of the whole one, in place, or some of its columns, which are copied to `room`.
 /// Throws std::invalid_argument for columns that are not whole blocks of the tensor's type.
-GgufTensor share_of(const GgufTensor& whole, const TensorInfo& info, Share share,
+GgufTensor shard_of(const GgufTensor& whole, const TensorInfo& info, Shard shard,
                     std::vector<std::uint8_t>& room);
 
-/// A weight of [info.rows, cols] whose rows are zeros but for those that `part`, the share of a
+/// A weight of [info.rows, cols] whose rows are zeros but for those that `part`, the shard of a
 /// table with a row for each token, has: its row r is 0 or a row of part, y = x·Wᵀ is 0 in all
 /// other columns. With a single rank it is `part`. Throws std::invalid_argument when part has
 /// another shape.
-Weight with_zeros(Weight part, const TensorInfo& info, Share share);
+Weight with_zeros(Weight part, const TensorInfo& info, Shard shard);
 
 }  // namespace t2t

@@ -1,4 +1,4 @@
-#include "10_pretrained/model/share.hpp"
+#include "10_pretrained/model/shard.hpp"
 
 #include <fmt/format.h>
 
@@ -18,16 +18,16 @@ Split split_of(const TensorInfo& info) {
   return info.name.starts_with("b_") ? Split::rows : Split::none;
 }
 
-Config share_of(Config config, Share share) {
-  expect(share.rank < share.ranks, "rank", fmt::format("below the {} ranks", share.ranks),
-         share.rank);
+Config shard_of(Config config, Shard shard) {
+  expect(shard.rank < shard.ranks, "rank", fmt::format("below the {} ranks", shard.ranks),
+         shard.rank);
   const auto divide = [&](std::size_t& size, const char* name) {
-    if (size % share.ranks != 0)
+    if (size % shard.ranks != 0)
       throw std::invalid_argument(
-          fmt::format("{}: wanted a multiple of {} ranks, got {}", name, share.ranks, size));
-    size /= share.ranks;
+          fmt::format("{}: wanted a multiple of {} ranks, got {}", name, shard.ranks, size));
+    size /= shard.ranks;
   };
-  expect(config.V >= share.ranks, "V, the vocabulary", "a token for each rank", config.V);
+  expect(config.V >= shard.ranks, "V, the vocabulary", "a token for each rank", config.V);
   const auto share_block = [&](BlockSettings& block) {
     if (block.biases == Biases::all)
       throw std::invalid_argument("biases: wanted at most those of q, k and v, got all");
@@ -60,23 +60,23 @@ static GgufTensor columns_of(const GgufTensor& tensor, std::size_t from, std::si
   return {tensor.name, tensor.type, {rows, count}, tensor.offset, room.size(), room};
 }
 
-/// The first row of a rank's share of a table with a row for each token.
-static std::size_t first_token(const TensorInfo& info, Share share) {
-  return info.rows * share.rank / share.ranks;
+/// The first row of a rank's shard of a table with a row for each token.
+static std::size_t first_token(const TensorInfo& info, Shard shard) {
+  return info.rows * shard.rank / shard.ranks;
 }
 
-GgufTensor share_of(const GgufTensor& whole, const TensorInfo& info, Share share,
+GgufTensor shard_of(const GgufTensor& whole, const TensorInfo& info, Shard shard,
                     std::vector<std::uint8_t>& room) {
-  const std::size_t e = info.expert.value_or(0), ranks = share.ranks;
+  const std::size_t e = info.expert.value_or(0), ranks = shard.ranks;
   if (split_of(info) == Split::rows)
-    return rows_of(whole, (e * ranks + share.rank) * info.rows, info.rows);
+    return rows_of(whole, (e * ranks + shard.rank) * info.rows, info.rows);
   if (split_of(info) == Split::tokens) {
-    const std::size_t first = first_token(info, share);
-    return rows_of(whole, first, first_token(info, {share.rank + 1, ranks}) - first);
+    const std::size_t first = first_token(info, shard);
+    return rows_of(whole, first, first_token(info, {shard.rank + 1, ranks}) - first);
   }
   const GgufTensor matrix = rows_of(whole, e * info.rows, info.rows);
   if (split_of(info) != Split::cols || ranks == 1) return matrix;
-  return columns_of(matrix, share.rank * info.cols, info.cols, room);
+  return columns_of(matrix, shard.rank * info.cols, info.cols, room);
 }
 
 /// Rows of zeros around those of another weight.
@@ -103,11 +103,11 @@ class RowsAmongZeros : public PackedWeight {
   std::size_t first_;
 };
 
-Weight with_zeros(Weight part, const TensorInfo& info, Share share) {
-  if (share.ranks == 1) return part;
-  const std::size_t first = first_token(info, share);
+Weight with_zeros(Weight part, const TensorInfo& info, Shard shard) {
+  if (shard.ranks == 1) return part;
+  const std::size_t first = first_token(info, shard);
   TensorInfo own = info;
-  own.rows = first_token(info, {share.rank + 1, share.ranks}) - first;
+  own.rows = first_token(info, {shard.rank + 1, shard.ranks}) - first;
   expect_fits(own, part);
   return Weight(std::make_shared<RowsAmongZeros>(std::move(part), first, info.rows));
 }

@@ -1,5 +1,6 @@
-// What must be true of a model that several ranks share: their terms add up to the whole model's.
-#include "10_pretrained/model/share.hpp"
+// What must be true of a model whose shards several ranks hold: their terms add up to the whole
+// model's.
+#include "10_pretrained/model/shard.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,7 +14,7 @@
 #include "support/all_close.hpp"
 #include "support/refuses.hpp"
 
-namespace t2t::share_test {
+namespace t2t::shard_test {
 
 static Config config_of(Biases biases, std::size_t experts = 0) {
   Config config{.block = llama_style(32, 4, 2, 48), .L = 2, .V = 41, .T_max = 16};
@@ -23,7 +24,7 @@ static Config config_of(Biases biases, std::size_t experts = 0) {
   return config;
 }
 
-/// The logits of `ids` by two ranks, each with its share of the file, on a thread of its own.
+/// The logits of `ids` by two ranks, each with its shard of the file, on a thread of its own.
 static std::vector<Tensor<1>> logits_of_two(const GgufFile& file, const Config& config,
                                             std::span<const int> ids, std::size_t (&stored)[2]) {
   std::barrier both(2);
@@ -39,9 +40,9 @@ static std::vector<Tensor<1>> logits_of_two(const GgufFile& file, const Config& 
   };
   std::vector<Tensor<1>> logits(2, empty(config.V));
   const auto run = [&](std::size_t rank) {
-    const Share share{rank, 2};
-    const Config own = share_of(config, share);
-    const Model model(own, read_weights(file, config, {}, share));
+    const Shard shard{rank, 2};
+    const Config own = shard_of(config, shard);
+    const Model model(own, read_weights(file, config, {}, shard));
     const auto before_sum = [&](const Block&, Part, ConstMatrix, Matrix added) {
       sum(rank, added);
     };
@@ -84,15 +85,15 @@ TEST_CASE("two ranks with half of the heads, of the network and of the bytes mak
   }
 }
 
-TEST_CASE("a share's rows and columns are those of the whole tensor, of each expert too") {
+TEST_CASE("a shard's rows and columns are those of the whole tensor, of each expert too") {
   const Config config = config_of(Biases::none, 3);
   Random random(4);
   const ModelWeights weights = draw_model(config, random);
   const std::vector<std::uint8_t> bytes = gguf_file(config, weights);
   const GgufFile file("x", bytes);
   for (const std::size_t rank : {0, 1}) {
-    const ModelWeights share = read_weights(file, config, {}, {rank, 2});
-    const BlockWeights &of = share.blocks[1], &all = weights.blocks[1];
+    const ModelWeights shard = read_weights(file, config, {}, {rank, 2});
+    const BlockWeights &of = shard.blocks[1], &all = weights.blocks[1];
     CHECK(all_close(of.w_k.floats(), copy_of(ConstMatrix(all.w_k.floats()).rows_from(rank * 8, 8)),
                     0));
     CHECK(all_close(of.w_o.floats(),
@@ -111,9 +112,9 @@ TEST_CASE("a share's rows and columns are those of the whole tensor, of each exp
 TEST_CASE("the network beside the experts is divided too") {
   Config config = config_of(Biases::none, 3);
   config.block.shared = 40;
-  CHECK(share_of(config, {1, 2}).block.shared == 20);
+  CHECK(shard_of(config, {1, 2}).block.shared == 20);
   config.block.shared = 41;
-  REFUSES(share_of(config, {1, 2}),
+  REFUSES(shard_of(config, {1, 2}),
           "shared, the width of the shared expert: wanted a multiple of 2 ranks, got "
           "41");
 }
@@ -142,28 +143,28 @@ TEST_CASE("a rank keeps the rows of its own tokens; the others are zeros, also w
   }
 }
 
-TEST_CASE("columns of a packed tensor are whole blocks, and other shares are refused") {
+TEST_CASE("columns of a packed tensor are whole blocks, and other shards are refused") {
   std::vector<std::uint8_t> stored(2 * 2 * 34), room;  // two rows of two blocks of Q8_0
   for (std::size_t i = 0; i < stored.size(); ++i) stored[i] = std::uint8_t(i);
   const GgufTensor tensor{"w", TensorType::q8_0, {2, 64}, 0, stored.size(), stored};
   TensorInfo info{"w_down", 2, 32, Role::into_stream};
-  const GgufTensor second = share_of(tensor, info, {1, 2}, room);
+  const GgufTensor second = shard_of(tensor, info, {1, 2}, room);
   CHECK(second.bytes.size() == 2 * 34);
   for (std::size_t i = 0; i < 34; ++i) {
     CHECK(second.bytes[i] == 34 + i);
     CHECK(second.bytes[34 + i] == 3 * 34 + i);
   }
   info.cols = 16;
-  REFUSES(share_of(tensor, info, {1, 4}, room),
+  REFUSES(shard_of(tensor, info, {1, 4}, room),
           "w: wanted columns in whole blocks of 32, got 16 of 64");
   Config few = config_of(Biases::none);
   few.V = 1;
-  REFUSES(share_of(few, {0, 2}), "V, the vocabulary: wanted a token for each rank, got 1");
-  REFUSES(share_of(config_of(Biases::all), {0, 2}),
+  REFUSES(shard_of(few, {0, 2}), "V, the vocabulary: wanted a token for each rank, got 1");
+  REFUSES(shard_of(config_of(Biases::all), {0, 2}),
           "biases: wanted at most those of q, k and v, got all");
-  REFUSES(share_of(config_of(Biases::none), {2, 2}), "rank: wanted below the 2 ranks, got 2");
-  REFUSES(share_of(config_of(Biases::none), {0, 3}),
+  REFUSES(shard_of(config_of(Biases::none), {2, 2}), "rank: wanted below the 2 ranks, got 2");
+  REFUSES(shard_of(config_of(Biases::none), {0, 3}),
           "H, the query heads: wanted a multiple of 3 ranks, got 4");
 }
 
-}  // namespace t2t::share_test
+}  // namespace t2t::shard_test
