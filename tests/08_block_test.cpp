@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "08_block/cases.hpp"
-#include "08_block/choices/choices.hpp"
 #include "08_block/costs/block_costs.hpp"
+#include "08_block/differences/differences.hpp"
 #include "rows.hpp"
 #include "support/allocations.hpp"
 #include "support/apart.hpp"
@@ -461,54 +461,57 @@ TEST_CASE("bad settings are refused when they are used, and scratch that is too 
           says);
 }
 
-TEST_CASE("choices: each that differs from LLaMA's is listed, and refused unless it is known") {
+TEST_CASE("differences from LLaMA: each is listed, and refused unless it is known") {
   const BlockSettings llama = llama_style(12, 6, 2, 8);
-  CHECK(choices_of(llama).empty());
-  const auto listed = [&](Choice choice, const std::string& words,
+  CHECK(differences_from_llama(llama).empty());
+  const auto listed = [&](Difference difference, const std::string& words,
                           const std::function<void(BlockSettings&)>& change) {
     CAPTURE(words);
     BlockSettings settings = llama;
     change(settings);
-    CHECK(choices_of(settings) == std::vector{choice});
-    expect_only(choices_of(settings), {Choice::tied, choice}, "x");
-    REFUSES(expect_only(choices_of(settings), {}, "the model to save"),
+    CHECK(differences_from_llama(settings) == std::vector{difference});
+    expect_only(differences_from_llama(settings), {Difference::tied, difference}, "x");
+    REFUSES(expect_only(differences_from_llama(settings), {}, "the model to save"),
             "the model to save: wanted one without " + words);
   };
   using S = BlockSettings;
-  listed(Choice::layer_norm, "other norms than RMS", [](S& s) { s.norm = Norm::layer; });
-  listed(Choice::norms_after, "norms after the sums",
-         [](S& s) { s.norm_place = NormPlace::after; });
-  listed(Choice::norms_both, "norms before and after each sublayer",
+  listed(Difference::layer_norm, "norms other than RMSNorm", [](S& s) { s.norm = Norm::layer; });
+  listed(Difference::norms_after, "post-norm", [](S& s) { s.norm_place = NormPlace::after; });
+  listed(Difference::norms_both, "norms before and after each sublayer",
          [](S& s) { s.norm_place = NormPlace::both; });
-  listed(Choice::head_norms, "norms of heads", [](S& s) { s.head_norms = true; });
+  listed(Difference::head_norms, "QK-norm", [](S& s) { s.head_norms = true; });
   BlockSettings together = llama;
   together.head_norms = together.heads_together = true;
-  CHECK(choices_of(together) == std::vector{Choice::head_norms, Choice::heads_together});
-  REFUSES(expect_only(choices_of(together), {Choice::head_norms}, "the model to train"),
-          "the model to train: wanted one without norms of all heads together");
-  listed(Choice::other_activation, "another network than SwiGLU",
+  CHECK(differences_from_llama(together) ==
+        std::vector{Difference::head_norms, Difference::heads_together});
+  REFUSES(
+      expect_only(differences_from_llama(together), {Difference::head_norms}, "the model to train"),
+      "the model to train: wanted one without QK-norm of all heads together");
+  listed(Difference::other_activation, "a feed-forward network other than SwiGLU",
          [](S& s) { s.activation = Activation::geglu; });
-  listed(Choice::biases_of_qkv, "biases of q, k and v", [](S& s) { s.biases = Biases::qkv; });
-  listed(Choice::biases_of_all, "biases", [](S& s) { s.biases = Biases::all; });
-  listed(Choice::window, "a sliding window", [](S& s) { s.window = 3; });
-  listed(Choice::no_rope, "attention without RoPE", [](S& s) { s.uses_rope = false; });
-  listed(Choice::halves, "RoPE in halves", [](S& s) { s.pairing = Pairing::halves; });
-  listed(Choice::scaled_rope, "scaled frequencies", [](S& s) { s.frequencies = {0.5}; });
-  listed(Choice::score_factor, "another factor of scores than 1/√D",
+  listed(Difference::biases_of_qkv, "biases of q, k and v", [](S& s) { s.biases = Biases::qkv; });
+  listed(Difference::biases_of_all, "biases", [](S& s) { s.biases = Biases::all; });
+  listed(Difference::window, "a sliding window", [](S& s) { s.window = 3; });
+  listed(Difference::no_rope, "attention without RoPE", [](S& s) { s.uses_rope = false; });
+  listed(Difference::halves, "RoPE with the pairing halves",
+         [](S& s) { s.pairing = Pairing::halves; });
+  listed(Difference::scaled_rope, "scaled frequencies", [](S& s) { s.frequencies = {0.5}; });
+  listed(Difference::score_factor, "a score scale other than 1/√D",
          [](S& s) { s.score_factor = 0.5f; });
-  listed(Choice::score_cap, "capped scores", [](S& s) { s.score_cap = 50; });
-  listed(Choice::experts, "experts", [](S& s) { s.experts = 4, s.chosen = 1; });
+  listed(Difference::score_cap, "capped scores", [](S& s) { s.score_cap = 50; });
+  listed(Difference::experts, "experts", [](S& s) { s.experts = 4, s.chosen = 1; });
   S experts = llama;
   experts.experts = 4, experts.chosen = 1, experts.normalized = false, experts.shared = 8;
-  CHECK(choices_of(experts) ==
-        std::vector{Choice::experts, Choice::plain_shares, Choice::shared_network});
+  CHECK(differences_from_llama(experts) == std::vector{Difference::experts,
+                                                       Difference::unnormalized_experts,
+                                                       Difference::shared_network});
 
   S gpt2 = gpt2_style(12, 6);
-  const std::vector all = {Choice::layer_norm, Choice::other_activation, Choice::biases_of_all,
-                           Choice::no_rope};
-  CHECK(choices_of(gpt2) == all);
-  gpt2.C = 24, gpt2.theta = 5, gpt2.eps = 1;  // sizes and numbers are no choices
-  CHECK(choices_of(gpt2) == all);
+  const std::vector all = {Difference::layer_norm, Difference::other_activation,
+                           Difference::biases_of_all, Difference::no_rope};
+  CHECK(differences_from_llama(gpt2) == all);
+  gpt2.C = 24, gpt2.theta = 5, gpt2.eps = 1;  // sizes and numbers are not listed
+  CHECK(differences_from_llama(gpt2) == all);
 }
 
 }  // namespace t2t::block_test

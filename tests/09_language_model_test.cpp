@@ -284,19 +284,19 @@ TEST_CASE("a model takes other numbers of the same shapes, and can be moved") {
           "layer 1: w_q: wanted shape [48, 30], got [0, 0]");
 }
 
-TEST_CASE("choices of a model: its own, and those of any block, each once") {
-  using enum Choice;
+TEST_CASE("differences of a model from LLaMA: its own, and those of any block, each once") {
+  using enum Difference;
   Config config = preset("llama2-7b");
-  CHECK(choices_of(config).empty());
-  CHECK(choices_of(preset("smollm2-135m")) == std::vector{tied});
-  CHECK(choices_of(preset("gpt2")) ==
+  CHECK(differences_from_llama(config).empty());
+  CHECK(differences_from_llama(preset("smollm2-135m")) == std::vector{tied});
+  CHECK(differences_from_llama(preset("gpt2")) ==
         std::vector{layer_norm, other_activation, biases_of_all, no_rope, learned_positions, tied});
   config.layers.assign(config.L, config.block);
-  CHECK(choices_of(config) == std::vector{layers_differ});
+  CHECK(differences_from_llama(config) == std::vector{layers_differ});
   config.layers[3].window = 9, config.layers[5].window = 7, config.layers[5].uses_rope = false;
-  CHECK(choices_of(config) == std::vector{window, no_rope, layers_differ});
+  CHECK(differences_from_llama(config) == std::vector{window, no_rope, layers_differ});
   config.embedding_scale = 2, config.logit_scale = 0.5f, config.logit_cap = 0.5f;
-  CHECK(choices_of(config) ==
+  CHECK(differences_from_llama(config) ==
         std::vector{window, no_rope, scaled_embedding, scaled_logits, logit_cap, layers_differ});
 }
 

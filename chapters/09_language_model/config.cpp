@@ -22,23 +22,24 @@ std::vector<BlockSettings> settings_of_all(const Config& config) {
   return config.layers.empty() ? std::vector(config.L, config.block) : config.layers;
 }
 
-std::vector<Choice> choices_of(const Config& config) {
-  // As in chapter 08's choices_of, a new member does not compile before it stands here.
+std::vector<Difference> differences_from_llama(const Config& config) {
+  // As in chapter 08's differences_from_llama, a new member does not compile before it stands here.
   const auto& [block, L, V, T_max, tied, learned_positions, embedding_scale, logit_scale, logit_cap,
                layers] = config;
-  std::vector<Choice> choices = choices_of(block);
-  const auto list = [&](bool chosen, Choice choice) {
-    if (chosen && std::ranges::find(choices, choice) == choices.end()) choices.push_back(choice);
+  std::vector<Difference> differences = differences_from_llama(block);
+  const auto list = [&](bool differs, Difference difference) {
+    if (differs && std::ranges::find(differences, difference) == differences.end())
+      differences.push_back(difference);
   };
   for (const BlockSettings& layer : layers)
-    for (const Choice choice : choices_of(layer)) list(true, choice);
-  list(learned_positions, Choice::learned_positions);
-  list(embedding_scale != 1, Choice::scaled_embedding);
-  list(logit_scale != 1, Choice::scaled_logits);
-  list(logit_cap > 0, Choice::logit_cap);
-  list(tied, Choice::tied);
-  list(!layers.empty(), Choice::layers_differ);
-  return choices;
+    for (const Difference difference : differences_from_llama(layer)) list(true, difference);
+  list(learned_positions, Difference::learned_positions);
+  list(embedding_scale != 1, Difference::scaled_embedding);
+  list(logit_scale != 1, Difference::scaled_logits);
+  list(logit_cap > 0, Difference::logit_cap);
+  list(tied, Difference::tied);
+  list(!layers.empty(), Difference::layers_differ);
+  return differences;
 }
 
 std::span<const std::string_view> preset_names() {

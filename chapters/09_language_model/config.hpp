@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "08_block/choices/choices.hpp"
+#include "08_block/differences/differences.hpp"
 
 namespace t2t {
 
@@ -36,8 +36,8 @@ struct Config {
 const BlockSettings& settings_of(const Config& config, std::size_t l);
 std::vector<BlockSettings> settings_of_all(const Config& config);
 
-/// The choices of a model in which it differs from LLaMA: of any of its blocks, and its own.
-std::vector<Choice> choices_of(const Config& config);
+/// The differences of a model from LLaMA: those of any of its blocks, and its own.
+std::vector<Difference> differences_from_llama(const Config& config);
 
 /// "foundry-small", "gpt2", "smollm2-135m" and "llama2-7b": the smallest model first.
 std::span<const std::string_view> preset_names();

@@ -332,12 +332,11 @@ TEST_CASE("choices and sizes that the file can't express are refused by name") {
     REFUSES(model_bytes(other, weights, small_tokenizer(), "small"), message);
   };
   const std::string without = "the model to save: wanted one without ";
-  refused([](Config& c) { c.block.norm = Norm::layer; }, without + "other norms than RMS");
-  refused([](Config& c) { c.block.norm_place = NormPlace::after; },
-          without + "norms after the sums");
+  refused([](Config& c) { c.block.norm = Norm::layer; }, without + "norms other than RMSNorm");
+  refused([](Config& c) { c.block.norm_place = NormPlace::after; }, without + "post-norm");
   for (const Activation other : {Activation::geglu, Activation::gelu_tanh})
     refused([&](Config& c) { c.block.activation = other; },
-            without + "another network than SwiGLU");
+            without + "a feed-forward network other than SwiGLU");
   refused([](Config& c) { c.learned_positions = true; }, without + "learned positions");
   refused([](Config& c) { c.block.uses_rope = false; }, without + "attention without RoPE");
   refused([](Config& c) { c.block.frequencies = {1, 0.5, 0.25}; }, without + "scaled frequencies");

@@ -346,13 +346,13 @@ TEST_CASE("a block that the kernels do not compute is refused") {
   REFUSES(make_block(s, 0), "T_max: wanted at least 1, got 0");
   const std::string without = "the block for a GPU: wanted one without ";
   s.norm = Norm::layer;
-  REFUSES(make_block(s), without + "other norms than RMS");
+  REFUSES(make_block(s), without + "norms other than RMSNorm");
   s = small_block(), s.norm_place = NormPlace::after;
-  REFUSES(make_block(s), without + "norms after the sums");
+  REFUSES(make_block(s), without + "post-norm");
   s = small_block(), s.head_norms = true;
-  REFUSES(make_block(s), without + "norms of heads");
+  REFUSES(make_block(s), without + "QK-norm");
   s = small_block(), s.activation = Activation::geglu;
-  REFUSES(make_block(s), without + "another network than SwiGLU");
+  REFUSES(make_block(s), without + "a feed-forward network other than SwiGLU");
   s = small_block(), s.biases = Biases::qkv;
   REFUSES(make_block(s), without + "biases of q, k and v");
   s = small_block(), s.window = 3;

@@ -15,9 +15,9 @@ void expect_state_options(const Config& config, std::size_t S, const StateOption
          "1 to T_max = " + std::to_string(config.T_max), S);
   expect(options.chunk >= 1, "chunk, the rows of a pass", "at least 1", options.chunk);
   expect(options.sequences >= 1, "sequences", "at least 1", options.sequences);
-  const std::vector<Choice> choices = choices_of(config);
+  const std::vector<Difference> differences = differences_from_llama(config);
   if (!options.network && !options.layers &&
-      std::ranges::find(choices, Choice::experts) != choices.end())
+      std::ranges::find(differences, Difference::experts) != differences.end())
     throw std::invalid_argument("network: wanted one, since the model has experts, got none");
 }
 

@@ -48,7 +48,8 @@ static void put_weights(std::string& bytes, const Model& model) {
 std::string exported(const Model& model, const Bpe& bpe, std::span<const int> prompt) {
   const Config& config = model.config();
   // whole_model.cpp computes no others.
-  expect_only(choices_of(config), {Choice::scaled_rope, Choice::tied}, "the model to export");
+  expect_only(differences_from_llama(config), {Difference::scaled_rope, Difference::tied},
+              "the model to export");
   expect(bpe.size() == config.V, "tokens", std::to_string(config.V), bpe.size());
   expect(!prompt.empty(), "T, the tokens of the prompt", "at least 1", 0);
   expect_ids(prompt, config.V);

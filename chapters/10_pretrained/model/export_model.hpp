@@ -20,7 +20,7 @@
 
 namespace t2t {
 
-/// Throws std::invalid_argument, naming the choice, for a model that whole_model.cpp does not
+/// Throws std::invalid_argument, naming the difference, for a model that whole_model.cpp does not
 /// compute (it has neighbours as pairs, no biases, no norms of heads and no window), for an empty
 /// prompt, and unless bpe has V tokens; std::runtime_error when the memory is not free.
 std::string exported(const Model& model, const Bpe& bpe, std::span<const int> prompt);

@@ -18,9 +18,9 @@ namespace t2t {
 /// and every other choice follows from these.
 static void expect_expressible(const Config& config) {
   expect_config(config);
-  expect_only(choices_of(config),
-              {Choice::head_norms, Choice::biases_of_qkv, Choice::biases_of_all, Choice::window,
-               Choice::halves, Choice::experts, Choice::tied},
+  expect_only(differences_from_llama(config),
+              {Difference::head_norms, Difference::biases_of_qkv, Difference::biases_of_all,
+               Difference::window, Difference::halves, Difference::experts, Difference::tied},
               "the model to save");
   architecture_name(config.block);
 }

@@ -24,11 +24,11 @@ namespace t2t {
 /// bits and the same tables from the file. Tensors are written one after the other, so no second
 /// copy of the weights is made; the file appears whole or not at all, as write_file says.
 ///
-/// Throws std::invalid_argument, naming it, for a choice that the architectures of architecture.hpp
-/// do not have or that the file can't express (scaled frequencies, layers that differ), for a size
-/// above the largest int, for weights that do not fit the Config or are packed, and for a tokenizer
-/// without V tokens. Throws std::runtime_error as Bpe and write_file do, and for texts that are not
-/// UTF-8.
+/// Throws std::invalid_argument, naming it, for a setting that the architectures of
+/// architecture.hpp do not have or that the file can't express (scaled frequencies, layers that
+/// differ), for a size above the largest int, for weights that do not fit the Config or are packed,
+/// and for a tokenizer without V tokens. Throws std::runtime_error as Bpe and write_file do, and
+/// for texts that are not UTF-8.
 void save_model(const std::filesystem::path& path, const Config& config,
                 const ModelWeights& weights, const BpeTables& tokenizer, std::string_view name,
                 std::string_view chat_template = {});  // empty: the file has none

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "04_causal_attention/kernels/attention_naive.hpp"
-#include "08_block/choices/choices.hpp"
+#include "08_block/differences/differences.hpp"
 #include "11_flash_attention/kernels/row_kernels.hpp"
 #include "shapes.hpp"
 
@@ -32,7 +32,8 @@ static DeviceBuffer<float> uploaded(const Tensor<2>& x, std::size_t rows) {
 static const BlockSettings& supported(const BlockSettings& s, const BlockWeights& weights,
                                       const RopeTable& table, int T_max) {
   expect_settings(s);
-  expect_only(choices_of(s), {Choice::halves, Choice::scaled_rope}, "the block for a GPU");
+  expect_only(differences_from_llama(s), {Difference::halves, Difference::scaled_rope},
+              "the block for a GPU");
   expect(s.D == 64 || s.D == 128, "D", "64 or 128", s.D);
   expect(s.F >= 1, "F", "at least 1", s.F);
   expect_size("T_max", T_max);

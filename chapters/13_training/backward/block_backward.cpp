@@ -20,18 +20,20 @@
 
 namespace t2t {
 
-void expect_trained(const std::vector<Choice>& choices, const TrainingFunctions& functions) {
-  std::vector<Choice> left = choices;
+void expect_trained(const std::vector<Difference>& differences,
+                    const TrainingFunctions& functions) {
+  std::vector<Difference> left = differences;
   if (functions.network.backward)
-    for (const Choice brought : {Choice::experts, Choice::plain_shares, Choice::shared_network})
+    for (const Difference brought :
+         {Difference::experts, Difference::unnormalized_experts, Difference::shared_network})
       std::erase(left, brought);
-  expect_only(
-      left,
-      {Choice::layer_norm, Choice::norms_after, Choice::head_norms, Choice::other_activation,
-       Choice::biases_of_qkv, Choice::biases_of_all, Choice::window, Choice::no_rope,
-       Choice::halves, Choice::scaled_rope, Choice::score_factor, Choice::score_cap,
-       Choice::learned_positions, Choice::tied, Choice::layers_differ},
-      "the model to train");
+  expect_only(left,
+              {Difference::layer_norm, Difference::norms_after, Difference::head_norms,
+               Difference::other_activation, Difference::biases_of_qkv, Difference::biases_of_all,
+               Difference::window, Difference::no_rope, Difference::halves, Difference::scaled_rope,
+               Difference::score_factor, Difference::score_cap, Difference::learned_positions,
+               Difference::tied, Difference::layers_differ},
+              "the model to train");
 }
 
 static const BlockSettings& trained(std::span<const BlockSettings> layers,
@@ -40,7 +42,7 @@ static const BlockSettings& trained(std::span<const BlockSettings> layers,
   const auto sizes = [](const BlockSettings& s) { return std::array{s.C, s.H, s.G, s.D, s.F}; };
   for (const BlockSettings& s : layers) {
     expect_settings(s);
-    expect_trained(choices_of(s), functions);
+    expect_trained(differences_from_llama(s), functions);
     if (sizes(s) != sizes(layers[0]))
       throw std::invalid_argument("layers: wanted the same C, H, G, D and F in all");
   }

@@ -10,7 +10,7 @@
 // residual connections (chapter 08 measures it). He et al. 2015, "Deep Residual Learning".
 #pragma once
 
-#include "08_block/choices/choices.hpp"
+#include "08_block/differences/differences.hpp"
 #include "08_block/fast/block_rows.hpp"
 #include "13_training/attention/dropout.hpp"
 #include "13_training/attention/flash_backward.hpp"
@@ -19,9 +19,10 @@
 
 namespace t2t {
 
-/// Throws std::invalid_argument for a choice that has no backward pass here: experts, unless the
-/// caller's functions compute them.
-void expect_trained(const std::vector<Choice>& choices, const TrainingFunctions& functions = {});
+/// Throws std::invalid_argument for a difference that has no backward pass here: experts, unless
+/// the caller's functions compute them.
+void expect_trained(const std::vector<Difference>& differences,
+                    const TrainingFunctions& functions = {});
 
 /// Memory for the gradients inside a block, used by all layers.
 struct BackwardScratch {

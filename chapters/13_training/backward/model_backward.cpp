@@ -49,7 +49,7 @@ static std::size_t rows_at_once(std::size_t N, std::size_t V) {
 static TrainingFunctions checked_functions(const Config& config, std::size_t B, std::size_t T,
                                            TrainingFunctions functions) {
   expect_config(config);
-  expect_trained(choices_of(config), functions);
+  expect_trained(differences_from_llama(config), functions);
   expect(B >= 1, "B, the sequences of a batch", "at least 1", B);
   expect(T >= 1 && T <= config.T_max, "T, the tokens of a sequence",
          "1 to T_max = " + std::to_string(config.T_max), T);
