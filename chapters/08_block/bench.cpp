@@ -53,7 +53,7 @@ void bench(Bench& bench) {
   Random random(1);
   const BlockSettings settings = llama_style(C, H, G, F);
   const std::vector<BlockWeights> layers(L, draw_block(settings, random, 0.1f));
-  const Tensor<2> text = random.normal<2>({T, C});
+  const Tensor<2> input = random.normal<2>({T, C});
   const std::vector<BlockSettings> all_settings(L, settings);
   CachedAttention attention(all_settings, T + 1, T);
   const BlockFunctions functions = {.attention = std::ref(attention)};
@@ -61,29 +61,29 @@ void bench(Bench& bench) {
   std::vector<Block> blocks;
   for (std::size_t l = 0; l < L; ++l) blocks.emplace_back(settings, layers[l], l);
   Products products;
-  Tensor<2> x = text;
+  Tensor<2> x = input;
 
   const Run prompt{0, 0, T}, next{0, T, 1};
   const auto prefill = [&] { block_rows(x, prompt, blocks[0], functions, scratch); };
   prefill();
   const RopeTable table = block_rope_table(settings, T);
-  bench.expect_right("block_rows", near(x, block(text, layers[0], settings, table), 1e-4f));
+  bench.expect_right("block_rows", near(x, block(input, layers[0], settings, table), 1e-4f));
   // x grows a little with every call; the time does not depend on its values.
   bench.against("block_rows, T = 512", prefill, "its bare matrix products", [&] {
-    products.with_weights(text, layers[0], T);
+    products.with_weights(input, layers[0], T);
     products.of_attention();
   });
 
   // One token goes through all layers: each weight is read once, and together they fit no cache.
   const double bytes = double(L * parameter_count(layers[0]) * sizeof(float));
-  const ConstMatrix token = ConstMatrix(text).rows_from(0, 1);
+  const ConstMatrix token = ConstMatrix(input).rows_from(0, 1);
   const double cached = double(L * 2 * G * T * D * sizeof(float));
   bench.against_read("a token's seven products, 30 blocks", bytes, [&] {
     for (const BlockWeights& weights : layers) products.with_weights(token, weights, 1);
   });
-  x = text;
+  x = input;
   for (const Block& block : blocks) block_rows(x, prompt, block, functions, scratch);
-  x = text;
+  x = input;
   bench.against_read("block_rows, one token, 30 blocks, S = 513", bytes + cached, [&] {
     for (const Block& block : blocks)
       block_rows(Matrix(x).rows_from(0, 1), next, block, functions, scratch);

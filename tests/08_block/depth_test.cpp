@@ -32,9 +32,9 @@ static BlockWeights shares(float share) {
   return weights;
 }
 
-static Depth top(Joined joined, float share, std::vector<Tensor<2>> changes) {
+static StackMeasures top(Joined joined, float share, std::vector<Tensor<2>> changes) {
   const std::vector<BlockWeights> layers(3, shares(share));
-  return depths(joined, Tensor<2>{{3, 4}}, relu_settings(2, 1, 4), layers, changes).back();
+  return measure_stack(joined, Tensor<2>{{3, 4}}, relu_settings(2, 1, 4), layers, changes).back();
 }
 
 // A step is a hundredth of x, so that a difference keeps u/0.01 = 6e-6 of its size for each of some
@@ -45,21 +45,21 @@ static bool about(double got, double want) { return std::abs(got - want) <= near
 
 TEST_CASE("by hand: without norms each layer brings a gradient to a quarter, or with sums to 9/4") {
   const std::vector<Tensor<2>> changes = {{{1, -2}}, {{5, 1}}};
-  CHECK(about(top(Joined::neither, 0.5f, changes).arrives, std::pow(0.25, 3)));
+  CHECK(about(top(Joined::neither, 0.5f, changes).gradient, std::pow(0.25, 3)));
   CHECK(about(top(Joined::neither, 0.5f, changes).size, std::sqrt(12.5) * std::pow(0.25, 3)));
-  CHECK(top(Joined::neither, 0.5f, changes).straight == 0);
-  CHECK(top(Joined::neither, 0, changes).arrives == 0);  // also where the text itself is 0
-  CHECK(about(top(Joined::sums_only, 0.5f, changes).arrives, std::pow(2.25, 3)));
-  CHECK(top(Joined::sums_only, 0.5f, changes).straight == 1);
+  CHECK(top(Joined::neither, 0.5f, changes).direct_gradient == 0);
+  CHECK(top(Joined::neither, 0, changes).gradient == 0);  // also where the input itself is 0
+  CHECK(about(top(Joined::residuals_only, 0.5f, changes).gradient, std::pow(2.25, 3)));
+  CHECK(top(Joined::residuals_only, 0.5f, changes).direct_gradient == 1);
 }
 
 TEST_CASE("by hand: three tokens and their spread around the mean token") {
   // The mean is (2, 2). The squares around it sum to 10, and those of the tokens to 34.
-  const Tensor<2> text = {{3, 4}, {1, 2}, {2, 0}};
+  const Tensor<2> input = {{3, 4}, {1, 2}, {2, 0}};
   const std::vector<BlockWeights> layers(1, shares(0));
-  const std::vector<Depth> after =
-      depths(Joined::sums_only, text, relu_settings(2, 1, 4), layers, {text});
-  for (const Depth& depth : after) {
+  const std::vector<StackMeasures> after =
+      measure_stack(Joined::residuals_only, input, relu_settings(2, 1, 4), layers, {input});
+  for (const StackMeasures& depth : after) {
     CHECK(about(depth.size, std::sqrt(34.0 / 6)));
     CHECK(about(depth.spread, std::sqrt(10.0 / 34)));
   }
@@ -69,15 +69,15 @@ TEST_CASE("by hand: a norm divides changes across x by x's size and removes chan
   const Tensor<2> along = {{3, 4}}, across = {{4, -3}};
   const double inverse = 1 / std::sqrt(12.5);  // (3, 4) has root mean square √12.5
   for (const Joined joined : {Joined::pre_norm, Joined::post_norm}) {
-    const Depth nothing_added = top(joined, 0, {across});
-    CHECK(about(nothing_added.arrives, inverse));
-    CHECK(about(nothing_added.straight, inverse));
-    CHECK(about(top(joined, 0, {across, along}).arrives, inverse / std::sqrt(2)));
+    const StackMeasures nothing_added = top(joined, 0, {across});
+    CHECK(about(nothing_added.gradient, inverse));
+    CHECK(about(nothing_added.direct_gradient, inverse));
+    CHECK(about(top(joined, 0, {across, along}).gradient, inverse / std::sqrt(2)));
   }
   // Each part reads (3, 4) brought to size 1 and gives half of it: what one halves, the next norm
   // doubles.
-  CHECK(about(top(Joined::norms_only, 0.5f, {across}).arrives, inverse));
-  CHECK(top(Joined::norms_only, 0.5f, {across}).straight == 0);
+  CHECK(about(top(Joined::norms_only, 0.5f, {across}).gradient, inverse));
+  CHECK(top(Joined::norms_only, 0.5f, {across}).direct_gradient == 0);
 }
 
 TEST_CASE(
@@ -87,20 +87,20 @@ TEST_CASE(
   Random random(3);
   std::vector<BlockWeights> layers;
   for (int l = 0; l < 2; ++l) layers.push_back(draw_block(settings, random));
-  const Tensor<2> text = random.normal<2>({T, C});
+  const Tensor<2> input = random.normal<2>({T, C});
   const Tensor<1> ones = xt::ones<float>({C});
   const auto stack = [&](Tensor<2> x) {
     for (const BlockWeights& weights : layers) x = block(x, weights, settings, {});
     return rms_norm(x, ones, settings.eps);
   };
 
-  // J, a column a number of the text, by differences. [n, n]
+  // J, a column a number of the input, by differences. [n, n]
   std::vector<Tensor<2>> each(n, xt::zeros<float>({T, C}));
   Tensor<2> J = empty(n, n);
   for (std::size_t i = 0; i < n; ++i) {
     each[i].data()[i] = 1;
     const Tensor<2> column =
-        (stack(text + 0.01f * each[i]) - stack(text - 0.01f * each[i])) / 0.02f;  // [T, C]
+        (stack(input + 0.01f * each[i]) - stack(input - 0.01f * each[i])) / 0.02f;  // [T, C]
     for (std::size_t j = 0; j < n; ++j) J(j, i) = column.data()[j];
   }
   const std::size_t many = 4000;  // the mean of their squares is within √(2/4000) = 2 %, five times
@@ -108,10 +108,10 @@ TEST_CASE(
   const Tensor<2> arrived = matmul(gradients, J);  // [many, n]
   double squares = 0;
   for (const float value : arrived) squares += double(value) * value / double(many * n);
-  const double up = depths(Joined::pre_norm, text, settings, layers, each).back().arrives;
+  const double up = measure_stack(Joined::pre_norm, input, settings, layers, each).back().gradient;
   CHECK(std::abs(up * up / squares - 1) < 0.12);
 
-  REFUSES(depths(Joined::pre_norm, text, settings, layers, {}),
+  REFUSES(measure_stack(Joined::pre_norm, input, settings, layers, {}),
           "changes: wanted at least 1, got 0");
 }
 

@@ -23,9 +23,9 @@ static double spread(const Tensor<2>& x) {
 }
 
 static bool has_norms(Joined joined) {
-  return joined != Joined::sums_only && joined != Joined::neither;
+  return joined != Joined::residuals_only && joined != Joined::neither;
 }
-static bool has_sums(Joined joined) {
+static bool has_residuals(Joined joined) {
   return joined != Joined::norms_only && joined != Joined::neither;
 }
 
@@ -39,16 +39,17 @@ static Tensor<2> difference(F&& f, const Tensor<2>& x, const Tensor<2>& change) 
 /// Random changes on their way up, each kept at a size of 1.
 struct Changes {
   std::vector<Tensor<2>> now;  // [T, C] each
-  std::vector<double> grown;   // what each has grown by since the text
+  std::vector<double> grown;   // what each has grown by since the input
 
-  explicit Changes(std::vector<Tensor<2>> of_text) : now(std::move(of_text)), grown(now.size(), 1) {
+  explicit Changes(std::vector<Tensor<2>> of_input)
+      : now(std::move(of_input)), grown(now.size(), 1) {
     for (Tensor<2>& change : now) change /= float(root_mean_square(change));
   }
   /// Sends all changes of x through f.
   template <class F>
   void pass(F&& f, const Tensor<2>& x) {
     for (std::size_t i = 0; i < now.size(); ++i) {
-      // A change that has become 0 stays 0, and no step can be taken from a text of zeros.
+      // A change that has become 0 stays 0, and no step can be taken from an input of zeros.
       if (grown[i] == 0) continue;
       Tensor<2> moved = difference(f, x, now[i]);  // [T, C]
       const double growth = root_mean_square(moved);
@@ -97,13 +98,13 @@ class Layer {
     as_block(x, [&](Part part, std::size_t, ConstMatrix value) {
       if (part == Part::attention) y = copy_of(value);
     });
-    if (has_sums(joined_)) y += x;
+    if (has_residuals(joined_)) y += x;
     const BlockSettings& s = block_.settings();
     const BlockWeights& weights = block_.weights();
     const Tensor<2> z =
         feed_forward(has_norms(joined_) ? norm(y, weights.feed_forward_norm, s.norm, s.eps) : y,
                      weights.feed_forward, s.activation);  // [T, C]
-    if (has_sums(joined_)) return y + z;
+    if (has_residuals(joined_)) return y + z;
     return z;
   }
 
@@ -114,27 +115,28 @@ class Layer {
   BlockFunctions functions_;
 };
 
-std::vector<Depth> depths(Joined joined, const Tensor<2>& text, const BlockSettings& settings,
-                          const std::vector<BlockWeights>& layers, std::vector<Tensor<2>> changes) {
+std::vector<StackMeasures> measure_stack(Joined joined, const Tensor<2>& input,
+                                         const BlockSettings& settings,
+                                         const std::vector<BlockWeights>& layers,
+                                         std::vector<Tensor<2>> changes) {
   expect(!changes.empty(), "changes", "at least 1", 0);
   const Tensor<1> ones = xt::ones<float>({settings.C});
   const auto last_norm = [&](const Tensor<2>& x) -> Tensor<2> {
     return has_norms(joined) ? rms_norm(x, ones, settings.eps) : x;
   };
-  Tensor<2> x = text;  // [T, C]
+  Tensor<2> x = input;  // [T, C]
   Changes sent(std::move(changes));
   double divided_by = 1;  // by the norms in post-norm's stream
-  std::vector<Depth> after;
+  std::vector<StackMeasures> after;
   for (std::size_t l = 0;; ++l) {
     Changes arrived = sent;
     arrived.pass(last_norm, x);
     const double size = root_mean_square(x);
-    const double straight = l > 0 && !has_sums(joined) ? 0 : 1 / divided_by;
-    after.push_back(
-        {size, spread(x), arrived.size(), has_norms(joined) ? straight / size : straight});
+    const double direct = l > 0 && !has_residuals(joined) ? 0 : 1 / divided_by;
+    after.push_back({size, spread(x), arrived.size(), has_norms(joined) ? direct / size : direct});
     if (l == layers.size()) return after;
 
-    Layer layer(settings, joined, layers[l], text.shape(0));
+    Layer layer(settings, joined, layers[l], input.shape(0));
     sent.pass(layer, x);
     x = layer(x, [&](Part part, std::size_t, ConstMatrix sum) {
       const bool is_sum = part == Part::x_plus_attention || part == Part::x_plus_feed_forward;

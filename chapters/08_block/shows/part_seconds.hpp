@@ -23,7 +23,7 @@ class ManyBlocks {
                                           "o",     "sums",    "feed-forward"};
 
   ManyBlocks(const BlockSettings& settings, std::size_t T, Random& random)
-      : text_(random.normal<2>({T, settings.C})),
+      : input_(random.normal<2>({T, settings.C})),
         attention_(settings, T + 1, T),
         scratch_(settings, T),
         functions_{.attention = std::ref(attention_)} {
@@ -58,7 +58,7 @@ class ManyBlocks {
   }
 
   void walk(std::size_t start, std::size_t tokens, const Trace& trace) {
-    Tensor<2> x = text_;  // [T, C]
+    Tensor<2> x = input_;  // [T, C]
     for (std::size_t l = 0; l < walked(tokens); ++l) {
       last_ = Clock::now();
       block_rows(Matrix(x).rows_from(0, tokens), Run{0, start, tokens}, blocks_[l], functions_,
@@ -93,7 +93,7 @@ class ManyBlocks {
     }
   }
 
-  Tensor<2> text_;  // [T, C]
+  Tensor<2> input_;  // [T, C]
   CachedAttention attention_;
   BlockScratch scratch_;
   BlockFunctions functions_;

@@ -33,24 +33,24 @@ static std::string of_gradient(double value) {
   return value > 0 && value < 0.01 ? fmt::format("{:.0e}", value) : of_size(value);
 }
 
-/// What is measured of five stacks with the same weights, after 0, 1, 2 … L layers.
-struct Depths {
-  std::vector<Depth> pre, post, norms, sums, neither;
+/// The measures of five stacks with the same weights, after 0, 1, 2 … L layers.
+struct Stacks {
+  std::vector<StackMeasures> pre, post, norms, residuals, neither;
 };
 
 /// One measure of one stack after l layers, for each draw of the weights, in ascending order.
-static std::vector<double> in_order(const std::vector<Depths>& draws,
-                                    std::vector<Depth> Depths::*stack, std::size_t l,
-                                    double Depth::*number) {
+static std::vector<double> in_order(const std::vector<Stacks>& draws,
+                                    std::vector<StackMeasures> Stacks::*stack, std::size_t l,
+                                    double StackMeasures::*number) {
   std::vector<double> values;
-  for (const Depths& draw : draws) values.push_back((draw.*stack)[l].*number);
+  for (const Stacks& draw : draws) values.push_back((draw.*stack)[l].*number);
   // A strict order even if a value is not a number, such as the share of a stream of zeros.
   std::ranges::sort(values, [](double a, double b) { return std::strong_order(a, b) < 0; });
   return values;
 }
 
-static double median(const std::vector<Depths>& draws, std::vector<Depth> Depths::*stack,
-                     std::size_t l, double Depth::*number) {
+static double median(const std::vector<Stacks>& draws, std::vector<StackMeasures> Stacks::*stack,
+                     std::size_t l, double StackMeasures::*number) {
   return in_order(draws, stack, l, number)[draws.size() / 2];
 }
 
@@ -69,35 +69,37 @@ static std::vector<BlockWeights> draw_layers(const BlockSettings& settings, std:
   return layers;
 }
 
-/// Random changes of a text, sent up through the layers.
-static std::vector<Tensor<2>> draw_changes(const Tensor<2>& text, Random& random) {
+/// Random changes to the input, sent up through the layers.
+static std::vector<Tensor<2>> draw_changes(const Tensor<2>& input, Random& random) {
   std::vector<Tensor<2>> changes;
-  for (int i = 0; i < 8; ++i) changes.push_back(random.normal<2>({text.shape(0), text.shape(1)}));
+  for (int i = 0; i < 8; ++i) changes.push_back(random.normal<2>({input.shape(0), input.shape(1)}));
   return changes;
 }
 
-static Depths all_depths(const Tensor<2>& x, const BlockSettings& settings, std::size_t L,
-                         float residual_scale, Random& random) {
+static Stacks measure_stacks(const Tensor<2>& x, const BlockSettings& settings, std::size_t L,
+                             float residual_scale, Random& random) {
   const std::vector<BlockWeights> layers = draw_layers(settings, L, residual_scale, random);
   const std::vector<Tensor<2>> changes = draw_changes(x, random);
-  const auto of = [&](Joined joined) { return depths(joined, x, settings, layers, changes); };
+  const auto of = [&](Joined joined) {
+    return measure_stack(joined, x, settings, layers, changes);
+  };
   return {of(Joined::pre_norm), of(Joined::post_norm), of(Joined::norms_only),
-          of(Joined::sums_only), of(Joined::neither)};
+          of(Joined::residuals_only), of(Joined::neither)};
 }
 
-static void show_changes(const std::vector<Depths>& draws, const std::vector<std::size_t>& shown) {
+static void show_changes(const std::vector<Stacks>& draws, const std::vector<std::size_t>& shown) {
   print_section(fmt::format("A small change on its way up through {} layers", shown.back()));
-  Table table({">layers", ">neither", ">sums only", ">norms only", ">post-norm", ">pre-norm"});
+  Table table({">layers", ">neither", ">residuals only", ">norms only", ">post-norm", ">pre-norm"});
   bool too_large = false;
   for (const std::size_t l : shown) {
     if (l == 0 && shown.back() > 0) continue;  // the last norm alone
-    const auto grown = [&](std::vector<Depth> Depths::*stack) {
-      const double factor = median(draws, stack, l, &Depth::arrives);
+    const auto grown = [&](std::vector<StackMeasures> Stacks::*stack) {
+      const double factor = median(draws, stack, l, &StackMeasures::gradient);
       too_large = too_large || std::isnan(factor);
       return of_gradient(factor);
     };
-    table.add({std::to_string(l), grown(&Depths::neither), grown(&Depths::sums),
-               grown(&Depths::norms), grown(&Depths::post), grown(&Depths::pre)});
+    table.add({std::to_string(l), grown(&Stacks::neither), grown(&Stacks::residuals),
+               grown(&Stacks::norms), grown(&Stacks::post), grown(&Stacks::pre)});
   }
   table.print();
   fmt::print("\n");
@@ -111,52 +113,54 @@ static void show_changes(const std::vector<Depths>& draws, const std::vector<std
 }
 
 /// The same after all layers.
-static void show_draws(const std::vector<Depths>& draws, std::size_t L) {
+static void show_draws(const std::vector<Stacks>& draws, std::size_t L) {
   print_section(fmt::format("The change after {} layers, for seven draws of the weights", L));
   Table table({"", ">smallest", ">median", ">largest"});
-  const auto add = [&](const char* name, std::vector<Depth> Depths::*stack) {
-    const std::vector<double> values = in_order(draws, stack, L, &Depth::arrives);
+  const auto add = [&](const char* name, std::vector<StackMeasures> Stacks::*stack) {
+    const std::vector<double> values = in_order(draws, stack, L, &StackMeasures::gradient);
     table.add({name, of_gradient(values.front()), of_gradient(values[values.size() / 2]),
                of_gradient(values.back())});
   };
-  add("post-norm", &Depths::post);
-  add("pre-norm", &Depths::pre);
+  add("post-norm", &Stacks::post);
+  add("pre-norm", &Stacks::pre);
   table.print();
 }
 
-static void show_sizes(const std::vector<Depths>& draws, const std::vector<std::size_t>& shown) {
+static void show_sizes(const std::vector<Stacks>& draws, const std::vector<std::size_t>& shown) {
   print_section(fmt::format("The stream through {} layers", shown.back()));
-  Table table({">layers", ">size: pre-norm", ">post-norm", ">apart: pre-norm", ">post-norm",
+  Table table({">layers", ">size: pre-norm", ">post-norm", ">spread: pre-norm", ">post-norm",
                ">norms only"});
   for (const std::size_t l : shown) {
-    const auto size = [&](std::vector<Depth> Depths::*stack) {
-      return of_size(median(draws, stack, l, &Depth::size));
+    const auto size = [&](std::vector<StackMeasures> Stacks::*stack) {
+      return of_size(median(draws, stack, l, &StackMeasures::size));
     };
-    const auto apart = [&](std::vector<Depth> Depths::*stack) {
-      return of_size(median(draws, stack, l, &Depth::spread));
+    const auto spread = [&](std::vector<StackMeasures> Stacks::*stack) {
+      return of_size(median(draws, stack, l, &StackMeasures::spread));
     };
-    table.add({std::to_string(l), size(&Depths::pre), size(&Depths::post), apart(&Depths::pre),
-               apart(&Depths::post), apart(&Depths::norms)});
+    table.add({std::to_string(l), size(&Stacks::pre), size(&Stacks::post), spread(&Stacks::pre),
+               spread(&Stacks::post), spread(&Stacks::norms)});
   }
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Size is the root mean square of the stream after this many layers. Apart is the share of "
+      "Size is the root mean square of the stream after this many layers. Spread is the share of "
       "the stream that differs from token to token. If it is 0, all tokens have the same vector, "
       "and no later layer can tell them apart. Both are medians of the same draws.");
 }
 
-static void show_straight(const std::vector<Depths>& draws, const std::vector<std::size_t>& shown) {
-  print_section("The part of the gradient that passes no matrix");
+static void show_direct_gradient(const std::vector<Stacks>& draws,
+                                 const std::vector<std::size_t>& shown) {
+  print_section("The part of the gradient that goes through no matrix");
   Table table({">layers", ">post-norm", ">pre-norm"});
   for (const std::size_t l : shown)
-    table.add({std::to_string(l), of_gradient(median(draws, &Depths::post, l, &Depth::straight)),
-               of_gradient(median(draws, &Depths::pre, l, &Depth::straight))});
+    table.add({std::to_string(l),
+               of_gradient(median(draws, &Stacks::post, l, &StackMeasures::direct_gradient)),
+               of_gradient(median(draws, &Stacks::pre, l, &StackMeasures::direct_gradient))});
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "This part comes through the sums alone, and through the norms' divisions by the size of a "
-      "token. The values are medians of the same draws.");
+      "This part comes through the residual connections alone, and through the norms' divisions by "
+      "the size of a token. The values are medians of the same draws.");
 }
 
 void show_depth(const Tensor<2>& x,  // [T, C]
@@ -165,16 +169,16 @@ void show_depth(const Tensor<2>& x,  // [T, C]
   // Products this small are done before a second thread is awake.
   const int threads = int(thread_count());
   set_threads(1);
-  std::vector<Depths> draws;
+  std::vector<Stacks> draws;
   for (int draw = 0; draw < 7; ++draw)
-    draws.push_back(all_depths(x, settings, L, residual_scale, random));
+    draws.push_back(measure_stacks(x, settings, L, residual_scale, random));
   std::vector<std::size_t> shown = {0};
   for (std::size_t l = 1; l < L; l *= 2) shown.push_back(l);
   if (L > 0) shown.push_back(L);
   show_changes(draws, shown);
   show_draws(draws, L);
   show_sizes(draws, shown);
-  show_straight(draws, shown);
+  show_direct_gradient(draws, shown);
   set_threads(threads);
 }
 

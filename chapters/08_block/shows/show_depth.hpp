@@ -1,4 +1,5 @@
-// What many layers on top of each other make of a text and of a small change of it. For main.cpp.
+// What many layers on top of each other do to their input and to a small change of it. For
+// main.cpp.
 #pragma once
 
 #include "08_block/block_settings.hpp"
