@@ -20,7 +20,7 @@
 namespace t2t {
 
 // [weights]
-/// The block's diagram, in the order of use: each sublayer reads the stream x, [T, C], and adds to
+/// The block's weights, in the order of use: each sublayer reads the stream x, [T, C], and adds to
 /// it. Members that the settings do not use stay empty.
 struct BlockWeights {
   NormWeights attention_norm;  // [C]
@@ -32,7 +32,7 @@ struct BlockWeights {
   Tensor<1> b_k;  // [G·D]
   Tensor<1> b_v;  // [G·D]
 
-  Weight w_o;     // [C, H·D]    from the heads to what is added to x
+  Weight w_o;     // [C, H·D]    output projection: its result is added to x
   Tensor<1> b_o;  // [C]         in GPT-2
 
   NormWeights feed_forward_norm;    // [C]
@@ -48,7 +48,7 @@ struct BlockWeights {
   // Or, in a mixture of experts (chapter 14), E such networks, and what chooses among them.
   Weight router;                            // [E, C]
   std::vector<FeedForwardWeights> experts;  // [E]
-  FeedForwardWeights shared;                // beside the experts, for all tokens, if there is one
+  FeedForwardWeights shared;                // the shared expert, which all tokens use, if any
   Weight shared_gate;                       // [1, C]
 };
 
@@ -56,9 +56,9 @@ struct BlockWeights {
 enum class Role {
   gain,         // of a norm: 1
   bias,         // 0
-  matrix,       // N(0, 1/inputs): inputs of size about 1 give outputs of size about 1
+  matrix,       // N(0, 1/inputs): inputs with an rms of about 1 give outputs with an rms of about 1
   router,       // a matrix; its scores choose experts, so it is not rounded to few bits
-  into_stream,  // w_o and w_down, whose result is added to the stream: a matrix times a scale
+  into_stream,  // w_o and w_down, which add to the stream: as for matrix, times residual_scale
   embedding,    // a table with a row per token: N(0, 0.02²)
   positions,    // a table with a row per position: N(0, 0.01²)
 };
@@ -94,9 +94,9 @@ void for_each_tensor(Network& network, const BlockSettings& settings, std::size_
   f(TensorInfo{"b_down", biases && F > 0 ? C : 0, 1, Role::bias}, network.b_down);
 }
 
-/// The list. Calls f(info, tensor) for each tensor of a block in the order of the diagram, also for
-/// those that the settings leave out (info then has size 0), and for each of the experts that the
-/// weights have room for. tensor is a Weight or a Tensor<1>, and const if weights is.
+/// Calls f(info, tensor) for each tensor of a block, in the order of use, also for those that the
+/// settings leave out (info then has size 0), and for each of the experts that the weights have
+/// room for. tensor is a Weight or a Tensor<1>, and const if weights is.
 template <class Weights, class Call>
 void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
   const std::size_t C = settings.C, D = settings.D;
@@ -150,8 +150,8 @@ void for_each_tensor(Weights& weights, const BlockSettings& settings, Call f) {
        weights.post_feed_forward_norm);
 }
 
-/// Throws std::invalid_argument, naming the tensor and both shapes, unless it has the shape that
-/// info says.
+/// Throws std::invalid_argument, naming the tensor and both shapes, unless it has the shape given
+/// in info.
 void expect_fits(const TensorInfo& info, const Tensor<1>& x);
 void expect_fits(const TensorInfo& info, const Weight& w);
 /// The same for all tensors of a block, and for the number of its experts. A tensor that the block

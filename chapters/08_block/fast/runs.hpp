@@ -1,10 +1,11 @@
 // Which rows of a call belong to which sequence, and where each continues.
 //
-// The rows x [T, C] of a call can be of several sequences: those of one sequence follow one
-// another, and make a run. Whoever calls the blocks knows how long its sequences are (chapter 09's
-// ModelState does) and says so with each call. Whatever attention has cached from a run's position
-// on is overwritten. A call that failed can therefore simply be repeated, and a sequence is
-// truncated by starting its next run at an earlier position.
+// The rows x, [T, C], of a call can belong to several sequences. The rows of one sequence are
+// consecutive and form a run (other code marks the boundaries with cu_seqlens). Whoever calls the
+// blocks knows how long its sequences are (chapter 09's ModelState does) and says so with each
+// call. Whatever attention has cached from a run's position on is overwritten. A call that failed
+// can therefore simply be repeated, and a sequence is truncated by starting its next run at an
+// earlier position.
 #pragma once
 
 #include <cstddef>
