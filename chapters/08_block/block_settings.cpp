@@ -22,11 +22,11 @@ BlockSettings gpt2_style(std::size_t C, std::size_t H) {
   return settings;
 }
 
-std::string reasons_against(const BlockSettings& s) {
-  std::string reasons;  // while it stays empty, nothing is allocated
+std::string setting_errors(const BlockSettings& s) {
+  std::string errors;  // while it stays empty, nothing is allocated
   const auto require = [&](bool holds, const char* form, const auto&... values) {
     if (holds) return;
-    reasons += (reasons.empty() ? "" : "; ") + fmt::format(fmt::runtime(form), values...);
+    errors += (errors.empty() ? "" : "; ") + fmt::format(fmt::runtime(form), values...);
   };
   const char* at_least_1 = "{}: wanted at least 1, got 0";
   require(s.C >= 1, at_least_1, "C, the width");
@@ -61,12 +61,12 @@ std::string reasons_against(const BlockSettings& s) {
   require(std::isfinite(s.score_cap) && s.score_cap >= 0,
           "score_cap: wanted 0 or a number above 0, got {}", s.score_cap);
   require(s.experts == 0 || s.F >= 1, "F, the width of an expert: wanted at least 1, got {}", s.F);
-  return reasons;
+  return errors;
 }
 
 void expect_settings(const BlockSettings& settings) {
-  const std::string reasons = reasons_against(settings);
-  if (!reasons.empty()) throw std::invalid_argument(reasons);
+  const std::string errors = setting_errors(settings);
+  if (!errors.empty()) throw std::invalid_argument(errors);
 }
 
 ScoreRule rule_of(const BlockSettings& settings) {

@@ -1,8 +1,9 @@
 // A block's sizes and choices: everything about it except its learned parameters.
 //
 //   LLaMA's choices    RMSNorm, RoPE, a gated feed-forward network, no biases
-//   Qwen's choices     LLaMA's, with biases of q, k and v (2) or norms of q's and k's heads (3)
-//   Gemma's choices    norms around each sublayer, capped scores (2), a network gated by GELU
+//   Qwen's choices     LLaMA's, with biases of q, k and v (Qwen 2) or QK-norm (Qwen 3)
+//   Gemma's choices    norms around each sublayer, soft-capped scores (Gemma 2), a network gated by
+//                      GELU
 //   GPT-2's choices    LayerNorm, positions added before the first block, a plain network, biases
 //
 // Touvron et al. 2023, "LLaMA"; Radford et al. 2019, "Language Models are Unsupervised Multitask
@@ -36,7 +37,7 @@ struct BlockSettings {
   std::size_t H;  // query heads
   std::size_t G;  // key and value heads; divides H
   std::size_t D;  // width of a head; often C / H
-  std::size_t F;  // width of the feed-forward network; 0 only if the caller brings its own network
+  std::size_t F;  // width of the feed-forward network; 0 only if the caller supplies its own
 
   Norm norm = Norm::rms;
   NormPlace norm_place = NormPlace::before;
@@ -51,15 +52,17 @@ struct BlockSettings {
   Pairing pairing = Pairing::neighbours;  // RoPE's
   Frequencies frequencies = {};  // RoPE's where they are scaled, [D/2]; empty: θ^(−2i/D)
   std::size_t window = 0;        // keys that a query sees, the last of them its own; 0: no limit
-  bool head_norms = false;       // each head of q and k goes through a norm before RoPE
-  bool heads_together = false;   // head_norms: one norm of all heads of q, and one of those of k
-  float score_factor = 0;        // of q·k; 0: 1/√D
-  float score_cap = 0;       // scores stay between −cap and cap; 0: none (chapter 04's ScoreRule)
-  std::size_t experts = 0;   // E networks, of which each token uses some; 0: a single network
-  std::size_t chosen = 0;    // how many of the experts each token uses
-  bool normalized = true;    // whether the weights of a token's experts add up to 1
-  std::size_t shared = 0;    // F of one more network, which all tokens use; 0: none
-  bool shared_gate = false;  // whether the shared network's result is multiplied by a gate
+  bool head_norms = false;       // QK-norm: each head of q and k goes through a norm before RoPE
+  bool heads_together = false;   // QK-norm: one norm of all heads of q, and one of those of k
+  float score_factor = 0;        // the scale of q·k (softmax_scale); 0: 1/√D
+  /// Soft cap (attn_logit_softcapping): scores stay between −cap and cap; 0: none (chapter 04's
+  /// ScoreRule).
+  float score_cap = 0;
+  std::size_t experts = 0;  // E networks, of which each token uses some; 0: a single network
+  std::size_t chosen = 0;   // top-k: how many experts each token uses (num_experts_per_tok)
+  bool normalized = true;   // whether the weights of a token's experts add up to 1 (norm_topk_prob)
+  std::size_t shared = 0;   // F of the shared expert, which all tokens use; 0: none
+  bool shared_gate = false;  // whether the shared expert's result is multiplied by a gate
 };
 
 /// LLaMA's choices, with D = C / H. Throws std::invalid_argument when H does not divide C.
@@ -67,15 +70,15 @@ struct BlockSettings {
 BlockSettings llama_style(std::size_t C, std::size_t H, std::size_t G, std::size_t F);
 BlockSettings gpt2_style(std::size_t C, std::size_t H);
 
-/// Why no block can have these settings: all reasons, joined by "; ", each with what was wanted and
-/// what was got. Empty when a block can. The reasons are: C, H, G or D is 0; G does not divide H; D
-/// is odd and RoPE is used; theta, eps or one of the frequencies is not a finite number above 0;
-/// there are frequencies, but not D/2 of them; biases are `all` and the activation is gated; chosen
-/// is not from 1 to E, or not 0 without experts; experts have F = 0; there is a shared network
-/// without experts, or a gate without it; heads_together without head_norms; score_factor or
-/// score_cap is not 0 or a finite number above 0.
-std::string reasons_against(const BlockSettings& settings);
-/// Throws std::invalid_argument with these reasons when there are any.
+/// What is wrong with these settings: all errors, joined by "; ", each with the value wanted and
+/// the value given. Empty if the settings are valid. The errors are: C, H, G or D is 0; G does not
+/// divide H; D is odd and RoPE is used; theta, eps or one of the frequencies is not a finite number
+/// above 0; there are frequencies, but not D/2 of them; biases are `all` and the activation is
+/// gated; chosen is not from 1 to E, or not 0 without experts; experts have F = 0; there is a
+/// shared expert without experts, or a gate without it; heads_together without head_norms;
+/// score_factor or score_cap is not 0 or a finite number above 0.
+std::string setting_errors(const BlockSettings& settings);
+/// Throws std::invalid_argument with these errors when there are any.
 void expect_settings(const BlockSettings& settings);
 
 /// The largest size(settings) of all layers.

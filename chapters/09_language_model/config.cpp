@@ -88,7 +88,7 @@ void expect_config(const Config& config) {
   const auto refuse = [&](const std::string& reason) {
     reasons += (reasons.empty() ? "" : "; ") + reason;
   };
-  const std::string of_block = reasons_against(config.block);
+  const std::string of_block = setting_errors(config.block);
   if (!of_block.empty()) refuse(of_block);
   if (config.L < 1) refuse("L, the blocks: wanted at least 1, got 0");
   if (config.V < 1) refuse("V, the vocabulary: wanted at least 1, got 0");
@@ -105,7 +105,7 @@ void expect_config(const Config& config) {
   if (!layers.empty() && layers.size() != config.L)
     refuse(fmt::format("layers: wanted none, or L = {}, got {}", config.L, layers.size()));
   for (std::size_t l = 0; l < layers.size(); ++l) {
-    const std::string of_layer = reasons_against(layers[l]);
+    const std::string of_layer = setting_errors(layers[l]);
     if (!of_layer.empty()) refuse(fmt::format("layer {}: {}", l, of_layer));
     if (layers[l].C != config.block.C)
       refuse(fmt::format("layer {}: C: wanted {}, got {}", l, config.block.C, layers[l].C));

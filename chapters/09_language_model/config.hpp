@@ -45,9 +45,9 @@ std::span<const std::string_view> preset_names();
 Config preset(std::string_view name);
 
 /// Throws std::invalid_argument, with all reasons in one message, when no model can have this
-/// Config: a size is 0, reasons_against refuses a block's settings, `layers` has entries but not L,
-/// the layers differ in width, embedding_scale or logit_scale is not a finite number above 0,
-/// logit_cap is neither 0 nor such a number, or there are 1e18 parameters or more.
+/// Config: a size is 0, setting_errors finds one in a block's settings, `layers` has entries but
+/// not L, the layers differ in width, embedding_scale or logit_scale is not a finite number above
+/// 0, logit_cap is neither 0 nor such a number, or there are 1e18 parameters or more.
 void expect_config(const Config& config);
 
 /// Sizes to put in place of a preset's; 0 keeps the preset's.
