@@ -201,7 +201,7 @@ int main(int argc, char** argv) {
   program.size("ffn", F, "width of the feed-forward network, F");
   program.size("layers", L, "layers of the stack (C = 64, H = 4, G = 2), L");
   program.number("residual-scale", residual_scale, "factor of w_o and w_down in the stack");
-  program.yes("relu", relu, "networks with ReLU in the stack, instead of SwiGLU");
+  program.yes("relu", relu, "feed-forward networks with ReLU in the stack, instead of SwiGLU");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     Random random(program.seed());

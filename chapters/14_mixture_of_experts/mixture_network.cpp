@@ -24,7 +24,7 @@ static ExpertsScratch scratch_of(const BlockSettings& s, std::size_t rows) {
 }
 
 MakeNetwork experts_network(Scoring scoring) {
-  return [=](std::span<const BlockSettings> layers, std::size_t rows) -> Network {
+  return [=](std::span<const BlockSettings> layers, std::size_t rows) -> FeedForward {
     expect(!layers.empty(), "layers", "at least 1", 0);
     const BlockSettings& s = layers[0];
     for (const BlockSettings& other : layers)

@@ -230,7 +230,7 @@ TEST_CASE(
       feed_forward_weights(c.settings.C, c.settings.F, c.settings.activation, random);
   weights.feed_forward = {};
   FeedForwardScratch scratch(1, c.settings.F, c.settings.activation);
-  const Network experts = [&](const Block& block, ConstMatrix x, Matrix y, const Trace&) {
+  const FeedForward experts = [&](const Block& block, ConstMatrix x, Matrix y, const Trace&) {
     for (std::size_t t = 0; t < x.rows; ++t)
       feed_forward_rows(x.rows_from(t, 1), t % 2 == 0 ? other : own, block.settings().activation,
                         scratch, y.rows_from(t, 1));

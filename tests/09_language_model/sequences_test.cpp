@@ -165,7 +165,8 @@ TEST_CASE("each part of a state can be the caller's: attention, network, layers,
   options.memory = {std::ref(cached), [&](std::size_t sequence, std::size_t position) {
                       calls += fmt::format("truncated({}, {}) ", sequence, position);
                     }};
-  options.network = [&](std::span<const BlockSettings> layers, std::size_t max_rows) -> Network {
+  options.network = [&](std::span<const BlockSettings> layers,
+                        std::size_t max_rows) -> FeedForward {
     calls += fmt::format("network({}) ", max_rows);
     return [scratch = FeedForwardScratch(max_rows, layers[0].F, layers[0].activation)](
                const Block& block, ConstMatrix x, Matrix y, const Trace&) mutable {
@@ -251,7 +252,7 @@ TEST_CASE("a model with experts runs with the caller's network, in both forms") 
     return y;
   };
   StateOptions options{.chunk = 3};
-  options.network = [&](std::span<const BlockSettings> layers, std::size_t) -> Network {
+  options.network = [&](std::span<const BlockSettings> layers, std::size_t) -> FeedForward {
     return [&, scratch = FeedForwardScratch(1, layers[0].F, layers[0].activation)](
                const Block& block, ConstMatrix x, Matrix y, const Trace&) mutable {
       const std::vector<std::size_t> best = chosen(x, block.weights());

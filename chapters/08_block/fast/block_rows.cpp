@@ -115,7 +115,7 @@ static void attention_part(ConstMatrix x, Runs runs, const Block& block, const A
 }
 
 /// The network reads x and writes to `added`. It is chapter 07's unless the caller supplies one.
-static void network_part(ConstMatrix x, const Block& block, const Network& network,
+static void network_part(ConstMatrix x, const Block& block, const FeedForward& network,
                          FeedForwardScratch& scratch, const Trace& trace, Matrix added) {
   if (network) return network(block, x, added, trace);
   const Activation activation = block.settings().activation;

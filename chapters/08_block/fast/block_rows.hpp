@@ -52,21 +52,21 @@ struct Projected {
   Matrix v;   // [T, G·D]
 };
 /// Writes each head's result, given q, k and v. If settings.uses_rope, it rotates q and k and
-/// calls the trace with them as q_rotated and k_rotated; otherwise with neither. It masks for each
-/// token what comes after it, and caches what later calls need of k and v. A run may begin before
-/// the position where the sequence's last run ended; what was cached from that position on no
-/// longer counts.
+/// reports them to the trace as q_rotated and k_rotated; otherwise it reports neither. It applies
+/// the causal mask, and caches what later calls need of k and v. A run may begin before the
+/// position where the sequence's last run ended; what was cached from that position on no longer
+/// counts.
 using Attention = std::function<void(const Projected& in,
                                      Matrix heads,  // [T, H·D], to be written
                                      const Trace& trace)>;
 
 /// Takes the feed-forward network's place: y is what is to be added to the stream.
-using Network = std::function<void(const Block& block,
-                                   ConstMatrix x,  // [T, C], what the network reads
-                                   Matrix y,       // [T, C], to be written
-                                   const Trace& trace)>;
+using FeedForward = std::function<void(const Block& block,
+                                       ConstMatrix x,  // [T, C], what the network reads
+                                       Matrix y,       // [T, C], to be written
+                                       const Trace& trace)>;
 
-/// Is called twice in a block, with Part::attention and with Part::feed_forward. `added` is what
+/// Called twice per block, with Part::attention and with Part::feed_forward. `added` is what
 /// attention or the network made, and may be changed. x is the stream, to which `added` is added
 /// only after this call; under NormPlace::both, `added` first goes through its norm. If it sums
 /// over several processes (tensor parallelism, chapter 10) and fails in one of them, it must fail
@@ -78,7 +78,7 @@ using BeforeSum = std::function<void(const Block& block, Part part, ConstMatrix 
 /// empty network stands for chapter 07's. With an empty before_sum nothing happens before the sum.
 struct BlockFunctions {
   Attention attention;
-  Network network = {};
+  FeedForward network = {};
   BeforeSum before_sum = {};
 };
 // [/functions]

@@ -1,5 +1,5 @@
-// A trace: a function that is handed each intermediate result of a forward pass as it is made, with
-// its name and its layer.
+// A trace is a callback that receives each intermediate result, as a forward hook does in PyTorch,
+// with its name and its layer.
 //
 // It serves tables of shapes, times part by part, the search for the first place where two
 // implementations differ (chapter 10), and what a backward pass has to keep (chapter 13). A value

@@ -98,9 +98,10 @@ ModelState::ModelState(const Config& config, std::size_t S, StateOptions given)
   if (options.layers) return;
   const std::vector<BlockSettings> layers = settings_of_all(config);
   SequenceMemory memory = attention_of(layers, S, options);
-  functions = {.attention = std::move(memory.attention),
-               .network = options.network ? options.network(layers, scratch.max_rows) : Network(),
-               .before_sum = options.before_sum};
+  functions = {
+      .attention = std::move(memory.attention),
+      .network = options.network ? options.network(layers, scratch.max_rows) : FeedForward(),
+      .before_sum = options.before_sum};
   truncated = std::move(memory.truncated);
 }
 

@@ -23,7 +23,7 @@ struct SequenceMemory {
 /// Makes a network with its scratch memory, for calls of up to max_rows rows. Each state makes one
 /// of its own, once it has checked that a chunk's rows fit into memory.
 using MakeNetwork =
-    std::function<Network(std::span<const BlockSettings> layers, std::size_t max_rows)>;
+    std::function<FeedForward(std::span<const BlockSettings> layers, std::size_t max_rows)>;
 /// Sends x through all blocks, in the place of run_layers: another machine's, such as a GPU's.
 using Layers = std::function<void(const Model& model, Matrix x, Runs runs, const Trace& trace)>;
 

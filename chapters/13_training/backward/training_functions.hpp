@@ -24,7 +24,7 @@ struct NetworkCall {
 /// pass has saved it. The backward pass returns the network's own loss, such as one that balances
 /// experts, whose gradient it has also added; 0 if there is none.
 struct TrainedNetwork {
-  Network forward = {};
+  FeedForward forward = {};
   std::function<double(const NetworkCall&)> backward = {};
 };
 
