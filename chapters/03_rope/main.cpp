@@ -146,7 +146,7 @@ void show_wrong_pairing(const Program& program, const Sizes& sizes, Random& rand
 
   print_section("The wrong pairing, position by position");
   print_paragraph(
-      "The weights are for halves, and q and k are rotated as neighbours. For the token at each "
+      "The weights expect halves, but q and k are rotated as neighbours. For the token at each "
       "position, the size and the error of its scores are root mean squares over keys and heads:");
   fmt::print("\n");
   Table rows({">position", ">size of scores", ">error", ">error / size", "", ">error, permuted"});
@@ -160,8 +160,8 @@ void show_wrong_pairing(const Program& program, const Sizes& sizes, Random& rand
   rows.print();
   fmt::print("\n");
   print_paragraph(
-      "A test of the first token passes; the error grows with the keys' distance. After the rows "
-      "of both matrices are permuted, the error is gone.");
+      "A test that looks only at the first token would pass; the error grows with the keys' "
+      "distance. After the rows of both matrices are permuted, the error is gone.");
   program.save("x", x);
   program.save("wq", wq);
   program.save("wk", wk);

@@ -23,8 +23,8 @@ namespace t2t {
 /// Which two of a head's D elements are pair i. Weights trained with one pairing give wrong scores
 /// with the other, unless their rows are permuted (permute_halves_to_neighbours).
 enum class Pairing {
-  neighbours,  // (2i, 2i + 1)
-  halves,      // (i, i + D/2)
+  neighbours,  // (2i, 2i + 1): "interleaved", GPT-J, Meta's LLaMA, llama.cpp's NORM
+  halves,      // (i, i + D/2): rotate_half, GPT-NeoX, Hugging Face, vLLM's is_neox_style
 };
 
 /// The angle by which each pair rotates per position, in radians: [D/2]. They are doubles: with
@@ -54,8 +54,8 @@ RopeTable rope_table(std::size_t S,                   //
 /// is never formed, so a start near the largest std::size_t is refused too.
 void expect_positions(std::size_t start, std::size_t T, std::size_t S);
 
-/// Throws std::invalid_argument when D is odd or 0, and when `size`, which the message calls by
-/// this name, is not a multiple of D.
+/// Throws std::invalid_argument when D is odd or 0, and when `size`, called `name` in the message,
+/// is not a multiple of D.
 void expect_whole_heads(std::string_view name, std::size_t size, std::size_t D);
 
 /// Throws std::invalid_argument, in this order: when D is odd or 0, when the table is not [S, D/2],
@@ -72,15 +72,17 @@ Tensor<2> rope(const Tensor<2>& x,      // [T, H·D], heads side by side
                std::size_t start,       //
                Pairing pairing);
 
-/// For weights of q or k that were trained with halves and will be rotated as neighbours: within
-/// each head, row i of w becomes row 2i and row i + D/2 becomes row 2i + 1: [H·D, C]. Both q's and
-/// k's weights must be permuted; then scores stay the same. Values are not rotated, so their
-/// weights stay. Throws std::invalid_argument when D is odd or 0, or w's rows are not whole heads.
+/// For a w_q or w_k that was trained with halves, when q and k will be rotated as neighbours:
+/// within each head, row i of w becomes row 2i and row i + D/2 becomes row 2i + 1: [H·D, C]. Both
+/// q's and k's weights must be permuted; then scores stay the same. Values are not rotated, so
+/// their weights stay. Throws std::invalid_argument when D is odd or 0, or the number of w's rows
+/// is not a multiple of D.
 Tensor<2> permute_halves_to_neighbours(ConstMatrix w,  // [H·D, C]
                                        std::size_t D);
 
-/// The inverse, for weights that were trained with neighbours and will be rotated as halves: within
-/// each head, row 2i of w becomes row i and row 2i + 1 becomes row i + D/2. Throws as above.
+/// The inverse, for a w_q or w_k that was trained with neighbours, when q and k will be rotated as
+/// halves: within each head, row 2i of w becomes row i and row 2i + 1 becomes row i + D/2. Throws
+/// as above.
 Tensor<2> permute_neighbours_to_halves(ConstMatrix w,  // [H·D, C]
                                        std::size_t D);
 

@@ -15,7 +15,7 @@
 namespace t2t {
 
 /// Which keys a query sees. none: all S keys. causal: the T queries are the last T of the S
-/// positions, so query t stands at position S − T + t and sees keys 0 … S − T + t. sliding(W): the
+/// positions, so query t is at position S − T + t and sees keys 0 … S − T + t. sliding(W): the
 /// last W of those, its own key included; sliding(0) is causal.
 struct Mask {
   bool is_causal;

@@ -9,7 +9,7 @@
 
 namespace t2t {
 
-/// The logits [T, V] of a whole sequence, whose first token stands at position 0. Throws
+/// The logits [T, V] of a whole sequence, whose first token is at position 0. Throws
 /// std::invalid_argument for no ids, for more than T_max and for an id outside [0, V), and as block
 /// does.
 Tensor<2> language_model(std::span<const int> ids,  // [T]

@@ -10,7 +10,7 @@
 
 namespace t2t {
 
-/// Rotates all heads of all rows in place. Row t stands at position start + t. A row of the table
+/// Rotates all heads of all rows in place. Row t is at position start + t. A row of the table
 /// serves all heads, and a large x takes about as long as reading and writing each of its elements
 /// once. Allocates nothing. Throws as rope does.
 void rope_rows(Matrix x,                // [T, H·D]

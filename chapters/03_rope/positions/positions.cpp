@@ -68,7 +68,7 @@ Tensor<1> alibi_slopes(std::size_t H) {
 }
 
 /// The form of all biases: bias(h, t, distance) for a key at or before its query, −infinity for a
-/// later one. Query t stands at position S − T + t.
+/// later one. Query t is at position S − T + t.
 template <class Bias>
 static Tensor<3> causal_biases(std::size_t H, std::size_t T, std::size_t S, Bias bias) {
   expect(T <= S, "T", fmt::format("at most S = {}", S), T);

@@ -1,4 +1,4 @@
-// Ways to tell attention where a token stands, other than RoPE (rope.hpp).
+// Ways to give attention each token's position, other than RoPE (rope.hpp).
 //
 // Two change a token's vector once, before the first layer:
 //   sinusoids  x[t,c] += sin or cos (t · 10000^(−2i/C)) for c = 2i or 2i + 1   Vaswani et al. 2017
@@ -47,11 +47,10 @@ Tensor<1> alibi_slopes(std::size_t H);
 /// −slope · distance: [H, T, S]. Throws std::invalid_argument when H is 0 or T is more than S.
 Tensor<3> alibi_biases(std::size_t H, std::size_t T, std::size_t S);
 
-/// T5's bucket of a distance ≥ 0, for attention that sees no later keys. With E = buckets / 2:
-/// distances below E have a bucket each; the other buckets share E … max_distance − 1 in steps of
-/// equal ratio; the last bucket also takes all distances from max_distance on. T5 uses 32 buckets
-/// and a max_distance of 128. Throws std::invalid_argument when buckets is below 2 or max_distance
-/// is not above E.
+/// T5's bucket of a distance ≥ 0 in causal attention. With exact = buckets / 2: distances below
+/// exact have a bucket each; the other buckets divide exact … max_distance − 1 logarithmically; the
+/// last bucket also takes all distances from max_distance on. T5 uses 32 buckets and a max_distance
+/// of 128. Throws std::invalid_argument when buckets is below 2 or max_distance is not above exact.
 std::size_t t5_bucket(std::size_t distance, std::size_t buckets, std::size_t max_distance);
 
 /// The table's element for each head and bucket: [H, T, S]. One table serves all layers.
@@ -62,7 +61,7 @@ Tensor<3> t5_biases(const Tensor<2>& table,  // [buckets, H]
 /// The product of each query with the vector of the distance, divided by √D: [H, T, S]. Distances
 /// above K share vector K; all heads share the vectors. (The paper also adds such vectors to the
 /// values, and finds that the keys' vectors may suffice.) Throws std::invalid_argument when
-/// there are no vectors, D is 0, q is not whole heads of width D, or T is more than S.
+/// there are no vectors, D is 0, q's width is not a multiple of D, or T is more than S.
 Tensor<3> shaw_biases(ConstMatrix q,        // [T, H·D]
                       ConstMatrix vectors,  // [K + 1, D]
                       std::size_t S);

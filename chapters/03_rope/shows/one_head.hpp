@@ -1,4 +1,4 @@
-// The smallest attention layer that can be told positions, for this chapter's program. Chapter 04
+// A minimal attention layer that can be given positions, for this chapter's program. Chapter 04
 // teaches attention.
 //
 //   softmax(q·kᵀ/√C)·v,  q, k, v = x·Wqᵀ, x·Wkᵀ, x·Wvᵀ;  every row attends to every row, no mask
@@ -16,7 +16,9 @@ enum class Positions { none, sinusoids_added, table_added, qk_rotated, qkv_rotat
 
 struct OneHead {
   Tensor<2> wq, wk, wv;  // [C, C]
-  Tensor<2> learned;     // [S, C], not trained yet; 50 times GPT-2's, as are its words' vectors
+  /// [S, C], untrained; 50 times as large as GPT-2's at initialization, as the words' vectors here
+  /// are too.
+  Tensor<2> learned;
 
   OneHead(std::size_t C, Random& random) {
     for (Tensor<2>* w : {&wq, &wk, &wv}) *w = random.normal<2>({C, C}, 1 / std::sqrt(float(C)));

@@ -62,7 +62,7 @@ static void show_added_to_scores() {
                   shaw = shaw_biases(q, vectors, S);  // [H, 1, S] each
 
   Table table(
-      {"scheme", ">head", ">lowest", ">highest", "distances 0 to 63, each on its own scale"});
+      {"scheme", ">head", ">lowest", ">highest", "distances 0 to 63, each row on its own scale"});
   const auto add = [&](const char* name, const Tensor<3>& biases, std::size_t h) {
     const Tensor<1> line = by_distance(biases, h);
     const auto [low, high] = std::ranges::minmax(row(line));

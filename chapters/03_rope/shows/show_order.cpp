@@ -37,7 +37,7 @@ static std::vector<std::string> words_of(const std::string& text) {
 void show_order(const Program& program, Random& random) {
   const std::size_t C = 64;
   const std::vector<std::string> words = words_of(program.text(200));
-  Tensor<2> x = empty(words.size(), C);  // [T, C]: a word has the same vector wherever it stands
+  Tensor<2> x = empty(words.size(), C);  // [T, C]: a word has the same vector at every position
   for (std::size_t t = 0; t < words.size(); ++t) {
     const std::size_t first = std::size_t(std::ranges::find(words, words[t]) - words.begin());
     const Tensor<2> fresh = random.normal<2>({1, C});
@@ -55,7 +55,7 @@ void show_order(const Program& program, Random& random) {
   for (const Positions way :
        {Positions::none, Positions::sinusoids_added, Positions::table_added, Positions::qk_rotated})
     moves.push_back(backwards(head.run(backwards(x), way)) - head.run(x, way));
-  Table table({"word", ">no positions", ">sinusoids added", ">table added", ">q and k rotated"});
+  Table table({"word", ">no positions", ">sinusoids added", ">learned added", ">q and k rotated"});
   for (std::size_t t = 0; t < words.size(); ++t) {
     std::vector<std::string> cells = {visible(words[t])};
     for (const Tensor<2>& move : moves)
@@ -65,7 +65,7 @@ void show_order(const Program& program, Random& random) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "Without positions the outputs are the same vectors in another order. (The added table is "
+      "Without positions the outputs are the same vectors in another order. (The learned table is "
       "not trained yet: random rows, half as large as the words' vectors.)");
 
   print_section("The same words, 1000 positions later");
@@ -76,7 +76,7 @@ void show_order(const Program& program, Random& random) {
   };
   add("sinusoids added", Positions::sinusoids_added, "each position has its own pattern");
   add("q and k rotated", Positions::qk_rotated, "no distance changed");
-  add("q, k and v rotated", Positions::qkv_rotated, "outputs depend on where the text stands");
+  add("q, k and v rotated", Positions::qkv_rotated, "outputs depend on the text's position");
   later.print();
   program.save("words", x);
   program.save("words_wq", head.wq);

@@ -1,4 +1,5 @@
-// The program's first part: one attention layer that is told positions in several ways, or not.
+// The program's first part: one attention layer that is given positions in several ways, or not at
+// all.
 #pragma once
 
 #include "program/program.hpp"

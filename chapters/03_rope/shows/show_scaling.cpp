@@ -23,7 +23,7 @@ void show_beyond(std::size_t D, float theta, Random& random) {
       {"Llama 3", llama3_scaling(plain, {factor, 1, 4, trained})},
       {"YaRN", yarn_scaling(D, theta, {factor, 32, 1, trained})}};
 
-  print_section("Beyond the trained length: 2048 positions trained, 8192 wanted");
+  print_section("Beyond the trained length: trained on 2048 positions, used on 8192");
   Tensor<2> slower = empty(methods.size(), pairs);  // [methods, D/2]
   HeatMap options;
   for (std::size_t row = 0; row < methods.size(); ++row) {
@@ -38,7 +38,7 @@ void show_beyond(std::size_t D, float theta, Random& random) {
 
   const FittedScore fitted(plain, trained, random);
   Table table(
-      {"method", ">pair 0 rotates by", ">pairs at new angles", ">scores times", ">fitted score"});
+      {"method", ">pair 0 rotates by", ">pairs at new angles", ">score factor", ">fitted score"});
   for (const auto& [name, frequencies] : methods) {
     std::size_t unseen = 0;
     for (std::size_t i = 0; i < pairs; ++i) {

@@ -31,7 +31,7 @@ struct AttentionCall {
   Strides q_strides, k_strides, v_strides, out_strides;
   int B, T, S, H, G, D;
   bool causal;
-  int start;  // causal: query t stands at position start + t, and sees no key after it
+  int start;  // causal: query t is at position start + t, and sees no key after it
 };
 
 /// Row of token t and head h in batch b.

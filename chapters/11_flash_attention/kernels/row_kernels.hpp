@@ -49,7 +49,7 @@ void launch_add_rms_norm(const float* added,  // [T, C]
                          float* x,   // [T, C]
                          float* y);  // [T, C]
 
-/// In place. Row t stands at position start + t, which must be a row of the tables. D must be even.
+/// In place. Row t is at position start + t, which must be a row of the tables. D must be even.
 void launch_rope(const float* cos,  // [S, D/2]
                  const float* sin,  // [S, D/2]
                  int S, int start, int T, int heads, int D, RopePairs pairs,
