@@ -9,10 +9,10 @@
 
 namespace t2t {
 
-/// Seeds within a seed, so that each sequence can be drawn again alone: a run has one for each
-/// step, a step one for each stream (a place where numbers are drawn, say), a stream one for each
-/// row. Each level has a factor of its own, so that the sequences of one level are not those of
-/// another.
+/// Seeds derived from a seed (as jax.random.fold_in does), so that any one series of numbers can be
+/// drawn again by itself: a training run has a seed for each step, a step one for each random
+/// stream (a place where numbers are drawn, say), a stream one for each row. Each level has a
+/// factor of its own, so that the series of one level are not those of another.
 enum class SeedOf { step, stream, row };
 std::uint64_t seed_of(SeedOf level, std::uint64_t seed, std::uint64_t number);
 

@@ -40,7 +40,7 @@ void for_each_row(std::size_t T, std::size_t, F f) {
 
 inline std::size_t thread_count() { return static_cast<std::size_t>(omp_get_max_threads()); }
 
-/// With at most so many floats, a loop on one thread is faster. (An `if` on the pragma does not
+/// Up to this many floats, a loop on one thread is faster. (An `if` on the pragma does not
 /// help, since OpenMP sets up a team even for one thread.)
 constexpr std::size_t worth_sharing = 16384;
 
@@ -55,7 +55,7 @@ void for_each_row(std::size_t T, std::size_t C, F f) {
   for (std::size_t t = 0; t < T; ++t) f(t);
 }
 
-/// Neighbouring tasks, which a thread takes one by one.
+/// A range of neighbouring tasks, which threads take one at a time.
 struct alignas(64) TaskShare {  // a cache line of its own
   std::atomic<std::size_t> next;
   std::size_t end;

@@ -1,7 +1,8 @@
-// The letters for dimensions in the whole book, and the checks of shapes.
+// The letters for dimensions throughout the book, and checks of shapes.
 //
 //   B batch   T tokens   C model width   H query heads   G key/value heads   D head width
-//   F feed-forward width   V vocabulary   L layers   S cached tokens
+//   F feed-forward width   V vocabulary   L layers   E experts   T_max context length
+//   S positions (of keys, of a cache or of a table)
 #pragma once
 
 #include <concepts>
@@ -42,8 +43,8 @@ inline void expect_shape(std::string_view name, ConstRow x,
 /// wanted: "at least 1", "an even number".
 void expect(bool condition, std::string_view name, std::string_view wanted, double got);
 
-/// What expect throws. For a `wanted` that takes time to write: the caller asks the condition
-/// first.
+/// What expect throws. For a `wanted` that is costly to format: the caller tests the condition
+/// itself.
 [[noreturn]] void refuse(std::string_view name, std::string_view wanted, double got);
 
 /// The same for integers, which are written as the doubles nearest to them: 5, or 1e+20.

@@ -1,5 +1,5 @@
-// Statistics of many values: their size, their mean, and the value below which a share of them
-// lies.
+// Statistics of many values: their root mean square, their mean, and the value below which a share
+// of them lies.
 #pragma once
 
 #include <vector>

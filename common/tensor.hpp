@@ -28,23 +28,23 @@ namespace t2t {
 /// An allocator whose storage begins at a multiple of 64 bytes, a cache line, so that a vector
 /// register of 64 bytes never has to be read from two lines.
 template <class T>
-struct FromCacheLine {
+struct CacheLineAllocator {
   using value_type = T;
   static constexpr std::align_val_t line{64};
 
-  FromCacheLine() = default;
+  CacheLineAllocator() = default;
   template <class Other>
-  FromCacheLine(const FromCacheLine<Other>&) {}
+  CacheLineAllocator(const CacheLineAllocator<Other>&) {}
   T* allocate(std::size_t n) {
     if (n > std::size_t(-1) / sizeof(T)) throw std::bad_array_new_length();
     return static_cast<T*>(::operator new(n * sizeof(T), line));
   }
   void deallocate(T* from, std::size_t) { ::operator delete(from, line); }
-  bool operator==(const FromCacheLine&) const = default;
+  bool operator==(const CacheLineAllocator&) const = default;
 };
 
 template <std::size_t N>
-using Tensor = xt::xtensor<float, N, xt::layout_type::row_major, FromCacheLine<float>>;
+using Tensor = xt::xtensor<float, N, xt::layout_type::row_major, CacheLineAllocator<float>>;
 
 using Row = std::span<float>;
 using ConstRow = std::span<const float>;

@@ -1,4 +1,4 @@
-// Rotating a long prompt's queries in place, compared with an update in place of as many bytes; and
+// Rotating a long prompt's queries in place, compared with an in-place pass over as many bytes; and
 // what other encodings of positions add to a layer, compared with what RoPE adds to it.
 #include "timing/bench.hpp"
 

@@ -186,7 +186,7 @@ void show_speed(std::size_t D, float theta) {
     const double seconds = median_seconds([&] { rope_rows(x, D, table, 0, pairing); });
     const char* name = pairing == Pairing::halves ? "halves" : "neighbours";
     print_roofline_bytes(fmt::format("{} [{}, {}]", name, T, C), seconds, bytes, update_bandwidth(),
-                         "an update");
+                         "an in-place pass");
   }
 }
 

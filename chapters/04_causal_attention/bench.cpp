@@ -1,4 +1,4 @@
-// Softmax compared with a copy and with an update in place; attention compared with its two
+// Softmax compared with a copy and with an in-place pass; attention compared with its two
 // products alone; and attention, alone and with its four projections, compared with a recurrent
 // cell of the same width.
 #include "timing/bench.hpp"

@@ -32,7 +32,8 @@ static void show_speed(const Program& program) {
   Random random(program.seed());
   Tensor<2> rows = random.normal<2>({8192, 1024});
   print_roofline_bytes("softmax_rows [8192, 1024]", median_seconds([&] { softmax_rows(rows); }),
-                       2.0 * double(rows.size() * sizeof(float)), update_bandwidth(), "an update");
+                       2.0 * double(rows.size() * sizeof(float)), update_bandwidth(),
+                       "an in-place pass");
 
   const Tensor<2> q = random.normal<2>({T, C}), k = random.normal<2>({T, C});
   const Tensor<2> v = random.normal<2>({T, C});

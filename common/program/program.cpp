@@ -137,7 +137,7 @@ std::vector<std::string> Program::flags(bool only_given) const {
 
 void Program::has_solutions(std::vector<Solution> (*of)()) {
   solutions_ = of;
-  yes("solutions", wants_solutions_, "print the solutions to the page's problems on paper");
+  yes("solutions", wants_solutions_, "print the solutions to the page's pencil-and-paper problems");
 }
 
 void Program::print_solutions() const {

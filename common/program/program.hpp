@@ -45,8 +45,8 @@ class Program {
   /// Adds --text and --file. Without them the text is the prose of the chapter's page.
   void takes_text();
 
-  /// Adds --solutions: prints the solutions to the page's problems on paper, and does nothing
-  /// else.
+  /// Adds --solutions: prints the solutions to the page's pencil-and-paper problems, and does
+  /// nothing else.
   void has_solutions(std::vector<Solution> (*of)());
 
   /// Reads the flags (also --seed and --save) and calls show. An exception becomes one line on

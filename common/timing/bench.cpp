@@ -26,7 +26,7 @@ void Bench::against_copy(const std::string& what, double bytes, const Work& work
 
 void Bench::against_update(const std::string& what, double bytes, const Work& work) {
   Tensor<1> x = limit_buffer(bytes / 2);
-  against(what, work, "an update", [&] { copy_all(x, x); });
+  against(what, work, "an in-place pass", [&] { copy_all(x, x); });
 }
 
 void Bench::against_read(const std::string& what, double bytes, const Work& work) {

@@ -19,7 +19,7 @@ class Bench {
 
   /// Compares with a copy by ordinary stores of as many bytes, read and written together.
   void against_copy(const std::string& what, double bytes, const Work& work);
-  /// Compares with an update in place of as many bytes, read and written together.
+  /// Compares with an in-place pass over as many bytes, read and written together.
   void against_update(const std::string& what, double bytes, const Work& work);
   /// Compares with a sum over as many bytes, which only reads.
   void against_read(const std::string& what, double bytes, const Work& work);

@@ -33,13 +33,13 @@ double update_bandwidth();  // the same of a buffer that is overwritten in place
 double product_peak();      // FLOP/s, a float32 matrix product of 1024³ through BLAS
 
 /// The work behind read_bandwidth and copy_bandwidth, to be timed alternately with other work. A
-/// copy of a buffer to itself is an update. A buffer's size is rounded up to whole blocks.
+/// copy of a buffer to itself is an in-place pass. A buffer's size is rounded up to whole blocks.
 Tensor<1> limit_buffer(double bytes);
 float read_all(const Tensor<1>& from);
 void copy_all(const Tensor<1>& from, Tensor<1>& to);
 
 /// Prints one line: what was timed, its time, its speed, and its share of the limit.
-///   rms_norm_rows [8192, 2048]  1.6 ms   84.0 GB/s   91 % of a copy (92.0)
+///   rms_norm_rows [8192, 2048]  1.6 ms   84.0 GB/s   91 % of a copy's 92.0
 void print_roofline_bytes(const std::string& what, double seconds, double bytes, double limit,
                           const std::string& limit_name);
 void print_roofline_flops(const std::string& what, double seconds, double flops);
