@@ -94,14 +94,14 @@ void show_costs(const BlockSettings& settings, std::size_t T) {
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "For {} tokens at once. Only matrix products are counted, so the norms' work is left out. "
-      "Scores and values have no parameters, and only their work grows with the square of the "
-      "number of tokens.",
+      "These are the costs of {} tokens in one call. Only matrix products are counted, so the "
+      "norms' work is left out. Scores and values have no parameters, and only their work grows "
+      "with the square of the number of tokens.",
       T));
 }
 
 void show_models() {
-  print_section("One block of");
+  print_section("One block of some models");
   Table table({"model", ">C", ">H", ">G", ">F", ">attention", ">feed-forward", ">block", ">L"});
   const auto add = [&](const char* name, const BlockSettings& s, std::size_t L) {
     const BlockCosts costs = block_costs(s, 1, 1);
@@ -200,7 +200,8 @@ int main(int argc, char** argv) {
   program.size("groups", G, "key and value heads, G; must divide H");
   program.size("ffn", F, "width of the feed-forward network, F");
   program.size("layers", L, "layers of the stack (C = 64, H = 4, G = 2), L");
-  program.number("residual-scale", residual_scale, "factor of w_o and w_down in the stack");
+  program.number("residual-scale", residual_scale,
+                 "factor on the initial values of w_o and w_down in the stack");
   program.yes("relu", relu, "feed-forward networks with ReLU in the stack, instead of SwiGLU");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {

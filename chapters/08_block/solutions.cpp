@@ -30,7 +30,8 @@ static Solution long_context() {
   const BlockCosts costs = block_costs(llama_3_8b(), 1, 1);  // one key: S = 1
   const double matrices = total(costs).flops - costs.attention.flops;
   return {"long context",
-          fmt::format("The matrices cost {} FLOPs, a key 4·H·D = {}. They are equal at S = {}.",
+          fmt::format("The matrices cost {} FLOPs, a key 4·H·D = {}. The keys cost as much as the "
+                      "matrices at S = {}.",
                       with_commas(std::size_t(matrices)),
                       with_commas(std::size_t(costs.attention.flops)),
                       with_commas(std::size_t(std::lround(matrices / costs.attention.flops))))};
@@ -58,15 +59,15 @@ static Solution parts_that_add_nothing() {
   return {
       "parts that add nothing",
       fmt::format(
-          "Pre-norm returns x, {}. Post-norm normalizes the sums, which here are x itself, whose "
-          "rms is 5: {}.",
+          "Pre-norm returns x, {}. Post-norm normalizes the sums; here each sum is x itself, with "
+          "rms 5: {}.",
           result(NormPlace::before), result(NormPlace::after))};
 }
 
 static Solution gradient_through_32_blocks() {
   return {"gradient through 32 blocks",
-          fmt::format("With the sums each half multiplies by 1 + 0.1: 1.1^64 = {:.0f}. Without "
-                      "them it is 0.1^64 = {:.0e}, which float32 rounds to {:g}.",
+          fmt::format("With residual connections each sublayer multiplies by 1 + 0.1: 1.1^64 = "
+                      "{:.0f}. Without them it is 0.1^64 = {:.0e}, which float32 rounds to {:g}.",
                       std::pow(1.1, 64), std::pow(0.1, 64), double(float(std::pow(0.1, 64))))};
 }
 
