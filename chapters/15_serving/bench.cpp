@@ -91,20 +91,20 @@ static Model bench_model() {
 
 /// One sequence in the pages of a model.
 struct ReadSequence {
-  PageReader reader;
+  ModelRunner runner;
   std::vector<std::size_t> table;
   std::vector<int> ids = std::vector<int>(512, 7);
   Tensor<2> logits;
 
   explicit ReadSequence(const Model& model, std::size_t bits = 32)
-      : reader(model_reader(
+      : runner(model_runner(
             model, {.pages = 64, .page = page, .sequences = 1, .budget = 512, .bits = bits})),
-        logits(empty(1, reader.V)) {
-    for (std::size_t i = 0; i < reader.sizes.pages; ++i) table.push_back(i);
+        logits(empty(1, runner.V)) {
+    for (std::size_t i = 0; i < runner.sizes.pages; ++i) table.push_back(i);
   }
   void read(std::size_t position, std::size_t count) {
     const Chunk chunk{0, position, std::span(ids).first(count), table, 1};
-    reader.read({&chunk, 1}, logits);
+    runner.run({&chunk, 1}, logits);
   }
 };
 
@@ -149,8 +149,8 @@ static void bench_preempted_sequence(Bench& bench, const Model& model) {
   bench.against(
       "512 tokens copied out and back, 4 layers of C=576",
       [&] {
-        for (std::size_t i = 0; i < copies.size(); ++i) copies[i] = sequence.reader.copy_of(i);
-        for (std::size_t i = 0; i < copies.size(); ++i) sequence.reader.put(i, copies[i]);
+        for (std::size_t i = 0; i < copies.size(); ++i) copies[i] = sequence.runner.copy_of(i);
+        for (std::size_t i = 0; i < copies.size(); ++i) sequence.runner.put(i, copies[i]);
         for (PageCopy& copy : copies) copy = {};
       },
       "read again", [&] { sequence.read(0, 512); });
@@ -160,7 +160,7 @@ static void bench_preempted_sequence(Bench& bench, const Model& model) {
 /// passes if all are accepted, and of one if none is.
 static void bench_drafts(Bench& bench, const Model& model, std::size_t k) {
   const PageSizes sizes{.pages = 64, .page = page, .sequences = 1, .budget = 512};
-  const PageReader reader = model_reader(model, sizes);
+  const ModelRunner runner = model_runner(model, sizes);
   std::vector<std::size_t> table;
   for (std::size_t i = 0; i < sizes.pages; ++i) table.push_back(i);
   std::vector<int> ids(512 + k + 1);
@@ -168,7 +168,7 @@ static void bench_drafts(Bench& bench, const Model& model, std::size_t k) {
   Tensor<2> together = empty(k + 1, model.config().V), single = together;
   const auto read = [&](std::size_t first, std::size_t count, std::size_t wanted, Matrix logits) {
     const Chunk chunk{0, first, std::span(ids).subspan(first, count), table, wanted};
-    reader.read({&chunk, 1}, logits);
+    runner.run({&chunk, 1}, logits);
   };
   const auto with_drafts = [&] { read(512, k + 1, k + 1, together); };
   const auto one_by_one = [&] {
@@ -189,7 +189,7 @@ static void bench_drafts(Bench& bench, const Model& model, std::size_t k) {
 static void bench_together(Bench& bench, const Model& model, std::size_t sequences) {
   const auto serve = [&](std::size_t at_once) {
     const PageSizes sizes{.pages = 512, .page = page, .sequences = at_once, .budget = 256};
-    Engine engine(model_reader(model, sizes));
+    Engine engine(model_runner(model, sizes));
     for (std::size_t i = 0; i < sequences; ++i) {
       Request request{.prompt = std::vector<int>(64, int(i)), .most = 32};
       request.sampling.temperature = 0;

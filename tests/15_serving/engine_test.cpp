@@ -18,7 +18,7 @@
 #include "13_training/differences.hpp"
 #include "15_serving/products/matrices_as.hpp"
 #include "15_serving/products/one_order.hpp"
-#include "15_serving/shows/toy_reader.hpp"
+#include "15_serving/shows/toy_runner.hpp"
 #include "15_serving/some_request.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"
@@ -82,7 +82,7 @@ static std::string hear_or_why(Engine& engine, Heard& heard) {
   }
 }
 static Heard alone(const Model& model, const Request& request, const PageSizes& sizes) {
-  Engine engine(model_reader(model, sizes));
+  Engine engine(model_runner(model, sizes));
   engine.submit(request);
   Heard heard;
   for (size_t step = 0; !engine.idle() && step < 2000; ++step) hear(engine, heard);
@@ -100,7 +100,7 @@ TEST_CASE(
     CAPTURE(form.name);
     const Model model = small_model(form.of);
     sizes.bits = roomy.bits = form.bits, sizes.swap = form.swap;
-    Engine engine(model_reader(model, sizes));
+    Engine engine(model_runner(model, sizes));
     Heard heard;
     size_t stops = 0, swapped = 0;
     for (size_t step = 0, i = 0; (i < 64 || !engine.idle()) && step < 4000; ++step) {
@@ -133,9 +133,9 @@ TEST_CASE(
 TEST_CASE("a text without a next token ends with the reason, and the others do not notice") {
   const Model model = small_model(in_one_order);
   const PageSizes sizes{.pages = 30, .page = 8, .sequences = 3, .budget = 64};
-  PageReader reader = model_reader(model, sizes);
-  reader.read = [read = reader.read](std::span<const Chunk> chunks, Matrix logits) {
-    read(chunks, logits);
+  ModelRunner runner = model_runner(model, sizes);
+  runner.run = [run = runner.run](std::span<const Chunk> chunks, Matrix logits) {
+    run(chunks, logits);
     size_t row = 0;
     for (const Chunk& chunk : chunks) {
       if (chunk.wanted == 0) continue;
@@ -145,7 +145,7 @@ TEST_CASE("a text without a next token ends with the reason, and the others do n
       ++row;
     }
   };
-  Engine engine(reader);
+  Engine engine(runner);
   for (const size_t i : {0, 1, 2}) {
     Request request = some_request(i);
     request.most = 6;
@@ -168,7 +168,7 @@ TEST_CASE("a text without a next token ends with the reason, and the others do n
 
 TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
   const PageSizes sizes{.pages = 40, .page = 4, .sequences = 3, .budget = 24, .chunk = 5};
-  Engine engine(toy_reader(sizes, 10));
+  Engine engine(toy_runner(sizes, 10));
   using Parts = std::vector<StepPlan::Part>;
   const size_t first = engine.submit({.prompt = {1, 2, 3}, .most = 50});
   engine.step();
@@ -184,7 +184,7 @@ TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
   const size_t third = engine.submit({.prompt = {1, 2, 3}, .most = 50});
   engine.step();  // the rest of the 60
   CHECK(engine.plan().parts == Parts{{other, 21}, {third, 3}});
-  Engine narrow(toy_reader({.pages = 40, .page = 4, .sequences = 8, .budget = 24, .chunk = 2}, 10));
+  Engine narrow(toy_runner({.pages = 40, .page = 4, .sequences = 8, .budget = 24, .chunk = 2}, 10));
   narrow.submit({.prompt = {1}, .most = 50});
   narrow.step();
   narrow.submit({.prompt = Ids(60, 4), .most = 50});
@@ -195,7 +195,7 @@ TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
 TEST_CASE("a filter sees the answer so far, and forbids tokens") {
   const Model model = small_model(in_one_order);
   const PageSizes sizes{.pages = 6, .page = 4, .sequences = 2, .budget = 9};
-  Engine engine(model_reader(model, sizes));
+  Engine engine(model_runner(model, sizes));
   Request counted = some_request(1);
   counted.most = 5;
   counted.filter = [](std::span<const int> answer, Row logits) {
@@ -246,7 +246,7 @@ TEST_CASE("the logits before a prompt's tokens are handed on, in order and once 
   for (const size_t swap : {0, 6}) {
     CAPTURE(swap);
     const PageSizes sizes{.pages = 14, .page = 8, .sequences = 5, .budget = 23, .swap = swap};
-    Engine engine(toy_reader(sizes, 96));
+    Engine engine(toy_runner(sizes, 96));
     std::map<size_t, Handed> handed;
     engine.prompt_scored = [&](size_t id, int token, ConstRow logits) {
       handed[id].emplace_back(token, int(std::ranges::max_element(logits) - logits.begin()));
@@ -290,7 +290,7 @@ TEST_CASE("the logits before a prompt's tokens are handed on, in order and once 
 TEST_CASE(
     "the logits before a prompt's tokens are those of the formula, also of one known already") {
   const Model model = small_model([](Tensor<2> floats) { return Weight(std::move(floats)); });
-  Engine engine(model_reader(model, {.pages = 40, .page = 4, .sequences = 2, .budget = 7}));
+  Engine engine(model_runner(model, {.pages = 40, .page = 4, .sequences = 2, .budget = 7}));
   Request request = some_request(3);
   const Tensor<2> all = language_model(request.prompt, model);  // [T, V]
   request.most = 0, request.score_prompt = true;
@@ -313,7 +313,7 @@ TEST_CASE(
 }
 
 TEST_CASE("what is thrown for a prompt's logits becomes the text's error") {
-  Engine engine(toy_reader({.pages = 14, .page = 8, .sequences = 5, .budget = 23}, 96));
+  Engine engine(toy_runner({.pages = 14, .page = 8, .sequences = 5, .budget = 23}, 96));
   engine.prompt_scored = [](size_t, int, ConstRow) { throw std::runtime_error("no more"); };
   Request request = some_request(2);
   engine.submit(request);
@@ -348,7 +348,7 @@ TEST_CASE("a text ends by a stop token, by its limit, or at the end of the conte
 TEST_CASE("an engine refuses what can't be a text, by the name of what is wrong") {
   const Model model = small_model(in_one_order);
   const PageSizes sizes{.pages = 10, .page = 4, .sequences = 1, .budget = 16};
-  Engine engine(model_reader(model, sizes));
+  Engine engine(model_runner(model, sizes));
   const auto refused = [&](Request request, const char* message) {
     REFUSES(engine.submit(std::move(request)), message);
     CHECK(engine.idle());
@@ -366,14 +366,14 @@ TEST_CASE("an engine refuses what can't be a text, by the name of what is wrong"
   CHECK(engine.step().empty());
 }
 
-TEST_CASE("a reader refuses sizes by their names, before it asks for the pages' memory") {
+TEST_CASE("a runner refuses sizes by their names, before it asks for the pages' memory") {
   const Model model = small_model(in_one_order);
   const std::size_t pages = std::size_t(1) << 40;
-  REFUSES(model_reader(model, {.pages = pages, .budget = 0}),
+  REFUSES(model_runner(model, {.pages = pages, .budget = 0}),
           "chunk, the rows of a pass: wanted at least 1, got 0");
-  REFUSES(model_reader(model, {.pages = pages, .sequences = 0}),
+  REFUSES(model_runner(model, {.pages = pages, .sequences = 0}),
           "sequences: wanted at least 1, got 0");
-  REFUSES(model_reader(model, {.pages = 0}),
+  REFUSES(model_runner(model, {.pages = 0}),
           "S, the positions to make room for: wanted 1 to T_max = 300, got 0");
 }
 

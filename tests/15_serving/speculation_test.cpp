@@ -12,7 +12,7 @@
 #include "15_serving/engine/engine.hpp"
 #include "15_serving/products/matrices_as.hpp"
 #include "15_serving/products/one_order.hpp"
-#include "15_serving/shows/toy_reader.hpp"
+#include "15_serving/shows/toy_runner.hpp"
 #include "15_serving/some_request.hpp"
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
@@ -44,9 +44,9 @@ struct Served {
   size_t steps = 0, accepted = 0, rejected = 0, stops = 0;
   size_t left_over = 0;  // pages that are free afterwards, or can be made free
 };
-static Served serve(const PageReader& reader, const std::vector<Request>& requests,
+static Served serve(const ModelRunner& runner, const std::vector<Request>& requests,
                     size_t steps_between = 0) {
-  Engine engine(reader);
+  Engine engine(runner);
   Served served;
   engine.scored = [&](size_t id, ConstRow logits) {
     std::vector<float>& all = served.heard[id].logits;
@@ -70,9 +70,9 @@ static Served serve(const PageReader& reader, const std::vector<Request>& reques
   served.left_over = engine.pool().free() + engine.tree().spare();
   return served;
 }
-static HeardText alone(const PageReader& reader, Request request) {
+static HeardText alone(const ModelRunner& runner, Request request) {
   request.draft = {};
-  return serve(reader, {request}).heard[0];
+  return serve(runner, {request}).heard[0];
 }
 
 /// Drafts of a sequence whose tokens are known. Every `wrong`-th of its places is drafted wrong; 0:
@@ -97,14 +97,14 @@ TEST_CASE("64 texts served together with drafts, right and wrong: the bits of ea
     std::vector<HeardText> want;
     for (size_t i = 0; i < 64; ++i) {
       Request request = some_request(i);
-      want.push_back(alone(model_reader(model, roomy), request));
+      want.push_back(alone(model_runner(model, roomy), request));
       Ids all = request.prompt;
       all.insert(all.end(), want[i].said.begin(), want[i].said.end());
       if (i % 4 > 0) request.draft = of_known(all, i % 4 == 1 ? 0 : i % 4);
       request.drafts = 1 + i % 5;
       requests.push_back(request);
     }
-    Served got = serve(model_reader(model, sizes), requests, 2);
+    Served got = serve(model_runner(model, sizes), requests, 2);
     CHECK(got.accepted > 80);
     CHECK(got.rejected > 40);
     CHECK(got.stops > 0);
@@ -123,11 +123,11 @@ static const size_t V = 96;
 TEST_CASE("right drafts make a step bring several tokens, wrong ones take nothing away") {
   const PageSizes sizes{.pages = 20, .page = 4, .sequences = 1, .budget = 16};
   Request request{.prompt = {1, 2, 3}, .most = 31, .sampling = {.temperature = 0}};
-  const Ids said = alone(toy_reader(sizes, V), request).said;
+  const Ids said = alone(toy_runner(sizes, V), request).said;
   request.drafts = 4;
   const auto served = [&](size_t wrong) {
     request.draft = toy_draft(V, wrong);
-    Served got = serve(toy_reader(sizes, V), {request});
+    Served got = serve(toy_runner(sizes, V), {request});
     CHECK(got.heard[0].said == said);
     CHECK(got.heard[0].ended == Ending::most_tokens);
     CHECK(got.left_over == 20);
@@ -144,22 +144,22 @@ TEST_CASE("right drafts make a step bring several tokens, wrong ones take nothin
 
 TEST_CASE("a stop token, the limit and the end of the context hold among accepted drafts") {
   const PageSizes sizes{.pages = 6, .page = 4, .sequences = 1, .budget = 16};
-  const PageReader reader = toy_reader(sizes, V);
+  const ModelRunner runner = toy_runner(sizes, V);
   Request request{.prompt = {5, 6, 7}, .most = 40, .sampling = {.temperature = 0}};
   request.draft = toy_draft(V, 0), request.drafts = 5;
-  const HeardText full = serve(reader, {request}).heard[0];
+  const HeardText full = serve(runner, {request}).heard[0];
   CHECK(full.ended == Ending::context_full);
   CHECK(full.said.size() == 21);
-  CHECK(full.said == alone(reader, request).said);
+  CHECK(full.said == alone(runner, request).said);
   for (size_t most = 1; most <= 12; ++most) {
     CAPTURE(most);
     request.most = most, request.stops = {};
-    const HeardText limited = serve(reader, {request}).heard[0];
+    const HeardText limited = serve(runner, {request}).heard[0];
     CHECK(limited.ended == Ending::most_tokens);
     CHECK(limited.said == Ids(full.said.begin(), full.said.begin() + long(most)));
     // The stop is the token at this place, or an equal one before it.
     request.most = 40, request.stops = {full.said[most]};
-    const HeardText stopped = serve(reader, {request}).heard[0];
+    const HeardText stopped = serve(runner, {request}).heard[0];
     const auto first = std::ranges::find(full.said, request.stops[0]);
     CHECK(stopped.ended == Ending::stop_token);
     CHECK(stopped.said == Ids(full.said.begin(), first));
@@ -176,7 +176,7 @@ TEST_CASE("a filter holds among accepted drafts, and sees the answer grow token 
       if (id != 20 + answer.size()) logits[id] = -1e30f;
   };
   request.draft = of_known({5, 6, 7, 20, 21, 22, 23, 24, 25, 50, 27, 28}, 0);
-  Served got = serve(toy_reader(sizes, V), {request});
+  Served got = serve(toy_runner(sizes, V), {request});
   CHECK(got.heard[0].said == Ids{20, 21, 22, 23, 24, 25, 26, 27, 28});
   CHECK(sizes_seen == std::vector<size_t>{0, 1, 2, 3, 4, 5, 6, 7, 8});
   CHECK(got.accepted == 5);
@@ -188,20 +188,20 @@ TEST_CASE(
   for (const size_t page : {4, 2, 1}) {
     CAPTURE(page);
     const PageSizes sizes{.pages = 48 / page, .page = page, .sequences = 2, .budget = 16};
-    PageReader reader = toy_reader(sizes, V);
+    ModelRunner runner = toy_runner(sizes, V);
     const Engine* watched = nullptr;
     size_t writes_to_kept = 0;
-    reader.read = [&, read = reader.read](std::span<const Chunk> chunks, Matrix logits) {
+    runner.run = [&, run = runner.run](std::span<const Chunk> chunks, Matrix logits) {
       const std::vector<size_t> kept = watched->tree().pages();
       for (const Chunk& chunk : chunks)
         for (size_t i = 0; i < chunk.ids.size(); ++i)
           writes_to_kept += std::ranges::count(kept, chunk.table[(chunk.position + i) / page]) > 0;
-      read(chunks, logits);
+      run(chunks, logits);
     };
-    Engine engine(reader);
+    Engine engine(runner);
     watched = &engine;
     Request request{.prompt = {1, 2, 3, 4, 5}, .most = 14, .sampling = {.temperature = 0}};
-    const Ids said = alone(toy_reader(sizes, V), request).said;
+    const Ids said = alone(toy_runner(sizes, V), request).said;
     request.draft = toy_draft(V, 50), request.drafts = 5;
     engine.submit(request), engine.submit(request);
     size_t crossed = 0, wrong_tables = 0;
@@ -230,14 +230,14 @@ TEST_CASE(
     for (size_t step = 0; !engine.idle() && step < 100; ++step)
       for (const Event& event : engine.step())
         if (event.token) heard[event.id].push_back(*event.token);
-    CHECK(heard[third] == alone(toy_reader(sizes, V), request).said);
+    CHECK(heard[third] == alone(toy_runner(sizes, V), request).said);
   }
 }
 
 TEST_CASE("drafts take only what is left over: no text stops for them, and the budget holds") {
   // Two sequences of one page each, and no third page.
   const PageSizes sizes{.pages = 2, .page = 8, .sequences = 2, .budget = 5};
-  Engine engine(toy_reader(sizes, V));
+  Engine engine(toy_runner(sizes, V));
   Request request{.prompt = {1, 2}, .most = 6, .sampling = {.temperature = 0}};
   request.draft = toy_draft(V, 0), request.drafts = 4;
   engine.submit(request);
@@ -260,27 +260,27 @@ TEST_CASE("what a draft throws, or a token that is none, ends its text alone") {
   throws.draft = [](std::span<const int>, size_t) -> Ids { throw std::runtime_error("no idea"); };
   outside.draft = [](std::span<const int>, size_t) { return Ids{96}; };
   many.draft = [](std::span<const int>, size_t k) { return Ids(k + 1, 0); };
-  Served got = serve(toy_reader(sizes, V), {throws, right, outside, many});
+  Served got = serve(toy_runner(sizes, V), {throws, right, outside, many});
   CHECK(got.heard[0].error == "no idea");
   CHECK(got.heard[2].error == "a draft: wanted 0 to 95, got 96");
   CHECK(got.heard[3].error == "drafts: wanted at most 4, got 5");
   CHECK(got.heard[0].said.size() == 1);
-  CHECK(got.heard[1].said == alone(toy_reader(sizes, V), right).said);
+  CHECK(got.heard[1].said == alone(toy_runner(sizes, V), right).said);
   CHECK(got.left_over == 10);
 }
 
-TEST_CASE("a reader that throws leaves the drafts unread, and the text goes on as before") {
+TEST_CASE("a runner that throws leaves the drafts unread, and the text goes on as before") {
   const PageSizes sizes{.pages = 10, .page = 2, .sequences = 1, .budget = 20};
   Request request{.prompt = {1, 2}, .most = 9, .sampling = {.temperature = 0}};
-  const Ids said = alone(toy_reader(sizes, V), request).said;
+  const Ids said = alone(toy_runner(sizes, V), request).said;
   request.draft = toy_draft(V, 30), request.drafts = 3;
-  PageReader reader = toy_reader(sizes, V);
+  ModelRunner runner = toy_runner(sizes, V);
   size_t calls = 0;
-  reader.read = [&, read = reader.read](std::span<const Chunk> chunks, Matrix logits) {
+  runner.run = [&, run = runner.run](std::span<const Chunk> chunks, Matrix logits) {
     if (++calls % 2 == 0) throw std::runtime_error("not now");
-    read(chunks, logits);
+    run(chunks, logits);
   };
-  Engine engine(reader);
+  Engine engine(runner);
   engine.submit(request);
   Ids heard;
   for (size_t step = 0; !engine.idle() && step < 50; ++step) {
@@ -299,15 +299,15 @@ TEST_CASE("a text that repeats itself, and a model that drafts for itself, take 
   const PageSizes sizes{.pages = 30, .page = 8, .sequences = 1, .budget = 32};
   const Model model = small_model(false);
   Request request{.prompt = {1, 2, 3}, .most = 33, .sampling = {.temperature = 0}};
-  const HeardText want = alone(model_reader(model, sizes), request);
+  const HeardText want = alone(model_runner(model, sizes), request);
   request.draft = draft_from_model(model, 200), request.drafts = 3;
-  Served got = serve(model_reader(model, sizes), {request});
+  Served got = serve(model_runner(model, sizes), {request});
   CHECK(got.heard[0].said == want.said);
   CHECK((got.heard[0].logits == want.logits));
   CHECK(got.steps < 33);
-  // This reader goes on counting to 7, and from 0 again.
-  PageReader counts = toy_reader(sizes, V);
-  counts.read = [](std::span<const Chunk> chunks, Matrix logits) {
+  // This runner goes on counting to 7, and from 0 again.
+  ModelRunner counts = toy_runner(sizes, V);
+  counts.run = [](std::span<const Chunk> chunks, Matrix logits) {
     size_t row = 0;
     for (const Chunk& chunk : chunks)
       for (size_t i = chunk.ids.size() - chunk.wanted; i < chunk.ids.size(); ++i) {

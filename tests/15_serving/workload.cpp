@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "15_serving/shows/toy_reader.hpp"
+#include "15_serving/shows/toy_runner.hpp"
 
 namespace t2t {
 
@@ -61,7 +61,7 @@ static void hear(const Event& event, WorkloadText& sequence) {
   if (event.ending) sequence.ending = event.ending;
 }
 
-WorkloadText alone(Request request, const PageSizes& sizes, const MakeReader& make) {
+WorkloadText alone(Request request, const PageSizes& sizes, const MakeRunner& make) {
   Engine engine(make(sizes));
   request.draft = {};
   engine.submit(std::move(request));
@@ -172,7 +172,7 @@ struct WorkloadRun {
   }
 };
 
-std::string run_workload(const Workload& workload, const MakeReader& make, const AfterStep& after) {
+std::string run_workload(const Workload& workload, const MakeRunner& make, const AfterStep& after) {
   WorkloadRun run{workload, Engine(make(workload.sizes))};
   run.ids.resize(workload.arrivals.size());
   std::size_t last = 0;

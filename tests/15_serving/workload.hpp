@@ -34,19 +34,19 @@ struct Workload {
 /// toy_draft, in memory that is sometimes scarce.
 Workload random_workload(Random& random, std::size_t V);
 
-/// Makes a reader for these sizes.
-using MakeReader = std::function<PageReader(const PageSizes& sizes)>;
+/// Makes a runner for these sizes.
+using MakeRunner = std::function<ModelRunner(const PageSizes& sizes)>;
 
 /// What a sequence says, and how it ends, when no other is there and nothing is drafted.
 struct WorkloadText {
   std::vector<int> said = {};
   std::optional<Ending> ending = {};
 };
-WorkloadText alone(Request request, const PageSizes& sizes, const MakeReader& make);
+WorkloadText alone(Request request, const PageSizes& sizes, const MakeRunner& make);
 
 /// Runs a workload to its end. Returns the first invariant that is broken, with the step and the
 /// numbers, or an empty sequence.
-std::string run_workload(const Workload& workload, const MakeReader& make,
+std::string run_workload(const Workload& workload, const MakeRunner& make,
                          const AfterStep& after = {});
 
 /// A smaller workload for which `fails` still holds: sequences are left out, and made shorter, as

@@ -1,4 +1,4 @@
-// What must be true of the engine whatever comes: random workloads, with a reader whose pages hold
+// What must be true of the engine whatever comes: random workloads, with a runner whose pages hold
 // nothing but tokens.
 #include "15_serving/workload.hpp"
 
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "15_serving/shows/toy_reader.hpp"
+#include "15_serving/shows/toy_runner.hpp"
 #include "support/lists.hpp"
 
 namespace t2t::workload_test {
@@ -19,7 +19,7 @@ namespace t2t::workload_test {
 using std::size_t;
 
 static const size_t V = 11;
-static PageReader toy(const PageSizes& sizes) { return toy_reader(sizes, V); }
+static ModelRunner toy(const PageSizes& sizes) { return toy_runner(sizes, V); }
 
 /// Fewer where every index and address is watched, which takes ten times as long.
 #ifdef __SANITIZE_ADDRESS__
@@ -154,15 +154,15 @@ TEST_CASE("by hand: a stopped text goes on from copies of its pages, if there is
   }
 }
 
-/// A toy reader that has no memory for one call in three, whatever the call is.
-static PageReader failing_toy(const PageSizes& sizes) {
-  PageReader toy_one = toy(sizes), failing = toy_one;
+/// A toy runner that has no memory for one call in three, whatever the call is.
+static ModelRunner failing_toy(const PageSizes& sizes) {
+  ModelRunner toy_one = toy(sizes), failing = toy_one;
   const auto calls = std::make_shared<size_t>(0);
   const auto fail_sometimes = [calls] {
     if (++*calls % 3 == 0) throw std::bad_alloc();
   };
-  failing.read = [=](std::span<const Chunk> chunks, Matrix logits) {
-    fail_sometimes(), toy_one.read(chunks, logits);
+  failing.run = [=](std::span<const Chunk> chunks, Matrix logits) {
+    fail_sometimes(), toy_one.run(chunks, logits);
   };
   failing.copy_of = [=](size_t page) { return fail_sometimes(), toy_one.copy_of(page); };
   failing.put = [=](size_t page, std::span<const std::byte> copy) {
@@ -171,7 +171,7 @@ static PageReader failing_toy(const PageSizes& sizes) {
   return failing;
 }
 
-TEST_CASE("a reader that throws now and then: no page is lost, and each text says the same") {
+TEST_CASE("a runner that throws now and then: no page is lost, and each text says the same") {
   Random random(2);
   for (size_t i = 0; i < workloads / 20; ++i) {
     CAPTURE(i);

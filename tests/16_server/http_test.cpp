@@ -22,7 +22,7 @@ using nlohmann::json;
 using std::size_t;
 
 TEST_CASE("by HTTP: an answer, the same in a stream, and cut before a stop string") {
-  Running running({}, slow_reader());
+  Running running({}, slow_runner());
   const auto whole = running.post(chat, hello(""));
   CHECK(whole.status == 200);
   const json answer = json::parse(whole.body);
@@ -138,7 +138,7 @@ TEST_CASE("by HTTP: several prompts get the answers that each gets by itself") {
 }
 
 TEST_CASE("by HTTP: what is refused, and how") {
-  Running running({}, slow_reader());
+  Running running({}, slow_runner());
   const auto refused = [&](const HttpResult& got, int status, const std::string& message,
                            const json& param = nullptr, const json& code = nullptr) {
     CAPTURE(message);
@@ -234,7 +234,7 @@ TEST_CASE("by HTTP: a key, the model's name, counts, and the page") {
 }
 
 TEST_CASE("a client that goes away in the middle of its answer frees the pages") {
-  Running running({}, slow_reader());
+  Running running({}, slow_runner());
   size_t heard = 0;
   running.client().send("POST", chat, hello(R"(, "stream": true, "max_completion_tokens": 180)"),
                         as_json,

@@ -21,15 +21,15 @@ using std::size_t;
 namespace {
 /// Pages for a text and a half, and copies of those that are stopped. Nothing is read before the
 /// gate is open.
-PageReader narrow_reader(const std::atomic<bool>& gate) {
+ModelRunner narrow_runner(const std::atomic<bool>& gate) {
   PageSizes sizes = tiny_pages;
   sizes.pages = 14, sizes.swap = 12;
-  PageReader reader = slow(model_reader(tiny_served().model, sizes));
-  reader.read = [read = reader.read, &gate](std::span<const Chunk> chunks, Matrix logits) {
+  ModelRunner runner = slow(model_runner(tiny_served().model, sizes));
+  runner.run = [run = runner.run, &gate](std::span<const Chunk> chunks, Matrix logits) {
     gate.wait(false);
-    read(chunks, logits);
+    run(chunks, logits);
   };
-  return reader;
+  return runner;
 }
 std::string question(size_t client, const char* more) {
   return R"({"messages": [{"role": "user", "content": "Number )" + std::to_string(client % 5) +
@@ -51,7 +51,7 @@ TEST_CASE("under load, each answer is the one that it would be alone; who goes a
       alone.push_back(text_of(running.post(chat, question(i, ""))));
   }
   std::atomic<bool> gate = false;
-  Running running({}, narrow_reader(gate));
+  Running running({}, narrow_runner(gate));
   std::vector<std::thread> threads;
   for (size_t client = 0; client < clients; ++client)
     threads.emplace_back([&, client] {

@@ -22,18 +22,18 @@ using nlohmann::json;
 using std::size_t;
 
 /// Memory runs out beside the model's pass, not in it: an exception may not leave OpenMP's loops.
-static PageReader sure_reader() {
-  PageReader sure = tiny_reader();
-  sure.read = [read = sure.read](std::span<const Chunk> chunks, Matrix logits) {
+static ModelRunner sure_runner() {
+  ModelRunner sure = tiny_runner();
+  sure.run = [run = sure.run](std::span<const Chunk> chunks, Matrix logits) {
     LittleMemory::set_enough(true);
-    read(chunks, logits);
+    run(chunks, logits);
     LittleMemory::set_enough(false);
   };
   return sure;
 }
 
 TEST_CASE("a text that finds no memory when it is submitted is not at fault, and leaves nothing") {
-  Service service(tiny_reader(), 8);
+  Service service(tiny_runner(), 8);
   std::vector<Request> asked = {{.prompt = Ids(250, 1), .most = 3}, {.prompt = Ids(250, 2)}};
   std::exception_ptr thrown;
   try {
@@ -54,11 +54,11 @@ TEST_CASE("a text that finds no memory when it is submitted is not at fault, and
 }
 
 TEST_CASE("a step without memory fails its texts with that reason, and the service goes on") {
-  PageReader failing = tiny_reader();
+  ModelRunner failing = tiny_runner();
   int calls = 0;
-  failing.read = [read = failing.read, &calls](std::span<const Chunk> chunks, Matrix logits) {
+  failing.run = [run = failing.run, &calls](std::span<const Chunk> chunks, Matrix logits) {
     if (++calls == 3) throw std::bad_alloc();
-    read(chunks, logits);
+    run(chunks, logits);
   };
   const Running running({}, failing);
   const HttpResult whole = running.post(chat, hello(""));
@@ -79,7 +79,7 @@ TEST_CASE("a step without memory fails its texts with that reason, and the servi
 
 TEST_CASE("where memory runs out now and then, requests fail one by one, and the server stays") {
   LittleMemory::spare_this_thread();
-  Running running({}, sure_reader());
+  Running running({}, sure_runner());
   size_t answered = 0, refused = 0, cut = 0;
   // Small pieces of memory are there as long as others are given back. nlohmann-json needs some to
   // give its own back, and ends the program without.

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "15_serving/engine/page_reader.hpp"
+#include "15_serving/engine/model_runner.hpp"
 #include "16_server/server/http_client.hpp"
 #include "16_server/server/http_server.hpp"
 #include "16_server/server/service.hpp"
@@ -23,16 +23,16 @@ inline const Session& tiny_served() {
   return one;
 }
 inline constexpr PageSizes tiny_pages{.pages = 60, .page = 8, .sequences = 4, .budget = 32};
-inline PageReader tiny_reader() { return model_reader(tiny_served().model, tiny_pages); }
+inline ModelRunner tiny_runner() { return model_runner(tiny_served().model, tiny_pages); }
 /// The same with steps of at least 5 ms, for what must happen before an answer has ended.
-inline PageReader slow(PageReader reader) {
-  reader.read = [read = reader.read](std::span<const Chunk> chunks, Matrix logits) {
+inline ModelRunner slow(ModelRunner runner) {
+  runner.run = [run = runner.run](std::span<const Chunk> chunks, Matrix logits) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    read(chunks, logits);
+    run(chunks, logits);
   };
-  return reader;
+  return runner;
 }
-inline PageReader slow_reader() { return slow(tiny_reader()); }
+inline ModelRunner slow_runner() { return slow(tiny_runner()); }
 
 /// Waits, a while at most, until nothing runs any more.
 inline ServiceCounts at_rest(const Service& service) {
@@ -64,7 +64,7 @@ struct Running {
   ServedModel model = served_model(tiny_served());
   HttpServer server;
 
-  explicit Running(HttpOptions options = {}, PageReader by = tiny_reader())
+  explicit Running(HttpOptions options = {}, ModelRunner by = tiny_runner())
       : service(std::move(by), 8), server(service, model, quiet(std::move(options))) {}
   ~Running() { service.close(std::chrono::seconds(0)); }
 

@@ -42,10 +42,10 @@ static Ids ids_of(Mailbox& answers) {
 TEST_CASE("many threads ask at the same time, and each gets the answer that it would get alone") {
   std::vector<Ids> alone;
   {
-    Service service(tiny_reader(), 1);
+    Service service(tiny_runner(), 1);
     for (int i = 0; i < 12; ++i) alone.push_back(ids_of(*service.ask({request(i, 15)})));
   }
-  Service service(tiny_reader(), 20);
+  Service service(tiny_runner(), 20);
   std::vector<Ids> together(12);
   std::vector<std::thread> threads;
   for (int i = 0; i < 12; ++i)
@@ -60,7 +60,7 @@ TEST_CASE("many threads ask at the same time, and each gets the answer that it w
 }
 
 TEST_CASE("a service refuses what the engine refuses, all or nothing, and more than it may hold") {
-  Service service(slow_reader(), 2);
+  Service service(slow_runner(), 2);
   REFUSES(service.ask({request(1, 5), {.prompt = {999}}}),
           "an id of the prompt: wanted 0 to 257, got 999");
   CHECK(at_rest(service).sequences == 0);
@@ -79,7 +79,7 @@ TEST_CASE("a service refuses what the engine refuses, all or nothing, and more t
 }
 
 TEST_CASE("what has been cancelled gives its pages back, and one answer of several can be") {
-  Service service(slow_reader(), 8);
+  Service service(slow_runner(), 8);
   const auto answers = service.ask({request(1, 100), request(2, 20)});
   while (answers->next(3s)->answer != 0) {
   }
@@ -96,12 +96,12 @@ TEST_CASE("what has been cancelled gives its pages back, and one answer of sever
   CHECK(counts.pages_free + counts.pages_cached == 60);
 }
 
-TEST_CASE("a reader that throws fails all texts with its reason, and the service goes on") {
-  PageReader failing = tiny_reader();
+TEST_CASE("a runner that throws fails all texts with its reason, and the service goes on") {
+  ModelRunner failing = tiny_runner();
   int calls = 0;
-  failing.read = [read = failing.read, &calls](std::span<const Chunk> chunks, Matrix logits) {
+  failing.run = [run = failing.run, &calls](std::span<const Chunk> chunks, Matrix logits) {
     if (++calls == 3) throw std::runtime_error("no memory");
-    read(chunks, logits);
+    run(chunks, logits);
   };
   Service service(failing, 8);
   const auto answers = service.ask({request(1, 9), request(3, 9)});
@@ -117,13 +117,13 @@ TEST_CASE("a reader that throws fails all texts with its reason, and the service
 }
 
 TEST_CASE("closing lets answers end within the grace, and ends the others with a reason") {
-  Service patient(tiny_reader(), 8);
+  Service patient(tiny_runner(), 8);
   const auto ends = patient.ask({request(1, 5)});
   patient.close(60s);
   CHECK(ids_of(*ends).size() == 5);
   REFUSES_AS(patient.ask({request(1, 5)}), "the server is ending, and accepts no more requests",
              Closed);
-  Service hasty(slow_reader(), 8);
+  Service hasty(slow_runner(), 8);
   const auto cut = hasty.ask({request(1, 150)});
   hasty.close(0s);
   std::string error;

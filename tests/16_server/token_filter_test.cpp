@@ -12,7 +12,7 @@
 
 #include "10_pretrained/tokenizer/byte_alphabet.hpp"
 #include "15_serving/engine/engine.hpp"
-#include "15_serving/shows/toy_reader.hpp"
+#include "15_serving/shows/toy_runner.hpp"
 #include "16_server/obeys.hpp"
 #include "16_server/structured/schema.hpp"
 #include "random.hpp"
@@ -263,7 +263,7 @@ TEST_CASE("texts that the engine stops and computes again answer in JSON, and as
     text.filter = json_filter(trie, {0}, schemas[i % std::size(schemas)]);
     return text;
   };
-  Engine engine(toy_reader(scarce, trie->tokens.size()));
+  Engine engine(toy_runner(scarce, trie->tokens.size()));
   for (size_t i = 0; i < 24; ++i) engine.submit(request(i));
   std::vector<std::vector<int>> said(24);
   size_t stops = 0, whole = 0;
@@ -282,7 +282,8 @@ TEST_CASE("texts that the engine stops and computes again answer in JSON, and as
   CHECK(stops > 0);
   CHECK(whole > 8);
   for (size_t i = 0; i < 24; ++i) {
-    Engine one(toy_reader({.pages = 20, .page = 4, .sequences = 1, .budget = 16}, trie->tokens.size()));
+    Engine one(
+        toy_runner({.pages = 20, .page = 4, .sequences = 1, .budget = 16}, trie->tokens.size()));
     one.submit(request(i));
     std::vector<int> alone;
     for (size_t step = 0; !one.idle() && step < 200; ++step)

@@ -10,8 +10,8 @@
 
 namespace t2t {
 
-Engine::Engine(PageReader reader)
-    : sequences_(std::move(reader)), sampling_(sequences_.reader().V) {
+Engine::Engine(ModelRunner runner)
+    : sequences_(std::move(runner)), sampling_(sequences_.runner().V) {
   plan_step({}, {}, 0, sequences_.limits());
 }
 
@@ -21,8 +21,8 @@ std::size_t Engine::submit(Request request) {
          fmt::format("below the {} that a sequence can have", most_tokens()),
          double(request.prompt.size()));
   for (const int id : request.prompt)
-    expect_token("an id of the prompt", id, sequences_.reader().V);
-  for (const int id : request.stops) expect_token("a stop", id, sequences_.reader().V);
+    expect_token("an id of the prompt", id, sequences_.runner().V);
+  for (const int id : request.stops) expect_token("a stop", id, sequences_.runner().V);
   expect_sampling(request.sampling);
   const std::size_t id = next_id_++;
   const Random random(request.seed);
@@ -111,8 +111,8 @@ std::vector<Event> Engine::step() {
         {sequence.slot, sequence.computed, reading.ids, sequence.table, reading.wanted});
     wanted += reading.wanted;
   }
-  Tensor<2> logits = empty(wanted, sequences_.reader().V);
-  sequences_.reader().read(chunks, logits);
+  Tensor<2> logits = empty(wanted, sequences_.runner().V);
+  sequences_.runner().run(chunks, logits);
 
   std::vector<Event> events;
   std::size_t answered = 0;

@@ -28,8 +28,8 @@ namespace t2t {
 
 class Engine {
  public:
-  /// Throws std::invalid_argument as plan_step does, for the sizes of the reader's memory.
-  explicit Engine(PageReader reader);
+  /// Throws std::invalid_argument as plan_step does, for the sizes of the runner's memory.
+  explicit Engine(ModelRunner runner);
 
   /// Returns the id of the new sequence. Throws std::invalid_argument for an empty prompt, a prompt
   /// that leaves no room for an answer, an id or a stop outside [0, V), and sampling that
@@ -39,7 +39,7 @@ class Engine {
   bool cancel(std::size_t id) { return sequences_.remove(id); }
   /// Does one step. Returns what happened, in the order of the sequences' arrival. If no token can
   /// be chosen from a sequence's logits, such as NaN, it ends with an error; the others continue.
-  /// If the reader throws, no sequence has read a token, and step can be called again; some
+  /// If the model runner throws, no sequence has read a token, and step can be called again; some
   /// sequences may have been preempted, admitted, or given pages that they don't use yet.
   std::vector<Event> step();
   bool idle() const { return running().empty() && waiting().empty(); }

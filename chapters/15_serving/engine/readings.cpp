@@ -23,7 +23,7 @@ static std::size_t drafts_with_room(const Sequence& sequence, const Sequences& s
   const std::size_t pages = sequence.table.size() + sequences.pages_left();
   const std::size_t end =
       std::min(sequences.most_tokens(), sequence.request.prompt.size() + sequence.request.most);
-  return std::min(pages * sequences.reader().sizes.page, end - 1) - sequence.tokens.size();
+  return std::min(pages * sequences.runner().sizes.page, end - 1) - sequence.tokens.size();
 }
 
 /// Asks for drafts of an answer, and takes pages for them.
@@ -36,7 +36,7 @@ static void add_drafts(Sequence& sequence, Reading& reading, std::size_t budget,
   try {
     const std::vector<int> drafts = sequence.request.draft(sequence.tokens, most);
     expect(drafts.size() <= most, "drafts", fmt::format("at most {}", most), double(drafts.size()));
-    for (const int id : drafts) expect_token("a draft", id, sequences.reader().V);
+    for (const int id : drafts) expect_token("a draft", id, sequences.runner().V);
     reading.ids.insert(reading.ids.end(), drafts.begin(), drafts.end());
     reading.drafted = drafts.size(), reading.wanted = drafts.size() + 1;
   } catch (const std::exception& thrown) {
@@ -47,7 +47,7 @@ static void add_drafts(Sequence& sequence, Reading& reading, std::size_t budget,
 
 std::vector<Reading> plan_readings(const StepPlan& plan, Sequences& sequences) {
   std::vector<Reading> readings;
-  std::size_t budget = sequences.reader().sizes.budget;
+  std::size_t budget = sequences.runner().sizes.budget;
   for (const auto& [id, tokens] : plan.parts) {
     Sequence& sequence = sequences.one_running(id);
     sequences.make_room(sequence, tokens);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "09_language_model/generate.hpp"
-#include "15_serving/engine/page_reader.hpp"
+#include "15_serving/engine/model_runner.hpp"
 #include "15_serving/speculation/draft.hpp"
 #include "random.hpp"
 

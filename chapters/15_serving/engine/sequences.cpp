@@ -9,8 +9,8 @@
 
 namespace t2t {
 
-Sequences::Sequences(PageReader reader)
-    : reader_(std::move(reader)), pool_(reader_.sizes.pages), tree_(pool_, reader_.sizes.page) {}
+Sequences::Sequences(ModelRunner runner)
+    : runner_(std::move(runner)), pool_(runner_.sizes.pages), tree_(pool_, runner_.sizes.page) {}
 
 /// Where the sequence with this id is in a list, or the list's end.
 static auto by_id(std::vector<Sequence>& sequences, std::size_t id) {
@@ -35,7 +35,7 @@ bool Sequences::remove(std::size_t id) {
 }
 
 StepLimits Sequences::limits() const {
-  const PageSizes& sizes = reader_.sizes;
+  const PageSizes& sizes = runner_.sizes;
   const auto is_answered = [](const Sequence& sequence) {
     return sequence.tokens.size() - sequence.computed == 1;
   };
@@ -46,7 +46,7 @@ StepLimits Sequences::limits() const {
 }
 
 std::size_t Sequences::most_tokens() const {
-  return std::min(reader_.positions, reader_.sizes.pages * reader_.sizes.page);
+  return std::min(runner_.positions, runner_.sizes.pages * runner_.sizes.page);
 }
 
 std::vector<ScheduledSequence> Sequences::scheduled_running() const {
@@ -68,12 +68,12 @@ std::size_t Sequences::take_page() {
 }
 
 void Sequences::make_room(Sequence& sequence, std::size_t tokens) {
-  while (sequence.table.size() * reader_.sizes.page < sequence.computed + tokens)
+  while (sequence.table.size() * runner_.sizes.page < sequence.computed + tokens)
     sequence.table.push_back(take_page());
 }
 
 void Sequences::rewind(Sequence& sequence) {
-  const std::size_t needed = reader_.sizes.pages_for(sequence.computed);
+  const std::size_t needed = runner_.sizes.pages_for(sequence.computed);
   for (; sequence.table.size() > needed; sequence.table.pop_back())
     pool_.give_back(sequence.table.back());
 }
@@ -94,7 +94,7 @@ static std::size_t common_tokens(const std::vector<int>& a, const std::vector<in
 /// is left to read. A prompt that is to be scored is read.
 Sequences::Prefix Sequences::prefix_of(const Sequence& sequence) const {
   if (sequence.is_scoring()) return {.computed = sequence.computed};
-  const std::size_t page = reader_.sizes.page;
+  const std::size_t page = runner_.sizes.page;
   Prefix found{.shared = tree_.find(sequence.tokens)};
   found.computed = std::max(found.shared.size() * page, sequence.computed);
   for (const Sequence& other : running_) {
@@ -119,7 +119,7 @@ static bool will_be_read_by(std::span<const Sequence> older, const Sequence& seq
 
 std::vector<ScheduledSequence> Sequences::scheduled_waiting() const {
   std::vector<ScheduledSequence> sequences;
-  const std::size_t places = reader_.sizes.sequences - running_.size(), page = reader_.sizes.page;
+  const std::size_t places = runner_.sizes.sequences - running_.size(), page = runner_.sizes.page;
   for (std::size_t i = 0; i < std::min(places, waiting_.size()); ++i) {
     const Sequence& sequence = waiting_[i];
     const Prefix found = prefix_of(sequence);
@@ -127,7 +127,7 @@ std::vector<ScheduledSequence> Sequences::scheduled_waiting() const {
         will_be_read_by(std::span(waiting_).first(i), sequence, found.computed, page))
       break;
     const auto is_spare = [&](std::size_t number) { return pool_.references(number) == 1; };
-    const std::size_t pages = reader_.sizes.pages_for(found.computed);
+    const std::size_t pages = runner_.sizes.pages_for(found.computed);
     const std::size_t copies = pages - found.shared.size();
     sequences.push_back({sequence.id, sequence.arrival, sequence.tokens.size(), found.computed,
                          pages, 0,
@@ -155,13 +155,13 @@ void Sequences::leave(Sequence& sequence) {
 /// Copies of the pages of a sequence's computed tokens, or none if there is no room for all of
 /// them.
 std::vector<PageCopy> Sequences::copies_of(const Sequence& sequence) const {
-  std::size_t left = reader_.sizes.swap;
+  std::size_t left = runner_.sizes.swap;
   for (const Sequence& other : waiting_) left -= other.swapped.size();
-  const std::size_t needed = reader_.sizes.pages_for(sequence.computed);
+  const std::size_t needed = runner_.sizes.pages_for(sequence.computed);
   if (needed > left) return {};
   try {
     std::vector<PageCopy> copies;
-    for (std::size_t i = 0; i < needed; ++i) copies.push_back(reader_.copy_of(sequence.table[i]));
+    for (std::size_t i = 0; i < needed; ++i) copies.push_back(runner_.copy_of(sequence.table[i]));
     return copies;
   } catch (const std::bad_alloc&) {
     return {};
@@ -189,7 +189,7 @@ void Sequences::admit(std::span<const std::size_t> ids) {
     prefixes[i].swapped = std::exchange(sequence.swapped, {});
     sequence.table = prefixes[i].shared;
     for (const std::size_t page : sequence.table) pool_.share(page);
-    sequence.computed = sequence.table.size() * reader_.sizes.page;
+    sequence.computed = sequence.table.size() * runner_.sizes.page;
   }
   for (std::size_t i = 0; i < ids.size(); ++i) take_copies(one_running(ids[i]), prefixes[i]);
 }
@@ -201,10 +201,10 @@ void Sequences::take_copies(Sequence& sequence, const Prefix& found) {
     const std::size_t i = sequence.table.size();
     sequence.table.push_back(take_page());
     if (found.to_copy)
-      reader_.put(sequence.table[i], reader_.copy_of(*found.to_copy));
+      runner_.put(sequence.table[i], runner_.copy_of(*found.to_copy));
     else
-      reader_.put(sequence.table[i], found.swapped.at(i));
-    sequence.computed = std::min((i + 1) * reader_.sizes.page, found.computed);
+      runner_.put(sequence.table[i], found.swapped.at(i));
+    sequence.computed = std::min((i + 1) * runner_.sizes.page, found.computed);
   }
 }
 

@@ -16,7 +16,7 @@ namespace t2t {
 
 class Sequences {
  public:
-  explicit Sequences(PageReader reader);
+  explicit Sequences(ModelRunner runner);
   Sequences(const Sequences&) = delete;  // the tree refers to the pool
 
   /// A new sequence waits.
@@ -51,7 +51,7 @@ class Sequences {
   std::size_t pages_left() const { return pool_.free() + tree_.spare(); }
   /// The most tokens that a sequence can have.
   std::size_t most_tokens() const;
-  const PageReader& reader() const { return reader_; }
+  const ModelRunner& runner() const { return runner_; }
   const std::vector<Sequence>& running() const { return running_; }  // by arrival
   const std::vector<Sequence>& waiting() const { return waiting_; }  // by arrival
   const PagePool& pool() const { return pool_; }
@@ -71,7 +71,7 @@ class Sequences {
   std::size_t take_page();
   void leave(Sequence& sequence);
 
-  PageReader reader_;
+  ModelRunner runner_;
   PagePool pool_;
   PrefixTree tree_;
   std::vector<Sequence> running_, waiting_;

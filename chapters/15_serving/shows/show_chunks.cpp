@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "15_serving/shows/arrivals.hpp"
-#include "15_serving/shows/toy_reader.hpp"
+#include "15_serving/shows/toy_runner.hpp"
 #include "program/print.hpp"
 
 namespace t2t {
@@ -33,7 +33,7 @@ static Waits waits_with(std::size_t budget) {
   Waits waits;
   std::map<std::size_t, double> last;
   double now = 0, arrived = 0;
-  run_arrivals(Engine(toy_reader(sizes, 50)), arrivals,
+  run_arrivals(Engine(toy_runner(sizes, 50)), arrivals,
                [&](std::size_t step, const Engine& engine, const std::vector<Event>& events) {
                  if (step == 10) arrived = now;
                  std::size_t tokens = 0;

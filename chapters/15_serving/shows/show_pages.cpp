@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "15_serving/shows/arrivals.hpp"
-#include "15_serving/shows/toy_reader.hpp"
+#include "15_serving/shows/toy_runner.hpp"
 #include "program/print.hpp"
 #include "random.hpp"
 
@@ -77,7 +77,7 @@ void show_pages() {
   };
   add(0, {11}, 11), add(2, {12, 13, 14}, 14), add(3, std::vector<int>(15, 15), 6);
   Timeline timeline;
-  run_arrivals(Engine(toy_reader(sizes, 50)), arrivals,
+  run_arrivals(Engine(toy_runner(sizes, 50)), arrivals,
                [&](std::size_t, const Engine& engine, const std::vector<Event>& events) {
                  timeline.add(engine, events);
                });

@@ -10,7 +10,7 @@
 
 #include "09_language_model/fast/forward.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
-#include "15_serving/engine/page_reader.hpp"
+#include "15_serving/engine/model_runner.hpp"
 #include "15_serving/products/matrices_as.hpp"
 #include "15_serving/products/one_order.hpp"
 #include "program/print.hpp"
@@ -41,7 +41,7 @@ struct Cut {
 static Tensor<1> last_logits(const Model& model, const std::vector<int>& ids, const Cut& cut,
                              bool pages) {
   const PageSizes sizes{.pages = 64, .page = 16, .sequences = 2, .budget = 2 * length};
-  const PageReader reader = pages ? model_reader(model, sizes) : PageReader{};
+  const ModelRunner runner = pages ? model_runner(model, sizes) : ModelRunner{};
   ModelState state(model.config(), length, {.chunk = 2 * length, .sequences = 2});
   std::vector<std::size_t> own, other;
   for (std::size_t i = 0; i < 32; ++i) own.push_back(i), other.push_back(32 + i);
@@ -53,7 +53,7 @@ static Tensor<1> last_logits(const Model& model, const std::vector<int>& ids, co
     if (pages) {
       std::vector<Chunk> chunks = {{0, t, more[0].ids, own, true}};
       if (cut.beside > 0) chunks.push_back({1, 0, more[1].ids, other, false});
-      reader.read(chunks, logits);
+      runner.run(chunks, logits);
     } else {
       truncate(state, 0, 1);
       forward(model, state, more, logits);

@@ -39,8 +39,8 @@ struct Words {
   }
 };
 
-/// A reader that has memorized the text: after each position comes the text's next word.
-static PageReader recites(const Words& words) {
+/// A model runner that has memorized the text: after each position comes the text's next word.
+static ModelRunner recites(const Words& words) {
   const PageSizes sizes{.pages = 16, .page = 4, .sequences = 1, .budget = 32};
   return {sizes, words.vocabulary.size(), words.ids.size(),
           [&words](std::span<const Chunk> chunks, Matrix logits) {

@@ -14,7 +14,7 @@
 #include "10_pretrained/program/default_model.hpp"
 #include "10_pretrained/program/open_session.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
-#include "15_serving/engine/page_reader.hpp"
+#include "15_serving/engine/model_runner.hpp"
 #include "15_serving/products/one_order.hpp"
 #include "16_server/server/http_message.hpp"
 #include "16_server/server/http_server.hpp"
@@ -136,12 +136,12 @@ static int serve(const ServeFlags& flags) {
   Bpe bpe = read_tokenizer(file);
   const Session session(std::move(file), std::move(bpe), matrices_in_one_order(flags.floats));
   const std::optional<Session> drafter = open_drafter(flags);
-  PageReader reader = model_reader(session.model, sizes);
-  reader.positions = std::min(reader.positions, flags.context);
-  Service service(reader, flags.waiting);
+  ModelRunner runner = model_runner(session.model, sizes);
+  runner.positions = std::min(runner.positions, flags.context);
+  Service service(runner, flags.waiting);
   ServedModel served = served_model(session);
   served.drafts = flags.drafts;
-  if (drafter) let_draft(served, *drafter, reader.positions);
+  if (drafter) let_draft(served, *drafter, runner.positions);
   const HttpServer server(service, served,
                           {.host = flags.host,
                            .port = int(flags.port),

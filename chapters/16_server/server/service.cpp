@@ -12,8 +12,8 @@
 
 namespace t2t {
 
-Service::Service(PageReader reader, std::size_t most_waiting)
-    : engine_(reader), most_sequences_(reader.sizes.sequences + most_waiting) {
+Service::Service(ModelRunner runner, std::size_t most_waiting)
+    : engine_(runner), most_sequences_(runner.sizes.sequences + most_waiting) {
   engine_.scored = [this](std::size_t id, ConstRow logits) {
     Recipient& recipient = recipients_.at(id);
     if (recipient.answers->likeliest_) recipient.logits.emplace_back(logits.begin(), logits.end());

@@ -42,7 +42,7 @@ class Service {
  public:
   /// Starts its thread. At most most_waiting sequences wait beside the running ones. Throws as
   /// Engine does.
-  Service(PageReader reader, std::size_t most_waiting);
+  Service(ModelRunner runner, std::size_t most_waiting);
   ~Service() { close(std::chrono::seconds(0)); }
   Service(const Service&) = delete;
 

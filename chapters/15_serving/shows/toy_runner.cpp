@@ -1,4 +1,4 @@
-#include "15_serving/shows/toy_reader.hpp"
+#include "15_serving/shows/toy_runner.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -25,7 +25,7 @@ Draft toy_draft(std::size_t V, std::size_t wrong) {
   };
 }
 
-PageReader toy_reader(const PageSizes& sizes, std::size_t V) {
+ModelRunner toy_runner(const PageSizes& sizes, std::size_t V) {
   const auto store = std::make_shared<std::vector<int>>(sizes.pages * sizes.page, -1);
   const std::size_t page = sizes.page;
   return {sizes,

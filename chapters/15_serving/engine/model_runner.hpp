@@ -1,5 +1,5 @@
-// What reads tokens into pages and says what comes next: a model, or something simpler whose
-// answers can be checked.
+// The engine's interface to a model: runs it on tokens, keeps their keys and values in pages, and
+// returns logits. Tests use something simpler, whose answers can be checked.
 #pragma once
 
 #include <cstddef>
@@ -40,12 +40,12 @@ struct PageSizes {
 /// A page's contents in all layers.
 using PageCopy = std::vector<std::byte>;
 
-struct PageReader {
+struct ModelRunner {
   PageSizes sizes;        // of its memory
   std::size_t V;          // logits in a row
   std::size_t positions;  // the most that a sequence can have
-  /// Reads all chunks at once and writes their `wanted` rows of logits, in their order.
-  std::function<void(std::span<const Chunk> chunks, Matrix logits)> read;
+  /// Runs the model on all chunks at once and writes their `wanted` rows of logits, in their order.
+  std::function<void(std::span<const Chunk> chunks, Matrix logits)> run;
   /// A copy of a page's contents. This and put may be omitted if sizes.sequences is 1.
   std::function<PageCopy(std::size_t page)> copy_of = {};
   /// Writes into a page what copy_of returned, for this page or another one.
@@ -54,6 +54,6 @@ struct PageReader {
 
 /// A model whose keys and values lie in pages. The model must outlive it. Throws as ModelState and
 /// PagedAttention do.
-PageReader model_reader(const Model& model, const PageSizes& sizes);
+ModelRunner model_runner(const Model& model, const PageSizes& sizes);
 
 }  // namespace t2t

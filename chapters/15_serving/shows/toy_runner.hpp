@@ -1,16 +1,16 @@
-// A reader without a model: it writes the tokens themselves into its pages, and its next token is a
+// A runner without a model: it writes the tokens themselves into its pages, and its next token is a
 // hash of all tokens that it finds there. The slightest mistake with pages (a missing token,
 // another sequence's page, a stale page) changes the answer, and ten thousand workloads take
 // seconds.
 #pragma once
 
-#include "15_serving/engine/page_reader.hpp"
+#include "15_serving/engine/model_runner.hpp"
 #include "15_serving/speculation/draft.hpp"
 
 namespace t2t {
 
 /// Pages that hold only tokens. Answers are below V.
-PageReader toy_reader(const PageSizes& sizes, std::size_t V);
+ModelRunner toy_runner(const PageSizes& sizes, std::size_t V);
 
 /// Its next token after these tokens.
 int toy_answer(std::span<const int> tokens, std::size_t V);

@@ -1,4 +1,4 @@
-#include "15_serving/engine/page_reader.hpp"
+#include "15_serving/engine/model_runner.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace t2t {
 
-PageReader model_reader(const Model& model, const PageSizes& sizes) {
+ModelRunner model_runner(const Model& model, const PageSizes& sizes) {
   const Config& config = model.config();
   const std::size_t S = std::min(config.T_max, sizes.pages * sizes.page);
   StateOptions options{.chunk = sizes.budget, .sequences = sizes.sequences};
