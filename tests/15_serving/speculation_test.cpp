@@ -62,8 +62,8 @@ static Served serve(const ModelRunner& runner, const std::vector<Request>& reque
       if (event.ending) heard.ended = event.ending;
       if (!event.error.empty()) heard.error = event.error;
     }
-    for (const Reading& reading : engine.readings())
-      served.accepted += reading.accepted, served.rejected += reading.drafted - reading.accepted;
+    for (const SequenceStep& part : engine.sequence_steps())
+      served.accepted += part.accepted, served.rejected += part.drafted - part.accepted;
     served.stops += engine.plan().preempted.size();
   }
   CHECK(engine.idle());
@@ -211,8 +211,8 @@ TEST_CASE(
         if (event.token) heard[event.id].push_back(*event.token);
       for (const Sequence& sequence : engine.running())
         wrong_tables += sequence.table.size() != (sequence.computed + page - 1) / page;
-      for (const Reading& reading : engine.readings())
-        crossed += reading.drafted > reading.accepted + page;
+      for (const SequenceStep& part : engine.sequence_steps())
+        crossed += part.drafted > part.accepted + page;
     }
     CHECK(crossed > 0);
     CHECK(wrong_tables == 0);
@@ -245,8 +245,8 @@ TEST_CASE("drafts take only what is left over: no text stops for them, and the b
   engine.submit(request);
   engine.step();
   engine.step();
-  CHECK(engine.readings().at(0).drafted == 3);  // of the 5 tokens the plan has taken 2
-  CHECK(engine.readings().at(1).drafted == 0);
+  CHECK(engine.sequence_steps().at(0).drafted == 3);  // of the 5 tokens the plan has taken 2
+  CHECK(engine.sequence_steps().at(1).drafted == 0);
   while (!engine.idle()) {
     engine.step();
     CHECK(engine.plan().preempted.empty());

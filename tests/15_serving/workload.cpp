@@ -114,7 +114,7 @@ static std::string wrong_plan(const Engine& engine, const PageSizes& sizes) {
   for (const Sequence& sequence : engine.waiting()) copies += sequence.swapped.size();
   if (copies > sizes.swap)
     return fmt::format("copies of pages: wanted at most {}, got {}", sizes.swap, copies);
-  for (const Reading& reading : engine.readings()) tokens += reading.ids.size();
+  for (const SequenceStep& part : engine.sequence_steps()) tokens += part.ids.size();
   if (tokens > sizes.budget)
     return fmt::format("tokens of the step: wanted at most {}, got {}", sizes.budget, tokens);
   return {};

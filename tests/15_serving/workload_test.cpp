@@ -62,8 +62,8 @@ TEST_CASE(
         wrong_in(workload, [&](size_t, const Engine& engine, const std::vector<Event>&) {
           ++steps, stops += engine.plan().preempted.size();
           for (const Sequence& sequence : engine.waiting()) swapped += !sequence.swapped.empty();
-          for (const Reading& reading : engine.readings())
-            accepted += reading.accepted, rejected += reading.drafted - reading.accepted;
+          for (const SequenceStep& part : engine.sequence_steps())
+            accepted += part.accepted, rejected += part.drafted - part.accepted;
           for (const Sequence& sequence : engine.running())
             for (const size_t page : sequence.table) shared += engine.pool().references(page) > 2;
         });

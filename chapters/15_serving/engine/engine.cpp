@@ -33,35 +33,35 @@ std::size_t Engine::submit(Request request) {
 
 /// Hands on the first rows, the logits before the next tokens of the prompt, and returns the
 /// others.
-Matrix Engine::hand_on(Sequence& sequence, Reading& reading, Matrix logits) {
+Matrix Engine::hand_on(Sequence& sequence, SequenceStep& part, Matrix logits) {
   try {
-    for (std::size_t i = 0; i < reading.scored; ++i) {
+    for (std::size_t i = 0; i < part.scored; ++i) {
       ++sequence.scored;
       if (prompt_scored)
         prompt_scored(sequence.id, sequence.request.prompt[sequence.scored], logits.row(i));
     }
   } catch (const std::exception& thrown) {
-    reading.error = error_of(thrown);
+    part.error = error_of(thrown);
   }
-  return logits.rows_from(reading.scored, logits.rows - reading.scored);
+  return logits.rows_from(part.scored, logits.rows - part.scored);
 }
 
 /// Chooses a sequence's next tokens from the logits [wanted, V], row by row, for as long as a draft
 /// is the token that is chosen. The draft's keys and values are right then.
-void Engine::answer(Sequence& sequence, Reading& reading, Matrix logits,
+void Engine::answer(Sequence& sequence, SequenceStep& part, Matrix logits,
                     std::vector<Event>& events) {
-  logits = hand_on(sequence, reading, logits);
-  sequence.computed += reading.ids.size() - reading.drafted;
-  if (!reading.error.empty()) {
-    events.push_back({sequence.id, {}, {}, reading.error});
+  logits = hand_on(sequence, part, logits);
+  sequence.computed += part.ids.size() - part.drafted;
+  if (!part.error.empty()) {
+    events.push_back({sequence.id, {}, {}, part.error});
     return;
   }
-  const std::span<const int> drafts = std::span(reading.ids).last(reading.drafted);
+  const std::span<const int> drafts = std::span(part.ids).last(part.drafted);
   for (std::size_t i = 0; i < logits.rows; ++i) {
     const Event& event = events.emplace_back(choose(sequence, logits.row(i)));
     if (event.ending || !event.error.empty()) return;
     if (i == drafts.size() || event.token != drafts[i]) return;
-    ++reading.accepted, ++sequence.computed;
+    ++part.accepted, ++sequence.computed;
   }
 }
 
@@ -100,31 +100,30 @@ std::vector<Event> Engine::step() {
   for (const std::size_t id : plan_.preempted) sequences_.preempt(id);
   sequences_.admit(plan_.admitted);
 
-  readings_ = plan_readings(plan_, sequences_);
-  if (readings_.empty()) return {};
+  sequence_steps_ = plan_sequence_steps(plan_, sequences_);
+  if (sequence_steps_.empty()) return {};
 
   std::vector<Chunk> chunks;
   std::size_t wanted = 0;
-  for (const Reading& reading : readings_) {
-    const Sequence& sequence = sequences_.one_running(reading.id);
-    chunks.push_back(
-        {sequence.slot, sequence.computed, reading.ids, sequence.table, reading.wanted});
-    wanted += reading.wanted;
+  for (const SequenceStep& part : sequence_steps_) {
+    const Sequence& sequence = sequences_.one_running(part.id);
+    chunks.push_back({sequence.slot, sequence.computed, part.ids, sequence.table, part.wanted});
+    wanted += part.wanted;
   }
   Tensor<2> logits = empty(wanted, sequences_.runner().V);
   sequences_.runner().run(chunks, logits);
 
   std::vector<Event> events;
   std::size_t answered = 0;
-  for (Reading& reading : readings_) {
+  for (SequenceStep& part : sequence_steps_) {
     const std::size_t first = events.size();
-    Sequence& sequence = sequences_.one_running(reading.id);
-    answer(sequence, reading, Matrix(logits).rows_from(answered, reading.wanted), events);
-    answered += reading.wanted;
+    Sequence& sequence = sequences_.one_running(part.id);
+    answer(sequence, part, Matrix(logits).rows_from(answered, part.wanted), events);
+    answered += part.wanted;
     sequences_.rewind(sequence);
     const bool has_error = events.size() > first && !events.back().error.empty();
     if (!has_error) sequences_.cache(sequence);
-    if (has_error || (events.size() > first && events.back().ending)) cancel(reading.id);
+    if (has_error || (events.size() > first && events.back().ending)) cancel(part.id);
   }
   return events;
 }

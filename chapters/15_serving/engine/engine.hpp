@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "09_language_model/generate.hpp"
-#include "15_serving/engine/readings.hpp"
+#include "15_serving/engine/sequence_steps.hpp"
 #include "15_serving/engine/sequences.hpp"
 #include "15_serving/scheduler/scheduler.hpp"
 
@@ -57,20 +57,20 @@ class Engine {
   const PrefixTree& tree() const { return sequences_.tree(); }
   /// The most tokens that a sequence can have.
   std::size_t most_tokens() const { return sequences_.most_tokens(); }
-  /// The plan of the last step, and what was read in it, with drafts.
+  /// The plan of the last step, and the sequences' parts of it, with drafts.
   const StepPlan& plan() const { return plan_; }
-  const std::vector<Reading>& readings() const { return readings_; }
+  const std::vector<SequenceStep>& sequence_steps() const { return sequence_steps_; }
 
  private:
-  Matrix hand_on(Sequence& sequence, Reading& reading, Matrix logits);
-  void answer(Sequence& sequence, Reading& reading, Matrix logits, std::vector<Event>& events);
+  Matrix hand_on(Sequence& sequence, SequenceStep& part, Matrix logits);
+  void answer(Sequence& sequence, SequenceStep& part, Matrix logits, std::vector<Event>& events);
   Event next(Sequence& sequence, Row logits);
   Event choose(Sequence& sequence, Row logits);
 
   Sequences sequences_;
   SamplingScratch sampling_;
   StepPlan plan_;
-  std::vector<Reading> readings_;
+  std::vector<SequenceStep> sequence_steps_;
   std::size_t next_id_ = 0;
 };
 

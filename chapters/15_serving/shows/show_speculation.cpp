@@ -70,10 +70,10 @@ void show_drafts() {
     for (const Event& event : engine.step())
       if (event.token) said.push_back(*event.token);
     tokens += said.size(), ++steps;
-    const Reading& reading = engine.readings().front();
-    const std::string accepted = reading.drafted > 0 ? std::to_string(reading.accepted) : "";
-    table.add({std::to_string(steps), words.of(std::span(reading.ids).last(reading.drafted)),
-               accepted, std::to_string(tokens), words.of(said)});
+    const SequenceStep& part = engine.sequence_steps().front();
+    const std::string accepted = part.drafted > 0 ? std::to_string(part.accepted) : "";
+    table.add({std::to_string(steps), words.of(std::span(part.ids).last(part.drafted)), accepted,
+               std::to_string(tokens), words.of(said)});
   }
   table.print();
   fmt::print("\n");

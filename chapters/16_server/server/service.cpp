@@ -181,7 +181,7 @@ void Service::step() {
   try_to([this] {
     const std::vector<Event> events = engine_.step();
     ++now_.steps;
-    for (const Reading& reading : engine_.readings()) now_.tokens_read += reading.ids.size();
+    for (const SequenceStep& part : engine_.sequence_steps()) now_.tokens_read += part.ids.size();
     now_.preemptions += engine_.plan().preempted.size();
     for (const Event& event : events) deliver(event);
   });

@@ -1,4 +1,4 @@
-// What sequences read in a step.
+// What each sequence does in a step.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,9 @@
 
 namespace t2t {
 
-/// What a sequence reads in a step: some of its tokens, and drafts of those that follow.
-struct Reading {
+/// One sequence's part of a step: the tokens given to the model, the last of which may be drafts,
+/// and what became of them.
+struct SequenceStep {
   std::size_t id;
   std::vector<int> ids;
   std::size_t wanted = 0;    // how many of the last ids need logits
@@ -23,6 +24,6 @@ struct Reading {
 
 /// All sequences get their part of the plan, and pages for it. Only then do drafts get what is left
 /// of budget and pages.
-std::vector<Reading> plan_readings(const StepPlan& plan, Sequences& sequences);
+std::vector<SequenceStep> plan_sequence_steps(const StepPlan& plan, Sequences& sequences);
 
 }  // namespace t2t

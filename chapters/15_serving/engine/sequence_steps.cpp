@@ -1,4 +1,4 @@
-#include "15_serving/engine/readings.hpp"
+#include "15_serving/engine/sequence_steps.hpp"
 
 #include <fmt/core.h>
 
@@ -27,7 +27,7 @@ static std::size_t drafts_with_room(const Sequence& sequence, const Sequences& s
 }
 
 /// Asks for drafts of an answer, and takes pages for them.
-static void add_drafts(Sequence& sequence, Reading& reading, std::size_t budget,
+static void add_drafts(Sequence& sequence, SequenceStep& part, std::size_t budget,
                        Sequences& sequences) {
   if (!sequence.request.draft || sequence.request.most == 0) return;
   const std::size_t most =
@@ -37,16 +37,16 @@ static void add_drafts(Sequence& sequence, Reading& reading, std::size_t budget,
     const std::vector<int> drafts = sequence.request.draft(sequence.tokens, most);
     expect(drafts.size() <= most, "drafts", fmt::format("at most {}", most), double(drafts.size()));
     for (const int id : drafts) expect_token("a draft", id, sequences.runner().V);
-    reading.ids.insert(reading.ids.end(), drafts.begin(), drafts.end());
-    reading.drafted = drafts.size(), reading.wanted = drafts.size() + 1;
+    part.ids.insert(part.ids.end(), drafts.begin(), drafts.end());
+    part.drafted = drafts.size(), part.wanted = drafts.size() + 1;
   } catch (const std::exception& thrown) {
-    reading.error = error_of(thrown);
+    part.error = error_of(thrown);
   }
-  sequences.make_room(sequence, reading.ids.size());
+  sequences.make_room(sequence, part.ids.size());
 }
 
-std::vector<Reading> plan_readings(const StepPlan& plan, Sequences& sequences) {
-  std::vector<Reading> readings;
+std::vector<SequenceStep> plan_sequence_steps(const StepPlan& plan, Sequences& sequences) {
+  std::vector<SequenceStep> steps;
   std::size_t budget = sequences.runner().sizes.budget;
   for (const auto& [id, tokens] : plan.parts) {
     Sequence& sequence = sequences.one_running(id);
@@ -54,16 +54,16 @@ std::vector<Reading> plan_readings(const StepPlan& plan, Sequences& sequences) {
     const std::span<const int> ids = std::span(sequence.tokens).subspan(sequence.computed, tokens);
     const bool is_last = sequence.computed + tokens == sequence.tokens.size();
     const std::size_t scored = to_score(sequence, tokens);
-    readings.push_back({id, {ids.begin(), ids.end()}, scored + is_last, scored});
+    steps.push_back({id, {ids.begin(), ids.end()}, scored + is_last, scored});
     budget -= tokens;
   }
-  for (Reading& reading : readings) {
-    Sequence& sequence = sequences.one_running(reading.id);
+  for (SequenceStep& part : steps) {
+    Sequence& sequence = sequences.one_running(part.id);
     if (sequence.tokens.size() - sequence.computed > 1) continue;  // a prompt
-    add_drafts(sequence, reading, budget, sequences);
-    budget -= reading.drafted;
+    add_drafts(sequence, part, budget, sequences);
+    budget -= part.drafted;
   }
-  return readings;
+  return steps;
 }
 
 }  // namespace t2t
