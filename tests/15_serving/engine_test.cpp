@@ -62,7 +62,7 @@ struct Heard {
   std::map<size_t, std::string> errors;
 };
 static void hear(Engine& engine, Heard& heard) {
-  engine.scored = [&](size_t id, ConstRow logits) {
+  engine.on_logits = [&](size_t id, ConstRow logits) {
     std::vector<float>& all = heard.logits[id];
     all.insert(all.end(), logits.begin(), logits.end());
   };
@@ -248,32 +248,32 @@ TEST_CASE("the logits before a prompt's tokens are handed on, in order and once 
     const PageSizes sizes{.pages = 14, .page = 8, .sequences = 5, .budget = 23, .swap = swap};
     Engine engine(toy_runner(sizes, 96));
     std::map<size_t, Handed> handed;
-    engine.prompt_scored = [&](size_t id, int token, ConstRow logits) {
+    engine.on_prompt_logits = [&](size_t id, int token, ConstRow logits) {
       handed[id].emplace_back(token, int(std::ranges::max_element(logits) - logits.begin()));
     };
-    const auto scored_request = [](size_t i) {
+    const auto request_for = [](size_t i) {
       Request request = some_request(i);
       request.sampling.temperature = 0, request.most = i % 4 == 0 ? 0 : 30;
-      request.score_prompt = i % 5 != 1;
+      request.wants_prompt_logits = i % 5 != 1;
       request.draft = toy_draft(96, 20), request.drafts = 3;
       return request;
     };
     Heard heard;
     for (size_t step = 0, i = 0; (i < 64 || !engine.idle()) && step < 4000; ++step) {
-      if (i < 64 && step % 2 == 0) engine.submit(scored_request(i++));
+      if (i < 64 && step % 2 == 0) engine.submit(request_for(i++));
       hear(engine, heard);
       for (const Sequence& sequence : engine.waiting())
-        in_mid_prompt += sequence.scored > 0 && sequence.is_scoring();
+        in_mid_prompt += sequence.prompt_logits_sent > 0 && sequence.needs_prompt_logits();
     }
     CHECK(engine.idle());
     CHECK(engine.pool().free() + engine.tree().spare() == 14);
     for (size_t i = 0; i < 64; ++i) {
       CAPTURE(i);
-      const Request request = scored_request(i);
+      const Request request = request_for(i);
       Handed want;
       Ids tokens;
       for (const int token : request.prompt) {
-        if (!tokens.empty() && request.score_prompt)
+        if (!tokens.empty() && request.wants_prompt_logits)
           want.emplace_back(token, toy_answer(tokens, 96));
         tokens.push_back(token);
       }
@@ -293,11 +293,11 @@ TEST_CASE(
   Engine engine(model_runner(model, {.pages = 40, .page = 4, .sequences = 2, .budget = 7}));
   Request request = some_request(3);
   const Tensor<2> all = language_model(request.prompt, model);  // [T, V]
-  request.most = 0, request.score_prompt = true;
+  request.most = 0, request.wants_prompt_logits = true;
   const size_t T = request.prompt.size();
   for (int again = 0; again < 2; ++again) {
     std::vector<float> logits;
-    engine.prompt_scored = [&](size_t, int, ConstRow row) {
+    engine.on_prompt_logits = [&](size_t, int, ConstRow row) {
       logits.insert(logits.end(), row.begin(), row.end());
     };
     engine.submit(request);
@@ -314,10 +314,10 @@ TEST_CASE(
 
 TEST_CASE("what is thrown for a prompt's logits becomes the text's error") {
   Engine engine(toy_runner({.pages = 14, .page = 8, .sequences = 5, .budget = 23}, 96));
-  engine.prompt_scored = [](size_t, int, ConstRow) { throw std::runtime_error("no more"); };
+  engine.on_prompt_logits = [](size_t, int, ConstRow) { throw std::runtime_error("no more"); };
   Request request = some_request(2);
   engine.submit(request);
-  request.score_prompt = true;
+  request.wants_prompt_logits = true;
   engine.submit(request);
   Heard heard;
   for (size_t step = 0; !engine.idle() && step < 100; ++step) hear(engine, heard);

@@ -48,7 +48,7 @@ static Served serve(const ModelRunner& runner, const std::vector<Request>& reque
                     size_t steps_between = 0) {
   Engine engine(runner);
   Served served;
-  engine.scored = [&](size_t id, ConstRow logits) {
+  engine.on_logits = [&](size_t id, ConstRow logits) {
     std::vector<float>& all = served.heard[id].logits;
     all.insert(all.end(), logits.begin(), logits.end());
   };

@@ -9,7 +9,7 @@
 #include "10_pretrained/model/tiny_model.hpp"
 #include "16_server/answer/answer_text.hpp"
 #include "16_server/answer/answering.hpp"
-#include "16_server/answer/token_scores.hpp"
+#include "16_server/answer/token_logprobs.hpp"
 #include "random.hpp"
 #include "support/all_close.hpp"
 #include "support/lists.hpp"
@@ -102,31 +102,31 @@ TEST_CASE("characters and stop strings: a token may end inside both") {
   REFUSES(AnswerText(bpe, {"a", ""}), "a stop string: wanted text, got none");
 }
 
-TEST_CASE("scores are log-probabilities of the logits, the likeliest first") {
+TEST_CASE("log-probabilities are those of the logits, the likeliest first") {
   const std::vector<float> logits = {0, std::log(2.0f), 0, std::log(4.0f),
                                      -std::numeric_limits<float>::infinity()};
-  const TokenScores scores = token_scores({logits.data(), logits.size()}, 2, 3);
-  CHECK(scores.token.id == 2);
-  CHECK(std::abs(scores.token.log_p - std::log(1.0 / 8)) < 1e-6);
-  REQUIRE(scores.likeliest.size() == 3);
-  const auto id = [&](size_t i) { return scores.likeliest[i].id; };
+  const TokenLogprobs logprobs = token_logprobs({logits.data(), logits.size()}, 2, 3);
+  CHECK(logprobs.token.id == 2);
+  CHECK(std::abs(logprobs.token.log_p - std::log(1.0 / 8)) < 1e-6);
+  REQUIRE(logprobs.likeliest.size() == 3);
+  const auto id = [&](size_t i) { return logprobs.likeliest[i].id; };
   CHECK(id(0) == 3);
   CHECK(id(1) == 1);
   CHECK(id(2) == 0);  // of equally likely ones the first
-  CHECK(std::abs(scores.likeliest[0].log_p - std::log(0.5)) < 1e-6);
+  CHECK(std::abs(logprobs.likeliest[0].log_p - std::log(0.5)) < 1e-6);
   const std::vector<float> large = {1000, 1000};  // whose exponentials are infinite
-  CHECK(std::abs(token_scores({large.data(), 2}, 0, 0).token.log_p - std::log(0.5)) < 1e-6);
-  const TokenScores all = token_scores({logits.data(), logits.size()}, 4, 9);
+  CHECK(std::abs(token_logprobs({large.data(), 2}, 0, 0).token.log_p - std::log(0.5)) < 1e-6);
+  const TokenLogprobs all = token_logprobs({logits.data(), logits.size()}, 4, 9);
   CHECK(all.likeliest.size() == 5);
   CHECK(all.token.log_p == -std::numeric_limits<double>::infinity());
-  REFUSES(token_scores({logits.data(), logits.size()}, 5, 1), "the token: wanted 0 to 4, got 5");
+  REFUSES(token_logprobs({logits.data(), logits.size()}, 5, 1), "the token: wanted 0 to 4, got 5");
   using Limits = std::numeric_limits<float>;
   for (const std::vector<float>& bad : {std::vector<float>{0, Limits::quiet_NaN()},
                                         {Limits::quiet_NaN(), 0},
                                         {0, Limits::infinity()},
                                         {-Limits::infinity(), -Limits::infinity()}})
-    REFUSES_AS(token_scores({bad.data(), 2}, 0, 1),
-               "logits to score: wanted numbers below infinity, got others", std::runtime_error);
+    REFUSES_AS(token_logprobs({bad.data(), 2}, 0, 1),
+               "logits: wanted numbers below infinity, got others", std::runtime_error);
 }
 
 TEST_CASE("an answer ends for one reason, and what comes after it gives nothing") {

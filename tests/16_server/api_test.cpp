@@ -148,8 +148,7 @@ TEST_CASE("a drafter with another token is refused") {
   }
   const Session session = tiny_session(), drafter = tiny_session(bytes);
   ServedModel model = served_model(session);
-  REFUSES(let_draft(model, drafter, 64),
-          "tiny.gguf: wanted the served model's tokens, got others");
+  REFUSES(let_draft(model, drafter, 64), "tiny.gguf: wanted the served model's tokens, got others");
 }
 
 TEST_CASE("fields of a request, and what they are by default") {
@@ -158,7 +157,7 @@ TEST_CASE("fields of a request, and what they are by default") {
   CHECK(plain.requests[0].most > 1000000);
   CHECK(plain.requests[0].stops == Ids{257});
   CHECK(plain.answers == 1);
-  CHECK_FALSE((plain.stream || plain.usage_at_end || plain.seed || plain.likeliest));
+  CHECK_FALSE((plain.stream || plain.usage_at_end || plain.seed || plain.top_logprobs));
   const Ask full = served().chat(
       R"(, "model": "tiny", "temperature": 0, "top_p": 0.5, "top_k": 7, "min_p": 0.25, "n": 3,
          "max_completion_tokens": 9, "max_tokens": 5, "seed": 12, "stop": ["a", "bc"],
@@ -172,11 +171,11 @@ TEST_CASE("fields of a request, and what they are by default") {
   CHECK(full.answers == 3);
   CHECK(full.seed == 12);
   CHECK(full.stop_strings == std::vector<std::string>{"a", "bc"});
-  CHECK(full.likeliest == 4);
+  CHECK(full.top_logprobs == 4);
   CHECK((full.stream && full.usage_at_end));
   const Ask text = served().go_on(R"({"prompt": "abc", "logprobs": 2, "echo": true})");
   CHECK(text.requests[0].prompt == Ids{97, 98, 99});
-  CHECK(text.likeliest == 2);
+  CHECK(text.top_logprobs == 2);
   CHECK(text.echo);
   CHECK(served().go_on(R"({"prompt": [1, 257]})").requests[0].prompt == Ids{1, 257});
 }
@@ -452,12 +451,12 @@ TEST_CASE("a body that is not JSON, or too deep, is refused before it is read") 
   refused(schema + object + "}}}}", "the body: wanted at most 1000 names in an object");
 }
 
-TEST_CASE("whole replies: text, reason, scores and counts") {
+TEST_CASE("whole replies: text, reason, log-probabilities and counts") {
   Ask ask = served().chat(R"(, "n": 2, "logprobs": true, "top_logprobs": 1)");
   Reply reply(ask, served().model, 3, 0x65);
-  const TokenScores scores{{'b', -1.5}, {{0xC3, -std::numeric_limits<double>::infinity()}}};
+  const TokenLogprobs logprobs{{'b', -1.5}, {{0xC3, -std::numeric_limits<double>::infinity()}}};
   reply.add({0, "a"}), reply.add({1, "x"});
-  reply.add({0, "b", scores});
+  reply.add({0, "b", logprobs});
   reply.add({0, "", {}, "stop"}), reply.add({1, "", {}, "length"});
   const json got = json::parse(reply.whole(5));
   CHECK(got["id"] == "chatcmpl-65-3");
@@ -481,7 +480,7 @@ TEST_CASE("whole replies: text, reason, scores and counts") {
 
   Ask text = served().go_on(R"({"prompt": "ab", "echo": true, "logprobs": 1})");
   Reply of_text(text, served().model, 0, 0);
-  of_text.add({0, "b", TokenScores{{'b', -0.5}, {{'c', -0.25}}}, "length"});
+  of_text.add({0, "b", TokenLogprobs{{'b', -0.5}, {{'c', -0.25}}}, "length"});
   const json whole = json::parse(of_text.whole(1));
   CHECK(whole["object"] == "text_completion");
   CHECK(whole["choices"][0]["text"] == "abb");
@@ -494,10 +493,10 @@ TEST_CASE("whole replies: text, reason, scores and counts") {
 TEST_CASE("a completion's lists: names of parts of characters, and offsets in the text") {
   Ask ask = served().go_on(R"({"prompt": ["é", "xyz"], "n": 2, "logprobs": 2})");
   Reply reply(ask, served().model, 0, 0);
-  const TokenScores first{{0xC3, -1}, {{0xE2, -0.5}, {0xC3, -1}}}, second{{0xA9, -2}, {}};
-  reply.add({.answer = 2, .text = "", .scores = first, .offset = 0});
-  reply.add({.answer = 2, .text = "é", .scores = second, .offset = 1});
-  reply.add({.answer = 1, .text = "a", .scores = TokenScores{{'a', -3}, {}}, .offset = 4});
+  const TokenLogprobs first{{0xC3, -1}, {{0xE2, -0.5}, {0xC3, -1}}}, second{{0xA9, -2}, {}};
+  reply.add({.answer = 2, .text = "", .logprobs = first, .offset = 0});
+  reply.add({.answer = 2, .text = "é", .logprobs = second, .offset = 1});
+  reply.add({.answer = 1, .text = "a", .logprobs = TokenLogprobs{{'a', -3}, {}}, .offset = 4});
   const json choices = json::parse(reply.whole(2))["choices"];
   REQUIRE(choices.size() == 4);
   CHECK(choices[2]["index"] == 2);
@@ -509,16 +508,16 @@ TEST_CASE("a completion's lists: names of parts of characters, and offsets in th
   CHECK(choices[1]["logprobs"]["text_offset"] == json{5});
 }
 
-TEST_CASE("a prompt that is echoed has scores from its second token on") {
+TEST_CASE("a prompt that is echoed has log-probabilities from its second token on") {
   Ask ask = served().go_on(
       R"({"prompt": "éa", "echo": true, "logprobs": 1, "max_tokens": 1, "stream": true})");
-  CHECK(ask.requests[0].score_prompt);
-  CHECK_FALSE(served().go_on(R"({"prompt": "a", "echo": true})").requests[0].score_prompt);
-  CHECK_FALSE(served().go_on(R"({"prompt": "a", "logprobs": 1})").requests[0].score_prompt);
-  const std::vector<TokenScores> prompt = {{{0xA9, -1}, {}}, {{'a', -2}, {{'b', -0.5}}}};
+  CHECK(ask.requests[0].wants_prompt_logits);
+  CHECK_FALSE(served().go_on(R"({"prompt": "a", "echo": true})").requests[0].wants_prompt_logits);
+  CHECK_FALSE(served().go_on(R"({"prompt": "a", "logprobs": 1})").requests[0].wants_prompt_logits);
+  const std::vector<TokenLogprobs> prompt = {{{0xA9, -1}, {}}, {{'a', -2}, {{'b', -0.5}}}};
   const AnswerDelta chunk{.answer = 0,
                           .text = "c",
-                          .scores = TokenScores{{'c', -3}, {}},
+                          .logprobs = TokenLogprobs{{'c', -3}, {}},
                           .reason = "length",
                           .prompt = prompt};
   Reply reply(ask, served().model, 0, 0);

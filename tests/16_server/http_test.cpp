@@ -89,7 +89,8 @@ static std::vector<double> log_p_of(const Ids& ids) {
   return log_p;
 }
 
-TEST_CASE("by HTTP: a text that is only to be scored, and again when its pages are known") {
+TEST_CASE(
+    "by HTTP: a prompt's log-probabilities without an answer, and again when its pages are known") {
   Running running;
   const std::string text = "To be, or not to be: that is the question.";
   const std::vector<double> want = log_p_of(Ids(text.begin(), text.end()));
@@ -103,12 +104,12 @@ TEST_CASE("by HTTP: a text that is only to be scored, and again when its pages a
     const json choice = json::parse(is_stream ? got.body.substr(6, got.body.find('\n') - 6)
                                               : got.body)["choices"][0];
     CHECK(choice["text"] == text);
-    const json scores = choice["logprobs"]["token_logprobs"];
-    REQUIRE(scores.size() == text.size());
-    CHECK(scores[0].is_null());
+    const json logprobs = choice["logprobs"]["token_logprobs"];
+    REQUIRE(logprobs.size() == text.size());
+    CHECK(logprobs[0].is_null());
     // As in "the logits are those of the formula", and twice as much for a log-probability.
     for (size_t t = 1; t < text.size(); ++t)
-      CHECK(std::abs(scores[t].get<double>() - want[t - 1]) < 0x1p-24 * 8 * 20 * 10 * 2);
+      CHECK(std::abs(logprobs[t].get<double>() - want[t - 1]) < 0x1p-24 * 8 * 20 * 10 * 2);
     if (is_stream) continue;
     CHECK(choice["finish_reason"] == "length");
     CHECK(json::parse(got.body)["usage"]["completion_tokens"] == 0);

@@ -35,15 +35,16 @@ std::size_t Engine::submit(Request request) {
 /// others.
 Matrix Engine::hand_on(Sequence& sequence, SequenceStep& part, Matrix logits) {
   try {
-    for (std::size_t i = 0; i < part.scored; ++i) {
-      ++sequence.scored;
-      if (prompt_scored)
-        prompt_scored(sequence.id, sequence.request.prompt[sequence.scored], logits.row(i));
+    for (std::size_t i = 0; i < part.prompt_logits; ++i) {
+      ++sequence.prompt_logits_sent;
+      if (on_prompt_logits)
+        on_prompt_logits(sequence.id, sequence.request.prompt[sequence.prompt_logits_sent],
+                         logits.row(i));
     }
   } catch (const std::exception& thrown) {
     part.error = error_of(thrown);
   }
-  return logits.rows_from(part.scored, logits.rows - part.scored);
+  return logits.rows_from(part.prompt_logits, logits.rows - part.prompt_logits);
 }
 
 /// Chooses a sequence's next tokens from the logits [wanted, V], row by row, for as long as a draft
@@ -68,7 +69,7 @@ void Engine::answer(Sequence& sequence, SequenceStep& part, Matrix logits,
 /// The next token of a sequence whose tokens have all been read, and whether it ends the sequence.
 Event Engine::next(Sequence& sequence, Row logits) {
   if (sequence.request.most == 0) return {sequence.id, {}, Ending::most_tokens};
-  if (scored) scored(sequence.id, logits);
+  if (on_logits) on_logits(sequence.id, logits);
   if (sequence.request.filter)
     sequence.request.filter(std::span(sequence.tokens).subspan(sequence.request.prompt.size()),
                             logits);

@@ -46,10 +46,10 @@ class Engine {
 
   /// If given, receives the logits of each new token of a sequence before they are filtered and the
   /// token is chosen. What it throws becomes the sequence's error.
-  std::function<void(std::size_t id, ConstRow logits)> scored;
-  /// If given, receives the logits before each token of the prompts to be scored, from their second
-  /// token on, in order and once each. What it throws becomes the sequence's error.
-  std::function<void(std::size_t id, int token, ConstRow logits)> prompt_scored;
+  std::function<void(std::size_t id, ConstRow logits)> on_logits;
+  /// If given, receives the logits before each token of the prompts whose requests want them, from
+  /// their second token on, in order and once each. What it throws becomes the sequence's error.
+  std::function<void(std::size_t id, int token, ConstRow logits)> on_prompt_logits;
 
   const std::vector<Sequence>& running() const { return sequences_.running(); }
   const std::vector<Sequence>& waiting() const { return sequences_.waiting(); }

@@ -31,9 +31,9 @@ struct Request {
   /// outside [0, V).
   Draft draft = {};
   std::size_t drafts = 4;
-  /// Whether Engine::prompt_scored receives the logits before each token of the prompt. Then the
+  /// Whether Engine::on_prompt_logits receives the logits before each token of the prompt. Then the
   /// whole prompt is read, whatever is found in pages.
-  bool score_prompt = false;
+  bool wants_prompt_logits = false;
 };
 
 /// The error of a sequence for which there was no memory.
@@ -62,10 +62,12 @@ struct Sequence {
   std::size_t slot = 0;            // among the running sequences
   Random random;
   std::vector<PageCopy> swapped = {};  // after preemption: its pages, instead of a table
-  std::size_t scored = 0;              // prompt tokens whose logits were handed on
+  std::size_t prompt_logits_sent = 0;  // prompt tokens whose logits were handed on
 
   /// Whether logits of the prompt are still to be handed on.
-  bool is_scoring() const { return request.score_prompt && scored + 1 < request.prompt.size(); }
+  bool needs_prompt_logits() const {
+    return request.wants_prompt_logits && prompt_logits_sent + 1 < request.prompt.size();
+  }
 };
 
 /// Throws std::invalid_argument, with the name, for an id outside [0, V).

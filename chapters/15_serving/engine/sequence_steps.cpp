@@ -9,12 +9,12 @@
 
 namespace t2t {
 
-/// For how many of its prompt's tokens a sequence gets logits to hand on when it reads so many
+/// For how many of its prompt's tokens a sequence gets logits to hand on when it reads this many
 /// tokens.
-static std::size_t to_score(const Sequence& sequence, std::size_t tokens) {
-  if (!sequence.is_scoring()) return 0;
+static std::size_t prompt_logits_of(const Sequence& sequence, std::size_t tokens) {
+  if (!sequence.needs_prompt_logits()) return 0;
   const std::size_t end = std::min(sequence.computed + tokens, sequence.request.prompt.size() - 1);
-  return end - std::min(std::max(sequence.scored, sequence.computed), end);
+  return end - std::min(std::max(sequence.prompt_logits_sent, sequence.computed), end);
 }
 
 /// How many drafts a sequence has room for: in its pages and those that are left, and before its
@@ -53,8 +53,8 @@ std::vector<SequenceStep> plan_sequence_steps(const StepPlan& plan, Sequences& s
     sequences.make_room(sequence, tokens);
     const std::span<const int> ids = std::span(sequence.tokens).subspan(sequence.computed, tokens);
     const bool is_last = sequence.computed + tokens == sequence.tokens.size();
-    const std::size_t scored = to_score(sequence, tokens);
-    steps.push_back({id, {ids.begin(), ids.end()}, scored + is_last, scored});
+    const std::size_t of_prompt = prompt_logits_of(sequence, tokens);
+    steps.push_back({id, {ids.begin(), ids.end()}, of_prompt + is_last, of_prompt});
     budget -= tokens;
   }
   for (SequenceStep& part : steps) {

@@ -15,8 +15,9 @@ namespace t2t {
 struct SequenceStep {
   std::size_t id;
   std::vector<int> ids;
-  std::size_t wanted = 0;    // how many of the last ids need logits
-  std::size_t scored = 0;    // how many of these logits, the first ones, are before the prompt's
+  std::size_t wanted = 0;  // how many of the last ids need rows of logits
+  /// How many of these rows, the first ones, are logits for tokens of the prompt.
+  std::size_t prompt_logits = 0;
   std::size_t drafted = 0;   // how many of the last ids are drafts
   std::size_t accepted = 0;  // how many of these were chosen
   std::string error = {};    // why the sequence can't go on

@@ -91,9 +91,9 @@ static std::size_t common_tokens(const std::vector<int>& a, const std::vector<in
 
 /// What a sequence has without reading: the tree's pages, and then either the pages that were
 /// copied when it was preempted, or the beginning of a running sequence's page. At least one token
-/// is left to read. A prompt that is to be scored is read.
+/// is left to read. A prompt whose logits are wanted is read.
 Sequences::Prefix Sequences::prefix_of(const Sequence& sequence) const {
-  if (sequence.is_scoring()) return {.computed = sequence.computed};
+  if (sequence.needs_prompt_logits()) return {.computed = sequence.computed};
   const std::size_t page = runner_.sizes.page;
   Prefix found{.shared = tree_.find(sequence.tokens)};
   found.computed = std::max(found.shared.size() * page, sequence.computed);
@@ -111,7 +111,7 @@ Sequences::Prefix Sequences::prefix_of(const Sequence& sequence) const {
 static bool will_be_read_by(std::span<const Sequence> older, const Sequence& sequence,
                             std::size_t computed, std::size_t page) {
   const std::size_t filled = (computed / page + 1) * page;
-  const bool may_share = filled < sequence.tokens.size() && !sequence.is_scoring();
+  const bool may_share = filled < sequence.tokens.size() && !sequence.needs_prompt_logits();
   return may_share && std::ranges::any_of(older, [&](const Sequence& other) {
            return common_tokens(sequence.tokens, other.tokens, filled) == filled;
          });

@@ -13,7 +13,7 @@ std::optional<AnswerDelta> Answering::take(const Said& said) {
   if (event.error == no_memory) throw std::bad_alloc();
   if (!event.error.empty()) throw std::runtime_error(event.error);
   AnswerText& text = texts_[said.answer];
-  AnswerDelta piece{said.answer, {}, said.scores};
+  AnswerDelta piece{said.answer, {}, said.logprobs};
   piece.offset = characters_[said.answer];
   piece.prompt = said.prompt;
   if (event.token) {

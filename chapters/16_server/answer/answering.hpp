@@ -16,13 +16,14 @@ namespace t2t {
 struct AnswerDelta {
   std::size_t answer;  // which of those that were asked for together
   std::string text;    // often empty: see AnswerText
-  std::optional<TokenScores> scores = {};
+  std::optional<TokenLogprobs> logprobs = {};
   /// At the end, "stop": a stop token or a stop string; "length": the limit of tokens, or the end
   /// of the context. Otherwise empty.
   std::string reason = {};
   std::size_t offset = 0;  // characters of the answer's tokens before this one
-  /// With the first piece, if wanted: the scores of the prompt's tokens from the second one on.
-  std::optional<std::vector<TokenScores>> prompt = {};
+  /// With the first piece, if wanted: the log-probabilities of the prompt's tokens from the second
+  /// one on.
+  std::optional<std::vector<TokenLogprobs>> prompt = {};
 };
 
 class Answering {

@@ -21,7 +21,7 @@ namespace t2t {
 using json = nlohmann::ordered_json;
 
 static constexpr std::size_t most_answers = 8, most_prompts = 64, most_stops = 16,
-                             most_likeliest = 20;
+                             most_top_logprobs = 20;
 
 std::size_t Ask::prompt_tokens() const {
   std::size_t tokens = 0;
@@ -217,9 +217,9 @@ static Penalties read_penalties(Fields& fields, const ServedModel& served) {
 }
 
 /// The chat's field says whether, and another one how many; a completion's says how many.
-static std::optional<std::size_t> read_likeliest(Fields& fields, Endpoint endpoint) {
-  if (endpoint == Endpoint::completions) return fields.whole("logprobs", 0, most_likeliest);
-  const std::optional<std::size_t> most = fields.whole("top_logprobs", 0, most_likeliest);
+static std::optional<std::size_t> read_top_logprobs(Fields& fields, Endpoint endpoint) {
+  if (endpoint == Endpoint::completions) return fields.whole("logprobs", 0, most_top_logprobs);
+  const std::optional<std::size_t> most = fields.whole("top_logprobs", 0, most_top_logprobs);
   if (fields.yes("logprobs")) return most.value_or(0);
   if (most) fields.refuse("logprobs", "true, since there is top_logprobs", false);
   return {};
@@ -310,10 +310,10 @@ Ask read_ask(Endpoint endpoint, const std::string& body, const ServedModel& serv
   }
   ask.answers = fields.whole("n", 1, most_answers).value_or(1);
   ask.seed = read_seed(fields);
-  ask.likeliest = read_likeliest(fields, endpoint);
+  ask.top_logprobs = read_top_logprobs(fields, endpoint);
   ask.stream = fields.yes("stream");
   ask.echo = !is_chat && fields.yes("echo");
-  for (Request& one : ask.requests) one.score_prompt = ask.echo && ask.likeliest;
+  for (Request& one : ask.requests) one.wants_prompt_logits = ask.echo && ask.top_logprobs;
   if (const json* options = fields.any("stream_options")) {
     Fields of_stream(*options, "stream_options.");
     ask.usage_at_end = of_stream.yes("include_usage");

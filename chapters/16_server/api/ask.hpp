@@ -20,13 +20,13 @@ enum class Endpoint { chat_completions, completions };
 struct Ask {
   Endpoint endpoint;
   std::vector<Request> requests;  // one for each prompt, for its answers apart from their seeds
-  std::vector<std::string> stop_strings;      // end an answer before them
-  std::size_t answers = 1;                    // to each prompt
-  std::optional<std::uint64_t> seed = {};     // answer j to a prompt has seed + j; none: drawn
-  std::optional<std::size_t> likeliest = {};  // tokens to list for each token; none: no logprobs
-  bool stream = false;                        // the answers come in pieces, as they are made
-  bool usage_at_end = false;                  // of a stream
-  bool echo = false;                          // of completions: the prompt comes first
+  std::vector<std::string> stop_strings;         // end an answer before them
+  std::size_t answers = 1;                       // to each prompt
+  std::optional<std::uint64_t> seed = {};        // answer j to a prompt has seed + j; none: drawn
+  std::optional<std::size_t> top_logprobs = {};  // tokens to list for each token; none: no logprobs
+  bool stream = false;                           // the answers come in pieces, as they are made
+  bool usage_at_end = false;                     // of a stream
+  bool echo = false;                             // of completions: the prompt comes first
   std::size_t unsaid = 0;  // tokens before each prompt that the client has not sent, such as bos
   std::vector<std::string> texts = {};  // of completions: each prompt, as the client wrote it
 

@@ -22,21 +22,21 @@ static std::string event_of(const json& value) { return "data: " + text_of(value
 /// JSON has no infinity: clients expect −9999 for a forbidden token.
 static double finite(double log_p) { return std::max(log_p, -9999.0); }
 
-static json score_json(const TokenScore& score, const Bpe& bpe) {
-  const std::string& bytes = bpe.bytes(score.id);
+static json logprob_json(const TokenLogprob& one, const Bpe& bpe) {
+  const std::string& bytes = bpe.bytes(one.id);
   return {{"token", bytes},
-          {"logprob", finite(score.log_p)},
+          {"logprob", finite(one.log_p)},
           {"bytes", std::vector<std::uint8_t>(bytes.begin(), bytes.end())}};
 }
 
-static json chat_scores(std::span<const AnswerDelta> pieces, const Bpe& bpe) {
+static json chat_logprobs(std::span<const AnswerDelta> pieces, const Bpe& bpe) {
   json content = json::array();
   for (const AnswerDelta& piece : pieces) {
-    if (!piece.scores) continue;
-    json token = score_json(piece.scores->token, bpe);
+    if (!piece.logprobs) continue;
+    json token = logprob_json(piece.logprobs->token, bpe);
     token["top_logprobs"] = json::array();
-    for (const TokenScore& other : piece.scores->likeliest)
-      token["top_logprobs"].push_back(score_json(other, bpe));
+    for (const TokenLogprob& other : piece.logprobs->likeliest)
+      token["top_logprobs"].push_back(logprob_json(other, bpe));
     content.push_back(std::move(token));
   }
   return {{"content", std::move(content)}, {"refusal", nullptr}};
@@ -59,9 +59,10 @@ static json empty_lists() {
 }
 
 /// Adds a token to a completion's lists. The likeliest ones always have the token itself, too.
-static void add_scores(json& lists, const TokenScores& one, std::size_t offset, const Bpe& bpe) {
+static void add_logprobs(json& lists, const TokenLogprobs& one, std::size_t offset,
+                         const Bpe& bpe) {
   json likeliest = json::object();
-  for (const TokenScore& other : one.likeliest)
+  for (const TokenLogprob& other : one.likeliest)
     likeliest.emplace(name_of(bpe.bytes(other.id)), finite(other.log_p));
   const std::string name = name_of(bpe.bytes(one.token.id));
   likeliest.emplace(name, finite(one.token.log_p));
@@ -73,7 +74,7 @@ static void add_scores(json& lists, const TokenScores& one, std::size_t offset, 
 
 /// Adds a prompt. Nothing says how likely its first token was.
 static void add_prompt(json& lists, const Ask& ask, std::span<const int> prompt,
-                       std::span<const TokenScores> scores, const Bpe& bpe) {
+                       std::span<const TokenLogprobs> logprobs, const Bpe& bpe) {
   lists["tokens"].push_back(name_of(bpe.bytes(prompt[0])));
   lists["token_logprobs"].push_back(nullptr);
   lists["top_logprobs"].push_back(nullptr);
@@ -81,18 +82,19 @@ static void add_prompt(json& lists, const Ask& ask, std::span<const int> prompt,
   std::size_t offset = 0;
   for (std::size_t t = 1; t < prompt.size(); ++t) {
     if (t > ask.unsaid) offset += count_characters(bpe.bytes(prompt[t - 1]));
-    add_scores(lists, scores[t - 1], offset, bpe);
+    add_logprobs(lists, logprobs[t - 1], offset, bpe);
   }
 }
 
-json Reply::scores_json(std::size_t answer, std::span<const AnswerDelta> pieces) const {
-  if (!ask_.likeliest) return nullptr;
+json Reply::logprobs_json(std::size_t answer, std::span<const AnswerDelta> pieces) const {
+  if (!ask_.top_logprobs) return nullptr;
   const Bpe& bpe = served_.session.bpe;
-  if (ask_.endpoint == Endpoint::chat_completions) return chat_scores(pieces, bpe);
+  if (ask_.endpoint == Endpoint::chat_completions) return chat_logprobs(pieces, bpe);
   json lists = empty_lists();
   for (const AnswerDelta& piece : pieces) {
     if (piece.prompt) add_prompt(lists, ask_, ask_.request_of(answer).prompt, *piece.prompt, bpe);
-    if (piece.scores) add_scores(lists, *piece.scores, answers_[answer].offset + piece.offset, bpe);
+    if (piece.logprobs)
+      add_logprobs(lists, *piece.logprobs, answers_[answer].offset + piece.offset, bpe);
   }
   return lists;
 }
@@ -128,7 +130,7 @@ Reply::Reply(const Ask& ask, const ServedModel& served, std::uint64_t number, st
 void Reply::add(const AnswerDelta& piece) {
   Collected& answer = answers_.at(piece.answer);
   answer.text += piece.text;
-  if (piece.scores || piece.prompt) answer.scored.push_back(piece);
+  if (piece.logprobs || piece.prompt) answer.with_logprobs.push_back(piece);
   if (!piece.reason.empty()) answer.reason = piece.reason;
 }
 
@@ -143,7 +145,7 @@ std::string Reply::whole(std::size_t tokens) const {
           {"role", "assistant"}, {"content", answers_[i].text}, {"refusal", nullptr}};
     else
       choice["text"] = answers_[i].text;
-    choice["logprobs"] = scores_json(i, answers_[i].scored);
+    choice["logprobs"] = logprobs_json(i, answers_[i].with_logprobs);
     choice["finish_reason"] = answers_[i].reason;
     reply["choices"].push_back(std::move(choice));
   }
@@ -153,11 +155,11 @@ std::string Reply::whole(std::size_t tokens) const {
 
 /// One event of a stream, with one answer's part in it.
 static std::string piece_event(json head, const Ask& ask, std::size_t answer, json said,
-                               json scores, const std::string& reason) {
+                               json logprobs, const std::string& reason) {
   const bool is_chat = ask.endpoint == Endpoint::chat_completions;
   json choice = {{"index", answer}};
   choice[is_chat ? "delta" : "text"] = std::move(said);
-  choice["logprobs"] = std::move(scores);
+  choice["logprobs"] = std::move(logprobs);
   choice["finish_reason"] = text_or_null(reason);
   head["choices"] = json::array({std::move(choice)});
   return event_of(head);
@@ -169,7 +171,7 @@ std::string Reply::stream_begin() const {
     if (ask_.endpoint == Endpoint::chat_completions)
       events += piece_event(stream_head(), ask_, i, {{"role", "assistant"}, {"content", ""}},
                             nullptr, "");
-    else if (ask_.echo && !ask_.likeliest)
+    else if (ask_.echo && !ask_.top_logprobs)
       events += piece_event(stream_head(), ask_, i, answers_[i].text, nullptr, "");
   }
   return events;
@@ -189,16 +191,16 @@ std::string Reply::stream_piece(const AnswerDelta& piece) const {
   if (piece.prompt) {
     const AnswerDelta echoed{.answer = i, .text = {}, .prompt = piece.prompt};
     events =
-        piece_event(stream_head(), ask_, i, answers_[i].text, scores_json(i, {&echoed, 1}), "");
+        piece_event(stream_head(), ask_, i, answers_[i].text, logprobs_json(i, {&echoed, 1}), "");
   }
-  if (piece.text.empty() && !piece.scores && piece.reason.empty()) return events;
+  if (piece.text.empty() && !piece.logprobs && piece.reason.empty()) return events;
   json said = piece.text;
   if (ask_.endpoint == Endpoint::chat_completions)
     said = piece.text.empty() ? json::object() : json{{"content", piece.text}};
   AnswerDelta own = piece;
   own.prompt.reset();
   return events + piece_event(stream_head(), ask_, i, std::move(said),
-                              own.scores ? scores_json(i, {&own, 1}) : json(), piece.reason);
+                              own.logprobs ? logprobs_json(i, {&own, 1}) : json(), piece.reason);
 }
 
 std::string Reply::stream_end(std::size_t tokens) const {

@@ -28,21 +28,23 @@ class Reply {
   // The events of a stream, with "data: " before and an empty line after each of them.
 
   /// The beginnings of all answers: a chat's have the role of the speaker, a completion's with
-  /// `echo` the prompt, unless it comes later, with its scores.
+  /// `echo` the prompt, unless it comes later, with its log-probabilities.
   std::string stream_begin() const;
-  /// One piece, after the prompt if it has its scores. Empty if there is nothing to see.
+  /// One piece, after the prompt if it has the prompt's log-probabilities. Empty if there is
+  /// nothing to see.
   std::string stream_piece(const AnswerDelta& piece) const;
   /// The end: the number of tokens, if requested, and "[DONE]".
   std::string stream_end(std::size_t tokens) const;
 
  private:
   struct Collected {
-    std::string text, reason;         // the text begins with the prompt if it is to be echoed
-    std::size_t offset = 0;           // characters of the prompt
-    std::vector<AnswerDelta> scored;  // the pieces that have scores
+    std::string text, reason;  // the text begins with the prompt if it is to be echoed
+    std::size_t offset = 0;    // characters of the prompt
+    std::vector<AnswerDelta> with_logprobs;  // the pieces that have log-probabilities
   };
   nlohmann::ordered_json stream_head() const;
-  nlohmann::ordered_json scores_json(std::size_t answer, std::span<const AnswerDelta> pieces) const;
+  nlohmann::ordered_json logprobs_json(std::size_t answer,
+                                       std::span<const AnswerDelta> pieces) const;
 
   const Ask& ask_;
   const ServedModel& served_;

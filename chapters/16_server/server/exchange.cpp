@@ -17,7 +17,7 @@ Exchange::Exchange(Ask ask, Service& service, const ServedModel& served, std::ui
       service_(service),
       reply_(ask_, served, number, created),
       answering_(served.session.bpe, ask_.all_answers(), ask_.stop_strings),
-      answers_(service.ask(requests_of(ask_), ask_.likeliest, std::move(on_change))) {}
+      answers_(service.ask(requests_of(ask_), ask_.top_logprobs, std::move(on_change))) {}
 
 Exchange::~Exchange() {
   answers_->silence();

@@ -35,7 +35,7 @@ class Mailbox {
   std::deque<Said> said_;
   bool lost_ = false;             // something could not be put
   std::vector<std::size_t> ids_;  // the engine's; the service's alone
-  std::optional<std::size_t> likeliest_;
+  std::optional<std::size_t> top_logprobs_;
 };
 
 }  // namespace t2t

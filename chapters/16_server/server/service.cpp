@@ -14,14 +14,15 @@ namespace t2t {
 
 Service::Service(ModelRunner runner, std::size_t most_waiting)
     : engine_(runner), most_sequences_(runner.sizes.sequences + most_waiting) {
-  engine_.scored = [this](std::size_t id, ConstRow logits) {
+  engine_.on_logits = [this](std::size_t id, ConstRow logits) {
     Recipient& recipient = recipients_.at(id);
-    if (recipient.answers->likeliest_) recipient.logits.emplace_back(logits.begin(), logits.end());
+    if (recipient.answers->top_logprobs_)
+      recipient.logits.emplace_back(logits.begin(), logits.end());
   };
-  engine_.prompt_scored = [this](std::size_t id, int token, ConstRow logits) {
+  engine_.on_prompt_logits = [this](std::size_t id, int token, ConstRow logits) {
     Recipient& recipient = recipients_.at(id);
-    if (recipient.answers->likeliest_)
-      recipient.prompt->push_back(token_scores(logits, token, *recipient.answers->likeliest_));
+    if (recipient.answers->top_logprobs_)
+      recipient.prompt->push_back(token_logprobs(logits, token, *recipient.answers->top_logprobs_));
   };
   count();
   thread_ = std::thread([this] { run(); });
@@ -58,10 +59,10 @@ static Refusal refusal_of(const std::function<void()>& submission) {
 }
 
 std::shared_ptr<Mailbox> Service::ask(std::vector<Request> requests,
-                                      std::optional<std::size_t> likeliest,
+                                      std::optional<std::size_t> top_logprobs,
                                       std::function<void()> on_change) {
   const auto answers = std::make_shared<Mailbox>();
-  answers->likeliest_ = likeliest, answers->on_change_ = std::move(on_change);
+  answers->top_logprobs_ = top_logprobs, answers->on_change_ = std::move(on_change);
   const std::size_t count = requests.size();
   expect(count <= most_sequences_, "answers at a time", fmt::format("at most {}", most_sequences_),
          count);
@@ -94,7 +95,7 @@ void Service::submit(const std::shared_ptr<Mailbox>& answers, std::vector<Reques
     for (Request& request : requests) {
       prompt_tokens += request.prompt.size();
       Recipient recipient{answers, answers->ids_.size()};
-      if (request.score_prompt) recipient.prompt.emplace();
+      if (request.wants_prompt_logits) recipient.prompt.emplace();
       const std::size_t id = engine_.submit(std::move(request));
       answers->ids_.push_back(id);
       recipients_.insert({id, std::move(recipient)});
@@ -194,9 +195,9 @@ void Service::deliver(const Event& event) {
   try {
     Said said{recipient.answer, event};
     said.prompt = std::exchange(recipient.prompt, {});
-    if (event.token && recipient.answers->likeliest_) {
-      said.scores =
-          token_scores(recipient.logits.front(), *event.token, *recipient.answers->likeliest_);
+    if (event.token && recipient.answers->top_logprobs_) {
+      said.logprobs =
+          token_logprobs(recipient.logits.front(), *event.token, *recipient.answers->top_logprobs_);
       recipient.logits.pop_front();
     }
     recipient.answers->put(std::move(said));

@@ -46,14 +46,14 @@ class Service {
   ~Service() { close(std::chrono::seconds(0)); }
   Service(const Service&) = delete;
 
-  /// Submits some requests together, all or none. If `likeliest` is given, each token comes with
-  /// its score and the scores of so many likeliest tokens, and so do the tokens of prompts to be
-  /// scored. The engine's thread calls `on_change` whenever the mailbox has received a message; it
-  /// must not wait. Throws std::invalid_argument as Engine::submit does and for more requests than
-  /// may ever run and wait, TooBusy, Closed, std::bad_alloc, and std::runtime_error for any other
-  /// fault of the server's own.
+  /// Submits some requests together, all or none. If `top_logprobs` is given, each token comes with
+  /// its log-probability and those of this many likeliest tokens, and so do the tokens of prompts
+  /// whose requests want their logits. The engine's thread calls `on_change` whenever the mailbox
+  /// has received a message; it must not wait. Throws std::invalid_argument as Engine::submit does
+  /// and for more requests than may ever run and wait, TooBusy, Closed, std::bad_alloc, and
+  /// std::runtime_error for any other fault of the server's own.
   std::shared_ptr<Mailbox> ask(std::vector<Request> requests,
-                               std::optional<std::size_t> likeliest = {},
+                               std::optional<std::size_t> top_logprobs = {},
                                std::function<void()> on_change = {});
   /// Ends the answers that have not ended yet. Nothing more happens to them.
   void cancel(const std::shared_ptr<Mailbox>& answers);
@@ -71,8 +71,8 @@ class Service {
   struct Recipient {
     std::shared_ptr<Mailbox> answers;
     std::size_t answer;
-    std::optional<std::vector<TokenScores>> prompt = {};  // until the first event
-    std::deque<std::vector<float>> logits = {};           // of tokens whose events are yet to come
+    std::optional<std::vector<TokenLogprobs>> prompt = {};  // until the first event
+    std::deque<std::vector<float>> logits = {};  // of tokens whose events are yet to come
   };
   using Order = std::function<void()>;  // for the engine's thread
 
