@@ -27,7 +27,7 @@ static constexpr int long_text = 530;
 
 /// Every row, against the formula and against the kernel for the CPU.
 static void check(const PagesProblem& p) {
-  CAPTURE(p.page);
+  CAPTURE(p.page_size);
   CAPTURE(p.n.D);
   CAPTURE(p.n.H);
   const std::vector<std::vector<float>> got = run(p);
@@ -85,18 +85,18 @@ TEST_CASE("by hand: how texts are cut into stretches") {
 
 TEST_CASE("the kernel is the formula: texts that end before, at and after a page's end") {
   for (const int D : widths)
-    for (const int page : sizes) {
-      std::vector<int> lengths = {1, page, page + 1, 2 * page};
-      if (page > 1) lengths.push_back(page - 1);
+    for (const int page_size : sizes) {
+      std::vector<int> lengths = {1, page_size, page_size + 1, 2 * page_size};
+      if (page_size > 1) lengths.push_back(page_size - 1);
       const Heads n{4, 2, D};
-      check(in_pages(made_texts(lengths, n), n, page));
+      check(in_pages(made_texts(lengths, n), n, page_size));
     }
 }
 
 TEST_CASE("the kernel is the formula: one stretch, a few, and the ends of stretches") {
-  for (const int page : {16, 20}) {
+  for (const int page_size : {16, 20}) {
     const Heads n{2, 1, 64};
-    check(in_pages(made_texts({255, 256, 257, 20, long_text}, n), n, page));
+    check(in_pages(made_texts({255, 256, 257, 20, long_text}, n), n, page_size));
   }
 }
 
@@ -119,16 +119,16 @@ TEST_CASE("high scores do not overflow, and stretches are weighed by their log-s
 
 TEST_CASE("texts that begin alike may share pages") {
   const Heads n{4, 2, 64};
-  for (const int page : {16, 5}) {
+  for (const int page_size : {16, 5}) {
     std::vector<PagedText> sequences = made_texts({50, 70, 300}, n);
     for (size_t b = 1; b < 3; ++b) {
-      sequences[b].shared = size_t(2 * page), sequences[b].owner = b - 1;
+      sequences[b].shared = size_t(2 * page_size), sequences[b].owner = b - 1;
       for (size_t s = 0; s < sequences[b].shared; ++s) {
         std::ranges::copy(row(sequences[b - 1].k, s), row(sequences[b].k, s).begin());
         std::ranges::copy(row(sequences[b - 1].v, s), row(sequences[b].v, s).begin());
       }
     }
-    const PagesProblem p = in_pages(sequences, n, page);
+    const PagesProblem p = in_pages(sequences, n, page_size);
     REQUIRE(p.tables[0][1] == p.tables[2][1]);
     REQUIRE(p.tables[0][2] != p.tables[2][2]);
     check(p);
@@ -141,9 +141,9 @@ TEST_CASE("a text has the same bits alone and in company, for any pages and any 
   const std::vector<std::vector<float>> together = run(in_pages(sequences, n, 16));
   for (size_t b = 0; b < sequences.size(); ++b) {
     CAPTURE(b);
-    for (const int page : {sizes[0], sizes[1], 48}) {
-      CAPTURE(page);
-      CHECK(run(in_pages({sequences[b]}, n, page))[0] == together[b]);
+    for (const int page_size : {sizes[0], sizes[1], 48}) {
+      CAPTURE(page_size);
+      CHECK(run(in_pages({sequences[b]}, n, page_size))[0] == together[b]);
     }
     CHECK(run(in_pages({sequences[1], sequences[b]}, n, 7))[1] == together[b]);
   }
@@ -222,8 +222,9 @@ TEST_CASE("the kernel fits the shared memory of each GPU") {
 
 TEST_CASE("tables that the kernel cannot read are refused") {
   const auto plan = [](const std::vector<Table>& tables, const std::vector<int>& lengths,
-                       int pages = 6,
-                       int page = 4) { return plan_sequences(tables, lengths, pages, page); };
+                       int pages = 6, int page_size = 4) {
+    return plan_sequences(tables, lengths, pages, page_size);
+  };
   REFUSES(plan({}, {}), "sequences: wanted at least 1, got 0");
   REFUSES(plan({{0}, {1}}, {1}), "lengths: wanted 2, got 1");
   REFUSES(plan({{0}}, {1}, 0), "pages: wanted at least 1, got 0");
@@ -231,8 +232,10 @@ TEST_CASE("tables that the kernel cannot read are refused") {
   REFUSES(plan({{0}, {1}}, {1, 0}), "sequence 1: wanted 1 to 2147483391 positions, got 0");
   REFUSES(plan({{0}}, {2147483392}, 1, 2147483647),
           "sequence 0: wanted 1 to 2147483391 positions, got 2147483392");
-  REFUSES(plan({{0}}, {5}), "sequence 0: wanted pages for 5 positions, got 1 pages of 4");
-  REFUSES(plan({{0}, {}}, {1, 1}), "sequence 1: wanted pages for 1 positions, got 0 pages of 4");
+  REFUSES(plan({{0}}, {5}),
+          "sequence 0: wanted pages for 5 positions, got 1 page(s) of 4 positions each");
+  REFUSES(plan({{0}, {}}, {1, 1}),
+          "sequence 1: wanted pages for 1 positions, got 0 page(s) of 4 positions each");
   REFUSES(plan({{0, 6}}, {5}), "sequence 0: wanted pages below 6, got 6");
   CHECK_NOTHROW(plan({{0, 5}}, {8}));
 }

@@ -21,27 +21,27 @@
 
 namespace t2t {
 
-static constexpr std::size_t H = 9, G = 3, D = 64, page = 16;
+static constexpr std::size_t H = 9, G = 3, D = 64, page_size = 16;
 
 /// One sequence's keys and values, side by side and in pages in another order.
 struct BenchSequence {
   Tensor<2> k, v;          // [S, G·D]
-  Tensor<1> keys, values;  // [G, pages, page, D]
+  Tensor<1> keys, values;  // [G, pages, page_size, D]
   std::vector<std::size_t> table;
 
   BenchSequence(std::size_t S, Random& random)
       : k(random.normal<2>({S, G * D})), v(random.normal<2>({S, G * D})) {
-    const std::size_t pages = S / page;
+    const std::size_t pages = S / page_size;
     keys = empty(S * G * D), values = empty(S * G * D);
     for (std::size_t i = 0; i < pages; ++i) table.push_back((i * 7 + 3) % pages);
     for (std::size_t s = 0; s < S; ++s)
       for (std::size_t g = 0; g < G; ++g) {
-        const std::size_t at = ((g * pages + table[s / page]) * page + s % page) * D;
+        const std::size_t at = ((g * pages + table[s / page_size]) * page_size + s % page_size) * D;
         std::copy_n(&k(s, g * D), D, &keys(at));
         std::copy_n(&v(s, g * D), D, &values(at));
       }
   }
-  PagedHeads heads() const { return {keys.data(), values.data(), table.size(), page, G, D}; }
+  PagedHeads heads() const { return {keys.data(), values.data(), table.size(), page_size, G, D}; }
 };
 
 /// The last T of S positions.
@@ -98,7 +98,8 @@ struct ReadSequence {
 
   explicit ReadSequence(const Model& model, std::size_t bits = 32)
       : runner(model_runner(
-            model, {.pages = 64, .page = page, .sequences = 1, .budget = 512, .bits = bits})),
+            model,
+            {.pages = 64, .page_size = page_size, .sequences = 1, .budget = 512, .bits = bits})),
         logits(empty(1, runner.V)) {
     for (std::size_t i = 0; i < runner.sizes.pages; ++i) table.push_back(i);
   }
@@ -145,7 +146,7 @@ static void bench_rounded_pages(Bench& bench, const Model& model, std::size_t bi
 static void bench_preempted_sequence(Bench& bench, const Model& model) {
   ReadSequence sequence(model);
   sequence.read(0, 512);
-  std::vector<PageCopy> copies(512 / page);
+  std::vector<PageCopy> copies(512 / page_size);
   bench.against(
       "512 tokens copied out and back, 4 layers of C=576",
       [&] {
@@ -159,7 +160,7 @@ static void bench_preempted_sequence(Bench& bench, const Model& model) {
 /// A token after 512 others, with k drafts: the pass over all of them takes the place of k + 1
 /// passes if all are accepted, and of one if none is.
 static void bench_drafts(Bench& bench, const Model& model, std::size_t k) {
-  const PageSizes sizes{.pages = 64, .page = page, .sequences = 1, .budget = 512};
+  const PageSizes sizes{.pages = 64, .page_size = page_size, .sequences = 1, .budget = 512};
   const ModelRunner runner = model_runner(model, sizes);
   std::vector<std::size_t> table;
   for (std::size_t i = 0; i < sizes.pages; ++i) table.push_back(i);
@@ -188,7 +189,8 @@ static void bench_drafts(Bench& bench, const Model& model, std::size_t k) {
 /// So many sequences of 64 tokens that get 32 more, served at the same time or one after the other.
 static void bench_together(Bench& bench, const Model& model, std::size_t sequences) {
   const auto serve = [&](std::size_t at_once) {
-    const PageSizes sizes{.pages = 512, .page = page, .sequences = at_once, .budget = 256};
+    const PageSizes sizes{
+        .pages = 512, .page_size = page_size, .sequences = at_once, .budget = 256};
     Engine engine(model_runner(model, sizes));
     for (std::size_t i = 0; i < sequences; ++i) {
       Request request{.prompt = std::vector<int>(64, int(i)), .most = 32};

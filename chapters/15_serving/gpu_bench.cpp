@@ -26,8 +26,8 @@ namespace {
 constexpr int H = 32, G = 4, D = 128;
 
 /// Tables of B sequences of S positions, over pages in a random order.
-PagedPlan shuffled(int B, int S, int page) {
-  const size_t each = size_t((S + page - 1) / page);
+PagedPlan shuffled(int B, int S, int page_size) {
+  const size_t each = size_t((S + page_size - 1) / page_size);
   std::vector<size_t> order(size_t(B) * each);
   std::iota(order.begin(), order.end(), size_t(0));
   Random random(5);
@@ -36,19 +36,20 @@ PagedPlan shuffled(int B, int S, int page) {
   std::vector<std::vector<size_t>> tables;
   for (size_t b = 0; b < size_t(B); ++b)
     tables.emplace_back(order.begin() + long(b * each), order.begin() + long((b + 1) * each));
-  return plan_sequences(tables, std::vector<int>(size_t(B), S), int(order.size()), page);
+  return plan_sequences(tables, std::vector<int>(size_t(B), S), int(order.size()), page_size);
 }
 
-/// The rows [B, S, G, D], where the tables want them: [G, pages, page, D].
+/// The rows [B, S, G, D], where the tables want them: [G, pages, page_size, D].
 DeviceBuffer<bf16> in_pages(const std::vector<bf16>& rows, int S, const PagedPlan& plan) {
-  std::vector<bf16> store(size_t(G) * plan.pages * plan.page * D);
+  std::vector<bf16> store(size_t(G) * plan.pages * plan.page_size * D);
   const long B = long(plan.lengths.size());
 #pragma omp parallel for
   for (long b = 0; b < B; ++b)
     for (int s = 0; s < S; ++s)
       for (int g = 0; g < G; ++g) {
-        const size_t number = size_t(plan.tables[size_t(plan.table_at[b] + s / plan.page)]);
-        const size_t to = (size_t(g) * plan.pages + number) * plan.page + size_t(s % plan.page);
+        const size_t number = size_t(plan.tables[size_t(plan.table_at[b] + s / plan.page_size)]);
+        const size_t to =
+            (size_t(g) * plan.pages + number) * plan.page_size + size_t(s % plan.page_size);
         std::copy_n(&rows[((size_t(b) * S + s) * G + g) * D], D, &store[to * D]);
       }
   return DeviceBuffer<bf16>(std::span<const bf16>(store));
@@ -77,14 +78,14 @@ void run_size(Report& report, int B, int S) {
   const auto contiguous = report.timed("rung 5" + size, rung_5, error, flush_l2);
   if (!contiguous) return;
   const double beside = tell(report, x, "rung 5", *contiguous, 0);
-  for (const int page : {16, 64}) {
-    const PagedPlan plan = shuffled(B, S, page);
+  for (const int page_size : {16, 64}) {
+    const PagedPlan plan = shuffled(B, S, page_size);
     const PagedSequences sequences(plan);
     const DeviceBuffer<bf16> keys = in_pages(x.k, S, plan), values = in_pages(x.v, S, plan);
     DeviceBuffer<float> sums(paged_scratch(sequences, H, D));
     const PagedCall paged{x.on_q.data(), keys.data(), values.data(), x.out.data(), H, G, D};
     x.forget_out();
-    const std::string what = fmt::format("pages of {}", page);
+    const std::string what = fmt::format("pages of {}", page_size);
     const auto attend = [&] { attend_pages(paged, sequences, sums.data()); };
     if (const auto times = report.timed(what + size, attend, error, flush_l2))
       tell(report, x, what, *times, beside);

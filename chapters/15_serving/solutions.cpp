@@ -25,7 +25,7 @@ static Solution a_plan() {
       {.id = 0, .arrival = 0, .known = 21, .computed = 20, .pages = 5, .freed = 5},
       {.id = 1, .arrival = 1, .known = 9, .computed = 8, .pages = 2, .freed = 2},
       {.id = 2, .arrival = 2, .known = 30, .computed = 4, .pages = 1, .freed = 1}};
-  const StepPlan plan = plan_step(running, {}, 1, {.budget = 8, .sequences = 3, .page = 4});
+  const StepPlan plan = plan_step(running, {}, 1, {.budget = 8, .sequences = 3, .page_size = 4});
   std::string parts;
   for (const auto& [id, tokens] : plan.parts)
     parts += fmt::format("{}sequence {} reads {}", parts.empty() ? "" : ", ", id, tokens);

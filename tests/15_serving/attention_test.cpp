@@ -31,23 +31,26 @@ using std::size_t;
 /// Keys and values of one sequence, [S, G·D], in pages that lie in another order, among pages of
 /// NaN.
 struct Paged {
-  size_t pages, page, G, D;
-  std::vector<float> keys, values;  // [G, pages, page, D]
+  size_t pages, page_size, G, D;
+  std::vector<float> keys, values;  // [G, pages, page_size, D]
   PageTable table;
 
-  Paged(const Tensor<2>& k, const Tensor<2>& v, size_t G, size_t page)
-      : pages(2 * ((k.shape(0) + page - 1) / page) + 1), page(page), G(G), D(k.shape(1) / G) {
-    keys.assign(pages * G * page * D, std::numeric_limits<float>::quiet_NaN());
+  Paged(const Tensor<2>& k, const Tensor<2>& v, size_t G, size_t page_size)
+      : pages(2 * ((k.shape(0) + page_size - 1) / page_size) + 1),
+        page_size(page_size),
+        G(G),
+        D(k.shape(1) / G) {
+    keys.assign(pages * G * page_size * D, std::numeric_limits<float>::quiet_NaN());
     values = keys;
     for (size_t number = pages - 1; number > 1; number -= 2) table.push_back(number - 1);
     for (size_t s = 0; s < k.shape(0); ++s)
       for (size_t g = 0; g < G; ++g) {
-        const size_t at = ((g * pages + table[s / page]) * page + s % page) * D;
+        const size_t at = ((g * pages + table[s / page_size]) * page_size + s % page_size) * D;
         std::copy_n(&k(s, g * D), D, &keys[at]);
         std::copy_n(&v(s, g * D), D, &values[at]);
       }
   }
-  PagedHeads heads() const { return {keys.data(), values.data(), pages, page, G, D}; }
+  PagedHeads heads() const { return {keys.data(), values.data(), pages, page_size, G, D}; }
 };
 
 TEST_CASE("by hand: pages in any order, and the last position of one that is not full") {
@@ -110,12 +113,12 @@ TEST_CASE("the kernel is the formula, and the same bits for any chunks, pages an
       // Scores below 8 are rounded like sums of D; the weights carry their error on.
       CHECK(all_close(want, paged_attention(q, {0, S, 0, first.table}, first.heads(), rule),
                       rounding(8 * D, 2)));
-      for (const size_t page : many_pages)
+      for (const size_t page_size : many_pages)
         for (const size_t chunk : many_chunks) {
           set_threads(chunk % 2 == 0 ? 1 : 3);
-          CAPTURE(page);
+          CAPTURE(page_size);
           CAPTURE(chunk);
-          const Tensor<2> got = in_chunks(q, Paged(k, v, G, page), chunk, rule);
+          const Tensor<2> got = in_chunks(q, Paged(k, v, G, page_size), chunk, rule);
           INFO(first_difference(row(got, S - 1), row(want, S - 1)));
           CHECK(all_close(got, want, 0));
         }
@@ -128,10 +131,10 @@ struct Rounded {
   Paged floats;
   RoundedPages pages;
 
-  Rounded(const Tensor<2>& k, const Tensor<2>& v, size_t G, size_t page, size_t bits)
-      : floats(k, v, G, page), pages(bits, G, floats.pages, page, floats.D) {
+  Rounded(const Tensor<2>& k, const Tensor<2>& v, size_t G, size_t page_size, size_t bits)
+      : floats(k, v, G, page_size), pages(bits, G, floats.pages, page_size, floats.D) {
     for (size_t s = 0; s < k.shape(0); ++s) {
-      const size_t at = floats.table[s / page] * page + s % page;
+      const size_t at = floats.table[s / page_size] * page_size + s % page_size;
       store_rows(ConstMatrix(k).rows_from(s, 1), at, pages.keys);
       store_rows(ConstMatrix(v).rows_from(s, 1), at, pages.values);
       for (size_t g = 0; g < G; ++g)
@@ -144,7 +147,7 @@ struct Rounded {
     std::copy_n(one.data(), from.D, &to[(g * from.S + at) * from.D]);
   }
   PagedHeads heads() const {
-    return {nullptr, nullptr, floats.pages, floats.page, floats.G, floats.D, &pages};
+    return {nullptr, nullptr, floats.pages, floats.page_size, floats.G, floats.D, &pages};
   }
 };
 
@@ -159,10 +162,10 @@ TEST_CASE("pages of 8 or 4 bits: the bits of pages that hold the rounded numbers
         CAPTURE(mask.window);
         const Tensor<2> q = numbers(3, 2, 0, S, H * D), k = numbers(1, 2, 0, S, G * D),
                         v = numbers(2, 2, 0, S, G * D);
-        for (const size_t page : few_pages) {
-          const Rounded rounded(k, v, G, page, bits);
+        for (const size_t page_size : few_pages) {
+          const Rounded rounded(k, v, G, page_size, bits);
           for (const size_t chunk : few_chunks) {
-            CAPTURE(page);
+            CAPTURE(page_size);
             CAPTURE(chunk);
             set_threads(chunk % 2 == 0 ? 1 : 3);
             const Tensor<2> got = in_chunks(q, rounded.heads(), rounded.floats.table, chunk, mask);
@@ -235,7 +238,8 @@ TEST_CASE("the slot refuses a table that is too short or names no page, before i
   Slot slot;
   slot.paged.tables = {{0}, {1, 2}};
   const Tensor<2> before = slot.k;
-  REFUSES(slot.call({{0, 0, 5}}), "sequence 0: wanted pages for 5 positions, got 1 pages of 4");
+  REFUSES(slot.call({{0, 0, 5}}),
+          "sequence 0: wanted pages for 5 positions, got 1 page(s) of 4 positions each");
   slot.paged.tables[0] = {0, 6};
   REFUSES(slot.call({{0, 0, 5}}), "sequence 0: wanted pages below 6, got 6");
   CHECK(all_close(slot.k, before, 0));  // not turned
@@ -291,13 +295,14 @@ TEST_CASE("a page is copied out, and put back in another place: the same numbers
     slot.q = q, slot.k = k;
     slot.call({{0, 6, 2}}), moved.call({{0, 6, 2}});
     CHECK(all_close(rows_of(moved.out, 0, 2), rows_of(slot.out, 0, 2), 0));
-    const std::vector<std::byte> page = slot.paged.copy_of(5);
-    CHECK(double(page.size()) == slot.paged.bytes_of_a_page());
+    const std::vector<std::byte> bytes = slot.paged.copy_of(5);
+    CHECK(double(bytes.size()) == slot.paged.bytes_of_a_page());
     REFUSES(slot.paged.copy_of(6), "page: wanted below 6, got 6");
-    REFUSES(slot.paged.put(6, page), "page: wanted below 6, got 6");
-    const std::span short_one = std::span(page).first(page.size() - 1);
-    REFUSES(slot.paged.put(0, short_one), "bytes of a page: wanted " + std::to_string(page.size()) +
-                                              ", got " + std::to_string(page.size() - 1));
+    REFUSES(slot.paged.put(6, bytes), "page: wanted below 6, got 6");
+    const std::span short_one = std::span(bytes).first(bytes.size() - 1);
+    REFUSES(slot.paged.put(0, short_one), "bytes of a page: wanted " +
+                                              std::to_string(bytes.size()) + ", got " +
+                                              std::to_string(bytes.size() - 1));
   }
 }
 

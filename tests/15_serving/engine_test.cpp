@@ -93,8 +93,8 @@ static Heard alone(const Model& model, const Request& request, const PageSizes& 
 TEST_CASE(
     "64 texts served together: the logits of each are those that it gets alone, bit for bit") {
   // 14 pages of 8 tokens for five sequences: some must stop, and are computed again or swapped.
-  PageSizes sizes{.pages = 14, .page = 8, .sequences = 5, .budget = 23};
-  PageSizes roomy{.pages = 40, .page = 16, .sequences = 1, .budget = 64};
+  PageSizes sizes{.pages = 14, .page_size = 8, .sequences = 5, .budget = 23};
+  PageSizes roomy{.pages = 40, .page_size = 16, .sequences = 1, .budget = 64};
   const int threads = int(thread_count());
   for (const Form& form : forms()) {
     CAPTURE(form.name);
@@ -132,7 +132,7 @@ TEST_CASE(
 
 TEST_CASE("a text without a next token ends with the reason, and the others do not notice") {
   const Model model = small_model(in_one_order);
-  const PageSizes sizes{.pages = 30, .page = 8, .sequences = 3, .budget = 64};
+  const PageSizes sizes{.pages = 30, .page_size = 8, .sequences = 3, .budget = 64};
   ModelRunner runner = model_runner(model, sizes);
   runner.run = [run = runner.run](std::span<const Chunk> chunks, Matrix logits) {
     run(chunks, logits);
@@ -167,7 +167,7 @@ TEST_CASE("a text without a next token ends with the reason, and the others do n
 }
 
 TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
-  const PageSizes sizes{.pages = 40, .page = 4, .sequences = 3, .budget = 24, .chunk = 5};
+  const PageSizes sizes{.pages = 40, .page_size = 4, .sequences = 3, .budget = 24, .chunk = 5};
   Engine engine(toy_runner(sizes, 10));
   using Parts = std::vector<StepPlan::Part>;
   const size_t first = engine.submit({.prompt = {1, 2, 3}, .most = 50});
@@ -184,7 +184,8 @@ TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
   const size_t third = engine.submit({.prompt = {1, 2, 3}, .most = 50});
   engine.step();  // the rest of the 60
   CHECK(engine.plan().parts == Parts{{other, 21}, {third, 3}});
-  Engine narrow(toy_runner({.pages = 40, .page = 4, .sequences = 8, .budget = 24, .chunk = 2}, 10));
+  Engine narrow(
+      toy_runner({.pages = 40, .page_size = 4, .sequences = 8, .budget = 24, .chunk = 2}, 10));
   narrow.submit({.prompt = {1}, .most = 50});
   narrow.step();
   narrow.submit({.prompt = Ids(60, 4), .most = 50});
@@ -194,7 +195,7 @@ TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
 
 TEST_CASE("a filter sees the answer so far, and forbids tokens") {
   const Model model = small_model(in_one_order);
-  const PageSizes sizes{.pages = 6, .page = 4, .sequences = 2, .budget = 9};
+  const PageSizes sizes{.pages = 6, .page_size = 4, .sequences = 2, .budget = 9};
   Engine engine(model_runner(model, sizes));
   Request counted = some_request(1);
   counted.most = 5;
@@ -221,7 +222,7 @@ TEST_CASE("a filter sees the answer so far, and forbids tokens") {
 
 TEST_CASE("the logits are those of the formula") {
   const Model model = small_model([](Tensor<2> floats) { return Weight(std::move(floats)); });
-  const PageSizes sizes{.pages = 20, .page = 4, .sequences = 2, .budget = 7};
+  const PageSizes sizes{.pages = 20, .page_size = 4, .sequences = 2, .budget = 7};
   const Request request = some_request(3);
   const Heard heard = alone(model, request, sizes);
   Ids ids = request.prompt;
@@ -245,7 +246,7 @@ TEST_CASE("the logits before a prompt's tokens are handed on, in order and once 
   size_t in_mid_prompt = 0;
   for (const size_t swap : {0, 6}) {
     CAPTURE(swap);
-    const PageSizes sizes{.pages = 14, .page = 8, .sequences = 5, .budget = 23, .swap = swap};
+    const PageSizes sizes{.pages = 14, .page_size = 8, .sequences = 5, .budget = 23, .swap = swap};
     Engine engine(toy_runner(sizes, 96));
     std::map<size_t, Handed> handed;
     engine.on_prompt_logits = [&](size_t id, int token, ConstRow logits) {
@@ -290,7 +291,7 @@ TEST_CASE("the logits before a prompt's tokens are handed on, in order and once 
 TEST_CASE(
     "the logits before a prompt's tokens are those of the formula, also of one known already") {
   const Model model = small_model([](Tensor<2> floats) { return Weight(std::move(floats)); });
-  Engine engine(model_runner(model, {.pages = 40, .page = 4, .sequences = 2, .budget = 7}));
+  Engine engine(model_runner(model, {.pages = 40, .page_size = 4, .sequences = 2, .budget = 7}));
   Request request = some_request(3);
   const Tensor<2> all = language_model(request.prompt, model);  // [T, V]
   request.most = 0, request.wants_prompt_logits = true;
@@ -313,7 +314,7 @@ TEST_CASE(
 }
 
 TEST_CASE("what is thrown for a prompt's logits becomes the text's error") {
-  Engine engine(toy_runner({.pages = 14, .page = 8, .sequences = 5, .budget = 23}, 96));
+  Engine engine(toy_runner({.pages = 14, .page_size = 8, .sequences = 5, .budget = 23}, 96));
   engine.on_prompt_logits = [](size_t, int, ConstRow) { throw std::runtime_error("no more"); };
   Request request = some_request(2);
   engine.submit(request);
@@ -327,7 +328,7 @@ TEST_CASE("what is thrown for a prompt's logits becomes the text's error") {
 
 TEST_CASE("a text ends by a stop token, by its limit, or at the end of the context") {
   const Model model = small_model(in_one_order);
-  const PageSizes sizes{.pages = 10, .page = 4, .sequences = 1, .budget = 16};
+  const PageSizes sizes{.pages = 10, .page_size = 4, .sequences = 1, .budget = 16};
   Request request = some_request(1);
   request.most = 6, request.sampling.temperature = 0;
   const Heard heard = alone(model, request, sizes);
@@ -347,7 +348,7 @@ TEST_CASE("a text ends by a stop token, by its limit, or at the end of the conte
 
 TEST_CASE("an engine refuses what can't be a text, by the name of what is wrong") {
   const Model model = small_model(in_one_order);
-  const PageSizes sizes{.pages = 10, .page = 4, .sequences = 1, .budget = 16};
+  const PageSizes sizes{.pages = 10, .page_size = 4, .sequences = 1, .budget = 16};
   Engine engine(model_runner(model, sizes));
   const auto refused = [&](Request request, const char* message) {
     REFUSES(engine.submit(std::move(request)), message);

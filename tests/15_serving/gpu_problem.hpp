@@ -44,14 +44,14 @@ inline PagedText made_text(std::uint32_t seed, int S, const Heads& n, float scal
 /// Sequences in a store. Places without a position hold NaN, and some pages belong to no sequence.
 struct PagesProblem {
   Heads n;
-  std::size_t pages = 0, page;
+  std::size_t pages = 0, page_size;
   std::vector<PagedText> sequences;
   std::vector<std::vector<std::size_t>> tables;
   std::vector<int> lengths;
-  std::vector<float> keys, values;  // [G, pages, page, D]
+  std::vector<float> keys, values;  // [G, pages, page_size, D]
 
   PagedHeads heads() const {
-    return {keys.data(), values.data(), pages, page, std::size_t(n.G), std::size_t(n.D)};
+    return {keys.data(), values.data(), pages, page_size, std::size_t(n.G), std::size_t(n.D)};
   }
   void place(const PagedText& sequence, const std::vector<std::size_t>& table);
 };
@@ -61,7 +61,7 @@ inline void PagesProblem::place(const PagedText& sequence, const std::vector<std
   const std::size_t D = std::size_t(n.D), G = std::size_t(n.G);
   for (std::size_t s = sequence.shared; s < sequence.k.shape(0); ++s)
     for (std::size_t g = 0; g < G; ++g) {
-      const std::size_t at = ((g * pages + table[s / page]) * page + s % page) * D;
+      const std::size_t at = ((g * pages + table[s / page_size]) * page_size + s % page_size) * D;
       std::copy_n(&sequence.k(s, g * D), D, &keys[at]);
       std::copy_n(&sequence.v(s, g * D), D, &values[at]);
     }
@@ -69,12 +69,13 @@ inline void PagesProblem::place(const PagedText& sequence, const std::vector<std
 
 /// Pages are given out to the sequences in turns and from the last but one down, every second of
 /// them, so that no sequence has neighbours.
-inline PagesProblem in_pages(const std::vector<PagedText>& sequences, const Heads& n, int page) {
-  PagesProblem made{n, 0, std::size_t(page), sequences, {}, {}, {}, {}};
+inline PagesProblem in_pages(const std::vector<PagedText>& sequences, const Heads& n,
+                             int page_size) {
+  PagesProblem made{n, 0, std::size_t(page_size), sequences, {}, {}, {}, {}};
   made.tables.resize(sequences.size());
   std::size_t most = 0, given = 0;
   const auto wanted = [&](std::size_t b) {
-    return (sequences[b].k.shape(0) + made.page - 1) / made.page;
+    return (sequences[b].k.shape(0) + made.page_size - 1) / made.page_size;
   };
   for (std::size_t b = 0; b < sequences.size(); ++b) {
     most = std::max(most, wanted(b)), made.pages += 2 * wanted(b);
@@ -82,11 +83,12 @@ inline PagesProblem in_pages(const std::vector<PagedText>& sequences, const Head
   }
   for (std::size_t i = 0; i < most; ++i)
     for (std::size_t b = 0; b < sequences.size(); ++b)
-      if ((i + 1) * made.page <= sequences[b].shared)
+      if ((i + 1) * made.page_size <= sequences[b].shared)
         made.tables[b].push_back(made.tables[sequences[b].owner][i]);
       else if (i < wanted(b))
         made.tables[b].push_back(made.pages - 2 - 2 * given++);
-  made.keys.assign(made.pages * made.page * n.of(n.G), std::numeric_limits<float>::quiet_NaN());
+  made.keys.assign(made.pages * made.page_size * n.of(n.G),
+                   std::numeric_limits<float>::quiet_NaN());
   made.values = made.keys;
   for (std::size_t b = 0; b < sequences.size(); ++b) made.place(sequences[b], made.tables[b]);
   return made;
@@ -100,7 +102,8 @@ inline DeviceBuffer<bf16> as_bf16(const std::vector<float>& from) {
 
 /// What the kernel writes, sequence by sequence: [B][H·D].
 inline std::vector<std::vector<float>> run(const PagesProblem& p) {
-  const PagedSequences sequences(plan_sequences(p.tables, p.lengths, int(p.pages), int(p.page)));
+  const PagedSequences sequences(
+      plan_sequences(p.tables, p.lengths, int(p.pages), int(p.page_size)));
   std::vector<float> queries;
   for (const PagedText& sequence : p.sequences)
     queries.insert(queries.end(), sequence.q.begin(), sequence.q.end());

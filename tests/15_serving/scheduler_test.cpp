@@ -29,7 +29,7 @@ static ScheduledSequence sequence(size_t id, size_t known, size_t computed = 0) 
   return {id, id, known, computed, pages, pages, pages};
 }
 static StepPlan plan(const Sequences& running, const Sequences& waiting, size_t free,
-                     StepLimits limits = {.budget = 10, .sequences = 3, .page = 4}) {
+                     StepLimits limits = {.budget = 10, .sequences = 3, .page_size = 4}) {
   return plan_step(running, waiting, free, limits);
 }
 
@@ -98,11 +98,11 @@ TEST_CASE("a page that another text uses, too, is not free when a text stops") {
 }
 
 TEST_CASE("a plan needs limits that let each text read a token, and texts that have one to read") {
-  REFUSES(plan({}, {}, 1, {.budget = 10, .sequences = 0, .page = 4}),
+  REFUSES(plan({}, {}, 1, {.budget = 10, .sequences = 0, .page_size = 4}),
           "sequences of a step: wanted at least 1, got 0");
-  REFUSES(plan({}, {}, 1, {.budget = 10, .sequences = 1, .page = 0}),
+  REFUSES(plan({}, {}, 1, {.budget = 10, .sequences = 1, .page_size = 0}),
           "tokens of a page: wanted at least 1, got 0");
-  REFUSES(plan({}, {}, 1, {.budget = 2, .sequences = 3, .page = 4}),
+  REFUSES(plan({}, {}, 1, {.budget = 2, .sequences = 3, .page_size = 4}),
           "budget, the tokens of a step: wanted at least the 3 sequences, got 2");
   REFUSES(plan({sequence(4, 5, 5)}, {}, 1), "sequence 4: wanted a token to read, got 5 of 5 read");
   REFUSES(plan({sequence(0, 2), sequence(1, 2), sequence(2, 2), sequence(3, 2)}, {}, 1),
@@ -110,7 +110,7 @@ TEST_CASE("a plan needs limits that let each text read a token, and texts that h
   ScheduledSequence short_of_pages = sequence(4, 9, 8);
   short_of_pages.pages = 1;
   REFUSES(plan({short_of_pages}, {}, 1),
-          "sequence 4: wanted pages for 8 computed tokens, got 1 pages of 4");
+          "sequence 4: wanted pages for 8 computed tokens, got 1 page(s) of 4 tokens each");
 }
 
 }  // namespace t2t::scheduler_test

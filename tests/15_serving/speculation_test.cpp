@@ -88,8 +88,8 @@ static Draft of_known(Ids all, size_t wrong) {
 
 TEST_CASE("64 texts served together with drafts, right and wrong: the bits of each are as alone") {
   // 14 pages of 8 tokens for five sequences: some must stop and be computed again.
-  const PageSizes sizes{.pages = 14, .page = 8, .sequences = 5, .budget = 23};
-  const PageSizes roomy{.pages = 40, .page = 16, .sequences = 1, .budget = 64};
+  const PageSizes sizes{.pages = 14, .page_size = 8, .sequences = 5, .budget = 23};
+  const PageSizes roomy{.pages = 40, .page_size = 16, .sequences = 1, .budget = 64};
   for (const bool packed : {false, true}) {
     CAPTURE(packed);
     const Model model = small_model(packed);
@@ -121,7 +121,7 @@ TEST_CASE("64 texts served together with drafts, right and wrong: the bits of ea
 static const size_t V = 96;
 
 TEST_CASE("right drafts make a step bring several tokens, wrong ones take nothing away") {
-  const PageSizes sizes{.pages = 20, .page = 4, .sequences = 1, .budget = 16};
+  const PageSizes sizes{.pages = 20, .page_size = 4, .sequences = 1, .budget = 16};
   Request request{.prompt = {1, 2, 3}, .most = 31, .sampling = {.temperature = 0}};
   const Ids said = alone(toy_runner(sizes, V), request).said;
   request.drafts = 4;
@@ -143,7 +143,7 @@ TEST_CASE("right drafts make a step bring several tokens, wrong ones take nothin
 }
 
 TEST_CASE("a stop token, the limit and the end of the context hold among accepted drafts") {
-  const PageSizes sizes{.pages = 6, .page = 4, .sequences = 1, .budget = 16};
+  const PageSizes sizes{.pages = 6, .page_size = 4, .sequences = 1, .budget = 16};
   const ModelRunner runner = toy_runner(sizes, V);
   Request request{.prompt = {5, 6, 7}, .most = 40, .sampling = {.temperature = 0}};
   request.draft = toy_draft(V, 0), request.drafts = 5;
@@ -167,7 +167,7 @@ TEST_CASE("a stop token, the limit and the end of the context hold among accepte
 }
 
 TEST_CASE("a filter holds among accepted drafts, and sees the answer grow token by token") {
-  const PageSizes sizes{.pages = 10, .page = 4, .sequences = 1, .budget = 16};
+  const PageSizes sizes{.pages = 10, .page_size = 4, .sequences = 1, .budget = 16};
   Request request{.prompt = {5, 6, 7}, .most = 9, .sampling = {.temperature = 0}};
   std::vector<size_t> sizes_seen;
   request.filter = [&](std::span<const int> answer, Row logits) {
@@ -185,9 +185,10 @@ TEST_CASE("a filter holds among accepted drafts, and sees the answer grow token 
 
 TEST_CASE(
     "rejected drafts over a page's end: their pages are free again, and no kept one changes") {
-  for (const size_t page : {4, 2, 1}) {
-    CAPTURE(page);
-    const PageSizes sizes{.pages = 48 / page, .page = page, .sequences = 2, .budget = 16};
+  for (const size_t page_size : {4, 2, 1}) {
+    CAPTURE(page_size);
+    const PageSizes sizes{
+        .pages = 48 / page_size, .page_size = page_size, .sequences = 2, .budget = 16};
     ModelRunner runner = toy_runner(sizes, V);
     const Engine* watched = nullptr;
     size_t writes_to_kept = 0;
@@ -195,7 +196,8 @@ TEST_CASE(
       const std::vector<size_t> kept = watched->tree().pages();
       for (const Chunk& chunk : chunks)
         for (size_t i = 0; i < chunk.ids.size(); ++i)
-          writes_to_kept += std::ranges::count(kept, chunk.table[(chunk.position + i) / page]) > 0;
+          writes_to_kept +=
+              std::ranges::count(kept, chunk.table[(chunk.position + i) / page_size]) > 0;
       run(chunks, logits);
     };
     Engine engine(runner);
@@ -210,9 +212,9 @@ TEST_CASE(
       for (const Event& event : engine.step())
         if (event.token) heard[event.id].push_back(*event.token);
       for (const Sequence& sequence : engine.running())
-        wrong_tables += sequence.table.size() != (sequence.computed + page - 1) / page;
+        wrong_tables += sequence.table.size() != (sequence.computed + page_size - 1) / page_size;
       for (const SequenceStep& part : engine.sequence_steps())
-        crossed += part.drafted > part.accepted + page;
+        crossed += part.drafted > part.accepted + page_size;
     }
     CHECK(crossed > 0);
     CHECK(wrong_tables == 0);
@@ -223,8 +225,8 @@ TEST_CASE(
     // same.
     Ids longer = request.prompt;
     longer.insert(longer.end(), said.begin(), said.end());
-    CHECK(engine.tree().find(longer).size() == (longer.size() - 1) / page);
-    CHECK(engine.tree().pages().size() == (longer.size() - 1) / page);
+    CHECK(engine.tree().find(longer).size() == (longer.size() - 1) / page_size);
+    CHECK(engine.tree().pages().size() == (longer.size() - 1) / page_size);
     request.prompt = longer, request.draft = {};
     const size_t third = engine.submit(request);
     for (size_t step = 0; !engine.idle() && step < 100; ++step)
@@ -236,7 +238,7 @@ TEST_CASE(
 
 TEST_CASE("drafts take only what is left over: no text stops for them, and the budget holds") {
   // Two sequences of one page each, and no third page.
-  const PageSizes sizes{.pages = 2, .page = 8, .sequences = 2, .budget = 5};
+  const PageSizes sizes{.pages = 2, .page_size = 8, .sequences = 2, .budget = 5};
   Engine engine(toy_runner(sizes, V));
   Request request{.prompt = {1, 2}, .most = 6, .sampling = {.temperature = 0}};
   request.draft = toy_draft(V, 0), request.drafts = 4;
@@ -254,7 +256,7 @@ TEST_CASE("drafts take only what is left over: no text stops for them, and the b
 }
 
 TEST_CASE("what a draft throws, or a token that is none, ends its text alone") {
-  const PageSizes sizes{.pages = 10, .page = 4, .sequences = 3, .budget = 20};
+  const PageSizes sizes{.pages = 10, .page_size = 4, .sequences = 3, .budget = 20};
   const Request right{.prompt = {1, 2}, .most = 5, .sampling = {.temperature = 0}};
   Request throws = right, outside = right, many = right;
   throws.draft = [](std::span<const int>, size_t) -> Ids { throw std::runtime_error("no idea"); };
@@ -270,7 +272,7 @@ TEST_CASE("what a draft throws, or a token that is none, ends its text alone") {
 }
 
 TEST_CASE("a runner that throws leaves the drafts unread, and the text goes on as before") {
-  const PageSizes sizes{.pages = 10, .page = 2, .sequences = 1, .budget = 20};
+  const PageSizes sizes{.pages = 10, .page_size = 2, .sequences = 1, .budget = 20};
   Request request{.prompt = {1, 2}, .most = 9, .sampling = {.temperature = 0}};
   const Ids said = alone(toy_runner(sizes, V), request).said;
   request.draft = toy_draft(V, 30), request.drafts = 3;
@@ -296,7 +298,7 @@ TEST_CASE("a runner that throws leaves the drafts unread, and the text goes on a
 }
 
 TEST_CASE("a text that repeats itself, and a model that drafts for itself, take fewer steps") {
-  const PageSizes sizes{.pages = 30, .page = 8, .sequences = 1, .budget = 32};
+  const PageSizes sizes{.pages = 30, .page_size = 8, .sequences = 1, .budget = 32};
   const Model model = small_model(false);
   Request request{.prompt = {1, 2, 3}, .most = 33, .sampling = {.temperature = 0}};
   const HeardText want = alone(model_runner(model, sizes), request);

@@ -19,11 +19,11 @@ static std::size_t between(Random& random, std::size_t from, std::size_t to) {
 }
 
 Workload random_workload(Random& random, std::size_t V) {
-  const std::size_t page = std::size_t(1) << between(random, 0, 3);  // 1, 2, 4 or 8 tokens
+  const std::size_t page_size = std::size_t(1) << between(random, 0, 3);  // 1, 2, 4 or 8 tokens
   const std::size_t sequences = between(random, 1, 5);
-  Workload workload{{between(random, 4, 24), page, sequences, sequences + between(random, 0, 20)},
-                    {}};
-  const std::size_t most = workload.sizes.pages * page;
+  Workload workload{
+      {between(random, 4, 24), page_size, sequences, sequences + between(random, 0, 20)}, {}};
+  const std::size_t most = workload.sizes.pages * page_size;
   const auto token = [&] { return int(between(random, 0, V - 1)); };
   std::vector<int> common(between(random, 0, most / 2));
   for (int& id : common) id = token();

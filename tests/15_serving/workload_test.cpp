@@ -88,7 +88,7 @@ TEST_CASE(
 
 TEST_CASE(
     "by hand: two texts of one beginning have its pages in common, and leave nothing behind") {
-  Workload workload{{.pages = 6, .page = 2, .sequences = 2, .budget = 8}, {}};
+  Workload workload{{.pages = 6, .page_size = 2, .sequences = 2, .budget = 8}, {}};
   for (const size_t step : {0, 1}) {
     Request request{.prompt = {1, 2, 3, 4, int(step)}, .most = 3};
     request.sampling.temperature = 0;
@@ -123,7 +123,7 @@ static Arrival arrival(size_t step, std::vector<int> prompt, size_t most) {
 }
 
 TEST_CASE("by hand: a text that goes on in the middle of another's page gets a copy of it") {
-  Workload workload{{.pages = 12, .page = 4, .sequences = 3, .budget = 16}, {}};
+  Workload workload{{.pages = 12, .page_size = 4, .sequences = 3, .budget = 16}, {}};
   workload.arrivals = {arrival(0, {1, 2, 3, 4, 5, 6, 7}, 4), arrival(1, {1, 2, 3, 4, 5, 6, 9}, 4),
                        arrival(1, {1, 2, 3, 9}, 4)};
   // Of the second sequence 4 tokens are shared and 2 copied, of the third 3 are copied from a full
@@ -132,7 +132,7 @@ TEST_CASE("by hand: a text that goes on in the middle of another's page gets a c
 }
 
 TEST_CASE("by hand: of texts that begin alike and come together, the first reads the beginning") {
-  Workload workload{{.pages = 40, .page = 4, .sequences = 5, .budget = 30}, {}};
+  Workload workload{{.pages = 40, .page_size = 4, .sequences = 5, .budget = 30}, {}};
   const std::vector<int> prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   workload.arrivals = {arrival(0, prompt, 3), arrival(0, prompt, 3), arrival(0, prompt, 3)};
   CHECK(reads_of(workload)[0] == "0: 10");
@@ -143,7 +143,7 @@ TEST_CASE("by hand: of texts that begin alike and come together, the first reads
 }
 
 TEST_CASE("by hand: a stopped text goes on from copies of its pages, if there is room for them") {
-  Workload workload{{.pages = 4, .page = 2, .sequences = 2, .budget = 8}, {}};
+  Workload workload{{.pages = 4, .page_size = 2, .sequences = 2, .budget = 8}, {}};
   workload.arrivals = {arrival(0, {1, 2, 3}, 5), arrival(0, {4, 5, 6}, 3)};
   // Both have read four tokens when the first needs a third page. In the end it has all four pages.
   for (const size_t swap : {0, 1, 2}) {
@@ -197,7 +197,7 @@ TEST_CASE("a runner that throws now and then: no page is lost, and each text say
 }
 
 TEST_CASE("a long prompt comes in chunks, and does not hold up an answer") {
-  Workload workload{{.pages = 32, .page = 4, .sequences = 2, .budget = 8}, {}};
+  Workload workload{{.pages = 32, .page_size = 4, .sequences = 2, .budget = 8}, {}};
   workload.arrivals.push_back({0, {.prompt = {1, 2}, .most = 12}, {}});
   workload.arrivals.push_back({1, {.prompt = std::vector<int>(50, 3), .most = 1}, {}});
   size_t answers = 0;

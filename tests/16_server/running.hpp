@@ -22,7 +22,7 @@ inline const Session& tiny_served() {
   static const Session one = tiny_session();
   return one;
 }
-inline constexpr PageSizes tiny_pages{.pages = 60, .page = 8, .sequences = 4, .budget = 32};
+inline constexpr PageSizes tiny_pages{.pages = 60, .page_size = 8, .sequences = 4, .budget = 32};
 inline ModelRunner tiny_runner() { return model_runner(tiny_served().model, tiny_pages); }
 /// The same with steps of at least 5 ms, for what must happen before an answer has ended.
 inline ModelRunner slow(ModelRunner runner) {

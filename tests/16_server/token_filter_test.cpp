@@ -255,7 +255,7 @@ TEST_CASE("text tokens have bytes, control tokens have none") {
 
 TEST_CASE("texts that the engine stops and computes again answer in JSON, and as they do alone") {
   const auto trie = trie_of(small_vocabulary());
-  const PageSizes scarce{.pages = 12, .page = 4, .sequences = 4, .budget = 16};
+  const PageSizes scarce{.pages = 12, .page_size = 4, .sequences = 4, .budget = 16};
   const auto request = [&](size_t i) {
     Request text{.prompt = {int(i), 1, 2}, .most = 40, .stops = {0}};
     text.sampling.temperature = 20;
@@ -282,8 +282,8 @@ TEST_CASE("texts that the engine stops and computes again answer in JSON, and as
   CHECK(stops > 0);
   CHECK(whole > 8);
   for (size_t i = 0; i < 24; ++i) {
-    Engine one(
-        toy_runner({.pages = 20, .page = 4, .sequences = 1, .budget = 16}, trie->tokens.size()));
+    Engine one(toy_runner({.pages = 20, .page_size = 4, .sequences = 1, .budget = 16},
+                          trie->tokens.size()));
     one.submit(request(i));
     std::vector<int> alone;
     for (size_t step = 0; !one.idle() && step < 200; ++step)

@@ -21,19 +21,19 @@ using PageTable = std::vector<std::size_t>;
 
 class PagedAttention {
  public:
-  /// Makes `pages` pages of `page` positions in each layer, for sequences of up to S positions and
-  /// calls with up to max_run_rows rows of a sequence. Keys and values are floats, with bits = 32,
-  /// or chapter 12's values of 8 or 4 bits. Throws std::invalid_argument as LayerTables does, when
-  /// sequences, pages or page is 0, and for other bits; std::runtime_error when there is not enough
-  /// memory.
+  /// Makes `pages` pages of `page_size` positions in each layer, for sequences of up to S positions
+  /// and calls with up to max_run_rows rows of a sequence. Keys and values are floats, with
+  /// bits = 32, or chapter 12's values of 8 or 4 bits. Throws std::invalid_argument as LayerTables
+  /// does, when sequences, pages or page_size is 0, and for other bits; std::runtime_error when
+  /// there is not enough memory.
   PagedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t max_run_rows,
-                 std::size_t sequences, std::size_t pages, std::size_t page = 16,
+                 std::size_t sequences, std::size_t pages, std::size_t page_size = 16,
                  std::size_t bits = 32);
   PagedAttention(const PagedAttention&) = delete;  // give std::ref(it) to a slot, not a copy
 
   std::vector<PageTable> tables;  // [sequences]
 
-  std::size_t page() const { return page_; }
+  std::size_t page_size() const { return page_size_; }
   std::size_t pages() const { return pages_; }
   /// Bytes of one page in all layers.
   double bytes_of_a_page() const;
@@ -59,8 +59,8 @@ class PagedAttention {
 
   LayerTables layers_;
   std::vector<BlockSettings> settings_;  // [L]
-  std::size_t pages_, page_, bits_;
-  std::vector<Tensor<1>> keys_, values_;  // [L] of [G · pages · page · D]
+  std::size_t pages_, page_size_, bits_;
+  std::vector<Tensor<1>> keys_, values_;  // [L] of [G · pages · page_size · D]
   std::vector<RoundedPages> rounded_;     // [L], for fewer than 32 bits
   std::vector<PagedRun> runs_;            // of a call
   PagedScratch scratch_;

@@ -13,13 +13,13 @@ Tensor<2> paged_attention(const Tensor<2>& q, const PagedRun& run, const PagedHe
                           const ScoreRule& rule) {
   const std::size_t S = run.position + run.rows, G = heads.G, D = heads.D;
   expect_shape("q", q, {run.rows, q.shape(1)});
-  expect(run.table.size() * heads.page >= S, "positions in the pages of the table",
-         "at least " + std::to_string(S), run.table.size() * heads.page);
+  expect(run.table.size() * heads.page_size >= S, "positions in the pages of the table",
+         "at least " + std::to_string(S), run.table.size() * heads.page_size);
   if (heads.rounded) throw std::invalid_argument("pages: wanted floats, got rounded numbers");
   Tensor<2> k = empty(S, G * D), v = k;  // [S, G·D]
   for (std::size_t s = 0; s < S; ++s)
     for (std::size_t g = 0; g < G; ++g) {
-      const std::size_t number = run.table[s / heads.page], offset = s % heads.page;
+      const std::size_t number = run.table[s / heads.page_size], offset = s % heads.page_size;
       std::ranges::copy(heads.keys_of(number, g, offset, 1).row(0), &k(s, g * D));
       std::ranges::copy(heads.values_of(number, g, offset, 1).row(0), &v(s, g * D));
     }
@@ -112,9 +112,9 @@ static void find_pieces(const PagedRun& run, const PagedHeads& heads, std::size_
     return pieces.push_back({rows.k, rows.v});
   }
   for (std::size_t s = keys.begin; s < keys.end;) {
-    const std::size_t number = run.table[s / heads.page], offset = s % heads.page;
-    const std::size_t count = std::min(heads.page - offset, keys.end - s);
-    if (s > keys.begin && number == run.table[s / heads.page - 1] + 1)
+    const std::size_t number = run.table[s / heads.page_size], offset = s % heads.page_size;
+    const std::size_t count = std::min(heads.page_size - offset, keys.end - s);
+    if (s > keys.begin && number == run.table[s / heads.page_size - 1] + 1)
       pieces.back().k.rows += count, pieces.back().v.rows += count;
     else
       pieces.push_back(

@@ -1,7 +1,7 @@
 // Attention over pages: the keys and values of a sequence lie in pages that need not be neighbours,
 // and a table says which page holds which positions.
 //
-//   position s of a sequence lies in page table[s / page], at offset s % page
+//   position s of a sequence lies in page table[s / page_size], at offset s % page_size
 //
 // The formula gathers a sequence's keys and values and is chapter 06's from there on. The kernel
 // reads the pages where they lie, in stretches that begin at multiples of 256 positions:
@@ -34,21 +34,20 @@ namespace t2t {
 /// One layer's pages, for all sequences. Owns nothing. Neighbouring pages of a head are neighbours
 /// in memory, so that a sequence with consecutive pages is read from front to back.
 struct PagedHeads {
-  const float* keys;    // [G, pages, page, D]; null if pages are rounded
-  const float* values;  // [G, pages, page, D]; null if pages are rounded
+  const float* keys;    // [G, pages, page_size, D]; null if pages are rounded
+  const float* values;  // [G, pages, page_size, D]; null if pages are rounded
   std::size_t pages;
-  std::size_t page;  // positions of a page
+  std::size_t page_size;  // positions of a page
   std::size_t G, D;
   const RoundedPages* rounded = nullptr;  // read in their place, if given; of the same sizes
 
   /// `count` positions of a page, from offset `from` on: [count, D].
-  ConstMatrix keys_of(std::size_t page_number, std::size_t g, std::size_t from,
-                      std::size_t count) const {
-    return {keys + ((g * pages + page_number) * page + from) * D, count, D, D};
+  ConstMatrix keys_of(std::size_t page, std::size_t g, std::size_t from, std::size_t count) const {
+    return {keys + ((g * pages + page) * page_size + from) * D, count, D, D};
   }
-  ConstMatrix values_of(std::size_t page_number, std::size_t g, std::size_t from,
+  ConstMatrix values_of(std::size_t page, std::size_t g, std::size_t from,
                         std::size_t count) const {
-    return {values + ((g * pages + page_number) * page + from) * D, count, D, D};
+    return {values + ((g * pages + page) * page_size + from) * D, count, D, D};
   }
 };
 

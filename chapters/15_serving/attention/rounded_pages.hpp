@@ -13,13 +13,14 @@
 
 namespace t2t {
 
-/// The pages of one layer. Row number·page + i is offset i of page `number`.
+/// The pages of one layer. Row number·page_size + i is offset i of page `number`.
 struct RoundedPages {
   QuantizedHeads keys, values;
-  std::size_t page;  // positions of a page
+  std::size_t page_size;  // positions of a page
 
   /// Throws as make_quantized_heads does.
-  RoundedPages(std::size_t bits, std::size_t G, std::size_t pages, std::size_t page, std::size_t D);
+  RoundedPages(std::size_t bits, std::size_t G, std::size_t pages, std::size_t page_size,
+               std::size_t D);
 };
 
 /// Expands head g's keys and values at these positions of a sequence with this table into floats: a

@@ -13,13 +13,13 @@ namespace t2t {
 
 ModelRunner model_runner(const Model& model, const PageSizes& sizes) {
   const Config& config = model.config();
-  const std::size_t S = std::min(config.T_max, sizes.pages * sizes.page);
+  const std::size_t S = std::min(config.T_max, sizes.pages * sizes.page_size);
   StateOptions options{.chunk = sizes.budget, .sequences = sizes.sequences};
   if (config.block.experts > 0) options.network = experts_network();
   expect_state_options(config, S, options);
   const auto paged =
       std::make_shared<PagedAttention>(settings_of_all(config), S, std::min(sizes.budget, S),
-                                       sizes.sequences, sizes.pages, sizes.page, sizes.bits);
+                                       sizes.sequences, sizes.pages, sizes.page_size, sizes.bits);
   options.memory = {[paged](const Projected& in, Matrix heads, const Trace& trace) {
     (*paged)(in, heads, trace);
   }};

@@ -24,7 +24,7 @@ struct Chunk {
 /// Sizes of the memory that sequences share.
 struct PageSizes {
   std::size_t pages = 256;
-  std::size_t page = 16;       // tokens of a page
+  std::size_t page_size = 16;  // tokens of a page
   std::size_t sequences = 16;  // that run at the same time
   std::size_t budget = 128;    // tokens of a step
   /// The most prompt tokens in a step that also answers sequences, though each step has room for
@@ -34,7 +34,7 @@ struct PageSizes {
   std::size_t swap = 0;   // most copies of preempted sequences' pages in other memory
 
   /// How many pages so many tokens need.
-  std::size_t pages_for(std::size_t tokens) const { return (tokens + page - 1) / page; }
+  std::size_t pages_for(std::size_t tokens) const { return (tokens + page_size - 1) / page_size; }
 };
 
 /// A page's contents in all layers.

@@ -23,7 +23,7 @@ static std::size_t drafts_with_room(const Sequence& sequence, const Sequences& s
   const std::size_t pages = sequence.table.size() + sequences.pages_left();
   const std::size_t end =
       std::min(sequences.most_tokens(), sequence.request.prompt.size() + sequence.request.most);
-  return std::min(pages * sequences.runner().sizes.page, end - 1) - sequence.tokens.size();
+  return std::min(pages * sequences.runner().sizes.page_size, end - 1) - sequence.tokens.size();
 }
 
 /// Asks for drafts of an answer, and takes pages for them.

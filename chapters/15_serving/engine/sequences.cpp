@@ -10,7 +10,9 @@
 namespace t2t {
 
 Sequences::Sequences(ModelRunner runner)
-    : runner_(std::move(runner)), pool_(runner_.sizes.pages), tree_(pool_, runner_.sizes.page) {}
+    : runner_(std::move(runner)),
+      pool_(runner_.sizes.pages),
+      tree_(pool_, runner_.sizes.page_size) {}
 
 /// Where the sequence with this id is in a list, or the list's end.
 static auto by_id(std::vector<Sequence>& sequences, std::size_t id) {
@@ -42,11 +44,12 @@ StepLimits Sequences::limits() const {
   const auto answers = std::size_t(std::ranges::count_if(running_, is_answered));
   const bool in_chunks = sizes.chunk > 0 && answers > 0;
   const std::size_t most = std::max(answers + sizes.chunk, sizes.sequences);
-  return {in_chunks ? std::min(most, sizes.budget) : sizes.budget, sizes.sequences, sizes.page};
+  return {in_chunks ? std::min(most, sizes.budget) : sizes.budget, sizes.sequences,
+          sizes.page_size};
 }
 
 std::size_t Sequences::most_tokens() const {
-  return std::min(runner_.positions, runner_.sizes.pages * runner_.sizes.page);
+  return std::min(runner_.positions, runner_.sizes.pages * runner_.sizes.page_size);
 }
 
 std::vector<ScheduledSequence> Sequences::scheduled_running() const {
@@ -68,7 +71,7 @@ std::size_t Sequences::take_page() {
 }
 
 void Sequences::make_room(Sequence& sequence, std::size_t tokens) {
-  while (sequence.table.size() * runner_.sizes.page < sequence.computed + tokens)
+  while (sequence.table.size() * runner_.sizes.page_size < sequence.computed + tokens)
     sequence.table.push_back(take_page());
 }
 
@@ -94,13 +97,13 @@ static std::size_t common_tokens(const std::vector<int>& a, const std::vector<in
 /// is left to read. A prompt whose logits are wanted is read.
 Sequences::Prefix Sequences::prefix_of(const Sequence& sequence) const {
   if (sequence.needs_prompt_logits()) return {.computed = sequence.computed};
-  const std::size_t page = runner_.sizes.page;
+  const std::size_t page_size = runner_.sizes.page_size;
   Prefix found{.shared = tree_.find(sequence.tokens)};
-  found.computed = std::max(found.shared.size() * page, sequence.computed);
+  found.computed = std::max(found.shared.size() * page_size, sequence.computed);
   for (const Sequence& other : running_) {
     const std::size_t most = std::min(other.computed, sequence.tokens.size() - 1);
     const std::size_t common = common_tokens(sequence.tokens, other.tokens, most);
-    if (common <= found.computed || common / page > found.shared.size()) continue;
+    if (common <= found.computed || common / page_size > found.shared.size()) continue;
     found.computed = common, found.to_copy = other.table[found.shared.size()];
   }
   return found;
@@ -109,8 +112,8 @@ Sequences::Prefix Sequences::prefix_of(const Sequence& sequence) const {
 /// Whether one of these older sequences will fill the next page of this sequence's prefix, after so
 /// many computed tokens. Then this sequence waits, and shares the page.
 static bool will_be_read_by(std::span<const Sequence> older, const Sequence& sequence,
-                            std::size_t computed, std::size_t page) {
-  const std::size_t filled = (computed / page + 1) * page;
+                            std::size_t computed, std::size_t page_size) {
+  const std::size_t filled = (computed / page_size + 1) * page_size;
   const bool may_share = filled < sequence.tokens.size() && !sequence.needs_prompt_logits();
   return may_share && std::ranges::any_of(older, [&](const Sequence& other) {
            return common_tokens(sequence.tokens, other.tokens, filled) == filled;
@@ -119,12 +122,13 @@ static bool will_be_read_by(std::span<const Sequence> older, const Sequence& seq
 
 std::vector<ScheduledSequence> Sequences::scheduled_waiting() const {
   std::vector<ScheduledSequence> sequences;
-  const std::size_t places = runner_.sizes.sequences - running_.size(), page = runner_.sizes.page;
+  const std::size_t places = runner_.sizes.sequences - running_.size(),
+                    page_size = runner_.sizes.page_size;
   for (std::size_t i = 0; i < std::min(places, waiting_.size()); ++i) {
     const Sequence& sequence = waiting_[i];
     const Prefix found = prefix_of(sequence);
-    if (will_be_read_by(running_, sequence, found.computed, page) ||
-        will_be_read_by(std::span(waiting_).first(i), sequence, found.computed, page))
+    if (will_be_read_by(running_, sequence, found.computed, page_size) ||
+        will_be_read_by(std::span(waiting_).first(i), sequence, found.computed, page_size))
       break;
     const auto is_spare = [&](std::size_t number) { return pool_.references(number) == 1; };
     const std::size_t pages = runner_.sizes.pages_for(found.computed);
@@ -189,7 +193,7 @@ void Sequences::admit(std::span<const std::size_t> ids) {
     prefixes[i].swapped = std::exchange(sequence.swapped, {});
     sequence.table = prefixes[i].shared;
     for (const std::size_t page : sequence.table) pool_.share(page);
-    sequence.computed = sequence.table.size() * runner_.sizes.page;
+    sequence.computed = sequence.table.size() * runner_.sizes.page_size;
   }
   for (std::size_t i = 0; i < ids.size(); ++i) take_copies(one_running(ids[i]), prefixes[i]);
 }
@@ -204,7 +208,7 @@ void Sequences::take_copies(Sequence& sequence, const Prefix& found) {
       runner_.put(sequence.table[i], runner_.copy_of(*found.to_copy));
     else
       runner_.put(sequence.table[i], found.swapped.at(i));
-    sequence.computed = std::min((i + 1) * runner_.sizes.page, found.computed);
+    sequence.computed = std::min((i + 1) * runner_.sizes.page_size, found.computed);
   }
 }
 

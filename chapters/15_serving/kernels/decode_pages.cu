@@ -21,13 +21,13 @@ namespace {
 /// The pages of one sequence for one group of heads.
 struct SequencePages {
   const int* table;
-  const bf16 *keys, *values;  // [pages, page, D], of the group
-  int page;
+  const bf16 *keys, *values;  // [pages, page_size, D], of the group
+  int page_size;
 
   /// Where the key or value of position s begins, from the first of the group's.
   template <int D>
   __device__ long at(int s) const {
-    return (long(table[s / page]) * page + s % page) * D;
+    return (long(table[s / page_size]) * page_size + s % page_size) * D;
   }
 };
 
@@ -37,7 +37,7 @@ template <int D>
 __device__ __forceinline__ void copy_step(bf16* k_tile, bf16* v_tile, const SequencePages& sequence,
                                           int s, int last) {
   const int lane = threadIdx.x % 32;
-  if (sequence.page % step_keys == 0) {  // the whole step lies in one page
+  if (sequence.page_size % step_keys == 0) {  // the whole step lies in one page
     const long at = sequence.at<D>(s);
     copy_rows<D, step_keys, 32>(k_tile, sequence.keys + at, D, last - s, lane);
     copy_rows<D, step_keys, 32>(v_tile, sequence.values + at, D, last - s, lane);
@@ -79,7 +79,7 @@ __device__ void walk(const SequencePages& sequence, float scale, const uint32_t 
 struct SequencesOnDevice {
   const int *lengths, *tables, *stretch_at, *stretch_sequence;
   const long* table_at;
-  int pages, page;
+  int pages, page_size;
 };
 
 /// Loads this block's rows of queries, heads first_head to first_head + rows − 1 of sequence b.
@@ -108,9 +108,9 @@ __global__ void __launch_bounds__(decode_threads, 2)
 
   uint32_t q[D / 16][4];
   load_heads<D>(call, b, first_head, rows, q);
-  const long of_group = long(g) * sequences.pages * sequences.page * D;
+  const long of_group = long(g) * sequences.pages * sequences.page_size * D;
   const SequencePages sequence{sequences.tables + sequences.table_at[b], call.keys + of_group,
-                               call.values + of_group, sequences.page};
+                               call.values + of_group, sequences.page_size};
   OnlineRows online;
   float mean[D / 8][4] = {};
   walk<D>(sequence, scale, q, first + warp * step_keys, last,
@@ -135,13 +135,10 @@ __global__ void __launch_bounds__(decode_threads, 2)
 template <int D>
 void launch(const PagedCall& call, const PagedSequences& sequences, const Stretches& stretches) {
   const int tiles = (call.H / call.G + packed_rows - 1) / packed_rows;
-  const SequencesOnDevice on_device{sequences.lengths.data(),
-                                    sequences.tables.data(),
-                                    sequences.stretch_at.data(),
-                                    sequences.stretch_sequence.data(),
-                                    sequences.table_at.data(),
-                                    sequences.pages,
-                                    sequences.page};
+  const SequencesOnDevice on_device{sequences.lengths.data(),    sequences.tables.data(),
+                                    sequences.stretch_at.data(), sequences.stretch_sequence.data(),
+                                    sequences.table_at.data(),   sequences.pages,
+                                    sequences.page_size};
   T2T_LAUNCH(decode_pages<D>, dim3(sequences.stretches, call.G, tiles), dim3(decode_threads),
              decode_shared<D>(), call, on_device, scale_log2(D), stretches);
 }

@@ -27,7 +27,7 @@ constexpr int gpu_stretch = 256;
 
 /// The sequences of a step: their tables, and how they are cut into stretches.
 struct PagedPlan {
-  int pages, page;           // of the store, and positions of a page
+  int pages, page_size;      // of the store, and positions of a page
   std::vector<int> lengths;  // [B]: positions of each sequence
   std::vector<int>
       tables;  // the pages of all sequences, sequence by sequence, in the order of positions
@@ -40,16 +40,16 @@ struct PagedPlan {
 /// tables[b] lists the numbers of sequence b's pages; pages beyond those that its positions need
 /// are ignored. Throws std::invalid_argument unless there is a sequence, there are as many lengths
 /// as tables, sizes are at least 1, each sequence has 1 to 2,147,483,391 positions and pages for
-/// them, and all numbers are below `pages`: "sequence 0: wanted pages for 5 positions, got 1 pages
-/// of 4". All sequences together may have 2^31 − 1 stretches.
+/// them, and all numbers are below `pages`: "sequence 0: wanted pages for 5 positions, got 1
+/// page(s) of 4 positions each". All sequences together may have 2^31 − 1 stretches.
 PagedPlan plan_sequences(std::span<const std::vector<std::size_t>> tables,
-                         std::span<const int> lengths, int pages, int page);
+                         std::span<const int> lengths, int pages, int page_size);
 
 /// A plan in device memory, made once per step and used by all layers.
 struct PagedSequences {
   explicit PagedSequences(const PagedPlan& plan);
 
-  int B, stretches, pages, page;
+  int B, stretches, pages, page_size;
   DeviceBuffer<int> lengths, tables, stretch_at, stretch_sequence;  // as in PagedPlan
   DeviceBuffer<long> table_at;
 };
@@ -57,8 +57,8 @@ struct PagedSequences {
 /// What a call reads and writes, in device memory. The store is one layer's.
 struct PagedCall {
   const bf16* q;       // [B, H, D]
-  const bf16* keys;    // [G, pages, page, D]
-  const bf16* values;  // [G, pages, page, D]
+  const bf16* keys;    // [G, pages, page_size, D]
+  const bf16* values;  // [G, pages, page_size, D]
   bf16* out;           // [B, H, D]; must not overlap what is read
   int H, G, D;
 };

@@ -21,15 +21,15 @@ static int count_of(int positions, int piece) {
 
 /// Throws unless sequence b's table names pages of the store, and enough of them.
 static void expect_table(std::size_t b, const std::vector<std::size_t>& table, int length,
-                         int pages, int page) {
+                         int pages, int page_size) {
   const int longest = most - gpu_stretch;  // a step past the last stretch must also fit an int
   if (length < 1 || length > longest)
     throw std::invalid_argument(
         fmt::format("sequence {}: wanted 1 to {} positions, got {}", b, longest, length));
-  if (table.size() < std::size_t(count_of(length, page)))
-    throw std::invalid_argument(
-        fmt::format("sequence {}: wanted pages for {} positions, got {} pages of {}", b, length,
-                    table.size(), page));
+  if (table.size() < std::size_t(count_of(length, page_size)))
+    throw std::invalid_argument(fmt::format(
+        "sequence {}: wanted pages for {} positions, got {} page(s) of {} positions each", b,
+        length, table.size(), page_size));
   for (const std::size_t number : table)
     if (number >= std::size_t(pages))
       throw std::invalid_argument(
@@ -37,20 +37,20 @@ static void expect_table(std::size_t b, const std::vector<std::size_t>& table, i
 }
 
 PagedPlan plan_sequences(std::span<const std::vector<std::size_t>> tables,
-                         std::span<const int> lengths, int pages, int page) {
+                         std::span<const int> lengths, int pages, int page_size) {
   expect(!tables.empty(), "sequences", "at least 1", 0);
   expect(lengths.size() == tables.size(), "lengths", std::to_string(tables.size()), lengths.size());
   expect_size("pages", pages);
-  expect_size("positions of a page", page);
-  PagedPlan plan{pages, page, {}, {}, {}, {0}, {}};
+  expect_size("positions of a page", page_size);
+  PagedPlan plan{pages, page_size, {}, {}, {}, {0}, {}};
   for (std::size_t b = 0; b < tables.size(); ++b) {
-    expect_table(b, tables[b], lengths[b], pages, page);
+    expect_table(b, tables[b], lengths[b], pages, page_size);
     const int stretches = count_of(lengths[b], gpu_stretch), before = plan.stretch_at.back();
     expect(stretches <= most - before, "stretches of all sequences",
            "at most " + std::to_string(most), double(before) + stretches);
     plan.lengths.push_back(lengths[b]);
     plan.table_at.push_back(long(plan.tables.size()));
-    const auto used = std::span(tables[b]).first(std::size_t(count_of(lengths[b], page)));
+    const auto used = std::span(tables[b]).first(std::size_t(count_of(lengths[b], page_size)));
     for (const std::size_t number : used) plan.tables.push_back(int(number));
     plan.stretch_at.push_back(before + stretches);
     plan.stretch_sequence.resize(std::size_t(before + stretches), int(b));
@@ -62,7 +62,7 @@ PagedSequences::PagedSequences(const PagedPlan& plan)
     : B(int(plan.lengths.size())),
       stretches(plan.stretch_at.back()),
       pages(plan.pages),
-      page(plan.page),
+      page_size(plan.page_size),
       lengths(std::span(plan.lengths)),
       tables(std::span(plan.tables)),
       stretch_at(std::span(plan.stretch_at)),

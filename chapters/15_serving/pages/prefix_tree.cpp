@@ -20,9 +20,9 @@ std::uint64_t hash_of_page(std::size_t parent, std::span<const int> tokens) {
   return hash;
 }
 
-PrefixTree::PrefixTree(PagePool& pool, std::size_t page, HashOfPage hash)
-    : pool_(pool), hash_(hash), page_(page) {
-  expect(page >= 1, "tokens of a page", "at least 1", 0);
+PrefixTree::PrefixTree(PagePool& pool, std::size_t page_size, HashOfPage hash)
+    : pool_(pool), hash_(hash), page_size_(page_size) {
+  expect(page_size >= 1, "tokens of a page", "at least 1", 0);
   nodes_.push_back({root, 0, {}});
 }
 
@@ -64,8 +64,8 @@ void PrefixTree::remove(std::size_t node) {
 std::vector<std::size_t> PrefixTree::find(std::span<const int> ids) const {
   std::vector<std::size_t> pages;
   std::size_t node = root;
-  while ((pages.size() + 1) * page_ < ids.size()) {
-    const auto next = child(node, ids.subspan(pages.size() * page_, page_));
+  while ((pages.size() + 1) * page_size_ < ids.size()) {
+    const auto next = child(node, ids.subspan(pages.size() * page_size_, page_size_));
     if (!next) break;
     node = *next;
     pages.push_back(nodes_[node].page);
@@ -74,12 +74,12 @@ std::vector<std::size_t> PrefixTree::find(std::span<const int> ids) const {
 }
 
 void PrefixTree::insert(std::span<const int> ids, std::span<std::size_t> table) {
-  expect(table.size() >= ids.size() / page_, "pages of the table",
-         "at least " + std::to_string(ids.size() / page_), table.size());
+  expect(table.size() >= ids.size() / page_size_, "pages of the table",
+         "at least " + std::to_string(ids.size() / page_size_), table.size());
   std::size_t node = root;
   ++now_;
-  for (std::size_t i = 0; (i + 1) * page_ <= ids.size(); ++i) {
-    const std::span<const int> tokens = ids.subspan(i * page_, page_);
+  for (std::size_t i = 0; (i + 1) * page_size_ <= ids.size(); ++i) {
+    const std::span<const int> tokens = ids.subspan(i * page_size_, page_size_);
     const auto known = child(node, tokens);
     node = known ? *known : add(node, tokens, table[i]);
     nodes_[node].used = now_;

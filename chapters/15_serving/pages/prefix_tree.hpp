@@ -34,9 +34,9 @@ using HashOfPage = std::uint64_t (*)(std::size_t parent, std::span<const int> to
 
 class PrefixTree {
  public:
-  /// For pages of `page` tokens. The pool must outlive the tree. `hash` is hash_of_page, or in
+  /// For pages of `page_size` tokens. The pool must outlive the tree. `hash` is hash_of_page, or in
   /// tests a function with many equal hashes. Throws std::invalid_argument for pages of 0 tokens.
-  PrefixTree(PagePool& pool, std::size_t page, HashOfPage hash = hash_of_page);
+  PrefixTree(PagePool& pool, std::size_t page_size, HashOfPage hash = hash_of_page);
   PrefixTree(const PrefixTree&) = delete;  // a copy would give the same pages back
 
   /// The pages of a sequence's prefix, from the root, as far as the tree has them. At least one
@@ -82,7 +82,7 @@ class PrefixTree {
 
   PagePool& pool_;
   HashOfPage hash_;
-  std::size_t page_;                                             // tokens of a page
+  std::size_t page_size_;                                        // tokens of a page
   std::vector<Node> nodes_;                                      // nodes_[root] has no page
   std::vector<std::size_t> unused_;                              // places in nodes_
   std::unordered_multimap<std::uint64_t, std::size_t> by_hash_;  // the places of all nodes but root

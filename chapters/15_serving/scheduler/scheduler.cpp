@@ -26,12 +26,12 @@ struct Planner {
 
   /// How many new pages a sequence needs for so many more tokens.
   std::size_t pages_for(const ScheduledSequence& sequence, std::size_t tokens) const {
-    const std::size_t all = (sequence.computed + tokens + limits.page - 1) / limits.page;
+    const std::size_t all = (sequence.computed + tokens + limits.page_size - 1) / limits.page_size;
     return all > sequence.pages ? all - sequence.pages : 0;
   }
   /// How many tokens a sequence can read with its own pages and the free ones.
   std::size_t tokens_with_pages(const ScheduledSequence& sequence) const {
-    return (sequence.pages + free) * limits.page - sequence.computed;
+    return (sequence.pages + free) * limits.page_size - sequence.computed;
   }
   void read(Candidate& c, std::size_t tokens) {
     c.tokens = tokens, c.new_pages = pages_for(c.sequence, tokens);
@@ -48,7 +48,7 @@ struct Planner {
 
 static void expect_limits(const StepLimits& limits) {
   expect(limits.sequences >= 1, "sequences of a step", "at least 1", 0);
-  expect(limits.page >= 1, "tokens of a page", "at least 1", 0);
+  expect(limits.page_size >= 1, "tokens of a page", "at least 1", 0);
   expect(limits.budget >= limits.sequences, "budget, the tokens of a step",
          fmt::format("at least the {} sequences", limits.sequences), limits.budget);
 }
@@ -62,10 +62,10 @@ static std::vector<Candidate> by_arrival(std::span<const ScheduledSequence> sequ
       throw std::invalid_argument(
           fmt::format("sequence {}: wanted a token to read, got {} of {} read", sequence.id,
                       sequence.computed, sequence.known));
-    if (sequence.pages * limits.page < sequence.computed)
-      throw std::invalid_argument(
-          fmt::format("sequence {}: wanted pages for {} computed tokens, got {} pages of {}",
-                      sequence.id, sequence.computed, sequence.pages, limits.page));
+    if (sequence.pages * limits.page_size < sequence.computed)
+      throw std::invalid_argument(fmt::format(
+          "sequence {}: wanted pages for {} computed tokens, got {} page(s) of {} tokens each",
+          sequence.id, sequence.computed, sequence.pages, limits.page_size));
     sorted.push_back({sequence});
   }
   std::ranges::sort(sorted, {}, [](const Candidate& c) { return c.sequence.arrival; });

@@ -57,7 +57,7 @@ struct ScheduledSequence {
 struct StepLimits {
   std::size_t budget;     // most tokens of a step
   std::size_t sequences;  // most sequences that run at the same time
-  std::size_t page;       // tokens of a page
+  std::size_t page_size;  // tokens of a page
 };
 
 /// What to do in a step, in this order: preempt sequences, admit others, and read tokens.

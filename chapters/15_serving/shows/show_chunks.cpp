@@ -26,7 +26,7 @@ struct Waits {
 /// Eight sequences that answer with 250 tokens each, and a long prompt that arrives in the tenth
 /// step.
 static Waits waits_with(std::size_t budget) {
-  const PageSizes sizes{.pages = 256, .page = 16, .sequences = 9, .budget = budget};
+  const PageSizes sizes{.pages = 256, .page_size = 16, .sequences = 9, .budget = budget};
   std::vector<Arrival> arrivals;
   for (int i = 0; i < 8; ++i) arrivals.push_back({0, {.prompt = {i, i}, .most = 250}});
   arrivals.push_back({10, {.prompt = std::vector<int>(1500, 9), .most = 1}});

@@ -67,7 +67,7 @@ class Timeline {
 
 void show_pages() {
   print_section("Three sequences in twelve pages of four tokens");
-  const PageSizes sizes{.pages = 12, .page = 4, .sequences = 3, .budget = 12};
+  const PageSizes sizes{.pages = 12, .page_size = 4, .sequences = 3, .budget = 12};
   std::vector<Arrival> arrivals;
   const auto add = [&](std::size_t step, std::vector<int> own, std::size_t most) {
     Request request{.prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, .most = most};
@@ -123,10 +123,11 @@ void show_waste(const Program& program) {
                fmt::format("{:.0f}", double(1 << 30) / (per_sequence * floats_a_token * 4))});
   };
   add("one piece for each sequence", double(S * lengths.size()));
-  for (const std::size_t page : {256, 64, 16, 4}) {
+  for (const std::size_t page_size : {256, 64, 16, 4}) {
     double places = 0;
-    for (const std::size_t length : lengths) places += double((length + page - 1) / page * page);
-    add(fmt::format("pages of {}", page), places);
+    for (const std::size_t length : lengths)
+      places += double((length + page_size - 1) / page_size * page_size);
+    add(fmt::format("pages of {}", page_size), places);
   }
   table.print();
   fmt::print("\n");

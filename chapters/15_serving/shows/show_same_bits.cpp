@@ -40,7 +40,7 @@ struct Cut {
 /// The logits of the sequence's last token, [V]. With pages, or with chapter 08's caches.
 static Tensor<1> last_logits(const Model& model, const std::vector<int>& ids, const Cut& cut,
                              bool pages) {
-  const PageSizes sizes{.pages = 64, .page = 16, .sequences = 2, .budget = 2 * length};
+  const PageSizes sizes{.pages = 64, .page_size = 16, .sequences = 2, .budget = 2 * length};
   const ModelRunner runner = pages ? model_runner(model, sizes) : ModelRunner{};
   ModelState state(model.config(), length, {.chunk = 2 * length, .sequences = 2});
   std::vector<std::size_t> own, other;

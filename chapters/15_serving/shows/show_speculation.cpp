@@ -41,7 +41,7 @@ struct Words {
 
 /// A model runner that has memorized the text: after each position comes the text's next word.
 static ModelRunner recites(const Words& words) {
-  const PageSizes sizes{.pages = 16, .page = 4, .sequences = 1, .budget = 32};
+  const PageSizes sizes{.pages = 16, .page_size = 4, .sequences = 1, .budget = 32};
   return {sizes, words.vocabulary.size(), words.ids.size(),
           [&words](std::span<const Chunk> chunks, Matrix logits) {
             const Chunk& chunk = chunks.front();

@@ -26,16 +26,16 @@ Draft toy_draft(std::size_t V, std::size_t wrong) {
 }
 
 ModelRunner toy_runner(const PageSizes& sizes, std::size_t V) {
-  const auto store = std::make_shared<std::vector<int>>(sizes.pages * sizes.page, -1);
-  const std::size_t page = sizes.page;
+  const auto store = std::make_shared<std::vector<int>>(sizes.pages * sizes.page_size, -1);
+  const std::size_t page_size = sizes.page_size;
   return {sizes,
           V,
-          sizes.pages * page,
-          [store, page, V](std::span<const Chunk> chunks, Matrix logits) {
+          sizes.pages * page_size,
+          [store, page_size, V](std::span<const Chunk> chunks, Matrix logits) {
             for (const Chunk& chunk : chunks)
               for (std::size_t i = 0; i < chunk.ids.size(); ++i) {
                 const std::size_t s = chunk.position + i;
-                (*store)[chunk.table[s / page] * page + s % page] = chunk.ids[i];
+                (*store)[chunk.table[s / page_size] * page_size + s % page_size] = chunk.ids[i];
               }
             std::size_t row = 0;
             for (const Chunk& chunk : chunks) {
@@ -43,7 +43,7 @@ ModelRunner toy_runner(const PageSizes& sizes, std::size_t V) {
               const std::size_t end = chunk.position + chunk.ids.size();
               std::vector<int> tokens;
               for (std::size_t s = 0; s < end; ++s) {
-                tokens.push_back((*store)[chunk.table[s / page] * page + s % page]);
+                tokens.push_back((*store)[chunk.table[s / page_size] * page_size + s % page_size]);
                 if (end - s > chunk.wanted) continue;
                 const Row of_sequence = logits.row(row++);
                 std::ranges::fill(of_sequence, 0.0f);
@@ -51,12 +51,13 @@ ModelRunner toy_runner(const PageSizes& sizes, std::size_t V) {
               }
             }
           },
-          [store, page](std::size_t number) {
-            const auto tokens = std::as_bytes(std::span(*store).subspan(number * page, page));
+          [store, page_size](std::size_t number) {
+            const auto tokens =
+                std::as_bytes(std::span(*store).subspan(number * page_size, page_size));
             return PageCopy(tokens.begin(), tokens.end());
           },
-          [store, page](std::size_t number, std::span<const std::byte> copy) {
-            const auto tokens = std::span(*store).subspan(number * page, page);
+          [store, page_size](std::size_t number, std::span<const std::byte> copy) {
+            const auto tokens = std::span(*store).subspan(number * page_size, page_size);
             std::ranges::copy(copy, std::as_writable_bytes(tokens).begin());
           }};
 }

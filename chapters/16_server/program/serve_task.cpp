@@ -25,7 +25,7 @@
 
 namespace t2t {
 
-static constexpr std::size_t page_tokens = 16;
+static constexpr std::size_t page_size = 16;
 
 void add_flags(Program& program, ServeFlags& flags) {
   flags.model = default_model();
@@ -93,7 +93,7 @@ static PageSizes sizes_of(const ServeFlags& flags) {
   if (flags.cache_bits != 32 && flags.cache_bits != 8 && flags.cache_bits != 4)
     throw std::invalid_argument(
         fmt::format("--cache-bits: wanted 32, 8 or 4, got {}", flags.cache_bits));
-  PageSizes sizes{.page = page_tokens,
+  PageSizes sizes{.page_size = page_size,
                   .sequences = flags.parallel,
                   .budget = flags.budget,
                   .chunk = flags.chunk,
