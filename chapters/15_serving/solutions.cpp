@@ -12,12 +12,12 @@ namespace t2t {
 
 static Solution bytes_of_pages() {
   const std::size_t a_token = 2 * 32 * 8 * 128 * 2, page = 16 * a_token, pages = 2900 / 16 + 1;
-  return {
-      "pages of a sequence",
-      fmt::format("A token has 2·32·8·128 = {} elements, {} bytes, so a page has {} bytes. 2,900 "
-                  "tokens need ⌈2,900 / 16⌉ = {} pages, {} bytes, of which {} slots are unused.",
-                  with_commas(a_token / 2), with_commas(a_token), with_commas(page), pages,
-                  with_commas(pages * page), pages * 16 - 2900)};
+  return {"pages of a sequence",
+          fmt::format(
+              "A token has 2·32·8·128 = {} elements, {} bytes, so a page has {} bytes. 2,900 "
+              "tokens need ⌈2,900 / 16⌉ = {} pages, {} bytes, of which {} positions are unused.",
+              with_commas(a_token / 2), with_commas(a_token), with_commas(page), pages,
+              with_commas(pages * page), pages * 16 - 2900)};
 }
 
 static Solution a_plan() {

@@ -140,7 +140,8 @@ TEST_CASE("a text without a next token ends with the reason, and the others do n
     for (const Chunk& chunk : chunks) {
       if (chunk.wanted == 0) continue;
       // The second sequence's third token.
-      if (chunk.slot == 1 && chunk.position + chunk.ids.size() == some_request(1).prompt.size() + 2)
+      if (chunk.sequence == 1 &&
+          chunk.position + chunk.ids.size() == some_request(1).prompt.size() + 2)
         logits.row(row)[5] = std::numeric_limits<float>::quiet_NaN();
       ++row;
     }

@@ -106,9 +106,9 @@ static std::string wrong_pages(const Engine& engine, const PageSizes& sizes) {
 static std::string wrong_plan(const Engine& engine, const PageSizes& sizes) {
   std::set<std::size_t> places;
   for (const Sequence& sequence : engine.running()) {
-    if (sequence.slot >= sizes.sequences || !places.insert(sequence.slot).second)
+    if (sequence.index >= sizes.sequences || !places.insert(sequence.index).second)
       return fmt::format("sequence {}: wanted a place of its own below {}, got {}", sequence.id,
-                         sizes.sequences, sequence.slot);
+                         sizes.sequences, sequence.index);
   }
   std::size_t copies = 0, tokens = 0;
   for (const Sequence& sequence : engine.waiting()) copies += sequence.swapped.size();

@@ -108,7 +108,7 @@ std::vector<Event> Engine::step() {
   std::size_t wanted = 0;
   for (const SequenceStep& part : sequence_steps_) {
     const Sequence& sequence = sequences_.one_running(part.id);
-    chunks.push_back({sequence.slot, sequence.computed, part.ids, sequence.table, part.wanted});
+    chunks.push_back({sequence.index, sequence.computed, part.ids, sequence.table, part.wanted});
     wanted += part.wanted;
   }
   Tensor<2> logits = empty(wanted, sequences_.runner().V);

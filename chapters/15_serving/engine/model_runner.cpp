@@ -32,9 +32,9 @@ ModelRunner model_runner(const Model& model, const PageSizes& sizes) {
           [&model, paged, state](std::span<const Chunk> chunks, Matrix logits) {
             std::vector<MoreTokens> more;
             for (const Chunk& chunk : chunks) {
-              paged->tables[chunk.slot].assign(chunk.table.begin(), chunk.table.end());
-              set_length(*state, chunk.position, chunk.slot);
-              more.push_back({chunk.slot, chunk.ids, chunk.wanted});
+              paged->tables[chunk.sequence].assign(chunk.table.begin(), chunk.table.end());
+              set_length(*state, chunk.position, chunk.sequence);
+              more.push_back({chunk.sequence, chunk.ids, chunk.wanted});
             }
             forward(model, *state, more, logits);
           },

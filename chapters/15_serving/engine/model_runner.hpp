@@ -14,7 +14,7 @@ namespace t2t {
 
 /// More tokens of one sequence.
 struct Chunk {
-  std::size_t slot;                    // the sequence's slot among those that run
+  std::size_t sequence;                // its index among the running sequences, as in Run
   std::size_t position;                // of the first of the tokens
   std::span<const int> ids;            // at least one
   std::span<const std::size_t> table;  // pages of all positions up to the last of them

@@ -59,7 +59,7 @@ struct Sequence {
   std::vector<int> tokens;         // the prompt and the answer so far
   std::size_t computed = 0;        // how many of them have keys and values, in pages or copies
   std::vector<std::size_t> table;  // of their pages
-  std::size_t slot = 0;            // among the running sequences
+  std::size_t index = 0;           // among the running sequences
   Random random;
   std::vector<PageCopy> swapped = {};  // after preemption: its pages, instead of a table
   std::size_t prompt_logits_sent = 0;  // prompt tokens whose logits were handed on

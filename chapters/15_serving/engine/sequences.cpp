@@ -186,10 +186,10 @@ void Sequences::admit(std::span<const std::size_t> ids) {
   std::vector<Prefix> prefixes;
   for (const std::size_t id : ids) prefixes.push_back(prefix_of(*by_id(waiting_, id)));
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    std::size_t slot = 0;
-    while (std::ranges::find(running_, slot, &Sequence::slot) != running_.end()) ++slot;
+    std::size_t index = 0;
+    while (std::ranges::find(running_, index, &Sequence::index) != running_.end()) ++index;
     Sequence& sequence = move_sequence(ids[i], waiting_, running_);
-    sequence.slot = slot;
+    sequence.index = index;
     prefixes[i].swapped = std::exchange(sequence.swapped, {});
     sequence.table = prefixes[i].shared;
     for (const std::size_t page : sequence.table) pool_.share(page);

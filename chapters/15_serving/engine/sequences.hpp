@@ -30,13 +30,14 @@ class Sequences {
   /// that no step takes long.
   StepLimits limits() const;
   std::vector<ScheduledSequence> scheduled_running() const;
-  /// The sequences that could be admitted: no more than there are slots, and none after one that
-  /// waits for what an older sequence reads, since none overtakes an older one.
+  /// The waiting sequences that may be admitted, oldest first, at most as many as may still run.
+  /// The list ends before the first one whose prefix an older sequence is still to compute, since
+  /// no sequence overtakes an older one.
   std::vector<ScheduledSequence> scheduled_waiting() const;
 
   /// Lets a running sequence wait. Without copies of its pages, its tokens are read again.
   void preempt(std::size_t id);
-  /// Gives waiting sequences slots and the pages of their prefixes.
+  /// Admits waiting sequences, with the pages of their prefixes.
   void admit(std::span<const std::size_t> ids);
   /// Takes pages until the sequence has room for so many more tokens.
   void make_room(Sequence& sequence, std::size_t tokens);

@@ -9,8 +9,8 @@
 // other sequences and the number of multiprocessors. The bits of a row of out therefore depend on
 // its sequence alone: not on the other sequences, its choice of pages, or the page size.
 //
-// Elements are bf16, sums float32. Slots that the sequence has not filled yet are not read. The
-// caller has already written the new token's key and value.
+// Elements are bf16, sums float32. Positions that the sequence has not reached yet are not read.
+// The caller has already written the new token's key and value.
 #pragma once
 
 #include <cstddef>

@@ -12,9 +12,10 @@
 //   1  Answers: each running sequence with one token left to read reads it.
 //   2  Prompts: each running sequence with more left reads a chunk, as many tokens as the budget
 //      and its own and the free pages allow. That may be none.
-//   3  Waiting sequences are admitted, and read as many tokens as the budget allows, while slots
-//      and budget last. A sequence needs free pages for all its unread tokens, not only for its
-//      chunk. The first sequence that can't be admitted ends the pass: no younger one overtakes it.
+//   3  Waiting sequences are admitted, and read as many tokens as the budget allows, while fewer
+//      than `sequences` run and budget is left. A sequence needs free pages for all its unread
+//      tokens, not only for its chunk. The first sequence that can't be admitted ends the pass: no
+//      younger one overtakes it.
 //
 // If an answer needs a page when none is free, the youngest running sequence is preempted, again
 // and again until a page is free. It may be the sequence that needs the page itself, unless it is

@@ -114,7 +114,8 @@ void show_waste(const Program& program) {
   const std::vector<std::size_t> lengths = random_lengths(1000, S, random);
   double used = 0;
   for (const std::size_t length : lengths) used += double(length);
-  Table table({"memory is divided into", ">slots per sequence", ">unused", ">sequences in 1 GiB"});
+  Table table(
+      {"memory is divided into", ">positions per sequence", ">unused", ">sequences in 1 GiB"});
   const double floats_a_token = 2 * 30 * 3 * 64;  // SmolLM2-135M's keys and values
   const auto add = [&](const std::string& name, double places) {
     const double per_sequence = places / double(lengths.size());

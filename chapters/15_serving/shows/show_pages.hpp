@@ -8,7 +8,7 @@ namespace t2t {
 /// Three sequences in twelve pages: what each does in each step, and what the pages hold after it.
 void show_pages();
 
-/// Memory for sequences of many lengths: slots for the longest, or pages.
+/// Memory for sequences of many lengths: contiguous memory for the longest, or pages.
 void show_waste(const Program& program);
 
 }  // namespace t2t
