@@ -1,5 +1,5 @@
 // Pages compared with one piece of memory: attention, and a small model that serves several
-// sequences. Products in one order compared with BLAS. Drafts compared with tokens one by one.
+// sequences. Batch-invariant products compared with BLAS. Drafts compared with tokens one by one.
 #include "timing/bench.hpp"
 
 #include <fmt/core.h>
@@ -14,8 +14,8 @@
 #include "12_quantization/packed/packed_weight.hpp"
 #include "15_serving/attention/paged_rows.hpp"
 #include "15_serving/engine/engine.hpp"
+#include "15_serving/products/batch_invariant.hpp"
 #include "15_serving/products/matrices_as.hpp"
-#include "15_serving/products/one_order.hpp"
 #include "linalg.hpp"
 #include "random.hpp"
 
@@ -67,17 +67,17 @@ static void bench_attention(Bench& bench, std::size_t T, std::size_t S) {
   bench.against(what, in_pages, "grouped_attention_rows, in one piece", in_one_piece);
 }
 
-static void bench_one_order(Bench& bench, std::size_t T) {
+static void bench_batch_invariant(Bench& bench, std::size_t T) {
   Random random(2);
   const Tensor<2> x = random.normal<2>({T, 576}), w = random.normal<2>({1536, 576}, 0.04f);
-  const Weight in_order = in_one_order(w), floats{Tensor<2>(w)};
+  const Weight invariant = batch_invariant(w), floats{Tensor<2>(w)};
   Tensor<2> y = empty(T, 1536), want = y;
-  matmul_bt(x, in_order, y), matmul_bt(x, floats, want);
-  const std::string what = fmt::format("in_one_order, T={} 1536×576", T);
+  matmul_bt(x, invariant, y), matmul_bt(x, floats, want);
+  const std::string what = fmt::format("batch_invariant, T={} 1536×576", T);
   bench.expect_right(what, std::equal(want.begin(), want.end(), y.begin(),
                                       [](float a, float b) { return std::abs(a - b) < 1e-3f; }));
   bench.against(
-      what, [&] { matmul_bt(x, in_order, y); }, "matmul_bt of floats",
+      what, [&] { matmul_bt(x, invariant, y); }, "matmul_bt of floats",
       [&] { matmul_bt(x, floats, want); });
 }
 
@@ -207,8 +207,8 @@ static void bench_together(Bench& bench, const Model& model, std::size_t sequenc
 void bench(Bench& bench) {
   bench_attention(bench, 512, 512);
   bench_attention(bench, 1, 2048);
-  bench_one_order(bench, 512);
-  bench_one_order(bench, 1);
+  bench_batch_invariant(bench, 512);
+  bench_batch_invariant(bench, 1);
   const Model model = bench_model();
   bench_model_with_pages(bench, model, 0, 512);
   bench_model_with_pages(bench, model, 512, 1);

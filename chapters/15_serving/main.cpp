@@ -1,5 +1,5 @@
 // Shows how many sequences share one model: pages for their keys and values, a scheduler that
-// advances them step by step, sums in one order, so that no sequence changes because of others,
+// advances them step by step, sums in a fixed order, so that no sequence changes because of others,
 // and drafts of the next tokens.
 #include <fmt/core.h>
 

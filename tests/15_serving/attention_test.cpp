@@ -16,7 +16,7 @@
 #include "13_training/differences.hpp"
 #include "15_serving/attention/paged_attention.hpp"
 #include "15_serving/attention/paged_rows.hpp"
-#include "15_serving/products/one_order.hpp"
+#include "15_serving/products/batch_invariant.hpp"
 #include "linalg.hpp"
 #include "rows.hpp"
 #include "support/all_close.hpp"
@@ -195,19 +195,19 @@ TEST_CASE("rounded pages: several texts in a call, and no formula") {
           "pages: wanted floats, got rounded numbers");
 }
 
-TEST_CASE("products in one order: those of floats, and the same bits for one row and for many") {
+TEST_CASE("batch-invariant products: those of floats, and the same bits for one row and for many") {
   for (const size_t K : {1, 31, 576}) {
     CAPTURE(K);
     const Tensor<2> x = numbers(5, 2, 0, 61, K), w = numbers(6, 2, 0, 70, K);
-    const Weight one_order = in_one_order(w);
-    const Tensor<2> all = matmul_bt(x, one_order);
+    const Weight invariant = batch_invariant(w);
+    const Tensor<2> all = matmul_bt(x, invariant);
     // Partial sums stay below 16, and each is rounded once, up about as often as down.
     CHECK(all_close(all, matmul_bt(x, w), 4 * rounding(K, 16)));
     for (const size_t t : {0, 24, 60})
-      CHECK(all_close(matmul_bt(rows_of(x, t, 1), one_order), rows_of(all, t, 1), 0));
-    CHECK(all_close(matmul_bt(rows_of(x, 20, 9), one_order), rows_of(all, 20, 9), 0));
+      CHECK(all_close(matmul_bt(rows_of(x, t, 1), invariant), rows_of(all, t, 1), 0));
+    CHECK(all_close(matmul_bt(rows_of(x, 20, 9), invariant), rows_of(all, 20, 9), 0));
     Tensor<1> row_5 = empty(K);
-    one_order.row(5, row(row_5));
+    invariant.row(5, row(row_5));
     CHECK(std::ranges::equal(row_5, row(w, 5)));
   }
 }

@@ -16,8 +16,8 @@
 #include "09_language_model/language_model.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
 #include "13_training/differences.hpp"
+#include "15_serving/products/batch_invariant.hpp"
 #include "15_serving/products/matrices_as.hpp"
-#include "15_serving/products/one_order.hpp"
 #include "15_serving/shows/toy_runner.hpp"
 #include "15_serving/some_request.hpp"
 #include "linalg.hpp"
@@ -47,7 +47,7 @@ static std::vector<Form> forms() {
   const auto packed = [](TensorType type) {
     return [type](const Tensor<2>& floats) { return packed_floats(type, floats); };
   };
-  return {{"floats in one order", in_one_order},
+  return {{"floats, batch-invariant", batch_invariant},
           {"Q8_0", packed(TensorType::q8_0), 32, 5},
           {"Q4_0", packed(TensorType::q4_0)},
           {"Q8_0, with keys and values of 8 bits", packed(TensorType::q8_0), 8, 9},
@@ -131,7 +131,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a text without a next token ends with the reason, and the others do not notice") {
-  const Model model = small_model(in_one_order);
+  const Model model = small_model(batch_invariant);
   const PageSizes sizes{.pages = 30, .page_size = 8, .sequences = 3, .budget = 64};
   ModelRunner runner = model_runner(model, sizes);
   runner.run = [run = runner.run](std::span<const Chunk> chunks, Matrix logits) {
@@ -195,7 +195,7 @@ TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
 }
 
 TEST_CASE("a filter sees the answer so far, and forbids tokens") {
-  const Model model = small_model(in_one_order);
+  const Model model = small_model(batch_invariant);
   const PageSizes sizes{.pages = 6, .page_size = 4, .sequences = 2, .budget = 9};
   Engine engine(model_runner(model, sizes));
   Request counted = some_request(1);
@@ -328,7 +328,7 @@ TEST_CASE("what is thrown for a prompt's logits becomes the text's error") {
 }
 
 TEST_CASE("a text ends by a stop token, by its limit, or at the end of the context") {
-  const Model model = small_model(in_one_order);
+  const Model model = small_model(batch_invariant);
   const PageSizes sizes{.pages = 10, .page_size = 4, .sequences = 1, .budget = 16};
   Request request = some_request(1);
   request.most = 6, request.sampling.temperature = 0;
@@ -348,7 +348,7 @@ TEST_CASE("a text ends by a stop token, by its limit, or at the end of the conte
 }
 
 TEST_CASE("an engine refuses what can't be a text, by the name of what is wrong") {
-  const Model model = small_model(in_one_order);
+  const Model model = small_model(batch_invariant);
   const PageSizes sizes{.pages = 10, .page_size = 4, .sequences = 1, .budget = 16};
   Engine engine(model_runner(model, sizes));
   const auto refused = [&](Request request, const char* message) {
@@ -369,7 +369,7 @@ TEST_CASE("an engine refuses what can't be a text, by the name of what is wrong"
 }
 
 TEST_CASE("a runner refuses sizes by their names, before it asks for the pages' memory") {
-  const Model model = small_model(in_one_order);
+  const Model model = small_model(batch_invariant);
   const std::size_t pages = std::size_t(1) << 40;
   REFUSES(model_runner(model, {.pages = pages, .budget = 0}),
           "chunk, the rows of a pass: wanted at least 1, got 0");

@@ -10,8 +10,8 @@
 
 #include "12_quantization/packed/packed_weight.hpp"
 #include "15_serving/engine/engine.hpp"
+#include "15_serving/products/batch_invariant.hpp"
 #include "15_serving/products/matrices_as.hpp"
-#include "15_serving/products/one_order.hpp"
 #include "15_serving/shows/toy_runner.hpp"
 #include "15_serving/some_request.hpp"
 #include "support/lists.hpp"
@@ -25,7 +25,7 @@ static Model small_model(bool packed) {
   const Config config{.block = llama_style(64, 4, 2, 96), .L = 2, .V = 96, .T_max = 300};
   const auto form = [&](const Tensor<2>& floats) {
     Tensor<2> larger = floats * 4.0f;
-    return packed ? packed_floats(TensorType::q8_0, larger) : in_one_order(std::move(larger));
+    return packed ? packed_floats(TensorType::q8_0, larger) : batch_invariant(std::move(larger));
   };
   Random random(3);
   return Model(config, matrices_as(form, draw_model(config, random), config));

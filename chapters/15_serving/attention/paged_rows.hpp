@@ -12,12 +12,12 @@
 // A query sees a part of its last stretch, up to its own position. With a window it may also see
 // only a part of its first stretch. Then attend_stretch gets only the keys that the query sees.
 //
-// Each sum of a query therefore has one order, which depends on its position and the window alone:
-// not on the other queries of the call, the size of a page, the threads or the other sequences.
-// Chapter 06's kernel cuts the keys of one query into stretches of equal length, and computes a
-// block of queries by matrix products, so the last bits of its results depend on how a sequence was
-// cut into calls. Kwon et al. 2023, "Efficient Memory Management for Large Language Model Serving
-// with PagedAttention".
+// Each sum of a query therefore has a fixed order, which depends on its position and the window
+// alone: not on the other queries of the call, the size of a page, the threads or the other
+// sequences. Chapter 06's kernel cuts the keys of one query into stretches of equal length, and
+// computes a block of queries by matrix products, so the last bits of its results depend on how a
+// sequence was cut into calls. Kwon et al. 2023, "Efficient Memory Management for Large Language
+// Model Serving with PagedAttention".
 #pragma once
 
 #include <cstddef>

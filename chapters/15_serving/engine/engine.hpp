@@ -3,11 +3,11 @@
 //   plan_step  →  pages are taken, shared and given back  →  one pass of the model  →  next tokens
 //
 // A sequence's answer depends on its own tokens, its sampling and its seed alone. In the pass, each
-// sum of attention has one order (attention/paged_rows.hpp). If the products with weights also have
-// one order, then no bit of a sequence's logits depends on the other sequences, on its prompt's
-// chunks, on whether it was preempted, or on whether its prefix was found in pages or copied.
-// Products with chapter 12's weights in 8 bits or fewer have one order, and so have those of
-// products/one_order.hpp.
+// sum of attention has a fixed order (attention/paged_rows.hpp). If the products with weights also
+// have a fixed order, then no bit of a sequence's logits depends on the other sequences, on its
+// prompt's chunks, on whether it was preempted, or on whether its prefix was found in pages or
+// copied. Products with chapter 12's weights in 8 bits or fewer have a fixed order, and so have
+// those of products/batch_invariant.hpp.
 //
 // A sequence may have drafts of its next tokens (speculation/draft.hpp). They are read in one pass
 // with its last token, and change the sequence's time but none of its tokens or bits.

@@ -1,4 +1,4 @@
-// A model's weights with all matrices in another form: quantized, or with products in one order.
+// A model's weights with all matrices in another form: quantized, or with batch-invariant products.
 #pragma once
 
 #include <type_traits>

@@ -11,8 +11,8 @@
 #include "09_language_model/fast/forward.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
 #include "15_serving/engine/model_runner.hpp"
+#include "15_serving/products/batch_invariant.hpp"
 #include "15_serving/products/matrices_as.hpp"
-#include "15_serving/products/one_order.hpp"
 #include "program/print.hpp"
 #include "random.hpp"
 
@@ -91,7 +91,7 @@ void show_same_bits(const Program& program) {
   const auto as_they_are = [](Tensor<2> floats) { return Weight(std::move(floats)); };
   const auto packed = [](const Tensor<2>& x) { return packed_floats(TensorType::q8_0, x); };
   const Model floats = model_of(as_they_are, program.seed()),
-              one_order = model_of(in_one_order, program.seed()),
+              fixed_order = model_of(batch_invariant, program.seed()),
               q8 = model_of(packed, program.seed());
   const auto change = [&](const Model& model, bool pages, const Cut& cut) {
     return difference(last_logits(model, ids, cut, pages),
@@ -103,12 +103,12 @@ void show_same_bits(const Program& program) {
         {name, pages ? "pages" : "chapter 08's caches", in_words(change(model, pages, {1, 0}))});
   };
   add("floats", floats, false), add("floats", floats, true);
-  add("floats in one order", one_order, true);
+  add("floats, fixed order", fixed_order, true);
   add("Q8_0", q8, false), add("Q8_0", q8, true);
   table.print();
   fmt::print("\n");
   std::size_t others = 0, compared = 0;
-  for (const Model* model : {&one_order, &q8})
+  for (const Model* model : {&fixed_order, &q8})
     for (const Cut& cut : {Cut{7, 0}, {64, 0}, {length, 50}})
       others += change(*model, true, cut).count, compared += V;
   print_paragraph(fmt::format(
@@ -116,7 +116,7 @@ void show_same_bits(const Program& program) {
       "its "
       "last token are compared with those of one call with the whole prompt. In calls of 7 and of "
       "64 tokens, and in one call with 50 tokens of another sequence, {3} of {4} logits change "
-      "with pages, for floats in one order and Q8_0 together.",
+      "with pages, for floats in a fixed order and Q8_0 together.",
       length, small_config().L, V, others, with_commas(compared)));
 }
 

@@ -15,7 +15,7 @@
 #include "10_pretrained/program/open_session.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
 #include "15_serving/engine/model_runner.hpp"
-#include "15_serving/products/one_order.hpp"
+#include "15_serving/products/batch_invariant.hpp"
 #include "16_server/server/http_message.hpp"
 #include "16_server/server/http_server.hpp"
 #include "files/files.hpp"
@@ -60,15 +60,15 @@ void add_flags(Program& program, ServeFlags& flags) {
               "expand the file's weights into floats; answers come more slowly");
 }
 
-/// The same bits for each sequence whatever the others are: products of quantized weights have one
-/// order anyway, and products of floats get one.
-static MakeWeight matrices_in_one_order(bool all_as_floats) {
+/// The same bits for each sequence whatever the others are: products of quantized weights have a
+/// fixed order anyway, and products of floats get one.
+static MakeWeight batch_invariant_matrices(bool all_as_floats) {
   return [=](const GgufTensor& tensor, const TensorInfo& info) {
     const bool multiplied = info.role != Role::positions && info.role != Role::router;
     const bool halves = tensor.type == TensorType::f16 || tensor.type == TensorType::bf16;
     if (!multiplied || (!all_as_floats && !halves && info.cols % block_numbers == 0))
       return packed_matrix(tensor, info);
-    return in_one_order(floats_of(tensor, info.rows, info.cols));
+    return batch_invariant(floats_of(tensor, info.rows, info.cols));
   };
 }
 
@@ -134,7 +134,7 @@ static int serve(const ServeFlags& flags) {
   const std::string key = read_key(flags.key_file);
   GgufFile file = open_model(flags.model);
   Bpe bpe = read_tokenizer(file);
-  const Session session(std::move(file), std::move(bpe), matrices_in_one_order(flags.floats));
+  const Session session(std::move(file), std::move(bpe), batch_invariant_matrices(flags.floats));
   const std::optional<Session> drafter = open_drafter(flags);
   ModelRunner runner = model_runner(session.model, sizes);
   runner.positions = std::min(runner.positions, flags.context);

@@ -1,4 +1,4 @@
-#include "15_serving/products/one_order.hpp"
+#include "15_serving/products/batch_invariant.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -40,9 +40,9 @@ static void multiply(ConstMatrix x, ConstMatrix w, Matrix y) {
   });
 }
 
-class OneOrderWeight : public PackedWeight {
+class BatchInvariantWeight : public PackedWeight {
  public:
-  explicit OneOrderWeight(Tensor<2> w)
+  explicit BatchInvariantWeight(Tensor<2> w)
       : PackedWeight(w.shape(0), w.shape(1), w.size() * sizeof(float)), w_(std::move(w)) {}
 
   void product(ConstMatrix x, Matrix y) const override {
@@ -58,8 +58,8 @@ class OneOrderWeight : public PackedWeight {
   Tensor<2> w_;  // [rows, cols]
 };
 
-Weight in_one_order(Tensor<2> floats) {
-  return Weight(std::make_shared<OneOrderWeight>(std::move(floats)));
+Weight batch_invariant(Tensor<2> floats) {
+  return Weight(std::make_shared<BatchInvariantWeight>(std::move(floats)));
 }
 
 }  // namespace t2t

@@ -1,4 +1,5 @@
-// Matrix products of floats in which each sum has one order, for one row and for many.
+// Batch-invariant matrix products of floats: each sum is added up in one fixed order, whether for
+// one row or for many.
 //
 // The last bits of a sum of floats depend on its order, and a library chooses the order by the
 // shape: for one row it adds up along the row in several registers, for many it multiplies tiles,
@@ -9,16 +10,16 @@
 //   y[t,n] = ((x[t,0]·w[n,0] + x[t,1]·w[n,1]) + x[t,2]·w[n,2]) + …
 //
 // computed by chapter 11's tiles, in which a token is a lane of a register. Quantized weights
-// (chapter 12) have one order without this. Horace He, "Defeating Nondeterminism in LLM Inference",
-// 2025.
+// (chapter 12) have a fixed order without this. Horace He, "Defeating Nondeterminism in LLM
+// Inference", 2025.
 #pragma once
 
 #include "weight.hpp"
 
 namespace t2t {
 
-/// The same values as a Weight whose products have one order. Throws std::invalid_argument when
+/// The same values as a Weight whose products have a fixed order. Throws std::invalid_argument when
 /// there are none.
-Weight in_one_order(Tensor<2> floats);  // [out, in]
+Weight batch_invariant(Tensor<2> floats);  // [out, in]
 
 }  // namespace t2t
