@@ -257,7 +257,7 @@ TEST_CASE("the logits before a prompt's tokens are handed on, in order and once 
       Request request = some_request(i);
       request.sampling.temperature = 0, request.most = i % 4 == 0 ? 0 : 30;
       request.wants_prompt_logits = i % 5 != 1;
-      request.draft = toy_draft(96, 20), request.drafts = 3;
+      request.drafter = toy_drafter(96, 20), request.max_drafts = 3;
       return request;
     };
     Heard heard;

@@ -71,13 +71,13 @@ static Served serve(const ModelRunner& runner, const std::vector<Request>& reque
   return served;
 }
 static HeardText alone(const ModelRunner& runner, Request request) {
-  request.draft = {};
+  request.drafter = {};
   return serve(runner, {request}).heard[0];
 }
 
 /// Drafts of a sequence whose tokens are known. Every `wrong`-th of its places is drafted wrong; 0:
 /// none.
-static Draft of_known(Ids all, size_t wrong) {
+static Drafter of_known(Ids all, size_t wrong) {
   return [all, wrong](std::span<const int> tokens, size_t k) {
     Ids drafts;
     for (size_t i = tokens.size(); i < all.size() && drafts.size() < k; ++i)
@@ -100,8 +100,8 @@ TEST_CASE("64 texts served together with drafts, right and wrong: the bits of ea
       want.push_back(alone(model_runner(model, roomy), request));
       Ids all = request.prompt;
       all.insert(all.end(), want[i].said.begin(), want[i].said.end());
-      if (i % 4 > 0) request.draft = of_known(all, i % 4 == 1 ? 0 : i % 4);
-      request.drafts = 1 + i % 5;
+      if (i % 4 > 0) request.drafter = of_known(all, i % 4 == 1 ? 0 : i % 4);
+      request.max_drafts = 1 + i % 5;
       requests.push_back(request);
     }
     Served got = serve(model_runner(model, sizes), requests, 2);
@@ -124,9 +124,9 @@ TEST_CASE("right drafts make a step bring several tokens, wrong ones take nothin
   const PageSizes sizes{.pages = 20, .page_size = 4, .sequences = 1, .budget = 16};
   Request request{.prompt = {1, 2, 3}, .most = 31, .sampling = {.temperature = 0}};
   const Ids said = alone(toy_runner(sizes, V), request).said;
-  request.drafts = 4;
+  request.max_drafts = 4;
   const auto served = [&](size_t wrong) {
-    request.draft = toy_draft(V, wrong);
+    request.drafter = toy_drafter(V, wrong);
     Served got = serve(toy_runner(sizes, V), {request});
     CHECK(got.heard[0].said == said);
     CHECK(got.heard[0].ended == Ending::most_tokens);
@@ -146,7 +146,7 @@ TEST_CASE("a stop token, the limit and the end of the context hold among accepte
   const PageSizes sizes{.pages = 6, .page_size = 4, .sequences = 1, .budget = 16};
   const ModelRunner runner = toy_runner(sizes, V);
   Request request{.prompt = {5, 6, 7}, .most = 40, .sampling = {.temperature = 0}};
-  request.draft = toy_draft(V, 0), request.drafts = 5;
+  request.drafter = toy_drafter(V, 0), request.max_drafts = 5;
   const HeardText full = serve(runner, {request}).heard[0];
   CHECK(full.ended == Ending::context_full);
   CHECK(full.said.size() == 21);
@@ -175,7 +175,7 @@ TEST_CASE("a filter holds among accepted drafts, and sees the answer grow token 
     for (size_t id = 0; id < logits.size(); ++id)
       if (id != 20 + answer.size()) logits[id] = -1e30f;
   };
-  request.draft = of_known({5, 6, 7, 20, 21, 22, 23, 24, 25, 50, 27, 28}, 0);
+  request.drafter = of_known({5, 6, 7, 20, 21, 22, 23, 24, 25, 50, 27, 28}, 0);
   Served got = serve(toy_runner(sizes, V), {request});
   CHECK(got.heard[0].said == Ids{20, 21, 22, 23, 24, 25, 26, 27, 28});
   CHECK(sizes_seen == std::vector<size_t>{0, 1, 2, 3, 4, 5, 6, 7, 8});
@@ -204,7 +204,7 @@ TEST_CASE(
     watched = &engine;
     Request request{.prompt = {1, 2, 3, 4, 5}, .most = 14, .sampling = {.temperature = 0}};
     const Ids said = alone(toy_runner(sizes, V), request).said;
-    request.draft = toy_draft(V, 50), request.drafts = 5;
+    request.drafter = toy_drafter(V, 50), request.max_drafts = 5;
     engine.submit(request), engine.submit(request);
     size_t crossed = 0, wrong_tables = 0;
     std::map<size_t, Ids> heard;
@@ -227,7 +227,7 @@ TEST_CASE(
     longer.insert(longer.end(), said.begin(), said.end());
     CHECK(engine.tree().find(longer).size() == (longer.size() - 1) / page_size);
     CHECK(engine.tree().pages().size() == (longer.size() - 1) / page_size);
-    request.prompt = longer, request.draft = {};
+    request.prompt = longer, request.drafter = {};
     const size_t third = engine.submit(request);
     for (size_t step = 0; !engine.idle() && step < 100; ++step)
       for (const Event& event : engine.step())
@@ -241,7 +241,7 @@ TEST_CASE("drafts take only what is left over: no text stops for them, and the b
   const PageSizes sizes{.pages = 2, .page_size = 8, .sequences = 2, .budget = 5};
   Engine engine(toy_runner(sizes, V));
   Request request{.prompt = {1, 2}, .most = 6, .sampling = {.temperature = 0}};
-  request.draft = toy_draft(V, 0), request.drafts = 4;
+  request.drafter = toy_drafter(V, 0), request.max_drafts = 4;
   engine.submit(request);
   request.prompt = {3, 4};
   engine.submit(request);
@@ -259,9 +259,9 @@ TEST_CASE("what a draft throws, or a token that is none, ends its text alone") {
   const PageSizes sizes{.pages = 10, .page_size = 4, .sequences = 3, .budget = 20};
   const Request right{.prompt = {1, 2}, .most = 5, .sampling = {.temperature = 0}};
   Request throws = right, outside = right, many = right;
-  throws.draft = [](std::span<const int>, size_t) -> Ids { throw std::runtime_error("no idea"); };
-  outside.draft = [](std::span<const int>, size_t) { return Ids{96}; };
-  many.draft = [](std::span<const int>, size_t k) { return Ids(k + 1, 0); };
+  throws.drafter = [](std::span<const int>, size_t) -> Ids { throw std::runtime_error("no idea"); };
+  outside.drafter = [](std::span<const int>, size_t) { return Ids{96}; };
+  many.drafter = [](std::span<const int>, size_t k) { return Ids(k + 1, 0); };
   Served got = serve(toy_runner(sizes, V), {throws, right, outside, many});
   CHECK(got.heard[0].error == "no idea");
   CHECK(got.heard[2].error == "a draft: wanted 0 to 95, got 96");
@@ -275,7 +275,7 @@ TEST_CASE("a runner that throws leaves the drafts unread, and the text goes on a
   const PageSizes sizes{.pages = 10, .page_size = 2, .sequences = 1, .budget = 20};
   Request request{.prompt = {1, 2}, .most = 9, .sampling = {.temperature = 0}};
   const Ids said = alone(toy_runner(sizes, V), request).said;
-  request.draft = toy_draft(V, 30), request.drafts = 3;
+  request.drafter = toy_drafter(V, 30), request.max_drafts = 3;
   ModelRunner runner = toy_runner(sizes, V);
   size_t calls = 0;
   runner.run = [&, run = runner.run](std::span<const Chunk> chunks, Matrix logits) {
@@ -302,7 +302,7 @@ TEST_CASE("a text that repeats itself, and a model that drafts for itself, take 
   const Model model = small_model(false);
   Request request{.prompt = {1, 2, 3}, .most = 33, .sampling = {.temperature = 0}};
   const HeardText want = alone(model_runner(model, sizes), request);
-  request.draft = draft_from_model(model, 200), request.drafts = 3;
+  request.drafter = model_drafter(model, 200), request.max_drafts = 3;
   Served got = serve(model_runner(model, sizes), {request});
   CHECK(got.heard[0].said == want.said);
   CHECK((got.heard[0].logits == want.logits));
@@ -317,7 +317,7 @@ TEST_CASE("a text that repeats itself, and a model that drafts for itself, take 
         logits.row(row++)[size_t(chunk.ids[i] + 1) % 8] = 1;
       }
   };
-  request.draft = draft_from_text(), request.drafts = 4;
+  request.drafter = lookup_drafter(), request.max_drafts = 4;
   Served repeated = serve(counts, {request});
   CHECK(repeated.heard[0].said == alone(counts, request).said);
   CHECK(repeated.rejected == 0);

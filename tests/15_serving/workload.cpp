@@ -42,8 +42,8 @@ Workload random_workload(Random& random, std::size_t V) {
     arrival.request.seed = i;
     if (random.next_uniform() < 0.2f) arrival.request.stops = {token()};
     if (random.next_uniform() < 0.5f) {
-      arrival.request.draft = toy_draft(V, between(random, 0, 2) * 40);
-      arrival.request.drafts = between(random, 1, 6);
+      arrival.request.drafter = toy_drafter(V, between(random, 0, 2) * 40);
+      arrival.request.max_drafts = between(random, 1, 6);
     }
     if (random.next_uniform() < 0.15f) arrival.cancelled = arrival.step + between(random, 0, 20);
     workload.arrivals.push_back(arrival);
@@ -63,7 +63,7 @@ static void hear(const Event& event, WorkloadText& sequence) {
 
 WorkloadText alone(Request request, const PageSizes& sizes, const MakeRunner& make) {
   Engine engine(make(sizes));
-  request.draft = {};
+  request.drafter = {};
   engine.submit(std::move(request));
   WorkloadText sequence;
   for (std::size_t step = 0; !engine.idle() && step < most_steps; ++step)
@@ -215,7 +215,8 @@ Workload shrunk(Workload workload, const std::function<bool(const Workload&)>& f
     for (std::size_t i = 0; i < workload.arrivals.size(); ++i) {
       const Request& request = workload.arrivals[i].request;
       if (request.most > 1) found |= smaller([&](Workload& t) { t.arrivals[i].request.most /= 2; });
-      if (request.draft) found |= smaller([&](Workload& t) { t.arrivals[i].request.draft = {}; });
+      if (request.drafter)
+        found |= smaller([&](Workload& t) { t.arrivals[i].request.drafter = {}; });
       if (request.prompt.size() > 1)
         found |= smaller([&](Workload& t) { t.arrivals[i].request.prompt.pop_back(); });
       if (workload.arrivals[i].step > 0)

@@ -31,7 +31,7 @@ struct Workload {
 };
 
 /// A random workload: one to twelve sequences, some with a common prefix and some with a
-/// toy_draft, in memory that is sometimes scarce.
+/// toy_drafter, in memory that is sometimes scarce.
 Workload random_workload(Random& random, std::size_t V);
 
 /// Makes a runner for these sizes.

@@ -44,7 +44,8 @@ static std::string drawn(const Workload& workload) {
     sequence +=
         "text of " + std::to_string(arrival.request.prompt.size()) + " tokens, at step " +
         std::to_string(arrival.step) + ", " + std::to_string(arrival.request.most) + " more" +
-        (arrival.request.draft ? ", " + std::to_string(arrival.request.drafts) + " drafts" : "") +
+        (arrival.request.drafter ? ", " + std::to_string(arrival.request.max_drafts) + " drafts"
+                                 : "") +
         "\n";
   wrong_in(workload, [&](size_t step, const Engine& engine, const std::vector<Event>&) {
     sequence += "step " + std::to_string(step) + "  " + picture_of(engine) + "\n";

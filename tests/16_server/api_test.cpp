@@ -119,23 +119,23 @@ TEST_CASE("a conversation becomes the tokens of the model's format") {
 }
 
 TEST_CASE("a model with the same tokens drafts for as long a text as the answer may become") {
-  const Session session = tiny_session(), drafter = tiny_session();
+  const Session session = tiny_session(), drafting = tiny_session();
   ServedModel model = served_model(session);
   const auto ask = [&] {
     return read_ask(Endpoint::completions, R"({"prompt": "What is next?", "max_tokens": 5})",
                     model);
   };
-  CHECK(!ask().requests[0].draft);
-  model.drafts = 3;
-  let_draft(model, drafter, 64);
-  const Draft draft = ask().requests[0].draft;
-  REQUIRE(draft);
+  CHECK(!ask().requests[0].drafter);
+  model.max_drafts = 3;
+  use_drafter(model, drafting, 64);
+  const Drafter drafter = ask().requests[0].drafter;
+  REQUIRE(drafter);
   Ids tokens = ask().requests[0].prompt;
-  CHECK(draft(tokens, 3) == draft_from_model(session.model, 64)(tokens, 3));
+  CHECK(drafter(tokens, 3) == model_drafter(session.model, 64)(tokens, 3));
   tokens.insert(tokens.end(), 4, 65);
-  CHECK(draft(tokens, 3).size() == 2);  // room for the prompt and five tokens
-  let_draft(model, drafter, tokens.size() - 1);
-  CHECK(ask().requests[0].draft(tokens, 3) == Ids{});
+  CHECK(drafter(tokens, 3).size() == 2);  // room for the prompt and five tokens
+  use_drafter(model, drafting, tokens.size() - 1);
+  CHECK(ask().requests[0].drafter(tokens, 3) == Ids{});
 }
 
 TEST_CASE("a drafter with another token is refused") {
@@ -148,7 +148,8 @@ TEST_CASE("a drafter with another token is refused") {
   }
   const Session session = tiny_session(), drafter = tiny_session(bytes);
   ServedModel model = served_model(session);
-  REFUSES(let_draft(model, drafter, 64), "tiny.gguf: wanted the served model's tokens, got others");
+  REFUSES(use_drafter(model, drafter, 64),
+          "tiny.gguf: wanted the served model's tokens, got others");
 }
 
 TEST_CASE("fields of a request, and what they are by default") {

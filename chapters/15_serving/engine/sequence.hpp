@@ -26,11 +26,11 @@ struct Request {
   /// If given, changes the logits of the next token before it is chosen: −infinity forbids a token.
   /// It depends on the answer so far alone, and what it throws becomes the sequence's error.
   std::function<void(std::span<const int> answer, Row logits)> filter = {};
-  /// If given, is asked for up to `drafts` of the next tokens in each step of the answer, as far as
-  /// budget and pages are left. What it throws becomes the sequence's error, and so does an id
-  /// outside [0, V).
-  Draft draft = {};
-  std::size_t drafts = 4;
+  /// If given, is asked for up to `max_drafts` of the next tokens in each step of the answer, as
+  /// far as budget and pages are left. What it throws becomes the sequence's error, and so does an
+  /// id outside [0, V).
+  Drafter drafter = {};
+  std::size_t max_drafts = 4;
   /// Whether Engine::on_prompt_logits receives the logits before each token of the prompt. Then the
   /// whole prompt is read, whatever is found in pages.
   bool wants_prompt_logits = false;

@@ -29,12 +29,12 @@ static std::size_t drafts_with_room(const Sequence& sequence, const Sequences& s
 /// Asks for drafts of an answer, and takes pages for them.
 static void add_drafts(Sequence& sequence, SequenceStep& part, std::size_t budget,
                        Sequences& sequences) {
-  if (!sequence.request.draft || sequence.request.most == 0) return;
+  if (!sequence.request.drafter || sequence.request.most == 0) return;
   const std::size_t most =
-      std::min({sequence.request.drafts, budget, drafts_with_room(sequence, sequences)});
+      std::min({sequence.request.max_drafts, budget, drafts_with_room(sequence, sequences)});
   if (most == 0) return;
   try {
-    const std::vector<int> drafts = sequence.request.draft(sequence.tokens, most);
+    const std::vector<int> drafts = sequence.request.drafter(sequence.tokens, most);
     expect(drafts.size() <= most, "drafts", fmt::format("at most {}", most), double(drafts.size()));
     for (const int id : drafts) expect_token("a draft", id, sequences.runner().V);
     part.ids.insert(part.ids.end(), drafts.begin(), drafts.end());

@@ -61,7 +61,7 @@ void show_drafts() {
   const std::size_t prompt = Words(prompt_text).ids.size();
   Request request{.prompt = {words.ids.begin(), words.ids.begin() + long(prompt)}};
   request.sampling.temperature = 0;
-  request.draft = draft_from_text();
+  request.drafter = lookup_drafter();
   engine.submit(request);
   Table table({">step", "drafted", ">accepted", ">tokens so far", "what is new"});
   std::size_t tokens = prompt, steps = 0;

@@ -14,7 +14,7 @@ int toy_answer(std::span<const int> tokens, std::size_t V) {
   return int((hash ^ hash >> 32) % V);
 }
 
-Draft toy_draft(std::size_t V, std::size_t wrong) {
+Drafter toy_drafter(std::size_t V, std::size_t wrong) {
   return [V, wrong](std::span<const int> tokens, std::size_t k) {
     std::vector<int> all(tokens.begin(), tokens.end());
     while (all.size() < tokens.size() + k) {

@@ -15,7 +15,7 @@ ModelRunner toy_runner(const PageSizes& sizes, std::size_t V);
 /// Its next token after these tokens.
 int toy_answer(std::span<const int> tokens, std::size_t V);
 
-/// Drafts of its tokens. After `wrong` of a hundred sequences, the draft is another token.
-Draft toy_draft(std::size_t V, std::size_t wrong);
+/// Drafts its next tokens, but a wrong one after `wrong` of every hundred prefixes.
+Drafter toy_drafter(std::size_t V, std::size_t wrong);
 
 }  // namespace t2t

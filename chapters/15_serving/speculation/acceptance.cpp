@@ -67,15 +67,15 @@ std::vector<int> accept_drafts(ConstMatrix p, ConstMatrix q, std::span<const int
   return tokens;
 }
 
-std::vector<int> accept_drafts_of_logits(Matrix target, Matrix draft, float temperature,
+std::vector<int> accept_drafts_of_logits(Matrix target, Matrix drafted, float temperature,
                                          std::span<const int> drafts,
                                          std::span<const double> uniform) {
-  for (const Matrix& logits : {target, draft})
+  for (const Matrix& logits : {target, drafted})
     for (std::size_t i = 0; i < logits.rows; ++i) {
       apply_temperature(logits.row(i), temperature);
       softmax_row(logits.row(i));
     }
-  return accept_drafts(target, draft, drafts, uniform);
+  return accept_drafts(target, drafted, drafts, uniform);
 }
 
 double expected_tokens(double alpha, std::size_t k) {

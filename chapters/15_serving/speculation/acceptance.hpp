@@ -47,8 +47,8 @@ std::vector<int> accept_drafts(ConstMatrix p,                     // [k + 1, V]
 /// The same for logits: the target's and the drafts' logits are divided by the temperature, and
 /// softmax turns them into probabilities. Changes both. Throws as accept_drafts does, and unless
 /// the temperature is above 0.
-std::vector<int> accept_drafts_of_logits(Matrix target,  // [k + 1, V]
-                                         Matrix draft,   // [k, V]
+std::vector<int> accept_drafts_of_logits(Matrix target,   // [k + 1, V]
+                                         Matrix drafted,  // [k, V]
                                          float temperature, std::span<const int> drafts,
                                          std::span<const double> uniform);
 

@@ -21,7 +21,7 @@ static std::span<const int> followers(std::span<const int> tokens, std::size_t n
   return {};
 }
 
-Draft draft_from_text(std::size_t longest, std::size_t shortest) {
+Drafter lookup_drafter(std::size_t longest, std::size_t shortest) {
   expect(shortest >= 1 && shortest <= longest, "shortest, the tokens to look for",
          fmt::format("1 to {}", longest), shortest);
   return [longest, shortest](std::span<const int> tokens, std::size_t k) -> std::vector<int> {
@@ -33,13 +33,13 @@ Draft draft_from_text(std::size_t longest, std::size_t shortest) {
 }
 
 /// A model that drafts, and the tokens that it has read.
-struct Drafter {
+struct DraftModel {
   const Model& model;
   ModelState state;
   std::vector<int> read = {};
   Tensor<1> logits;  // [V], after the last of them
 
-  Drafter(const Model& m, std::size_t S)
+  DraftModel(const Model& m, std::size_t S)
       : model(m), state(m.config(), S), logits(empty(m.config().V)) {}
 
   /// Reads what is new in a sequence. At least the last token is read again, since the logits after
@@ -57,18 +57,18 @@ struct Drafter {
   }
 };
 
-Draft draft_from_model(const Model& model, std::size_t S) {
-  const auto drafter = std::make_shared<Drafter>(model, S);
-  return [drafter](std::span<const int> tokens, std::size_t k) {
+Drafter model_drafter(const Model& model, std::size_t S) {
+  const auto draft_model = std::make_shared<DraftModel>(model, S);
+  return [draft_model](std::span<const int> tokens, std::size_t k) {
     std::vector<int> drafts;
-    if (tokens.empty() || tokens.size() > drafter->state.S) return drafts;
-    k = std::min(k, drafter->state.S - tokens.size() + 1);
+    if (tokens.empty() || tokens.size() > draft_model->state.S) return drafts;
+    k = std::min(k, draft_model->state.S - tokens.size() + 1);
     if (k == 0) return drafts;
-    drafter->follow(tokens);
+    draft_model->follow(tokens);
     while (true) {
-      drafts.push_back(greedy(row(drafter->logits)));
+      drafts.push_back(greedy(row(draft_model->logits)));
       if (drafts.size() == k) return drafts;
-      drafter->more({&drafts.back(), 1});
+      draft_model->more({&drafts.back(), 1});
     }
   };
 }

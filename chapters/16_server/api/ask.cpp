@@ -286,7 +286,7 @@ static Request read_request(Fields& fields, Endpoint endpoint, const ServedModel
   request.sampling = read_sampling(fields);
   request.stops = served.stops;
   request.filter = with_penalties(read_penalties(fields, served), read_format(fields, served));
-  request.drafts = served.drafts;
+  request.max_drafts = served.max_drafts;
   request.most = read_most(fields, endpoint);
   return request;
 }
@@ -306,7 +306,7 @@ Ask read_ask(Endpoint endpoint, const std::string& body, const ServedModel& serv
     Request& one = ask.requests.emplace_back(request);
     one.prompt = std::move(prompt.ids);
     ask.texts.push_back(std::move(prompt.text));
-    if (served.drafts > 0) one.draft = served.make_draft(one.prompt.size() + one.most);
+    if (served.max_drafts > 0) one.drafter = served.make_drafter(one.prompt.size() + one.most);
   }
   ask.answers = fields.whole("n", 1, most_answers).value_or(1);
   ask.seed = read_seed(fields);

@@ -15,7 +15,7 @@ ServedModel served_model(const Session& session) {
                      .system = {},
                      .note = {},
                      .stops = session.bpe.ends(),
-                     .drafts = 0,
+                     .max_drafts = 0,
                      .vocabulary = std::make_shared<const TokenTrie>(text_tokens(session.bpe))};
   if (session.file.metadata().has("tokenizer.chat_template")) {
     served.system = default_system_prompt(session.file);
@@ -33,15 +33,15 @@ static bool same_tokens(const Session& a, const Session& b) {
   return true;
 }
 
-void let_draft(ServedModel& served, const Session& drafter, std::size_t context) {
+void use_drafter(ServedModel& served, const Session& drafter, std::size_t context) {
   if (!same_tokens(drafter, served.session))
     throw std::invalid_argument(printable(drafter.file.name()) +
                                 ": wanted the served model's tokens, got others");
-  served.make_draft = [&model = drafter.model, context](std::size_t S) -> Draft {
-    return [&model, S = std::min(S, context), draft = Draft()](std::span<const int> tokens,
+  served.make_drafter = [&model = drafter.model, context](std::size_t S) -> Drafter {
+    return [&model, S = std::min(S, context), own = Drafter()](std::span<const int> tokens,
                                                                std::size_t k) mutable {
-      if (!draft) draft = draft_from_model(model, S);
-      return draft(tokens, k);
+      if (!own) own = model_drafter(model, S);
+      return own(tokens, k);
     };
   };
 }

@@ -20,10 +20,10 @@ struct ServedModel {
   std::string system;                           // of a conversation without its own; may be empty
   std::string note;                             // on the chat template, for the server's operator
   std::vector<int> stops;                       // ids that end an answer
-  std::size_t drafts = 0;                       // tokens that are drafted for each step
+  std::size_t max_drafts = 0;                   // tokens to draft for each step, at most
   std::shared_ptr<const TokenTrie> vocabulary;  // for answers in JSON
-  /// Makes the draft of a sequence of up to S tokens.
-  std::function<Draft(std::size_t S)> make_draft = [](std::size_t) { return draft_from_text(); };
+  /// Makes the drafter of a sequence of up to S tokens.
+  std::function<Drafter(std::size_t S)> make_drafter = [](std::size_t) { return lookup_drafter(); };
 };
 
 /// The session must outlive it. The name is the file's, without folder and ending.
@@ -32,6 +32,6 @@ ServedModel served_model(const Session& session);
 /// From now on, the drafts come from this model, for sequences of up to `context` tokens; it must
 /// outlive the served model. A sequence's caches are made when it first asks for a draft. Throws
 /// std::invalid_argument if the two models' tokens differ.
-void let_draft(ServedModel& served, const Session& drafter, std::size_t context);
+void use_drafter(ServedModel& served, const Session& drafter, std::size_t context);
 
 }  // namespace t2t

@@ -140,8 +140,8 @@ static int serve(const ServeFlags& flags) {
   runner.positions = std::min(runner.positions, flags.context);
   Service service(runner, flags.waiting);
   ServedModel served = served_model(session);
-  served.drafts = flags.drafts;
-  if (drafter) let_draft(served, *drafter, runner.positions);
+  served.max_drafts = flags.drafts;
+  if (drafter) use_drafter(served, *drafter, runner.positions);
   const HttpServer server(service, served,
                           {.host = flags.host,
                            .port = int(flags.port),
