@@ -84,8 +84,8 @@ void show_drafts() {
       words.of(request.prompt), tokens - prompt, tokens - prompt));
 }
 
-/// The share of accepted drafts above which k drafts are faster than none.
-static double worth_it_from(std::size_t k, double cost) {
+/// The acceptance rate above which k drafts are faster than none.
+static double break_even(std::size_t k, double cost) {
   double low = 0, high = 1;
   for (int halving = 0; halving < 40; ++halving) {
     const double middle = (low + high) / 2;
@@ -98,7 +98,7 @@ void show_speedup() {
   print_section("How many times as fast a sequence advances with k drafts");
   const std::vector<std::size_t> numbers = {1, 2, 4, 8};
   const std::vector<double> costs = {0.1, 0.4};
-  std::vector<std::string> header = {">accepted"};
+  std::vector<std::string> header = {">acceptance"};
   for (const double cost : costs)
     for (const std::size_t k : numbers)
       header.push_back(k == 1 ? fmt::format(">cost {}: k = 1", cost) : fmt::format(">{}", k));
@@ -113,14 +113,15 @@ void show_speedup() {
   for (const int percent : {0, 20, 40, 60, 80, 90, 100})
     add(fmt::format("{} %", percent), "{:.2f}",
         [&](std::size_t k, double cost) { return expected_speedup(percent / 100.0, k, cost); });
-  add("worth it from", "{:.0f} %",
-      [](std::size_t k, double cost) { return 100 * worth_it_from(k, cost); });
+  add("break-even", "{:.0f} %",
+      [](std::size_t k, double cost) { return 100 * break_even(k, cost); });
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The cost of making and reading a draft is given as a share of a pass over one token. Values "
-      "below 1 are slower than no drafts. The last row shows the share of accepted drafts above "
-      "which k drafts are faster than none.");
+      "The acceptance rate is the probability that the model accepts a draft that it examines; "
+      "those after a rejected one are not examined. The cost of making and reading a draft is "
+      "given as a share of a pass over one token. Values below 1 are slower than no drafts. The "
+      "last row shows the acceptance rate above which k drafts are faster than none.");
 }
 
 }  // namespace t2t

@@ -6,7 +6,7 @@ namespace t2t {
 /// A sequence whose beginning drafts its end, step by step.
 void show_drafts();
 
-/// How many times as fast a sequence advances, by the share of accepted drafts.
+/// How many times as fast a sequence advances, by the acceptance rate.
 void show_speedup();
 
 }  // namespace t2t
