@@ -37,9 +37,9 @@ static void check(const PagesProblem& p) {
     CAPTURE(p.lengths[b]);
     const PagedText& sequence = p.sequences[b];
     const PagedRun last{0, 1, sequence.k.shape(0) - 1, p.tables[b]};
-    const Tensor<2> want = paged_attention(sequence.q, last, p.heads(), Mask::causal);
+    const Tensor<2> want = paged_attention(sequence.q, last, p.layer(), Mask::causal);
     Tensor<2> on_cpu = want;
-    paged_attention_rows(sequence.q, {&last, 1}, p.heads(), Mask::causal, on_cpu, scratch);
+    paged_attention_rows(sequence.q, {&last, 1}, p.layer(), Mask::causal, on_cpu, scratch);
     const std::vector<double> bound = bounds(sequence, p.n, row(want, 0));
     CHECK(worst(got[b], row(want, 0), bound) <= 1);
     CHECK(worst(got[b], row(on_cpu, 0), bound) <= 1);

@@ -41,7 +41,7 @@ struct BenchSequence {
         std::copy_n(&v(s, g * D), D, &values(at));
       }
   }
-  PagedHeads heads() const { return {keys.data(), values.data(), table.size(), page_size, G, D}; }
+  PagedLayer layer() const { return {keys.data(), values.data(), table.size(), page_size, G, D}; }
 };
 
 /// The last T of S positions.
@@ -54,7 +54,7 @@ static void bench_attention(Bench& bench, std::size_t T, std::size_t S) {
   GroupedScratch grouped(T, S, H, D);
   const PagedRun run{0, T, S - T, sequence.table};
   const auto in_pages = [&] {
-    paged_attention_rows(q, {&run, 1}, sequence.heads(), Mask::causal, out, paged);
+    paged_attention_rows(q, {&run, 1}, sequence.layer(), Mask::causal, out, paged);
   };
   const auto in_one_piece = [&] {
     grouped_attention_rows(q, side_by_side(sequence.k, sequence.v, G), Mask::causal, want, grouped);
@@ -132,13 +132,13 @@ static void bench_model_with_pages(Bench& bench, const Model& model, std::size_t
 }
 
 /// The same for pages of few bits, compared with pages of floats.
-static void bench_rounded_pages(Bench& bench, const Model& model, std::size_t bits,
-                                std::size_t before, std::size_t T) {
-  ReadSequence rounded(model, bits), floats(model);
-  if (before > 0) rounded.read(0, before), floats.read(0, before);
+static void bench_quantized_pages(Bench& bench, const Model& model, std::size_t bits,
+                                  std::size_t before, std::size_t T) {
+  ReadSequence quantized(model, bits), floats(model);
+  if (before > 0) quantized.read(0, before), floats.read(0, before);
   bench.against(
-      fmt::format("pages of {} bits: {}", bits, tokens_after(T, before)),
-      [&] { rounded.read(before, T); }, "pages of floats", [&] { floats.read(before, T); });
+      fmt::format("pages quantized to {} bits: {}", bits, tokens_after(T, before)),
+      [&] { quantized.read(before, T); }, "pages of floats", [&] { floats.read(before, T); });
 }
 
 /// What a preempted sequence of 512 tokens costs when its pages are copied to other memory and
@@ -213,8 +213,8 @@ void bench(Bench& bench) {
   bench_model_with_pages(bench, model, 0, 512);
   bench_model_with_pages(bench, model, 512, 1);
   for (const std::size_t bits : {8, 4}) {
-    bench_rounded_pages(bench, model, bits, 0, 512);
-    bench_rounded_pages(bench, model, bits, 512, 1);
+    bench_quantized_pages(bench, model, bits, 0, 512);
+    bench_quantized_pages(bench, model, bits, 512, 1);
   }
   bench_preempted_sequence(bench, model);
   for (const std::size_t k : {1, 4, 8}) bench_drafts(bench, model, k);

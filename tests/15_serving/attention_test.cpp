@@ -50,7 +50,7 @@ struct Paged {
         std::copy_n(&v(s, g * D), D, &values[at]);
       }
   }
-  PagedHeads heads() const { return {keys.data(), values.data(), pages, page_size, G, D}; }
+  PagedLayer layer() const { return {keys.data(), values.data(), pages, page_size, G, D}; }
 };
 
 TEST_CASE("by hand: pages in any order, and the last position of one that is not full") {
@@ -58,36 +58,36 @@ TEST_CASE("by hand: pages in any order, and the last position of one that is not
   // places.
   const float ln2 = std::log(2.0f), ln3 = std::log(3.0f), none = 1e30f;
   const float keys[] = {ln3, none, 0, ln2}, values[] = {12, none, 6, 0};
-  const PagedHeads heads{keys, values, 2, 2, 1, 1};
+  const PagedLayer layer{keys, values, 2, 2, 1, 1};
   const PageTable table = {1, 0};
   const Tensor<2> q = {{1}};
   Tensor<2> out = {{0}};
   PagedScratch scratch;
   const PagedRun run{0, 1, 2, table};
-  paged_attention_rows(q, {&run, 1}, heads, Mask::causal, out, scratch);
+  paged_attention_rows(q, {&run, 1}, layer, Mask::causal, out, scratch);
   CHECK(out(0, 0) == doctest::Approx((1 * 6 + 2 * 0 + 3 * 12) / 6.0));
-  CHECK(paged_attention(q, run, heads, Mask::causal)(0, 0) == doctest::Approx(7));
+  CHECK(paged_attention(q, run, layer, Mask::causal)(0, 0) == doctest::Approx(7));
   const PagedRun of_two{0, 1, 1, table};  // the query at position 1 does not see position 2
-  paged_attention_rows(q, {&of_two, 1}, heads, Mask::causal, out, scratch);
+  paged_attention_rows(q, {&of_two, 1}, layer, Mask::causal, out, scratch);
   CHECK(out(0, 0) == doctest::Approx(2));
 }
 
 /// The rows of one sequence, computed in calls of `chunk` queries.
-static Tensor<2> in_chunks(const Tensor<2>& q, const PagedHeads& heads, const PageTable& table,
+static Tensor<2> in_chunks(const Tensor<2>& q, const PagedLayer& layer, const PageTable& table,
                            size_t chunk, const ScoreRule& rule) {
   Tensor<2> out = empty(q.shape(0), q.shape(1));
   PagedScratch scratch;
   for (size_t t = 0; t < q.shape(0); t += chunk) {
     const size_t rows = std::min(chunk, q.shape(0) - t);
     const PagedRun run{0, rows, t, table};
-    paged_attention_rows(ConstMatrix(q).rows_from(t, rows), {&run, 1}, heads, rule,
+    paged_attention_rows(ConstMatrix(q).rows_from(t, rows), {&run, 1}, layer, rule,
                          Matrix(out).rows_from(t, rows), scratch);
   }
   return out;
 }
 static Tensor<2> in_chunks(const Tensor<2>& q, const Paged& paged, size_t chunk,
                            const ScoreRule& rule) {
-  return in_chunks(q, paged.heads(), paged.table, chunk, rule);
+  return in_chunks(q, paged.layer(), paged.table, chunk, rule);
 }
 
 #if defined(__SANITIZE_ADDRESS__)  // it is slow: one size of page shows what several do
@@ -111,7 +111,7 @@ TEST_CASE("the kernel is the formula, and the same bits for any chunks, pages an
       const Paged first(k, v, G, 16);
       const Tensor<2> want = in_chunks(q, first, S, rule);
       // Scores below 8 are rounded like sums of D; the weights carry their error on.
-      CHECK(all_close(want, paged_attention(q, {0, S, 0, first.table}, first.heads(), rule),
+      CHECK(all_close(want, paged_attention(q, {0, S, 0, first.table}, first.layer(), rule),
                       rounding(8 * D, 2)));
       for (const size_t page_size : many_pages)
         for (const size_t chunk : many_chunks) {
@@ -127,11 +127,11 @@ TEST_CASE("the kernel is the formula, and the same bits for any chunks, pages an
 }
 
 /// The same pages in fewer bits, and as the floats that these mean.
-struct Rounded {
+struct Quantized {
   Paged floats;
-  RoundedPages pages;
+  QuantizedPages pages;
 
-  Rounded(const Tensor<2>& k, const Tensor<2>& v, size_t G, size_t page_size, size_t bits)
+  Quantized(const Tensor<2>& k, const Tensor<2>& v, size_t G, size_t page_size, size_t bits)
       : floats(k, v, G, page_size), pages(bits, G, floats.pages, page_size, floats.D) {
     for (size_t s = 0; s < k.shape(0); ++s) {
       const size_t at = floats.table[s / page_size] * page_size + s % page_size;
@@ -146,12 +146,12 @@ struct Rounded {
     load_rows(from, g, at, one);
     std::copy_n(one.data(), from.D, &to[(g * from.S + at) * from.D]);
   }
-  PagedHeads heads() const {
+  PagedLayer layer() const {
     return {nullptr, nullptr, floats.pages, floats.page_size, floats.G, floats.D, &pages};
   }
 };
 
-TEST_CASE("pages of 8 or 4 bits: the bits of pages that hold the rounded numbers as floats") {
+TEST_CASE("pages of 8 or 4 bits: the bits of pages that hold the quantized numbers as floats") {
   const size_t S = 530, G = 2, H = 6;
   const int threads = int(thread_count());
   for (const size_t bits : {8, 4})
@@ -163,13 +163,14 @@ TEST_CASE("pages of 8 or 4 bits: the bits of pages that hold the rounded numbers
         const Tensor<2> q = numbers(3, 2, 0, S, H * D), k = numbers(1, 2, 0, S, G * D),
                         v = numbers(2, 2, 0, S, G * D);
         for (const size_t page_size : few_pages) {
-          const Rounded rounded(k, v, G, page_size, bits);
+          const Quantized quantized(k, v, G, page_size, bits);
           for (const size_t chunk : few_chunks) {
             CAPTURE(page_size);
             CAPTURE(chunk);
             set_threads(chunk % 2 == 0 ? 1 : 3);
-            const Tensor<2> got = in_chunks(q, rounded.heads(), rounded.floats.table, chunk, mask);
-            const Tensor<2> want = in_chunks(q, rounded.floats, chunk, mask);
+            const Tensor<2> got =
+                in_chunks(q, quantized.layer(), quantized.floats.table, chunk, mask);
+            const Tensor<2> want = in_chunks(q, quantized.floats, chunk, mask);
             INFO(first_difference(row(got, S - 1), row(want, S - 1)));
             CHECK(all_close(got, want, 0));
           }
@@ -178,21 +179,21 @@ TEST_CASE("pages of 8 or 4 bits: the bits of pages that hold the rounded numbers
   set_threads(threads);
 }
 
-TEST_CASE("rounded pages: several texts in a call, and no formula") {
+TEST_CASE("quantized pages: several texts in a call, and no formula") {
   const size_t G = 2, H = 6, D = 64;
   const Tensor<2> k = numbers(1, 2, 0, 530, G * D), v = numbers(2, 2, 0, 530, G * D),
                   q = numbers(3, 2, 0, 8, H * D);
-  const Rounded rounded(k, v, G, 16, 8);
+  const Quantized quantized(k, v, G, 16, 8);
   // The second sequence has the pages of the first in another order.
-  PageTable other(rounded.floats.table.rbegin() + 1, rounded.floats.table.rend());
-  const std::vector<PagedRun> runs = {{0, 1, 520, rounded.floats.table}, {1, 7, 250, other}};
+  PageTable other(quantized.floats.table.rbegin() + 1, quantized.floats.table.rend());
+  const std::vector<PagedRun> runs = {{0, 1, 520, quantized.floats.table}, {1, 7, 250, other}};
   Tensor<2> got = empty(8, H * D), want = got;
   PagedScratch scratch;
-  paged_attention_rows(q, runs, rounded.heads(), Mask::causal, got, scratch);
-  paged_attention_rows(q, runs, rounded.floats.heads(), Mask::causal, want, scratch);
+  paged_attention_rows(q, runs, quantized.layer(), Mask::causal, got, scratch);
+  paged_attention_rows(q, runs, quantized.floats.layer(), Mask::causal, want, scratch);
   CHECK(all_close(got, want, 0));
-  REFUSES(paged_attention(q, {0, 8, 0, other}, rounded.heads(), Mask::causal),
-          "pages: wanted floats, got rounded numbers");
+  REFUSES(paged_attention(q, {0, 8, 0, other}, quantized.layer(), Mask::causal),
+          "pages: wanted floats, got quantized numbers");
 }
 
 TEST_CASE("batch-invariant products: those of floats, and the same bits for one row and for many") {
@@ -274,7 +275,7 @@ TEST_CASE("the slot writes each position to its page: the numbers of chapter 08'
   expect_like(slot, std::ref(cached));
 }
 
-TEST_CASE("the slot rounds keys and values as chapter 12's cache does") {
+TEST_CASE("the slot quantizes keys and values as chapter 12's cache does") {
   for (const size_t bits : {8, 4}) {
     CAPTURE(bits);
     Slot slot(bits);

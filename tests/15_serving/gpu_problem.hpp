@@ -50,7 +50,7 @@ struct PagesProblem {
   std::vector<int> lengths;
   std::vector<float> keys, values;  // [G, pages, page_size, D]
 
-  PagedHeads heads() const {
+  PagedLayer layer() const {
     return {keys.data(), values.data(), pages, page_size, std::size_t(n.G), std::size_t(n.D)};
   }
   void place(const PagedText& sequence, const std::vector<std::size_t>& table);

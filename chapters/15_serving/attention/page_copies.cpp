@@ -32,7 +32,8 @@ void PagedAttention::for_each_part(std::size_t number, const UseBytes& use) {
     for (std::size_t g = 0; g < settings_[l].G; ++g) {
       const std::size_t at = g * pages_ + number, parts = settings_[l].G * pages_;
       if (bits_ < 32) {
-        use_part(rounded_[l].keys, at, parts, use), use_part(rounded_[l].values, at, parts, use);
+        use_part(quantized_[l].keys, at, parts, use),
+            use_part(quantized_[l].values, at, parts, use);
       } else {
         use(part_of(keys_[l], at, parts)), use(part_of(values_[l], at, parts));
       }

@@ -31,7 +31,7 @@ PagedAttention::PagedAttention(std::span<const BlockSettings> layers, std::size_
       keys_.push_back(empty(pages * s.G * page_size * s.D));
       values_.push_back(empty(pages * s.G * page_size * s.D));
     } else {
-      rounded_.emplace_back(bits, s.G, pages, page_size, s.D);
+      quantized_.emplace_back(bits, s.G, pages, page_size, s.D);
     }
 }
 
@@ -45,9 +45,9 @@ double PagedAttention::bytes_of_a_page() const {
   return bytes;
 }
 
-PagedHeads PagedAttention::heads_of(std::size_t layer) const {
+PagedLayer PagedAttention::layer_of(std::size_t layer) const {
   const BlockSettings& s = settings_[layer];
-  if (bits_ < 32) return {nullptr, nullptr, pages_, page_size_, s.G, s.D, &rounded_[layer]};
+  if (bits_ < 32) return {nullptr, nullptr, pages_, page_size_, s.G, s.D, &quantized_[layer]};
   return {keys_[layer].data(), values_[layer].data(), pages_, page_size_, s.G, s.D};
 }
 
@@ -68,8 +68,8 @@ void PagedAttention::store_row(const Projected& in, std::size_t t, std::size_t n
                                std::size_t offset) {
   const std::size_t l = in.block.layer(), G = settings_[l].G, D = settings_[l].D;
   if (bits_ < 32) {
-    store_rows(in.k.rows_from(t, 1), number * page_size_ + offset, rounded_[l].keys);
-    store_rows(in.v.rows_from(t, 1), number * page_size_ + offset, rounded_[l].values);
+    store_rows(in.k.rows_from(t, 1), number * page_size_ + offset, quantized_[l].keys);
+    store_rows(in.v.rows_from(t, 1), number * page_size_ + offset, quantized_[l].values);
     return;
   }
   for (std::size_t g = 0; g < G; ++g) {
@@ -98,7 +98,7 @@ void PagedAttention::operator()(const Projected& in, Matrix heads, const Trace& 
   for_each_run(in.runs, [&](const Run& run, std::size_t first) {
     runs_.push_back({first, run.rows, run.position, tables[run.sequence]});
   });
-  paged_attention_rows(in.q, runs_, heads_of(in.block.layer()), rule_of(in.block.settings()), heads,
+  paged_attention_rows(in.q, runs_, layer_of(in.block.layer()), rule_of(in.block.settings()), heads,
                        scratch_);
 }
 

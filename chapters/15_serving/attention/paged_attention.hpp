@@ -51,7 +51,7 @@ class PagedAttention {
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
  private:
-  PagedHeads heads_of(std::size_t layer) const;
+  PagedLayer layer_of(std::size_t layer) const;
   void for_each_part(std::size_t number, const std::function<void(std::span<std::byte>)>& use);
   void expect_pages(const Run& run) const;
   void store(const Projected& in);
@@ -60,9 +60,9 @@ class PagedAttention {
   LayerTables layers_;
   std::vector<BlockSettings> settings_;  // [L]
   std::size_t pages_, page_size_, bits_;
-  std::vector<Tensor<1>> keys_, values_;  // [L] of [G · pages · page_size · D]
-  std::vector<RoundedPages> rounded_;     // [L], for fewer than 32 bits
-  std::vector<PagedRun> runs_;            // of a call
+  std::vector<Tensor<1>> keys_, values_;   // [L] of [G · pages · page_size · D]
+  std::vector<QuantizedPages> quantized_;  // [L], for fewer than 32 bits
+  std::vector<PagedRun> runs_;             // of a call
   PagedScratch scratch_;
 };
 

@@ -26,20 +26,20 @@
 
 #include "04_causal_attention/fast/score_rule.hpp"
 #include "06_gqa/fast/decode_attention.hpp"
-#include "15_serving/attention/rounded_pages.hpp"
+#include "15_serving/attention/quantized_pages.hpp"
 #include "tensor.hpp"
 
 namespace t2t {
 
-/// One layer's pages, for all sequences. Owns nothing. Neighbouring pages of a head are neighbours
-/// in memory, so that a sequence with consecutive pages is read from front to back.
-struct PagedHeads {
-  const float* keys;    // [G, pages, page_size, D]; null if pages are rounded
-  const float* values;  // [G, pages, page_size, D]; null if pages are rounded
+/// One layer's KV cache, in pages, for all sequences. Owns nothing. Neighbouring pages of a head
+/// are neighbours in memory, so that a sequence with consecutive pages is read from front to back.
+struct PagedLayer {
+  const float* keys;    // [G, pages, page_size, D]; null if pages are quantized
+  const float* values;  // [G, pages, page_size, D]; null if pages are quantized
   std::size_t pages;
   std::size_t page_size;  // positions of a page
   std::size_t G, D;
-  const RoundedPages* rounded = nullptr;  // read in their place, if given; of the same sizes
+  const QuantizedPages* quantized = nullptr;  // read in their place, if given; of the same sizes
 
   /// `count` positions of a page, from offset `from` on: [count, D].
   ConstMatrix keys_of(std::size_t page, std::size_t g, std::size_t from, std::size_t count) const {
@@ -67,9 +67,9 @@ constexpr std::size_t paged_stretch = 256;
 /// The formula, for one run, whose queries are the rows of q (`first` is not used): gathers the
 /// keys and values of positions 0 … position + T − 1 in matrices [S, G·D], and calls
 /// grouped_query_attention. Throws std::invalid_argument as that does, when q and the run differ in
-/// rows, when the table has too few pages, and for rounded pages.
+/// rows, when the table has too few pages, and for quantized pages.
 Tensor<2> paged_attention(const Tensor<2>& q,  // [T, H·D]
-                          const PagedRun& run, const PagedHeads& heads, const ScoreRule& rule);
+                          const PagedRun& run, const PagedLayer& layer, const ScoreRule& rule);
 
 /// The kernel's memory, made once and used by all layers. It grows when a call needs more than any
 /// before. A query of a group has N·P results, for the N query heads of the group and the P
@@ -84,7 +84,7 @@ struct PagedScratch {
   std::size_t of_thread = 0;                  // results of one thread, for tasks of several queries
   std::vector<float> scores;                  // [threads, N·256]
   std::vector<std::vector<KeyPiece>> pieces;  // [threads]: a stretch, page by page
-  std::vector<float> loaded;  // [threads, 2, 256, whole_blocks(D)]: rounded keys, values as floats
+  std::vector<float> loaded;  // [threads, 2, 256, whole_blocks(D)]: keys, values of quantized pages
   std::vector<float> stretches;  // [results, D]: outputs of attend_stretch
   std::vector<float> log_sums;   // [results]
 };
@@ -95,7 +95,7 @@ struct PagedScratch {
 /// is the same, bit for bit, whatever the other rows are and whatever the page size. Checks
 /// nothing: the caller has checked shapes and tables.
 void paged_attention_rows(ConstMatrix q,  // [T, H·D]
-                          std::span<const PagedRun> runs, const PagedHeads& heads,
+                          std::span<const PagedRun> runs, const PagedLayer& layer,
                           const ScoreRule& rule,
                           Matrix out,  // [T, H·D]; must not overlap q
                           PagedScratch& scratch);

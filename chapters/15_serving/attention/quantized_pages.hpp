@@ -1,6 +1,6 @@
-// Pages whose keys and values have 8 or 4 bits: chapter 12's rounded rows instead of floats.
+// Pages whose keys and values have 8 or 4 bits: chapter 12's quantized rows instead of floats.
 //
-// A row is rounded alone when it is written, so its values do not depend on its page or on the
+// A row is quantized alone when it is written, so its values do not depend on its page or on the
 // sequences that read it. Attention expands a stretch of rows into floats, in its thread's memory,
 // and then computes as with pages of floats.
 #pragma once
@@ -14,19 +14,19 @@
 namespace t2t {
 
 /// The pages of one layer. Row number·page_size + i is offset i of page `number`.
-struct RoundedPages {
+struct QuantizedPages {
   QuantizedHeads keys, values;
   std::size_t page_size;  // positions of a page
 
   /// Throws as make_quantized_heads does.
-  RoundedPages(std::size_t bits, std::size_t G, std::size_t pages, std::size_t page_size,
-               std::size_t D);
+  QuantizedPages(std::size_t bits, std::size_t G, std::size_t pages, std::size_t page_size,
+                 std::size_t D);
 };
 
 /// Expands head g's keys and values at these positions of a sequence with this table into floats: a
 /// row of k and of v for each, with whole_blocks(D) floats or more from row to row. Checks nothing
 /// and never throws, so that parallel loops may call it.
-void load_positions(const RoundedPages& pages, std::span<const std::size_t> table, std::size_t g,
+void load_positions(const QuantizedPages& pages, std::span<const std::size_t> table, std::size_t g,
                     KeyRange positions, Matrix k, Matrix v);
 
 }  // namespace t2t

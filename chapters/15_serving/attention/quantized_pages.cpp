@@ -1,16 +1,16 @@
-#include "15_serving/attention/rounded_pages.hpp"
+#include "15_serving/attention/quantized_pages.hpp"
 
 #include <algorithm>
 
 namespace t2t {
 
-RoundedPages::RoundedPages(std::size_t bits, std::size_t G, std::size_t pages,
-                           std::size_t page_size, std::size_t D)
+QuantizedPages::QuantizedPages(std::size_t bits, std::size_t G, std::size_t pages,
+                               std::size_t page_size, std::size_t D)
     : keys(make_quantized_heads(bits, G, pages * page_size, D)),
       values(keys),
       page_size(page_size) {}
 
-void load_positions(const RoundedPages& pages, std::span<const std::size_t> table, std::size_t g,
+void load_positions(const QuantizedPages& pages, std::span<const std::size_t> table, std::size_t g,
                     KeyRange positions, Matrix k, Matrix v) {
   for (std::size_t s = positions.begin; s < positions.end;) {
     const std::size_t offset = s % pages.page_size,
