@@ -101,7 +101,7 @@ struct ReadSequence {
             model,
             {.pages = 64, .page_size = page_size, .sequences = 1, .budget = 512, .bits = bits})),
         logits(empty(1, runner.V)) {
-    for (std::size_t i = 0; i < runner.sizes.pages; ++i) table.push_back(i);
+    for (std::size_t i = 0; i < runner.options.pages; ++i) table.push_back(i);
   }
   void read(std::size_t position, std::size_t count) {
     const Chunk chunk{0, position, std::span(ids).first(count), table, 1};
@@ -160,10 +160,10 @@ static void bench_preempted_sequence(Bench& bench, const Model& model) {
 /// A token after 512 others, with k drafts: the pass over all of them takes the place of k + 1
 /// passes if all are accepted, and of one if none is.
 static void bench_drafts(Bench& bench, const Model& model, std::size_t k) {
-  const PageSizes sizes{.pages = 64, .page_size = page_size, .sequences = 1, .budget = 512};
-  const ModelRunner runner = model_runner(model, sizes);
+  const EngineOptions options{.pages = 64, .page_size = page_size, .sequences = 1, .budget = 512};
+  const ModelRunner runner = model_runner(model, options);
   std::vector<std::size_t> table;
-  for (std::size_t i = 0; i < sizes.pages; ++i) table.push_back(i);
+  for (std::size_t i = 0; i < options.pages; ++i) table.push_back(i);
   std::vector<int> ids(512 + k + 1);
   for (std::size_t t = 0; t < ids.size(); ++t) ids[t] = int((t * t + 7 * t) % 4096);
   Tensor<2> together = empty(k + 1, model.config().V), single = together;
@@ -189,9 +189,9 @@ static void bench_drafts(Bench& bench, const Model& model, std::size_t k) {
 /// So many sequences of 64 tokens that get 32 more, served at the same time or one after the other.
 static void bench_together(Bench& bench, const Model& model, std::size_t sequences) {
   const auto serve = [&](std::size_t at_once) {
-    const PageSizes sizes{
+    const EngineOptions options{
         .pages = 512, .page_size = page_size, .sequences = at_once, .budget = 256};
-    Engine engine(model_runner(model, sizes));
+    Engine engine(model_runner(model, options));
     for (std::size_t i = 0; i < sequences; ++i) {
       Request request{.prompt = std::vector<int>(64, int(i)), .most = 32};
       request.sampling.temperature = 0;

@@ -81,8 +81,8 @@ static std::string hear_or_why(Engine& engine, Heard& heard) {
     return error.what();
   }
 }
-static Heard alone(const Model& model, const Request& request, const PageSizes& sizes) {
-  Engine engine(model_runner(model, sizes));
+static Heard alone(const Model& model, const Request& request, const EngineOptions& options) {
+  Engine engine(model_runner(model, options));
   engine.submit(request);
   Heard heard;
   for (size_t step = 0; !engine.idle() && step < 2000; ++step) hear(engine, heard);
@@ -93,14 +93,14 @@ static Heard alone(const Model& model, const Request& request, const PageSizes& 
 TEST_CASE(
     "64 texts served together: the logits of each are those that it gets alone, bit for bit") {
   // 14 pages of 8 tokens for five sequences: some must stop, and are computed again or swapped.
-  PageSizes sizes{.pages = 14, .page_size = 8, .sequences = 5, .budget = 23};
-  PageSizes roomy{.pages = 40, .page_size = 16, .sequences = 1, .budget = 64};
+  EngineOptions options{.pages = 14, .page_size = 8, .sequences = 5, .budget = 23};
+  EngineOptions roomy{.pages = 40, .page_size = 16, .sequences = 1, .budget = 64};
   const int threads = int(thread_count());
   for (const Form& form : forms()) {
     CAPTURE(form.name);
     const Model model = small_model(form.of);
-    sizes.bits = roomy.bits = form.bits, sizes.swap = form.swap;
-    Engine engine(model_runner(model, sizes));
+    options.bits = roomy.bits = form.bits, options.swap = form.swap;
+    Engine engine(model_runner(model, options));
     Heard heard;
     size_t stops = 0, swapped = 0;
     for (size_t step = 0, i = 0; (i < 64 || !engine.idle()) && step < 4000; ++step) {
@@ -132,8 +132,8 @@ TEST_CASE(
 
 TEST_CASE("a text without a next token ends with the reason, and the others do not notice") {
   const Model model = small_model(batch_invariant);
-  const PageSizes sizes{.pages = 30, .page_size = 8, .sequences = 3, .budget = 64};
-  ModelRunner runner = model_runner(model, sizes);
+  const EngineOptions options{.pages = 30, .page_size = 8, .sequences = 3, .budget = 64};
+  ModelRunner runner = model_runner(model, options);
   runner.run = [run = runner.run](std::span<const Chunk> chunks, Matrix logits) {
     run(chunks, logits);
     size_t row = 0;
@@ -163,13 +163,14 @@ TEST_CASE("a text without a next token ends with the reason, and the others do n
   for (const size_t i : {0, 2}) {
     Request request = some_request(i);
     request.most = 6;
-    CHECK(heard.said[i] == alone(model, request, sizes).said[0]);
+    CHECK(heard.said[i] == alone(model, request, options).said[0]);
   }
 }
 
 TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
-  const PageSizes sizes{.pages = 40, .page_size = 4, .sequences = 3, .budget = 24, .chunk = 5};
-  Engine engine(toy_runner(sizes, 10));
+  const EngineOptions options{
+      .pages = 40, .page_size = 4, .sequences = 3, .budget = 24, .chunk = 5};
+  Engine engine(toy_runner(options, 10));
   using Parts = std::vector<StepPlan::Part>;
   const size_t first = engine.submit({.prompt = {1, 2, 3}, .most = 50});
   engine.step();
@@ -196,8 +197,8 @@ TEST_CASE("while a text is answered, another's prompt comes in small chunks") {
 
 TEST_CASE("a filter sees the answer so far, and forbids tokens") {
   const Model model = small_model(batch_invariant);
-  const PageSizes sizes{.pages = 6, .page_size = 4, .sequences = 2, .budget = 9};
-  Engine engine(model_runner(model, sizes));
+  const EngineOptions options{.pages = 6, .page_size = 4, .sequences = 2, .budget = 9};
+  Engine engine(model_runner(model, options));
   Request counted = some_request(1);
   counted.most = 5;
   counted.filter = [](std::span<const int> answer, Row logits) {
@@ -223,9 +224,9 @@ TEST_CASE("a filter sees the answer so far, and forbids tokens") {
 
 TEST_CASE("the logits are those of the formula") {
   const Model model = small_model([](Tensor<2> floats) { return Weight(std::move(floats)); });
-  const PageSizes sizes{.pages = 20, .page_size = 4, .sequences = 2, .budget = 7};
+  const EngineOptions options{.pages = 20, .page_size = 4, .sequences = 2, .budget = 7};
   const Request request = some_request(3);
-  const Heard heard = alone(model, request, sizes);
+  const Heard heard = alone(model, request, options);
   Ids ids = request.prompt;
   const Ids& said = heard.said.at(0);
   ids.insert(ids.end(), said.begin(), said.end() - 1);
@@ -247,8 +248,9 @@ TEST_CASE("the logits before a prompt's tokens are handed on, in order and once 
   size_t in_mid_prompt = 0;
   for (const size_t swap : {0, 6}) {
     CAPTURE(swap);
-    const PageSizes sizes{.pages = 14, .page_size = 8, .sequences = 5, .budget = 23, .swap = swap};
-    Engine engine(toy_runner(sizes, 96));
+    const EngineOptions options{
+        .pages = 14, .page_size = 8, .sequences = 5, .budget = 23, .swap = swap};
+    Engine engine(toy_runner(options, 96));
     std::map<size_t, Handed> handed;
     engine.on_prompt_logits = [&](size_t id, int token, ConstRow logits) {
       handed[id].emplace_back(token, int(std::ranges::max_element(logits) - logits.begin()));
@@ -329,28 +331,28 @@ TEST_CASE("what is thrown for a prompt's logits becomes the text's error") {
 
 TEST_CASE("a text ends by a stop token, by its limit, or at the end of the context") {
   const Model model = small_model(batch_invariant);
-  const PageSizes sizes{.pages = 10, .page_size = 4, .sequences = 1, .budget = 16};
+  const EngineOptions options{.pages = 10, .page_size = 4, .sequences = 1, .budget = 16};
   Request request = some_request(1);
   request.most = 6, request.sampling.temperature = 0;
-  const Heard heard = alone(model, request, sizes);
+  const Heard heard = alone(model, request, options);
   CHECK(heard.said.at(0).size() == 6);
   CHECK(heard.ended.at(0) == Ending::most_tokens);
   request.stops = {heard.said.at(0)[2]};
   size_t before = 0;
   while (heard.said.at(0)[before] != request.stops[0]) ++before;
-  const Heard stopped = alone(model, request, sizes);
+  const Heard stopped = alone(model, request, options);
   CHECK(stopped.ended.at(0) == Ending::stop_token);
   CHECK((before == 0 ? !stopped.said.contains(0) : stopped.said.at(0).size() == before));
   request.stops = {}, request.most = 1000;
-  const Heard full = alone(model, request, sizes);
+  const Heard full = alone(model, request, options);
   CHECK(full.ended.at(0) == Ending::context_full);
   CHECK(request.prompt.size() + full.said.at(0).size() == 40);
 }
 
 TEST_CASE("an engine refuses what can't be a text, by the name of what is wrong") {
   const Model model = small_model(batch_invariant);
-  const PageSizes sizes{.pages = 10, .page_size = 4, .sequences = 1, .budget = 16};
-  Engine engine(model_runner(model, sizes));
+  const EngineOptions options{.pages = 10, .page_size = 4, .sequences = 1, .budget = 16};
+  Engine engine(model_runner(model, options));
   const auto refused = [&](Request request, const char* message) {
     REFUSES(engine.submit(std::move(request)), message);
     CHECK(engine.idle());
@@ -368,7 +370,7 @@ TEST_CASE("an engine refuses what can't be a text, by the name of what is wrong"
   CHECK(engine.step().empty());
 }
 
-TEST_CASE("a runner refuses sizes by their names, before it asks for the pages' memory") {
+TEST_CASE("a runner refuses options by their names, before it asks for the pages' memory") {
   const Model model = small_model(batch_invariant);
   const std::size_t pages = std::size_t(1) << 40;
   REFUSES(model_runner(model, {.pages = pages, .budget = 0}),

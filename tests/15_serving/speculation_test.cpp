@@ -88,8 +88,8 @@ static Drafter of_known(Ids all, size_t wrong) {
 
 TEST_CASE("64 texts served together with drafts, right and wrong: the bits of each are as alone") {
   // 14 pages of 8 tokens for five sequences: some must stop and be computed again.
-  const PageSizes sizes{.pages = 14, .page_size = 8, .sequences = 5, .budget = 23};
-  const PageSizes roomy{.pages = 40, .page_size = 16, .sequences = 1, .budget = 64};
+  const EngineOptions options{.pages = 14, .page_size = 8, .sequences = 5, .budget = 23};
+  const EngineOptions roomy{.pages = 40, .page_size = 16, .sequences = 1, .budget = 64};
   for (const bool packed : {false, true}) {
     CAPTURE(packed);
     const Model model = small_model(packed);
@@ -104,7 +104,7 @@ TEST_CASE("64 texts served together with drafts, right and wrong: the bits of ea
       request.max_drafts = 1 + i % 5;
       requests.push_back(request);
     }
-    Served got = serve(model_runner(model, sizes), requests, 2);
+    Served got = serve(model_runner(model, options), requests, 2);
     CHECK(got.accepted > 80);
     CHECK(got.rejected > 40);
     CHECK(got.stops > 0);
@@ -121,13 +121,13 @@ TEST_CASE("64 texts served together with drafts, right and wrong: the bits of ea
 static const size_t V = 96;
 
 TEST_CASE("right drafts make a step bring several tokens, wrong ones take nothing away") {
-  const PageSizes sizes{.pages = 20, .page_size = 4, .sequences = 1, .budget = 16};
+  const EngineOptions options{.pages = 20, .page_size = 4, .sequences = 1, .budget = 16};
   Request request{.prompt = {1, 2, 3}, .most = 31, .sampling = {.temperature = 0}};
-  const Ids said = alone(toy_runner(sizes, V), request).said;
+  const Ids said = alone(toy_runner(options, V), request).said;
   request.max_drafts = 4;
   const auto served = [&](size_t wrong) {
     request.drafter = toy_drafter(V, wrong);
-    Served got = serve(toy_runner(sizes, V), {request});
+    Served got = serve(toy_runner(options, V), {request});
     CHECK(got.heard[0].said == said);
     CHECK(got.heard[0].ended == Ending::most_tokens);
     CHECK(got.left_over == 20);
@@ -143,8 +143,8 @@ TEST_CASE("right drafts make a step bring several tokens, wrong ones take nothin
 }
 
 TEST_CASE("a stop token, the limit and the end of the context hold among accepted drafts") {
-  const PageSizes sizes{.pages = 6, .page_size = 4, .sequences = 1, .budget = 16};
-  const ModelRunner runner = toy_runner(sizes, V);
+  const EngineOptions options{.pages = 6, .page_size = 4, .sequences = 1, .budget = 16};
+  const ModelRunner runner = toy_runner(options, V);
   Request request{.prompt = {5, 6, 7}, .most = 40, .sampling = {.temperature = 0}};
   request.drafter = toy_drafter(V, 0), request.max_drafts = 5;
   const HeardText full = serve(runner, {request}).heard[0];
@@ -167,7 +167,7 @@ TEST_CASE("a stop token, the limit and the end of the context hold among accepte
 }
 
 TEST_CASE("a filter holds among accepted drafts, and sees the answer grow token by token") {
-  const PageSizes sizes{.pages = 10, .page_size = 4, .sequences = 1, .budget = 16};
+  const EngineOptions options{.pages = 10, .page_size = 4, .sequences = 1, .budget = 16};
   Request request{.prompt = {5, 6, 7}, .most = 9, .sampling = {.temperature = 0}};
   std::vector<size_t> sizes_seen;
   request.filter = [&](std::span<const int> answer, Row logits) {
@@ -176,7 +176,7 @@ TEST_CASE("a filter holds among accepted drafts, and sees the answer grow token 
       if (id != 20 + answer.size()) logits[id] = -1e30f;
   };
   request.drafter = of_known({5, 6, 7, 20, 21, 22, 23, 24, 25, 50, 27, 28}, 0);
-  Served got = serve(toy_runner(sizes, V), {request});
+  Served got = serve(toy_runner(options, V), {request});
   CHECK(got.heard[0].said == Ids{20, 21, 22, 23, 24, 25, 26, 27, 28});
   CHECK(sizes_seen == std::vector<size_t>{0, 1, 2, 3, 4, 5, 6, 7, 8});
   CHECK(got.accepted == 5);
@@ -187,9 +187,9 @@ TEST_CASE(
     "rejected drafts over a page's end: their pages are free again, and no kept one changes") {
   for (const size_t page_size : {4, 2, 1}) {
     CAPTURE(page_size);
-    const PageSizes sizes{
+    const EngineOptions options{
         .pages = 48 / page_size, .page_size = page_size, .sequences = 2, .budget = 16};
-    ModelRunner runner = toy_runner(sizes, V);
+    ModelRunner runner = toy_runner(options, V);
     const Engine* watched = nullptr;
     size_t writes_to_kept = 0;
     runner.run = [&, run = runner.run](std::span<const Chunk> chunks, Matrix logits) {
@@ -203,7 +203,7 @@ TEST_CASE(
     Engine engine(runner);
     watched = &engine;
     Request request{.prompt = {1, 2, 3, 4, 5}, .most = 14, .sampling = {.temperature = 0}};
-    const Ids said = alone(toy_runner(sizes, V), request).said;
+    const Ids said = alone(toy_runner(options, V), request).said;
     request.drafter = toy_drafter(V, 50), request.max_drafts = 5;
     engine.submit(request), engine.submit(request);
     size_t crossed = 0, wrong_tables = 0;
@@ -232,14 +232,14 @@ TEST_CASE(
     for (size_t step = 0; !engine.idle() && step < 100; ++step)
       for (const Event& event : engine.step())
         if (event.token) heard[event.id].push_back(*event.token);
-    CHECK(heard[third] == alone(toy_runner(sizes, V), request).said);
+    CHECK(heard[third] == alone(toy_runner(options, V), request).said);
   }
 }
 
 TEST_CASE("drafts take only what is left over: no text stops for them, and the budget holds") {
   // Two sequences of one page each, and no third page.
-  const PageSizes sizes{.pages = 2, .page_size = 8, .sequences = 2, .budget = 5};
-  Engine engine(toy_runner(sizes, V));
+  const EngineOptions options{.pages = 2, .page_size = 8, .sequences = 2, .budget = 5};
+  Engine engine(toy_runner(options, V));
   Request request{.prompt = {1, 2}, .most = 6, .sampling = {.temperature = 0}};
   request.drafter = toy_drafter(V, 0), request.max_drafts = 4;
   engine.submit(request);
@@ -256,27 +256,27 @@ TEST_CASE("drafts take only what is left over: no text stops for them, and the b
 }
 
 TEST_CASE("what a draft throws, or a token that is none, ends its text alone") {
-  const PageSizes sizes{.pages = 10, .page_size = 4, .sequences = 3, .budget = 20};
+  const EngineOptions options{.pages = 10, .page_size = 4, .sequences = 3, .budget = 20};
   const Request right{.prompt = {1, 2}, .most = 5, .sampling = {.temperature = 0}};
   Request throws = right, outside = right, many = right;
   throws.drafter = [](std::span<const int>, size_t) -> Ids { throw std::runtime_error("no idea"); };
   outside.drafter = [](std::span<const int>, size_t) { return Ids{96}; };
   many.drafter = [](std::span<const int>, size_t k) { return Ids(k + 1, 0); };
-  Served got = serve(toy_runner(sizes, V), {throws, right, outside, many});
+  Served got = serve(toy_runner(options, V), {throws, right, outside, many});
   CHECK(got.heard[0].error == "no idea");
   CHECK(got.heard[2].error == "a draft: wanted 0 to 95, got 96");
   CHECK(got.heard[3].error == "drafts: wanted at most 4, got 5");
   CHECK(got.heard[0].said.size() == 1);
-  CHECK(got.heard[1].said == alone(toy_runner(sizes, V), right).said);
+  CHECK(got.heard[1].said == alone(toy_runner(options, V), right).said);
   CHECK(got.left_over == 10);
 }
 
 TEST_CASE("a runner that throws leaves the drafts unread, and the text goes on as before") {
-  const PageSizes sizes{.pages = 10, .page_size = 2, .sequences = 1, .budget = 20};
+  const EngineOptions options{.pages = 10, .page_size = 2, .sequences = 1, .budget = 20};
   Request request{.prompt = {1, 2}, .most = 9, .sampling = {.temperature = 0}};
-  const Ids said = alone(toy_runner(sizes, V), request).said;
+  const Ids said = alone(toy_runner(options, V), request).said;
   request.drafter = toy_drafter(V, 30), request.max_drafts = 3;
-  ModelRunner runner = toy_runner(sizes, V);
+  ModelRunner runner = toy_runner(options, V);
   size_t calls = 0;
   runner.run = [&, run = runner.run](std::span<const Chunk> chunks, Matrix logits) {
     if (++calls % 2 == 0) throw std::runtime_error("not now");
@@ -298,17 +298,17 @@ TEST_CASE("a runner that throws leaves the drafts unread, and the text goes on a
 }
 
 TEST_CASE("a text that repeats itself, and a model that drafts for itself, take fewer steps") {
-  const PageSizes sizes{.pages = 30, .page_size = 8, .sequences = 1, .budget = 32};
+  const EngineOptions options{.pages = 30, .page_size = 8, .sequences = 1, .budget = 32};
   const Model model = small_model(false);
   Request request{.prompt = {1, 2, 3}, .most = 33, .sampling = {.temperature = 0}};
-  const HeardText want = alone(model_runner(model, sizes), request);
+  const HeardText want = alone(model_runner(model, options), request);
   request.drafter = model_drafter(model, 200), request.max_drafts = 3;
-  Served got = serve(model_runner(model, sizes), {request});
+  Served got = serve(model_runner(model, options), {request});
   CHECK(got.heard[0].said == want.said);
   CHECK((got.heard[0].logits == want.logits));
   CHECK(got.steps < 33);
   // This runner goes on counting to 7, and from 0 again.
-  ModelRunner counts = toy_runner(sizes, V);
+  ModelRunner counts = toy_runner(options, V);
   counts.run = [](std::span<const Chunk> chunks, Matrix logits) {
     size_t row = 0;
     for (const Chunk& chunk : chunks)

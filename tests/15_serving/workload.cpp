@@ -23,7 +23,7 @@ Workload random_workload(Random& random, std::size_t V) {
   const std::size_t sequences = between(random, 1, 5);
   Workload workload{
       {between(random, 4, 24), page_size, sequences, sequences + between(random, 0, 20)}, {}};
-  const std::size_t most = workload.sizes.pages * page_size;
+  const std::size_t most = workload.options.pages * page_size;
   const auto token = [&] { return int(between(random, 0, V - 1)); };
   std::vector<int> common(between(random, 0, most / 2));
   for (int& id : common) id = token();
@@ -48,8 +48,8 @@ Workload random_workload(Random& random, std::size_t V) {
     if (random.next_uniform() < 0.15f) arrival.cancelled = arrival.step + between(random, 0, 20);
     workload.arrivals.push_back(arrival);
   }
-  workload.sizes.chunk = between(random, 0, 5);
-  workload.sizes.swap = between(random, 0, 1) * between(random, 0, 12);
+  workload.options.chunk = between(random, 0, 5);
+  workload.options.swap = between(random, 0, 1) * between(random, 0, 12);
   return workload;
 }
 
@@ -61,8 +61,8 @@ static void hear(const Event& event, WorkloadText& sequence) {
   if (event.ending) sequence.ending = event.ending;
 }
 
-WorkloadText alone(Request request, const PageSizes& sizes, const MakeRunner& make) {
-  Engine engine(make(sizes));
+WorkloadText alone(Request request, const EngineOptions& options, const MakeRunner& make) {
+  Engine engine(make(options));
   request.drafter = {};
   engine.submit(std::move(request));
   WorkloadText sequence;
@@ -72,13 +72,13 @@ WorkloadText alone(Request request, const PageSizes& sizes, const MakeRunner& ma
 }
 
 /// What is wrong with the counts of pages, or an empty sequence.
-static std::string wrong_pages(const Engine& engine, const PageSizes& sizes) {
+static std::string wrong_pages(const Engine& engine, const EngineOptions& options) {
   const PagePool& pool = engine.pool();
   std::vector<std::size_t> references(pool.pages(), 0);
   for (const Sequence& sequence : engine.running()) {
     if (std::set(sequence.table.begin(), sequence.table.end()).size() != sequence.table.size())
       return fmt::format("text {}: a page twice in {}", sequence.id, sequence.table);
-    if (const std::size_t needed = sizes.pages_for(sequence.computed);
+    if (const std::size_t needed = options.pages_for(sequence.computed);
         sequence.table.size() != needed)
       return fmt::format("sequence {}: wanted {} pages for {} tokens, got {}", sequence.id, needed,
                          sequence.computed, sequence.table.size());
@@ -86,7 +86,7 @@ static std::string wrong_pages(const Engine& engine, const PageSizes& sizes) {
     for (const std::size_t number : sequence.table) ++references[number];
   }
   for (const Sequence& sequence : engine.waiting())
-    if (!sequence.table.empty() || sequence.swapped.size() != sizes.pages_for(sequence.computed))
+    if (!sequence.table.empty() || sequence.swapped.size() != options.pages_for(sequence.computed))
       return fmt::format("text {}: waits with {} pages, {} copies and {} computed tokens",
                          sequence.id, sequence.table.size(), sequence.swapped.size(),
                          sequence.computed);
@@ -103,20 +103,20 @@ static std::string wrong_pages(const Engine& engine, const PageSizes& sizes) {
 }
 
 /// What is wrong with the sequences that run and with the plan, or an empty sequence.
-static std::string wrong_plan(const Engine& engine, const PageSizes& sizes) {
+static std::string wrong_plan(const Engine& engine, const EngineOptions& options) {
   std::set<std::size_t> places;
   for (const Sequence& sequence : engine.running()) {
-    if (sequence.index >= sizes.sequences || !places.insert(sequence.index).second)
+    if (sequence.index >= options.sequences || !places.insert(sequence.index).second)
       return fmt::format("sequence {}: wanted a place of its own below {}, got {}", sequence.id,
-                         sizes.sequences, sequence.index);
+                         options.sequences, sequence.index);
   }
   std::size_t copies = 0, tokens = 0;
   for (const Sequence& sequence : engine.waiting()) copies += sequence.swapped.size();
-  if (copies > sizes.swap)
-    return fmt::format("copies of pages: wanted at most {}, got {}", sizes.swap, copies);
+  if (copies > options.swap)
+    return fmt::format("copies of pages: wanted at most {}, got {}", options.swap, copies);
   for (const SequenceStep& part : engine.sequence_steps()) tokens += part.ids.size();
-  if (tokens > sizes.budget)
-    return fmt::format("tokens of the step: wanted at most {}, got {}", sizes.budget, tokens);
+  if (tokens > options.budget)
+    return fmt::format("tokens of the step: wanted at most {}, got {}", options.budget, tokens);
   return {};
 }
 
@@ -173,7 +173,7 @@ struct WorkloadRun {
 };
 
 std::string run_workload(const Workload& workload, const MakeRunner& make, const AfterStep& after) {
-  WorkloadRun run{workload, Engine(make(workload.sizes))};
+  WorkloadRun run{workload, Engine(make(workload.options))};
   run.ids.resize(workload.arrivals.size());
   std::size_t last = 0;
   for (const Arrival& arrival : workload.arrivals) last = std::max(last, arrival.step);
@@ -185,13 +185,13 @@ std::string run_workload(const Workload& workload, const MakeRunner& make, const
     for (const Event& event : events) hear(event, run.heard[event.id]);
     if (after) after(step, run.engine, events);
     for (const std::string& wrong :
-         {wrong_pages(run.engine, workload.sizes), wrong_plan(run.engine, workload.sizes),
+         {wrong_pages(run.engine, workload.options), wrong_plan(run.engine, workload.options),
           oldest.wrong(run.engine)})
       if (!wrong.empty()) return fmt::format("step {}: {}", step, wrong);
   }
   for (std::size_t i = 0; i < workload.arrivals.size(); ++i) {
     if (!run.ids[i]) continue;
-    const WorkloadText want = alone(workload.arrivals[i].request, workload.sizes, make);
+    const WorkloadText want = alone(workload.arrivals[i].request, workload.options, make);
     const std::string wrong =
         wrong_answer(run.heard[*run.ids[i]], want, workload.arrivals[i].cancelled.has_value());
     if (!wrong.empty()) return fmt::format("text {}: {}", *run.ids[i], wrong);

@@ -6,7 +6,7 @@
 //   each page is free, or has as many references as there are tables and places in the tree that
 //   name it a sequence that runs has just as many pages as its computed tokens need, and no page
 //   twice a sequence that waits has no pages, and copies of just as many as its computed tokens
-//   need there are no more copies than the sizes allow the sequences that run are not more than
+//   need there are no more copies than the options allow the sequences that run are not more than
 //   there are places, and each has a place of its own a step reads no more tokens than its budget,
 //   drafts included the oldest sequence goes on in this step or the next a sequence that ends and
 //   was not cancelled says what it says alone and without drafts
@@ -26,7 +26,7 @@
 namespace t2t {
 
 struct Workload {
-  PageSizes sizes;
+  EngineOptions options;
   std::vector<Arrival> arrivals;
 };
 
@@ -34,15 +34,15 @@ struct Workload {
 /// toy_drafter, in memory that is sometimes scarce.
 Workload random_workload(Random& random, std::size_t V);
 
-/// Makes a runner for these sizes.
-using MakeRunner = std::function<ModelRunner(const PageSizes& sizes)>;
+/// Makes a runner for these options.
+using MakeRunner = std::function<ModelRunner(const EngineOptions& options)>;
 
 /// What a sequence says, and how it ends, when no other is there and nothing is drafted.
 struct WorkloadText {
   std::vector<int> said = {};
   std::optional<Ending> ending = {};
 };
-WorkloadText alone(Request request, const PageSizes& sizes, const MakeRunner& make);
+WorkloadText alone(Request request, const EngineOptions& options, const MakeRunner& make);
 
 /// Runs a workload to its end. Returns the first invariant that is broken, with the step and the
 /// numbers, or an empty sequence.

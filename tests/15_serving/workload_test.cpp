@@ -19,7 +19,7 @@ namespace t2t::workload_test {
 using std::size_t;
 
 static const size_t V = 11;
-static ModelRunner toy(const PageSizes& sizes) { return toy_runner(sizes, V); }
+static ModelRunner toy(const EngineOptions& options) { return toy_runner(options, V); }
 
 /// Fewer where every index and address is watched, which takes ten times as long.
 #ifdef __SANITIZE_ADDRESS__
@@ -149,15 +149,15 @@ TEST_CASE("by hand: a stopped text goes on from copies of its pages, if there is
   // Both have read four tokens when the first needs a third page. In the end it has all four pages.
   for (const size_t swap : {0, 1, 2}) {
     CAPTURE(swap);
-    workload.sizes.swap = swap;
+    workload.options.swap = swap;
     const std::vector<std::string> reads = reads_of(workload);
     CHECK(std::ranges::count(reads, swap < 2 ? "1: 5" : "1: 1") == 1);
   }
 }
 
 /// A toy runner that has no memory for one call in three, whatever the call is.
-static ModelRunner failing_toy(const PageSizes& sizes) {
-  ModelRunner toy_one = toy(sizes), failing = toy_one;
+static ModelRunner failing_toy(const EngineOptions& options) {
+  ModelRunner toy_one = toy(options), failing = toy_one;
   const auto calls = std::make_shared<size_t>(0);
   const auto fail_sometimes = [calls] {
     if (++*calls % 3 == 0) throw std::bad_alloc();
@@ -177,7 +177,7 @@ TEST_CASE("a runner that throws now and then: no page is lost, and each text say
   for (size_t i = 0; i < workloads / 20; ++i) {
     CAPTURE(i);
     const Workload workload = random_workload(random, V);
-    Engine engine(failing_toy(workload.sizes));
+    Engine engine(failing_toy(workload.options));
     for (const Arrival& arrival : workload.arrivals) engine.submit(arrival.request);
     std::vector<std::vector<int>> said(workload.arrivals.size());
     for (size_t step = 0; !engine.idle() && step < 5000; ++step) {
@@ -191,9 +191,10 @@ TEST_CASE("a runner that throws now and then: no page is lost, and each text say
       }
     }
     CHECK(engine.idle());
-    CHECK(engine.pool().free() + engine.tree().spare() == workload.sizes.pages);
+    CHECK(engine.pool().free() + engine.tree().spare() == workload.options.pages);
     for (size_t sequence = 0; sequence < said.size(); ++sequence)
-      CHECK(said[sequence] == alone(workload.arrivals[sequence].request, workload.sizes, toy).said);
+      CHECK(said[sequence] ==
+            alone(workload.arrivals[sequence].request, workload.options, toy).said);
   }
 }
 

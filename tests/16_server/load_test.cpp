@@ -22,9 +22,9 @@ namespace {
 /// Pages for a text and a half, and copies of those that are stopped. Nothing is read before the
 /// gate is open.
 ModelRunner narrow_runner(const std::atomic<bool>& gate) {
-  PageSizes sizes = tiny_pages;
-  sizes.pages = 14, sizes.swap = 12;
-  ModelRunner runner = slow(model_runner(tiny_served().model, sizes));
+  EngineOptions options = tiny_options;
+  options.pages = 14, options.swap = 12;
+  ModelRunner runner = slow(model_runner(tiny_served().model, options));
   runner.run = [run = runner.run, &gate](std::span<const Chunk> chunks, Matrix logits) {
     gate.wait(false);
     run(chunks, logits);

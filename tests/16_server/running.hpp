@@ -22,8 +22,9 @@ inline const Session& tiny_served() {
   static const Session one = tiny_session();
   return one;
 }
-inline constexpr PageSizes tiny_pages{.pages = 60, .page_size = 8, .sequences = 4, .budget = 32};
-inline ModelRunner tiny_runner() { return model_runner(tiny_served().model, tiny_pages); }
+inline constexpr EngineOptions tiny_options{
+    .pages = 60, .page_size = 8, .sequences = 4, .budget = 32};
+inline ModelRunner tiny_runner() { return model_runner(tiny_served().model, tiny_options); }
 /// The same with steps of at least 5 ms, for what must happen before an answer has ended.
 inline ModelRunner slow(ModelRunner runner) {
   runner.run = [run = runner.run](std::span<const Chunk> chunks, Matrix logits) {

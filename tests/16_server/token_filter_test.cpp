@@ -255,7 +255,7 @@ TEST_CASE("text tokens have bytes, control tokens have none") {
 
 TEST_CASE("texts that the engine stops and computes again answer in JSON, and as they do alone") {
   const auto trie = trie_of(small_vocabulary());
-  const PageSizes scarce{.pages = 12, .page_size = 4, .sequences = 4, .budget = 16};
+  const EngineOptions scarce{.pages = 12, .page_size = 4, .sequences = 4, .budget = 16};
   const auto request = [&](size_t i) {
     Request text{.prompt = {int(i), 1, 2}, .most = 40, .stops = {0}};
     text.sampling.temperature = 20;

@@ -28,7 +28,7 @@ namespace t2t {
 
 class Engine {
  public:
-  /// Throws std::invalid_argument as plan_step does, for the sizes of the runner's memory.
+  /// Throws std::invalid_argument as plan_step does, for the runner's options.
   explicit Engine(ModelRunner runner);
 
   /// Returns the id of the new sequence. Throws std::invalid_argument for an empty prompt, a prompt

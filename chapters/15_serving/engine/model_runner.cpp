@@ -11,22 +11,22 @@
 
 namespace t2t {
 
-ModelRunner model_runner(const Model& model, const PageSizes& sizes) {
+ModelRunner model_runner(const Model& model, const EngineOptions& options) {
   const Config& config = model.config();
-  const std::size_t S = std::min(config.T_max, sizes.pages * sizes.page_size);
-  StateOptions options{.chunk = sizes.budget, .sequences = sizes.sequences};
-  if (config.block.experts > 0) options.network = experts_network();
-  expect_state_options(config, S, options);
-  const auto paged =
-      std::make_shared<PagedAttention>(settings_of_all(config), S, std::min(sizes.budget, S),
-                                       sizes.sequences, sizes.pages, sizes.page_size, sizes.bits);
-  options.memory = {[paged](const Projected& in, Matrix heads, const Trace& trace) {
+  const std::size_t S = std::min(config.T_max, options.pages * options.page_size);
+  StateOptions state_options{.chunk = options.budget, .sequences = options.sequences};
+  if (config.block.experts > 0) state_options.network = experts_network();
+  expect_state_options(config, S, state_options);
+  const auto paged = std::make_shared<PagedAttention>(
+      settings_of_all(config), S, std::min(options.budget, S), options.sequences, options.pages,
+      options.page_size, options.bits);
+  state_options.memory = {[paged](const Projected& in, Matrix heads, const Trace& trace) {
     (*paged)(in, heads, trace);
   }};
-  const auto state = std::make_shared<ModelState>(config, S, std::move(options));
-  expect_memory(double(sizes.swap) * paged->bytes_of_a_page(), "the copies of pages",
+  const auto state = std::make_shared<ModelState>(config, S, std::move(state_options));
+  expect_memory(double(options.swap) * paged->bytes_of_a_page(), "the copies of pages",
                 "ask for fewer (--swap)");
-  return {sizes,
+  return {options,
           config.V,
           S,
           [&model, paged, state](std::span<const Chunk> chunks, Matrix logits) {

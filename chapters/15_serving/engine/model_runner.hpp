@@ -21,19 +21,19 @@ struct Chunk {
   std::size_t wanted;                  // how many of the last ids need logits
 };
 
-/// Sizes of the memory that sequences share.
-struct PageSizes {
+/// The memory that sequences share, and the limits of a step.
+struct EngineOptions {
   std::size_t pages = 256;
   std::size_t page_size = 16;  // tokens of a page
   std::size_t sequences = 16;  // that run at the same time
   std::size_t budget = 128;    // tokens of a step
-  /// The most prompt tokens in a step that also answers sequences, though each step has room for
-  /// `sequences` tokens. 0: as many as the budget allows.
+  /// The most prompt tokens in a step in which other sequences decode. A step may exceed this as
+  /// long as it reads at most `sequences` tokens in all. 0: as many as the budget allows.
   std::size_t chunk = 0;
   std::size_t bits = 32;  // of a key or value: 32 (a float), 8 or 4
   std::size_t swap = 0;   // most copies of preempted sequences' pages in other memory
 
-  /// How many pages so many tokens need.
+  /// How many pages this many tokens need.
   std::size_t pages_for(std::size_t tokens) const { return (tokens + page_size - 1) / page_size; }
 };
 
@@ -41,12 +41,12 @@ struct PageSizes {
 using PageCopy = std::vector<std::byte>;
 
 struct ModelRunner {
-  PageSizes sizes;        // of its memory
+  EngineOptions options;  // that it was made with
   std::size_t V;          // logits in a row
   std::size_t positions;  // the most that a sequence can have
   /// Runs the model on all chunks at once and writes their `wanted` rows of logits, in their order.
   std::function<void(std::span<const Chunk> chunks, Matrix logits)> run;
-  /// A copy of a page's contents. This and put may be omitted if sizes.sequences is 1.
+  /// A copy of a page's contents. This and put may be omitted if options.sequences is 1.
   std::function<PageCopy(std::size_t page)> copy_of = {};
   /// Writes into a page what copy_of returned, for this page or another one.
   std::function<void(std::size_t page, std::span<const std::byte> copy)> put = {};
@@ -54,6 +54,6 @@ struct ModelRunner {
 
 /// A model whose keys and values lie in pages. The model must outlive it. Throws as ModelState and
 /// PagedAttention do.
-ModelRunner model_runner(const Model& model, const PageSizes& sizes);
+ModelRunner model_runner(const Model& model, const EngineOptions& options);
 
 }  // namespace t2t

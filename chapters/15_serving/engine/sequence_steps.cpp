@@ -23,7 +23,7 @@ static std::size_t drafts_with_room(const Sequence& sequence, const Sequences& s
   const std::size_t pages = sequence.table.size() + sequences.pages_left();
   const std::size_t end =
       std::min(sequences.most_tokens(), sequence.request.prompt.size() + sequence.request.most);
-  return std::min(pages * sequences.runner().sizes.page_size, end - 1) - sequence.tokens.size();
+  return std::min(pages * sequences.runner().options.page_size, end - 1) - sequence.tokens.size();
 }
 
 /// Asks for drafts of an answer, and takes pages for them.
@@ -47,7 +47,7 @@ static void add_drafts(Sequence& sequence, SequenceStep& part, std::size_t budge
 
 std::vector<SequenceStep> plan_sequence_steps(const StepPlan& plan, Sequences& sequences) {
   std::vector<SequenceStep> steps;
-  std::size_t budget = sequences.runner().sizes.budget;
+  std::size_t budget = sequences.runner().options.budget;
   for (const auto& [id, tokens] : plan.parts) {
     Sequence& sequence = sequences.one_running(id);
     sequences.make_room(sequence, tokens);

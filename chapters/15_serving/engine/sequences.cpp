@@ -11,8 +11,8 @@ namespace t2t {
 
 Sequences::Sequences(ModelRunner runner)
     : runner_(std::move(runner)),
-      pool_(runner_.sizes.pages),
-      tree_(pool_, runner_.sizes.page_size) {}
+      pool_(runner_.options.pages),
+      tree_(pool_, runner_.options.page_size) {}
 
 /// Where the sequence with this id is in a list, or the list's end.
 static auto by_id(std::vector<Sequence>& sequences, std::size_t id) {
@@ -37,19 +37,19 @@ bool Sequences::remove(std::size_t id) {
 }
 
 StepLimits Sequences::limits() const {
-  const PageSizes& sizes = runner_.sizes;
+  const EngineOptions& options = runner_.options;
   const auto is_answered = [](const Sequence& sequence) {
     return sequence.tokens.size() - sequence.computed == 1;
   };
   const auto answers = std::size_t(std::ranges::count_if(running_, is_answered));
-  const bool in_chunks = sizes.chunk > 0 && answers > 0;
-  const std::size_t most = std::max(answers + sizes.chunk, sizes.sequences);
-  return {in_chunks ? std::min(most, sizes.budget) : sizes.budget, sizes.sequences,
-          sizes.page_size};
+  const bool in_chunks = options.chunk > 0 && answers > 0;
+  const std::size_t most = std::max(answers + options.chunk, options.sequences);
+  return {in_chunks ? std::min(most, options.budget) : options.budget, options.sequences,
+          options.page_size};
 }
 
 std::size_t Sequences::most_tokens() const {
-  return std::min(runner_.positions, runner_.sizes.pages * runner_.sizes.page_size);
+  return std::min(runner_.positions, runner_.options.pages * runner_.options.page_size);
 }
 
 std::vector<ScheduledSequence> Sequences::scheduled_running() const {
@@ -71,12 +71,12 @@ std::size_t Sequences::take_page() {
 }
 
 void Sequences::make_room(Sequence& sequence, std::size_t tokens) {
-  while (sequence.table.size() * runner_.sizes.page_size < sequence.computed + tokens)
+  while (sequence.table.size() * runner_.options.page_size < sequence.computed + tokens)
     sequence.table.push_back(take_page());
 }
 
 void Sequences::rewind(Sequence& sequence) {
-  const std::size_t needed = runner_.sizes.pages_for(sequence.computed);
+  const std::size_t needed = runner_.options.pages_for(sequence.computed);
   for (; sequence.table.size() > needed; sequence.table.pop_back())
     pool_.give_back(sequence.table.back());
 }
@@ -97,7 +97,7 @@ static std::size_t common_tokens(const std::vector<int>& a, const std::vector<in
 /// is left to read. A prompt whose logits are wanted is read.
 Sequences::Prefix Sequences::prefix_of(const Sequence& sequence) const {
   if (sequence.needs_prompt_logits()) return {.computed = sequence.computed};
-  const std::size_t page_size = runner_.sizes.page_size;
+  const std::size_t page_size = runner_.options.page_size;
   Prefix found{.shared = tree_.find(sequence.tokens)};
   found.computed = std::max(found.shared.size() * page_size, sequence.computed);
   for (const Sequence& other : running_) {
@@ -122,8 +122,8 @@ static bool will_be_read_by(std::span<const Sequence> older, const Sequence& seq
 
 std::vector<ScheduledSequence> Sequences::scheduled_waiting() const {
   std::vector<ScheduledSequence> sequences;
-  const std::size_t places = runner_.sizes.sequences - running_.size(),
-                    page_size = runner_.sizes.page_size;
+  const std::size_t places = runner_.options.sequences - running_.size(),
+                    page_size = runner_.options.page_size;
   for (std::size_t i = 0; i < std::min(places, waiting_.size()); ++i) {
     const Sequence& sequence = waiting_[i];
     const Prefix found = prefix_of(sequence);
@@ -131,7 +131,7 @@ std::vector<ScheduledSequence> Sequences::scheduled_waiting() const {
         will_be_read_by(std::span(waiting_).first(i), sequence, found.computed, page_size))
       break;
     const auto is_spare = [&](std::size_t number) { return pool_.references(number) == 1; };
-    const std::size_t pages = runner_.sizes.pages_for(found.computed);
+    const std::size_t pages = runner_.options.pages_for(found.computed);
     const std::size_t copies = pages - found.shared.size();
     sequences.push_back({sequence.id, sequence.arrival, sequence.tokens.size(), found.computed,
                          pages, 0,
@@ -159,9 +159,9 @@ void Sequences::leave(Sequence& sequence) {
 /// Copies of the pages of a sequence's computed tokens, or none if there is no room for all of
 /// them.
 std::vector<PageCopy> Sequences::copies_of(const Sequence& sequence) const {
-  std::size_t left = runner_.sizes.swap;
+  std::size_t left = runner_.options.swap;
   for (const Sequence& other : waiting_) left -= other.swapped.size();
-  const std::size_t needed = runner_.sizes.pages_for(sequence.computed);
+  const std::size_t needed = runner_.options.pages_for(sequence.computed);
   if (needed > left) return {};
   try {
     std::vector<PageCopy> copies;
@@ -193,7 +193,7 @@ void Sequences::admit(std::span<const std::size_t> ids) {
     prefixes[i].swapped = std::exchange(sequence.swapped, {});
     sequence.table = prefixes[i].shared;
     for (const std::size_t page : sequence.table) pool_.share(page);
-    sequence.computed = sequence.table.size() * runner_.sizes.page_size;
+    sequence.computed = sequence.table.size() * runner_.options.page_size;
   }
   for (std::size_t i = 0; i < ids.size(); ++i) take_copies(one_running(ids[i]), prefixes[i]);
 }
@@ -208,7 +208,7 @@ void Sequences::take_copies(Sequence& sequence, const Prefix& found) {
       runner_.put(sequence.table[i], runner_.copy_of(*found.to_copy));
     else
       runner_.put(sequence.table[i], found.swapped.at(i));
-    sequence.computed = std::min((i + 1) * runner_.sizes.page_size, found.computed);
+    sequence.computed = std::min((i + 1) * runner_.options.page_size, found.computed);
   }
 }
 

@@ -26,14 +26,14 @@ struct Waits {
 /// Eight sequences that answer with 250 tokens each, and a long prompt that arrives in the tenth
 /// step.
 static Waits waits_with(std::size_t budget) {
-  const PageSizes sizes{.pages = 256, .page_size = 16, .sequences = 9, .budget = budget};
+  const EngineOptions options{.pages = 256, .page_size = 16, .sequences = 9, .budget = budget};
   std::vector<Arrival> arrivals;
   for (int i = 0; i < 8; ++i) arrivals.push_back({0, {.prompt = {i, i}, .most = 250}});
   arrivals.push_back({10, {.prompt = std::vector<int>(1500, 9), .most = 1}});
   Waits waits;
   std::map<std::size_t, double> last;
   double now = 0, arrived = 0;
-  run_arrivals(Engine(toy_runner(sizes, 50)), arrivals,
+  run_arrivals(Engine(toy_runner(options, 50)), arrivals,
                [&](std::size_t step, const Engine& engine, const std::vector<Event>& events) {
                  if (step == 10) arrived = now;
                  std::size_t tokens = 0;

@@ -67,7 +67,7 @@ class Timeline {
 
 void show_pages() {
   print_section("Three sequences in twelve pages of four tokens");
-  const PageSizes sizes{.pages = 12, .page_size = 4, .sequences = 3, .budget = 12};
+  const EngineOptions options{.pages = 12, .page_size = 4, .sequences = 3, .budget = 12};
   std::vector<Arrival> arrivals;
   const auto add = [&](std::size_t step, std::vector<int> own, std::size_t most) {
     Request request{.prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, .most = most};
@@ -77,7 +77,7 @@ void show_pages() {
   };
   add(0, {11}, 11), add(2, {12, 13, 14}, 14), add(3, std::vector<int>(15, 15), 6);
   Timeline timeline;
-  run_arrivals(Engine(toy_runner(sizes, 50)), arrivals,
+  run_arrivals(Engine(toy_runner(options, 50)), arrivals,
                [&](std::size_t, const Engine& engine, const std::vector<Event>& events) {
                  timeline.add(engine, events);
                });

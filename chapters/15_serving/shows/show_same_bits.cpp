@@ -40,8 +40,8 @@ struct Cut {
 /// The logits of the sequence's last token, [V]. With pages, or with chapter 08's caches.
 static Tensor<1> last_logits(const Model& model, const std::vector<int>& ids, const Cut& cut,
                              bool pages) {
-  const PageSizes sizes{.pages = 64, .page_size = 16, .sequences = 2, .budget = 2 * length};
-  const ModelRunner runner = pages ? model_runner(model, sizes) : ModelRunner{};
+  const EngineOptions options{.pages = 64, .page_size = 16, .sequences = 2, .budget = 2 * length};
+  const ModelRunner runner = pages ? model_runner(model, options) : ModelRunner{};
   ModelState state(model.config(), length, {.chunk = 2 * length, .sequences = 2});
   std::vector<std::size_t> own, other;
   for (std::size_t i = 0; i < 32; ++i) own.push_back(i), other.push_back(32 + i);

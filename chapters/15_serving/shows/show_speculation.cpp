@@ -41,8 +41,8 @@ struct Words {
 
 /// A model runner that has memorized the text: after each position comes the text's next word.
 static ModelRunner recites(const Words& words) {
-  const PageSizes sizes{.pages = 16, .page_size = 4, .sequences = 1, .budget = 32};
-  return {sizes, words.vocabulary.size(), words.ids.size(),
+  const EngineOptions options{.pages = 16, .page_size = 4, .sequences = 1, .budget = 32};
+  return {options, words.vocabulary.size(), words.ids.size(),
           [&words](std::span<const Chunk> chunks, Matrix logits) {
             const Chunk& chunk = chunks.front();
             const std::size_t end = chunk.position + chunk.ids.size();

@@ -25,12 +25,12 @@ Drafter toy_drafter(std::size_t V, std::size_t wrong) {
   };
 }
 
-ModelRunner toy_runner(const PageSizes& sizes, std::size_t V) {
-  const auto store = std::make_shared<std::vector<int>>(sizes.pages * sizes.page_size, -1);
-  const std::size_t page_size = sizes.page_size;
-  return {sizes,
+ModelRunner toy_runner(const EngineOptions& options, std::size_t V) {
+  const auto store = std::make_shared<std::vector<int>>(options.pages * options.page_size, -1);
+  const std::size_t page_size = options.page_size;
+  return {options,
           V,
-          sizes.pages * page_size,
+          options.pages * page_size,
           [store, page_size, V](std::span<const Chunk> chunks, Matrix logits) {
             for (const Chunk& chunk : chunks)
               for (std::size_t i = 0; i < chunk.ids.size(); ++i) {

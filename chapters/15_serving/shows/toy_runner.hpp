@@ -10,7 +10,7 @@
 namespace t2t {
 
 /// Pages that hold only tokens. Answers are below V.
-ModelRunner toy_runner(const PageSizes& sizes, std::size_t V);
+ModelRunner toy_runner(const EngineOptions& options, std::size_t V);
 
 /// Its next token after these tokens.
 int toy_answer(std::span<const int> tokens, std::size_t V);

@@ -81,7 +81,7 @@ static std::string read_key(const std::string& path) {
   return key;
 }
 
-static PageSizes sizes_of(const ServeFlags& flags) {
+static EngineOptions options_of(const ServeFlags& flags) {
   if (flags.memory < flags.context)
     throw std::invalid_argument(
         fmt::format("--memory: wanted room for a sequence of --context {}, got {}", flags.context,
@@ -93,13 +93,13 @@ static PageSizes sizes_of(const ServeFlags& flags) {
   if (flags.cache_bits != 32 && flags.cache_bits != 8 && flags.cache_bits != 4)
     throw std::invalid_argument(
         fmt::format("--cache-bits: wanted 32, 8 or 4, got {}", flags.cache_bits));
-  PageSizes sizes{.page_size = page_size,
-                  .sequences = flags.parallel,
-                  .budget = flags.budget,
-                  .chunk = flags.chunk,
-                  .bits = flags.cache_bits};
-  sizes.pages = sizes.pages_for(flags.memory), sizes.swap = sizes.pages_for(flags.swap);
-  return sizes;
+  EngineOptions options{.page_size = page_size,
+                        .sequences = flags.parallel,
+                        .budget = flags.budget,
+                        .chunk = flags.chunk,
+                        .bits = flags.cache_bits};
+  options.pages = options.pages_for(flags.memory), options.swap = options.pages_for(flags.swap);
+  return options;
 }
 
 /// The drafting model, with its file's types.
@@ -130,13 +130,13 @@ static int serve(const ServeFlags& flags) {
   if (flags.port > 65535)
     throw std::invalid_argument(
         fmt::format("--port: wanted a number up to 65535, got {}", flags.port));
-  PageSizes sizes = sizes_of(flags);
+  EngineOptions options = options_of(flags);
   const std::string key = read_key(flags.key_file);
   GgufFile file = open_model(flags.model);
   Bpe bpe = read_tokenizer(file);
   const Session session(std::move(file), std::move(bpe), batch_invariant_matrices(flags.floats));
   const std::optional<Session> drafter = open_drafter(flags);
-  ModelRunner runner = model_runner(session.model, sizes);
+  ModelRunner runner = model_runner(session.model, options);
   runner.positions = std::min(runner.positions, flags.context);
   Service service(runner, flags.waiting);
   ServedModel served = served_model(session);

@@ -13,7 +13,7 @@
 namespace t2t {
 
 Service::Service(ModelRunner runner, std::size_t most_waiting)
-    : engine_(runner), most_sequences_(runner.sizes.sequences + most_waiting) {
+    : engine_(runner), most_sequences_(runner.options.sequences + most_waiting) {
   engine_.on_logits = [this](std::size_t id, ConstRow logits) {
     Recipient& recipient = recipients_.at(id);
     if (recipient.answers->top_logprobs_)
