@@ -118,7 +118,7 @@ TEST_CASE(
     CHECK(stops > 0);
     CHECK((swapped > 0) == (form.swap > 0));
     CHECK(heard.ended.size() == 63);
-    CHECK(engine.pool().free() + engine.tree().spare() == 14);
+    CHECK(engine.pool().free() + engine.tree().evictable() == 14);
     for (size_t i = 0; i < 64; ++i) {
       if (i == 38) continue;
       CAPTURE(i);
@@ -159,7 +159,7 @@ TEST_CASE("a text without a next token ends with the reason, and the others do n
   CHECK(heard.errors[1] == "logits: wanted numbers below infinity, got nan for token 5");
   CHECK(heard.said[1].size() == 2);
   CHECK_FALSE(heard.ended.contains(1));
-  CHECK(engine.pool().free() + engine.tree().spare() == 30);
+  CHECK(engine.pool().free() + engine.tree().evictable() == 30);
   for (const size_t i : {0, 2}) {
     Request request = some_request(i);
     request.most = 6;
@@ -270,7 +270,7 @@ TEST_CASE("the logits before a prompt's tokens are handed on, in order and once 
         in_mid_prompt += sequence.prompt_logits_sent > 0 && sequence.needs_prompt_logits();
     }
     CHECK(engine.idle());
-    CHECK(engine.pool().free() + engine.tree().spare() == 14);
+    CHECK(engine.pool().free() + engine.tree().evictable() == 14);
     for (size_t i = 0; i < 64; ++i) {
       CAPTURE(i);
       const Request request = request_for(i);

@@ -100,16 +100,16 @@ TEST_CASE("a text that computed what the tree has already uses the tree's page f
 TEST_CASE("what was used least recently is given up first, and only what nothing needs") {
   Kept kept;
   const Pages a = kept.keep({1, 1, 2, 2}), b = kept.keep({5, 5});
-  CHECK(kept.tree.spare() == 3);
+  CHECK(kept.tree.evictable() == 3);
   kept.keep({1, 1, 2, 2});  // a is newer than b now
   CHECK(kept.tree.evict());
   CHECK(kept.pool.references(b[0]) == 0);
   kept.pool.share(a[1]);  // a sequence uses the second page, and so needs the first
-  CHECK(kept.tree.spare() == 0);
-  CHECK(kept.tree.spare(Pages{a[1]}) == 2);  // without that sequence
+  CHECK(kept.tree.evictable() == 0);
+  CHECK(kept.tree.evictable(Pages{a[1]}) == 2);  // without that sequence
   CHECK_FALSE(kept.tree.evict());
   kept.pool.share(a[1]);
-  CHECK(kept.tree.spare(Pages{a[1]}) == 0);  // another sequence uses it, too
+  CHECK(kept.tree.evictable(Pages{a[1]}) == 0);  // another sequence uses it, too
   kept.pool.give_back(a[1]), kept.pool.give_back(a[1]);
   CHECK(kept.tree.evict());  // first the page that no other follows
   CHECK(kept.pool.references(a[1]) == 0);

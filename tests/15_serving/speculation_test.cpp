@@ -67,7 +67,7 @@ static Served serve(const ModelRunner& runner, const std::vector<Request>& reque
     served.stops += engine.plan().preempted.size();
   }
   CHECK(engine.idle());
-  served.left_over = engine.pool().free() + engine.tree().spare();
+  served.left_over = engine.pool().free() + engine.tree().evictable();
   return served;
 }
 static HeardText alone(const ModelRunner& runner, Request request) {
@@ -294,7 +294,7 @@ TEST_CASE("a runner that throws leaves the drafts unread, and the text goes on a
       if (event.token) heard.push_back(*event.token);
   }
   CHECK(heard == said);
-  CHECK(engine.pool().free() + engine.tree().spare() == 10);
+  CHECK(engine.pool().free() + engine.tree().evictable() == 10);
 }
 
 TEST_CASE("a text that repeats itself, and a model that drafts for itself, take fewer steps") {

@@ -100,7 +100,7 @@ TEST_CASE(
   CHECK(run_workload(workload, toy,
                      [&](size_t step, const Engine& engine, const std::vector<Event>&) {
                        if (step == 1) pictures = picture_of(engine);
-                       free = engine.pool().free() + engine.tree().spare();
+                       free = engine.pool().free() + engine.tree().evictable();
                      }) == "");
   CHECK(pictures == "++01..");
   CHECK(free == 6);
@@ -191,7 +191,7 @@ TEST_CASE("a runner that throws now and then: no page is lost, and each text say
       }
     }
     CHECK(engine.idle());
-    CHECK(engine.pool().free() + engine.tree().spare() == workload.options.pages);
+    CHECK(engine.pool().free() + engine.tree().evictable() == workload.options.pages);
     for (size_t sequence = 0; sequence < said.size(); ++sequence)
       CHECK(said[sequence] ==
             alone(workload.arrivals[sequence].request, workload.options, toy).said);

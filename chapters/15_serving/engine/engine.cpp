@@ -107,7 +107,7 @@ std::vector<Event> Engine::step() {
   std::vector<Chunk> chunks;
   std::size_t wanted = 0;
   for (const SequenceStep& part : sequence_steps_) {
-    const Sequence& sequence = sequences_.one_running(part.id);
+    const Sequence& sequence = sequences_.running_sequence(part.id);
     chunks.push_back({sequence.index, sequence.computed, part.ids, sequence.table, part.wanted});
     wanted += part.wanted;
   }
@@ -118,7 +118,7 @@ std::vector<Event> Engine::step() {
   std::size_t answered = 0;
   for (SequenceStep& part : sequence_steps_) {
     const std::size_t first = events.size();
-    Sequence& sequence = sequences_.one_running(part.id);
+    Sequence& sequence = sequences_.running_sequence(part.id);
     answer(sequence, part, Matrix(logits).rows_from(answered, part.wanted), events);
     answered += part.wanted;
     sequences_.rewind(sequence);

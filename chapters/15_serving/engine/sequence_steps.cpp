@@ -49,7 +49,7 @@ std::vector<SequenceStep> plan_sequence_steps(const StepPlan& plan, Sequences& s
   std::vector<SequenceStep> steps;
   std::size_t budget = sequences.runner().options.budget;
   for (const auto& [id, tokens] : plan.parts) {
-    Sequence& sequence = sequences.one_running(id);
+    Sequence& sequence = sequences.running_sequence(id);
     sequences.make_room(sequence, tokens);
     const std::span<const int> ids = std::span(sequence.tokens).subspan(sequence.computed, tokens);
     const bool is_last = sequence.computed + tokens == sequence.tokens.size();
@@ -58,7 +58,7 @@ std::vector<SequenceStep> plan_sequence_steps(const StepPlan& plan, Sequences& s
     budget -= tokens;
   }
   for (SequenceStep& part : steps) {
-    Sequence& sequence = sequences.one_running(part.id);
+    Sequence& sequence = sequences.running_sequence(part.id);
     if (sequence.tokens.size() - sequence.computed > 1) continue;  // a prompt
     add_drafts(sequence, part, budget, sequences);
     budget -= part.drafted;

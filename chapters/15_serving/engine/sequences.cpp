@@ -19,7 +19,7 @@ static auto by_id(std::vector<Sequence>& sequences, std::size_t id) {
   return std::ranges::find(sequences, id, &Sequence::id);
 }
 
-Sequence& Sequences::one_running(std::size_t id) {
+Sequence& Sequences::running_sequence(std::size_t id) {
   const auto sequence = by_id(running_, id);
   if (sequence == running_.end())
     throw std::out_of_range(fmt::format("sequence {}: wanted one that runs", id));
@@ -54,9 +54,9 @@ std::size_t Sequences::most_tokens() const {
 
 std::vector<ScheduledSequence> Sequences::scheduled_running() const {
   std::vector<ScheduledSequence> sequences;
-  const std::size_t spare = tree_.spare();
+  const std::size_t evictable = tree_.evictable();
   for (const Sequence& sequence : running_) {
-    std::size_t freed = tree_.spare(sequence.table) - spare;
+    std::size_t freed = tree_.evictable(sequence.table) - evictable;
     for (const std::size_t page : sequence.table) freed += pool_.references(page) == 1;
     sequences.push_back({sequence.id, sequence.arrival, sequence.tokens.size(), sequence.computed,
                          sequence.table.size(), freed});
@@ -130,12 +130,12 @@ std::vector<ScheduledSequence> Sequences::scheduled_waiting() const {
     if (will_be_read_by(running_, sequence, found.computed, page_size) ||
         will_be_read_by(std::span(waiting_).first(i), sequence, found.computed, page_size))
       break;
-    const auto is_spare = [&](std::size_t number) { return pool_.references(number) == 1; };
+    const auto is_evictable = [&](std::size_t number) { return pool_.references(number) == 1; };
     const std::size_t pages = runner_.options.pages_for(found.computed);
     const std::size_t copies = pages - found.shared.size();
     sequences.push_back({sequence.id, sequence.arrival, sequence.tokens.size(), found.computed,
                          pages, 0,
-                         copies + std::size_t(std::ranges::count_if(found.shared, is_spare))});
+                         copies + std::size_t(std::ranges::count_if(found.shared, is_evictable))});
   }
   return sequences;
 }
@@ -173,8 +173,8 @@ std::vector<PageCopy> Sequences::copies_of(const Sequence& sequence) const {
 }
 
 void Sequences::preempt(std::size_t id) {
-  std::vector<PageCopy> copies = copies_of(one_running(id));
-  const std::size_t computed = copies.empty() ? 0 : one_running(id).computed;
+  std::vector<PageCopy> copies = copies_of(running_sequence(id));
+  const std::size_t computed = copies.empty() ? 0 : running_sequence(id).computed;
   Sequence& sequence = move_sequence(id, running_, waiting_);
   leave(sequence);
   sequence.swapped = std::move(copies), sequence.computed = computed;
@@ -195,7 +195,7 @@ void Sequences::admit(std::span<const std::size_t> ids) {
     for (const std::size_t page : sequence.table) pool_.share(page);
     sequence.computed = sequence.table.size() * runner_.options.page_size;
   }
-  for (std::size_t i = 0; i < ids.size(); ++i) take_copies(one_running(ids[i]), prefixes[i]);
+  for (std::size_t i = 0; i < ids.size(); ++i) take_copies(running_sequence(ids[i]), prefixes[i]);
 }
 
 /// Gives a sequence what it has found and can't share: its own copies, or a copy of a running

@@ -24,7 +24,7 @@ class Sequences {
   /// Gives a sequence's pages back and forgets it. False if there is none with this id.
   bool remove(std::size_t id);
   /// A running sequence. Throws std::out_of_range if none has this id.
-  Sequence& one_running(std::size_t id);
+  Sequence& running_sequence(std::size_t id);
 
   /// The next step's limits. While sequences are answered, prompts are read in small chunks, so
   /// that no step takes long.
@@ -49,7 +49,7 @@ class Sequences {
   void cache(Sequence& sequence);
 
   /// Pages that are free, or that only the tree refers to.
-  std::size_t pages_left() const { return pool_.free() + tree_.spare(); }
+  std::size_t pages_left() const { return pool_.free() + tree_.evictable(); }
   /// The most tokens that a sequence can have.
   std::size_t most_tokens() const;
   const ModelRunner& runner() const { return runner_; }

@@ -16,7 +16,7 @@ class PagePool {
   /// std::invalid_argument if there are none.
   explicit PagePool(std::size_t pages);
 
-  std::size_t pages() const { return users_.size(); }
+  std::size_t pages() const { return references_.size(); }
   std::size_t free() const { return free_.size(); }
   /// How many references a page has; 0 if it is free. Throws std::invalid_argument for a page that
   /// is not below pages().
@@ -33,8 +33,8 @@ class PagePool {
   void give_back(std::size_t page);
 
  private:
-  std::vector<std::size_t> users_;  // [pages]
-  std::vector<std::size_t> free_;   // the free pages; the last one is taken first
+  std::vector<std::size_t> references_;  // [pages]: of each page, 0 if it is free
+  std::vector<std::size_t> free_;        // the free pages; the last one is taken first
 };
 
 }  // namespace t2t

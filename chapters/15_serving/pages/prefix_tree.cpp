@@ -101,7 +101,7 @@ bool PrefixTree::evict() {
   return true;
 }
 
-std::size_t PrefixTree::spare(std::span<const std::size_t> given_back) const {
+std::size_t PrefixTree::evictable(std::span<const std::size_t> given_back) const {
   // A page is needed if a sequence uses it, or a page that follows it.
   std::vector<bool> needed(nodes_.size(), false), fewer(pool_.pages(), false);
   for (const std::size_t page : given_back) fewer[page] = true;
@@ -110,9 +110,10 @@ std::size_t PrefixTree::spare(std::span<const std::size_t> given_back) const {
     if (pool_.references(nodes_[i].page) - fewer[nodes_[i].page] == 1) continue;
     for (std::size_t at = i; at != root && !needed[at]; at = nodes_[at].parent) needed[at] = true;
   }
-  std::size_t spare = 0;
-  for (std::size_t i = 1; i < nodes_.size(); ++i) spare += !nodes_[i].tokens.empty() && !needed[i];
-  return spare;
+  std::size_t evictable = 0;
+  for (std::size_t i = 1; i < nodes_.size(); ++i)
+    evictable += !nodes_[i].tokens.empty() && !needed[i];
+  return evictable;
 }
 
 std::vector<std::size_t> PrefixTree::pages() const {

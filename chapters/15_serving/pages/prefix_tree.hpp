@@ -56,10 +56,10 @@ class PrefixTree {
   /// only the tree refers and which no other page of the tree follows. Returns false if there is
   /// none.
   bool evict();
-  /// How many pages evict could free, one after the other: those whose only reference is the
-  /// tree's, and which only such pages follow. Each page in `given_back` counts as having one
+  /// How many pages evict could free, one after the other: those to which only the tree refers, and
+  /// whose descendants are all such pages. Each page in `given_back` counts as having one
   /// reference fewer, as if a sequence had given it back.
-  std::size_t spare(std::span<const std::size_t> given_back = {}) const;
+  std::size_t evictable(std::span<const std::size_t> given_back = {}) const;
 
   /// The tree's pages, in any order.
   std::vector<std::size_t> pages() const;

@@ -249,7 +249,7 @@ void Service::close(std::chrono::milliseconds grace) {
 void Service::count() {
   now_.running = engine_.running().size(), now_.waiting = engine_.waiting().size();
   now_.pages = engine_.pool().pages(), now_.pages_free = engine_.pool().free();
-  now_.pages_cached = engine_.tree().spare();
+  now_.pages_cached = engine_.tree().evictable();
   const std::lock_guard lock(lock_);
   const std::size_t refused = counts_.refused;
   counts_ = now_;
