@@ -1,4 +1,4 @@
-// Pages compared with one piece of memory: attention, and a small model that serves several
+// Pages compared with contiguous memory: attention, and a small model that serves several
 // sequences. Batch-invariant products compared with BLAS. Drafts compared with tokens one by one.
 #include "timing/bench.hpp"
 
@@ -56,15 +56,15 @@ static void bench_attention(Bench& bench, std::size_t T, std::size_t S) {
   const auto in_pages = [&] {
     paged_attention_rows(q, {&run, 1}, sequence.layer(), Mask::causal, out, paged);
   };
-  const auto in_one_piece = [&] {
+  const auto contiguous = [&] {
     grouped_attention_rows(q, side_by_side(sequence.k, sequence.v, G), Mask::causal, want, grouped);
   };
   const std::string what =
       fmt::format("paged_attention_rows, T={} S={} H={} G={} D={}", T, S, H, G, D);
-  in_pages(), in_one_piece();
+  in_pages(), contiguous();
   bench.expect_right(what, std::equal(want.begin(), want.end(), out.begin(),
                                       [](float a, float b) { return std::abs(a - b) < 1e-4f; }));
-  bench.against(what, in_pages, "grouped_attention_rows, in one piece", in_one_piece);
+  bench.against(what, in_pages, "grouped_attention_rows, contiguous", contiguous);
 }
 
 static void bench_batch_invariant(Bench& bench, std::size_t T) {
@@ -124,7 +124,7 @@ static void bench_model_with_pages(Bench& bench, const Model& model, std::size_t
   if (before > 0)
     sequence.read(0, before), forward(model, state, ids.first(before), row(logits, 0));
   bench.against(
-      "pages: " + tokens_after(T, before), [&] { sequence.read(before, T); }, "caches of one piece",
+      "pages: " + tokens_after(T, before), [&] { sequence.read(before, T); }, "contiguous caches",
       [&] {
         truncate(state, before);
         forward(model, state, ids.first(T), row(logits, 0));
@@ -179,15 +179,15 @@ static void bench_drafts(Bench& bench, const Model& model, std::size_t k) {
   with_drafts(), one_by_one();
   bench.expect_right("logits with drafts", together == single);
   const std::string drafts = fmt::format("{} draft{}", k, k == 1 ? "" : "s");
-  bench.against(fmt::format("{} accepted after 512, 4 layers of C=576 in Q8_0", drafts),
+  bench.against(fmt::format("{} accepted after 512 tokens, 4 layers of C=576 in Q8_0", drafts),
                 with_drafts, fmt::format("{} tokens one by one", k + 1), one_by_one);
-  bench.against(fmt::format("{} rejected after 512, 4 layers of C=576 in Q8_0", drafts),
+  bench.against(fmt::format("{} rejected after 512 tokens, 4 layers of C=576 in Q8_0", drafts),
                 with_drafts, "a token without drafts",
                 [&] { read(512, 1, 1, Matrix(single).rows_from(0, 1)); });
 }
 
-/// So many sequences of 64 tokens that get 32 more, served at the same time or one after the other.
-static void bench_together(Bench& bench, const Model& model, std::size_t sequences) {
+/// Sequences of 64 tokens that get 32 more, served in one batch or one after the other.
+static void bench_batch(Bench& bench, const Model& model, std::size_t sequences) {
   const auto serve = [&](std::size_t at_once) {
     const EngineOptions options{
         .pages = 512, .page_size = page_size, .sequences = at_once, .budget = 256};
@@ -200,7 +200,7 @@ static void bench_together(Bench& bench, const Model& model, std::size_t sequenc
     while (!engine.idle()) engine.step();
   };
   bench.against(
-      fmt::format("{} texts together, 4 layers of C=576 in Q8_0", sequences),
+      fmt::format("{} sequences in one batch, 4 layers of C=576 in Q8_0", sequences),
       [&] { serve(sequences); }, "one after the other", [&] { serve(1); });
 }
 
@@ -218,8 +218,8 @@ void bench(Bench& bench) {
   }
   bench_preempted_sequence(bench, model);
   for (const std::size_t k : {1, 4, 8}) bench_drafts(bench, model, k);
-  bench_together(bench, model, 4);
-  bench_together(bench, model, 16);
+  bench_batch(bench, model, 4);
+  bench_batch(bench, model, 16);
 }
 
 }  // namespace t2t

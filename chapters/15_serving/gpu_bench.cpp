@@ -60,7 +60,8 @@ double tell(Report& report, const Tensors<bf16>& x, const std::string& what, con
   const double speed = 2.0 * sizeof(bf16) * double(x.k.size()) / (times.median / 1000);
   fmt::print("  B={:<3} S={:<6} {:14} {:9.1f} us {:8.0f} GB/s {:5.1f} % of a read", x.B, x.S, what,
              1000 * times.median, speed / 1e9, 100 * speed / report.limits().read);
-  fmt::print("{}\n", beside > 0 ? fmt::format(" {:5.1f} % of rung 5", 100 * speed / beside) : "");
+  fmt::print("{}\n",
+             beside > 0 ? fmt::format(" {:5.1f} % of contiguous", 100 * speed / beside) : "");
   report.write(fmt::format(R"("kind": "pages", "what": "{}", "B": {}, "S": {}, {}, "gb_s": {:.1f})",
                            what, x.B, x.S, json(times), speed / 1e9));
   return speed;
@@ -75,9 +76,9 @@ void run_size(Report& report, int B, int S) {
   DeviceBuffer<float> scratch(decode_scratch(call, splits));
   const auto rung_5 = [&] { attend_decode(call, splits, scratch.data()); };
   const std::string size = fmt::format(", B={}, S={}", B, S);
-  const auto contiguous = report.timed("rung 5" + size, rung_5, error, flush_l2);
+  const auto contiguous = report.timed("contiguous" + size, rung_5, error, flush_l2);
   if (!contiguous) return;
-  const double beside = tell(report, x, "rung 5", *contiguous, 0);
+  const double beside = tell(report, x, "contiguous", *contiguous, 0);
   for (const int page_size : {16, 64}) {
     const PagedPlan plan = shuffled(B, S, page_size);
     const PagedSequences sequences(plan);

@@ -14,8 +14,8 @@ using namespace t2t;
 int main(int argc, char** argv) {
   Program program(
       "15_serving",
-      "Many sequences, one model: keys and values in pages, a scheduler of steps, and the "
-      "same bits for each sequence whatever others are served beside it.");
+      "Many sequences, one model: keys and values in pages, a scheduler that plans each step, and "
+      "bit-identical results for a sequence whatever others are served beside it.");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     show_pages();

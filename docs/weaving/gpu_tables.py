@@ -108,8 +108,8 @@ def _rows(results):
 
 def _pages(results):
     found = _found(results, "pages", "what", "B", "S")
-    names = ("rung 5", "pages of 16", "pages of 64")
-    yield from _head("texts and positions", [*names, "share of rung 5's speed, pages of 16"])
+    names = ("contiguous", "pages of 16", "pages of 64")
+    yield from _head("texts and positions", [*names, "share of the contiguous speed, pages of 16"])
     for B, S in dict.fromkeys(key[1:] for key in found):
         beside, ours, longer = (found.get((name, B, S)) for name in names)
         yield _row(f"{B} · {S:,}", *(_cell(r, "ms", 1000, " µs") for r in (beside, ours, longer)), _share(ours, "gb_s", beside and beside["gb_s"]))

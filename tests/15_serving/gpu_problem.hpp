@@ -126,7 +126,7 @@ inline std::vector<std::vector<float>> run(const PagesProblem& p) {
 /// of the sum of their squares, and it is scaled and has the highest taken away, a rounding each of
 /// a number up to `top`; sums run over S keys. So weights and their sum are off by in_float, and
 /// out by as much of `size` = Σ weights·|v|; all that twice, for the kernel and for the formula.
-/// The kernel's log-sums are numbers up to top + log2(S), which is below top + 32: one rounding
+/// The kernel's log-sum-exps are numbers up to top + log2(S), which is below top + 32: one rounding
 /// each, twice. In bf16, each weight is rounded before it meets its value, and out at last.
 inline std::vector<double> bounds(const PagedText& sequence, const Heads& n,
                                   std::span<const float> want) {

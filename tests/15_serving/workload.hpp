@@ -4,12 +4,14 @@
 // step the run checks what must hold whatever the workload is, the invariants:
 //
 //   each page is free, or has as many references as there are tables and places in the tree that
-//   name it a sequence that runs has just as many pages as its computed tokens need, and no page
-//   twice a sequence that waits has no pages, and copies of just as many as its computed tokens
-//   need there are no more copies than the options allow the sequences that run are not more than
-//   there are places, and each has a place of its own a step reads no more tokens than its budget,
-//   drafts included the oldest sequence goes on in this step or the next a sequence that ends and
-//   was not cancelled says what it says alone and without drafts
+//     name it
+//   a running sequence has just as many pages as its computed tokens need, and no page twice
+//   a waiting sequence has no pages, and copies of just as many as its computed tokens need
+//   there are no more copies than the options allow
+//   no more sequences run than the options allow, and each has an index of its own
+//   a step reads no more tokens than its budget, drafts included
+//   the oldest sequence advances in this step or the next
+//   a sequence that ends and was not cancelled has the answer that it has alone, without drafts
 //
 // If a workload breaks one of them, smaller workloads are tried that break it, too.
 #pragma once

@@ -4,9 +4,10 @@
 //   position s of a sequence lies in page table[s / page_size], at offset s % page_size
 //
 // The formula gathers a sequence's keys and values and is chapter 06's from there on. The kernel
-// reads the pages where they lie, in stretches that begin at multiples of 256 positions:
+// reads the pages where they lie, in stretches (the splits of Flash-Decoding, the partitions of
+// vLLM) that begin at multiples of 256 positions:
 //
-//   a stretch p of the keys that query t sees:  attend_stretch → out[t,p] and its log-sum
+//   a stretch p of the keys that query t sees:  attend_stretch → out[t,p] and its log-sum-exp
 //   all stretches of a query:                   join_stretches, in the order of their positions
 //
 // A query sees a part of its last stretch, up to its own position. With a window it may also see

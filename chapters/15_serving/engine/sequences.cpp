@@ -109,8 +109,8 @@ Sequences::Prefix Sequences::prefix_of(const Sequence& sequence) const {
   return found;
 }
 
-/// Whether one of these older sequences will fill the next page of this sequence's prefix, after so
-/// many computed tokens. Then this sequence waits, and shares the page.
+/// Whether one of these older sequences will fill the next page of this sequence's prefix, after
+/// its `computed` tokens. Then this sequence waits, and shares the page.
 static bool will_be_read_by(std::span<const Sequence> older, const Sequence& sequence,
                             std::size_t computed, std::size_t page_size) {
   const std::size_t filled = (computed / page_size + 1) * page_size;

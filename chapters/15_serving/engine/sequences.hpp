@@ -39,7 +39,7 @@ class Sequences {
   void preempt(std::size_t id);
   /// Admits waiting sequences, with the pages of their prefixes.
   void admit(std::span<const std::size_t> ids);
-  /// Takes pages until the sequence has room for so many more tokens.
+  /// Takes pages until the sequence has room for `tokens` more tokens.
   void make_room(Sequence& sequence, std::size_t tokens);
   /// Gives back the pages after the computed tokens, which only rejected drafts needed. What these
   /// wrote into the last page is overwritten later.

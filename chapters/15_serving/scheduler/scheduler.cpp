@@ -24,7 +24,7 @@ struct Planner {
   std::vector<Candidate> running;  // the oldest first
   StepPlan plan = {};
 
-  /// How many new pages a sequence needs for so many more tokens.
+  /// How many new pages a sequence needs for `tokens` more tokens.
   std::size_t pages_for(const ScheduledSequence& sequence, std::size_t tokens) const {
     const std::size_t all = (sequence.computed + tokens + limits.page_size - 1) / limits.page_size;
     return all > sequence.pages ? all - sequence.pages : 0;
@@ -74,7 +74,7 @@ static std::vector<Candidate> by_arrival(std::span<const ScheduledSequence> sequ
 
 /// Each answer reads a token. If it lacks a page, younger sequences are preempted, the youngest
 /// first; if none is left, sequence i itself is preempted, unless it is the oldest.
-static void plan_answers(Planner& planner) {
+static void plan_decode(Planner& planner) {
   std::vector<Candidate>& running = planner.running;
   for (std::size_t i = 0; i < running.size(); ++i) {
     if (running[i].left() != 1) continue;
@@ -88,7 +88,7 @@ static void plan_answers(Planner& planner) {
 }
 
 /// Prompts are read as far as budget and pages allow. Only for the oldest are others preempted.
-static void plan_prompts(Planner& planner) {
+static void plan_prefill(Planner& planner) {
   std::vector<Candidate>& running = planner.running;
   for (std::size_t i = 0; i < running.size(); ++i) {
     if (running[i].left() == 1) continue;
@@ -120,8 +120,8 @@ StepPlan plan_step(std::span<const ScheduledSequence> running,
   expect(running.size() <= limits.sequences, "sequences that run",
          fmt::format("at most {}", limits.sequences), running.size());
   Planner planner{limits, free, limits.budget, by_arrival(running, limits)};
-  plan_answers(planner);
-  plan_prompts(planner);
+  plan_decode(planner);
+  plan_prefill(planner);
   admit(by_arrival(waiting, limits), planner);
   for (const Candidate& c : planner.running)
     if (c.tokens > 0) planner.plan.parts.push_back({c.sequence.id, c.tokens});

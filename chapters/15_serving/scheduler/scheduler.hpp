@@ -7,20 +7,20 @@
 // al. 2023, "SARATHI").
 //
 // A sequence runs from the step that admits it until it ends or is preempted; otherwise it waits. A
-// plan is made in three passes, each from the oldest sequence to the youngest:
+// plan is made in three rounds, each from the oldest sequence to the youngest:
 //
-//   1  Answers: each running sequence with one token left to read reads it.
-//   2  Prompts: each running sequence with more left reads a chunk, as many tokens as the budget
+//   1  Decode: each running sequence with one token left to read reads it.
+//   2  Prefill: each running sequence with more left reads a chunk, as many tokens as the budget
 //      and its own and the free pages allow. That may be none.
-//   3  Waiting sequences are admitted, and read as many tokens as the budget allows, while fewer
-//      than `sequences` run and budget is left. A sequence needs free pages for all its unread
-//      tokens, not only for its chunk. The first sequence that can't be admitted ends the pass: no
-//      younger one overtakes it.
+//   3  Admission: waiting sequences are admitted, and read as many tokens as the budget allows,
+//      while fewer than `sequences` run and budget is left. A sequence needs free pages for all its
+//      unread tokens, not only for its chunk. The first sequence that can't be admitted ends the
+//      round: no younger one overtakes it.
 //
 // If an answer needs a page when none is free, the youngest running sequence is preempted, again
 // and again until a page is free. It may be the sequence that needs the page itself, unless it is
 // the oldest: the oldest is never preempted, and goes without a token in this step if there is no
-// page. In pass 2 sequences are preempted in the same way, but only for the oldest sequence, and
+// page. In round 2 sequences are preempted in the same way, but only for the oldest sequence, and
 // only while it could not read a single token. If a sequence is preempted, none is admitted in the
 // same step.
 //
@@ -28,9 +28,9 @@
 // the budget. The new pages for that are free again, and so are its `freed` pages. Later the
 // sequence reads its tokens again, except for those that it finds in pages or copies.
 //
-// The oldest sequence therefore advances in every step or the next, and finally ends; then another
-// is the oldest, and no sequence waits forever. Only a sequence that needs more pages than there
-// are could, and must be refused beforehand.
+// The oldest sequence therefore advances at least in every second step, and ends eventually; then
+// another is the oldest, so no sequence waits forever. Only a sequence that needs more pages than
+// there are would wait forever; it must be refused beforehand.
 //
 // plan_step is a function of its arguments alone. It knows nothing of time, sockets, tokens or the
 // contents of pages, so every series of steps can be repeated and checked.

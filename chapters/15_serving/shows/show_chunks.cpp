@@ -52,8 +52,7 @@ static Waits waits_with(std::size_t budget) {
 
 void show_chunks() {
   print_section("A prompt of 1,500 tokens while eight sequences answer");
-  Table table(
-      {">budget", ">between two tokens: 50 %", ">99 %", ">longest", ">the prompt's first token"});
+  Table table({">budget", ">ITL p50", ">p99", ">max", ">the prompt's TTFT"});
   for (const std::size_t budget : {16, 64, 256, 2048}) {
     const Waits waits = waits_with(budget);
     const auto ms = [](double value) { return fmt::format("{:.0f} ms", value); };
@@ -64,11 +63,11 @@ void show_chunks() {
   fmt::print("\n");
   print_paragraph(
       "Each answer has 250 tokens. On a simulated clock, a step of n tokens takes 8 + 1.5·n "
-      "milliseconds: 8 to read the weights, and 1.5 for each token's products with them. The "
-      "columns 50 % and 99 % are percentiles of the time between two tokens of an answer. With a "
-      "budget of 2,048 tokens the prompt is read in one step, and all answers wait for it. With "
-      "smaller budgets it is read in chunks between the answers' tokens, and its own first token "
-      "comes later.");
+      "milliseconds: 8 to read the weights, and 1.5 for each token's products with them. ITL, the "
+      "inter-token latency, is the time between two tokens of an answer; p50 and p99 are its "
+      "percentiles. TTFT is the time to the first token. With a budget of 2,048 tokens the prompt "
+      "is read in one step, and all answers wait for it. With smaller budgets it is read in chunks "
+      "between the answers' tokens, and its own first token comes later.");
 }
 
 }  // namespace t2t

@@ -24,9 +24,9 @@ static std::array<std::size_t, 4> page_counts(const Engine& engine) {
   for (const Sequence& running : engine.running())
     for (const std::size_t page : running.table) ++tables[page];
   const auto unused = std::size_t(std::ranges::count(tables, std::size_t(0)));
-  const auto of_one = std::size_t(std::ranges::count(tables, std::size_t(1)));
+  const auto unshared = std::size_t(std::ranges::count(tables, std::size_t(1)));
   const std::size_t free = engine.pool().free();
-  return {of_one, tables.size() - unused - of_one, unused - free, free};
+  return {unshared, tables.size() - unused - unshared, unused - free, free};
 }
 
 /// What three sequences do in each step, and what the pages hold after it: a column for each step.
@@ -49,7 +49,7 @@ class Timeline {
     for (std::size_t id = 0; id < sequences; ++id) print_row(fmt::format("sequence {}", id), id);
     fmt::print("\n  pages\n");
     std::size_t row = sequences;
-    for (const char* name : {"of one", "shared", "cached", "free"}) print_row(name, row++);
+    for (const char* name : {"unshared", "shared", "cached", "free"}) print_row(name, row++);
   }
 
  private:
@@ -83,17 +83,18 @@ void show_pages() {
                });
   timeline.print();
   fmt::print(R"(
-  r11  reads 11 tokens of its prompt, and of its answer so far if it was preempted
-  g    generates a token, and for this reads one
+  r11  reads 11 tokens (prefill) of its prompt, and of its answer so far if it was preempted
+  g    reads its last token and generates the next (decode)
   p    is preempted: it gives all its pages back
   w    waits to be admitted
 
 )");
   print_paragraph(
-      "A step reads at most 12 tokens. The lower rows count the twelve pages after each step: of "
-      "one running sequence, shared by several, cached for later sequences with the same prefix, "
-      "and free. When pages run out, cached pages are evicted first. Then the youngest sequence is "
-      "preempted, but its full pages stay cached until others need them.");
+      "A step reads at most 12 tokens. The lower rows count the twelve pages after each step: "
+      "unshared, in the table of one running sequence; shared by several; cached for later "
+      "sequences with the same prefix; and free. When pages run out, cached pages are evicted "
+      "first. Then the youngest sequence is preempted, but its full pages stay cached until others "
+      "need them.");
 }
 
 /// Lengths of conversations: e to the power of a normally distributed number, as lengths of

@@ -31,8 +31,8 @@ static Model model_of(const std::function<Weight(Tensor<2>)>& form, std::size_t 
   return Model(config, matrices_as(form, draw_model(config, random), config));
 }
 
-/// How a sequence is read: so many tokens in each call, and so many of another sequence beside
-/// them.
+/// How a sequence is read: `chunk` tokens in each call, and `beside` tokens of another sequence
+/// beside them.
 struct Cut {
   std::size_t chunk, beside;
 };
@@ -97,7 +97,7 @@ void show_same_bits(const Program& program) {
     return difference(last_logits(model, ids, cut, pages),
                       last_logits(model, ids, {length, 0}, pages));
   };
-  Table table({"weights", "keys and values in", "logits that change, token by token"});
+  Table table({"weights", "keys and values in", "logits that change if read token by token"});
   const auto add = [&](const std::string& name, const Model& model, bool pages) {
     table.add(
         {name, pages ? "pages" : "chapter 08's caches", in_words(change(model, pages, {1, 0}))});
@@ -113,9 +113,8 @@ void show_same_bits(const Program& program) {
       others += change(*model, true, cut).count, compared += V;
   print_paragraph(fmt::format(
       "A model of {1} layers with random weights reads a prompt of {0} tokens. The {2} logits of "
-      "its "
-      "last token are compared with those of one call with the whole prompt. In calls of 7 and of "
-      "64 tokens, and in one call with 50 tokens of another sequence, {3} of {4} logits change "
+      "its last token are compared with those of one call with the whole prompt. In calls of 7 and "
+      "of 64 tokens, and in one call with 50 tokens of another sequence, {3} of {4} logits change "
       "with pages, for floats in a fixed order and Q8_0 together.",
       length, small_config().L, V, others, with_commas(compared)));
 }

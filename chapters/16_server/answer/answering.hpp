@@ -28,7 +28,7 @@ struct AnswerDelta {
 
 class Answering {
  public:
-  /// For so many answers, each of which ends before these strings. The tokenizer must outlive it.
+  /// For `answers` answers, each of which ends before these strings. The tokenizer must outlive it.
   Answering(const Bpe& bpe, std::size_t answers, const std::vector<std::string>& stop_strings)
       : bpe_(bpe),
         texts_(answers, AnswerText(bpe, stop_strings)),

@@ -33,7 +33,7 @@ struct Planned {
   std::string body;
 };
 
-/// A prompt of so many words, with a beginning of its own.
+/// A prompt of this many words, with a beginning of its own.
 static std::string some_words(std::size_t words, std::size_t number) {
   static constexpr std::string_view known[] = {
       "river", "stone", "a",     "the",    "green", "light",  "walks", "and",

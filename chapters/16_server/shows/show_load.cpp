@@ -29,16 +29,16 @@ static void print_times(const LoadResult& result) {
     first.push_back(served.first), whole.push_back(served.end);
     between.insert(between.end(), served.between.begin(), served.between.end());
   }
-  Table table({"what", ">p50", ">p95", ">p99", ">longest"});
+  Table table({"what", ">p50", ">p95", ">p99", ">max"});
   const auto row = [&](const char* what, const std::vector<double>& seconds) {
     std::vector<std::string> cells = {what};
     for (const double p : {0.5, 0.95, 0.99, 1.0})
       cells.push_back(duration_text(percentile(seconds, p)));
     table.add(cells);
   };
-  row("time to the first text", first);
-  row("from one text to the next", between);
-  row("time to the end", whole);
+  row("time to first text (TTFT)", first);
+  row("between texts (ITL)", between);
+  row("end-to-end latency", whole);
   table.print();
 }
 
