@@ -231,7 +231,7 @@ TEST_CASE("a refusal in other words names the value and has a number of what it 
   CHECK(names_the_same("H = 3 does not divide C = 8", heads));
   CHECK_FALSE(names_the_same("3 does not divide 8", heads));
   CHECK(names_the_same("stop 61 lies outside the ids 0 to 60",
-                       "stops: wanted ids in [0, 61), got 61"));
+                       "stop tokens: wanted ids in [0, 61), got 61"));
   const std::string norms = "norms: wanted RMSNorms, alike in all layers";
   CHECK(names_the_same(norms, norms));
   CHECK(names_the_same("the norms have to be alike", norms));

@@ -26,9 +26,10 @@ std::string_view ending_text(Ending ending) {
 static void expect_generation(const Generation& generation, std::size_t V) {
   expect(generation.most >= 1, "most, the tokens to generate", "at least 1", generation.most);
   expect_sampling(generation.sampling);
-  for (const int stop : generation.stops)
+  for (const int stop : generation.stop_tokens)
     if (stop < 0 || std::size_t(stop) >= V)
-      throw std::invalid_argument(fmt::format("stops: wanted ids in [0, {}), got {}", V, stop));
+      throw std::invalid_argument(
+          fmt::format("stop tokens: wanted ids in [0, {}), got {}", V, stop));
 }
 
 Ending generate(const Model& model, ModelState& state, std::span<const int> prompt,
@@ -47,7 +48,7 @@ Ending generate(const Model& model, ModelState& state, std::span<const int> prom
   for (std::size_t count = 1;; ++count) {
     if (generation.filter) generation.filter(row(logits));
     const int id = next_token(row(logits), generation.sampling, random, scratch);
-    if (std::ranges::find(generation.stops, id) != generation.stops.end())
+    if (std::ranges::find(generation.stop_tokens, id) != generation.stop_tokens.end())
       return Ending::stop_token;
     if (!on_token(id)) return Ending::caller;
     if (count == generation.most) return Ending::most_tokens;

@@ -20,9 +20,9 @@
 namespace t2t {
 
 struct Generation {
-  std::size_t most = 64;        // new tokens at most
-  std::size_t sequence = 0;     // which of the state's sequences to continue
-  std::vector<int> stops = {};  // ids that end it; on_token does not get them
+  std::size_t most = 64;              // new tokens at most
+  std::size_t sequence = 0;           // which of the state's sequences to continue
+  std::vector<int> stop_tokens = {};  // ids that end it; on_token does not get them
   Sampling sampling = {};
   std::function<void(Row logits)> filter = {};  // changes logits first: −infinity forbids an id
 };

@@ -263,12 +263,12 @@ TEST_CASE("generation ends at a stop token, which the caller does not get, and w
   CHECK(state.length() == 3);
 
   const Ids before = heard;
-  settings.stops = {before.back()};
+  settings.stop_tokens = {before.back()};
   settings.filter = [](Row logits) { logits[60] = 100; };  // a token that must come
   heard.clear(), reset(state);
   CHECK(generate(model, state, Ids{7}, settings, random, hear) == Ending::caller);
   CHECK(heard == Ids{60, 60, 60});
-  settings.stops = {60};
+  settings.stop_tokens = {60};
   heard.clear(), reset(state);
   CHECK(generate(model, state, Ids{7}, settings, random, hear) == Ending::stop_token);
   CHECK(heard.empty());
@@ -283,7 +283,7 @@ TEST_CASE(
   Random random(1);
   std::size_t filtered = 0;
   Generation settings{.sampling = {.temperature = 0}};
-  settings.most = 1000, settings.stops = {58, 59};
+  settings.most = 1000, settings.stop_tokens = {58, 59};
   settings.filter = [&](Row logits) { logits[std::size_t(filtered++ == 990 ? 59 : 60)] = 100; };
   Ids heard;
   const auto hear = [&](int id) { return heard.push_back(id), true; };
@@ -299,7 +299,7 @@ TEST_CASE("generation: of several endings the stop token counts first, the conte
   const Model model = c.model();
   ModelState state(c.config, 2);  // full after the prompt and one token
   Random random(1);
-  Generation settings{.most = 2, .stops = {60}, .sampling = {.temperature = 0}};
+  Generation settings{.most = 2, .stop_tokens = {60}, .sampling = {.temperature = 0}};
   std::size_t heard = 0;
   const auto ending = [&](std::size_t tokens_wanted, int second) {
     heard = 0, reset(state);
@@ -392,10 +392,10 @@ TEST_CASE("refusals: sampling and generation") {
   const Case c = llama();
   const Model model = c.model();
   ModelState state(c.config, 4);
-  REFUSES(generate(model, state, Ids{1}, {.stops = {61}}, random),
-          "stops: wanted ids in [0, 61), got 61");
-  REFUSES(generate(model, state, Ids{1}, {.stops = {-1}}, random),
-          "stops: wanted ids in [0, 61), got -1");
+  REFUSES(generate(model, state, Ids{1}, {.stop_tokens = {61}}, random),
+          "stop tokens: wanted ids in [0, 61), got 61");
+  REFUSES(generate(model, state, Ids{1}, {.stop_tokens = {-1}}, random),
+          "stop tokens: wanted ids in [0, 61), got -1");
   REFUSES(generate(model, state, Ids{}, {}, random), "T, the tokens: wanted at least 1, got 0");
   REFUSES(generate(model, state, Ids{1}, {.most = 0}, random),
           "most, the tokens to generate: wanted at least 1, got 0");

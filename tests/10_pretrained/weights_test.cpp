@@ -157,7 +157,8 @@ TEST_CASE("asked for the capital of France, it says Paris") {
   ids.insert(ids.end(), question.begin(), question.end());
   ModelState state(model.config(), 128);
   Random random(1);
-  const std::vector<int> answer = generate(
-      model, state, ids, {.most = 32, .stops = bpe.ends(), .sampling = {.temperature = 0}}, random);
+  const std::vector<int> answer =
+      generate(model, state, ids,
+               {.most = 32, .stop_tokens = bpe.ends(), .sampling = {.temperature = 0}}, random);
   CHECK(bpe.decode(answer) == "The capital of France is Paris.");
 }

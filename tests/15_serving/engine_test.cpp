@@ -337,13 +337,13 @@ TEST_CASE("a text ends by a stop token, by its limit, or at the end of the conte
   const Heard heard = alone(model, request, options);
   CHECK(heard.said.at(0).size() == 6);
   CHECK(heard.ended.at(0) == Ending::most_tokens);
-  request.stops = {heard.said.at(0)[2]};
+  request.stop_tokens = {heard.said.at(0)[2]};
   size_t before = 0;
-  while (heard.said.at(0)[before] != request.stops[0]) ++before;
+  while (heard.said.at(0)[before] != request.stop_tokens[0]) ++before;
   const Heard stopped = alone(model, request, options);
   CHECK(stopped.ended.at(0) == Ending::stop_token);
   CHECK((before == 0 ? !stopped.said.contains(0) : stopped.said.at(0).size() == before));
-  request.stops = {}, request.most = 1000;
+  request.stop_tokens = {}, request.most = 1000;
   const Heard full = alone(model, request, options);
   CHECK(full.ended.at(0) == Ending::context_full);
   CHECK(request.prompt.size() + full.said.at(0).size() == 40);
@@ -362,7 +362,7 @@ TEST_CASE("an engine refuses what can't be a text, by the name of what is wrong"
           "tokens of the prompt: wanted below the 40 that a sequence can have, got 40");
   refused({.prompt = {1, 96}}, "an id of the prompt: wanted 0 to 95, got 96");
   refused({.prompt = {-1}}, "an id of the prompt: wanted 0 to 95, got -1");
-  refused({.prompt = {1}, .stops = {96}}, "a stop: wanted 0 to 95, got 96");
+  refused({.prompt = {1}, .stop_tokens = {96}}, "a stop token: wanted 0 to 95, got 96");
 
   refused({.prompt = {1}, .sampling = {.temperature = -1}},
           "temperature: wanted 0 (greedy) or above, got -1");

@@ -153,14 +153,14 @@ TEST_CASE("a stop token, the limit and the end of the context hold among accepte
   CHECK(full.said == alone(runner, request).said);
   for (size_t most = 1; most <= 12; ++most) {
     CAPTURE(most);
-    request.most = most, request.stops = {};
+    request.most = most, request.stop_tokens = {};
     const HeardText limited = serve(runner, {request}).heard[0];
     CHECK(limited.ended == Ending::most_tokens);
     CHECK(limited.said == Ids(full.said.begin(), full.said.begin() + long(most)));
     // The stop is the token at this place, or an equal one before it.
-    request.most = 40, request.stops = {full.said[most]};
+    request.most = 40, request.stop_tokens = {full.said[most]};
     const HeardText stopped = serve(runner, {request}).heard[0];
-    const auto first = std::ranges::find(full.said, request.stops[0]);
+    const auto first = std::ranges::find(full.said, request.stop_tokens[0]);
     CHECK(stopped.ended == Ending::stop_token);
     CHECK(stopped.said == Ids(full.said.begin(), first));
   }

@@ -40,7 +40,7 @@ Workload random_workload(Random& random, std::size_t V) {
     arrival.request.most = between(random, 1, 20);
     arrival.request.sampling.temperature = random.next_uniform() < 0.5f ? 0 : 3;
     arrival.request.seed = i;
-    if (random.next_uniform() < 0.2f) arrival.request.stops = {token()};
+    if (random.next_uniform() < 0.2f) arrival.request.stop_tokens = {token()};
     if (random.next_uniform() < 0.5f) {
       arrival.request.drafter = toy_drafter(V, between(random, 0, 2) * 40);
       arrival.request.max_drafts = between(random, 1, 6);

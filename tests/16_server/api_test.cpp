@@ -51,11 +51,11 @@ TEST_CASE("answers end at any token that ends what a model says, and control tok
   const ModelWeights weights = draw_model(config, random);
   const std::vector<std::uint8_t> bytes = model_bytes(config, weights, tables, "tiny");
   const Session session = tiny_session(bytes);
-  CHECK(served_model(session).stops == Ids{257, 258});
+  CHECK(served_model(session).stop_tokens == Ids{257, 258});
   tables.eot = 259;
   const std::vector<std::uint8_t> named = model_bytes(config, weights, tables, "tiny");
   const Session with_name = tiny_session(named);
-  CHECK(served_model(with_name).stops == Ids{257, 258, 259});
+  CHECK(served_model(with_name).stop_tokens == Ids{257, 258, 259});
   AnswerText answer(session.bpe, {});
   std::string text;
   for (const int id : {int('A'), 259, int('B')}) text += answer.push(id);
@@ -91,7 +91,7 @@ TEST_CASE("a conversation becomes the tokens of the model's format") {
   const ServedModel& model = served().model;
   CHECK(model.name == "tiny");
   CHECK(model.system == "You are tiny.");
-  CHECK(model.stops == Ids{257});
+  CHECK(model.stop_tokens == Ids{257});
   const auto text = [&](const std::string& body) {
     return served().session.bpe.decode(
         read_ask(Endpoint::chat_completions, body, model).requests[0].prompt);
@@ -156,7 +156,7 @@ TEST_CASE("fields of a request, and what they are by default") {
   const Ask plain = served().chat();
   CHECK(plain.requests[0].sampling.temperature == 1);
   CHECK(plain.requests[0].most > 1000000);
-  CHECK(plain.requests[0].stops == Ids{257});
+  CHECK(plain.requests[0].stop_tokens == Ids{257});
   CHECK(plain.answers == 1);
   CHECK_FALSE((plain.stream || plain.usage_at_end || plain.seed || plain.top_logprobs));
   const Ask full = served().chat(

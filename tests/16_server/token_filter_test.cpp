@@ -75,9 +75,10 @@ static const std::vector<float> zeros(1000, 0.0f);
 /// The ids whose logits the filter leaves after this answer.
 static std::vector<int> left_after(const std::vector<int>& answer,
                                    const std::vector<std::string>& tokens,
-                                   const std::vector<int>& stops = {0}, const char* schema = "{}") {
+                                   const std::vector<int>& stop_tokens = {0},
+                                   const char* schema = "{}") {
   std::vector<float> logits(tokens.size(), 1.0f);
-  json_filter(trie_of(tokens), stops, schema)(answer, Row(logits.data(), logits.size()));
+  json_filter(trie_of(tokens), stop_tokens, schema)(answer, Row(logits.data(), logits.size()));
   std::vector<int> left;
   for (size_t id = 0; id < logits.size(); ++id)
     if (logits[id] == 1)
@@ -230,9 +231,9 @@ TEST_CASE("a filter reads only what is new in the answer, and says what is wrong
   std::vector<float> few(4, 0);
   REFUSES(json_filter(trie, {0})(std::vector<int>{}, Row(few.data(), 4)),
           "logits: wanted 5, got 4");
-  REFUSES(json_filter(trie, {}), "stops: wanted at least 1, got 0");
-  REFUSES(json_filter(trie, {5}), "a stop: wanted 0 to 4, got 5");
-  REFUSES(json_filter(trie, {-1}), "a stop: wanted 0 to 4, got -1");
+  REFUSES(json_filter(trie, {}), "stop tokens: wanted at least 1, got 0");
+  REFUSES(json_filter(trie, {5}), "a stop token: wanted 0 to 4, got 5");
+  REFUSES(json_filter(trie, {-1}), "a stop token: wanted 0 to 4, got -1");
   REFUSES(json_filter(trie, {0}, "1"), "schema: wanted an object with keywords, got 1");
 }
 
@@ -257,7 +258,7 @@ TEST_CASE("texts that the engine stops and computes again answer in JSON, and as
   const auto trie = trie_of(small_vocabulary());
   const EngineOptions scarce{.pages = 12, .page_size = 4, .sequences = 4, .budget = 16};
   const auto request = [&](size_t i) {
-    Request text{.prompt = {int(i), 1, 2}, .most = 40, .stops = {0}};
+    Request text{.prompt = {int(i), 1, 2}, .most = 40, .stop_tokens = {0}};
     text.sampling.temperature = 20;
     text.seed = i;
     text.filter = json_filter(trie, {0}, schemas[i % std::size(schemas)]);

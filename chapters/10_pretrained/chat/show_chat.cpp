@@ -21,7 +21,7 @@ Conversation::Conversation(const Session& session, const ChatOptions& options, R
       chat_(session.bpe, options.style),
       opening_(chat_.opening(options.system)),
       state_(session.state(options.context)) {
-  options_.generation.stops = session.bpe.ends();
+  options_.generation.stop_tokens = session.bpe.ends();
   begin();
   if (needed_for(chat_.question("")) >= state_.S)
     throw std::runtime_error(fmt::format(

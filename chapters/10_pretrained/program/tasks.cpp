@@ -43,7 +43,7 @@ static std::vector<int> prompt_ids(const Session& session, const Program& progra
 }
 
 static Generation generation_of(const Session& session, const Flags& flags) {
-  return {.most = flags.tokens, .stops = session.bpe.ends(), .sampling = flags.sampling};
+  return {.most = flags.tokens, .stop_tokens = session.bpe.ends(), .sampling = flags.sampling};
 }
 
 /// Returns 1 when two traces differ, as diff does.

@@ -22,7 +22,7 @@ std::size_t Engine::submit(Request request) {
          double(request.prompt.size()));
   for (const int id : request.prompt)
     expect_token("an id of the prompt", id, sequences_.runner().V);
-  for (const int id : request.stops) expect_token("a stop", id, sequences_.runner().V);
+  for (const int id : request.stop_tokens) expect_token("a stop token", id, sequences_.runner().V);
   expect_sampling(request.sampling);
   const std::size_t id = next_id_++;
   const Random random(request.seed);
@@ -74,7 +74,7 @@ Event Engine::next(Sequence& sequence, Row logits) {
     sequence.request.filter(std::span(sequence.tokens).subspan(sequence.request.prompt.size()),
                             logits);
   const int token = next_token(logits, sequence.request.sampling, sequence.random, sampling_);
-  if (std::ranges::count(sequence.request.stops, token) > 0)
+  if (std::ranges::count(sequence.request.stop_tokens, token) > 0)
     return {sequence.id, {}, Ending::stop_token};
   sequence.tokens.push_back(token);
   Event event{sequence.id, token, {}};

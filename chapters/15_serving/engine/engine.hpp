@@ -32,7 +32,7 @@ class Engine {
   explicit Engine(ModelRunner runner);
 
   /// Returns the id of the new sequence. Throws std::invalid_argument for an empty prompt, a prompt
-  /// that leaves no room for an answer, an id or a stop outside [0, V), and sampling that
+  /// that leaves no room for an answer, an id or a stop token outside [0, V), and sampling that
   /// expect_sampling refuses.
   std::size_t submit(Request request);
   /// Ends a sequence at once and gives its pages back. False if there is none with this id.

@@ -18,9 +18,9 @@
 namespace t2t {
 
 struct Request {
-  std::vector<int> prompt;      // at least one token
-  std::size_t most = 64;        // new tokens; 0: the prompt is only read
-  std::vector<int> stops = {};  // ids that end the sequence
+  std::vector<int> prompt;            // at least one token
+  std::size_t most = 64;              // new tokens; 0: the prompt is only read
+  std::vector<int> stop_tokens = {};  // ids that end the sequence
   Sampling sampling = {};
   std::uint64_t seed = 0;
   /// If given, changes the logits of the next token before it is chosen: −infinity forbids a token.

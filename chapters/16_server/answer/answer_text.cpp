@@ -39,8 +39,8 @@ std::string StopStrings::push(std::string_view text) {
 std::string StopStrings::finish() { return std::exchange(held_, {}); }
 
 std::string AnswerText::finish() {
-  std::string rest = stops_.push(characters_.finish());
-  return rest + stops_.finish();
+  std::string rest = stop_strings_.push(characters_.finish());
+  return rest + stop_strings_.finish();
 }
 
 }  // namespace t2t

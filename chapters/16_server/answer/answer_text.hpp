@@ -46,19 +46,19 @@ class StopStrings {
 class AnswerText {
  public:
   /// The tokenizer must outlive it. Throws as StopStrings does.
-  AnswerText(const Bpe& bpe, std::vector<std::string> stops)
-      : characters_(bpe), stops_(std::move(stops)) {}
+  AnswerText(const Bpe& bpe, std::vector<std::string> stop_strings)
+      : characters_(bpe), stop_strings_(std::move(stop_strings)) {}
 
   /// The text that one more token allows to show; often none. Throws as Bpe::bytes does.
-  std::string push(int id) { return stops_.push(characters_.push(id)); }
+  std::string push(int id) { return stop_strings_.push(characters_.push(id)); }
   /// The answer has ended: the rest, with U+FFFD for a character that was not completed.
   std::string finish();
   /// Whether the answer must end now, because a stop string has been found.
-  bool stopped() const { return stops_.found(); }
+  bool stopped() const { return stop_strings_.found(); }
 
  private:
   StreamingDecoder characters_;
-  StopStrings stops_;
+  StopStrings stop_strings_;
 };
 
 }  // namespace t2t

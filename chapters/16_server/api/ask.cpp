@@ -20,7 +20,7 @@ namespace t2t {
 
 using json = nlohmann::ordered_json;
 
-static constexpr std::size_t most_answers = 8, most_prompts = 64, most_stops = 16,
+static constexpr std::size_t most_answers = 8, most_prompts = 64, most_stop_strings = 16,
                              most_top_logprobs = 20;
 
 std::size_t Ask::prompt_tokens() const {
@@ -147,7 +147,7 @@ static std::vector<Prompt> read_prompts(Fields& fields, const ServedModel& serve
   return prompts;
 }
 
-static std::vector<std::string> read_stops(Fields& fields) {
+static std::vector<std::string> read_stop_strings(Fields& fields) {
   const json* stop = fields.any("stop");
   if (!stop) return {};
   const json list = stop->is_array() ? *stop : json::array({*stop});
@@ -156,8 +156,8 @@ static std::vector<std::string> read_stops(Fields& fields) {
     if (!one.is_string() || one == "") fields.refuse("stop", "texts of at least a byte", one);
     strings.push_back(one.get<std::string>());
   }
-  if (strings.size() > most_stops)
-    fields.refuse("stop", fmt::format("at most {} texts", most_stops), strings.size());
+  if (strings.size() > most_stop_strings)
+    fields.refuse("stop", fmt::format("at most {} texts", most_stop_strings), strings.size());
   return strings;
 }
 
@@ -247,9 +247,9 @@ static AnswerFilter read_format(Fields& fields, const ServedModel& served) {
   of_format.expect_no_others();
   if (type == "text") return {};
   try {
-    if (served.stops.empty())
+    if (served.stop_tokens.empty())
       throw std::invalid_argument("the model has no token that ends a text");
-    return json_filter(served.vocabulary, served.stops, schema);
+    return json_filter(served.vocabulary, served.stop_tokens, schema);
   } catch (const std::invalid_argument& error) {
     throw RequestError(fmt::format("response_format: {}", error.what()), "response_format");
   }
@@ -284,7 +284,7 @@ static void refuse_others(Fields& fields, const Ask& ask, const ServedModel& ser
 static Request read_request(Fields& fields, Endpoint endpoint, const ServedModel& served) {
   Request request;
   request.sampling = read_sampling(fields);
-  request.stops = served.stops;
+  request.stop_tokens = served.stop_tokens;
   request.filter = with_penalties(read_penalties(fields, served), read_format(fields, served));
   request.max_drafts = served.max_drafts;
   request.most = read_most(fields, endpoint);
@@ -295,7 +295,7 @@ Ask read_ask(Endpoint endpoint, const std::string& body, const ServedModel& serv
   const json object = parse_body(body);
   Fields fields(object, "");
   const bool is_chat = endpoint == Endpoint::chat_completions;
-  Ask ask{endpoint, {}, read_stops(fields)};
+  Ask ask{endpoint, {}, read_stop_strings(fields)};
   std::vector<Prompt> prompts;
   if (is_chat)
     prompts.push_back({read_conversation(fields, served), {}});

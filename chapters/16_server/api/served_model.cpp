@@ -14,7 +14,7 @@ ServedModel served_model(const Session& session) {
                      .chat = {},
                      .system = {},
                      .note = {},
-                     .stops = session.bpe.ends(),
+                     .stop_tokens = session.bpe.ends(),
                      .max_drafts = 0,
                      .vocabulary = std::make_shared<const TokenTrie>(text_tokens(session.bpe))};
   if (session.file.metadata().has("tokenizer.chat_template")) {

@@ -19,7 +19,7 @@ struct ServedModel {
   std::optional<ChatTemplate> chat;             // none: the model can only continue texts
   std::string system;                           // of a conversation without its own; may be empty
   std::string note;                             // on the chat template, for the server's operator
-  std::vector<int> stops;                       // ids that end an answer
+  std::vector<int> stop_tokens;                 // ids that end an answer
   std::size_t max_drafts = 0;                   // tokens to draft for each step, at most
   std::shared_ptr<const TokenTrie> vocabulary;  // for answers in JSON
   /// Makes the drafter of a sequence of up to S tokens.

@@ -51,12 +51,14 @@ std::size_t allowed_tokens(const TokenTrie& vocabulary, const JsonGrammar& gramm
 }
 
 TokenFilter::TokenFilter(std::shared_ptr<const TokenTrie> vocabulary,
-                         std::shared_ptr<const JsonGrammar> grammar, std::vector<int> stops)
-    : vocabulary_(std::move(vocabulary)), grammar_(std::move(grammar)), stops_(std::move(stops)) {
+                         std::shared_ptr<const JsonGrammar> grammar, std::vector<int> stop_tokens)
+    : vocabulary_(std::move(vocabulary)),
+      grammar_(std::move(grammar)),
+      stop_tokens_(std::move(stop_tokens)) {
   const std::size_t V = vocabulary_->tokens.size();
-  expect(!stops_.empty(), "stops", "at least 1", 0);
-  for (const int id : stops_)
-    expect(id >= 0 && std::size_t(id) < V, "a stop", fmt::format("0 to {}", V - 1), id);
+  expect(!stop_tokens_.empty(), "stop tokens", "at least 1", 0);
+  for (const int id : stop_tokens_)
+    expect(id >= 0 && std::size_t(id) < V, "a stop token", fmt::format("0 to {}", V - 1), id);
 }
 
 /// Advances by a token of the answer.
@@ -77,7 +79,7 @@ void TokenFilter::allow() {
   if (known_ == state_) return;
   known_.reset();
   allowed_tokens(*vocabulary_, *grammar_, state_, allowed_);
-  for (const int id : stops_) allowed_[std::size_t(id)] = is_complete(*grammar_, state_);
+  for (const int id : stop_tokens_) allowed_[std::size_t(id)] = is_complete(*grammar_, state_);
   if (std::ranges::count(allowed_, true) == 0)
     throw std::runtime_error(fmt::format("token {} of the answer: none may come there", seen_));
   known_ = state_;
@@ -94,10 +96,10 @@ void TokenFilter::apply(std::span<const int> answer, Row logits) {
     if (!allowed_[id]) logits[id] = -std::numeric_limits<float>::infinity();
 }
 
-AnswerFilter json_filter(std::shared_ptr<const TokenTrie> vocabulary, std::vector<int> stops,
+AnswerFilter json_filter(std::shared_ptr<const TokenTrie> vocabulary, std::vector<int> stop_tokens,
                          std::string_view schema) {
   auto grammar = std::make_shared<const JsonGrammar>(schema_grammar(schema));
-  TokenFilter filter(std::move(vocabulary), std::move(grammar), std::move(stops));
+  TokenFilter filter(std::move(vocabulary), std::move(grammar), std::move(stop_tokens));
   return [filter = std::move(filter)](std::span<const int> answer, Row logits) mutable {
     filter.apply(answer, logits);
   };

@@ -32,7 +32,7 @@ class TokenFilter {
  public:
   /// Throws std::invalid_argument if there is no stop, or one that is not in the vocabulary.
   TokenFilter(std::shared_ptr<const TokenTrie> vocabulary,
-              std::shared_ptr<const JsonGrammar> grammar, std::vector<int> stops);
+              std::shared_ptr<const JsonGrammar> grammar, std::vector<int> stop_tokens);
 
   /// Forbids what may not come after this answer. Throws std::invalid_argument for another number
   /// of logits than tokens, an answer with fewer tokens than at the last call, and an answer with a
@@ -46,7 +46,7 @@ class TokenFilter {
 
   std::shared_ptr<const TokenTrie> vocabulary_;
   std::shared_ptr<const JsonGrammar> grammar_;
-  std::vector<int> stops_;
+  std::vector<int> stop_tokens_;
   JsonState state_;                 // after the tokens that have been read
   std::size_t seen_ = 0;            // how many these are
   std::optional<JsonState> known_;  // the state that `allowed_` belongs to
@@ -58,7 +58,7 @@ using AnswerFilter = std::function<void(std::span<const int> answer, Row logits)
 
 /// A filter for Request::filter. The schema is one of schema.hpp; "{}" means any JSON. Copies that
 /// have not been called serve other answers. Throws as schema_grammar and TokenFilter do.
-AnswerFilter json_filter(std::shared_ptr<const TokenTrie> vocabulary, std::vector<int> stops,
+AnswerFilter json_filter(std::shared_ptr<const TokenTrie> vocabulary, std::vector<int> stop_tokens,
                          std::string_view schema = "{}");
 
 }  // namespace t2t

@@ -25,7 +25,8 @@ static std::vector<std::string> answers_of(const Model& model, const Bpe& bpe,
     prompt.insert(prompt.end(), ids.begin(), ids.end());
     constexpr std::size_t most = 48;
     ModelState state(model.config(), prompt.size() + most);
-    const Generation generation{.most = most, .stops = bpe.ends(), .sampling = {.temperature = 0}};
+    const Generation generation{
+        .most = most, .stop_tokens = bpe.ends(), .sampling = {.temperature = 0}};
     answers.push_back(
         without_controls(bpe.said(generate(model, state, prompt, generation, random))));
   }

@@ -45,7 +45,7 @@ std::vector<int> greedy_answer(std::span<const int> source, int start, int stop,
   ModelState state(model.config(), std::min(prompt.size() + most, model.config().T_max));
   Random unused(0);
   return generate(model, state, prompt,
-                  {.most = most, .stops = {stop}, .sampling = {.temperature = 0}}, unused);
+                  {.most = most, .stop_tokens = {stop}, .sampling = {.temperature = 0}}, unused);
 }
 
 double share_reversed(const Model& model, std::span<const std::string> words) {
