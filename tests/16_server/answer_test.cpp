@@ -132,7 +132,7 @@ TEST_CASE("log-probabilities are those of the logits, the likeliest first") {
 TEST_CASE("an answer ends for one reason, and what comes after it gives nothing") {
   const Bpe bpe(tiny_tokenizer(258));
   const auto said = [](size_t answer, std::optional<int> token, std::optional<Ending> ending = {}) {
-    return Said{answer, {7, token, ending}};
+    return AnswerEvent{answer, {7, token, ending}};
   };
   Answering answering(bpe, 3, {"yz"});
   CHECK(answering.take(said(0, 'a'))->text == "a");

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "16_server/api/ask.hpp"
+#include "16_server/api/api_request.hpp"
 #include "16_server/api/fields.hpp"
 #include "16_server/api/metrics.hpp"
 #include "16_server/api/reply.hpp"
@@ -27,11 +27,14 @@ struct Served {
   Session session = tiny_session();
   ServedModel model = served_model(session);
 
-  Ask chat(const std::string& more = "") const {
-    return read_ask(Endpoint::chat_completions,
-                    R"({"messages": [{"role": "user", "content": "Hi"}])" + more + "}", model);
+  ApiRequest chat(const std::string& more = "") const {
+    return read_api_request(Endpoint::chat_completions,
+                            R"({"messages": [{"role": "user", "content": "Hi"}])" + more + "}",
+                            model);
   }
-  Ask go_on(const std::string& body) const { return read_ask(Endpoint::completions, body, model); }
+  ApiRequest go_on(const std::string& body) const {
+    return read_api_request(Endpoint::completions, body, model);
+  }
 };
 const Served& served() {
   static const Served one;
@@ -63,11 +66,12 @@ TEST_CASE("answers end at any token that ends what a model says, and control tok
 }
 
 TEST_CASE("a system's message without a text is one, too") {
-  const Ask ask = read_ask(Endpoint::chat_completions,
-                           R"({"messages": [{"role": "system", "content": ""},
+  const ApiRequest api_request =
+      read_api_request(Endpoint::chat_completions,
+                       R"({"messages": [{"role": "system", "content": ""},
                                             {"role": "user", "content": "Hi"}]})",
-                           served().model);
-  CHECK(served().session.bpe.decode(ask.requests.at(0).prompt) ==
+                       served().model);
+  CHECK(served().session.bpe.decode(api_request.requests.at(0).prompt) ==
         "<|im_start|>system\n<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
 }
 
@@ -80,10 +84,12 @@ TEST_CASE("an echoed prompt is the text that the client wrote, whatever its toke
       model_bytes(config, draw_model(config, random), tables, "tiny");
   const Session session = tiny_session(bytes);
   const ServedModel model = served_model(session);
-  const Ask ask = read_ask(Endpoint::completions, R"({"prompt": "e\u0301", "echo": true})", model);
-  CHECK(ask.requests.at(0).prompt == Ids{256, 0xc3, 0xa9});  // é, after bos
-  CHECK(ask.texts.at(0) == "e\u0301");
-  const Ask ids = read_ask(Endpoint::completions, R"({"prompt": [97, 98], "echo": true})", model);
+  const ApiRequest api_request =
+      read_api_request(Endpoint::completions, R"({"prompt": "e\u0301", "echo": true})", model);
+  CHECK(api_request.requests.at(0).prompt == Ids{256, 0xc3, 0xa9});  // é, after bos
+  CHECK(api_request.texts.at(0) == "e\u0301");
+  const ApiRequest ids =
+      read_api_request(Endpoint::completions, R"({"prompt": [97, 98], "echo": true})", model);
   CHECK(ids.texts.at(0) == "ab");
 }
 
@@ -94,7 +100,7 @@ TEST_CASE("a conversation becomes the tokens of the model's format") {
   CHECK(model.stop_tokens == Ids{257});
   const auto text = [&](const std::string& body) {
     return served().session.bpe.decode(
-        read_ask(Endpoint::chat_completions, body, model).requests[0].prompt);
+        read_api_request(Endpoint::chat_completions, body, model).requests[0].prompt);
   };
   CHECK(text(R"({"messages": [{"role": "user", "content": "Hi"}]})") ==
         "<|im_start|>system\nYou are tiny.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
@@ -108,12 +114,13 @@ TEST_CASE("a conversation becomes the tokens of the model's format") {
         "<|im_start|>assistant\nHo<|im_end|>\n<|im_start|>user\nab<|im_end|>\n"
         "<|im_start|>assistant\n");
   // Marks that are typed are text: ten tokens of a byte, not one that ends the turn.
-  const Ask typed = served().chat(R"(, "stop": "<|im_end|>")");
+  const ApiRequest typed = served().chat(R"(, "stop": "<|im_end|>")");
   CHECK(typed.stop_strings[0].size() == 10);
-  const Ids prompt = read_ask(Endpoint::chat_completions,
-                              R"({"messages": [{"role": "user", "content": "<|im_end|>"}]})", model)
-                         .requests[0]
-                         .prompt;
+  const Ids prompt =
+      read_api_request(Endpoint::chat_completions,
+                       R"({"messages": [{"role": "user", "content": "<|im_end|>"}]})", model)
+          .requests[0]
+          .prompt;
   CHECK(std::count(prompt.begin(), prompt.end(), 257) == 2);
   CHECK(served().go_on(R"({"prompt": "<|im_end|>"})").requests[0].prompt.size() == 10);
 }
@@ -122,8 +129,8 @@ TEST_CASE("a model with the same tokens drafts for as long a text as the answer 
   const Session session = tiny_session(), drafting = tiny_session();
   ServedModel model = served_model(session);
   const auto ask = [&] {
-    return read_ask(Endpoint::completions, R"({"prompt": "What is next?", "max_tokens": 5})",
-                    model);
+    return read_api_request(Endpoint::completions,
+                            R"({"prompt": "What is next?", "max_tokens": 5})", model);
   };
   CHECK(!ask().requests[0].drafter);
   model.max_drafts = 3;
@@ -153,13 +160,13 @@ TEST_CASE("a drafter with another token is refused") {
 }
 
 TEST_CASE("fields of a request, and what they are by default") {
-  const Ask plain = served().chat();
+  const ApiRequest plain = served().chat();
   CHECK(plain.requests[0].sampling.temperature == 1);
   CHECK(plain.requests[0].most > 1000000);
   CHECK(plain.requests[0].stop_tokens == Ids{257});
   CHECK(plain.answers == 1);
   CHECK_FALSE((plain.stream || plain.usage_at_end || plain.seed || plain.top_logprobs));
-  const Ask full = served().chat(
+  const ApiRequest full = served().chat(
       R"(, "model": "tiny", "temperature": 0, "top_p": 0.5, "top_k": 7, "min_p": 0.25, "n": 3,
          "max_completion_tokens": 9, "max_tokens": 5, "seed": 12, "stop": ["a", "bc"],
          "logprobs": true, "top_logprobs": 4, "stream": true, "user": "ann", "tools": [],
@@ -174,7 +181,7 @@ TEST_CASE("fields of a request, and what they are by default") {
   CHECK(full.stop_strings == std::vector<std::string>{"a", "bc"});
   CHECK(full.top_logprobs == 4);
   CHECK((full.stream && full.usage_at_end));
-  const Ask text = served().go_on(R"({"prompt": "abc", "logprobs": 2, "echo": true})");
+  const ApiRequest text = served().go_on(R"({"prompt": "abc", "logprobs": 2, "echo": true})");
   CHECK(text.requests[0].prompt == Ids{97, 98, 99});
   CHECK(text.top_logprobs == 2);
   CHECK(text.echo);
@@ -182,7 +189,7 @@ TEST_CASE("fields of a request, and what they are by default") {
 }
 
 TEST_CASE("fields that say what happens anyway, or that change no answer, are taken") {
-  const Ask ask = served().chat(
+  const ApiRequest api_request = served().chat(
       R"(, "tools": [], "functions": [], "tool_choice": "none", "function_call": "auto",
          "parallel_tool_calls": false, "modalities": ["text"], "reasoning_effort": "none",
          "verbosity": "medium", "logit_bias": {}, "presence_penalty": 0, "frequency_penalty": 0.0,
@@ -190,17 +197,17 @@ TEST_CASE("fields that say what happens anyway, or that change no answer, are ta
          "metadata": {"a": "b"}, "service_tier": "auto", "safety_identifier": "s",
          "prompt_cache_key": "k", "prompt_cache_options": {}, "prompt_cache_retention": "24h",
          "prediction": {"type": "content", "content": "x"}, "audio": null, "stop": null)");
-  CHECK(ask.seed == std::uint64_t(-1));
-  CHECK(ask.requests[0].sampling.top_p > 0);
-  CHECK(ask.requests[0].sampling.top_p < 1e-5);  // the likeliest token alone
-  CHECK(ask.stop_strings.empty());
+  CHECK(api_request.seed == std::uint64_t(-1));
+  CHECK(api_request.requests[0].sampling.top_p > 0);
+  CHECK(api_request.requests[0].sampling.top_p < 1e-5);  // the likeliest token alone
+  CHECK(api_request.stop_strings.empty());
   // What a client keeps of an answer can be sent back.
-  CHECK_NOTHROW(read_ask(Endpoint::chat_completions, R"({"messages": [
+  CHECK_NOTHROW(read_api_request(Endpoint::chat_completions, R"({"messages": [
       {"role": "user", "content": "a"},
       {"role": "assistant", "content": "b", "refusal": null, "annotations": [], "audio": null,
        "function_call": null, "tool_calls": null},
       {"role": "user", "content": "c"}]})",
-                         served().model));
+                                 served().model));
 }
 
 TEST_CASE("a completion has 16 tokens, as OpenAI's have, unless the request says how many") {
@@ -221,16 +228,17 @@ TEST_CASE("several prompts: an answer to a prompt is what it gets by itself") {
   CHECK(prompts(R"(["ab", "c"])") == std::vector<Ids>{{97, 98}, {99}});
   CHECK(prompts("[97, 98]") == std::vector<Ids>{{97, 98}});
   CHECK(prompts("[[97, 98], [257]]") == std::vector<Ids>{{97, 98}, {257}});
-  const Ask ask = served().go_on(R"({"prompt": ["a", "b"], "n": 3, "seed": 7, "max_tokens": 2})");
-  CHECK(ask.all_answers() == 6);
-  CHECK(ask.prompt_tokens() == 2);
-  const std::vector<Request> all = requests_of(ask);
+  const ApiRequest api_request =
+      served().go_on(R"({"prompt": ["a", "b"], "n": 3, "seed": 7, "max_tokens": 2})");
+  CHECK(api_request.all_answers() == 6);
+  CHECK(api_request.prompt_tokens() == 2);
+  const std::vector<Request> all = requests_of(api_request);
   REQUIRE(all.size() == 6);
   for (size_t i = 0; i < 6; ++i) {
     CAPTURE(i);
     CHECK(all[i].prompt == Ids{i < 3 ? 97 : 98});
     CHECK(all[i].seed == 7 + i % 3);
-    CHECK(&ask.request_of(i) == &ask.requests[i / 3]);
+    CHECK(&api_request.request_of(i) == &api_request.requests[i / 3]);
   }
   // Without a seed, equal prompts get different ones.
   std::set<std::uint64_t> seeds;
@@ -297,9 +305,9 @@ TEST_CASE("what a request may not say is refused by its name") {
   refused(R"(, "stream_options": {"x": 1})", "stream_options.x: this server has no such field");
   const auto wrong = [](const std::string& messages, const std::string& message) {
     CAPTURE(messages);
-    REFUSES(
-        read_ask(Endpoint::chat_completions, R"({"messages": )" + messages + "}", served().model),
-        message);
+    REFUSES(read_api_request(Endpoint::chat_completions, R"({"messages": )" + messages + "}",
+                             served().model),
+            message);
   };
   wrong("[]", "messages: wanted a list of messages, got an empty list");
   wrong("null", "messages: wanted a list of messages, got null");
@@ -453,8 +461,8 @@ TEST_CASE("a body that is not JSON, or too deep, is refused before it is read") 
 }
 
 TEST_CASE("whole replies: text, reason, log-probabilities and counts") {
-  Ask ask = served().chat(R"(, "n": 2, "logprobs": true, "top_logprobs": 1)");
-  Reply reply(ask, served().model, 3, 0x65);
+  ApiRequest api_request = served().chat(R"(, "n": 2, "logprobs": true, "top_logprobs": 1)");
+  Reply reply(api_request, served().model, 3, 0x65);
   const TokenLogprobs logprobs{{'b', -1.5}, {{0xC3, -std::numeric_limits<double>::infinity()}}};
   reply.add({0, "a"}), reply.add({1, "x"});
   reply.add({0, "b", logprobs});
@@ -475,11 +483,11 @@ TEST_CASE("whole replies: text, reason, log-probabilities and counts") {
   CHECK(got["choices"][1]["index"] == 1);
   CHECK(got["choices"][1]["message"]["content"] == "x");
   CHECK(got["choices"][1]["finish_reason"] == "length");
-  CHECK(got["usage"] == json{{"prompt_tokens", ask.requests[0].prompt.size()},
+  CHECK(got["usage"] == json{{"prompt_tokens", api_request.requests[0].prompt.size()},
                              {"completion_tokens", 5},
-                             {"total_tokens", ask.requests[0].prompt.size() + 5}});
+                             {"total_tokens", api_request.requests[0].prompt.size() + 5}});
 
-  Ask text = served().go_on(R"({"prompt": "ab", "echo": true, "logprobs": 1})");
+  ApiRequest text = served().go_on(R"({"prompt": "ab", "echo": true, "logprobs": 1})");
   Reply of_text(text, served().model, 0, 0);
   of_text.add({0, "b", TokenLogprobs{{'b', -0.5}, {{'c', -0.25}}}, "length"});
   const json whole = json::parse(of_text.whole(1));
@@ -492,8 +500,8 @@ TEST_CASE("whole replies: text, reason, log-probabilities and counts") {
 }
 
 TEST_CASE("a completion's lists: names of parts of characters, and offsets in the text") {
-  Ask ask = served().go_on(R"({"prompt": ["é", "xyz"], "n": 2, "logprobs": 2})");
-  Reply reply(ask, served().model, 0, 0);
+  ApiRequest api_request = served().go_on(R"({"prompt": ["é", "xyz"], "n": 2, "logprobs": 2})");
+  Reply reply(api_request, served().model, 0, 0);
   const TokenLogprobs first{{0xC3, -1}, {{0xE2, -0.5}, {0xC3, -1}}}, second{{0xA9, -2}, {}};
   reply.add({.answer = 2, .text = "", .logprobs = first, .offset = 0});
   reply.add({.answer = 2, .text = "é", .logprobs = second, .offset = 1});
@@ -510,9 +518,9 @@ TEST_CASE("a completion's lists: names of parts of characters, and offsets in th
 }
 
 TEST_CASE("a prompt that is echoed has log-probabilities from its second token on") {
-  Ask ask = served().go_on(
+  ApiRequest api_request = served().go_on(
       R"({"prompt": "éa", "echo": true, "logprobs": 1, "max_tokens": 1, "stream": true})");
-  CHECK(ask.requests[0].wants_prompt_logits);
+  CHECK(api_request.requests[0].wants_prompt_logits);
   CHECK_FALSE(served().go_on(R"({"prompt": "a", "echo": true})").requests[0].wants_prompt_logits);
   CHECK_FALSE(served().go_on(R"({"prompt": "a", "logprobs": 1})").requests[0].wants_prompt_logits);
   const std::vector<TokenLogprobs> prompt = {{{0xA9, -1}, {}}, {{'a', -2}, {{'b', -0.5}}}};
@@ -521,7 +529,7 @@ TEST_CASE("a prompt that is echoed has log-probabilities from its second token o
                           .logprobs = TokenLogprobs{{'c', -3}, {}},
                           .reason = "length",
                           .prompt = prompt};
-  Reply reply(ask, served().model, 0, 0);
+  Reply reply(api_request, served().model, 0, 0);
   CHECK(reply.stream_begin().empty());
   const std::string events = reply.stream_piece(chunk);
   const size_t middle = events.find("\n\n") + 2;
@@ -546,8 +554,9 @@ TEST_CASE("a prompt that is echoed has log-probabilities from its second token o
 }
 
 TEST_CASE("a stream's events, each with what it adds") {
-  Ask ask = served().chat(R"(, "stream": true, "stream_options": {"include_usage": true})");
-  const Reply reply(ask, served().model, 0, 0);
+  ApiRequest api_request =
+      served().chat(R"(, "stream": true, "stream_options": {"include_usage": true})");
+  const Reply reply(api_request, served().model, 0, 0);
   const auto event = [](const std::string& text) {
     CHECK(text.starts_with("data: "));
     CHECK(text.ends_with("\n\n"));
@@ -566,7 +575,7 @@ TEST_CASE("a stream's events, each with what it adds") {
   CHECK(json::parse(end.substr(6, end.find("\n\n") - 6))["usage"]["completion_tokens"] == 4);
 
   CHECK(reply.stream_begin().find("\"usage\":null") != std::string::npos);
-  ask.usage_at_end = false;
+  api_request.usage_at_end = false;
   CHECK(reply.stream_begin().find("usage") == std::string::npos);
   CHECK(reply.stream_end(4) == "data: [DONE]\n\n");
   CHECK(json::parse(error_json(429, "too \"many\""))["error"]["type"] == "rate_limit_error");

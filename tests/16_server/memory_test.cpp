@@ -46,10 +46,10 @@ TEST_CASE("a text that finds no memory when it is submitted is not at fault, and
   CHECK_THROWS_AS(std::rethrow_exception(thrown), std::bad_alloc);
   CHECK(at_rest(service).sequences == 0);
   const auto answers = service.ask({{.prompt = Ids(250, 1), .most = 3}});
-  std::optional<Said> said;
-  while ((said = answers->next(3s)) && !said->event.ending) {
+  std::optional<AnswerEvent> answer_event;
+  while ((answer_event = answers->next(3s)) && !answer_event->event.ending) {
   }
-  CHECK(said);
+  CHECK(answer_event);
   CHECK(at_rest(service).ended == 1);
 }
 

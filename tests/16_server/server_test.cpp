@@ -30,10 +30,10 @@ static Ids ids_of(Mailbox& answers) {
   Ids ids;
   bool ended = false;
   while (!ended) {
-    const std::optional<Said> said = answers.next(60s);
-    if (!said) break;
-    if (said->event.token) ids.push_back(*said->event.token);
-    ended = said->event.ending.has_value();
+    const std::optional<AnswerEvent> answer_event = answers.next(60s);
+    if (!answer_event) break;
+    if (answer_event->event.token) ids.push_back(*answer_event->event.token);
+    ended = answer_event->event.ending.has_value();
   }
   CHECK(ended);
   return ids;
@@ -55,7 +55,7 @@ TEST_CASE("many threads ask at the same time, and each gets the answer that it w
   const ServiceCounts counts = at_rest(service);
   CHECK(counts.sequences == 12);
   CHECK(counts.ended == 12);
-  CHECK(counts.tokens_said == 12 * 15);
+  CHECK(counts.tokens_generated == 12 * 15);
   CHECK(counts.pages_free + counts.pages_cached == 60);
 }
 
@@ -85,9 +85,9 @@ TEST_CASE("what has been cancelled gives its pages back, and one answer of sever
   }
   service.cancel(answers, 0);
   size_t of_second = 0;
-  for (std::optional<Said> said; (said = answers->next(3s));) {
-    of_second += said->answer == 1 && said->event.token;
-    if (said->event.ending) break;
+  for (std::optional<AnswerEvent> answer_event; (answer_event = answers->next(3s));) {
+    of_second += answer_event->answer == 1 && answer_event->event.token;
+    if (answer_event->event.ending) break;
   }
   CHECK(of_second > 0);
   const ServiceCounts counts = at_rest(service);
@@ -107,9 +107,9 @@ TEST_CASE("a runner that throws fails all texts with its reason, and the service
   const auto answers = service.ask({request(1, 9), request(3, 9)});
   std::vector<std::string> errors(2);
   while (errors[0].empty() || errors[1].empty()) {
-    const std::optional<Said> said = answers->next(3s);
-    if (!said || said->event.ending) break;
-    errors[said->answer] = said->event.error;
+    const std::optional<AnswerEvent> answer_event = answers->next(3s);
+    if (!answer_event || answer_event->event.ending) break;
+    errors[answer_event->answer] = answer_event->event.error;
   }
   CHECK(errors == std::vector<std::string>{"no memory", "no memory"});
   CHECK(ids_of(*service.ask({request(2, 4)})).size() == 4);
@@ -127,8 +127,8 @@ TEST_CASE("closing lets answers end within the grace, and ends the others with a
   const auto cut = hasty.ask({request(1, 150)});
   hasty.close(0s);
   std::string error;
-  for (std::optional<Said> said; error.empty() && (said = cut->next(1s));)
-    error = said->event.error;
+  for (std::optional<AnswerEvent> answer_event; error.empty() && (answer_event = cut->next(1s));)
+    error = answer_event->event.error;
   CHECK(error == "the server has ended");
 }
 

@@ -7,18 +7,18 @@
 
 namespace t2t {
 
-std::optional<AnswerDelta> Answering::take(const Said& said) {
-  const Event& event = said.event;
-  if (ended_.at(said.answer)) return {};
+std::optional<AnswerDelta> Answering::take(const AnswerEvent& answer_event) {
+  const Event& event = answer_event.event;
+  if (ended_.at(answer_event.answer)) return {};
   if (event.error == no_memory) throw std::bad_alloc();
   if (!event.error.empty()) throw std::runtime_error(event.error);
-  AnswerText& text = texts_[said.answer];
-  AnswerDelta piece{said.answer, {}, said.logprobs};
-  piece.offset = characters_[said.answer];
-  piece.prompt = said.prompt;
+  AnswerText& text = texts_[answer_event.answer];
+  AnswerDelta piece{answer_event.answer, {}, answer_event.logprobs};
+  piece.offset = characters_[answer_event.answer];
+  piece.prompt = answer_event.prompt;
   if (event.token) {
     piece.text = text.push(*event.token);
-    characters_[said.answer] += count_characters(bpe_.bytes(*event.token));
+    characters_[answer_event.answer] += count_characters(bpe_.bytes(*event.token));
     ++tokens_;
   }
   if (event.ending) piece.text += text.finish();
@@ -26,7 +26,7 @@ std::optional<AnswerDelta> Answering::take(const Said& said) {
     piece.reason = "stop";
   else if (event.ending)
     piece.reason = "length";
-  if (!piece.reason.empty()) ended_[said.answer] = true, --going_on_;
+  if (!piece.reason.empty()) ended_[answer_event.answer] = true, --going_on_;
   return piece;
 }
 

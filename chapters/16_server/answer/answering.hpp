@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "16_server/answer/answer_event.hpp"
 #include "16_server/answer/answer_text.hpp"
-#include "16_server/answer/said.hpp"
 
 namespace t2t {
 
@@ -39,7 +39,7 @@ class Answering {
   /// For a failed answer, throws std::bad_alloc if memory was missing, otherwise std::runtime_error
   /// with the reason. No message may follow an answer's end, unless a stop string has ended it:
   /// then messages on their way return nothing.
-  std::optional<AnswerDelta> take(const Said& said);
+  std::optional<AnswerDelta> take(const AnswerEvent& answer_event);
   bool all_ended() const { return going_on_ == 0; }
   /// Tokens of all answers, without the stop tokens.
   std::size_t tokens() const { return tokens_; }

@@ -58,8 +58,8 @@ std::optional<double> Fields::number(const std::string& name, double least, doub
   return got;
 }
 
-std::optional<std::size_t> Fields::whole(const std::string& name, std::size_t least,
-                                         std::size_t most) {
+std::optional<std::size_t> Fields::integer(const std::string& name, std::size_t least,
+                                           std::size_t most) {
   const json* value = any(name);
   if (!value) return {};
   const bool fits = value->is_number_integer() && value->get<double>() >= 0 &&
@@ -68,14 +68,14 @@ std::optional<std::size_t> Fields::whole(const std::string& name, std::size_t le
   return value->get<std::size_t>();
 }
 
-std::optional<std::string> Fields::text(const std::string& name) {
+std::optional<std::string> Fields::string(const std::string& name) {
   const json* value = any(name);
   if (!value) return {};
   if (!value->is_string()) refuse(name, "a text", *value);
   return value->get<std::string>();
 }
 
-bool Fields::yes(const std::string& name) {
+bool Fields::boolean(const std::string& name) {
   const json* value = any(name);
   if (value && !value->is_boolean()) refuse(name, "true or false", *value);
   return value && value->get<bool>();

@@ -32,9 +32,9 @@ class Fields {
   // A field that is missing or null counts as not given. Each throws RequestError, naming the
   // field, for a value of another type or out of its range.
   std::optional<double> number(const std::string& name, double least, double most);
-  std::optional<std::size_t> whole(const std::string& name, std::size_t least, std::size_t most);
-  std::optional<std::string> text(const std::string& name);
-  bool yes(const std::string& name);
+  std::optional<std::size_t> integer(const std::string& name, std::size_t least, std::size_t most);
+  std::optional<std::string> string(const std::string& name);
+  bool boolean(const std::string& name);
   const nlohmann::ordered_json* any(const std::string& name);
 
   /// Fields that change no answer: their values are not used.

@@ -4,7 +4,7 @@
 
 namespace t2t {
 
-std::string small_letters(std::string_view text) {
+std::string lower_case(std::string_view text) {
   std::string small(text);
   for (char& c : small)
     if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
@@ -19,12 +19,12 @@ static std::string_view without_blanks(std::string_view text) {
 
 bool is_json_type(std::string_view content_type) {
   const std::string_view type = content_type.substr(0, content_type.find(';'));
-  return small_letters(without_blanks(type)) == "application/json";
+  return lower_case(without_blanks(type)) == "application/json";
 }
 
 std::optional<std::string_view> bearer_key(std::string_view authorization) {
   const std::size_t end = std::min(authorization.find(' '), authorization.size());
-  if (small_letters(authorization.substr(0, end)) != "bearer") return {};
+  if (lower_case(authorization.substr(0, end)) != "bearer") return {};
   return without_blanks(authorization.substr(end));
 }
 

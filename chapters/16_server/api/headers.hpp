@@ -9,7 +9,7 @@
 namespace t2t {
 
 /// The text with A to Z replaced by a to z.
-std::string small_letters(std::string_view text);
+std::string lower_case(std::string_view text);
 
 /// Whether a Content-Type is "application/json", whatever parameters follow it after a semicolon.
 bool is_json_type(std::string_view content_type);

@@ -29,7 +29,7 @@ std::string metrics_text(const ServiceCounts& counts) {
   total("prompt_tokens_total", counts.prompt_tokens, "Tokens of the accepted prompts.");
   total("tokens_read_total", counts.tokens_read,
         "Tokens that the model has read, including drafts.");
-  total("tokens_said_total", counts.tokens_said, "Tokens of answers.");
+  total("generation_tokens_total", counts.tokens_generated, "Tokens generated.");
   now("sequences_running", counts.running, "Sequences that are being read or answered.");
   now("sequences_waiting", counts.waiting, "Sequences that wait to be admitted.");
   now("pages", counts.pages, "Pages of memory for keys and values.");

@@ -73,7 +73,7 @@ static void add_logprobs(json& lists, const TokenLogprobs& one, std::size_t offs
 }
 
 /// Adds a prompt. Nothing says how likely its first token was.
-static void add_prompt(json& lists, const Ask& ask, std::span<const int> prompt,
+static void add_prompt(json& lists, const ApiRequest& api_request, std::span<const int> prompt,
                        std::span<const TokenLogprobs> logprobs, const Bpe& bpe) {
   lists["tokens"].push_back(name_of(bpe.bytes(prompt[0])));
   lists["token_logprobs"].push_back(nullptr);
@@ -81,18 +81,19 @@ static void add_prompt(json& lists, const Ask& ask, std::span<const int> prompt,
   lists["text_offset"].push_back(0);
   std::size_t offset = 0;
   for (std::size_t t = 1; t < prompt.size(); ++t) {
-    if (t > ask.unsaid) offset += count_characters(bpe.bytes(prompt[t - 1]));
+    if (t > api_request.added_tokens) offset += count_characters(bpe.bytes(prompt[t - 1]));
     add_logprobs(lists, logprobs[t - 1], offset, bpe);
   }
 }
 
 json Reply::logprobs_json(std::size_t answer, std::span<const AnswerDelta> pieces) const {
-  if (!ask_.top_logprobs) return nullptr;
+  if (!api_request_.top_logprobs) return nullptr;
   const Bpe& bpe = served_.session.bpe;
-  if (ask_.endpoint == Endpoint::chat_completions) return chat_logprobs(pieces, bpe);
+  if (api_request_.endpoint == Endpoint::chat_completions) return chat_logprobs(pieces, bpe);
   json lists = empty_lists();
   for (const AnswerDelta& piece : pieces) {
-    if (piece.prompt) add_prompt(lists, ask_, ask_.request_of(answer).prompt, *piece.prompt, bpe);
+    if (piece.prompt)
+      add_prompt(lists, api_request_, api_request_.request_of(answer).prompt, *piece.prompt, bpe);
     if (piece.logprobs)
       add_logprobs(lists, *piece.logprobs, answers_[answer].offset + piece.offset, bpe);
   }
@@ -101,8 +102,8 @@ json Reply::logprobs_json(std::size_t answer, std::span<const AnswerDelta> piece
 
 static json text_or_null(std::string_view text) { return text.empty() ? json() : json(text); }
 
-static json usage_json(const Ask& ask, std::size_t tokens) {
-  const std::size_t prompt = ask.prompt_tokens();
+static json usage_json(const ApiRequest& api_request, std::size_t tokens) {
+  const std::size_t prompt = api_request.prompt_tokens();
   return {
       {"prompt_tokens", prompt}, {"completion_tokens", tokens}, {"total_tokens", prompt + tokens}};
 }
@@ -113,17 +114,18 @@ static json head_json(const std::string& id, std::string_view object, std::int64
   return {{"id", id}, {"object", object}, {"created", created}, {"model", served.name}};
 }
 
-Reply::Reply(const Ask& ask, const ServedModel& served, std::uint64_t number, std::int64_t created)
-    : ask_(ask),
+Reply::Reply(const ApiRequest& api_request, const ServedModel& served, std::uint64_t number,
+             std::int64_t created)
+    : api_request_(api_request),
       served_(served),
       id_(fmt::format("{}-{:x}-{}",
-                      ask.endpoint == Endpoint::chat_completions ? "chatcmpl" : "cmpl", created,
-                      number)),
+                      api_request.endpoint == Endpoint::chat_completions ? "chatcmpl" : "cmpl",
+                      created, number)),
       created_(created),
-      answers_(ask.all_answers()) {
+      answers_(api_request.all_answers()) {
   for (std::size_t i = 0; i < answers_.size(); ++i) {
-    answers_[i].offset = count_characters(ask.text_of(i));
-    if (ask.echo) answers_[i].text = ask.text_of(i);
+    answers_[i].offset = count_characters(api_request.text_of(i));
+    if (api_request.echo) answers_[i].text = api_request.text_of(i);
   }
 }
 
@@ -135,7 +137,7 @@ void Reply::add(const AnswerDelta& piece) {
 }
 
 std::string Reply::whole(std::size_t tokens) const {
-  const bool is_chat = ask_.endpoint == Endpoint::chat_completions;
+  const bool is_chat = api_request_.endpoint == Endpoint::chat_completions;
   json reply = head_json(id_, is_chat ? "chat.completion" : "text_completion", created_, served_);
   reply["choices"] = json::array();
   for (std::size_t i = 0; i < answers_.size(); ++i) {
@@ -149,14 +151,14 @@ std::string Reply::whole(std::size_t tokens) const {
     choice["finish_reason"] = answers_[i].reason;
     reply["choices"].push_back(std::move(choice));
   }
-  reply["usage"] = usage_json(ask_, tokens);
+  reply["usage"] = usage_json(api_request_, tokens);
   return text_of(reply);
 }
 
 /// One event of a stream, with one answer's part in it.
-static std::string piece_event(json head, const Ask& ask, std::size_t answer, json said,
-                               json logprobs, const std::string& reason) {
-  const bool is_chat = ask.endpoint == Endpoint::chat_completions;
+static std::string piece_event(json head, const ApiRequest& api_request, std::size_t answer,
+                               json said, json logprobs, const std::string& reason) {
+  const bool is_chat = api_request.endpoint == Endpoint::chat_completions;
   json choice = {{"index", answer}};
   choice[is_chat ? "delta" : "text"] = std::move(said);
   choice["logprobs"] = std::move(logprobs);
@@ -168,20 +170,20 @@ static std::string piece_event(json head, const Ask& ask, std::size_t answer, js
 std::string Reply::stream_begin() const {
   std::string events;
   for (std::size_t i = 0; i < answers_.size(); ++i) {
-    if (ask_.endpoint == Endpoint::chat_completions)
-      events += piece_event(stream_head(), ask_, i, {{"role", "assistant"}, {"content", ""}},
-                            nullptr, "");
-    else if (ask_.echo && !ask_.top_logprobs)
-      events += piece_event(stream_head(), ask_, i, answers_[i].text, nullptr, "");
+    if (api_request_.endpoint == Endpoint::chat_completions)
+      events += piece_event(stream_head(), api_request_, i,
+                            {{"role", "assistant"}, {"content", ""}}, nullptr, "");
+    else if (api_request_.echo && !api_request_.top_logprobs)
+      events += piece_event(stream_head(), api_request_, i, answers_[i].text, nullptr, "");
   }
   return events;
 }
 
 json Reply::stream_head() const {
-  const bool is_chat = ask_.endpoint == Endpoint::chat_completions;
+  const bool is_chat = api_request_.endpoint == Endpoint::chat_completions;
   json head =
       head_json(id_, is_chat ? "chat.completion.chunk" : "text_completion", created_, served_);
-  if (ask_.usage_at_end) head["usage"] = nullptr;  // until the end
+  if (api_request_.usage_at_end) head["usage"] = nullptr;  // until the end
   return head;
 }
 
@@ -190,25 +192,25 @@ std::string Reply::stream_piece(const AnswerDelta& piece) const {
   std::string events;
   if (piece.prompt) {
     const AnswerDelta echoed{.answer = i, .text = {}, .prompt = piece.prompt};
-    events =
-        piece_event(stream_head(), ask_, i, answers_[i].text, logprobs_json(i, {&echoed, 1}), "");
+    events = piece_event(stream_head(), api_request_, i, answers_[i].text,
+                         logprobs_json(i, {&echoed, 1}), "");
   }
   if (piece.text.empty() && !piece.logprobs && piece.reason.empty()) return events;
   json said = piece.text;
-  if (ask_.endpoint == Endpoint::chat_completions)
+  if (api_request_.endpoint == Endpoint::chat_completions)
     said = piece.text.empty() ? json::object() : json{{"content", piece.text}};
   AnswerDelta own = piece;
   own.prompt.reset();
-  return events + piece_event(stream_head(), ask_, i, std::move(said),
+  return events + piece_event(stream_head(), api_request_, i, std::move(said),
                               own.logprobs ? logprobs_json(i, {&own, 1}) : json(), piece.reason);
 }
 
 std::string Reply::stream_end(std::size_t tokens) const {
   std::string events;
-  if (ask_.usage_at_end) {
+  if (api_request_.usage_at_end) {
     json usage = stream_head();
     usage["choices"] = json::array();
-    usage["usage"] = usage_json(ask_, tokens);
+    usage["usage"] = usage_json(api_request_, tokens);
     events = event_of(usage);
   }
   return events + "data: [DONE]\n\n";

@@ -9,16 +9,17 @@
 #include <vector>
 
 #include "16_server/answer/answering.hpp"
-#include "16_server/api/ask.hpp"
+#include "16_server/api/api_request.hpp"
 
 namespace t2t {
 
 /// The JSON of the answers to one request.
 class Reply {
  public:
-  /// `number` distinguishes the server's replies; `created` is in seconds since 1970. `ask` and the
-  /// model must outlive it.
-  Reply(const Ask& ask, const ServedModel& served, std::uint64_t number, std::int64_t created);
+  /// `number` distinguishes the server's replies; `created` is in seconds since 1970. `api_request`
+  /// and the model must outlive it.
+  Reply(const ApiRequest& api_request, const ServedModel& served, std::uint64_t number,
+        std::int64_t created);
 
   /// Keeps a piece for whole().
   void add(const AnswerDelta& piece);
@@ -46,7 +47,7 @@ class Reply {
   nlohmann::ordered_json logprobs_json(std::size_t answer,
                                        std::span<const AnswerDelta> pieces) const;
 
-  const Ask& ask_;
+  const ApiRequest& api_request_;
   const ServedModel& served_;
   std::string id_;
   std::int64_t created_;

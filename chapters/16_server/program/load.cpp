@@ -71,7 +71,7 @@ static std::vector<Planned> plan(const Load& load) {
 /// Reads a stream's events as they come.
 class StreamReader {
  public:
-  StreamReader(Clock::time_point due, Served& served) : due_(due), served_(served) {}
+  StreamReader(Clock::time_point due, RequestResult& result) : due_(due), result_(result) {}
 
   void push(std::string_view bytes) {
     held_ += bytes;
@@ -86,35 +86,35 @@ class StreamReader {
     if (!event.starts_with("data: ")) return;
     event.remove_prefix(6);
     if (event == "[DONE]") {
-      served_.answered = served_.error.empty();
+      result_.answered = result_.error.empty();
       return;
     }
     const json got = json::parse(event, nullptr, false);
-    if (got.contains("error")) served_.error = got["error"].value("message", "an error");
+    if (got.contains("error")) result_.error = got["error"].value("message", "an error");
     if (got.contains("usage") && got["usage"].is_object()) {
-      served_.tokens = got["usage"].value("completion_tokens", 0);
-      served_.prompt_tokens = got["usage"].value("prompt_tokens", 0);
+      result_.tokens = got["usage"].value("completion_tokens", 0);
+      result_.prompt_tokens = got["usage"].value("prompt_tokens", 0);
     }
     if (!got.contains("choices") || got["choices"].empty()) return;
     const json& delta = got["choices"][0]["delta"];
     if (!delta.contains("content") || delta["content"].is_null() || delta["content"] == "") return;
     const double now = seconds_since(due_);
-    if (served_.first == 0)
-      served_.first = now;
+    if (result_.first == 0)
+      result_.first = now;
     else
-      served_.between.push_back(now - last_);
+      result_.between.push_back(now - last_);
     last_ = now;
   }
 
   Clock::time_point due_;
-  Served& served_;
+  RequestResult& result_;
   std::string held_;
   double last_ = 0;
 };
 
-static Served ask(const Load& load, const std::string& body, Clock::time_point due) {
-  Served served;
-  StreamReader reader(due, served);
+static RequestResult send(const Load& load, const std::string& body, Clock::time_point due) {
+  RequestResult result;
+  StreamReader reader(due, result);
   std::string refusal;
   const auto take = [&](std::string_view part) {
     reader.push(part);
@@ -122,20 +122,20 @@ static Served ask(const Load& load, const std::string& body, Clock::time_point d
     return true;
   };
   try {
-    const HttpResult result = HttpClient(load.url).send(
+    const HttpResult reply = HttpClient(load.url).send(
         "POST", "/v1/chat/completions", body, {{"Content-Type", "application/json"}}, take);
-    if (result.status != 200)
-      served.error = fmt::format("{} {}", result.status, refusal);
-    else if (!served.answered && served.error.empty())
-      served.error = "the stream ended without an end";
+    if (reply.status != 200)
+      result.error = fmt::format("{} {}", reply.status, refusal);
+    else if (!result.answered && result.error.empty())
+      result.error = "the stream ended without an end";
   } catch (const std::runtime_error& error) {
-    if (served.error.empty()) served.error = error.what();
+    if (result.error.empty()) result.error = error.what();
   }
-  served.end = seconds_since(due);
-  return served;
+  result.end = seconds_since(due);
+  return result;
 }
 
-LoadResult put_load(const Load& load) {
+LoadResult run_load(const Load& load) {
   try {
     HttpClient(load.url).send("GET", "/health");
   } catch (const std::runtime_error& error) {
@@ -144,14 +144,14 @@ LoadResult put_load(const Load& load) {
   }
   const std::vector<Planned> planned = plan(load);
   LoadResult result;
-  result.served.resize(planned.size());
+  result.requests.resize(planned.size());
   const Clock::time_point start = Clock::now();
   std::vector<std::thread> clients;
   for (std::size_t i = 0; i < planned.size(); ++i) {
     const auto due = start + std::chrono::duration_cast<Clock::duration>(
                                  std::chrono::duration<double>(planned[i].at));
     std::this_thread::sleep_until(due);
-    clients.emplace_back([&, i, due] { result.served[i] = ask(load, planned[i].body, due); });
+    clients.emplace_back([&, i, due] { result.requests[i] = send(load, planned[i].body, due); });
   }
   for (std::thread& client : clients) client.join();
   result.seconds = seconds_since(start);

@@ -2,9 +2,9 @@
 // same paths.
 //
 // Requests arrive at random, on average `rate` per second, with exponential times between them (a
-// Poisson process), whether earlier ones have been answered or not. People arrive like this. A
-// fixed number of clients, each waiting for its answer, would hide a slow server, because nobody
-// asks while it is slow.
+// Poisson process, an open-loop load), whether earlier ones have been answered or not. People
+// arrive like this. A fixed number of clients, each waiting for its answer, would hide a slow
+// server, because nobody asks while it is slow.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct Load {
 };
 
 /// What became of one request. Times are in seconds since its scheduled sending.
-struct Served {
+struct RequestResult {
   bool answered = false;
   std::string error;            // why it was not
   double first = 0;             // to the first text
@@ -35,13 +35,13 @@ struct Served {
 };
 
 struct LoadResult {
-  std::vector<Served> served;
+  std::vector<RequestResult> requests;
   double seconds = 0;  // from the first request to the end of the last answer
 };
 
 /// Sends all requests and waits for all answers. Lengths are drawn from an exponential distribution
 /// with this mean, between 1 and 4 means. Throws std::runtime_error if nobody answers at the url.
-LoadResult put_load(const Load& load);
+LoadResult run_load(const Load& load);
 
 /// The smallest value that is at least as large as a share p of all values; 0 without values.
 double percentile(std::vector<double> values, double p);

@@ -173,7 +173,8 @@ void Connection::refuse(HttpReply reply) {
 void Connection::send(HttpReply reply) {
   log(fmt::format("{} {} {} {}", peer_, printable(request_.method), printable(request_.path, 200),
                   reply.status));
-  for (auto& header : shared_.guard.leave_for(request_)) reply.headers.push_back(std::move(header));
+  for (auto& header : shared_.guard.cors_headers(request_))
+    reply.headers.push_back(std::move(header));
   response_.emplace(http::status(reply.status), version_);
   response_->set(http::field::content_type, reply.type);
   for (const auto& [name, value] : reply.headers) response_->set(name, value);
@@ -212,7 +213,7 @@ void Connection::begin(std::unique_ptr<Exchange> exchange) {
   http::response<http::empty_body> head(http::status::ok, version_);
   head.set(http::field::content_type, "text/event-stream");
   head.set(http::field::cache_control, "no-cache");
-  for (const auto& [name, value] : shared_.guard.leave_for(request_)) head.set(name, value);
+  for (const auto& [name, value] : shared_.guard.cors_headers(request_)) head.set(name, value);
   stays_ = stays_ && version_ >= 11;  // HTTP/1.0 has no chunks: the end of the connection ends it
   head.chunked(version_ >= 11);
   head.keep_alive(stays_);

@@ -11,13 +11,14 @@
 
 namespace t2t {
 
-Exchange::Exchange(Ask ask, Service& service, const ServedModel& served, std::uint64_t number,
-                   std::int64_t created, std::function<void()> on_change)
-    : ask_(std::move(ask)),
+Exchange::Exchange(ApiRequest api_request, Service& service, const ServedModel& served,
+                   std::uint64_t number, std::int64_t created, std::function<void()> on_change)
+    : api_request_(std::move(api_request)),
       service_(service),
-      reply_(ask_, served, number, created),
-      answering_(served.session.bpe, ask_.all_answers(), ask_.stop_strings),
-      answers_(service.ask(requests_of(ask_), ask_.top_logprobs, std::move(on_change))) {}
+      reply_(api_request_, served, number, created),
+      answering_(served.session.bpe, api_request_.all_answers(), api_request_.stop_strings),
+      answers_(service.ask(requests_of(api_request_), api_request_.top_logprobs,
+                           std::move(on_change))) {}
 
 Exchange::~Exchange() {
   answers_->silence();
@@ -29,11 +30,13 @@ Exchange::~Exchange() {
 
 /// The next piece that has come already.
 std::optional<AnswerDelta> Exchange::next_piece() {
-  while (const std::optional<Said> said = answers_->next(std::chrono::milliseconds(0))) {
-    std::optional<AnswerDelta> piece = answering_.take(*said);
+  while (const std::optional<AnswerEvent> answer_event =
+             answers_->next(std::chrono::milliseconds(0))) {
+    std::optional<AnswerDelta> piece = answering_.take(*answer_event);
     if (!piece) continue;  // of an answer that a stop string has ended
     // The engine does not know of stop strings.
-    if (!piece->reason.empty() && !said->event.ending) service_.cancel(answers_, piece->answer);
+    if (!piece->reason.empty() && !answer_event->event.ending)
+      service_.cancel(answers_, piece->answer);
     if (answering_.all_ended()) ending_ = piece->reason, status_ = 200;
     return piece;
   }
@@ -54,7 +57,7 @@ void Exchange::collect(std::string& text) {
 std::string Exchange::take() {
   std::string text;
   try {
-    ask_.stream ? stream_on(text) : collect(text);
+    api_request_.stream ? stream_on(text) : collect(text);
   } catch (const std::bad_alloc&) {
     fail(503, no_memory, text);
   } catch (const std::exception& error) {
@@ -65,11 +68,11 @@ std::string Exchange::take() {
 
 void Exchange::fail(int status, const char* why, std::string& text) {
   status_ = status, ending_ = why;
-  text += ask_.stream ? stream_error(why) : error_json(status, why);
+  text += api_request_.stream ? stream_error(why) : error_json(status, why);
 }
 
 std::string Exchange::summary() const {
-  return fmt::format("{} tokens read, {} said in {:.2f} s; {}", ask_.prompt_tokens(),
+  return fmt::format("{} prompt tokens, {} generated in {:.2f} s; {}", api_request_.prompt_tokens(),
                      answering_.tokens(), seconds_since(start_), printable(ending_));
 }
 

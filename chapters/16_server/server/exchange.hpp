@@ -10,7 +10,7 @@
 #include <string>
 
 #include "16_server/answer/answering.hpp"
-#include "16_server/api/ask.hpp"
+#include "16_server/api/api_request.hpp"
 #include "16_server/api/reply.hpp"
 #include "16_server/server/service.hpp"
 
@@ -20,8 +20,8 @@ class Exchange {
  public:
   /// Asks the service. `number` and `created` are as in Reply, `on_change` is as in Service::ask;
   /// the service and the model must outlive it. Throws as Service::ask does.
-  Exchange(Ask ask, Service& service, const ServedModel& served, std::uint64_t number,
-           std::int64_t created, std::function<void()> on_change = {});
+  Exchange(ApiRequest api_request, Service& service, const ServedModel& served,
+           std::uint64_t number, std::int64_t created, std::function<void()> on_change = {});
   /// Cancels what has not ended.
   ~Exchange();
   Exchange(const Exchange&) = delete;
@@ -31,11 +31,11 @@ class Exchange {
   /// comes in one piece at the end.
   std::string take();
 
-  bool is_stream() const { return ask_.stream; }
+  bool is_stream() const { return api_request_.stream; }
   bool ended() const { return status_ != 0; }
   /// Once it has ended: 200, or 500 if an answer has failed, or 503 if there was no memory.
   int status() const { return status_; }
-  /// "37 tokens read, 12 said in 0.52 s; stop"
+  /// "37 prompt tokens, 12 generated in 0.52 s; stop"
   std::string summary() const;
 
  private:
@@ -44,7 +44,7 @@ class Exchange {
   void collect(std::string& text);
   void fail(int status, const char* why, std::string& text);
 
-  Ask ask_;
+  ApiRequest api_request_;
   Service& service_;
   Reply reply_;
   Answering answering_;

@@ -20,11 +20,11 @@ std::string host_and_port(const std::string& host, int port) {
   return fmt::format("{}:{}", in_brackets ? '[' + printable(host) + ']' : printable(host), port);
 }
 
-/// The name in "name:8080" or "[::1]:8080", in small letters.
+/// The name in "name:8080" or "[::1]:8080", in lower case.
 static std::string name_in(std::string_view host) {
   const std::size_t bracket = host.find(']');
   const std::size_t from = bracket == std::string_view::npos ? 0 : bracket;
-  return small_letters(host.substr(0, host.find(':', from)));
+  return lower_case(host.substr(0, host.find(':', from)));
 }
 
 /// "192.168.1.5" or "[fe80::1]"
@@ -91,7 +91,8 @@ std::optional<HttpReply> Guard::refusal_of(const HttpRequest& head) const {
   return {};
 }
 
-std::vector<std::pair<std::string, std::string>> Guard::leave_for(const HttpRequest& head) const {
+std::vector<std::pair<std::string, std::string>> Guard::cors_headers(
+    const HttpRequest& head) const {
   if (head.origin.empty() || head.origin != origin_) return {};
   return {{"Access-Control-Allow-Origin", head.origin},
           {"Access-Control-Allow-Methods", "GET, POST"},

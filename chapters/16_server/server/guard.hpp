@@ -25,8 +25,8 @@ class Guard {
   /// Why this request must be refused: its Host or its Origin (403), its key (401), or its type
   /// (415).
   std::optional<HttpReply> refusal_of(const HttpRequest& head) const;
-  /// The headers with which a browser lets a page of `origin` read the reply; none for others.
-  std::vector<std::pair<std::string, std::string>> leave_for(const HttpRequest& head) const;
+  /// The CORS headers that let a page of `origin` read the reply; none for others.
+  std::vector<std::pair<std::string, std::string>> cors_headers(const HttpRequest& head) const;
 
  private:
   bool knows_host(const std::string& name) const;

@@ -70,8 +70,8 @@ HttpResult HttpClient::send(const std::string& method, const std::string& path,
   HttpResult result{int(parser.get().result_int()), {}, {}};
   for (const auto& field : parser.get()) {
     const auto name = field.name_string();
-    result.headers[small_letters({name.data(), name.size()})] = {field.value().data(),
-                                                                 field.value().size()};
+    result.headers[lower_case({name.data(), name.size()})] = {field.value().data(),
+                                                              field.value().size()};
   }
   std::array<char, 4096> part;
   while (!parser.is_done()) {

@@ -21,7 +21,7 @@ using Error = boost::system::error_code;
 /// Each reads bodies of requests and waits until the service has accepted them.
 static constexpr std::size_t readers = 8;
 
-struct HttpServer::Door {
+struct HttpServer::Impl {
   net::io_context work{1};  // for one thread
   tcp::acceptor acceptor{work};
   net::steady_timer pause{work};
@@ -31,7 +31,7 @@ struct HttpServer::Door {
   bool accepting = false;                            // or a pause before it
   std::thread thread;
 
-  Door(Service& service, const ServedModel& served, const HttpOptions& options)
+  Impl(Service& service, const ServedModel& served, const HttpOptions& options)
       : shared{{options.host, options.key, options.origin},
                {service, served},
                options.limits,
@@ -123,14 +123,14 @@ struct HttpServer::Door {
 };
 
 HttpServer::HttpServer(Service& service, const ServedModel& served, HttpOptions options)
-    : door_(std::make_unique<Door>(service, served, options)) {}
+    : impl_(std::make_unique<Impl>(service, served, options)) {}
 
 HttpServer::~HttpServer() {
-  net::post(door_->work, [this] { door_->end(); });
-  door_->thread.join();
-  door_->shared.readers.join();
+  net::post(impl_->work, [this] { impl_->end(); });
+  impl_->thread.join();
+  impl_->shared.readers.join();
 }
 
-int HttpServer::port() const { return door_->acceptor.local_endpoint().port(); }
+int HttpServer::port() const { return impl_->acceptor.local_endpoint().port(); }
 
 }  // namespace t2t

@@ -1,5 +1,5 @@
-// The server's door: HTTP requests in, answers out. It offers those of OpenAI's paths that make
-// sense for one model, so that clients of that service also work here:
+// The HTTP server. It offers those of OpenAI's paths that make sense for one model, so that clients
+// of that service also work here:
 //
 //   POST /v1/chat/completions   continues a conversation by an answer
 //   POST /v1/completions        continues a text
@@ -10,7 +10,7 @@
 //
 // One thread reads and writes for all connections, whichever is ready, and a few others read the
 // bodies of requests and hand them to the service. A waiting connection therefore costs no thread.
-// When a client goes away in the middle, its answers are cancelled, and their pages are free at
+// When a client disconnects before the end, its answers are cancelled and their pages are free at
 // once.
 #pragma once
 
@@ -54,8 +54,8 @@ class HttpServer {
   int port() const;
 
  private:
-  struct Door;  // includes Boost, which only http_server.cpp and connection.cpp do
-  std::unique_ptr<Door> door_;
+  struct Impl;  // includes Boost, which only http_server.cpp and connection.cpp do
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace t2t

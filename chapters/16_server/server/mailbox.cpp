@@ -5,9 +5,9 @@
 
 namespace t2t {
 
-void Mailbox::put(Said said) {
+void Mailbox::put(AnswerEvent answer_event) {
   const std::lock_guard lock(lock_);
-  said_.push_back(std::move(said));
+  events_.push_back(std::move(answer_event));
   tell();
 }
 
@@ -30,13 +30,13 @@ void Mailbox::silence() {
   on_change_ = {};
 }
 
-std::optional<Said> Mailbox::next(std::chrono::milliseconds wait) {
+std::optional<AnswerEvent> Mailbox::next(std::chrono::milliseconds wait) {
   std::unique_lock lock(lock_);
-  if (!changed_.wait_for(lock, wait, [&] { return !said_.empty() || lost_; })) return {};
-  if (said_.empty()) throw std::bad_alloc();
-  Said said = std::move(said_.front());
-  said_.pop_front();
-  return said;
+  if (!changed_.wait_for(lock, wait, [&] { return !events_.empty() || lost_; })) return {};
+  if (events_.empty()) throw std::bad_alloc();
+  AnswerEvent answer_event = std::move(events_.front());
+  events_.pop_front();
+  return answer_event;
 }
 
 }  // namespace t2t

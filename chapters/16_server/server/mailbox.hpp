@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "16_server/answer/said.hpp"
+#include "16_server/answer/answer_event.hpp"
 
 namespace t2t {
 
@@ -19,20 +19,20 @@ class Mailbox {
  public:
   /// The next message; waits for it at most so long. Throws std::bad_alloc, after all earlier
   /// messages, if there was no memory for one.
-  std::optional<Said> next(std::chrono::milliseconds wait);
+  std::optional<AnswerEvent> next(std::chrono::milliseconds wait);
   /// From now on, `on_change` of Service::ask is no longer called.
   void silence();
 
  private:
   friend class Service;
-  void put(Said said);
+  void put(AnswerEvent answer_event);
   void lose() noexcept;
   void tell() noexcept;
 
   std::mutex lock_;
   std::condition_variable changed_;
   std::function<void()> on_change_;
-  std::deque<Said> said_;
+  std::deque<AnswerEvent> events_;
   bool lost_ = false;             // something could not be put
   std::vector<std::size_t> ids_;  // the engine's; the service's alone
   std::optional<std::size_t> top_logprobs_;

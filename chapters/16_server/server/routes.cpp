@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "16_server/api/ask.hpp"
+#include "16_server/api/api_request.hpp"
 #include "16_server/api/fields.hpp"
 #include "16_server/api/metrics.hpp"
 #include "16_server/api/reply.hpp"
@@ -64,8 +64,9 @@ std::variant<HttpReply, std::unique_ptr<Exchange>> Routes::ask(const HttpRequest
   const Endpoint endpoint =
       request.path == chat_path ? Endpoint::chat_completions : Endpoint::completions;
   try {
-    return std::make_unique<Exchange>(read_ask(endpoint, request.body, served_), service_, served_,
-                                      exchanges_++, std::time(nullptr), std::move(on_change));
+    return std::make_unique<Exchange>(read_api_request(endpoint, request.body, served_), service_,
+                                      served_, exchanges_++, std::time(nullptr),
+                                      std::move(on_change));
   } catch (const RequestError& error) {
     return refusal_for(error);
   } catch (const std::invalid_argument& error) {

@@ -191,16 +191,16 @@ void Service::step() {
 /// Puts the event into its mailbox. If it can't, for lack of memory, only its sequence ends.
 void Service::deliver(const Event& event) {
   Recipient& recipient = recipients_.at(event.id);
-  if (event.token) ++now_.tokens_said;
+  if (event.token) ++now_.tokens_generated;
   try {
-    Said said{recipient.answer, event};
-    said.prompt = std::exchange(recipient.prompt, {});
+    AnswerEvent answer_event{recipient.answer, event};
+    answer_event.prompt = std::exchange(recipient.prompt, {});
     if (event.token && recipient.answers->top_logprobs_) {
-      said.logprobs =
+      answer_event.logprobs =
           token_logprobs(recipient.logits.front(), *event.token, *recipient.answers->top_logprobs_);
       recipient.logits.pop_front();
     }
-    recipient.answers->put(std::move(said));
+    recipient.answers->put(std::move(answer_event));
     if (!event.ending && event.error.empty()) return;
     ++(event.ending ? now_.ended : now_.failed);
   } catch (const std::bad_alloc&) {

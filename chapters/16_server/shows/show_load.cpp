@@ -24,10 +24,10 @@ void add_flags(Program& program, LoadFlags& flags) {
 
 static void print_times(const LoadResult& result) {
   std::vector<double> first, between, whole;
-  for (const Served& served : result.served) {
-    if (!served.answered) continue;
-    first.push_back(served.first), whole.push_back(served.end);
-    between.insert(between.end(), served.between.begin(), served.between.end());
+  for (const RequestResult& request : result.requests) {
+    if (!request.answered) continue;
+    first.push_back(request.first), whole.push_back(request.end);
+    between.insert(between.end(), request.between.begin(), request.between.end());
   }
   Table table({"what", ">p50", ">p95", ">p99", ">max"});
   const auto row = [&](const char* what, const std::vector<double>& seconds) {
@@ -47,13 +47,13 @@ static int show_load(const Program& program, const LoadFlags& flags) {
     throw std::invalid_argument(
         fmt::format("--rate: wanted a number above 0 and at most 1000, got {}", flags.rate));
   const LoadResult result =
-      put_load({flags.load, flags.rate, flags.requests, flags.words, flags.tokens, program.seed()});
+      run_load({flags.load, flags.rate, flags.requests, flags.words, flags.tokens, program.seed()});
   std::size_t answered = 0, tokens = 0, prompt_tokens = 0;
   std::map<std::string, std::size_t> errors;
-  for (const Served& served : result.served) {
-    answered += served.answered;
-    tokens += served.tokens, prompt_tokens += served.prompt_tokens;
-    if (!served.answered) ++errors[served.error];
+  for (const RequestResult& request : result.requests) {
+    answered += request.answered;
+    tokens += request.tokens, prompt_tokens += request.prompt_tokens;
+    if (!request.answered) ++errors[request.error];
   }
   print_section(fmt::format("{} requests, {:g} per second on average", flags.requests, flags.rate));
   if (answered > 0) print_times(result);

@@ -17,9 +17,9 @@ namespace t2t {
 
 enum class Endpoint { chat_completions, completions };
 
-struct Ask {
+struct ApiRequest {
   Endpoint endpoint;
-  std::vector<Request> requests;  // one for each prompt, for its answers apart from their seeds
+  std::vector<Request> requests;  // one for each prompt; its answers differ only in their seeds
   std::vector<std::string> stop_strings;         // end an answer before them
   std::size_t answers = 1;                       // to each prompt
   std::optional<std::uint64_t> seed = {};        // answer j to a prompt has seed + j; none: drawn
@@ -27,7 +27,7 @@ struct Ask {
   bool stream = false;                           // the answers come in pieces, as they are made
   bool usage_at_end = false;                     // of a stream
   bool echo = false;                             // of completions: the prompt comes first
-  std::size_t unsaid = 0;  // tokens before each prompt that the client has not sent, such as bos
+  std::size_t added_tokens = 0;         // before each prompt, not sent by the client, such as bos
   std::vector<std::string> texts = {};  // of completions: each prompt, as the client wrote it
 
   std::size_t all_answers() const { return requests.size() * answers; }
@@ -38,13 +38,13 @@ struct Ask {
 };
 
 /// A request for each answer: first those to the first prompt, then those to the next.
-std::vector<Request> requests_of(const Ask& ask);
+std::vector<Request> requests_of(const ApiRequest& api_request);
 
 /// Reads a body for this model. Throws RequestError("field: wanted …, got …") for a body that is
 /// not JSON, a field of another type or out of its range, a field that this server does not
 /// support, and a conversation that the model's format can't write. Engine::submit checks whether
 /// the prompt fits.
-Ask read_ask(Endpoint endpoint, const std::string& body, const ServedModel& served);
+ApiRequest read_api_request(Endpoint endpoint, const std::string& body, const ServedModel& served);
 
 /// The error for a client that asks for a model of another name.
 RequestError no_model(const std::string& name, const ServedModel& served);

@@ -1,4 +1,4 @@
-#include "16_server/api/ask.hpp"
+#include "16_server/api/api_request.hpp"
 
 #include <fmt/format.h>
 
@@ -23,19 +23,19 @@ using json = nlohmann::ordered_json;
 static constexpr std::size_t most_answers = 8, most_prompts = 64, most_stop_strings = 16,
                              most_top_logprobs = 20;
 
-std::size_t Ask::prompt_tokens() const {
+std::size_t ApiRequest::prompt_tokens() const {
   std::size_t tokens = 0;
   for (const Request& request : requests) tokens += request.prompt.size();
   return tokens;
 }
 
-std::vector<Request> requests_of(const Ask& ask) {
+std::vector<Request> requests_of(const ApiRequest& api_request) {
   std::vector<Request> all;
   std::uint64_t drawn = std::random_device{}();
-  for (const Request& request : ask.requests)
-    for (std::size_t j = 0; j < ask.answers; ++j) {
+  for (const Request& request : api_request.requests)
+    for (std::size_t j = 0; j < api_request.answers; ++j) {
       all.push_back(request);
-      all.back().seed = ask.seed ? *ask.seed + j : drawn++;
+      all.back().seed = api_request.seed ? *api_request.seed + j : drawn++;
     }
   return all;
 }
@@ -67,7 +67,7 @@ static std::string content_of(Fields& message, const std::string& path) {
     Fields part((*content)[i], fmt::format("{}content[{}].", path, i));
     const json* type = part.any("type");
     if (!type || *type != "text") part.refuse("type", "\"text\"", type ? *type : json());
-    text += part.text("text").value_or("");
+    text += part.string("text").value_or("");
     part.expect_no_others();
   }
   return text;
@@ -76,7 +76,7 @@ static std::string content_of(Fields& message, const std::string& path) {
 static ChatMessage read_message(const json& object, std::size_t i) {
   const std::string path = fmt::format("messages[{}].", i);
   Fields fields(object, path);
-  std::string role = fields.text("role").value_or("");
+  std::string role = fields.string("role").value_or("");
   if (role == "developer") role = "system";
   if (role != "system" && role != "user" && role != "assistant")
     fields.refuse("role", "system, user or assistant", role);
@@ -125,15 +125,15 @@ static Prompt read_prompt(const Fields& fields, const json& prompt, const Served
   return {ids, served.session.bpe.decode(ids)};
 }
 
-/// One prompt, or a list of them. A list that begins with a number is one prompt. `unsaid` becomes
-/// the number of tokens before each.
+/// One prompt, or a list of them. A list that begins with a number is one prompt. `added_tokens`
+/// becomes the number of tokens before each.
 static std::vector<Prompt> read_prompts(Fields& fields, const ServedModel& served,
-                                        std::size_t& unsaid) {
+                                        std::size_t& added_tokens) {
   const json* given = fields.any("prompt");
   const json prompt = given ? *given : json();
   const bool is_text =
       prompt.is_string() || (prompt.is_array() && !prompt.empty() && prompt[0].is_string());
-  unsaid = is_text && served.session.bpe.first() ? 1 : 0;
+  added_tokens = is_text && served.session.bpe.first() ? 1 : 0;
   if (!prompt.is_array() || prompt.empty() || prompt[0].is_number())
     return {read_prompt(fields, prompt, served)};
   if (prompt.size() > most_prompts)
@@ -166,7 +166,7 @@ static Sampling read_sampling(Fields& fields) {
   sampling.temperature = float(fields.number("temperature", 0, 2).value_or(1));
   sampling.top_p = float(std::max(fields.number("top_p", 0, 1).value_or(1), 1e-6));
   sampling.min_p = float(fields.number("min_p", 0, 1).value_or(0));
-  sampling.top_k = fields.whole("top_k", 0, 1 << 30).value_or(0);
+  sampling.top_k = fields.integer("top_k", 0, 1 << 30).value_or(0);
   return sampling;
 }
 
@@ -187,8 +187,9 @@ static std::optional<std::uint64_t> read_seed(Fields& fields) {
 static std::size_t read_most(Fields& fields, Endpoint endpoint) {
   const bool is_chat = endpoint == Endpoint::chat_completions;
   constexpr std::size_t any = std::numeric_limits<std::int32_t>::max();
-  const auto most = fields.whole("max_tokens", is_chat ? 1 : 0, any);
-  return fields.whole("max_completion_tokens", 1, any).value_or(most.value_or(is_chat ? any : 16));
+  const auto most = fields.integer("max_tokens", is_chat ? 1 : 0, any);
+  return fields.integer("max_completion_tokens", 1, any)
+      .value_or(most.value_or(is_chat ? any : 16));
 }
 
 /// A token's id as it is written as a name: "50256".
@@ -218,9 +219,9 @@ static Penalties read_penalties(Fields& fields, const ServedModel& served) {
 
 /// The chat's field says whether, and another one how many; a completion's says how many.
 static std::optional<std::size_t> read_top_logprobs(Fields& fields, Endpoint endpoint) {
-  if (endpoint == Endpoint::completions) return fields.whole("logprobs", 0, most_top_logprobs);
-  const std::optional<std::size_t> most = fields.whole("top_logprobs", 0, most_top_logprobs);
-  if (fields.yes("logprobs")) return most.value_or(0);
+  if (endpoint == Endpoint::completions) return fields.integer("logprobs", 0, most_top_logprobs);
+  const std::optional<std::size_t> most = fields.integer("top_logprobs", 0, most_top_logprobs);
+  if (fields.boolean("logprobs")) return most.value_or(0);
   if (most) fields.refuse("logprobs", "true, since there is top_logprobs", false);
   return {};
 }
@@ -230,7 +231,7 @@ static AnswerFilter read_format(Fields& fields, const ServedModel& served) {
   const json* format = fields.any("response_format");
   if (!format) return {};
   Fields of_format(*format, "response_format.");
-  const std::string type = of_format.text("type").value_or("");
+  const std::string type = of_format.string("type").value_or("");
   std::string schema = R"({"type": "object"})";
   if (type == "json_schema") {
     const json* described = of_format.any("json_schema");
@@ -261,10 +262,11 @@ RequestError no_model(const std::string& name, const ServedModel& served) {
 }
 
 /// Refuses what would change the answer, unless it describes what this server does anyway.
-static void refuse_others(Fields& fields, const Ask& ask, const ServedModel& served) {
-  const std::optional<std::string> model = fields.text("model");
+static void refuse_others(Fields& fields, const ApiRequest& api_request,
+                          const ServedModel& served) {
+  const std::optional<std::string> model = fields.string("model");
   if (model && *model != served.name) throw no_model(*model, served);
-  fields.whole("best_of", ask.answers, ask.answers);
+  fields.integer("best_of", api_request.answers, api_request.answers);
   expect_none(fields, {"tools", "functions", "suffix"});
   expect_one_of(fields, "tool_choice", {"none", "auto"});
   expect_one_of(fields, "function_call", {"none", "auto"});
@@ -291,37 +293,38 @@ static Request read_request(Fields& fields, Endpoint endpoint, const ServedModel
   return request;
 }
 
-Ask read_ask(Endpoint endpoint, const std::string& body, const ServedModel& served) {
+ApiRequest read_api_request(Endpoint endpoint, const std::string& body, const ServedModel& served) {
   const json object = parse_body(body);
   Fields fields(object, "");
   const bool is_chat = endpoint == Endpoint::chat_completions;
-  Ask ask{endpoint, {}, read_stop_strings(fields)};
+  ApiRequest api_request{endpoint, {}, read_stop_strings(fields)};
   std::vector<Prompt> prompts;
   if (is_chat)
     prompts.push_back({read_conversation(fields, served), {}});
   else
-    prompts = read_prompts(fields, served, ask.unsaid);
+    prompts = read_prompts(fields, served, api_request.added_tokens);
   const Request request = read_request(fields, endpoint, served);
   for (Prompt& prompt : prompts) {
-    Request& one = ask.requests.emplace_back(request);
+    Request& one = api_request.requests.emplace_back(request);
     one.prompt = std::move(prompt.ids);
-    ask.texts.push_back(std::move(prompt.text));
+    api_request.texts.push_back(std::move(prompt.text));
     if (served.max_drafts > 0) one.drafter = served.make_drafter(one.prompt.size() + one.most);
   }
-  ask.answers = fields.whole("n", 1, most_answers).value_or(1);
-  ask.seed = read_seed(fields);
-  ask.top_logprobs = read_top_logprobs(fields, endpoint);
-  ask.stream = fields.yes("stream");
-  ask.echo = !is_chat && fields.yes("echo");
-  for (Request& one : ask.requests) one.wants_prompt_logits = ask.echo && ask.top_logprobs;
+  api_request.answers = fields.integer("n", 1, most_answers).value_or(1);
+  api_request.seed = read_seed(fields);
+  api_request.top_logprobs = read_top_logprobs(fields, endpoint);
+  api_request.stream = fields.boolean("stream");
+  api_request.echo = !is_chat && fields.boolean("echo");
+  for (Request& one : api_request.requests)
+    one.wants_prompt_logits = api_request.echo && api_request.top_logprobs;
   if (const json* options = fields.any("stream_options")) {
     Fields of_stream(*options, "stream_options.");
-    ask.usage_at_end = of_stream.yes("include_usage");
+    api_request.usage_at_end = of_stream.boolean("include_usage");
     of_stream.ignore({"include_obfuscation"});
     of_stream.expect_no_others();
   }
-  refuse_others(fields, ask, served);
-  return ask;
+  refuse_others(fields, api_request, served);
+  return api_request;
 }
 
 }  // namespace t2t

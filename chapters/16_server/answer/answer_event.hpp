@@ -11,7 +11,7 @@
 namespace t2t {
 
 /// What has happened to one of the answers that were asked for together.
-struct Said {
+struct AnswerEvent {
   std::size_t answer;                          // 0, 1 …
   Event event;                                 // its id is the engine's
   std::optional<TokenLogprobs> logprobs = {};  // of its token, if wanted
