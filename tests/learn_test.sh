@@ -283,7 +283,7 @@ grep -q "other.gguf: its chat template is none of those known here (.*); plain C
 serving=$build/16_server
 "$build/tiny_model" serve.gguf
 refuses "--port: wanted a number up to 65535, got 70000" "$serving" --serve --port 70000
-refuses "--memory: wanted room for a sequence of --context 2048, got 99" "$serving" --serve --memory 99
+refuses "--cache-tokens: wanted room for a sequence of --context 2048, got 99" "$serving" --serve --cache-tokens 99
 refuses "--budget: wanted a token for each of --parallel 16 sequences, got 4" "$serving" --serve --budget 4
 refuses "--cache-bits: wanted 32, 8 or 4, got 5" "$serving" --serve --cache-bits 5
 refuses "empty.txt: wanted a key in the first line, got none" "$serving" --serve --key empty.txt

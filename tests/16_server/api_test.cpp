@@ -265,8 +265,8 @@ TEST_CASE("what a request may not say is refused by its name") {
           "seed: wanted an integer from -9223372036854775808 to 9223372036854775807, got 1.5");
   refused(R"(, "max_tokens": 0)", "max_tokens: wanted an integer from 1 to 2147483647, got 0");
   refused(R"(, "stream": 1)", "stream: wanted true or false, got 1");
-  refused(R"(, "stop": [1])", "stop: wanted texts of at least a byte, got 1");
-  refused(R"(, "stop": "")", "stop: wanted texts of at least a byte, got \"\"");
+  refused(R"(, "stop": [1])", "stop: wanted non-empty strings, got 1");
+  refused(R"(, "stop": "")", "stop: wanted non-empty strings, got \"\"");
   refused(R"(, "model": "gpt-9")", "model: wanted \"tiny\", got \"gpt-9\"");
   refused(R"(, "presence_penalty": 2.5)",
           "presence_penalty: wanted a number from -2 to 2, got 2.5");
@@ -318,19 +318,20 @@ TEST_CASE("what a request may not say is refused by its name") {
         "messages[0].tool_calls: wanted none: this server has none of that, got a list");
   wrong(R"([{"role": "assistant", "content": "", "refusal": "No."}])",
         "messages[0].refusal: wanted none: this server has none of that, got \"No.\"");
-  wrong(R"([{"role": "user", "content": null}])", "messages[0].content: wanted a text, got none");
-  wrong(R"([{"role": "user"}])", "messages[0].content: wanted a text, got none");
+  wrong(R"([{"role": "user", "content": null}])", "messages[0].content: wanted a string, got none");
+  wrong(R"([{"role": "user"}])", "messages[0].content: wanted a string, got none");
   wrong(R"([{"role": "user", "content": [{"type": "image_url"}]}])",
         "messages[0].content[0].type: wanted \"text\", got \"image_url\"");
   wrong(R"([{"role": "assistant", "content": "x"}])",
         "messages: wanted a user's message at the end, got \"assistant\"");
-  REFUSES(served().go_on("{}"), "prompt: wanted a text, token ids, or a list of either, got null");
+  REFUSES(served().go_on("{}"),
+          "prompt: wanted a string, token ids, or a list of either, got null");
   REFUSES(served().go_on(R"({"prompt": []})"),
-          "prompt: wanted a text, token ids, or a list of either, got an empty list");
+          "prompt: wanted a string, token ids, or a list of either, got an empty list");
   REFUSES(served().go_on(R"({"prompt": [[]]})"),
-          "prompt: wanted a text, token ids, or a list of either, got an empty list");
+          "prompt: wanted a string, token ids, or a list of either, got an empty list");
   REFUSES(served().go_on(R"({"prompt": ["a", [1]]})"),
-          "prompt: wanted texts, or lists of token ids, and not both, got a list");
+          "prompt: wanted strings, or lists of token ids, and not both, got a list");
   REFUSES(served().go_on(R"({"prompt": [1, "a"]})"), "prompt: wanted ids from 0 to 257, got \"a\"");
   REFUSES(served().go_on(R"({"prompt": [[1], [258]]})"),
           "prompt: wanted ids from 0 to 257, got 258");

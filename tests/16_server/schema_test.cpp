@@ -190,7 +190,7 @@ TEST_CASE("a reference counts the arrays that it is in, and what it names is rea
   CHECK_NOTHROW(schema_grammar(with_defs(16, 16)));
   REFUSES(schema_grammar(with_defs(16, 17)),
           "schema /$defs/a" + repeated("/items", 16) +
-              ": wanted at most 32 objects and arrays in each other, got more");
+              ": wanted at most 32 nested objects and arrays, got more");
   // Each of 25 parts refers twice to the next one, which would be 2²⁵ of the last one.
   std::string twice;
   for (int i = 0; i < 25; ++i)
@@ -203,7 +203,7 @@ TEST_CASE("a reference counts the arrays that it is in, and what it names is rea
   for (int i = 0; i < 200; ++i)
     chain += '"' + std::to_string(i) + R"(":{"$ref":"#/$defs/)" + std::to_string(i + 1) + "\"},";
   REFUSES(schema_grammar(R"({"$ref":"#/$defs/0","$defs":{)" + chain + R"("200":{"type":"null"}}})"),
-          "schema /$defs/99: wanted at most 100 schemas in each other, got more");
+          "schema /$defs/99: wanted at most 100 nested schemas, got more");
   std::string many;
   for (int i = 0; i < 12; ++i) {
     many += '"' + std::to_string(i) + R"(":{"type":"object","properties":{)";
@@ -236,10 +236,10 @@ TEST_CASE("what the grammar can't have is refused, with its path") {
           ("schema /$defs/a/pattern: wanted " + known + ", got pattern").c_str());
   refused(R"({"$ref":"#/$defs/node","$defs":{"node":{"type":"object","properties":{
              "next":{"anyOf":[{"$ref":"#/$defs/node"},{"type":"null"}]}}}}})",
-          "schema /$defs/node/properties/next/anyOf/0/$ref: wanted no schema that contains itself, "
+          "schema /$defs/node/properties/next/anyOf/0/$ref: wanted a schema that is not recursive, "
           "got \"#/$defs/node\"");
   refused(R"({"type":"array","items":{"$ref":"#"}})",
-          "schema /items/$ref: wanted no schema that contains itself, got \"#\"");
+          "schema /items/$ref: wanted a schema that is not recursive, got \"#\"");
   refused(
       R"({"type":"str"})",
       "schema /type: wanted object, array, string, number, integer, boolean or null, got \"str\"");
@@ -279,10 +279,10 @@ TEST_CASE("what the grammar can't have is refused, with its path") {
                            for (int i = 0; i < 32; ++i) path += "/items";
                            return path;
                          }() +
-                         ": wanted at most 32 objects and arrays in each other, got more")
+                         ": wanted at most 32 nested objects and arrays, got more")
                             .c_str());
   refused((std::string(200, '[') + std::string(200, ']')).c_str(),
-          "schema: wanted at most 100 braces and brackets in each other, got more");
+          "schema: wanted at most 100 nested braces and brackets, got more");
   refused(("{\"enum\":[0" + repeated(",0", 1000) + "]}").c_str(),
           "schema /enum: wanted at most 1000 values, got 1001");
   std::string names = R"({"type":"object","properties":{)";

@@ -59,9 +59,9 @@ static void expect_one_of(Fields& fields, const char* name, const std::vector<js
 /// A text, or a list of parts of a text.
 static std::string content_of(Fields& message, const std::string& path) {
   const json* content = message.any("content");
-  if (!content) throw RequestError(path + "content: wanted a text, got none", path + "content");
+  if (!content) throw RequestError(path + "content: wanted a string, got none", path + "content");
   if (content->is_string()) return content->get<std::string>();
-  if (!content->is_array()) message.refuse("content", "a text or a list of texts", *content);
+  if (!content->is_array()) message.refuse("content", "a string or a list of strings", *content);
   std::string text;
   for (std::size_t i = 0; i < content->size(); ++i) {
     Fields part((*content)[i], fmt::format("{}content[{}].", path, i));
@@ -115,7 +115,7 @@ static Prompt read_prompt(const Fields& fields, const json& prompt, const Served
     return {served.session.prompt(text, SpecialTokens::as_text), text};
   }
   if (!prompt.is_array() || prompt.empty())
-    fields.refuse("prompt", "a text, token ids, or a list of either", prompt);
+    fields.refuse("prompt", "a string, token ids, or a list of either", prompt);
   std::vector<int> ids;
   for (const json& id : prompt) {
     if (!id.is_number_integer() || id < 0 || id >= served.session.config().V)
@@ -141,7 +141,7 @@ static std::vector<Prompt> read_prompts(Fields& fields, const ServedModel& serve
   std::vector<Prompt> prompts;
   for (const json& one : prompt) {
     if (one.type() != prompt[0].type())
-      fields.refuse("prompt", "texts, or lists of token ids, and not both", one);
+      fields.refuse("prompt", "strings, or lists of token ids, and not both", one);
     prompts.push_back(read_prompt(fields, one, served));
   }
   return prompts;
@@ -153,11 +153,11 @@ static std::vector<std::string> read_stop_strings(Fields& fields) {
   const json list = stop->is_array() ? *stop : json::array({*stop});
   std::vector<std::string> strings;
   for (const json& one : list) {
-    if (!one.is_string() || one == "") fields.refuse("stop", "texts of at least a byte", one);
+    if (!one.is_string() || one == "") fields.refuse("stop", "non-empty strings", one);
     strings.push_back(one.get<std::string>());
   }
   if (strings.size() > most_stop_strings)
-    fields.refuse("stop", fmt::format("at most {} texts", most_stop_strings), strings.size());
+    fields.refuse("stop", fmt::format("at most {} strings", most_stop_strings), strings.size());
   return strings;
 }
 

@@ -71,7 +71,7 @@ std::optional<std::size_t> Fields::integer(const std::string& name, std::size_t 
 std::optional<std::string> Fields::string(const std::string& name) {
   const json* value = any(name);
   if (!value) return {};
-  if (!value->is_string()) refuse(name, "a text", *value);
+  if (!value->is_string()) refuse(name, "a string", *value);
   return value->get<std::string>();
 }
 

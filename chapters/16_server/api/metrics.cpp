@@ -20,8 +20,8 @@ std::string metrics_text(const ServiceCounts& counts) {
     add(name, "gauge", value, help);
   };
   total("sequences_total", counts.sequences, "Sequences that were accepted.");
-  total("sequences_ended_total", counts.ended, "Sequences that have ended by themselves.");
-  total("sequences_cancelled_total", counts.cancelled, "Sequences that their clients have ended.");
+  total("sequences_ended_total", counts.ended, "Sequences that finished.");
+  total("sequences_cancelled_total", counts.cancelled, "Sequences cancelled by their clients.");
   total("sequences_failed_total", counts.failed, "Sequences that have ended with an error.");
   total("requests_refused_total", counts.refused, "Requests refused because too many waited.");
   total("preemptions_total", counts.preemptions, "Times that a sequence was preempted.");
@@ -30,10 +30,10 @@ std::string metrics_text(const ServiceCounts& counts) {
   total("tokens_read_total", counts.tokens_read,
         "Tokens that the model has read, including drafts.");
   total("generation_tokens_total", counts.tokens_generated, "Tokens generated.");
-  now("sequences_running", counts.running, "Sequences that are being read or answered.");
+  now("sequences_running", counts.running, "Running sequences.");
   now("sequences_waiting", counts.waiting, "Sequences that wait to be admitted.");
   now("pages", counts.pages, "Pages of memory for keys and values.");
-  now("pages_free", counts.pages_free, "Pages that hold nothing.");
+  now("pages_free", counts.pages_free, "Free pages.");
   now("pages_cached", counts.pages_cached, "Pages cached for sequences with the same prefix.");
   return text;
 }

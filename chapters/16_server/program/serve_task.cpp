@@ -37,9 +37,9 @@ void add_flags(Program& program, ServeFlags& flags) {
   program.size("context", flags.context, "most tokens of a sequence, including its answer", 2);
   program.size("parallel", flags.parallel, "sequences that are answered at the same time");
   program.size("waiting", flags.waiting,
-               "sequences that may wait; more are refused for the moment");
-  program.size("memory", flags.memory,
-               "tokens whose keys and values fit in memory, of all sequences together");
+               "sequences that may wait; further requests get status 429");
+  program.size("cache-tokens", flags.cache_tokens,
+               "tokens that the KV cache has room for, all sequences together");
   program.size("cache-bits", flags.cache_bits, "bits of a key or value in memory: 32, 8 or 4");
   program.size("swap", flags.swap,
                "most tokens of preempted sequences to copy to other memory, so that they are not "
@@ -82,10 +82,10 @@ static std::string read_key(const std::string& path) {
 }
 
 static EngineOptions options_of(const ServeFlags& flags) {
-  if (flags.memory < flags.context)
+  if (flags.cache_tokens < flags.context)
     throw std::invalid_argument(
-        fmt::format("--memory: wanted room for a sequence of --context {}, got {}", flags.context,
-                    flags.memory));
+        fmt::format("--cache-tokens: wanted room for a sequence of --context {}, got {}",
+                    flags.context, flags.cache_tokens));
   if (flags.budget < flags.parallel)
     throw std::invalid_argument(
         fmt::format("--budget: wanted a token for each of --parallel {} sequences, got {}",
@@ -98,7 +98,8 @@ static EngineOptions options_of(const ServeFlags& flags) {
                         .budget = flags.budget,
                         .chunk = flags.chunk,
                         .bits = flags.cache_bits};
-  options.pages = options.pages_for(flags.memory), options.swap = options.pages_for(flags.swap);
+  options.pages = options.pages_for(flags.cache_tokens),
+  options.swap = options.pages_for(flags.swap);
   return options;
 }
 
@@ -115,7 +116,7 @@ static std::optional<Session> open_drafter(const ServeFlags& flags) {
 static void greet(const ServeFlags& flags, const HttpServer& server, const ServedModel& served) {
   const std::string at = "http://" + host_and_port(flags.host, server.port());
   fmt::print(
-      "{} is served.\n  {}/    to chat in a browser\n  {}/v1  for clients of OpenAI's API\n"
+      "Serving {}.\n  {}/    to chat in a browser\n  {}/v1  for clients of OpenAI's API\n"
       "Ctrl-C ends the server.\n",
       served.name, at, at);
   if (!served.note.empty()) fmt::print("{}.\n", printable(served.note, std::string::npos));
@@ -151,7 +152,7 @@ static int serve(const ServeFlags& flags) {
   const StopAsked stop{SIGINT, SIGTERM};
   greet(flags, server, served);
   while (!StopAsked::asked()) std::this_thread::sleep_for(100ms);
-  fmt::print("No more requests are accepted; answers that have begun have 10 s to end.\n");
+  fmt::print("No more requests are accepted; unfinished answers have 10 s to end.\n");
   std::fflush(stdout);
   service.close(10s);
   return 0;
@@ -159,7 +160,7 @@ static int serve(const ServeFlags& flags) {
 
 Task serve_task(const ServeFlags& flags) {
   return {"serve",
-          {"model", "host", "port", "context", "parallel", "waiting", "memory", "cache-bits",
+          {"model", "host", "port", "context", "parallel", "waiting", "cache-tokens", "cache-bits",
            "swap", "budget", "chunk", "drafts", "drafter", "key", "allow-origin", "float"},
           [&flags] { return serve(flags); }};
 }

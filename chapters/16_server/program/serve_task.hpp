@@ -12,7 +12,8 @@ namespace t2t {
 struct ServeFlags {
   bool serve = false, floats = false;
   std::string model, host = "127.0.0.1", key_file, drafter, origin;
-  std::size_t port = 8080, context = 2048, parallel = 16, waiting = 64, memory = 8192, budget = 128;
+  std::size_t port = 8080, context = 2048, parallel = 16, waiting = 64, cache_tokens = 8192,
+              budget = 128;
   std::size_t chunk = 0, drafts = 0, cache_bits = 32, swap = 0;
 };
 

@@ -15,7 +15,7 @@ namespace t2t {
 void add_flags(Program& program, LoadFlags& flags) {
   program.word(
       "load", flags.load,
-      "address of a server, http://127.0.0.1:8080, to send it many requests and time them");
+      "address of a server, such as http://127.0.0.1:8080: sends it many requests and times them");
   program.number("rate", flags.rate, "with --load: requests per second, on average");
   program.size("requests", flags.requests, "with --load: how many requests");
   program.size("words", flags.words, "with --load: words per prompt, on average");

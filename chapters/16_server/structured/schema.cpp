@@ -20,7 +20,7 @@ using Kind = JsonRule::Kind;
 static constexpr std::size_t most_nested = 100, most_rules = 10'000;
 
 /// Where the reader is: the path in the schema, how many objects and arrays are open in a text, and
-/// how many schemas are in each other, by their braces or by reference.
+/// how many schemas are nested, by their braces or by reference.
 struct Location {
   std::string path = {};
   std::size_t depth = 0, nested = 0;
@@ -231,7 +231,7 @@ std::uint32_t SchemaReader::read_array(const Json& schema, const Location& at) {
 std::uint32_t SchemaReader::read_type(const std::string& type, const Json& schema,
                                       const Location& at) {
   if ((type == "object" || type == "array") && at.depth == most_depth)
-    refuse(at, fmt::format("at most {} objects and arrays in each other", most_depth), "more");
+    refuse(at, fmt::format("at most {} nested objects and arrays", most_depth), "more");
   if (type == "object") return read_object(schema, at);
   if (type == "array") return read_array(schema, at);
   if (type == "number") return add({Kind::number});
@@ -251,7 +251,7 @@ std::uint32_t SchemaReader::read_reference(const Json& schema, const Location& a
     refuse(at.in("$ref"), wanted, shown(reference));
   };
   if (!text.starts_with('#')) refuse_it("a path in this schema that begins with #");
-  if (std::ranges::count(references_, text) > 0) refuse_it("no schema that contains itself");
+  if (std::ranges::count(references_, text) > 0) refuse_it("a schema that is not recursive");
   if (const auto known = known_.find({text, at.depth}); known != known_.end()) return known->second;
   const std::string path = text.substr(1);
   references_.push_back(text);
@@ -278,7 +278,7 @@ std::uint32_t SchemaReader::read_alternatives(const Json& alternatives, const Lo
 std::uint32_t SchemaReader::read(const Json& schema, const Location& outside) {
   const Location at = outside.inside();
   if (at.nested > most_nested)
-    refuse(at, fmt::format("at most {} schemas in each other", most_nested), "more");
+    refuse(at, fmt::format("at most {} nested schemas", most_nested), "more");
   if (schema == true) return any_value();
   if (!schema.is_object()) refuse(at, "an object with keywords", shown(schema));
   const std::vector<std::string> types = types_of(schema, at);
@@ -299,7 +299,7 @@ std::uint32_t SchemaReader::read(const Json& schema, const Location& outside) {
 static Json parsed(std::string_view schema) {
   const JsonBounds bounds = json_bounds(schema);
   if (bounds.levels > most_nested)
-    refuse({}, fmt::format("at most {} braces and brackets in each other", most_nested), "more");
+    refuse({}, fmt::format("at most {} nested braces and brackets", most_nested), "more");
   if (bounds.names > most_names)
     refuse({}, fmt::format("at most {} names in an object", most_names), "more");
   try {

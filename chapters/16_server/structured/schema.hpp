@@ -3,12 +3,12 @@
 //   {"type": "object", "required": ["name"],
 //    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}
 //
-// Known are type (also a list of types), properties with required and additionalProperties false,
-// items, minItems, maxItems, minLength, maxLength, enum, const, anyOf, and $ref to a part of the
-// same schema, such as one of its $defs; {} and true are any value. A keyword stands beside its
-// type: minItems where type is "array". title, description, default, examples, $schema and $comment
-// are ignored. All other keywords are refused, since an answer that ignores a part of its schema is
-// worse than none; so is a schema that contains itself.
+// Supported keywords: type (also a list of types), properties with required and
+// additionalProperties false, items, minItems, maxItems, minLength, maxLength, enum, const, anyOf,
+// and $ref to a part of the same schema, such as one of its $defs; {} and true allow any value. A
+// keyword must stand with its type: minItems with "type": "array". title, description, default,
+// examples, $schema and $comment are ignored. All other keywords are refused, since an answer that
+// ignores a part of its schema is worse than none; so is a recursive schema.
 //
 // Each text of the grammar obeys the schema. The grammar allows less than the schema: an object has
 // its properties in the schema's order, and no others; an integer has no point; enum and const are
