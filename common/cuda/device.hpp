@@ -17,6 +17,8 @@ namespace t2t {
 bool has_gpu();
 /// "NVIDIA H100 80GB HBM3", or "CPU stand-in".
 std::string device_name();
+/// 90 for compute capability 9.0. On the stand-in, that of the GPU that T2T_CARD names.
+int compute_capability();
 /// Waits for all kernels that were launched. Throws std::runtime_error with CUDA's message if one
 /// failed.
 void synchronize();

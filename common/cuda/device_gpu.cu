@@ -20,12 +20,11 @@ std::string version(int number) {
 
 /// Kernels are built for compute capability 8.0 and newer.
 void expect_new_enough() {
-  int major = 0, minor = 0;
-  T2T_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
-  T2T_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0));
-  if (major < 8)
+  const int capability = compute_capability();
+  if (capability < 80)
     throw std::runtime_error("the first GPU, " + device_name() + ", has compute capability " +
-                             std::to_string(major) + "." + std::to_string(minor) +
+                             std::to_string(capability / 10) + "." +
+                             std::to_string(capability % 10) +
                              "; wanted 8.0 or newer (CUDA_VISIBLE_DEVICES chooses another GPU)");
 }
 
@@ -51,6 +50,13 @@ std::string device_name() {
   cudaDeviceProp properties;
   T2T_CUDA_CHECK(cudaGetDeviceProperties(&properties, 0));
   return properties.name;
+}
+
+int compute_capability() {
+  int major = 0, minor = 0;
+  T2T_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+  T2T_CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0));
+  return 10 * major + minor;
 }
 
 void synchronize() { T2T_CUDA_CHECK(cudaDeviceSynchronize()); }

@@ -15,6 +15,8 @@ void AnnotateIgnoreReadsBegin(const char* file, int line);
 void AnnotateIgnoreReadsEnd(const char* file, int line);
 void AnnotateIgnoreWritesBegin(const char* file, int line);
 void AnnotateIgnoreWritesEnd(const char* file, int line);
+void __tsan_read_range(void* address, std::size_t bytes);
+void __tsan_write_range(void* address, std::size_t bytes);
 }
 #endif
 
@@ -175,6 +177,18 @@ void acquire(void* address) { __tsan_acquire(address); }
 Unwatched::Unwatched() {
   AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
   AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+}
+Agent::Agent() : fiber_(__tsan_create_fiber(0)) {}
+Agent::~Agent() { __tsan_destroy_fiber(fiber_); }
+AsAgent::AsAgent(const Agent& agent) : before_(__tsan_get_current_fiber()) {
+  __tsan_switch_to_fiber(agent.fiber_, __tsan_switch_to_fiber_no_sync);
+}
+AsAgent::~AsAgent() { __tsan_switch_to_fiber(before_, __tsan_switch_to_fiber_no_sync); }
+void watch_read(const void* address, std::size_t bytes) {
+  __tsan_read_range(const_cast<void*>(address), bytes);
+}
+void watch_write(const void* address, std::size_t bytes) {
+  __tsan_write_range(const_cast<void*>(address), bytes);
 }
 void Unwatched::end() {
   AnnotateIgnoreWritesEnd(__FILE__, __LINE__);

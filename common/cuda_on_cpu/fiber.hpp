@@ -61,8 +61,41 @@ class Unwatched {
   static void end();
 };
 
+/// Who reads and writes memory beside the threads, such as a GPU's copy engine: one more thread for
+/// ThreadSanitizer.
+class Agent {
+ public:
+  Agent();
+  ~Agent();
+  Agent(const Agent&) = delete;
+
+ private:
+  friend class AsAgent;
+  void* fiber_;
+};
+
+/// While an object of it exists, the accesses below count as the agent's.
+class AsAgent {
+ public:
+  explicit AsAgent(const Agent& agent);
+  ~AsAgent();
+  AsAgent(const AsAgent&) = delete;
+
+ private:
+  void* before_;
+};
+void watch_read(const void* address, std::size_t bytes);
+void watch_write(const void* address, std::size_t bytes);
+
 #else
 
+struct Agent {};
+struct AsAgent {
+  explicit AsAgent(const Agent&) {}
+  ~AsAgent() {}
+};
+inline void watch_read(const void*, std::size_t) {}
+inline void watch_write(const void*, std::size_t) {}
 inline void release(void*) {}
 inline void acquire(void*) {}
 struct Unwatched {

@@ -18,6 +18,7 @@
 /// T* name: the dynamic shared memory of the running block.
 #define T2T_DYNAMIC_SHARED(T, name) \
   T* name = reinterpret_cast<T*>(::t2t::stand_in::dynamic_shared())
+#define T2T_DYNAMIC_TILES(T, name) T2T_DYNAMIC_SHARED(T, name)
 
 namespace t2t {
 

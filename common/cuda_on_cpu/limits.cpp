@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
 #include "cuda_on_cpu/machine.hpp"
@@ -17,18 +18,20 @@ std::string to_string(const dim3& size) {
 /// A compute capability, and the shared memory that a block and a multiprocessor can have there
 /// (CUDA Programming Guide, "Technical specifications per compute capability").
 struct Card {
-  std::string_view name;
+  int capability;  // times 10
   std::size_t shared_bytes, of_multiprocessor;
+
+  std::string name() const { return "sm_" + std::to_string(capability); }
 };
-constexpr Card card(std::string_view name, std::size_t kib) {
-  return {name, (kib - 1) * 1024, kib * 1024};
+constexpr Card card(int capability, std::size_t kib) {
+  return {capability, (kib - 1) * 1024, kib * 1024};
 }
-constexpr std::array cards = {card("sm_80", 164),    // A100
-                              card("sm_86", 100),    // RTX 30, A10, A40
-                              card("sm_89", 100),    // RTX 40, L4, L40
-                              card("sm_90", 228),    // H100, H200
-                              card("sm_100", 228),   // B200
-                              card("sm_120", 100)};  // RTX 50
+constexpr std::array cards = {card(80, 164),    // A100
+                              card(86, 100),    // RTX 30, A10, A40
+                              card(89, 100),    // RTX 40, L4, L40
+                              card(90, 228),    // H100, H200
+                              card(100, 228),   // B200
+                              card(120, 100)};  // RTX 50
 
 /// The one that T2T_CARD names, or sm_90.
 Card wanted_card(const LaunchSite& site) {
@@ -36,8 +39,8 @@ Card wanted_card(const LaunchSite& site) {
   const std::string_view name = wanted == nullptr ? "sm_90" : wanted;
   std::string names;
   for (const Card& card : cards) {
-    if (card.name == name) return card;
-    names += (names.empty() ? "" : ", ") + std::string(card.name);
+    if (card.name() == name) return card;
+    names += (names.empty() ? "" : ", ") + card.name();
   }
   refuse(site, "T2T_CARD: wanted " + names + ", got '" + std::string(name) + "'");
 }
@@ -78,8 +81,25 @@ void expect_shared_fits(const LaunchSite& site, const Machine& e) {
   if (bytes + e.dynamic_shared.size() > card.shared_bytes) {
     refuse(site, std::to_string(bytes) + " bytes of static and " +
                      std::to_string(e.dynamic_shared.size()) +
-                     " of dynamic shared memory: a block on " + std::string(card.name) +
-                     " has at most " + std::to_string(card.shared_bytes));
+                     " of dynamic shared memory: a block on " + card.name() + " has at most " +
+                     std::to_string(card.shared_bytes));
+  }
+}
+
+int wanted_capability(const LaunchSite& site) { return wanted_card(site).capability; }
+
+void expect_hopper(const char* what, const Place& place) {
+  const int capability = machine().capability;
+  if (capability < 90) {
+    fault("sm_" + std::to_string(capability) + " has no " + what + ": sm_90 and later have them",
+          place);
+  }
+}
+
+void expect_warpgroups(const char* what, const Place& place) {
+  const int capability = machine().capability;
+  if (capability != 90) {
+    fault("sm_" + std::to_string(capability) + " has no " + what + ": only sm_90 has it", place);
   }
 }
 

@@ -67,11 +67,15 @@ void wait_until_woken(bool orders_memory) {
 
 std::string describe(const Thread& thread) {
   if (thread.state == Thread::State::done) return "ended";
+  const std::string place =
+      ", " + std::string(thread.place.file_name()) + ":" + std::to_string(thread.place.line());
+  if (thread.mbarrier != nullptr) return "wait " + describe_mbarrier(thread) + place;
+  if (thread.registers != 0) return "wait " + describe_registers(thread) + place;
   std::string at = thread.meeting->kind == Meeting::Kind::block ? "at __syncthreads"
                    : thread.meeting->kind == Meeting::Kind::named
                        ? "at barrier " + std::to_string(thread.meeting->key)
                        : "in a warp operation";
-  return "wait " + at + ", " + thread.place.file_name() + ":" + std::to_string(thread.place.line());
+  return "wait " + at + place;
 }
 
 }  // namespace
@@ -112,7 +116,8 @@ void wait_for_block(const Place& place) {
   wait_until_woken(true);
 }
 
-void wait_for_named(int id, int threads, const Place& place) {
+/// The open meeting at a named barrier.
+static Meeting& named_meeting(int id, int threads, const Place& place) {
   Machine& e = machine();
   if (id < 1 || id > 15) {
     fault("barriers are numbered 1 to 15 (0 is __syncthreads), not " + std::to_string(id), place);
@@ -129,9 +134,20 @@ void wait_for_named(int id, int threads, const Place& place) {
               " threads, here for " + std::to_string(threads),
           place);
   }
+  return meeting;
+}
+
+void wait_for_named(int id, int threads, const Place& place) {
+  Meeting& meeting = named_meeting(id, threads, place);
   come(meeting, place);
-  if (meeting.here == wanted) complete(meeting);
+  if (meeting.here == meeting.wanted) complete(meeting);
   wait_until_woken(true);
+}
+
+void arrive_at_named(int id, int threads, const Place& place) {
+  Meeting& meeting = named_meeting(id, threads, place);
+  release(&meeting);
+  if (++meeting.here == meeting.wanted) complete(meeting);
 }
 
 void LaneMeeting::fault_absent(unsigned from, unsigned reader) const {

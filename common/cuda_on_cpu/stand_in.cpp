@@ -1,10 +1,11 @@
 #include "cuda_on_cpu/stand_in.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
-#include <numeric>
-#include <random>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -20,13 +21,24 @@ Machine the_machine;
 
 std::byte* dynamic_shared() { return machine().dynamic_shared.data(); }
 
-bool is_shared(const void* address) {
-  const Machine& e = machine();
+namespace {
+
+bool holds(std::span<const std::byte> memory, const void* address, std::size_t bytes) {
   const auto* first = static_cast<const std::byte*>(address);
-  const auto holds = [first](std::span<const std::byte> memory) {
-    return first >= memory.data() && first + 16 <= memory.data() + memory.size();
-  };
-  return holds(e.dynamic_shared) || std::ranges::any_of(e.static_shared, holds);
+  return first >= memory.data() && first + bytes <= memory.data() + memory.size();
+}
+
+}  // namespace
+
+bool is_dynamic_shared(const void* address, std::size_t bytes) {
+  return holds(machine().dynamic_shared, address, bytes);
+}
+
+bool is_shared(const void* address, std::size_t bytes) {
+  return is_dynamic_shared(address, bytes) ||
+         std::ranges::any_of(machine().static_shared, [&](std::span<const std::byte> variable) {
+           return holds(variable, address, bytes);
+         });
 }
 
 unsigned lane() { return machine().current->number % 32; }
@@ -36,21 +48,36 @@ std::string to_string(const uint3& at) {
          ")";
 }
 
-/// Records the fault that ends the launch.
-static void note_fault(std::string what, const std::string& at) {
+void note_fault(std::string what, const char* file, unsigned line) {
   Machine& e = machine();
-  if (e.current == nullptr) throw std::runtime_error(at + what + ", outside of a kernel");
   const Unwatched unwatched;
-  e.fault = at + "thread " + to_string(e.current->index) + " of block " + to_string(blockIdx) +
-            ": " + what;
+  if (!e.fault.empty()) return;
+  const std::string who =
+      e.current == nullptr ? "" : "thread " + to_string(e.current->index) + " of ";
+  e.fault = std::string(file) + ":" + std::to_string(line) + ": " + who + "block " +
+            to_string(blockIdx) + ": " + what;
 }
 
-void end_launch(std::string what, const char* file, unsigned line) {
-  // This stack is never unwound, so nothing on it may own memory.
-  note_fault(std::move(what), std::string(file) + ":" + std::to_string(line) + ": ");
+void note_fault(std::string what, const Place& place) {
+  note_fault(std::move(what), place.file_name(), place.line());
+}
+
+void stop_if_faulty() {
+  if (machine().fault.empty()) return;
   release(&machine().given_up);
   machine().current->fiber.suspend();
   std::abort();  // a thread is not resumed after a fault
+}
+
+void end_launch(std::string what, const char* file, unsigned line) {
+  if (machine().current == nullptr) {
+    throw std::runtime_error(std::string(file) + ":" + std::to_string(line) + ": " + what +
+                             ", outside of a kernel");
+  }
+  // This stack is never unwound, so nothing on it may own memory.
+  note_fault(std::move(what), file, line);
+  stop_if_faulty();
+  std::abort();
 }
 
 void fault(std::string what, const Place& place) {
@@ -70,6 +97,7 @@ void run_thread() {
     Thread& self = *e.current;
     self.copies.clear();
     self.committed.clear();
+    self.store_groups = 0;
     self.state = Thread::State::done;
     --e.live;
     complete_block_barrier();
@@ -77,25 +105,12 @@ void run_thread() {
   }
 }
 
-/// The order in which the threads of a block run, or the blocks of a launch.
-std::vector<std::size_t> turns(std::size_t count) {
-  std::vector<std::size_t> order(count);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const char* wanted = std::getenv("T2T_ORDER");
-  const std::string name = wanted == nullptr ? "forward" : wanted;
-  if (name == "reverse") {
-    std::reverse(order.begin(), order.end());
-  } else if (name != "forward") {
-    char* end = nullptr;
-    std::mt19937 random(static_cast<unsigned>(std::strtoul(name.c_str(), &end, 10)));
-    if (name.empty() || *end != '\0') {
-      throw std::runtime_error("T2T_ORDER: wanted forward, reverse or a number, got '" + name +
-                               "'");
-    }
-    for (std::size_t i = count; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+/// Frees memory that begins where a swizzled tile may begin.
+struct FreeAligned {
+  void operator()(std::byte* memory) const {
+    ::operator delete[](memory, std::align_val_t{tile_alignment});
   }
-  return order;
-}
+};
 
 void prepare_threads(Machine& e, dim3 block) {
   e.count = block.x * block.y * block.z;
@@ -107,25 +122,69 @@ void prepare_threads(Machine& e, dim3 block) {
   }
 }
 
-/// Runs the threads in turn until all have ended or none can go on.
-void run_block(Machine& e, const std::vector<std::size_t>& order) {
+/// Gives a thread its turn: it runs until it waits or ends.
+void resume(Machine& e, Thread& thread) {
+  e.current = &thread;
+  threadIdx = thread.index;
+  thread.fiber.resume();
+  note_writes();
+  e.current = nullptr;
+}
+
+/// Warps, one bit each, that get no turn for a while: a GPU's warps drift apart like this. None,
+/// unless the order is random.
+class HeldBack {
+ public:
+  explicit HeldBack(Order& order) : order_(order) {}
+
+  std::uint32_t next() {
+    if (!order_.is_random()) return 0;
+    if (rounds_-- == 0) {
+      rounds_ = order_.draw() % 12;
+      warps_ = order_.decide(3) ? 0 : order_.draw() & order_.draw();
+    }
+    return warps_;
+  }
+
+ private:
+  Order& order_;
+  unsigned rounds_ = 0;
+  std::uint32_t warps_ = 0;
+};
+
+void begin_block(Machine& e) {
   std::ranges::fill(e.dynamic_shared, std::byte{0xff});
   for (const auto& variable : e.static_shared) std::ranges::fill(variable, std::byte{0xff});
+  e.meetings.clear();  // arrivals at a named barrier that nobody waits at
   release(&e.block_begins);
   e.live = e.count;
   for (unsigned i = 0; i < e.count; ++i) e.threads[i]->state = Thread::State::ready;
+  begin_mbarriers();
+  begin_copies();
+  begin_warps();
+  begin_proxies();
+}
+
+/// Runs the threads in turn until all have ended or none can go on.
+void run_block(Machine& e, const std::vector<std::size_t>& order) {
+  begin_block(e);
+  HeldBack held_back(e.order);
   for (bool moved = true; moved && e.fault.empty();) {
     moved = false;
+    const std::uint32_t held = held_back.next();
     for (const std::size_t i : order) {
       Thread& thread = *e.threads[i];
       if (thread.state != Thread::State::ready) continue;
       moved = true;
-      e.current = &thread;
-      threadIdx = thread.index;
-      thread.fiber.resume();
-      e.current = nullptr;
+      if (held >> (i / 32) & 1) continue;
+      resume(e, thread);
       if (!e.fault.empty()) break;
     }
+    if (!moved && e.live > 0) moved = land_a_copy();
+  }
+  if (e.live == 0) {
+    expect_no_copies();
+    expect_no_products();
   }
   acquire(&e.block_ends);
   if (e.live > 0 && e.fault.empty()) e.fault = describe_stuck_block();
@@ -142,6 +201,8 @@ void run_block(Machine& e, const std::vector<std::size_t>& order) {
     if (thread.state != Thread::State::done) thread.fiber.restart();
     thread.state = Thread::State::done;
     thread.meeting = nullptr;
+    thread.mbarrier = nullptr;
+    thread.registers = 0;
     thread.copies.clear();
     thread.committed.clear();
   }
@@ -157,11 +218,14 @@ void run(const LaunchSite& site, const void* kernel, dim3 grid, dim3 block,
   static std::mutex one_launch_at_a_time;
   const std::lock_guard lock(one_launch_at_a_time);
   Machine& e = machine();
-  const std::vector<std::size_t> order = turns(block.x * block.y * block.z);
+  e.order = Order::wanted();
+  e.capability = wanted_capability(site);
+  const std::vector<std::size_t> order = e.order.of(block.x * block.y * block.z);
   prepare_threads(e, block);
   // Exactly as many bytes as were asked for, so that AddressSanitizer reports the first one past
   // them.
-  const std::unique_ptr<std::byte[]> shared(new std::byte[shared_bytes]);
+  const std::unique_ptr<std::byte[], FreeAligned> shared(new (std::align_val_t{tile_alignment})
+                                                             std::byte[shared_bytes]);
   e.dynamic_shared = {shared.get(), shared_bytes};
   e.static_shared = static_shared(kernel);
   expect_shared_fits(site, e);
@@ -169,7 +233,7 @@ void run(const LaunchSite& site, const void* kernel, dim3 grid, dim3 block,
   e.site = site;
   gridDim = grid;
   blockDim = block;
-  for (const std::size_t i : turns(std::size_t{grid.x} * grid.y * grid.z)) {
+  for (const std::size_t i : e.order.of(std::size_t{grid.x} * grid.y * grid.z)) {
     blockIdx = {unsigned(i % grid.x), unsigned(i / grid.x % grid.y), unsigned(i / grid.x / grid.y)};
     run_block(e, order);
     if (!e.fault.empty()) give_up(e);

@@ -4,7 +4,8 @@
 // thread. A fiber runs until it has to wait for others (at a barrier or in a warp operation) or
 // ends, so runs are repeatable. The environment variable T2T_ORDER sets the order of the threads
 // and of the blocks: forward (the default), reverse, or a number, the seed of a random order. No
-// result may depend on the order. T2T_CARD sets the GPU whose limit of shared memory holds: sm_80,
+// result may depend on the order. Random orders also hold some warps back for a while, and let
+// copies of tiles land early. T2T_CARD sets the GPU whose limit of shared memory holds: sm_80,
 // sm_86, sm_89, sm_90 (the default), sm_100 or sm_120.
 //
 // Not modelled: time, bank conflicts, and blocks that run at the same time or communicate.
@@ -38,11 +39,16 @@ void run(const LaunchSite& site, const void* kernel, dim3 grid, dim3 block,
 /// See launch.hpp.
 int blocks_of_multiprocessor(const LaunchSite& site, int threads, std::size_t dynamic_bytes);
 
+/// The compute capability of the GPU that T2T_CARD names, times 10.
+int wanted_capability(const LaunchSite& site);
+
 /// The block's dynamic shared memory. When a block begins, each byte of it and of the kernel's
 /// static shared memory is 0xff, so each float is NaN.
 std::byte* dynamic_shared();
-/// Whether the 16 bytes at address are in shared memory of the block that the stand-in knows of.
-bool is_shared(const void* address);
+/// Whether these bytes are in shared memory of the block that the stand-in knows of, or in its
+/// dynamic shared memory.
+bool is_shared(const void* address, std::size_t bytes = 16);
+bool is_dynamic_shared(const void* address, std::size_t bytes);
 
 /// Ends the launch: run() throws `what`, with the place, thread and block of the fault.
 [[noreturn]] void fault(std::string what, const Place& place);
@@ -53,8 +59,9 @@ unsigned lane();
 /// Waits until all threads of the block that have not ended wait at the same place.
 void wait_for_block(const Place& place);
 
-/// Waits until `threads` threads wait at barrier id.
+/// Waits until `threads` threads have come to barrier id, or comes there without waiting.
 void wait_for_named(int id, int threads, const Place& place);
+void arrive_at_named(int id, int threads, const Place& place);
 
 /// A warp operation of the lanes in `mask`. The last lane that comes does the work for all of them,
 /// with what each lane brought and the place for each lane's result. CUDA promises of __syncwarp

@@ -16,6 +16,12 @@ inline void barrier_sync(int id, int threads, stand_in::Place place = stand_in::
   stand_in::wait_for_named(id, threads, place);
 }
 
+/// bar.arrive: counts at barrier `id` as one of the `threads` that it waits for, and goes on.
+inline void barrier_arrive(int id, int threads,
+                           stand_in::Place place = stand_in::Place::current()) {
+  stand_in::arrive_at_named(id, threads, place);
+}
+
 namespace stand_in {
 
 template <class T>

@@ -6,8 +6,11 @@
 
 namespace t2t {
 
-/// Launches one kernel of faults.cu by its name. Throws std::invalid_argument for an unknown name.
+/// Launches one kernel of faults.cu or hopper_faults.cu by its name. Throws std::invalid_argument
+/// for an unknown name.
 void launch_fault(const std::string& name);
+/// False if hopper_faults.cu has no kernel of this name.
+bool launch_hopper_fault(const std::string& name);
 
 /// Launches with sizes that no GPU takes.
 void launch_sizes(unsigned block_x, unsigned block_z, unsigned grid_x, unsigned grid_y,
