@@ -65,12 +65,12 @@ static Tensor<1> last_logits(const Model& model, const std::vector<int>& ids, co
 }
 
 /// How many logits of two rows differ, and by how much at most.
-struct Difference {
+struct LogitChanges {
   std::size_t count = 0;
   float most = 0;
 };
-static Difference difference(const Tensor<1>& a, const Tensor<1>& b) {
-  Difference found;
+static LogitChanges difference(const Tensor<1>& a, const Tensor<1>& b) {
+  LogitChanges found;
   for (std::size_t v = 0; v < V; ++v) {
     found.count += a(v) != b(v);
     found.most = std::max(found.most, std::abs(a(v) - b(v)));
@@ -78,7 +78,7 @@ static Difference difference(const Tensor<1>& a, const Tensor<1>& b) {
   return found;
 }
 /// In words that are the same on every machine, since the numbers are not.
-static std::string in_words(const Difference& found) {
+static std::string in_words(const LogitChanges& found) {
   if (found.count == 0) return "none";
   const std::string many = found.count > V * 8 / 10 ? "nearly all" : "some";
   return many + (found.most < 1e-4f ? ", by less than 0.0001" : ", by more than 0.0001");
