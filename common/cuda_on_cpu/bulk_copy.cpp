@@ -126,14 +126,16 @@ bool land_a_copy() {
 }
 
 void expect_no_copies() {
-  if (in_flight.empty()) {
-    const AsAgent as_copier(*copier);
-    return release(&machine().block_ends);
-  }
+  if (in_flight.empty()) return;
   const Copy& copy = *in_flight.front();
   note_fault(copy.is_store ? "the block ends before this store has read its tile"
                            : "the block ends before this copy has landed",
              copy.place);
+}
+
+void join_copier() {
+  const AsAgent as_copier(*copier);
+  release(&machine().block_ends);
 }
 
 void wait_for_stores(int pending) {

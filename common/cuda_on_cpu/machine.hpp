@@ -110,10 +110,14 @@ std::string describe_mbarrier(const Thread& thread);
 void begin_copies();
 bool land_a_copy();
 void expect_no_copies();
+/// Tells ThreadSanitizer that all copies so far happened before the block's end.
+void join_copier();
 
 /// warpgroup.cpp
 void begin_warps();
 void expect_no_products();
+/// The same for products.
+void join_tensor_cores();
 std::string describe_registers(const Thread& thread);
 
 /// proxies.cpp: who wrote 16 bytes of dynamic shared memory by ordinary stores, and has not called

@@ -186,6 +186,8 @@ void run_block(Machine& e, const std::vector<std::size_t>& order) {
     expect_no_copies();
     expect_no_products();
   }
+  join_copier();
+  join_tensor_cores();
   acquire(&e.block_ends);
   if (e.live > 0 && e.fault.empty()) e.fault = describe_stuck_block();
 }

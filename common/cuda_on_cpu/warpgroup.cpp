@@ -36,10 +36,10 @@ struct Warp {
   std::deque<std::vector<Product>> groups;    // committed, not waited for
   std::map<float*, std::vector<float>> sums;  // of the first lane's arrays that are NaN until then
   std::size_t issued = 0;
-  bool begun = false;          // begin_products since the last wait
-  int registers = 0;           // of each thread
+  bool begun = false;            // begin_products since the last wait
+  int registers = 0;             // of each thread
   std::unique_ptr<Agent> agent;  // who reads the tiles, in ThreadSanitizer's eyes
-  char called = 0, read = 0;   // addresses that order the products after and before the threads
+  char called = 0, read = 0;     // addresses that order the products after and before the threads
 };
 
 std::vector<Warp> warps;  // of the block that runs
@@ -310,6 +310,11 @@ void expect_no_products() {
                             " end with different numbers of " + what,
                         machine().site.file, static_cast<unsigned>(machine().site.line));
     }
+  }
+}
+
+void join_tensor_cores() {
+  for (const Warp& warp : warps) {
     const AsAgent as_tensor_cores(*warp.agent);
     release(&machine().block_ends);
   }

@@ -128,6 +128,9 @@ TEST_CASE("a warpgroup multiplies tiles, and what its registers hold by a tile")
 
 TEST_CASE("on the stand-in a tile and a product's sums are NaN until they are waited for") {
   if (device_name() != "CPU stand-in") return;
+#ifdef __SANITIZE_THREAD__
+  return;  // to read a tile too early is a race
+#endif
   const std::vector<float> early = read_too_early();
   CHECK(std::isnan(early[0]));
   CHECK(std::isnan(early[1]));
