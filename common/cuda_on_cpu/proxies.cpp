@@ -36,6 +36,7 @@ void begin_proxies() {
   const char* wanted = std::getenv("T2T_PROXIES");
   is_on = wanted != nullptr && std::string_view(wanted) != "0";
   if (!is_on) return;
+  const Unwatched unwatched;
   const std::span<const std::byte> memory = machine().dynamic_shared;
   seen.assign(memory.begin(), memory.end());
   writers.assign(memory.size() / chunk_bytes, {});
@@ -43,6 +44,7 @@ void begin_proxies() {
 
 void note_writes() {
   if (!is_on) return;
+  const Unwatched unwatched;
   const std::span<const std::byte> memory = machine().dynamic_shared;
   Thread* const thread = machine().current;
   for (std::size_t i = 0; i < writers.size(); ++i) {
@@ -55,6 +57,7 @@ void note_writes() {
 
 void note_async_write(const std::byte* chunk) {
   if (!is_on) return;
+  const Unwatched unwatched;
   const std::size_t i = chunk_of(chunk);
   std::memcpy(seen.data() + i * chunk_bytes, chunk, chunk_bytes);
   writers[i] = {};
