@@ -38,7 +38,7 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
 
 }  // namespace detail
 
-/// One thread initializes the barrier for phases of so many arrivals, then calls
+/// One thread initializes the barrier for phases of `arrivals` arrivals, then calls
 /// mbarrier_init_fence; __syncthreads tells the others.
 __device__ __forceinline__ void mbarrier_init(Mbarrier& barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(detail::shared_address(&barrier)),
@@ -53,7 +53,7 @@ __device__ __forceinline__ void mbarrier_arrive(Mbarrier& barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(detail::shared_address(&barrier))
                : "memory");
 }
-/// Arrives, and lets the phase wait for so many bytes more. They land by load_box (bulk_copy.hpp).
+/// Arrives, and lets the phase wait for `bytes` more bytes. They land by load_box (bulk_copy.hpp).
 __device__ __forceinline__ void mbarrier_arrive_expect(Mbarrier& barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
                    detail::shared_address(&barrier)),

@@ -19,6 +19,7 @@
 #else
 
 #include <cstdint>
+#include <type_traits>
 
 #include "cuda/kernel.hpp"
 #include "cuda/mbarrier.hpp"
@@ -67,7 +68,7 @@ __device__ __forceinline__ void pin(Number (&registers)[Blocks][4]) {
 #pragma unroll
   for (int n = 0; n < Blocks; ++n) {
     for (int i = 0; i < 4; ++i) {
-      if constexpr (sizeof(Number) == 4 && Number(0.5) != Number(0)) {
+      if constexpr (std::is_same_v<Number, float>) {
         asm volatile("" : "+f"(registers[n][i])::"memory");
       } else {
         asm volatile("" : "+r"(registers[n][i])::"memory");

@@ -79,6 +79,10 @@ void note_fault(std::string what, const char* file, unsigned line);
 void note_fault(std::string what, const Place& place);
 /// Stops the running thread if there is a fault.
 void stop_if_faulty();
+/// Gives up the running thread's turn until somebody sets its state to ready again.
+void wait_at(const Place& place);
+/// The running thread's warp.
+inline unsigned current_warp() { return the_machine.current->number / 32; }
 
 /// Throws std::runtime_error with the place of the launch, the kernel and why.
 [[noreturn]] void refuse(const LaunchSite& site, const std::string& why);
@@ -114,11 +118,17 @@ void expect_no_copies();
 void join_copier();
 
 /// warpgroup.cpp
-void begin_warps();
+void begin_products_of_block();
 void expect_no_products();
 /// The same for products.
 void join_tensor_cores();
+
+/// registers.cpp
+void begin_registers();
+void expect_equal_registers();
 std::string describe_registers(const Thread& thread);
+/// A fault: the warps of this warpgroup have, or have issued, different numbers of something.
+void note_unequal_warps(std::size_t warpgroup, const char* of_what);
 
 /// proxies.cpp: who wrote 16 bytes of dynamic shared memory by ordinary stores, and has not called
 /// fence_async since. Finds the bytes that have changed and lets the running thread have written

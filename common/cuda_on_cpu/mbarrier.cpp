@@ -119,13 +119,9 @@ void mbarrier_wait(const Mbarrier& barrier, int parity, Place place) {
   if (parity != 0 && parity != 1) {
     fault("a phase's parity is 0 or 1, not " + std::to_string(parity), place);
   }
-  Thread& self = *machine().current;
   while (static_cast<int>(phase.number % 2) == parity) {
-    self.mbarrier = &barrier;
-    self.place = place;
-    self.state = Thread::State::waiting;
-    release(&machine().given_up);  // in case this thread never goes on
-    self.fiber.suspend();
+    machine().current->mbarrier = &barrier;
+    wait_at(place);
   }
   acquire(&phase.ended[parity]);
 }

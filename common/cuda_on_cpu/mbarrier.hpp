@@ -16,14 +16,14 @@ struct alignas(8) Mbarrier {
   std::uint64_t state;
 };
 
-/// One thread initializes the barrier for phases of so many arrivals, then calls
+/// One thread initializes the barrier for phases of `arrivals` arrivals, then calls
 /// mbarrier_init_fence; __syncthreads tells the others.
 void mbarrier_init(Mbarrier& barrier, int arrivals,
                    stand_in::Place place = stand_in::Place::current());
 inline void mbarrier_init_fence() {}
 
 void mbarrier_arrive(Mbarrier& barrier, stand_in::Place place = stand_in::Place::current());
-/// Arrives, and lets the phase wait for so many bytes more. They land by load_box (bulk_copy.hpp).
+/// Arrives, and lets the phase wait for `bytes` more bytes. They land by load_box (bulk_copy.hpp).
 void mbarrier_arrive_expect(Mbarrier& barrier, int bytes,
                             stand_in::Place place = stand_in::Place::current());
 /// Waits until the phase of this parity, 0 or 1, has ended.

@@ -58,9 +58,7 @@ void come(Meeting& meeting, const Place& place) {
 void wait_until_woken(bool orders_memory) {
   Thread& self = *machine().current;
   if (self.meeting != nullptr) {
-    self.state = Thread::State::waiting;
-    release(&machine().given_up);  // in case this thread never goes on
-    self.fiber.suspend();
+    wait_at(self.place);
   }
   if (orders_memory) acquire(&self.woken);
 }

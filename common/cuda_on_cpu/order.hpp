@@ -14,7 +14,6 @@ class Order {
   /// number, the seed of a random order. Throws std::runtime_error for anything else.
   static Order wanted();
 
-  bool is_forward() const { return kind_ == Kind::forward; }
   bool is_random() const { return kind_ == Kind::random; }
 
   /// 0, 1, … count − 1 in this order.

@@ -69,6 +69,21 @@ void stop_if_faulty() {
   std::abort();  // a thread is not resumed after a fault
 }
 
+void wait_at(const Place& place) {
+  Thread& self = *machine().current;
+  self.place = place;
+  self.state = Thread::State::waiting;
+  release(&machine().given_up);  // in case this thread never goes on
+  self.fiber.suspend();
+}
+
+void note_unequal_warps(std::size_t warpgroup, const char* of_what) {
+  const LaunchSite& site = machine().site;
+  note_fault("the warps of warpgroup " + std::to_string(warpgroup) +
+                 " end with different numbers of " + of_what,
+             site.file, static_cast<unsigned>(site.line));
+}
+
 void end_launch(std::string what, const char* file, unsigned line) {
   if (machine().current == nullptr) {
     throw std::runtime_error(std::string(file) + ":" + std::to_string(line) + ": " + what +
@@ -161,7 +176,8 @@ void begin_block(Machine& e) {
   for (unsigned i = 0; i < e.count; ++i) e.threads[i]->state = Thread::State::ready;
   begin_mbarriers();
   begin_copies();
-  begin_warps();
+  begin_products_of_block();
+  begin_registers();
   begin_proxies();
 }
 
@@ -185,6 +201,7 @@ void run_block(Machine& e, const std::vector<std::size_t>& order) {
   if (e.live == 0) {
     expect_no_copies();
     expect_no_products();
+    expect_equal_registers();
   }
   join_copier();
   join_tensor_cores();

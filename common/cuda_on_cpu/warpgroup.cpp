@@ -45,9 +45,6 @@ struct Warp {
 std::vector<Warp> warps;  // of the block that runs
 /// What the first warp of each warpgroup to issue a product issued, for comparison with the others.
 std::vector<std::vector<ProductCall>> issued;
-int pool = 0;  // registers of the block that no warp has, in units of a warp's
-
-unsigned current_warp() { return machine().current->number / 32; }
 
 /// Dynamic shared memory begins here for descriptors, as on a GPU, where CUDA takes the first 1024.
 constexpr std::size_t shared_begins = 1024;
@@ -177,16 +174,9 @@ void give_sums(Warp& warp, const Product& product) {
 
 bool is_pending(const Warp& warp, const float* sums) {
   const auto has = [&](const std::vector<Product>& products) {
-    for (const Product& product : products) {
-      if (product.sums[0] == sums) return true;
-    }
-    return false;
+    return std::ranges::any_of(products, [&](const Product& p) { return p.sums[0] == sums; });
   };
-  if (has(warp.open)) return true;
-  for (const auto& group : warp.groups) {
-    if (has(group)) return true;
-  }
-  return false;
+  return has(warp.open) || std::ranges::any_of(warp.groups, has);
 }
 
 /// A warpgroup's warps take part in the same products. The first warp that issues one sets it.
@@ -249,43 +239,14 @@ void finish(const LaneMeeting& lanes) {
   warp.begun = false;
 }
 
-struct RegistersCall {
-  int registers;
-  bool more;
-};
-
-/// Lets the block have what this warp gives back, and wakes those who wait for registers.
-void give_to_pool(const LaneMeeting& lanes) {
-  const auto [registers, more] = lanes.read<RegistersCall>(0, 0);
-  Warp& warp = warps[current_warp()];
-  if (more ? registers < warp.registers : registers > warp.registers) {
-    return note_fault(std::string(more ? "take" : "give") + "_registers<" +
-                          std::to_string(registers) + ">, by threads that have " +
-                          std::to_string(warp.registers) + " registers each",
-                      *lanes.place);
-  }
-  if (more) return;
-  pool += warp.registers - registers;
-  warp.registers = registers;
-  Machine& e = machine();
-  for (unsigned i = 0; i < e.count; ++i) {
-    Thread& thread = *e.threads[i];
-    if (std::exchange(thread.registers, 0) != 0) thread.state = Thread::State::ready;
-  }
-}
-
 }  // namespace
 
-void begin_warps() {
+void begin_products_of_block() {
   const Unwatched unwatched;
-  const Machine& e = machine();
   warps.clear();
-  warps.resize((e.count + 31) / 32);
+  warps.resize((machine().count + 31) / 32);
   issued.assign((warps.size() + 3) / 4, {});
-  pool = 0;
-  constexpr unsigned of_multiprocessor = 65536;
   for (Warp& warp : warps) {
-    warp.registers = static_cast<int>(std::min(256u, of_multiprocessor / e.count / 8 * 8));
     warp.agent = std::make_unique<Agent>();
     const AsAgent as_tensor_cores(*warp.agent);
     acquire(&machine().block_begins);
@@ -303,13 +264,7 @@ void expect_no_products() {
       return note_fault("the block ends, and nobody waited for this product",
                         warp.groups.front().front().place);
     }
-    const Warp& first = warps[w / 4 * 4];
-    if (warp.issued != first.issued || warp.registers != first.registers) {
-      const std::string what = warp.issued != first.issued ? "products" : "registers";
-      return note_fault("the warps of warpgroup " + std::to_string(w / 4) +
-                            " end with different numbers of " + what,
-                        machine().site.file, static_cast<unsigned>(machine().site.line));
-    }
+    if (warp.issued != warps[w / 4 * 4].issued) return note_unequal_warps(w / 4, "products");
   }
 }
 
@@ -317,32 +272,6 @@ void join_tensor_cores() {
   for (const Warp& warp : warps) {
     const AsAgent as_tensor_cores(*warp.agent);
     release(&machine().block_ends);
-  }
-}
-
-std::string describe_registers(const Thread& thread) {
-  return "for " + std::to_string(thread.registers) + " registers each, and the block has only " +
-         std::to_string(pool) + " more for each thread of a warp";
-}
-
-void set_registers(int registers, bool more, const Place& place) {
-  expect_warpgroups("setmaxnreg", place);
-  const RegistersCall call{registers, more};
-  meet_lanes(~0u, &call, nullptr, give_to_pool, place);
-  stop_if_faulty();
-  Warp& warp = warps[current_warp()];
-  Thread& self = *machine().current;
-  while (warp.registers < registers) {
-    if (pool >= registers - warp.registers) {  // the first lane takes them for its warp
-      pool -= registers - warp.registers;
-      warp.registers = registers;
-      break;
-    }
-    self.registers = registers;
-    self.place = place;
-    self.state = Thread::State::waiting;
-    release(&machine().given_up);  // in case this thread never goes on
-    self.fiber.suspend();
   }
 }
 
