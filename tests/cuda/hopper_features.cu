@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(128, 1)
 
 __global__ void __launch_bounds__(128, 1)
     read_early(const __grid_constant__ TensorMap map, float* out) {
-#if T2T_WARPGROUPS
+#ifndef __CUDACC__  // nvcc would insert the wait
   T2T_DYNAMIC_TILES(bf16, tile);
   __shared__ Mbarrier full;
   if (threadIdx.x == 0) {
