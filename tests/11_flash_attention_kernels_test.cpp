@@ -35,17 +35,29 @@ static void swizzle_in(const AttentionCall<bf16>& call) {
   attend_swizzle_async(call, Section);
 }
 
+template <int Blocks>
+static void persistent_in(const AttentionCall<bf16>& call) {
+  attend_persistent(call, Blocks);
+}
+
 template <class Number>
 struct Rung {
   std::string name;
   void (*attend)(const AttentionCall<Number>&);
+  int oldest = 80, newest = 999;  // compute capabilities that have its instructions
+  bool runs_here() const {
+    const int capability = compute_capability();
+    return oldest <= capability && capability <= newest;
+  }
 };
 static const std::vector<Rung<float>> float_rungs = {{"fused", attend_fused},
                                                      {"shared tiles", attend_shared_tiles}};
-static const std::vector<Rung<bf16>> bf16_rungs = {{"tensor cores", attend_tensor_cores},
-                                                   {"swizzle, async", swizzle_in<0>},
-                                                   {"decode, 1 stretch", decode_in<1>},
-                                                   {"decode, 3 stretches", decode_in<3>}};
+static const std::vector<Rung<bf16>> bf16_rungs = {
+    {"tensor cores", attend_tensor_cores},      {"swizzle, async", swizzle_in<0>},
+    {"decode, 1 stretch", decode_in<1>},        {"decode, 3 stretches", decode_in<3>},
+    {"bulk copies", attend_bulk_copies, 90},    {"warpgroups", attend_warpgroup_products, 90, 90},
+    {"roles", attend_warp_specialized, 90, 90}, {"overlapped", attend_overlapped, 90, 90},
+    {"persistent", persistent_in<2>, 90, 90}};
 
 template <class Number>
 static double worst_error(const Rung<Number>& rung, const AttentionSizes& sizes, Layout layout) {
@@ -66,6 +78,7 @@ static void check(const AttentionSizes& n, Layout layout = Layout::tight) {
     CHECK(worst_error(rung, n, layout) <= 1);
   }
   for (const auto& rung : bf16_rungs) {
+    if (!rung.runs_here()) continue;
     CAPTURE(rung.name);
     CHECK(worst_error(rung, n, layout) <= 1);
   }
@@ -106,12 +119,15 @@ TEST_CASE(
 
 TEST_CASE("every rung: high scores do not overflow") {
   check({.B = 1, .T = 40, .S = 150, .H = 1, .G = 1, .D = 64, .deviation = 40});
+  // In four tiles of 128 keys the highest score rises again and again.
+  check({.B = 1, .T = 40, .S = 500, .H = 1, .G = 1, .D = 64, .deviation = 40});
   // The first tile's scores are some 200, the last one's below 50: exp(150) is infinite.
   check({.B = 1, .T = 9, .S = 200, .H = 1, .G = 1, .D = 64, .deviation = 90, .fading = true});
 }
 
 TEST_CASE("every rung: a NaN reaches the queries that see it, in its own channel") {
   for (const auto& rung : bf16_rungs) {
+    if (!rung.runs_here()) continue;
     CAPTURE(rung.name);
     std::vector<bf16> ones(3 * 64, __float2bfloat16(1)), values = ones;
     values[64] = __float2bfloat16(std::nanf(""));
@@ -164,6 +180,49 @@ TEST_CASE("every rung fits the shared memory of each GPU") {
     for (const int D : {64, 128}) check({.B = 1, .T = 3, .S = 9, .H = 1, .G = 1, .D = D});
     unsetenv("T2T_CARD");
   }
+}
+
+TEST_CASE("persistent: any number of blocks, each with any number of tiles" *
+          doctest::test_suite("slow")) {
+  const Rung<bf16> rungs[] = {{"0", persistent_in<0>, 90, 90},
+                              {"1", persistent_in<1>, 90, 90},
+                              {"5", persistent_in<5>, 90, 90},
+                              {"100", persistent_in<100>, 90, 90}};
+  for (const auto& rung : rungs) {
+    if (!rung.runs_here()) continue;
+    CAPTURE(rung.name);
+    AttentionSizes n{.B = 2, .T = 300, .S = 200, .H = 2, .G = 1, .D = 64};
+    CHECK(worst_error(rung, n, Layout::gaps) <= 1);
+    n.causal = true;
+    CHECK(worst_error(rung, n, Layout::tight) <= 1);
+    n.D = 128, n.S = 400, n.start = 100;
+    CHECK(worst_error(rung, n, Layout::gaps) <= 1);
+  }
+}
+
+TEST_CASE("persistent: what threads have written is fenced before TMA stores it") {
+  if (has_gpu()) return;  // only the stand-in keeps a record of who wrote what
+  setenv("T2T_PROXIES", "1", 1);
+  const Rung<bf16> rung{"persistent", persistent_in<1>};
+  CHECK(worst_error(rung, {.B = 1, .T = 5, .S = 9, .H = 2, .G = 1, .D = 64}, Layout::tight) <= 1);
+  unsetenv("T2T_PROXIES");
+}
+
+TEST_CASE("rungs 6 to 10 name the GPU that they want") {
+  if (has_gpu()) return;  // only the stand-in can be each of these GPUs
+  AttentionProblem<bf16> problem({.B = 1, .T = 2, .S = 2, .H = 1, .G = 1, .D = 64}, Layout::tight,
+                                 1);
+  const AttentionCall<bf16> call = problem.call();
+  setenv("T2T_CARD", "sm_80", 1);
+  REFUSES_AS(attend_bulk_copies(call),
+             "bulk_copies: wanted compute capability 9.0 or newer, got 8.0", std::runtime_error);
+  REFUSES_AS(attend_overlapped(call), "overlapped: wanted compute capability 9.0, got 8.0",
+             std::runtime_error);
+  setenv("T2T_CARD", "sm_120", 1);
+  REFUSES_AS(attend_persistent(call), "persistent: wanted compute capability 9.0, got 12.0",
+             std::runtime_error);
+  unsetenv("T2T_CARD");
+  REFUSES(attend_persistent(call, -1), "blocks: wanted at least 0, got -1");
 }
 
 TEST_CASE("swizzle, async: tiles of 16 keys, where two blocks with 48 have no room") {
@@ -267,6 +326,8 @@ TEST_CASE("a call that no rung takes is refused") {
   const char* words = "D: wanted 64 or 128, got 96";
   for (const auto& rung : float_rungs) REFUSES(rung.attend(in_float), words);
   for (const auto& rung : bf16_rungs) REFUSES(rung.attend(in_bf16), words);
+  REFUSES(query_tiles(1 << 30, 65535, 128),
+          "tiles of queries, times B·H: wanted below 2147483648, got 549747425280");
 }
 
 }  // namespace t2t::flash_attention_kernels_test

@@ -19,6 +19,8 @@ bool has_gpu();
 std::string device_name();
 /// 90 for compute capability 9.0. On the stand-in, that of the GPU that T2T_CARD names.
 int compute_capability();
+/// How many multiprocessors the GPU has. On the stand-in, which runs one block after another, 1.
+int multiprocessors();
 /// Waits for all kernels that were launched. Throws std::runtime_error with CUDA's message if one
 /// failed.
 void synchronize();

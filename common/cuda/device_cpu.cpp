@@ -14,6 +14,7 @@ std::string device_name() { return "CPU stand-in"; }
 int compute_capability() {
   return stand_in::wanted_capability({"compute_capability", __FILE__, __LINE__});
 }
+int multiprocessors() { return 1; }
 void synchronize() {}
 
 void check_cuda(int status, const char* call, const char* file, int line) {

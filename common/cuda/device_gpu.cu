@@ -59,6 +59,12 @@ int compute_capability() {
   return 10 * major + minor;
 }
 
+int multiprocessors() {
+  int count = 0;
+  T2T_CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0));
+  return count;
+}
+
 void synchronize() { T2T_CUDA_CHECK(cudaDeviceSynchronize()); }
 
 void check_cuda(int status, const char* call, const char* file, int line) {

@@ -91,9 +91,17 @@ __device__ __forceinline__ std::uint64_t channels_of_rows(const bf16* tile, int 
   return detail::describe(tile, 128 * static_cast<unsigned>(rows), 1024);
 }
 
-/// Before the first product after the sums, or a in registers, were touched by anything else.
-__device__ __forceinline__ void begin_products() {
+/// Before the first product after the sums, or a in registers, were touched by anything else. Names
+/// these arrays.
+template <class Sums>
+__device__ __forceinline__ void begin_products(Sums& sums) {
+  detail::pin(sums);
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+template <class Sums, class More>
+__device__ __forceinline__ void begin_products(Sums& sums, More& more) {
+  detail::pin(more);
+  begin_products(sums);
 }
 /// Makes one group of the products that this warp has issued since its last commit.
 __device__ __forceinline__ void commit_products() {

@@ -302,6 +302,11 @@ std::uint64_t describe(const __nv_bfloat16* tile, unsigned leading_bytes, unsign
          std::uint64_t{stride_bytes >> 4} << 32 | swizzle_of_128_bytes;
 }
 
+void begin_products(const Place& place) {
+  meet_lanes(
+      ~0u, nullptr, nullptr, [](const LaneMeeting&) { warps[current_warp()].begun = true; }, place);
+}
+
 }  // namespace stand_in
 
 using namespace stand_in;
@@ -314,11 +319,6 @@ bool elected(Place place) {
         return lane == (order.is_random() ? order.seed() : order.choose(32)) % 32;
       },
       place);
-}
-
-void begin_products(Place place) {
-  meet_lanes(
-      ~0u, nullptr, nullptr, [](const LaneMeeting&) { warps[current_warp()].begun = true; }, place);
 }
 
 void commit_products(Place place) {

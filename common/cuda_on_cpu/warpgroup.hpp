@@ -22,6 +22,7 @@ struct ProductCall {
   bool adds, transposed;
 };
 void issue_product(const ProductCall& call, const Place& place);
+void begin_products(const Place& place);
 void wait_for_products(int pending, const Place& place);
 void set_registers(int registers, bool more, const Place& place);
 std::uint64_t describe(const __nv_bfloat16* tile, unsigned leading_bytes, unsigned stride_bytes,
@@ -59,8 +60,16 @@ inline std::uint64_t channels_of_rows(const __nv_bfloat16* tile, int rows,
   return stand_in::describe(tile, 128 * static_cast<unsigned>(rows), 1024, place);
 }
 
-/// Before the first product after the sums, or a in registers, were touched by anything else.
-void begin_products(stand_in::Place place = stand_in::Place::current());
+/// Before the first product after the sums, or a in registers, were touched by anything else. Names
+/// these arrays.
+template <class Sums>
+void begin_products(Sums&, stand_in::Place place = stand_in::Place::current()) {
+  stand_in::begin_products(place);
+}
+template <class Sums, class More>
+void begin_products(Sums&, More&, stand_in::Place place = stand_in::Place::current()) {
+  stand_in::begin_products(place);
+}
 
 /// sums = a·bᵀ, or sums += a·bᵀ if Adds; 16 channels of both.
 template <bool Adds, int Blocks>

@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(128, 1)
   mbarrier_wait(full, 0);
 
   float scores[Keys / 8][4], means[D / 8][4] = {};
-  begin_products();
+  begin_products(scores);
 #pragma unroll
   for (int c = 0; c < D / 16; ++c) {
     const std::uint64_t a = rows_of_channels(q) + (c / 4 * 64 * 8 + c % 4 * 2);
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(128, 1)
       weights[s][i] = pack_bf16(pairs[i % 2 * 2], pairs[i % 2 * 2 + 1]);
     }
   }
-  begin_products();
+  begin_products(means, weights);
 #pragma unroll
   for (int s = 0; s < Keys / 16; ++s) {
     multiply(means, weights[s], channels_of_rows(k, Keys) + 128 * s);
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(128, 1)
   __syncthreads();
   mbarrier_wait(full, 0);
   float sums[8][4] = {};
-  begin_products();
+  begin_products(sums);
   multiply<false>(sums, rows_of_channels(tile), rows_of_channels(tile));
   commit_products();
   if (threadIdx.x == 0) out[1] = sums[0][0];

@@ -134,7 +134,7 @@ __global__ void products_not_committed(TensorMap map) {
   __shared__ Mbarrier full;
   const std::uint64_t a = loaded(full, tile, map);
   float sums[8][4];
-  begin_products();
+  begin_products(sums);
   multiply<false>(sums, a, a);  // mark: products_not_committed
   wait_for_products<0>(sums);
 }
@@ -144,7 +144,7 @@ __global__ void products_not_awaited(TensorMap map) {
   __shared__ Mbarrier full;
   const std::uint64_t a = loaded(full, tile, map);
   float sums[8][4];
-  begin_products();
+  begin_products(sums);
   multiply<false>(sums, a, a);  // mark: products_not_awaited
   commit_products();
 }
@@ -154,7 +154,7 @@ __global__ void tile_overwritten(TensorMap map) {
   __shared__ Mbarrier full;
   const std::uint64_t a = loaded(full, tile, map);
   float sums[8][4];
-  begin_products();
+  begin_products(sums);
   multiply<false>(sums, a, a);  // mark: tile_overwritten
   commit_products();
   tile[threadIdx.x] = __float2bfloat16(9);
@@ -176,7 +176,7 @@ __global__ void one_warp_alone(TensorMap map) {
   __shared__ Mbarrier full;
   const std::uint64_t a = loaded(full, tile, map);
   float sums[8][4];
-  begin_products();
+  begin_products(sums);
   if (threadIdx.x < 32) multiply<false>(sums, a, a);
   commit_products();
   wait_for_products<0>(sums);
@@ -187,7 +187,7 @@ __global__ void warps_differ(TensorMap map) {
   __shared__ Mbarrier full;
   const std::uint64_t a = loaded(full, tile, map);
   float sums[8][4];
-  begin_products();
+  begin_products(sums);
   multiply<false>(sums, a, threadIdx.x < 96 ? a : a + 2);  // mark: warps_differ
   commit_products();
   wait_for_products<0>(sums);
@@ -198,7 +198,7 @@ __global__ void descriptor_leads_out(TensorMap map) {
   __shared__ Mbarrier full;
   const std::uint64_t a = loaded(full, tile, map);
   float sums[8][4];
-  begin_products();
+  begin_products(sums);
   multiply<false>(sums, a, a + 4096);  // mark: descriptor_leads_out
   commit_products();
   wait_for_products<0>(sums);

@@ -52,8 +52,17 @@ def changed(right, wrong):
     return numbers
 
 
-def part_of(patch):
+def file_of(patch):
+    """The source that a patch changes."""
     return re.search(r"^\+\+\+ b/(\S+)$", patch.read_text(), re.M).group(1)
+
+
+def part_of(patch):
+    """The source that is compiled with the mistake: the one that the patch changes; or, if that is a header of kernels, the kernel
+    beside it that a line of the patch names: "In NAME.cu.\""""
+    file = pathlib.Path(file_of(patch))
+    inside = re.search(r"^In (\S+\.cu)\.$", patch.read_text(), re.M)
+    return str(file.parent / inside.group(1) if inside else file)
 
 
 class DoesNotFit(Exception):
@@ -61,11 +70,18 @@ class DoesNotFit(Exception):
 
 
 def patched(part, patch):
-    made = subprocess.run(["patch", "--quiet", "--fuzz=0", "--output=-", "--reject-file=/dev/null", part, str(patch)],
+    """A part with the mistake of a patch. A header that has the mistake stands in the place of its #include."""
+    file = file_of(patch)
+    made = subprocess.run(["patch", "--quiet", "--fuzz=0", "--output=-", "--reject-file=/dev/null", file, str(patch)],
                           cwd=ROOT, capture_output=True, text=True)
     if made.returncode != 0:
-        raise DoesNotFit(f"{patch.relative_to(ROOT)} does not fit {part}")
-    return made.stdout
+        raise DoesNotFit(f"{patch.relative_to(ROOT)} does not fit {file}")
+    if file == part:
+        return made.stdout
+    text, include = (ROOT / part).read_text(), f'#include "{file.partition("/")[2]}"\n'
+    if include not in text:
+        raise DoesNotFit(f"{patch.relative_to(ROOT)}: {part} does not include {file}")
+    return text.replace(include, made.stdout.replace("#pragma once\n", ""))
 
 
 def is_alone(part, text):

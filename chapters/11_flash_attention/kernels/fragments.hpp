@@ -1,4 +1,4 @@
-// Online softmax in the layout of the tensor cores. Rungs 3 to 5 share this file.
+// Online softmax in the layout of the tensor cores. Rungs 3 to 10 share this file.
 //
 //   matrix d [16, 8] of float32:  lane l has rows l/4 (d[0], d[1]) and l/4 + 8 (d[2], d[3]),
 //                                 columns 2·(l%4) and the next
@@ -46,16 +46,17 @@ __device__ __forceinline__ void mask_scores(float (&scores)[Blocks][4], int firs
       if (key + 8 * n + i % 2 >= seen[i / 2]) scores[n][i] = -INFINITY;
 }
 
-/// Turns one tile's scores [16, 8·Blocks] into weights relative to m. Any m does, as long as it is
-/// the same for l and o: it cancels when o is divided by l. Therefore m rises to the highest score
-/// so far only when a weight would otherwise be above 2^8, and only then are l and o rescaled.
-/// Weights up to 256 lose no digits, since bf16 and float32 are floating-point numbers.
-template <int Blocks, int Channels>
-__device__ __forceinline__ void online_softmax(float (&scores)[Blocks][4],
-                                               float (&mean)[Channels][4], OnlineRows& rows,
-                                               float scale) {
+/// Raises m to the highest of one tile's scores [16, 8·Blocks]. Any m does, as long as it is the
+/// same for l and o: it cancels when o is divided by l. Therefore m rises only when a weight would
+/// otherwise be above 2^8. Weights up to 256 lose no digits, since bf16 and float32 are
+/// floating-point numbers. If m rose in any row of the warp, l is rescaled, and
+/// rescale_mean(half, factor) is called for both halves. base becomes m·scale.
+template <int Blocks, class RescaleMean>
+__device__ __forceinline__ void raise_highest(const float (&scores)[Blocks][4], OnlineRows& rows,
+                                              float scale, float (&base)[2],
+                                              const RescaleMean& rescale_mean) {
   constexpr float most_rise = 8;  // of a weight's exponent
-  float m[2], base[2];
+  float m[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float top = -INFINITY;
@@ -74,16 +75,35 @@ __device__ __forceinline__ void online_softmax(float (&scores)[Blocks][4],
       const float rescale = exp2_fast(rows.highest[half] * scale - base[half]);
       rows.highest[half] = m[half];
       rows.sum[half] *= rescale;
-      for (int n = 0; n < Channels; ++n)
-        mean[n][2 * half] *= rescale, mean[n][2 * half + 1] *= rescale;
+      rescale_mean(half, rescale);
     }
   }
+}
+
+/// Turns one tile's scores into weights, 2^(score·scale - base), and adds them to l.
+template <int Blocks>
+__device__ __forceinline__ void scores_to_weights(float (&scores)[Blocks][4], OnlineRows& rows,
+                                                  float scale, const float (&base)[2]) {
 #pragma unroll
   for (int n = 0; n < Blocks; ++n)
     for (int i = 0; i < 4; ++i) {
       scores[n][i] = exp2_fast(scores[n][i] * scale - base[i / 2]);
       rows.sum[i / 2] += scores[n][i];
     }
+}
+
+/// One step of online softmax: turns one tile's scores into weights, and rescales the mean if it
+/// must.
+template <int Blocks, int Channels>
+__device__ __forceinline__ void online_softmax(float (&scores)[Blocks][4],
+                                               float (&mean)[Channels][4], OnlineRows& rows,
+                                               float scale) {
+  float base[2];
+  raise_highest(scores, rows, scale, base, [&](int half, float rescale) {
+    for (int n = 0; n < Channels; ++n)
+      mean[n][2 * half] *= rescale, mean[n][2 * half + 1] *= rescale;
+  });
+  scores_to_weights(scores, rows, scale, base);
 }
 
 /// Packs the weights of 8 keys (low) and of the next 8 (high) into one matrix a.

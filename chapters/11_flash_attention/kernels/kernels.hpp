@@ -7,12 +7,18 @@
 //   rung 3  tensor_cores.cu                          bf16     products on the tensor cores
 //   rung 4  swizzle_async.cu                         bf16     copies in flight, no bank conflicts
 //   rung 5  decode_split.cu                          bf16     few queries, keys split over the GPU
+//   rung 6  hopper/bulk_copies.cu                    bf16     a tile is one instruction (TMA)
+//   rung 7  hopper/warpgroup_products.cu             bf16     four warps multiply together (wgmma)
+//   rung 8  hopper/warp_specialized.cu               bf16     one role copies, another multiplies
+//   rung 9  hopper/overlapped.cu                     bf16     softmax while products run, turns
+//   rung 10 hopper/persistent.cu                     bf16     a block takes tile after tile
+//
+// Rung 6 needs compute capability 9.0 or newer (Hopper), rungs 7 to 10 need 9.0.
 //
 // ./learn gpu times these kernels, and page 11 shows what it recorded on an H100. No other GPU has
-// run them yet.
+// run them yet, and no GPU rungs 6 to 10.
 //
-// Sums and softmax are float32 in all rungs. None uses Hopper's own instructions (wgmma, bulk
-// copies) yet.
+// Sums and softmax are float32 in all rungs.
 //
 // A NaN in a masked value may reach queries of its tile, since 0·NaN is NaN. Rows past S or T, and
 // elements between rows, are never read.
@@ -35,6 +41,16 @@ int heads_of_section(const AttentionCall<bf16>& call);
 /// Rung 4 processes the heads in sections of so many, or with 0 of heads_of_section(call). Also
 /// throws std::invalid_argument when section is below 0.
 void attend_swizzle_async(const AttentionCall<bf16>& call, int section = 0);
+
+/// Rungs 6 to 10. Also throw std::runtime_error on a GPU that has not the instructions:
+/// "overlapped: wanted compute capability 9.0, got 8.0".
+void attend_bulk_copies(const AttentionCall<bf16>& call);
+void attend_warpgroup_products(const AttentionCall<bf16>& call);
+void attend_warp_specialized(const AttentionCall<bf16>& call);
+void attend_overlapped(const AttentionCall<bf16>& call);
+/// With so many blocks, or with 0 as many as the GPU has multiprocessors. Also throws
+/// std::invalid_argument when blocks is below 0.
+void attend_persistent(const AttentionCall<bf16>& call, int blocks = 0);
 
 /// How many of rung 5's blocks run on one multiprocessor of this GPU at once, for D = 64 or 128.
 int decode_blocks(int D);

@@ -16,16 +16,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "11_flash_attention/kernels/async_tiles.hpp"
-#include "11_flash_attention/kernels/fragments.hpp"
 #include "11_flash_attention/kernels/kernels.hpp"
+#include "11_flash_attention/kernels/warp_tiles.hpp"
 
 namespace t2t {
 
 namespace {
-
-constexpr int warps = 4, threads = 32 * warps, warp_queries = 32;
-constexpr int tile_queries = warp_queries * warps;
 
 /// Which tile of queries of which head a block takes. Heads are taken in sections whose keys and
 /// values together fit L2; within a section, the last tile of each head comes first.
@@ -37,77 +33,6 @@ __device__ BlockTile tile_of(int block, int tiles, int B, int H, int section) {
   const int heads = min(section, B * H - part * section);
   const int head = part * section + rest % heads;
   return {tiles - 1 - rest / heads, head % H, head / H};
-}
-
-/// scores [32, keys] += q·kᵀ. q holds the queries; with Kept = 1 they are loaded again for each 16
-/// channels.
-template <int D, int Keys, int Kept>
-__device__ __forceinline__ void multiply_keys(float (&scores)[2][Keys / 8][4],
-                                              uint32_t (&q)[Kept][2][4], const bf16* q_tile,
-                                              const bf16* k_tile) {
-#pragma unroll
-  for (int c = 0; c < D / 16; ++c) {
-    uint32_t(&a)[2][4] = q[c % Kept];
-    if (Kept == 1)
-      for (int r = 0; r < 2; ++r) load_queries<D>(a[r], q_tile, 16 * r, c);
-#pragma unroll
-    for (int n = 0; n < Keys / 16; ++n) {
-      uint32_t b[4];
-      load_keys<D>(b, k_tile, 16 * n, c);
-      for (int r = 0; r < 2; ++r) {
-        mma_16x8x16(scores[r][2 * n], a[r], b[0], b[1]);
-        mma_16x8x16(scores[r][2 * n + 1], a[r], b[2], b[3]);
-      }
-    }
-  }
-}
-
-/// mean [32, D] += weights·v
-template <int D, int Keys>
-__device__ __forceinline__ void multiply_values(float (&mean)[2][D / 8][4],
-                                                const float (&weights)[2][Keys / 8][4],
-                                                const bf16* v_tile) {
-#pragma unroll
-  for (int s = 0; s < Keys / 16; ++s) {
-    uint32_t a[2][4];
-    for (int r = 0; r < 2; ++r) pack_weights(a[r], weights[r][2 * s], weights[r][2 * s + 1]);
-#pragma unroll
-    for (int n = 0; n < D / 16; ++n) {
-      uint32_t b[4];
-      load_values<D>(b, v_tile, 16 * s, n);
-      for (int r = 0; r < 2; ++r) {
-        mma_16x8x16(mean[r][2 * n], a[r], b[0], b[1]);
-        mma_16x8x16(mean[r][2 * n + 1], a[r], b[2], b[3]);
-      }
-    }
-  }
-}
-
-/// Writes o / l to out. The rows first go to the warp's own rows of the tile of queries, so that
-/// each thread then writes 16 bytes to memory, next to its neighbour's. Only this warp reads these
-/// rows.
-template <int D>
-__device__ void store_rows(const float (&mean)[2][D / 8][4], const OnlineRows (&rows)[2],
-                           bf16* tile, bf16* out, long stride, int inside) {
-  const int lane = threadIdx.x % 32;
-  __syncwarp();  // all lanes are done with the queries
-#pragma unroll
-  for (int r = 0; r < 2; ++r)
-    for (int half = 0; half < 2; ++half) {
-      const float share = 1 / whole_sum(rows[r], half);
-      for (int n = 0; n < D / 8; ++n) {
-        bf16* at = tile + swizzled<D>(16 * r + 8 * half + lane / 4, n) + lane % 4 * 2;
-        *reinterpret_cast<uint32_t*>(at) =
-            pack_bf16(mean[r][n][2 * half] * share, mean[r][n][2 * half + 1] * share);
-      }
-    }
-  __syncwarp();
-  for (int i = lane; i < warp_queries * D / 8; i += 32) {
-    const int row = i / (D / 8), chunk = i % (D / 8);
-    if (row < inside)
-      *reinterpret_cast<uint4*>(out + row * stride + chunk * 8) =
-          *reinterpret_cast<const uint4*>(tile + swizzled<D>(row, chunk));
-  }
 }
 
 template <int D, int Keys>
@@ -128,7 +53,7 @@ __device__ constexpr bool is_chosen() {
 
 // [kernel]
 template <int D, int Keys>
-__global__ void __launch_bounds__(threads, 2)
+__global__ void __launch_bounds__(tile_threads, 2)
     swizzle_async(AttentionCall<bf16> call, float scale, int tiles, int section) {
   if (!is_chosen<D, Keys>()) return;
   T2T_DYNAMIC_SHARED(bf16, q_tile);  // [128, D], and behind it [2][2][Keys, D]
@@ -140,15 +65,16 @@ __global__ void __launch_bounds__(threads, 2)
   const int from = threadIdx.x / 32 * warp_queries;  // the warp's rows in the tile
   const int first_query = first_of_block + from;
   const auto copy_step = [&, b = b](int place, int first) {  // keys and values from `first` on
-    copy_rows<D, Keys, threads>(k_tile(place), row_of(call.k, call.k_strides, b, first, g),
-                                call.k_strides.token, call.S - first, threadIdx.x);
-    copy_rows<D, Keys, threads>(v_tile(place), row_of(call.v, call.v_strides, b, first, g),
-                                call.v_strides.token, call.S - first, threadIdx.x);
+    copy_rows<D, Keys, tile_threads>(k_tile(place), row_of(call.k, call.k_strides, b, first, g),
+                                     call.k_strides.token, call.S - first, threadIdx.x);
+    copy_rows<D, Keys, tile_threads>(v_tile(place), row_of(call.v, call.v_strides, b, first, g),
+                                     call.v_strides.token, call.S - first, threadIdx.x);
     commit_copies();
   };
 
-  copy_rows<D, tile_queries, threads>(q_tile, row_of(call.q, call.q_strides, b, first_of_block, h),
-                                      call.q_strides.token, call.T - first_of_block, threadIdx.x);
+  copy_rows<D, tile_queries, tile_threads>(
+      q_tile, row_of(call.q, call.q_strides, b, first_of_block, h), call.q_strides.token,
+      call.T - first_of_block, threadIdx.x);
   commit_copies();
   copy_step(0, 0);
   constexpr int kept = D == 64 ? D / 16 : 1;
@@ -182,17 +108,21 @@ __global__ void __launch_bounds__(threads, 2)
     }
     multiply_values<D, Keys>(mean, scores, v_tile(now));
   }
-  if (first_query < call.T)
-    store_rows<D>(mean, rows, q_tile + from * D,
-                  row_of(call.out, call.out_strides, b, first_query, h), call.out_strides.token,
-                  call.T - first_query);
+  if (first_query >= call.T) return;
+  __syncwarp();  // all lanes are done with the queries, over which the results are written
+  for (int r = 0; r < 2; ++r)
+    write_mean<D, D, tile_queries>(q_tile, from + 16 * r, mean[r], rows[r]);
+  __syncwarp();
+  store_rows<D, D, tile_queries, warp_queries>(
+      q_tile, from, row_of(call.out, call.out_strides, b, first_query, h), call.out_strides.token,
+      call.T - first_query);
 }
 // [/kernel]
 
 template <int D, int Keys>
 void launch(const AttentionCall<bf16>& call, int section) {
-  const int tiles = (call.T + tile_queries - 1) / tile_queries;
-  T2T_LAUNCH((swizzle_async<D, Keys>), dim3(unsigned(tiles) * call.B * call.H), dim3(threads),
+  const int tiles = query_tiles(call, tile_queries);
+  T2T_LAUNCH((swizzle_async<D, Keys>), dim3(tiles * call.B * call.H), dim3(tile_threads),
              (shared_bytes<D, Keys>()), call, scale_log2(D), tiles, section);
 }
 
@@ -200,7 +130,7 @@ void launch(const AttentionCall<bf16>& call, int section) {
 template <int D, int Keys>
 bool two_blocks_fit() {
   return blocks_of_multiprocessor({"swizzle_async", __FILE__, __LINE__}, swizzle_async<D, Keys>,
-                                  threads, shared_bytes<D, Keys>()) >= 2;
+                                  tile_threads, shared_bytes<D, Keys>()) >= 2;
 }
 
 }  // namespace
@@ -215,7 +145,7 @@ void attend_swizzle_async(const AttentionCall<bf16>& call, int section) {
   expect_tiles(call);
   if (section < 0)
     throw std::invalid_argument("section: wanted at least 0, got " + std::to_string(section));
-  if (section == 0) section = heads_of_section(call);
+  section = std::min(section == 0 ? heads_of_section(call) : section, call.B * call.H);
   if (call.D == 64)
     launch<64, 64>(call, section);
   else if (two_blocks_fit<128, 48>())

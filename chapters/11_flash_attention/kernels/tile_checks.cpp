@@ -18,4 +18,11 @@ void expect_rows(const char* name, const void* rows, const Strides& strides, std
            double(stride) * double(bytes));
 }
 
+int query_tiles(int T, int heads, int queries) {
+  const long tiles = (long{T} + queries - 1) / queries;
+  expect(tiles * heads < 1L << 31, "tiles of queries, times B·H", "below 2147483648",
+         double(tiles * heads));
+  return int(tiles);
+}
+
 }  // namespace t2t

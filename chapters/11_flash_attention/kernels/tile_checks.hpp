@@ -13,6 +13,10 @@ namespace t2t {
 void expect_tile_width(int D);
 void expect_rows(const char* name, const void* rows, const Strides& strides, std::size_t bytes);
 
+/// How many tiles of `queries` queries T queries fill. Throws std::invalid_argument when a grid
+/// cannot have a block for each tile of B·H heads.
+int query_tiles(int T, int heads, int queries);
+
 template <class Number>
 void expect_tiles(const AttentionCall<Number>& call) {
   expect_call(call);
@@ -21,6 +25,11 @@ void expect_tiles(const AttentionCall<Number>& call) {
   expect_rows("k", call.k, call.k_strides, sizeof(Number));
   expect_rows("v", call.v, call.v_strides, sizeof(Number));
   expect_rows("out", call.out, call.out_strides, sizeof(Number));
+}
+
+template <class Number>
+int query_tiles(const AttentionCall<Number>& call, int queries) {
+  return query_tiles(call.T, call.B * call.H, queries);
 }
 
 }  // namespace t2t

@@ -52,7 +52,7 @@ def of(folder):
 
 def _key(folder):
     patches = patches_in(folder)
-    parts = sorted({house.ROOT / switches.part_of(patch) for patch in patches})
+    parts = sorted({house.ROOT / of_patch(patch) for patch in patches for of_patch in (switches.part_of, switches.file_of)})
     tools = [pathlib.Path(switches.__file__), pathlib.Path(switches.source.__file__), pathlib.Path(__file__)]
     files = [*patches, *(part for part in parts if part.exists()), *tools]
     built_with = " ".join(_cached().values()).encode()

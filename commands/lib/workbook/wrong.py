@@ -6,6 +6,7 @@ the first numbers that each of them reports, first a check that rejects it alone
 """
 import functools
 import json
+import pathlib
 import re
 
 import plan
@@ -16,9 +17,8 @@ def patches(chapter):
     """[(name, part, its one line), ...] of a chapter's wrong versions."""
     found = []
     for patch in sorted((ROOT / "tests/wrong" / chapter).glob("*.patch")):
-        text = patch.read_text()
-        part = re.search(r"^\+\+\+ b/[\w/]+/(\w+)\.(?:cpp|cu)$", text, re.M).group(1)
-        found.append((patch.stem, part, text.splitlines()[0]))
+        part = pathlib.Path(plan.switches.part_of(patch)).stem
+        found.append((patch.stem, part, patch.read_text().splitlines()[0]))
     return found
 
 

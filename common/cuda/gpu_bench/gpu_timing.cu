@@ -108,13 +108,6 @@ Times time_calls(const std::function<void()>& work, const std::function<void()>&
   return {times.front(), times[times.size() / 2], times[times.size() * 9 / 10]};
 }
 
-int multiprocessors() {
-  int device = 0, count = 0;
-  T2T_CUDA_CHECK(cudaGetDevice(&device));
-  T2T_CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-  return count;
-}
-
 std::size_t free_device_memory() {
   std::size_t free = 0, all = 0;
   T2T_CUDA_CHECK(cudaMemGetInfo(&free, &all));

@@ -18,8 +18,6 @@ struct Times {
 /// the card's time alone. `before` is called before each of these, outside of the measured time.
 Times time_calls(const std::function<void()>& work, const std::function<void()>& before = {});
 
-/// How many multiprocessors the card has.
-int multiprocessors();
 /// Bytes of device memory that are free now.
 std::size_t free_device_memory();
 
