@@ -117,6 +117,14 @@ void run_attention(Report& report, int D, bool causal) {
     const AttentionCall<bf16> call = x.call();
     attention(report, "3 tensor cores", x, [&] { attend_tensor_cores(call); });
     attention(report, "4 swizzle, async", x, [&] { attend_swizzle_async(call); });
+    if (compute_capability() >= 90)
+      attention(report, "6 bulk copies", x, [&] { attend_bulk_copies(call); });
+    if (compute_capability() == 90) {
+      attention(report, "7 warpgroups", x, [&] { attend_warpgroup_products(call); });
+      attention(report, "8 roles", x, [&] { attend_warp_specialized(call); });
+      attention(report, "9 overlapped", x, [&] { attend_overlapped(call); });
+      attention(report, "10 persistent", x, [&] { attend_persistent(call); });
+    }
   }
 }
 
