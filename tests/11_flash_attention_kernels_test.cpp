@@ -124,9 +124,9 @@ TEST_CASE("every rung: many tiles, so that what is carried between them matters"
 
 TEST_CASE("rungs 6 to 10: in any order of warps and copies, with groups that see unequally many") {
   if (has_gpu()) return;  // a GPU chooses its own order
-  for (const char* order : {"reverse", "1", "2", "3"}) {
+  for (const std::string order : {"reverse", "1", "2", "3"}) {
     CAPTURE(order);
-    const Setting of_threads("T2T_ORDER", order);
+    const Setting of_threads("T2T_ORDER", order.c_str());
     for (const Rung<bf16>& rung : std::span(bf16_rungs).last(5))
       for (const int D : {64, 128}) {
         CAPTURE(rung.name);

@@ -10,7 +10,7 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NVCC = os.environ.get("CUDACXX", "nvcc")
-ARCHITECTURES = ("sm_80", "sm_89", "sm_90", "sm_120")
+ARCHITECTURES = ("sm_80", "sm_89", "sm_90a", "sm_120")
 FIELDS = {"registers": r"Used (\d+) registers", "shared": r"(\d+) bytes smem",
           "spills": r"(\d+) bytes spill stores"}
 

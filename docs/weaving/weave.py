@@ -147,19 +147,19 @@ def _time(seconds):
     return f"{seconds * factor:.3g} {unit}"
 
 
-def kernels(chapter, only=""):
+def kernels(chapter, only="", folder="kernels", cards=None):
     """docs/weaving/kernel_table.py records them where there is a CUDA toolkit."""
     record = ROOT / "docs/recorded/kernels.json"
     run = json.loads(record.read_text()) if record.exists() else {}
     if chapter not in run:
         return _out("Not compiled for a GPU yet.\n")
-    cards = [one for one in run[chapter][0] if one.startswith("sm_")]
+    cards = cards.split() if cards else [one for one in run[chapter][0] if one.startswith("sm_")]
     rows = [f"| kernel | registers a thread, {' / '.join(cards)} | static shared memory, bytes | spilled bytes |",
             "| --- | ---: | ---: | ---: |"]
-    for row in (row for row in run[chapter] if only in row["kernel"]):
+    for row in (row for row in run[chapter] if only in row["kernel"] and pathlib.Path(row["source"]).parent.name == folder):
         registers, spills = (" / ".join(str(row[one][f]) for one in cards) for f in ("registers", "spills"))
         rows.append(f"| `{row['kernel']}` in [{pathlib.Path(row['source']).name}](../chapters/{chapter}/{row['source']}) | "
-                    f"{registers} | {row['sm_90']['shared']} | {spills} |")
+                    f"{registers} | {row['sm_90a']['shared']} | {spills} |")
     rows.append(f"\nReported by ptxas of nvcc {run['nvcc']}. `python3 docs/weaving/kernel_table.py` updates the table.")
     _out("\n".join(rows) + "\n")
 
@@ -235,7 +235,7 @@ def mistakes():
 
 def _patches(chapter):
     folder = ROOT / "tests/wrong" / chapter
-    return sorted(folder.glob("*.patch")) + sorted(folder.glob("races/*.patch"))
+    return [patch for place in ("*", "races/*", "code/*") for patch in sorted(folder.glob(f"{place}.patch"))]
 
 
 def _mistake_table(patches):
