@@ -12,7 +12,7 @@
 #include "04_causal_attention/gpu_bench/naive_steps.hpp"
 #include "04_causal_attention/kernels/attention_naive.hpp"
 #include "support/apart.hpp"
-#include "support/attention_problem.hpp"
+#include "support/kernels/attention_problem.hpp"
 #include "support/refuses.hpp"
 
 using namespace t2t;

@@ -7,7 +7,7 @@
 
 #include "04_causal_attention/gpu_bench/gpu_problem.hpp"
 #include "11_flash_attention/kernels/kernels.hpp"
-#include "support/attention_problem.hpp"
+#include "support/kernels/attention_problem.hpp"
 #include "support/refuses.hpp"
 
 namespace t2t::flash_attention_kernels_test {
@@ -76,8 +76,7 @@ static const std::vector<Rung<bf16>> bf16_rungs = {
     {"persistent", persistent_in<2>, 90, 90}};
 
 template <class Number>
-static double worst_error(const Rung<Number>& rung, const AttentionSizes& sizes, Layout layout) {
-  AttentionProblem<Number> problem(sizes, layout, 1);
+static double worst_error(const Rung<Number>& rung, AttentionProblem<Number>& problem) {
   std::string fault;  // what the stand-in reports, for which a GPU may hang or compute anything
   try {
     rung.attend(problem.call());
@@ -88,22 +87,24 @@ static double worst_error(const Rung<Number>& rung, const AttentionSizes& sizes,
   return fault.empty() ? problem.worst_error() : INFINITY;
 }
 
-/// Every rung, against float64.
-static void check(const AttentionSizes& n, Layout layout = Layout::tight) {
+/// These rungs, against float64.
+template <class Number>
+static void check(std::span<const Rung<Number>> rungs, const AttentionSizes& n, Layout layout) {
   CAPTURE(n.T);
   CAPTURE(n.S);
   CAPTURE(n.D);
   CAPTURE(n.causal);
   CAPTURE(n.start);
-  for (const auto& rung : float_rungs) {
-    CAPTURE(rung.name);
-    CHECK(worst_error(rung, n, layout) <= 1);
-  }
-  for (const auto& rung : bf16_rungs) {
+  AttentionProblem<Number> problem(n, layout, 1);
+  for (const auto& rung : rungs) {
     if (!rung.runs_here()) continue;
     CAPTURE(rung.name);
-    CHECK(worst_error(rung, n, layout) <= 1);
+    CHECK(worst_error(rung, problem) <= 1);
   }
+}
+static void check(const AttentionSizes& n, Layout layout = Layout::tight) {
+  check<float>(float_rungs, n, layout);
+  check<bf16>(bf16_rungs, n, layout);
 }
 
 TEST_CASE("every rung: float64 agrees at every size, masked or not") {
@@ -127,14 +128,11 @@ TEST_CASE("rungs 6 to 10: in any order of warps and copies, with groups that see
   for (const std::string order : {"reverse", "1", "2", "3"}) {
     CAPTURE(order);
     const Setting of_threads("T2T_ORDER", order.c_str());
-    for (const Rung<bf16>& rung : std::span(bf16_rungs).last(5))
-      for (const int D : {64, 128}) {
-        CAPTURE(rung.name);
-        CAPTURE(D);
-        AttentionSizes n{.B = 1, .T = 128, .S = 400, .H = 1, .G = 1, .D = D, .causal = true};
-        n.start = 300;  // the first 64 queries see three tiles of keys, the next four
-        CHECK(worst_error(rung, n, Layout::tight) <= 1);
-      }
+    for (const int D : {64, 128}) {
+      AttentionSizes n{.B = 1, .T = 128, .S = 400, .H = 1, .G = 1, .D = D, .causal = true};
+      n.start = 300;  // the first 64 queries see three tiles of keys, the next four
+      check<bf16>(std::span(bf16_rungs).last(5), n, Layout::tight);
+    }
   }
 }
 
@@ -187,14 +185,12 @@ TEST_CASE("every rung: a NaN reaches the queries that see it, in its own channel
 TEST_CASE("swizzle, async: any number of heads in a section, and a last section with fewer" *
           doctest::test_suite("slow")) {
   const Rung<bf16> rungs[] = {{"4", swizzle_in<4>}, {"1", swizzle_in<1>}, {"100", swizzle_in<100>}};
-  for (const auto& rung : std::span(rungs).first(most_sections)) {
-    CAPTURE(rung.name);
-    AttentionSizes n{
-        .B = 3, .T = 200, .S = 40, .H = 2, .G = 1, .D = 64};  // two tiles of each of 6 heads
-    CHECK(worst_error(rung, n, Layout::gaps) <= 1);
-    n.causal = true;
-    CHECK(worst_error(rung, n, Layout::tight) <= 1);
-  }
+  const auto some = std::span<const Rung<bf16>>(rungs).first(most_sections);
+  AttentionSizes n{
+      .B = 3, .T = 200, .S = 40, .H = 2, .G = 1, .D = 64};  // two tiles of each of 6 heads
+  check(some, n, Layout::gaps);
+  n.causal = true;
+  check(some, n, Layout::tight);
 }
 
 TEST_CASE("swizzle, async: a section's keys and values take at most 16 MiB of L2") {
@@ -221,27 +217,23 @@ TEST_CASE("every rung fits the shared memory of each GPU") {
 
 TEST_CASE("persistent: any number of blocks, each with any number of tiles" *
           doctest::test_suite("slow")) {
-  const Rung<bf16> rungs[] = {{"0", persistent_in<0>, 90, 90},
-                              {"1", persistent_in<1>, 90, 90},
-                              {"5", persistent_in<5>, 90, 90},
-                              {"100", persistent_in<100>, 90, 90}};
-  for (const auto& rung : rungs) {
-    if (!rung.runs_here()) continue;
-    CAPTURE(rung.name);
-    AttentionSizes n{.B = 2, .T = 300, .S = 200, .H = 2, .G = 1, .D = 64};
-    CHECK(worst_error(rung, n, Layout::gaps) <= 1);
-    n.causal = true;
-    CHECK(worst_error(rung, n, Layout::tight) <= 1);
-    n.D = 128, n.S = 400, n.start = 100;
-    CHECK(worst_error(rung, n, Layout::gaps) <= 1);
-  }
+  const std::vector<Rung<bf16>> rungs = {{"0", persistent_in<0>, 90, 90},
+                                         {"1", persistent_in<1>, 90, 90},
+                                         {"5", persistent_in<5>, 90, 90},
+                                         {"100", persistent_in<100>, 90, 90}};
+  AttentionSizes n{.B = 2, .T = 300, .S = 200, .H = 2, .G = 1, .D = 64};
+  check<bf16>(rungs, n, Layout::gaps);
+  n.causal = true;
+  check<bf16>(rungs, n, Layout::tight);
+  n.D = 128, n.S = 400, n.start = 100;
+  check<bf16>(rungs, n, Layout::gaps);
 }
 
 TEST_CASE("persistent: what threads have written is fenced before TMA stores it") {
   if (has_gpu()) return;  // only the stand-in keeps a record of who wrote what
   const Setting strict("T2T_PROXIES", "1");
-  const Rung<bf16> rung{"persistent", persistent_in<1>};
-  CHECK(worst_error(rung, {.B = 1, .T = 5, .S = 9, .H = 2, .G = 1, .D = 64}, Layout::tight) <= 1);
+  const std::vector<Rung<bf16>> rungs = {{"persistent", persistent_in<1>, 90, 90}};
+  check<bf16>(rungs, {.B = 1, .T = 5, .S = 9, .H = 2, .G = 1, .D = 64}, Layout::tight);
 }
 
 TEST_CASE("rungs 6 to 10 name the GPU that they want") {
@@ -267,11 +259,10 @@ TEST_CASE("rungs 6 to 10 name the GPU that they want") {
 TEST_CASE("swizzle, async: tiles of 16 keys, where two blocks with 48 have no room") {
   if (has_gpu()) return;  // only the stand-in can be each of these GPUs
   const Setting of_gpu("T2T_CARD", "sm_89");
-  const Rung<bf16> rung{"4", swizzle_in<1>};
+  const std::vector<Rung<bf16>> rungs = {{"4", swizzle_in<1>}};
   for (const bool causal : {false, true})
-    CHECK(worst_error(rung,
-                      {.B = 1, .T = 150, .S = 150, .H = 1, .G = 1, .D = 128, .causal = causal},
-                      Layout::gaps) <= 1);
+    check<bf16>(rungs, {.B = 1, .T = 150, .S = 150, .H = 1, .G = 1, .D = 128, .causal = causal},
+                Layout::gaps);
 }
 
 TEST_CASE("decode: how many blocks a multiprocessor runs, by its shared memory") {
@@ -308,19 +299,17 @@ TEST_CASE("what the bench checks: a right result passes, and each wrong row does
 
 TEST_CASE("decode: any number of stretches, empty ones too, for groups of every size" *
           doctest::test_suite("slow")) {
-  const Rung<bf16> rungs[] = {
+  const std::vector<Rung<bf16>> rungs = {
       {"1", decode_in<1>}, {"2", decode_in<2>}, {"7", decode_in<7>}, {"40", decode_in<40>}};
-  for (const auto& rung : rungs)
-    for (const int N : group_sizes) {
-      CAPTURE(rung.name);
-      CAPTURE(N);
-      AttentionSizes n{.B = 2, .T = 1, .S = 300, .H = 2 * N, .G = 2, .D = 64};
-      CHECK(worst_error(rung, n, Layout::gaps) <= 1);
-      // Three queries near the beginning of a cache: most stretches hold nothing that they see, and
-      // with 7 heads the pairs fill more than one tile.
-      n.T = 3, n.causal = true, n.start = 20;
-      CHECK(worst_error(rung, n, Layout::gaps) <= 1);
-    }
+  for (const int N : group_sizes) {
+    CAPTURE(N);
+    AttentionSizes n{.B = 2, .T = 1, .S = 300, .H = 2 * N, .G = 2, .D = 64};
+    check<bf16>(rungs, n, Layout::gaps);
+    // Three queries near the beginning of a cache: most stretches hold nothing that they see, and
+    // with 7 heads the pairs fill more than one tile.
+    n.T = 3, n.causal = true, n.start = 20;
+    check<bf16>(rungs, n, Layout::gaps);
+  }
 }
 
 TEST_CASE("decode: stretches fill the card, and are never shorter than 256 keys") {

@@ -131,20 +131,27 @@ Operands read_operands(const Product& product, unsigned warp, Seen seen) {
   return operands;
 }
 
-float number(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+using Line = std::array<float, 16>;  // what a sum multiplies of a row of a, or of a column of b
+Line floats(const std::array<std::uint16_t, 16>& bits) {
+  Line line;
+  for (std::size_t k = 0; k < 16; ++k) line[k] = std::bit_cast<float>(std::uint32_t{bits[k]} << 16);
+  return line;
+}
 
 /// A lane's i-th sum is that of this row of a and this column of b.
 std::size_t row_of(std::size_t lane, std::size_t i) { return lane / 4 + 8 * (i % 4 / 2); }
 std::size_t column_of(std::size_t lane, std::size_t i) { return i / 4 * 8 + lane % 4 * 2 + i % 2; }
 
 void compute(const Product& product, std::vector<float>& sums) {
+  std::vector<Line> a, b;
+  for (const auto& row : product.operands.a) a.push_back(floats(row));
+  for (const auto& column : product.operands.b) b.push_back(floats(column));
   const std::size_t each = static_cast<std::size_t>(product.call.N) / 2;  // sums of a lane
   for (std::size_t lane = 0; lane < 32; ++lane) {
     for (std::size_t i = 0; i < each; ++i) {
       float sum = product.call.adds ? sums[lane * each + i] : 0;
-      const auto& a = product.operands.a[row_of(lane, i)];
-      const auto& b = product.operands.b[column_of(lane, i)];
-      for (std::size_t k = 0; k < 16; ++k) sum += number(a[k]) * number(b[k]);
+      const Line &x = a[row_of(lane, i)], &y = b[column_of(lane, i)];
+      for (std::size_t k = 0; k < 16; ++k) sum += x[k] * y[k];
       sums[lane * each + i] = sum;
     }
   }

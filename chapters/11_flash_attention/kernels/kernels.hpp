@@ -42,9 +42,12 @@ int heads_of_section(const AttentionCall<bf16>& call);
 /// throws std::invalid_argument when section is below 0.
 void attend_swizzle_async(const AttentionCall<bf16>& call, int section = 0);
 
-/// Rungs 6 to 10. Also throw std::runtime_error on a GPU that has not the instructions:
-/// "overlapped: wanted compute capability 9.0, got 8.0".
+/// Rung 6. Also throws std::runtime_error on a GPU without TMA: "bulk_copies: wanted compute
+/// capability 9.0 or newer, got 8.0".
 void attend_bulk_copies(const AttentionCall<bf16>& call);
+
+/// Rungs 7 to 10. Also throw std::runtime_error on other GPUs than Hopper: "overlapped: wanted
+/// compute capability 9.0, got 8.0".
 void attend_warpgroup_products(const AttentionCall<bf16>& call);
 void attend_warp_specialized(const AttentionCall<bf16>& call);
 void attend_overlapped(const AttentionCall<bf16>& call);

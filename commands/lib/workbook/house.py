@@ -104,7 +104,7 @@ def is_kernel(name, part):
 def header(name, part):
     """What declares the part's functions. All kernels of a chapter share a header."""
     own = ours(name, part).with_suffix(".hpp")
-    return own if own.exists() else own.with_name("kernels.hpp")
+    return own if own.exists() else next(above / "kernels.hpp" for above in own.parents if (above / "kernels.hpp").exists())
 
 
 def checks_of(name, part):
