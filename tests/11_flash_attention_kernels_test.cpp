@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -132,6 +133,27 @@ TEST_CASE("rungs 6 to 10: in any order of warps and copies, with groups that see
       AttentionSizes n{.B = 1, .T = 128, .S = 400, .H = 1, .G = 1, .D = D, .causal = true};
       n.start = 300;  // the first 64 queries see three tiles of keys, the next four
       check<bf16>(std::span(bf16_rungs).last(5), n, Layout::tight);
+    }
+  }
+}
+
+TEST_CASE("every rung: the same bits in each run, in any order of threads") {
+  AttentionProblem<bf16> problem(
+      {.B = 1, .T = 100, .S = 200, .H = 1, .G = 1, .D = 64, .causal = true, .start = 100},
+      Layout::tight, 1);
+  const auto run = [&](const Rung<bf16>& rung, const std::string& order) {
+    const Setting of_threads("T2T_ORDER", order.c_str());
+    rung.attend(problem.call());
+    synchronize();
+    return problem.written();
+  };
+  for (const auto& rung : bf16_rungs) {
+    if (!rung.runs_here()) continue;
+    CAPTURE(rung.name);
+    const std::vector<bf16> first = run(rung, "forward");
+    for (int i = 0; i < (has_gpu() ? 100 : 2); ++i) {
+      const std::vector<bf16> again = run(rung, std::to_string(i));
+      CHECK(std::memcmp(first.data(), again.data(), first.size() * sizeof(bf16)) == 0);
     }
   }
 }

@@ -93,6 +93,9 @@ class AttentionProblem {
             n_.start};
   }
 
+  /// What lies in the memory of out, gaps included.
+  std::vector<Number> written() const { return device_out_.buffer[0].download(); }
+
   /// The largest error of what the kernel has written as a share of its bound; infinite when a
   /// number is NaN, or when anything was written where no row is.
   double worst_error();
@@ -194,7 +197,7 @@ double AttentionProblem<Number>::worst_error() {
   synchronize();
   expect_rows();
   Rows<Number> got = out_;
-  got.numbers = device_out_.buffer[0].download();
+  got.numbers = written();
   double worst = 0;
   const Expected* wanted = expected_.data();
   for (int b = 0; b < n_.B; ++b)
