@@ -9,7 +9,7 @@
 //   rung 5  decode_split.cu                          bf16     few queries, keys split over the GPU
 //   rung 6  hopper/bulk_copies.cu                    bf16     a tile is one instruction (TMA)
 //   rung 7  hopper/warpgroup_products.cu             bf16     four warps multiply together (wgmma)
-//   rung 8  hopper/warp_specialized.cu               bf16     one role copies, another multiplies
+//   rung 8  hopper/warp_specialized.cu               bf16     a producer copies, consumers multiply
 //   rung 9  hopper/overlapped.cu                     bf16     softmax while products run, turns
 //   rung 10 hopper/persistent.cu                     bf16     a block takes tile after tile
 //

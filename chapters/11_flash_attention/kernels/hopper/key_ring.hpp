@@ -1,19 +1,19 @@
-// The ring of tiles between the roles of rungs 8 to 10: one thread copies keys and values, and
-// warpgroups multiply them.
+// The ring of tiles between the roles of rungs 8 to 10: the producer, one thread, copies keys and
+// values, and the consumers, 2 or 3 warpgroups, multiply them.
 #pragma once
 
 #include "11_flash_attention/kernels/hopper/warpgroup_tiles.hpp"
 
 namespace t2t {
 
-/// How the multiplying warpgroups, `groups` of them, share a block with the copying one: sizes of
-/// tiles, and the registers of a thread after each role has given or taken its own.
+/// The sizes of tiles, the number of consumers (`groups`), and the registers of a thread after each
+/// role has given or taken its own.
 template <int D>
 struct RoleSizes {
   static constexpr int keys = 128, stages = 2, groups = D == 64 ? 3 : 2;
   static constexpr int queries = group_queries * groups, threads = group_threads * (groups + 1);
-  static constexpr int copying_registers = D == 64 ? 32 : 24,
-                       multiplying_registers = D == 64 ? 160 : 240;
+  static constexpr int producer_registers = D == 64 ? 32 : 24,
+                       consumer_registers = D == 64 ? 160 : 240;
 };
 
 /// `stages` tiles of keys, and behind them as many of values. Each tile has a barrier that says
@@ -41,7 +41,7 @@ struct KeyRing {
   __device__ __forceinline__ bf16* k_tile(int stage) const { return tiles + stage * keys * D; }
   __device__ __forceinline__ bf16* v_tile(int stage) const { return k_tile(stages + stage); }
 
-  /// By one thread: copies all keys and values of a tile of queries. They are steps `count`,
+  /// By the producer: copies all keys and values of a tile of queries. They are steps `count`,
   /// count + 1, … of the ring.
   __device__ __forceinline__ void copy(const CallMaps& maps, const QueryTile& tile,
                                        int count) const {

@@ -29,8 +29,8 @@ __global__ void __launch_bounds__(RoleSizes<D>::threads, 1)
   }
   __syncthreads();
 
-  if (current_warpgroup() == 0) {  // copies
-    give_registers<Sizes::copying_registers>();
+  if (current_warpgroup() == 0) {  // the producer
+    give_registers<Sizes::producer_registers>();
     if (threadIdx.x / 32 == 0 && elected()) {
       mbarrier_arrive_expect(q_full, Sizes::queries * D * int(sizeof(bf16)));
       load_box(q_tile, maps.q, {tile.first, tile.h, tile.b}, q_full);
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(RoleSizes<D>::threads, 1)
     return;
   }
 
-  take_registers<Sizes::multiplying_registers>();
+  take_registers<Sizes::consumer_registers>();
   const int group = current_warpgroup() - 1, row = group * group_queries;
   const Turns<Sizes::groups> turns{group};
   turns.begin();

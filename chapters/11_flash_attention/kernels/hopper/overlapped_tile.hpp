@@ -1,9 +1,9 @@
 // What rungs 9 and 10 add to rung 8: the tensor cores multiply while exponentials are computed.
 //
 // Within a warpgroup, the scores of the next step are issued before the means of this one, so that
-// both products are under way when the next softmax begins. Between the warpgroups, turns: each
-// issues its products only after the one before it, so that one warpgroup's softmax falls into the
-// other's products.
+// the means are still under way while the next softmax is computed. Between the warpgroups, turns
+// (ping-pong): each issues its products only after the one before it, so that one warpgroup's
+// softmax falls into the other's products.
 #pragma once
 
 #include "11_flash_attention/kernels/hopper/key_ring.hpp"
@@ -36,8 +36,8 @@ __device__ __forceinline__ void softmax_step(float (&scores)[Blocks][4], OnlineR
 }
 
 // [tile]
-/// The mean of a warpgroup's 64 queries, in a tile of whose rows q is the first, and their sums of
-/// weights. The tile's keys are steps `count`, count + 1, … of the ring. Every warpgroup goes
+/// The mean of a warpgroup's 64 queries and their sums of weights; q points to the first of their
+/// rows. The tile's keys are steps `count`, count + 1, … of the ring. Every warpgroup goes
 /// through all steps, also those whose keys its queries do not see, since the others wait for its
 /// turns. scores_done is called when the queries are not needed any more.
 template <int D, class ScoresDone>

@@ -1,8 +1,8 @@
 // Rung 10: persistent blocks. There are as many blocks as multiprocessors, and each takes tile
 // after tile of queries.
 //
-// Changed from rung 9: while the warpgroups finish a tile, the copying thread already brings the
-// next tile's queries and keys, and results leave by TMA while the next tile is computed. The tiles
+// Changed from rung 9: while the consumers finish a tile, the producer already brings the next
+// tile's queries and keys, and results leave by TMA while the next tile is computed. The tiles
 // of all heads, those with the most keys first, are dealt out forwards and backwards in turn, so
 // that under a causal mask all blocks end at about the same time.
 // Never run on a GPU.
@@ -48,8 +48,8 @@ __global__ void __launch_bounds__(RoleSizes<D>::threads, 1)
   __syncthreads();
   int count = 0;  // steps of the ring so far, over all tiles
 
-  if (current_warpgroup() == 0) {  // copies
-    give_registers<Sizes::copying_registers>();
+  if (current_warpgroup() == 0) {  // the producer
+    give_registers<Sizes::producer_registers>();
     if (threadIdx.x / 32 != 0 || !elected()) return;
 #pragma unroll 1
     for (int round = 0; tile_of_round(round) < count_of_tiles; ++round) {
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(RoleSizes<D>::threads, 1)
     return;
   }
 
-  take_registers<Sizes::multiplying_registers>();
+  take_registers<Sizes::consumer_registers>();
   const int group = current_warpgroup() - 1, row = group * group_queries;
   const bool stores = threadIdx.x % group_threads == 0;  // one thread of each warpgroup
   bf16* const result = results + row * D;

@@ -1,12 +1,11 @@
-// Rung 8: roles (warp specialization). One warpgroup copies, the others multiply: 2 at D = 128 and
-// 3 at D = 64, of 64 queries each.
+// Rung 8: roles (warp specialization). One warpgroup copies, the producer. The others multiply, the
+// consumers: 2 at D = 128 and 3 at D = 64, with 64 queries each.
 //
-// Changed from rung 7: who copies never computes, and gives most of its registers to those who do
-// (setmaxnreg). Keys and values have barriers of their own, so that a warpgroup releases the keys
-// as soon as its scores are there, and the next keys come while it still uses the values. Nothing
-// but the ring ties the warpgroups together, so that one multiplies while another one computes
-// exponentials.
-// Never run on a GPU.
+// Changed from rung 7: the producer never computes, and gives most of its registers to the
+// consumers (setmaxnreg). Keys and values have barriers of their own, so that a consumer releases
+// the keys as soon as its scores are there, and the next keys come while it still uses the values.
+// Nothing but the ring ties the warpgroups together, so that one multiplies while another one
+// computes exponentials. Never run on a GPU.
 #include "11_flash_attention/kernels/hopper/key_ring.hpp"
 #include "11_flash_attention/kernels/kernels.hpp"
 
@@ -33,8 +32,8 @@ __global__ void __launch_bounds__(RoleSizes<D>::threads, 1)
   }
   __syncthreads();
 
-  if (current_warpgroup() == 0) {  // copies
-    give_registers<Sizes::copying_registers>();
+  if (current_warpgroup() == 0) {  // the producer
+    give_registers<Sizes::producer_registers>();
     if (threadIdx.x / 32 == 0 && elected()) {
       mbarrier_arrive_expect(q_full, Sizes::queries * D * int(sizeof(bf16)));
       load_box(q_tile, maps.q, {tile.first, tile.h, tile.b}, q_full);
@@ -43,7 +42,7 @@ __global__ void __launch_bounds__(RoleSizes<D>::threads, 1)
     return;
   }
 
-  take_registers<Sizes::multiplying_registers>();
+  take_registers<Sizes::consumer_registers>();
   const int row = (current_warpgroup() - 1) * group_queries;
   const GroupMask mask(call, tile.first + row);
   OnlineRows rows;
