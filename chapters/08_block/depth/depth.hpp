@@ -32,7 +32,7 @@ struct StackMeasures {
 };
 
 /// Sends the input, and small changes to it, through layers connected in this way. Element l is
-/// measured after l layers. In a stack with norms its gradients are measured behind a last norm of
+/// measured after l layers. In a stack with norms its gradients are measured after a final norm of
 /// gain 1, as at the end of a model, so they pass that norm too. settings are those of every layer;
 /// joined decides the norm's place.
 /// Throws std::invalid_argument as Block and block_rows do, and when there is no change.

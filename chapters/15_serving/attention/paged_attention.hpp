@@ -1,8 +1,9 @@
-// The attention slot of a model whose sequences keep their keys and values in pages.
+// The attention function of a model whose sequences keep their keys and values in pages: it takes
+// the place of chapter 08's Attention.
 //
-// Each layer has one store of pages. Each sequence has one table of pages for all layers: page
-// number 7 of a table means page 7 of every layer's store. Whoever owns the tables says which pages
-// a sequence has (pages/page_pool.hpp knows which are free); this slot writes new keys and values
+// Each layer has one pool of pages. Each sequence has one table of pages for all layers: where it
+// lists page 7, page 7 of every layer's pool is meant. Whoever owns the tables says which pages a
+// sequence has (pages/page_pool.hpp knows which are free); this function writes new keys and values
 // to them and reads the old ones there. Two sequences may share a page.
 #pragma once
 
@@ -29,7 +30,7 @@ class PagedAttention {
   PagedAttention(std::span<const BlockSettings> layers, std::size_t S, std::size_t max_run_rows,
                  std::size_t sequences, std::size_t pages, std::size_t page_size = 16,
                  std::size_t bits = 32);
-  PagedAttention(const PagedAttention&) = delete;  // give std::ref(it) to a slot, not a copy
+  PagedAttention(const PagedAttention&) = delete;  // pass std::ref(it) on, not a copy
 
   std::vector<PageTable> tables;  // [sequences]
 
@@ -46,8 +47,8 @@ class PagedAttention {
   /// written.
   void put(std::size_t number, std::span<const std::byte> copy);
 
-  /// The slot. Throws std::invalid_argument as LayerTables does, and when a table has too few pages
-  /// for its run or names one that is not there, all before anything is written.
+  /// The attention function. Throws std::invalid_argument as LayerTables does, and when a table has
+  /// too few pages for its run or names one that is not there, all before anything is written.
   void operator()(const Projected& in, Matrix heads, const Trace& trace);
 
  private:

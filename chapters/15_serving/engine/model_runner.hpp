@@ -21,7 +21,8 @@ struct Chunk {
   std::size_t wanted;                  // how many of the last ids need logits
 };
 
-/// The memory that sequences share, and the limits of a step.
+/// The memory that sequences share, and the limits of a step. vLLM calls `sequences` max_num_seqs,
+/// and `budget` max_num_batched_tokens.
 struct EngineOptions {
   std::size_t pages = 256;
   std::size_t page_size = 16;  // tokens of a page
@@ -31,7 +32,8 @@ struct EngineOptions {
   /// long as it reads at most `sequences` tokens in all. 0: as many as the budget allows.
   std::size_t chunk = 0;
   std::size_t bits = 32;  // of a key or value: 32 (a float), 8 or 4
-  std::size_t swap = 0;   // most copies of preempted sequences' pages in other memory
+  std::size_t swap =
+      0;  // most pages of preempted sequences that are kept outside of the pool (swap space)
 
   /// How many pages this many tokens need.
   std::size_t pages_for(std::size_t tokens) const { return (tokens + page_size - 1) / page_size; }

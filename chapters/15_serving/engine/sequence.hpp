@@ -49,7 +49,7 @@ struct Event {
   std::size_t id;
   std::optional<int> token;
   std::optional<Ending> ending;
-  std::string error = {};  // why the sequence could not go on: it has ended without an ending
+  std::string error = {};  // why the sequence could not go on: it failed, so it has no Ending
 };
 
 /// A sequence that has been submitted and has not ended.

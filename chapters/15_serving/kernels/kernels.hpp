@@ -4,10 +4,11 @@
 //   weights[s] = softmax over s of q[b,h]·k[s,g] / √D       g = h / (H / G)
 //   out[b,h]   = Σ over s of weights[s]·v[s,g]              for all positions s of sequence b
 //
-// It is chapter 11's rung 5 with two changes. Each warp copies its next 16 keys from the pages in
-// the sequence's table. And a stretch has 256 positions and begins at a multiple of 256, whatever
-// the other sequences and the number of multiprocessors. The bits of a row of out therefore depend
-// on its sequence alone: not on the other sequences, its choice of pages, or the page size.
+// It is chapter 11's decode_split.cu with two changes. Each warp copies its next 16 keys from the
+// pages in the sequence's table. And a stretch has 256 positions and begins at a multiple of 256,
+// whatever the other sequences and the number of multiprocessors. The bits of a row of out
+// therefore depend on its sequence alone: not on the other sequences, its choice of pages, or the
+// page size.
 //
 // Elements are bf16, sums float32. Positions that the sequence has not reached yet are not read.
 // The caller has already written the new token's key and value.

@@ -52,9 +52,8 @@ class PrefixTree {
   /// count as used now. Throws std::invalid_argument when the table has too few pages.
   void insert(std::span<const int> ids, std::span<std::size_t> table);
 
-  /// Gives one page back to the pool, which frees it: the least recently used of those to which
-  /// only the tree refers and which no other page of the tree follows. Returns false if there is
-  /// none.
+  /// Gives one page back to the pool, which frees it: the least recently used of the leaves to
+  /// which only the tree refers. Returns false if there is none.
   bool evict();
   /// How many pages evict could free, one after the other: those to which only the tree refers, and
   /// whose descendants are all such pages. Each page in `given_back` counts as having one
@@ -67,17 +66,17 @@ class PrefixTree {
  private:
   static constexpr std::size_t root = 0;
   struct Node {
-    std::size_t parent, page;  // the parent's place in nodes_
-    std::vector<int> tokens;   // of a full page; none for the root and for an unused place
+    std::size_t parent, page;  // the parent's index in nodes_
+    std::vector<int> tokens;   // of a full page; none for the root and for an unused one
     std::size_t children = 0;  // how many nodes have it as their parent
     std::uint64_t used = 0;    // now_ when it was inserted last, for the first time or again
   };
-  /// The place of the node with this parent and these tokens, or nothing if the tree has none.
+  /// The index of the node with this parent and these tokens, or nothing if the tree has none.
   std::optional<std::size_t> child(std::size_t parent, std::span<const int> tokens) const;
-  /// Adds a node that does not exist yet, and takes a reference to its page. Uses an unused place
-  /// in nodes_ if there is one. Returns the node's place.
+  /// Adds a node that does not exist yet, and takes a reference to its page. Uses an unused
+  /// index if there is one. Returns the node's index.
   std::size_t add(std::size_t parent, std::span<const int> tokens, std::size_t page);
-  /// Removes a node without children, and gives its page back. Its place is unused from then on.
+  /// Removes a node without children, and gives its page back. Its index is unused from then on.
   void remove(std::size_t node);
 
   PagePool& pool_;

@@ -24,9 +24,10 @@
 // only while it could not read a single token. If a sequence is preempted, none is admitted in the
 // same step.
 //
-// A preempted sequence gives its pages back and waits. What it was to read in this step returns to
-// the budget. The new pages for that are free again, and so are its `freed` pages. Later the
-// sequence reads its tokens again, except for those that it finds in pages or copies.
+// A preempted sequence gives its pages back and waits. The tokens that it was to read in this step
+// return to the budget. The new pages for those tokens are free again, and so are its `freed`
+// pages. Later the sequence reads its tokens again, except for those that it finds in pages or
+// copies.
 //
 // The oldest sequence therefore advances at least in every second step, and ends eventually; then
 // another is the oldest, so no sequence waits forever. Only a sequence that needs more pages than

@@ -20,7 +20,7 @@ struct Arrival {
 using AfterStep =
     std::function<void(std::size_t step, const Engine& engine, const std::vector<Event>& events)>;
 
-/// Submits each request at its step, and runs the engine until all have ended. None is cancelled.
+/// Submits each request at its step, and runs the engine until all have ended. Ignores `cancelled`.
 void run_arrivals(Engine engine, const std::vector<Arrival>& arrivals, const AfterStep& after);
 
 }  // namespace t2t

@@ -37,7 +37,8 @@ struct Cut {
   std::size_t chunk, beside;
 };
 
-/// The logits of the sequence's last token, [V]. With pages, or with chapter 08's caches.
+/// The logits of the sequence's last token, [V]. With pages, or with chapter 08's contiguous
+/// caches.
 static Tensor<1> last_logits(const Model& model, const std::vector<int>& ids, const Cut& cut,
                              bool pages) {
   const EngineOptions options{.pages = 64, .page_size = 16, .sequences = 2, .budget = 2 * length};
@@ -99,11 +100,10 @@ void show_same_bits(const Program& program) {
   };
   Table table({"weights", "keys and values in", "logits that change if read token by token"});
   const auto add = [&](const std::string& name, const Model& model, bool pages) {
-    table.add(
-        {name, pages ? "pages" : "chapter 08's caches", in_words(change(model, pages, {1, 0}))});
+    table.add({name, pages ? "pages" : "contiguous cache", in_words(change(model, pages, {1, 0}))});
   };
   add("floats", floats, false), add("floats", floats, true);
-  add("floats, fixed order", fixed_order, true);
+  add("floats, batch-invariant", fixed_order, true);
   add("Q8_0", q8, false), add("Q8_0", q8, true);
   table.print();
   fmt::print("\n");

@@ -4,7 +4,7 @@
 //                       (an n-gram match)
 //   from a model        the likeliest tokens of a smaller model
 //
-// The engine (engine/engine.hpp) lets the model read a few drafted tokens in one pass with the
+// The engine (engine/engine.hpp) lets the model read a few draft tokens in one pass with the
 // sequence's last one, and accepts those that the model chooses itself. A draft thus changes an
 // answer's time, but none of its tokens. Drafting from the sequence: Saxena 2023, "Prompt Lookup
 // Decoding".

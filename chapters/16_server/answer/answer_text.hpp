@@ -27,7 +27,7 @@ class StopStrings {
   explicit StopStrings(std::vector<std::string> strings);
 
   /// Adds a piece. Returns what can be shown now: everything up to the first stop string or,
-  /// without one, up to the longest end that could become one. The first stop string is the one
+  /// without one, up to the longest suffix that could become one. The first stop string is the one
   /// completed first; of two completed by the same byte, the longer. After it nothing more is
   /// returned.
   std::string push(std::string_view text);
@@ -49,7 +49,7 @@ class AnswerText {
   AnswerText(const Bpe& bpe, std::vector<std::string> stop_strings)
       : characters_(bpe), stop_strings_(std::move(stop_strings)) {}
 
-  /// The text that one more token allows to show; often none. Throws as Bpe::bytes does.
+  /// The text that can be shown after one more token; often none. Throws as Bpe::bytes does.
   std::string push(int id) { return stop_strings_.push(characters_.push(id)); }
   /// The answer has ended: the rest, with U+FFFD for a character that was not completed.
   std::string finish();

@@ -26,7 +26,7 @@ struct ServedModel {
   std::function<Drafter(std::size_t S)> make_drafter = [](std::size_t) { return lookup_drafter(); };
 };
 
-/// The session must outlive it. The name is the file's, without folder and ending.
+/// The session must outlive it. The name is the file's, without folder and extension.
 ServedModel served_model(const Session& session);
 
 /// From now on, the drafts come from this model, for sequences of up to `context` tokens; it must

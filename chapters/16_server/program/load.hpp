@@ -40,7 +40,8 @@ struct LoadResult {
 };
 
 /// Sends all requests and waits for all answers. Lengths are drawn from an exponential distribution
-/// with this mean, between 1 and 4 means. Throws std::runtime_error if nobody answers at the url.
+/// with this mean, and clipped to at least 1 and at most 4 times the mean. Throws
+/// std::runtime_error if nobody answers at the url.
 LoadResult run_load(const Load& load);
 
 /// The smallest value that is at least as large as a share p of all values; 0 without values.

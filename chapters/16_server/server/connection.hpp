@@ -45,7 +45,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Answers without having read a request, or all of it, and closes.
   void refuse(HttpReply reply);
   void close();
-  /// Whether it has no request that is being answered.
+  /// Whether it waits for a request, and answers none.
   bool waits() const { return waits_; }
 
  private:

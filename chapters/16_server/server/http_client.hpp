@@ -23,7 +23,7 @@ class HttpClient {
   explicit HttpClient(const std::string& url,
                       std::chrono::seconds patience = std::chrono::seconds(600));
 
-  /// `take` receives the parts of the body as they arrive, and returns false to go away. Throws
+  /// `take` receives the parts of the body as they arrive, and returns false to stop. Throws
   /// std::runtime_error if no reply comes, or not all of it, within the patience.
   HttpResult send(const std::string& method, const std::string& path, const std::string& body = {},
                   const HttpHeaders& headers = {},

@@ -34,7 +34,7 @@ class Mailbox {
   std::function<void()> on_change_;
   std::deque<AnswerEvent> events_;
   bool lost_ = false;             // something could not be put
-  std::vector<std::size_t> ids_;  // the engine's; the service's alone
+  std::vector<std::size_t> ids_;  // in the engine; used by the Service alone
   std::optional<std::size_t> top_logprobs_;
 };
 

@@ -25,17 +25,17 @@ inline constexpr std::uint8_t most_depth = 32, most_blanks = 20;
 struct JsonState {
   enum class At : std::uint8_t {
     value,       // a value begins
-    first_item,  // [ has come
-    first_key,   // { has come
-    key,         // a comma of an object has come
+    first_item,  // after [
+    first_key,   // after {
+    key,         // after a comma of an object
     key_string,  // inside of a key that is any string
     key_text,    // inside of a key that is one of the rule's texts
-    colon,       // a key has come
+    colon,       // after a key: a colon must follow
     string,      // inside of a value
     number,
     text,
-    after,  // a value of an object or an array has come
-    end,    // the text's value has come
+    after,  // a value of an object or an array has ended
+    end,    // the text's value has ended
   };
   /// An object or an array that has begun and not ended.
   struct Open {

@@ -14,12 +14,12 @@ namespace t2t {
 /// A place in a string, after its opening quote.
 struct JsonString {
   enum class Part : std::uint8_t {
-    between,      // two characters
-    inside,       // a character of UTF-8
-    escape,       // a backslash has come
-    digits,       // of a \u escape
-    second_half,  // the first half of a surrogate pair has come: \u must follow
-    end,          // the closing quote has come
+    between,      // between two characters
+    inside,       // inside of a character of UTF-8
+    escape,       // after a backslash
+    digits,       // inside of the digits of a \u escape
+    second_half,  // after the first half of a surrogate pair: \u must follow
+    end,          // after the closing quote
   };
   Part part = Part::between;
   std::uint8_t left = 0;              // bytes of a character, or digits, that are still to come

@@ -48,7 +48,7 @@ def _listings(chapter, part):
     for page in pages_of(chapter):
         lines = lines_of(page)
         for i, line in enumerate(lines):
-            if line.startswith("[`") and re.search(rf"\]\(\.\./chapters/{chapter}/(?:\w+/)?{part}\.(cpp|cu)\b", line):
+            if line.startswith("[`") and re.search(rf"\]\(\.\./chapters/{chapter}/(?:\w+/)*{part}\.(cpp|cu)\b", line):
                 end = next((j for j in range(i + 3, len(lines)) if lines[j] == "```"), len(lines))
                 yield page, i, lines[i:end]
 
