@@ -93,10 +93,18 @@ def names(program):
     return of(QUICK), of(SLOW)
 
 
+def alone(program, environment, name):
+    """What one check says."""
+    return _run(program, environment, False, _pattern([name]), [name])
+
+
+def _pattern(some):
+    return "--test-case=" + ",".join(re.sub(r'[,*?\\"]|[^ -~]+', "*", name) for name in some)
+
+
 def failing(program, environment, some):
     """Which of some checks a program fails, or does not come to."""
-    pattern = "--test-case=" + ",".join(re.sub(r'[,*?\\"]|[^ -~]+', "*", name) for name in some)
-    result = _run(program, environment, False, pattern, some)
+    result = _run(program, environment, False, _pattern(some), some)
     return {check for check in some if check in (*result.failed, *result.unreached, result.running)}
 
 
