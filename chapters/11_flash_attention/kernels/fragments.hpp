@@ -92,18 +92,25 @@ __device__ __forceinline__ void scores_to_weights(float (&scores)[Blocks][4], On
     }
 }
 
-/// One step of online softmax: turns one tile's scores into weights, and rescales the mean if it
-/// must.
+/// One step of online softmax: turns one tile's scores into weights. The caller rescales the mean,
+/// if rescale_mean(half, factor) is called.
+template <int Blocks, class RescaleMean>
+__device__ __forceinline__ void softmax_step(float (&scores)[Blocks][4], OnlineRows& rows,
+                                             float scale, const RescaleMean& rescale_mean) {
+  float base[2];
+  raise_highest(scores, rows, scale, base, rescale_mean);
+  scores_to_weights(scores, rows, scale, base);
+}
+
+/// The same, and rescales the mean.
 template <int Blocks, int Channels>
 __device__ __forceinline__ void online_softmax(float (&scores)[Blocks][4],
                                                float (&mean)[Channels][4], OnlineRows& rows,
                                                float scale) {
-  float base[2];
-  raise_highest(scores, rows, scale, base, [&](int half, float rescale) {
+  softmax_step(scores, rows, scale, [&](int half, float rescale) {
     for (int n = 0; n < Channels; ++n)
       mean[n][2 * half] *= rescale, mean[n][2 * half + 1] *= rescale;
   });
-  scores_to_weights(scores, rows, scale, base);
 }
 
 /// Packs the weights of 8 keys (low) and of the next 8 (high) into one matrix a.

@@ -18,24 +18,13 @@ __global__ void __launch_bounds__(RoleSizes<D>::threads, 1)
 #if T2T_WARPGROUPS
   using Sizes = RoleSizes<D>;
   T2T_DYNAMIC_TILES(bf16, q_tile);  // [queries, D], and behind it the ring
-  __shared__ Mbarrier q_full;
-  __shared__ RingBarriers<Sizes::stages> barriers;
+  __shared__ RingBarriers<D> barriers;
   const KeyRing<D> ring{q_tile + Sizes::queries * D, barriers};
   const auto tile = query_tile<Sizes::queries, Sizes::keys>(call, tiles, int(blockIdx.x));
-  if (threadIdx.x == 0) {
-    mbarrier_init(q_full, 1);
-    barriers.init(4 * Sizes::groups);
-    mbarrier_init_fence();
-  }
-  __syncthreads();
+  barriers.init();
 
-  if (current_warpgroup() == 0) {  // the producer
-    give_registers<Sizes::producer_registers>();
-    if (threadIdx.x / 32 == 0 && elected()) {
-      mbarrier_arrive_expect(q_full, Sizes::queries * D * int(sizeof(bf16)));
-      load_box(q_tile, maps.q, {tile.first, tile.h, tile.b}, q_full);
-      ring.copy(maps, tile, 0);
-    }
+  if (current_warpgroup() == 0) {
+    if (becomes_producer<D>()) ring.copy(maps, q_tile, tile, 0);
     return;
   }
 
@@ -45,7 +34,7 @@ __global__ void __launch_bounds__(RoleSizes<D>::threads, 1)
   turns.begin();
   OnlineRows rows;
   float mean[D / 8][4] = {};
-  mbarrier_wait(q_full, 0);
+  mbarrier_wait(barriers.q_full, 0);
   attend_overlapped_tile<D>(mean, rows, q_tile + row * 64, ring, 0, tile.steps,
                             GroupMask(call, tile.first + row), turns, scale, [] {});
   store_group<D, Sizes::queries>(call, tile, q_tile, row, mean, rows);

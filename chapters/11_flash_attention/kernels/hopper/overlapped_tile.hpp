@@ -25,16 +25,6 @@ struct Turns {
   }
 };
 
-/// Turns masked scores into packed weights. rescale(half, factor) is what the means are to be
-/// multiplied by, if m rose.
-template <int Blocks, class RescaleMean>
-__device__ __forceinline__ void softmax_step(float (&scores)[Blocks][4], OnlineRows& rows,
-                                             float scale, const RescaleMean& rescale) {
-  float base[2];
-  raise_highest(scores, rows, scale, base, rescale);
-  scores_to_weights(scores, rows, scale, base);
-}
-
 // [tile]
 /// The mean of a warpgroup's 64 queries and their sums of weights; q points to the first of their
 /// rows. The tile's keys are steps `count`, count + 1, … of the ring. Every warpgroup goes

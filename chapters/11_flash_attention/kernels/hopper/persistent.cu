@@ -36,28 +36,21 @@ __global__ void __launch_bounds__(RoleSizes<D>::threads, 1)
   using Sizes = RoleSizes<D>;
   T2T_DYNAMIC_TILES(bf16, q_tile);  // [queries, D], results [groups][64, D], the ring
   bf16* const results = q_tile + Sizes::queries * D;
-  __shared__ Mbarrier q_full, q_empty;
-  __shared__ RingBarriers<Sizes::stages> barriers;
+  __shared__ Mbarrier q_empty;
+  __shared__ RingBarriers<D> barriers;
   const KeyRing<D> ring{results + Sizes::queries * D, barriers};
   const int count_of_tiles = tiles * call.B * call.H;
-  if (threadIdx.x == 0) {
-    mbarrier_init(q_full, 1), mbarrier_init(q_empty, 4 * Sizes::groups);
-    barriers.init(4 * Sizes::groups);
-    mbarrier_init_fence();
-  }
-  __syncthreads();
+  if (threadIdx.x == 0) mbarrier_init(q_empty, 4 * Sizes::groups);
+  barriers.init();
   int count = 0;  // steps of the ring so far, over all tiles
 
-  if (current_warpgroup() == 0) {  // the producer
-    give_registers<Sizes::producer_registers>();
-    if (threadIdx.x / 32 != 0 || !elected()) return;
+  if (current_warpgroup() == 0) {
+    if (!becomes_producer<D>()) return;
 #pragma unroll 1
     for (int round = 0; tile_of_round(round) < count_of_tiles; ++round) {
       const auto tile = query_tile<Sizes::queries, Sizes::keys>(call, tiles, tile_of_round(round));
       mbarrier_wait(q_empty, round % 2 ^ 1);
-      mbarrier_arrive_expect(q_full, Sizes::queries * D * int(sizeof(bf16)));
-      load_box(q_tile, maps.q, {tile.first, tile.h, tile.b}, q_full);
-      ring.copy(maps, tile, count);
+      ring.copy(maps, q_tile, tile, count);
       count += tile.steps;
     }
     return;
@@ -74,7 +67,7 @@ __global__ void __launch_bounds__(RoleSizes<D>::threads, 1)
     const auto tile = query_tile<Sizes::queries, Sizes::keys>(call, tiles, tile_of_round(round));
     OnlineRows rows;
     float mean[D / 8][4] = {};
-    mbarrier_wait(q_full, round % 2);
+    mbarrier_wait(barriers.q_full, round % 2);
     attend_overlapped_tile<D>(mean, rows, q_tile + row * 64, ring, count, tile.steps,
                               GroupMask(call, tile.first + row), turns, scale,
                               [&] { release(q_empty); });

@@ -5,7 +5,8 @@
 // consumers (setmaxnreg). Keys and values have barriers of their own, so that a consumer releases
 // the keys as soon as its scores are there, and the next keys come while it still uses the values.
 // Nothing but the ring ties the warpgroups together, so that one multiplies while another one
-// computes exponentials. Never run on a GPU.
+// computes exponentials.
+// Never run on a GPU.
 #include "11_flash_attention/kernels/hopper/key_ring.hpp"
 #include "11_flash_attention/kernels/kernels.hpp"
 
@@ -21,24 +22,13 @@ __global__ void __launch_bounds__(RoleSizes<D>::threads, 1)
 #if T2T_WARPGROUPS
   using Sizes = RoleSizes<D>;
   T2T_DYNAMIC_TILES(bf16, q_tile);  // [queries, D], and behind it the ring
-  __shared__ Mbarrier q_full;
-  __shared__ RingBarriers<Sizes::stages> barriers;
+  __shared__ RingBarriers<D> barriers;
   const KeyRing<D> ring{q_tile + Sizes::queries * D, barriers};
   const auto tile = query_tile<Sizes::queries, Sizes::keys>(call, tiles, int(blockIdx.x));
-  if (threadIdx.x == 0) {
-    mbarrier_init(q_full, 1);
-    barriers.init(4 * Sizes::groups);
-    mbarrier_init_fence();
-  }
-  __syncthreads();
+  barriers.init();
 
-  if (current_warpgroup() == 0) {  // the producer
-    give_registers<Sizes::producer_registers>();
-    if (threadIdx.x / 32 == 0 && elected()) {
-      mbarrier_arrive_expect(q_full, Sizes::queries * D * int(sizeof(bf16)));
-      load_box(q_tile, maps.q, {tile.first, tile.h, tile.b}, q_full);
-      ring.copy(maps, tile, 0);
-    }
+  if (current_warpgroup() == 0) {
+    if (becomes_producer<D>()) ring.copy(maps, q_tile, tile, 0);
     return;
   }
 
@@ -47,7 +37,7 @@ __global__ void __launch_bounds__(RoleSizes<D>::threads, 1)
   const GroupMask mask(call, tile.first + row);
   OnlineRows rows;
   float mean[D / 8][4] = {};
-  mbarrier_wait(q_full, 0);
+  mbarrier_wait(barriers.q_full, 0);
 #pragma unroll 1
   for (int step = 0; step < tile.steps; ++step) {
     const int stage = step % Sizes::stages;
