@@ -496,8 +496,8 @@ TEST_CASE("differences from LLaMA: each is listed, and refused unless it is know
   listed(Difference::halves, "RoPE with the pairing halves",
          [](S& s) { s.pairing = Pairing::halves; });
   listed(Difference::scaled_rope, "scaled frequencies", [](S& s) { s.frequencies = {0.5}; });
-  listed(Difference::score_factor, "a score scale other than 1/√D",
-         [](S& s) { s.score_factor = 0.5f; });
+  listed(Difference::score_scale, "a score scale other than 1/√D",
+         [](S& s) { s.score_scale = 0.5f; });
   listed(Difference::score_cap, "capped scores", [](S& s) { s.score_cap = 50; });
   listed(Difference::experts, "experts", [](S& s) { s.experts = 4, s.chosen = 1; });
   S experts = llama;

@@ -268,7 +268,7 @@ TEST_CASE("Gemma: which blocks see a window, their thetas, and what the largest 
   CHECK(two.block.window == 0);
   for (std::size_t l = 0; l < 5; ++l) CHECK(settings_of(two, l).window == (l % 2 == 0 ? 9 : 0));
   CHECK(two.embedding_scale == std::sqrt(32.0f));
-  CHECK(two.block.score_factor == 0);
+  CHECK(two.block.score_scale == 0);
   CHECK(gemma_config("gemma2", 5, 0).layers.empty());
 
   const Config three = gemma_config("gemma3", 13, 9, "linear");
@@ -282,9 +282,9 @@ TEST_CASE("Gemma: which blocks see a window, their thetas, and what the largest 
     CHECK(of_layer.head_norms);
   }
   // C/H = 16, and D = 8.
-  CHECK(gemma_config("gemma2", 46, 9).block.score_factor == 0.25f);
-  CHECK(gemma_config("gemma3", 62, 9).layers[0].score_factor == 0.25f);
-  CHECK(gemma_config("gemma3", 46, 9).block.score_factor == 0);
+  CHECK(gemma_config("gemma2", 46, 9).block.score_scale == 0.25f);
+  CHECK(gemma_config("gemma3", 62, 9).layers[0].score_scale == 0.25f);
+  CHECK(gemma_config("gemma3", 46, 9).block.score_scale == 0);
   REFUSES_AS(gemma_config("gemma3", 6, 9, "yarn"),
              "x: gemma3.rope.scaling.type: wanted none or linear, got yarn", Bad);
 }

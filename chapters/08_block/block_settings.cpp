@@ -56,8 +56,8 @@ std::string setting_errors(const BlockSettings& s) {
           s.shared);
   require(!s.shared_gate || s.shared > 0, "shared_gate: wanted a shared network too, got none");
   require(!s.heads_together || s.head_norms, "heads_together: wanted head_norms too, got none");
-  require(std::isfinite(s.score_factor) && s.score_factor >= 0,
-          "score_factor: wanted 0 or a number above 0, got {}", s.score_factor);
+  require(std::isfinite(s.score_scale) && s.score_scale >= 0,
+          "score_scale: wanted 0 or a number above 0, got {}", s.score_scale);
   require(std::isfinite(s.score_cap) && s.score_cap >= 0,
           "score_cap: wanted 0 or a number above 0, got {}", s.score_cap);
   require(s.experts == 0 || s.F >= 1, "F, the width of an expert: wanted at least 1, got {}", s.F);
@@ -70,7 +70,7 @@ void expect_settings(const BlockSettings& settings) {
 }
 
 ScoreRule rule_of(const BlockSettings& settings) {
-  return {Mask::sliding(settings.window), settings.score_factor, settings.score_cap};
+  return {Mask::sliding(settings.window), settings.score_scale, settings.score_cap};
 }
 
 RopeTable block_rope_table(const BlockSettings& settings, std::size_t S) {

@@ -54,7 +54,7 @@ struct BlockSettings {
   std::size_t window = 0;        // keys that a query sees, the last of them its own; 0: no limit
   bool head_norms = false;       // QK-norm: each head of q and k goes through a norm before RoPE
   bool heads_together = false;   // QK-norm: one norm of all heads of q, and one of those of k
-  float score_factor = 0;        // the scale of q·k (softmax_scale); 0: 1/√D
+  float score_scale = 0;         // the scale of q·k (softmax_scale); 0: 1/√D
   /// Soft cap (attn_logit_softcapping): scores stay between −cap and cap; 0: none (chapter 04's
   /// ScoreRule).
   float score_cap = 0;
@@ -76,7 +76,7 @@ BlockSettings gpt2_style(std::size_t C, std::size_t H);
 /// above 0; there are frequencies, but not D/2 of them; biases are `all` and the activation is
 /// gated; chosen is not from 1 to E, or not 0 without experts; experts have F = 0; there is a
 /// shared expert without experts, or a gate without it; heads_together without head_norms;
-/// score_factor or score_cap is not 0 or a finite number above 0.
+/// score_scale or score_cap is not 0 or a finite number above 0.
 std::string setting_errors(const BlockSettings& settings);
 /// Throws std::invalid_argument with these errors when there are any.
 void expect_settings(const BlockSettings& settings);

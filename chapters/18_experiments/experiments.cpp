@@ -83,7 +83,7 @@ static Experiment wide_networks() {
 }
 
 static Experiment roots() {
-  const auto undivided = [](Variant& v) { v.config.block.score_factor = 1; };
+  const auto undivided = [](Variant& v) { v.config.block.score_scale = 1; };
   const auto one_head = [](Variant& v) { v.config.block = llama_style(64, 1, 1, 170); };
   return {"roots",
           "What if scores are not divided by the root of D?",

@@ -32,9 +32,9 @@ static BlockWeights shares(float share) {
   return weights;
 }
 
-static StackMeasures top(Joined joined, float share, std::vector<Tensor<2>> changes) {
+static StackMeasures top(StackVariant variant, float share, std::vector<Tensor<2>> changes) {
   const std::vector<BlockWeights> layers(3, shares(share));
-  return measure_stack(joined, Tensor<2>{{3, 4}}, relu_settings(2, 1, 4), layers, changes).back();
+  return measure_stack(variant, Tensor<2>{{3, 4}}, relu_settings(2, 1, 4), layers, changes).back();
 }
 
 // A step is a hundredth of x, so that a difference keeps u/0.01 = 6e-6 of its size for each of some
@@ -45,12 +45,12 @@ static bool about(double got, double want) { return std::abs(got - want) <= near
 
 TEST_CASE("by hand: without norms each layer brings a gradient to a quarter, or with sums to 9/4") {
   const std::vector<Tensor<2>> changes = {{{1, -2}}, {{5, 1}}};
-  CHECK(about(top(Joined::neither, 0.5f, changes).gradient, std::pow(0.25, 3)));
-  CHECK(about(top(Joined::neither, 0.5f, changes).size, std::sqrt(12.5) * std::pow(0.25, 3)));
-  CHECK(top(Joined::neither, 0.5f, changes).direct_gradient == 0);
-  CHECK(top(Joined::neither, 0, changes).gradient == 0);  // also where the input itself is 0
-  CHECK(about(top(Joined::residuals_only, 0.5f, changes).gradient, std::pow(2.25, 3)));
-  CHECK(top(Joined::residuals_only, 0.5f, changes).direct_gradient == 1);
+  CHECK(about(top(StackVariant::neither, 0.5f, changes).gradient, std::pow(0.25, 3)));
+  CHECK(about(top(StackVariant::neither, 0.5f, changes).size, std::sqrt(12.5) * std::pow(0.25, 3)));
+  CHECK(top(StackVariant::neither, 0.5f, changes).direct_gradient == 0);
+  CHECK(top(StackVariant::neither, 0, changes).gradient == 0);  // also where the input itself is 0
+  CHECK(about(top(StackVariant::residuals_only, 0.5f, changes).gradient, std::pow(2.25, 3)));
+  CHECK(top(StackVariant::residuals_only, 0.5f, changes).direct_gradient == 1);
 }
 
 TEST_CASE("by hand: three tokens and their spread around the mean token") {
@@ -58,7 +58,7 @@ TEST_CASE("by hand: three tokens and their spread around the mean token") {
   const Tensor<2> input = {{3, 4}, {1, 2}, {2, 0}};
   const std::vector<BlockWeights> layers(1, shares(0));
   const std::vector<StackMeasures> after =
-      measure_stack(Joined::residuals_only, input, relu_settings(2, 1, 4), layers, {input});
+      measure_stack(StackVariant::residuals_only, input, relu_settings(2, 1, 4), layers, {input});
   for (const StackMeasures& depth : after) {
     CHECK(about(depth.size, std::sqrt(34.0 / 6)));
     CHECK(about(depth.spread, std::sqrt(10.0 / 34)));
@@ -68,16 +68,16 @@ TEST_CASE("by hand: three tokens and their spread around the mean token") {
 TEST_CASE("by hand: a norm divides changes across x by x's size and removes changes along x") {
   const Tensor<2> along = {{3, 4}}, across = {{4, -3}};
   const double inverse = 1 / std::sqrt(12.5);  // (3, 4) has root mean square √12.5
-  for (const Joined joined : {Joined::pre_norm, Joined::post_norm}) {
-    const StackMeasures nothing_added = top(joined, 0, {across});
+  for (const StackVariant variant : {StackVariant::pre_norm, StackVariant::post_norm}) {
+    const StackMeasures nothing_added = top(variant, 0, {across});
     CHECK(about(nothing_added.gradient, inverse));
     CHECK(about(nothing_added.direct_gradient, inverse));
-    CHECK(about(top(joined, 0, {across, along}).gradient, inverse / std::sqrt(2)));
+    CHECK(about(top(variant, 0, {across, along}).gradient, inverse / std::sqrt(2)));
   }
   // Each part reads (3, 4) brought to size 1 and gives half of it: what one halves, the next norm
   // doubles.
-  CHECK(about(top(Joined::norms_only, 0.5f, {across}).gradient, inverse));
-  CHECK(top(Joined::norms_only, 0.5f, {across}).direct_gradient == 0);
+  CHECK(about(top(StackVariant::norms_only, 0.5f, {across}).gradient, inverse));
+  CHECK(top(StackVariant::norms_only, 0.5f, {across}).direct_gradient == 0);
 }
 
 TEST_CASE(
@@ -108,10 +108,11 @@ TEST_CASE(
   const Tensor<2> arrived = matmul(gradients, J);  // [many, n]
   double squares = 0;
   for (const float value : arrived) squares += double(value) * value / double(many * n);
-  const double up = measure_stack(Joined::pre_norm, input, settings, layers, each).back().gradient;
+  const double up =
+      measure_stack(StackVariant::pre_norm, input, settings, layers, each).back().gradient;
   CHECK(std::abs(up * up / squares - 1) < 0.12);
 
-  REFUSES(measure_stack(Joined::pre_norm, input, settings, layers, {}),
+  REFUSES(measure_stack(StackVariant::pre_norm, input, settings, layers, {}),
           "changes: wanted at least 1, got 0");
 }
 

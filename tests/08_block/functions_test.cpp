@@ -164,7 +164,7 @@ TEST_CASE("a packed weight can take the place of every matrix of a block") {
 TEST_CASE("scores by another rule: the formula and the kernel, whole and in chunks") {
   Case c = llama();
   const Tensor<2> before = in_chunks(c, c.T);
-  c.settings.score_factor = 0.8f, c.settings.score_cap = 1.5f, c.settings.window = 9;
+  c.settings.score_scale = 0.8f, c.settings.score_cap = 1.5f, c.settings.window = 9;
   const Tensor<2> want = block(c.x(), c.weights(), c.settings, c.table());
   for (const std::size_t chunk : {c.T, std::size_t(5), std::size_t(1)})
     CHECK(all_close(in_chunks(c, chunk), want, 4 * c.bound(largest(want))));

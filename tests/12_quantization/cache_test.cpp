@@ -217,7 +217,7 @@ TEST_CASE("other rules for scores: a factor and a cap, for one token and for sev
   for (const size_t bits : {8, 4})
     for (const size_t chunk : {p.T, size_t(1)}) {
       BlockSettings settings = settings_with(p.H, p.G, p.D, 9);
-      settings.score_factor = 0.5f, settings.score_cap = 3;
+      settings.score_scale = 0.5f, settings.score_cap = 3;
       Layer layer(settings, p.T, chunk, bits);
       CHECK(all_close(layer.in_chunks(p.q, p.k, p.v, chunk), p.want(bits, 9, 0.5f, 3),
                       2 * p.bound()));

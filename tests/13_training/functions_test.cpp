@@ -51,7 +51,7 @@ TEST_CASE("a network that the caller supplies has its own backward pass and its 
 
 TEST_CASE("scores with another factor and a cap are trained as the model computes them") {
   Case c = llama();
-  c.config.block.score_factor = 0.9f, c.config.block.score_cap = 1.5f, c.config.block.window = 5;
+  c.config.block.score_scale = 0.9f, c.config.block.score_cap = 1.5f, c.config.block.window = 5;
   const Model model = c.model();
   Batch batch = three_texts(c.config.V);  // 3 texts of 13 tokens, which have 12 that follow one
   Gradients passes(c.config, 3, 13);

@@ -85,7 +85,7 @@ TEST_CASE("what the files say of their experts") {
   const Config granite = read_config(small("granite"));
   CHECK(granite.embedding_scale == 16);  // 6 / 0.375
   CHECK(granite.block.eps == doctest::Approx(0x1p-7 / (0.375 * 0.375)));
-  CHECK(granite.block.score_factor == 0.15625f);
+  CHECK(granite.block.score_scale == 0.15625f);
   CHECK(granite.logit_scale == 0.4f);
 }
 

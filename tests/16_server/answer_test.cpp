@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "10_pretrained/model/tiny_model.hpp"
+#include "16_server/answer/answer_deltas.hpp"
 #include "16_server/answer/answer_text.hpp"
-#include "16_server/answer/answering.hpp"
 #include "16_server/answer/token_logprobs.hpp"
 #include "random.hpp"
 #include "support/all_close.hpp"
@@ -134,7 +134,7 @@ TEST_CASE("an answer ends for one reason, and what comes after it gives nothing"
   const auto said = [](size_t answer, std::optional<int> token, std::optional<Ending> ending = {}) {
     return AnswerEvent{answer, {7, token, ending}};
   };
-  Answering answering(bpe, 3, {"yz"});
+  AnswerDeltas answering(bpe, 3, {"yz"});
   CHECK(answering.take(said(0, 'a'))->text == "a");
   CHECK(answering.take(said(1, 'y'))->text == "");
   const auto stopped = answering.take(said(1, 'z'));
@@ -148,7 +148,7 @@ TEST_CASE("an answer ends for one reason, and what comes after it gives nothing"
   CHECK(answering.take(said(2, {}, Ending::stop_token))->reason == "stop");
   CHECK(answering.all_ended());
   CHECK(answering.tokens() == 4);
-  Answering failing(bpe, 1, {});
+  AnswerDeltas failing(bpe, 1, {});
   REFUSES_AS(failing.take({0, {7, {}, {}, "no logits"}}), "no logits", std::runtime_error);
   CHECK_THROWS_AS(failing.take({0, {7, {}, {}, no_memory}}), std::bad_alloc);
 }

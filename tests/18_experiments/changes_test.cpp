@@ -30,9 +30,9 @@ using std::size_t;
 
 // Attention of 2 texts of 11 tokens, 4 heads of 8 in 4 groups, no RoPE, no window.
 static constexpr size_t B = 2, T = 11, H = 4, D = 8;
-static BlockSettings settings(float score_factor = 0) {
+static BlockSettings settings(float score_scale = 0) {
   BlockSettings s = llama_style(32, H, H, 20);
-  s.uses_rope = false, s.score_factor = score_factor;
+  s.uses_rope = false, s.score_scale = score_scale;
   return s;
 }
 static Tensor<2> projected(std::uint32_t seed) { return numbers(seed, 2, 0, B * T, H * D); }

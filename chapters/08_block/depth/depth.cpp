@@ -22,11 +22,11 @@ static double spread(const Tensor<2>& x) {
   return std::sqrt(apart / all);
 }
 
-static bool has_norms(Joined joined) {
-  return joined != Joined::residuals_only && joined != Joined::neither;
+static bool has_norms(StackVariant variant) {
+  return variant != StackVariant::residuals_only && variant != StackVariant::neither;
 }
-static bool has_residuals(Joined joined) {
-  return joined != Joined::norms_only && joined != Joined::neither;
+static bool has_residuals(StackVariant variant) {
+  return variant != StackVariant::norms_only && variant != StackVariant::neither;
 }
 
 /// f's derivative at x times change, from two calls on either side of x.
@@ -68,23 +68,23 @@ struct Changes {
 /// One layer of the stack, with what its calls need.
 class Layer {
  public:
-  Layer(BlockSettings settings, Joined joined, const BlockWeights& weights, std::size_t T)
-      : joined_(joined),
-        block_(placed(settings, joined), weights),
+  Layer(BlockSettings settings, StackVariant variant, const BlockWeights& weights, std::size_t T)
+      : variant_(variant),
+        block_(placed(settings, variant), weights),
         attention_(settings, T, T),
         scratch_(settings, T),
         functions_{.attention = std::ref(attention_)} {}
 
   /// The stream after this layer. [T, C]
   Tensor<2> operator()(const Tensor<2>& x, const Trace& trace = {}) {
-    const bool is_block = joined_ == Joined::pre_norm || joined_ == Joined::post_norm;
+    const bool is_block = variant_ == StackVariant::pre_norm || variant_ == StackVariant::post_norm;
     return is_block ? as_block(x, trace) : as_parts(x);
   }
 
  private:
   /// Attention reads a norm of x where there are norms before the parts, and x itself elsewhere.
-  static BlockSettings placed(BlockSettings settings, Joined joined) {
-    const bool before = joined == Joined::pre_norm || joined == Joined::norms_only;
+  static BlockSettings placed(BlockSettings settings, StackVariant variant) {
+    const bool before = variant == StackVariant::pre_norm || variant == StackVariant::norms_only;
     settings.norm_place = before ? NormPlace::before : NormPlace::after;
     return settings;
   }
@@ -98,31 +98,31 @@ class Layer {
     as_block(x, [&](Part part, std::size_t, ConstMatrix value) {
       if (part == Part::attention) y = copy_of(value);
     });
-    if (has_residuals(joined_)) y += x;
+    if (has_residuals(variant_)) y += x;
     const BlockSettings& s = block_.settings();
     const BlockWeights& weights = block_.weights();
     const Tensor<2> z =
-        feed_forward(has_norms(joined_) ? norm(y, weights.feed_forward_norm, s.norm, s.eps) : y,
+        feed_forward(has_norms(variant_) ? norm(y, weights.feed_forward_norm, s.norm, s.eps) : y,
                      weights.feed_forward, s.activation);  // [T, C]
-    if (has_residuals(joined_)) return y + z;
+    if (has_residuals(variant_)) return y + z;
     return z;
   }
 
-  Joined joined_;
+  StackVariant variant_;
   Block block_;
   CachedAttention attention_;
   BlockScratch scratch_;
   BlockFunctions functions_;
 };
 
-std::vector<StackMeasures> measure_stack(Joined joined, const Tensor<2>& input,
+std::vector<StackMeasures> measure_stack(StackVariant variant, const Tensor<2>& input,
                                          const BlockSettings& settings,
                                          const std::vector<BlockWeights>& layers,
                                          std::vector<Tensor<2>> changes) {
   expect(!changes.empty(), "changes", "at least 1", 0);
   const Tensor<1> ones = xt::ones<float>({settings.C});
   const auto last_norm = [&](const Tensor<2>& x) -> Tensor<2> {
-    return has_norms(joined) ? rms_norm(x, ones, settings.eps) : x;
+    return has_norms(variant) ? rms_norm(x, ones, settings.eps) : x;
   };
   Tensor<2> x = input;  // [T, C]
   Changes sent(std::move(changes));
@@ -132,15 +132,16 @@ std::vector<StackMeasures> measure_stack(Joined joined, const Tensor<2>& input,
     Changes arrived = sent;
     arrived.pass(last_norm, x);
     const double size = root_mean_square(x);
-    const double direct = l > 0 && !has_residuals(joined) ? 0 : 1 / divided_by;
-    after.push_back({size, spread(x), arrived.size(), has_norms(joined) ? direct / size : direct});
+    const double direct = l > 0 && !has_residuals(variant) ? 0 : 1 / divided_by;
+    after.push_back({size, spread(x), arrived.size(), has_norms(variant) ? direct / size : direct});
     if (l == layers.size()) return after;
 
-    Layer layer(settings, joined, layers[l], input.shape(0));
+    Layer layer(settings, variant, layers[l], input.shape(0));
     sent.pass(layer, x);
     x = layer(x, [&](Part part, std::size_t, ConstMatrix sum) {
       const bool is_sum = part == Part::x_plus_attention || part == Part::x_plus_feed_forward;
-      if (joined == Joined::post_norm && is_sum) divided_by *= root_mean_square(copy_of(sum));
+      if (variant == StackVariant::post_norm && is_sum)
+        divided_by *= root_mean_square(copy_of(sum));
     });
   }
 }

@@ -17,7 +17,7 @@ namespace t2t {
 
 /// How a layer's sublayers are connected. Real models use only the first two; the others omit the
 /// residual connections, the norms, or both.
-enum class Joined { pre_norm, post_norm, norms_only, residuals_only, neither };
+enum class StackVariant { pre_norm, post_norm, norms_only, residuals_only, neither };
 
 /// What is measured after some layer of a stack.
 struct StackMeasures {
@@ -34,9 +34,9 @@ struct StackMeasures {
 /// Sends the input, and small changes to it, through layers connected in this way. Element l is
 /// measured after l layers. In a stack with norms its gradients are measured after a final norm of
 /// gain 1, as at the end of a model, so they pass that norm too. settings are those of every layer;
-/// joined decides the norm's place.
+/// variant decides the norm's place.
 /// Throws std::invalid_argument as Block and block_rows do, and when there is no change.
-std::vector<StackMeasures> measure_stack(Joined joined,
+std::vector<StackMeasures> measure_stack(StackVariant variant,
                                          const Tensor<2>& input,  // [T, C]
                                          const BlockSettings& settings,
                                          const std::vector<BlockWeights>& layers,

@@ -38,7 +38,7 @@ static_assert(std::size(words) == std::size_t(Difference::layers_differ) + 1);
 std::vector<Difference> differences_from_llama(const BlockSettings& settings) {
   // This names every member, so that a new one does not compile before it stands here.
   const auto& [C, H, G, D, F, norm, norm_place, activation, biases, uses_rope, theta, eps, pairing,
-               frequencies, window, head_norms, heads_together, score_factor, score_cap, experts,
+               frequencies, window, head_norms, heads_together, score_scale, score_cap, experts,
                chosen, normalized, shared, shared_gate] = settings;
   std::vector<Difference> differences;
   const auto list = [&](bool differs, Difference difference) {
@@ -56,7 +56,7 @@ std::vector<Difference> differences_from_llama(const BlockSettings& settings) {
   list(!uses_rope, Difference::no_rope);
   list(pairing != Pairing::neighbours, Difference::halves);
   list(!frequencies.empty(), Difference::scaled_rope);
-  list(score_factor > 0, Difference::score_factor);
+  list(score_scale > 0, Difference::score_scale);
   list(score_cap > 0, Difference::score_cap);
   list(experts > 0, Difference::experts);
   list(experts > 0 && !normalized, Difference::unnormalized_experts);

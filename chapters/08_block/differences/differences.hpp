@@ -28,7 +28,7 @@ enum class Difference {
   no_rope,               // q and k that are not rotated
   halves,                // RoPE that pairs element i with element i + D/2
   scaled_rope,           // RoPE whose frequencies are given
-  score_factor,          // a factor of q·k other than 1/√D
+  score_scale,           // a factor of q·k other than 1/√D
   score_cap,             // scores that a tanh keeps within ±cap
   experts,               // experts, of which a router chooses some for each token
   unnormalized_experts,  // experts whose weights do not add up to 1

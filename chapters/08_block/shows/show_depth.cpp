@@ -80,11 +80,11 @@ static Stacks measure_stacks(const Tensor<2>& x, const BlockSettings& settings, 
                              float residual_scale, Random& random) {
   const std::vector<BlockWeights> layers = draw_layers(settings, L, residual_scale, random);
   const std::vector<Tensor<2>> changes = draw_changes(x, random);
-  const auto of = [&](Joined joined) {
-    return measure_stack(joined, x, settings, layers, changes);
+  const auto of = [&](StackVariant variant) {
+    return measure_stack(variant, x, settings, layers, changes);
   };
-  return {of(Joined::pre_norm), of(Joined::post_norm), of(Joined::norms_only),
-          of(Joined::residuals_only), of(Joined::neither)};
+  return {of(StackVariant::pre_norm), of(StackVariant::post_norm), of(StackVariant::norms_only),
+          of(StackVariant::residuals_only), of(StackVariant::neither)};
 }
 
 static void show_changes(const std::vector<Stacks>& draws, const std::vector<std::size_t>& shown) {

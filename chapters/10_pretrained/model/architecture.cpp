@@ -160,7 +160,7 @@ static void choose_as_granite(const GgufFile& file, Config& config) {
   config.embedding_scale = float(factor("embedding_scale") / added);
   config.block.eps = float(double(config.block.eps) / (added * added));
   if (file.metadata().has(model_key(file, "attention.scale")))
-    config.block.score_factor = float(factor("attention.scale"));
+    config.block.score_scale = float(factor("attention.scale"));
   config.logit_scale = float(1 / factor("logit_scale"));
 }
 // [/granite]
@@ -176,7 +176,7 @@ static void choose_as_gemma(const GgufFile& file, const Gemma& gemma, Config& co
   block.activation = Activation::geglu_tanh;
   block.score_cap = cap("attn_logit_softcapping");
   if (config.L == gemma.blocks_of_27b)
-    block.score_factor = 1 / std::sqrt(float(block.C) / float(block.H));
+    block.score_scale = 1 / std::sqrt(float(block.C) / float(block.H));
   config.embedding_scale = std::sqrt(float(block.C));
   config.logit_cap = cap("final_logit_softcapping");
 }

@@ -31,7 +31,7 @@ void expect_trained(const std::vector<Difference>& differences,
               {Difference::layer_norm, Difference::norms_after, Difference::head_norms,
                Difference::other_activation, Difference::biases_of_qkv, Difference::biases_of_all,
                Difference::window, Difference::no_rope, Difference::halves, Difference::scaled_rope,
-               Difference::score_factor, Difference::score_cap, Difference::learned_positions,
+               Difference::score_scale, Difference::score_cap, Difference::learned_positions,
                Difference::tied, Difference::layers_differ},
               "the model to train");
 }

@@ -62,8 +62,8 @@ double gradient_norm(const std::vector<ListedTensor>& gradients) {
   return std::sqrt(sum);
 }
 
-float clip_factor(double norm, double most) {
-  return most > 0 && norm > most ? float(most / norm) : 1.0f;
+float clip_factor(double norm, double max_norm) {
+  return max_norm > 0 && norm > max_norm ? float(max_norm / norm) : 1.0f;
 }
 
 std::string first_not_finite(const std::vector<ListedTensor>& tensors) {

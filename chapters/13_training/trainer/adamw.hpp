@@ -53,10 +53,10 @@ std::size_t adamw_pieces(std::size_t size);
 /// nothing is allocated.
 double gradient_norm(const std::vector<ListedTensor>& gradients);
 
-/// The factor that brings gradients of this norm down to `most`: 1 when they are below it. All
+/// The factor that brings gradients of this norm down to `max_norm`: 1 when they are below it. All
 /// tensors are scaled alike, so that the step keeps its direction. Pascanu et al. 2012, "On the
-/// difficulty of training Recurrent Neural Networks". `most` of 0 never clips.
-float clip_factor(double norm, double most);
+/// difficulty of training Recurrent Neural Networks". `max_norm` of 0 never clips.
+float clip_factor(double norm, double max_norm);
 
 /// The name of the first tensor with an element that is not finite, or an empty string.
 std::string first_not_finite(const std::vector<ListedTensor>& tensors);

@@ -23,12 +23,12 @@ static std::string shown(const json& value) {
   return value.dump();
 }
 
-RequestError::RequestError(const std::string& message, std::string of_field, std::string its_code,
-                           int as)
+RequestError::RequestError(const std::string& message, std::string wrong_field,
+                           std::string error_code, int http_status)
     : std::invalid_argument(message),
-      field(std::move(of_field)),
-      code(std::move(its_code)),
-      status(as) {}
+      field(std::move(wrong_field)),
+      code(std::move(error_code)),
+      status(http_status) {}
 
 Fields::Fields(const json& object, std::string path) : object_(object), path_(std::move(path)) {
   if (object.is_object()) return;
@@ -49,22 +49,22 @@ const json* Fields::any(const std::string& name) {
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
 
-std::optional<double> Fields::number(const std::string& name, double least, double most) {
+std::optional<double> Fields::number(const std::string& name, double min, double max) {
   const json* value = any(name);
   if (!value) return {};
   const double got = value->is_number() ? value->get<double>() : std::nan("");
-  if (!(got >= least && got <= most))
-    refuse(name, fmt::format("a number from {} to {}", least, most), *value);
+  if (!(got >= min && got <= max))
+    refuse(name, fmt::format("a number from {} to {}", min, max), *value);
   return got;
 }
 
-std::optional<std::size_t> Fields::integer(const std::string& name, std::size_t least,
-                                           std::size_t most) {
+std::optional<std::size_t> Fields::integer(const std::string& name, std::size_t min,
+                                           std::size_t max) {
   const json* value = any(name);
   if (!value) return {};
   const bool fits = value->is_number_integer() && value->get<double>() >= 0 &&
-                    value->get<std::size_t>() >= least && value->get<std::size_t>() <= most;
-  if (!fits) refuse(name, fmt::format("an integer from {} to {}", least, most), *value);
+                    value->get<std::size_t>() >= min && value->get<std::size_t>() <= max;
+  if (!fits) refuse(name, fmt::format("an integer from {} to {}", min, max), *value);
   return value->get<std::size_t>();
 }
 

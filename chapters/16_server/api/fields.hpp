@@ -19,8 +19,8 @@ struct RequestError : std::invalid_argument {
   std::string code;   // OpenAI's name for the reason, where clients look for it; may be empty
   int status;
 
-  RequestError(const std::string& message, std::string of_field, std::string its_code = {},
-               int as = 400);
+  RequestError(const std::string& message, std::string wrong_field, std::string error_code = {},
+               int http_status = 400);
 };
 
 class Fields {
@@ -31,8 +31,8 @@ class Fields {
 
   // A field that is missing or null counts as not given. Each throws RequestError, naming the
   // field, for a value of another type or out of its range.
-  std::optional<double> number(const std::string& name, double least, double most);
-  std::optional<std::size_t> integer(const std::string& name, std::size_t least, std::size_t most);
+  std::optional<double> number(const std::string& name, double min, double max);
+  std::optional<std::size_t> integer(const std::string& name, std::size_t min, std::size_t max);
   std::optional<std::string> string(const std::string& name);
   bool boolean(const std::string& name);
   const nlohmann::ordered_json* any(const std::string& name);

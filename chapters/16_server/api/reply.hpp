@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "16_server/answer/answering.hpp"
+#include "16_server/answer/answer_deltas.hpp"
 #include "16_server/api/api_request.hpp"
 
 namespace t2t {

@@ -63,7 +63,7 @@ void Connection::close() {
 
 /// What is being read comes to an end here, as if the client had sent no more.
 void Connection::stop_reading() {
-  late_ = true;
+  timed_out_ = true;
   Error ignored;
   socket_.shutdown(Socket::shutdown_receive, ignored);
 }
@@ -119,7 +119,7 @@ void Connection::on_broken(Error error) {
   const auto& limits = shared_.limits;
   const bool unfinished =
       error == http::error::end_of_stream || error == http::error::partial_message;
-  if (late_ && parser_->got_some())
+  if (timed_out_ && parser_->got_some())
     refuse(refusal(408, "the request did not come in time"));
   else if (error == http::error::header_limit)
     refuse(refusal(431, fmt::format("wanted a head of at most {} bytes", limits.head_bytes)));
@@ -134,7 +134,7 @@ void Connection::on_broken(Error error) {
 
 void Connection::on_request() {
   request_.body = std::move(parser_->get().body());
-  stays_ = parser_->get().keep_alive();
+  keep_alive_ = parser_->get().keep_alive();
   waits_ = false;
   timer_.expires_at(std::chrono::steady_clock::time_point::max());
   if (Routes::asks(request_)) return hand_over();
@@ -165,7 +165,7 @@ void Connection::hand_over() {
 }
 
 void Connection::refuse(HttpReply reply) {
-  stays_ = false;
+  keep_alive_ = false;
   send(std::move(reply));
 }
 
@@ -179,7 +179,7 @@ void Connection::send(HttpReply reply) {
   response_->set(http::field::content_type, reply.type);
   for (const auto& [name, value] : reply.headers) response_->set(name, value);
   response_->body() = std::move(reply.body);
-  response_->keep_alive(stays_);
+  response_->keep_alive(keep_alive_);
   response_->prepare_payload();
   if (request_.method == "HEAD") response_->body().clear();
   within(shared_.limits.write, &Connection::close);
@@ -189,7 +189,7 @@ void Connection::send(HttpReply reply) {
 
 /// A reply has been written.
 void Connection::finish() {
-  if (stays_) return read_head();
+  if (keep_alive_) return read_head();
   // To close while bytes come would make the client's system drop the reply.
   waits_ = true;
   Error ignored;
@@ -214,9 +214,10 @@ void Connection::begin(std::unique_ptr<Exchange> exchange) {
   head.set(http::field::content_type, "text/event-stream");
   head.set(http::field::cache_control, "no-cache");
   for (const auto& [name, value] : shared_.guard.cors_headers(request_)) head.set(name, value);
-  stays_ = stays_ && version_ >= 11;  // HTTP/1.0 has no chunks: the end of the connection ends it
+  keep_alive_ =
+      keep_alive_ && version_ >= 11;  // HTTP/1.0 has no chunks: the end of the connection ends it
   head.chunked(version_ >= 11);
-  head.keep_alive(stays_);
+  head.keep_alive(keep_alive_);
   std::ostringstream text;
   text << head.base();
   write(text.str());
@@ -237,7 +238,7 @@ void Connection::go_on() {
   if (text.empty()) return is_there() ? within(milliseconds(100), &Connection::go_on) : close();
   // A client takes the end of a connection without a last chunk for an answer that has failed.
   const bool failed = ended && exchange_->status() != 200;
-  stays_ = stays_ && !failed;
+  keep_alive_ = keep_alive_ && !failed;
   if (version_ >= 11)
     text = fmt::format("{:x}\r\n{}\r\n{}", text.size(), text, ended && !failed ? "0\r\n\r\n" : "");
   write(std::move(text));

@@ -16,14 +16,14 @@ Exchange::Exchange(ApiRequest api_request, Service& service, const ServedModel& 
     : api_request_(std::move(api_request)),
       service_(service),
       reply_(api_request_, served, number, created),
-      answering_(served.session.bpe, api_request_.all_answers(), api_request_.stop_strings),
+      deltas_(served.session.bpe, api_request_.all_answers(), api_request_.stop_strings),
       answers_(service.ask(requests_of(api_request_), api_request_.top_logprobs,
                            std::move(on_change))) {}
 
 Exchange::~Exchange() {
   answers_->silence();
   try {
-    if (!answering_.all_ended()) service_.cancel(answers_);
+    if (!deltas_.all_ended()) service_.cancel(answers_);
   } catch (const std::bad_alloc&) {  // then they end by themselves
   }
 }
@@ -32,12 +32,12 @@ Exchange::~Exchange() {
 std::optional<AnswerDelta> Exchange::next_piece() {
   while (const std::optional<AnswerEvent> answer_event =
              answers_->next(std::chrono::milliseconds(0))) {
-    std::optional<AnswerDelta> piece = answering_.take(*answer_event);
+    std::optional<AnswerDelta> piece = deltas_.take(*answer_event);
     if (!piece) continue;  // of an answer that a stop string has ended
     // The engine does not know of stop strings.
     if (!piece->reason.empty() && !answer_event->event.ending)
       service_.cancel(answers_, piece->answer);
-    if (answering_.all_ended()) ending_ = piece->reason, status_ = 200;
+    if (deltas_.all_ended()) ending_ = piece->reason, status_ = 200;
     return piece;
   }
   return {};
@@ -46,12 +46,12 @@ std::optional<AnswerDelta> Exchange::next_piece() {
 void Exchange::stream_on(std::string& text) {
   if (!std::exchange(begun_, true)) text += reply_.stream_begin();
   while (const std::optional<AnswerDelta> piece = next_piece()) text += reply_.stream_piece(*piece);
-  if (ended()) text += reply_.stream_end(answering_.tokens());
+  if (ended()) text += reply_.stream_end(deltas_.tokens());
 }
 
 void Exchange::collect(std::string& text) {
   while (const std::optional<AnswerDelta> piece = next_piece()) reply_.add(*piece);
-  if (ended()) text = reply_.whole(answering_.tokens());
+  if (ended()) text = reply_.whole(deltas_.tokens());
 }
 
 std::string Exchange::take() {
@@ -73,7 +73,7 @@ void Exchange::fail(int status, const char* why, std::string& text) {
 
 std::string Exchange::summary() const {
   return fmt::format("{} prompt tokens, {} generated in {:.2f} s; {}", api_request_.prompt_tokens(),
-                     answering_.tokens(), seconds_since(start_), printable(ending_));
+                     deltas_.tokens(), seconds_since(start_), printable(ending_));
 }
 
 }  // namespace t2t

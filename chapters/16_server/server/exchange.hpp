@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "16_server/answer/answering.hpp"
+#include "16_server/answer/answer_deltas.hpp"
 #include "16_server/api/api_request.hpp"
 #include "16_server/api/reply.hpp"
 #include "16_server/server/service.hpp"
@@ -47,7 +47,7 @@ class Exchange {
   ApiRequest api_request_;
   Service& service_;
   Reply reply_;
-  Answering answering_;
+  AnswerDeltas deltas_;
   std::shared_ptr<Mailbox> answers_;
   bool begun_ = false;
   int status_ = 0;

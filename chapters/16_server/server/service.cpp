@@ -75,9 +75,9 @@ std::shared_ptr<Mailbox> Service::ask(std::vector<Request> requests,
       ++counts_.refused;
       throw TooBusy(fmt::format("{} sequences are running or waiting already", unfinished_));
     }
-    // This thread waits until it is done. An order that is dropped breaks its promise, which throws
-    // here.
-    orders_.push_back([this, refusal = std::move(refusal), answers, &requests] {
+    // This thread waits until it is done. A command that is dropped breaks its promise, which
+    // throws here.
+    commands_.push_back([this, refusal = std::move(refusal), answers, &requests] {
       refusal->set_value(refusal_of([&] { submit(answers, std::move(requests)); }));
     });
     unfinished_ += count;
@@ -109,19 +109,19 @@ void Service::submit(const std::shared_ptr<Mailbox>& answers, std::vector<Reques
 }
 
 void Service::cancel(const std::shared_ptr<Mailbox>& answers) {
-  order([this, answers] {
+  post([this, answers] {
     for (const std::size_t id : answers->ids_) end(id);
   });
 }
 
 void Service::cancel(const std::shared_ptr<Mailbox>& answers, std::size_t answer) {
-  order([this, answers, answer] { end(answers->ids_.at(answer)); });
+  post([this, answers, answer] { end(answers->ids_.at(answer)); });
 }
 
-void Service::order(Order what) {
+void Service::post(Command what) {
   {
     const std::lock_guard lock(lock_);
-    orders_.push_back(std::move(what));
+    commands_.push_back(std::move(what));
   }
   changed_.notify_all();
 }
@@ -142,7 +142,7 @@ void Service::finished(std::size_t count) {
 }
 
 void Service::run() {
-  while (take_orders()) {
+  while (take_commands()) {
     step();
     count();
   }
@@ -151,23 +151,23 @@ void Service::run() {
 }
 
 /// Waits for something to do. False if the thread is to end.
-bool Service::take_orders() {
-  std::vector<Order> orders;
+bool Service::take_commands() {
+  std::vector<Command> commands;
   bool ending = false;
   {
     std::unique_lock lock(lock_);
-    changed_.wait(lock, [&] { return !orders_.empty() || ending_ || !engine_.idle(); });
-    orders.swap(orders_);
+    changed_.wait(lock, [&] { return !commands_.empty() || ending_ || !engine_.idle(); });
+    commands.swap(commands_);
     ending = ending_;
   }
-  for (const Order& order : orders) try_to(order);
+  for (const Command& command : commands) try_to(command);
   return !ending;
 }
 
 /// What goes wrong here ends all sequences, but not the thread.
-void Service::try_to(const Order& order) {
+void Service::try_to(const Command& command) {
   try {
-    order();
+    command();
   } catch (const std::bad_alloc&) {
     fail_all(no_memory);
   } catch (const std::exception& error) {

@@ -3,10 +3,10 @@
 // The engine is for one thread, so the service's own thread steps it while there is work, and
 // sleeps otherwise. Other threads ask for answers and learn through a mailbox what happens:
 //
-//   a client's thread   ask ─→ orders ─→   │ the engine's thread: takes the orders that have come,
-//                       next ←─ Mailbox ←─ │ does a step, and puts its events into mailboxes
+//   a client's thread   ask ─→ commands ─→ │ the engine's thread: takes the commands that have
+//                       next ←─ Mailbox ←─ │ come, does a step, and puts its events into mailboxes
 //
-// Orders are taken between two steps, so no request waits longer than a step to be accepted. No
+// Commands are taken between two steps, so no request waits longer than a step to be accepted. No
 // client, however slow, holds the engine up, because a mailbox accepts every message.
 #pragma once
 
@@ -74,11 +74,11 @@ class Service {
     std::optional<std::vector<TokenLogprobs>> prompt = {};  // until the first event
     std::deque<std::vector<float>> logits = {};  // of tokens whose events are yet to come
   };
-  using Order = std::function<void()>;  // for the engine's thread
+  using Command = std::function<void()>;  // for the engine's thread
 
   void run();
-  bool take_orders();
-  void try_to(const Order& order);
+  bool take_commands();
+  void try_to(const Command& command);
   void submit(const std::shared_ptr<Mailbox>& answers, std::vector<Request> requests);
   void step();
   void deliver(const Event& event);
@@ -86,7 +86,7 @@ class Service {
   void leave(std::size_t id) noexcept;
   void end(std::size_t id);
   void finished(std::size_t count);
-  void order(Order what);
+  void post(Command what);
   void count();
 
   // Of the engine's thread.
@@ -98,7 +98,7 @@ class Service {
   // Of all threads, under the lock.
   mutable std::mutex lock_;
   std::condition_variable changed_;
-  std::vector<Order> orders_;
+  std::vector<Command> commands_;
   ServiceCounts counts_;
   std::size_t unfinished_ = 0;  // sequences that were requested and have not ended
   bool closed_ = false, ending_ = false;

@@ -15,8 +15,8 @@ inline constexpr std::uint8_t most_digits = 20, most_exponent_digits = 2;
 
 /// A place in a number.
 struct JsonNumber {
-  enum class Part : std::uint8_t { begin, minus, zero, whole, point, fraction, e, sign, exponent };
-  Part part = Part::begin;
+  enum class State : std::uint8_t { begin, minus, zero, whole, point, fraction, e, sign, exponent };
+  State state = State::begin;
   std::uint8_t digits = 0;  // of this part, so far
   bool only_whole = false;  // neither a point nor an exponent may come
 

@@ -5,7 +5,7 @@
 
 namespace t2t {
 
-using Part = JsonString::Part;
+using State = JsonString::State;
 
 /// The first byte of a character says how many follow. After the first bytes E0, ED, F0 and
 /// F4 the second byte has a smaller range, so that no character is longer than it need be, half of
@@ -13,7 +13,7 @@ using Part = JsonString::Part;
 static bool begin_character(JsonString& s, unsigned char byte) {
   if (byte < 0x80) return byte >= 0x20;
   if (byte < 0xC2 || byte > 0xF4) return false;
-  s.part = Part::inside;
+  s.state = State::inside;
   s.left = byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
   s.low = byte == 0xE0 ? 0xA0 : byte == 0xF0 ? 0x90 : 0x80;
   s.high = byte == 0xED ? 0x9F : byte == 0xF4 ? 0x8F : 0xBF;
@@ -23,16 +23,16 @@ static bool begin_character(JsonString& s, unsigned char byte) {
 static bool go_on_in_character(JsonString& s, unsigned char byte) {
   if (byte < s.low || byte > s.high) return false;
   s.low = 0x80, s.high = 0xBF;
-  if (--s.left == 0) s.part = Part::between;
+  if (--s.left == 0) s.state = State::between;
   return true;
 }
 
 static bool begin_escape(JsonString& s, unsigned char byte) {
   if (byte == 'u') {
-    s.part = Part::digits, s.left = 4;
+    s.state = State::digits, s.left = 4;
     return true;
   }
-  s.part = Part::between;
+  s.state = State::between;
   return !s.is_second && std::string_view("\"\\/bfnrt").find(char(byte)) != std::string_view::npos;
 }
 
@@ -56,26 +56,26 @@ static bool read_digit(JsonString& s, unsigned char byte) {
     s.is_second = s.first == 0xD && s.digit >= 0x8 && s.digit < 0xC;
   }
   if (s.left == 0)
-    s = {.part = s.is_second ? Part::second_half : Part::between, .is_second = s.is_second};
+    s = {.state = s.is_second ? State::second_half : State::between, .is_second = s.is_second};
   return true;
 }
 
 bool step_string(JsonString& s, unsigned char byte) {
-  switch (s.part) {
-    case Part::between:
+  switch (s.state) {
+    case State::between:
       if (byte != '"' && byte != '\\') return begin_character(s, byte);
-      s.part = byte == '"' ? Part::end : Part::escape;
+      s.state = byte == '"' ? State::end : State::escape;
       return true;
-    case Part::inside:
+    case State::inside:
       return go_on_in_character(s, byte);
-    case Part::escape:
+    case State::escape:
       return begin_escape(s, byte);
-    case Part::digits:
+    case State::digits:
       return read_digit(s, byte);
-    case Part::second_half:
-      s.part = Part::escape;
+    case State::second_half:
+      s.state = State::escape;
       return byte == '\\';
-    case Part::end:
+    case State::end:
       return false;
   }
   return false;

@@ -13,7 +13,7 @@ namespace t2t {
 
 /// A place in a string, after its opening quote.
 struct JsonString {
-  enum class Part : std::uint8_t {
+  enum class State : std::uint8_t {
     between,      // between two characters
     inside,       // inside of a character of UTF-8
     escape,       // after a backslash
@@ -21,7 +21,7 @@ struct JsonString {
     second_half,  // after the first half of a surrogate pair: \u must follow
     end,          // after the closing quote
   };
-  Part part = Part::between;
+  State state = State::between;
   std::uint8_t left = 0;              // bytes of a character, or digits, that are still to come
   std::uint8_t low = 0, high = 0;     // the range of the character's next byte
   std::uint8_t digit = 0, first = 0;  // the last digit of an escape, and the one before it

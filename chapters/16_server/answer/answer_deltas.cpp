@@ -1,4 +1,4 @@
-#include "16_server/answer/answering.hpp"
+#include "16_server/answer/answer_deltas.hpp"
 
 #include <new>
 #include <stdexcept>
@@ -7,7 +7,7 @@
 
 namespace t2t {
 
-std::optional<AnswerDelta> Answering::take(const AnswerEvent& answer_event) {
+std::optional<AnswerDelta> AnswerDeltas::take(const AnswerEvent& answer_event) {
   const Event& event = answer_event.event;
   if (ended_.at(answer_event.answer)) return {};
   if (event.error == no_memory) throw std::bad_alloc();

@@ -26,10 +26,10 @@ struct AnswerDelta {
   std::optional<std::vector<TokenLogprobs>> prompt = {};
 };
 
-class Answering {
+class AnswerDeltas {
  public:
   /// For `answers` answers, each of which ends before these strings. The tokenizer must outlive it.
-  Answering(const Bpe& bpe, std::size_t answers, const std::vector<std::string>& stop_strings)
+  AnswerDeltas(const Bpe& bpe, std::size_t answers, const std::vector<std::string>& stop_strings)
       : bpe_(bpe),
         texts_(answers, AnswerText(bpe, stop_strings)),
         characters_(answers),
