@@ -164,18 +164,18 @@ static bool step_between(const JsonGrammar& grammar, JsonState& s, unsigned char
 /// A string that is a value: its length may be bounded.
 static bool step_value_string(const JsonGrammar& grammar, JsonState& s, unsigned char byte) {
   const JsonRule& rule = grammar.rules[s.rule];
-  if (rule.is_bounded() && s.string.part == JsonString::Part::between) {
+  if (rule.is_bounded() && s.string.state == JsonString::State::between) {
     if (byte == '"' ? s.characters < rule.least : s.characters == rule.most) return false;
     ++s.characters;
   }
   if (!step_string(s.string, byte)) return false;
-  if (s.string.part == JsonString::Part::end) end_value(grammar, s);
+  if (s.string.state == JsonString::State::end) end_value(grammar, s);
   return true;
 }
 
 static bool step_key_string(JsonState& s, unsigned char byte) {
   if (!step_string(s.string, byte)) return false;
-  if (s.string.part == JsonString::Part::end) s.at = At::colon, s.string = {};
+  if (s.string.state == JsonString::State::end) s.at = At::colon, s.string = {};
   return true;
 }
 
