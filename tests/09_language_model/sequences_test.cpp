@@ -154,7 +154,7 @@ TEST_CASE("generation goes on with any of the texts") {
   CHECK(generate(model, both, other, generation, same).size() == 3);
 }
 
-TEST_CASE("each part of a state can be the caller's: attention, network, layers, both ends") {
+TEST_CASE("each part of a state can be the caller's: attention, network, both ends") {
   const Case c = llama();
   const Model model = c.model();
   const Ids ids = {3, 1, 4, 1, 5};
@@ -185,17 +185,49 @@ TEST_CASE("each part of a state can be the caller's: attention, network, layers,
   CHECK(calls == "network(3) embedded(3) embedded(2) scored(1) truncated(0, 4) ");
   CHECK(cached.caches[0][0].length == 5);
   CHECK(all_close(Tensor<2>(xt::view(logits, xt::newaxis())), Tensor<2>(2 * want), c.bound(9.8)));
+}
 
-  // Layers of the caller's own: here those of the state before, behind one function.
-  reset(state);
-  StateOptions elsewhere{.chunk = 3};
-  elsewhere.layers = [&](const Model& of, Matrix x, Runs runs, const Trace& trace) {
-    run_layers(of, x, runs, state.functions, state.scratch, trace);
+TEST_CASE("a whole pass of the caller's takes the place of everything but lengths and checks") {
+  const Case c = llama();
+  const Model model = c.model();
+  const Ids ids = {3, 1, 4, 1, 5}, more = {9, 2};
+  std::string calls;
+  // Here it is that of another state, whose lengths must be the ones that it is told.
+  ModelState inner(c.config, 9, {.chunk = 3, .sequences = 2});
+  StateOptions options{.sequences = 2};
+  options.pass = [&](const Model& of, std::span<const MoreTokens> entries,
+                     std::span<const std::size_t> lengths, Matrix logits) {
+    calls += fmt::format("pass({}, {}) ", entries.size(), logits.rows);
+    for (std::size_t s = 0; s < lengths.size(); ++s) truncate(inner, lengths[s], s);
+    forward(of, inner, entries, logits);
   };
-  ModelState by_layers(c.config, 9, elsewhere);
-  forward(model, by_layers, ids, row(logits));
-  CHECK(all_close(Tensor<2>(xt::view(logits, xt::newaxis())), want, c.bound(4.9)));
-  CHECK(by_layers.length() == 5);
+  options.scored = [&](Matrix logits) { calls += fmt::format("scored({}) ", logits.rows); };
+  ModelState state(c.config, 9, options);
+  CHECK(state.scratch.max_rows == 1);  // no memory for blocks that run elsewhere
+
+  const auto bound = c.bound(4.9);
+  const Tensor<2> want = language_model(ids, model);
+  Tensor<2> one = empty(1, c.config.V), all = empty(5, c.config.V), two = empty(2, c.config.V);
+  forward_all(model, state, ids, all);
+  CHECK(all_close(all, want, bound));
+  CHECK(state.lengths == std::vector<std::size_t>{5, 0});
+  truncate(state, 3);
+  forward(model, state, std::span(ids).last(2), row(one, 0));
+  CHECK(all_close(one, last_row(want), bound));
+  forward(model, state, std::vector<MoreTokens>{{0, more, 0}, {1, ids, 2}}, two);
+  CHECK(all_close(two, copy_of(ConstMatrix(want).rows_from(3, 2)), bound));
+  CHECK(state.lengths == std::vector<std::size_t>{7, 5});
+  CHECK(calls == "pass(1, 5) scored(5) pass(1, 1) scored(1) pass(2, 2) scored(2) ");
+
+  // What is refused does not reach it, and what throws leaves the lengths.
+  const Trace trace = [](Part, std::size_t, ConstMatrix) {};
+  REFUSES(forward(model, state, Ids{1}, row(one, 0), trace),
+          "trace: wanted none, since this state's pass reports no intermediate results, got one");
+  REFUSES(forward(model, state, ids, row(one, 0)),
+          "ids: wanted at most S = 9 tokens in all, got 7 + 5");
+  state.options.pass = [](auto&&...) { throw std::runtime_error("lost"); };
+  CHECK_THROWS(forward(model, state, Ids{1}, row(one, 0)));
+  CHECK(state.lengths == std::vector<std::size_t>{7, 5});
 }
 
 TEST_CASE("a text whose keys and values the caller has put into the memory goes on after them") {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "01_embedding/embedding.hpp"
 #include "03_rope/positions/positions.hpp"
@@ -53,7 +54,9 @@ void logits_of(const Model& model, Matrix x, Matrix logits, const Trace& trace) 
 }
 
 /// The most rows that go through the blocks at once: `chunk`, or all that the sequences can have.
+/// Next to none if they go elsewhere.
 static std::size_t rows_of_a_pass(std::size_t S, const StateOptions& options) {
+  if (options.pass) return 1;
   return options.sequences > options.chunk / S ? options.chunk : S * options.sequences;
 }
 
@@ -62,14 +65,14 @@ static std::size_t rows_of_a_pass(std::size_t S, const StateOptions& options) {
 static std::size_t checked_positions(const Config& config, std::size_t S,
                                      const StateOptions& options) {
   expect_state_options(config, S, options);
+  if (options.pass) return S;
 
   // Caches, the rows of a pass without their logits, which the caller holds, and RoPE's table.
   const InferenceMemory memory = inference_memory(config, S, sizeof(float));
   const double rows =
       double(rows_of_a_pass(S, options)) * (memory.scratch - sizeof(float) * double(config.V));
   const double table = sizeof(float) * double(S) * double(config.block.D);
-  const double caches =
-      options.memory.attention || options.layers ? 0 : double(options.sequences) * memory.cache;
+  const double caches = options.memory.attention ? 0 : double(options.sequences) * memory.cache;
   expect_memory(caches + rows + table, fmt::format("a state of S = {} positions", S),
                 "make S or the model smaller");
   return S;
@@ -95,7 +98,7 @@ ModelState::ModelState(const Config& config, std::size_t S, StateOptions given)
       x(empty(scratch.max_rows, config.block.C)),
       last(empty(options.sequences, config.block.C)) {
   runs.reserve(options.sequences);
-  if (options.layers) return;
+  if (options.pass) return;
   const std::vector<BlockSettings> layers = settings_of_all(config);
   SequenceMemory memory = attention_of(layers, S, options);
   functions = {
@@ -198,12 +201,19 @@ static void in_chunks(const Model& model, ModelState& state, std::span<const Mor
     const Matrix x = Matrix(state.x).rows_from(0, embed_chunk(model, state, more, at));
     if (state.options.embedded) state.options.embedded(x);
     tell(trace, Part::embedding, 0, x);
-    if (state.options.layers)
-      state.options.layers(model, x, state.runs, trace);
-    else
-      run_layers(model, x, state.runs, state.functions, state.scratch, trace);
+    run_layers(model, x, state.runs, state.functions, state.scratch, trace);
     after_chunk(x, begin);
   }
+}
+
+/// The same elsewhere, from ids to logits.
+static void pass(const Model& model, const ModelState& state, std::span<const MoreTokens> more,
+                 Matrix logits, const Trace& trace) {
+  if (trace)
+    throw std::invalid_argument(
+        "trace: wanted none, since this state's pass reports no intermediate results, got one");
+  state.options.pass(model, more, state.lengths, logits);
+  if (state.options.scored && logits.rows > 0) state.options.scored(logits);
 }
 
 static void score(const Model& model, const ModelState& state, Matrix x, Matrix logits,
@@ -224,6 +234,10 @@ void forward(const Model& model, ModelState& state, std::span<const MoreTokens> 
   std::size_t N = 0, found = 0;
   for (const MoreTokens& of : more) N += of.wanted;
   expect_shape("logits", logits, {N, model.config().V});
+  if (state.options.pass) {
+    pass(model, state, more, logits, trace);
+    return add_lengths(state, more);
+  }
   if (N > state.last.shape(0)) state.last.resize({N, model.config().block.C});
   in_chunks(model, state, more, trace, [&](Matrix x, Embedded at) {
     // Only the last tokens of each sequence get logits.
@@ -242,6 +256,11 @@ void forward_all(const Model& model, ModelState& state, std::span<const MoreToke
                  Matrix logits, const Trace& trace) {
   const std::size_t T = expect_forward(model, state, more);
   expect_shape("logits", logits, {T, model.config().V});
+  if (state.options.pass) {
+    std::vector<MoreTokens> all(more.begin(), more.end());
+    for (MoreTokens& of : all) of.wanted = of.ids.size();
+    return forward(model, state, all, logits, trace);
+  }
   std::size_t from = 0;
   in_chunks(model, state, more, trace, [&](Matrix x, Embedded) {
     score(model, state, x, logits.rows_from(from, x.rows), trace);

@@ -54,7 +54,7 @@ struct ModelState {
   /// Each sequence gets room for S tokens. Throws as expect_state_options does; std::runtime_error,
   /// with the bytes wanted, when there is not enough free memory for the caches of all sequences
   /// (but those of a SequenceMemory are checked by its maker), a chunk's rows in the blocks, RoPE's
-  /// table.
+  /// table. With a Pass, which has its own memory, nothing of this is made.
   ModelState(const Config& config, std::size_t S, StateOptions options = {});
   ModelState(const ModelState&) = delete;  // a copy's functions would write to the same caches
   ModelState(ModelState&&) = default;
@@ -80,27 +80,21 @@ void set_length(ModelState& state, std::size_t length, std::size_t sequence);
 /// intermediate results, chunk by chunk, then the final norm and the logits, once. Throws
 /// std::invalid_argument, checked in this order: for a state made for other C or L, or with an S
 /// above the model's T_max; for no ids, no room for T more tokens, and an id outside [0, V); when
-/// logits is not [V]. The attention refuses other sizes of heads. If anything throws, be it one of
-/// the caller's functions or the trace, every sequence keeps its old length: lengths grow at the
-/// very end.
+/// logits is not [V]; for a trace of a state with a Pass. The attention refuses other sizes of
+/// heads. If anything throws, be it one of the caller's functions or the trace, every sequence
+/// keeps its old length: lengths grow at the very end.
 void forward(const Model& model, ModelState& state,
              std::span<const int> ids,  // [T]
              Row logits,                // [V], of the last token
              const Trace& trace = {});
 
 /// The same with the logits of all T tokens, as a loss needs them. The trace sees the final norm
-/// and the logits chunk by chunk, each chunk's after its blocks.
+/// and the logits chunk by chunk, each chunk's after its blocks. With a Pass, it allocates.
 void forward_all(const Model& model, ModelState& state,
                  std::span<const int> ids,  // [T]
                  Matrix logits,             // [T, V]
                  const Trace& trace = {});
 
-/// More tokens of one of several sequences.
-struct MoreTokens {
-  std::size_t sequence;
-  std::span<const int> ids;
-  std::size_t wanted = 1;  // how many of the last ids want logits; 0 if the prompt is to go on
-};
 /// As forward, for several sequences at once, each with its own number of tokens and at its own
 /// position. The tokens of all sequences share each product with weights. Throws also for no
 /// entries, and, entry by entry, for one without ids, with more logits wanted than it has ids, and

@@ -16,7 +16,7 @@ void expect_state_options(const Config& config, std::size_t S, const StateOption
   expect(options.chunk >= 1, "chunk, the rows of a pass", "at least 1", options.chunk);
   expect(options.sequences >= 1, "sequences", "at least 1", options.sequences);
   const std::vector<Difference> differences = differences_from_llama(config);
-  if (!options.network && !options.layers &&
+  if (!options.network && !options.pass &&
       std::ranges::find(differences, Difference::experts) != differences.end())
     throw std::invalid_argument("network: wanted one, since the model has experts, got none");
 }

@@ -1,6 +1,6 @@
 // What a ModelState (forward.hpp) is made of: the sizes of its memory, and functions that take the
 // place of its own. Chapter 12 brings an attention with rounded caches, a server (15) one with
-// pages, and chapter 14 a network of experts.
+// pages, chapter 14 a network of experts, and chapter 11 a whole pass on a GPU.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,20 @@ struct SequenceMemory {
 /// of its own, once it has checked that a chunk's rows fit into memory.
 using MakeNetwork =
     std::function<FeedForward(std::span<const BlockSettings> layers, std::size_t max_rows)>;
-/// Sends x through all blocks, in the place of run_layers: another machine's, such as a GPU's.
-using Layers = std::function<void(const Model& model, Matrix x, Runs runs, const Trace& trace)>;
+
+/// More tokens of one of several sequences.
+struct MoreTokens {
+  std::size_t sequence;
+  std::span<const int> ids;
+  std::size_t wanted = 1;  // how many of the last ids want logits; 0 if the prompt is to go on
+};
+/// The whole pass from ids to logits, on another machine such as a GPU, which keeps the keys and
+/// values too. It is called with what forward has checked. lengths[s] tokens of sequence s have
+/// been through the model; whatever it keeps of later positions is to be overwritten.
+using Pass =
+    std::function<void(const Model& model, std::span<const MoreTokens> more,
+                       std::span<const std::size_t> lengths,  // [sequences]
+                       Matrix logits)>;  // [N, V]: of the tokens that want logits, in their order
 
 /// Options of a ModelState. Each function may be empty.
 struct StateOptions {
@@ -35,7 +47,7 @@ struct StateOptions {
   SequenceMemory memory{};    // of this state alone; empty: a CachedAttention
   MakeNetwork network{};      // empty: chapter 07's
   BeforeSum before_sum{};     // as in BlockFunctions
-  Layers layers{};            // if given, kernel, memory, network and before_sum are not used
+  Pass pass{};                // if given, only chunk, sequences and scored are used beside it
   std::function<void(Matrix x)> embedded{};     // is handed a chunk's embedding, before the trace
   std::function<void(Matrix logits)> scored{};  // is handed all logits; forward_all's by chunk
 };
