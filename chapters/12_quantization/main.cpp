@@ -16,8 +16,8 @@ static MakeState state_of(std::size_t bits) {
   if (bits == 32) return {};
   if (bits != 8 && bits != 4)
     throw std::invalid_argument(fmt::format("--cache-bits: wanted 32, 8 or 4, got {}", bits));
-  const auto make = [bits](const Config& config, std::size_t S, StateOptions options) {
-    return quantized_state(config, S, bits, std::move(options));
+  const auto make = [bits](const Model& model, std::size_t S, StateOptions options) {
+    return quantized_state(model.config(), S, bits, std::move(options));
   };
   return {make, quantized_number_bytes(bits)};
 }

@@ -26,9 +26,9 @@ using namespace t2t;
 
 /// Memory for sequences of a model with experts.
 static MakeState state_with_experts() {
-  return {[](const Config& config, std::size_t S, StateOptions options) {
-    if (config.block.experts > 0) options.network = experts_network();
-    return ModelState(config, S, std::move(options));
+  return {[](const Model& model, std::size_t S, StateOptions options) {
+    if (model.config().block.experts > 0) options.network = experts_network();
+    return ModelState(model.config(), S, std::move(options));
   }};
 }
 

@@ -1,5 +1,6 @@
 // How a program's tasks make the memory in which a sequence is continued: a hook for chapters that
-// store keys and values in another way, as chapter 12's quantized cache does.
+// store keys and values in another way, as chapter 12's quantized cache does, or elsewhere, as
+// chapter 11 does on a GPU.
 #pragma once
 
 #include <functional>
@@ -10,12 +11,14 @@
 namespace t2t {
 
 struct MakeState {
-  /// Returns a state for sequences of up to S tokens. Empty: chapter 09's, with floats.
-  std::function<ModelState(const Config& config, std::size_t S, StateOptions options)> make = {};
+  /// Returns a state for the model's sequences of up to S tokens. Empty: chapter 09's, with floats.
+  std::function<ModelState(const Model& model, std::size_t S, StateOptions options)> make = {};
   double bytes_a_number = sizeof(float);  // per element of its keys and values
+  bool on_cpu = true;  // whether this machine's own limits are those of its speed
 
-  ModelState operator()(const Config& config, std::size_t S, StateOptions options = {}) const {
-    return make ? make(config, S, std::move(options)) : ModelState(config, S, std::move(options));
+  ModelState operator()(const Model& model, std::size_t S, StateOptions options = {}) const {
+    return make ? make(model, S, std::move(options))
+                : ModelState(model.config(), S, std::move(options));
   }
 };
 

@@ -27,7 +27,7 @@ struct Session {
 
   const Config& config() const { return model.config(); }
   /// Memory for sequences of up to S tokens.
-  ModelState state(std::size_t S) const { return make_state(config(), S); }
+  ModelState state(std::size_t S) const { return make_state(model, S); }
 
   /// From here on, q and k are rotated in this pairing.
   void rotate_in(Pairing pairing);

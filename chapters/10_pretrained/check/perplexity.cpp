@@ -35,7 +35,7 @@ Perplexity perplexity_of(std::span<const int> ids, const Model& model, std::size
   const std::size_t S = std::min(window, ids.size());
   expect_memory(sizeof(float) * double(S) * double(config.V), "the logits of a window",
                 "make --window smaller");
-  ModelState state = make_state(config, S);
+  ModelState state = make_state(model, S);
   Tensor<2> logits = empty(S, config.V);  // [S, V]
 
   double nats = 0;
@@ -57,9 +57,7 @@ namespace {
 class TextReader {
  public:
   TextReader(const Model& model, std::size_t S, std::size_t step, const MakeState& make_state)
-      : model_(model),
-        state_(make_state(model.config(), S)),
-        logits_(empty(step + 1, model.config().V)) {}
+      : model_(model), state_(make_state(model, S)), logits_(empty(step + 1, model.config().V)) {}
 
   void begin() { reset(state_); }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "09_language_model/accounts/accounts.hpp"
@@ -35,13 +36,16 @@ void show_speed(const Session& session, std::size_t prompt, std::size_t tokens) 
   const double decode = seconds_since(start) / double(tokens);
   greedy(row(logits));  // throws if they are NaN: then nothing was measured
 
+  const std::string speed =
+      fmt::format("prefill of {}: {:.0f} tokens/s; decode of {}: {:.1f} tokens/s", prompt,
+                  double(prompt) / prefill, tokens, 1 / decode);
+  if (!session.make_state.on_cpu) return print_paragraph(speed + ".");
+
   const double bytes =
       session.bytes_a_token() +
       inference_memory(config, prompt + tokens / 2, session.make_state.bytes_a_number).cache;
-  print_paragraph(
-      fmt::format("prefill of {}: {:.0f} tokens/s; decode of {}: {:.1f} tokens/s, where "
-                  "reading the weights and the cache allows at most {:.1f}.",
-                  prompt, double(prompt) / prefill, tokens, 1 / decode, read_bandwidth() / bytes));
+  print_paragraph(fmt::format("{}, where reading the weights and the cache allows at most {:.1f}.",
+                              speed, read_bandwidth() / bytes));
   fmt::print("\n");
   print_roofline_flops(fmt::format("prefill, {} tokens", prompt), prefill,
                        total(count_flops(config, prompt, prompt, 1)));

@@ -10,7 +10,7 @@ namespace t2t {
 
 void write_trace(const Session& session, const std::vector<int>& ids,
                  const std::filesystem::path& folder, Row logits) {
-  ModelState state = session.make_state(session.config(), ids.size(), {.chunk = ids.size()});
+  ModelState state = session.make_state(session.model, ids.size(), {.chunk = ids.size()});
   forward(session.model, state, ids, logits, trace_to(folder));
   save_npy(folder / "ids.npy", ids);
 }
