@@ -119,7 +119,8 @@ void wait_if_asked(const LaunchSite& site) {
     const char* wanted = std::getenv("T2T_SYNC");
     return wanted != nullptr && std::string(wanted) == "1";
   }();
-  if (asked) check_cuda(cudaDeviceSynchronize(), site.kernel, site.file, site.line);
+  if (asked && launch_stream() == nullptr)
+    check_cuda(cudaDeviceSynchronize(), site.kernel, site.file, site.line);
 }
 
 void* device_allocate(std::size_t bytes) {

@@ -33,14 +33,16 @@ int blocks_of_multiprocessor(const LaunchSite& site, void (*kernel)(Parameters..
   return blocks_of_multiprocessor(site, reinterpret_cast<const void*>(kernel), threads,
                                   dynamic_bytes);
 }
-/// With T2T_SYNC=1: waits for the kernel.
+/// Where kernels are launched: into CUDA's default stream, or that of the graph being recorded.
+cudaStream_t launch_stream();
+/// With T2T_SYNC=1: waits for the kernel, unless it was only recorded.
 void wait_if_asked(const LaunchSite& site);
 
 template <class... Parameters, class... Arguments>
 void launch(const LaunchSite& site, void (*kernel)(Parameters...), dim3 grid, dim3 block,
             std::size_t shared_bytes, Arguments&&... arguments) {
   if (shared_bytes > 0) allow_shared(site, reinterpret_cast<const void*>(kernel), shared_bytes);
-  kernel<<<grid, block, shared_bytes>>>(static_cast<Parameters>(arguments)...);
+  kernel<<<grid, block, shared_bytes, launch_stream()>>>(static_cast<Parameters>(arguments)...);
   check_cuda(cudaGetLastError(), site.kernel, site.file, site.line);
   wait_if_asked(site);
 }

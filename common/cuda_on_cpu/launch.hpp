@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <tuple>
+#include <vector>
 
 #include "cuda_on_cpu/stand_in.hpp"
 
@@ -25,11 +28,27 @@ namespace t2t {
 /// What is launched, and where in the source.
 using LaunchSite = stand_in::LaunchSite;
 
+namespace stand_in {
+
+/// The launches of the graph being recorded (cuda/graph.hpp), or null.
+inline std::vector<std::function<void()>>*& recorded_launches() {
+  static std::vector<std::function<void()>>* launches = nullptr;
+  return launches;
+}
+
+}  // namespace stand_in
+
 template <class... Parameters, class... Arguments>
 void launch(const LaunchSite& site, void (*kernel)(Parameters...), dim3 grid, dim3 block,
             std::size_t shared_bytes, const Arguments&... arguments) {
-  stand_in::run(site, reinterpret_cast<const void*>(kernel), grid, block, shared_bytes,
-                [&] { kernel(static_cast<Parameters>(arguments)...); });
+  const auto run = [=, values = std::tuple<Parameters...>(static_cast<Parameters>(arguments)...)] {
+    stand_in::run(site, reinterpret_cast<const void*>(kernel), grid, block, shared_bytes,
+                  [&] { std::apply(kernel, values); });
+  };
+  if (stand_in::recorded_launches() != nullptr)
+    stand_in::recorded_launches()->push_back(run);
+  else
+    run();
 }
 
 /// How many blocks with this much dynamic shared memory a multiprocessor of the card that T2T_CARD
