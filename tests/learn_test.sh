@@ -356,6 +356,7 @@ refuses "unknown command 'lib'" "$learn" lib
 refuses "unknown command 'fly'" "$learn" help fly
 refuses "run which chapter? The chapters are: 01_embedding" "$learn" run
 refuses "run does not take '--fast'; usage: ./learn run NN [--mine] [flags]" "$learn" run --fast
+nvidia-smi -L &>/dev/null || refuses "--gpu: wanted an NVIDIA GPU with its driver, got none" "$learn" run 10 --gpu
 refuses "test does not take '--fast'; usage: ./learn test [NN ...] [--all] [--yes]" "$learn" test 01 --fast
 refuses "bench does not take '--yes'; usage: ./learn bench [NN ...] [--json FILE]" "$learn" bench --yes
 refuses "chapter 18 has no part to write" "$learn" check 18

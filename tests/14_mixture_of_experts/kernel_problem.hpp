@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -13,17 +12,9 @@
 #include "14_mixture_of_experts/kernels/kernels.hpp"
 #include "cuda/device.hpp"
 #include "support/hashed_numbers.hpp"
+#include "support/kernels/device_numbers.hpp"
 
 namespace t2t {
-
-inline constexpr double u_float = 0x1p-24;  // a float's rounding, relative
-inline constexpr double u_bf16 = 0x1p-8;    // a bf16's
-
-/// Numbers that a bf16 holds, so that the kernels and the formula get the same ones.
-inline Tensor<2> rounded(Tensor<2> x) {
-  for (float& number : x) number = __bfloat162float(__float2bfloat16(number));
-  return x;
-}
 
 struct ExpertSizes {
   int T, E, k, C, F;
@@ -64,10 +55,6 @@ inline Problem problem(const ExpertSizes& n) {
 inline void append(const Tensor<2>& from, std::vector<bf16>& to) {
   for (const float number : from) to.push_back(__float2bfloat16(number));
 }
-template <class T>
-inline DeviceBuffer<T> on_device(const std::vector<T>& numbers) {
-  return DeviceBuffer<T>(std::span<const T>(numbers));
-}
 inline std::vector<int> ints(const std::vector<std::size_t>& from) {
   return {from.begin(), from.end()};
 }
@@ -107,20 +94,6 @@ inline Ran run(const Problem& p, const std::vector<int>& starts) {
   return ran;
 }
 inline Ran run(const Problem& p) { return run(p, ints(p.assignment.begin)); }
-
-/// The largest error as a multiple of its bound; infinite when a number is NaN or sizes differ.
-inline double worst(const std::vector<float>& got, const std::vector<double>& want,
-                    const std::vector<double>& bound) {
-  constexpr double infinite = std::numeric_limits<double>::infinity();
-  if (got.size() != want.size() || got.size() != bound.size()) return infinite;
-  double most = 0;
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    const double error = std::abs(double(got[i]) - want[i]);
-    const double ratio = error / bound[i];
-    if (!(error <= bound[i])) most = std::max(most, ratio > 1 ? ratio : infinite);
-  }
-  return most;
-}
 
 /// The hidden numbers of one choice in float64, and how far from them a kernel's may be.
 struct HiddenRow {

@@ -90,8 +90,9 @@ __device__ void join_warps(const AttentionCall<bf16>& call, float scale,
 /// The grid is [stretches, B·G, tiles of 16 pairs].
 template <int D>
 __global__ void __launch_bounds__(threads, 2)
-    decode_stretch(AttentionCall<bf16> call, float scale, Stretches out) {
+    decode_stretch(AttentionCall<bf16> call, const int* start, float scale, Stretches out) {
   T2T_DYNAMIC_SHARED(bf16, tiles);
+  if (start != nullptr) call.start = *start, call.S = *start + call.T;
   const int b = blockIdx.y / call.G, g = blockIdx.y % call.G, lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32, first_row = blockIdx.z * packed_rows;
   const int pairs = call.T * (call.H / call.G);
@@ -155,10 +156,10 @@ __global__ void decode_join(DecodeJoin join) {
 }
 
 template <int D>
-void launch(const AttentionCall<bf16>& call, int splits, Stretches stretches) {
+void launch(const AttentionCall<bf16>& call, int splits, Stretches stretches, const int* start) {
   const int tiles = (call.T * (call.H / call.G) + packed_rows - 1) / packed_rows;
   T2T_LAUNCH(decode_stretch<D>, dim3(splits, call.B * call.G, tiles), dim3(threads),
-             decode_shared<D>(), call, scale_log2(D), stretches);
+             decode_shared<D>(), call, start, scale_log2(D), stretches);
   if (splits > 1)
     join_decode(
         {stretches, call.out, call.out_strides, call.B, call.T, call.H, D, splits, nullptr});
@@ -177,7 +178,7 @@ int decode_blocks(int D) {
              : blocks_of_multiprocessor(site, decode_stretch<128>, threads, decode_shared<128>());
 }
 
-void attend_decode(const AttentionCall<bf16>& call, int splits, float* scratch) {
+void attend_decode(const AttentionCall<bf16>& call, int splits, float* scratch, const int* start) {
   expect_tiles(call);
   if (splits < 1 || splits > 65535)
     throw std::invalid_argument("splits: wanted 1 to 65535, got " + std::to_string(splits));
@@ -188,7 +189,8 @@ void attend_decode(const AttentionCall<bf16>& call, int splits, float* scratch) 
                                 std::to_string(pairs));
   const std::size_t rows = std::size_t(call.B) * call.T * call.H;
   const Stretches stretches{scratch, scratch + rows * splits * call.D};
-  call.D == 64 ? launch<64>(call, splits, stretches) : launch<128>(call, splits, stretches);
+  call.D == 64 ? launch<64>(call, splits, stretches, start)
+               : launch<128>(call, splits, stretches, start);
 }
 
 }  // namespace t2t

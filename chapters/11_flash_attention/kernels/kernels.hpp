@@ -69,6 +69,11 @@ std::size_t decode_scratch(const AttentionCall<bf16>& call, int splits);
 /// Rung 5, fastest for T·H/G of 16 or less. scratch must hold decode_scratch(call, splits) floats
 /// of device memory. Also throws std::invalid_argument when T·H/G is above 1,048,560 or splits is
 /// not 1 to 65535: "splits: wanted 1 to 65535, got 0".
-void attend_decode(const AttentionCall<bf16>& call, int splits, float* scratch);
+///
+/// If start is given, it is in device memory and is read there when the kernel runs, in place of
+/// call.start; the last query is then the last key, S = *start + T, and call.S is not used. The
+/// call can thus be recorded (cuda/graph.hpp) while the cache grows.
+void attend_decode(const AttentionCall<bf16>& call, int splits, float* scratch,
+                   const int* start = nullptr);
 
 }  // namespace t2t

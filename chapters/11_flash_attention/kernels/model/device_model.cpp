@@ -1,0 +1,177 @@
+// The order of the launches. Runs on the host.
+#include "11_flash_attention/kernels/model/device_model.hpp"
+
+#include <algorithm>
+
+#include "11_flash_attention/kernels/decode_stretches.hpp"
+#include "11_flash_attention/kernels/kernels.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+constexpr std::size_t logit_rows = 128;  // rows of logits on the device at once
+
+/// Refuses what the kernels do not compute.
+static const BlockSettings& supported(const Config& config, const DeviceRoom& room) {
+  const BlockSettings& s = config.block;
+  expect_only(differences_from_llama(config),
+              {Difference::halves, Difference::scaled_rope, Difference::tied},
+              "the model for a GPU");
+  expect_tile_width(int(s.D));
+  expect(s.C % 8 == 0, "C", "a multiple of 8", s.C);
+  expect(s.F >= 8 && s.F % 8 == 0, "F", "a multiple of 8", s.F);
+  expect(room.S >= 1, "S", "at least 1", room.S);
+  expect(room.sequences >= 1, "sequences", "at least 1", room.sequences);
+  expect(room.chunk >= 1 && room.chunk <= 65535, "chunk", "1 to 65535", room.chunk);
+  return s;
+}
+
+static DeviceBuffer<float> uploaded(const Tensor<2>& x) {
+  return DeviceBuffer<float>(std::span<const float>(x.data(), x.size()));
+}
+
+/// Stretches for a sequence of S tokens, whose queries for one token are one tile for each group.
+static int stretches_of(const BlockSettings& s, std::size_t S) {
+  return decode_splits(int(s.G), int(S), decode_blocks(int(s.D)) * multiprocessors());
+}
+
+/// Rows of one sequence that rung 5 takes: what is one tile of a group's queries, or one row.
+static std::size_t decoded_rows(const BlockSettings& s) {
+  return std::max<std::size_t>(1, packed_rows / (s.H / s.G));
+}
+
+DeviceModel::DeviceModel(const Model& model, const DeviceRoom& room)
+    : s_(supported(model.config(), room)),
+      V_(model.config().V),
+      room_(room),
+      weights_(upload_weights(model)),
+      cos_(uploaded(block_rope_table(s_, room.S).cos)),
+      sin_(uploaded(block_rope_table(s_, room.S).sin)),
+      keys_(model.config().L * room.sequences * s_.G * room.S * s_.D),
+      values_(keys_.size()),
+      tokens_(4 * room.chunk),
+      x_(room.chunk * s_.C),
+      normed_(room.chunk * s_.C),
+      qkv_(room.chunk * (s_.H + 2 * s_.G) * s_.D),
+      q_(room.chunk * s_.H * s_.D),
+      heads_(room.chunk * s_.H * s_.D),
+      hidden_(room.chunk * s_.F),
+      logits_(std::min(logit_rows, room.chunk) * V_),
+      splits_(stretches_of(s_, room.S)),
+      stretches_(decoded_rows(s_) * s_.H * std::size_t(splits_) * (s_.D + 1)),
+      steps_(room.sequences) {}
+
+NormedRows DeviceModel::normed(const DeviceBuffer<float>& gain, const int* rows) {
+  return {x_.data(), rows, gain.data(), s_.eps, normed_.data()};
+}
+
+LayerCache DeviceModel::cache(std::size_t l) {
+  const std::size_t of_layer = room_.sequences * s_.G * room_.S * s_.D;
+  return {keys_.data() + l * of_layer, values_.data() + l * of_layer, int(room_.S)};
+}
+
+void DeviceModel::attend(std::size_t l, const Run& run, std::size_t first) {
+  const int T = int(run.rows), H = int(s_.H), G = int(s_.G), D = int(s_.D), S = int(room_.S);
+  const std::size_t of_sequence = run.sequence * s_.G * room_.S * s_.D;
+  const LayerCache of_layer = cache(l);
+  const Strides rows = row_major(T, H, D);
+  const Strides cached = {long(G) * S * D, D, long(S) * D};
+  AttentionCall<bf16> call = {q_.data() + first * s_.H * s_.D,
+                              of_layer.keys + of_sequence,
+                              of_layer.values + of_sequence,
+                              heads_.data() + first * s_.H * s_.D,
+                              rows,
+                              cached,
+                              cached,
+                              rows,
+                              1,
+                              T,
+                              S,
+                              H,
+                              G,
+                              D,
+                              true,
+                              0};
+  // Rung 5 reads on the device how many keys there are, since a recorded step cannot be told.
+  if (run.rows <= decoded_rows(s_))
+    return attend_decode(call, splits_, stretches_.data(), positions() + first);
+  call.start = int(run.position), call.S = call.start + T;
+  attend_swizzle_async(call);
+}
+
+void DeviceModel::launch_layers(std::span<const Run> runs, int T) {
+  const int C = int(s_.C), H = int(s_.H), G = int(s_.G), D = int(s_.D), F = int(s_.F);
+  const RopePairs pairs =
+      s_.pairing == Pairing::neighbours ? RopePairs::neighbours : RopePairs::halves;
+  launch_embed(weights_.embedding.data(), ids(), T, C, x_.data());
+  for (std::size_t l = 0; l < weights_.layers.size(); ++l) {
+    const DeviceLayer& w = weights_.layers[l];
+
+    // Attention reads the stream through a norm, and its result is added to the stream.
+    launch_store_product(normed(w.attention_norm), w.w_qkv.data(), T, C, (H + 2 * G) * D,
+                         qkv_.data());
+    launch_rope_and_append(qkv_.data(), {positions(), sequences()}, cos_.data(), sin_.data(), pairs,
+                           T, H, G, D, q_.data(), cache(l));
+    for_each_run({runs.data(), runs.size()},
+                 [&](const Run& run, std::size_t first) { attend(l, run, first); });
+    launch_add_product(heads_.data(), w.w_o.data(), T, H * D, C, x_.data());
+
+    // So does the network.
+    launch_swiglu_product(normed(w.feed_forward_norm), w.w_gate.data(), w.w_up.data(), T, C, F,
+                          hidden_.data());
+    launch_add_product(hidden_.data(), w.w_down.data(), T, F, C, x_.data());
+  }
+}
+
+/// The logits of N of the rows that want them, from the first on.
+void DeviceModel::launch_head(std::size_t first, std::size_t N) {
+  launch_store_product(normed(weights_.final_norm, wanted() + first), weights_.head(), int(N),
+                       int(s_.C), int(V_), logits_.data());
+}
+
+/// All launches of one token that wants logits.
+void DeviceModel::launch_step(std::size_t sequence) {
+  const Run run = {sequence, 0, 1};  // its position is read on the device
+  launch_layers({&run, 1}, 1);
+  launch_head(0, 1);
+}
+
+void DeviceModel::upload(const PlannedRows& rows) {
+  std::vector<int> all(tokens_.size());
+  const std::size_t chunk = room_.chunk;
+  std::ranges::copy(rows.ids, all.begin());
+  std::ranges::copy(rows.positions, all.begin() + long(chunk));
+  std::ranges::copy(rows.sequences, all.begin() + long(2 * chunk));
+  std::ranges::copy(rows.wanted, all.begin() + long(3 * chunk));
+  tokens_.upload(all);
+}
+
+void DeviceModel::download(std::size_t N, Matrix logits) const {
+  for (std::size_t n = 0; n < N; ++n)
+    copy_from_device(logits.row(n).data(), logits_.data() + n * V_, V_ * sizeof(float));
+}
+
+void DeviceModel::run(std::span<const MoreTokens> more, std::span<const std::size_t> lengths,
+                      Matrix logits) {
+  std::size_t done = 0;  // rows of logits
+  for (const PlannedRows& rows : plan_rows(more, lengths, room_.chunk)) {
+    upload(rows);
+    if (rows.T() == 1 && rows.wanted.size() == 1) {
+      std::optional<Graph>& step = steps_[rows.runs[0].sequence];
+      if (!step) step.emplace([&] { launch_step(rows.runs[0].sequence); });
+      step->launch();
+      download(1, logits.rows_from(done++, 1));
+      continue;
+    }
+    launch_layers(rows.runs, int(rows.T()));
+    for (std::size_t first = 0; first < rows.wanted.size(); first += logit_rows) {
+      const std::size_t N = std::min(logit_rows, rows.wanted.size() - first);
+      launch_head(first, N);
+      download(N, logits.rows_from(done, N));
+      done += N;
+    }
+  }
+  synchronize();  // what goes wrong in a kernel is told here
+}
+
+}  // namespace t2t

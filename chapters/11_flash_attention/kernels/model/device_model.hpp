@@ -1,0 +1,77 @@
+// Chapter 09's whole model on a device: ids go in, logits come out, and everything between them
+// stays in the device's memory: weights and cache in bf16, the residual stream in float32.
+//
+//   x = embedding[ids]      x = block(x), L times      logits = norm(x)·headᵀ
+//
+//   block:  norm, q, k and v in one product → RoPE, append → attention → x += heads·w_oᵀ
+//           norm, gate, up and SwiGLU in one product                   → x += hidden·w_downᵀ
+//
+// A prompt's chunk attends by rung 4, and up to 16 rows of queries of a group by rung 5. A step of
+// one token is always the same launches with the same arguments: it is recorded once as a graph.
+// gpu_state.hpp makes a ModelState of this class.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "11_flash_attention/kernels/model/device_weights.hpp"
+#include "11_flash_attention/kernels/model/model_kernels.hpp"
+#include "11_flash_attention/kernels/model/row_plan.hpp"
+#include "cuda/graph.hpp"
+
+namespace t2t {
+
+/// How many tokens a DeviceModel has room for.
+struct DeviceRoom {
+  std::size_t S;          // of each sequence
+  std::size_t sequences;  // continued at the same time
+  std::size_t chunk;      // in the layers at once
+};
+
+class DeviceModel {
+ public:
+  /// Uploads the weights. Throws std::invalid_argument when the model differs from LLaMA's in more
+  /// than RoPE's pairing and frequencies and tied weights ("the model for a GPU: wanted one without
+  /// a sliding window"), D is not 64 or 128, C or F is not a multiple of 8, or the room is none;
+  /// std::runtime_error when the device has too little memory.
+  DeviceModel(const Model& model, const DeviceRoom& room);
+
+  /// A whole pass, as StateOptions asks for it.
+  void run(std::span<const MoreTokens> more, std::span<const std::size_t> lengths, Matrix logits);
+
+ private:
+  void upload(const PlannedRows& rows);
+  void launch_layers(std::span<const Run> runs, int T);
+  void attend(std::size_t l, const Run& run, std::size_t first);
+  void launch_head(std::size_t first, std::size_t N);
+  void launch_step(std::size_t sequence);
+  void download(std::size_t N, Matrix logits) const;
+
+  int* ids() { return tokens_.data(); }
+  int* positions() { return tokens_.data() + room_.chunk; }
+  int* sequences() { return tokens_.data() + 2 * room_.chunk; }
+  int* wanted() { return tokens_.data() + 3 * room_.chunk; }
+  NormedRows normed(const DeviceBuffer<float>& gain, const int* rows = nullptr);
+  LayerCache cache(std::size_t l);
+
+  BlockSettings s_;
+  std::size_t V_;
+  DeviceRoom room_;
+  DeviceWeights weights_;
+  DeviceBuffer<float> cos_, sin_;            // [S, D/2]
+  DeviceBuffer<bf16> keys_, values_;         // [L, sequences, G, S, D]
+  DeviceBuffer<int> tokens_;                 // [4, chunk]: ids, positions, sequences, wanted rows
+  DeviceBuffer<float> x_;                    // [chunk, C], the residual stream
+  DeviceBuffer<bf16> normed_;                // [chunk, C]
+  DeviceBuffer<float> qkv_;                  // [chunk, H + 2·G, D]
+  DeviceBuffer<bf16> q_, heads_;             // [chunk, H, D]
+  DeviceBuffer<bf16> hidden_;                // [chunk, F]
+  DeviceBuffer<float> logits_;               // [rows of logits at once, V]
+  int splits_;                               // stretches of rung 5
+  DeviceBuffer<float> stretches_;            // its scratch
+  std::vector<std::optional<Graph>> steps_;  // [sequences]: a step of one token, once recorded
+};
+
+}  // namespace t2t

@@ -1,0 +1,100 @@
+// A product of few rows: each weight is used a few times only, so its time is that of reading the
+// weights from memory.
+//
+// Changed from product_kernel.cu: weights are bf16, half the bytes. A warp computes an element of
+// the result: its lanes read 512 neighbouring bytes of a row of weights at once, 16 each, and
+// shuffles add their sums. The row of x is in shared memory. If x is the residual stream, each
+// block computes its norm itself, which takes less time than a kernel of its own: a block reads a
+// few kilobytes from L2, and a launch takes microseconds. A block goes on to further rows of
+// weights, so that the norm is computed by 8 blocks of a multiprocessor at most.
+#include <algorithm>
+#include <cstddef>
+
+#include "04_causal_attention/kernels/warp_reduce.hpp"
+#include "11_flash_attention/kernels/model/norm_row.hpp"
+#include "11_flash_attention/kernels/model/products.hpp"
+#include "cuda/device.hpp"
+#include "cuda/kernel.hpp"
+
+namespace t2t {
+
+namespace {
+
+constexpr int warps = 8, threads = 32 * warps, blocks_of_one = 8;  // of one multiprocessor
+
+/// How a block brings row t of x into shared memory, with all of its threads.
+struct PlainInput {
+  const bf16* x;  // [T, in]
+
+  __device__ void load(int t, int in, bf16* to) const {
+    const bf16* from = x + std::size_t(t) * in;
+    for (int c = 8 * threadIdx.x; c < in; c += 8 * threads)
+      *reinterpret_cast<uint4*>(to + c) = *reinterpret_cast<const uint4*>(from + c);
+  }
+};
+struct NormedInput {
+  NormedRows x;
+
+  /// Each warp computes the whole norm, and writes the 32 elements that are its own of each 256.
+  __device__ void load(int t, int in, bf16* to) const {
+    const int warp = threadIdx.x / 32;
+    norm_row(x, t, in, [&](int c, bf16 y) {
+      if (c / 32 % warps == warp) to[c] = y;
+    });
+  }
+};
+
+/// sum += x·w of two elements, the lower one first.
+__device__ __forceinline__ void add_two(float& sum, unsigned x, unsigned w) {
+  sum += __uint_as_float(x << 16) * __uint_as_float(w << 16);
+  sum += __uint_as_float(x & 0xffff0000) * __uint_as_float(w & 0xffff0000);
+}
+__device__ __forceinline__ void add_eight(float& sum, const uint4& x, const uint4& w) {
+  add_two(sum, x.x, w.x), add_two(sum, x.y, w.y);
+  add_two(sum, x.z, w.z), add_two(sum, x.w, w.w);
+}
+
+// [kernel]
+/// The grid is [any number of blocks, T].
+template <class Input, class End>
+__global__ void multiply_few_rows(Input input, End end, int in, int out) {
+  T2T_DYNAMIC_SHARED(bf16, x);  // [in], row blockIdx.y
+  input.load(blockIdx.y, in, x);
+  __syncthreads();
+
+  const int lane = threadIdx.x % 32;
+  for (int o = blockIdx.x * warps + threadIdx.x / 32; o < out; o += gridDim.x * warps) {
+    float sums[End::sides] = {};
+#pragma unroll 4
+    for (int c = 8 * lane; c < in; c += 8 * 32)
+#pragma unroll
+      for (int side = 0; side < End::sides; ++side)
+        add_eight(sums[side], *reinterpret_cast<const uint4*>(x + c),
+                  *reinterpret_cast<const uint4*>(end.weights(side) + std::size_t(o) * in + c));
+#pragma unroll
+    for (int side = 0; side < End::sides; ++side) sums[side] = warp_sum(sums[side]);
+    if (lane == 0) end.put(std::size_t(blockIdx.y) * out + o, sums);
+  }
+}
+// [/kernel]
+
+template <class Input, class End>
+void launch_few(const Input& input, const End& end, int T, int in, int out) {
+  const int blocks = std::min((out + warps - 1) / warps, blocks_of_one * multiprocessors());
+  T2T_LAUNCH((multiply_few_rows<Input, End>), dim3(unsigned(blocks), unsigned(T)), dim3(threads),
+             std::size_t(in) * sizeof(bf16), input, end, in, out);
+}
+
+}  // namespace
+
+void multiply_few(const NormedRows& x, const StoreSums& end, int T, int in, int out) {
+  launch_few(NormedInput{x}, end, T, in, out);
+}
+void multiply_few(const NormedRows& x, const SwigluSums& end, int T, int in, int out) {
+  launch_few(NormedInput{x}, end, T, in, out);
+}
+void multiply_few(const bf16* x, const AddSums& end, int T, int in, int out) {
+  launch_few(PlainInput{x}, end, T, in, out);
+}
+
+}  // namespace t2t

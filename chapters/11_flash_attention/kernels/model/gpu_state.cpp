@@ -1,0 +1,33 @@
+#include "11_flash_attention/kernels/model/gpu_state.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "11_flash_attention/kernels/model/device_model.hpp"
+
+namespace t2t {
+
+ModelState gpu_state(const Model& model, std::size_t S, StateOptions options) {
+  expect_state_options(model.config(), S, options);
+  const std::size_t most =
+      S > options.chunk / options.sequences ? options.chunk : S * options.sequences;
+  const auto device = std::make_shared<DeviceModel>(model, DeviceRoom{S, options.sequences, most});
+  // A Model's blocks stay where they are when it is moved.
+  options.pass = [device, blocks = model.weights().blocks.data()](
+                     const Model& of, std::span<const MoreTokens> more,
+                     std::span<const std::size_t> lengths, Matrix logits) {
+    if (of.weights().blocks.data() != blocks)
+      throw std::invalid_argument(
+          "model: wanted the one whose weights are on the device, got another");
+    device->run(more, lengths, logits);
+  };
+  return ModelState(model.config(), S, std::move(options));
+}
+
+MakeState gpu_states() {
+  return {.make = gpu_state, .bytes_a_number = sizeof(bf16), .on_cpu = false};
+}
+
+}  // namespace t2t

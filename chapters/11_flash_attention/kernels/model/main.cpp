@@ -1,0 +1,20 @@
+// Chapter 10's program, whose flag --gpu runs the model on a GPU by this chapter's kernels.
+#include <stdexcept>
+#include <utility>
+
+#include "10_pretrained/program/run_pretrained.hpp"
+#include "11_flash_attention/kernels/model/gpu_state.hpp"
+#include "cuda/device.hpp"
+
+using namespace t2t;
+
+static ModelState state_on_gpu(const Model& model, std::size_t S, StateOptions options) {
+  if (!has_gpu()) throw std::runtime_error("--gpu: wanted a GPU, got none");
+  return gpu_state(model, S, std::move(options));
+}
+
+int main(int argc, char** argv) {
+  MakeState on_gpu = gpu_states();
+  on_gpu.make = state_on_gpu;
+  return run_pretrained(argc, argv, solutions, on_gpu);
+}
