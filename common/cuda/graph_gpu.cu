@@ -15,8 +15,10 @@ cudaStream_t recording_stream = nullptr;
 class Recording {
  public:
   Recording() {
-    T2T_CUDA_CHECK(cudaStreamCreateWithFlags(&recording_stream, cudaStreamNonBlocking));
-    T2T_CUDA_CHECK(cudaStreamBeginCapture(recording_stream, cudaStreamCaptureModeThreadLocal));
+    cudaStream_t stream = nullptr;
+    T2T_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    T2T_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    recording_stream = stream;
   }
   ~Recording() {
     if (recording_stream == nullptr) return;

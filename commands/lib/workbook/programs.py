@@ -72,8 +72,9 @@ def write_wrong(writer, folder):
 
 def wrong_program(writer, folder, part, program, source):
     """The folder's checks with a wrong source before the library that holds ours. Kernels are compiled as they are."""
-    made, is_kernel = f"wrong/{folder}/{source.stem}.o", part.endswith(".cu")
-    how, checks = (compilation, f"{folder}_kernels_test") if is_kernel else (for_checks, f"{folder}_test")
+    made, how = f"wrong/{folder}/{source.stem}.o", compilation if part.endswith(".cu") else for_checks
+    of_kernels = part.endswith(".cu") or f"chapters/{folder}/kernels/" in part  # kernels, or the host's code beside them
+    checks = f"{folder}_kernels_test" if of_kernels else f"{folder}_test"
     writer.compile(made, source, how(object_of(house.ROOT / part), source, made, *_include(part)))
     writer.link(program, link(checks, program, [made]))
 

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "11_flash_attention/kernels/decode_stretches.hpp"
 #include "11_flash_attention/kernels/kernels.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
 
 constexpr std::size_t logit_rows = 128;  // rows of logits on the device at once
+constexpr std::size_t decoded = 16;      // rows times heads of a group, up to which rung 5 is best
 
 /// Refuses what the kernels do not compute.
 static const BlockSettings& supported(const Config& config, const DeviceRoom& room) {
@@ -35,9 +35,9 @@ static int stretches_of(const BlockSettings& s, std::size_t S) {
   return decode_splits(int(s.G), int(S), decode_blocks(int(s.D)) * multiprocessors());
 }
 
-/// Rows of one sequence that rung 5 takes: what is one tile of a group's queries, or one row.
+/// Up to how many rows of one sequence rung 5 takes. A row that may be recorded is among them.
 static std::size_t decoded_rows(const BlockSettings& s) {
-  return std::max<std::size_t>(1, packed_rows / (s.H / s.G));
+  return std::max<std::size_t>(1, decoded / (s.H / s.G));
 }
 
 DeviceModel::DeviceModel(const Model& model, const DeviceRoom& room)
@@ -73,25 +73,13 @@ LayerCache DeviceModel::cache(std::size_t l) {
 void DeviceModel::attend(std::size_t l, const Run& run, std::size_t first) {
   const int T = int(run.rows), H = int(s_.H), G = int(s_.G), D = int(s_.D), S = int(room_.S);
   const std::size_t of_sequence = run.sequence * s_.G * room_.S * s_.D;
-  const LayerCache of_layer = cache(l);
-  const Strides rows = row_major(T, H, D);
-  const Strides cached = {long(G) * S * D, D, long(S) * D};
-  AttentionCall<bf16> call = {q_.data() + first * s_.H * s_.D,
-                              of_layer.keys + of_sequence,
-                              of_layer.values + of_sequence,
-                              heads_.data() + first * s_.H * s_.D,
-                              rows,
-                              cached,
-                              cached,
-                              rows,
-                              1,
-                              T,
-                              S,
-                              H,
-                              G,
-                              D,
-                              true,
-                              0};
+  const std::size_t of_run = first * s_.H * s_.D;
+  const bf16 *q = q_.data() + of_run, *keys = cache(l).keys + of_sequence;
+  const bf16* values = cache(l).values + of_sequence;
+  const Strides rows = row_major(T, H, D), cached = {long(G) * S * D, D, long(S) * D};
+  AttentionCall<bf16> call = {
+      q, keys, values, heads_.data() + of_run, rows, cached, cached, rows, 1, T, S, H, G,
+      D, true, 0};
   // Rung 5 reads on the device how many keys there are, since a recorded step cannot be told.
   if (run.rows <= decoded_rows(s_))
     return attend_decode(call, splits_, stretches_.data(), positions() + first);
@@ -136,6 +124,14 @@ void DeviceModel::launch_step(std::size_t sequence) {
   launch_head(0, 1);
 }
 
+/// The same, recorded if it has been. The first step of a sequence runs unrecorded: CUDA loads a
+/// kernel when it is launched for the first time, which it can't do while it records.
+void DeviceModel::step(std::size_t sequence) {
+  if (std::optional<Graph>& recorded = steps_[sequence]) return recorded->launch();
+  launch_step(sequence);
+  steps_[sequence].emplace([&] { launch_step(sequence); });
+}
+
 void DeviceModel::upload(const PlannedRows& rows) {
   std::vector<int> all(tokens_.size());
   const std::size_t chunk = room_.chunk;
@@ -157,9 +153,7 @@ void DeviceModel::run(std::span<const MoreTokens> more, std::span<const std::siz
   for (const PlannedRows& rows : plan_rows(more, lengths, room_.chunk)) {
     upload(rows);
     if (rows.T() == 1 && rows.wanted.size() == 1) {
-      std::optional<Graph>& step = steps_[rows.runs[0].sequence];
-      if (!step) step.emplace([&] { launch_step(rows.runs[0].sequence); });
-      step->launch();
+      step(rows.runs[0].sequence);
       download(1, logits.rows_from(done++, 1));
       continue;
     }

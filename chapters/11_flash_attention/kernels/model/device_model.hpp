@@ -47,6 +47,7 @@ class DeviceModel {
   void attend(std::size_t l, const Run& run, std::size_t first);
   void launch_head(std::size_t first, std::size_t N);
   void launch_step(std::size_t sequence);
+  void step(std::size_t sequence);
   void download(std::size_t N, Matrix logits) const;
 
   int* ids() { return tokens_.data(); }

@@ -12,6 +12,7 @@
 
 #include "04_causal_attention/kernels/warp_reduce.hpp"
 #include "11_flash_attention/kernels/model/norm_row.hpp"
+#include "11_flash_attention/kernels/model/product_ends.hpp"
 #include "11_flash_attention/kernels/model/products.hpp"
 #include "cuda/device.hpp"
 #include "cuda/kernel.hpp"

@@ -9,6 +9,7 @@
 // read from memory once, and from L2 by the others. Not measured yet.
 #include <cstddef>
 
+#include "11_flash_attention/kernels/model/product_ends.hpp"
 #include "11_flash_attention/kernels/model/products.hpp"
 #include "11_flash_attention/kernels/warp_tiles.hpp"
 

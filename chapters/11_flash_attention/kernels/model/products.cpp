@@ -1,6 +1,8 @@
 // Checks a product's arguments and chooses its kernel. Runs on the host.
 #include "11_flash_attention/kernels/model/products.hpp"
 
+#include "11_flash_attention/kernels/model/product_ends.hpp"
+
 namespace t2t {
 
 /// Few rows are normed by the product's own kernel, many by another one before it.

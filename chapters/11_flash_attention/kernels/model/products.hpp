@@ -3,9 +3,13 @@
 #pragma once
 
 #include "11_flash_attention/kernels/model/model_kernels.hpp"
-#include "11_flash_attention/kernels/model/product_ends.hpp"
 
 namespace t2t {
+
+// product_ends.hpp
+struct StoreSums;
+struct AddSums;
+struct SwigluSums;
 
 /// few_rows.cu: a warp for each element of the result.
 void multiply_few(const NormedRows& x, const StoreSums& end, int T, int in, int out);
