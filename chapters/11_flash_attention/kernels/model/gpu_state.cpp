@@ -1,6 +1,5 @@
 #include "11_flash_attention/kernels/model/gpu_state.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <utility>

@@ -1,11 +1,12 @@
 // The kernels that a whole model needs on a GPU beside attention. Weights, activations and the
 // cache are bf16; the residual stream and all sums are float32.
 //
-//   embed            x[t] = table[ids[t]]                                            chapter 01
-//   rms_norm         n = gain · x / √(mean of x² + eps), rounded to bf16             chapter 02
-//   rope_and_append  q and k are rotated; k and v go into the cache                  chapters 03,
-//   05 products         y = n·wᵀ      x += h·wᵀ      h = silu(n·w_gateᵀ) ⊙ (n·w_upᵀ)    chapters
-//   07, 08
+//   embed            x[t] = table[ids[t]]                                        chapter 01
+//   rms_norm         n = gain · x / √(mean of x² + eps), rounded to bf16         chapter 02
+//   rope_and_append  q and k are rotated; k and v go into the cache              chapters 03, 05
+//   store_product    y = n·wᵀ                                                    chapters 06, 09
+//   add_product      x += h·wᵀ                                                   chapter 08
+//   swiglu_product   h = silu(n·w_gateᵀ) ⊙ (n·w_upᵀ)                             chapter 07
 //
 // Products of up to `few_rows` rows are bound by the weights' bytes, and few_rows.cu reads each
 // weight at full width; those of more rows run on the tensor cores (many_rows.cu). What differs

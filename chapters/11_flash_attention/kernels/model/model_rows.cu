@@ -1,8 +1,9 @@
 // The embedding, RMSNorm to bf16, and what is between the first product of a block and attention:
 // RoPE, and the new keys' and values' way into the cache.
 //
-//   x[t] = table[ids[t]]      n = gain · x / √(mean of x² + eps)      (a, b) → (a·cos − b·sin,
-//   a·sin + b·cos)
+//   x[t] = table[ids[t]]
+//   n = gain · x / √(mean of x² + eps)
+//   (a, b) → (a·cos − b·sin, a·sin + b·cos)
 //
 // A norm and RoPE take a warp for each row (of the stream, or of one head). The angle of a token is
 // that of its position in its own sequence, which each warp reads from device memory: the rows of
