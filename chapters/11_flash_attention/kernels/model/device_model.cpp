@@ -124,8 +124,8 @@ void DeviceModel::launch_step(std::size_t sequence) {
   launch_head(0, 1);
 }
 
-/// The same, recorded if it has been. The first step of a sequence runs unrecorded: CUDA loads a
-/// kernel when it is launched for the first time, which it can't do while it records.
+/// The same, as a graph once it is recorded. The first step of a sequence is not: CUDA may load a
+/// kernel when it is first launched, and a recording should hold launches alone.
 void DeviceModel::step(std::size_t sequence) {
   if (std::optional<Graph>& recorded = steps_[sequence]) return recorded->launch();
   launch_step(sequence);

@@ -1,5 +1,5 @@
-// Chapter 10's program, whose flag --gpu runs the model by this chapter's kernels: on a GPU, or, in
-// 10_pretrained_on_stand_in, on the CPU stand-in, which takes seconds for a token.
+// Chapter 10's program, whose flag --gpu runs the model on a GPU by this chapter's kernels.
+#include <stdexcept>
 #include <utility>
 
 #include "10_pretrained/program/run_pretrained.hpp"
@@ -8,13 +8,13 @@
 
 using namespace t2t;
 
-static ModelState state_on_device(const Model& model, std::size_t S, StateOptions options) {
-  has_gpu();  // throws for a GPU that can't be used; without any, the first allocation does
+static ModelState state_on_gpu(const Model& model, std::size_t S, StateOptions options) {
+  if (!has_gpu()) throw std::runtime_error("--gpu: wanted an NVIDIA GPU with its driver, got none");
   return gpu_state(model, S, std::move(options));
 }
 
 int main(int argc, char** argv) {
-  MakeState on_device = gpu_states();
-  on_device.make = state_on_device;
-  return run_pretrained(argc, argv, solutions, on_device);
+  MakeState on_gpu = gpu_states();
+  on_gpu.make = state_on_gpu;
+  return run_pretrained(argc, argv, solutions, on_gpu);
 }
