@@ -152,6 +152,11 @@ refuses "piped: wanted files that end in .md or .txt, got none" timeout 20 "$bui
 accepts timeout 20 "$build/01_embedding" --file pipe
 wait
 
+# A program without kernels can't use a GPU, and results that stay on a GPU can't be written.
+refuses "--gpu: this program was built without kernels; ./learn run 10 --gpu builds one with them" \
+  "$build/10_pretrained" --gpu --ids 1
+refuses "--trace and --gpu: wanted one of them at a time" "$build/10_pretrained" --gpu --trace traced --ids 1
+
 # Names and texts of other people's files bring no escape sequence to the terminal.
 strange=$'strange\e[2J\r'
 refuses 'strange\x1b[2J\x0d' "$build/13_training" --folder "$strange"

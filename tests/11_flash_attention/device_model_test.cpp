@@ -17,6 +17,7 @@
 #include "support/hashed_weights.hpp"
 #include "support/kernels/device_numbers.hpp"
 #include "support/lists.hpp"
+#include "support/packed_stand_ins.hpp"
 #include "support/refuses.hpp"
 
 namespace t2t::device_model_test {
@@ -34,7 +35,7 @@ static Model model_of(const Config& config) {
   ModelWeights weights = room_for(config);
   for_each_tensor(weights, config, [](const TensorInfo& info, auto& tensor) {
     fill_numbers(info, info.layer ? 100 * std::uint32_t(*info.layer + 1) : 0, tensor);
-    if constexpr (std::is_same_v<std::decay_t<decltype(tensor)>, Weight>)
+    if constexpr (std::is_same_v<decltype(tensor), Weight&>)
       if (info.size() > 0) tensor = rounded(tensor.floats());
   });
   return Model(config, std::move(weights));
@@ -189,6 +190,20 @@ TEST_CASE("a step over a long text, whose keys are cut into stretches") {
   CHECK(all_close(last, rows_of(want, 68, 1), bound(model, want)));
   forward(model, state, std::span(ids).last(1), row(last, 0));
   CHECK(all_close(last, rows_of(want, 69, 1), bound(model, want)));
+}
+
+TEST_CASE("packed weights become the same bits on the device as floats") {
+  const Config config = config_of(Pairing::halves, true);
+  const Model model = model_of(config);
+  ModelWeights packed = model.weights();
+  for_each_tensor(packed, config, [](const TensorInfo& info, auto& tensor) {
+    if constexpr (std::is_same_v<decltype(tensor), Weight&>)
+      if (info.size() > 0) tensor = doubled(tensor.floats());
+  });
+  const Model of_packed(config, std::move(packed));
+  const Ids ids = some_ids(5);
+  ModelState state = gpu_state(model, 8), from_packed = gpu_state(of_packed, 8);
+  CHECK(all_logits(of_packed, from_packed, ids) == all_logits(model, state, ids));
 }
 
 TEST_CASE("a NaN in the weights reaches the logits") {
