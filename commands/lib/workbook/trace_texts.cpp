@@ -45,7 +45,7 @@ static void write_traces(const Session& session, std::span<const int> ids, std::
   const std::size_t T = ids.size(), before = steps == 0 ? 0 : T - std::min(steps, T - 1);
   const std::size_t count = steps == 0 ? T : 1;
   ModelState state =
-      steps == 0 ? session.make_state(session.config(), T, {.chunk = T}) : session.state(T);
+      steps == 0 ? session.make_state(session.model, T, {.chunk = T}) : session.state(T);
   Tensor<1> logits = empty(session.config().V);  // [V]
   if (before > 0) forward(session.model, state, ids.first(before), row(logits));
   for (std::size_t at = before; at < T; at += count)
