@@ -247,6 +247,14 @@ diff -r same same_before || fail "a refused output took a file's place"
 [[ ! -e new && ! -e new.gguf ]] || fail "a refused output was begun"
 accepts "$build/12_quantization" --quantize same/link same/new --type q8_0
 
+# Ranks are refused before any of them is started, and a run without mpirun says what to install.
+refuses "--ranks: wanted at most 64, got 65" "$build/19_ranks" --ranks 65
+refuses "--length: wanted at most 67108864, got 99999999" "$build/19_ranks" --length 99999999
+refuses "is missing: /none (Debian: openmpi-bin" env T2T_MPIRUN=/none "$build/19_ranks" --ranks 2
+accepts env T2T_MPIRUN=/none "$build/19_ranks" --help
+accepts env T2T_BRIEF=1 "$build/19_ranks" --ranks 3 --length 10 --save ranks
+accepts test -s ranks/ring.npy
+
 # A real model's program, on a file that has a tokenizer and nothing else.
 pretrained=$build/10_pretrained
 tokenizer=$home/tests/fixtures/10_pretrained/tokenizer.gguf

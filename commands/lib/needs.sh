@@ -25,6 +25,7 @@ look_for_needs() {
   look_for PCRE2 header PCRE2 pcre2.h pcre2.h
   look_for utf8proc header UTF8PROC_VERSION utf8proc.h utf8proc.h
   look_for Boost header - - boost/beast.hpp
+  look_for MPI mpi
 }
 
 # Prints "NAME|ok|VERSION" or "NAME|MISSING|".
@@ -64,6 +65,11 @@ openblas() {
   sed -n 's#.*\(openblas-[a-z]*\)/.*#\1#p;s#.*/lib#lib#p' <<<"$libraries" | sort | tail -n 1 | grep .
 }
 
+# Prints which MPI is installed: its compiler, which knows where its headers are, and what starts ranks.
+mpi() {
+  command -v mpicxx >/dev/null && program mpirun --version
+}
+
 # Prints the command that installs the needs, for the first package manager that is found.
 install_command() {
   local sudo='' cxx=g++ # or, where CXX asks for it, "clang-19 libomp-19-dev"
@@ -73,18 +79,18 @@ install_command() {
     echo "${sudo}apt-get update && ${sudo}apt-get install -y --no-install-recommends $cxx" \
       "cmake ninja-build patch python3-venv libxtensor-dev libxtensor-blas-dev libxsimd-dev" \
       "libopenblas-openmp-dev libcli11-dev libfmt-dev doctest-dev nlohmann-json3-dev" \
-      "libpcre2-dev libutf8proc-dev libboost-dev"
+      "libpcre2-dev libutf8proc-dev libboost-dev libopenmpi-dev openmpi-bin"
   elif command -v dnf >/dev/null; then
     echo "${sudo}dnf install -y gcc-c++ cmake ninja-build patch python3 xtensor-devel" \
       "xtensor-blas-devel xsimd-devel openblas-devel cli11-devel fmt-devel doctest-devel" \
-      "json-devel pcre2-devel utf8proc-devel boost-devel"
+      "json-devel pcre2-devel utf8proc-devel boost-devel openmpi-devel"
   elif command -v pacman >/dev/null; then
     echo "${sudo}pacman -S --needed gcc cmake ninja patch python xtensor xtensor-blas xsimd" \
-      "openblas cli11 fmt doctest nlohmann-json pcre2 libutf8proc boost"
+      "openblas cli11 fmt doctest nlohmann-json pcre2 libutf8proc boost openmpi"
   elif command -v brew >/dev/null; then
     # Homebrew has no xtensor-blas, which is headers alone. Apple's clang lacks OpenMP's library.
     echo "brew install cmake ninja python libomp xtensor xsimd openblas cli11 fmt doctest" \
-      "nlohmann-json pcre2 utf8proc boost coreutils && new=\$(mktemp -d) && git clone -q --depth 1" \
+      "nlohmann-json pcre2 utf8proc boost open-mpi coreutils && new=\$(mktemp -d) && git clone -q --depth 1" \
       "https://github.com/xtensor-stack/xtensor-blas \"\$new\" &&" \
       "cp -R \"\$new\"/include/* \"\$(brew --prefix)/include\""
   else

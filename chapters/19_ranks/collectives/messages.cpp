@@ -1,0 +1,115 @@
+#include "19_ranks/collectives/messages.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <time.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+
+#include "shapes.hpp"
+#include "timing/measure.hpp"
+
+namespace t2t {
+
+/// Throws what MPI says of a call that failed.
+static void expect_done(int code, const Communicator& ranks) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw std::runtime_error(
+      fmt::format("rank {}: {}", ranks.rank, std::string(text, std::size_t(length))));
+}
+
+/// A send or a receive that has begun.
+class Transfer {
+ public:
+  Transfer(const Communicator& ranks, std::size_t other, std::size_t count, bool sends)
+      : ranks_(ranks), other_(other), count_(count), sends_(sends) {
+    constexpr std::size_t most = std::size_t(1) << 30;
+    expect(other < ranks.size, "rank", fmt::format("below {}", ranks.size), other);
+    expect(count <= most, "elements of a message", fmt::format("at most {}", most), count);
+  }
+  /// One that is not finished, because of an error, is given up.
+  ~Transfer() {
+    if (request_ == MPI_REQUEST_NULL) return;
+    if (!sends_) MPI_Cancel(&request_);
+    MPI_Request_free(&request_);
+  }
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+
+  void begin_send(const float* x, Purpose purpose) {
+    expect_done(
+        MPI_Isend(x, int(count_), MPI_FLOAT, int(other_), int(purpose), ranks_.handle, &request_),
+        ranks_);
+  }
+  void begin_receive(float* y, Purpose purpose) {
+    expect_done(
+        MPI_Irecv(y, int(count_), MPI_FLOAT, int(other_), int(purpose), ranks_.handle, &request_),
+        ranks_);
+  }
+  void finish();
+
+ private:
+  const Communicator& ranks_;
+  std::size_t other_, count_;  // of elements
+  bool sends_;
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+/// Lets others have the core: at first for a moment, later for longer.
+static void give_way(double waited) {
+  constexpr timespec nap{0, 50'000};  // nanoseconds
+  if (waited < 1e-3)
+    sched_yield();
+  else
+    nanosleep(&nap, nullptr);
+}
+
+void Transfer::finish() {
+  const auto start = std::chrono::steady_clock::now();
+  const auto what = [&] {
+    return fmt::format("rank {}: {} elements {} rank {}", ranks_.rank, count_,
+                       sends_ ? "for" : "from", other_);
+  };
+  MPI_Status status;
+  for (int done = 0; done == 0;) {
+    expect_done(MPI_Test(&request_, &done, &status), ranks_);
+    if (done != 0) break;
+    const double waited = seconds_since(start);
+    if (waited > ranks_.limit)
+      throw std::runtime_error(
+          fmt::format("{} have not gone through after {:g} seconds", what(), ranks_.limit));
+    give_way(waited);
+  }
+  if (sends_) return;
+  int got = 0;
+  MPI_Get_count(&status, MPI_FLOAT, &got);
+  if (std::size_t(got) != count_) throw std::runtime_error(fmt::format("{}: got {}", what(), got));
+}
+
+void send(const Communicator& ranks, ConstRow x, std::size_t to, Purpose purpose) {
+  Transfer sending(ranks, to, x.size(), true);
+  sending.begin_send(x.data(), purpose);
+  sending.finish();
+}
+
+void receive(const Communicator& ranks, Row y, std::size_t from, Purpose purpose) {
+  Transfer receiving(ranks, from, y.size(), false);
+  receiving.begin_receive(y.data(), purpose);
+  receiving.finish();
+}
+
+void exchange(const Communicator& ranks, ConstRow x, std::size_t to, Row y, std::size_t from,
+              Purpose purpose) {
+  Transfer receiving(ranks, from, y.size(), false), sending(ranks, to, x.size(), true);
+  receiving.begin_receive(y.data(), purpose);
+  sending.begin_send(x.data(), purpose);
+  receiving.finish();
+  sending.finish();
+}
+
+}  // namespace t2t

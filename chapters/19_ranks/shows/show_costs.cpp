@@ -1,0 +1,155 @@
+#include "19_ranks/shows/show_costs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "19_ranks/collectives/all_to_all.hpp"
+#include "19_ranks/collectives/ring.hpp"
+#include "19_ranks/collectives/tree.hpp"
+#include "19_ranks/counting/costs.hpp"
+#include "19_ranks/shows/ranks_text.hpp"
+#include "memory.hpp"
+#include "program/print.hpp"
+#include "statistics.hpp"
+#include "timing/measure.hpp"
+
+namespace t2t {
+
+/// The largest value that any rank has.
+static double largest(const Communicator& ranks, double value) {
+  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, ranks.handle);
+  return value;
+}
+
+struct Collective {
+  std::string name;
+  std::function<void()> run;
+  Sent formula;  // for this rank
+};
+
+static std::vector<Collective> collectives_of(const Communicator& ranks, Row x, Row y) {
+  const std::size_t n = x.size(), size = ranks.size, rank = ranks.rank;
+  const auto exchange_all = [=] {
+    const std::vector<std::size_t> counts(size, n / size);
+    all_to_all(ranks, x.first(n / size * size), counts, y.first(n / size * size), counts);
+  };
+  return {
+      {"ring reduce-scatter", [=] { ring_reduce_scatter(ranks, x); },
+       ring_reduce_scatter_cost(n, size, rank)},
+      {"ring all-gather", [=] { ring_all_gather(ranks, x); }, ring_all_gather_cost(n, size, rank)},
+      {"ring all-reduce", [=] { ring_all_reduce(ranks, x); }, ring_all_reduce_cost(n, size, rank)},
+      {"tree all-reduce", [=] { tree_all_reduce(ranks, x); }, tree_all_reduce_cost(n, size, rank)},
+      {"all-to-all", exchange_all, all_to_all_cost(n / size * size, size)}};
+}
+
+Tensor<2> show_counts(const Communicator& world, std::size_t n) {
+  std::vector<float> x(n), y(n);
+  const std::vector<Collective> all = collectives_of(world, x, y);
+  Tensor<2> shown = empty(all.size(), 4);
+  Table table({"collective", ">messages: formula", ">counted", ">bytes: formula", ">counted"});
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Sent before = sent();
+    all[i].run();
+    const Sent counted = sent() - before, formula = all[i].formula;
+    if (largest(world, counted == formula ? 0 : 1) > 0)
+      throw std::runtime_error(all[i].name + ": the messages counted are not the formula's");
+    const double figures[] = {double(formula.messages), double(counted.messages),
+                              double(formula.bytes), double(counted.bytes)};
+    std::vector<std::string> cells = {all[i].name};
+    for (std::size_t k = 0; k < 4; ++k) {
+      const double most = largest(world, figures[k]);
+      shown(i, k) = float(most);
+      cells.push_back(with_commas(std::size_t(most)));
+    }
+    table.add(cells);
+  }
+  if (world.rank != 0) return shown;
+  print_section(fmt::format("What a rank sends, for {} floats on {}", with_commas(n),
+                            ranks_text(world.size)));
+  table.print();
+  fmt::print("\n");
+  print_paragraph("Of ranks that send unequally, the one that sends most.");
+  return shown;
+}
+
+/// The median over so many calls of the time until the last rank is done. All ranks must call it.
+static double median_time(const Communicator& ranks, std::size_t times,
+                          const std::function<void()>& call) {
+  std::vector<double> seconds;
+  for (std::size_t i = 0; i <= times; ++i) {  // the first is a warm-up
+    MPI_Barrier(ranks.handle);
+    const auto start = std::chrono::steady_clock::now();
+    call();
+    const double slowest = largest(ranks, seconds_since(start));
+    if (i > 0) seconds.push_back(slowest);
+  }
+  return quantile(seconds, 0.5);
+}
+
+/// What messages and additions cost here.
+struct Measured {
+  Link in_turn, at_once;
+  double gamma;
+};
+
+static Measured measure(const Communicator& world, std::size_t times) {
+  std::vector<Timing> in_turn, at_once;
+  for (const std::size_t n : {1, 64, 1024, 8192, 65'536, 524'288}) {
+    const double bytes = double(n * sizeof(float));
+    in_turn.push_back({bytes, message_seconds(world, n, Ways::in_turn, times)});
+    at_once.push_back({bytes, message_seconds(world, n, Ways::at_once, times)});
+  }
+  return {fit_link(in_turn), fit_link(at_once), addition_seconds(262'144, times)};
+}
+
+static void print_link(const char* ways, const Link& link) {
+  print_paragraph(fmt::format("{}: α = {} for any message, β = {}/s.", ways,
+                              duration_text(link.alpha), bytes_text(link.beta)));
+}
+
+void show_times(const Communicator& world) {
+  if (world.size < 2) return;
+  const std::size_t times = std::getenv("T2T_BRIEF") != nullptr ? 1 : 31;
+  const auto [in_turn, at_once, gamma] = measure(world, times);
+  // Here the cores copy the messages: where there are more ranks than cores, they take turns.
+  const double cores = std::max(1u, std::thread::hardware_concurrency());
+  const double turns = std::max(1.0, double(world.size) / cores);
+  Table table({"all-reduce", ">floats", ">predicted", ">measured"});
+  for (const std::size_t n : {256, 1'048'576}) {
+    std::vector<float> x(n);
+    const auto add = [&](const char* name, double predicted, const std::function<void()>& call) {
+      table.add({name, with_commas(n), predicted > 0 ? duration_text(predicted) : "",
+                 duration_text(median_time(world, times, call))});
+    };
+    add("on a ring", turns * seconds_of(at_once, gamma, ring_chain(n, world.size)),
+        [&] { ring_all_reduce(world, x); });
+    add("on a tree", turns * seconds_of(in_turn, gamma, tree_chain(n, world.size)),
+        [&] { tree_all_reduce(world, x); });
+    add("MPI's own", 0,
+        [&] { MPI_Allreduce(MPI_IN_PLACE, x.data(), int(n), MPI_FLOAT, MPI_SUM, world.handle); });
+  }
+  if (world.rank != 0) return;
+  print_section("How long it takes");
+  print_link("One message at a time between two ranks", in_turn);
+  print_link("One each way at the same time", at_once);
+  fmt::print("\n");
+  table.print();
+  fmt::print("\n");
+  print_paragraph(
+      fmt::format("Medians of {} calls, until the last rank is done. Predicted: the longest chain "
+                  "of messages at α + m/β each, and of additions{}.",
+                  times,
+                  turns > 1 ? fmt::format(", times {:g}, since {} share {} cores", turns,
+                                          ranks_text(world.size), cores)
+                            : ""));
+}
+
+}  // namespace t2t

@@ -1,0 +1,44 @@
+// The solutions to the problems on paper of docs/19_ranks.md.
+#include "program/solutions.hpp"
+
+#include <fmt/format.h>
+
+#include "19_ranks/counting/costs.hpp"
+#include "program/print.hpp"
+
+namespace t2t {
+
+static Solution bytes_of_a_step() {
+  constexpr std::size_t parameters = 134'515'008, ranks = 4;
+  const Sent one = ring_all_reduce_cost(parameters, ranks, 0);
+  const double link = 1.25e9;  // bytes/s: 10 Gbit/s
+  return {"gradients on a ring",
+          fmt::format("2·(4 − 1)/4·{}·4 bytes = {} bytes from each rank, in {} messages. At 10 "
+                      "Gbit/s, which are 1.25·10⁹ bytes/s, they take {:.2f} s in each step.",
+                      with_commas(parameters), with_commas(one.bytes), one.messages,
+                      double(one.bytes) / link)};
+}
+
+static Solution ring_or_tree() {
+  const double alpha = 20e-6, beta = 1e9;
+  const double bytes = (14 - 6) * alpha * beta / (6 - 1.75);
+  return {
+      "ring or tree",
+      fmt::format("With p = 8 and m bytes, the ring takes 14·α + 1.75·m/β, and the tree 6·α + "
+                  "6·m/β. They are equal at m = 8·α·β/4.25 = {} bytes, which are {} floats: the "
+                  "tree is faster below, the ring above.",
+                  with_commas(std::size_t(bytes)), with_commas(std::size_t(bytes / 4)))};
+}
+
+static Solution order_of_a_sum() {
+  const float a = 1e8f, b = -1e8f, c = 1;
+  return {"another order",
+          fmt::format("In floats, (10⁸ + 1) is 10⁸, since neighbours there are 8 apart. Chunk 0 is "
+                      "(x₁ + x₂) + x₀ = (−10⁸ + 1) + 10⁸ = {:g}, and chunk 2 is (x₀ + x₁) + x₂ = "
+                      "(10⁸ − 10⁸) + 1 = {:g}. The tree adds x₀ + x₁ first everywhere.",
+                      (b + c) + a, (a + b) + c)};
+}
+
+std::vector<Solution> solutions() { return {bytes_of_a_step(), ring_or_tree(), order_of_a_sum()}; }
+
+}  // namespace t2t

@@ -1,0 +1,55 @@
+#include "19_ranks/start/communicator.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+
+#include "19_ranks/start/start_ranks.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+static Communicator communicator_of(MPI_Comm handle) {
+  int rank = 0, size = 0;
+  MPI_Comm_rank(handle, &rank);
+  MPI_Comm_size(handle, &size);
+  MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN);
+  return {handle, std::size_t(rank), std::size_t(size)};
+}
+
+Mpi::Mpi() : exceptions_(std::uncaught_exceptions()) {
+  MPI_Init(nullptr, nullptr);
+  world_ = communicator_of(MPI_COMM_WORLD);
+  const char* text = std::getenv(ranks_variable);
+  const std::size_t started = text == nullptr ? world_.size : std::strtoul(text, nullptr, 10);
+  if (started == world_.size) return;
+  MPI_Finalize();
+  throw std::runtime_error(fmt::format(
+      "{} processes were started, but MPI knows of {}: mpirun and the program's library seem to "
+      "belong to different MPIs",
+      started, world_.size));
+}
+
+Mpi::~Mpi() {
+  if (std::uncaught_exceptions() > exceptions_) MPI_Abort(MPI_COMM_WORLD, 1);
+  MPI_Finalize();
+}
+
+Communicator first_ranks(const Communicator& group, std::size_t size) {
+  expect(size >= 1 && size <= group.size, "ranks", fmt::format("from 1 to {}", group.size), size);
+  MPI_Comm handle = MPI_COMM_NULL;
+  const int colour = group.rank < size ? 0 : MPI_UNDEFINED;
+  MPI_Comm_split(group.handle, colour, int(group.rank), &handle);
+  if (handle == MPI_COMM_NULL) return {MPI_COMM_NULL, 0, 0, group.limit};
+  Communicator first = communicator_of(handle);
+  first.limit = group.limit;
+  return first;
+}
+
+void free_communicator(Communicator& group) {
+  if (group.handle != MPI_COMM_NULL) MPI_Comm_free(&group.handle);
+}
+
+}  // namespace t2t

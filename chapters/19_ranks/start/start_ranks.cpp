@@ -1,0 +1,101 @@
+#include "19_ranks/start/start_ranks.hpp"
+
+#include <fmt/format.h>
+#include <omp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "program/print.hpp"
+
+namespace t2t {
+
+bool is_rank() {
+  // Set by Open MPI, by MPICH, and by launchers of clusters.
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"})
+    if (std::getenv(name) != nullptr) return true;
+  return false;
+}
+
+static bool is_program(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
+
+static std::string in_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (is_program(folder + "/" + program)) return folder + "/" + program;
+  return "";
+}
+
+std::string find_mpirun() {
+  const char* chosen = std::getenv("T2T_MPIRUN");
+  std::string found = chosen != nullptr ? chosen : T2T_BUILT_WITH_MPIRUN;
+  if (chosen == nullptr && !is_program(found)) found = in_path("mpirun");
+  if (!is_program(found))
+    throw std::runtime_error(
+        fmt::format("mpirun, which starts the ranks, is missing{} (Debian: openmpi-bin "
+                    "libopenmpi-dev; ./learn setup installs them)",
+                    found.empty() ? "" : ": " + found));
+  return found;
+}
+
+/// What the ranks find in their environment. What the reader has set stays.
+static void set_environment(std::size_t ranks) {
+  const std::pair<const char*, std::string> variables[] = {
+    // Open MPI refuses root, which is the usual user of a container.
+    {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+    {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+    // More ranks than cores, in Open MPI 4 and 5; a rank that waits then gives up its core.
+    {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+    {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
+    {"OMPI_MCA_mpi_yield_when_idle", "1"},
+    // Messages go through shared memory or TCP: a container forbids to read another process's
+    // memory, and other transports take seconds to find that they have no network.
+    {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
+    {"OMPI_MCA_smsc", "^cma"},
+    {"OMPI_MCA_pml", "ob1"},
+    {"OMPI_MCA_osc", "^ucx"},
+    // A rank's output goes through mpirun, which may make a terminal of it.
+    {"COLUMNS", std::to_string(terminal_width())},
+#if defined(__SANITIZE_ADDRESS__)
+    {"ASAN_OPTIONS", "detect_leaks=0"},  // MPI's own
+#endif
+  };
+  for (const auto& [name, value] : variables) setenv(name, value.c_str(), 0);
+  if (!use_colour()) setenv("NO_COLOR", "1", 1);
+  const std::size_t threads = std::max<std::size_t>(1, std::size_t(omp_get_max_threads()) / ranks);
+  setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
+  setenv(ranks_variable, std::to_string(ranks).c_str(), 1);
+}
+
+void start_ranks(std::size_t ranks, const std::vector<std::string>& arguments,
+                 const std::vector<std::string>& others) {
+  std::vector<std::string> words = {find_mpirun()};
+  const auto add = [&](std::size_t count, const std::vector<std::string>& program) {
+    // Without the last two words, all threads of a rank may have to share one core.
+    for (const std::string& word : {std::string("-n"), std::to_string(count)})
+      words.push_back(word);
+    words.insert(words.end(), program.begin(), program.end());
+  };
+  words.insert(words.end(), {"--bind-to", "none"});
+  add(others.empty() ? ranks : 1, arguments);
+  if (!others.empty() && ranks > 1) {
+    words.push_back(":");
+    add(ranks - 1, others);
+  }
+  set_environment(ranks);
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execv(argv[0], argv.data());
+  throw std::runtime_error(fmt::format("{}: {}", words[0], std::strerror(errno)));
+}
+
+}  // namespace t2t
