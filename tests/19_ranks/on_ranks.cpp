@@ -32,6 +32,11 @@ static std::vector<std::string> silent() {
   return others;
 }
 
+/// A rank's bytes, to all ranks.
+static void share(const Communicator& world, std::size_t from, void* bytes, std::size_t count) {
+  MPI_Bcast(bytes, int(count), MPI_BYTE, int(from), world.handle);
+}
+
 /// Begins and ends MPI with the run of the checks; what only lists them needs none.
 struct Session : doctest::IReporter {
   explicit Session(const doctest::ContextOptions&) {}
@@ -40,7 +45,15 @@ struct Session : doctest::IReporter {
     if (!is_rank()) start_ranks(most_ranks, arguments, silent());
     mpi = std::make_unique<Mpi>();
   }
-  void test_run_end(const doctest::TestRunStats&) override { mpi.reset(); }
+  void test_run_end(const doctest::TestRunStats& stats) override {
+    const bool reports = mpi->world().rank == 0, failed = stats.numTestCasesFailed > 0;
+    bool reported = failed;
+    share(mpi->world(), 0, &reported, sizeof reported);
+    mpi.reset();
+    // mpirun ends all ranks as soon as one fails. Thus the one that reports fails, unless it does
+    // not know of any failure.
+    if (!reports) std::_Exit(failed && !reported ? 1 : 0);
+  }
   void report_query(const doctest::QueryData&) override {}
   void test_case_start(const doctest::TestCaseData&) override {}
   void test_case_reenter(const doctest::TestCaseData&) override {}
@@ -63,11 +76,6 @@ static OnRanks outcome_of(const Communicator& ranks,
   } catch (const std::exception& error) {
     return {error.what(), {{}}};
   }
-}
-
-/// A rank's bytes, to all ranks.
-static void share(const Communicator& world, std::size_t from, void* bytes, std::size_t count) {
-  MPI_Bcast(bytes, int(count), MPI_BYTE, int(from), world.handle);
 }
 
 OnRanks on_ranks(std::size_t p,

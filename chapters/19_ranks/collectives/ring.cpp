@@ -5,6 +5,11 @@
 
 namespace t2t {
 
+Row chunk_of(Row x, std::size_t chunks, std::size_t c) {
+  const std::size_t begin = x.size() * c / chunks, end = x.size() * (c + 1) / chunks;
+  return x.subspan(begin, end - begin);
+}
+
 static std::size_t next_of(const Communicator& ranks) { return (ranks.rank + 1) % ranks.size; }
 static std::size_t previous_of(const Communicator& ranks) {
   return (ranks.rank + ranks.size - 1) % ranks.size;

@@ -19,10 +19,7 @@
 namespace t2t {
 
 /// The elements of chunk c of x, which is cut into `chunks`. Lengths differ by 1 at most.
-inline Row chunk_of(Row x, std::size_t chunks, std::size_t c) {
-  const std::size_t begin = x.size() * c / chunks, end = x.size() * (c + 1) / chunks;
-  return x.subspan(begin, end - begin);
-}
+Row chunk_of(Row x, std::size_t chunks, std::size_t c);
 
 /// Which chunks a rank sends and receives in a step, from 0.
 struct RingStep {
