@@ -7,23 +7,38 @@
 #include <string>
 #include <vector>
 
+#include "13_training/program/chosen_text.hpp"
 #include "19_ranks/shows/show_costs.hpp"
+#include "19_ranks/shows/show_data_parallel.hpp"
 #include "19_ranks/shows/show_ring.hpp"
 #include "19_ranks/start/start_ranks.hpp"
+#include "program/print.hpp"
 #include "program/program.hpp"
 #include "program/solutions.hpp"
 
 using namespace t2t;
 
-/// The same on each rank; only rank 0 writes to the terminal and to files.
+/// Only rank 0 writes to the terminal.
+static void silence_others(const Communicator& world) {
+  if (world.rank != 0 && std::freopen("/dev/null", "w", stdout) == nullptr)
+    throw std::runtime_error("/dev/null can't be opened");
+}
+
+/// The same on each rank.
 static int tour(const Program& program, std::size_t length) {
   const Mpi mpi;
   const Communicator& world = mpi.world();
-  if (world.rank != 0 && std::freopen("/dev/null", "w", stdout) == nullptr)
-    throw std::runtime_error("/dev/null can't be opened");
+  silence_others(world);
   const Tensor<2> end = show_ring(world), counts = show_counts(world, length);
   show_times(world);
-  if (world.rank == 0) program.save("ring", end), program.save("counts", counts);
+  const bool enough = world.size <= shown_parts;
+  const Tensor<2> losses =
+      enough ? show_data_parallel(world, text_of({}), program.seed()) : empty(0, 3);
+  if (!enough)
+    print_paragraph(fmt::format(
+        "The training is left out: a step's batch has {} parts, fewer than ranks.", shown_parts));
+  if (world.rank != 0) return 0;
+  program.save("ring", end), program.save("counts", counts), program.save("losses", losses);
   return 0;
 }
 
@@ -31,7 +46,8 @@ int main(int argc, char** argv) {
   std::size_t ranks = 4, length = 1'000'003;
   Program program("19_ranks",
                   "Many processes, and messages between them with MPI. Shows an all-reduce on a "
-                  "ring step by step, what collectives send, and how long they take.");
+                  "ring step by step, what collectives send and how long they take, and a "
+                  "training on one process and on many.");
   program.size("ranks", ranks, "how many processes to start; they may be more than cores");
   program.size("length", length, "floats in the vectors of the table of messages");
   program.has_solutions(solutions);

@@ -22,8 +22,8 @@ struct OnRanks {
   std::vector<std::vector<float>> results;  // [ranks] of what each returned
 };
 
-/// Calls this on the first p ranks. After an error that may leave messages behind, no more calls
-/// are made: each further on_ranks returns the same error.
+/// Calls this on the first p ranks. Once a message has not gone through in time, no more calls are
+/// made: each further on_ranks returns the same error.
 OnRanks on_ranks(std::size_t p, const std::function<std::vector<float>(const Communicator&)>& call);
 
 /// All processes, for checks of what needs no other rank.

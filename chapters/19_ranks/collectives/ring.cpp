@@ -1,13 +1,14 @@
 #include "19_ranks/collectives/ring.hpp"
 
 #include "19_ranks/collectives/messages.hpp"
+#include "19_ranks/collectives/range.hpp"
 #include "19_ranks/collectives/reduction.hpp"
 
 namespace t2t {
 
 Row chunk_of(Row x, std::size_t chunks, std::size_t c) {
-  const std::size_t begin = x.size() * c / chunks, end = x.size() * (c + 1) / chunks;
-  return x.subspan(begin, end - begin);
+  const Range range = range_of(x.size(), chunks, c);
+  return x.subspan(range.begin, range.size());
 }
 
 static std::size_t next_of(const Communicator& ranks) { return (ranks.rank + 1) % ranks.size; }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <vector>
 
+#include "19_ranks/collectives/range.hpp"
 #include "19_ranks/collectives/reduction.hpp"
 #include "19_ranks/collectives/tree.hpp"
 #include "shapes.hpp"
@@ -13,18 +14,15 @@
 
 namespace t2t {
 
-static std::size_t chunk_length(std::size_t n, std::size_t size, std::size_t c) {
-  return n * (c + 1) / size - n * c / size;
-}
 static Sent floats_in(std::size_t messages, std::size_t n) { return {messages, n * sizeof(float)}; }
 
 /// All chunks but the one that the rank ends with.
 Sent ring_reduce_scatter_cost(std::size_t n, std::size_t size, std::size_t rank) {
-  return floats_in(size - 1, n - chunk_length(n, size, rank));
+  return floats_in(size - 1, n - range_of(n, size, rank).size());
 }
 /// All chunks but the one that it gets last, the next rank's.
 Sent ring_all_gather_cost(std::size_t n, std::size_t size, std::size_t rank) {
-  return floats_in(size - 1, n - chunk_length(n, size, (rank + 1) % size));
+  return floats_in(size - 1, n - range_of(n, size, (rank + 1) % size).size());
 }
 Sent ring_all_reduce_cost(std::size_t n, std::size_t size, std::size_t rank) {
   return ring_reduce_scatter_cost(n, size, rank) + ring_all_gather_cost(n, size, rank);
@@ -35,6 +33,18 @@ Sent tree_all_reduce_cost(std::size_t n, std::size_t size, std::size_t rank) {
   std::size_t messages = rank == 0 ? 0 : 1;
   for (std::size_t apart = 1; rank + apart < size && rank % (2 * apart) == 0; apart *= 2)
     ++messages;
+  return floats_in(messages, messages * n);
+}
+
+/// A message for each of the rank's parts whose partner is another rank's, and its share of the
+/// tree's messages down.
+Sent pairs_all_reduce_cost(std::size_t n, std::size_t parts, std::size_t size, std::size_t rank) {
+  const Range mine = range_of(parts, size, rank);
+  std::size_t messages = tree_all_reduce_cost(0, size, rank).messages - (rank == 0 ? 0 : 1);
+  for (std::size_t part = std::max<std::size_t>(mine.begin, 1); part < mine.end; ++part) {
+    const std::size_t apart = part & (~part + 1);  // its lowest bit: the round in which it is sent
+    if (part - apart < mine.begin) ++messages;
+  }
   return floats_in(messages, messages * n);
 }
 

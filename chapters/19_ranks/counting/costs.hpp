@@ -18,6 +18,7 @@ Sent ring_reduce_scatter_cost(std::size_t n, std::size_t size, std::size_t rank)
 Sent ring_all_gather_cost(std::size_t n, std::size_t size, std::size_t rank);
 Sent ring_all_reduce_cost(std::size_t n, std::size_t size, std::size_t rank);
 Sent tree_all_reduce_cost(std::size_t n, std::size_t size, std::size_t rank);
+Sent pairs_all_reduce_cost(std::size_t n, std::size_t parts, std::size_t size, std::size_t rank);
 /// With blocks of equal lengths, n in all: size must divide n.
 Sent all_to_all_cost(std::size_t n, std::size_t size);
 
