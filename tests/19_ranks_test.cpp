@@ -9,6 +9,7 @@
 #include "19_ranks/collectives/all_to_all.hpp"
 #include "19_ranks/collectives/ring.hpp"
 #include "19_ranks/collectives/tree.hpp"
+#include "19_ranks/collectives/values.hpp"
 #include "19_ranks/on_ranks.hpp"
 #include "support/lists.hpp"
 #include "support/refuses.hpp"
@@ -177,6 +178,21 @@ TEST_CASE("a broadcast gives every rank what rank 0 has") {
     CAPTURE(p);
     CHECK(first_wrong(reduced(p, 77, tree_broadcast, fractions), fractions(0, 77)) == "");
   }
+}
+
+TEST_CASE("by hand: values of each rank, their sums and the largest, and a wait for all") {
+  const OnRanks got = on_ranks(3, [](const Communicator& ranks) -> Floats {
+    const double own = 1 + double(ranks.rank) * 0x1p-40;  // more than a float holds
+    const std::vector<double> each = value_of_each(ranks, own);
+    Floats right;
+    for (std::size_t r = 0; r < 3; ++r) right.push_back(each[r] == 1 + double(r) * 0x1p-40);
+    right.push_back(largest_value(ranks, own) == 1 + 2 * 0x1p-40);
+    const std::vector<double> sums = sum_of_values(ranks, {own, -2.5});
+    right.push_back(sums[0] == 3 + 3 * 0x1p-40 && sums[1] == -7.5);
+    wait_for_all(ranks);
+    return right;
+  });
+  CHECK(first_wrong(got, {1, 1, 1, 1, 1}) == "");
 }
 
 /// How many elements rank i has for rank j: some none.

@@ -12,6 +12,7 @@
 #include "19_ranks/shows/show_data_parallel.hpp"
 #include "19_ranks/shows/show_ring.hpp"
 #include "19_ranks/start/start_ranks.hpp"
+#include "files/files.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
 #include "program/solutions.hpp"
@@ -24,6 +25,9 @@ static void silence_others(const Communicator& world) {
     throw std::runtime_error("/dev/null can't be opened");
 }
 
+/// The text that perplexities are measured on, which never changes.
+static std::string measured_text() { return pages_folder() + "/recorded/text/measured.txt"; }
+
 /// The same on each rank.
 static int tour(const Program& program, std::size_t length) {
   const Mpi mpi;
@@ -33,7 +37,8 @@ static int tour(const Program& program, std::size_t length) {
   show_times(world);
   const bool enough = world.size <= shown_parts;
   const Tensor<2> losses =
-      enough ? show_data_parallel(world, text_of({}), program.seed()) : empty(0, 3);
+      enough ? show_data_parallel(world, read_text_file(measured_text()), program.seed())
+             : empty(0, 3);
   if (!enough)
     print_paragraph(fmt::format(
         "The training is left out: a step's batch has {} parts, fewer than ranks.", shown_parts));

@@ -2,10 +2,14 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <map>
 #include <memory>
+#include <numeric>
 #include <string_view>
 
 #include "19_ranks/start/start_ranks.hpp"
@@ -32,9 +36,9 @@ static std::vector<std::string> silent() {
   return others;
 }
 
-/// A rank's bytes, to all ranks.
-static void share(const Communicator& world, std::size_t from, void* bytes, std::size_t count) {
-  MPI_Bcast(bytes, int(count), MPI_BYTE, int(from), world.handle);
+/// Waits without keeping a core from another rank.
+static void wait(MPI_Request& request) {
+  for (int done = 0; done == 0; sched_yield()) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
 }
 
 /// Begins and ends MPI with the run of the checks; what only lists them needs none.
@@ -47,12 +51,14 @@ struct Session : doctest::IReporter {
   }
   void test_run_end(const doctest::TestRunStats& stats) override {
     const bool reports = mpi->world().rank == 0, failed = stats.numTestCasesFailed > 0;
-    bool reported = failed;
-    share(mpi->world(), 0, &reported, sizeof reported);
+    int reported = failed;
+    MPI_Request request;
+    MPI_Ibcast(&reported, 1, MPI_INT, 0, mpi->world().handle, &request);
+    wait(request);
     mpi.reset();
     // mpirun ends all ranks as soon as one fails. Thus the one that reports fails, unless it does
     // not know of any failure.
-    if (!reports) std::_Exit(failed && !reported ? 1 : 0);
+    if (!reports) std::exit(failed && reported == 0 ? 1 : 0);
   }
   void report_query(const doctest::QueryData&) override {}
   void test_case_start(const doctest::TestCaseData&) override {}
@@ -67,37 +73,64 @@ struct Session : doctest::IReporter {
 };
 DOCTEST_REGISTER_LISTENER("session", 0, Session);
 
+struct Outcome {
+  std::string error;
+  std::vector<float> result;
+};
 /// What this rank's call returns, or its error.
-static OnRanks outcome_of(const Communicator& ranks,
+static Outcome outcome_of(const Communicator& ranks,
                           const std::function<std::vector<float>(const Communicator&)>& call) {
   if (ranks.size == 0) return {};
   try {
-    return {"", {call(ranks)}};
+    return {"", call(ranks)};
   } catch (const std::exception& error) {
-    return {error.what(), {{}}};
+    return {error.what(), {}};
   }
+}
+
+/// The first p ranks, in a communicator that is kept for the next call.
+static Communicator& first(std::size_t p) {
+  static std::map<std::size_t, Communicator> known;
+  if (!known.contains(p)) known[p] = first_ranks(mpi->world(), p);
+  known[p].limit = 5;
+  return known[p];
+}
+
+/// The bytes of each rank.
+static std::vector<std::string> gathered(const std::string& own) {
+  const Communicator& world = mpi->world();
+  std::vector<int> lengths(world.size), begins(world.size);
+  const int length = int(own.size());
+  MPI_Request request;
+  MPI_Iallgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, world.handle, &request);
+  wait(request);
+  std::partial_sum(lengths.begin(), lengths.end() - 1, begins.begin() + 1);
+  std::string all(std::size_t(begins.back() + lengths.back()), 0);
+  MPI_Iallgatherv(own.data(), length, MPI_BYTE, all.data(), lengths.data(), begins.data(), MPI_BYTE,
+                  world.handle, &request);
+  wait(request);
+  std::vector<std::string> each;
+  for (std::size_t r = 0; r < world.size; ++r)
+    each.push_back(all.substr(std::size_t(begins[r]), std::size_t(lengths[r])));
+  return each;
 }
 
 OnRanks on_ranks(std::size_t p,
                  const std::function<std::vector<float>(const Communicator&)>& call) {
   if (!lost.empty()) return {lost, std::vector<std::vector<float>>(p)};
-  Communicator ranks = first_ranks(mpi->world(), p);
-  ranks.limit = 5;
-  OnRanks own = outcome_of(ranks, call), all;
+  Communicator& ranks = first(p);
+  const auto [error, result] = outcome_of(ranks, call);
+  const std::vector<std::string> errors = gathered(error);
+  const std::vector<std::string> results =
+      gathered({reinterpret_cast<const char*>(result.data()), result.size() * sizeof(float)});
+  OnRanks all;
   for (std::size_t r = 0; r < p; ++r) {
-    const bool mine = mpi->world().rank == r;
-    std::string error = mine ? own.error : "";
-    std::vector<float> result = mine ? own.results[0] : std::vector<float>{};
-    std::size_t lengths[] = {error.size(), result.size()};
-    share(mpi->world(), r, lengths, sizeof lengths);
-    error.resize(lengths[0]), result.resize(lengths[1]);
-    share(mpi->world(), r, error.data(), error.size());
-    share(mpi->world(), r, result.data(), result.size() * sizeof(float));
-    if (all.error.empty()) all.error = error;
-    all.results.push_back(result);
+    if (all.error.empty()) all.error = errors[r];
+    std::vector<float>& floats = all.results.emplace_back(results[r].size() / sizeof(float));
+    std::memcpy(floats.data(), results[r].data(), results[r].size());
   }
   // What an error leaves behind stays in a communicator that nobody uses again.
-  if (all.error.empty()) free_communicator(ranks);
+  if (!all.error.empty()) ranks = first_ranks(mpi->world(), p);
   if (all.error.find("have not gone through") != all.error.npos) lost = all.error;
   return all;
 }

@@ -10,6 +10,7 @@
 #include "19_ranks/collectives/reduction.hpp"
 #include "19_ranks/collectives/ring.hpp"
 #include "19_ranks/collectives/tree.hpp"
+#include "19_ranks/collectives/values.hpp"
 #include "random.hpp"
 #include "shapes.hpp"
 
@@ -79,18 +80,6 @@ double DataTrainer::run_part(std::size_t part, Row gradient) {
   return loss;
 }
 
-/// The sum of all parts' losses, in the parts' order on each rank. A loss travels as two floats,
-/// and to add other ranks' zeros to it is exact.
-double DataTrainer::shared_loss(std::vector<double> losses) {
-  std::vector<float> halves(2 * losses.size());
-  for (std::size_t part = parts_.begin; part < parts_.end; ++part) {
-    halves[2 * part] = float(losses[part]);
-    halves[2 * part + 1] = float(losses[part] - double(halves[2 * part]));
-  }
-  tree_all_reduce(ranks_, halves);
-  return std::accumulate(halves.begin(), halves.end(), 0.0);
-}
-
 StepReport DataTrainer::step() {
   std::vector<double> losses(options_.parts);
   for (std::size_t part = parts_.begin; part < parts_.end; ++part)
@@ -101,8 +90,9 @@ StepReport DataTrainer::step() {
     for (std::size_t i = 1; i < sums_.size(); ++i) add_row(sums_[0], sums_[i]);
     ring_all_reduce(ranks_, sums_[0]);
   }
-  const double tokens = double(options_.parts * options_.B * options_.T);
-  return optimizer_.end_step(shared_loss(losses) / tokens);
+  losses = sum_of_values(ranks_, losses);  // of a part, all ranks but one have 0
+  const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
+  return optimizer_.end_step(sum / double(options_.parts * options_.B * options_.T));
 }
 
 }  // namespace t2t

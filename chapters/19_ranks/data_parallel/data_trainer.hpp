@@ -43,7 +43,6 @@ class DataTrainer {
 
  private:
   double run_part(std::size_t part, Row gradient);
-  double shared_loss(std::vector<double> losses);
 
   Communicator ranks_;
   TrainingOptions options_;

@@ -8,16 +8,17 @@
 #include <vector>
 
 #include "19_ranks/collectives/ring.hpp"
+#include "19_ranks/collectives/tree.hpp"
 #include "19_ranks/shows/ranks_text.hpp"
 #include "program/print.hpp"
 
 namespace t2t {
 
-/// What all ranks have, on rank 0: [size, n].
+/// What all ranks have, on rank 0: [size, n]. Each brings a row, and zeros for the others'.
 static Tensor<2> gathered(const Communicator& ranks, ConstRow x) {
-  Tensor<2> all = empty(ranks.rank == 0 ? ranks.size : 0, x.size());
-  MPI_Gather(x.data(), int(x.size()), MPI_FLOAT, all.data(), int(x.size()), MPI_FLOAT, 0,
-             ranks.handle);
+  Tensor<2> all = xt::zeros<float>({ranks.size, x.size()});
+  std::ranges::copy(x, row(all, ranks.rank).begin());
+  tree_reduce(ranks, {all.data(), all.size()});
   return all;
 }
 
