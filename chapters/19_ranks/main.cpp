@@ -29,9 +29,7 @@ static void silence_others(const Communicator& world) {
 static std::string measured_text() { return pages_folder() + "/recorded/text/measured.txt"; }
 
 /// The same on each rank.
-static int tour(const Program& program, std::size_t length) {
-  const Mpi mpi;
-  const Communicator& world = mpi.world();
+static int tour(const Program& program, const Communicator& world, std::size_t length) {
   silence_others(world);
   const Tensor<2> end = show_ring(world), counts = show_counts(world, length);
   show_times(world);
@@ -67,7 +65,9 @@ int main(int argc, char** argv) {
   };
   const Task show = {"", {"ranks", "length", "seed", "save"}, [&] {
                        if (!is_rank()) start_ranks(ranks, {argv, argv + argc});
-                       return tour(program, length);
+                       return run_on_ranks("19_ranks", [&](const Communicator& world) {
+                         return tour(program, world, length);
+                       });
                      }};
   return program.run_tasks(argc, argv, {{show}, {}, check});
 }

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <map>
 #include <memory>
@@ -127,7 +127,7 @@ OnRanks on_ranks(std::size_t p,
   for (std::size_t r = 0; r < p; ++r) {
     if (all.error.empty()) all.error = errors[r];
     std::vector<float>& floats = all.results.emplace_back(results[r].size() / sizeof(float));
-    std::memcpy(floats.data(), results[r].data(), results[r].size());
+    std::ranges::copy(results[r], reinterpret_cast<char*>(floats.data()));
   }
   // What an error leaves behind stays in a communicator that nobody uses again.
   if (!all.error.empty()) ranks = first_ranks(mpi->world(), p);

@@ -1,9 +1,14 @@
 #include "19_ranks/start/communicator.hpp"
 
 #include <fmt/format.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
 
+#include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <iostream>
 #include <stdexcept>
 
 #include "19_ranks/start/start_ranks.hpp"
@@ -19,7 +24,10 @@ static Communicator communicator_of(MPI_Comm handle) {
   return {handle, std::size_t(rank), std::size_t(size)};
 }
 
-Mpi::Mpi() : exceptions_(std::uncaught_exceptions()) {
+Mpi::Mpi() {
+#if defined(__linux__)
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
   MPI_Init(nullptr, nullptr);
   world_ = communicator_of(MPI_COMM_WORLD);
   const char* text = std::getenv(ranks_variable);
@@ -32,9 +40,17 @@ Mpi::Mpi() : exceptions_(std::uncaught_exceptions()) {
       started, world_.size));
 }
 
-Mpi::~Mpi() {
-  if (std::uncaught_exceptions() > exceptions_) MPI_Abort(MPI_COMM_WORLD, 1);
-  MPI_Finalize();
+Mpi::~Mpi() { MPI_Finalize(); }
+
+int run_on_ranks(const std::string& program, const std::function<int(const Communicator&)>& part) {
+  const Mpi mpi;
+  try {
+    return part(mpi.world());
+  } catch (const std::exception& error) {
+    std::cerr << fmt::format("{}: rank {}: {}\n", program, mpi.world().rank, error.what());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    return 1;
+  }
 }
 
 Communicator first_ranks(const Communicator& group, std::size_t size) {

@@ -5,6 +5,8 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <functional>
+#include <string>
 
 namespace t2t {
 
@@ -14,13 +16,13 @@ struct Communicator {
   double limit = 60;       // seconds; a message that takes longer is an error
 };
 
-/// MPI, from MPI_Init to MPI_Finalize: main has one, and no process starts MPI twice.
+/// MPI, from MPI_Init to MPI_Finalize: a program has one, and no process starts MPI twice. Where
+/// the system can, the process ends when the launcher that started it is killed.
 class Mpi {
  public:
   /// Throws std::runtime_error when fewer or more processes were started than MPI knows of, as
   /// happens if mpirun and the library belong to different MPIs.
   Mpi();
-  /// Ends all processes when this one goes because of an exception, since others may wait for it.
   ~Mpi();
   Mpi(const Mpi&) = delete;
   Mpi& operator=(const Mpi&) = delete;
@@ -30,8 +32,12 @@ class Mpi {
 
  private:
   Communicator world_;
-  int exceptions_;  // in flight when it was made
 };
+
+/// A program's part that runs on all ranks, between MPI_Init and MPI_Finalize. Returns what it
+/// returns. What it throws on some rank becomes a line on stderr with the program's name and the
+/// rank, and ends all ranks, since others may wait for this one.
+int run_on_ranks(const std::string& program, const std::function<int(const Communicator&)>& part);
 
 /// The first `size` ranks of a group, in a communicator of their own. All ranks of the group must
 /// call it; those that are left out get a size of 0. Errors in its calls are returned, and not
