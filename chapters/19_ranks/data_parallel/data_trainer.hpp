@@ -53,7 +53,7 @@ class DataTrainer {
   Batch batch_;
   Gradients passes_;
   ModelWeights gradients_;                // of one part
-  std::vector<std::vector<float>> sums_;  // [own parts] of all elements of the gradients
+  std::vector<std::vector<float>> sums_;  // [own parts] of all elements: a copy of the model each
   Optimizer optimizer_;
 };
 
