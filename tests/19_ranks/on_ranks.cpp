@@ -92,7 +92,7 @@ static Outcome outcome_of(const Communicator& ranks,
 static Communicator& first(std::size_t p) {
   static std::map<std::size_t, Communicator> known;
   if (!known.contains(p)) known[p] = first_ranks(mpi->world(), p);
-  known[p].limit = 10;  // seconds, which a busy machine may need
+  known[p].limit = 30;  // seconds, which a busy machine may need
   return known[p];
 }
 
