@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <numeric>
-#include <string_view>
 
 #include "19_ranks/start/start_ranks.hpp"
 #include "support/first_difference.hpp"
@@ -18,22 +17,22 @@
 
 namespace t2t {
 
-static std::vector<std::string> arguments;
+static int argument_count = 0;
+static char** first_argument = nullptr;
 static std::unique_ptr<Mpi> mpi;
 static std::string lost;  // the first wait that was too long: so many would take minutes
 
-/// Runs before main, which gives nobody its arguments.
+/// Runs before main, which passes its arguments to nobody; before most variables are constructed,
+/// too, which is why it sets plain ones.
 [[gnu::constructor]] static void keep_arguments(int argc, char** argv) {
-  arguments.assign(argv, argv + argc);
+  argument_count = argc, first_argument = argv;
 }
 
-/// For ranks that report nothing: the arguments without the file that they would write.
-static std::vector<std::string> silent() {
-  std::vector<std::string> others;
-  for (const std::string& word : arguments)
-    if (!std::string_view(word).starts_with("--out=")) others.push_back(word);
-  others.push_back("--out=/dev/null");
-  return others;
+/// The same arguments, but for ranks that report nothing: without the file that they would write.
+static std::vector<std::string> silent(std::vector<std::string> arguments) {
+  std::erase_if(arguments, [](const std::string& word) { return word.starts_with("--out="); });
+  arguments.push_back("--out=/dev/null");
+  return arguments;
 }
 
 /// Waits without keeping a core from another rank.
@@ -46,7 +45,8 @@ struct Session : doctest::IReporter {
   explicit Session(const doctest::ContextOptions&) {}
   void test_run_start() override {
     setenv("MPIEXEC_TIMEOUT", "300", 0);  // seconds, after which mpirun ends all
-    if (!is_rank()) start_ranks(most_ranks, arguments, silent());
+    const std::vector<std::string> arguments(first_argument, first_argument + argument_count);
+    if (!is_rank()) start_ranks(most_ranks, arguments, silent(arguments));
     mpi = std::make_unique<Mpi>();
   }
   void test_run_end(const doctest::TestRunStats& stats) override {

@@ -77,14 +77,12 @@ static void set_environment(std::size_t ranks) {
 
 void start_ranks(std::size_t ranks, const std::vector<std::string>& arguments,
                  const std::vector<std::string>& others) {
-  std::vector<std::string> words = {find_mpirun()};
+  // Ranks that are bound to cores may have to run all of their threads on one.
+  std::vector<std::string> words = {find_mpirun(), "--bind-to", "none"};
   const auto add = [&](std::size_t count, const std::vector<std::string>& program) {
-    // Without the last two words, all threads of a rank may have to share one core.
-    for (const std::string& word : {std::string("-n"), std::to_string(count)})
-      words.push_back(word);
+    words.insert(words.end(), {"-n", std::to_string(count)});
     words.insert(words.end(), program.begin(), program.end());
   };
-  words.insert(words.end(), {"--bind-to", "none"});
   add(others.empty() ? ranks : 1, arguments);
   if (!others.empty() && ranks > 1) {
     words.push_back(":");
