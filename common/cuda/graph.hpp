@@ -12,7 +12,8 @@ class Graph {
  public:
   /// Calls work, whose launches are recorded and not run. It must do nothing else on the device:
   /// no copies, and no memory. What changes from run to run must be read from device memory. Throws
-  /// what work throws; std::runtime_error when CUDA can't record it.
+  /// what work throws; std::runtime_error when CUDA can't record it. No other thread may launch
+  /// kernels meanwhile.
   explicit Graph(const std::function<void()>& work);
   ~Graph();
   Graph(Graph&& other) noexcept : recorded_(std::exchange(other.recorded_, nullptr)) {}
@@ -21,7 +22,8 @@ class Graph {
     return *this;
   }
 
-  /// Runs the launches in their order, after all work before. Throws std::runtime_error as launches
+  /// Starts the launches in their order, after all earlier work; on a GPU it does not wait for
+  /// them. Not for a graph that was moved from. Throws std::runtime_error as launches
   /// do.
   void launch() const;
 

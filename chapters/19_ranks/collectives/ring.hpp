@@ -5,10 +5,10 @@
 //   all-gather       p − 1 steps; then every rank has all chunks
 //   all-reduce       both: 2·(p − 1) messages and about 2·(p − 1)/p·n elements from each rank
 //
-// No all-reduce sends less (Patarasuk and Yuan 2009, "Bandwidth optimal all-reduce algorithms for
-// clusters of workstations"). All ranks of the group must call these functions, with equal lengths.
-// n may be anything, also 0 and less than p: empty chunks are sent as empty messages. They throw
-// as messages.hpp says.
+// In every all-reduce, some rank sends at least as much (Patarasuk and Yuan 2009, "Bandwidth
+// optimal all-reduce algorithms for clusters of workstations"). All ranks of the group must call
+// these functions, with equal lengths. n may be anything, also 0 and less than p: empty chunks are
+// sent as empty messages. They throw as messages.hpp says.
 #pragma once
 
 #include <cstddef>

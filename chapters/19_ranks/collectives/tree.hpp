@@ -1,7 +1,7 @@
-// Collectives on a binomial tree: in round k, pairs of ranks that are 2^k apart exchange the whole
-// vector, so that ⌈log₂ p⌉ rounds reach p ranks. Fewer messages one after another than on a ring,
-// and more bytes: for short vectors. (Thakur, Rabenseifner and Gropp 2005, "Optimization of
-// Collective Communication Operations in MPICH", compares such algorithms.)
+// Collectives on a binomial tree: in round k, one of two ranks that are 2^k apart sends its whole
+// vector to the other, so that ⌈log₂ p⌉ rounds reach p ranks. Fewer messages one after another than
+// on a ring, and more bytes: for short vectors. (Thakur, Rabenseifner and Gropp 2005, "Optimization
+// of Collective Communication Operations in MPICH", compares such algorithms.)
 //
 // All ranks of the group must call these functions, with equal lengths. They throw as messages.hpp
 // says.

@@ -49,17 +49,20 @@ struct Timing {
 
 /// The link that fits these times best: it has the least sum of squares of (α + m/β − t)/t, errors
 /// as shares of each time. Throws std::invalid_argument for fewer than two times, for times that
-/// are not above 0, and when all have the same number of bytes.
+/// are not above 0, and when all have the same number of bytes. Noisy times can give an
+/// α or β below 0.
 Link fit_link(std::span<const Timing> timings);
 
 /// One message at a time, from rank 0 to rank 1 and back, or two at once, as on a ring.
 enum class Ways { in_turn, at_once };
-/// Seconds of a message of n floats between ranks 0 and 1: the median of so many, without a first.
+/// Seconds of a message of n floats between ranks 0 and 1: the median over `times` messages after a
+/// warm-up.
 /// All ranks must call it, and get the same figure; others than 0 and 1 wait. Throws
 /// std::invalid_argument for fewer than two ranks and for no times.
 double message_seconds(const Communicator& ranks, std::size_t n, Ways ways, std::size_t times);
 
-/// γ: the median seconds of adding n floats to n others, for each byte.
+/// γ, in seconds per byte: the median over `times` additions of n floats to n others. Throws
+/// std::invalid_argument when n or times is 0.
 double addition_seconds(std::size_t n, std::size_t times);
 
 }  // namespace t2t

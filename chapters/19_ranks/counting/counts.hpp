@@ -1,7 +1,8 @@
 // Every message counted, by standing between the program and MPI: MPI promises each of its
-// functions under a second name, PMPI_Send for MPI_Send. This folder defines MPI_Send and the other
-// functions that send; they count, and call PMPI_Send. The program calls ours because the linker
-// finds ours first. What MPI's own collectives send is not seen, since they do not call MPI_Send.
+// functions under a second name, PMPI_Send for MPI_Send. This folder defines MPI_Send, MPI_Ssend,
+// MPI_Isend and MPI_Sendrecv: each counts, and calls its PMPI_ twin. Others, such as MPI_Bsend, are
+// not counted. The program calls ours because the linker finds ours first. What MPI's own
+// collectives send is not seen, since they do not call MPI_Send.
 #pragma once
 
 #include <cstddef>

@@ -66,7 +66,7 @@ DataTrainer::DataTrainer(const Communicator& ranks, Model model, const TrainingO
       optimizer_({options.schedule, options.adamw, options.clip}, equal_weights(ranks, model_),
                  listed_in(sums_[0], tensors_of(gradients_, model_.config()))) {}
 
-/// The gradient of one part's share of the mean loss, and the sum of its losses.
+/// Writes the gradient of one part's share of the mean loss, and returns the sum of its losses.
 double DataTrainer::run_part(std::size_t part, Row gradient) {
   const std::size_t number = optimizer_.steps_done() * options_.parts + part;  // of all steps
   const std::vector<ListedTensor> list = tensors_of(gradients_, model_.config());

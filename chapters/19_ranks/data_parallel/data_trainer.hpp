@@ -27,9 +27,9 @@ enum class SumOrder { ring, pairs };
 
 class DataTrainer {
  public:
-  /// All ranks must make it, with equal arguments; all start with rank 0's weights. A step's batch
-  /// is options.parts parts of options.B windows. The ids must outlive it. Throws as Gradients,
-  /// Windows and Optimizer do, and std::invalid_argument for fewer parts than ranks.
+  /// All ranks must make it, with equal arguments but the model's weights: all start with rank 0's.
+  /// A step's batch is options.parts parts of options.B windows. The ids must outlive it. Throws as
+  /// Gradients, Windows and Optimizer do, and std::invalid_argument for fewer parts than ranks.
   DataTrainer(const Communicator& ranks, Model model, const TrainingOptions& options,
               std::span<const int> ids, SumOrder order);
 

@@ -7,8 +7,8 @@
 //           norm, gate, up and SwiGLU in one product                   → x += hidden·w_downᵀ
 //
 // A prompt's chunk attends by rung 4, and up to 16 rows of queries of a group by rung 5. A step of
-// one token is always the same launches with the same arguments: it is recorded once as a graph.
-// gpu_state.hpp makes a ModelState of this class.
+// one token is always the same launches with the same arguments: it is recorded as a graph, once
+// for each sequence. gpu_state.hpp makes a ModelState of this class.
 #pragma once
 
 #include <cstddef>
@@ -34,11 +34,12 @@ class DeviceModel {
  public:
   /// Uploads the weights. Throws std::invalid_argument when the model differs from LLaMA's in more
   /// than RoPE's pairing and frequencies and tied weights ("the model for a GPU: wanted one without
-  /// a sliding window"), D is not 64 or 128, C or F is not a multiple of 8, or the room is none;
-  /// std::runtime_error when the device has too little memory.
+  /// a sliding window"), D is not 64 or 128, C or F is not a multiple of 8, a size of the room is
+  /// 0, or chunk is above 65535; std::runtime_error when the device has too little memory.
   DeviceModel(const Model& model, const DeviceRoom& room);
 
-  /// A whole pass, as StateOptions asks for it.
+  /// A Pass (state_options.hpp) with checked arguments; logits is [N, V]. Throws std::runtime_error
+  /// when a kernel or a copy fails.
   void run(std::span<const MoreTokens> more, std::span<const std::size_t> lengths, Matrix logits);
 
  private:

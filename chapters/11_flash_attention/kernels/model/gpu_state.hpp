@@ -5,9 +5,9 @@
 
 namespace t2t {
 
-/// Uploads the model's weights, for this state alone; the model may be changed or moved afterwards,
-/// but only passes of the model with these weights are allowed. Throws as ModelState and
-/// DeviceModel do.
+/// Uploads the model's weights, for this state alone: later changes of the model are not seen. The
+/// model may be moved; a pass of another one throws std::invalid_argument. Sequences have up to S
+/// tokens. Throws as ModelState and DeviceModel do.
 ModelState gpu_state(const Model& model, std::size_t S, StateOptions options = {});
 
 /// The same for a program's tasks.

@@ -14,10 +14,10 @@
 // that the launches of a step can be recorded once (cuda/graph.hpp).
 //
 // All pointers are device memory, all tensors are row-major without gaps. Each function throws
-// std::invalid_argument, "T: wanted at least 1, got 0", unless sizes are at least 1 and pointers
-// are not null. Products also want `in` to be a multiple of 8, bf16 tensors at multiples of 16
-// bytes, T at most 65535 and `out` at most 4,194,240. What ids, positions and sequences hold is not
-// checked.
+// std::invalid_argument, "T: wanted at least 1, got 0", unless sizes are at least 1, eps at least
+// 0, and pointers not null, but for NormedRows::rows. Products also want `in` to be a multiple of
+// 8, bf16 tensors at multiples of 16 bytes, T at most 65535 and `out` at most 4,194,240. What ids,
+// positions and sequences hold is not checked.
 #pragma once
 
 #include "11_flash_attention/kernels/row_kernels.hpp"
@@ -57,7 +57,7 @@ void launch_embed(const bf16* table,  // [V, C]
 /// Writes the norms to in.room.
 void launch_rms_norm(const NormedRows& in, int T, int C);
 
-/// Row t of the tables is position t. D must be even.
+/// Row t of the tables is position t. D must be 64 or 128, and H a multiple of G.
 void launch_rope_and_append(const float* qkv,  // [T, H + 2·G, D]: queries, keys, values
                             const TokenRows& tokens,
                             const float* cos,  // [S, D/2]
