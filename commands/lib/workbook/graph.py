@@ -34,16 +34,19 @@ def _outputs_by_file():
 
 
 def object_of(file):
-    """The object of one of our sources."""
-    file = pathlib.Path(file)
-    if file.suffix == ".cu":  # compiled by way of a source that includes it
-        folder, chapter, *rest = file.relative_to(house.ROOT).parts
-        found = [output for output in commands() if output.startswith(f"{folder}/{chapter}/") and output.endswith(f"stand_in/{'/'.join(rest)}.cpp.o")]
-    else:
-        found = _outputs_by_file().get(os.path.realpath(file), [])
+    """The object of one of our sources. Of kernels, and of the host's code beside them, it is the one for the stand-in."""
+    found = _outputs_through(pathlib.Path(file)) or _outputs_by_file().get(os.path.realpath(file), [])
     if not found:
         raise KeyError(f"nothing that is built has the source {file}")
     return found[0]
+
+
+def _outputs_through(file):
+    """The objects that are compiled by way of a source that includes the file, as t2t_kernels does it."""
+    if file.suffix != ".cu" and "kernels" not in file.parts:
+        return []
+    folder, chapter, *rest = file.relative_to(house.ROOT).parts
+    return [output for output in commands() if output.startswith(f"{folder}/{chapter}/") and output.endswith(f"stand_in/{'/'.join(rest)}.cpp.o")]
 
 
 def compilation(output, source, made, *more):
