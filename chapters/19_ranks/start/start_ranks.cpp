@@ -52,9 +52,10 @@ static void set_environment(std::size_t ranks) {
     // Open MPI refuses root, which is the usual user of a container.
     {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
     {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-    // More ranks than cores, in Open MPI 4 and 5; a rank that waits then gives up its core.
+    // More ranks than cores, in Open MPI 4, 5 and 6; a rank that waits then gives up its core.
     {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
     {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
+    {"PRTE_MCA_mapby", ":oversubscribe"},
     {"OMPI_MCA_mpi_yield_when_idle", "1"},
     // Messages go through shared memory or TCP: a container forbids to read another process's
     // memory, and other transports take seconds to find that they have no network.
@@ -62,6 +63,9 @@ static void set_environment(std::size_t ranks) {
     {"OMPI_MCA_smsc", "^cma"},
     {"OMPI_MCA_pml", "ob1"},
     {"OMPI_MCA_osc", "^ucx"},
+    // A container without /sys hides its cores and networks, which MPI's libraries would tell.
+    {"HWLOC_HIDE_ERRORS", "2"},
+    {"UCX_LOG_LEVEL", "fatal"},
     // A rank's output goes through mpirun, which may make a terminal of it.
     {"COLUMNS", std::to_string(terminal_width())},
 #if defined(__SANITIZE_ADDRESS__)
