@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <map>
@@ -22,17 +23,23 @@ static char** first_argument = nullptr;
 static std::unique_ptr<Mpi> mpi;
 static std::string lost;  // the first wait that was too long: so many would take minutes
 
-/// Runs before main, which passes its arguments to nobody; before most variables are constructed,
-/// too, which is why it sets plain ones.
-[[gnu::constructor]] static void keep_arguments(int argc, char** argv) {
-  argument_count = argc, first_argument = argv;
+/// Whether MPI's launcher says so. In Open MPI 5 one that starts two lists of arguments may crash,
+/// so all ranks get the same.
+static bool is_other_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"})
+    if (const char* rank = std::getenv(name); rank != nullptr) return std::string_view(rank) != "0";
+  return false;
 }
 
-/// The same arguments, but for ranks that report nothing: without the file that they would write.
-static std::vector<std::string> silent(std::vector<std::string> arguments) {
-  std::erase_if(arguments, [](const std::string& word) { return word.starts_with("--out="); });
-  arguments.push_back("--out=/dev/null");
-  return arguments;
+/// Runs before main, which passes its arguments to nobody; before most variables are constructed,
+/// too, which is why it sets plain ones. Ranks other than 0 report nothing.
+[[gnu::constructor]] static void keep_arguments(int argc, char** argv) {
+  argument_count = argc, first_argument = argv;
+  if (!is_other_rank()) return;
+  static char nowhere[] = "--out=/dev/null";
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]).starts_with("--out=")) argv[i] = nowhere;
+  if (std::freopen("/dev/null", "w", stdout) == nullptr) std::abort();
 }
 
 /// Waits without keeping a core from another rank.
@@ -46,7 +53,7 @@ struct Session : doctest::IReporter {
   void test_run_start() override {
     setenv("MPIEXEC_TIMEOUT", "300", 0);  // seconds, after which mpirun ends all
     const std::vector<std::string> arguments(first_argument, first_argument + argument_count);
-    if (!is_rank()) start_ranks(most_ranks, arguments, silent(arguments));
+    if (!is_rank()) start_ranks(most_ranks, arguments);
     mpi = std::make_unique<Mpi>();
   }
   void test_run_end(const doctest::TestRunStats& stats) override {
