@@ -23,8 +23,7 @@ class Graph {
   }
 
   /// Starts the launches in their order, after all earlier work; on a GPU it does not wait for
-  /// them. Not for a graph that was moved from. Throws std::runtime_error as launches
-  /// do.
+  /// them. Not for a graph that was moved from. Throws std::runtime_error as launches do.
   void launch() const;
 
  private:

@@ -81,16 +81,20 @@ static Tensor<2> step_by_step(const Model& model, ModelState& state, const Ids& 
   return logits;
 }
 
+/// Checks a text in one call, and again token by token.
+static void agrees_with_the_formula(const Model& model, const Ids& ids) {
+  const Tensor<2> want = language_model(ids, model);
+  ModelState state = gpu_state(model, 40);
+  CHECK(all_close(all_logits(model, state, ids), want, bound(model, want)));
+  reset(state);
+  CHECK(all_close(step_by_step(model, state, ids), want, bound(model, want)));
+}
+
 TEST_CASE("the model on a device agrees with the formula, for both pairings and heads") {
   for (const bool tied : {false, true}) {
     CAPTURE(tied);
     const Model model = model_of(config_of(tied ? Pairing::halves : Pairing::neighbours, tied));
-    const Ids ids = some_ids(21);
-    const Tensor<2> want = language_model(ids, model);
-    ModelState state = gpu_state(model, 40);
-    CHECK(all_close(all_logits(model, state, ids), want, bound(model, want)));
-    reset(state);
-    CHECK(all_close(step_by_step(model, state, ids), want, bound(model, want)));
+    agrees_with_the_formula(model, some_ids(21));
   }
 }
 
@@ -98,13 +102,7 @@ TEST_CASE("heads of 128 channels, one group for all of them, and scaled frequenc
   Config config = config_of(Pairing::halves, true);
   config.block.H = 2, config.block.G = 1, config.block.D = 128;
   config.block.frequencies = rope_frequencies(128, 500);
-  const Model model = model_of(config);
-  const Ids ids = some_ids(12);
-  const Tensor<2> want = language_model(ids, model);
-  ModelState state = gpu_state(model, 40);
-  CHECK(all_close(all_logits(model, state, ids), want, bound(model, want)));
-  reset(state);
-  CHECK(all_close(step_by_step(model, state, ids), want, bound(model, want)));
+  agrees_with_the_formula(model_of(config), some_ids(12));
 }
 
 TEST_CASE(

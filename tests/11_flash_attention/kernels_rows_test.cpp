@@ -15,6 +15,7 @@
 #include "cuda/device.hpp"
 #include "support/all_close.hpp"
 #include "support/hashed_weights.hpp"
+#include "support/kernels/device_numbers.hpp"
 #include "support/refuses.hpp"
 
 namespace t2t::kernels_rows_test {
@@ -22,28 +23,11 @@ namespace t2t::kernels_rows_test {
 using Numbers = std::vector<float>;
 using Doubles = std::vector<double>;
 
-constexpr double u = 0x1p-24;  // a rounding's relative error
 constexpr float eps = 1e-5f;
 
 static Numbers some(std::uint32_t seed, int rows, int cols, float scale = 4, float middle = 0) {
   const Tensor<2> x = numbers(seed, scale, middle, std::size_t(rows), std::size_t(cols));
   return {x.begin(), x.end()};
-}
-
-static DeviceBuffer<float> on_device(const Numbers& x) {
-  return DeviceBuffer<float>(std::span<const float>(x));
-}
-
-/// The largest error as a multiple of its bound; infinite when one is NaN or sizes differ.
-static double worst(const Numbers& got, const Doubles& want, const Doubles& bound) {
-  if (got.size() != want.size()) return std::numeric_limits<double>::infinity();
-  double most = 0;
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    const double error = std::abs(double(got[i]) - want[i]);
-    if (!(error <= bound[i]))
-      most = std::max(most, std::isnan(error) ? 1.0 / 0.0 : error / bound[i]);
-  }
-  return most;
 }
 
 /// Whether the bits are the same, those of NaN too.
@@ -145,11 +129,11 @@ TEST_CASE("RMSNorm and LayerNorm: float64 agrees at every width") {
       const double inverse = 1 / std::sqrt(variance + eps);
       for (int c = 0; c < C; ++c) {
         rms.push_back(gain[c] * row[c] / std::sqrt(squares + eps));
-        rms_bound.push_back(K * u * std::abs(rms.back()));
+        rms_bound.push_back(K * u_float * std::abs(rms.back()));
         const double z = (row[c] - mean) * inverse;
         layer.push_back(gain[c] * z + bias[c]);
         layer_bound.push_back(
-            K * u *
+            K * u_float *
             (std::abs(gain[c]) * largest * inverse * (1 + std::abs(z)) + std::abs(bias[c])));
       }
     }
@@ -213,7 +197,7 @@ TEST_CASE("RoPE: float64 agrees for both pairings, any number of heads, and a st
           const std::size_t at = std::size_t((start + row / heads) * half + i);
           const double a = x[first], b = x[second], c = cos[at], s = sin[at];
           want[first] = a * c - b * s, want[second] = a * s + b * c;
-          bound[first] = bound[second] = 4 * u * (std::abs(a) + std::abs(b));
+          bound[first] = bound[second] = 4 * u_float * (std::abs(a) + std::abs(b));
         }
       CHECK(worst(rope_of(x, cos, sin, S, start, T, heads, D, pairs), want, bound) <= 1);
     }
@@ -235,7 +219,7 @@ TEST_CASE("softmax: float64 agrees, rows sum to 1, and high scores do not overfl
         for (int s = 0; s < S; ++s) {
           want.push_back(std::exp(row[s] - highest) / sum);
           const double apart = std::isinf(row[s]) ? 0 : highest - row[s];
-          bound.push_back((S / 32 + 24 + apart) * u * want.back() + 0x1p-126);
+          bound.push_back((S / 32 + 24 + apart) * u_float * want.back() + 0x1p-126);
         }
       }
       const Numbers got = softmax_of(x, T, S);
@@ -255,7 +239,7 @@ TEST_CASE("SwiGLU: float64 agrees at every width") {
     Doubles want, bound;
     for (std::size_t i = 0; i < gate.size(); ++i) {
       want.push_back(gate[i] / (1 + std::exp(-double(gate[i]))) * up[i]);
-      bound.push_back(12 * u * std::abs(double(gate[i]) * up[i]));
+      bound.push_back(12 * u_float * std::abs(double(gate[i]) * up[i]));
     }
     CHECK(worst(swiglu_of(gate, up, 5, F), want, bound) <= 1);
   }
@@ -269,16 +253,10 @@ TEST_CASE("the product: float64 agrees at sizes that fill no tile") {
         CAPTURE(in);
         CAPTURE(out);
         const Numbers x = some(13, T, in), w = some(14, out, in);
-        Doubles want, bound;
-        for (int t = 0; t < T; ++t)
-          for (int o = 0; o < out; ++o) {
-            double sum = 0, size = 0;
-            for (int i = 0; i < in; ++i) {
-              const double part = double(x[t * in + i]) * w[o * in + i];
-              sum += part, size += std::abs(part);
-            }
-            want.push_back(sum), bound.push_back((in + 2) * u * size);
-          }
+        const ExactProduct exact = exact_product(x, w, T, in, out);
+        const Doubles& want = exact.sums;
+        Doubles bound;
+        for (const double size : exact.sizes) bound.push_back((in + 2) * u_float * size);
         CHECK(worst(product_of(x, w, T, in, out), want, bound) <= 1);
       }
 }
@@ -332,7 +310,7 @@ TEST_CASE("a block of kernels only computes what chapter 08's formula does") {
                        std::sqrt(s.H * s.D) + std::sqrt(s.F);
       double largest = 0;
       for (const float y : want) largest = std::max(largest, std::abs(double(y)));
-      CHECK(all_close(got, want, 2 * K * u * largest));
+      CHECK(all_close(got, want, 2 * K * u_float * largest));
     }
   }
 }

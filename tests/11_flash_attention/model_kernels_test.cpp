@@ -100,16 +100,9 @@ struct Sums {
   Doubles sum, bound;
 };
 static Sums sums_of(const Numbers& x, const Numbers& w, int T, int in, int out) {
-  Sums sums;
-  for (int t = 0; t < T; ++t)
-    for (int o = 0; o < out; ++o) {
-      double sum = 0, size = 0;
-      for (int i = 0; i < in; ++i) {
-        const double part = double(x[t * in + i]) * w[o * in + i];
-        sum += part, size += std::abs(part);
-      }
-      sums.sum.push_back(sum), sums.bound.push_back(2 * in * u_float * size);
-    }
+  const ExactProduct exact = exact_product(x, w, T, in, out);
+  Sums sums{exact.sums, {}};
+  for (const double size : exact.sizes) sums.bound.push_back(2 * in * u_float * size);
   return sums;
 }
 

@@ -23,19 +23,13 @@ static char** first_argument = nullptr;
 static std::unique_ptr<Mpi> mpi;
 static std::string lost;  // the first wait that was too long: so many would take minutes
 
-/// Whether MPI's launcher says so. In Open MPI 5 one that starts two lists of arguments may crash,
-/// so all ranks get the same.
-static bool is_other_rank() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"})
-    if (const char* rank = std::getenv(name); rank != nullptr) return std::string_view(rank) != "0";
-  return false;
-}
-
 /// Runs before main, which passes its arguments to nobody; before most variables are constructed,
-/// too, which is why it sets plain ones. Ranks other than 0 report nothing.
+/// too, which is why it sets plain ones. Ranks other than 0 report nothing. (mpirun could give them
+/// arguments of their own, but Open MPI 5.0's crashes on that.)
 [[gnu::constructor]] static void keep_arguments(int argc, char** argv) {
   argument_count = argc, first_argument = argv;
-  if (!is_other_rank()) return;
+  const char* rank = launched_rank();
+  if (rank == nullptr || std::string_view(rank) == "0") return;
   static char nowhere[] = "--out=/dev/null";
   for (int i = 1; i < argc; ++i)
     if (std::string_view(argv[i]).starts_with("--out=")) argv[i] = nowhere;

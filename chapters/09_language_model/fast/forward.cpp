@@ -53,13 +53,6 @@ void logits_of(const Model& model, Matrix x, Matrix logits, const Trace& trace) 
   tell(trace, Part::logits, 0, logits);
 }
 
-/// The most rows that go through the blocks at once: `chunk`, or all that the sequences can have.
-/// Next to none if they go elsewhere.
-static std::size_t rows_of_a_pass(std::size_t S, const StateOptions& options) {
-  if (options.pass) return 1;
-  return options.sequences > options.chunk / S ? options.chunk : S * options.sequences;
-}
-
 /// Returns S, once the config, S and the options are good and there is memory for all of it. A
 /// state begins with this, so that it makes nothing of what is refused.
 static std::size_t checked_positions(const Config& config, std::size_t S,

@@ -21,4 +21,9 @@ void expect_state_options(const Config& config, std::size_t S, const StateOption
     throw std::invalid_argument("network: wanted one, since the model has experts, got none");
 }
 
+std::size_t rows_of_a_pass(std::size_t S, const StateOptions& options) {
+  if (options.pass) return 1;
+  return options.sequences > options.chunk / S ? options.chunk : S * options.sequences;
+}
+
 }  // namespace t2t

@@ -57,4 +57,8 @@ struct StateOptions {
 /// is 0, and for experts without a network.
 void expect_state_options(const Config& config, std::size_t S, const StateOptions& options);
 
+/// The most rows that go through a state's own blocks at once, for options that are good: `chunk`,
+/// or all that the sequences can have; next to none with a Pass.
+std::size_t rows_of_a_pass(std::size_t S, const StateOptions& options);
+
 }  // namespace t2t

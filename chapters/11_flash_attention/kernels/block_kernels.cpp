@@ -9,23 +9,14 @@
 #include "04_causal_attention/kernels/attention_naive.hpp"
 #include "08_block/differences/differences.hpp"
 #include "11_flash_attention/kernels/row_kernels.hpp"
+#include "11_flash_attention/kernels/uploads.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
 
 static DeviceBuffer<float> uploaded(const Weight& w) {
   Tensor<2> room;
-  const Tensor<2>& floats = floats_of(w, room);  // [out, in]
-  return DeviceBuffer<float>(std::span<const float>(floats.data(), floats.size()));
-}
-
-static DeviceBuffer<float> uploaded(const Tensor<1>& x) {
-  return DeviceBuffer<float>(std::span<const float>(x.data(), x.size()));
-}
-
-/// The first rows of a table.
-static DeviceBuffer<float> uploaded(const Tensor<2>& x, std::size_t rows) {
-  return DeviceBuffer<float>(std::span<const float>(x.data(), rows * x.shape(1)));
+  return uploaded(floats_of(w, room));  // [out, in]
 }
 
 /// Refuses what the kernels do not compute.

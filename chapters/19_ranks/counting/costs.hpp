@@ -49,15 +49,14 @@ struct Timing {
 
 /// The link that fits these times best: it has the least sum of squares of (α + m/β − t)/t, errors
 /// as shares of each time. Throws std::invalid_argument for fewer than two times, for times that
-/// are not above 0, and when all have the same number of bytes. Noisy times can give an
-/// α or β below 0.
+/// are not above 0, and when all have the same number of bytes. Noisy times can give an α or β
+/// below 0.
 Link fit_link(std::span<const Timing> timings);
 
 /// One message at a time, from rank 0 to rank 1 and back, or two at once, as on a ring.
 enum class Ways { in_turn, at_once };
 /// Seconds of a message of n floats between ranks 0 and 1: the median over `times` messages after a
-/// warm-up.
-/// All ranks must call it, and get the same figure; others than 0 and 1 wait. Throws
+/// warm-up. All ranks must call it, and get the same figure; others than 0 and 1 wait. Throws
 /// std::invalid_argument for fewer than two ranks and for no times.
 double message_seconds(const Communicator& ranks, std::size_t n, Ways ways, std::size_t times);
 

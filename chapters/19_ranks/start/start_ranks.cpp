@@ -17,11 +17,11 @@
 
 namespace t2t {
 
-bool is_rank() {
+const char* launched_rank() {
   // Set by Open MPI, by MPICH, and by launchers of clusters.
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"})
-    if (std::getenv(name) != nullptr) return true;
-  return false;
+    if (const char* rank = std::getenv(name); rank != nullptr) return rank;
+  return nullptr;
 }
 
 static bool is_program(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
@@ -79,19 +79,11 @@ static void set_environment(std::size_t ranks) {
   setenv(ranks_variable, std::to_string(ranks).c_str(), 1);
 }
 
-void start_ranks(std::size_t ranks, const std::vector<std::string>& arguments,
-                 const std::vector<std::string>& others) {
+void start_ranks(std::size_t ranks, const std::vector<std::string>& arguments) {
   // Ranks that are bound to cores may have to run all of their threads on one.
-  std::vector<std::string> words = {find_mpirun(), "--bind-to", "none"};
-  const auto add = [&](std::size_t count, const std::vector<std::string>& program) {
-    words.insert(words.end(), {"-n", std::to_string(count)});
-    words.insert(words.end(), program.begin(), program.end());
-  };
-  add(others.empty() ? ranks : 1, arguments);
-  if (!others.empty() && ranks > 1) {
-    words.push_back(":");
-    add(ranks - 1, others);
-  }
+  std::vector<std::string> words = {find_mpirun(), "--bind-to", "none", "-n",
+                                    std::to_string(ranks)};
+  words.insert(words.end(), arguments.begin(), arguments.end());
   set_environment(ranks);
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

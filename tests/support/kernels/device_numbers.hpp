@@ -53,4 +53,25 @@ inline double worst(const std::vector<float>& got, const std::vector<double>& wa
   return most;
 }
 
+/// x·wᵀ in float64, and the sum of the sizes of each element's products, of which a bound is a
+/// share.
+struct ExactProduct {
+  std::vector<double> sums, sizes;  // [T, out]
+};
+inline ExactProduct exact_product(const std::vector<float>& x,  // [T, in]
+                                  const std::vector<float>& w,  // [out, in]
+                                  int T, int in, int out) {
+  ExactProduct exact;
+  for (int t = 0; t < T; ++t)
+    for (int o = 0; o < out; ++o) {
+      double sum = 0, size = 0;
+      for (int i = 0; i < in; ++i) {
+        const double part = double(x[t * in + i]) * w[o * in + i];
+        sum += part, size += std::abs(part);
+      }
+      exact.sums.push_back(sum), exact.sizes.push_back(size);
+    }
+  return exact;
+}
+
 }  // namespace t2t

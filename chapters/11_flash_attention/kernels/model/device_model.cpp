@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "11_flash_attention/kernels/kernels.hpp"
+#include "11_flash_attention/kernels/uploads.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
@@ -24,10 +25,6 @@ static const BlockSettings& supported(const Config& config, const DeviceRoom& ro
   expect(room.sequences >= 1, "sequences", "at least 1", room.sequences);
   expect(room.chunk >= 1 && room.chunk <= 65535, "chunk", "1 to 65535", room.chunk);
   return s;
-}
-
-static DeviceBuffer<float> uploaded(const Tensor<2>& x) {
-  return DeviceBuffer<float>(std::span<const float>(x.data(), x.size()));
 }
 
 /// Stretches for a sequence of S tokens, whose queries for one token are one tile for each group.

@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "11_flash_attention/kernels/uploads.hpp"
+
 namespace t2t {
 
 /// The rows of several matrices of one width, one after the other.
@@ -20,10 +22,6 @@ static DeviceBuffer<bf16> rounded(std::initializer_list<const Weight*> matrices)
                    [](float number) { return __float2bfloat16(number); });
   }
   return DeviceBuffer<bf16>(std::span<const bf16>(numbers));
-}
-
-static DeviceBuffer<float> uploaded(const Tensor<1>& x) {
-  return DeviceBuffer<float>(std::span<const float>(x.data(), x.size()));
 }
 
 static DeviceLayer upload_layer(const BlockWeights& w) {

@@ -10,9 +10,8 @@ namespace t2t {
 
 ModelState gpu_state(const Model& model, std::size_t S, StateOptions options) {
   expect_state_options(model.config(), S, options);
-  const std::size_t most =
-      S > options.chunk / options.sequences ? options.chunk : S * options.sequences;
-  const auto device = std::make_shared<DeviceModel>(model, DeviceRoom{S, options.sequences, most});
+  const auto device = std::make_shared<DeviceModel>(
+      model, DeviceRoom{S, options.sequences, rows_of_a_pass(S, options)});
   // A Model's blocks stay where they are when it is moved.
   options.pass = [device, blocks = model.weights().blocks.data()](
                      const Model& of, std::span<const MoreTokens> more,
