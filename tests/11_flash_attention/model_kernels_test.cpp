@@ -39,20 +39,20 @@ static Numbers some_rounded(std::uint32_t seed, int count, float scale = 4) {
   return floats_of(in_bf16(some(seed, count, scale)));
 }
 
-/// A stream of more rows than are read, its gain, and room for the norms.
+/// A stream of more rows than are read, its gain, and scratch for the norms.
 struct Stream {
   int T, C;
   Numbers x = some(1, 2 * T * C, 4, 1), gain = some(2, C, 1, 1);
   DeviceBuffer<float> on_x = on_device(x), on_gain = on_device(gain);
-  DeviceBuffer<bf16> room{std::size_t(T * C)};
+  DeviceBuffer<bf16> scratch{std::size_t(T * C)};
 
   NormedRows rows(const int* which = nullptr) {
-    return {on_x.data(), which, on_gain.data(), eps, room.data()};
+    return {on_x.data(), which, on_gain.data(), eps, scratch.data()};
   }
   /// The norms as the kernel rounds them.
   Numbers normed() {
     launch_rms_norm(rows(), T, C);
-    return floats_of(room.download());
+    return floats_of(scratch.download());
   }
 };
 
@@ -90,7 +90,7 @@ TEST_CASE("RMSNorm to bf16: float64 agrees, for the rows that are named") {
         bound.push_back((u_bf16 + (C / 32 + 24) * u_float) * std::abs(want.back()));
       }
     }
-    CHECK(worst(floats_of(s.room.download()), want, bound) <= 1);
+    CHECK(worst(floats_of(s.scratch.download()), want, bound) <= 1);
   }
 }
 

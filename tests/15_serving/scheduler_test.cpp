@@ -58,7 +58,7 @@ TEST_CASE(
   ScheduledSequence found = sequence(5, 10, 8);  // two pages of the tree, which nobody uses
   CHECK(plan({}, {found}, 3).parts == Parts{{5, 2}});
   CHECK(plan({}, {found}, 2).admitted.empty());  // the two pages themselves, and none for the rest
-  found.needed = 0;                              // others use them
+  found.claimed = 0;                             // others use them
   CHECK(plan({}, {found}, 1).parts == Parts{{5, 2}});
 }
 

@@ -64,7 +64,7 @@ double total(const Flops& flops) {
   return flops.projections + flops.attention + flops.feed_forward + flops.head;
 }
 
-InferenceMemory inference_memory(const Config& config, std::size_t S, double bytes_a_number) {
+InferenceMemory inference_memory(const Config& config, std::size_t S, double bytes_per_element) {
   const double parameters = double(total(count_parameters(config)));
   const double cached = sum_over_blocks(config, [&](const BlockSettings& settings) {
     return double(kv_cache_bytes(1, settings.G, S, settings.D, 1));
@@ -76,11 +76,11 @@ InferenceMemory inference_memory(const Config& config, std::size_t S, double byt
   const std::size_t F = widest(layers, [](const BlockSettings& s) { return s.F; });
   const double scratch = 3 * double(config.block.C) + 2 * double(heads) + 2 * double(groups) +
                          2 * double(F) + double(config.V);
-  return {bytes_a_number * parameters, bytes_a_number * cached, bytes_a_number * scratch};
+  return {bytes_per_element * parameters, bytes_per_element * cached, bytes_per_element * scratch};
 }
 
 TrainingMemory training_memory(const Config& config, std::size_t B, std::size_t T,
-                               double bytes_a_number) {
+                               double bytes_per_element) {
   const double parameters = double(total(count_parameters(config)));
   const double tokens = double(B) * double(T), C = double(config.block.C), V = double(config.V);
 
@@ -93,11 +93,11 @@ TrainingMemory training_memory(const Config& config, std::size_t B, std::size_t 
   });
   const double all_heads =
       sum_over_blocks(config, [](const BlockSettings& s) { return double(s.H); });
-  return {.weights = bytes_a_number * parameters,
-          .gradients = bytes_a_number * parameters,
-          .optimizer = (bytes_a_number < 4 ? 12.0 : 8.0) * parameters,
-          .activations = bytes_a_number * tokens * (of_blocks + 2 * C + V),
-          .attention_weights = bytes_a_number * tokens * all_heads * double(T)};
+  return {.weights = bytes_per_element * parameters,
+          .gradients = bytes_per_element * parameters,
+          .optimizer = (bytes_per_element < 4 ? 12.0 : 8.0) * parameters,
+          .activations = bytes_per_element * tokens * (of_blocks + 2 * C + V),
+          .attention_weights = bytes_per_element * tokens * all_heads * double(T)};
 }
 
 }  // namespace t2t

@@ -44,9 +44,9 @@ struct InferenceMemory {
   double cache;    // 2·L·G·D·S elements
   double scratch;  // of one token: the stream, a block's intermediate results, the logits
 };
-InferenceMemory inference_memory(const Config& config, std::size_t S, double bytes_a_number);
+InferenceMemory inference_memory(const Config& config, std::size_t S, double bytes_per_element);
 
-/// Bytes to train with AdamW on B sequences of T tokens. With bytes_a_number = 2 weights and
+/// Bytes to train with AdamW on B sequences of T tokens. With bytes_per_element = 2 weights and
 /// gradients have 16 bits and the optimizer also keeps 32-bit weights; with 4 everything has 32
 /// bits.
 struct TrainingMemory {
@@ -57,6 +57,6 @@ struct TrainingMemory {
   double attention_weights;  // B·L·H·T·T elements, which chapter 11 recomputes instead
 };
 TrainingMemory training_memory(const Config& config, std::size_t B, std::size_t T,
-                               double bytes_a_number);
+                               double bytes_per_element);
 
 }  // namespace t2t

@@ -13,7 +13,7 @@ namespace t2t {
 struct MakeState {
   /// Returns a state for the model's sequences of up to S tokens. Empty: chapter 09's, with floats.
   std::function<ModelState(const Model& model, std::size_t S, StateOptions options)> make = {};
-  double bytes_a_number = sizeof(float);  // per element of its keys and values
+  double bytes_per_element = sizeof(float);  // per element of its keys and values
   bool on_cpu = true;  // whether this machine's own limits are those of its speed
 
   ModelState operator()(const Model& model, std::size_t S, StateOptions options = {}) const {

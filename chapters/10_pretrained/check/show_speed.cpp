@@ -43,7 +43,7 @@ void show_speed(const Session& session, std::size_t prompt, std::size_t tokens) 
 
   const double bytes =
       session.bytes_a_token() +
-      inference_memory(config, prompt + tokens / 2, session.make_state.bytes_a_number).cache;
+      inference_memory(config, prompt + tokens / 2, session.make_state.bytes_per_element).cache;
   print_paragraph(fmt::format("{}, where reading the weights and the cache allows at most {:.1f}.",
                               speed, read_bandwidth() / bytes));
   fmt::print("\n");

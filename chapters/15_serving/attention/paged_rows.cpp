@@ -35,13 +35,13 @@ static KeyRange keys_of(std::size_t position, const Mask& mask) {
   return keys_seen(position, position + 1, position + 1, mask);
 }
 static KeyRange stretches_of(KeyRange keys) {
-  return {keys.begin / paged_stretch, (keys.end - 1) / paged_stretch + 1};
+  return {keys.begin / keys_per_stretch, (keys.end - 1) / keys_per_stretch + 1};
 }
 
 /// Those of these positions that lie in a stretch, which may be none.
 static KeyRange in_stretch(KeyRange keys, std::size_t stretch) {
-  const std::size_t begin = std::max(keys.begin, stretch * paged_stretch);
-  return {begin, std::max(begin, std::min(keys.end, (stretch + 1) * paged_stretch))};
+  const std::size_t begin = std::max(keys.begin, stretch * keys_per_stretch);
+  return {begin, std::max(begin, std::min(keys.end, (stretch + 1) * keys_per_stretch))};
 }
 
 /// Lists what is to be done, and makes room for the results: nothing may be allocated in a parallel
@@ -69,11 +69,11 @@ static void list_tasks(std::span<const PagedRun> runs, const PagedLayer& layer, 
       }
   const std::size_t threads = thread_count(), results = singles + threads * scratch.of_thread;
   scratch.pieces.resize(std::max(scratch.pieces.size(), threads));
-  for (std::vector<KeyPiece>& pieces : scratch.pieces) pieces.reserve(paged_stretch);
+  for (std::vector<KeyPiece>& pieces : scratch.pieces) pieces.reserve(keys_per_stretch);
   if (layer.quantized)
     scratch.loaded.resize(
-        std::max(scratch.loaded.size(), threads * 2 * paged_stretch * whole_blocks(layer.D)));
-  scratch.scores.resize(std::max(scratch.scores.size(), threads * N * paged_stretch));
+        std::max(scratch.loaded.size(), threads * 2 * keys_per_stretch * whole_blocks(layer.D)));
+  scratch.scores.resize(std::max(scratch.scores.size(), threads * N * keys_per_stretch));
   scratch.stretches.resize(std::max(scratch.stretches.size(), results * layer.D));
   scratch.log_sums.resize(std::max(scratch.log_sums.size(), results));
 }
@@ -84,8 +84,8 @@ struct LoadedRows {
 };
 static LoadedRows loaded_rows(const PagedLayer& layer, KeyRange keys, std::size_t thread,
                               PagedScratch& scratch) {
-  const std::size_t wide = whole_blocks(layer.D), of_stretch = paged_stretch * wide;
-  float* const k = &scratch.loaded[2 * thread * of_stretch + keys.begin % paged_stretch * wide];
+  const std::size_t wide = whole_blocks(layer.D), of_stretch = keys_per_stretch * wide;
+  float* const k = &scratch.loaded[2 * thread * of_stretch + keys.begin % keys_per_stretch * wide];
   return {{k, keys.size(), layer.D, wide}, {k + of_stretch, keys.size(), layer.D, wide}};
 }
 
@@ -149,7 +149,7 @@ static void attend_query(ConstMatrix q, const Query& query, std::size_t stretch,
   const std::size_t at = query.results + stretch - query.stretches.begin;
   attend_stretch({q.row(query.run.first + query.t).data() + query.g * N * D, N, D, D},
                  scratch.pieces[thread],
-                 {&scratch.scores[thread * N * paged_stretch], N, keys.size(), keys.size()},
+                 {&scratch.scores[thread * N * keys_per_stretch], N, keys.size(), keys.size()},
                  {&scratch.stretches[at * D], N, D, P * D}, {&scratch.log_sums[at], N, 1, P}, rule);
 }
 
@@ -172,7 +172,7 @@ void paged_attention_rows(ConstMatrix q, std::span<const PagedRun> runs, const P
     return Query(runs[task.run], t, task.g, results, rule.mask);
   };
 
-  const std::size_t floats = most_tokens * N * paged_stretch * layer.D;
+  const std::size_t floats = most_tokens * N * keys_per_stretch * layer.D;
   const std::size_t of_threads = scratch.log_sums.size() - thread_count() * scratch.of_thread;
   for_each_task(scratch.tasks.size(), floats, [&](std::size_t i, std::size_t thread) {
     const PagedScratch::Task& task = scratch.tasks[i];

@@ -63,7 +63,7 @@ struct PagedRun {
 };
 
 /// Positions of a stretch: stretch p has positions p·256 … p·256 + 255.
-constexpr std::size_t paged_stretch = 256;
+constexpr std::size_t keys_per_stretch = 256;
 
 /// The formula, for one run, whose queries are the rows of q (`first` is not used): gathers the
 /// keys and values of positions 0 … position + T − 1 in matrices [S, G·D], and calls

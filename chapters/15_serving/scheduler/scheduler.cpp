@@ -105,8 +105,8 @@ static void admit(std::vector<Candidate> waiting, Planner& planner) {
   if (!planner.plan.preempted.empty()) return;
   for (Candidate& c : waiting) {
     if (planner.running.size() == planner.limits.sequences || planner.budget == 0) return;
-    if (c.sequence.needed + planner.pages_for(c.sequence, c.left()) > planner.free) return;
-    planner.free -= c.sequence.needed;
+    if (c.sequence.claimed + planner.pages_for(c.sequence, c.left()) > planner.free) return;
+    planner.free -= c.sequence.claimed;
     planner.read(c, std::min(c.left(), planner.budget));
     planner.plan.admitted.push_back(c.sequence.id);
     planner.running.push_back(c);

@@ -53,7 +53,7 @@ struct ScheduledSequence {
   std::size_t freed = 0;  // pages that a running sequence's preemption makes available
   /// Available pages that a waiting sequence's admission would use for its computed tokens: pages
   /// to share, and pages for copies.
-  std::size_t needed = 0;
+  std::size_t claimed = 0;
 };
 
 struct StepLimits {
@@ -76,7 +76,7 @@ struct StepPlan {
 /// The plan, by the rules at the top of this file. `running`, at most `sequences` of them, and
 /// `waiting` come in any order. A waiting sequence has no pages yet: its `computed` and `pages` say
 /// what it would have without reading, in pages of other sequences and in copies. `free` is how
-/// many pages are free or can be evicted. The `needed` pages of a waiting sequence are among them
+/// many pages are free or can be evicted. The `claimed` pages of a waiting sequence are among them
 /// until it is admitted, not after. It is admitted if these and the new pages for all its tokens
 /// are at most `free`, and takes these and the new pages for its chunk. Throws
 /// std::invalid_argument unless the limits are at least 1, the budget is at least `sequences`, at

@@ -70,7 +70,7 @@ void Connection::stop_reading() {
 
 void Connection::read_head() {
   if (shared_.ending) return close();
-  waits_ = true;
+  awaits_request_ = true;
   parser_.emplace();
   parser_->header_limit(std::uint32_t(shared_.limits.head_bytes));
   parser_->body_limit(shared_.limits.body_bytes);
@@ -135,7 +135,7 @@ void Connection::on_broken(Error error) {
 void Connection::on_request() {
   request_.body = std::move(parser_->get().body());
   keep_alive_ = parser_->get().keep_alive();
-  waits_ = false;
+  awaits_request_ = false;
   timer_.expires_at(std::chrono::steady_clock::time_point::max());
   if (Routes::asks(request_)) return hand_over();
   HttpReply reply = shared_.routes.reply(request_);
@@ -191,7 +191,7 @@ void Connection::send(HttpReply reply) {
 void Connection::finish() {
   if (keep_alive_) return read_head();
   // To close while bytes come would make the client's system drop the reply.
-  waits_ = true;
+  awaits_request_ = true;
   Error ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);
   buffer_.clear();

@@ -46,7 +46,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void refuse(HttpReply reply);
   void close();
   /// Whether it waits for a request, and answers none.
-  bool waits() const { return waits_; }
+  bool awaits_request() const { return awaits_request_; }
 
  private:
   using Error = boost::system::error_code;
@@ -77,7 +77,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   HttpRequest request_;
   unsigned version_ = 11;
-  bool waits_ = true, timed_out_ = false, writing_ = false, keep_alive_ = false;
+  bool awaits_request_ = true, timed_out_ = false, writing_ = false, keep_alive_ = false;
   std::optional<boost::beast::http::response<boost::beast::http::string_body>> response_;
   std::unique_ptr<Exchange> exchange_;
   std::string out_;  // what is being written of a stream

@@ -107,7 +107,7 @@ struct HttpServer::Impl {
   /// Closes the oldest connection without a request being answered.
   bool make_room() {
     for (const auto& one : connections)
-      if (const auto connection = one.lock(); connection && connection->waits())
+      if (const auto connection = one.lock(); connection && connection->awaits_request())
         return connection->close(), true;
     return false;
   }
@@ -117,7 +117,7 @@ struct HttpServer::Impl {
     acceptor.close();
     pause.cancel();
     for (const auto& one : connections)
-      if (const auto connection = one.lock(); connection && connection->waits())
+      if (const auto connection = one.lock(); connection && connection->awaits_request())
         connection->close();
   }
 };

@@ -11,8 +11,8 @@
 #include <cstddef>
 
 #include "04_causal_attention/kernels/warp_reduce.hpp"
+#include "11_flash_attention/kernels/model/epilogues.hpp"
 #include "11_flash_attention/kernels/model/norm_row.hpp"
-#include "11_flash_attention/kernels/model/product_ends.hpp"
 #include "11_flash_attention/kernels/model/products.hpp"
 #include "cuda/device.hpp"
 #include "cuda/kernel.hpp"
@@ -21,7 +21,7 @@ namespace t2t {
 
 namespace {
 
-constexpr int warps = 8, threads = 32 * warps, blocks_of_one = 8;  // of one multiprocessor
+constexpr int warps = 8, threads = 32 * warps, blocks_per_multiprocessor = 8;
 
 /// How a block brings row t of x into shared memory, with all of its threads.
 struct PlainInput {
@@ -57,45 +57,46 @@ __device__ __forceinline__ void add_eight(float& sum, const uint4& x, const uint
 
 // [kernel]
 /// The grid is [any number of blocks, T].
-template <class Input, class End>
-__global__ void multiply_few_rows(Input input, End end, int in, int out) {
+template <class Input, class Epilogue>
+__global__ void multiply_few_rows(Input input, Epilogue epilogue, int in, int out) {
   T2T_DYNAMIC_SHARED(bf16, x);  // [in], row blockIdx.y
   input.load(blockIdx.y, in, x);
   __syncthreads();
 
   const int lane = threadIdx.x % 32;
   for (int o = blockIdx.x * warps + threadIdx.x / 32; o < out; o += gridDim.x * warps) {
-    float sums[End::sides] = {};
+    float sums[Epilogue::matrices] = {};
 #pragma unroll 4
     for (int c = 8 * lane; c < in; c += 8 * 32)
 #pragma unroll
-      for (int side = 0; side < End::sides; ++side)
-        add_eight(sums[side], *reinterpret_cast<const uint4*>(x + c),
-                  *reinterpret_cast<const uint4*>(end.weights(side) + std::size_t(o) * in + c));
+      for (int m = 0; m < Epilogue::matrices; ++m)
+        add_eight(sums[m], *reinterpret_cast<const uint4*>(x + c),
+                  *reinterpret_cast<const uint4*>(epilogue.weights(m) + std::size_t(o) * in + c));
 #pragma unroll
-    for (int side = 0; side < End::sides; ++side) sums[side] = warp_sum(sums[side]);
-    if (lane == 0) end.put(std::size_t(blockIdx.y) * out + o, sums);
+    for (int m = 0; m < Epilogue::matrices; ++m) sums[m] = warp_sum(sums[m]);
+    if (lane == 0) epilogue.store(std::size_t(blockIdx.y) * out + o, sums);
   }
 }
 // [/kernel]
 
-template <class Input, class End>
-void launch_few(const Input& input, const End& end, int T, int in, int out) {
-  const int blocks = std::min((out + warps - 1) / warps, blocks_of_one * multiprocessors());
-  T2T_LAUNCH((multiply_few_rows<Input, End>), dim3(unsigned(blocks), unsigned(T)), dim3(threads),
-             std::size_t(in) * sizeof(bf16), input, end, in, out);
+template <class Input, class Epilogue>
+void launch_few(const Input& input, const Epilogue& epilogue, int T, int in, int out) {
+  const int blocks =
+      std::min((out + warps - 1) / warps, blocks_per_multiprocessor * multiprocessors());
+  T2T_LAUNCH((multiply_few_rows<Input, Epilogue>), dim3(unsigned(blocks), unsigned(T)),
+             dim3(threads), std::size_t(in) * sizeof(bf16), input, epilogue, in, out);
 }
 
 }  // namespace
 
-void multiply_few(const NormedRows& x, const StoreSums& end, int T, int in, int out) {
-  launch_few(NormedInput{x}, end, T, in, out);
+void multiply_few(const NormedRows& x, const StoreSums& epilogue, int T, int in, int out) {
+  launch_few(NormedInput{x}, epilogue, T, in, out);
 }
-void multiply_few(const NormedRows& x, const SwigluSums& end, int T, int in, int out) {
-  launch_few(NormedInput{x}, end, T, in, out);
+void multiply_few(const NormedRows& x, const SwigluSums& epilogue, int T, int in, int out) {
+  launch_few(NormedInput{x}, epilogue, T, in, out);
 }
-void multiply_few(const bf16* x, const AddSums& end, int T, int in, int out) {
-  launch_few(PlainInput{x}, end, T, in, out);
+void multiply_few(const bf16* x, const AddSums& epilogue, int T, int in, int out) {
+  launch_few(PlainInput{x}, epilogue, T, in, out);
 }
 
 }  // namespace t2t

@@ -25,7 +25,7 @@ ModelState gpu_state(const Model& model, std::size_t S, StateOptions options) {
 }
 
 MakeState gpu_states() {
-  return {.make = gpu_state, .bytes_a_number = sizeof(bf16), .on_cpu = false};
+  return {.make = gpu_state, .bytes_per_element = sizeof(bf16), .on_cpu = false};
 }
 
 }  // namespace t2t

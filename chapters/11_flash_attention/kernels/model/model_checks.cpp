@@ -13,7 +13,7 @@ void expect_normed_rows(const NormedRows& x) {
   expect_device("x", x.x);
   expect_device("gain", x.gain);
   expect_eps(x.eps);
-  expect_bf16_rows("room", x.room);
+  expect_bf16_rows("scratch", x.scratch);
 }
 
 void expect_product_sizes(int T, int in, int out) {

@@ -44,7 +44,7 @@ struct NormedRows {
   const int* rows;    // [T], which of its rows are read; null: the first T
   const float* gain;  // [C]
   float eps;
-  bf16* room;  // [T, C], for the norms of more than few_rows rows
+  bf16* scratch;  // [T, C], for the norms of more than few_rows rows
 };
 
 constexpr int few_rows = 4;
@@ -54,7 +54,7 @@ void launch_embed(const bf16* table,  // [V, C]
                   int T, int C,
                   float* x);  // [T, C]
 
-/// Writes the norms to in.room.
+/// Writes the norms to in.scratch.
 void launch_rms_norm(const NormedRows& in, int T, int C);
 
 /// Row t of the tables is position t. D must be 64 or 128, and H a multiple of G.

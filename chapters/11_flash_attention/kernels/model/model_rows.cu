@@ -30,7 +30,7 @@ __global__ void embed_kernel(const bf16* table, const int* ids, int C, float* x)
 __global__ void rms_norm_to_bf16(NormedRows in, int T, int C) {
   const int t = blockIdx.x * warps + threadIdx.x / 32;
   if (t >= T) return;
-  bf16* y = in.room + std::size_t(t) * C;
+  bf16* y = in.scratch + std::size_t(t) * C;
   norm_row(in, t, C, [&](int c, bf16 number) { y[c] = number; });
 }
 

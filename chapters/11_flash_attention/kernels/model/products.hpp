@@ -6,19 +6,19 @@
 
 namespace t2t {
 
-// product_ends.hpp
+// epilogues.hpp
 struct StoreSums;
 struct AddSums;
 struct SwigluSums;
 
 /// few_rows.cu: a warp for each element of the result.
-void multiply_few(const NormedRows& x, const StoreSums& end, int T, int in, int out);
-void multiply_few(const NormedRows& x, const SwigluSums& end, int T, int in, int out);
-void multiply_few(const bf16* x, const AddSums& end, int T, int in, int out);
+void multiply_few(const NormedRows& x, const StoreSums& epilogue, int T, int in, int out);
+void multiply_few(const NormedRows& x, const SwigluSums& epilogue, int T, int in, int out);
+void multiply_few(const bf16* x, const AddSums& epilogue, int T, int in, int out);
 
 /// many_rows.cu: tiles on the tensor cores.
-void multiply_many(const bf16* x, const StoreSums& end, int T, int in, int out);
-void multiply_many(const bf16* x, const SwigluSums& end, int T, int in, int out);
-void multiply_many(const bf16* x, const AddSums& end, int T, int in, int out);
+void multiply_many(const bf16* x, const StoreSums& epilogue, int T, int in, int out);
+void multiply_many(const bf16* x, const SwigluSums& epilogue, int T, int in, int out);
+void multiply_many(const bf16* x, const AddSums& epilogue, int T, int in, int out);
 
 }  // namespace t2t
