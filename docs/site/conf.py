@@ -1,0 +1,43 @@
+"""What Sphinx is told: build.py runs it on the pages that stage.py has written."""
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+project = "Tensor to Token"
+author = "Tensor to Token"
+language = "en"
+root_doc = "index"
+extensions = ["myst_parser", "sphinx_copybutton", "sphinxext.opengraph", "mathml", "legend", "pieces"]
+address = os.environ.get("T2T_SITE_ADDRESS", "")  # where the site will be published, if anywhere
+
+myst_enable_extensions = ["dollarmath", "amsmath", "attrs_block"]
+myst_heading_anchors = 4
+myst_heading_slug_func = "stage.slug"
+myst_url_schemes = {
+    "http": None, "https": None, "mailto": None,
+    "source": {"url": "source/{{path}}", "classes": ["source"]},
+    "line": {"url": "source/{{path}}#{{fragment}}", "classes": ["source"]},
+}
+suppress_warnings = ["myst.header", "misc.highlighting_failure"]
+
+html_theme = "furo"
+html_title = project
+html_baseurl = address
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+html_copy_source = False
+html_use_index = False
+html_show_copyright = False
+html_show_search_summary = True
+html_math_renderer = "mathml"
+html_theme_options = {"top_of_page_buttons": []}
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"
+templates_path = ["templates"]
+
+ogp_site_url = address
+ogp_site_name = project
+ogp_social_cards = {"enable": False}

@@ -1,0 +1,153 @@
+"""What a reader does with the site: search, copy, choose light or dark, print, reach all by keyboard, go without scripts."""
+import re
+import unittest
+
+from axe_playwright_python.sync_playwright import Axe
+
+import browser
+
+# Words, and a page that must be among the first that the search finds.
+WORDS = {"sinusoids": "positions.html", "perplexity": "09_language_model.html", "tokenizer": "10_tokenizer.html", "swizzle": "11_asynchronous.html",
+         "adapter": "17_fine_tuning.html", "router": "14_mixture_of_experts.html", "preempted": "15_serving.html", "outlier": "12_quantization.html",
+         "dropout": "18_experiments_more.html", "all-reduce": "19_ranks.html"}
+FIRST = 5
+
+# Pages that together hold every kind of thing that a page holds.
+KINDS = ["index.html", "README.html", "03_rope.html", "07_swiglu.html", "11_flash_attention.html", "12_quantization.html", "glossary.html", "on_paper.html", "search.html",
+         "source/chapters/03_rope/rope.hpp.html", "source/chapters/03_rope/index.html"]
+
+
+class Search(unittest.TestCase):
+    def test_ten_words(self):
+        reader = browser.browser().reader()
+        for word, wanted in WORDS.items():
+            with self.subTest(word=word):
+                page = reader.open(f"search.html?q={word}")
+                page.wait_for_selector("#search-results ul.search li a", timeout=10000)
+                page.wait_for_function("document.querySelector('#search-progress')?.textContent === '' || /finished|found/i.test(document.querySelector('.search-summary')?.textContent || '')", timeout=10000)
+                found = page.eval_on_selector_all("#search-results ul.search li > a", "all => all.map((a) => a.getAttribute('href').split(/[?#]/)[0])")
+                self.assertIn(wanted, list(dict.fromkeys(found))[:FIRST])
+                self.assertEqual(reader.take(), {})
+
+
+class Listings(unittest.TestCase):
+    NAME = "03_rope"
+
+    def listings(self):
+        text = (browser.HOME / f"docs/{self.NAME}.md").read_text()
+        return re.findall(r"^```\w*\n(.*?)^```$", text, re.S | re.M)
+
+    def test_text(self):
+        page = browser.browser().reader().open(f"{self.NAME}.html")
+        shown = page.eval_on_selector_all("article .highlight pre", "all => all.map((one) => one.textContent)")
+        self.assertEqual(shown, self.listings())
+
+    def test_copy_button(self):
+        page = browser.browser().reader().open(f"{self.NAME}.html")
+        for i in (0, len(self.listings()) - 1):
+            page.wait_for_selector("button.copybtn", state="attached")
+            page.locator("button.copybtn").nth(i).focus()
+            page.keyboard.press("Enter")
+            page.evaluate("const field = document.createElement('textarea'); document.body.append(field); field.focus(); field.id = 'pasted'")
+            page.keyboard.press("Control+V")
+            pasted = page.evaluate("() => { const field = document.querySelector('#pasted'), text = field.value; field.remove(); return text; }")
+            self.assertEqual(pasted.rstrip("\n"), self.listings()[i].rstrip("\n"))
+
+
+class Everyone(unittest.TestCase):
+    def test_contrast_and_alternatives(self):
+        """axe-core's rules for WCAG 2, A and AA, in light and in dark."""
+        axe = Axe()
+        for scheme in ("light", "dark"):
+            reader = browser.browser().reader(scheme=scheme)
+            for name in KINDS:
+                with self.subTest(page=name, scheme=scheme):
+                    page = reader.open(name)
+                    found = axe.run(page, options={"runOnly": ["wcag2a", "wcag2aa"], "resultTypes": ["violations"]}).response["violations"]
+                    told = [f"{one['id']}: {node['html'][:120]} {node['failureSummary'][:200]}" for one in found for node in one["nodes"][:2]]
+                    self.assertEqual(told, [])
+
+    def test_keyboard(self):
+        """Tab reaches every link, button, field and fold of a page, and shows where it is."""
+        for width, name in ((1400, "03_rope.html"), (360, "05_kv_cache.html")):
+            with self.subTest(page=name, width=width):
+                page = browser.browser().reader(width=width).open(name)
+                page.wait_for_selector("button.copybtn", state="attached")
+                wanted = page.evaluate("""() => { window.reached = new Set(); window.hidden = 0;
+                  const all = [...document.querySelectorAll('a[href], button, input, select, summary')].filter((e) => !e.disabled && e.checkVisibility({visibilityProperty: true}));
+                  window.wanted = new Set(all);
+                  addEventListener('focusin', (e) => { reached.add(e.target); const box = e.target.getBoundingClientRect(), style = getComputedStyle(e.target);
+                    if (style.outlineStyle === 'none' && style.boxShadow === 'none' && !e.target.matches('input')) hidden++; });
+                  return wanted.size; }""")
+                for _ in range(wanted + 150):
+                    page.keyboard.press("Tab")
+                missed = page.evaluate("[...wanted].filter((e) => !reached.has(e) && e.checkVisibility({visibilityProperty: true})).map((e) => e.outerHTML.slice(0, 100)).slice(0, 5)")
+                self.assertEqual(missed, [])
+                self.assertEqual(page.evaluate("hidden"), 0, "the place of the focus is not shown")
+
+    def test_phone_menu(self):
+        """On a phone the list of pages opens from the keyboard."""
+        page = browser.browser().reader(width=360).open("03_rope.html")
+        page.focus("#__navigation")
+        page.keyboard.press("Space")
+        page.wait_for_function("document.querySelector('.sidebar-drawer').getBoundingClientRect().left >= 0")
+
+    def test_theme_button(self):
+        page = browser.browser().reader().open("README.html")
+        ask = "getComputedStyle(document.body).backgroundColor"
+        before = page.evaluate(ask)
+        page.locator(".theme-toggle-content button").focus()
+        page.keyboard.press("Enter")
+        if page.evaluate(ask) == before:
+            page.keyboard.press("Enter")
+        self.assertNotEqual(page.evaluate(ask), before)
+
+    def test_without_scripts(self):
+        page = browser.browser().reader(java_script_enabled=False).open("03_rope.html")
+        self.assertGreater(len(page.inner_text("article")), 5000)
+        self.assertGreater(page.locator("math").count(), 10)
+        self.assertTrue(page.locator(".sidebar-tree a", has_text="04 Causal attention").first.is_visible())
+        page.locator("details summary").first.click()
+        self.assertTrue(page.locator("details code").first.is_visible())
+
+    def test_legend(self):
+        page = browser.browser().reader().open("04_causal_attention.html")
+        titles = page.eval_on_selector_all("article abbr", "all => Object.fromEntries(all.map((a) => [a.textContent, a.title]))")
+        self.assertEqual(titles["T"], "the number of tokens in a call")
+        self.assertIn("S", titles)
+        in_listing = page.eval_on_selector_all("pre .c1 abbr", "all => all.length")
+        self.assertGreater(in_listing, 10)
+
+    def test_print(self):
+        page = browser.browser().reader().open("03_rope.html")
+        page.emulate_media(media="print")
+        self.assertFalse(page.locator(".sidebar-drawer").is_visible())
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        self.assertEqual(page.evaluate("document.querySelectorAll('details:not([open])').length"), 0)
+
+
+class Folder(unittest.TestCase):
+    def test_size(self):
+        size = sum(one.stat().st_size for one in browser.SITE.rglob("*") if one.is_file())
+        self.assertLess(size, 15e6)
+
+    def test_heads(self):
+        """Each page of a chapter names its sources, its checks and its commands, and says for other sites what it is."""
+        for name in browser.pages():
+            text = (browser.SITE / name).read_text()
+            if re.match(r"\d\d_", name):
+                with self.subTest(page=name):
+                    head = re.search(r'<p class="beside">(.*?)</p>', text, re.S)
+                    self.assertTrue(head, "no line of links")
+                    self.assertIn("./learn", head[1])
+                    self.assertRegex(head[1], r'href="source/tests/\d\d_')
+            if name not in ("search.html", "genindex.html"):
+                self.assertIn('property="og:title"', text, name)
+
+    def test_no_address_in_a_page(self):
+        """Nothing is fetched from elsewhere: no script, style, picture or font has an address."""
+        for path in browser.SITE.rglob("*.html"):
+            for what in re.findall(r'<(?:script|link|img|iframe|source)[^>]*(?:src|href)="(https?:[^"]*)"', path.read_text()):
+                self.fail(f"{path.name} fetches {what}")
+        for path in list(browser.SITE.rglob("*.css")):
+            self.assertNotRegex(path.read_text(), r"url\([\"']?(https?:)?//", path.name)
