@@ -9,7 +9,7 @@ project = "Tensor to Token"
 author = "Tensor to Token"
 language = "en"
 root_doc = "index"
-extensions = ["myst_parser", "sphinx_copybutton", "sphinxext.opengraph", "mathml", "legend", "pieces"]
+extensions = ["myst_parser", "sphinx_copybutton", "sphinxext.opengraph", "mathml", "legend", "extras"]
 address = os.environ.get("T2T_SITE_ADDRESS", "")  # where the site will be published, if anywhere
 
 myst_enable_extensions = ["dollarmath", "amsmath", "attrs_block"]
@@ -33,7 +33,11 @@ html_use_index = False
 html_show_copyright = False
 html_show_search_summary = True
 html_math_renderer = "mathml"
-html_theme_options = {"top_of_page_buttons": []}
+html_theme_options = {
+    "top_of_page_buttons": [],
+    "light_css_variables": {"color-code-background": "#f4f5f7"},
+    "dark_css_variables": {"color-code-background": "#202225"},
+}
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 templates_path = ["templates"]

@@ -59,7 +59,7 @@ def spans(text, lexer):
 
 def numbered(text, lexer):
     lines = spans(text, lexer).rstrip("\n").split("\n")
-    return "<pre tabindex=0>" + "".join(f'<span id="L{i}">{line}\n</span>' for i, line in enumerate(lines, 1)) + "</pre>"
+    return "<pre tabindex=0>" + "".join(f"<i id=L{i}>{line}\n</i>" for i, line in enumerate(lines, 1)) + "</pre>"
 
 
 def breadcrumbs(inside, root):

@@ -88,12 +88,12 @@ def contents():
 
 
 def begin(text):
-    """The README's first paragraph, then where to begin."""
+    """The README's first paragraph, then where to begin, then what a run shows, which stands further down in the README."""
     title, first, rest = text.split("\n\n", 2)
-    how_long = way.minutes(["01_embedding"])
-    buttons = (f'<p class="begin"><a href="01_embedding.html">Begin with 01 Embedding</a> <a href="README.html">How to read</a>'
-               f'<span>The first page takes about {how_long} minutes.</span></p>')
-    return f"{title}\n\n{first}\n\n{buttons}\n\n{rest}"
+    buttons = ('<p class="begin"><a href="01_embedding.html">Begin with 01 Embedding</a> <a href="README.html">How to read</a>'
+               f"<span>The first page takes about {way.minutes(['01_embedding'])} minutes.</span></p>")
+    shown = re.search(r"^This is part of what `.*?^```text\n.*?^```\n\n", rest, re.S | re.M)
+    return "\n\n".join([title, first, buttons, shown[0].strip(), rest.replace(shown[0], "")])
 
 
 def staged(path, name, links):

@@ -4,13 +4,13 @@ import unittest
 
 import browser
 
-# What a page is asked: how far it is wider than the window, whether text shows a raw $, which images have no alternative.
+# What a page is asked: how far it is wider than the window, whether text shows a raw $ or other Markdown.
 ASK = """() => {
   const wide = document.documentElement.scrollWidth - innerWidth;
   const raw = [], walk = document.createTreeWalker(document.querySelector('article') || document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const parent = walk.currentNode.parentElement;
-    if (!parent.closest('pre, code, script, style') && /\\$[^ ]/.test(walk.currentNode.data)) raw.push(walk.currentNode.data.trim().slice(0, 60));
+    if (!parent.closest('pre, code, script, style') && /\\$[^ ]|`|\\]\\(|\\*\\*/.test(walk.currentNode.data)) raw.push(walk.currentNode.data.trim().slice(0, 60));
   }
   return {wide, raw, formulas: document.querySelectorAll('math').length, background: getComputedStyle(document.body).backgroundColor,
           cut: [...document.querySelectorAll('math')].filter((m) => !m.getClientRects().length && !m.closest('details:not([open])')).length};
@@ -67,7 +67,7 @@ class EveryPage(unittest.TestCase):
                 target, _, anchor = link.partition("#")
                 to = (path.parent / target).resolve() if target else path
                 if to not in anchors:
-                    anchors[to] = set(re.findall(r'\bid="([^"]+)"', to.read_text())) if to.is_file() else None
+                    anchors[to] = set(re.findall(r'\bid="?([^" >]+)', to.read_text())) if to.is_file() else None
                 if anchors[to] is None or anchor and anchor not in anchors[to]:
                     broken.append(f"{path.name}: {link}")
         self.assertEqual(broken[:5], [])

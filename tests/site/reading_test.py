@@ -9,7 +9,7 @@ import browser
 # Words, and a page that must be among the first that the search finds.
 WORDS = {"sinusoids": "positions.html", "perplexity": "09_language_model.html", "tokenizer": "10_tokenizer.html", "swizzle": "11_asynchronous.html",
          "adapter": "17_fine_tuning.html", "router": "14_mixture_of_experts.html", "preempted": "15_serving.html", "outlier": "12_quantization.html",
-         "dropout": "18_experiments_more.html", "all-reduce": "19_ranks.html"}
+         "dropout": "18_experiments_more.html", "mpirun": "19_ranks.html"}
 FIRST = 5
 
 # Pages that together hold every kind of thing that a page holds.
@@ -63,7 +63,8 @@ class Everyone(unittest.TestCase):
             for name in KINDS:
                 with self.subTest(page=name, scheme=scheme):
                     page = reader.open(name)
-                    found = axe.run(page, options={"runOnly": ["wcag2a", "wcag2aa"], "resultTypes": ["violations"]}).response["violations"]
+                    rules = ["wcag2a", "wcag2aa"] if scheme == "light" else ["cat.color"]  # the rest is the same in both
+                    found = axe.run(page, options={"runOnly": rules, "resultTypes": ["violations"]}).response["violations"]
                     told = [f"{one['id']}: {node['html'][:120]} {node['failureSummary'][:200]}" for one in found for node in one["nodes"][:2]]
                     self.assertEqual(told, [])
 
@@ -73,17 +74,17 @@ class Everyone(unittest.TestCase):
             with self.subTest(page=name, width=width):
                 page = browser.browser().reader(width=width).open(name)
                 page.wait_for_selector("button.copybtn", state="attached")
-                wanted = page.evaluate("""() => { window.reached = new Set(); window.hidden = 0;
+                wanted = page.evaluate("""() => { window.reached = new Set(); window.hidden = [];
                   const all = [...document.querySelectorAll('a[href], button, input, select, summary')].filter((e) => !e.disabled && e.checkVisibility({visibilityProperty: true}));
                   window.wanted = new Set(all);
                   addEventListener('focusin', (e) => { reached.add(e.target); const box = e.target.getBoundingClientRect(), style = getComputedStyle(e.target);
-                    if (style.outlineStyle === 'none' && style.boxShadow === 'none' && !e.target.matches('input')) hidden++; });
+                    if (style.outlineStyle === 'none' && style.boxShadow === 'none' && !e.target.matches('input')) hidden.push(e.target.outerHTML.slice(0, 90)); });
                   return wanted.size; }""")
                 for _ in range(wanted + 150):
                     page.keyboard.press("Tab")
                 missed = page.evaluate("[...wanted].filter((e) => !reached.has(e) && e.checkVisibility({visibilityProperty: true})).map((e) => e.outerHTML.slice(0, 100)).slice(0, 5)")
                 self.assertEqual(missed, [])
-                self.assertEqual(page.evaluate("hidden"), 0, "the place of the focus is not shown")
+                self.assertEqual(page.evaluate("hidden.slice(0, 3)"), [], "the place of the focus is not shown")
 
     def test_phone_menu(self):
         """On a phone the list of pages opens from the keyboard."""

@@ -1,0 +1,32 @@
+"""What each page gets besides its text.
+
+The scripts of its interactive pieces: a page asks for the piece NAME by the comment <!-- piece: NAME -->, which shows nothing
+on a code host; stage.py makes a place of it; the script is static/pieces/NAME.js.
+
+Fewer bytes: names, punctuation and spaces have the listing's own colour, which a third of a page would say again and again.
+
+Levels of the headings in the list of pages, which Furo leaves out.
+"""
+import re
+
+
+def add_scripts(app, body):
+    names = dict.fromkeys(re.findall(r'data-piece="([a-z_]+)"', body))
+    if names:
+        app.add_css_file("pieces/pieces.css")
+        app.add_js_file("pieces/pieces.js", loading_method="defer")
+    for name in names:
+        app.add_js_file(f"pieces/{name}.js", loading_method="defer")
+
+
+def improve(app, pagename, templatename, context, doctree):
+    if "body" in context:
+        add_scripts(app, context["body"])
+        context["body"] = re.sub(r'<span class="[nwp]">([^<]*)</span>', r"\1", context["body"])
+    tree = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+
+
+def setup(app):
+    app.connect("html-page-context", improve, priority=900)  # after Furo's
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
