@@ -380,6 +380,10 @@ for word in map doctor setup tour docs weights; do
   refuses "$word does not take '--fast'; usage: ./learn " "$learn" "$word" --fast
 done
 refuses "setup does not take '03'" "$learn" setup --yes 03
+refuses "site does not take '03'; usage: ./learn site [--serve PORT] [--check] [--yes]" "$learn" site 03
+for port in x 70000 -1 ''; do
+  refuses "--serve: wanted a port up to 65535, got '$port'" "$learn" site --serve "$port"
+done
 
 # Every file of commands/ has a line in the help and help of its own, wherever --help stands.
 "$learn" --help >overview

@@ -4,7 +4,7 @@
 Pieces.define("attention", {
   title: "Try it: from scores to weights",
   about: "Move the scores of one query, choose what the mask hides, and watch softmax: weight = e^(s / temperature) / Σ e^(s / temperature). "
-    + "A dot product q·k of D numbers is about √D times as large as one of a single number; dividing by √D undoes this.",
+    + "A dot product q·k sums D products and is about √D times as large as one of them; dividing by √D undoes this.",
 
   // Which keys query t sees, of S keys, when the queries are the last T of S positions: [begin, end).
   keysSeen(t, T, S, mask, window) {

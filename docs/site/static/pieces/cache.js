@@ -4,7 +4,7 @@
 Pieces.define("cache", {
   title: "Try it: a cache that fills",
   about: "A prompt is read, then tokens are written, one per step. Without a cache, each step computes the keys and values of the whole text again; with it, only those of the new tokens. "
-    + "A layer keeps 2·G·D numbers for each token.",
+    + "A layer keeps 2·G·D elements for each token.",
 
   // How many rows of keys and values each step computes, for a prompt of T tokens: {without, with}.
   rows(prompt, step) {
@@ -51,7 +51,7 @@ Pieces.define("cache", {
       picture.replaceChildren(strip("without a cache", tokens, rows.without), strip("with a cache", tokens, rows.with));
       numbers.replaceChildren(table("Rows of keys and values that are computed, in each layer", ["", "in this step", "in all steps so far"],
         [["without a cache", rows.without, sums.without], ["with a cache", rows.with, sums.with]]));
-      heads.replaceChildren(table(`A cache of ${S.toLocaleString("en")} tokens: L = ${L}, D = ${D}, 16 bits`, ["", "heads of keys and values", "numbers per token and layer", "bytes of all layers"],
+      heads.replaceChildren(table(`A cache of ${S.toLocaleString("en")} tokens: L = ${L}, D = ${D}, 16 bits`, ["", "heads of keys and values", "elements per token and layer", "bytes of all layers"],
         [[`G = H = ${H}`, H, (2 * H * D).toLocaleString("en"), size(this.bytes(L, H, D, S, 16))], { class: "chosen", cells: [`G = ${G}`, G, (2 * G * D).toLocaleString("en"), size(this.bytes(L, G, D, S, 16))] }]));
       const readers = Array.from({ length: G }, (_, g) => `${g * H / G} to ${(g + 1) * H / G - 1}`).join("; ");
       result.textContent = `Step ${now}: ${rows.without} rows without the cache, ${rows.with} with it. With G = ${G}, the cache takes ${G}/${H} of the memory; `

@@ -32,7 +32,7 @@ const Pieces = {
     };
     input.addEventListener("input", () => { update(); changed(Number(input.value)); });
     return {
-      element: Pieces.make("label", { class: "slider" }, Pieces.make("span", {}, label), input, output),
+      element: Pieces.make("label", { class: "slider" }, Pieces.make("span", {}, label), output, input),
       value: () => Number(input.value),
       set(v) { input.value = v; update(); },
       limit(most) { input.max = most; update(); },

@@ -6,7 +6,7 @@ Pieces.define("quantize", {
   about: "A weight is stored as an integer q, and read back as s·(q − offset) + m. The scale s comes from the whole block: "
     + "make one weight an outlier, and watch the steps grow for all the others.",
 
-  formats: { q8_0: "Q8_0, 8.5 bits per weight", q4_1: "Q4_1, 5 bits per weight", q4_0: "Q4_0, 4.5 bits per weight" },
+  formats: { q4_0: "Q4_0, 4.5 bits per weight", q4_1: "Q4_1, 5 bits per weight", q8_0: "Q8_0, 8.5 bits per weight" },
 
   // The block of the program's table: 32 weights from −1 to 0.86.
   block() {
