@@ -7,7 +7,7 @@ import browser
 import programs
 
 PLACES = {"rope": "03_rope.html", "attention": "04_causal_attention.html", "online": "11_flash_attention.html", "cache": "05_kv_cache.html",
-          "quantize": "12_quantization.html", "sampling": "09_generation.html"}
+          "quantize": "12_quantization.html", "sampling": "09_generation.html", "scheduler": "15_serving.html"}
 
 
 class Numbers(unittest.TestCase):
@@ -116,6 +116,28 @@ class Numbers(unittest.TestCase):
         for setting, kept in (({"topK": 3}, [0, 1, 3]), ({"topP": 0.6}, [1, 3]), ({"minP": 0.3}, [1, 3]), ({"temperature": 0}, [1])):
             ours = self.ask("sampling", "p.settled(x[0], x[1])", [by_hand, setting])
             self.assertEqual([v for v, p in enumerate(ours) if p > 0], kept)
+
+    def test_scheduler(self):
+        """The waits of a long prompt and of eight answers, which the page's table shows for four budgets."""
+        texts = [{"arrives": 0, "prompt": 2, "most": 250}] * 8 + [{"arrives": 10, "prompt": 1500, "most": 1}]
+        rows = programs.rows("15_serving", "A prompt of 1,500 tokens while eight sequences answer", r"ms +\d+ ms$")
+        self.assertEqual(len(rows), 4)
+        for row in rows:
+            budget, *shown = [int(cell.replace(",", "")) for cell in row if cell != "ms"]
+            first, between = self.ask("scheduler", "(({first, between}) => [first, between])(p.waits(x.texts, p.simulate(x.texts, x.limits, 256), 8, [0, 1, 2, 3, 4, 5, 6, 7]))",
+                                      {"texts": texts, "limits": {"budget": budget, "sequences": 9, "pageSize": 16}})
+            for ours, wanted in zip([between[int(share * (len(between) - 1))] for share in (0.5, 0.99, 1)] + [first], shown, strict=True):
+                self.assertAlmostEqual(ours, wanted, delta=0.51)
+
+    def test_scheduler_preempts(self):
+        """By the rules: the oldest never is, all end, and pages and budget suffice in each step."""
+        for pages in (8, 16, 20):
+            texts = [{"arrives": 0, "prompt": 11, "most": 11}, {"arrives": 2, "prompt": 13, "most": 14}, {"arrives": 3, "prompt": 25, "most": 6}]
+            steps = self.ask("scheduler", "p.simulate(x.texts, {budget: 12, sequences: 3, pageSize: 4}, x.pages)", {"texts": texts, "pages": pages})
+            self.assertLess(len(steps), 200)
+            self.assertTrue(all(step["used"] <= pages and step["tokens"] <= 12 and step["cells"][0] != "p" for step in steps))
+            self.assertEqual([sum(id in step["answered"] for step in steps) for id in range(3)], [11, 14, 6])
+            self.assertEqual(any("p" in step["cells"] for step in steps), pages < 20)
 
 
 class Keys(unittest.TestCase):
