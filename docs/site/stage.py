@@ -13,7 +13,7 @@ HOME = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(HOME / "docs/weaving"))
 import way  # noqa: E402
 
-LOOK_UP = ["README", "at_a_glance", "glossary", "mistakes", "claims", "coming_from", "on_paper", "workbook", "CONTRIBUTING"]
+LOOK_UP = ["README", "at_a_glance", "glossary", "mistakes", "claims", "coming_from", "on_paper", "workbook", "replay", "CONTRIBUTING"]
 LISTING = re.compile(r"(^ *```.*?^ *```[^\n]*\n)", re.S | re.M)
 LINK = re.compile(r"\]\(([^()\s:#]+)(#[^()\s]*)?\)")
 HTML_LINK = re.compile(r'(<a href=")([^":#]+)(#[^"]*)?"')
@@ -114,9 +114,9 @@ def write_if_new(path, text):
 def stage(into):
     into.mkdir(parents=True, exist_ok=True)
     ends, seen, kept = contents(), set(), set()
-    sources = {page.stem: page for page in sorted((HOME / "docs").glob("*.md"))} | {"index": HOME / "README.md"}
+    sources = {page.stem: page for page in sorted((HOME / "docs").glob("*.md"))} | {"index": HOME / "README.md", "replay": HOME / "docs/site/replay.md"}
     for name, path in sources.items():
-        links = Links(path.parent)
+        links = Links(HOME if name == "index" else HOME / "docs")
         text = staged(path, name, links)
         text = begin(text) if name == "index" else text
         write_if_new(into / f"{name}.md", text + ends.get(name, ""))
