@@ -1,4 +1,5 @@
 """The replay page: a saved run opens, broken files are refused with a line, and two traces part where --compare says."""
+import os
 import pathlib
 import shutil
 import struct
@@ -43,7 +44,7 @@ class Replay(unittest.TestCase):
         return self.page.inner_text(".piece .result")
 
     def test_saved_run(self):
-        subprocess.run([programs.BUILD / "04_causal_attention", "--save", self.folder], capture_output=True, check=True)
+        subprocess.run([programs.BUILD / "04_causal_attention", "--save", self.folder], capture_output=True, check=True, env=os.environ | {"T2T_BRIEF": "1"})
         names = sorted(one.stem for one in self.folder.glob("*.npy"))
         self.choose(0, self.folder, f"Tensors: {len(names)}.")
         self.assertEqual(sorted(self.page.locator("[aria-label='the tensors'] button").all_inner_texts()), names)

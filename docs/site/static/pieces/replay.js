@@ -115,7 +115,8 @@ Pieces.define("replay", {
   // A heat map of rows × cols, and a reading of the element under a cursor that the arrow keys move.
   heatMap(name, rows, cols, at, most) {
     const { make } = Pieces, wide = Math.min(cols, 720), high = Math.min(rows, 400), scale = Math.max(1, Math.floor(Math.min(720 / wide, 16)));
-    const canvas = make("canvas", { width: wide, height: high, style: `width:${wide * scale}px;height:${high * Math.max(1, Math.min(scale, 16))}px`, tabindex: 0, role: "img" });
+    const tall = Math.max(1, Math.min(16, Math.floor(320 / high)));
+    const canvas = make("canvas", { width: wide, height: high, style: `width:${wide * scale}px;height:${high * tall}px`, tabindex: 0, role: "img" });
     const context = canvas.getContext("2d"), image = context.createImageData(wide, high), reading = make("p", { role: "status", class: "reading" });
     for (let y = 0; y < high; ++y) for (let x = 0; x < wide; ++x) {
       const value = at(Math.floor(y * rows / high), Math.floor(x * cols / wide)), share = Number.isFinite(value) ? Math.max(-1, Math.min(1, value / (most || 1))) : 0;
@@ -161,13 +162,13 @@ Pieces.define("replay", {
   },
 
   show(place) {
-    const { make } = Pieces, folders = [null, null], list = make("div", { class: "piece-table", tabindex: 0, role: "region", "aria-label": "the tensors" });
+    const { make } = Pieces, folders = [null, null], list = make("div", { class: "tensors", tabindex: 0, role: "region", "aria-label": "the tensors" });
     const refused = make("div", { role: "alert" }), tensor = make("div", {}), result = make("p", { role: "status", class: "result" });
     const fill = () => {
       const files = folders[0]?.files ?? {};
       refused.replaceChildren(...folders.flatMap((one) => one?.refused ?? []).map((line) => make("p", { class: "refused" }, `Refused: ${line}`)));
-      list.replaceChildren(make("table", {}, make("tbody", {}, ...this.sorted(Object.keys(files)).map((name) => make("tr", {}, make("td", {},
-        Pieces.button(name, () => this.showTensor(tensor, name, files[name]).catch((error) => { result.textContent = `${name}: ${error.message}`; }))), make("td", {}, `[${files[name].shape.join(", ")}]`))))));
+      list.replaceChildren(...this.sorted(Object.keys(files)).map((name) => make("span", {},
+        Pieces.button(name, () => this.showTensor(tensor, name, files[name]).catch((error) => { result.textContent = `${name}: ${error.message}`; })), ` [${files[name].shape.join(", ")}]`)));
     };
     const chooser = (index, label) => make("label", { class: "choice" }, make("span", {}, label), make("input", { type: "file", webkitdirectory: "", multiple: "", onchange: async (event) => {
       folders[index] = await this.folder(event.target.files);
@@ -175,6 +176,6 @@ Pieces.define("replay", {
       fill();
       result.textContent = folders[0] && folders[1] ? await this.compare(folders[0], folders[1]) : folders[0] ? `Tensors: ${Object.keys(folders[0].files).length}. Choose one.` : "Choose the first folder, too.";
     } }));
-    place.append(make("div", { class: "controls" }, chooser(0, "a folder"), chooser(1, "a second folder, to compare")), refused, result, make("div", { class: "side-by-side" }, list, tensor));
+    place.append(make("div", { class: "controls" }, chooser(0, "a folder"), chooser(1, "a second folder, to compare")), refused, result, list, tensor);
   },
 });
