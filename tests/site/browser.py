@@ -56,7 +56,9 @@ class Browser:
         self.stack.callback(self.browser.close)
 
     def reader(self, width=1400, scheme="light", **settings):
-        return Reader(self.browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **settings))
+        context = self.browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **settings)
+        context.set_default_timeout(120_000)  # milliseconds: other programs may use the processor as well
+        return Reader(context)
 
 
 _started = []

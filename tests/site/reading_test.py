@@ -23,8 +23,8 @@ class Search(unittest.TestCase):
         for word, wanted in WORDS.items():
             with self.subTest(word=word):
                 page = reader.open(f"search.html?q={word}")
-                page.wait_for_selector("#search-results ul.search li a", timeout=10000)
-                page.wait_for_function("document.querySelector('#search-progress')?.textContent === '' || /finished|found/i.test(document.querySelector('.search-summary')?.textContent || '')", timeout=10000)
+                page.wait_for_selector("#search-results ul.search li a")
+                page.wait_for_function("document.querySelector('#search-progress')?.textContent === '' || /finished|found/i.test(document.querySelector('.search-summary')?.textContent || '')")
                 found = page.eval_on_selector_all("#search-results ul.search li > a", "all => all.map((a) => a.getAttribute('href').split(/[?#]/)[0])")
                 self.assertIn(wanted, list(dict.fromkeys(found))[:FIRST])
                 self.assertEqual(reader.take(), {})
