@@ -2,7 +2,6 @@
 // processes.
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -18,12 +17,6 @@
 #include "program/solutions.hpp"
 
 using namespace t2t;
-
-/// Only rank 0 writes to the terminal.
-static void silence_others(const Communicator& world) {
-  if (world.rank != 0 && std::freopen("/dev/null", "w", stdout) == nullptr)
-    throw std::runtime_error("/dev/null can't be opened");
-}
 
 /// The text that perplexities are measured on, which never changes.
 static std::string measured_text() { return pages_folder() + "/recorded/text/measured.txt"; }

@@ -41,9 +41,8 @@ Config shard_of(Config config, Shard shard) {
   return config;
 }
 
-/// Columns from … from + count − 1, as a tensor of their own.
-static GgufTensor columns_of(const GgufTensor& tensor, std::size_t from, std::size_t count,
-                             std::vector<std::uint8_t>& room) {
+GgufTensor columns_of(const GgufTensor& tensor, std::size_t from, std::size_t count,
+                      std::vector<std::uint8_t>& room) {
   const BlockLayout block = block_layout(tensor.type);
   if (from % block.numbers != 0 || count % block.numbers != 0)
     throw std::invalid_argument(

@@ -39,9 +39,15 @@ Split split_of(const TensorInfo& info);
 /// have biases, which each rank would add.
 Config shard_of(Config config, Shard shard);
 
+/// Columns `from` to from + count − 1 of a matrix, as a tensor of their own, [rows, count], whose
+/// bytes are copied to `room`. Throws std::invalid_argument for columns that are not whole blocks
+/// of the tensor's type.
+GgufTensor columns_of(const GgufTensor& tensor, std::size_t from, std::size_t count,
+                      std::vector<std::uint8_t>& room);
+
 /// A rank's shard of a tensor that is [info.rows, info.cols] in the rank's model: some of the rows
-/// of the whole one, in place, or some of its columns, which are copied to `room`.
-/// Throws std::invalid_argument for columns that are not whole blocks of the tensor's type.
+/// of the whole one, in place, or some of its columns, which are copied to `room`. Throws as
+/// columns_of does.
 GgufTensor shard_of(const GgufTensor& whole, const TensorInfo& info, Shard shard,
                     std::vector<std::uint8_t>& room);
 

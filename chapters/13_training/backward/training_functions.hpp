@@ -40,6 +40,10 @@ struct TrainingFunctions {
   AttentionChange attention = {};
   TrainedNetwork network = {};
   SumChange sum = {};
+  /// Is handed the gradient of what a sublayer read, before it goes through the norm in front:
+  /// under tensor parallelism (chapter 20) each process has a term of it, and their sum takes its
+  /// place.
+  std::function<void(const Block&, Part, Matrix dread)> read_backward = {};
 };
 
 }  // namespace t2t

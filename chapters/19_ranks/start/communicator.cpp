@@ -6,6 +6,7 @@
 #endif
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -51,6 +52,11 @@ int run_on_ranks(const std::string& program, const std::function<int(const Commu
     MPI_Abort(MPI_COMM_WORLD, 1);
     return 1;
   }
+}
+
+void silence_others(const Communicator& world) {
+  if (world.rank != 0 && std::freopen("/dev/null", "w", stdout) == nullptr)
+    throw std::runtime_error("/dev/null can't be opened");
 }
 
 Communicator first_ranks(const Communicator& group, std::size_t size) {

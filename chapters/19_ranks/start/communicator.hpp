@@ -39,6 +39,10 @@ class Mpi {
 /// rank, and ends all ranks, since others may wait for this one.
 int run_on_ranks(const std::string& program, const std::function<int(const Communicator&)>& part);
 
+/// From here on only rank 0 writes to the terminal. Throws std::runtime_error when /dev/null can't
+/// be opened.
+void silence_others(const Communicator& world);
+
 /// The first `size` ranks of a group, in a communicator of their own. All ranks of the group must
 /// call it; those that are left out get a size of 0. Errors in its calls are returned, and not
 /// fatal. Throws std::invalid_argument unless size is from 1 to the group's.

@@ -1,0 +1,80 @@
+// Split models: one model that no rank has whole, and the messages that make its parts one model.
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "09_language_model/program/sampling_flags.hpp"
+#include "19_ranks/shows/ranks_text.hpp"
+#include "19_ranks/start/start_ranks.hpp"
+#include "20_split_models/program/continue_text.hpp"
+#include "20_split_models/shows/show_shards.hpp"
+#include "20_split_models/shows/show_token.hpp"
+#include "20_split_models/tensor_parallel/shards.hpp"
+#include "program/print.hpp"
+#include "program/program.hpp"
+#include "program/solutions.hpp"
+
+using namespace t2t;
+
+static int tour(const Program& program, const Communicator& world) {
+  if (world.rank == 0) {
+    print_section(
+        fmt::format("A model with 9 query heads and 3 key heads on {}", ranks_text(world.size)));
+    show_shards(shown_config(), world.size);
+  }
+  const Tensor<2> logits = show_token(world, program.seed());
+  if (world.rank != 0) return 0;
+  show_uneven_heads();
+  program.save("logits", logits);
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  std::size_t ranks = 2;
+  std::string split = "tensor";
+  TextFlags flags;
+  Program program("20_split_models",
+                  "One model on many ranks, each of which has a part of every matrix. Without "
+                  "--model and --prompt: a small model, and what a token costs.");
+  program.size("ranks", ranks, "how many processes to start; they may be more than cores");
+  program.word("split", split, "how the model is divided: tensor");
+  program.input("model", flags.model, "a GGUF file of a model that chapter 10 reads");
+  program.word("prompt", flags.prompt, "text to continue with the real model");
+  program.size("tokens", flags.tokens, "most tokens to generate");
+  add_sampling_flags(program, flags.sampling);
+  program.has_solutions(solutions);
+  const auto check = [&] {
+    if (split != "tensor")
+      throw std::invalid_argument(fmt::format("--split: wanted tensor, got {}", split));
+    constexpr std::size_t most_ranks = 64;
+    if (ranks > most_ranks)
+      throw std::invalid_argument(
+          fmt::format("--ranks: wanted at most {}, got {}", most_ranks, ranks));
+    expect_sampling(flags.sampling);
+  };
+  const auto on_ranks = [&](const std::function<int(const Communicator&)>& part) {
+    if (!is_rank()) start_ranks(ranks, {argv, argv + argc});
+    return run_on_ranks("20_split_models", [&](const Communicator& world) {
+      silence_others(world);
+      return part(world);
+    });
+  };
+  const auto show = [&] {
+    config_of(shown_config(), {0, ranks});  // which refuses more ranks than heads
+    return on_ranks([&](const Communicator& world) { return tour(program, world); });
+  };
+  const auto go_on = [&] {
+    expect_text_task(flags, ranks);
+    return on_ranks(
+        [&](const Communicator& world) { return continue_text(world, flags, program.seed()); });
+  };
+  const auto of_text = joined({"ranks", "split", "model", "tokens", "seed"}, sampling_flags());
+  return program.run_tasks(argc, argv,
+                           {{{"prompt", of_text, go_on},
+                             {"", {"ranks", "split", "seed", "save"}, show},
+                             {"", of_text, go_on}},
+                            {},
+                            check});
+}
