@@ -9,6 +9,7 @@
 #include "19_ranks/shows/ranks_text.hpp"
 #include "19_ranks/start/start_ranks.hpp"
 #include "20_split_models/program/continue_text.hpp"
+#include "20_split_models/shows/show_latency.hpp"
 #include "20_split_models/shows/show_shards.hpp"
 #include "20_split_models/shows/show_token.hpp"
 #include "20_split_models/tensor_parallel/shards.hpp"
@@ -27,6 +28,7 @@ static int tour(const Program& program, const Communicator& world) {
   const Tensor<2> logits = show_token(world, program.seed());
   if (world.rank != 0) return 0;
   show_uneven_heads();
+  show_latency();
   program.save("logits", logits);
   return 0;
 }

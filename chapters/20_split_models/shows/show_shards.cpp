@@ -41,6 +41,13 @@ void show_shards(const Config& whole, std::size_t ranks, std::size_t unit) {
   table.print();
 }
 
+/// "3 + 6", "9 × 1".
+static std::string sum_text(const std::vector<std::size_t>& sizes) {
+  if (sizes.size() > 2 && std::ranges::count(sizes, sizes[0]) == std::ptrdiff_t(sizes.size()))
+    return fmt::format("{} × {}", sizes.size(), sizes[0]);
+  return fmt::format("{}", fmt::join(sizes, " + "));
+}
+
 /// What all ranks have of a model's heads, and what the fullest has.
 struct Division {
   std::vector<std::size_t> heads, keys;  // [ranks]
@@ -70,8 +77,7 @@ void show_uneven_heads() {
   for (const std::size_t ranks : {1, 2, 3, 4, 5, 9, 10}) try {
       const Division all = divided(whole, ranks);
       table.add(
-          {fmt::format("{}", ranks), fmt::format("{}", fmt::join(all.heads, " + ")),
-           fmt::format("{}", fmt::join(all.keys, " + ")),
+          {fmt::format("{}", ranks), sum_text(all.heads), sum_text(all.keys),
            fmt::format("{:.1f} %", 100 * double(all.most_in_blocks) / double(alone.most_in_blocks)),
            fmt::format("{:.1f} %", 100 / double(ranks)),
            with_commas(sizeof(float) * all.most_parameters),
