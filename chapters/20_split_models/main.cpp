@@ -6,18 +6,26 @@
 #include <vector>
 
 #include "09_language_model/program/sampling_flags.hpp"
+#include "13_training/program/chosen_text.hpp"
 #include "19_ranks/shows/ranks_text.hpp"
 #include "19_ranks/start/start_ranks.hpp"
 #include "20_split_models/program/continue_text.hpp"
 #include "20_split_models/shows/show_latency.hpp"
 #include "20_split_models/shows/show_shards.hpp"
 #include "20_split_models/shows/show_token.hpp"
+#include "20_split_models/shows/show_training.hpp"
 #include "20_split_models/tensor_parallel/shards.hpp"
+#include "files/files.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
 #include "program/solutions.hpp"
 
 using namespace t2t;
+
+/// The text that perplexities are measured on, which never changes.
+static std::string measured_text() {
+  return read_text_file(pages_folder() + "/recorded/text/measured.txt");
+}
 
 static int tour(const Program& program, const Communicator& world) {
   if (world.rank == 0) {
@@ -26,17 +34,25 @@ static int tour(const Program& program, const Communicator& world) {
     show_shards(shown_config(), world.size);
   }
   const Tensor<2> logits = show_token(world, program.seed());
+  if (world.rank == 0) {
+    show_uneven_heads();
+    show_latency();
+  }
+  const bool enough = world.size <= most_training_ranks;
+  const Tensor<2> losses =
+      enough ? show_training(world, measured_text(), program.seed()) : empty(0, 2);
+  if (!enough)
+    print_paragraph(
+        fmt::format("The training is left out: its model has {} key heads.", most_training_ranks));
   if (world.rank != 0) return 0;
-  show_uneven_heads();
-  show_latency();
-  program.save("logits", logits);
+  program.save("logits", logits), program.save("losses", losses);
   return 0;
 }
 
 int main(int argc, char** argv) {
   std::size_t ranks = 2;
   std::string split = "tensor";
-  TextFlags flags;
+  ContinueFlags flags;
   Program program("20_split_models",
                   "One model on many ranks, each of which has a part of every matrix. Without "
                   "--model and --prompt: a small model, and what a token costs.");

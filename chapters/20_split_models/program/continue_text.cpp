@@ -59,7 +59,7 @@ struct Steps {
 
 /// Prints the prompt and what follows it.
 static Steps speak(const Communicator& world, const Model& model, const Bpe& bpe,
-                   const TextFlags& flags, std::uint64_t seed) {
+                   const ContinueFlags& flags, std::uint64_t seed) {
   const std::vector<int> ids = prompt_ids(bpe, flags.prompt, model.config().T_max);
   double in_messages = 0;
   const std::size_t S = std::min(model.config().T_max, ids.size() + flags.tokens);
@@ -100,11 +100,11 @@ static void print_steps(const Communicator& world, const Config& whole, const St
       with_commas(formula.bytes), formula.messages));
 }
 
-void expect_text_task(const TextFlags& flags, std::size_t ranks) {
+void expect_text_task(const ContinueFlags& flags, std::size_t ranks) {
   config_of(read_config(open_model(flags.model)), {0, ranks});
 }
 
-int continue_text(const Communicator& world, const TextFlags& flags, std::uint64_t seed) {
+int continue_text(const Communicator& world, const ContinueFlags& flags, std::uint64_t seed) {
   const GgufFile file = open_model(flags.model);
   const Bpe bpe = read_tokenizer(file);
   const Config whole = read_config(file);

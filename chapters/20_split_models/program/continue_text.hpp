@@ -10,7 +10,7 @@
 
 namespace t2t {
 
-struct TextFlags {
+struct ContinueFlags {
   std::string model = default_model(), prompt = "The capital of France is";
   std::size_t tokens = 64;
   Sampling sampling = {.temperature = 0};
@@ -18,12 +18,12 @@ struct TextFlags {
 
 /// Throws what is known before any rank is started: for a file that is missing or no model's, and
 /// for more ranks than its heads can be divided among.
-void expect_text_task(const TextFlags& flags, std::size_t ranks);
+void expect_text_task(const ContinueFlags& flags, std::size_t ranks);
 
 /// All ranks must call it; rank 0 prints who has what, the text, and what a token cost. Returns the
 /// exit status. Throws as read_shard does, std::runtime_error for a file that is missing or
 /// damaged, and std::invalid_argument for a prompt without tokens or longer than the model's
 /// context.
-int continue_text(const Communicator& world, const TextFlags& flags, std::uint64_t seed);
+int continue_text(const Communicator& world, const ContinueFlags& flags, std::uint64_t seed);
 
 }  // namespace t2t
