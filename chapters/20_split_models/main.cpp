@@ -10,6 +10,8 @@
 #include "19_ranks/shows/ranks_text.hpp"
 #include "19_ranks/start/start_ranks.hpp"
 #include "20_split_models/program/continue_text.hpp"
+#include "20_split_models/program/plan_task.hpp"
+#include "20_split_models/shows/show_context.hpp"
 #include "20_split_models/shows/show_latency.hpp"
 #include "20_split_models/shows/show_shards.hpp"
 #include "20_split_models/shows/show_token.hpp"
@@ -49,23 +51,32 @@ static int tour(const Program& program, const Communicator& world) {
   return 0;
 }
 
+static int context_tour(const Program& program, const Communicator& world) {
+  const Tensor<2> rows = show_context(world, program.seed());
+  if (world.rank == 0) program.save("rows", rows);
+  return 0;
+}
+
 int main(int argc, char** argv) {
   std::size_t ranks = 2;
   std::string split = "tensor";
   ContinueFlags flags;
+  PlanFlags planned;
   Program program("20_split_models",
                   "One model on many ranks, each of which has a part of every matrix. Without "
                   "--model and --prompt: a small model, and what a token costs.");
   program.size("ranks", ranks, "how many processes to start; they may be more than cores");
-  program.word("split", split, "how the model is divided: tensor");
+  program.word("split", split,
+               "what is divided: the matrices (tensor) or a sequence's tokens (context)");
   program.input("model", flags.model, "a GGUF file of a model that chapter 10 reads");
   program.word("prompt", flags.prompt, "text to continue with the real model");
   program.size("tokens", flags.tokens, "most tokens to generate");
   add_sampling_flags(program, flags.sampling);
+  add_plan_flags(program, planned);
   program.has_solutions(solutions);
   const auto check = [&] {
-    if (split != "tensor")
-      throw std::invalid_argument(fmt::format("--split: wanted tensor, got {}", split));
+    if (split != "tensor" && split != "context")
+      throw std::invalid_argument(fmt::format("--split: wanted tensor or context, got {}", split));
     constexpr std::size_t most_ranks = 64;
     if (ranks > most_ranks)
       throw std::invalid_argument(
@@ -80,6 +91,8 @@ int main(int argc, char** argv) {
     });
   };
   const auto show = [&] {
+    if (split == "context")
+      return on_ranks([&](const Communicator& world) { return context_tour(program, world); });
     config_of(shown_config(), {0, ranks});  // which refuses more ranks than heads
     return on_ranks([&](const Communicator& world) { return tour(program, world); });
   };
@@ -90,7 +103,8 @@ int main(int argc, char** argv) {
   };
   const auto of_text = joined({"ranks", "split", "model", "tokens", "seed"}, sampling_flags());
   return program.run_tasks(argc, argv,
-                           {{{"prompt", of_text, go_on},
+                           {{{"plan", plan_flags(), [&] { return show_plan(planned); }},
+                             {"prompt", of_text, go_on},
                              {"", {"ranks", "split", "seed", "save"}, show},
                              {"", of_text, go_on}},
                             {},
