@@ -52,11 +52,11 @@ class Browser:
         self.stack = contextlib.ExitStack()
         playwright = self.stack.enter_context(sync_playwright())
         sandbox = [] if os.getuid() else ["--no-sandbox"]  # which Chromium does not start for root
-        self.browser = playwright.chromium.launch(executable_path=chromium(), args=sandbox)
+        self.browser = playwright.chromium.launch(executable_path=chromium(), args=sandbox + ["--disable-features=BackForwardCache"])
         self.stack.callback(self.browser.close)
 
     def reader(self, width=1400, scheme="light", **settings):
-        context = self.browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **settings)
+        context = self.browser.new_context(viewport={"width": width, "height": 400}, color_scheme=scheme, **settings)
         context.set_default_timeout(120_000)  # milliseconds: other programs may use the processor as well
         return Reader(context)
 

@@ -25,16 +25,16 @@ class EveryPage(unittest.TestCase):
         cls.reader = browser.browser().reader()
 
     def test_all(self):
-        formulas = 0
+        """Each page is opened in one width and scheme, and changed to the other; the next page begins where this one ended."""
+        formulas, settings = 0, [(1400, "light"), (360, "dark")]
         for name in browser.pages():
             with self.subTest(page=name):
-                page = self.reader.open(name)
-                page.set_viewport_size({"width": 1400, "height": 900})
-                desk = page.evaluate(ASK)
-                page.emulate_media(color_scheme="dark")
-                page.set_viewport_size({"width": 360, "height": 740})
-                phone = page.evaluate(ASK)
-                page.emulate_media(color_scheme="light")
+                page, seen = self.reader.open(name), {settings[0][0]: self.reader.page.evaluate(ASK)}
+                settings.reverse()
+                page.emulate_media(color_scheme=settings[0][1])
+                page.set_viewport_size({"width": settings[0][0], "height": 400})
+                seen[settings[0][0]] = page.evaluate(ASK)
+                desk, phone = seen[1400], seen[360]
                 self.assertEqual(self.reader.take(), {})
                 self.assertEqual((desk["raw"], desk["cut"]), ([], 0), "formulas that are not set")
                 self.assertLessEqual(desk["wide"], 0, "wider than 1400 pixels")

@@ -6,5 +6,7 @@ addEventListener("beforeprint", () => document.querySelectorAll("details").forEa
 
 // What scrolls sideways is reached by the keyboard, too.
 addEventListener("DOMContentLoaded", () => {
-  for (const one of document.querySelectorAll("pre, .table-wrapper, div.formula")) if (one.scrollWidth > one.clientWidth) one.tabIndex = 0;
+  // First all are measured, then all are changed: in turn, each change would make the browser lay the page out again.
+  const wide = [...document.querySelectorAll("pre, .table-wrapper, div.formula")].filter((one) => one.scrollWidth > one.clientWidth);
+  for (const one of wide) one.tabIndex = 0;
 });
