@@ -12,7 +12,9 @@ LEGEND = {letter: meaning.strip() for letter, meaning in re.findall(r"\| ([A-Z])
 # A letter by itself. Other pages' matrices are called B, too: of that letter only what is plainly the batch counts.
 ALONE = re.compile(r"(?<![\w.+'’^{\\-])(?:B(?=·[TGHL]|, [THGS]| = \d|=\d| sequences)|[TCHGDFVLS])(?![\w+'’]|\.\d)")
 SHAPE = re.compile(r"\[[TBCHGDFVLSNEP0-9 ,·/()+−-]+\]")
-OTHERS = {"15_gpu": "BC", "13_flash_backward": "LD", "17_fine_tuning": "B", "coming_from": "BTCHGDFVLS", "11_bulk_copies": "B"}
+# What else a letter stands for on a page.
+OTHERS = {"15_gpu": "BC", "13_flash_backward": "LD", "17_fine_tuning": "B", "coming_from": "BTCHGDFVLS", "11_bulk_copies": "B",
+          "11_shared_tiles": "TC", "12_quantize_file": "D"}
 
 
 def meanings(formula):
