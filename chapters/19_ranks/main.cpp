@@ -2,6 +2,7 @@
 // processes.
 #include <fmt/format.h>
 
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "19_ranks/shows/show_costs.hpp"
 #include "19_ranks/shows/show_data_parallel.hpp"
 #include "19_ranks/shows/show_ring.hpp"
+#include "19_ranks/shows/show_splits.hpp"
 #include "19_ranks/start/start_ranks.hpp"
 #include "files/files.hpp"
 #include "program/print.hpp"
@@ -38,14 +40,27 @@ static int tour(const Program& program, const Communicator& world, std::size_t l
   return 0;
 }
 
+/// The same on each rank.
+static int split(const Program& program, const Communicator& world, const std::string& name) {
+  silence_others(world);
+  const Tensor<2> losses =
+      show_splits(world, read_text_file(measured_text()), program.seed(), splits_named(name));
+  if (world.rank == 0) program.save("losses", losses);
+  return 0;
+}
+
 int main(int argc, char** argv) {
   std::size_t ranks = 4, length = 1'000'003;
+  std::string split_name = "all";
   Program program("19_ranks",
                   "Many processes, and messages between them with MPI. Shows an all-reduce on a "
                   "ring step by step, what collectives send and how long they take, and a "
                   "training on one process and on many.");
   program.size("ranks", ranks, "how many processes to start; they may be more than cores");
   program.size("length", length, "floats in the vectors of the table of messages");
+  program.word("split", split_name,
+               "train with each rank storing everything (data), with a sharded optimizer (zero1) "
+               "or fully sharded (fsdp), or compare all");
   program.has_solutions(solutions);
   const auto check = [&] {
     constexpr std::size_t most_ranks = 64, most_length = std::size_t(1) << 26;
@@ -55,12 +70,19 @@ int main(int argc, char** argv) {
     if (length > most_length)
       throw std::invalid_argument(
           fmt::format("--length: wanted at most {}, got {}", most_length, length));
+    splits_named(split_name);
   };
-  const Task show = {"", {"ranks", "length", "seed", "save"}, [&] {
-                       if (!is_rank()) start_ranks(ranks, {argv, argv + argc});
-                       return run_on_ranks("19_ranks", [&](const Communicator& world) {
-                         return tour(program, world, length);
-                       });
-                     }};
-  return program.run_tasks(argc, argv, {{show}, {}, check});
+  const auto on_all = [&](const std::function<int(const Communicator&)>& part) {
+    if (!is_rank()) start_ranks(ranks, {argv, argv + argc});
+    return run_on_ranks("19_ranks", part);
+  };
+  const Task splits = {
+      "split", {"ranks", "seed", "save"}, [&] {
+        return on_all([&](const Communicator& world) { return split(program, world, split_name); });
+      }};
+  const Task show = {
+      "", {"ranks", "length", "seed", "save"}, [&] {
+        return on_all([&](const Communicator& world) { return tour(program, world, length); });
+      }};
+  return program.run_tasks(argc, argv, {{splits, show}, {}, check});
 }

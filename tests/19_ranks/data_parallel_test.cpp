@@ -9,47 +9,16 @@
 #include "19_ranks/counting/costs.hpp"
 #include "19_ranks/data_parallel/data_trainer.hpp"
 #include "19_ranks/on_ranks.hpp"
-#include "random.hpp"
+#include "19_ranks/tiny_training.hpp"
 #include "support/refuses.hpp"
 
 namespace t2t::data_parallel_tests {
 
-using Floats = std::vector<float>;
-
-constexpr std::size_t T = 8, steps = 20;
+using namespace tiny_training;
 
 static Config tiny_config() { return small_config(8, 1, T); }
 
-static std::vector<int> tiny_ids() {
-  std::vector<int> ids;
-  for (int i = 0; i < 2000; ++i) ids.push_back((i * i + i / 7) % 97);
-  return ids;
-}
-
-static TrainingOptions options_of(std::size_t parts, float dropout = 0) {
-  TrainingOptions options{.B = 1, .T = T, .parts = parts, .dropout = dropout, .seed = 3};
-  options.schedule = {.peak = 1e-2f, .floor = 1e-3f, .warmup = 2, .steps = steps};
-  return options;
-}
-
-static Model model_of(std::uint64_t seed) {
-  Random random(seed);
-  return Model(tiny_config(), draw_model(tiny_config(), random));
-}
-
-static Floats weights_of(const Model& model) {
-  ModelWeights weights = model.weights();
-  Floats all;
-  for (const ListedTensor& tensor : tensors_of(weights, model.config()))
-    all.insert(all.end(), tensor.numbers.begin(), tensor.numbers.end());
-  return all;
-}
-
-/// A double as two floats, so that equal doubles give equal floats.
-static void append(Floats& to, double x) {
-  to.push_back(float(x));
-  to.push_back(float(x - double(float(x))));
-}
+static Model model_of(std::uint64_t seed) { return drawn(tiny_config(), seed); }
 
 /// The losses of some steps and the weights after them, on each of p ranks.
 static OnRanks trained(std::size_t p, const TrainingOptions& options, SumOrder order) {
@@ -101,44 +70,6 @@ TEST_CASE("on a ring, all ranks have the same weights after 20 steps") {
     REQUIRE(got.error == "");
     CHECK(first_wrong(got, got.results[0]) == "");
   }
-}
-
-/// The gradient of a part of a step's batch, and the sum of its losses.
-static std::pair<Floats, double> part_of(const Model& model, const TrainingOptions& options,
-                                         std::size_t number) {
-  const std::vector<int> ids = tiny_ids();
-  Windows windows(ids, T, options.seed);
-  Batch batch = make_batch(options.B, T);
-  windows.fill(batch, number * options.B);
-  ModelWeights gradients = zeros_of(model.config());
-  Gradients passes(model.config(), options.B, T);
-  const float scale = 1 / float(options.parts * options.B * T);
-  const double loss = passes.add(model, batch, scale, gradients);
-  Floats all;
-  for (const ListedTensor& tensor : tensors_of(gradients, model.config()))
-    all.insert(all.end(), tensor.numbers.begin(), tensor.numbers.end());
-  return {all, loss};
-}
-
-/// The worst error of a step's gradient as a share of its bound, and the loss's of what two floats
-/// hold. The parts are added in double; a sum of n floats in any order is off by at most
-/// (n − 1)·2^-24 times the sum of their magnitudes.
-static Floats errors_of(const Model& before, const TrainingOptions& options, std::size_t step,
-                        ConstRow gradient, double loss) {
-  std::vector<double> sum(gradient.size()), magnitude(gradient.size());
-  double losses = 0;
-  for (std::size_t part = 0; part < options.parts; ++part) {
-    const auto [own, own_loss] = part_of(before, options, step * options.parts + part);
-    losses += own_loss / double(options.parts * options.B * T);
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += own[i], magnitude[i] += std::abs(own[i]);
-  }
-  double worst = 0;
-  for (std::size_t i = 0; i < sum.size(); ++i) {
-    const double bound = double(options.parts - 1) * 0x1p-24 * magnitude[i] * 1.001;
-    if (bound > 0) worst = std::max(worst, std::abs(gradient[i] - sum[i]) / bound);
-    if (bound == 0 && gradient[i] != 0) worst = 99;
-  }
-  return {float(worst), float(std::abs(loss - losses) / (0x1p-45 * losses))};
 }
 
 TEST_CASE("every one of 20 steps has the loss and gradient of one rank at equal weights") {

@@ -31,8 +31,7 @@ static std::vector<std::vector<float>> sums_of(std::size_t parts,
   return std::vector<std::vector<float>>(parts, std::vector<float>(elements));
 }
 
-/// The model's tensors, with rank 0's weights.
-static std::vector<ListedTensor> equal_weights(const Communicator& ranks, Model& model) {
+std::vector<ListedTensor> equal_weights(const Communicator& ranks, Model& model) {
   std::vector<ListedTensor> list;
   model.change_weights([&](ModelWeights& w) {
     list = tensors_of(w, model.config());
@@ -93,6 +92,12 @@ StepReport DataTrainer::step() {
   losses = sum_of_values(ranks_, losses);  // of a part, all ranks but one have 0
   const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
   return optimizer_.end_step(sum / double(options_.parts * options_.B * options_.T));
+}
+
+HeldBytes DataTrainer::held_bytes() {
+  const std::size_t of_part = bytes_of(tensors_of(gradients_, model_.config()));
+  return {bytes(model_.weights()), of_part + sums_.size() * sums_[0].size() * sizeof(float),
+          bytes_of(optimizer_.means()) + bytes_of(optimizer_.squares())};
 }
 
 }  // namespace t2t

@@ -16,6 +16,7 @@
 
 #include "13_training/trainer/trainer.hpp"
 #include "19_ranks/collectives/range.hpp"
+#include "19_ranks/data_parallel/held_bytes.hpp"
 #include "19_ranks/start/communicator.hpp"
 
 namespace t2t {
@@ -24,6 +25,9 @@ namespace t2t {
 /// ranks' on a ring, which gives other bits on another number of ranks. `pairs`: in fixed pairs of
 /// parts, which gives the same bits on any number.
 enum class SumOrder { ring, pairs };
+
+/// Gives every rank rank 0's weights, and returns the model's tensors. All ranks must call it.
+std::vector<ListedTensor> equal_weights(const Communicator& ranks, Model& model);
 
 class DataTrainer {
  public:
@@ -40,6 +44,8 @@ class DataTrainer {
   const Model& model() const { return model_; }
   /// The gradient of the last step, summed over all parts: all tensors, one after the other.
   ConstRow gradient() const { return sums_[0]; }
+  /// The gradients are those of one part, and a row to be summed for each of the rank's parts.
+  HeldBytes held_bytes();
 
  private:
   double run_part(std::size_t part, Row gradient);
