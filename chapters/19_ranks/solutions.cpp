@@ -43,24 +43,25 @@ static Solution order_of_a_sum() {
 static Solution three_splits() {
   const Config config = preset("llama2-7b");
   constexpr std::size_t ranks = 4;
-  const auto gigabytes = [&](Split split) {
+  const auto gigabytes = [&](TrainingSplit split) {
     const HeldBytes held = stored(split, SumOrder::ring, config, ranks, ranks, 0);
     return fmt::format("{:.1f}", double(held.all()) / 1e9);
   };
-  const auto sent = [&](Split split) {
+  const auto sent = [&](TrainingSplit split) {
     const Sent cost = step_cost(split, SumOrder::ring, config, ranks, ranks, 0);
     return fmt::format("{:.1f}", double(cost.bytes) / 1e9);
   };
-  const HeldBytes fsdp = stored(Split::fsdp, SumOrder::ring, config, ranks, ranks, 0);
+  const HeldBytes fsdp = stored(TrainingSplit::fsdp, SumOrder::ring, config, ranks, ranks, 0);
   return {"three splits",
           fmt::format("Data parallel: 20 bytes for each of 6,738,415,616 parameters, {} GB, with "
                       "our copy of the gradient; without it 16 bytes and 107.8 GB. ZeRO-1: 8 + 8/4 "
                       "bytes, {} GB. FSDP: 16/4 bytes and {:.1f} GB of rooms, {} GB. A rank sends "
                       "{}, {} and {} GB. FSDP's are less than 3·(3/4)·4 bytes per parameter, since "
                       "the tables are gathered once.",
-                      gigabytes(Split::data), gigabytes(Split::zero1), double(fsdp.rooms) / 1e9,
-                      gigabytes(Split::fsdp), sent(Split::data), sent(Split::zero1),
-                      sent(Split::fsdp))};
+                      gigabytes(TrainingSplit::data), gigabytes(TrainingSplit::zero1),
+                      double(fsdp.rooms) / 1e9, gigabytes(TrainingSplit::fsdp),
+                      sent(TrainingSplit::data), sent(TrainingSplit::zero1),
+                      sent(TrainingSplit::fsdp))};
 }
 
 std::vector<Solution> solutions() {

@@ -18,7 +18,7 @@ using namespace tiny_training;
 
 /// What a step sends and what is stored, counted and measured, then by formula.
 template <class Trainer>
-static OnRanks counted(std::size_t p, Split split, const Config& config, std::size_t parts,
+static OnRanks counted(std::size_t p, TrainingSplit split, const Config& config, std::size_t parts,
                        SumOrder order) {
   return on_ranks(p, [&](const Communicator& ranks) -> Floats {
     const std::vector<int> ids = tiny_ids();
@@ -40,9 +40,10 @@ TEST_CASE("what a step sends, and what a rank stores, are the formulas', on each
     for (const SumOrder order : {SumOrder::ring, SumOrder::pairs})
       for (const Config& config : {llama(), gpt2()})
         for (const std::size_t parts : {5, 8})
-          for (const OnRanks& got : {counted<DataTrainer>(p, Split::data, config, parts, order),
-                                     counted<Zero1Trainer>(p, Split::zero1, config, parts, order),
-                                     counted<FsdpTrainer>(p, Split::fsdp, config, parts, order)}) {
+          for (const OnRanks& got :
+               {counted<DataTrainer>(p, TrainingSplit::data, config, parts, order),
+                counted<Zero1Trainer>(p, TrainingSplit::zero1, config, parts, order),
+                counted<FsdpTrainer>(p, TrainingSplit::fsdp, config, parts, order)}) {
             CAPTURE(p);
             CAPTURE(parts);
             REQUIRE(got.error == "");
@@ -58,20 +59,21 @@ TEST_CASE("by hand: bytes and memory of 4 ranks, where 4 divides every tensor") 
   shallow.L = 1;
   const std::size_t of_one = weights_of(drawn(shallow, 1)).size();
   const std::size_t small = 3 * 4 * 2 * 4;  // nothing near P: losses and the norm
-  const auto bytes_sent = [&](Split split) {
+  const auto bytes_sent = [&](TrainingSplit split) {
     return step_cost(split, SumOrder::ring, config, 4, 4, 0).bytes;
   };
   REQUIRE(P % 4 == 0);
-  CHECK(bytes_sent(Split::data) - 2 * 3 * P < 2 * small);
-  CHECK(bytes_sent(Split::zero1) - 2 * 3 * P < 8 * small);
+  CHECK(bytes_sent(TrainingSplit::data) - 2 * 3 * P < 2 * small);
+  CHECK(bytes_sent(TrainingSplit::zero1) - 2 * 3 * P < 8 * small);
   // The table, 256·8, and the final norm, 8, are gathered once.
-  CHECK(bytes_sent(Split::fsdp) - (3 * 3 * P - 3 * (256 + 1) * 8) < 8 * small);
-  const auto all_stored = [&](Split split) {
+  CHECK(bytes_sent(TrainingSplit::fsdp) - (3 * 3 * P - 3 * (256 + 1) * 8) < 8 * small);
+  const auto all_stored = [&](TrainingSplit split) {
     return stored(split, SumOrder::ring, config, 4, 4, 0);
   };
-  CHECK(all_stored(Split::data).all() == 20 * P);  // 16 P, and a copy of the gradient to be sent
-  CHECK(all_stored(Split::zero1).all() == 8 * P + 8 * P / 4);
-  CHECK(all_stored(Split::fsdp).all() == 16 * P / 4 + 8 * of_one);
+  CHECK(all_stored(TrainingSplit::data).all() ==
+        20 * P);  // 16 P, and a copy of the gradient to be sent
+  CHECK(all_stored(TrainingSplit::zero1).all() == 8 * P + 8 * P / 4);
+  CHECK(all_stored(TrainingSplit::fsdp).all() == 16 * P / 4 + 8 * of_one);
 }
 
 TEST_CASE(

@@ -69,22 +69,22 @@ static std::size_t parameters_of(const Config& config) {
   return sum;
 }
 
-Sent step_cost(Split split, SumOrder order, const Config& config, std::size_t parts,
+Sent step_cost(TrainingSplit split, SumOrder order, const Config& config, std::size_t parts,
                std::size_t size, std::size_t rank) {
   const Sent losses = tree_all_reduce_cost(2 * parts, size, rank);
   const std::size_t P = parameters_of(config);
   switch (split) {
-    case Split::data:
+    case TrainingSplit::data:
       return losses + (order == SumOrder::pairs ? pairs_all_reduce_cost(P, parts, size, rank)
                                                 : ring_all_reduce_cost(P, size, rank));
-    case Split::zero1:
+    case TrainingSplit::zero1:
       return losses + norm_cost(size, rank) + zero1_cost(order, config, parts, size, rank);
     default:
       return losses + norm_cost(size, rank) + fsdp_cost(order, config, parts, size, rank);
   }
 }
 
-HeldBytes stored(Split split, SumOrder order, const Config& config, std::size_t parts,
+HeldBytes stored(TrainingSplit split, SumOrder order, const Config& config, std::size_t parts,
                  std::size_t size, std::size_t rank) {
   const Range mine = range_of(parts, size, rank);
   const bool pairs = order == SumOrder::pairs;
@@ -95,9 +95,9 @@ HeldBytes stored(Split split, SumOrder order, const Config& config, std::size_t 
   Config one_block = config;
   one_block.L = 1;
   switch (split) {
-    case Split::data:
+    case TrainingSplit::data:
       return {whole, (1 + mine.size()) * whole, 2 * whole};
-    case Split::zero1: {
+    case TrainingSplit::zero1: {
       const std::size_t held = pairs ? sums_held(mine, parts).most : mine.size() > 1 ? 2 : 1;
       return {whole, held * whole, 2 * shard};
     }

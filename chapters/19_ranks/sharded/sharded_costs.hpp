@@ -19,16 +19,16 @@
 
 namespace t2t {
 
-enum class Split { data, zero1, fsdp };
+enum class TrainingSplit { data, zero1, fsdp };
 
 /// What rank `rank` of `size` sends in a step of so many parts.
-Sent step_cost(Split split, SumOrder order, const Config& config, std::size_t parts,
+Sent step_cost(TrainingSplit split, SumOrder order, const Config& config, std::size_t parts,
                std::size_t size, std::size_t rank);
 
 /// What it stores: 16 bytes per parameter in all for weights, one gradient and two means; only its
 /// shard of what is sharded; one gradient more for each further sum that is held while the parts
 /// are added; FSDP's rooms, which are two models of one block.
-HeldBytes stored(Split split, SumOrder order, const Config& config, std::size_t parts,
+HeldBytes stored(TrainingSplit split, SumOrder order, const Config& config, std::size_t parts,
                  std::size_t size, std::size_t rank);
 
 }  // namespace t2t

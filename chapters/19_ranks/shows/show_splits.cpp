@@ -20,13 +20,13 @@ namespace t2t {
 static constexpr std::size_t window = 64, shown_steps = 20;  // tokens of a window; of a training
 static constexpr std::array<std::string_view, 3> names = {"data", "zero1", "fsdp"};
 
-std::vector<Split> splits_named(const std::string& name) {
-  if (name == "all") return {Split::data, Split::zero1, Split::fsdp};
+std::vector<TrainingSplit> splits_named(const std::string& name) {
+  if (name == "all") return {TrainingSplit::data, TrainingSplit::zero1, TrainingSplit::fsdp};
   const auto found = std::ranges::find(names, name);
   if (found == names.end())
     throw std::invalid_argument(
         fmt::format("--split: wanted data, zero1, fsdp or all, got {}", name));
-  return {Split(found - names.begin())};
+  return {TrainingSplit(found - names.begin())};
 }
 
 static Config shown_config() { return small_config(64, 6, window); }
@@ -73,12 +73,12 @@ static SplitRun train(const Communicator& ranks, const std::vector<int>& ids,
   return run;
 }
 
-static SplitRun train(Split split, const Communicator& ranks, const std::vector<int>& ids,
+static SplitRun train(TrainingSplit split, const Communicator& ranks, const std::vector<int>& ids,
                       const TrainingOptions& options, SumOrder order, std::size_t n) {
   switch (split) {
-    case Split::data:
+    case TrainingSplit::data:
       return train<DataTrainer>(ranks, ids, options, order, n);
-    case Split::zero1:
+    case TrainingSplit::zero1:
       return train<Zero1Trainer>(ranks, ids, options, order, n);
     default:
       return train<FsdpTrainer>(ranks, ids, options, order, n);
@@ -87,11 +87,11 @@ static SplitRun train(Split split, const Communicator& ranks, const std::vector<
 
 /// One step of each split on a ring: what rank 0 sends and stores.
 static void print_costs(const Communicator& world, const std::vector<int>& ids, std::uint64_t seed,
-                        const std::vector<Split>& splits) {
+                        const std::vector<TrainingSplit>& splits) {
   const TrainingOptions options = shown_options(world.size, seed);
   Table table({"split", ">sent: formula", ">counted", ">weights", ">gradients", ">optimizer",
                ">rooms", ">all", ">formula"});
-  for (const Split split : splits) {
+  for (const TrainingSplit split : splits) {
     const SplitRun run = train(split, world, ids, options, SumOrder::ring, 1);
     const Sent cost =
         step_cost(split, SumOrder::ring, shown_config(), world.size, world.size, world.rank);
@@ -113,10 +113,10 @@ static void print_costs(const Communicator& world, const std::vector<int>& ids, 
 }
 
 /// The runs in fixed pairs: one rank's first.
-static Tensor<2> print_losses(const std::vector<SplitRun>& runs, const std::vector<Split>& splits,
-                              std::size_t ranks) {
+static Tensor<2> print_losses(const std::vector<SplitRun>& runs,
+                              const std::vector<TrainingSplit>& splits, std::size_t ranks) {
   std::vector<std::string> header = {">step", ">1 rank"};
-  for (const Split split : splits)
+  for (const TrainingSplit split : splits)
     header.push_back(fmt::format(">{}, {}", ranks_text(ranks), names[std::size_t(split)]));
   Table table(header);
   Tensor<2> losses = empty(shown_steps, runs.size());
@@ -141,16 +141,16 @@ static Tensor<2> print_losses(const std::vector<SplitRun>& runs, const std::vect
 }
 
 Tensor<2> show_splits(const Communicator& world, const std::string& text, std::uint64_t seed,
-                      const std::vector<Split>& splits) {
+                      const std::vector<TrainingSplit>& splits) {
   const std::vector<int> ids = byte_ids(text);
   print_costs(world, ids, seed, splits);
   const TrainingOptions options = shown_options(world.size, seed);
   Communicator one = first_ranks(world, 1);
   std::vector<SplitRun> runs(1);
-  for (const Split split : splits)
+  for (const TrainingSplit split : splits)
     runs.push_back(train(split, world, ids, options, SumOrder::pairs, shown_steps));
   if (world.rank == 0)
-    runs[0] = train(Split::data, one, ids, options, SumOrder::pairs, shown_steps);
+    runs[0] = train(TrainingSplit::data, one, ids, options, SumOrder::pairs, shown_steps);
   free_communicator(one);
   return world.rank == 0 ? print_losses(runs, splits, world.size) : empty(0, 1 + splits.size());
 }

@@ -12,7 +12,7 @@ namespace t2t {
 
 /// The splits of this name: "data", "zero1", "fsdp", or "all" of them. Throws std::invalid_argument
 /// for another name.
-std::vector<Split> splits_named(const std::string& name);
+std::vector<TrainingSplit> splits_named(const std::string& name);
 
 /// Trains a small model on the text, with one part of a batch per rank: on one rank that stores
 /// everything, and on all ranks in each split. Shows what a rank sends in a step and stores, by
@@ -20,6 +20,6 @@ std::vector<Split> splits_named(const std::string& name);
 /// Returns the losses on rank 0, [steps, 1 + splits], in nats per byte. Throws std::runtime_error
 /// when what was counted or measured is not the formula's.
 Tensor<2> show_splits(const Communicator& world, const std::string& text, std::uint64_t seed,
-                      const std::vector<Split>& splits);
+                      const std::vector<TrainingSplit>& splits);
 
 }  // namespace t2t
