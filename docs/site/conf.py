@@ -1,4 +1,5 @@
 """What Sphinx is told: build.py runs it on the pages that stage.py has written."""
+import hashlib
 import os
 import pathlib
 import sys
@@ -23,6 +24,8 @@ myst_url_schemes = {
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 
 html_theme = "furo"
+# Pages are written anew when what writes them has changed, of which Sphinx would not know.
+html_context = {"written_by": hashlib.sha256(b"".join(one.read_bytes() for one in sorted(pathlib.Path(__file__).parent.glob("*.py")))).hexdigest()}
 html_title = project
 html_baseurl = address
 html_static_path = ["static"]
@@ -40,7 +43,6 @@ html_theme_options = {
 }
 pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
-templates_path = ["templates"]
 
 ogp_site_url = address
 ogp_site_name = project
