@@ -101,7 +101,10 @@ static void print_steps(const Communicator& world, const Config& whole, const St
 }
 
 void expect_text_task(const ContinueFlags& flags, std::size_t ranks) {
-  config_of(read_config(open_model(flags.model)), {0, ranks});
+  const GgufFile file = open_model(flags.model);
+  const Config whole = read_config(file);
+  config_of(whole, {0, ranks});
+  prompt_ids(read_tokenizer(file), flags.prompt, whole.T_max);
 }
 
 int continue_text(const Communicator& world, const ContinueFlags& flags, std::uint64_t seed) {

@@ -16,8 +16,8 @@ struct ContinueFlags {
   Sampling sampling = {.temperature = 0};
 };
 
-/// Throws what is known before any rank is started: for a file that is missing or no model's, and
-/// for more ranks than its heads can be divided among.
+/// Throws what is known before any rank is started: for a file that is missing or no model's, for
+/// more ranks than its heads can be divided among, and for a prompt that is empty or too long.
 void expect_text_task(const ContinueFlags& flags, std::size_t ranks);
 
 /// All ranks must call it; rank 0 prints who has what, the text, and what a token cost. Returns the
