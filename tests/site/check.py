@@ -13,7 +13,7 @@ if __name__ == "__main__":
         print("Chromium is not installed, so that the site is not checked (Debian: apt-get install chromium).")
         sys.exit(77)
     start = time.monotonic()
-    names = sys.argv[1:] or ["pages_test", "reading_test", "pieces_test", "replay_test"]
+    names = sys.argv[1:] or ["pages_test", "reading_test", "folder_test", "pieces_test", "replay_test"]
     suite = unittest.defaultTestLoader.loadTestsFromNames(names)
     result = unittest.TextTestRunner(sys.stdout, verbosity=1).run(suite)
     browser.close()
