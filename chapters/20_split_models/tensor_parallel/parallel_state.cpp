@@ -8,8 +8,7 @@
 
 namespace t2t {
 
-/// The sum over all ranks.
-static void sum_over_ranks(const Communicator& ranks, Matrix x) {
+void sum_over_ranks(const Communicator& ranks, Matrix x) {
   expect(x.stride == x.cols, "floats between rows", "as many as a row has", x.stride);
   ring_all_reduce(ranks, {x.data, x.rows * x.cols});
 }

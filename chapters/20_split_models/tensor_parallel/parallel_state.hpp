@@ -19,6 +19,10 @@
 
 namespace t2t {
 
+/// x becomes the sum of all ranks' x, which has no gaps between its rows. All ranks must call it.
+/// Throws as messages.hpp says, and std::invalid_argument for gaps.
+void sum_over_ranks(const Communicator& ranks, Matrix x);
+
 /// The options of a rank's ModelState, with these three functions added. All ranks must make equal
 /// calls of forward, which then throws also as messages.hpp says.
 StateOptions parallel_options(const Communicator& ranks, StateOptions options = {});

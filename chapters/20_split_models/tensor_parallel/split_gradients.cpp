@@ -12,8 +12,8 @@
 #include "13_training/backward/embedding_backward.hpp"
 #include "13_training/backward/linear_backward.hpp"
 #include "13_training/backward/norm_backward_rows.hpp"
-#include "19_ranks/collectives/ring.hpp"
 #include "19_ranks/counting/costs.hpp"
+#include "20_split_models/tensor_parallel/parallel_state.hpp"
 #include "20_split_models/tensor_parallel/shard_weights.hpp"
 #include "20_split_models/tensor_parallel/split_loss.hpp"
 #include "linalg.hpp"
@@ -42,12 +42,6 @@ Config trained_config_of(const Config& whole, Shard shard) {
 ModelWeights trained_shard_of(const ModelWeights& weights, const Config& whole, Shard shard) {
   expect_gradients(whole, shard);
   return shard_of(weights, whole, shard, Tables::own_rows);
-}
-
-/// The sum over all ranks.
-static void sum_over_ranks(const Communicator& ranks, Matrix x) {
-  expect(x.stride == x.cols, "floats between rows", "as many as a row has", x.stride);
-  ring_all_reduce(ranks, {x.data, x.rows * x.cols});
 }
 
 /// Rows whose logits are computed at once, as in chapter 13.
