@@ -28,6 +28,7 @@ static Published gpt(const GptRow& row) {
                      .p = row.p,
                      .d = row.devices / (row.t * row.p),
                      .chunks = row.p == 1 ? 1ul : 2ul,
+                     .sharding = Sharding::none,
                      .recompute = true},
           .flops = 1e12 * row.teraflops,
           .fitted = row.L == 24 || row.p == 64};
