@@ -257,7 +257,7 @@ accepts env T2T_BRIEF=1 "$build/19_ranks" --ranks 3 --length 10 --save ranks
 accepts test -s ranks/ring.npy
 refuses "--ranks: wanted at most 64, got 65" "$build/20_split_models" --ranks 65 --prompt x
 refuses "ranks: wanted at most H = 9, got 10" "$build/20_split_models" --ranks 10
-refuses "--split: wanted tensor, got rows" "$build/20_split_models" --split rows
+refuses "--split: wanted tensor or context, got rows" "$build/20_split_models" --split rows
 refuses "none.gguf: there is no such file" "$build/20_split_models" --ranks 2 --model none.gguf
 accepts "$build/20_split_models" --ranks 3 --save split
 
