@@ -16,19 +16,24 @@
 
 namespace t2t {
 
-/// This rank's parts. A trainer begins with this.
-static Range own_parts(const Communicator& ranks, std::size_t parts) {
+Range own_parts(const Communicator& ranks, std::size_t parts) {
   expect(parts >= ranks.size, "parts of a batch",
          fmt::format("at least one for each of {} ranks", ranks.size), parts);
   return range_of(parts, ranks.size, ranks.rank);
 }
 
-/// So many zeroed gradients, each with room for all elements of the list.
-static std::vector<std::vector<float>> sums_of(std::size_t parts,
-                                               const std::vector<ListedTensor>& list) {
+double mean_loss(const Communicator& ranks, const std::vector<double>& losses,
+                 const TrainingOptions& options) {
+  // Of a part, all ranks but one have 0.
+  const std::vector<double> all = sum_of_values(ranks, losses);
+  return std::accumulate(all.begin(), all.end(), 0.0) /
+         double(options.parts * options.B * options.T);
+}
+
+std::size_t elements_of(const std::vector<ListedTensor>& list) {
   std::size_t elements = 0;
   for (const ListedTensor& tensor : list) elements += tensor.numbers.size();
-  return std::vector<std::vector<float>>(parts, std::vector<float>(elements));
+  return elements;
 }
 
 std::vector<ListedTensor> equal_weights(const Communicator& ranks, Model& model) {
@@ -40,8 +45,7 @@ std::vector<ListedTensor> equal_weights(const Communicator& ranks, Model& model)
   return list;
 }
 
-/// A list of the same tensors, whose rows lie in one row, one after the other.
-static std::vector<ListedTensor> listed_in(Row all, std::vector<ListedTensor> list) {
+std::vector<ListedTensor> listed_in(Row all, std::vector<ListedTensor> list) {
   std::size_t begin = 0;
   for (ListedTensor& tensor : list) {
     tensor.numbers = all.subspan(begin, tensor.numbers.size());
@@ -61,7 +65,8 @@ DataTrainer::DataTrainer(const Communicator& ranks, Model model, const TrainingO
       batch_(make_batch(options.B, options.T)),
       passes_(model_.config(), options.B, options.T),
       gradients_(zeros_of(model_.config())),
-      sums_(sums_of(parts_.size(), tensors_of(gradients_, model_.config()))),
+      sums_(parts_.size(),
+            std::vector<float>(elements_of(tensors_of(gradients_, model_.config())))),
       optimizer_({options.schedule, options.adamw, options.clip}, equal_weights(ranks, model_),
                  listed_in(sums_[0], tensors_of(gradients_, model_.config()))) {}
 
@@ -89,9 +94,7 @@ StepReport DataTrainer::step() {
     for (std::size_t i = 1; i < sums_.size(); ++i) add_row(sums_[0], sums_[i]);
     ring_all_reduce(ranks_, sums_[0]);
   }
-  losses = sum_of_values(ranks_, losses);  // of a part, all ranks but one have 0
-  const double sum = std::accumulate(losses.begin(), losses.end(), 0.0);
-  return optimizer_.end_step(sum / double(options_.parts * options_.B * options_.T));
+  return optimizer_.end_step(mean_loss(ranks_, losses, options_));
 }
 
 HeldBytes DataTrainer::held_bytes() {

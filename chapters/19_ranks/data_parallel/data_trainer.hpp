@@ -26,6 +26,18 @@ namespace t2t {
 /// parts, which gives the same bits on any number.
 enum class SumOrder { ring, pairs };
 
+/// The parts of a batch that this rank computes. Throws std::invalid_argument for fewer than ranks.
+Range own_parts(const Communicator& ranks, std::size_t parts);
+
+/// The loss over the whole batch, given each rank's sums of its own parts' losses, and 0 for those
+/// of others. The same on each rank; all must call it.
+double mean_loss(const Communicator& ranks, const std::vector<double>& losses,
+                 const TrainingOptions& options);
+
+std::size_t elements_of(const std::vector<ListedTensor>& list);
+/// A list of the same tensors, whose rows lie in one row, one after the other.
+std::vector<ListedTensor> listed_in(Row all, std::vector<ListedTensor> list);
+
 /// Gives every rank rank 0's weights, and returns the model's tensors. All ranks must call it.
 std::vector<ListedTensor> equal_weights(const Communicator& ranks, Model& model);
 

@@ -1,21 +1,15 @@
 #include "19_ranks/sharded/fsdp_trainer.hpp"
 
-#include <fmt/format.h>
-
-#include <numeric>
 #include <utility>
 
-#include "19_ranks/collectives/values.hpp"
 #include "19_ranks/sharded/sharded_step.hpp"
 #include "random.hpp"
-#include "shapes.hpp"
 
 namespace t2t {
 
 /// Returns the options, once there are enough parts. A trainer begins with this.
 static TrainingOptions checked_options(const Communicator& ranks, const TrainingOptions& options) {
-  expect(options.parts >= ranks.size, "parts of a batch",
-         fmt::format("at least one for each of {} ranks", ranks.size), options.parts);
+  own_parts(ranks, options.parts);
   return options;
 }
 
@@ -48,9 +42,7 @@ StepReport FsdpTrainer::step() {
     const double loss = run_round(part);
     if (part < options_.parts) losses[part] = loss;
   }
-  losses = sum_of_values(ranks_, losses);  // of a part, all ranks but one have 0
-  const double loss = std::accumulate(losses.begin(), losses.end(), 0.0) /
-                      double(options_.parts * options_.B * options_.T);
+  const double loss = mean_loss(ranks_, losses, options_);
   return step_of_shards(ranks_, optimizer_, model_.gradient_sums(), options_.clip, loss);
 }
 

@@ -105,9 +105,8 @@ double norm_of_shards(const Communicator& ranks, const std::vector<ListedTensor>
       step, finite ? "all tensors together" : full_name(gradients[largest.not_finite].info), loss));
 }
 
-StepReport step_of_shards(const Communicator& ranks, Optimizer& optimizer,
-                          const std::vector<ListedTensor>& gradients, double clip, double loss) {
-  const double norm = norm_of_shards(ranks, gradients, optimizer.steps_done() + 1, loss);
+StepReport clipped_step(Optimizer& optimizer, const std::vector<ListedTensor>& gradients,
+                        double norm, double clip, double loss) {
   const float factor = clip_factor(norm, clip);
   if (factor < 1)
     for (const ListedTensor& tensor : gradients)
@@ -115,6 +114,12 @@ StepReport step_of_shards(const Communicator& ranks, Optimizer& optimizer,
   StepReport report = optimizer.end_step(loss);
   report.gradient_norm = norm;
   return report;
+}
+
+StepReport step_of_shards(const Communicator& ranks, Optimizer& optimizer,
+                          const std::vector<ListedTensor>& gradients, double clip, double loss) {
+  const double norm = norm_of_shards(ranks, gradients, optimizer.steps_done() + 1, loss);
+  return clipped_step(optimizer, gradients, norm, clip, loss);
 }
 
 }  // namespace t2t

@@ -26,6 +26,12 @@ namespace t2t {
 double norm_of_shards(const Communicator& ranks, const std::vector<ListedTensor>& gradients,
                       std::size_t step, double loss);
 
+/// One step of what this rank holds, by the norm of all ranks' gradients, which is reported: if it
+/// is above `clip`, the gradients are scaled down. The optimizer, made without clipping, has
+/// `gradients`. Throws as its end_step does.
+StepReport clipped_step(Optimizer& optimizer, const std::vector<ListedTensor>& gradients,
+                        double norm, double clip, double loss);
+
 /// One step on this rank's shards. The optimizer, made without clipping, has the shards of the
 /// weights and `gradients`, which are scaled down here if their norm over all ranks is above
 /// `clip`. Returns that norm before clipping; the update_ratio is the own shards'. All ranks must

@@ -5,6 +5,7 @@
 #include "19_ranks/collectives/all_to_all.hpp"
 #include "19_ranks/collectives/reduction.hpp"
 #include "19_ranks/collectives/ring.hpp"
+#include "19_ranks/data_parallel/data_trainer.hpp"
 
 namespace t2t {
 
@@ -15,16 +16,8 @@ std::vector<ListedTensor> chunks_of(const Communicator& ranks, std::vector<Liste
 }
 
 Shards::Shards(const Communicator& ranks, const std::vector<ListedTensor>& tensors)
-    : list_(chunks_of(ranks, tensors)) {
-  std::size_t elements = 0;
-  for (const ListedTensor& tensor : list_) elements += tensor.numbers.size();
-  elements_.resize(elements);
-  std::size_t begin = 0;
-  for (ListedTensor& tensor : list_) {
-    tensor.numbers = Row(elements_).subspan(begin, tensor.numbers.size());
-    begin += tensor.numbers.size();
-  }
-}
+    : elements_(elements_of(chunks_of(ranks, tensors))),
+      list_(listed_in(elements_, chunks_of(ranks, tensors))) {}
 
 std::vector<float> own_chunks(const Communicator& ranks, const std::vector<ConstRow>& own,
                               const std::vector<std::size_t>& rows, std::size_t n) {

@@ -1,27 +1,15 @@
 #include "19_ranks/sharded/zero1_trainer.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "19_ranks/collectives/reduction.hpp"
 #include "19_ranks/collectives/ring.hpp"
-#include "19_ranks/collectives/values.hpp"
 #include "19_ranks/sharded/sharded_step.hpp"
 #include "19_ranks/sharded/shards.hpp"
 #include "random.hpp"
-#include "shapes.hpp"
 
 namespace t2t {
-
-/// This rank's parts. A trainer begins with this.
-static Range own_parts(const Communicator& ranks, std::size_t parts) {
-  expect(parts >= ranks.size, "parts of a batch",
-         fmt::format("at least one for each of {} ranks", ranks.size), parts);
-  return range_of(parts, ranks.size, ranks.rank);
-}
 
 /// So many gradients of the whole model as are held at a time.
 static std::vector<ModelWeights> room_for_sums(const Config& config, Range mine, std::size_t parts,
@@ -107,9 +95,7 @@ StepReport Zero1Trainer::step() {
     scatter_in_pairs();
   else
     scatter_on_ring();
-  losses = sum_of_values(ranks_, losses);  // of a part, all ranks but one have 0
-  const double loss = std::accumulate(losses.begin(), losses.end(), 0.0) /
-                      double(options_.parts * options_.B * options_.T);
+  const double loss = mean_loss(ranks_, losses, options_);
   const StepReport report = step_of_shards(ranks_, optimizer_, own_gradients_, options_.clip, loss);
   for (const ListedTensor& tensor : weights_) ring_all_gather(ranks_, tensor.numbers);
   return report;

@@ -29,10 +29,10 @@ static void each_storage(Layout layout, const ModelShape& model, const Job& job,
   for (const std::size_t e : divisors(layout.d, model.experts)) {
     if (model.experts % e != 0) continue;
     layout.e = e;
-    for (const std::size_t micro_batch : {1, 2, 4, 8})
+    for (std::size_t micro_batch = 1; micro_batch <= std::min<std::size_t>(sequences, 8);
+         micro_batch *= 2)
       for (const Sharding sharding : {Sharding::none, Sharding::optimizer, Sharding::all})
         for (const bool recompute : {false, true}) {
-          if (micro_batch > sequences) continue;
           layout.micro_batch = micro_batch;
           layout.sharding = sharding, layout.recompute = recompute;
           found(layout);

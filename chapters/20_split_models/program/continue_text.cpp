@@ -14,6 +14,7 @@
 #include "10_pretrained/program/open_session.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
 #include "19_ranks/collectives/values.hpp"
+#include "19_ranks/shows/ranks_text.hpp"
 #include "20_split_models/shows/show_shards.hpp"
 #include "20_split_models/tensor_parallel/parallel_state.hpp"
 #include "20_split_models/tensor_parallel/shard_weights.hpp"
@@ -120,8 +121,8 @@ int continue_text(const Communicator& world, const ContinueFlags& flags, std::ui
   for (const GgufTensor& tensor : file.tensors()) in_file += tensor.size;
   const Model model(std::move(shard.config), std::move(shard.weights));
   if (world.rank == 0) {
-    print_section(fmt::format("{} on {} rank{}", flags.model.substr(flags.model.rfind('/') + 1),
-                              world.size, world.size == 1 ? "" : "s"));
+    print_section(fmt::format("{} on {}", flags.model.substr(flags.model.rfind('/') + 1),
+                              ranks_text(world.size)));
     show_shards(whole, world.size, shard.unit);
     fmt::print("\n");
     std::string texts;

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "19_ranks/collectives/values.hpp"
+#include "19_ranks/sharded/sharded_step.hpp"
 #include "random.hpp"
 #include "shapes.hpp"
 
@@ -22,30 +23,27 @@ static std::vector<ListedTensor> learned_of(ModelWeights& own, const Config& who
   });
   return list;
 }
+static std::vector<ListedTensor> learned_of(Model& model, const Config& whole, Shard shard) {
+  std::vector<ListedTensor> list;
+  model.change_weights([&](ModelWeights& own) { list = learned_of(own, whole, shard); });
+  return list;
+}
 
 SplitTrainer::SplitTrainer(const Communicator& ranks, const Config& whole,
                            const ModelWeights& weights, const TrainingOptions& options,
                            std::span<const int> ids)
     : ranks_(ranks),
-      whole_(whole),
       options_(options),
       model_(trained_config_of(whole, {ranks.rank, ranks.size}),
              trained_shard_of(weights, whole, {ranks.rank, ranks.size})),
       windows_(ids, options.T, options.seed),
       batch_(make_batch(options.B, options.T)),
       passes_(ranks, whole, options.B, options.T),
-      gradients_(zeros_of(model_.config())) {
+      gradients_(zeros_of(model_.config())),
+      gradients_list_(learned_of(gradients_, whole, {ranks.rank, ranks.size})),
+      optimizer_({options.schedule, options.adamw, 0},
+                 learned_of(model_, whole, {ranks.rank, ranks.size}), gradients_list_) {
   expect(options.parts >= 1, "parts of a batch", "at least 1", options.parts);
-  const Shard shard = {ranks.rank, ranks.size};
-  model_.change_weights([&](ModelWeights& own) { weights_list_ = learned_of(own, whole, shard); });
-  gradients_list_ = learned_of(gradients_, whole, shard);
-  std::size_t pieces = 0;
-  for (const ListedTensor& tensor : weights_list_) {
-    means_.emplace_back(tensor.numbers.size());
-    squares_.emplace_back(tensor.numbers.size());
-    pieces = std::max(pieces, adamw_pieces(tensor.numbers.size()));
-  }
-  scratch_.resize(pieces);
 }
 
 /// Σ g² over the tensors that this rank counts: its parts of divided tensors, and on rank 0 also
@@ -61,31 +59,15 @@ double SplitTrainer::squares_of_gradients() const {
   return sum;
 }
 
-/// Moves the own weights. Returns the size of the matrices' move as a share of their own, on this
-/// rank.
-double SplitTrainer::update(float rate, float gradient_scale) {
-  const AdamWStep step{options_.adamw, rate, steps_done_ + 1, gradient_scale};
-  double moved = 0, size = 0;
-  for (std::size_t i = 0; i < weights_list_.size(); ++i) {
-    const bool decaying = decays(weights_list_[i].info.role);
-    const Row w = weights_list_[i].numbers;
-    const double before = gradient_norm({weights_list_[i]});
-    const double of_tensor =
-        adamw_step(step, decaying ? options_.adamw.decay : 0, w, gradients_list_[i].numbers,
-                   means_[i], squares_[i], scratch_);
-    if (decaying) moved += of_tensor, size += before * before;
-  }
-  return size > 0 ? std::sqrt(moved / size) : 0;
-}
-
 StepReport SplitTrainer::step() {
-  const std::size_t n = steps_done_ + 1, tokens = options_.parts * options_.B * options_.T;
+  const std::size_t done = optimizer_.steps_done(),
+                    tokens = options_.parts * options_.B * options_.T;
   for_each_tensor(gradients_, model_.config(), [](const TensorInfo&, auto& tensor) {
     if (tensor.size() > 0) std::ranges::fill(numbers_of(tensor), 0.0f);
   });
   double loss = 0;
   for (std::size_t part = 0; part < options_.parts; ++part) {
-    const std::uint64_t number = std::uint64_t(steps_done_) * options_.parts + part;
+    const std::uint64_t number = std::uint64_t(done) * options_.parts + part;
     windows_.fill(batch_, number * options_.B);
     loss += passes_.add(model_, batch_, 1 / float(tokens), gradients_,
                         {options_.dropout, seed_of(SeedOf::step, options_.seed, number)});
@@ -94,12 +76,9 @@ StepReport SplitTrainer::step() {
   const double norm = std::sqrt(sum_of_values(ranks_, {squares_of_gradients()})[0]);
   if (!std::isfinite(norm) || !std::isfinite(loss))
     throw std::runtime_error(fmt::format(
-        "step {}: the gradient is not finite (loss {:.3g}); wanted a lower rate or more warm-up", n,
-        loss));
-  const float rate = rate_at(options_.schedule, n);
-  const double ratio = update(rate, clip_factor(norm, options_.clip));
-  steps_done_ = n;
-  return {n, loss, norm, rate, ratio};
+        "step {}: the gradient is not finite (loss {:.3g}); wanted a lower rate or more warm-up",
+        done + 1, loss));
+  return clipped_step(optimizer_, gradients_list_, norm, options_.clip, loss);
 }
 
 }  // namespace t2t

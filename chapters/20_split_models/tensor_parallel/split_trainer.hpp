@@ -29,26 +29,21 @@ class SplitTrainer {
   /// throw std::runtime_error when the gradient is not finite, and as messages.hpp says.
   StepReport step();
 
-  /// The rank's own model, and its gradients in the last step.
+  /// The rank's own model.
   const Model& model() const { return model_; }
-  ModelWeights& gradients() { return gradients_; }
 
  private:
   double squares_of_gradients() const;
-  double update(float rate, float gradient_scale);
 
   Communicator ranks_;
-  Config whole_;
   TrainingOptions options_;
   Model model_;
   Windows windows_;
   Batch batch_;
   SplitGradients passes_;
   ModelWeights gradients_;
-  std::vector<ListedTensor> weights_list_, gradients_list_;  // that this rank learns
-  std::vector<std::vector<float>> means_, squares_;
-  std::vector<double> scratch_;
-  std::size_t steps_done_ = 0;
+  std::vector<ListedTensor> gradients_list_;  // that this rank learns
+  Optimizer optimizer_;                       // of these
 };
 
 }  // namespace t2t
