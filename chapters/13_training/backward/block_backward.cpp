@@ -220,7 +220,7 @@ double block_backward(const Block& block, const KeptBlock& kept, const RopeTable
     loss = functions.network.backward({block, scratch.normed, dnetwork, dpart, gradients});
   else
     network_backward(scratch.normed, block, kept, dnetwork, scratch, dpart, gradients.feed_forward);
-  if (functions.read_backward) functions.read_backward(block, Part::feed_forward, dpart);
+  if (functions.sum_terms) functions.sum_terms(dpart);
   if (norm_before)
     add_norm(kept.x_plus_attention, weights.feed_forward_norm, dpart, dx,
              gradients.feed_forward_norm);
@@ -234,7 +234,7 @@ double block_backward(const Block& block, const KeptBlock& kept, const RopeTable
   attention_part_backward(norm_before ? scratch.normed : kept.x,
                           {block, kept, backward_table, B, scratch, gradients, dropout, functions},
                           dadded(Part::attention), dpart);
-  if (functions.read_backward) functions.read_backward(block, Part::attention, dpart);
+  if (functions.sum_terms) functions.sum_terms(dpart);
   if (norm_before)
     add_norm(kept.x, weights.attention_norm, dpart, dx, gradients.attention_norm);
   else

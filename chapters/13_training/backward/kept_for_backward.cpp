@@ -50,9 +50,9 @@ static Tensor<2>* place_of(Part part, KeptBlock& kept) {
   }
 }
 
-Trace keep_in(std::vector<KeptBlock>& kept) {
-  return [&kept](Part part, std::size_t layer, ConstMatrix value) {
-    Tensor<2>* to = place_of(part, kept[layer]);
+Trace keep_in(KeptBlock& kept) {
+  return [&kept](Part part, std::size_t, ConstMatrix value) {
+    Tensor<2>* to = place_of(part, kept);
     if (!to || to->size() == 0) return;
     for_each_row(value.rows, value.cols,
                  [&](std::size_t t) { std::ranges::copy(value.row(t), row(*to, t).begin()); });

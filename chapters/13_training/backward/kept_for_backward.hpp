@@ -30,9 +30,8 @@ struct KeptBlock {
 std::vector<KeptBlock> make_kept(std::span<const BlockSettings> layers, std::size_t N,
                                  bool own_network = true);
 
-/// The trace that copies a block's intermediate results into its KeptBlock: all but x, which comes
-/// before it.
-Trace keep_in(std::vector<KeptBlock>& kept);
+/// The trace that copies a block's intermediate results: all but x, which comes before it.
+Trace keep_in(KeptBlock& kept);
 
 /// Bytes of storage.
 std::size_t bytes(const std::vector<KeptBlock>& kept);

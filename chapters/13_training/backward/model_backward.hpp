@@ -10,24 +10,11 @@
 
 #include <cstddef>
 #include <functional>
-#include <span>
 #include <vector>
 
-#include "09_language_model/fast/model.hpp"
-#include "13_training/attention/batch_attention.hpp"
-#include "13_training/backward/block_backward.hpp"
-#include "13_training/backward/cross_entropy.hpp"
+#include "13_training/backward/passes.hpp"
 
 namespace t2t {
-
-/// B sequences of T tokens, one after the other, and for each token the next one.
-struct Batch {
-  std::size_t B, T;
-  std::vector<int> ids;      // [B·T]
-  std::vector<int> targets;  // [B·T], some may be not_learned
-};
-/// Room for B sequences, of zeros.
-Batch make_batch(std::size_t B, std::size_t T);
 
 /// Tensors of 0 in the shapes of a model's weights: gradients, or an optimizer's running means.
 /// With `learned`, matrices and tables for which it returns false stay empty.
@@ -38,8 +25,7 @@ ModelWeights zeros_of(const Config& config,
 /// step.
 class Gradients {
  public:
-  /// Throws std::invalid_argument when B or T is 0 or T is above T_max, and as expect_config and
-  /// BackwardScratch do; std::runtime_error when there is not enough free memory.
+  /// Throws as Passes does.
   Gradients(const Config& config, std::size_t B, std::size_t T, TrainingFunctions functions = {});
 
   /// Adds the gradients of scale · Σ loss to `gradients`, and returns Σ loss over the batch's
@@ -58,26 +44,18 @@ class Gradients {
 
   /// Bytes of what the forward pass saves, and of the scratch memory beside it.
   std::size_t kept_bytes() const { return bytes(kept_); }
-  std::size_t scratch_bytes() const;
+  std::size_t scratch_bytes() const { return passes_.scratch_bytes(); }
 
  private:
-  void expect_batch(const Model& model, const Batch& batch) const;
-  void forward(const Model& model, const Batch& batch, const Dropout& dropout, const Trace& trace);
-  double head(const Model& model, const Batch& batch, float scale, ModelWeights* gradients);
+  void expect_model(const Model& model) const;
+  /// Leaves the last block's result in the passes' x.
+  void forward(const Model& model, const Batch& batch, bool keep, const Dropout& dropout);
 
   std::size_t B_, T_;
-  TrainingFunctions functions_;
+  Config config_;
+  Passes passes_;
+  std::vector<KeptBlock> kept_;  // [L]
   double extra_loss_ = 0;
-  Tensor<2> x_;       // [N, C], the residual stream
-  Tensor<2> dx_;      // [N, C], its gradient
-  Tensor<2> logits_;  // [some rows, V]
-  std::vector<double> losses_;
-  std::vector<Run> runs_;  // [B], of T tokens each
-  BatchAttention attention_;
-  std::vector<KeptBlock> kept_;
-  BlockScratch forward_scratch_;
-  BackwardScratch backward_scratch_;
-  std::vector<RopeTable> backward_tables_;  // [L]
 };
 
 }  // namespace t2t

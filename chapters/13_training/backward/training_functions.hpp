@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 
 #include "08_block/fast/block_rows.hpp"
 #include "13_training/attention/batch_attention.hpp"
@@ -40,10 +41,12 @@ struct TrainingFunctions {
   AttentionChange attention = {};
   TrainedNetwork network = {};
   SumChange sum = {};
-  /// Is handed the gradient of what a sublayer read, before it goes through the norm in front:
-  /// under tensor parallelism (chapter 20) each process has a term of it, and their sum takes its
-  /// place.
-  std::function<void(const Block&, Part, Matrix dread)> read_backward = {};
+  /// Tensor parallelism (chapter 20): each process computes a term of what a sublayer adds to the
+  /// stream, and of the gradient of what a sublayer or the head reads. The function, given one,
+  /// puts the sum over processes in its place.
+  std::function<void(Matrix term)> sum_terms = {};
+  /// In place of cross_entropy_rows, if a process has some tokens' logits only.
+  std::function<double(Matrix logits, std::span<const int> targets, float scale)> loss = {};
 };
 
 }  // namespace t2t

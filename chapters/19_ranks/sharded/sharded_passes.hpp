@@ -6,13 +6,12 @@
 //                                       scatter scatter       scatter   scatter
 //
 // Each block is gathered twice, since its room belongs to the next block in between: FSDP's
-// reshard_after_forward. Chapter 13's Gradients wants a whole Model and whole gradients; the parts
-// that this file calls are the same.
+// reshard_after_forward.
 #pragma once
 
 #include <vector>
 
-#include "13_training/backward/model_backward.hpp"
+#include "13_training/backward/passes.hpp"
 #include "19_ranks/sharded/sharded_model.hpp"
 
 namespace t2t {
@@ -29,23 +28,8 @@ class ShardedPasses {
   double add(ShardedModel& model, const Batch* batch, float scale, const Dropout& dropout);
 
  private:
-  void embed(const ShardedModel& model, const Batch& batch, const Dropout& dropout);
-  void forward(const Block& block, const Dropout& dropout);
-  double head(ShardedModel& model, const Batch& batch, float scale);
-  void backward(const Block& block, ModelWeights& gradients, const Dropout& dropout);
-  void embedding_backward(ShardedModel& model, const Batch& batch, const Dropout& dropout);
-
-  std::size_t B_, T_;
-  Tensor<2> x_;       // [N, C], the residual stream
-  Tensor<2> dx_;      // [N, C], its gradient
-  Tensor<2> logits_;  // [N, V]
-  std::vector<double> losses_;
-  std::vector<Run> runs_;  // [B], of T tokens each
-  BatchAttention attention_;
+  Passes passes_;
   std::vector<KeptBlock> kept_;  // [L]
-  BlockScratch forward_scratch_;
-  BackwardScratch backward_scratch_;
-  std::vector<RopeTable> backward_tables_;  // [L]
 };
 
 }  // namespace t2t

@@ -44,16 +44,13 @@ ModelWeights trained_shard_of(const ModelWeights& weights, const Config& whole, 
   return shard_of(weights, whole, shard, Tables::own_rows);
 }
 
-/// Rows whose logits are computed at once, as in chapter 13.
-static std::size_t rows_at_once(std::size_t N, std::size_t V) {
-  return std::clamp<std::size_t>((4 << 20) / V, 1, N);
-}
-
-/// Chapter 13's slots: what a sublayer read has a gradient on each rank, and they are summed.
-static TrainingFunctions functions_of(const Communicator& ranks) {
+/// Chapter 13's slots: each rank has a term of what a sublayer adds, and of the gradient of what it
+/// read, and the logits of its own tokens.
+static TrainingFunctions functions_of(const Communicator& ranks, std::size_t V) {
   TrainingFunctions functions;
-  functions.read_backward = [ranks](const Block&, Part, Matrix dread) {
-    sum_over_ranks(ranks, dread);
+  functions.sum_terms = [ranks](Matrix term) { sum_over_ranks(ranks, term); };
+  functions.loss = [ranks, V](Matrix logits, std::span<const int> targets, float scale) {
+    return split_cross_entropy_rows(ranks, V, logits, targets, scale);
   };
   return functions;
 }
@@ -66,107 +63,56 @@ SplitGradients::SplitGradients(const Communicator& ranks, const Config& whole, s
       V_(whole.V),
       tokens_(range_of(whole.V, ranks.size, ranks.rank)),
       own_(trained_config_of(whole, {ranks.rank, ranks.size})),
-      functions_(functions_of(ranks)),
-      x_(empty(B * T, whole.block.C)),
-      dx_(empty(B * T, whole.block.C)),
-      logits_(empty(rows_at_once(B * T, own_.V), own_.V)),
-      attention_(settings_of_all(own_), B, T),
+      passes_(own_, B, T, functions_of(ranks, V_)),
       kept_(make_kept(settings_of_all(own_), B * T)),
-      forward_scratch_(settings_of_all(own_), B * T),
-      backward_scratch_(settings_of_all(own_), B, T, functions_) {
-  expect(T >= 1 && T <= whole.T_max, "T, the tokens of a sequence",
-         fmt::format("1 to T_max = {}", whole.T_max), T);
-  for (std::size_t b = 0; b < B; ++b) runs_.push_back({.sequence = b, .position = 0, .rows = T});
-  for (std::size_t l = 0; l < own_.L; ++l)
-    backward_tables_.push_back(backward_table(attention_.table(l)));
-}
+      own_rows_(empty(B * T, own_.block.C)) {}
 
-/// x_ becomes the batch's embedding, whole on each rank: one of them has a token's row.
-void SplitGradients::embed(const Model& own, const Batch& batch) {
+/// The batch's embedding, whole on each rank: one of them has a token's row.
+void SplitGradients::embed(const Model& own, const Batch& batch, const Dropout& dropout) {
   expect_ids(batch.ids, V_);
   const Weight& table = own.weights().embedding;
-  for_each_row(x_.shape(0), x_.shape(1), [&](std::size_t t) {
+  const Matrix x = passes_.x();
+  for_each_row(x.rows, x.cols, [&](std::size_t t) {
     const std::size_t id = std::size_t(batch.ids[t]);
     if (id >= tokens_.begin && id < tokens_.end)
-      table.row(id - tokens_.begin, row(x_, t));
+      table.row(id - tokens_.begin, x.row(t));
     else
-      std::ranges::fill(row(x_, t), 0.0f);
+      std::ranges::fill(x.row(t), 0.0f);
   });
   // Learned positions are zeros on all ranks but 0.
   for (std::size_t b = 0; own_.learned_positions && b < B_; ++b)
-    add_positions(Matrix(x_).rows_from(b * T_, T_), own.weights().positions.floats(), 0);
-  sum_over_ranks(ranks_, x_);
+    add_positions(x.rows_from(b * T_, T_), own.weights().positions.floats(), 0);
+  sum_over_ranks(ranks_, x);
+  dropout_rows(dropout, Part::embedding, 0, x);
 }
 
-/// The final norm, the own tokens' logits and the loss. dx_ becomes the gradient of x_.
-double SplitGradients::head(const Model& own, const Batch& batch, float scale,
-                            ModelWeights& gradients) {
-  const BlockSettings& s = own_.block;
-  const Tensor<2>& table = own.head().floats();
-  Weight& dtable = own_.tied ? gradients.embedding : gradients.head;
-  Tensor<2>& normed = backward_scratch_.normed;    // [N, C]
-  Tensor<2>& dnormed = backward_scratch_.dnormed;  // [N, C]
-  norm_rows(x_, own.weights().final_norm, s.norm, s.eps, normed);
-  double sum = 0;
-  const std::size_t N = x_.shape(0), most = logits_.shape(0);
-  for (std::size_t first = 0; first < N; first += most) {
-    const std::size_t count = std::min(most, N - first);
-    const Matrix rows = Matrix(normed).rows_from(first, count);
-    const Matrix logits = Matrix(logits_).rows_from(0, count);
-    matmul_bt(rows, ConstMatrix(table), logits);
-    sum += split_cross_entropy_rows(ranks_, V_, logits,
-                                    std::span(batch.targets).subspan(first, count), scale);
-    add_weight_gradient(logits, rows, dtable.floats());
-    matmul(logits, table, Matrix(dnormed).rows_from(first, count));
-  }
-  sum_over_ranks(ranks_, dnormed);
-  dx_.fill(0);
-  add_norm_backward(x_, own.weights().final_norm, s.norm, s.eps, dnormed, dx_, gradients.final_norm,
-                    row(backward_scratch_.rows));
-  return sum;
-}
-
-/// Adds dx_ to the rows of the own tokens.
-void SplitGradients::add_embedding(const Batch& batch, ModelWeights& gradients) {
+/// Adds to the rows of the own tokens.
+void SplitGradients::embedding_backward(const Batch& batch, ModelWeights& gradients,
+                                        const Dropout& dropout) {
+  const Matrix dx = passes_.dx();
+  dropout_rows(dropout, Part::embedding, 0, dx);
   std::vector<int> ids;
-  Tensor<2>& own = backward_scratch_.normed;  // [N, C], the rows of own tokens one after the other
   for (std::size_t t = 0; t < batch.ids.size(); ++t) {
     const std::size_t id = std::size_t(batch.ids[t]);
     if (id < tokens_.begin || id >= tokens_.end) continue;
-    std::ranges::copy(row(dx_, t), row(own, ids.size()).begin());
+    std::ranges::copy(dx.row(t), row(own_rows_, ids.size()).begin());
     ids.push_back(int(id - tokens_.begin));
   }
-  add_embedding_gradient(ids, ConstMatrix(own).rows_from(0, ids.size()),
+  add_embedding_gradient(ids, ConstMatrix(own_rows_).rows_from(0, ids.size()),
                          gradients.embedding.floats());
   if (own_.learned_positions && ranks_.rank == 0)
-    add_positions_gradient(T_, dx_, gradients.positions.floats());
+    add_positions_gradient(T_, dx, gradients.positions.floats());
 }
 
 double SplitGradients::add(const Model& own, const Batch& batch, float scale,
                            ModelWeights& gradients, const Dropout& dropout) {
-  const std::size_t N = B_ * T_;
-  if (batch.B != B_ || batch.T != T_ || batch.ids.size() != N || batch.targets.size() != N)
-    throw std::invalid_argument(
-        fmt::format("batch: wanted B = {}, T = {}, got B = {}, T = {}", B_, T_, batch.B, batch.T));
-  embed(own, batch);
-  dropout_rows(dropout, Part::embedding, 0, x_);
-  const BlockFunctions functions = {
-      .attention = std::ref(attention_),
-      .before_sum = [this, &dropout](const Block& block, Part part, ConstMatrix, Matrix added) {
-        sum_over_ranks(ranks_, added);
-        dropout_rows(dropout, part, block.layer(), added);
-      }};
-  const Trace keep = keep_in(kept_);
-  for (std::size_t l = 0; l < own_.L; ++l) {
-    kept_[l].x = x_;
-    block_rows(x_, runs_, own.block(l), functions, forward_scratch_, keep);
-  }
-  const double loss = head(own, batch, scale, gradients);
+  expect_batch(batch, B_, T_);
+  embed(own, batch, dropout);
+  for (std::size_t l = 0; l < own_.L; ++l) passes_.forward(own.block(l), &kept_[l], dropout);
+  const double loss = passes_.head(own, batch, scale, &gradients);
   for (std::size_t l = own_.L; l-- > 0;)
-    block_backward(own.block(l), kept_[l], backward_tables_[l], B_, backward_scratch_, dx_,
-                   gradients.blocks[l], dropout, functions_);
-  dropout_rows(dropout, Part::embedding, 0, dx_);
-  add_embedding(batch, gradients);
+    passes_.backward(own.block(l), kept_[l], gradients.blocks[l], dropout);
+  embedding_backward(batch, gradients, dropout);
   return loss;
 }
 

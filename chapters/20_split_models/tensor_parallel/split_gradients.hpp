@@ -7,7 +7,8 @@
 //
 // Every rank reads the same x, and each of them gives x a part of its gradient: where the forward
 // pass needs no message, the backward pass needs a sum, and the other way round. Megatron-LM calls
-// the two places f and g (Shoeybi et al. 2019, section 3). Chapter 13's block has slots for both.
+// the two places f and g (Shoeybi et al. 2019, section 3). Chapter 13's Passes have one slot
+// for both, sum_terms.
 //
 // A rank's own model has V = its own tokens: its embedding, and its head if the two are not tied,
 // are [own tokens, C].
@@ -16,7 +17,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "13_training/backward/model_backward.hpp"
+#include "13_training/backward/passes.hpp"
 #include "19_ranks/counting/counts.hpp"
 #include "20_split_models/tensor_parallel/shards.hpp"
 
@@ -43,24 +44,16 @@ class SplitGradients {
              const Dropout& dropout = {});
 
  private:
-  void embed(const Model& own, const Batch& batch);
-  double head(const Model& own, const Batch& batch, float scale, ModelWeights& gradients);
-  void add_embedding(const Batch& batch, ModelWeights& gradients);
+  void embed(const Model& own, const Batch& batch, const Dropout& dropout);
+  void embedding_backward(const Batch& batch, ModelWeights& gradients, const Dropout& dropout);
 
   Communicator ranks_;
   std::size_t B_, T_, V_;
   Range tokens_;  // of this rank
   Config own_;
-  TrainingFunctions functions_;
-  Tensor<2> x_;       // [N, C], the residual stream: the same on each rank, as its gradient
-  Tensor<2> dx_;      // [N, C]
-  Tensor<2> logits_;  // [some rows, own tokens]
-  std::vector<Run> runs_;
-  BatchAttention attention_;
-  std::vector<KeptBlock> kept_;
-  BlockScratch forward_scratch_;
-  BackwardScratch backward_scratch_;
-  std::vector<RopeTable> backward_tables_;  // [L]
+  Passes passes_;  // over the residual stream, which is the same on each rank, as its gradient
+  std::vector<KeptBlock> kept_;  // [L]
+  Tensor<2> own_rows_;           // [N, C], gradients of the own tokens, one after the other
 };
 
 /// What one rank sends in a call of add, whose logits are computed in one piece, as they are for up
