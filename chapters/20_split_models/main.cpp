@@ -11,6 +11,7 @@
 #include "19_ranks/start/start_ranks.hpp"
 #include "20_split_models/program/continue_text.hpp"
 #include "20_split_models/program/plan_task.hpp"
+#include "20_split_models/program/serve_on_ranks.hpp"
 #include "20_split_models/shows/show_context.hpp"
 #include "20_split_models/shows/show_latency.hpp"
 #include "20_split_models/shows/show_shards.hpp"
@@ -62,13 +63,14 @@ int main(int argc, char** argv) {
   std::string split = "tensor";
   ContinueFlags flags;
   PlanFlags planned;
+  ServeFlags served;
   Program program("20_split_models",
                   "One model on many ranks, each of which has a part of every matrix. Without "
                   "--model and --prompt: a small model, and what a token costs.");
   program.size("ranks", ranks, "how many processes to start; they may be more than cores");
   program.word("split", split,
                "what is divided: the matrices (tensor) or a sequence's tokens (context)");
-  program.input("model", flags.model, "a GGUF file of a model that chapter 10 reads");
+  add_flags(program, served);  // --model among them
   program.word("prompt", flags.prompt, "text to continue with the real model");
   program.size("tokens", flags.tokens, "most tokens to generate");
   add_sampling_flags(program, flags.sampling);
@@ -96,7 +98,13 @@ int main(int argc, char** argv) {
     config_of(shown_config(), {0, ranks});  // which refuses more ranks than heads
     return on_ranks([&](const Communicator& world) { return tour(program, world); });
   };
+  const auto serve = [&] {
+    expect_serve_task(served, ranks);
+    if (!is_rank()) return run_ranks(ranks, {argv, argv + argc});
+    return on_ranks([&](const Communicator& world) { return serve_on_ranks(world, served); });
+  };
   const auto go_on = [&] {
+    flags.model = served.model;
     expect_text_task(flags, ranks);
     return on_ranks(
         [&](const Communicator& world) { return continue_text(world, flags, program.seed()); });
@@ -104,6 +112,7 @@ int main(int argc, char** argv) {
   const auto of_text = joined({"ranks", "split", "model", "tokens", "seed"}, sampling_flags());
   return program.run_tasks(argc, argv,
                            {{{"plan", plan_flags(), [&] { return show_plan(planned); }},
+                             {"serve", joined({"ranks"}, serve_flags()), serve},
                              {"prompt", of_text, go_on},
                              {"", {"ranks", "split", "seed", "save"}, show},
                              {"", of_text, go_on}},

@@ -1,7 +1,7 @@
 """The book's sources as pages: each file that a page links to, and each file of a folder that a page links to, with its
 lines numbered and highlighted. A line's anchor is #L23, as on a code host.
 
-These pages are plain: no navigation, and seven colours, for there are many of them.
+These pages are plain: no navigation, and six colours, for there are many of them.
 """
 import html
 import pathlib
@@ -14,8 +14,8 @@ from pygments.token import Token
 from pygments.util import ClassNotFound
 
 MOST = 400_000  # bytes of a file that is shown
-COLOURS = [(Token.Comment.Preproc, "p"), (Token.Comment, "c"), (Token.Literal.String, "s"), (Token.Literal.Number, "n"),
-           (Token.Keyword, "k"), (Token.Generic.Inserted, "i"), (Token.Generic.Deleted, "d")]
+COLOURS = [(Token.Comment.Preproc, "p"), (Token.Comment, "c"), (Token.Literal.String, "s"), (Token.Keyword, "k"),
+           (Token.Generic.Inserted, "i"), (Token.Generic.Deleted, "d")]
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>{title} - Tensor to Token</title><link rel="stylesheet" href="{root}_static/source.css">
@@ -59,13 +59,16 @@ def spans(text, lexer):
 
 def numbered(text, lexer):
     lines = spans(text, lexer).rstrip("\n").split("\n")
+    if isinstance(lexer, DiffLexer):  # the lines of a patch have their numbers in it
+        return "<pre tabindex=0>" + "\n".join(lines) + "\n</pre>"
     return "<pre tabindex=0>" + "".join(f"<i id=L{i}>{line}\n</i>" for i, line in enumerate(lines, 1)) + "</pre>"
 
 
-def breadcrumbs(inside, root):
-    """Each folder above a file, as links to its list of files if it has one."""
+def breadcrumbs(inside, is_folder):
+    """Each folder above a file, as links to its list of files."""
     parts = inside.parts
-    links = [f'<a href="{root}source/{"/".join(parts[:i])}/index.html">{parts[i - 1]}</a>' for i in range(1, len(parts))]
+    up = ["../" * (len(parts) - 1 - i + is_folder) for i in range(1, len(parts))]
+    links = [f'<a href="{there}index.html">{part}</a>' for there, part in zip(up, parts)]
     return " / ".join(links + [f"<strong>{parts[-1]}</strong>"])
 
 
@@ -88,7 +91,7 @@ class Sources:
         about = next((g for g in chapter.groups() if g), "") if chapter else ""
         pages = f'<a href="{root}{about}.html">the chapter\'s page</a>' if (self.home / f"docs/{about}.md").exists() else ""
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(PAGE.format(title=html.escape(title), root=root, path=breadcrumbs(inside, root), pages=pages, main=main))
+        page.write_text(PAGE.format(title=html.escape(title), root=root, path=breadcrumbs(inside, page.name == "index.html"), pages=pages, main=main))
         self.written.add(page)
 
     def file(self, path):

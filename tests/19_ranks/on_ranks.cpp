@@ -42,8 +42,8 @@ static void wait(MPI_Request& request) {
 }
 
 /// Begins and ends MPI with the run of the checks; what only lists them needs none.
-struct Session : doctest::IReporter {
-  explicit Session(const doctest::ContextOptions&) {}
+struct MpiReporter : doctest::IReporter {
+  explicit MpiReporter(const doctest::ContextOptions&) {}
   void test_run_start() override {
     setenv("MPIEXEC_TIMEOUT", "300", 0);  // seconds, after which mpirun ends all
     const std::vector<std::string> arguments(first_argument, first_argument + argument_count);
@@ -72,7 +72,7 @@ struct Session : doctest::IReporter {
   void log_message(const doctest::MessageData&) override {}
   void test_case_skipped(const doctest::TestCaseData&) override {}
 };
-DOCTEST_REGISTER_LISTENER("session", 0, Session);
+DOCTEST_REGISTER_LISTENER("session", 0, MpiReporter);
 
 struct Outcome {
   std::string error;

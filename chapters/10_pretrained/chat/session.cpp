@@ -19,6 +19,9 @@ Session::Session(GgufFile opened, Bpe tokenizer, const MakeWeight& make)
     : Session{load_in_time(opened, tokenizer, make),  // braces: first this, then the moves
               std::move(opened), std::move(tokenizer)} {}
 
+Session::Session(GgufFile opened, Bpe tokenizer, Model model)
+    : Session{Loaded{std::move(model), 0}, std::move(opened), std::move(tokenizer)} {}
+
 Session::Session(Loaded loaded, GgufFile&& opened, Bpe&& tokenizer)
     : file(std::move(opened)),
       bpe(std::move(tokenizer)),

@@ -24,6 +24,8 @@ struct Session {
   MakeState make_state = {};
 
   Session(GgufFile opened, Bpe tokenizer, const MakeWeight& make = {});
+  /// With a model that was read from the file otherwise.
+  Session(GgufFile opened, Bpe tokenizer, Model model);
 
   const Config& config() const { return model.config(); }
   /// Memory for sequences of up to S tokens.

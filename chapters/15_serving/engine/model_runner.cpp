@@ -11,10 +11,12 @@
 
 namespace t2t {
 
-ModelRunner model_runner(const Model& model, const EngineOptions& options) {
+ModelRunner model_runner(const Model& model, const EngineOptions& options,
+                         const StateOptions& slots) {
   const Config& config = model.config();
   const std::size_t S = std::min(config.T_max, options.pages * options.page_size);
-  StateOptions state_options{.chunk = options.budget, .sequences = options.sequences};
+  StateOptions state_options = slots;
+  state_options.chunk = options.budget, state_options.sequences = options.sequences;
   if (config.block.experts > 0) state_options.network = experts_network();
   expect_state_options(config, S, state_options);
   const auto paged = std::make_shared<PagedAttention>(

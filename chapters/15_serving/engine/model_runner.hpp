@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "09_language_model/fast/model.hpp"
+#include "09_language_model/fast/state_options.hpp"
 #include "tensor.hpp"
 
 namespace t2t {
@@ -54,8 +55,10 @@ struct ModelRunner {
   std::function<void(std::size_t page, std::span<const std::byte> copy)> put = {};
 };
 
-/// A model whose keys and values lie in pages. The model must outlive it. Throws as ModelState and
+/// A model whose keys and values lie in pages. The model must outlive it. Of `slots`, what is
+/// called in a pass is used: embedded, before_sum and scored. Throws as ModelState and
 /// PagedAttention do.
-ModelRunner model_runner(const Model& model, const EngineOptions& options);
+ModelRunner model_runner(const Model& model, const EngineOptions& options,
+                         const StateOptions& slots = {});
 
 }  // namespace t2t

@@ -60,9 +60,8 @@ void add_flags(Program& program, ServeFlags& flags) {
               "expand the file's weights into floats; answers come more slowly");
 }
 
-/// The same bits for each sequence whatever the others are: products of quantized weights have a
-/// fixed order anyway, and products of floats get one.
-static MakeWeight batch_invariant_matrices(bool all_as_floats) {
+// Products of quantized weights have a fixed order anyway, and products of floats get one.
+MakeWeight batch_invariant_matrices(bool all_as_floats) {
   return [=](const GgufTensor& tensor, const TensorInfo& info) {
     const bool multiplied = info.role != Role::positions && info.role != Role::router;
     const bool halves = tensor.type == TensorType::f16 || tensor.type == TensorType::bf16;
@@ -82,6 +81,9 @@ static std::string read_key(const std::string& path) {
 }
 
 static EngineOptions options_of(const ServeFlags& flags) {
+  if (flags.port > 65535)
+    throw std::invalid_argument(
+        fmt::format("--port: wanted a number up to 65535, got {}", flags.port));
   if (flags.cache_tokens < flags.context)
     throw std::invalid_argument(
         fmt::format("--cache-tokens: wanted room for a sequence of --context {}, got {}",
@@ -101,6 +103,10 @@ static EngineOptions options_of(const ServeFlags& flags) {
   options.pages = options.pages_for(flags.cache_tokens),
   options.swap = options.pages_for(flags.swap);
   return options;
+}
+
+ServeOptions checked_options(const ServeFlags& flags) {
+  return {options_of(flags), read_key(flags.key_file)};
 }
 
 /// The drafting model, with its file's types.
@@ -126,18 +132,10 @@ static void greet(const ServeFlags& flags, const HttpServer& server, const Serve
   std::fflush(stdout);
 }
 
-static int serve(const ServeFlags& flags) {
+int serve(const ServeFlags& flags, const ServeOptions& options, const Session& session,
+          ModelRunner runner) {
   using namespace std::chrono_literals;
-  if (flags.port > 65535)
-    throw std::invalid_argument(
-        fmt::format("--port: wanted a number up to 65535, got {}", flags.port));
-  EngineOptions options = options_of(flags);
-  const std::string key = read_key(flags.key_file);
-  GgufFile file = open_model(flags.model);
-  Bpe bpe = read_tokenizer(file);
-  const Session session(std::move(file), std::move(bpe), batch_invariant_matrices(flags.floats));
   const std::optional<Session> drafter = open_drafter(flags);
-  ModelRunner runner = model_runner(session.model, options);
   runner.positions = std::min(runner.positions, flags.context);
   Service service(runner, flags.waiting);
   ServedModel served = served_model(session);
@@ -146,7 +144,7 @@ static int serve(const ServeFlags& flags) {
   const HttpServer server(service, served,
                           {.host = flags.host,
                            .port = int(flags.port),
-                           .key = key,
+                           .key = options.key,
                            .origin = flags.origin,
                            .connections = flags.parallel + flags.waiting + 256});
   const StopAsked stop{SIGINT, SIGTERM};
@@ -158,11 +156,22 @@ static int serve(const ServeFlags& flags) {
   return 0;
 }
 
+static int serve_alone(const ServeFlags& flags) {
+  const ServeOptions options = checked_options(flags);
+  GgufFile file = open_model(flags.model);
+  Bpe bpe = read_tokenizer(file);
+  const Session session(std::move(file), std::move(bpe), batch_invariant_matrices(flags.floats));
+  return serve(flags, options, session, model_runner(session.model, options.engine));
+}
+
+std::vector<std::string> serve_flags() {
+  return {"model",        "host",       "port",         "context", "parallel", "waiting",
+          "cache-tokens", "cache-bits", "swap",         "budget",  "chunk",    "drafts",
+          "drafter",      "key",        "allow-origin", "float"};
+}
+
 Task serve_task(const ServeFlags& flags) {
-  return {"serve",
-          {"model", "host", "port", "context", "parallel", "waiting", "cache-tokens", "cache-bits",
-           "swap", "budget", "chunk", "drafts", "drafter", "key", "allow-origin", "float"},
-          [&flags] { return serve(flags); }};
+  return {"serve", serve_flags(), [&flags] { return serve_alone(flags); }};
 }
 
 }  // namespace t2t

@@ -3,7 +3,10 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "10_pretrained/chat/session.hpp"
+#include "15_serving/engine/model_runner.hpp"
 #include "program/program.hpp"
 #include "program/tasks.hpp"
 
@@ -21,5 +24,23 @@ void add_flags(Program& program, ServeFlags& flags);
 
 /// The flags must outlive it.
 Task serve_task(const ServeFlags& flags);
+/// The flags that it takes.
+std::vector<std::string> serve_flags();
+
+/// What a server is made with.
+struct ServeOptions {
+  EngineOptions engine;
+  std::string key;  // that clients must send; empty: none
+};
+/// Throws std::invalid_argument for flags that don't fit together, and std::runtime_error for a key
+/// file without a key.
+ServeOptions checked_options(const ServeFlags& flags);
+/// How a file's matrices are stored and multiplied: a sequence gets the same bits whatever the
+/// others are.
+MakeWeight batch_invariant_matrices(bool all_as_floats);
+/// Serves the session's model, which the runner runs, until SIGINT or SIGTERM. Returns the exit
+/// status.
+int serve(const ServeFlags& flags, const ServeOptions& options, const Session& session,
+          ModelRunner runner);
 
 }  // namespace t2t

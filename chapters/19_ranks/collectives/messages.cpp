@@ -62,7 +62,7 @@ class Transfer {
 
 /// Lets others have the core: at first for a moment, later for longer.
 static void give_way(double waited) {
-  constexpr timespec nap{0, 50'000};  // nanoseconds
+  const timespec nap{0, waited < 1 ? 50'000 : 1'000'000};  // nanoseconds
   if (waited < 1e-3)
     sched_yield();
   else

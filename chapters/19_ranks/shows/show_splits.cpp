@@ -120,11 +120,13 @@ static Tensor<2> print_losses(const std::vector<SplitRun>& runs,
     header.push_back(fmt::format(">{}, {}", ranks_text(ranks), names[std::size_t(split)]));
   Table table(header);
   Tensor<2> losses = empty(shown_steps, runs.size());
+  std::size_t losses_apart = 0;
   for (std::size_t n = 0; n < shown_steps; ++n) {
     std::vector<std::string> cells = {fmt::format("{}", n + 1)};
     for (std::size_t i = 0; i < runs.size(); ++i) {
       losses(n, i) = float(runs[i].losses[n]);
-      cells.push_back(fmt::format("{:.9f}", runs[i].losses[n]));
+      cells.push_back(fmt::format("{:.4f}", runs[i].losses[n]));
+      losses_apart += runs[i].losses[n] != runs[0].losses[n];
     }
     if (n == 0 || (n + 1) % 5 == 0) table.add(cells);
   }
@@ -135,8 +137,11 @@ static Tensor<2> print_losses(const std::vector<SplitRun>& runs,
     for (std::size_t i = 0; i < run.weights.size(); ++i)
       different += run.weights[i] != runs[0].weights[i];
   fmt::print("\n");
-  print_paragraph(fmt::format("Of {} weights after {} steps, {} differ from one rank's.",
-                              with_commas(runs[0].weights.size()), shown_steps, different));
+  print_paragraph(
+      fmt::format("Of {} losses, {} differ in any bit from one rank's; of {} weights "
+                  "after {} steps, {}.",
+                  shown_steps * (runs.size() - 1), losses_apart,
+                  with_commas(runs[0].weights.size()), shown_steps, different));
   return losses;
 }
 

@@ -29,12 +29,15 @@ Mpi::Mpi() {
 #if defined(__linux__)
   prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
-  MPI_Init(nullptr, nullptr);
+  int threads = 0;  // what MPI grants
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &threads);
   world_ = communicator_of(MPI_COMM_WORLD);
   const char* text = std::getenv(ranks_variable);
   const std::size_t started = text == nullptr ? world_.size : std::strtoul(text, nullptr, 10);
-  if (started == world_.size) return;
+  if (started == world_.size && threads >= MPI_THREAD_SERIALIZED) return;
   MPI_Finalize();
+  if (started == world_.size)
+    throw std::runtime_error("this MPI lets no thread but the first one send and receive");
   throw std::runtime_error(fmt::format(
       "{} processes were started, but MPI knows of {}: mpirun and the program's library seem to "
       "belong to different MPIs",
@@ -43,14 +46,19 @@ Mpi::Mpi() {
 
 Mpi::~Mpi() { MPI_Finalize(); }
 
+void end_all_ranks(const std::string& program, const Communicator& world,
+                   const std::exception& error) {
+  std::cerr << fmt::format("{}: rank {}: {}\n", program, world.rank, error.what());
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::_Exit(1);
+}
+
 int run_on_ranks(const std::string& program, const std::function<int(const Communicator&)>& part) {
   const Mpi mpi;
   try {
     return part(mpi.world());
   } catch (const std::exception& error) {
-    std::cerr << fmt::format("{}: rank {}: {}\n", program, mpi.world().rank, error.what());
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    return 1;
+    end_all_ranks(program, mpi.world(), error);
   }
 }
 

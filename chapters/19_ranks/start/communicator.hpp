@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <string>
 
@@ -20,8 +21,9 @@ struct Communicator {
 /// the system can, the process ends when the launcher that started it is killed.
 class Mpi {
  public:
-  /// Throws std::runtime_error when fewer or more processes were started than MPI knows of, as
-  /// happens if mpirun and the library belong to different MPIs.
+  /// One thread at a time may then send and receive. Throws std::runtime_error when fewer or more
+  /// processes were started than MPI knows of, as happens if mpirun and the library belong to
+  /// different MPIs.
   Mpi();
   ~Mpi();
   Mpi(const Mpi&) = delete;
@@ -34,9 +36,13 @@ class Mpi {
   Communicator world_;
 };
 
+/// Prints a line with the program's name, the rank and the error on stderr, and ends all ranks,
+/// since others may wait for this one.
+[[noreturn]] void end_all_ranks(const std::string& program, const Communicator& world,
+                                const std::exception& error);
+
 /// A program's part that runs on all ranks, between MPI_Init and MPI_Finalize. Returns what it
-/// returns. What it throws on some rank becomes a line on stderr with the program's name and the
-/// rank, and ends all ranks, since others may wait for this one.
+/// returns. What it throws on some rank ends all ranks.
 int run_on_ranks(const std::string& program, const std::function<int(const Communicator&)>& part);
 
 /// From here on only rank 0 writes to the terminal. Throws std::runtime_error when /dev/null can't

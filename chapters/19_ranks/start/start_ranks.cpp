@@ -2,18 +2,28 @@
 
 #include <fmt/format.h>
 #include <omp.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
+#include <iostream>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
 #include "program/print.hpp"
+#include "program/stop_asked.hpp"
 
 namespace t2t {
 
@@ -90,6 +100,36 @@ void start_ranks(std::size_t ranks, const std::vector<std::string>& arguments) {
   argv.push_back(nullptr);
   execv(argv[0], argv.data());
   throw std::runtime_error(fmt::format("{}: {}", words[0], std::strerror(errno)));
+}
+
+/// In the new process: a process group of its own, which the terminal's Ctrl-C does not reach.
+[[noreturn]] static void become_launcher(std::size_t ranks,
+                                         const std::vector<std::string>& arguments) {
+  try {
+    setpgid(0, 0);
+#if defined(__linux__)
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
+    if (std::freopen("/dev/null", "r", stdin) == nullptr)
+      throw std::runtime_error("/dev/null can't be opened");
+    start_ranks(ranks, arguments);
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    std::_Exit(1);
+  }
+}
+
+int run_ranks(std::size_t ranks, const std::vector<std::string>& arguments) {
+  find_mpirun();  // which throws here if there is none
+  const StopAsked to_stop{SIGINT, SIGTERM};
+  const pid_t launcher = fork();
+  if (launcher < 0) throw std::runtime_error(fmt::format("fork: {}", std::strerror(errno)));
+  if (launcher == 0) become_launcher(ranks, arguments);
+  constexpr timespec nap{0, 20'000'000};  // nanoseconds
+  int status = 0;
+  for (bool told = false; waitpid(launcher, &status, WNOHANG) == 0; nanosleep(&nap, nullptr))
+    if (StopAsked::asked() && !std::exchange(told, true)) kill(launcher, SIGUSR1);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
 }  // namespace t2t

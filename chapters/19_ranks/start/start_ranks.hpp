@@ -25,4 +25,9 @@ std::string find_mpirun();
 /// among the ranks. Throws as find_mpirun does, and std::runtime_error when mpirun can't be run.
 [[noreturn]] void start_ranks(std::size_t ranks, const std::vector<std::string>& arguments);
 
+/// The same beside this process, which waits for the ranks and returns mpirun's exit status: for
+/// ranks that end their work before they end. mpirun would kill them at Ctrl-C. Here the first
+/// SIGINT or SIGTERM reaches all ranks as SIGUSR1, and a second one ends them at once.
+int run_ranks(std::size_t ranks, const std::vector<std::string>& arguments);
+
 }  // namespace t2t
