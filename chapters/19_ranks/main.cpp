@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "13_training/program/chosen_text.hpp"
+#include "19_ranks/program/train_task.hpp"
 #include "19_ranks/shows/show_costs.hpp"
 #include "19_ranks/shows/show_data_parallel.hpp"
 #include "19_ranks/shows/show_ring.hpp"
@@ -52,6 +53,7 @@ static int split(const Program& program, const Communicator& world, const std::s
 int main(int argc, char** argv) {
   std::size_t ranks = 4, length = 1'000'003;
   std::string split_name = "all";
+  TrainFlags trained;
   Program program("19_ranks",
                   "Many processes, and messages between them with MPI. Shows an all-reduce on a "
                   "ring step by step, what collectives send and how long they take, and a "
@@ -61,6 +63,11 @@ int main(int argc, char** argv) {
   program.word("split", split_name,
                "train with each rank storing everything (data), with a sharded optimizer (zero1) "
                "or fully sharded (fsdp), or compare all");
+  program.output("train", trained.folder,
+                 "train in this folder, and go on if a training has begun there",
+                 NamedFile::filled);
+  program.size("steps", trained.steps, "steps of that training");
+  program.size("every", trained.every, "steps from one checkpoint to the next");
   program.has_solutions(solutions);
   const auto check = [&] {
     constexpr std::size_t most_ranks = 64, most_length = std::size_t(1) << 26;
@@ -76,6 +83,16 @@ int main(int argc, char** argv) {
     if (!is_rank()) start_ranks(ranks, {argv, argv + argc});
     return run_on_ranks("19_ranks", part);
   };
+  const Task train = {"train", {"ranks", "split", "steps", "every", "seed"}, [&] {
+                        if (split_name == "all") split_name = "fsdp";
+                        if (!is_rank())
+                          expect_train_task(trained, ranks, split_name, program.seed());
+                        return on_all([&](const Communicator& world) {
+                          silence_others(world);
+                          return train_in_folder(world, trained, split_name,
+                                                 read_text_file(measured_text()), program.seed());
+                        });
+                      }};
   const Task splits = {
       "split", {"ranks", "seed", "save"}, [&] {
         return on_all([&](const Communicator& world) { return split(program, world, split_name); });
@@ -84,5 +101,5 @@ int main(int argc, char** argv) {
       "", {"ranks", "length", "seed", "save"}, [&] {
         return on_all([&](const Communicator& world) { return tour(program, world, length); });
       }};
-  return program.run_tasks(argc, argv, {{splits, show}, {}, check});
+  return program.run_tasks(argc, argv, {{train, splits, show}, {}, check});
 }

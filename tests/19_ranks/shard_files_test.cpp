@@ -33,13 +33,15 @@ struct SharedFolder {
   }
 };
 
-static FsdpTrainer trainer_of(const Communicator& ranks, const std::vector<int>& ids,
-                              std::uint64_t seed) {
-  return FsdpTrainer(ranks, drawn(llama(), seed), options_of(5, 0.1f), ids, SumOrder::pairs);
+template <class Trainer = FsdpTrainer>
+static Trainer trainer_of(const Communicator& ranks, const std::vector<int>& ids,
+                          std::uint64_t seed) {
+  return Trainer(ranks, drawn(llama(), seed), options_of(5, 0.1f), ids, SumOrder::pairs);
 }
 
 /// The losses of so many more steps, and the weights after them.
-static Floats go_on(const Communicator& ranks, FsdpTrainer& trainer, std::size_t count) {
+template <class Trainer>
+static Floats go_on(const Communicator& ranks, Trainer& trainer, std::size_t count) {
   Floats found;
   for (std::size_t n = 0; n < count; ++n) append(found, trainer.step().loss);
   const Floats weights = weights_of(ranks, trainer);
@@ -47,10 +49,11 @@ static Floats go_on(const Communicator& ranks, FsdpTrainer& trainer, std::size_t
   return found;
 }
 
+template <class Trainer = FsdpTrainer>
 static OnRanks saved_after(std::size_t p, const fs::path& folder, std::size_t count) {
   return on_ranks(p, [&](const Communicator& ranks) -> Floats {
     const std::vector<int> ids = tiny_ids();
-    FsdpTrainer trainer = trainer_of(ranks, ids, 1);
+    Trainer trainer = trainer_of<Trainer>(ranks, ids, 1);
     go_on(ranks, trainer, count);
     trainer.save(folder);
     return {};
@@ -58,10 +61,11 @@ static OnRanks saved_after(std::size_t p, const fs::path& folder, std::size_t co
 }
 
 /// The step from which it goes on, then what go_on finds of three more.
+template <class Trainer = FsdpTrainer>
 static OnRanks resumed(std::size_t p, const fs::path& folder) {
   return on_ranks(p, [&](const Communicator& ranks) {
     const std::vector<int> ids = tiny_ids();
-    FsdpTrainer trainer = trainer_of(ranks, ids, 2);  // other weights, until it resumes
+    Trainer trainer = trainer_of<Trainer>(ranks, ids, 2);  // other weights, until it resumes
     trainer.resume(folder);
     Floats found = {float(trainer.steps_done())};
     const Floats more = go_on(ranks, trainer, 3);
@@ -93,6 +97,16 @@ TEST_CASE("a run goes on from its shards with the same bits, on any number of ra
     CAPTURE(p);
     CHECK(first_wrong(resumed(p, folder.path), want) == "");
   }
+}
+
+TEST_CASE("a fully sharded run goes on with a sharded optimizer, and the other way round") {
+  const SharedFolder folder;
+  CHECK(saved_after<Zero1Trainer>(2, folder.path, 4).error == "");
+  const Floats want = unbroken(4);
+  CHECK(first_wrong(resumed<FsdpTrainer>(3, folder.path), want) == "");
+  CHECK(first_wrong(resumed<Zero1Trainer>(5, folder.path), want) == "");
+  CHECK(saved_after<FsdpTrainer>(3, folder.path, 4).error == "");
+  CHECK(first_wrong(resumed<Zero1Trainer>(2, folder.path), want) == "");
 }
 
 /// The names of all files, in order.

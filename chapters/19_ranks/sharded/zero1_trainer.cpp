@@ -101,6 +101,15 @@ StepReport Zero1Trainer::step() {
   return report;
 }
 
+ShardState Zero1Trainer::state() {
+  return {chunks_of(ranks_, weights_), optimizer_.means(), optimizer_.squares()};
+}
+
+void Zero1Trainer::resume(const std::filesystem::path& folder) {
+  optimizer_.continue_from(load_shards(ranks_, folder, state()));
+  for (const ListedTensor& tensor : weights_) ring_all_gather(ranks_, tensor.numbers);
+}
+
 HeldBytes Zero1Trainer::held_bytes() {
   std::size_t gradients = 0;
   for (ModelWeights& sum : sums_) gradients += bytes_of(tensors_of(sum, model_.config()));

@@ -10,11 +10,13 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <span>
 #include <vector>
 
 #include "19_ranks/collectives/pair_tree.hpp"
 #include "19_ranks/data_parallel/data_trainer.hpp"
+#include "19_ranks/sharded/shard_files.hpp"
 
 namespace t2t {
 
@@ -33,10 +35,20 @@ class Zero1Trainer {
   const std::vector<ListedTensor>& gradient() const { return own_gradients_; }
   HeldBytes held_bytes();
 
+  /// Writes a checkpoint of shards, and goes on from one, which FsdpTrainer may have written. All
+  /// ranks must call them; they throw as shard_files.hpp says. The options and the ids must be
+  /// those of the run that was saved.
+  void save(const std::filesystem::path& folder) {
+    save_shards(ranks_, folder, steps_done(), state());
+  }
+  void resume(const std::filesystem::path& folder);
+  std::size_t steps_done() const { return optimizer_.steps_done(); }
+
  private:
   double add_part(std::size_t part);
   void scatter_on_ring();
   void scatter_in_pairs();
+  ShardState state();
 
   Communicator ranks_;
   TrainingOptions options_;

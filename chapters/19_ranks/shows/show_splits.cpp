@@ -29,13 +29,11 @@ std::vector<TrainingSplit> splits_named(const std::string& name) {
   return {TrainingSplit(found - names.begin())};
 }
 
-static Config shown_config() { return small_config(64, 6, window); }
+Config training_config() { return small_config(64, 6, window); }
 
-/// One part for each of so many ranks. Without clipping, because the data parallel trainer takes
-/// chapter 13's norm, which is added in another order.
-static TrainingOptions shown_options(std::size_t parts, std::uint64_t seed) {
+TrainingOptions training_options(std::size_t parts, std::uint64_t seed, std::size_t steps) {
   TrainingOptions options{.B = 2, .T = window, .parts = parts, .clip = 0, .seed = seed};
-  options.schedule = {.peak = 6e-3f, .floor = 6e-4f, .warmup = 2, .steps = shown_steps};
+  options.schedule = {.peak = 6e-3f, .floor = 6e-4f, .warmup = 2, .steps = steps};
   return options;
 }
 
@@ -47,21 +45,21 @@ struct SplitRun {
   HeldBytes held;
 };
 
-static std::vector<float> weights_of(const Model& model) {
+std::vector<float> weights_of(const Model& model) {
   std::vector<float> all;
   ModelWeights weights = model.weights();
   for (const ListedTensor& tensor : tensors_of(weights, model.config()))
     all.insert(all.end(), tensor.numbers.begin(), tensor.numbers.end());
   return all;
 }
-static std::vector<float> weights_of(const ShardedModel& model) { return model.all_weights(); }
+std::vector<float> weights_of(const ShardedModel& model) { return model.all_weights(); }
 
 template <class Trainer>
 static SplitRun train(const Communicator& ranks, const std::vector<int>& ids,
                       const TrainingOptions& options, SumOrder order, std::size_t n) {
   Random random(options.seed);
-  Trainer trainer(ranks, Model(shown_config(), draw_model(shown_config(), random)), options, ids,
-                  order);
+  Trainer trainer(ranks, Model(training_config(), draw_model(training_config(), random)), options,
+                  ids, order);
   SplitRun run;
   for (std::size_t i = 0; i < n; ++i) {
     const Sent before = sent();
@@ -88,15 +86,15 @@ static SplitRun train(TrainingSplit split, const Communicator& ranks, const std:
 /// One step of each split on a ring: what rank 0 sends and stores.
 static void print_costs(const Communicator& world, const std::vector<int>& ids, std::uint64_t seed,
                         const std::vector<TrainingSplit>& splits) {
-  const TrainingOptions options = shown_options(world.size, seed);
+  const TrainingOptions options = training_options(world.size, seed, shown_steps);
   Table table({"split", ">sent: formula", ">counted", ">weights", ">gradients", ">optimizer",
                ">rooms", ">all", ">formula"});
   for (const TrainingSplit split : splits) {
     const SplitRun run = train(split, world, ids, options, SumOrder::ring, 1);
     const Sent cost =
-        step_cost(split, SumOrder::ring, shown_config(), world.size, world.size, world.rank);
+        step_cost(split, SumOrder::ring, training_config(), world.size, world.size, world.rank);
     const HeldBytes want =
-        stored(split, SumOrder::ring, shown_config(), world.size, world.size, world.rank);
+        stored(split, SumOrder::ring, training_config(), world.size, world.size, world.rank);
     const bool equal = run.sent == cost && run.held == want;
     if (largest_value(world, equal ? 0 : 1) > 0)
       throw std::runtime_error(fmt::format("{}: what was counted or measured is not the formula's",
@@ -149,7 +147,7 @@ Tensor<2> show_splits(const Communicator& world, const std::string& text, std::u
                       const std::vector<TrainingSplit>& splits) {
   const std::vector<int> ids = byte_ids(text);
   print_costs(world, ids, seed, splits);
-  const TrainingOptions options = shown_options(world.size, seed);
+  const TrainingOptions options = training_options(world.size, seed, shown_steps);
   Communicator one = first_ranks(world, 1);
   std::vector<SplitRun> runs(1);
   for (const TrainingSplit split : splits)

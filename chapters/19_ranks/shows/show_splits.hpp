@@ -5,10 +5,21 @@
 #include <string>
 #include <vector>
 
+#include "13_training/trainer/trainer.hpp"
 #include "19_ranks/sharded/sharded_costs.hpp"
+#include "19_ranks/sharded/sharded_model.hpp"
 #include "tensor.hpp"
 
 namespace t2t {
+
+/// The model that is trained, and how: one step has so many parts. Without clipping, because the
+/// data parallel trainer takes chapter 13's norm, which is added in another order.
+Config training_config();
+TrainingOptions training_options(std::size_t parts, std::uint64_t seed, std::size_t steps);
+
+/// All weights in one row. Of a model in shards, all ranks must call it.
+std::vector<float> weights_of(const Model& model);
+std::vector<float> weights_of(const ShardedModel& model);
 
 /// The splits of this name: "data", "zero1", "fsdp", or "all" of them. Throws std::invalid_argument
 /// for another name.
