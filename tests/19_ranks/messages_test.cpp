@@ -2,11 +2,14 @@
 #include "19_ranks/collectives/messages.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sched.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <vector>
 
+#include "19_ranks/collectives/values.hpp"
 #include "19_ranks/on_ranks.hpp"
 #include "19_ranks/start/start_ranks.hpp"
 #include "support/refuses.hpp"
@@ -46,20 +49,52 @@ TEST_CASE("a message of another length is an error on the rank that receives it"
   CHECK(first_wrong(got, {1}) == "");
 }
 
-TEST_CASE("a message that nobody sends is an error, once the limit has passed") {
-  const OnRanks got = on_ranks(2, [](const Communicator& ranks) -> Floats {
-    Floats x(3);
-    Communicator impatient = ranks;
-    impatient.limit = 0.05;
+/// What receiving from a rank throws if nothing comes within the limit.
+static std::string no_message(const Communicator& ranks, std::size_t from, double limit) {
+  Floats x(3);
+  Communicator impatient = ranks;
+  impatient.limit = limit;
+  try {
+    receive(impatient, x, from, Purpose::other);
+    return "nothing";
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+}
+static float says(const std::string& message, const std::string& part) {
+  return message.find(part) != message.npos ? 1 : 0;
+}
+
+TEST_CASE("a message that nobody sends is an error, which names the circle of a deadlock") {
+  const OnRanks got = on_ranks(3, [](const Communicator& ranks) -> Floats {
+    const std::size_t next = (ranks.rank + 1) % 3, last = (ranks.rank + 2) % 3;
     const auto start = std::chrono::steady_clock::now();
-    const std::size_t other = 1 - ranks.rank;
-    const float threw =
-        throws_this([&] { receive(impatient, x, other, Purpose::other); },
-                    "rank " + std::to_string(ranks.rank) + ": 3 elements from rank " +
-                        std::to_string(other) + " have not gone through after 0.05 seconds");
-    return {threw, seconds_since(start) < 3 ? 1.f : 0.f};
+    const std::string message = no_message(ranks, next, 0.5);
+    const double waited = seconds_since(start);
+    const std::string begin = fmt::format(
+        "rank {}: 3 elements from rank {} have not gone through after 0.5 seconds: rank 0 ",
+        ranks.rank, next);
+    return {message.starts_with(begin) ? 1.f : 0.f, waited > 0.5 && waited < 10 ? 1.f : 0.f,
+            says(message, fmt::format("rank {} waits for rank {} (", ranks.rank, next)),
+            says(message,
+                 fmt::format("; a deadlock: {}, {}, {}, {}", ranks.rank, next, last, ranks.rank))};
   });
-  CHECK(first_wrong(got, {1, 1}) == "");
+  CHECK(first_wrong(got, {1, 1, 1, 1}) == "");
+}
+
+TEST_CASE("who waits for a rank that computes learns that, and that it is no deadlock") {
+  const OnRanks got = on_ranks(3, [](const Communicator& ranks) -> Floats {
+    wait_for_all(ranks);  // so that nobody seems to wait any more
+    if (ranks.rank == 1) {
+      const auto start = std::chrono::steady_clock::now();
+      while (seconds_since(start) < 1.5) sched_yield();
+      return Floats{1, 1, 1};
+    }
+    const std::string message = no_message(ranks, 1, 0.4);
+    return {says(message, " waits for rank 1 ("), says(message, ", rank 1 is in no call, "),
+            says(message, "deadlock") == 0 ? 1.f : 0.f};
+  });
+  CHECK(first_wrong(got, {1, 1, 1}) == "");
 }
 
 TEST_CASE("messages refuse ranks that do not exist") {

@@ -7,7 +7,9 @@
 #include <chrono>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
+#include "19_ranks/start/wait_board.hpp"
 #include "shapes.hpp"
 #include "timing/measure.hpp"
 
@@ -54,6 +56,8 @@ class Transfer {
   void finish();
 
  private:
+  [[noreturn]] void throw_limit(const std::string& what) const;
+
   const Communicator& ranks_;
   std::size_t other_, count_;  // of elements
   bool sends_;
@@ -69,6 +73,12 @@ static void give_way(double waited) {
     nanosleep(&nap, nullptr);
 }
 
+void Transfer::throw_limit(const std::string& what) const {
+  const std::string report = wait_report();
+  throw std::runtime_error(fmt::format("{} have not gone through after {:g} seconds{}{}", what,
+                                       ranks_.limit, report.empty() ? "" : ": ", report));
+}
+
 void Transfer::finish() {
   const auto start = std::chrono::steady_clock::now();
   const auto what = [&] {
@@ -76,15 +86,17 @@ void Transfer::finish() {
                        sends_ ? "for" : "from", other_);
   };
   MPI_Status status;
+  note_no_wait();  // a wait that ended with an error stays, for the others to see
+  bool noted = false;
   for (int done = 0; done == 0;) {
     expect_done(MPI_Test(&request_, &done, &status), ranks_);
     if (done != 0) break;
     const double waited = seconds_since(start);
-    if (waited > ranks_.limit)
-      throw std::runtime_error(
-          fmt::format("{} have not gone through after {:g} seconds", what(), ranks_.limit));
+    if (waited > 0.01 && !std::exchange(noted, true)) note_wait(ranks_, other_, sends_);
+    if (waited > ranks_.limit) throw_limit(what());
     give_way(waited);
   }
+  if (noted) note_no_wait();
   if (sends_) return;
   int got = 0;
   MPI_Get_count(&status, MPI_FLOAT, &got);

@@ -6,7 +6,7 @@
 // MPI again and again, and gives up its core in between: there may be more ranks than cores.
 //
 // In all three, ranks.limit bounds the waiting: after it they throw std::runtime_error, naming both
-// ranks. A receiver throws the same for a shorter message; a longer one is one of MPI's errors,
+// ranks and what all of them wait for (start/wait_board.hpp). A receiver throws the same for a shorter message; a longer one is one of MPI's errors,
 // which name this rank only. They throw std::invalid_argument for a rank that does not exist and
 // for more than 2³⁰ elements.
 #pragma once

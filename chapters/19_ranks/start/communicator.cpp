@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "19_ranks/start/start_ranks.hpp"
+#include "19_ranks/start/wait_board.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
@@ -32,6 +33,7 @@ Mpi::Mpi() {
   int threads = 0;  // what MPI grants
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &threads);
   world_ = communicator_of(MPI_COMM_WORLD);
+  open_wait_board(world_);
   const char* text = std::getenv(ranks_variable);
   const std::size_t started = text == nullptr ? world_.size : std::strtoul(text, nullptr, 10);
   if (started == world_.size && threads >= MPI_THREAD_SERIALIZED) return;

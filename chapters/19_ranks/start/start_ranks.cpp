@@ -22,6 +22,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "19_ranks/start/wait_board.hpp"
 #include "program/print.hpp"
 #include "program/stop_asked.hpp"
 
@@ -87,6 +88,7 @@ static void set_environment(std::size_t ranks) {
   const std::size_t threads = std::max<std::size_t>(1, std::size_t(omp_get_max_threads()) / ranks);
   setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
   setenv(ranks_variable, std::to_string(ranks).c_str(), 1);
+  setenv(wait_board_variable, make_wait_board(ranks).c_str(), 1);
 }
 
 void start_ranks(std::size_t ranks, const std::vector<std::string>& arguments) {
