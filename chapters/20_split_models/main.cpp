@@ -73,6 +73,9 @@ int main(int argc, char** argv) {
   add_flags(program, served);  // --model among them
   program.word("prompt", flags.prompt, "text to continue with the real model");
   program.size("tokens", flags.tokens, "most tokens to generate");
+  program.word("link", flags.link,
+               "LATENCY,BANDWIDTH in seconds and bytes per second: what a token of the real model "
+               "would take on such a link, by clocks of the ranks; 30e-6,10e9 is Ethernet");
   add_sampling_flags(program, flags.sampling);
   add_plan_flags(program, planned);
   program.has_solutions(solutions);
@@ -109,7 +112,8 @@ int main(int argc, char** argv) {
     return on_ranks(
         [&](const Communicator& world) { return continue_text(world, flags, program.seed()); });
   };
-  const auto of_text = joined({"ranks", "split", "model", "tokens", "seed"}, sampling_flags());
+  const auto of_text =
+      joined({"ranks", "split", "model", "tokens", "link", "seed"}, sampling_flags());
   return program.run_tasks(argc, argv,
                            {{{"plan", plan_flags(), [&] { return show_plan(planned); }},
                              {"serve", joined({"ranks"}, serve_flags()), serve},

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "19_ranks/link/virtual_link.hpp"
 #include "19_ranks/start/wait_board.hpp"
 #include "shapes.hpp"
 #include "timing/measure.hpp"
@@ -25,44 +26,32 @@ static void expect_done(int code, const Communicator& ranks) {
       fmt::format("rank {}: {}", ranks.rank, std::string(text, std::size_t(length))));
 }
 
-/// A send or a receive that has begun.
-class Transfer {
- public:
-  Transfer(const Communicator& ranks, std::size_t other, std::size_t count, bool sends)
-      : ranks_(ranks), other_(other), count_(count), sends_(sends) {
-    constexpr std::size_t most = std::size_t(1) << 30;
-    expect(other < ranks.size, "rank", fmt::format("below {}", ranks.size), other);
-    expect(count <= most, "elements of a message", fmt::format("at most {}", most), count);
-  }
-  /// One that is not finished, because of an error, is given up.
-  ~Transfer() {
-    if (request_ == MPI_REQUEST_NULL) return;
-    if (!sends_) MPI_Cancel(&request_);
-    MPI_Request_free(&request_);
-  }
-  Transfer(const Transfer&) = delete;
-  Transfer& operator=(const Transfer&) = delete;
+Transfer::Transfer(const Communicator& ranks, std::size_t other, std::size_t count, bool sends)
+    : ranks_(ranks), other_(other), count_(count), sends_(sends) {
+  constexpr std::size_t most = std::size_t(1) << 30;
+  expect(other < ranks.size, "rank", fmt::format("below {}", ranks.size), other);
+  expect(count <= most, "elements of a message", fmt::format("at most {}", most), count);
+}
 
-  void begin_send(const float* x, Purpose purpose) {
-    expect_done(
-        MPI_Isend(x, int(count_), MPI_FLOAT, int(other_), int(purpose), ranks_.handle, &request_),
-        ranks_);
-  }
-  void begin_receive(float* y, Purpose purpose) {
-    expect_done(
-        MPI_Irecv(y, int(count_), MPI_FLOAT, int(other_), int(purpose), ranks_.handle, &request_),
-        ranks_);
-  }
-  void finish();
+Transfer::~Transfer() {
+  if (request_ == MPI_REQUEST_NULL) return;
+  if (!sends_) MPI_Cancel(&request_);
+  MPI_Request_free(&request_);
+}
 
- private:
-  [[noreturn]] void throw_limit(const std::string& what) const;
+void Transfer::begin_send(const float* x, Purpose purpose) {
+  link_sends(ranks_, other_, count_ * sizeof(float), int(purpose));
+  expect_done(
+      MPI_Isend(x, int(count_), MPI_FLOAT, int(other_), int(purpose), ranks_.handle, &request_),
+      ranks_);
+}
 
-  const Communicator& ranks_;
-  std::size_t other_, count_;  // of elements
-  bool sends_;
-  MPI_Request request_ = MPI_REQUEST_NULL;
-};
+void Transfer::begin_receive(float* y, Purpose purpose) {
+  purpose_ = int(purpose);
+  expect_done(
+      MPI_Irecv(y, int(count_), MPI_FLOAT, int(other_), int(purpose), ranks_.handle, &request_),
+      ranks_);
+}
 
 /// Lets others have the core: at first for a moment, later for longer.
 static void give_way(double waited) {
@@ -80,6 +69,13 @@ void Transfer::throw_limit(const std::string& what) const {
 }
 
 void Transfer::finish() {
+  link_waits();
+  wait();
+  if (!sends_) link_received(ranks_, other_, purpose_);
+  link_goes_on();
+}
+
+void Transfer::wait() {
   const auto start = std::chrono::steady_clock::now();
   const auto what = [&] {
     return fmt::format("rank {}: {} elements {} rank {}", ranks_.rank, count_,

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "19_ranks/counting/counts.hpp"
+#include "19_ranks/link/link.hpp"
 
 namespace t2t {
 
@@ -21,12 +22,6 @@ Sent tree_all_reduce_cost(std::size_t n, std::size_t size, std::size_t rank);
 Sent pairs_all_reduce_cost(std::size_t n, std::size_t parts, std::size_t size, std::size_t rank);
 /// With blocks of equal lengths, n in all: size must divide n.
 Sent all_to_all_cost(std::size_t n, std::size_t size);
-
-/// Between two ranks.
-struct Link {
-  double alpha;  // seconds of any message
-  double beta;   // bytes per second
-};
 
 /// The longest chain of an all-reduce: what happens one after another, whatever else happens at the
 /// same time. On a ring it is what one rank does, on a tree ⌈log₂ p⌉ rounds there and back.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "10_pretrained/program/open_session.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
 #include "19_ranks/collectives/values.hpp"
+#include "19_ranks/link/link_flag.hpp"
+#include "19_ranks/link/virtual_link.hpp"
 #include "19_ranks/shows/ranks_text.hpp"
 #include "20_split_models/shows/show_shards.hpp"
 #include "20_split_models/tensor_parallel/parallel_state.hpp"
@@ -55,7 +58,8 @@ static StateOptions timed(StateOptions options, double& seconds) {
 /// What each token after the first took.
 struct Steps {
   std::vector<double> seconds, in_messages;
-  Sent sent;  // for the last token
+  std::vector<double> on_clock, computing;  // with a virtual link
+  Sent sent;                                // for the last token
 };
 
 /// Prints the prompt and what follows it.
@@ -72,6 +76,7 @@ static Steps speak(const Communicator& world, const Model& model, const Bpe& bpe
   Steps steps;
   Sent before;
   Clock::time_point start;
+  double clock = 0, computed = 0;
   bool is_first = true;
   fmt::print("{}", without_controls(bpe.decode(ids)));
   generate(model, state, ids, generation, random, [&](int id) {
@@ -79,9 +84,12 @@ static Steps speak(const Communicator& world, const Model& model, const Bpe& bpe
     std::fflush(stdout);
     if (!std::exchange(is_first, false)) {
       steps.seconds.push_back(seconds_since(start)), steps.in_messages.push_back(in_messages);
+      steps.on_clock.push_back(virtual_seconds() - clock);
+      steps.computing.push_back(virtual_computing() - computed);
       steps.sent = sent() - before;
     }
     before = sent(), in_messages = 0, start = Clock::now();
+    clock = virtual_seconds(), computed = virtual_computing();
     return true;
   });
   fmt::print("{}\n", without_controls(decoder.finish()));
@@ -101,7 +109,24 @@ static void print_steps(const Communicator& world, const Config& whole, const St
       with_commas(formula.bytes), formula.messages));
 }
 
+/// What a token takes on the ranks' clocks, beside what the formulas say: all ranks must call it.
+static void print_link(const Communicator& world, const Config& whole, const Link& link,
+                       const Steps& steps) {
+  if (steps.seconds.empty()) return;
+  const double computing = largest_value(world, quantile(steps.computing, 0.5)),
+               on_clock = quantile(steps.on_clock, 0.5);
+  const double messages = pass_seconds(whole, link, world.size);
+  if (world.rank != 0) return;
+  fmt::print("\n");
+  print_paragraph(fmt::format(
+      "On {}, by the ranks' clocks, a token takes {}. Of this, the rank that computes longest "
+      "computes for {}. By formula the messages take {}, together {} ({:+.1f} %).",
+      link_text(link), duration_text(on_clock), duration_text(computing), duration_text(messages),
+      duration_text(computing + messages), 100 * ((computing + messages) / on_clock - 1)));
+}
+
 void expect_text_task(const ContinueFlags& flags, std::size_t ranks) {
+  if (!flags.link.empty()) link_of_flag(flags.link);
   const GgufFile file = open_model(flags.model);
   const Config whole = read_config(file);
   config_of(whole, {0, ranks});
@@ -132,7 +157,14 @@ int continue_text(const Communicator& world, const ContinueFlags& flags, std::ui
                                 with_commas(in_file), texts));
     fmt::print("\n");
   }
-  print_steps(world, whole, speak(world, model, bpe, flags, seed));
+  std::optional<Link> link;
+  if (!flags.link.empty()) link = link_of_flag(flags.link);
+  wait_for_all(world);
+  set_virtual_link(link);
+  const Steps steps = speak(world, model, bpe, flags, seed);
+  set_virtual_link(std::nullopt);
+  print_steps(world, whole, steps);
+  if (link) print_link(world, whole, *link, steps);
   return 0;
 }
 

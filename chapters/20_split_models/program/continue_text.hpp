@@ -13,6 +13,7 @@ namespace t2t {
 struct ContinueFlags {
   std::string model = default_model(), prompt = "The capital of France is";
   std::size_t tokens = 64;
+  std::string link;  // of a virtual link, as link_flag.hpp reads it; "": none
   Sampling sampling = {.temperature = 0};
 };
 

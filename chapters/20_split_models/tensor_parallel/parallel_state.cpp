@@ -36,4 +36,14 @@ PassCost pass_cost(const Config& whole, std::size_t T, std::size_t scored, std::
   return {sum, times(sum, whole.L), times(sum, whole.L), times(gather, scored)};
 }
 
+double pass_seconds(const Config& whole, const Link& link, std::size_t ranks) {
+  const double sum = seconds_of(link, 0, ring_chain(whole.block.C, ranks));
+  Sent gathered;  // by the rank with most tokens
+  for (std::size_t r = 0; r < ranks; ++r) {
+    const Sent sent = ring_all_gather_cost(whole.V, ranks, r);
+    if (sent.bytes > gathered.bytes) gathered = sent;
+  }
+  return double(1 + 2 * whole.L) * sum + seconds_of(link, 0, {gathered, 0});
+}
+
 }  // namespace t2t

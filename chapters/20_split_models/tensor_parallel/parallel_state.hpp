@@ -15,6 +15,7 @@
 
 #include "09_language_model/fast/state_options.hpp"
 #include "19_ranks/counting/counts.hpp"
+#include "19_ranks/link/link.hpp"
 #include "19_ranks/start/communicator.hpp"
 
 namespace t2t {
@@ -34,5 +35,8 @@ struct PassCost {
 };
 PassCost pass_cost(const Config& whole, std::size_t T, std::size_t scored, std::size_t ranks,
                    std::size_t rank);
+
+/// Seconds of a token's messages, one after another: what a pass takes beside computing.
+double pass_seconds(const Config& whole, const Link& link, std::size_t ranks);
 
 }  // namespace t2t
