@@ -260,6 +260,11 @@ refuses "ranks: wanted at most H = 9, got 10" "$build/20_split_models" --ranks 1
 refuses "--split: wanted tensor or context, got rows" "$build/20_split_models" --split rows
 refuses "none.gguf: there is no such file" "$build/20_split_models" --ranks 2 --model none.gguf
 accepts "$build/20_split_models" --ranks 3 --save split
+refuses "L, the blocks: wanted at least one for each of 9 stages, got 8" "$build/21_pipeline" --ranks 9
+refuses "--schedule: wanted gpipe or 1f1b, got zb" "$build/21_pipeline" --schedule zb
+refuses "--parts: wanted at most 64, got 65" "$build/21_pipeline" --parts 65
+accepts "$build/21_pipeline" --ranks 3 --parts 2 --save pipeline --svg pipeline.svg
+accepts test -s pipeline.svg
 
 # A real model's program, on a file that has a tokenizer and nothing else.
 pretrained=$build/10_pretrained
