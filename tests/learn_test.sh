@@ -257,7 +257,8 @@ accepts env T2T_BRIEF=1 "$build/19_ranks" --ranks 3 --length 10 --save ranks
 accepts test -s ranks/ring.npy
 refuses "--ranks: wanted at most 64, got 65" "$build/20_split_models" --ranks 65 --prompt x
 refuses "ranks: wanted at most H = 9, got 10" "$build/20_split_models" --ranks 10
-refuses "--split: wanted tensor or context, got rows" "$build/20_split_models" --split rows
+refuses "--split: wanted tensor, context or experts, got rows" "$build/20_split_models" --split rows
+refuses "ranks: wanted at most one for each of E = 8 experts, got 9" "$build/20_split_models" --split experts --ranks 9
 refuses "none.gguf: there is no such file" "$build/20_split_models" --ranks 2 --model none.gguf
 accepts "$build/20_split_models" --ranks 3 --save split
 refuses "L, the blocks: wanted at least one for each of 9 stages, got 8" "$build/21_pipeline" --ranks 9
@@ -265,6 +266,8 @@ refuses "--schedule: wanted gpipe or 1f1b, got zb" "$build/21_pipeline" --schedu
 refuses "--parts: wanted at most 64, got 65" "$build/21_pipeline" --parts 65
 accepts "$build/21_pipeline" --ranks 3 --parts 2 --save pipeline --svg pipeline.svg
 accepts test -s pipeline.svg
+accepts env T2T_BRIEF=1 "$build/20_split_models" --split experts --ranks 3 --save experts
+accepts test -s experts/fullest.npy
 
 # A real model's program, on a file that has a tokenizer and nothing else.
 pretrained=$build/10_pretrained

@@ -9,10 +9,12 @@
 #include "13_training/program/chosen_text.hpp"
 #include "19_ranks/shows/ranks_text.hpp"
 #include "19_ranks/start/start_ranks.hpp"
+#include "20_split_models/expert_parallel/expert_ranges.hpp"
 #include "20_split_models/program/continue_text.hpp"
 #include "20_split_models/program/plan_task.hpp"
 #include "20_split_models/program/serve_on_ranks.hpp"
 #include "20_split_models/shows/show_context.hpp"
+#include "20_split_models/shows/show_experts.hpp"
 #include "20_split_models/shows/show_latency.hpp"
 #include "20_split_models/shows/show_shards.hpp"
 #include "20_split_models/shows/show_token.hpp"
@@ -58,6 +60,14 @@ static int context_tour(const Program& program, const Communicator& world) {
   return 0;
 }
 
+static int experts_tour(const Program& program, const Communicator& world) {
+  const Tensor<2> rows = show_experts(world, program.seed());
+  const Tensor<2> losses = show_expert_training(world, measured_text(), program.seed());
+  if (world.rank != 0) return 0;
+  program.save("fullest", rows), program.save("losses", losses);
+  return 0;
+}
+
 int main(int argc, char** argv) {
   std::size_t ranks = 2;
   std::string split = "tensor";
@@ -68,8 +78,10 @@ int main(int argc, char** argv) {
                   "One model on many ranks, each of which has a part of every matrix. Without "
                   "--model and --prompt: a small model, and what a token costs.");
   program.size("ranks", ranks, "how many processes to start; they may be more than cores");
-  program.word("split", split,
-               "what is divided: the matrices (tensor) or a sequence's tokens (context)");
+  program.word(
+      "split", split,
+      "what is divided: the matrices (tensor), a sequence's tokens (context), or a mixture's "
+      "experts (experts)");
   add_flags(program, served);  // --model among them
   program.word("prompt", flags.prompt, "text to continue with the real model");
   program.size("tokens", flags.tokens, "most tokens to generate");
@@ -80,8 +92,9 @@ int main(int argc, char** argv) {
   add_plan_flags(program, planned);
   program.has_solutions(solutions);
   const auto check = [&] {
-    if (split != "tensor" && split != "context")
-      throw std::invalid_argument(fmt::format("--split: wanted tensor or context, got {}", split));
+    if (split != "tensor" && split != "context" && split != "experts")
+      throw std::invalid_argument(
+          fmt::format("--split: wanted tensor, context or experts, got {}", split));
     constexpr std::size_t most_ranks = 64;
     if (ranks > most_ranks)
       throw std::invalid_argument(
@@ -98,6 +111,10 @@ int main(int argc, char** argv) {
   const auto show = [&] {
     if (split == "context")
       return on_ranks([&](const Communicator& world) { return context_tour(program, world); });
+    if (split == "experts") {
+      own_experts(shown_experts, ranks, 0);  // which refuses more ranks than experts
+      return on_ranks([&](const Communicator& world) { return experts_tour(program, world); });
+    }
     config_of(shown_config(), {0, ranks});  // which refuses more ranks than heads
     return on_ranks([&](const Communicator& world) { return tour(program, world); });
   };
