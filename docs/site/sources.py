@@ -106,9 +106,17 @@ class Sources:
         main = numbered(text := data.decode(), lexer_of(path, text)) if shown else f"<p>{len(data):,} bytes, which are not shown here.</p>"
         self.write(inside, f"{inside}.html", str(inside), main)
 
+    def patches(self, path):
+        """All wrong versions of a chapter on one page."""
+        texts = {one.stem: one.read_text() for one in sorted(path.glob("*.patch"))}
+        return "".join(f"<h2 id={name}>{name.replace('_', ' ')}</h2>{numbered(text, DiffLexer(stripnl=False))}" for name, text in texts.items())
+
     def folder(self, path):
         inside, rows = path.relative_to(self.home), []
         if self.into / f"source/{inside}/index.html" in self.written:
+            return
+        if patches := self.patches(path):
+            self.write(inside, f"{inside}/index.html", f"{inside}/", patches)
             return
         for one in sorted(path.iterdir(), key=lambda p: (p.is_dir(), p.name)):
             if one.is_dir() and one.name != "__pycache__":

@@ -33,7 +33,8 @@ class Links:
         self.folder, self.seen = folder, set()
 
     def place(self, path):
-        """(the page of the site, whether it is one of Sphinx's): of a path as a page writes it, or None if it is no such link."""
+        """(the page of the site, whether it is one of Sphinx's): of a path as a page writes it, or None if it is no such link.
+        Wrong versions are on the page of their folder."""
         target = (self.folder / path).resolve()
         if not target.exists() or not target.is_relative_to(HOME):
             return None
@@ -41,6 +42,9 @@ class Links:
             return "index.md", True
         if target.suffix in (".md", ".svg") and target.parent == HOME / "docs":
             return target.name, True
+        if target.suffix == ".patch":
+            self.seen.add(target.parent)
+            return f"{target.parent.relative_to(HOME)}/index.html#{target.stem}", False
         self.seen.add(target)
         inside = str(target.relative_to(HOME))
         return inside + ("/index.html" if target.is_dir() else ".html"), False
@@ -50,7 +54,7 @@ class Links:
         page, ours = self.place(path) or (path, True)
         if ours:
             return f"]({page}{anchor})"
-        return f"]({'line' if anchor else 'source'}:{page}{anchor})"  # conf.py: myst_url_schemes
+        return f"]({'line' if '#' in page + anchor else 'source'}:{page}{anchor})"  # conf.py: myst_url_schemes
 
     def html(self, match):
         path, anchor = match[2], match[3] or ""

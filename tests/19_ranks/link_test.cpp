@@ -56,6 +56,21 @@ TEST_CASE("by hand: a message, one after it, and the answer") {
   if (got.error.empty()) CHECK(got.results[0] == Floats{second + 0x1p-18f + 0x1p-10f});
 }
 
+TEST_CASE("by hand: a message that came earlier does not set the receiver's clock back") {
+  const OnRanks got = on_ranks(3, [](const Communicator& ranks) {
+    Floats x(1 << 10);
+    return seconds_of(ranks, [&] {
+      if (ranks.rank == 0) send(ranks, x, 1, Purpose::other);
+      if (ranks.rank == 2) send(ranks, Row(x).first(1), 1, Purpose::other);
+      if (ranks.rank != 1) return;
+      receive(ranks, x, 0, Purpose::other);                // at 2^-8 + 2^-10 s
+      receive(ranks, Row(x).first(1), 2, Purpose::other);  // which was there at 2^-18 + 2^-10 s
+    });
+  });
+  CHECK(got.error == "");
+  if (got.error.empty()) CHECK(got.results[1] == Floats{0x1p-8f + 0x1p-10f});
+}
+
 TEST_CASE("a ring and a tree take the time of their formulas") {
   constexpr std::size_t n = 60 * 64;  // which 1 to 5 ranks divide
   for (std::size_t p = 1; p <= most_ranks; ++p) {

@@ -163,7 +163,12 @@ TEST_CASE("a neighbour that does not take part is an error after the time limit"
       if (ranks.rank == 1) return {1};
       const std::string words = "rank " + std::to_string(ranks.rank) +
                                 ": 64 elements from rank 1 have not gone through after 0.3 seconds";
-      return {refusal_of<std::runtime_error>([&] { trainer.step(); }, words) ? 1.f : 0.f};
+      try {
+        trainer.step();
+      } catch (const std::runtime_error& error) {  // which also says what all ranks wait for
+        return {std::string(error.what()).starts_with(words) ? 1.f : 0.f};
+      }
+      return {0};
     });
     CHECK(first_wrong(got, {1}) == "");
   }
