@@ -65,7 +65,7 @@ static float says(const std::string& message, const std::string& part) {
   return message.find(part) != message.npos ? 1 : 0;
 }
 
-TEST_CASE("a message that nobody sends is an error, which names the circle of a deadlock") {
+TEST_CASE("a message that nobody sends is an error, once the limit has passed") {
   const OnRanks got = on_ranks(3, [](const Communicator& ranks) -> Floats {
     const std::size_t next = (ranks.rank + 1) % 3, last = (ranks.rank + 2) % 3;
     const auto start = std::chrono::steady_clock::now();
