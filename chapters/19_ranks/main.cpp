@@ -7,22 +7,18 @@
 #include <string>
 #include <vector>
 
-#include "13_training/program/chosen_text.hpp"
 #include "19_ranks/program/train_task.hpp"
+#include "19_ranks/shows/measured_text.hpp"
 #include "19_ranks/shows/show_costs.hpp"
 #include "19_ranks/shows/show_data_parallel.hpp"
 #include "19_ranks/shows/show_ring.hpp"
 #include "19_ranks/shows/show_splits.hpp"
 #include "19_ranks/start/start_ranks.hpp"
-#include "files/files.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
 #include "program/solutions.hpp"
 
 using namespace t2t;
-
-/// The text that perplexities are measured on, which never changes.
-static std::string measured_text() { return pages_folder() + "/recorded/text/measured.txt"; }
 
 /// The same on each rank.
 static int tour(const Program& program, const Communicator& world, std::size_t length) {
@@ -31,8 +27,7 @@ static int tour(const Program& program, const Communicator& world, std::size_t l
   show_times(world);
   const bool enough = world.size <= shown_parts;
   const Tensor<2> losses =
-      enough ? show_data_parallel(world, read_text_file(measured_text()), program.seed())
-             : empty(0, 3);
+      enough ? show_data_parallel(world, measured_text(), program.seed()) : empty(0, 3);
   if (!enough)
     print_paragraph(fmt::format(
         "The training is left out: a step's batch has {} parts, fewer than ranks.", shown_parts));
@@ -44,8 +39,7 @@ static int tour(const Program& program, const Communicator& world, std::size_t l
 /// The same on each rank.
 static int split(const Program& program, const Communicator& world, const std::string& name) {
   silence_others(world);
-  const Tensor<2> losses =
-      show_splits(world, read_text_file(measured_text()), program.seed(), splits_named(name));
+  const Tensor<2> losses = show_splits(world, measured_text(), program.seed(), splits_named(name));
   if (world.rank == 0) program.save("losses", losses);
   return 0;
 }
@@ -89,8 +83,8 @@ int main(int argc, char** argv) {
                           expect_train_task(trained, ranks, split_name, program.seed());
                         return on_all([&](const Communicator& world) {
                           silence_others(world);
-                          return train_in_folder(world, trained, split_name,
-                                                 read_text_file(measured_text()), program.seed());
+                          return train_in_folder(world, trained, split_name, measured_text(),
+                                                 program.seed());
                         });
                       }};
   const Task splits = {

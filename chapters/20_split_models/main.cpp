@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "09_language_model/program/sampling_flags.hpp"
-#include "13_training/program/chosen_text.hpp"
+#include "19_ranks/shows/measured_text.hpp"
 #include "19_ranks/shows/ranks_text.hpp"
 #include "19_ranks/start/start_ranks.hpp"
 #include "20_split_models/expert_parallel/expert_ranges.hpp"
@@ -20,17 +20,11 @@
 #include "20_split_models/shows/show_token.hpp"
 #include "20_split_models/shows/show_training.hpp"
 #include "20_split_models/tensor_parallel/shards.hpp"
-#include "files/files.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
 #include "program/solutions.hpp"
 
 using namespace t2t;
-
-/// The text that perplexities are measured on, which never changes.
-static std::string measured_text() {
-  return read_text_file(pages_folder() + "/recorded/text/measured.txt");
-}
 
 static int tour(const Program& program, const Communicator& world) {
   if (world.rank == 0) {

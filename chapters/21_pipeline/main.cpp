@@ -7,7 +7,7 @@
 #include <string>
 
 #include "01_embedding/embedding.hpp"
-#include "13_training/program/chosen_text.hpp"
+#include "19_ranks/shows/measured_text.hpp"
 #include "19_ranks/start/start_ranks.hpp"
 #include "21_pipeline/shows/show_plan.hpp"
 #include "21_pipeline/shows/show_stages.hpp"
@@ -17,11 +17,6 @@
 #include "program/solutions.hpp"
 
 using namespace t2t;
-
-/// The text that perplexities are measured on, which never changes.
-static std::string measured_text() {
-  return read_text_file(pages_folder() + "/recorded/text/measured.txt");
-}
 
 /// What the flags choose.
 struct PipelineFlags {

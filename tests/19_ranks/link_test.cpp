@@ -1,6 +1,5 @@
 // Chapter 19: messages on the clocks of a link that is not there.
 #include <doctest/doctest.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +12,7 @@
 #include "19_ranks/collectives/tree.hpp"
 #include "19_ranks/collectives/values.hpp"
 #include "19_ranks/counting/costs.hpp"
+#include "19_ranks/link/system_clock.hpp"
 #include "19_ranks/link/virtual_link.hpp"
 #include "19_ranks/on_ranks.hpp"
 #include "support/refuses.hpp"
@@ -100,11 +100,7 @@ TEST_CASE("a ring and a tree take the time of their formulas") {
 
 /// Uses the processor for so long.
 static void compute(double seconds) {
-  const auto used = [] {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
-  };
+  const auto used = [] { return seconds_on(CLOCK_THREAD_CPUTIME_ID); };
   for (const double end = used() + seconds; used() < end;) continue;
 }
 

@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cmath>
 #include <deque>
 #include <stdexcept>
+
+#include "19_ranks/link/system_clock.hpp"
 
 namespace t2t {
 
@@ -25,11 +26,7 @@ double processor = 0;                // the thread's processor time at the last 
 std::deque<Told> under_way;          // their addresses stay
 }  // namespace
 
-static double processor_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
-}
+static double processor_seconds() { return seconds_on(CLOCK_THREAD_CPUTIME_ID); }
 
 /// Adds what was computed since the last look.
 static void look() {

@@ -12,8 +12,7 @@ namespace t2t {
 Range own_experts(std::size_t E, std::size_t ranks, std::size_t rank) {
   expect(ranks <= E, "ranks", fmt::format("at most one for each of E = {} experts", E), ranks);
   expect(rank < ranks, "rank", fmt::format("below the {} ranks", ranks), rank);
-  const auto begin = [&](std::size_t r) { return r * (E / ranks) + std::min(r, E % ranks); };
-  return {begin(rank), begin(rank + 1)};
+  return range_with_more_first(E, ranks, rank);
 }
 
 std::vector<std::size_t> dealt_out(ConstRow loads, std::size_t ranks) {

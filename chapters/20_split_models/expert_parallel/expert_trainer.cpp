@@ -2,35 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <numeric>
-#include <stdexcept>
 
 #include "19_ranks/collectives/ring.hpp"
 #include "19_ranks/collectives/values.hpp"
 #include "19_ranks/data_parallel/data_trainer.hpp"
 #include "19_ranks/sharded/sharded_step.hpp"
 #include "20_split_models/expert_parallel/experts_elsewhere.hpp"
+#include "20_split_models/tensor_parallel/own_tensors.hpp"
 #include "random.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
 
-/// The tensors of a model, or of its gradients, that a rank has.
-static std::vector<ListedTensor> own_tensors(ModelWeights& weights, const Config& config,
-                                             const Communicator& ranks) {
-  std::vector<ListedTensor> list;
-  for_each_tensor(weights, config, [&](const TensorInfo& info, auto& tensor) {
-    if (info.size() > 0 && !is_elsewhere(info, config, ranks.size, ranks.rank))
-      list.push_back({info, numbers_of(tensor)});
-  });
-  return list;
-}
-static std::vector<ListedTensor> own_tensors(Model& model, const Communicator& ranks) {
-  std::vector<ListedTensor> list;
-  model.change_weights(
-      [&](ModelWeights& weights) { list = own_tensors(weights, model.config(), ranks); });
-  return list;
+/// Everything but other ranks' experts.
+static IsOwn all_but_elsewhere(const Config& config, const Communicator& ranks) {
+  return [&config, ranks](const TensorInfo& info) {
+    return !is_elsewhere(info, config, ranks.size, ranks.rank);
+  };
 }
 
 ExpertTrainer::ExpertTrainer(const Communicator& ranks, const Config& config,
@@ -44,13 +33,10 @@ ExpertTrainer::ExpertTrainer(const Communicator& ranks, const Config& config,
       experts_(ranks, config.L, Scoring::softmax, capacity),
       passes_(config, options.B, options.T, {.network = experts_.network()}),
       kept_(make_kept(settings_of_all(config), options.B * options.T, false)),
-      gradients_(zeros_of(config,
-                          [&](const TensorInfo& info) {
-                            return !is_elsewhere(info, config, ranks.size, ranks.rank);
-                          })),
-      gradients_list_(own_tensors(gradients_, config, ranks)),
-      optimizer_({options.schedule, options.adamw, 0}, own_tensors(model_, ranks),
-                 gradients_list_) {
+      gradients_(zeros_of(config, all_but_elsewhere(config, ranks))),
+      gradients_list_(own_tensors(gradients_, config, all_but_elsewhere(config, ranks))),
+      optimizer_({options.schedule, options.adamw, 0},
+                 own_tensors(model_, config, all_but_elsewhere(config, ranks)), gradients_list_) {
   expect(options.parts == ranks.size, "parts of a batch",
          fmt::format("{}, one for each rank", ranks.size), options.parts);
 }
@@ -74,13 +60,9 @@ double ExpertTrainer::add_gradients() {
 
 /// Σ g² over the own experts, and on rank 0 also over what all ranks have.
 double ExpertTrainer::squares_of_gradients() const {
-  double sum = 0;
-  for (const ListedTensor& tensor : gradients_list_) {
-    if (!tensor.info.expert && ranks_.rank != 0) continue;
-    const double norm = gradient_norm({tensor});
-    sum += norm * norm;
-  }
-  return sum;
+  return squares_of(gradients_list_, [&](const ListedTensor& tensor) {
+    return tensor.info.expert || ranks_.rank == 0;
+  });
 }
 
 StepReport ExpertTrainer::step() {
@@ -91,11 +73,8 @@ StepReport ExpertTrainer::step() {
     if (!tensor.info.expert) ring_all_reduce(ranks_, tensor.numbers);
   const double loss = mean_loss(ranks_, losses, options_);
   const std::vector<double> squares = value_of_each(ranks_, squares_of_gradients());
-  const double norm = std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
-  if (!std::isfinite(norm) || !std::isfinite(loss))
-    throw std::runtime_error(fmt::format(
-        "step {}: the gradient is not finite (loss {:.3g}); wanted a lower rate or more warm-up",
-        optimizer_.steps_done() + 1, loss));
+  const double norm = finite_norm(std::accumulate(squares.begin(), squares.end(), 0.0),
+                                  optimizer_.steps_done() + 1, loss);
   return clipped_step(optimizer_, gradients_list_, norm, options_.clip, loss);
 }
 

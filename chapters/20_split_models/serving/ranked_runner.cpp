@@ -8,6 +8,7 @@
 #include "19_ranks/collectives/range.hpp"
 #include "19_ranks/collectives/tree.hpp"
 #include "19_ranks/counting/costs.hpp"
+#include "20_split_models/tensor_parallel/parallel_state.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
@@ -24,18 +25,6 @@ static void gather_on_first(const Communicator& ranks, Matrix logits) {
   }
 }
 
-static StateOptions exchanges(const Communicator& ranks) {
-  const auto sum = [ranks](Matrix x) {
-    expect(x.stride == x.cols, "floats between rows", "as many as a row has", x.stride);
-    tree_all_reduce(ranks, {x.data, x.rows * x.cols});
-  };
-  StateOptions options;
-  options.embedded = sum;
-  options.before_sum = [sum](const Block&, Part, ConstMatrix, Matrix added) { sum(added); };
-  options.scored = [ranks](Matrix logits) { gather_on_first(ranks, logits); };
-  return options;
-}
-
 /// Up to here a float holds every integer: ids, positions and pages travel as floats.
 static constexpr std::size_t most_exact = std::size_t(1) << 24;
 
@@ -45,7 +34,9 @@ ModelRunner runner_of_rank(const Communicator& ranks, const Model& own,
   expect(own.config().V <= most_exact, "V", "at most 2^24", own.config().V);
   expect(options.pages * options.page_size <= most_exact, "tokens of the cache", "at most 2^24",
          options.pages * options.page_size);
-  ModelRunner runner = model_runner(own, options, exchanges(ranks));
+  StateOptions slots = parallel_options(ranks, {}, tree_all_reduce);
+  slots.scored = [ranks](Matrix logits) { gather_on_first(ranks, logits); };
+  ModelRunner runner = model_runner(own, options, slots);
   runner.copy_of = {}, runner.put = {};
   return runner;
 }

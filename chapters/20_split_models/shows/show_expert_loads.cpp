@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "19_ranks/collectives/values.hpp"
+#include "19_ranks/link/system_clock.hpp"
 #include "19_ranks/shows/ranks_text.hpp"
 #include "20_split_models/expert_parallel/choice_exchange.hpp"
 #include "20_split_models/expert_parallel/expert_capacity.hpp"
@@ -66,11 +66,7 @@ static double expert_seconds(const Communicator& world, const Routed& own, std::
   const ChoiceExchange exchange = exchange_counts(world, own);
   Random random(seed);
   const Tensor<2> rows = random.normal<2>({exchange.received(), ShownLayer::C});
-  const auto now = [] {
-    timespec time;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
-  };
+  const auto now = [] { return seconds_on(CLOCK_PROCESS_CPUTIME_ID); };
   const std::size_t times = std::getenv("T2T_BRIEF") != nullptr ? 1 : measured_runs;
   double fastest = std::numeric_limits<double>::infinity();
   for (std::size_t r = 0; r < world.size; ++r) {

@@ -5,6 +5,7 @@
 #include "01_embedding/embedding.hpp"
 #include "19_ranks/shows/ranks_text.hpp"
 #include "20_split_models/expert_parallel/expert_trainer.hpp"
+#include "20_split_models/shows/losses_table.hpp"
 #include "20_split_models/shows/show_experts.hpp"
 #include "program/print.hpp"
 
@@ -56,17 +57,7 @@ Tensor<2> show_expert_training(const Communicator& world, const std::string& tex
   free_communicator(one);
   print_section(fmt::format("{} steps of a mixture, on 1 rank and on {}", mixture_steps,
                             ranks_text(world.size)));
-  Table table(
-      {">step", ">loss on 1 rank", fmt::format(">on {}", ranks_text(world.size)), ">difference"});
-  Tensor<2> losses = empty(mixture_steps, 2);
-  for (std::size_t n = 0; n < mixture_steps; ++n) {
-    losses(n, 0) = float(alone.losses[n]), losses(n, 1) = float(divided.losses[n]);
-    if (n == 0 || (n + 1) % 5 == 0)
-      table.add({fmt::format("{}", n + 1), fmt::format("{:.7f}", alone.losses[n]),
-                 fmt::format("{:.7f}", divided.losses[n]),
-                 fmt::format("{:.1g}", divided.losses[n] - alone.losses[n])});
-  }
-  table.print();
+  const Tensor<2> losses = print_losses(world.size, alone.losses, divided.losses);
   fmt::print("\n");
   print_paragraph(fmt::format(
       "Rank 0 stores {} of {} parameters. In the last step, of {} tokens, it sent {} bytes.",

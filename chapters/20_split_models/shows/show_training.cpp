@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "01_embedding/embedding.hpp"
 #include "19_ranks/counting/costs.hpp"
 #include "19_ranks/shows/ranks_text.hpp"
+#include "20_split_models/shows/losses_table.hpp"
 #include "20_split_models/tensor_parallel/split_trainer.hpp"
 #include "program/print.hpp"
 
@@ -46,22 +45,6 @@ static ShownTraining train(const Communicator& ranks, const std::vector<int>& id
   return shown;
 }
 
-static Tensor<2> print_losses(std::size_t ranks, const ShownTraining& alone,
-                              const ShownTraining& divided) {
-  Table table(
-      {">step", ">loss on 1 rank", fmt::format(">on {}", ranks_text(ranks)), ">difference"});
-  Tensor<2> losses = empty(steps, 2);
-  for (std::size_t n = 0; n < steps; ++n) {
-    losses(n, 0) = float(alone.losses[n]), losses(n, 1) = float(divided.losses[n]);
-    if (n == 0 || (n + 1) % 5 == 0)
-      table.add({fmt::format("{}", n + 1), fmt::format("{:.7f}", alone.losses[n]),
-                 fmt::format("{:.7f}", divided.losses[n]),
-                 fmt::format("{:.1g}", divided.losses[n] - alone.losses[n])});
-  }
-  table.print();
-  return losses;
-}
-
 Tensor<2> show_training(const Communicator& world, const std::string& text, std::uint64_t seed) {
   const std::vector<int> ids = byte_ids(text);
   const ShownTraining divided = train(world, ids, seed);
@@ -71,7 +54,7 @@ Tensor<2> show_training(const Communicator& world, const std::string& text, std:
   free_communicator(one);
   print_section(
       fmt::format("{} steps of one training, on 1 rank and on {}", steps, ranks_text(world.size)));
-  const Tensor<2> losses = print_losses(world.size, alone, divided);
+  const Tensor<2> losses = print_losses(world.size, alone.losses, divided.losses);
   // The norm of the gradient is a value of two floats.
   const Sent formula = split_gradients_cost(training_config(), B * T, world.size, 0) +
                        tree_all_reduce_cost(2, world.size, 0);

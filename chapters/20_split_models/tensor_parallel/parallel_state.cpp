@@ -2,15 +2,14 @@
 
 #include <utility>
 
-#include "19_ranks/collectives/ring.hpp"
 #include "19_ranks/counting/costs.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
 
-void sum_over_ranks(const Communicator& ranks, Matrix x) {
+void sum_over_ranks(const Communicator& ranks, Matrix x, AllReduce sum) {
   expect(x.stride == x.cols, "floats between rows", "as many as a row has", x.stride);
-  ring_all_reduce(ranks, {x.data, x.rows * x.cols});
+  sum(ranks, {x.data, x.rows * x.cols});
 }
 
 /// Each rank has a range of columns; then all have all.
@@ -18,10 +17,10 @@ static void gather_columns(const Communicator& ranks, Matrix x) {
   for (std::size_t t = 0; t < x.rows; ++t) ring_all_gather(ranks, x.row(t));
 }
 
-StateOptions parallel_options(const Communicator& ranks, StateOptions options) {
-  options.embedded = [ranks](Matrix x) { sum_over_ranks(ranks, x); };
-  options.before_sum = [ranks](const Block&, Part, ConstMatrix, Matrix added) {
-    sum_over_ranks(ranks, added);
+StateOptions parallel_options(const Communicator& ranks, StateOptions options, AllReduce sum) {
+  options.embedded = [ranks, sum](Matrix x) { sum_over_ranks(ranks, x, sum); };
+  options.before_sum = [ranks, sum](const Block&, Part, ConstMatrix, Matrix added) {
+    sum_over_ranks(ranks, added, sum);
   };
   options.scored = [ranks](Matrix logits) { gather_columns(ranks, logits); };
   return options;

@@ -6,27 +6,32 @@
 //                        channels, which is added to the stream only when the sum is complete
 //   logits               all-gather of [V]: each rank has its own tokens' logits
 //
-// All are rings (chapter 19), which give each rank the same bits. After every sum, each rank has
-// the whole stream, so that all ranks compute the same norms and choose the same token. Shoeybi et
-// al. 2019, "Megatron-LM".
+// They are rings (chapter 19) unless another all-reduce is given, which give each rank the same
+// bits. After every sum, each rank has the whole stream, so that all ranks compute the same norms
+// and choose the same token. Shoeybi et al. 2019, "Megatron-LM".
 #pragma once
 
 #include <cstddef>
 
 #include "09_language_model/fast/state_options.hpp"
+#include "19_ranks/collectives/ring.hpp"
 #include "19_ranks/counting/counts.hpp"
 #include "19_ranks/link/link.hpp"
 #include "19_ranks/start/communicator.hpp"
 
 namespace t2t {
 
+/// ring_all_reduce or tree_all_reduce.
+using AllReduce = void (*)(const Communicator& ranks, Row x);
+
 /// x becomes the sum of all ranks' x, which has no gaps between its rows. All ranks must call it.
 /// Throws as messages.hpp says, and std::invalid_argument for gaps.
-void sum_over_ranks(const Communicator& ranks, Matrix x);
+void sum_over_ranks(const Communicator& ranks, Matrix x, AllReduce sum = ring_all_reduce);
 
 /// The options of a rank's ModelState, with these three functions added. All ranks must make equal
 /// calls of forward, which then throws also as messages.hpp says.
-StateOptions parallel_options(const Communicator& ranks, StateOptions options = {});
+StateOptions parallel_options(const Communicator& ranks, StateOptions options = {},
+                              AllReduce sum = ring_all_reduce);
 
 /// What one rank sends in a pass of at most a chunk of T tokens, `scored` of which get logits.
 struct PassCost {

@@ -13,9 +13,7 @@ Range blocks_of(const Config& whole, StagePlace place) {
   expect(stage < stages, "stage", fmt::format("below {}", stages), stage);
   expect(whole.L >= stages, "L, the blocks",
          fmt::format("at least one for each of {} stages", stages), whole.L);
-  const std::size_t each = whole.L / stages, more = whole.L % stages;
-  const auto begin = [&](std::size_t s) { return s * each + std::min(s, more); };
-  return {begin(stage), begin(stage + 1)};
+  return range_with_more_first(whole.L, stages, stage);
 }
 
 Config stage_config(const Config& whole, StagePlace place) {

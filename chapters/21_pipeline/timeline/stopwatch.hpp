@@ -3,8 +3,7 @@
 // another process uses.
 #pragma once
 
-#include <time.h>
-
+#include "19_ranks/link/system_clock.hpp"
 #include "21_pipeline/schedule.hpp"
 
 namespace t2t {
@@ -20,17 +19,12 @@ class Stopwatch {
  public:
   /// What was computed since the stopwatch was made.
   MeasuredOperation stop(Operation operation) const {
-    return {operation, begin_, now(CLOCK_MONOTONIC), now(CLOCK_THREAD_CPUTIME_ID) - processor_};
+    return {operation, begin_, seconds_on(CLOCK_MONOTONIC),
+            seconds_on(CLOCK_THREAD_CPUTIME_ID) - processor_};
   }
 
  private:
-  static double now(clockid_t clock) {
-    timespec time{};
-    clock_gettime(clock, &time);
-    return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
-  }
-
-  double begin_ = now(CLOCK_MONOTONIC), processor_ = now(CLOCK_THREAD_CPUTIME_ID);
+  double begin_ = seconds_on(CLOCK_MONOTONIC), processor_ = seconds_on(CLOCK_THREAD_CPUTIME_ID);
 };
 
 }  // namespace t2t

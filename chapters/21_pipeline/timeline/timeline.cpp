@@ -79,7 +79,7 @@ Timeline played(const std::vector<std::vector<Operation>>& stages, const Duratio
   return timeline;
 }
 
-static double first_begin(const Timeline& timeline) {
+double first_begin(const Timeline& timeline) {
   double first = std::numeric_limits<double>::infinity();
   for (const std::vector<Played>& stage : timeline)
     for (const Played& one : stage) first = std::min(first, one.begin);

@@ -31,6 +31,7 @@ Durations equal_durations(const std::vector<std::vector<Operation>>& stages, dou
 /// other for ever; std::invalid_argument when the durations are not as many as the operations.
 Timeline played(const std::vector<std::vector<Operation>>& stages, const Durations& durations);
 
+double first_begin(const Timeline& timeline);
 /// From the first begin to the last end of all stages.
 double length_of(const Timeline& timeline);
 /// The share of this time in which a stage computes nothing, over all stages.

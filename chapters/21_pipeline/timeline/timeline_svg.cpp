@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <limits>
-
 namespace t2t {
 
 static constexpr double left = 70, width = 660, row_height = 28;
@@ -23,10 +20,7 @@ static std::string box_of(const Played& one, double start, double scale, double 
 }
 
 std::string svg_of(const Timeline& timeline) {
-  double start = std::numeric_limits<double>::infinity();
-  for (const std::vector<Played>& stage : timeline)
-    for (const Played& one : stage) start = std::min(start, one.begin);
-  const double scale = width / length_of(timeline);
+  const double start = first_begin(timeline), scale = width / length_of(timeline);
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
       "height=\"{1}\" font-family=\"sans-serif\" font-size=\"12\">\n"
