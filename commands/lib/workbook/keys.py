@@ -22,7 +22,7 @@ DRAWN = 5  # wrong versions that are tried in each run of all tests, whatever th
 def key(folder, mistake, recorded):
     fails = [[recorded["checks"][int(site)], numbers] for site, numbers in recorded["mistakes"].get(mistake, {}).items()]
     patch = (ROOT / "tests/wrong" / folder / f"{mistake}.patch").read_text()
-    return _hash(_ground(folder), patch, json.dumps(fails))
+    return _hash(ground(folder), patch, json.dumps(fails))
 
 
 def stale(folder):
@@ -48,16 +48,21 @@ def drawn(folders, count):
     while nothing changes here, so that a second run has nothing to do."""
     kept = BUILD / "drawn.json"
     known = json.loads(kept.read_text()) if kept.exists() else {}
-    which, ground = " ".join(folders), _hash(*map(_ground, folders))
-    if known.get(which, ["", {}])[0] != ground:
+    which, grounds = " ".join(folders), _hash(*map(ground, folders))
+    if known.get(which, ["", {}])[0] != grounds:
         chosen = random.sample(folders, count)
-        known[which] = [ground, {folder: [random.choice([name for name, _, _ in wrong.patches(folder)])] for folder in chosen}]
+        known[which] = [grounds, {folder: [random.choice([name for name, _, _ in wrong.patches(folder)])] for folder in chosen}]
         kept.write_text(json.dumps(known))
     return known[which][1]
 
 
+def of_folder(folder):
+    """Of all files in a folder, as they are."""
+    return _hash_of(_all(folder))
+
+
 @functools.cache
-def _ground(folder):
+def ground(folder):
     """Of all that the wrong versions of a folder have in common."""
     files = [*_code("common"), *_checks(folder)]
     files += [file for chapter in sorted((ROOT / "chapters").iterdir()) if folder[0].isdigit() and chapter.name <= folder
