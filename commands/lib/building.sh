@@ -120,22 +120,14 @@ python_tools() {
 }
 install_cogapp() { python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q cogapp==3.6.0; }
 
-# Installs the mutation tool, for ./learn mutants alone. Its dependencies are for languages other than C++.
-mutation_tools() {
-  python_tools
-  "$venv/bin/python" -c 'import universalmutator' 2>/dev/null ||
-    in_turn quietly "installing universalmutator" universalmutator \
-      "$venv/bin/python" -m pip install -q --no-deps universalmutator==1.14.1
-}
-
 # workbook WHAT ARGUMENTS…: runs commands/lib/workbook/WHAT.py. While Python starts, Ctrl-C would show where it
 # stood, so it is ignored until house.py asks for it.
 workbook() {
   expect_build
-  command -v "${python:-python3}" >/dev/null || die "Python 3 is missing, and perhaps more: ./learn setup says what, and installs it"
+  command -v python3 >/dev/null || die "Python 3 is missing, and perhaps more: ./learn setup says what, and installs it"
   settings
   (
     trap '' INT
-    PYTHONUTF8=1 "${python:-python3}" "$home/commands/lib/workbook/$1.py" "${@:2}"
+    PYTHONUTF8=1 python3 "$home/commands/lib/workbook/$1.py" "${@:2}"
   )
 }

@@ -198,7 +198,7 @@ def examples(chapter, part, program):
 
 
 def ladder():
-    _workbook("import list; list.show()", T2T_WORK="/nonexistent/work")
+    _workbook("import ladder; ladder.show()", T2T_WORK="/nonexistent/work")
 
 
 def _workbook(script, **environment):

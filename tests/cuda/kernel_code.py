@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/wrong"))
+sys.path.insert(0, str(ROOT / "commands/lib/workbook"))
 
 import switches  # noqa: E402
 

@@ -1,4 +1,4 @@
-// Wrong versions of a part in one program: tests/wrong/switches.py writes a source in which a
+// Wrong versions of a part in one program: commands/lib/workbook/switches.py writes a source in which a
 // function with mistakes asks which of them it is to make. The environment variable T2T_WRONG names
 // the mistake.
 #pragma once

@@ -1,4 +1,4 @@
-"""Where the workbook's checks run: a folder of a reader's that is gone afterwards, no variants in the background, and the
+"""Where the workbook's checks run: a folder of a reader's that is gone afterwards, and the
 modules of commands/lib/workbook to import. The last argument is the build folder."""
 import os
 import pathlib
@@ -9,5 +9,5 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv.pop()).resolve()
 _folder = tempfile.TemporaryDirectory(prefix="t2t-work-")  # removed when Python ends
 WORK = pathlib.Path(_folder.name)
-os.environ |= {"T2T_WORK": str(WORK), "T2T_NO_VARIANTS": "1"}
+os.environ["T2T_WORK"] = str(WORK)
 sys.path.insert(0, str(ROOT / "commands/lib/workbook"))

@@ -5,9 +5,9 @@ import dataclasses
 import difflib
 import re
 
+import bodies
 import source
-import variants
-from tokens import Code
+from statements import Code
 
 PLACES = 6  # of a function: beyond them it is written otherwise as a whole
 
@@ -48,7 +48,7 @@ def differing(theirs, ours):
         if places:
             text = _renamed(other, parameters, 0, len(other.tokens))
             calls = tuple(sorted(own & {token.text for token in one.tokens}))
-            found.append(Aligned(number, variants._function(head), body, text, places if len(places) <= PLACES else [], calls))
+            found.append(Aligned(number, bodies.function_after(head), body, text, places if len(places) <= PLACES else [], calls))
     return found
 
 
@@ -73,7 +73,7 @@ def _declarations(split):
                 found.setdefault(name[1] or name[2], []).append(one)
         if body and re.search(r"\bstatic\b|\binline\b|\btemplate\b", head):
             end = ";" if re.search(r"= *\[", head) else ""
-            found.setdefault(variants._function(between), []).append(f"{head} {body}{end}")
+            found.setdefault(bodies.function_after(between), []).append(f"{head} {body}{end}")
     return found
 
 
@@ -92,8 +92,8 @@ def _by_name(split):
     """name -> [(number, head, body), ...]"""
     found = {}
     for number, (between, body) in enumerate(zip(split.between, split.bodies)):
-        if (name := variants._function(between)) and name != "the file":
-            found.setdefault(name, []).append((number, variants._head(between), body))
+        if (name := bodies.function_after(between)) and name != "the file":
+            found.setdefault(name, []).append((number, bodies.head_of(between), body))
     return found
 
 

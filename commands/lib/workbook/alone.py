@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import re
 
-import calls
+import callers
 import checks
 import house
 import judge
@@ -90,7 +90,7 @@ def calls_of(chapter, part, function):
 
 def indirect_calls_of(chapter, part, function):
     """The same of a function that no check names: other functions call it for them."""
-    return {check: Calling(frozenset(), []) for check, functions in calls.of(chapter, part).items() if function in functions}
+    return {check: Calling(frozenset(), []) for check, functions in callers.of(chapter, part).items() if function in functions}
 
 
 @functools.cache

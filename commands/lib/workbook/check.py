@@ -6,7 +6,6 @@ import sys
 import alone
 import house
 import judge
-import prepare_variants
 import progress
 import report
 import source
@@ -80,8 +79,6 @@ def judged(chapter, part):
     verdict = judge.judge(chapter, part, say_so_far)
     if verdict.watched:
         house.at_work("")
-    if verdict.word == "passes":
-        prepare_variants.end(chapter, part)
     return verdict
 
 
@@ -97,8 +94,7 @@ def suggest_next(chosen, begin):
             if begin and not is_begun:
                 return start.begin([(chapter, rest[0])])
             command = "check" if is_begun else "start"
-            house.say(f"\nNext: ./learn {command} {chapter[:2]} {rest[0]}. "
-                      f"./learn compare {name[:2]} {part} shows yours beside ours.")
+            house.say(f"\nNext: ./learn {command} {chapter[:2]} {rest[0]}. Ours of this part is {house.shown(house.ours(name, part))}")
             return tell_shorter_way(chapter, rest[0])
     house.say("\nAll parts pass: ./learn graduate")
 

@@ -1,4 +1,4 @@
-"""Where a part is wrong, if nothing that is known computes the same: the lines of the reader's own text, or the functions, after whose
+"""Where a part is wrong, if it makes no recorded mistake: the lines of the reader's own text, or the functions, after whose
 exchange for ours no check fails but those that wait for something unwritten. Lines are found as far as a function is written like
 ours; the names may be others."""
 import concurrent.futures
@@ -12,12 +12,11 @@ import tempfile
 import time
 
 import aligned
-import behaviour
-import calls
-import graph
+import bodies
+import callers
 import house
-import variants
-from variants import switches
+import switches
+import trial
 
 SCREENED = 4  # failing checks that are run first
 SECONDS = 10  # of processor time for them
@@ -43,9 +42,7 @@ class Lines:
 def look(text, failing, waiting=()):
     """The exchanges by which the part passes, each as a list of Lines: of single places, if any of them suffices; else of
     two places; else of whole functions. Failing are the checks that fail, waiting those that call what isn't written yet."""
-    if not variants.exist(text.chapter, text.part):
-        return []
-    theirs, ours = variants.cut(text.own), variants.split_of(text.chapter, text.part)
+    theirs, ours = bodies.cut(text.own), bodies.of_part(text.chapter, text.part)
     functions = aligned.differing(theirs, ours)
     trial = _Trial(text, theirs, aligned.lacking(theirs, ours), failing, waiting)
     found = trial.passing(_single(functions), _double(functions))
@@ -99,7 +96,7 @@ class _Trial:
 
     def __init__(self, text, theirs, declarations, failing, waiting):
         self.text, self.theirs, self.declarations, self.until = text, theirs, declarations, time.monotonic() + PATIENCE
-        checks = dict.fromkeys([*calls.of(text.chapter, text.part), *failing])
+        checks = dict.fromkeys([*callers.of(text.chapter, text.part), *failing])
         self.checks = [check for check in checks if check not in waiting]
         self.failing = [check for check in self.checks if check in failing]
 
@@ -140,7 +137,7 @@ class _Trial:
         """Of these exchanges those with which the checks pass; each processor takes some of the checks."""
         shares = [share for n in range(os.cpu_count()) if (share := checks[n::os.cpu_count()])]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            tried = {name: [pool.submit(behaviour.passes, program, variants.Variant(name), share, seconds) for share in shares] for name in names}
+            tried = {name: [pool.submit(trial.passes, program, name, share, seconds) for share in shares] for name in names}
             return [name for name, shares in tried.items() if all(share.result() for share in shares)]
 
     def _built(self, some, folder):
@@ -150,20 +147,20 @@ class _Trial:
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(content)
         made = pathlib.Path(folder, next(iter(self.text.files)))
-        words = variants.command(self.text.chapter, self.text.part, made)
-        bodies = [(function.number, name, function.exchanged(places) if places else function.ours)
+        words = trial.command(self.text.chapter, self.text.part, made)
+        other = [(function.number, name, function.exchanged(places) if places else function.ours)
                   for name, exchange in some.items() for function, places in exchange]
         for _ in range(ROUNDS):
             if self.ended:
                 return None, []
-            made.write_text(self.declarations + switches.switched(self.theirs, bodies))
-            said = variants.run(words, running=self.compilers)
-            bad = variants.told_of(said.stderr)
+            made.write_text(self.declarations + switches.switched(self.theirs, other))
+            said = trial.compiled(words, running=self.compilers)
+            bad = trial.bodies_named_in(said.stderr)
             if said.returncode == 0 or not bad:
                 break
-            bodies = [one for one in bodies if one[1] not in bad]
-        program = graph.linked(f"{self.text.chapter}_test", made.parent, made.with_suffix(".o")) if said.returncode == 0 else None
-        return program, list(dict.fromkeys(name for _, name, _ in bodies)) if program else []
+            other = [one for one in other if one[1] not in bad]
+        program = trial.linked(self.text.chapter, made) if said.returncode == 0 else None
+        return program, list(dict.fromkeys(name for _, name, _ in other)) if program else []
 
 
 def _lines(text, theirs, function, places):

@@ -9,7 +9,7 @@ import tempfile
 import time
 
 import house
-import list as ladder
+import ladder
 import mine
 
 MODEL = "10_pretrained"

@@ -4,18 +4,17 @@ import dataclasses
 import os
 import pathlib
 
-import calls
+import callers
 import checks
 import diagnosis
 import graph
 import house
+import missing_functions
 import mistakes
 import programs
 import progress
 import races
 import source
-import symbols
-import variants
 import written
 import wrong
 
@@ -92,7 +91,7 @@ class Verdict:
     def counted(self):
         """The checks that call the part, those that were not reached included, and any other that fails."""
         others = [c for c in self.result.checks if c not in self.passed]
-        return [c for c in dict.fromkeys([*calls.of(self.chapter, self.part), *others]) if c not in self.left_out]
+        return [c for c in dict.fromkeys([*callers.of(self.chapter, self.part), *others]) if c not in self.left_out]
 
     @property
     def passed(self):
@@ -145,9 +144,8 @@ def judge(chapter, part, before_races=lambda verdict: None):
             return _not_built(text, build)
         ours = house.BUILD / house.checks_of(chapter, part)
         verdict = of_program(chapter, part, build.program, checks.names(ours), ours)
-        if verdict.word in ("fails", "ended") and variants.exist(chapter, part):
+        if verdict.word in ("fails", "ended") and not house.is_kernel(chapter, part):
             verdict.program, verdict.text = diagnosis.keep(chapter, part, build.program), text
-            verdict.alike = diagnosis.not_contradicted(chapter, part, verdict.program, verdict.alike)
     verdict.warnings = written.warnings(text)
     if verdict.word == "passes" and races.may_be_in(text):
         before_races(verdict)
@@ -167,7 +165,7 @@ def unbuilt(text):
         races.keep_whether_possible(text, build)
         if not build.good:
             return _not_built(text, build)
-        why = symbols.lacking(text, build.program, house.BUILD / ours)
+        why = missing_functions.lacking(text, build.program, house.BUILD / ours)
         return Verdict(text.chapter, text.part, "does not build", why) if why else None
 
 
@@ -191,7 +189,7 @@ def of_program(chapter, part, program, names=(), ours=None):
                   if check and check not in waiting]
     left_out = checks.failing(ours, os.environ, wrong_ones) if ours and wrong_ones else set()
     result = checks.without(result, left_out)
-    result.failures = calls.in_order_of_ease(chapter, part, result.failures)
+    result.failures = callers.in_order_of_ease(chapter, part, result.failures)
     verdict = Verdict(chapter, part, "fails", result=result, left_out=left_out)
     if result.good:
         verdict.word = "passes"

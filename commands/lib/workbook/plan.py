@@ -1,5 +1,6 @@
 """Which wrong versions of a folder of tests/wrong are compiled together, which need a source each, and which can't be made: those
-that no longer fit, since a source was changed, and those of instructions that this processor lacks. Made when they are asked for, and kept in the build folder until a patch or a source changes."""
+that no longer fit, since a source was changed, and those of instructions that this processor lacks. The plan is made when it is asked
+for, and kept in the build folder until a patch or a source changes."""
 import concurrent.futures
 import dataclasses
 import functools
@@ -9,12 +10,9 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 
 import house
-
-sys.path.insert(0, str(house.ROOT / "tests/wrong"))
-import switches  # noqa: E402
+import switches
 
 
 @dataclasses.dataclass

@@ -3,8 +3,8 @@ import dataclasses
 
 import house
 import plan
+import switches
 import written
-from plan import switches
 
 
 @dataclasses.dataclass

@@ -90,7 +90,7 @@ def _include(part):
 
 def rejection(writer, folder, mistake, program):
     stamp = f"rejected/{folder}/{mistake}"
-    shows = house.ROOT / "tests/wrong/expect_rejected.py"
+    shows = house.ROOT / "commands/lib/workbook/expect_rejected.py"
     record = house.ROOT / "tests/wrong" / folder / "failing_checks.json"
     writer.run(stamp, f"{folder}: {mistake}", ["python3", shows, record.parent, mistake, BUILD / program, stamp],
                [program, shows, *([record] if record.exists() else [])])
@@ -106,7 +106,7 @@ def write_races(writer):
         plan.write(source, plan.switches.patched(part, patch))
         program, stamp = f"{folder}_race_{patch.stem}", f"rejected/{folder}/race_{patch.stem}"
         wrong_program(writer, folder, part, program, source)
-        shows = house.ROOT / "tests/wrong/expect_race.py"
+        shows = house.ROOT / "commands/lib/workbook/expect_race.py"
         writer.run(stamp, f"{folder}: a race in {patch.stem}", ["python3", shows, patch.stem, BUILD / program, stamp], [program, shows])
         stamps.append(stamp)
     writer.phony("races", stamps)

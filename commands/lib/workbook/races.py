@@ -12,8 +12,8 @@ import tempfile
 
 import graph
 import house
+import missing_functions
 import running
-import symbols
 import written
 
 # Names of what starts a thread, with OpenMP's loops.
@@ -54,7 +54,7 @@ def _kept(text):
 def possible(object_file):
     """Whether an object file starts threads, or keeps what may change between calls."""
     return any(re.search(STARTS_THREAD, name) if kind == "U" else kind in "bBdD" and re.search(KEPT, name)
-               for kind, name in symbols.named(object_file))
+               for kind, name in missing_functions.named(object_file))
 
 
 def look(text):
@@ -75,7 +75,7 @@ def can_be_watched():
 
 def unknown_to_stand_in(program):
     """What the program takes of OpenMP's own library that starts threads or shares work, or ""."""
-    names = [name.partition("@")[0] for kind, name in symbols.named(program) if kind == "U"]
+    names = [name.partition("@")[0] for kind, name in missing_functions.named(program) if kind == "U"]
     return next((name for name in names if name.startswith("GOMP_")), "")
 
 

@@ -4,15 +4,13 @@ import concurrent.futures
 import os
 import sys
 
-import calls
+import callers
 import checks
+import expect_rejected
 import house
 import keys
 import mistakes
 import wrong
-
-sys.path.insert(0, str(house.ROOT / "tests/wrong"))
-import expect_rejected  # noqa: E402
 
 
 def main(chapter):
@@ -27,7 +25,7 @@ def main(chapter):
     recorded = {name: {number[site]: numbers for site, numbers in one.items()} for name, one in fails.items()}
     keys.renew(chapter, {"recorded": keys.of_checks(chapter), "checks": sites, "mistakes": recorded})
     if chapter in house.chapters():
-        calls.renew(chapter)
+        callers.renew(chapter)
     house.at_work("")
     print(f"{chapter}: {len(patches)} wrong versions recorded")
 

@@ -35,10 +35,7 @@ def write(path, verdicts):
             one["left_out"] = sorted(v.left_out)
             one["mistakes"] = [{"name": a.name, "says": a.says} for a in v.alike]
             if v.text and not v.alike:
-                found = diagnosis.look(v)
-                one["mistakes"] += [{"name": name, "says": says} for name, says in found.mistakes]
-                one["changes"] = [dataclasses.asdict(change) for change in found.changes]
-                one["exchanges"] = [[dataclasses.asdict(lines) for lines in exchange] for exchange in found.exchanges]
+                one["exchanges"] = [[dataclasses.asdict(lines) for lines in exchange] for exchange in diagnosis.look(v)]
         if v.watched:
             one["races"] = [dataclasses.asdict(access) for access in v.watched.race]
         record.append(one)

@@ -3,11 +3,11 @@ import argparse
 import json
 import os
 import pathlib
+import subprocess
 import sys
 
 import house
 import pages
-import prepare_variants
 import progress
 import skeleton
 import source
@@ -31,13 +31,19 @@ def begin(chosen):
     begun = [(name, part) for name, part in chosen if start(name, part)]
     tell_assistants()
     export_compile_commands()
-    prepare_variants.begin(*begun[:1])  # the others when they first fail
     if begun:
         name, part = begun[0]
+        build_in_background(house.checks_of(name, part))
         house.say(f"\nWrite {house.shown(house.theirs(name, part))} with {pages_of(name, part)} beside it. "
                   f"Then: ./learn check {name[:2]} {part}")
         if not house.is_kernel(name, part):
             house.say(f"Or write what it must do first: ./learn example {name[:2]} {part}")
+
+
+def build_in_background(checks):
+    """Builds the checks of a part while its reader writes it."""
+    subprocess.Popen([sys.executable, "-c", f"import house; house.build('{checks}')"], cwd=pathlib.Path(__file__).parent,
+                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
 
 def pages_of(name, part):

@@ -177,43 +177,19 @@ def tell_mistake(verdict):
     if verdict.text is None:
         return None
     sys.stdout.flush()
-    found = diagnosis.look(verdict)
-    if found.mistakes:
-        house.say("\nWhat yours computes is what " + ("this known mistake computes" if len(found.mistakes) == 1 else
-                  "each of these known mistakes computes") + ", in all checks:")
-        tell_known(verdict.chapter, found.mistakes)
-    elif found.found:
-        tell_changes(verdict, found.changes)
-    elif found.exchanges:
-        tell_exchanges(found.exchanges)
-    elif not found.looking:
-        house.say("\nNeither the known mistakes nor small changes of our part tell which mistake this is, and no line or function of ours "
-                  "that was tried in the place of yours makes the failing checks pass.")
-    if found.looking:
-        house.say("\nYour part is still to be compared with the known mistakes and with small changes of ours, which run in the background "
-                  f"({found.looking}): the next ./learn check says what they tell.")
+    if exchanges := diagnosis.look(verdict):
+        tell_exchanges(exchanges)
+    else:
+        house.say("\nWhich mistake it is can't be told: no known mistake fails the same checks with the same numbers, and no line or "
+                  "function of ours that was tried in the place of yours makes the failing checks pass.")
 
 
 def tell_recorded(chapter, alike):
     house.say("\nA known mistake fails the same checks with the same numbers, so it is probably "
               + ("this:" if len(alike) == 1 else "one of these:"))
-    tell_known(chapter, [(one.name, one.says) for one in alike])
-
-
-def tell_known(chapter, some):
-    for name, says in some:
-        house.say(f"{name.replace('_', ' ')}: {says}", 2)
-        house.say(f"Read {pages.section_of_mistake(chapter, name.split(' ')[0])}", 2)
-
-
-def tell_changes(verdict, changes):
-    """Which change of our part computes the same."""
-    if len(changes) == 1:
-        house.say("\nIn all checks your part computes what ours would compute with one change:")
-    else:
-        house.say("\nIn all checks your part computes what ours would compute with one of these changes, which no check tells apart:")
-    for change in changes:
-        tell_change(verdict, change)
+    for one in alike:
+        house.say(f"{one.name.replace('_', ' ')}: {one.says}", 2)
+        house.say(f"Read {pages.section_of_mistake(chapter, one.name)}", 2)
 
 
 def tell_exchanges(exchanges):
@@ -247,15 +223,6 @@ def tell_their_lines(lines):
     print(f"\n  {where}{', before this line' if lines.kind == 'place' else ''}:")
     for line in lines.text.splitlines():
         print(f"  > {line}")
-
-
-def tell_change(verdict, change):
-    where = pages.section_of_function(verdict.chapter, verdict.part, change.function)
-    place = f'in {change.function} (docs/{where[0].name}, "{where[1]}")' if where else f"in {change.function}"
-    house.say(f"{place}:", 2)
-    house.say(change.was, 6)
-    house.say("would be", 4)
-    house.say(change.then, 6)
 
 
 def tell_printed(verdict):

@@ -9,7 +9,7 @@ from learner import ROOT  # first: it says where the modules below are
 
 import example
 import house
-import list as listed
+import ladder as listed
 import progress
 import running
 import skeleton

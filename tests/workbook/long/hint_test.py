@@ -11,7 +11,7 @@ import unittest.mock
 import check_names
 from learner import ROOT  # first: it says where the modules below are
 
-import calls
+import callers
 import checks
 import hint
 import house
@@ -123,7 +123,7 @@ class Counts(unittest.TestCase):
         self.assertEqual(said, "Yours: 02 rms_norm. Ours: 01 embedding; 02 layer_norm, rms_norm_rows, layer_norm_rows; 03 rope, rope_rows.")
 
     def test_only_checks_that_call_the_part_count(self):
-        calling = list(calls.of(*PART))
+        calling = list(callers.of(*PART))
         some = verdict([failure(calling[0], "false")], [*calling, "layer_norm: of no concern"])
         self.assertEqual(some.counts, (len(calling) - 1, len(calling)))
         other = verdict([failure("layer_norm: fails too", "false")], calling)
@@ -135,21 +135,21 @@ class Counts(unittest.TestCase):
 
 class Calls(unittest.TestCase):
     def test_every_part_is_recorded_with_checks_that_there_are(self):
-        self.assertEqual(set(calls.read()), {f"{chapter}/{part}" for chapter, part, _ in all_functions()})
+        self.assertEqual(set(callers.read()), {f"{chapter}/{part}" for chapter, part, _ in all_functions()})
         there = check_names.all_of_them()
-        for part, names in calls.read().items():
+        for part, names in callers.read().items():
             self.assertTrue(names, part)
             self.assertFalse(set(names) - there, f"{part}: ./learn test {part[:2]} --record")
 
     def test_they_are_found_anew(self):
-        found, known = calls.found(*PART), calls.of(*PART)
+        found, known = callers.found(*PART), callers.of(*PART)
         self.assertEqual(found, known, "./learn test 02 --record")
         self.assertEqual(sorted(map(len, known.values())), [len(functions) for functions in known.values()])
 
     def test_what_is_easy_to_follow_comes_first(self):
-        first, second = [check for check in calls.of(*PART) if checks.kind_of(check) == "property"][:2]
+        first, second = [check for check in callers.of(*PART) if checks.kind_of(check) == "property"][:2]
         failures = [failure(check, "false") for check in ["refused: x", second, first, "one that is new", "y may be x itself"]]
-        told = [f.check for f in calls.in_order_of_ease(*PART, failures)]
+        told = [f.check for f in callers.in_order_of_ease(*PART, failures)]
         self.assertEqual(told, [first, second, "one that is new", "y may be x itself", "refused: x"])
 
 
@@ -177,7 +177,7 @@ class Next(unittest.TestCase):
 
 class Watch(unittest.TestCase):
     def test_the_verdict_comes_last(self):
-        one = verdict([failure(BY_HAND, "element [0, 0]: got 0.6")], calls.of(*PART))
+        one = verdict([failure(BY_HAND, "element [0, 0]: got 0.6")], callers.of(*PART))
         one.result.printed = "a line that the part printed"
         said = io.StringIO()
         with unittest.mock.patch.object(judge, "judge", return_value=one), contextlib.redirect_stdout(said):

@@ -1,7 +1,6 @@
-"""Checks of ./learn start, check, hint, list and note. One small part alone is built: given the build folder."""
+"""Checks of ./learn start, check, hint and list. One small part alone is built: given the build folder."""
 import os
 import pathlib
-import re
 import subprocess
 import threading
 import time
@@ -11,6 +10,7 @@ import unittest.mock
 import check_names
 from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
+import bodies
 import checks
 import graduate
 import house
@@ -23,8 +23,7 @@ import running
 import skeleton
 import source
 import start
-import symbols
-import variants
+import missing_functions
 import written
 import wrong
 
@@ -73,10 +72,10 @@ const std::vector<int>& b() {
         self.assertEqual(source.functions(text)[0].body, text[text.index("try"):text.index("\nint b")])
 
     def test_members_that_a_constructor_sets_are_no_functions(self):
-        thing, = variants.cut("Thing::Thing(int x) : first_{x}, second_(x) { run(); }").between[:-1]
-        self.assertEqual(variants._function(thing), "Thing::Thing")
-        thing, = variants.cut("Thing::Thing(int x) : a_(f([](int y) { return y; })), b_{g({1, 2}), x}, c_(x) { run(); }").between[:-1]
-        self.assertEqual(variants._function(thing), "Thing::Thing")
+        thing, = bodies.cut("Thing::Thing(int x) : first_{x}, second_(x) { run(); }").between[:-1]
+        self.assertEqual(bodies.function_after(thing), "Thing::Thing")
+        thing, = bodies.cut("Thing::Thing(int x) : a_(f([](int y) { return y; })), b_{g({1, 2}), x}, c_(x) { run(); }").between[:-1]
+        self.assertEqual(bodies.function_after(thing), "Thing::Thing")
 
     def test_line_ends_and_marks_of_other_systems(self):
         self.assertEqual(self.names("\ufeffnamespace t2t {\r\nint a() {\r\n  return 1;\r\n}\r\n}"), ["a"])
@@ -210,7 +209,7 @@ int find(int id);
 """
 
     def test_a_private_function_is_known(self):
-        found = [name for name in ("Merger::find", "Merger::run", "find", "Other::find") if symbols.is_private(name, self.HEADER)]
+        found = [name for name in ("Merger::find", "Merger::run", "find", "Other::find") if missing_functions.is_private(name, self.HEADER)]
         self.assertEqual(found, ["Merger::find"])
 
     def test_every_function_of_a_part_is_found_in_our_object(self):
@@ -218,7 +217,7 @@ int find(int id);
         for name, part in all_parts():
             with self.subTest(f"{name}/{part}"):
                 ours = BUILD / judge.objects_of(name, part)[2]
-                found = [function.name for function, _ in symbols.promised(name, part, ours)]
+                found = [function.name for function, _ in missing_functions.promised(name, part, ours)]
                 wanted = [f.name for f in source.functions(house.ours(name, part).read_text())]
                 self.assertEqual(set(found), set(wanted))
                 self.assertGreaterEqual(len(found), len(wanted))
@@ -362,7 +361,7 @@ class Commands(unittest.TestCase):
         self.assertIn("no part is begun. Begin with: ./learn start 02", self.learn("check", status=1))
         self.assertIn("rope.cpp is not begun. Begin with: ./learn start 03 rope", self.learn("check", "03", "rope", status=1))
         self.assertIn("there is no chapter '\u0662'", self.learn("start", "\u0662", status=1))
-        self.assertIn("there is no chapter '99'", self.learn("note", "99", "text", status=1))
+        self.assertIn("there is no chapter '99'", self.learn("hint", "99", status=1))
 
     def test_hints_come_in_steps(self):
         for step, says in ((1, "mean square is 1, and what"), (2, "docs/02_normalization.md"), (3, "mean_square = xt::mean")):
@@ -370,16 +369,6 @@ class Commands(unittest.TestCase):
             self.assertIn(f"hint {step} of 3 for rms_norm", said)
             self.assertIn(says, said)
         self.assertIn("has no function 'none'", self.learn("hint", "02", "rms_norm", "none", status=1))
-
-    def test_a_note_is_added_with_its_date(self):
-        self.learn("note", "02", "a first try")
-        self.learn("note", "02", "a second")
-        self.assertRegex((WORK / "notes.md").read_text(),
-                         r"^- \d{4}-\d\d-\d\d \d\d:\d\d, 02 \(nothing checked\): a first try\n- .*: a second\n$")
-
-    def test_a_note_keeps_bytes_that_are_not_utf_8(self):
-        self.learn("note", "02", b"caf\xe9")
-        self.assertTrue((WORK / "notes.md").read_bytes().endswith(b": caf\xe9\n"))
 
     def test_the_map_fits_its_columns(self):
         for columns in (80, 30):
@@ -433,7 +422,6 @@ class Commands(unittest.TestCase):
         self.addCleanup(path.rmdir)
         self.assertIn("rope.cpp is there already and is no file", self.learn("start", "03", status=1))
         self.assertIn("rope.cpp is a folder, and a part is a file", self.learn("check", "03", status=1))
-        self.assertIn("rope.cpp is a folder, and a part is a file", self.learn("compare", "03", status=1))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,86 @@
+"""Which checks call a part, and which of its functions each of them calls. tests/workbook/calls.json keeps it, with the check
+first from which a mistake is easiest to see: one that calls few functions of the part, and of those one that takes a short
+time. So a score counts no other checks, and of those by hand, which are told before others, the easiest comes first. ./learn test NN --record finds it anew.
+"""
+import functools
+import json
+import math
+import os
+import pathlib
+import re
+import tempfile
+
+import bodies
+import checks
+import house
+import skeleton
+import source
+import trial
+import written
+
+FILE = house.ROOT / "tests/workbook/calls.json"
+SHORT = 2e-4  # seconds: of checks that are shorter, and of those within a factor of 8, the order of the file is kept
+LATE = ["unusual", "refusals", "allocation"]  # kinds of checks that are told after all others
+
+
+@functools.cache
+def read():
+    """"NN_name/PART" -> {check: names of functions}"""
+    return json.loads(FILE.read_text()) if FILE.exists() else {}
+
+
+def of(chapter, part):
+    return read().get(f"{chapter}/{part}", {})
+
+
+def in_order_of_ease(chapter, part, failures):
+    """The failures with those first that are easy to follow."""
+    order = list(of(chapter, part))
+
+    def ease(failure):
+        late = LATE.index(failure.kind) + 1 if failure.kind in LATE else 0
+        return late, failure.kind != "by hand", order.index(failure.check) if failure.check in order else len(order)
+    return sorted(failures, key=ease)
+
+
+def renew(chapter):
+    """Records the checks of a chapter's parts; of parts that are gone nothing is kept."""
+    known = {f"{name}/{part}": of(name, part) for name in house.chapters() for part in house.parts_to_write(name)}
+    known |= {f"{chapter}/{part}": found(chapter, part) for part in house.parts_to_write(chapter)}
+    FILE.write_text(_as_text(known))
+    read.cache_clear()
+
+
+def _as_text(known):
+    """A line for each check."""
+    def line(name, value):
+        return f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(value)}"
+    parts = ("{}: {{\n{}\n}}".format(json.dumps(part), ",\n".join(f" {line(*one)}" for one in checks.items())) for part, checks in known.items())
+    return "{" + ",\n".join(parts) + "}\n"
+
+
+def found(chapter, part):
+    """{check: names of functions}: of a kernel all functions of the file, since its program can't note its calls."""
+    if house.is_kernel(chapter, part):
+        functions = [f.name for f in source.to_write(house.ours(chapter, part).read_text())]
+        return {check: functions for check in _without_the_part(chapter, part)}
+    with tempfile.TemporaryDirectory(prefix="t2t-calls-") as folder:
+        made = pathlib.Path(folder, f"{part}.cpp")
+        made.write_text(bodies.noting_calls(bodies.of_part(chapter, part)))
+        program = trial.program(chapter, part, made)
+        if program is None:
+            house.die(f"{chapter} {part} does not build if its functions note their calls")
+        told = "".join(trial.told(program, suite, seconds=300) for suite in (checks.QUICK, checks.SLOW))
+    noted = re.findall(r"^check (.*)\n(?:(?!calls |check |took ).*\n)*calls (.*)\ntook (.*)$", told, re.M)
+    noted.sort(key=lambda one: (len(one[1].split()), math.floor(math.log(max(float(one[2]), SHORT) / SHORT, 8))))
+    return {check: functions.split() for check, functions, _ in noted}
+
+
+def _without_the_part(chapter, part):
+    """The checks that fail with the part as ./learn start writes it."""
+    text, name = skeleton.of(chapter, part).encode(), house.ours(chapter, part).name
+    with written.built([written.Text(chapter, part, {f"{chapter}/{name}": text})], f"mine_{chapter}_{part}") as build:
+        if not build.good:
+            house.die(f"{chapter} {part} does not build as ./learn start writes it")
+        result = checks.run(build.program, os.environ)
+    return [check for check in result.checks if check in {*result.failed, result.running}]

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Wrong versions of a part that are compiled together.
+
+Most patches change nothing but bodies of functions. From such patches of one part a single source is made, in which a
+function with mistakes begins with the question which of them this run is to make (tests/support/wrong_version.hpp).
+
+    switches.py        fails if a patch does not fit the source that it is for
+"""
+import dataclasses
+import pathlib
+import re
+import subprocess
+import sys
+
+import source
+from house import ROOT
+
+
+@dataclasses.dataclass
+class Split:
+    """A source cut into the bodies of its functions, and what stands between them."""
+    between: list
+    bodies: list
+
+    def heads(self):
+        """What stands between the bodies, without comments and line ends."""
+        return [" ".join(_without_comments(text).split()) for text in self.between]
+
+
+def split(text):
+    between, bodies, at = [], [], 0
+    for _, brace, end in source._spans(source.without_comments(text)):
+        between.append(text[at:brace])
+        bodies.append(text[brace:end])
+        at = end
+    return Split([*between, text[at:]], bodies)
+
+
+def _without_comments(text):
+    return re.sub(r'("(?:\\.|[^"\\\n])*")|//[^\n]*', lambda m: m.group(1) or "", text)
+
+
+def changed(right, wrong):
+    """The numbers of the functions whose bodies differ; None where more differs, or where the compiler may run one."""
+    if right.heads() != wrong.heads():
+        return None
+    numbers = [i for i, (a, b) in enumerate(zip(right.bodies, wrong.bodies)) if a != b]
+    if any(re.search(r"\bconst(expr|eval)\b", right.between[i].rpartition("}")[2]) for i in numbers):
+        return None
+    return numbers
+
+
+def file_of(patch):
+    """The source that a patch changes."""
+    return re.search(r"^\+\+\+ b/(\S+)$", patch.read_text(), re.M).group(1)
+
+
+def part_of(patch):
+    """The source that is compiled with the mistake: the one that the patch changes; or, if that is a header of kernels, the kernel
+    beside it that a line of the patch names: "In NAME.cu.\""""
+    file = pathlib.Path(file_of(patch))
+    inside = re.search(r"^In (\S+\.cu)\.$", patch.read_text(), re.M)
+    return str(file.parent / inside.group(1) if inside else file)
+
+
+class DoesNotFit(Exception):
+    """A patch that no longer finds its lines, since the source was changed."""
+
+
+def patched(part, patch):
+    """A part with the mistake of a patch. A header that has the mistake stands in the place of its #include."""
+    file = file_of(patch)
+    made = subprocess.run(["patch", "--quiet", "--fuzz=0", "--output=-", "--reject-file=/dev/null", file, str(patch)],
+                          cwd=ROOT, capture_output=True, text=True)
+    if made.returncode != 0:
+        raise DoesNotFit(f"{patch.relative_to(ROOT)} does not fit {file}")
+    if file == part:
+        return made.stdout
+    text, include = (ROOT / part).read_text(), f'#include "{file.partition("/")[2]}"\n'
+    if include not in text:
+        raise DoesNotFit(f"{patch.relative_to(ROOT)}: {part} does not include {file}")
+    return text.replace(include, made.stdout.replace("#pragma once\n", ""))
+
+
+def is_alone(part, text):
+    """Whether a patched source can't share a program with others."""
+    return part.endswith(".cu") or not changed(split((ROOT / part).read_text()), split(text))
+
+
+def together(part, texts):
+    """One source for several wrong versions: texts are {patch: the patched source}."""
+    right = split((ROOT / part).read_text())
+    return switched(right, wrong_bodies(right, texts))
+
+
+def wrong_bodies(right, texts):
+    """[(number of the function, name of the mistake, its body), ...]"""
+    found = []
+    for patch, text in texts.items():
+        wrong = split(text)
+        found += [(i, patch.stem, wrong.bodies[i]) for i in changed(right, wrong)]
+    return found
+
+
+def switched(right, wrong):
+    """A source in which each function with wrong bodies asks which of them it is to take. A compiler's errors are in
+    the file "wrong NAME"."""
+    bodies = [[] for _ in right.bodies]
+    for i, name, body in wrong:
+        bodies[i].append(f'if (t2t::wrong_version == t2t::mistake("{name}"))\n#line 1 "wrong {name}"\n{body} else ')
+    text = '#include "support/wrong_version.hpp"\n'
+    for between, mistakes, body in zip(right.between, bodies, right.bodies):
+        if mistakes and re.search(r"= \[[^]]*\]\([^()]*\)\s*$", between):  # a lambda's type is that of its first return
+            mistakes.insert(0, f"if (t2t::wrong_version == 0) {body} else ")
+        text += between + ("{ " + "".join(mistakes) + '\n#line 1 "right"\n' + body + " }" if mistakes else body)
+    return text + right.between[-1]
+
+
+def check():
+    """Names the patches that do not fit."""
+    bad = []
+    for patch in sorted((ROOT / "tests/wrong").glob("*/**/*.patch")):
+        try:
+            patched(part_of(patch), patch)
+        except DoesNotFit as error:
+            bad.append(str(error))
+    sys.exit("\n".join(bad) or 0)
+
+
+if __name__ == "__main__":
+    check()

@@ -1,0 +1,91 @@
+"""The program of a chapter's checks with another source in the place of a part's: how it is compiled and linked, and what its
+checks say. Where the source holds several bodies of a function (switches.switched), T2T_WRONG names the one that is taken.
+"""
+import os
+import pathlib
+import re
+import resource
+import subprocess
+import tempfile
+import threading
+import time
+
+import graph
+import house
+
+COMPILER_SECONDS, COMPILER_BYTES = 180, 6 << 30
+BYTES, FILE_BYTES = 4 << 30, 64 << 20  # of a program of checks
+
+
+def command(chapter, part, made):
+    """How the chapter's checks are compiled, for this file."""
+    checks = next(output for output in graph.commands() if f"/{chapter}_test.dir/" in output and output.endswith(".o"))
+    return graph.compilation(checks, made, made.with_suffix(".o"), "-w", "-fmax-errors=0", f"-I{house.ours(chapter, part).parent}")
+
+
+def compiled(words, running=None):
+    """Runs a compiler, which may take much time and memory for many bodies. Its process is added to the running ones, if they
+    are given: it can be ended as a group."""
+    limits = {resource.RLIMIT_CPU: COMPILER_SECONDS, resource.RLIMIT_AS: COMPILER_BYTES}
+    process = subprocess.Popen(words, cwd=house.BUILD, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               preexec_fn=lambda: _limit(limits), start_new_session=running is not None)
+    if running is not None:
+        running.append(process)
+    try:
+        said = process.communicate()
+    finally:
+        process.kill()  # if this is interrupted
+    return subprocess.CompletedProcess(process.args, process.returncode, *said)
+
+
+def _limit(limits):
+    for kind, most in limits.items():
+        resource.setrlimit(kind, (most, most))
+
+
+def bodies_named_in(errors):
+    """The bodies of which a compiler's errors tell. After a bracket too few it takes for wrong what is right."""
+    understood = re.split(r"error: expected (?:unqualified-id before \W+else|\W+}\W+before|declaration)", errors)[0]
+    return set(re.findall(r"^(?:In file included from )?wrong ([\w ]+):\d+", understood, re.M))
+
+
+def program(chapter, part, made):
+    """Compiles a source and links it with the chapter's checks: the program, or None."""
+    return linked(chapter, made) if compiled(command(chapter, part, made)).returncode == 0 else None
+
+
+def linked(chapter, made):
+    return graph.linked(f"{chapter}_test", made.parent, made.with_suffix(".o"))
+
+
+def passes(program, body, checks, seconds):
+    """Whether the program passes these checks in so much processor time, with this body, or None for those that are ours."""
+    chosen = ["--test-case=" + ",".join(re.sub(r'[,*?\\"]|[^ -~]+', "*", name) for name in checks)]
+    return _ran(program, seconds, chosen, {"T2T_WRONG": body} if body else {}) == 0
+
+
+def told(program, suite, seconds):
+    """What all checks of a suite tell of themselves (tests/support/every_assertion.cpp)."""
+    with tempfile.TemporaryDirectory(prefix="t2t-told-") as room:
+        record = pathlib.Path(room, "told")
+        _ran(program, seconds, ["--reporters=every_assertion", "--success", f"--out={record}", suite])
+        return record.read_text(errors="replace") if record.exists() else ""
+
+
+def _ran(program, seconds, flags, environment={}):
+    """The exit status of a program of checks, or None if it took too long."""
+    limits = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: BYTES, resource.RLIMIT_FSIZE: FILE_BYTES, resource.RLIMIT_CORE: 0}
+    began = time.monotonic()
+    with (tempfile.TemporaryDirectory(prefix="t2t-trial-") as room,
+          subprocess.Popen([program, "--no-colors", *flags], cwd=room, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, preexec_fn=lambda: _limit(limits),
+                           env=dict(os.environ, T2T_OWN_WORDS="1", OMP_NUM_THREADS="1", **environment)) as process):
+        # A wait with a timeout would ask again and again, at longer and longer intervals, while the program takes milliseconds.
+        late = threading.Timer(10 * seconds, process.kill)
+        late.start()
+        try:
+            code = process.wait()
+        finally:
+            late.cancel()
+            process.kill()  # if this is interrupted
+    return code if time.monotonic() - began < 10 * seconds else None
