@@ -7,12 +7,14 @@
 #include "04_causal_attention/fast/softmax_rows.hpp"
 #include "04_causal_attention/multi_head.hpp"
 #include "04_causal_attention/recurrence/recurrence.hpp"
+#include "04_causal_attention/shows/figure.hpp"
 #include "04_causal_attention/shows/show_biases.hpp"
 #include "04_causal_attention/shows/show_heads.hpp"
 #include "04_causal_attention/shows/show_kernels.hpp"
 #include "04_causal_attention/shows/show_recurrence.hpp"
 #include "04_causal_attention/shows/show_root.hpp"
 #include "04_causal_attention/shows/show_weights.hpp"
+#include "files/files.hpp"
 #include "memory.hpp"
 #include "program/print.hpp"
 #include "shapes.hpp"
@@ -56,21 +58,24 @@ static double bytes_needed(double T, double C, double H) {
 
 int main(int argc, char** argv) {
   std::size_t T = 12, C = 16, H = 4;
+  std::string svg;
   Program program("04_causal_attention",
                   "Each token attends to those before it: scores, masks, weights, several heads.");
   program.takes_text();
   program.size("tokens", T, "bytes of the text that become tokens, T");
   program.size("width", C, "channels of a token's vector, C");
   program.size("heads", H, "heads, H: a number that divides C");
+  program.output("svg", svg, "write the page's figure to this file and stop");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
+    Random random(program.seed());
+    if (!svg.empty()) return write_file(svg, figure_of_weights(program.text(256), random));
     expect(T <= 2048, "--tokens", "at most 2048, since scores are kept for all pairs of tokens", T);
     expect_memory(bytes_needed(double(T), double(C), double(H)), "--tokens, --width and --heads");
     const std::vector<int> ids = byte_ids(program.text(T));  // [T]
-    Random random(program.seed());
-    const Tensor<2> table = random.normal<2>({256, C});  // [V, C]
-    const Tensor<2> x = embed(ids, table);               // [T, C]
-    split_heads(x, H);                                   // refuses H before anything is shown
+    const Tensor<2> table = random.normal<2>({256, C});      // [V, C]
+    const Tensor<2> x = embed(ids, table);                   // [T, C]
+    split_heads(x, H);                                       // refuses H before anything is shown
     program.save("ids", ids);
     program.save("x", x);
 

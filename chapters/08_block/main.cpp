@@ -10,8 +10,10 @@
 #include "08_block/block.hpp"
 #include "08_block/costs/block_costs.hpp"
 #include "08_block/fast/cached_attention.hpp"
+#include "08_block/shows/figure.hpp"
 #include "08_block/shows/part_seconds.hpp"
 #include "08_block/shows/show_depth.hpp"
+#include "files/files.hpp"
 #include "memory.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
@@ -190,6 +192,7 @@ int main(int argc, char** argv) {
   std::size_t T = 64, C = 256, H = 8, G = 4, F = gated_width(256, 1), L = 64;
   float residual_scale = 1;
   bool relu = false;
+  std::string svg;
   Program program("08_block",
                   "The transformer block: what flows through, what it costs, and what the residual "
                   "connections and norms do in a stack of 64 layers.");
@@ -203,6 +206,7 @@ int main(int argc, char** argv) {
   program.number("residual-scale", residual_scale,
                  "factor on the initial values of w_o and w_down in the stack");
   program.yes("relu", relu, "feed-forward networks with ReLU in the stack, instead of SwiGLU");
+  program.output("svg", svg, "write the page's figure to this file and stop");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     Random random(program.seed());
@@ -213,6 +217,7 @@ int main(int argc, char** argv) {
     expect_memory(bytes_needed(settings, double(program.text(T).size()), double(L)),
                   "--tokens, --width, --heads, --ffn and --layers");
     const Tensor<2> x = stream(program, T, C, random);  // [T, C]
+    if (!svg.empty()) return write_file(svg, figure_of_block(x, settings, random));
     show_flow(program, x, settings, random);
     show_costs(settings, x.shape(0));
     show_models();

@@ -2,14 +2,19 @@
 // what the kernels for a GPU ask for, and a model that reads a long prompt with flash attention.
 #include <fmt/format.h>
 
+#include <string>
+#include <vector>
+
 #include "06_gqa/fast/grouped_rows.hpp"
 #include "10_pretrained/program/default_model.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
 #include "11_flash_attention/flash_attention.hpp"
+#include "11_flash_attention/shows/figure.hpp"
 #include "11_flash_attention/shows/show_ladder.hpp"
 #include "11_flash_attention/shows/show_layouts.hpp"
 #include "11_flash_attention/shows/show_model.hpp"
 #include "11_flash_attention/shows/show_steps.hpp"
+#include "files/files.hpp"
 #include "program/print.hpp"
 #include "program/program.hpp"
 #include "timing/measure.hpp"
@@ -38,13 +43,21 @@ static void show_layers(std::size_t seed) {
 
 int main(int argc, char** argv) {
   std::size_t T = 512;
+  std::string svg;
+  std::vector<std::string> ladder;
   Program program(
       "11_flash_attention",
       "Flash attention: the result of attention, without storing whole rows of scores.");
   program.takes_text();
   program.size("tokens", T, "greatest length of the prompt that the model reads");
+  program.output("svg", svg, "write the page's figure to this file and stop");
+  program.input_and_output(
+      "svg-ladder", ladder,
+      "draw the speeds of a record of ./learn gpu, docs/gpu/NAME.json, and stop");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
+    if (!svg.empty()) return write_file(svg, figure_of_blocks());
+    if (!ladder.empty()) return write_file(ladder.at(1), figure_of_ladder(ladder.front()));
     const std::string text = CharacterStream().push(program.text(8 * T));  // whole characters
     show_four_keys();
     show_blocks();

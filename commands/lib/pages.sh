@@ -19,9 +19,10 @@ why() {
 }
 settings
 cd "$home/docs"
-T2T_BUILD=$build PYTHONPATH=weaving PYTHONDONTWRITEBYTECODE=1 \
+T2T_BUILD=$build T2T_CHECK=${1:-} PYTHONPATH=weaving PYTHONDONTWRITEBYTECODE=1 \
   "$venv/bin/python" -m cogapp -p 'from weave import *' "${how[@]}" ./*.md ../README.md ||
   die "$(why)"
 "$venv/bin/python" weaving/way.py check || die "a page is not as docs/README.md wants it (see above)"
+"$venv/bin/python" weaving/figures.py || die "a figure is not as a page can show it (see above)"
 "$venv/bin/python" weaving/links.py ./*.md ../README.md || die "a page links to something that does not exist (see above)"
 "$venv/bin/python" weaving/prose.py || die "a page uses a word too often, or a word of our own where the field has one (see above)"

@@ -26,8 +26,8 @@ def title(name):
 
 def words(name):
     """(all told, of prose): without listings, outputs, tables, headings and what weaves them. The line of neighbours does
-    not count."""
-    page = re.sub(r"<!-- \[\[\[cog way\(\).*", "", (DOCS / f"{name}.md").read_text(), flags=re.S)
+    not count, nor does what a figure says to who cannot see it."""
+    page = re.sub(r"<!-- \[\[\[cog way\(\).*|^!\[.*?$", "", (DOCS / f"{name}.md").read_text(), flags=re.S | re.M)
     text = re.sub(r"^```.*?^```", "", page, flags=re.S | re.M)
     lines = [line for line in text.splitlines() if not re.match(r"\||#|<!-- |\[`[^`]+`\]\(\.\./", line)]
     return len(page.split()), len(re.sub(r"</?[a-z][^<>]*>", "", "\n".join(lines)).split())

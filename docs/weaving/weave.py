@@ -4,6 +4,7 @@ code(path, name, …)       the functions or structs of these names, each with t
                           listing; where several share a name, with its first parameters: "name(int a, int b"
 part(path, name)          the lines between "// [name]" and "// [/name]"
 output(chapter, section)  one section of what a chapter's program prints, by its title
+figure(chapter, name)     what a chapter's program draws with --svg FILE, as docs/NAME.svg, with its text alternative
 measured(chapter, only)   the chapter's figures from the recorded run, docs/recorded/measured.json; with only,
                           the lines whose name holds that text; with but, the others; with threads, those on so many
 kernels(chapter, only)    what the chapter's CUDA kernels take of a GPU, from docs/recorded/kernels.json; with
@@ -34,8 +35,10 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 
 import cog
+import figures
 import gpu_tables
 import way as ways
 
@@ -102,6 +105,24 @@ def output(chapter, section, flags=""):
     _out(f"```text\n{text}\n```\n")
 
 
+def figure(chapter, name, flags="--svg", source="shows/figure.cpp"):
+    """Writes docs/NAME.svg; when pages are only checked ($T2T_CHECK), it must be what the program draws."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = pathlib.Path(folder, f"{name}.svg")
+        _lines_of(chapter, f"{flags} {made}")
+        svg = made.read_text()
+    path, wrong_with_it = ROOT / f"docs/{name}.svg", figures.faults(svg)
+    if wrong_with_it:
+        raise SystemExit(f"{path.name} {wrong_with_it[0]}")
+    if not path.exists() or path.read_text() != svg:
+        if os.environ.get("T2T_CHECK"):
+            raise SystemExit(f"docs/{path.name} is not what {chapter} {flags} draws now")
+        path.write_text(svg)
+    told = re.sub(r"([\\\[\]*_`])", r"\\\1", figures.alternative(svg))
+    place = f"chapters/{chapter}/{source}"
+    _out(f"![{told}]({path.name})\n\n[`{place}`](../{place}) draws this figure: `./learn run {chapter[:2]} {flags} FILE`\n")
+
+
 def solution(chapter, problem):
     lines = _run(chapter, "--solutions")
     if problem not in lines:
@@ -113,6 +134,10 @@ def solution(chapter, problem):
 @functools.cache
 def _run(chapter, flags):
     """A program's lines; each is run once however many sections are quoted."""
+    return _lines_of(chapter, flags)
+
+
+def _lines_of(chapter, flags):
     environment = dict(os.environ, COLUMNS="96", NO_COLOR="1", T2T_BRIEF="1")  # no page shows a time of such a run
     command = [str(BUILD / chapter), *shlex.split(flags)]
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)

@@ -2,9 +2,9 @@
 
 tests/wrong/NN_name/failing_checks.json holds a key for each wrong version that was shown to be rejected: a hash of all that
 decides it, namely the patch, what is recorded of it, the chapter's checks with their fixtures, and the sources of the chapter,
-of the chapters before it and of common. Comments and line ends don't count, nor do programs and benches; kernels count only
-for folders that test kernels. If any of these has changed since, the key is stale, and the wrong version must be shown to be
-rejected again.
+of the chapters before it and of common. Comments and line ends don't count, nor do programs, benches and the
+pages' figures, which no check is linked with; kernels count only for folders that test kernels, and common/figure only where
+a part draws. If any of these has changed since, the key is stale, and the wrong version must be shown to be rejected again.
 """
 import functools
 import hashlib
@@ -66,9 +66,14 @@ def ground(folder):
     """Of all that the wrong versions of a folder have in common."""
     files = [*_code("common"), *_checks(folder)]
     files += [file for chapter in sorted((ROOT / "chapters").iterdir()) if folder[0].isdigit() and chapter.name <= folder
-              for file in _code(chapter.relative_to(ROOT)) if not re.match(r"(main|solutions|bench|gpu_bench)\.cpp", file.name)]
+              for file in _code(chapter.relative_to(ROOT)) if not re.match(r"(main|solutions|bench|gpu_bench|figure\w*)\.[ch]pp", file.name)]
     tests_kernels = any(file.suffix == ".cu" for place in ("tests", "chapters") for file in _code(f"{place}/{folder}"))
-    return _hash_of(file for file in files if tests_kernels or not _is_of_kernels(file))
+    draws = any(b'#include "figure/' in file.read_bytes() for file in files if not _is_of_figures(file))
+    return _hash_of(file for file in files if (tests_kernels or not _is_of_kernels(file)) and (draws or not _is_of_figures(file)))
+
+
+def _is_of_figures(file):
+    return file.is_relative_to(ROOT / "common/figure")
 
 
 def _is_of_kernels(file):
