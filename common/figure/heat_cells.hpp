@@ -10,8 +10,8 @@
 namespace t2t {
 
 struct HeatCells {
-  Place corner;      // of the first cell, top left
-  double side = 34;  // of a cell
+  Place corner;                             // of the first cell, top left
+  double side = 34;                         // of a cell
   std::vector<std::string> row_words = {};  // at the left of each row
   std::vector<std::string> col_words = {};  // above each column
 };
