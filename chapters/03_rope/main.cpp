@@ -9,9 +9,11 @@
 #include "01_embedding/embedding.hpp"
 #include "03_rope/fast/rope_rows.hpp"
 #include "03_rope/positions/positions.hpp"
+#include "03_rope/shows/figure.hpp"
 #include "03_rope/shows/show_biases.hpp"
 #include "03_rope/shows/show_order.hpp"
 #include "03_rope/shows/show_scaling.hpp"
+#include "files/files.hpp"
 #include "linalg.hpp"
 #include "memory.hpp"
 #include "program/print.hpp"
@@ -204,6 +206,8 @@ int main(int argc, char** argv) {
   program.number("theta", sizes.theta, "base of the frequencies; 500000 in Llama 3");
   float start = 0;
   program.number("start", start, "position of the first token");
+  std::string svg;
+  program.output("svg", svg, "write the page's figure to this file and stop");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     expect(start >= 0 && start <= 65536 && start == std::floor(start), "--start",
@@ -215,6 +219,8 @@ int main(int argc, char** argv) {
     expect(sizes.H <= 256, "--heads", "at most 256", sizes.H);
     const bool held = sizes.theta > 1 && sizes.theta <= 1e37f;  // scaled ones are up to 16 times it
     expect(held, "--theta", "a number above 1 and at most 1e+37", sizes.theta);
+    if (!svg.empty())
+      return write_file(svg, figure_of_angles(rope_frequencies(sizes.D, sizes.theta)));
     expect_memory(
         bytes_needed(double(sizes.T), double(sizes.H), double(sizes.D), double(sizes.start)),
         "--tokens, --heads and --head-dim");

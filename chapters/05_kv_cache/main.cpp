@@ -10,8 +10,10 @@
 #include "01_embedding/embedding.hpp"
 #include "05_kv_cache/babbler/babbler.hpp"
 #include "05_kv_cache/kv_cache.hpp"
+#include "05_kv_cache/shows/figure.hpp"
 #include "05_kv_cache/shows/show_cache.hpp"
 #include "05_kv_cache/shows/show_cost.hpp"
+#include "files/files.hpp"
 #include "linalg.hpp"
 #include "memory.hpp"
 #include "program/print.hpp"
@@ -58,6 +60,16 @@ static void show_side_by_side(Babbler& babbler, const std::vector<int>& ids, std
       "one row.");
 }
 
+/// The page's figure: the prompt continued in both ways.
+static std::string drawn_steps(Babbler& babbler, const std::vector<int>& ids, std::size_t count,
+                               KvCache& cache) {
+  const std::vector<Step> without = generate_without(babbler, ids, count);
+  const std::vector<Step> with = generate_with(babbler, ids, count, cache);
+  std::string text(ids.begin(), ids.end());
+  for (const Step& step : with) text += char(step.token);
+  return figure_of_steps(text, without, with);
+}
+
 /// Bytes of the weights, two caches, the RoPE table and the scores of 64 queries.
 static double bytes_needed(double C, double H, double S) {
   return sizeof(float) * (4 * C * C + 256 * C + S * (4 * C + C / H + 64));
@@ -66,6 +78,7 @@ static double bytes_needed(double C, double H, double S) {
 /// What the flags say.
 struct CacheFlags {
   std::size_t P = 24, count = 12, C = 256, H = 16, S = 64;
+  std::string svg;
 };
 
 static void add_flags(Program& program, CacheFlags& flags) {
@@ -75,11 +88,12 @@ static void add_flags(Program& program, CacheFlags& flags) {
   program.size("width", flags.C, "channels of a token's vector, C");
   program.size("heads", flags.H, "heads, H; C must be a multiple of 2·H");
   program.size("context", flags.S, "positions of the cache, S");
+  program.output("svg", flags.svg, "write the page's figure to this file and stop");
 }
 
 /// The prompt. Throws std::invalid_argument for flags that can't be.
 static std::vector<int> prompt_of(const Program& program, const CacheFlags& flags) {
-  const auto& [P, count, C, H, S] = flags;
+  const auto& [P, count, C, H, S, svg] = flags;
   expect(C % (2 * H) == 0, "--width", fmt::format("a multiple of 2 · {} heads", H), C);
   for (const auto& [flag, bytes] : {std::pair("--prompt", P), std::pair("--tokens", count)})
     expect(bytes <= 2048, flag,
@@ -157,6 +171,8 @@ int main(int argc, char** argv) {
     const std::size_t longest = std::max({lengths.back(), flags.S, ids.size() + flags.count});
     Babbler babbler = draw_babbler(flags.C, flags.H, longest, random);
     KvCache cache = make_kv_cache(flags.H, flags.S, flags.C / flags.H);
+    if (!flags.svg.empty())
+      return write_file(flags.svg, drawn_steps(babbler, ids, flags.count, cache));
     show_flow(program, babbler, ids, flags, cache);
     show_session(babbler, ids, flags.S);
     reset(cache);

@@ -3,10 +3,14 @@
 // and drafts of the next tokens.
 #include <fmt/core.h>
 
+#include <string>
+
+#include "15_serving/shows/figure.hpp"
 #include "15_serving/shows/show_chunks.hpp"
 #include "15_serving/shows/show_pages.hpp"
 #include "15_serving/shows/show_same_bits.hpp"
 #include "15_serving/shows/show_speculation.hpp"
+#include "files/files.hpp"
 #include "program/program.hpp"
 
 using namespace t2t;
@@ -16,8 +20,11 @@ int main(int argc, char** argv) {
       "15_serving",
       "Many sequences, one model: keys and values in pages, a scheduler that plans each step, and "
       "bit-identical results for a sequence whatever others are served beside it.");
+  std::string svg;
+  program.output("svg", svg, "write the page's figure to this file and stop");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
+    if (!svg.empty()) return write_file(svg, figure_of_pages());
     show_pages();
     show_waste(program);
     show_chunks();

@@ -42,7 +42,7 @@ static const char* name(Tone tone) {
 static constexpr const char* style = R"(<style>
 svg{font-family:sans-serif;font-size:14px}
 rect,text,.head{fill:currentColor}
-path{fill:none;stroke:currentColor}
+path,circle{fill:none;stroke:currentColor}
 .ink{color:#1f2328}.quiet{color:#646c75}.first{color:#005a9c}.second{color:#b04a00}.third{color:#00704f}.paper{color:#fff}
 @media(prefers-color-scheme:dark){
 .ink{color:#e6edf3}.quiet{color:#9198a1}.first{color:#7cc4f0}.second{color:#f5a04c}.third{color:#3fcf9f}.paper{color:#131416}
@@ -79,6 +79,13 @@ void Figure::path(const std::vector<Place>& places, const LineStyle& style, bool
 void Figure::frame(const Box& box, const LineStyle& style) {
   const double right = box.x + box.width, bottom = box.y + box.height;
   path({{box.x, box.y}, {right, box.y}, {right, bottom}, {box.x, bottom}}, style, true);
+}
+
+void Figure::circle(Place middle, double radius, const LineStyle& style) {
+  svg_ += fmt::format("<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"{}\"", name(style.tone),
+                      number(middle.x), number(middle.y), number(radius));
+  if (style.width != 1) svg_ += fmt::format(" stroke-width=\"{}\"", style.width);
+  svg_ += "/>\n";
 }
 
 void Figure::line(const std::vector<Place>& places, const LineStyle& style) {

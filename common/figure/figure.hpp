@@ -50,6 +50,8 @@ class Figure {
   void box(const Box& box, Tone tone, double strength = 1);
   /// The outline of a rectangle.
   void frame(const Box& box, const LineStyle& style = {});
+  /// The outline of a circle.
+  void circle(Place middle, double radius, const LineStyle& style = {});
   /// Through all of the places, in their order.
   void line(const std::vector<Place>& places, const LineStyle& style = {});
   /// The same with a head at the last place.

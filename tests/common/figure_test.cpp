@@ -41,15 +41,17 @@ TEST_CASE("by hand: a figure has its title, its description and what is drawn, i
 }
 
 TEST_CASE("by hand: lines go through their places, and an arrow's head is at the last") {
-  Figure figure(100, 50, "Lines", "A line, a frame and an arrow.");
+  Figure figure(100, 50, "Lines", "A line, a frame, a circle and an arrow.");
   figure.line({{0, 0}, {10, 5}, {-0.04, 7}}, {.width = 2, .dashed = true});
   figure.frame({1, 2, 3, 4});
+  figure.circle({5, 6.5}, 3);
   figure.arrow({{50, 10}, {50, 30}}, {Tone::ink});
   const std::string svg = figure.svg();
   CHECK(count(svg,
               "<path class=\"quiet\" stroke-width=\"2\" stroke-dasharray=\"5 4\" "
               "d=\"M0 0 10 5 0 7\"/>\n") == 1);
   CHECK(count(svg, "<path class=\"quiet\" d=\"M1 2 4 2 4 6 1 6Z\"/>\n") == 1);
+  CHECK(count(svg, "<circle class=\"quiet\" cx=\"5\" cy=\"6.5\" r=\"3\"/>\n") == 1);
   CHECK(count(svg, "<path class=\"ink\" d=\"M50 10 50 30\"/>\n") == 1);
   CHECK(count(svg, "<polygon class=\"head ink\" points=\"50,30 46,22 54,22\"/>\n") == 1);
   REFUSES(figure.arrow({{1, 1}}), "places of an arrow: wanted at least 2, got 1");

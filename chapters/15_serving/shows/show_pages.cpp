@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "15_serving/shows/arrivals.hpp"
 #include "15_serving/shows/toy_runner.hpp"
 #include "program/print.hpp"
 #include "random.hpp"
@@ -65,8 +64,7 @@ class Timeline {
   std::set<std::size_t> generating_;               // sequences that have a token since admission
 };
 
-void show_pages() {
-  print_section("Three sequences in twelve pages of four tokens");
+void run_three_sequences(const AfterStep& after) {
   const EngineOptions options{.pages = 12, .page_size = 4, .sequences = 3, .budget = 12};
   std::vector<Arrival> arrivals;
   const auto add = [&](std::size_t step, std::vector<int> own, std::size_t most) {
@@ -76,11 +74,15 @@ void show_pages() {
     arrivals.push_back({step, request});
   };
   add(0, {11}, 11), add(2, {12, 13, 14}, 14), add(3, std::vector<int>(15, 15), 6);
+  run_arrivals(Engine(toy_runner(options, 50)), arrivals, after);
+}
+
+void show_pages() {
+  print_section("Three sequences in twelve pages of four tokens");
   Timeline timeline;
-  run_arrivals(Engine(toy_runner(options, 50)), arrivals,
-               [&](std::size_t, const Engine& engine, const std::vector<Event>& events) {
-                 timeline.add(engine, events);
-               });
+  run_three_sequences([&](std::size_t, const Engine& engine, const std::vector<Event>& events) {
+    timeline.add(engine, events);
+  });
   timeline.print();
   fmt::print(R"(
   r11  reads 11 tokens (prefill) of its prompt, and of its answer so far if it was preempted
