@@ -103,8 +103,8 @@ TEST_CASE("a picture has a box for each operation, as wide as it is long") {
     return n;
   };
   CHECK(count("<rect") == 12);
-  CHECK(count("width=\"55.0\"") == 6);   // 660 for twelve units of time
-  CHECK(count("width=\"110.0\"") == 6);  // a backward pass takes two
+  CHECK(count("width=\"55\"") == 6);   // 660 for twelve units of time
+  CHECK(count("width=\"110\"") == 6);  // a backward pass takes two
 }
 
 TEST_CASE("stages that wait for each other are an error that names one of them") {

@@ -7,8 +7,8 @@
 
 namespace t2t {
 
-/// A row per stage, time to the right: blue for forward and orange for backward passes, each with
-/// its micro-batch's number, without a background.
+/// A row per stage as SVG, time to the right: blue for forward and orange for backward passes, each
+/// with its micro-batch's number.
 std::string svg_of(const Timeline& timeline);
 
 }  // namespace t2t
