@@ -10,7 +10,9 @@
 #include "07_swiglu/fast/feed_forward_weights.hpp"
 #include "07_swiglu/feed_forward.hpp"
 #include "07_swiglu/shows/curves.hpp"
+#include "07_swiglu/shows/figure.hpp"
 #include "07_swiglu/shows/product_network.hpp"
+#include "files/files.hpp"
 #include "linalg.hpp"
 #include "memory.hpp"
 #include "program/print.hpp"
@@ -214,10 +216,10 @@ int main(int argc, char** argv) {
   program.size("width", C, "width of a token's vector, C; F is two thirds of 4C");
   program.size("multiple", multiple, "F is rounded up to a multiple of this");
   program.size("speed-width", speed_width, "width C of the networks that are timed");
-  program.output("svg", svg, "write the curves to this file as a picture and stop");
+  program.output("svg", svg, "write the page's figure to this file and stop");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
-    if (!svg.empty()) return write_curves_svg(svg);
+    if (!svg.empty()) return write_file(svg, figure_of_curves());
     const double tokens = double(program.text(T).size()), F = double(gated_width(C, multiple));
     expect_memory(bytes_needed(tokens, double(C), F, double(speed_width)),
                   "--tokens, --width, --multiple and --speed-width");

@@ -7,13 +7,11 @@
 #include <string>
 
 #include "07_swiglu/fast/activation_rows.hpp"
-#include "files/files.hpp"
 #include "program/print.hpp"
 
 namespace t2t {
 
-/// Each curve at count places from low to high, ends included: [3, count].
-static Tensor<2> curve_points(float low, float high, std::size_t count) {
+Tensor<2> curve_points(float low, float high, std::size_t count) {
   Tensor<2> x = empty(1, count), points = empty(curves.size(), count);
   for (std::size_t i = 0; i < count; ++i)
     x(0, i) = low + (high - low) * float(i) / float(count - 1);
@@ -33,9 +31,8 @@ static void print_curves() {
       std::string cell = i == 40 ? "│" : tenth == 0 ? "─" : " ";
       for (std::size_t k = curves.size(); k-- > 0;)
         if (std::lround(points(k, i) * 10 + 1e-3f) == tenth)
-          cell = use_colour()
-                     ? fmt::format("\033[{}m{}\033[0m", curves[k].terminal_colour, curves[k].letter)
-                     : curves[k].letter;
+          cell = use_colour() ? fmt::format("\033[{}m{}\033[0m", curves[k].colour, curves[k].letter)
+                              : curves[k].letter;
       line += cell;
     }
     line.erase(line.find_last_not_of(' ') + 1);
@@ -78,44 +75,6 @@ void show_gates() {
     table.add(cells);
   }
   table.print();
-}
-
-void write_curves_svg(const std::string& file) {
-  constexpr std::size_t count = 161;
-  constexpr double low = -5, high = 3, top = 3, unit = 78, margin = 30;
-  const auto along = [](double x) { return margin + (x - low) * unit; };
-  const auto down = [](double y) { return margin + (top - y) * unit; };
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
-      "height=\"{1}\" font-family=\"sans-serif\" font-size=\"15\">\n"
-      "<title>ReLU, GELU and SiLU from {2} to {3}</title>\n<g stroke=\"#808080\">\n",
-      along(high) + margin, down(-0.4) + margin, low, high);
-
-  // Axes with a tick and a number at each unit.
-  svg += fmt::format("<path d=\"M{} {}H{}M{} {}V{}\"/>\n</g>\n<g fill=\"#808080\">\n", along(low),
-                     down(0), along(high), along(0), down(top), down(-0.4));
-  for (int x = int(low); x <= int(high); ++x)
-    svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", along(x),
-                       down(-0.4) + 18, x);
-  for (int y = 1; y <= int(top); ++y)
-    svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", along(0) - 8,
-                       down(y) + 5, y);
-  svg += "</g>\n<g fill=\"none\" stroke-width=\"2.5\">\n";
-
-  const Tensor<2> points = curve_points(float(low), float(high), count);  // [3, count]
-  for (std::size_t k = 0; k < curves.size(); ++k) {
-    svg += fmt::format("<polyline stroke=\"{}\" points=\"", curves[k].colour);
-    for (std::size_t i = 0; i < count; ++i)
-      svg += fmt::format("{}{:.1f},{:.1f}", i > 0 ? " " : "",
-                         along(low + (high - low) * double(i) / (count - 1)), down(points(k, i)));
-    svg += "\"/>\n";
-  }
-  svg += "</g>\n";
-  const char* names[] = {"ReLU", "GELU", "SiLU"};
-  for (std::size_t k = 0; k < curves.size(); ++k)
-    svg += fmt::format("<text x=\"{}\" y=\"{}\" fill=\"{}\" font-size=\"18\">{}</text>\n",
-                       along(-4.5), down(2.6) + 26.0 * double(k), curves[k].colour, names[k]);
-  write_file(file, svg + "</svg>\n");
 }
 
 }  // namespace t2t
