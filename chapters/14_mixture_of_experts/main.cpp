@@ -11,6 +11,7 @@
 #include "12_quantization/program/float_flag.hpp"
 #include "13_training/program/chosen_text.hpp"
 #include "14_mixture_of_experts/mixture_network.hpp"
+#include "14_mixture_of_experts/shows/figure.hpp"
 #include "14_mixture_of_experts/shows/show_balance.hpp"
 #include "14_mixture_of_experts/shows/show_choice.hpp"
 #include "14_mixture_of_experts/shows/show_counts.hpp"
@@ -72,7 +73,7 @@ int main(int argc, char** argv) {
   Flags flags;
   TrainingFlags training;
   Upcycling upcycling;
-  std::string upcycled;
+  std::string upcycled, svg;
   bool floats = false;
   Program program("14_mixture_of_experts",
                   "Many feed-forward networks, of which each token uses a few: which ones a router "
@@ -85,6 +86,7 @@ int main(int argc, char** argv) {
   program.size("experts", upcycling.experts, "with --upcycle: experts in each block");
   program.size("chosen", upcycling.chosen, "with --upcycle: how many of them each token uses");
   program.yes("float", floats, "expand a file's weights into floats, as chapter 10 does");
+  program.output("svg", svg, "write the page's figure to this file and stop");
   program.has_solutions(solutions);
 
   const Task tour = {"", {"file", "steps", "seed", "save"}, [&] {
@@ -98,6 +100,11 @@ int main(int argc, char** argv) {
                        }};
   TaskTable table = pretrained_tasks(program, flags, tour, {"float"});
   table.tasks.insert(table.tasks.begin(), rivals);
+  table.tasks.insert(table.tasks.begin(),
+                     {"svg", {"seed"}, [&] {
+                        write_file(svg, figure_of_loads(route_letters(program.seed())));
+                        return 0;
+                      }});
   table.tasks.insert(table.tasks.begin(), {"upcycle", {"model", "experts", "chosen", "seed"}, [&] {
                                              upcycling.seed = program.seed();
                                              return write_mixture(flags, upcycled, upcycling);

@@ -45,7 +45,7 @@ rect,text,.head{fill:currentColor}
 path,circle{fill:none;stroke:currentColor}
 .ink{color:#1f2328}.quiet{color:#646c75}.first{color:#005a9c}.second{color:#b04a00}.third{color:#00704f}.paper{color:#fff}
 @media(prefers-color-scheme:dark){
-.ink{color:#e6edf3}.quiet{color:#9198a1}.first{color:#7cc4f0}.second{color:#f5a04c}.third{color:#3fcf9f}.paper{color:#131416}
+.ink{color:#e6edf3}.quiet{color:#9198a1}.first{color:#5aa9e6}.second{color:#f5a04c}.third{color:#3fcf9f}.paper{color:#131416}
 }
 </style>
 )";

@@ -13,7 +13,7 @@ static constexpr float infinity = std::numeric_limits<float>::infinity();
 /// The share in percent, on its shade: where the shade is strong, in the page's own colour.
 static void draw_cell(Figure& figure, const Box& box, double share) {
   figure.box(box, Tone::first, 0.06 + 0.94 * share);
-  const Tone tone = share >= 0.65 ? Tone::paper : share < 0.005 ? Tone::quiet : Tone::ink;
+  const Tone tone = share >= 0.68 ? Tone::paper : share < 0.005 ? Tone::quiet : Tone::ink;
   figure.label(box, fmt::format("{:.0f}", 100 * share), {.tone = tone, .size = 13});
 }
 

@@ -130,17 +130,18 @@ TEST_CASE("by hand: the drawing for the page has two lines between integers") {
   CHECK(svg_of({}).empty());
   LossCurve curve = curve_of({5.5, 5.25, 5});
   curve[1].held_out = 5.75;
-  // From 5 at y = 320 to 6 at y = 20; three steps at a third, two thirds and all of 600 after 40.
+  // From 5 at y = 330 to 6 at y = 30; three steps at a third, two thirds and all of 600 after 40.
   const std::string svg = svg_of(curve);
   CHECK(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" "));
   CHECK(svg.ends_with("</svg>\n"));
   CHECK(is_nested(svg));
-  CHECK(count(svg, "<polyline ") == 2);
-  CHECK(count(svg, "points=\"240.0,170.0 440.0,245.0 640.0,320.0 \"") == 1);
-  CHECK(count(svg, "points=\"440.0,95.0 \"") == 1);
-  CHECK(count(svg, " y=\"325.0\" text-anchor=\"end\">5</text>") == 1);
-  CHECK(count(svg, " y=\"25.0\" text-anchor=\"end\">6</text>") == 1);
-  CHECK(count(svg, "step 3") == 1);
+  CHECK(count(svg, "<path class=\"first\"") == 1);
+  CHECK(count(svg, "<path class=\"second\"") == 1);
+  CHECK(count(svg, " d=\"M240 180 440 255 640 330\"") == 1);
+  CHECK(count(svg, " d=\"M440 105\"") == 1);
+  CHECK(count(svg, " y=\"334.5\" text-anchor=\"end\" font-size=\"13\">5</text>") == 1);
+  CHECK(count(svg, " y=\"34.5\" text-anchor=\"end\" font-size=\"13\">6</text>") == 1);
+  CHECK(count(svg, "step 3<") == 1);
 }
 
 TEST_CASE("drawings of one point, of equal losses and of large ones have numbers in them") {
@@ -155,10 +156,10 @@ TEST_CASE("drawings of one point, of equal losses and of large ones have numbers
       CHECK(count(svg, none) == 0);
       CHECK(count(drawing, none) == 0);
     }
-    CHECK(count(svg, "</text>") <= 11 + 3);
-    const size_t from = svg.find("points=\"");
-    const std::string points = svg.substr(from, svg.find("\"/>", from) - from);
-    CHECK(count(points, ",") == losses.size());
+    CHECK(count(svg, "</text>") <= 11 + 5);
+    const size_t from = svg.find("d=\"M", svg.find("<path class=\"first\""));
+    const std::string places = svg.substr(from, svg.find("\"/>", from) - from);
+    CHECK(count(places, " ") == 2 * losses.size() - 1);
   }
 }
 

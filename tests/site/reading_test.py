@@ -68,6 +68,24 @@ class Everyone(unittest.TestCase):
                     told = [f"{one['id']}: {node['html'][:120]} {node['failureSummary'][:200]}" for one in found for node in one["nodes"][:2]]
                     self.assertEqual(told, [])
 
+    def test_figures(self):
+        """Each figure is on a page, says what it shows, and has the colours of the scheme that a reader chooses there, whatever
+        the system's is."""
+        pages = {}
+        for name in browser.pages():
+            for file in re.findall(r'<img[^>]* src="_images/([^"]+[.]svg)"', (browser.SITE / name).read_text()):
+                pages[file] = name
+        self.assertEqual(sorted(pages), sorted(one.name for one in (browser.HOME / "docs").glob("*.svg")))
+        reader = browser.browser().reader()
+        for file, name in pages.items():
+            with self.subTest(figure=file):
+                image = reader.open(name).locator(f'img[src$="{file}"]')
+                self.assertGreater(len(image.get_attribute("alt").split()), 20)
+                self.assertGreater(image.evaluate("async (one) => { await one.decode(); return one.naturalWidth; }"), 0)
+                for theme, scheme in (("light", "light"), ("dark", "dark"), ("auto", "light dark")):
+                    self.assertEqual(image.evaluate("(one, theme) => { document.body.dataset.theme = theme; return getComputedStyle(one).colorScheme; }", theme), scheme)
+                self.assertEqual(reader.take(), {})
+
     def test_keyboard(self):
         """Tab reaches every link, button, field and fold of a page, and shows where it is."""
         for width, name in ((1400, "03_rope.html"), (360, "05_kv_cache.html")):

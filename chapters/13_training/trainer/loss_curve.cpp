@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "figure/axes.hpp"
 #include "shapes.hpp"
 
 namespace t2t {
@@ -36,54 +37,49 @@ static Range range_of(const LossCurve& curve) {
   return {std::floor(range.low), std::max(std::ceil(range.high), std::floor(range.low) + 1)};
 }
 
-/// "120.0,33.5 121.2,34.0 …": where the loss was measured.
+/// Steps and losses, where the loss was measured.
 template <class Loss>
-static std::string polyline(const LossCurve& curve, Loss loss, double width, double height,
-                            Range range) {
-  const double steps = double(curve.back().step.n);
-  std::string points;
+static std::vector<Place> measured(const LossCurve& curve, Loss loss) {
+  std::vector<Place> values;
   for (const LossPoint& point : curve) {
     if (!std::isfinite(loss(point))) continue;
-    const double share = (loss(point) - range.low) / (range.high - range.low);
-    points += fmt::format("{:.1f},{:.1f} ", 40 + width * double(point.step.n) / steps,
-                          20 + height * (1 - share));
+    values.push_back({double(point.step.n), loss(point)});
   }
-  return points;
+  return values;
+}
+
+/// The axes, with a tick for each integer, or for ten places when there are more.
+static Axes axes_of(const LossCurve& curve) {
+  const Range range = range_of(curve);
+  const double steps = double(curve.back().step.n);
+  Axes axes = {{0, steps, 40, 640}, {range.low, range.high, 330, 30}, {}, {}, "", "nats per token"};
+  axes.x_ticks = {{0, "0"}, {steps, fmt::format("step {}", curve.back().step.n)}};
+  const std::size_t ticks = std::size_t(std::min(10.0, range.high - range.low));
+  for (std::size_t i = 0; i <= ticks; ++i) {
+    const double value = range.low + double(i) / double(ticks) * (range.high - range.low);
+    axes.y_ticks.push_back({value, fmt::format("{:.0f}", value)});
+  }
+  return axes;
 }
 
 std::string svg_of(const LossCurve& curve) {
-  constexpr double width = 600, height = 300;
   if (curve.empty()) return "";
-  const Range range = range_of(curve);
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
-      "height=\"{1}\" font-family=\"sans-serif\" font-size=\"14\">\n"
-      "<title>Loss in nats over {2} steps</title>\n<g stroke=\"#808080\">\n"
-      "<path d=\"M40 20V{3}H{4}\" fill=\"none\"/>\n</g>\n<g fill=\"#808080\">\n",
-      width + 60, height + 50, curve.back().step.n, height + 20, width + 40);
-  // A label for each integer, or for ten places when there are more.
-  const std::size_t labels = std::size_t(std::min(10.0, range.high - range.low));
-  for (std::size_t i = 0; i <= labels; ++i) {
-    const double share = double(i) / double(labels);
-    svg += fmt::format("<text x=\"32\" y=\"{:.1f}\" text-anchor=\"end\">{:.0f}</text>\n",
-                       25 + height * (1 - share), range.low + share * (range.high - range.low));
-  }
-  svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">step {}</text>\n</g>\n",
-                     width + 40, height + 42, curve.back().step.n);
-  svg += "<g fill=\"none\" stroke-width=\"2\">\n";
-  svg += fmt::format(
-      "<polyline stroke=\"#4c78a8\" points=\"{}\"/>\n",
-      polyline(
-          curve, [](const LossPoint& p) { return stored(p.step.loss); }, width, height, range));
-  svg += fmt::format(
-      "<polyline stroke=\"#e45756\" points=\"{}\"/>\n</g>\n",
-      polyline(
-          curve, [](const LossPoint& p) { return stored(p.held_out); }, width, height, range));
-  svg += fmt::format(
-      "<text x=\"{0}\" y=\"36\" text-anchor=\"end\" fill=\"#4c78a8\">training</text>\n"
-      "<text x=\"{0}\" y=\"56\" text-anchor=\"end\" fill=\"#e45756\">held out</text>\n",
-      width + 40);
-  return svg + "</svg>\n";
+  const Axes axes = axes_of(curve);
+  const auto training = measured(curve, [](const LossPoint& p) { return stored(p.step.loss); });
+  const auto held_out = measured(curve, [](const LossPoint& p) { return stored(p.held_out); });
+  const auto last = [](const std::vector<Place>& values) {
+    return values.empty() ? "not measured" : fmt::format("{:.3f} at the end", values.back().y);
+  };
+  Figure figure(690, 360, fmt::format("Loss in nats over {} steps", curve.back().step.n),
+                fmt::format("The training loss as a line, {}, and the held-out loss as a dashed "
+                            "line, {}.",
+                            last(training), last(held_out)));
+  draw_axes(figure, axes);
+  figure.line(places_of(axes, training), {Tone::first, 2});
+  if (!held_out.empty()) figure.line(places_of(axes, held_out), {Tone::second, 2, true});
+  figure.text({axes.x.to, 46}, "training", {Tone::first, Anchor::end});
+  figure.text({axes.x.to, 66}, "held out, dashed", {Tone::second, Anchor::end});
+  return figure.svg();
 }
 
 std::string drawing_of(const LossCurve& curve, std::size_t columns, std::size_t rows) {

@@ -19,8 +19,8 @@ using LossCurve = std::vector<LossPoint>;
 /// A line for each step, with a header: "step,loss,held_out,gradient_norm,rate,update_ratio".
 std::string csv_of(const LossCurve& curve);
 
-/// Two curves over the steps: the training loss and the held-out loss, without a background. An
-/// empty curve gives an empty string.
+/// Two curves over the steps as SVG: the training loss and the held-out loss. An empty curve gives
+/// an empty string.
 std::string svg_of(const LossCurve& curve);
 
 /// The training loss as rows of characters, with the axis at the left: each column is the mean of

@@ -7,7 +7,6 @@
 
 #include "01_embedding/embedding.hpp"
 #include "14_mixture_of_experts/experts.hpp"
-#include "14_mixture_of_experts/router.hpp"
 #include "program/print.hpp"
 #include "random.hpp"
 
@@ -33,13 +32,19 @@ static void show_order(const Routed& routed, std::size_t E, const std::string& t
       "read once. An expert without tokens is not read at all.");
 }
 
+RoutedLetters route_letters(std::size_t seed) {
+  RoutedLetters letters{.text = "experts", .routed = {}};
+  const std::size_t C = 16;
+  Random random(seed);
+  const Tensor<2> table = random.normal<2>({256, C});
+  const Tensor<2> router = random.normal<2>({letters.E, C}, 0.3f);
+  const Tensor<2> x = embed(byte_ids(letters.text), table);  // [T, C]
+  letters.routed = route(x, router, {letters.k});
+  return letters;
+}
+
 void show_choice(const Program& program) {
-  const std::string text = "experts";
-  const std::size_t C = 16, E = 4, k = 2;
-  Random random(program.seed());
-  const Tensor<2> table = random.normal<2>({256, C}), router = random.normal<2>({E, C}, 0.3f);
-  const Tensor<2> x = embed(byte_ids(text), table);  // [T, C]
-  const Routed routed = route(x, router, {k});
+  const auto [text, E, k, routed] = route_letters(program.seed());
   print_section("A router chooses 2 of 4 experts for each token");
   Table shown({"token", ">p of 0", ">1", ">2", ">3", "chosen", ">weights"});
   for (std::size_t t = 0; t < text.size(); ++t) {
