@@ -37,8 +37,8 @@ static void draw_row(Figure& figure, std::size_t t, std::size_t tokens, std::siz
     Box computed = whole;  // the last block ends after the last key that one of its queries sees
     computed.width = pixel * double(std::min(keys, by_some - s)) - 2;
     figure.box(computed, full ? Tone::first : Tone::second, full ? 0.3 : 0.75);
-    figure.text({whole.x + 4, y + height - 5}, fmt::format("{}", s / keys + 1),
-                {.tone = full ? Tone::ink : Tone::paper, .size = 13});
+    figure.text({whole.x + 3, y + height - 3}, fmt::format("{}", s / keys + 1),
+                {.tone = full ? Tone::ink : Tone::paper, .size = 12});
   }
 }
 
@@ -66,7 +66,8 @@ std::string figure_of_blocks() {
                             "queries sees, and the blocks above the diagonal are skipped.",
                             T, tokens, keys));
   for (std::size_t s = 0; s < T; s += keys)
-    figure.text({left + pixel * double(s), top - 8}, fmt::format("keys {} to {}", s, s + keys - 1),
+    figure.text({left + pixel * double(s), top - 8},
+                fmt::format("{}{} to {}", s == 0 ? "keys " : "", s, s + keys - 1),
                 {.tone = Tone::quiet, .size = 12});
   figure.text({left - 8, top - 8}, "queries", {Tone::quiet, Anchor::end, 12});
   figure.text({left, top - 30}, "numbers: the order in a row; the line: each query's own key",
