@@ -69,15 +69,22 @@ void silence_others(const Communicator& world) {
     throw std::runtime_error("/dev/null can't be opened");
 }
 
-Communicator first_ranks(const Communicator& group, std::size_t size) {
-  expect(size >= 1 && size <= group.size, "ranks", fmt::format("from 1 to {}", group.size), size);
+static Communicator split_by(const Communicator& group, int colour) {
   MPI_Comm handle = MPI_COMM_NULL;
-  const int colour = group.rank < size ? 0 : MPI_UNDEFINED;
   MPI_Comm_split(group.handle, colour, int(group.rank), &handle);
   if (handle == MPI_COMM_NULL) return {MPI_COMM_NULL, 0, 0, group.limit};
-  Communicator first = communicator_of(handle);
-  first.limit = group.limit;
-  return first;
+  Communicator part = communicator_of(handle);
+  part.limit = group.limit;
+  return part;
+}
+
+Communicator first_ranks(const Communicator& group, std::size_t size) {
+  expect(size >= 1 && size <= group.size, "ranks", fmt::format("from 1 to {}", group.size), size);
+  return split_by(group, group.rank < size ? 0 : MPI_UNDEFINED);
+}
+
+Communicator ranks_with_equal(const Communicator& group, std::size_t number) {
+  return split_by(group, int(number));
 }
 
 void free_communicator(Communicator& group) {

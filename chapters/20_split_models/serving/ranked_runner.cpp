@@ -34,7 +34,7 @@ ModelRunner runner_of_rank(const Communicator& ranks, const Model& own,
   expect(own.config().V <= most_exact, "V", "at most 2^24", own.config().V);
   expect(options.pages * options.page_size <= most_exact, "tokens of the cache", "at most 2^24",
          options.pages * options.page_size);
-  StateOptions slots = parallel_options(ranks, {}, tree_all_reduce);
+  StateOptions slots = parallel_options({ranks, tree_all_reduce});
   slots.scored = [ranks](Matrix logits) { gather_on_first(ranks, logits); };
   ModelRunner runner = model_runner(own, options, slots);
   runner.copy_of = {}, runner.put = {};

@@ -7,20 +7,20 @@
 
 namespace t2t {
 
-void sum_over_ranks(const Communicator& ranks, Matrix x, AllReduce sum) {
+void sum_over_ranks(const ShardGroup& ranks, Matrix x) {
   expect(x.stride == x.cols, "floats between rows", "as many as a row has", x.stride);
-  sum(ranks, {x.data, x.rows * x.cols});
+  ranks.sum({x.data, x.rows * x.cols});
 }
 
 /// Each rank has a range of columns; then all have all.
-static void gather_columns(const Communicator& ranks, Matrix x) {
-  for (std::size_t t = 0; t < x.rows; ++t) ring_all_gather(ranks, x.row(t));
+static void gather_columns(const ShardGroup& ranks, Matrix x) {
+  for (std::size_t t = 0; t < x.rows; ++t) ranks.gather(x.row(t));
 }
 
-StateOptions parallel_options(const Communicator& ranks, StateOptions options, AllReduce sum) {
-  options.embedded = [ranks, sum](Matrix x) { sum_over_ranks(ranks, x, sum); };
-  options.before_sum = [ranks, sum](const Block&, Part, ConstMatrix, Matrix added) {
-    sum_over_ranks(ranks, added, sum);
+StateOptions parallel_options(const ShardGroup& ranks, StateOptions options) {
+  options.embedded = [ranks](Matrix x) { sum_over_ranks(ranks, x); };
+  options.before_sum = [ranks](const Block&, Part, ConstMatrix, Matrix added) {
+    sum_over_ranks(ranks, added);
   };
   options.scored = [ranks](Matrix logits) { gather_columns(ranks, logits); };
   return options;

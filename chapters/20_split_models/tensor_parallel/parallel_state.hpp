@@ -14,24 +14,19 @@
 #include <cstddef>
 
 #include "09_language_model/fast/state_options.hpp"
-#include "19_ranks/collectives/ring.hpp"
 #include "19_ranks/counting/counts.hpp"
 #include "19_ranks/link/link.hpp"
-#include "19_ranks/start/communicator.hpp"
+#include "20_split_models/tensor_parallel/shard_group.hpp"
 
 namespace t2t {
 
-/// ring_all_reduce or tree_all_reduce.
-using AllReduce = void (*)(const Communicator& ranks, Row x);
-
 /// x becomes the sum of all ranks' x, which has no gaps between its rows. All ranks must call it.
 /// Throws as messages.hpp says, and std::invalid_argument for gaps.
-void sum_over_ranks(const Communicator& ranks, Matrix x, AllReduce sum = ring_all_reduce);
+void sum_over_ranks(const ShardGroup& ranks, Matrix x);
 
 /// The options of a rank's ModelState, with these three functions added. All ranks must make equal
 /// calls of forward, which then throws also as messages.hpp says.
-StateOptions parallel_options(const Communicator& ranks, StateOptions options = {},
-                              AllReduce sum = ring_all_reduce);
+StateOptions parallel_options(const ShardGroup& ranks, StateOptions options = {});
 
 /// What one rank sends in a pass of at most a chunk of T tokens, `scored` of which get logits.
 struct PassCost {

@@ -20,6 +20,7 @@
 #include "13_training/backward/passes.hpp"
 #include "19_ranks/counting/counts.hpp"
 #include "20_split_models/tensor_parallel/shards.hpp"
+#include "20_split_models/tensor_parallel/split_embedding.hpp"
 
 namespace t2t {
 
@@ -30,10 +31,14 @@ namespace t2t {
 Config trained_config_of(const Config& whole, Shard shard);
 ModelWeights trained_shard_of(const ModelWeights& weights, const Config& whole, Shard shard);
 
+/// Chapter 13's slots: each rank has a term of what a sublayer adds, and of the gradient of what it
+/// read, and the logits of its own tokens, of V in all.
+TrainingFunctions split_functions(const ShardGroup& ranks, std::size_t V);
+
 class SplitGradients {
  public:
   /// For B sequences of T tokens. Throws as trained_config_of and chapter 13's Gradients do.
-  SplitGradients(const Communicator& ranks, const Config& whole, std::size_t B, std::size_t T);
+  SplitGradients(const ShardGroup& ranks, const Config& whole, std::size_t B, std::size_t T);
 
   /// Adds the gradients of scale · Σ loss to `gradients`, of the shapes of the own weights, and
   /// returns Σ loss over the targets that are to be learned, in nats, the same on each rank. All
@@ -44,16 +49,11 @@ class SplitGradients {
              const Dropout& dropout = {});
 
  private:
-  void embed(const Model& own, const Batch& batch, const Dropout& dropout);
-  void embedding_backward(const Batch& batch, ModelWeights& gradients, const Dropout& dropout);
-
-  Communicator ranks_;
-  std::size_t B_, T_, V_;
-  Range tokens_;  // of this rank
+  std::size_t B_, T_;
   Config own_;
+  SplitEmbedding embedding_;
   Passes passes_;  // over the residual stream, which is the same on each rank, as its gradient
   std::vector<KeptBlock> kept_;  // [L]
-  Tensor<2> own_rows_;           // [N, C], gradients of the own tokens, one after the other
 };
 
 /// What one rank sends in a call of add, whose logits are computed in one piece, as they are for up

@@ -10,7 +10,6 @@
 #include "04_causal_attention/fast/softmax_rows.hpp"
 #include "13_training/backward/cross_entropy.hpp"
 #include "19_ranks/collectives/range.hpp"
-#include "19_ranks/collectives/ring.hpp"
 #include "19_ranks/counting/costs.hpp"
 #include "lanes.hpp"
 #include "rows.hpp"
@@ -19,10 +18,10 @@
 namespace t2t {
 
 /// The numbers of all ranks, [ranks, n], given the own n.
-static Tensor<2> gathered(const Communicator& ranks, ConstRow own) {
+static Tensor<2> gathered(const ShardGroup& ranks, ConstRow own) {
   Tensor<2> all = xt::zeros<float>({ranks.size, own.size()});
   std::ranges::copy(own, row(all, ranks.rank).begin());
-  ring_all_gather(ranks, {all.data(), all.size()});
+  ranks.gather({all.data(), all.size()});
   return all;
 }
 
@@ -34,7 +33,7 @@ static void expect_targets(std::span<const int> targets, std::size_t V) {
 }
 
 /// The largest logit of each token, of all ranks' tokens.
-static std::vector<float> largest_logits(const Communicator& ranks, ConstMatrix logits) {
+static std::vector<float> largest_logits(const ShardGroup& ranks, ConstMatrix logits) {
   std::vector<float> own(logits.rows);
   for (std::size_t t = 0; t < logits.rows; ++t) own[t] = max_row(logits.row(t));
   const Tensor<2> all = gathered(ranks, own);
@@ -43,7 +42,7 @@ static std::vector<float> largest_logits(const Communicator& ranks, ConstMatrix 
   return own;
 }
 
-double split_cross_entropy_rows(const Communicator& ranks, std::size_t V, Matrix logits,
+double split_cross_entropy_rows(const ShardGroup& ranks, std::size_t V, Matrix logits,
                                 std::span<const int> targets, float scale) {
   const Range tokens = range_of(V, ranks.size, ranks.rank);
   const std::size_t T = logits.rows;

@@ -13,7 +13,7 @@
 #include <span>
 
 #include "19_ranks/counting/counts.hpp"
-#include "19_ranks/start/communicator.hpp"
+#include "20_split_models/tensor_parallel/shard_group.hpp"
 #include "tensor.hpp"
 
 namespace t2t {
@@ -23,7 +23,7 @@ namespace t2t {
 /// of the T tokens, in nats, the same on each rank. All ranks must call it. Throws
 /// std::invalid_argument for other sizes and for targets outside [0, V) that are not not_learned,
 /// and as messages.hpp says.
-double split_cross_entropy_rows(const Communicator& ranks, std::size_t V, Matrix logits,
+double split_cross_entropy_rows(const ShardGroup& ranks, std::size_t V, Matrix logits,
                                 std::span<const int> targets,  // [T]
                                 float scale);
 

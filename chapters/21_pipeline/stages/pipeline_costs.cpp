@@ -11,8 +11,7 @@ Sent neighbours_cost(const Config& whole, StagePlace place, std::size_t tokens, 
   return {messages, messages * tokens * whole.block.C * sizeof(float)};
 }
 
-/// The table's gradient, between the two stages that store the table of a tied model.
-static Sent table_cost(const Config& whole, StagePlace place) {
+Sent table_cost(const Config& whole, StagePlace place) {
   const bool has_table = place.is_first() != place.is_last();
   return whole.tied && has_table ? Sent{1, whole.V * whole.block.C * sizeof(float)} : Sent{};
 }

@@ -17,6 +17,8 @@ namespace t2t {
 
 /// Messages between neighbours in a step of m micro-batches of `tokens` tokens each.
 Sent neighbours_cost(const Config& whole, StagePlace place, std::size_t tokens, std::size_t parts);
+/// The gradient of a tied table, between the two stages that store it.
+Sent table_cost(const Config& whole, StagePlace place);
 /// All messages of a step.
 Sent pipeline_step_cost(const Config& whole, StagePlace place, std::size_t tokens,
                         std::size_t parts);

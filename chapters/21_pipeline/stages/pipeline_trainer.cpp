@@ -42,19 +42,18 @@ static Row numbers_named(const std::vector<ListedTensor>& list, std::string_view
   return found == list.end() ? Row() : found->numbers;
 }
 
-/// Both copies of the table get the sum of its gradients: as the embedding, and as the head. A sum
-/// of two has the same bits in both orders.
-void PipelineTrainer::join_tied_tables() {
-  const Row embedding = numbers_named(gradients_, "embedding"),
-            head = numbers_named(gradients_, "head");
-  const std::size_t last = ranks_.size - 1;
-  if (ranks_.size == 1) {
+/// A sum of two has the same bits in both orders.
+void join_tied_tables(const Communicator& stages, const std::vector<ListedTensor>& gradients) {
+  const Row embedding = numbers_named(gradients, "embedding"),
+            head = numbers_named(gradients, "head");
+  const std::size_t last = stages.size - 1;
+  if (stages.size == 1) {
     add_row(embedding, head);
     std::ranges::copy(embedding, head.begin());
-  } else if (ranks_.rank == 0 || ranks_.rank == last) {
-    const Row own = ranks_.rank == 0 ? embedding : head, other = room_for(own.size());
-    const std::size_t partner = last - ranks_.rank;
-    exchange(ranks_, own, partner, other, partner, Purpose::other);
+  } else if (stages.rank == 0 || stages.rank == last) {
+    const Row own = stages.rank == 0 ? embedding : head, other = room_for(own.size());
+    const std::size_t partner = last - stages.rank;
+    exchange(stages, own, partner, other, partner, Purpose::other);
     add_row(own, other);
   }
 }
@@ -73,7 +72,7 @@ StepReport PipelineTrainer::step() {
   double loss = 0;
   for (const Operation& operation : operations_) loss += run(operation);
   stage_.finish();
-  if (whole_.tied) join_tied_tables();
+  if (whole_.tied) join_tied_tables(ranks_, gradients_);
   loss = loss_of_last(loss / double(options_.parts * options_.B * options_.T));
   const double norm = norm_of_shards(ranks_, counted_, optimizer_.steps_done() + 1, loss);
   return clipped_step(optimizer_, gradients_, norm, options_.clip, loss);

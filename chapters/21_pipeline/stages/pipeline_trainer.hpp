@@ -21,6 +21,10 @@
 
 namespace t2t {
 
+/// Both copies of a tied table, "embedding" on the first stage and "head" on the last one, get the
+/// sum of their gradients. All stages must call it; throws as messages.hpp says.
+void join_tied_tables(const Communicator& stages, const std::vector<ListedTensor>& gradients);
+
 class PipelineTrainer {
  public:
   /// All ranks must make it, with equal arguments: of the whole model's weights, which must be
@@ -43,7 +47,6 @@ class PipelineTrainer {
 
  private:
   double run(const Operation& operation);
-  void join_tied_tables();
   double loss_of_last(double loss) const;
 
   Communicator ranks_;

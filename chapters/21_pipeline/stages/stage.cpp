@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "shapes.hpp"
 
@@ -18,13 +19,14 @@ static std::vector<Block> numbered_blocks(const Model& model, std::size_t first)
 }
 
 Stage::Stage(const Communicator& ranks, const Config& whole, const ModelWeights& weights,
-             const StageSizes& sizes)
+             const StageSizes& sizes, StageFunctions functions)
     : whole_(whole),
       place_{ranks.rank, ranks.size},
       model_(stage_config(whole, place_), stage_weights(weights, whole, place_)),
       gradients_(zeros_of(model_.config())),
       blocks_(numbered_blocks(model_, blocks_of(whole, place_).begin)),
-      passes_(whole, sizes.B, sizes.T),
+      functions_(std::move(functions)),
+      passes_(whole, sizes.B, sizes.T, functions_.training),
       neighbours_(ranks, sizes.parts) {
   expect(sizes.slots >= 1, "micro-batches in flight", "at least 1", sizes.slots);
   const std::size_t N = sizes.B * sizes.T;
@@ -43,7 +45,7 @@ static void expect_slot(bool is_right, std::size_t part, std::string_view wanted
 double Stage::compute_forward(Slot& slot, const Batch& batch, float scale, const Dropout& dropout) {
   if (place_.is_first()) {
     slot.batch = batch;
-    passes_.embed(model_, batch, dropout);
+    functions_.embed(passes_, model_, batch, dropout);
   }
   for (std::size_t l = 0; l < blocks_.size(); ++l)
     passes_.forward(blocks_[l], &slot.kept[l], dropout);
@@ -69,7 +71,7 @@ void Stage::compute_backward(const Slot& slot, const Dropout& dropout) {
   if (place_.is_last()) std::copy_n(slot.dx.data(), slot.dx.size(), passes_.dx().data);
   for (std::size_t l = blocks_.size(); l-- > 0;)
     passes_.backward(blocks_[l], slot.kept[l], gradients_.blocks[l], dropout);
-  if (place_.is_first()) passes_.embedding_backward(slot.batch, gradients_, dropout);
+  if (place_.is_first()) functions_.embedding_backward(passes_, slot.batch, gradients_, dropout);
 }
 
 void Stage::backward(std::size_t part, const Dropout& dropout) {

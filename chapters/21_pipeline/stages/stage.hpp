@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "13_training/backward/model_backward.hpp"
@@ -27,12 +28,21 @@ struct StageSizes {
   std::size_t slots;  // most of them in flight on this stage
 };
 
+/// What is computed in place of chapter 13's pieces if the stage has a part of each matrix only
+/// (chapter 22).
+struct StageFunctions {
+  TrainingFunctions training = {};
+  std::function<void(Passes&, const Model&, const Batch&, const Dropout&)> embed = &Passes::embed;
+  std::function<void(Passes&, const Batch&, ModelWeights& gradients, const Dropout&)>
+      embedding_backward = &Passes::embedding_backward;
+};
+
 class Stage {
  public:
   /// Rank r of p is stage r of p. Of the whole model's weights, which must be floats, it copies its
   /// own. Throws as stage_config, Passes and Neighbours do, and std::invalid_argument for no slots.
   Stage(const Communicator& ranks, const Config& whole, const ModelWeights& weights,
-        const StageSizes& sizes);
+        const StageSizes& sizes, StageFunctions functions = {});
 
   /// A micro-batch's pass forward. Returns Σ loss on the last stage, whose head also adds its
   /// gradients of scale · Σ loss, and 0 on others. The batch is read by the first stage and by the
@@ -74,6 +84,7 @@ class Stage {
   Model model_;
   ModelWeights gradients_;
   std::vector<Block> blocks_;  // the model's, with their numbers in the whole model
+  StageFunctions functions_;
   Passes passes_;
   Neighbours neighbours_;
   std::vector<Slot> slots_;

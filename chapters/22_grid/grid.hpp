@@ -1,0 +1,69 @@
+// A grid of ranks, on which a training is divided in three ways at once:
+//
+//   data     the micro-batches of a step     sends all gradients, once in a step
+//   stages   the blocks of the model         sends the stream, once in each micro-batch
+//   tensor   every matrix of a block         sends the stream, four times in each block
+//
+// Each rank has a place in all three. Ranks that differ in one number of their places and share the
+// other two form a line of the grid, and each line has a communicator of its own. The sums of
+// tensor parallelism need the fastest links, so that its ranks have neighbouring numbers, which
+// launchers place on one machine; then come the data ranks, and last the stages:
+//
+//   rank = (stage·data ranks + data)·tensor ranks + tensor
+//
+// (Narayanan et al. 2021, "Efficient Large-Scale Language Model Training on GPU Clusters Using
+// Megatron-LM".)
+#pragma once
+
+#include <cstddef>
+
+#include "19_ranks/start/communicator.hpp"
+
+namespace t2t {
+
+/// How many ranks each direction has.
+struct GridShape {
+  std::size_t data = 1, stages = 1, tensor = 1;
+  std::size_t ranks() const { return data * stages * tensor; }
+};
+struct GridPlace {
+  std::size_t data, stage, tensor;
+  bool operator==(const GridPlace&) const = default;
+};
+
+/// Throws std::invalid_argument for a direction without ranks, or when there are not as many ranks
+/// as the three numbers multiplied.
+void expect_ranks(const GridShape& shape, std::size_t ranks);
+
+GridPlace place_of(const GridShape& shape, std::size_t rank);
+std::size_t rank_at(const GridShape& shape, const GridPlace& place);
+
+/// The communicators of one rank.
+class Grid {
+ public:
+  /// All ranks of `world`, which must outlive it, must make it with equal shapes. Throws as
+  /// expect_ranks does.
+  Grid(const Communicator& world, const GridShape& shape);
+  ~Grid();
+  Grid(const Grid&) = delete;
+  Grid& operator=(const Grid&) = delete;
+
+  const GridShape& shape() const { return shape_; }
+  const GridPlace& place() const { return place_; }
+  const Communicator& world() const { return world_; }
+
+  /// The rank's three lines: the ranks whose places differ from its own in this number only, which
+  /// is their rank in the line.
+  const Communicator& data() const { return data_; }
+  const Communicator& stages() const { return stages_; }
+  const Communicator& tensor() const { return tensor_; }
+  /// The ranks with the same data number: together they have the whole model once.
+  const Communicator& model() const { return model_; }
+
+ private:
+  GridShape shape_;
+  GridPlace place_;
+  Communicator world_, data_, stages_, tensor_, model_;
+};
+
+}  // namespace t2t

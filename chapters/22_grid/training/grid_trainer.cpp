@@ -1,0 +1,102 @@
+#include "22_grid/training/grid_trainer.hpp"
+
+#include <numeric>
+
+#include "19_ranks/collectives/pairs.hpp"
+#include "19_ranks/data_parallel/data_trainer.hpp"
+#include "19_ranks/sharded/sharded_step.hpp"
+#include "21_pipeline/stages/pipeline_trainer.hpp"
+
+namespace t2t {
+
+/// What this rank has sent up to a moment. Messages between stages count as `other`.
+struct Counted {
+  Sent all = sent(), other = sent(Purpose::other);
+};
+
+GridTrainer::GridTrainer(const Grid& grid, const Config& whole, const ModelWeights& weights,
+                         const TrainingOptions& options, std::span<const int> ids,
+                         std::size_t shards)
+    : grid_(grid), whole_(whole), options_(options) {
+  if (shards > 0) team_.emplace(grid.tensor(), shards);
+  const std::size_t own = team_ ? team_->own().size() : 1;
+  for (std::size_t i = 0; i < own; ++i)
+    shards_.push_back(std::make_unique<GridShard>(
+        grid, team_ ? team_->group(i) : ShardGroup(grid.tensor()), whole, weights, options, ids));
+  counted_ = counted();
+}
+
+/// One list for each shard of all tensor ranks, one after the other; those of other ranks' shards
+/// are empty.
+std::vector<ListedTensor> GridTrainer::counted() const {
+  const std::size_t all = team_ ? team_->shards() : grid_.shape().tensor,
+                    first = team_ ? team_->own().begin : grid_.place().tensor;
+  std::vector<ListedTensor> list;
+  for (std::size_t shard = 0; shard < all; ++shard) {
+    const bool is_own = shard >= first && shard < first + shards_.size();
+    for (ListedTensor tensor : shards_[is_own ? shard - first : 0]->counted()) {
+      if (!is_own) tensor.numbers = Row();
+      list.push_back(tensor);
+    }
+  }
+  return list;
+}
+
+/// The losses of the own micro-batches are written by one shard of the last stage.
+void GridTrainer::run_shard(std::size_t i, std::vector<double>& losses) {
+  GridShard& shard = *shards_[i];
+  for (const Operation& operation : shard.operations()) {
+    // All own shards send a micro-batch on before any of them waits for the next one.
+    if (team_) team_->meet(i);
+    const double loss = shard.run(operation);
+    if (operation.pass == Operation::Pass::forward && i == 0 && grid_.place().tensor == 0)
+      losses[shard.parts().begin + operation.part] = loss;
+  }
+  shard.finish();
+}
+
+void GridTrainer::run_shards(std::vector<double>& losses) {
+  if (team_)
+    team_->run([&](std::size_t i) { run_shard(i, losses); });
+  else
+    run_shard(0, losses);
+}
+
+StepReport GridTrainer::step() {
+  std::vector<double> losses(options_.parts);
+  const Counted begin;
+  run_shards(losses);
+  const Counted passed;
+  for (const auto& shard : shards_) pairs_all_reduce(grid_.data(), shard->sums(), options_.parts);
+  const Counted summed;
+  for (const auto& shard : shards_)
+    if (whole_.tied) join_tied_tables(grid_.stages(), shard->gradients());
+  const Counted joined;
+
+  const double loss = mean_loss(grid_.world(), losses, options_);
+  const double norm = norm_of_shards(grid_.model(), counted_, shards_[0]->steps_done() + 1, loss);
+  std::vector<StepReport> reports;
+  for (const auto& shard : shards_) reports.push_back(shard->clipped_step(norm, loss));
+  sent_ = {.tensor = (passed.all - begin.all) - (passed.other - begin.other),
+           .data = summed.all - passed.all,
+           .stages = (passed.other - begin.other) + (joined.all - summed.all),
+           .values = Counted().all - joined.all};
+  return reports[0];
+}
+
+HeldBytes GridTrainer::held_bytes() const {
+  HeldBytes sum = {0, 0, 0};
+  for (const auto& shard : shards_) {
+    const HeldBytes own = shard->held_bytes();
+    sum.weights += own.weights, sum.gradients += own.gradients, sum.optimizer += own.optimizer;
+  }
+  return sum;
+}
+
+std::size_t GridTrainer::kept_bytes() const {
+  return std::accumulate(
+      shards_.begin(), shards_.end(), std::size_t(0),
+      [](std::size_t sum, const auto& shard) { return sum + shard->kept_bytes(); });
+}
+
+}  // namespace t2t
