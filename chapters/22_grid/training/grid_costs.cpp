@@ -10,14 +10,14 @@
 namespace t2t {
 
 /// What a rank has of the model and of the batch.
-struct Part {
+struct OwnPart {
   StagePlace stage;
   Range shards;  // of `all`
   std::size_t all;
   std::size_t parts;  // micro-batches
 };
-static Part part_of(const GridShape& shape, const GridPlace& place, const TrainingOptions& options,
-                    std::size_t shards) {
+static OwnPart part_of(const GridShape& shape, const GridPlace& place,
+                       const TrainingOptions& options, std::size_t shards) {
   const std::size_t all = shards > 0 ? shards : shape.tensor;
   return {{place.stage, shape.stages},
           range_of(all, shape.tensor, place.tensor),
@@ -70,7 +70,7 @@ static Sent values_cost(const GridShape& shape, const GridPlace& place, std::siz
 
 GridSent grid_step_cost(const Config& whole, const GridShape& shape, const GridPlace& place,
                         const TrainingOptions& options, std::size_t shards) {
-  const Part own = part_of(shape, place, options, shards);
+  const OwnPart own = part_of(shape, place, options, shards);
   const std::size_t tokens = options.B * options.T;
   GridSent sent = {.tensor = times(own.parts, tensor_cost(whole, shape, place, tokens, shards)),
                    .values = values_cost(shape, place, options.parts)};
@@ -86,7 +86,7 @@ GridSent grid_step_cost(const Config& whole, const GridShape& shape, const GridP
 
 GridMemory grid_memory(const Config& whole, const GridShape& shape, const GridPlace& place,
                        const TrainingOptions& options, std::size_t shards) {
-  const Part own = part_of(shape, place, options, shards);
+  const OwnPart own = part_of(shape, place, options, shards);
   GridMemory memory = {};
   for (std::size_t shard = own.shards.begin; shard < own.shards.end; ++shard) {
     const std::size_t bytes = elements_of(whole, own.stage, {shard, own.all}) * sizeof(float);

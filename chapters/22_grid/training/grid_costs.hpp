@@ -18,7 +18,7 @@ namespace t2t {
 
 /// By the direction in which it is sent.
 struct GridSent {
-  Sent tensor, stages, data, values;
+  Sent tensor = {}, stages = {}, data = {}, values = {};
 
   bool operator==(const GridSent&) const = default;
   Sent together() const { return tensor + stages + data + values; }

@@ -16,6 +16,7 @@
 
 #include "13_training/trainer/trainer.hpp"
 #include "19_ranks/data_parallel/held_bytes.hpp"
+#include "20_split_models/tensor_parallel/shards.hpp"
 #include "20_split_models/tensor_parallel/split_embedding.hpp"
 #include "21_pipeline/schedule.hpp"
 #include "21_pipeline/stages/stage.hpp"

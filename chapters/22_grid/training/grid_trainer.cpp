@@ -78,8 +78,8 @@ StepReport GridTrainer::step() {
   std::vector<StepReport> reports;
   for (const auto& shard : shards_) reports.push_back(shard->clipped_step(norm, loss));
   sent_ = {.tensor = (passed.all - begin.all) - (passed.other - begin.other),
-           .data = summed.all - passed.all,
            .stages = (passed.other - begin.other) + (joined.all - summed.all),
+           .data = summed.all - passed.all,
            .values = Counted().all - joined.all};
   return reports[0];
 }

@@ -1,0 +1,98 @@
+// Chapter 22: the places of ranks on a grid, and the lines that they form.
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "19_ranks/collectives/tree.hpp"
+#include "19_ranks/on_ranks.hpp"
+#include "22_grid/grid.hpp"
+#include "support/refuses.hpp"
+
+namespace t2t::grid_tests {
+
+static const std::vector<GridShape> shapes = {{1, 1, 1}, {2, 2, 2}, {1, 2, 4}, {4, 1, 2},
+                                              {3, 2, 1}, {1, 1, 8}, {1, 7, 1}, {5, 1, 1},
+                                              {2, 1, 3}, {1, 3, 2}};
+
+TEST_CASE("by hand: tensor ranks are neighbours, then come data ranks, then stages") {
+  const GridShape shape = {.data = 2, .stages = 3, .tensor = 4};
+  CHECK(shape.ranks() == 24);
+  CHECK((place_of(shape, 0) == GridPlace{.data = 0, .stage = 0, .tensor = 0}));
+  CHECK((place_of(shape, 1) == GridPlace{.data = 0, .stage = 0, .tensor = 1}));
+  CHECK((place_of(shape, 4) == GridPlace{.data = 1, .stage = 0, .tensor = 0}));
+  CHECK((place_of(shape, 8) == GridPlace{.data = 0, .stage = 1, .tensor = 0}));
+  CHECK((place_of(shape, 23) == GridPlace{.data = 1, .stage = 2, .tensor = 3}));
+}
+
+TEST_CASE("every place has one rank") {
+  for (const GridShape& shape : shapes)
+    for (std::size_t rank = 0; rank < shape.ranks(); ++rank) {
+      const GridPlace place = place_of(shape, rank);
+      CHECK(place.data < shape.data);
+      CHECK(place.stage < shape.stages);
+      CHECK(place.tensor < shape.tensor);
+      CHECK(rank_at(shape, place) == rank);
+    }
+}
+
+/// Ranks as bits: which of them are in a line.
+template <class IsIn>
+static float ranks_with(const GridShape& shape, IsIn is_in) {
+  float bits = 0;
+  for (std::size_t rank = 0; rank < shape.ranks(); ++rank)
+    if (is_in(place_of(shape, rank))) bits += float(1 << rank);
+  return bits;
+}
+
+TEST_CASE(
+    "each line has the ranks that it should, in their order, and waits as long as the world") {
+  for (const GridShape& shape : shapes) {
+    CAPTURE(shape.data);
+    CAPTURE(shape.stages);
+    CAPTURE(shape.tensor);
+    const OnRanks got = on_ranks(shape.ranks(), [&](const Communicator& ranks) {
+      Communicator world = ranks;
+      world.limit = 17;
+      const Grid grid(world, shape);
+      std::vector<float> found;
+      for (const Communicator& line : {grid.data(), grid.stages(), grid.tensor(), grid.model()}) {
+        float bits = float(1 << ranks.rank);
+        tree_all_reduce(line, {&bits, 1});
+        found.insert(found.end(), {bits, float(line.rank), float(line.size), float(line.limit)});
+      }
+      return found;
+    });
+    REQUIRE(got.error == "");
+    for (std::size_t rank = 0; rank < shape.ranks(); ++rank) {
+      const auto [data, stage, tensor] = place_of(shape, rank);
+      const std::size_t d = data, s = stage, t = tensor;
+      const auto same = [&](bool by_data, bool by_stage, bool by_tensor) {
+        return ranks_with(shape, [&](const GridPlace& other) {
+          return (!by_data || other.data == d) && (!by_stage || other.stage == s) &&
+                 (!by_tensor || other.tensor == t);
+        });
+      };
+      CAPTURE(rank);
+      CHECK(got.results[rank] ==
+            std::vector<float>{same(false, true, true), float(d), float(shape.data), 17,  //
+                               same(true, false, true), float(s), float(shape.stages), 17,
+                               same(true, true, false), float(t), float(shape.tensor), 17,
+                               same(true, false, false), float(s * shape.tensor + t),
+                               float(shape.stages * shape.tensor), 17});
+    }
+  }
+}
+
+TEST_CASE("another number of ranks, and a direction without any, are refused by name") {
+  REFUSES(expect_ranks({2, 3, 4}, 23),
+          "ranks of the grid: wanted 24, for 2 data ranks times 3 stages times 4 tensor ranks, got "
+          "23");
+  REFUSES(
+      Grid(all_ranks(), {3, 1, 3}),
+      "ranks of the grid: wanted 9, for 3 data ranks times 1 stages times 3 tensor ranks, got 8");
+  REFUSES(expect_ranks({0, 1, 1}, 0), "data ranks: wanted at least 1, got 0");
+  REFUSES(expect_ranks({1, 0, 1}, 0), "stages: wanted at least 1, got 0");
+  REFUSES(expect_ranks({1, 1, 0}, 0), "tensor ranks: wanted at least 1, got 0");
+}
+
+}  // namespace t2t::grid_tests
