@@ -147,14 +147,6 @@ static OnRanks trained_on(std::size_t p, const Config& config, std::size_t steps
   });
 }
 
-/// The ranks' floats as one rank would have them: the reports once, then all shards.
-static Floats joined(const OnRanks& got, std::size_t reports) {
-  Floats all(got.results[0].begin(), got.results[0].begin() + std::ptrdiff_t(reports));
-  for (const Floats& of_rank : got.results)
-    all.insert(all.end(), of_rank.begin() + std::ptrdiff_t(reports), of_rank.end());
-  return all;
-}
-
 TEST_CASE("losses of fifty steps, gradients and weights are the same bits on 1 to 8 ranks") {
   constexpr std::size_t steps = 50, reports = 2 * 3 * steps;
   const Config config = grouped_config();
@@ -163,9 +155,11 @@ TEST_CASE("losses of fifty steps, gradients and weights are the same bits on 1 t
   for (const std::size_t p : rank_counts) {
     CAPTURE(p);
     const OnRanks got = trained_on(p, config, steps, p == 1 ? 2 : 1);
-    REQUIRE(got.error == "");
+    CHECK(got.error == "");
     for (const Floats& of_rank : got.results)
-      CHECK(std::equal(of_rank.begin(), of_rank.begin() + reports, alone.results[0].begin()));
+      CHECK(std::equal(alone.results[0].begin(), alone.results[0].begin() + reports,
+                       of_rank.begin(), of_rank.begin() + reports * (of_rank.size() >= reports)));
+    if (!got.error.empty()) continue;
     const Floats all = joined(got, reports);
     CHECK((all == alone.results[0] ? "" : first_difference(all, alone.results[0])) == "");
   }
@@ -178,14 +172,11 @@ TEST_CASE("and on every grid, with a tied table, biases and clipping") {
   constexpr std::size_t values = 2 * 3 * few_steps;
   const OnRanks alone = trained({1, 1, 1}, config, options, shards);
   REQUIRE(alone.error == "");
-  const Floats reports(alone.results[0].begin(), alone.results[0].begin() + values);
   for (const GridShape& shape :
        {GridShape{3, 2, 1}, GridShape{2, 2, 2}, GridShape{2, 1, 3}, GridShape{1, 3, 2}}) {
     INFO(shape.data, " x ", shape.stages, " x ", shape.tensor);
-    const OnRanks got = trained(shape, config, options, shards);
-    REQUIRE(got.error == "");
-    for (const Floats& of_rank : got.results)
-      CHECK(std::equal(reports.begin(), reports.end(), of_rank.begin()));
+    CHECK(first_unlike(trained(shape, config, options, shards), shape, alone.results[0], values,
+                       config, shards) == "");
   }
 }
 

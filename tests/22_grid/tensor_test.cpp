@@ -55,30 +55,41 @@ static double gradient_error(const std::vector<ListedTensor>& got, const ModelWe
   return worst;
 }
 
-TEST_CASE("gradients and the loss of a step are one rank's within the bound") {
+static double norm_of(ModelWeights gradients, const Config& config) {
+  double squares = 0;
+  for (const ListedTensor& tensor : tensors_of(gradients, config))
+    for (const float g : tensor.numbers) squares += double(g) * double(g);
+  return std::sqrt(squares);
+}
+
+TEST_CASE("gradients, their norm and the loss of a step are one rank's within the bound") {
   for (const Config& config : {llama_config(true), grouped_config(), gpt2_config()}) {
     TrainingOptions options = options_of(1);
     options.clip = 0;
     const auto [gradients, want_loss] = gradients_of(config, options);
+    const double want_norm = norm_of(gradients, config);
     const ModelWeights want =
         stage_weights(gradients, config, {0, 1});  // both tables of a tied one
     for (const GridShape& shape : grids) {
       INFO(shape.data, " x ", shape.stages, " x ", shape.tensor);
-      const double loss_alone = want_loss;
+      const double loss_alone = want_loss, norm_alone = want_norm;
       const OnRanks got = on_ranks(shape.ranks(), [&](const Communicator& ranks) -> Floats {
         const Grid grid(ranks, shape);
         const std::vector<int> ids = tiny_ids();
         GridTrainer trainer(grid, config, weights_of(config), options, ids);
-        const double loss = trainer.step().loss;
-        const double of_loss = std::abs(loss / loss_alone - 1) / Case{"", config, 1}.bound(1);
+        const StepReport step = trainer.step();
+        const double bound = Case{"", config, 1}.bound(1);
+        const double of_loss = std::abs(step.loss / loss_alone - 1) / bound,
+                     of_norm = std::abs(step.gradient_norm / norm_alone - 1) / (4 * bound);
         return {float(gradient_error(trainer.shards()[0]->gradients(), want, config, shape,
                                      ranks.rank)),
-                float(of_loss)};
+                float(of_loss), float(of_norm)};
       });
       REQUIRE(got.error == "");
       for (const Floats& of_rank : got.results) {
         CHECK(of_rank[0] <= 1);
         CHECK(of_rank[1] <= 1);
+        CHECK(of_rank[2] <= 1);
       }
     }
   }

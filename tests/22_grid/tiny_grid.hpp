@@ -71,6 +71,13 @@ inline Range shards_of(const GridShape& shape, const GridPlace& place, std::size
   return range_of(shards > 0 ? shards : shape.tensor, shape.tensor, place.tensor);
 }
 
+/// A shard's learned tensors on a stage, of weights that it stores there.
+template <class Call>
+void for_each_learned(ModelWeights& own, const Config& config, Shard shard, StagePlace stage,
+                      Call call) {
+  for (const ListedTensor& tensor : stage_tensors(own, trained_config_of(config, shard), stage))
+    if (!piece_of(tensor.info, config, shard).zeros) call(tensor);
+}
 /// Calls this for each tensor that the rank at this place learns, of a whole model's weights, or of
 /// their gradients.
 template <class Call>
@@ -82,8 +89,7 @@ void for_each_own(const ModelWeights& weights, const Config& whole, const GridSh
     const Shard shard = {i, shards > 0 ? shards : shape.tensor};
     const Config config = trained_config_of(whole, shard);
     ModelWeights cut = stage_weights(trained_shard_of(weights, whole, shard), config, stage);
-    for (const ListedTensor& tensor : stage_tensors(cut, config, stage))
-      if (!piece_of(tensor.info, whole, shard).zeros) call(tensor);
+    for_each_learned(cut, whole, shard, stage, call);
   }
 }
 inline Floats own_of(const ModelWeights& weights, const Config& whole, const GridShape& shape,
@@ -124,19 +130,69 @@ inline ModelWeights weights_in(const Floats& found, std::size_t values, const Co
   return weights;
 }
 
-/// "" if each rank of the grid has these values first, and then its part of these weights.
-inline std::string first_wrong_rank(const OnRanks& got, const Floats& values,
-                                    const ModelWeights& weights, const Config& config,
-                                    const GridShape& shape, std::size_t shards = 0) {
+/// "" if each rank found what this says of its place.
+template <class Want>
+std::string first_wrong_place(const OnRanks& got, const GridShape& shape, Want want_at) {
   if (!got.error.empty()) return got.error;
   for (std::size_t r = 0; r < got.results.size(); ++r) {
-    Floats want = values;
-    const Floats own = own_of(weights, config, shape, place_of(shape, r), shards);
-    want.insert(want.end(), own.begin(), own.end());
+    const Floats want = want_at(place_of(shape, r));
     if (got.results[r] != want)
       return fmt::format("rank {}: {}", r, first_difference(got.results[r], want));
   }
   return "";
+}
+/// "" if each rank of the grid has these values first, and then its part of these weights.
+inline std::string first_wrong_rank(const OnRanks& got, const Floats& values,
+                                    const ModelWeights& weights, const Config& config,
+                                    const GridShape& shape) {
+  return first_wrong_place(got, shape, [&](const GridPlace& place) {
+    Floats want = values;
+    const Floats own = own_of(weights, config, shape, place);
+    want.insert(want.end(), own.begin(), own.end());
+    return want;
+  });
+}
+
+/// The floats of ranks as one rank would have them: the first values once, then all shards.
+inline Floats joined(const OnRanks& got, std::size_t values) {
+  Floats all(got.results[0].begin(), got.results[0].begin() + std::ptrdiff_t(values));
+  for (const Floats& of_rank : got.results)
+    all.insert(all.end(), of_rank.begin() + std::ptrdiff_t(values), of_rank.end());
+  return all;
+}
+/// The weights of all shards, of what one rank that has all of them found after so many values.
+inline std::vector<ModelWeights> shards_in(const Floats& found, std::size_t values,
+                                           const Config& config, std::size_t shards) {
+  const ModelWeights whole = weights_of(config);
+  std::vector<ModelWeights> all;
+  auto from = found.begin() + std::ptrdiff_t(values);
+  for (std::size_t i = 0; i < shards; ++i) {
+    const Shard shard = {i, shards};
+    all.push_back(stage_weights(trained_shard_of(whole, config, shard),
+                                trained_config_of(config, shard), {0, 1}));
+    for_each_learned(all.back(), config, shard, {0, 1}, [&](const ListedTensor& tensor) {
+      std::copy_n(from, tensor.numbers.size(), tensor.numbers.begin());
+      from += std::ptrdiff_t(tensor.numbers.size());
+    });
+  }
+  return all;
+}
+/// "" if each rank has the first values of what one rank found that has all of so many shards, and
+/// after them its part of what the shards learned.
+inline std::string first_unlike(const OnRanks& got, const GridShape& shape, const Floats& alone,
+                                std::size_t values, const Config& config, std::size_t shards) {
+  const std::vector<ModelWeights> all = shards_in(alone, values, config, shards);
+  return first_wrong_place(got, shape, [&](const GridPlace& place) {
+    Floats want(alone.begin(), alone.begin() + std::ptrdiff_t(values));
+    const Range own = range_of(shards, shape.tensor, place.tensor);
+    const StagePlace stage = {place.stage, shape.stages};
+    for (std::size_t i = own.begin; i < own.end; ++i) {
+      ModelWeights cut = stage_weights(all[i], trained_config_of(config, {i, shards}), stage);
+      for_each_learned(cut, config, {i, shards}, stage,
+                       [&](const ListedTensor& tensor) { append(want, {tensor}); });
+    }
+    return want;
+  });
 }
 
 }  // namespace t2t::tiny_grid

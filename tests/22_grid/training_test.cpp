@@ -1,15 +1,9 @@
 // Chapter 22: a training on a grid is the training of one process.
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
-#include <cmath>
-#include <limits>
 #include <vector>
 
-#include "09_language_model/cases.hpp"
 #include "22_grid/tiny_grid.hpp"
-#include "support/first_difference.hpp"
-#include "support/refuses.hpp"
 
 namespace t2t::grid_training_tests {
 
@@ -66,43 +60,16 @@ TEST_CASE("with a tied table, clipping and dropout, all numbers have the same bi
   }
 }
 
-/// Of each rank, what ranks of the same tensor number on a grid of one data rank and one stage have
-/// of its blocks: the values, and the sum of the magnitudes of the weights of its blocks.
 TEST_CASE("with two tensor ranks, any number of data ranks and stages gives the same bits") {
   const Config config = gpt2_config();
   TrainingOptions options = options_of(5, 0.1f);
   options.clip = 0.05;
   const OnRanks two = trained(with_two[0], config, options);
   REQUIRE(two.error == "");
-  const Floats reports(two.results[0].begin(), two.results[0].begin() + values);
-  // What shard t has on one stage, cut into stages.
-  const auto own = [&](const GridShape& shape, const GridPlace& place) {
-    const Shard shard = {place.tensor, 2};
-    const Config of_shard = trained_config_of(config, shard);
-    ModelWeights all =
-        stage_weights(trained_shard_of(weights_of(config), config, shard), of_shard, {0, 1});
-    auto from = two.results[place.tensor].begin() + values;
-    for (const ListedTensor& tensor : stage_tensors(all, of_shard, {0, 1}))
-      if (!piece_of(tensor.info, config, shard).zeros) {
-        std::copy_n(from, tensor.numbers.size(), tensor.numbers.begin());
-        from += std::ptrdiff_t(tensor.numbers.size());
-      }
-    const StagePlace stage = {place.stage, shape.stages};
-    ModelWeights cut = stage_weights(all, of_shard, stage);
-    Floats found = reports;
-    for (const ListedTensor& tensor : stage_tensors(cut, of_shard, stage))
-      if (!piece_of(tensor.info, config, shard).zeros) append(found, {tensor});
-    return found;
-  };
+  const Floats want = joined(two, values);
   for (const GridShape& shape : with_two) {
-    const OnRanks got = trained(shape, config, options);
     INFO(shape.data, " x ", shape.stages, " x ", shape.tensor);
-    REQUIRE(got.error == "");
-    for (std::size_t r = 0; r < shape.ranks(); ++r) {
-      const Floats want = own(shape, place_of(shape, r));
-      CAPTURE(r);
-      CHECK((got.results[r] == want ? "" : first_difference(got.results[r], want)) == "");
-    }
+    CHECK(first_unlike(trained(shape, config, options), shape, want, values, config, 2) == "");
   }
 }
 

@@ -1,0 +1,27 @@
+// A short training of a small model, which the program runs on a grid and on one rank.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "22_grid/training/grid_trainer.hpp"
+
+namespace t2t {
+
+/// Four blocks with eight heads, for at most as many stages and tensor ranks, with a tied table.
+Config grid_config(std::size_t C = 64);
+constexpr std::size_t shown_B = 2, shown_T = 64, shown_steps = 8, shown_shards = 8;
+TrainingOptions grid_options(std::uint64_t seed, std::size_t parts);
+
+/// What a run came to on one rank.
+struct GridRun {
+  std::vector<double> losses, norms;
+  GridSent sent;  // in the last step
+  GridMemory memory;
+  double processor;  // seconds of a step of this process, the median
+};
+/// All ranks of the world must call it.
+GridRun run_grid(const Communicator& world, const GridShape& shape, const Config& config,
+                 const TrainingOptions& options, const std::vector<int>& ids, std::size_t shards);
+
+}  // namespace t2t

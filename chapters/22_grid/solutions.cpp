@@ -1,0 +1,51 @@
+// The solutions to the problems on paper of docs/22_grid.md.
+#include "program/solutions.hpp"
+
+#include <fmt/format.h>
+
+#include "20_split_models/tensor_parallel/shards.hpp"
+#include "22_grid/training/grid_costs.hpp"
+#include "program/print.hpp"
+
+namespace t2t {
+
+static Solution place_of_a_rank() {
+  const GridShape shape = {.data = 4, .stages = 4, .tensor = 8};
+  const auto [data, stage, tensor] = place_of(shape, 77);
+  return {"the place of rank 77",
+          fmt::format("77 = (2·4 + 1)·8 + 5: stage {}, data {}, tensor {}. Its tensor ranks are 72 "
+                      "to 79, one machine. Its data ranks are 69, 77, 85 and 93, and its stages "
+                      "13, 45, 77 and 109.",
+                      stage, data, tensor)};
+}
+
+/// An inner stage of LLaMA-2-7B, with messages of one rank per step.
+static Solution bytes_of_directions() {
+  const Config whole = preset("llama2-7b");
+  TrainingOptions options{.B = 1, .T = 4096, .parts = 32};
+  const GridSent sent = grid_step_cost(whole, {4, 4, 8}, {1, 1, 3}, options);
+  const auto gb = [](const Sent& one) { return double(one.bytes) / 1e9; };
+  return {"bytes of three directions",
+          fmt::format("Tensor: 8 micro-batches, 8 blocks, 4 sums of 4,096·4,096 floats, of which a "
+                      "ring sends 2·7/8: {:.1f} GB. Stages: 8 micro-batches, two messages of "
+                      "4,096·4,096 floats: {:.2f} GB. Data: {} floats of its shard, which the "
+                      "second of four data ranks sends once, up the tree: {:.2f} GB.",
+                      gb(sent.tensor), gb(sent.stages),
+                      with_commas(grid_memory(whole, {4, 4, 8}, {1, 1, 3}, options).held.weights /
+                                  sizeof(float)),
+                      gb(sent.data))};
+}
+
+static Solution shards_of_eight() {
+  return {
+      "eight shards on three ranks",
+      "Ranks have shards 0 and 1, 2 to 4, 5 to 7. The pairs (0 + 1), (2 + 3) and (6 + 7) lie on "
+      "one rank each. Rank 1 sends 2 + 3 to rank 0 and 4 to nobody: rank 2 sends 5 and 6 + 7 to "
+      "rank 1, which adds all four and sends their sum to rank 0."};
+}
+
+std::vector<Solution> solutions() {
+  return {place_of_a_rank(), bytes_of_directions(), shards_of_eight()};
+}
+
+}  // namespace t2t
