@@ -18,7 +18,7 @@ struct GridRun {
   std::vector<double> losses, norms;
   GridSent sent;  // in the last step
   GridMemory memory;
-  double processor;  // seconds of a step of this process, the median
+  double processor;  // seconds of this process in a step, the least of all
 };
 /// All ranks of the world must call it.
 GridRun run_grid(const Communicator& world, const GridShape& shape, const Config& config,

@@ -80,7 +80,7 @@ void show_bits_times(const std::vector<int>& ids, std::uint64_t seed) {
   table.print();
   fmt::print("\n");
   print_paragraph(fmt::format(
-      "Processor time of a step of {} tokens on one rank with one thread: medians of {} steps.",
+      "Processor time of a step of {} tokens on one rank with one thread: the least of {} steps.",
       shown_B * shown_T, shown_steps));
 }
 
