@@ -75,7 +75,7 @@ TEST_CASE("by hand: how texts are cut into stretches") {
   const std::vector<int> lengths = {257, 100, 512};
   const PagedPlan plan = plan_sequences(tables, lengths, 7, 128);
   CHECK(plan.tables == std::vector<int>{4, 0, 3, 1, 2, 4, 6, 5});
-  CHECK(plan.table_at == std::vector<long>{0, 3, 4});
+  CHECK(plan.table_at == std::vector<int>{0, 3, 4});
   CHECK(plan.stretch_at == std::vector<int>{0, 2, 3, 5});
   CHECK(plan.stretch_sequence == std::vector<int>{0, 0, 1, 2, 2});
   // A page that no position needs yet is left out.

@@ -13,6 +13,7 @@
 #include "15_serving/kernels/kernels.hpp"
 #include "cuda/device.hpp"
 #include "support/hashed_numbers.hpp"
+#include "support/kernels/device_numbers.hpp"
 
 namespace t2t {
 
@@ -28,11 +29,6 @@ struct PagedText {
   std::size_t shared = 0,
               owner = 0;  // its first positions lie in the pages of this earlier sequence
 };
-
-inline Tensor<2> rounded(Tensor<2> x) {
-  for (float& number : x) number = __bfloat162float(__float2bfloat16(number));
-  return x;
-}
 
 /// The scale of the queries sets how far apart the scores lie: with 4, most are between −2 and 2.
 inline PagedText made_text(std::uint32_t seed, int S, const Heads& n, float scale = 4) {
@@ -95,9 +91,7 @@ inline PagesProblem in_pages(const std::vector<PagedText>& sequences, const Head
 }
 
 inline DeviceBuffer<bf16> as_bf16(const std::vector<float>& from) {
-  std::vector<bf16> numbers;
-  for (const float number : from) numbers.push_back(__float2bfloat16(number));
-  return DeviceBuffer<bf16>(std::span<const bf16>(numbers));
+  return on_device(in_bf16(from));
 }
 
 /// What the kernel writes, sequence by sequence: [B][H·D].
@@ -113,9 +107,8 @@ inline std::vector<std::vector<float>> run(const PagesProblem& p) {
   attend_pages({q.data(), keys.data(), values.data(), out.data(), p.n.H, p.n.G, p.n.D}, sequences,
                scratch.data());
   std::vector<std::vector<float>> rows(p.sequences.size());
-  const std::vector<bf16> all = out.download();
-  for (std::size_t i = 0; i < all.size(); ++i)
-    rows[i / p.n.of(p.n.H)].push_back(__bfloat162float(all[i]));
+  const std::vector<float> all = floats_of(out.download());
+  for (std::size_t i = 0; i < all.size(); ++i) rows[i / p.n.of(p.n.H)].push_back(all[i]);
   return rows;
 }
 

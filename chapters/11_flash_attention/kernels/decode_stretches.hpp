@@ -113,7 +113,8 @@ struct DecodeJoin {
   Strides out_strides;
   int B, T, H, D;
   int splits;
-  const int* begin;  // [B + 1], in device memory; with T = 1
+  const int* begin;           // [B + 1], in device memory; with T = 1
+  const int* rows = nullptr;  // [B], in device memory: sequence b's row of out, if it is not row b
 };
 
 /// Writes a row of out for each of the B·T·H rows. Checks nothing.

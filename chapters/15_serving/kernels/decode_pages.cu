@@ -13,23 +13,11 @@
 // second.
 #include "11_flash_attention/kernels/decode_stretches.hpp"
 #include "15_serving/kernels/kernels.hpp"
+#include "15_serving/kernels/sequence_pages.hpp"
 
 namespace t2t {
 
 namespace {
-
-/// The pages of one sequence for one group of heads.
-struct SequencePages {
-  const int* table;
-  const bf16 *keys, *values;  // [pages, page_size, D], of the group
-  int page_size;
-
-  /// Where the key or value of position s begins, from the first of the group's.
-  template <int D>
-  __device__ long at(int s) const {
-    return (long(table[s / page_size]) * page_size + s % page_size) * D;
-  }
-};
 
 /// Begins to copy keys s to s + 15 and their values into a warp's tiles. Keys from `last` on are
 /// not read, and their rows become 0.
@@ -43,13 +31,7 @@ __device__ __forceinline__ void copy_step(bf16* k_tile, bf16* v_tile, const Sequ
     copy_rows<D, step_keys, 32>(v_tile, sequence.values + at, D, last - s, lane);
     return;
   }
-  const int chunk = lane % (D / 8);
-  for (int row = lane / (D / 8); row < step_keys; row += 32 / (D / 8)) {
-    const bool inside = s + row < last;
-    const long at = inside ? sequence.at<D>(s + row) + chunk * 8 : 0;
-    copy_async_16(k_tile + swizzled<D>(row, chunk), sequence.keys + at, inside);
-    copy_async_16(v_tile + swizzled<D>(row, chunk), sequence.values + at, inside);
-  }
+  copy_keys<D, step_keys, 32>(k_tile, v_tile, sequence, s, last, lane);
 }
 
 /// One warp's steps of 16 keys each, which begin at key `first` and each 64th after it, below last.
@@ -75,21 +57,14 @@ __device__ void walk(const SequencePages& sequence, float scale, const uint32_t 
   wait_for_copies<0>();
 }
 
-/// PagedSequences, for the kernel.
-struct SequencesOnDevice {
-  const int *lengths, *tables, *stretch_at, *stretch_sequence;
-  const long* table_at;
-  int pages, page_size;
-};
-
-/// Loads this block's rows of queries, heads first_head to first_head + rows − 1 of sequence b.
+/// Loads this block's rows of queries, heads first_head to first_head + rows − 1 of row t of q.
 template <int D>
-__device__ void load_heads(const PagedCall& call, int b, int first_head, int rows,
+__device__ void load_heads(const PagedCall& call, int t, int first_head, int rows,
                            uint32_t (&q)[D / 16][4]) {
   const bf16* row[2] = {nullptr, nullptr};
   for (int half = 0; half < 2; ++half) {
     const int r = 8 * half + threadIdx.x % 32 / 4;
-    if (r < rows) row[half] = call.q + (std::size_t(b) * call.H + first_head + r) * D;
+    if (r < rows) row[half] = call.q + (std::size_t(t) * call.H + first_head + r) * D;
   }
   for (int c = 0; c < D / 16; ++c) load_rows(q[c], {row[0], row[1]}, 16 * c);
 }
@@ -107,7 +82,7 @@ __global__ void __launch_bounds__(decode_threads, 2)
   const int first_head = g * N + blockIdx.z * packed_rows;
 
   uint32_t q[D / 16][4];
-  load_heads<D>(call, b, first_head, rows, q);
+  load_heads<D>(call, sequences.rows != nullptr ? sequences.rows[b] : b, first_head, rows, q);
   const long of_group = long(g) * sequences.pages * sequences.page_size * D;
   const SequencePages sequence{sequences.tables + sequences.table_at[b], call.keys + of_group,
                                call.values + of_group, sequences.page_size};
@@ -133,25 +108,21 @@ __global__ void __launch_bounds__(decode_threads, 2)
 // [/kernel]
 
 template <int D>
-void launch(const PagedCall& call, const PagedSequences& sequences, const Stretches& stretches) {
+void launch(const PagedCall& call, const SequencesOnDevice& sequences, const Stretches& stretches) {
   const int tiles = (call.H / call.G + packed_rows - 1) / packed_rows;
-  const SequencesOnDevice on_device{sequences.lengths.data(),    sequences.tables.data(),
-                                    sequences.stretch_at.data(), sequences.stretch_sequence.data(),
-                                    sequences.table_at.data(),   sequences.pages,
-                                    sequences.page_size};
   T2T_LAUNCH(decode_pages<D>, dim3(sequences.stretches, call.G, tiles), dim3(decode_threads),
-             decode_shared<D>(), call, on_device, scale_log2(D), stretches);
+             decode_shared<D>(), call, sequences, scale_log2(D), stretches);
 }
 
 }  // namespace
 
-void attend_pages(const PagedCall& call, const PagedSequences& sequences, float* scratch) {
-  expect_paged_call(call, sequences, scratch);
+void attend_pages(const PagedCall& call, const SequencesOnDevice& sequences, float* scratch) {
+  expect_decode_call(call, sequences, scratch);
   const std::size_t results = std::size_t(sequences.stretches) * call.H;
   const Stretches stretches{scratch, scratch + results * call.D};
   call.D == 64 ? launch<64>(call, sequences, stretches) : launch<128>(call, sequences, stretches);
   join_decode({stretches, call.out, row_major(1, call.H, call.D), sequences.B, 1, call.H, call.D, 0,
-               sequences.stretch_at.data()});
+               sequences.stretch_at, sequences.rows});
 }
 
 }  // namespace t2t

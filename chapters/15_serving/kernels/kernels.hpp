@@ -32,7 +32,7 @@ struct PagedPlan {
   std::vector<int> lengths;  // [B]: positions of each sequence
   std::vector<int>
       tables;  // the pages of all sequences, sequence by sequence, in the order of positions
-  std::vector<long> table_at;  // [B]: where a sequence's pages begin in `tables`
+  std::vector<int> table_at;  // [B]: where a sequence's pages begin in `tables`
   std::vector<int>
       stretch_at;  // [B + 1]: the first stretch of each sequence, and how many there are
   std::vector<int> stretch_sequence;  // the sequence of each stretch
@@ -46,36 +46,51 @@ struct PagedPlan {
 PagedPlan plan_sequences(std::span<const std::vector<std::size_t>> tables,
                          std::span<const int> lengths, int pages, int page_size);
 
-/// A plan in device memory, made once per step and used by all layers.
+/// A plan's lists in device memory, made once per step and used by all layers.
+struct SequencesOnDevice {
+  int B, stretches, pages, page_size;
+  const int *lengths, *tables, *table_at, *stretch_at, *stretch_sequence;  // as in PagedPlan
+  const int* rows = nullptr;  // [B]: a sequence's row of q and out, if it is not row b
+};
+
+/// The same with memory of its own.
 struct PagedSequences {
   explicit PagedSequences(const PagedPlan& plan);
+  operator SequencesOnDevice() const;
 
   int B, stretches, pages, page_size;
-  DeviceBuffer<int> lengths, tables, stretch_at, stretch_sequence;  // as in PagedPlan
-  DeviceBuffer<long> table_at;
+  DeviceBuffer<int> lengths, tables, table_at, stretch_at, stretch_sequence;
 };
 
 /// What a call reads and writes, in device memory. The store is one layer's.
 struct PagedCall {
-  const bf16* q;       // [B, H, D]
+  const bf16* q;       // [B, H, D], or more rows, if `rows` says which
   const bf16* keys;    // [G, pages, page_size, D]
   const bf16* values;  // [G, pages, page_size, D]
-  bf16* out;           // [B, H, D]; must not overlap what is read
+  bf16* out;           // the same; must not overlap what is read
   int H, G, D;
 };
 
 /// Floats of device memory that attend_pages needs: for each stretch a mean and a log-sum-exp of
 /// each head.
-std::size_t paged_scratch(const PagedSequences& sequences, int H, int D);
+std::size_t paged_scratch(const SequencesOnDevice& sequences, int H, int D);
 
 /// Writes all rows of out. scratch must hold paged_scratch floats of device memory. Throws
 /// std::invalid_argument, before anything is launched, unless D is 64 or 128, G divides H, H is at
 /// most 65535, B·H at most 2^31 − 1, and all tensors begin at multiples of 16 bytes: "D: wanted 64
 /// or 128, got 96".
-void attend_pages(const PagedCall& call, const PagedSequences& sequences, float* scratch);
+void attend_pages(const PagedCall& call, const SequencesOnDevice& sequences, float* scratch);
 
-/// The checks of attend_pages.
-void expect_paged_call(const PagedCall& call, const PagedSequences& sequences,
-                       const float* scratch);
+/// The checks that attend_pages shares with other kernels, and its own.
+void expect_paged_call(const PagedCall& call);
+void expect_decode_call(const PagedCall& call, const SequencesOnDevice& sequences,
+                        const float* scratch);
+
+/// What plan_sequences shares with other plans: its checks of all tables, for `count` of what is
+/// called name; and its checks of sequence b's table, whose used pages are appended to `to`.
+void expect_tables(std::span<const std::vector<std::size_t>> tables, const char* name,
+                   std::size_t count, int pages, int page_size);
+void add_pages(std::size_t b, const std::vector<std::size_t>& table, long length, int pages,
+               int page_size, std::vector<int>& to);
 
 }  // namespace t2t

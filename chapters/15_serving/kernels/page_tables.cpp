@@ -20,13 +20,13 @@ static int count_of(int positions, int piece) {
 }
 
 /// Throws unless sequence b's table names pages of the store, and enough of them.
-static void expect_table(std::size_t b, const std::vector<std::size_t>& table, int length,
+static void expect_table(std::size_t b, const std::vector<std::size_t>& table, long length,
                          int pages, int page_size) {
   const int longest = most - gpu_stretch;  // a step past the last stretch must also fit an int
   if (length < 1 || length > longest)
     throw std::invalid_argument(
         fmt::format("sequence {}: wanted 1 to {} positions, got {}", b, longest, length));
-  if (table.size() < std::size_t(count_of(length, page_size)))
+  if (table.size() < std::size_t(count_of(int(length), page_size)))
     throw std::invalid_argument(fmt::format(
         "sequence {}: wanted pages for {} positions, got {} page(s) of {} positions each", b,
         length, table.size(), page_size));
@@ -36,22 +36,34 @@ static void expect_table(std::size_t b, const std::vector<std::size_t>& table, i
           fmt::format("sequence {}: wanted pages below {}, got {}", b, pages, number));
 }
 
-PagedPlan plan_sequences(std::span<const std::vector<std::size_t>> tables,
-                         std::span<const int> lengths, int pages, int page_size) {
+void expect_tables(std::span<const std::vector<std::size_t>> tables, const char* name,
+                   std::size_t count, int pages, int page_size) {
   expect(!tables.empty(), "sequences", "at least 1", 0);
-  expect(lengths.size() == tables.size(), "lengths", std::to_string(tables.size()), lengths.size());
+  expect(count == tables.size(), name, std::to_string(tables.size()), count);
   expect_size("pages", pages);
   expect_size("positions of a page", page_size);
+}
+
+void add_pages(std::size_t b, const std::vector<std::size_t>& table, long length, int pages,
+               int page_size, std::vector<int>& to) {
+  expect_table(b, table, length, pages, page_size);
+  const std::size_t used = std::size_t(count_of(int(length), page_size));
+  expect(used <= std::size_t(most) - to.size(), "pages of all sequences",
+         "at most " + std::to_string(most), double(to.size()) + double(used));
+  for (const std::size_t number : std::span(table).first(used)) to.push_back(int(number));
+}
+
+PagedPlan plan_sequences(std::span<const std::vector<std::size_t>> tables,
+                         std::span<const int> lengths, int pages, int page_size) {
+  expect_tables(tables, "lengths", lengths.size(), pages, page_size);
   PagedPlan plan{pages, page_size, {}, {}, {}, {0}, {}};
   for (std::size_t b = 0; b < tables.size(); ++b) {
-    expect_table(b, tables[b], lengths[b], pages, page_size);
+    plan.table_at.push_back(int(plan.tables.size()));
+    add_pages(b, tables[b], lengths[b], pages, page_size, plan.tables);
     const int stretches = count_of(lengths[b], gpu_stretch), before = plan.stretch_at.back();
     expect(stretches <= most - before, "stretches of all sequences",
            "at most " + std::to_string(most), double(before) + stretches);
     plan.lengths.push_back(lengths[b]);
-    plan.table_at.push_back(long(plan.tables.size()));
-    const auto used = std::span(tables[b]).first(std::size_t(count_of(lengths[b], page_size)));
-    for (const std::size_t number : used) plan.tables.push_back(int(number));
     plan.stretch_at.push_back(before + stretches);
     plan.stretch_sequence.resize(std::size_t(before + stretches), int(b));
   }
@@ -65,27 +77,43 @@ PagedSequences::PagedSequences(const PagedPlan& plan)
       page_size(plan.page_size),
       lengths(std::span(plan.lengths)),
       tables(std::span(plan.tables)),
+      table_at(std::span(plan.table_at)),
       stretch_at(std::span(plan.stretch_at)),
-      stretch_sequence(std::span(plan.stretch_sequence)),
-      table_at(std::span(plan.table_at)) {}
+      stretch_sequence(std::span(plan.stretch_sequence)) {}
 
-std::size_t paged_scratch(const PagedSequences& sequences, int H, int D) {
+PagedSequences::operator SequencesOnDevice() const {
+  return {B,
+          stretches,
+          pages,
+          page_size,
+          lengths.data(),
+          tables.data(),
+          table_at.data(),
+          stretch_at.data(),
+          stretch_sequence.data()};
+}
+
+std::size_t paged_scratch(const SequencesOnDevice& sequences, int H, int D) {
   return std::size_t(sequences.stretches) * std::size_t(H) * std::size_t(D + 1);
 }
 
-void expect_paged_call(const PagedCall& call, const PagedSequences& sequences,
-                       const float* scratch) {
+void expect_paged_call(const PagedCall& call) {
   expect_size("G", call.G);
   expect(call.H >= 1 && call.H % call.G == 0, "H", "a multiple of G", call.H);
   expect(call.H <= 65535, "H", "at most 65535", call.H);  // of a grid's blocks along y and z
   expect_tile_width(call.D);
-  const long rows = long(sequences.B) * call.H;
-  expect(rows <= most, "B·H", "at most " + std::to_string(most), rows);
   const Strides strides = row_major(1, call.H, call.D);
   expect_rows("q", call.q, strides, sizeof(bf16));
   expect_rows("keys", call.keys, strides, sizeof(bf16));
   expect_rows("values", call.values, strides, sizeof(bf16));
   expect_rows("out", call.out, strides, sizeof(bf16));
+}
+
+void expect_decode_call(const PagedCall& call, const SequencesOnDevice& sequences,
+                        const float* scratch) {
+  expect_paged_call(call);
+  const long rows = long(sequences.B) * call.H;
+  expect(rows <= most, "B·H", "at most " + std::to_string(most), rows);
   expect_device("scratch", scratch);
 }
 

@@ -2,6 +2,7 @@
 #include "11_flash_attention/kernels/model/device_model.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "11_flash_attention/kernels/kernels.hpp"
 #include "11_flash_attention/kernels/uploads.hpp"
@@ -37,14 +38,15 @@ static std::size_t decoded_rows(const BlockSettings& s) {
   return std::max<std::size_t>(1, decoded / (s.H / s.G));
 }
 
-DeviceModel::DeviceModel(const Model& model, const DeviceRoom& room)
+DeviceModel::DeviceModel(const Model& model, const DeviceRoom& room, DeviceCache other)
     : s_(supported(model.config(), room)),
       V_(model.config().V),
       room_(room),
+      other_(std::move(other)),
       weights_(upload_weights(model)),
       cos_(uploaded(block_rope_table(s_, room.S).cos)),
       sin_(uploaded(block_rope_table(s_, room.S).sin)),
-      keys_(model.config().L * room.sequences * s_.G * room.S * s_.D),
+      keys_(other_.layer ? 0 : model.config().L * room.sequences * s_.G * room.S * s_.D),
       values_(keys_.size()),
       tokens_(4 * room.chunk),
       x_(room.chunk * s_.C),
@@ -63,6 +65,7 @@ NormedRows DeviceModel::normed(const DeviceBuffer<float>& gain, const int* rows)
 }
 
 LayerCache DeviceModel::cache(std::size_t l) {
+  if (other_.layer) return other_.layer(l);
   const std::size_t of_layer = room_.sequences * s_.G * room_.S * s_.D;
   return {keys_.data() + l * of_layer, values_.data() + l * of_layer, int(room_.S)};
 }
@@ -95,10 +98,13 @@ void DeviceModel::launch_layers(std::span<const Run> runs, int T) {
     // Attention reads the stream through a norm, and its result is added to the stream.
     launch_store_product(normed(w.attention_norm), w.w_qkv.data(), T, C, (H + 2 * G) * D,
                          qkv_.data());
-    launch_rope_and_append(qkv_.data(), {positions(), sequences()}, cos_.data(), sin_.data(), pairs,
-                           T, H, G, D, q_.data(), cache(l));
-    for_each_run({runs.data(), runs.size()},
-                 [&](const Run& run, std::size_t first) { attend(l, run, first); });
+    launch_rope_and_append(qkv_.data(), {positions(), sequences(), other_.places}, cos_.data(),
+                           sin_.data(), pairs, T, H, G, D, q_.data(), cache(l));
+    if (other_.attend)
+      other_.attend(l, q_.data(), heads_.data());
+    else
+      for_each_run({runs.data(), runs.size()},
+                   [&](const Run& run, std::size_t first) { attend(l, run, first); });
     launch_add_product(heads_.data(), w.w_o.data(), T, H * D, C, x_.data());
 
     // So does the network.
@@ -149,17 +155,21 @@ void DeviceModel::run(std::span<const MoreTokens> more, std::span<const std::siz
   std::size_t done = 0;  // rows of logits
   for (const PlannedRows& rows : plan_rows(more, lengths, room_.chunk)) {
     upload(rows);
-    if (rows.T() == 1 && rows.wanted.size() == 1) {
+    std::size_t N = std::min(logit_rows, rows.wanted.size());  // rows of logits at once
+    const auto launch = [&] {
+      launch_layers(rows.runs, int(rows.T()));
+      if (N > 0) launch_head(0, N);
+    };
+    if (other_.run)
+      other_.run(rows, launch);
+    else if (rows.T() == 1 && N == 1)
       step(rows.runs[0].sequence);
-      download(1, logits.rows_from(done++, 1));
-      continue;
-    }
-    launch_layers(rows.runs, int(rows.T()));
-    for (std::size_t first = 0; first < rows.wanted.size(); first += logit_rows) {
-      const std::size_t N = std::min(logit_rows, rows.wanted.size() - first);
-      launch_head(first, N);
+    else
+      launch();
+    for (std::size_t first = 0; first < rows.wanted.size(); first += N, done += N) {
+      N = std::min(logit_rows, rows.wanted.size() - first);
+      if (first > 0) launch_head(first, N);
       download(N, logits.rows_from(done, N));
-      done += N;
     }
   }
   synchronize();  // what goes wrong in a kernel is told here

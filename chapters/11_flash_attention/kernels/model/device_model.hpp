@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -30,13 +31,26 @@ struct DeviceRoom {
   std::size_t chunk;      // in the layers at once
 };
 
+/// A cache of another kind in place of the model's own, such as chapter 15's pages. All functions
+/// launch kernels, or return device memory.
+struct DeviceCache {
+  std::function<LayerCache(std::size_t l)> layer = {};  // new keys and values go there,
+  const int* places = nullptr;                          // [chunk], at these places (TokenRows)
+  /// Attends from all rows of the chunk, q [T, H, D], and writes heads [T, H, D].
+  std::function<void(std::size_t l, const bf16* q, bf16* heads)> attend = {};
+  /// Runs a chunk: makes ready what the other functions need, then calls launch, or repeats what it
+  /// launched for a chunk that differs in nothing but what is read from device memory.
+  std::function<void(const PlannedRows& rows, const std::function<void()>& launch)> run = {};
+};
+
 class DeviceModel {
  public:
   /// Uploads the weights. Throws std::invalid_argument when the model differs from LLaMA's in more
   /// than RoPE's pairing and frequencies and tied weights ("the model for a GPU: wanted one without
   /// a sliding window"), D is not 64 or 128, C or F is not a multiple of 8, a size of the room is
-  /// 0, or chunk is above 65535; std::runtime_error when the device has too little memory.
-  DeviceModel(const Model& model, const DeviceRoom& room);
+  /// 0, or chunk is above 65535; std::runtime_error when the device has too little memory. With a
+  /// cache of another kind, all of its members must be given.
+  DeviceModel(const Model& model, const DeviceRoom& room, DeviceCache other = {});
 
   /// A Pass (state_options.hpp) with checked arguments; logits is [N, V]. Throws std::runtime_error
   /// when a kernel or a copy fails.
@@ -61,9 +75,10 @@ class DeviceModel {
   BlockSettings s_;
   std::size_t V_;
   DeviceRoom room_;
+  DeviceCache other_;
   DeviceWeights weights_;
   DeviceBuffer<float> cos_, sin_;            // [S, D/2]
-  DeviceBuffer<bf16> keys_, values_;         // [L, sequences, G, S, D]
+  DeviceBuffer<bf16> keys_, values_;         // [L, sequences, G, S, D], empty with another cache
   DeviceBuffer<int> tokens_;                 // [4, chunk]: ids, positions, sequences, wanted rows
   DeviceBuffer<float> x_;                    // [chunk, C], the residual stream
   DeviceBuffer<bf16> normed_;                // [chunk, C]

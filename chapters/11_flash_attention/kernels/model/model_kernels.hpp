@@ -29,6 +29,9 @@ namespace t2t {
 struct TokenRows {
   const int* positions;  // [T], in their sequences
   const int* sequences;  // [T]
+  /// [T]: where a cache [G, S, D] of all sequences has their keys and values, as in chapter 15's
+  /// pages. Null: at their positions in their sequences.
+  const int* places = nullptr;
 };
 
 /// The keys and values of one layer.

@@ -50,8 +50,10 @@ __device__ __forceinline__ bf16* place_of(const RopeCall& call, int t, int head)
   if (head < call.H) return call.q + (std::size_t(t) * call.H + head) * call.D;
   const int g = (head - call.H) % call.G;
   bf16* cache = head < call.H + call.G ? call.cache.keys : call.cache.values;
-  const std::size_t of_group = std::size_t(call.tokens.sequences[t]) * call.G + g;
-  return cache + (of_group * call.cache.S + call.tokens.positions[t]) * call.D;
+  const bool shared = call.tokens.places != nullptr;  // one cache for all sequences
+  const int place = (shared ? call.tokens.places : call.tokens.positions)[t];
+  const std::size_t of_group = std::size_t(shared ? 0 : call.tokens.sequences[t]) * call.G + g;
+  return cache + (of_group * call.cache.S + place) * call.D;
 }
 
 __global__ void rope_and_append(RopeCall call) {
