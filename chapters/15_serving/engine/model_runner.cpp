@@ -11,6 +11,17 @@
 
 namespace t2t {
 
+void run_chunks(const Model& model, ModelState& state, std::span<std::vector<std::size_t>> tables,
+                std::span<const Chunk> chunks, Matrix logits) {
+  std::vector<MoreTokens> more;
+  for (const Chunk& chunk : chunks) {
+    tables[chunk.sequence].assign(chunk.table.begin(), chunk.table.end());
+    set_length(state, chunk.position, chunk.sequence);
+    more.push_back({chunk.sequence, chunk.ids, chunk.wanted});
+  }
+  forward(model, state, more, logits);
+}
+
 ModelRunner model_runner(const Model& model, const EngineOptions& options,
                          const StateOptions& slots) {
   const Config& config = model.config();
@@ -32,13 +43,7 @@ ModelRunner model_runner(const Model& model, const EngineOptions& options,
           config.V,
           S,
           [&model, paged, state](std::span<const Chunk> chunks, Matrix logits) {
-            std::vector<MoreTokens> more;
-            for (const Chunk& chunk : chunks) {
-              paged->tables[chunk.sequence].assign(chunk.table.begin(), chunk.table.end());
-              set_length(*state, chunk.position, chunk.sequence);
-              more.push_back({chunk.sequence, chunk.ids, chunk.wanted});
-            }
-            forward(model, *state, more, logits);
+            run_chunks(model, *state, paged->tables, chunks, logits);
           },
           [paged](std::size_t page) { return paged->copy_of(page); },
           [paged](std::size_t page, std::span<const std::byte> copy) { paged->put(page, copy); }};

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "09_language_model/fast/forward.hpp"
 #include "09_language_model/fast/model.hpp"
-#include "09_language_model/fast/state_options.hpp"
 #include "tensor.hpp"
 
 namespace t2t {
@@ -60,5 +60,10 @@ struct ModelRunner {
 /// PagedAttention do.
 ModelRunner model_runner(const Model& model, const EngineOptions& options,
                          const StateOptions& slots = {});
+
+/// What such a runner does with chunks: tells the attention's memory their tables [sequences], and
+/// runs the model. Throws as forward does.
+void run_chunks(const Model& model, ModelState& state, std::span<std::vector<std::size_t>> tables,
+                std::span<const Chunk> chunks, Matrix logits);
 
 }  // namespace t2t

@@ -1,0 +1,19 @@
+// The engine's interface to a model on a device: chapter 11's whole pass, with keys and values in
+// pages.
+#pragma once
+
+#include "15_serving/engine/model_runner.hpp"
+
+namespace t2t {
+
+/// A runner whose weights, keys and values are bf16 in the device's memory. The model must outlive
+/// it; its weights are copied once, and later changes are not seen. Throws std::invalid_argument
+/// as ModelState and DeviceModel do, and unless options.bits is 32, which stands for bf16 here;
+/// std::runtime_error when there is too little memory.
+///
+/// Unlike model_runner's, a sequence's bits depend on the others: products of up to 4 rows are
+/// added up in another order than those of more, and so is attention of one token of a sequence and
+/// of several.
+ModelRunner gpu_runner(const Model& model, const EngineOptions& options);
+
+}  // namespace t2t

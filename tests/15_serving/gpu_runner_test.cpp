@@ -1,0 +1,304 @@
+// What must be true of the engine with a model on a device; run on the stand-in, and on a GPU where
+// one is.
+#include "15_serving/on_gpu/gpu_runner.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "11_flash_attention/device_models.hpp"
+#include "15_serving/engine/engine.hpp"
+#include "15_serving/on_gpu/device_pages.hpp"
+#include "support/all_close.hpp"
+#include "support/refuses.hpp"
+
+namespace t2t::gpu_runner_test {
+
+using namespace device_models;
+using std::size_t;
+using Table = std::vector<size_t>;
+using Logits = Tensor<2>;
+
+static const Model& tiny() {
+  static const Model one = [] {
+    Config config = config_of(Pairing::halves, true);
+    config.block.C = 40, config.block.H = 4, config.block.F = 40;
+    return model_of(config);
+  }();
+  return one;
+}
+static constexpr EngineOptions some_pages{
+    .pages = 24, .page_size = 16, .sequences = 4, .budget = 64};
+
+/// `count` more tokens of a sequence, the last `wanted` of which want logits.
+struct Part {
+  size_t sequence, count, wanted = 1;
+};
+
+/// Texts that a runner reads step by step, as an engine would have it.
+class Reader {
+ public:
+  Reader(ModelRunner runner, std::vector<Table> tables)
+      : runner_(std::move(runner)), tables_(std::move(tables)), lengths_(tables_.size()) {
+    for (size_t i = 0; i < tables_.size(); ++i) texts_.push_back(some_ids(100, int(3 * i)));
+  }
+
+  Logits read(const std::vector<Part>& parts) {
+    std::vector<Chunk> chunks;
+    size_t rows = 0;
+    for (const auto& [i, count, wanted] : parts) {
+      const auto ids = std::span<const int>(texts_[i]).subspan(lengths_[i], count);
+      const size_t used = runner_.options.pages_for(lengths_[i] + count);
+      chunks.push_back({i, lengths_[i], ids, std::span(tables_[i]).first(used), wanted});
+      lengths_[i] += count, rows += wanted;
+    }
+    Logits logits = empty(rows, runner_.V);
+    runner_.run(chunks, logits);
+    return logits;
+  }
+  /// The sequences forget all but their first tokens.
+  void rewind(const std::vector<size_t>& lengths) { lengths_ = lengths; }
+  void set_table(size_t i, Table table) { tables_[i] = std::move(table); }
+  const ModelRunner& runner() const { return runner_; }
+
+ private:
+  ModelRunner runner_;
+  std::vector<Table> tables_;
+  std::vector<Ids> texts_;
+  std::vector<size_t> lengths_;
+};
+
+/// Tables in which no page has its neighbour beside it.
+static std::vector<Table> scattered() {
+  return {{7, 2, 20, 11}, {0, 19, 4, 9}, {23, 1, 13, 6}, {16, 3, 22, 10}};
+}
+static Reader on_gpu() { return {gpu_runner(tiny(), some_pages), scattered()}; }
+static Reader on_cpu() { return {model_runner(tiny(), some_pages), scattered()}; }
+
+/// Prompts and answers mixed, in orders in which answers are no neighbours.
+static const std::vector<std::vector<Part>> mixed_steps = {
+    {{2, 20}, {0, 17, 3}, {3, 1}},
+    {{3, 1}, {2, 9, 0}, {0, 1}, {1, 30, 2}},
+    {{1, 1}, {0, 1}, {3, 1}, {2, 1}},
+    {{1, 1}, {3, 6, 6}, {2, 1}},
+};
+
+TEST_CASE("a step of prompts and answers, in any order: the logits of the CPU's runner") {
+  Reader gpu = on_gpu(), cpu = on_cpu();
+  for (size_t i = 0; i < mixed_steps.size(); ++i) {
+    CAPTURE(i);
+    const Logits want = cpu.read(mixed_steps[i]), got = gpu.read(mixed_steps[i]);
+    CHECK(all_close(got, want, bound(tiny(), want)));
+  }
+}
+
+TEST_CASE("steps that are repeated from a recording: the logits of the CPU's runner") {
+  Reader gpu = on_gpu(), cpu = on_cpu();
+  const std::vector<Part> prompts = {{0, 13}, {1, 31}, {2, 4}};
+  gpu.read(prompts), cpu.read(prompts);
+  const auto check = [&](const std::vector<Part>& step) {
+    const Logits want = cpu.read(step), got = gpu.read(step);
+    CHECK(all_close(got, want, bound(tiny(), want)));
+  };
+  // Positions cross the ends of pages; the order of sequences and who wants logits may change.
+  for (int i = 0; i < 4; ++i) check({{0, 1}, {1, 1}, {2, 1}});
+  check({{2, 1}, {0, 1}, {1, 1}});
+  check({{2, 1}, {0, 1, 0}, {1, 1}});
+  check({{2, 1, 0}, {0, 1}, {1, 1}});
+  check({{2, 1}, {1, 1}});
+  for (int i = 0; i < 3; ++i) check({{2, 1}, {0, 1}, {1, 1}});
+}
+
+TEST_CASE("a chunk's launches are made, then recorded, then repeated, until its shape changes") {
+  DevicePages pages(tiny().config(), some_pages, 300);
+  const DeviceCache cache = pages.cache();
+  Table all(19);
+  for (size_t i = 0; i < all.size(); ++i) all[i] = i;
+  pages.tables = {all, all, all, all};
+  const Ids two = {1, 2};
+  int launched = 0;
+  const auto run = [&](std::vector<size_t> lengths, size_t rows) {
+    lengths.resize(4);
+    const auto ids = std::span(two).first(rows);
+    const std::vector<MoreTokens> more = {{0, ids}, {2, ids}};
+    cache.run(plan_rows(more, lengths, 64)[0], [&] { ++launched; });
+    return launched;
+  };
+  CHECK(run({5, 0, 9}, 1) == 1);
+  CHECK(run({6, 0, 10}, 1) == 2);  // recorded
+  CHECK(run({7, 0, 255}, 1) == 2);
+  CHECK(run({8, 0, 256}, 1) == 3);  // the second sequence has two stretches now
+  CHECK(run({9, 0, 257}, 1) == 4);
+  CHECK(run({9, 0, 257}, 2) == 5);  // prompts have launches of their own
+  CHECK(run({9, 0, 257}, 2) == 6);
+  CHECK(run({9, 0, 257}, 2) == 7);
+  CHECK(run({9, 0, 257}, 1) == 8);
+}
+
+/// The logits of all steps.
+static std::vector<Logits> read_all(Reader reader) {
+  std::vector<Logits> all;
+  for (const std::vector<Part>& step : mixed_steps) all.push_back(reader.read(step));
+  return all;
+}
+
+TEST_CASE("the same bits for any pages, and for another order of threads") {
+  const std::vector<Logits> want = read_all(on_gpu());
+  Reader in_order = on_gpu();
+  for (size_t i = 0; i < 4; ++i) in_order.set_table(i, {4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3});
+  CHECK(read_all(std::move(in_order)) == want);
+  const char* set = std::getenv("T2T_ORDER");
+  const std::string before = set == nullptr ? "forward" : set;
+  setenv("T2T_ORDER", before == "reverse" ? "3" : "reverse", 1);
+  const std::vector<Logits> other = read_all(on_gpu());
+  setenv("T2T_ORDER", before.c_str(), 1);
+  CHECK(other == want);
+}
+
+TEST_CASE("a page is shared, or copied and put elsewhere: the same bits") {
+  Reader reader = on_gpu();
+  reader.read({{0, 40}});
+  const Logits want = reader.read({{0, 2}});
+  const ModelRunner& runner = reader.runner();
+  reader.rewind({40, 0, 0, 0});
+  for (const auto& [from, to] : std::vector<std::pair<size_t, size_t>>{{2, 8}, {20, 5}})
+    runner.put(to, runner.copy_of(from));
+  reader.set_table(0, {7, 8, 5});
+  CHECK(reader.read({{0, 2}}) == want);
+  // What is written to the copy does not reach the page.
+  reader.rewind({40, 0, 0, 0});
+  reader.set_table(0, {7, 2, 20});
+  CHECK(reader.read({{0, 2}}) == want);
+  CHECK(runner.copy_of(2) == runner.copy_of(8));
+  // Keys and values of 2 layers and 2 groups, 16 rows of 64 bf16.
+  CHECK(runner.copy_of(2).size() == 2 * 2 * 2 * 16 * 64 * 2);
+}
+
+/// What an engine says of some requests.
+struct Said {
+  std::map<size_t, std::vector<Logits>> logits;
+  std::map<size_t, Ids> tokens;
+  size_t preempted = 0, swapped = 0;
+};
+static Said served(const ModelRunner& runner, const std::vector<Request>& requests) {
+  Engine engine(runner);
+  Said said;
+  engine.on_logits = [&](size_t id, ConstRow logits) {
+    Logits& one = said.logits[id].emplace_back(empty(1, logits.size()));
+    std::ranges::copy(logits, one.begin());
+  };
+  for (const Request& request : requests) engine.submit(request);
+  for (size_t step = 0; step < 300 && !engine.idle(); ++step) {
+    for (const Event& event : engine.step()) {
+      CHECK(event.error == "");
+      if (event.token) said.tokens[event.id].push_back(*event.token);
+    }
+    said.preempted += engine.plan().preempted.size();
+    for (const Sequence& sequence : engine.waiting()) said.swapped += !sequence.swapped.empty();
+  }
+  CHECK(engine.idle());
+  return said;
+}
+
+/// How far the best logit is above the second.
+static float lead(Logits logits) {
+  std::ranges::sort(logits, std::ranges::greater{});
+  return logits(0, 0) - logits(0, 1);
+}
+
+/// The device's logits are the CPU's, and so are the tokens, unless rounding may decide between
+/// two. From there on a sequence's answers may differ.
+static void agree(const Said& gpu, const Said& cpu) {
+  size_t compared = 0, all = 0;
+  for (const auto& [id, want] : cpu.logits) {
+    CAPTURE(id);
+    all += want.size();
+    for (size_t i = 0; i < std::min(want.size(), gpu.logits.at(id).size()); ++i) {
+      const double within = bound(tiny(), want[i]);
+      CHECK(all_close(gpu.logits.at(id)[i], want[i], within));
+      ++compared;
+      if (gpu.tokens.at(id)[i] == cpu.tokens.at(id)[i]) continue;
+      CHECK(lead(want[i]) <= 2 * within);
+      break;
+    }
+  }
+  CHECK(10 * compared >= 9 * all);
+}
+
+/// Greedy requests: some begin alike, and their prompts end in, at and after the end of a page.
+static std::vector<Request> greedy_requests() {
+  std::vector<Request> requests;
+  for (const size_t length : {21, 32, 16, 1, 29}) {
+    Request request{.prompt = some_ids(length, length % 2 == 0 ? 1 : 4), .most = 6};
+    request.sampling.temperature = 0;
+    requests.push_back(request);
+  }
+  return requests;
+}
+
+static constexpr EngineOptions roomy{.pages = 40, .page_size = 16, .sequences = 5, .budget = 48};
+
+TEST_CASE("served texts are those of the CPU's engine, with pages for all of them" *
+          doctest::test_suite("slow")) {
+  const std::vector<Request> requests = greedy_requests();
+  agree(served(gpu_runner(tiny(), roomy), requests), served(model_runner(tiny(), roomy), requests));
+}
+
+TEST_CASE("served texts are those of the CPU's engine, read again or from swapped pages") {
+  const std::vector<Request> requests = greedy_requests();
+  const Said cpu = served(model_runner(tiny(), roomy), requests);
+  EngineOptions crowded{.pages = 7, .page_size = 8, .sequences = 3, .budget = 20};
+  for (const size_t swap : {0, 9}) {
+    CAPTURE(swap);
+    crowded.swap = swap;
+    const Said gpu = served(gpu_runner(tiny(), crowded), requests);
+    CHECK(gpu.preempted > 0);
+    CHECK((gpu.swapped > 0) == (swap > 0));
+    agree(gpu, cpu);
+  }
+}
+
+TEST_CASE("a prompt whose logits are wanted of more rows than the device returns at once" *
+          doctest::test_suite("slow")) {
+  EngineOptions options = some_pages;
+  options.budget = 140, options.sequences = 1;
+  const Table table = {3, 1, 2, 0, 5, 4, 7, 6, 8};
+  Reader gpu(gpu_runner(tiny(), options), {table}), cpu(model_runner(tiny(), options), {table});
+  const Ids long_text = some_ids(140);
+  const auto read = [&](const Reader& reader) {
+    Logits logits = empty(133, reader.runner().V);
+    reader.runner().run(std::vector<Chunk>{{0, 0, long_text, table, 133}}, logits);
+    return logits;
+  };
+  const Logits want = read(cpu);
+  CHECK(all_close(read(gpu), want, bound(tiny(), want)));
+}
+
+TEST_CASE("what a device's runner cannot do is refused") {
+  const auto make = [](const EngineOptions& options) { gpu_runner(tiny(), options); };
+  EngineOptions options = some_pages;
+  options.bits = 8;
+  REFUSES(make(options), "bits of a key or value: wanted 32, for bf16 on a GPU, got 8");
+  options = some_pages, options.budget = 70000, options.sequences = 70000;
+  REFUSES(make(options), "chunk: wanted 1 to 65535, got 70000");
+  options = some_pages, options.pages = size_t(1) << 40;
+  REFUSES(make(options), "pages: wanted 1 to 134217727, got 1099511627776");
+  options = some_pages, options.sequences = 0;
+  REFUSES(make(options), "sequences: wanted at least 1, got 0");
+
+  Reader reader = on_gpu();
+  REFUSES(reader.runner().copy_of(24), "page: wanted below 24, got 24");
+  REFUSES(reader.runner().put(24, reader.runner().copy_of(0)), "page: wanted below 24, got 24");
+  REFUSES(reader.runner().put(0, std::vector<std::byte>(5)),
+          "bytes of a page: wanted 16384, got 5");
+  reader.set_table(0, {24, 1});
+  REFUSES(reader.read({{0, 2}}), "sequence 0: wanted pages below 24, got 24");
+}
+
+}  // namespace t2t::gpu_runner_test
