@@ -160,8 +160,11 @@ static int serve_alone(const ServeFlags& flags) {
   const ServeOptions options = checked_options(flags);
   GgufFile file = open_model(flags.model);
   Bpe bpe = read_tokenizer(file);
-  const Session session(std::move(file), std::move(bpe), batch_invariant_matrices(flags.floats));
-  return serve(flags, options, session, model_runner(session.model, options.engine));
+  const MakeWeight make = flags.on_gpu ? packed_matrix : batch_invariant_matrices(flags.floats);
+  const Session session(std::move(file), std::move(bpe), make);
+  return serve(flags, options, session,
+               flags.on_gpu ? flags.on_gpu(session.model, options.engine)
+                            : model_runner(session.model, options.engine));
 }
 
 std::vector<std::string> serve_flags() {
@@ -170,8 +173,8 @@ std::vector<std::string> serve_flags() {
           "drafter",      "key",        "allow-origin", "float"};
 }
 
-Task serve_task(const ServeFlags& flags) {
-  return {"serve", serve_flags(), [&flags] { return serve_alone(flags); }};
+Task serve_task(const ServeFlags& flags, const std::vector<std::string>& more) {
+  return {"serve", joined(serve_flags(), more), [&flags] { return serve_alone(flags); }};
 }
 
 }  // namespace t2t

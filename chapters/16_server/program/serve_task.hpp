@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,18 +13,22 @@
 
 namespace t2t {
 
+/// How the model is run. The model outlives the runner.
+using MakeRunner = std::function<ModelRunner(const Model& model, const EngineOptions& options)>;
+
 struct ServeFlags {
   bool serve = false, floats = false;
   std::string model, host = "127.0.0.1", key_file, drafter, origin;
   std::size_t port = 8080, context = 2048, parallel = 16, waiting = 64, cache_tokens = 8192,
               budget = 128;
   std::size_t chunk = 0, drafts = 0, cache_bits = 32, swap = 0;
+  MakeRunner on_gpu = {};  // if given, the model runs there
 };
 
 void add_flags(Program& program, ServeFlags& flags);
 
-/// The flags must outlive it.
-Task serve_task(const ServeFlags& flags);
+/// The flags must outlive it. It takes serve_flags() and `more`.
+Task serve_task(const ServeFlags& flags, const std::vector<std::string>& more = {});
 /// The flags that it takes.
 std::vector<std::string> serve_flags();
 

@@ -77,7 +77,7 @@ def _is_of_figures(file):
 
 
 def _is_of_kernels(file):
-    return bool({"kernels", "gpu_bench", "cuda", "cuda_on_cpu"} & set(file.relative_to(ROOT).parts))
+    return bool({"kernels", "on_gpu", "gpu_bench", "cuda", "cuda_on_cpu"} & set(file.relative_to(ROOT).parts))
 
 
 def _checks(folder):

@@ -80,7 +80,7 @@ def wrong_program(writer, folder, part, program, source):
 
 def is_of_kernels(part):
     """Whether it is a kernel, or the host's code beside kernels."""
-    return part.endswith(".cu") or "/kernels/" in part
+    return part.endswith(".cu") or "/kernels/" in part or "/on_gpu/" in part
 
 
 def _include(part):

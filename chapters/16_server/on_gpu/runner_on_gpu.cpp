@@ -1,0 +1,15 @@
+#include "16_server/on_gpu/runner_on_gpu.hpp"
+
+#include <stdexcept>
+
+#include "15_serving/on_gpu/gpu_runner.hpp"
+#include "cuda/device.hpp"
+
+namespace t2t {
+
+ModelRunner runner_on_gpu(const Model& model, const EngineOptions& options) {
+  if (!has_gpu()) throw std::runtime_error("--gpu: wanted an NVIDIA GPU with its driver, got none");
+  return gpu_runner(model, options);
+}
+
+}  // namespace t2t
