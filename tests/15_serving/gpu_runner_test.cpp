@@ -141,6 +141,26 @@ TEST_CASE("a chunk's launches are made, then recorded, then repeated, until its 
   CHECK(run({9, 0, 257}, 1) == 8);
 }
 
+TEST_CASE("a step copies the places of its rows, its lists, and the tables of its sequences") {
+  // 64 rows, 4 sequences of up to 300 positions in 2 stretches each, and at most 4 tiles of
+  // queries.
+  constexpr size_t of_lists = 64 + 4 + 4 + 5 + 4 * 2 + 4 + 4 * 4;
+  DevicePages pages(tiny().config(), some_pages, 300);
+  pages.tables = {{0, 1, 2}, {3}, {4, 5, 6, 7}, {}};
+  const Ids two = {1, 2};
+  const std::vector<MoreTokens> more = {{0, std::span(two).first(1)}, {2, two}};
+  pages.cache().run(plan_rows(more, std::vector<size_t>{20, 0, 40, 0}, 64)[0], [] {});
+  CHECK(pages.bytes_of_lists() == 4 * (of_lists + 2 + 3));  // 21 positions, and 42
+  CHECK(pages.bytes_of_a_page() == 2 * 2 * 2 * 16 * 64 * 2);
+}
+
+TEST_CASE("a list that has no room for its elements is refused") {
+  FixedLists lists(std::vector<size_t>{2, 3});
+  REFUSES(lists.set(0, std::vector<int>{1, 2, 3}), "elements of a list: wanted at most 2, got 3");
+  lists.set(1, std::vector<int>{7, 8});
+  CHECK(lists.bytes() == 4 * (2 + 2));
+}
+
 /// The logits of all steps.
 static std::vector<Logits> read_all(Reader reader) {
   std::vector<Logits> all;

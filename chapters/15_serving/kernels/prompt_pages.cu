@@ -12,6 +12,8 @@ namespace t2t {
 
 namespace {
 
+static_assert(tile_queries == prompt_tile_rows);
+
 /// Keys of a step.
 template <int D>
 constexpr int tile_keys = D == 64 ? 64 : 32;

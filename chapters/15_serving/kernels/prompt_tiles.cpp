@@ -8,8 +8,6 @@
 
 namespace t2t {
 
-static constexpr int most_rows = 128;  // of a tile, as in prompt_pages.cu
-
 PromptPlan plan_prompts(std::span<const std::vector<std::size_t>> tables,
                         std::span<const PromptRows> prompts, int pages, int page_size) {
   expect_tables(tables, "prompts", prompts.size(), pages, page_size);
@@ -21,8 +19,9 @@ PromptPlan plan_prompts(std::span<const std::vector<std::size_t>> tables,
     expect(position >= 0, "position", "at least 0", position);
     const int before = int(plan.tables.size());
     add_pages(b, tables[b], long(position) + rows, plan.pages, plan.page_size, plan.tables);
-    for (int done = 0; done < rows; done += most_rows)
-      plan.tiles.push_back({row + done, std::min(rows - done, most_rows), position + done, before});
+    for (int done = 0; done < rows; done += prompt_tile_rows)
+      plan.tiles.push_back(
+          {row + done, std::min(rows - done, prompt_tile_rows), position + done, before});
   }
   std::ranges::stable_sort(plan.tiles, std::ranges::greater{},
                            [](const PromptTile& tile) { return tile.position + tile.rows; });

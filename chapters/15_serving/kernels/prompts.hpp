@@ -22,6 +22,9 @@
 
 namespace t2t {
 
+/// Rows of a tile of queries.
+constexpr int prompt_tile_rows = 128;
+
 /// The new tokens of one sequence: neighbouring rows of q and out, at neighbouring positions.
 struct PromptRows {
   int row;       // the first, in q and out
@@ -31,7 +34,7 @@ struct PromptRows {
 
 /// A block's queries.
 struct PromptTile {
-  int row, rows, position;  // as in PromptRows; at most 128 rows
+  int row, rows, position;  // as in PromptRows; at most prompt_tile_rows rows
   int table_at;             // where the sequence's pages begin in `tables`
 };
 

@@ -8,35 +8,27 @@
 
 namespace t2t {
 
-/// The lists of a chunk: the place of each row's key and value; then what SequencesOnDevice and
-/// PromptsOnDevice point at.
+/// The lists of a chunk: the place of each row's key and value; what SequencesOnDevice and
+/// PromptsOnDevice point at; and last the tables, first those of the sequences that decode.
 enum List : std::size_t {
   places,
   lengths,
-  tables_of_decodes,
   table_at,
   stretch_at,
   stretch_sequence,
   rows_of_decodes,
-  tables_of_prompts,
-  tiles
+  tiles,
+  all_tables
 };
 
 static std::size_t stretches_of(std::size_t S) { return (S + gpu_stretch - 1) / gpu_stretch; }
 
 /// How long each list may become: all sequences are in a chunk, with all of their pages.
 static std::vector<std::size_t> longest(const EngineOptions& options, std::size_t S) {
-  const std::size_t n = options.sequences, tables = n * options.pages_for(S);
-  const std::size_t of_tile = sizeof(PromptTile) / sizeof(int);
-  return {options.budget,
-          n,
-          tables,
-          n,
-          n + 1,
-          n * stretches_of(S),
-          n,
-          tables,
-          of_tile * (n + options.budget / 128)};
+  const std::size_t n = options.sequences, of_tile = sizeof(PromptTile) / sizeof(int);
+  const std::size_t most_tiles = n + options.budget / prompt_tile_rows;
+  return {options.budget,          n, n, n + 1, n * stretches_of(S), n, of_tile * most_tiles,
+          n * options.pages_for(S)};
 }
 
 static int checked_pages(const EngineOptions& options) {
@@ -84,40 +76,42 @@ void DevicePages::set_places(const PlannedRows& rows) {
 }
 
 void DevicePages::set_decodes(std::span<const PageTable> of, std::span<const int> of_lengths,
-                              std::span<const int> rows) {
+                              std::span<const int> rows, std::vector<int>& in_all) {
   decodes_ = {};
   if (rows.empty()) return;
   const PagedPlan plan = plan_sequences(of, of_lengths, pages_, page_size_);
   lists_.set(lengths, plan.lengths);
-  lists_.set(tables_of_decodes, plan.tables);
   lists_.set(table_at, plan.table_at);
   lists_.set(stretch_at, plan.stretch_at);
   lists_.set(stretch_sequence, plan.stretch_sequence);
   lists_.set(rows_of_decodes, rows);
+  in_all = plan.tables;
   decodes_ = {int(rows.size()),
               plan.stretch_at.back(),
               pages_,
               page_size_,
               lists_.on_device(lengths),
-              lists_.on_device(tables_of_decodes),
+              lists_.on_device(all_tables),
               lists_.on_device(table_at),
               lists_.on_device(stretch_at),
               lists_.on_device(stretch_sequence),
               lists_.on_device(rows_of_decodes)};
 }
 
-void DevicePages::set_prompts(std::span<const PageTable> of, std::span<const PromptRows> rows) {
+void DevicePages::set_prompts(std::span<const PageTable> of, std::span<const PromptRows> rows,
+                              std::vector<int>& in_all) {
   prompts_ = {};
   if (rows.empty()) return;
   const PromptPlan plan = plan_prompts(of, rows, pages_, page_size_);
+  const int before = int(in_all.size());  // the decodes' tables come first
   std::vector<int> numbers;
   for (const PromptTile& tile : plan.tiles)
-    numbers.insert(numbers.end(), {tile.row, tile.rows, tile.position, tile.table_at});
-  lists_.set(tables_of_prompts, plan.tables);
+    numbers.insert(numbers.end(), {tile.row, tile.rows, tile.position, before + tile.table_at});
+  in_all.insert(in_all.end(), plan.tables.begin(), plan.tables.end());
   lists_.set(tiles, numbers);
   prompts_ = {int(plan.tiles.size()), pages_, page_size_,
               reinterpret_cast<const PromptTile*>(lists_.on_device(tiles)),
-              lists_.on_device(tables_of_prompts)};
+              lists_.on_device(all_tables)};
 }
 
 void DevicePages::prepare(const PlannedRows& rows) {
@@ -134,9 +128,11 @@ void DevicePages::prepare(const PlannedRows& rows) {
       of_prompts.push_back(table), prompts.push_back({first, count, position});
     first += count;
   }
-  set_decodes(of_decodes, seen, decoded);
-  set_prompts(of_prompts, prompts);
+  std::vector<int> in_all;
+  set_decodes(of_decodes, seen, decoded, in_all);
+  set_prompts(of_prompts, prompts, in_all);
   set_places(rows);  // the tables are checked by now
+  lists_.set(all_tables, in_all);
   lists_.upload();
 }
 

@@ -43,7 +43,7 @@ class DevicePages {
   void put(std::size_t page, std::span<const std::byte> copy);
   std::size_t bytes_of_a_page() const { return 2 * packed_.size() * sizeof(bf16); }
 
-  /// Bytes that a chunk's lists take, besides ids and positions.
+  /// Bytes of the last chunk's lists.
   std::size_t bytes_of_lists() const { return lists_.bytes(); }
 
  private:
@@ -56,8 +56,9 @@ class DevicePages {
   void prepare(const PlannedRows& rows);
   void set_places(const PlannedRows& rows);
   void set_decodes(std::span<const PageTable> of, std::span<const int> lengths,
-                   std::span<const int> rows);
-  void set_prompts(std::span<const PageTable> of, std::span<const PromptRows> rows);
+                   std::span<const int> rows, std::vector<int>& in_all);
+  void set_prompts(std::span<const PageTable> of, std::span<const PromptRows> rows,
+                   std::vector<int>& in_all);
   void run(const PlannedRows& rows, const std::function<void()>& launch);
   void attend(std::size_t l, const bf16* q, bf16* heads);
   PageStore store(DeviceBuffer<bf16>& rows) const;

@@ -21,6 +21,7 @@ void FixedLists::set(std::size_t i, std::span<const int> elements) {
   expect(elements.size() <= room, "elements of a list", "at most " + std::to_string(room),
          elements.size());
   std::ranges::copy(elements, staged_.begin() + long(begins_[i]));
+  if (i + 2 == begins_.size()) of_last_ = elements.size();
 }
 
 }  // namespace t2t

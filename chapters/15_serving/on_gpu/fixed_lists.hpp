@@ -1,6 +1,6 @@
-// Lists of ints on a device, each at a place of its own in one buffer. A step's lists are copied at
-// once, and recorded launches find the lists of a later step where they found those of their own.
-// Runs on the host.
+// Lists of ints on a device, each at a place of its own in one buffer. A step's lists take one
+// copy, and recorded launches find the lists of a later step where they found those of their own.
+// The longest list should be the last: what it does not use is not copied. Runs on the host.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,17 @@ class FixedLists {
 
   /// Throws std::invalid_argument when list i has no room for them.
   void set(std::size_t i, std::span<const int> elements);
-  /// Copies what was set, all lists in one copy.
-  void upload() { device_.upload(staged_); }
+  /// Copies all lists, up to the end of what was set in the last one.
+  void upload() { copy_to_device(device_.data(), staged_.data(), bytes()); }
 
   const int* on_device(std::size_t i) const { return device_.data() + begins_[i]; }
-  std::size_t bytes() const { return staged_.size() * sizeof(int); }
+  /// What upload copies.
+  std::size_t bytes() const { return (begins_[begins_.size() - 2] + of_last_) * sizeof(int); }
 
  private:
   std::vector<std::size_t> begins_;  // of each list, and the end of the last
   std::vector<int> staged_;
+  std::size_t of_last_ = 0;  // elements
   DeviceBuffer<int> device_;
 };
 
