@@ -1,5 +1,5 @@
-// Times decode over pages on a GPU, compared with rung 5 of chapter 11, whose keys lie one after
-// another. Each result is checked against float64 before and after it is timed.
+// Times decode and prompts over pages on a GPU, compared with rungs 5 and 4 of chapter 11, whose
+// keys lie one after another. Each result is checked against float64 before and after it is timed.
 //
 //   15_serving_gpu_bench [--json FILE] [--only TEXT]
 //
@@ -14,6 +14,7 @@
 #include "04_causal_attention/gpu_bench/gpu_problem.hpp"
 #include "11_flash_attention/kernels/kernels.hpp"
 #include "15_serving/kernels/kernels.hpp"
+#include "15_serving/kernels/prompts.hpp"
 #include "cuda/device.hpp"
 #include "cuda/gpu_bench/gpu_report.hpp"
 #include "random.hpp"
@@ -26,7 +27,7 @@ namespace {
 constexpr int H = 32, G = 4, D = 128;
 
 /// Tables of B sequences of S positions, over pages in a random order.
-PagedPlan shuffled(int B, int S, int page_size) {
+std::vector<std::vector<size_t>> shuffled(int B, int S, int page_size) {
   const size_t each = size_t((S + page_size - 1) / page_size);
   std::vector<size_t> order(size_t(B) * each);
   std::iota(order.begin(), order.end(), size_t(0));
@@ -36,7 +37,11 @@ PagedPlan shuffled(int B, int S, int page_size) {
   std::vector<std::vector<size_t>> tables;
   for (size_t b = 0; b < size_t(B); ++b)
     tables.emplace_back(order.begin() + long(b * each), order.begin() + long((b + 1) * each));
-  return plan_sequences(tables, std::vector<int>(size_t(B), S), int(order.size()), page_size);
+  return tables;
+}
+PagedPlan plan_of(const std::vector<std::vector<size_t>>& tables, int S, int page_size) {
+  const std::vector<int> lengths(tables.size(), S);
+  return plan_sequences(tables, lengths, int(tables.size() * tables[0].size()), page_size);
 }
 
 /// The rows [B, S, G, D], where the tables want them: [G, pages, page_size, D].
@@ -80,7 +85,7 @@ void run_size(Report& report, int B, int S) {
   if (!contiguous) return;
   const double beside = tell(report, x, "contiguous", *contiguous, 0);
   for (const int page_size : {16, 64}) {
-    const PagedPlan plan = shuffled(B, S, page_size);
+    const PagedPlan plan = plan_of(shuffled(B, S, page_size), S, page_size);
     const PagedSequences sequences(plan);
     const DeviceBuffer<bf16> keys = in_pages(x.k, S, plan), values = in_pages(x.v, S, plan);
     DeviceBuffer<float> sums(paged_scratch(sequences, H, D));
@@ -93,10 +98,55 @@ void run_size(Report& report, int B, int S) {
   }
 }
 
+/// B chunks of T new tokens each, the last ones of S.
+struct PromptSizes {
+  int B, T, S;
+};
+
+void tell_prompts(Report& report, const PromptSizes& n, const std::string& what,
+                  const Times& times) {
+  // Two products of D multiply-adds for each query of a head and each key that it sees.
+  const double seen = double(n.T) * (n.S - n.T) + double(n.T) * (n.T + 1) / 2;
+  const double tflops = 4.0 * n.B * H * D * seen / (times.median / 1000) / 1e12;
+  fmt::print("  B={:<3} T={:<5} S={:<6} {:14} {:9.1f} us {:6.1f} TFLOP/s\n", n.B, n.T, n.S, what,
+             1000 * times.median, tflops);
+  report.write(fmt::format(
+      R"("kind": "prompts", "what": "{}", "B": {}, "T": {}, "S": {}, {}, "tflops": {:.1f})", what,
+      n.B, n.T, n.S, json(times), tflops));
+}
+
+void run_prompts(Report& report, const PromptSizes& n) {
+  Tensors<bf16> x{n.B, n.T, n.S, H, G, D, true};
+  const AttentionCall<bf16> call = x.call();
+  const auto error = [&] { return worst_error(x); };
+  const std::string size = fmt::format(", B={}, T={}, S={}", n.B, n.T, n.S);
+  if (const auto times = report.timed(
+          "contiguous" + size, [&] { attend_swizzle_async(call); }, error))
+    tell_prompts(report, n, "contiguous", *times);
+  std::vector<PromptRows> rows;
+  for (int b = 0; b < n.B; ++b) rows.push_back({b * n.T, n.T, n.S - n.T});
+  for (const int page_size : {16, 64}) {
+    const std::vector<std::vector<size_t>> tables = shuffled(n.B, n.S, page_size);
+    const PagedPlan plan = plan_of(tables, n.S, page_size);
+    const PagedPrompts prompts(plan_prompts(tables, rows, plan.pages, page_size));
+    const DeviceBuffer<bf16> keys = in_pages(x.k, n.S, plan), values = in_pages(x.v, n.S, plan);
+    const PagedCall paged{x.on_q.data(), keys.data(), values.data(), x.out.data(), H, G, D};
+    x.forget_out();
+    const std::string what = fmt::format("pages of {}", page_size);
+    if (const auto times = report.timed(
+            what + size, [&] { attend_prompts(paged, prompts); }, error))
+      tell_prompts(report, n, what, *times);
+  }
+}
+
 void measure(Report& report) {
-  if (!report.begins("decode over pages, D=128, 32 query heads in 4 groups, L2 emptied")) return;
-  for (const int B : {1, 8, 64})
-    for (const int S : {1024, 4096, 16384}) run_size(report, B, S);
+  if (report.begins("decode over pages, D=128, 32 query heads in 4 groups, L2 emptied"))
+    for (const int B : {1, 8, 64})
+      for (const int S : {1024, 4096, 16384}) run_size(report, B, S);
+  if (report.begins("prompts over pages, D=128, 32 query heads in 4 groups"))
+    for (const PromptSizes& n :
+         {PromptSizes{1, 128, 1024}, {1, 512, 512}, {1, 512, 8192}, {8, 128, 4096}, {8, 512, 4096}})
+      run_prompts(report, n);
 }
 
 }  // namespace

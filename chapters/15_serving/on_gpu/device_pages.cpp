@@ -8,6 +8,8 @@
 
 namespace t2t {
 
+namespace {
+
 /// The lists of a chunk: the place of each row's key and value; what SequencesOnDevice and
 /// PromptsOnDevice point at; and last the tables, first those of the sequences that decode.
 enum List : std::size_t {
@@ -20,6 +22,8 @@ enum List : std::size_t {
   tiles,
   all_tables
 };
+
+}  // namespace
 
 static std::size_t stretches_of(std::size_t S) { return (S + gpu_stretch - 1) / gpu_stretch; }
 
