@@ -273,6 +273,7 @@ refuses "L, the blocks: wanted at least one for each of 5 stages, got 4" "$build
 refuses "ranks that train: wanted at most G = 8, got 9" "$build/22_grid" --tensor 9
 refuses "ranks: wanted at most 64, got 9 data x 2 stages x 4 tensor = 72" "$build/22_grid" --data 9 --tensor 4
 refuses "--parts: wanted from 3, the data ranks, to 64, got 2" "$build/22_grid" --data 3 --parts 2
+refuses "--limit: wanted a time above 0 seconds, got 0" "$build/22_grid" --limit 0
 accepts "$build/22_grid" --data 3 --stages 1 --tensor 2 --parts 3 --save grid --same-bits
 accepts test -s grid/logits.npy
 accepts env T2T_BRIEF=1 "$build/20_split_models" --split experts --ranks 3 --save experts

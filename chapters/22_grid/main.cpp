@@ -21,12 +21,14 @@ struct GridFlags {
   GridShape shape = {.data = 2, .stages = 2, .tensor = 2};
   std::size_t parts = 4;
   bool same_bits = false;
+  float limit = 60;  // seconds
   std::size_t shards() const { return same_bits ? shown_shards : 0; }
 };
 
 /// The same on each rank.
-static int tour(const Program& program, const Communicator& world, const GridFlags& flags) {
+static int tour(const Program& program, Communicator world, const GridFlags& flags) {
   silence_others(world);
+  world.limit = flags.limit;
   if (world.rank == 0) show_grid(flags.shape);
   const std::vector<int> ids = byte_ids(measured_text());
   const TrainingOptions options = grid_options(program.seed(), flags.parts);
@@ -58,6 +60,9 @@ static void expect_flags(const GridFlags& flags) {
     throw std::invalid_argument(
         fmt::format("--parts: wanted from {}, the data ranks, to {}, got {}", flags.shape.data,
                     most_ranks, flags.parts));
+  if (!(flags.limit > 0))
+    throw std::invalid_argument(
+        fmt::format("--limit: wanted a time above 0 seconds, got {:g}", flags.limit));
   blocks_of(grid_config(), {0, flags.shape.stages});          // refuses more stages than blocks
   trained_config_of(grid_config(), {0, flags.shape.tensor});  // and more tensor ranks than heads
 }
@@ -74,6 +79,8 @@ int main(int argc, char** argv) {
   program.size("parts", flags.parts, "micro-batches of a step");
   program.yes("same-bits", flags.same_bits,
               "add in one order on every grid: the model has 8 shards on any number of ranks");
+  program.number("limit", flags.limit,
+                 "seconds after which a message that has not gone through ends all ranks");
   program.has_solutions(solutions);
   const auto show = [&] {
     if (!is_rank()) start_ranks(flags.shape.ranks(), {argv, argv + argc});
@@ -82,7 +89,7 @@ int main(int argc, char** argv) {
   };
   return program.run_tasks(
       argc, argv,
-      {{{"", {"data", "stages", "tensor", "parts", "same-bits", "seed", "save"}, show}}, {}, [&] {
-         expect_flags(flags);
-       }});
+      {{{"", {"data", "stages", "tensor", "parts", "same-bits", "limit", "seed", "save"}, show}},
+       {},
+       [&] { expect_flags(flags); }});
 }
