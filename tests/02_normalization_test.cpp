@@ -370,6 +370,7 @@ TEST_CASE("an eps of 0 is refused, by the number of the row, when it would give 
   REFUSES(rms_norm(x, one, -1), "eps: wanted 0 or more, got -1");
   REFUSES(rms_norm(x, one, std::nanf("")), "eps: wanted 0 or more, got nan");
   REFUSES(rms_by_rows(x, one, std::nanf("")), "eps: wanted 0 or more, got nan");
+  REFUSES(layer_norm(x, one, one, std::nanf("")), "eps: wanted 0 or more, got nan");
   REFUSES(layer_by_rows(x, one, one, std::nanf("")), "eps: wanted 0 or more, got nan");
 }
 

@@ -1,12 +1,14 @@
 // A grid of ranks, on which a training is divided in three ways at once:
 //
 //   data     the micro-batches of a step     sends all gradients, once in a step
-//   stages   the blocks of the model         sends the stream, once in each micro-batch
-//   tensor   every matrix of a block         sends the stream, four times in each block
+//   stages   the blocks of the model         sends the stream and its gradient, once in each
+//                                            micro-batch to each neighbour
+//   tensor   every matrix of a block         sends terms of the stream and of its gradient, in four
+//                                            sums in each block and micro-batch
 //
 // Each rank has a place in all three. Ranks that differ in one number of their places and share the
 // other two form a line of the grid, and each line has a communicator of its own. The sums of
-// tensor parallelism need the fastest links, so that its ranks have neighbouring numbers, which
+// tensor parallelism need the fastest links. Its ranks therefore have neighbouring numbers, which
 // launchers place on one machine; then come the data ranks, and last the stages:
 //
 //   rank = (stage·data ranks + data)·tensor ranks + tensor

@@ -14,8 +14,9 @@ static Solution place_of_a_rank() {
   const auto [data, stage, tensor] = place_of(shape, 77);
   return {"the place of rank 77",
           fmt::format("77 = (2·4 + 1)·8 + 5: stage {}, data {}, tensor {}. Its tensor ranks are 72 "
-                      "to 79, one machine. Its data ranks are 69, 77, 85 and 93, and its stages "
-                      "13, 45, 77 and 109.",
+                      "to 79, which are one machine if a machine has eight ranks. Its data ranks "
+                      "are 69, 77, 85 and 93, and the ranks of its line of stages are 13, 45, 77 "
+                      "and 109.",
                       stage, data, tensor)};
 }
 
@@ -39,9 +40,10 @@ static Solution bytes_of_directions() {
 static Solution shards_of_eight() {
   return {
       "eight shards on three ranks",
-      "Ranks have shards 0 and 1, 2 to 4, 5 to 7. The pairs (0 + 1), (2 + 3) and (6 + 7) lie on "
-      "one rank each. Rank 1 sends 2 + 3 to rank 0 and 4 to nobody: rank 2 sends 5 and 6 + 7 to "
-      "rank 1, which adds all four and sends their sum to rank 0."};
+      "The ranks have shards 0 and 1, 2 to 4, and 5 to 7, and add 0 + 1, 2 + 3 and 6 + 7 without "
+      "messages. Rank 2 sends 5 and 6 + 7 to rank 1, which adds 4 + 5 and then (4 + 5) + (6 + 7). "
+      "Rank 1 sends 2 + 3 and this sum to rank 0, which adds (0 + 1) + (2 + 3) and then both "
+      "halves. These are four messages."};
 }
 
 std::vector<Solution> solutions() {

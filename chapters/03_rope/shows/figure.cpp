@@ -35,8 +35,8 @@ std::string figure_of_angles(const Frequencies& frequencies) {
   Figure figure(left + step * double(positions.size()) + 6, top + step * double(shown) + 4,
                 "The angles of some pairs at ten positions",
                 told +
-                    ". Hands of fast pairs point elsewhere at each position, while those of slow "
-                    "pairs move only over thousands of positions.");
+                    ". The hands of fast pairs point in another direction at each position, while "
+                    "those of slow pairs move noticeably only over thousands of positions.");
   figure.text({left - 12, 42}, "per position", {Tone::quiet, Anchor::end, 13});
   figure.text({left + 8, 18}, "position", {.size = 13});
   for (std::size_t c = 0; c < positions.size(); ++c)

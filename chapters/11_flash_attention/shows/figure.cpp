@@ -60,10 +60,10 @@ std::string figure_of_blocks() {
   const double size = pixel * double(T);
   Figure figure(left + size + 24, top + size + 96, "Blocks of scores that flash attention computes",
                 fmt::format("{0} causal queries and keys, in blocks of {1} queries and {2} keys. "
-                            "Each row of blocks is computed from left to right. The blocks below "
-                            "the diagonal are computed in full, the last block of each row, which "
-                            "the diagonal crosses, is computed up to the last key that one of its "
-                            "queries sees, and the blocks above the diagonal are skipped.",
+                            "Each row of blocks is computed from left to right. Blocks below the "
+                            "diagonal are computed in full. The diagonal crosses the last computed "
+                            "block of each row, which ends at the last key that one of its queries "
+                            "sees. Blocks above the diagonal are skipped.",
                             T, tokens, keys));
   for (std::size_t s = 0; s < T; s += keys)
     figure.text({left + pixel * double(s), top - 8},

@@ -49,7 +49,8 @@ std::string figure_of_loads(const RoutedLetters& letters) {
     cells.row_words.push_back(fmt::format("{} {}", t, text[t]));
   for (std::size_t e = 0; e < E; ++e) {
     cells.col_words.push_back(fmt::format("{}", e));
-    told += fmt::format(" Expert {} has {} rows.", e, assignment.count(e));
+    told += fmt::format(" Expert {} has {} row{}.", e, assignment.count(e),
+                        assignment.count(e) == 1 ? "" : "s");
   }
   const double bottom = top + side * double(text.size()) + 10;
   Figure figure(

@@ -67,7 +67,7 @@ struct PagedCall {
   const bf16* q;       // [B, H, D], or more rows, if `rows` says which
   const bf16* keys;    // [G, pages, page_size, D]
   const bf16* values;  // [G, pages, page_size, D]
-  bf16* out;           // the same; must not overlap what is read
+  bf16* out;           // as q; must not overlap what is read
   int H, G, D;
 };
 

@@ -11,9 +11,9 @@ namespace t2t {
 /// as ModelState and DeviceModel do, and unless options.bits is 32, which stands for bf16 here;
 /// std::runtime_error when there is too little memory.
 ///
-/// Unlike model_runner's, a sequence's bits depend on the others: products of up to 4 rows are
-/// added up in another order than those of more, and so is attention of one token of a sequence and
-/// of several.
+/// Unlike with model_runner, a sequence's bits depend on the other sequences. Products of up to 4
+/// rows are added up in another order than those of more rows, and attention of one token in
+/// another order than attention of several.
 ModelRunner gpu_runner(const Model& model, const EngineOptions& options);
 
 }  // namespace t2t

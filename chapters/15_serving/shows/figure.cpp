@@ -43,10 +43,9 @@ std::string figure_of_pages() {
   constexpr double left = 62, top = 46, wide = 25, high = 22;
   const double right = left + wide * double(steps.size()), bottom = top + high * double(pages);
   Figure figure(right + 16, bottom + 84, "Twelve pages while three sequences come and go",
-                "Each row is a page, and each column a step. Sequence 0 takes the first pages. "
-                "Sequences 1 and 2 share the pages of the common prefix with it, and take others "
-                "for their own tokens. Pages of sequences that have ended stay cached until others "
-                "need them.");
+                "Each row is a page, and each column a step. Sequences 0, 1 and 2 share the pages "
+                "of their common prefix, and each takes others for its own tokens. Full pages of a "
+                "sequence that has ended or was preempted stay cached until others need them.");
   figure.text({left - 8, 34}, "step", {Tone::quiet, Anchor::end, 13});
   for (std::size_t step = 0; step < steps.size(); ++step)
     figure.text({left + wide * (double(step) + 0.5), 34}, fmt::format("{}", step),

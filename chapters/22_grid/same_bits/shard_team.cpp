@@ -78,7 +78,8 @@ void ShardTeam::run(const std::function<void(std::size_t)>& shard) {
   if (error_) std::rethrow_exception(error_);
 }
 
-/// The first own row becomes the sum of all shards' rows, on every rank; then all rows do.
+/// This rank's first row becomes the sum of all shards' rows, the same on every rank, and is copied
+/// into its other rows.
 void ShardTeam::sum_rows() {
   for (std::size_t i = 0; i < rows_.size(); ++i) sums_[i].assign(rows_[i].begin(), rows_[i].end());
   pairs_all_reduce(ranks_, sums_, shards_);

@@ -56,10 +56,9 @@ Tensor<2> show_team_text(const Grid& grid, std::uint64_t seed) {
   if (grid.world().rank != 0) return divided.logits;
   print_section(fmt::format("{} tokens in {} shards", tokens, shown_shards));
   print_paragraph(fmt::format(
-      "On 1 rank and on each line of {} tensor ranks, {:.0f} of {} logits and tokens have other "
-      "bits.",
-      grid.shape().tensor, of_all,
-      with_commas(grid.world().size * (alone.logits.size() + tokens))));
+      "Of {} logits and tokens on lines of {} tensor ranks, {:.0f} have other bits than on 1 rank.",
+      with_commas(grid.world().size * (alone.logits.size() + tokens)), grid.shape().tensor,
+      of_all));
   return divided.logits;
 }
 

@@ -42,7 +42,7 @@ std::vector<ListedTensor> GridTrainer::counted() const {
   return list;
 }
 
-/// The losses of the own micro-batches are written by one shard of the last stage.
+/// One shard of the last stage writes the losses of this rank's micro-batches.
 void GridTrainer::run_shard(std::size_t i, std::vector<double>& losses) {
   GridShard& shard = *shards_[i];
   for (const Operation& operation : shard.operations()) {

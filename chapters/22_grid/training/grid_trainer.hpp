@@ -1,9 +1,10 @@
 // Training on a grid of ranks.
 //
-//   the own micro-batches through the stages, with sums over tensor ranks in each block
+//   this rank's micro-batches through the stages, with sums over tensor ranks in each block
 //   → the gradients, summed over data ranks in fixed pairs of micro-batches
 //   → a tied table's two gradients, summed between the first stage and the last
-//   → the loss, from the last stages, and the norm, over the ranks of a model → AdamW on the own
+//   → the loss, from the last stages, and the norm, over the ranks of a model → AdamW on this
+//   rank's shards
 //
 // The data ranks of a model's shard begin with equal weights and take equal steps. On any number of
 // data ranks and stages, losses and weights have the same bits, as no sum's order changes. Tensor
