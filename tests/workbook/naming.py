@@ -150,7 +150,8 @@ def weave(measured):
     seconds = sorted(one["seconds of exchange"] for one in measured if "seconds of exchange" in one)
     passed = sum(one["verdict"] == "passes" for one in measured)
     note = (f"The exchange took {statistics.median(seconds):.1f} s (median), and {seconds[len(seconds) * 9 // 10]:.1f} s or less in nine of ten. "
-            f"Not counted are {passed} invented mistakes that no check notices. Measured by `tests/workbook/naming.py` on {processor()}.")
+            f"Invented mistakes that no check noticed, and that are not in the table: {passed}. Measured by `tests/workbook/naming.py` on "
+            f"{processor()}, while other programs ran.")
     columns = ["mistakes", "planted", "named", "statement shown", "function shown", "not found", "wrong"]
     (ROOT / "docs/recorded/naming.json").write_text(json.dumps({"columns": columns, "rows": rows, "note": note}, indent=1) + "\n")
 
