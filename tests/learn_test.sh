@@ -261,6 +261,7 @@ accepts test -s ranks/ring.npy
 refuses "--ranks: wanted at most 64, got 65" "$build/20_split_models" --ranks 65 --prompt x
 refuses "ranks: wanted at most H = 9, got 10" "$build/20_split_models" --ranks 10
 refuses "--split: wanted tensor, context or experts, got rows" "$build/20_split_models" --split rows
+refuses "--prefill: wanted from 6, two tokens for each rank, to 1048576, got 5" "$build/20_split_models" --split context --ranks 3 --prefill 5
 refuses "ranks: wanted at most one for each of E = 8 experts, got 9" "$build/20_split_models" --split experts --ranks 9
 refuses "none.gguf: there is no such file" "$build/20_split_models" --ranks 2 --model none.gguf
 accepts "$build/20_split_models" --ranks 3 --save split

@@ -16,6 +16,7 @@
 #include "20_split_models/shows/show_context.hpp"
 #include "20_split_models/shows/show_experts.hpp"
 #include "20_split_models/shows/show_latency.hpp"
+#include "20_split_models/shows/show_prefill.hpp"
 #include "20_split_models/shows/show_shards.hpp"
 #include "20_split_models/shows/show_token.hpp"
 #include "20_split_models/shows/show_training.hpp"
@@ -48,9 +49,10 @@ static int tour(const Program& program, const Communicator& world) {
   return 0;
 }
 
-static int context_tour(const Program& program, const Communicator& world) {
-  const Tensor<2> rows = show_context(world, program.seed());
-  if (world.rank == 0) program.save("rows", rows);
+static int context_tour(const Program& program, const Communicator& world, std::size_t prefill) {
+  const Tensor<2> rows = show_context(world, program.seed()),
+                  logits = show_prefill(world, prefill, program.seed());
+  if (world.rank == 0) program.save("rows", rows), program.save("logits", logits);
   return 0;
 }
 
@@ -63,7 +65,7 @@ static int experts_tour(const Program& program, const Communicator& world) {
 }
 
 int main(int argc, char** argv) {
-  std::size_t ranks = 2;
+  std::size_t ranks = 2, prefill = 1024;
   std::string split = "tensor";
   ContinueFlags flags;
   PlanFlags planned;
@@ -76,6 +78,7 @@ int main(int argc, char** argv) {
       "split", split,
       "what is divided: the matrices (tensor), a sequence's tokens (context), or a mixture's "
       "experts (experts)");
+  program.size("prefill", prefill, "tokens of the prompt that --split context divides");
   add_flags(program, served);  // --model among them
   program.word("prompt", flags.prompt, "text to continue with the real model");
   program.size("tokens", flags.tokens, "most tokens to generate");
@@ -93,6 +96,11 @@ int main(int argc, char** argv) {
     if (ranks > most_ranks)
       throw std::invalid_argument(
           fmt::format("--ranks: wanted at most {}, got {}", most_ranks, ranks));
+    constexpr std::size_t most_prefill = 1 << 20;
+    if (prefill < 2 * ranks || prefill > most_prefill)
+      throw std::invalid_argument(
+          fmt::format("--prefill: wanted from {}, two tokens for each rank, to {}, got {}",
+                      2 * ranks, most_prefill, prefill));
     expect_sampling(flags.sampling);
   };
   const auto on_ranks = [&](const std::function<int(const Communicator&)>& part) {
@@ -104,7 +112,8 @@ int main(int argc, char** argv) {
   };
   const auto show = [&] {
     if (split == "context")
-      return on_ranks([&](const Communicator& world) { return context_tour(program, world); });
+      return on_ranks(
+          [&](const Communicator& world) { return context_tour(program, world, prefill); });
     if (split == "experts") {
       own_experts(shown_experts, ranks, 0);  // which refuses more ranks than experts
       return on_ranks([&](const Communicator& world) { return experts_tour(program, world); });
@@ -129,7 +138,7 @@ int main(int argc, char** argv) {
                            {{{"plan", plan_flags(), [&] { return show_plan(planned); }},
                              {"serve", joined({"ranks"}, serve_flags()), serve},
                              {"prompt", of_text, go_on},
-                             {"", {"ranks", "split", "seed", "save"}, show},
+                             {"", {"ranks", "split", "prefill", "seed", "save"}, show},
                              {"", of_text, go_on}},
                             {},
                             check});
