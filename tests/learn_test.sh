@@ -277,6 +277,23 @@ refuses "--parts: wanted from 3, the data ranks, to 64, got 2" "$build/22_grid" 
 refuses "--limit: wanted a time above 0 seconds, got 0" "$build/22_grid" --limit 0
 accepts "$build/22_grid" --data 3 --stages 1 --tensor 2 --parts 3 --save grid --same-bits
 accepts test -s grid/logits.npy
+refuses "--svg-ladder: wanted two files" "$build/11_flash_attention" --svg-ladder "$home/README.md"
+refuses "README.md: no record of ./learn gpu" "$build/11_flash_attention" --svg-ladder "$home/README.md" ladder.svg
+
+# A figure that a page could not show is named, with what is wrong with it.
+accepts python3 "$home/docs/weaving/figures.py" pipeline.svg
+while IFS='|' read -r change says; do
+  sed "$change" pipeline.svg >changed.svg
+  ! python3 "$home/docs/weaving/figures.py" changed.svg >out && grep -qF "$says" out && passed=$((passed + 1)) && continue
+  fail "wanted '$says' of a figure after $change" && cat out
+done <<'END'
+s/<desc>.*<.desc>//|has no desc
+s/<.svg>//|is no XML
+s/ x="8"/ x="-8"/|has words that leave the picture
+s/class="first"/class="red"/|has an unknown tone: red
+s/class="second"/fill="red"/|has a colour of its own in rect
+s/prefers-color-scheme:dark/print/|has no colours for dark pages
+END
 accepts env T2T_BRIEF=1 "$build/20_split_models" --split experts --ranks 3 --save experts
 accepts test -s experts/fullest.npy
 

@@ -2,6 +2,7 @@
 // what the kernels for a GPU ask for, and a model that reads a long prompt with flash attention.
 #include <fmt/format.h>
 
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -57,7 +58,9 @@ int main(int argc, char** argv) {
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
     if (!svg.empty()) return write_file(svg, figure_of_blocks());
-    if (!ladder.empty()) return write_file(ladder.at(1), figure_of_ladder(ladder.front()));
+    if (ladder.size() == 1)
+      throw std::invalid_argument("--svg-ladder: wanted two files, a record and a figure, got one");
+    if (!ladder.empty()) return write_file(ladder[1], figure_of_ladder(ladder[0]));
     const std::string text = CharacterStream().push(program.text(8 * T));  // whole characters
     show_four_keys();
     show_blocks();

@@ -1,10 +1,11 @@
 // A figure for a page, written as SVG: rectangles, lines, arrows and text.
 //
-// A tone says what a mark is for. Each has a colour for light pages and one for dark pages, chosen
-// so that colour-blind readers can tell them apart (after Okabe and Ito 2008, "Color Universal
-// Design"), and no meaning that words do not give too. The background is the page's own. The title
-// and the description serve readers who cannot see the figure; a page repeats both. Coordinates are
-// pixels from the top left corner, rounded to tenths, so that every processor writes the same file.
+// A tone says what a mark is for, and words in the figure say it as well. Each tone has a colour
+// for light pages and one for dark pages, which colour-blind readers can tell from the others
+// (after Okabe and Ito 2008, "Color Universal Design"); the background is the page's own. The title
+// and the description serve readers who cannot see the figure, and a page repeats both. Coordinates
+// are pixels from the top left corner, rounded to tenths, so that every processor writes the same
+// file.
 #pragma once
 
 #include <string>

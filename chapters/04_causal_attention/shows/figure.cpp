@@ -2,14 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <sstream>
 #include <vector>
 
 #include "01_embedding/embedding.hpp"
 #include "04_causal_attention/attention.hpp"
 #include "figure/heat_cells.hpp"
-#include "program/print.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 
@@ -49,9 +51,10 @@ std::string figure_of_weights(const std::string& text, Random& random) {
   std::vector<std::string> words = first_words(text, most);
   const Tensor<2> x = vectors_of(words, random.normal<2>({256, C}));  // [T, C]
   Tensor<2> weights = attention_weights(x, x, Mask::causal);          // [T, S]
-  for (std::string& word : words) word = visible(word);
+  for (std::string& word : words) word = printable(word, 9);
   const double size = side * double(words.size());
-  Figure figure(left + size + 70, top + size + 40, "Attention weights of nine words, in percent",
+  Figure figure(left + std::max(size + 70, 310.0), top + size + 40,
+                fmt::format("Attention weights of {} words, in percent", words.size()),
                 "Each row is a query, and each column is a key; a later word is not read. " +
                     told(weights, words) + "Weights below 10 % are left out here.");
 
