@@ -205,6 +205,19 @@ TEST_CASE("a prompt whose logits are wanted of more rows than the device returns
   CHECK(all_close(read(gpu), want, bound(tiny(), want)));
 }
 
+TEST_CASE("logits go into rows that are no neighbours, and nothing is written between them") {
+  Reader reader = on_gpu();
+  const Logits want = reader.read({{0, 5, 3}});
+  const size_t V = want.shape(1);
+  Logits wide = empty(3, V + 2);
+  std::ranges::fill(wide, 7);
+  const Ids text = some_ids(5, 0);
+  const Matrix rows(wide.data(), 3, V, V + 2);
+  reader.runner().run(std::vector<Chunk>{{0, 0, text, scattered()[0], 3}}, rows);
+  CHECK(copy_of(rows) == want);
+  CHECK(std::ranges::count(wide, 7.0f) == 6);
+}
+
 TEST_CASE("what a device's runner cannot do is refused") {
   const auto make = [](const EngineOptions& options) { gpu_runner(tiny(), options); };
   EngineOptions options = some_pages;

@@ -152,8 +152,8 @@ __global__ void decode_join(DecodeJoin join) {
     mean += means[y * most_channels + threadIdx.x];
     sum += sums[y * most_channels + threadIdx.x];
   }
-  const int row = join.rows != nullptr ? join.rows[b] : b;
-  row_of(join.out, join.out_strides, row, t, h)[threadIdx.x] = __float2bfloat16(mean / sum);
+  row_of(join.out, join.out_strides, join.rows ? join.rows[b] : b, t, h)[threadIdx.x] =
+      __float2bfloat16(mean / sum);
 }
 
 template <int D>

@@ -114,7 +114,7 @@ struct DecodeJoin {
   int B, T, H, D;
   int splits;
   const int* begin;           // [B + 1], in device memory; with T = 1
-  const int* rows = nullptr;  // [B], in device memory: sequence b's row of out, if it is not row b
+  const int* rows = nullptr;  // [B], there too: sequences' rows of out
 };
 
 /// Writes a row of out for each of the B·T·H rows. Checks nothing.
