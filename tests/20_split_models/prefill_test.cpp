@@ -60,7 +60,8 @@ TEST_CASE("the last token's logits are one rank's within the bound; bytes are th
                        {float(now.messages), float(now.bytes), float(prefill.bytes())});
           return found;
         });
-        REQUIRE(got.error == "");
+        CHECK(got.error == "");
+        if (got.error != "") continue;
         // Both are within chapter 09's bound; the joins of tiles are as long sums as one rank's.
         const double bound = 2 * Case{"", config, largest}.bound(largest);
         for (std::size_t r = 0; r < p; ++r) {
