@@ -10,13 +10,15 @@ SHOWN = ((1, 1024), (1, 16384), (1, 65536), (8, 16384), (64, 1024), (64, 4096), 
 def tables(folder, what):
     """what: one of TABLES."""
     records = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
-    return "\n".join(_card(record, what) for record in records) or NOTHING
+    return "\n".join(filter(None, (_card(record, what) for record in records))) or NOTHING
 
 
 def _card(record, what):
+    """Nothing if the record is from before these kernels were there."""
+    rows = [*TABLES[what](record["results"])]
     clock = record["while_measuring"]["sm_clock_mhz"]
     at = f", multiprocessors at {clock:.0f} MHz" if clock else ""
-    return "\n".join([*TABLES[what](record["results"]), "", f"Recorded {record['date']} on an {record['name']} (driver {record['driver']}{at}); "
+    return rows and "\n".join([*rows, "", f"Recorded {record['date']} on an {record['name']} (driver {record['driver']}{at}); "
                       "medians. `./learn gpu` measures yours.", ""])
 
 
@@ -115,6 +117,16 @@ def _pages(results):
         yield _row(f"{B} · {S:,}", *(_cell(r, "ms", 1000, " µs") for r in (beside, ours, longer)), _share(ours, "gb_s", beside and beside["gb_s"]))
 
 
+def _prompts(results):
+    found = _found(results, "prompts", "what", "B", "T", "S")
+    names = ("contiguous", "pages of 16", "pages of 64")
+    if found:
+        yield from _head("texts, new tokens and positions", [*(f"{name}, TFLOP/s" for name in names), "share of contiguous, pages of 16"])
+    for B, T, S in dict.fromkeys(key[1:] for key in found):
+        beside, ours, longer = (found.get((name, B, T, S)) for name in names)
+        yield _row(f"{B} · {T:,} · {S:,}", *(_cell(r, "tflops") for r in (beside, ours, longer)), _share(ours, "tflops", beside and beside["tflops"]))
+
+
 def _experts(results):
     """Milliseconds, and the arithmetic and the bytes of ours."""
     found = _found(results, "experts", "shape", "T", "what")
@@ -126,4 +138,5 @@ def _experts(results):
                    _share(ours, "tflops", _most(results, "mma_tflops", shape)), _share(ours, "gb_s", _most(results, "read_gb_s", shape)))
 
 
-TABLES = {"ladder": _ladder, "peers": _peers, "decode": _decode, "rows": _rows, "pages": _pages, "experts": _experts}
+TABLES = {"ladder": _ladder, "peers": _peers, "decode": _decode, "rows": _rows, "pages": _pages, "prompts": _prompts,
+          "experts": _experts}
