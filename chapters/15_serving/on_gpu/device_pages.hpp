@@ -2,12 +2,11 @@
 // the device model's own.
 //
 // A chunk's rows are those of several sequences. A sequence with one row decodes, by
-// decode_pages.cu, and one with several rows reads a prompt, by prompt_pages.cu: two launches for
-// each layer, however many sequences there are. Before them, lists of the chunk are copied to the
-// device: where each new key goes, the tables, and how the sequences are cut into blocks. A chunk
-// in which all sequences decode has the same launches as the last chunk if it has as many rows,
-// wanted rows and stretches. They are recorded as a graph at the first such repetition, and the
-// graph runs from then on.
+// decode_pages.cu, and one with several rows reads a prompt, by prompt_pages.cu: at most three
+// launches for each layer, however many sequences there are. Before them, lists of the chunk are
+// copied to the device: where each new key goes, the tables, and how the sequences are cut into
+// blocks. A chunk in which all sequences decode, with as many rows, logits and stretches as the
+// last one, has the same launches, which are then recorded as a graph and repeated.
 #pragma once
 
 #include <cstddef>
