@@ -33,30 +33,36 @@ def main(what):
     noted = json.loads(NOTED.read_text()) if NOTED.exists() else {}
     changed = [folder for folder in folders if noted.get(what, {}).get(folder) != grounds[folder]]
     print(f"{what}: of {len(folders)} folders, these have changed since their checks passed:", *changed or ["none"], flush=True)
+    failed = CHECK[what](changed) if changed else []
+    passed = noted.get(what, {}) | {folder: grounds[folder] for folder in changed if folder not in failed}
     if changed:
-        CHECK[what](changed)
-        NOTED.write_text(json.dumps(noted | {what: grounds}, indent=1, sort_keys=True) + "\n")
+        NOTED.write_text(json.dumps(noted | {what: passed}, indent=1, sort_keys=True) + "\n")
+    if failed:
+        sys.exit(f"{what}: these failed: {' '.join(failed)}")
 
 
 def asan(folders):
-    check("asan", programs("asan", folders))
+    return check("asan", programs("asan", folders))
 
 
 def tsan(folders):
     built = programs("tsan", folders)
-    check("tsan", [program for program in built if program != SERVER])
+    failed = check("tsan", [program for program in built if program != SERVER])
     if SERVER in built:  # OpenMP's own threads, which ThreadSanitizer does not see, would be reported
         build("tsan", [SERVER])
         run(f"build/tsan/{SERVER}", f"-tc={UNDER_LOAD}", OMP_NUM_THREADS="1", TSAN_OPTIONS="halt_on_error=1")
+    return failed
 
 
 def races(_):
     run("python3", "commands/lib/workbook/programs.py", "races", T2T_BUILD=str(ROOT / "build/tsan"))
     run("ninja", "-C", "build/tsan", "-f", "programs.ninja", "races")
+    return []
 
 
 def arm(_):
     run("tests/arm.sh")
+    return []
 
 
 def programs(preset, folders=None):
@@ -73,11 +79,17 @@ def folder_of(program):
 
 
 def check(preset, programs):
-    """Builds test programs, and runs the tests that ctest knows them by."""
-    if programs:
-        build(preset, programs)
-        names = ["cuda_faults/.*" if one == "fault" else one.removesuffix("_test").replace("_kernels", "/kernels") for one in programs]
+    """Builds test programs, and runs the tests that ctest knows them by. Returns the folders in which some failed."""
+    if not programs:
+        return []
+    build(preset, programs)
+    names = ["cuda_faults/.*" if one == "fault" else one.removesuffix("_test").replace("_kernels", "/kernels") for one in programs]
+    try:
         run("ctest", "--preset", preset, "-j", os.cpu_count(), "-R", f"^({'|'.join(names)})$")
+    except subprocess.CalledProcessError:
+        failed = ROOT / "build" / preset / "Testing/Temporary/LastTestsFailed.log"  # "29:19_ranks"
+        return sorted({line.partition(":")[2].partition("/")[0] for line in failed.read_text().splitlines()})
+    return []
 
 
 def build(preset, programs):

@@ -34,18 +34,16 @@ static GridShape checked(const GridShape& shape, const Communicator& world) {
   return shape;
 }
 
-/// A line is known by the rank that comes first in it.
 Grid::Grid(const Communicator& world, const GridShape& shape)
-    : shape_(checked(shape, world)),
-      place_(place_of(shape, world.rank)),
-      world_(world),
-      data_(ranks_with_equal(world, rank_at(shape, {0, place_.stage, place_.tensor}))),
-      stages_(ranks_with_equal(world, rank_at(shape, {place_.data, 0, place_.tensor}))),
-      tensor_(ranks_with_equal(world, rank_at(shape, {place_.data, place_.stage, 0}))),
-      model_(ranks_with_equal(world, place_.data)) {}
-
-Grid::~Grid() {
-  for (Communicator* line : {&data_, &stages_, &tensor_, &model_}) free_communicator(*line);
+    : shape_(checked(shape, world)), place_(place_of(shape, world.rank)), world_(world) {
+  // A line is known by the rank that comes first in it.
+  const auto line_of = [&](const GridPlace& first) {
+    return ranks_with_equal(world, rank_at(shape, first));
+  };
+  data_ = line_of({0, place_.stage, place_.tensor});
+  stages_ = line_of({place_.data, 0, place_.tensor});
+  tensor_ = line_of({place_.data, place_.stage, 0});
+  model_ = ranks_with_equal(world, place_.data);
 }
 
 }  // namespace t2t

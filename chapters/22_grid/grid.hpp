@@ -46,7 +46,9 @@ class Grid {
   /// All ranks of `world`, which must outlive it, must make it with equal shapes. Throws as
   /// expect_ranks does.
   Grid(const Communicator& world, const GridShape& shape);
-  ~Grid();
+  ~Grid() {
+    for (Communicator* line : {&data_, &stages_, &tensor_, &model_}) free_communicator(*line);
+  }
   Grid(const Grid&) = delete;
   Grid& operator=(const Grid&) = delete;
 
