@@ -53,7 +53,7 @@ TEST_CASE(
     const OnRanks got = on_ranks(shape.ranks(), [&](const Communicator& ranks) {
       Communicator world = ranks;
       world.limit = 17;
-      const Grid grid(world, shape);
+      const RankGrid grid(world, shape);
       std::vector<float> found;
       for (const Communicator& line : {grid.data(), grid.stages(), grid.tensor(), grid.model()}) {
         float bits = float(1 << ranks.rank);
@@ -88,7 +88,7 @@ TEST_CASE("another number of ranks, and a direction without any, are refused by 
           "ranks of the grid: wanted 24, for 2 data ranks times 3 stages times 4 tensor ranks, got "
           "23");
   REFUSES(
-      Grid(all_ranks(), {3, 1, 3}),
+      RankGrid(all_ranks(), {3, 1, 3}),
       "ranks of the grid: wanted 9, for 3 data ranks times 1 stages times 3 tensor ranks, got 8");
   REFUSES(expect_ranks({0, 1, 1}, 0), "data ranks: wanted at least 1, got 0");
   REFUSES(expect_ranks({1, 0, 1}, 0), "stages: wanted at least 1, got 0");

@@ -34,7 +34,7 @@ static GridShape checked(const GridShape& shape, const Communicator& world) {
   return shape;
 }
 
-Grid::Grid(const Communicator& world, const GridShape& shape)
+RankGrid::RankGrid(const Communicator& world, const GridShape& shape)
     : shape_(checked(shape, world)), place_(place_of(shape, world.rank)), world_(world) {
   // A line is known by the rank that comes first in it.
   const auto line_of = [&](const GridPlace& first) {

@@ -41,16 +41,16 @@ GridPlace place_of(const GridShape& shape, std::size_t rank);
 std::size_t rank_at(const GridShape& shape, const GridPlace& place);
 
 /// The communicators of one rank.
-class Grid {
+class RankGrid {
  public:
   /// All ranks of `world`, which must outlive it, must make it with equal shapes. Throws as
   /// expect_ranks does.
-  Grid(const Communicator& world, const GridShape& shape);
-  ~Grid() {
+  RankGrid(const Communicator& world, const GridShape& shape);
+  ~RankGrid() {
     for (Communicator* line : {&data_, &stages_, &tensor_, &model_}) free_communicator(*line);
   }
-  Grid(const Grid&) = delete;
-  Grid& operator=(const Grid&) = delete;
+  RankGrid(const RankGrid&) = delete;
+  RankGrid& operator=(const RankGrid&) = delete;
 
   const GridShape& shape() const { return shape_; }
   const GridPlace& place() const { return place_; }

@@ -42,7 +42,7 @@ static int tour(const Program& program, Communicator world, const GridFlags& fla
     program.save("losses", show_losses(flags.shape, run_on(self, {1, 1, 1}), run));
   }
   if (!flags.same_bits) return 0;
-  const Tensor<2> logits = show_team_text(Grid(world, flags.shape), program.seed());
+  const Tensor<2> logits = show_team_text(RankGrid(world, flags.shape), program.seed());
   if (world.rank != 0) return 0;
   show_bits_costs();
   show_bits_times(ids, program.seed());

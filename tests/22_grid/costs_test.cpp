@@ -26,7 +26,7 @@ static std::string first_wrong_cost(const Config& config, const GridShape& shape
                                     std::size_t shards) {
   const TrainingOptions options = options_of(5);
   const OnRanks got = on_ranks(shape.ranks(), [&](const Communicator& ranks) {
-    const Grid grid(ranks, shape);
+    const RankGrid grid(ranks, shape);
     const std::vector<int> ids = tiny_ids();
     GridTrainer trainer(grid, config, weights_of(config), options, ids, shards);
     const Sent before = sent();

@@ -126,7 +126,7 @@ TEST_CASE("shards take turns: no two of them run at a time, and an error ends al
 static OnRanks trained_on(std::size_t p, const Config& config, std::size_t steps, int threads) {
   return on_ranks(p, [&](const Communicator& ranks) {
     set_threads(threads);
-    const Grid grid(ranks, {1, 1, p});
+    const RankGrid grid(ranks, {1, 1, p});
     const std::vector<int> ids = tiny_ids();
     GridTrainer trainer(grid, config, weights_of(config), options_of(1, 0.1f, steps), ids, shards);
     Floats losses;

@@ -74,7 +74,7 @@ TEST_CASE("gradients, their norm and the loss of a step are one rank's within th
       INFO(shape.data, " x ", shape.stages, " x ", shape.tensor);
       const double loss_alone = want_loss, norm_alone = want_norm;
       const OnRanks got = on_ranks(shape.ranks(), [&](const Communicator& ranks) -> Floats {
-        const Grid grid(ranks, shape);
+        const RankGrid grid(ranks, shape);
         const std::vector<int> ids = tiny_ids();
         GridTrainer trainer(grid, config, weights_of(config), options, ids);
         const StepReport step = trainer.step();
@@ -123,7 +123,7 @@ TEST_CASE("twenty losses stay as close to one rank's as those of weights changed
   }
   for (const GridShape& shape : {GridShape{2, 2, 2}, GridShape{1, 2, 4}, GridShape{2, 1, 3}}) {
     const OnRanks got = on_ranks(shape.ranks(), [&](const Communicator& ranks) -> Floats {
-      const Grid grid(ranks, shape);
+      const RankGrid grid(ranks, shape);
       const std::vector<int> ids = tiny_ids();
       GridTrainer trainer(grid, config, weights_of(config), options_of(2), ids);
       double worst = 0, of_norms = 0;
@@ -145,7 +145,7 @@ TEST_CASE("twenty losses stay as close to one rank's as those of weights changed
 TEST_CASE("a NaN on one rank is an error on all, with the same words, and no weight moves") {
   const Config config = gpt2_config();
   const OnRanks got = on_ranks(8, [&](const Communicator& ranks) -> Floats {
-    const Grid grid(ranks, {2, 2, 2});
+    const RankGrid grid(ranks, {2, 2, 2});
     const std::vector<int> ids = tiny_ids();
     ModelWeights weights = weights_of(config);
     weights.blocks[2].w_q.floats()(0, 0) = std::numeric_limits<float>::quiet_NaN();
@@ -177,7 +177,7 @@ TEST_CASE("a rank that does not take part is an error on the others after the ti
   const OnRanks got = on_ranks(4, [&](const Communicator& ranks) -> Floats {
     Communicator world = ranks;
     world.limit = 0.3;
-    const Grid grid(world, {1, 2, 2});
+    const RankGrid grid(world, {1, 2, 2});
     const std::vector<int> ids = tiny_ids();
     const Config config = llama_config(false);
     GridTrainer trainer(grid, config, weights_of(config), options_of(2), ids);
@@ -197,7 +197,7 @@ TEST_CASE("what can't be trained on a grid is refused by name") {
   const Config config = llama_config(true);
   const auto made = [&](const GridShape& shape, const Config& whole, std::size_t parts,
                         std::size_t shards) {
-    const Grid grid(all_ranks(), shape);
+    const RankGrid grid(all_ranks(), shape);
     GridTrainer trainer(grid, whole, weights_of(config), options_of(parts), ids, shards);
   };
   REFUSES(made({8, 1, 1}, config, 7, 0),

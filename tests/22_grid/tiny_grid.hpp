@@ -104,7 +104,7 @@ inline Floats own_of(const ModelWeights& weights, const Config& whole, const Gri
 inline OnRanks trained(const GridShape& shape, const Config& config, const TrainingOptions& options,
                        std::size_t shards = 0, std::size_t steps = few_steps, bool norms = true) {
   return on_ranks(shape.ranks(), [&](const Communicator& ranks) {
-    const Grid grid(ranks, shape);
+    const RankGrid grid(ranks, shape);
     const std::vector<int> ids = tiny_ids();
     GridTrainer trainer(grid, config, weights_of(config), options, ids, shards);
     Floats found;

@@ -20,7 +20,7 @@ TrainingOptions grid_options(std::uint64_t seed, std::size_t parts) {
 
 GridRun run_grid(const Communicator& world, const GridShape& shape, const Config& config,
                  const TrainingOptions& options, const std::vector<int>& ids, std::size_t shards) {
-  const Grid grid(world, shape);
+  const RankGrid grid(world, shape);
   Random random(options.seed);
   GridTrainer trainer(grid, config, draw_model(config, random), options, ids, shards);
   GridRun run;

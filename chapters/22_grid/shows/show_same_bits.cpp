@@ -37,7 +37,7 @@ void show_bits_costs() {
                               shown_B * shown_T));
 }
 
-Tensor<2> show_team_text(const Grid& grid, std::uint64_t seed) {
+Tensor<2> show_team_text(const RankGrid& grid, std::uint64_t seed) {
   const Config config = grid_config();
   Random random(seed);
   const ModelWeights weights = draw_model(config, random);

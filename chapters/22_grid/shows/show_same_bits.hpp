@@ -11,7 +11,7 @@ void show_bits_costs();
 
 /// A text of the model before its training, on one rank and on each line of tensor ranks. All ranks
 /// must call it; rank 0 prints. Returns rank 0's logits, [tokens, V].
-Tensor<2> show_team_text(const Grid& grid, std::uint64_t seed);
+Tensor<2> show_team_text(const RankGrid& grid, std::uint64_t seed);
 
 /// What a step takes on one rank, undivided and in shards, in processor time, for a narrow model
 /// and a wide one.

@@ -25,12 +25,13 @@ static StageFunctions functions_of(const ShardGroup& group, std::size_t V,
   return {split_functions(group, V), embed, backward};
 }
 
-static StageSizes sizes_of(const Grid& grid, const TrainingOptions& options, std::size_t parts) {
+static StageSizes sizes_of(const RankGrid& grid, const TrainingOptions& options,
+                           std::size_t parts) {
   return {options.B, options.T, parts,
           most_in_flight(schedule, grid.shape().stages, grid.place().stage, parts)};
 }
 
-GridShard::GridShard(const Grid& grid, const ShardGroup& group, const Config& whole,
+GridShard::GridShard(const RankGrid& grid, const ShardGroup& group, const Config& whole,
                      const ModelWeights& weights, const TrainingOptions& options,
                      std::span<const int> ids)
     : whole_(whole),

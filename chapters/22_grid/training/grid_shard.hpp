@@ -30,7 +30,7 @@ class GridShard {
   /// weights, which must be floats, it copies its own. The ids must outlive it. Throws as
   /// trained_config_of, Stage and Windows do, and std::invalid_argument for fewer micro-batches
   /// than data ranks.
-  GridShard(const Grid& grid, const ShardGroup& group, const Config& whole,
+  GridShard(const RankGrid& grid, const ShardGroup& group, const Config& whole,
             const ModelWeights& weights, const TrainingOptions& options, std::span<const int> ids);
   GridShard(const GridShard&) = delete;  // its stage refers to its embedding
   GridShard& operator=(const GridShard&) = delete;

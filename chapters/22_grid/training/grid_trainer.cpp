@@ -14,7 +14,7 @@ struct Counted {
   Sent all = sent(), other = sent(Purpose::other);
 };
 
-GridTrainer::GridTrainer(const Grid& grid, const Config& whole, const ModelWeights& weights,
+GridTrainer::GridTrainer(const RankGrid& grid, const Config& whole, const ModelWeights& weights,
                          const TrainingOptions& options, std::span<const int> ids,
                          std::size_t shards)
     : grid_(grid), whole_(whole), options_(options) {

@@ -31,7 +31,7 @@ class GridTrainer {
   /// batch is options.parts micro-batches of options.B windows. With 0 shards, each tensor rank has
   /// one, and sums over them are rings. The ids must outlive it. Throws as GridShard and ShardTeam
   /// do.
-  GridTrainer(const Grid& grid, const Config& whole, const ModelWeights& weights,
+  GridTrainer(const RankGrid& grid, const Config& whole, const ModelWeights& weights,
               const TrainingOptions& options, std::span<const int> ids, std::size_t shards = 0);
 
   /// One step, as Trainer's, with the same loss and norm on each rank; the update_ratio is that of
@@ -51,7 +51,7 @@ class GridTrainer {
   void run_shard(std::size_t i, std::vector<double>& losses);
   std::vector<ListedTensor> counted() const;
 
-  const Grid& grid_;
+  const RankGrid& grid_;
   Config whole_;
   TrainingOptions options_;
   std::optional<ShardTeam> team_;

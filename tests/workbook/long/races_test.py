@@ -56,7 +56,7 @@ class Possible(unittest.TestCase):
     def test_only_with_threads_or_something_kept_between_calls(self):
         for names, possible in [([("T", "f")], False), ([("U", "GOMP_parallel")], True), ([("b", "_ZStL8__ioinit")], False),
                                 ([("b", "_ZL5total")], True), ([("b", "_ZGVZ1fvE1a")], False), ([("U", "_ZNSt6thread4joinEv")], False)]:
-            with unittest.mock.patch.object(races.symbols, "named", lambda _, names=names: names):
+            with unittest.mock.patch.object(races.missing_functions, "named", lambda _, names=names: names):
                 self.assertEqual(races.possible(None), possible, names)
 
 
