@@ -43,7 +43,8 @@ def spans(text, lexer):
     at, colour, made = [], "", []
 
     def flush():
-        for i, line in enumerate(re.split("(\n)", html.escape("".join(at), quote=False))):
+        shown = "".join(at).replace("&", "&amp;").replace("<", "&lt;")  # a ">" stands for itself
+        for i, line in enumerate(re.split("(\n)", shown)):
             made.append(f"<b class={colour}>{line}</b>" if colour and line.strip() else line)
         at.clear()
 
