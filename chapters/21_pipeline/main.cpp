@@ -36,7 +36,7 @@ static int tour(const Program& program, const Communicator& world, const Pipelin
   const PipelineSchedule schedule = schedule_named(flags.schedule);
   const PipelineRun gpipe = run_as(PipelineSchedule::gpipe),
                     alternating = run_as(PipelineSchedule::one_f_one_b);
-  const Communicator self = {MPI_COMM_SELF, 0, 1};
+  const Communicator self = single_rank();
   const PipelineRun alone = run_pipeline(self, ids, program.seed(), flags.parts, schedule);
   const PipelineRun& chosen = schedule == PipelineSchedule::gpipe ? gpipe : alternating;
   show_costs(world, flags.parts, gpipe, alternating);

@@ -38,7 +38,7 @@ static int tour(const Program& program, Communicator world, const GridFlags& fla
   const GridRun run = run_on(world, flags.shape);
   show_costs(world, flags.shape, options, run, flags.shards());
   if (world.rank == 0) {
-    const Communicator self = {MPI_COMM_SELF, 0, 1};
+    const Communicator self = single_rank();
     program.save("losses", show_losses(flags.shape, run_on(self, {1, 1, 1}), run));
   }
   if (!flags.same_bits) return 0;

@@ -1,5 +1,5 @@
 // A reporter for doctest that writes every assertion, whether it passes or fails, and with
-// --success what it came to: ./learn check compares by it what two programs compute (behaviour.py).
+// --success what it came to. ./learn test NN --record reads from it which checks call a function.
 // A line is
 //
 //     check NAME                      a test case begins

@@ -12,6 +12,7 @@ import argparse
 import collections
 import dataclasses
 import difflib
+import functools
 import json
 import os
 import pathlib
@@ -51,14 +52,16 @@ class Mistake:
         is_header = self.file.suffix == ".patch" and not switches.file_of(self.file).endswith(".cpp")
         return not is_header and self.chapter in house.chapters() and self.part in house.parts_to_write(self.chapter)
 
+    @functools.cached_property
     def text(self):
         if self.file.suffix == ".cpp":
             return self.file.read_text()
         return switches.patched(str(house.ours(self.chapter, self.part).relative_to(ROOT)), self.file)
 
+    @functools.cached_property
     def wrong_lines(self):
         """The numbers of the lines that are wrong, or between which some are missing."""
-        lines = self.text().splitlines()
+        lines = self.text.splitlines()
         if self.file.suffix == ".cpp":
             return {n for n, line in enumerate(lines, 1) if "WRONG" in line}
         ours, found = house.ours(self.chapter, self.part).read_text().splitlines(), set()
@@ -69,8 +72,8 @@ class Mistake:
 
     def wrong_functions(self):
         """The functions that have such a line."""
-        spans = {f.name: range(f.line, f.line + f.signature.count("\n") + f.body.count("\n") + 1) for f in source.definitions(self.text())}
-        return {name for name, lines in spans.items() if self.wrong_lines() & set(lines)}
+        spans = {f.name: range(f.line, f.line + f.signature.count("\n") + f.body.count("\n") + 1) for f in source.definitions(self.text)}
+        return {name for name, lines in spans.items() if self.wrong_lines & set(lines)}
 
 
 def main():
@@ -94,7 +97,7 @@ def main():
 
 def measured(mistake):
     chapter, part = mistake.chapter, mistake.part
-    text = written.Text(chapter, part, {f"{chapter}/{house.theirs(chapter, part).name}": mistake.text().encode()})
+    text = written.Text(chapter, part, {f"{chapter}/{house.theirs(chapter, part).name}": mistake.text.encode()})
     found, began = {"mistake": mistake.name, "part": f"{chapter}/{part}"}, time.monotonic()
     with written.built([text], f"mine_{chapter}_{part}", house.checks_of(chapter, part)) as build:
         if not build.good:
@@ -122,7 +125,7 @@ def by_records(verdict, mistake):
 def by_exchange(verdict, mistake):
     """What the exchange of lines shows: the statement that is wrong, or its function, or something else."""
     began = time.monotonic()
-    found, lines = diagnosis.look(verdict), mistake.wrong_lines()
+    found, lines = diagnosis.look(verdict), mistake.wrong_lines
     shown = [one for exchange in found for one in exchange]
     hit = [one for one in shown if any(one.first - 1 <= line <= one.last + 1 for line in lines)]
     used = {name for one in shown for name in one.uses} & mistake.wrong_functions()

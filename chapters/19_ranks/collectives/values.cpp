@@ -1,6 +1,7 @@
 #include "19_ranks/collectives/values.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "19_ranks/collectives/tree.hpp"
 
@@ -27,6 +28,10 @@ std::vector<double> value_of_each(const Communicator& ranks, double value) {
 
 double largest_value(const Communicator& ranks, double value) {
   return std::ranges::max(value_of_each(ranks, value));
+}
+
+void expect_on_all(const Communicator& ranks, bool holds, const std::string& words) {
+  if (largest_value(ranks, holds ? 0 : 1) > 0) throw std::runtime_error(words);
 }
 
 void wait_for_all(const Communicator& ranks) { tree_all_reduce(ranks, {}); }

@@ -1,6 +1,7 @@
 // Single values that other ranks need to know, such as a loss or a time.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "19_ranks/start/communicator.hpp"
@@ -17,6 +18,9 @@ std::vector<double> value_of_each(const Communicator& ranks, double value);
 
 /// The largest that a rank has.
 double largest_value(const Communicator& ranks, double value);
+
+/// Throws std::runtime_error with these words on all ranks, unless something holds on each of them.
+void expect_on_all(const Communicator& ranks, bool holds, const std::string& words);
 
 /// Returns when all ranks have called it.
 void wait_for_all(const Communicator& ranks);

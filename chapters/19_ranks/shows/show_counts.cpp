@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -46,8 +45,8 @@ Tensor<2> show_counts(const Communicator& world, std::size_t n) {
     const Sent before = sent();
     all[i].run();
     const Sent counted = sent() - before, formula = all[i].formula;
-    if (largest_value(world, counted == formula ? 0 : 1) > 0)
-      throw std::runtime_error(all[i].name + ": the messages counted are not the formula's");
+    expect_on_all(world, counted == formula,
+                  all[i].name + ": the messages counted are not the formula's");
     const double figures[] = {double(formula.messages), double(counted.messages),
                               double(formula.bytes), double(counted.bytes)};
     std::vector<std::string> cells = {all[i].name};

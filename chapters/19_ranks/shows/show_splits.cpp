@@ -96,9 +96,9 @@ static void print_costs(const Communicator& world, const std::vector<int>& ids, 
     const HeldBytes want =
         stored(split, SumOrder::ring, training_config(), world.size, world.size, world.rank);
     const bool equal = run.sent == cost && run.held == want;
-    if (largest_value(world, equal ? 0 : 1) > 0)
-      throw std::runtime_error(fmt::format("{}: what was counted or measured is not the formula's",
-                                           names[std::size_t(split)]));
+    expect_on_all(world, equal,
+                  fmt::format("{}: what was counted or measured is not the formula's",
+                              names[std::size_t(split)]));
     table.add({std::string(names[std::size_t(split)]), with_commas(cost.bytes),
                with_commas(run.sent.bytes), with_commas(run.held.weights),
                with_commas(run.held.gradients), with_commas(run.held.optimizer),

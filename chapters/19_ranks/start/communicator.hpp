@@ -53,6 +53,9 @@ void silence_others(const Communicator& world);
 /// call it; those that are left out get a size of 0. Errors in its calls are returned, and not
 /// fatal. Throws std::invalid_argument unless size is from 1 to the group's.
 Communicator first_ranks(const Communicator& group, std::size_t size);
+/// This rank alone.
+inline Communicator single_rank() { return {MPI_COMM_SELF, 0, 1}; }
+
 /// The ranks of a group with the same number as this one, in their order. All ranks of the group
 /// must call it.
 Communicator ranks_with_equal(const Communicator& group, std::size_t number);

@@ -22,11 +22,6 @@ static constexpr float none = -std::numeric_limits<float>::infinity();
 static std::vector<Range> ranges_of(std::size_t T, std::size_t size, std::size_t rank) {
   return token_ranges(TokenOrder::zigzag, T, size, rank);
 }
-static std::size_t tokens_in(const std::vector<Range>& ranges) {
-  std::size_t tokens = 0;
-  for (const Range& range : ranges) tokens += range.size();
-  return tokens;
-}
 static std::size_t most_tokens(std::size_t T, std::size_t size) {
   std::size_t most = 0;
   for (std::size_t r = 0; r < size; ++r) most = std::max(most, tokens_in(ranges_of(T, size, r)));

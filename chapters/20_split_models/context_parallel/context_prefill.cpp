@@ -58,8 +58,7 @@ std::size_t ContextPrefill::bytes() const {
 std::size_t context_prefill_bytes(const Config& config, std::size_t T, std::size_t size,
                                   std::size_t rank) {
   const BlockSettings& s = config.block;
-  std::size_t own = 0;
-  for (const Range& range : token_ranges(TokenOrder::zigzag, T, size, rank)) own += range.size();
+  const std::size_t own = tokens_in(token_ranges(TokenOrder::zigzag, T, size, rank));
   const std::size_t hidden = (is_gated(s.activation) ? 2 : 1) * s.F;
   return own * (3 * s.C + 2 * s.H * s.D + 2 * s.G * s.D + hidden) * sizeof(float) +
          context_attention_bytes(s, T, size, rank);

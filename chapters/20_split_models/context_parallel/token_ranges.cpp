@@ -8,6 +8,12 @@ std::vector<Range> token_ranges(TokenOrder order, std::size_t T, std::size_t siz
   return {range_of(T, 2 * size, rank), range_of(T, 2 * size, 2 * size - 1 - rank)};
 }
 
+std::size_t tokens_in(const std::vector<Range>& ranges) {
+  std::size_t tokens = 0;
+  for (const Range& range : ranges) tokens += range.size();
+  return tokens;
+}
+
 std::vector<std::size_t> positions_in(const std::vector<Range>& ranges) {
   std::vector<std::size_t> positions;
   for (const Range& range : ranges)

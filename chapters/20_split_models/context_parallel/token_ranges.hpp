@@ -20,6 +20,9 @@ enum class TokenOrder { neighbours, zigzag };
 std::vector<Range> token_ranges(TokenOrder order, std::size_t T, std::size_t size,
                                 std::size_t rank);
 
+/// How many tokens these are.
+std::size_t tokens_in(const std::vector<Range>& ranges);
+
 /// The positions of these tokens in the sequence, in order.
 std::vector<std::size_t> positions_in(const std::vector<Range>& ranges);
 

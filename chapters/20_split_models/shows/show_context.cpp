@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -66,9 +65,8 @@ Tensor<2> show_context(const Communicator& world, std::uint64_t seed) {
   const Tensor<2> out =
       ring_attention(world, shown, rows_of(q, own), rows_of(k, own), rows_of(v, own));
   const Sent counted = sent() - before;
-  if (largest_value(world,
-                    counted == ring_attention_cost(shown, D, world.size, world.rank) ? 0 : 1) > 0)
-    throw std::runtime_error("ring attention: the messages counted are not the formula's");
+  expect_on_all(world, counted == ring_attention_cost(shown, D, world.size, world.rank),
+                "ring attention: the messages counted are not the formula's");
 
   const Tensor<2> want =
       rows_of(grouped_query_attention(q, k, v, shown.H, shown.G, Mask::causal), own);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -56,8 +55,7 @@ static LayerRun run_layer(const Communicator& world, std::uint64_t seed) {
   const Sent rows = rows_cost(counts, C, world.rank);
   const bool equal =
       after - before == counts_cost(E, world.size, world.rank) + rows && end - after == rows;
-  if (largest_value(world, equal ? 0 : 1) > 0)
-    throw std::runtime_error("experts: the messages counted are not the formula's");
+  expect_on_all(world, equal, "experts: the messages counted are not the formula's");
   return {kept.exchange.sent() - kept.exchange.to[world.rank],
           kept.exchange.received() - kept.exchange.from[world.rank], after - before, end - after};
 }

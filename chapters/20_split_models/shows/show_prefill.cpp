@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 #include <vector>
 
 #include "09_language_model/fast/forward.hpp"
@@ -58,9 +57,7 @@ static void print_ranks(const Communicator& world, const Config& config, std::si
   print_section(fmt::format("The prefill of {} tokens on {}", T, ranks_text(world.size)));
   Table table({">rank", ">tokens", ">bytes needed", ">bytes sent", ">messages"});
   for (std::size_t r = 0; r < world.size; ++r) {
-    std::size_t own = 0;
-    for (const Range& range : token_ranges(TokenOrder::zigzag, T, world.size, r))
-      own += range.size();
+    const std::size_t own = tokens_in(token_ranges(TokenOrder::zigzag, T, world.size, r));
     const Sent cost = context_prefill_cost(config, T, world.size, r);
     table.add({fmt::format("{}", r), with_commas(own),
                with_commas(context_prefill_bytes(config, T, world.size, r)),
@@ -80,8 +77,7 @@ Tensor<2> show_prefill(const Communicator& world, std::size_t T, std::uint64_t s
   const ShownPrefill shown = run_prefill(world, model, ids, row(logits, 0));
   const bool equal = shown.sent == context_prefill_cost(config, T, world.size, world.rank) &&
                      shown.bytes == context_prefill_bytes(config, T, world.size, world.rank);
-  if (largest_value(world, equal ? 0 : 1) > 0)
-    throw std::runtime_error("prefill: what was counted or measured is not the formula's");
+  expect_on_all(world, equal, "prefill: what was counted or measured is not the formula's");
   const std::vector<double> grown = value_of_each(world, shown.grown);
   if (world.rank != 0) return logits;
   run_alone(model, ids, row(logits, 1));

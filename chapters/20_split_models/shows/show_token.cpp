@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 #include <vector>
 
 #include "09_language_model/fast/forward.hpp"
@@ -70,8 +69,8 @@ Tensor<2> show_token(const Communicator& world, std::uint64_t seed) {
   const Model own(config_of(whole, shard), shard_of(all.weights(), whole, shard));
   const ShownPass divided = run(own, parallel_options(world));
   const PassCost cost = pass_cost(whole, 1, 1, world.size, world.rank);
-  if (largest_value(world, divided.sent == cost.together() ? 0 : 1) > 0)
-    throw std::runtime_error("a token: the messages counted are not the formula's");
+  expect_on_all(world, divided.sent == cost.together(),
+                "a token: the messages counted are not the formula's");
   const ShownPass alone = run(all, {});
   Tensor<2> both = empty(2, whole.V);
   std::ranges::copy(alone.logits, row(both, 0).begin());

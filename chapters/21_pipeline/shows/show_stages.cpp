@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "19_ranks/collectives/values.hpp"
 #include "19_ranks/shows/ranks_text.hpp"
@@ -26,8 +25,7 @@ static void expect_formulas(const Communicator& world, std::size_t parts, const 
   const bool equal = gpipe.sent == sent && alternating.sent == sent &&
                      gpipe.kept_bytes == saved(PipelineSchedule::gpipe, own, parts) &&
                      alternating.kept_bytes == saved(PipelineSchedule::one_f_one_b, own, parts);
-  if (largest_value(world, equal ? 0 : 1) > 0)
-    throw std::runtime_error("what was counted or measured is not the formula's");
+  expect_on_all(world, equal, "what was counted or measured is not the formula's");
 }
 
 void show_costs(const Communicator& world, std::size_t parts, const PipelineRun& gpipe,

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 
 #include "19_ranks/collectives/values.hpp"
 #include "19_ranks/shows/ranks_text.hpp"
@@ -60,8 +59,7 @@ static void expect_formulas(const Communicator& world, const GridShape& shape,
   const GridPlace own = place_of(shape, world.rank);
   const bool equal = run.sent == grid_step_cost(grid_config(), shape, own, options, shards) &&
                      run.memory == grid_memory(grid_config(), shape, own, options, shards);
-  if (largest_value(world, equal ? 0 : 1) > 0)
-    throw std::runtime_error("what was counted or measured is not the formula's");
+  expect_on_all(world, equal, "what was counted or measured is not the formula's");
 }
 
 void show_costs(const Communicator& world, const GridShape& shape, const TrainingOptions& options,

@@ -46,7 +46,7 @@ Tensor<2> show_team_text(const RankGrid& grid, std::uint64_t seed) {
   const auto text_on = [&](const Communicator& ranks) {
     return team_text(ranks, config, weights, prompt, tokens, shown_shards);
   };
-  const Communicator self = {MPI_COMM_SELF, 0, 1};
+  const Communicator self = single_rank();
   const TeamText alone = text_on(self), divided = text_on(grid.tensor());
   std::size_t different = 0;
   for (std::size_t i = 0; i < alone.logits.size(); ++i)
@@ -63,7 +63,7 @@ Tensor<2> show_team_text(const RankGrid& grid, std::uint64_t seed) {
 }
 
 void show_bits_times(const std::vector<int>& ids, std::uint64_t seed) {
-  const Communicator self = {MPI_COMM_SELF, 0, 1};
+  const Communicator self = single_rank();
   set_threads(1);
   print_section("What shards cost in time");
   Table table({">C", ">undivided", fmt::format(">in {} shards", shown_shards), ">ratio"});

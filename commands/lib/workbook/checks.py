@@ -95,16 +95,16 @@ def names(program):
 
 def alone(program, environment, name):
     """What one check says."""
-    return _run(program, environment, False, _pattern([name]), [name])
+    return _run(program, environment, False, pattern([name]), [name])
 
 
-def _pattern(some):
+def pattern(some):
     return "--test-case=" + ",".join(re.sub(r'[,*?\\"]|[^ -~]+', "*", name) for name in some)
 
 
 def failing(program, environment, some):
     """Which of some checks a program fails, or does not come to."""
-    result = _run(program, environment, False, _pattern(some), some)
+    result = _run(program, environment, False, pattern(some), some)
     return {check for check in some if check in (*result.failed, *result.unreached, result.running)}
 
 

@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 
+import checks
 import graph
 import house
 
@@ -58,10 +59,9 @@ def linked(chapter, made):
     return graph.linked(f"{chapter}_test", made.parent, made.with_suffix(".o"))
 
 
-def passes(program, body, checks, seconds):
+def passes(program, body, names, seconds):
     """Whether the program passes these checks in so much processor time, with this body, or None for those that are ours."""
-    chosen = ["--test-case=" + ",".join(re.sub(r'[,*?\\"]|[^ -~]+', "*", name) for name in checks)]
-    return _ran(program, seconds, chosen, {"T2T_WRONG": body} if body else {}) == 0
+    return _ran(program, seconds, [checks.pattern(names)], {"T2T_WRONG": body} if body else {}) == 0
 
 
 def told(program, suite, seconds):
