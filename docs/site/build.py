@@ -46,7 +46,7 @@ def main(into):
     status = sphinx(["-q", "-W", "--keep-going", "-j", jobs, "-c", str(HERE), "-d", str(work / "read"), str(work / "pages"), str(into)])
     if status:
         sys.exit(status)
-    count = sources.Sources(stage.HOME, into).all(linked)
+    count = sources.Sources(stage.HOME, into, linked).all()
     write_404(into, address)
     if address:
         write_sitemap(into, address)

@@ -1,5 +1,5 @@
 """The book's sources as pages: each file that a page links to, and each file of a folder that a page links to, with its
-lines numbered and highlighted. A line's anchor is #L23, as on a code host.
+lines numbered and highlighted. A line that a page links to has the anchor #L23, as on a code host.
 
 These pages are plain: no navigation, and six colours, for there are many of them.
 """
@@ -58,11 +58,12 @@ def spans(text, lexer):
     return "".join(made)
 
 
-def numbered(text, lexer):
+def numbered(text, lexer, anchors=frozenset()):
     lines = spans(text, lexer).rstrip("\n").split("\n")
     if isinstance(lexer, DiffLexer):  # the lines of a patch have their numbers in it
         return "<pre tabindex=0>" + "\n".join(lines) + "\n</pre>"
-    return "<pre tabindex=0>" + "".join(f"<i id=L{i}>{line}\n</i>" for i, line in enumerate(lines, 1)) + "</pre>"
+    names = (f" id=L{i}" if f"#L{i}" in anchors else "" for i in range(1, len(lines) + 1))
+    return "<pre tabindex=0>" + "".join(f"<i{name}>{line}\n</i>" for name, line in zip(names, lines)) + "</pre>"
 
 
 def breadcrumbs(inside, is_folder):
@@ -81,9 +82,16 @@ def first_sentence(text):
     return sentence[0] if sentence and "pragma" not in sentence[0] else ""
 
 
+def is_current(page, newest, anchors):
+    """Whether a page is newer than what it shows, and has these anchors."""
+    return page.exists() and page.stat().st_mtime > newest and all(f" id={one[1:]}>" in page.read_text() for one in anchors)
+
+
 class Sources:
-    def __init__(self, home, into):
-        self.home, self.into, self.written = home, into, set()
+    """Writes the pages of what `linked` names: {path: the anchors of its lines that a page links to}."""
+
+    def __init__(self, home, into, linked):
+        self.home, self.into, self.linked, self.written = home, into, linked, set()
 
     def write(self, inside, name, title, main):
         page = self.into / "source" / name
@@ -99,12 +107,13 @@ class Sources:
         inside, page = path.relative_to(self.home), self.into / "source" / (str(path.relative_to(self.home)) + ".html")
         if page in self.written:
             return
-        if page.exists() and page.stat().st_mtime > max(path.stat().st_mtime, pathlib.Path(__file__).stat().st_mtime):
+        anchors = self.linked.get(path, set())
+        if is_current(page, max(path.stat().st_mtime, pathlib.Path(__file__).stat().st_mtime), anchors):
             self.written.add(page)
             return
         data = path.read_bytes()
         shown = len(data) <= MOST and b"\0" not in data
-        main = numbered(text := data.decode(), lexer_of(path, text)) if shown else f"<p>{len(data):,} bytes, which are not shown here.</p>"
+        main = numbered(text := data.decode(), lexer_of(path, text), anchors) if shown else f"<p>{len(data):,} bytes, which are not shown here.</p>"
         self.write(inside, f"{inside}.html", str(inside), main)
 
     def patches(self, path):
@@ -138,8 +147,8 @@ class Sources:
         rows = [f'<tr><td><a href="{name}{"" if name.endswith(".html") else "/index.html"}">{name.removesuffix(".html")}</a>' for name in inside]
         self.write(path, f"{path}/index.html", f"{path}/", "<table>" + "\n".join(rows) + "</table>")
 
-    def all(self, linked):
-        for path in sorted(linked):
+    def all(self):
+        for path in sorted(self.linked):
             self.folder(path) if path.is_dir() else self.file(path)
         parents = {p for page in list(self.written) for p in page.relative_to(self.into / "source").parents}
         for path in sorted(parents, key=lambda p: -len(p.parts)):

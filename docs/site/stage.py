@@ -2,8 +2,9 @@
 place in the site, drops the markers of what is woven, adds the chapter's checks to a page's line of links, and writes
 the table of contents from weaving/way.txt.
 
-stage(home, into) writes the pages, and returns the files and folders of the book to which they link.
+stage(into) writes the pages, and returns the files and folders of the book to which they link, each with the anchors of its lines.
 """
+import collections
 import pathlib
 import re
 import sys
@@ -27,12 +28,13 @@ def slug(heading):
 
 
 class Links:
-    """Where a page's links lead in the site. `seen` collects the files and folders of the book that they name."""
+    """Where a page's links lead in the site. `seen` collects the files and folders of the book that they name, and the
+    anchors of lines in them."""
 
-    def __init__(self, folder):
-        self.folder, self.seen = folder, set()
+    def __init__(self, folder, seen):
+        self.folder, self.seen = folder, seen
 
-    def place(self, path):
+    def place(self, path, anchor=""):
         """(the page of the site, whether it is one of Sphinx's): of a path as a page writes it, or None if it is no such link.
         Wrong versions are on the page of their folder."""
         target = (self.folder / path).resolve()
@@ -43,22 +45,22 @@ class Links:
         if target.suffix in (".md", ".svg") and target.parent == HOME / "docs":
             return target.name, True
         if target.suffix == ".patch":
-            self.seen.add(target.parent)
+            self.seen[target.parent]
             return f"{target.parent.relative_to(HOME)}/index.html#{target.stem}", False
-        self.seen.add(target)
+        self.seen[target].update([anchor] if anchor else [])
         inside = str(target.relative_to(HOME))
         return inside + ("/index.html" if target.is_dir() else ".html"), False
 
     def markdown(self, match):
         path, anchor = match[1], match[2] or ""
-        page, ours = self.place(path) or (path, True)
+        page, ours = self.place(path, anchor) or (path, True)
         if ours:
             return f"]({page}{anchor})"
         return f"]({'line' if '#' in page + anchor else 'source'}:{page}{anchor})"  # conf.py: myst_url_schemes
 
     def html(self, match):
         path, anchor = match[2], match[3] or ""
-        page, ours = self.place(path) or (path, True)
+        page, ours = self.place(path, anchor) or (path, True)
         return f'{match[1]}{page.removesuffix(".md") + ".html" if ours else "source/" + page}{anchor}"'
 
 
@@ -68,7 +70,7 @@ def with_checks(text, name, links):
     main = [one for one in found if "kernels" not in one.name]
     if not main:
         return text
-    links.seen.add(main[0])
+    links.seen[main[0]]
     line = f" · its checks: [`tests/{main[0].name}`](source:tests/{main[0].name}.html)"
     return re.sub(r"^(Read beside (?:.+\n)+)", lambda m: "{.beside}\n" + m[1].rstrip("\n") + line + "\n", text, count=1, flags=re.M)
 
@@ -117,14 +119,13 @@ def write_if_new(path, text):
 
 def stage(into):
     into.mkdir(parents=True, exist_ok=True)
-    ends, seen, kept = contents(), set(), set()
+    ends, seen, kept = contents(), collections.defaultdict(set), set()
     sources = {page.stem: page for page in sorted((HOME / "docs").glob("*.md"))} | {"index": HOME / "README.md", "replay": HOME / "docs/site/replay.md"}
     for name, path in sources.items():
-        links = Links(HOME if name == "index" else HOME / "docs")
+        links = Links(HOME if name == "index" else HOME / "docs", seen)
         text = staged(path, name, links)
         text = begin(text) if name == "index" else text
         write_if_new(into / f"{name}.md", text + ends.get(name, ""))
-        seen |= links.seen
         kept.add(f"{name}.md")
     for figure in (HOME / "docs").glob("*.svg"):
         write_if_new(into / figure.name, figure.read_text())

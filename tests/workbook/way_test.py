@@ -13,8 +13,10 @@ from learner import BUILD, ROOT, WORK  # first: it says where the modules below 
 
 import house
 import graph
+import plan
 import skeleton
 import source
+import switches
 import way
 
 WEIGHTS = pathlib.Path(os.environ.get("T2T_WEIGHTS", ROOT / "build/weights/smollm2-135m-instruct.q4_1.gguf"))
@@ -39,6 +41,13 @@ class Way(unittest.TestCase):
         text = "#include <a>\n// what\nA::A() { b(); }\n\nint a(int x) {\n  // why\n  return x;\n}\n"
         self.assertEqual(([f.name for f in source.to_write(text)], source.lines_to_write(text)), (["a"], 2))
         self.assertTrue(all(way.minutes(*pair) % 5 == 0 and way.minutes(*pair) > 5 for pair in ALL))
+
+    def test_a_wrong_kernel_and_the_hosts_code_beside_it_are_built_for_the_stand_in(self):
+        """Which is there without a CUDA toolkit, too."""
+        for folder in plan.folders():
+            for part in {switches.part_of(patch) for patch in plan.patches_in(folder)}:
+                if graph.is_of_kernels(pathlib.Path(part)):
+                    self.assertIn("/stand_in/", graph.object_of(ROOT / part), part)
 
     def test_what_an_unnamed_namespace_holds_is_not_to_be_written(self):
         text = "namespace t2t {\nnamespace {\nint helper() { return 1; }\n}\nint a() { return helper(); }\n}\n"

@@ -41,9 +41,14 @@ def object_of(file):
     return found[0]
 
 
+def is_of_kernels(file):
+    """Whether it is a kernel, or the host's code beside kernels."""
+    return file.suffix == ".cu" or not {"kernels", "on_gpu"}.isdisjoint(file.parts)
+
+
 def _outputs_through(file):
     """The objects that are compiled by way of a source that includes the file, as t2t_kernels does it."""
-    if file.suffix != ".cu" and "kernels" not in file.parts:
+    if not is_of_kernels(file):
         return []
     folder, chapter, *rest = file.relative_to(house.ROOT).parts
     return [output for output in commands() if output.startswith(f"{folder}/{chapter}/") and output.endswith(f"stand_in/{'/'.join(rest)}.cpp.o")]

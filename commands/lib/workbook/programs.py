@@ -26,7 +26,7 @@ import sys
 
 import house
 import plan
-from graph import commands, compilation, for_checks, link, main_of_parts, object_of, without_precompiled
+from graph import commands, compilation, for_checks, is_of_kernels, link, main_of_parts, object_of, without_precompiled
 from house import BUILD
 from ninja_file import Writer
 
@@ -73,14 +73,9 @@ def write_wrong(writer, folder):
 def wrong_program(writer, folder, part, program, source):
     """The folder's checks with a wrong source before the library that holds ours. Kernels are compiled as they are."""
     made, how = f"wrong/{folder}/{source.stem}.o", compilation if part.endswith(".cu") else for_checks
-    checks = f"{folder}_kernels_test" if is_of_kernels(part) else f"{folder}_test"
+    checks = f"{folder}_kernels_test" if is_of_kernels(pathlib.Path(part)) else f"{folder}_test"
     writer.compile(made, source, how(object_of(house.ROOT / part), source, made, *_include(part)))
     writer.link(program, link(checks, program, [made]))
-
-
-def is_of_kernels(part):
-    """Whether it is a kernel, or the host's code beside kernels."""
-    return part.endswith(".cu") or "/kernels/" in part or "/on_gpu/" in part
 
 
 def _include(part):
@@ -159,7 +154,7 @@ def write_cases(writer, program, text, chapter, part):
     planned = plan.of(chapter)
     write_wrong(writer, chapter)
     objects = {"": [f"wrong/{chapter}/{part}.o"] if any(pathlib.Path(p).stem == part for p in planned.together) else []}
-    objects |= {f"_{mistake}": [f"wrong/{chapter}/{mistake}.o"] for mistake, of in planned.alone.items() if not is_of_kernels(of)}
+    objects |= {f"_{mistake}": [f"wrong/{chapter}/{mistake}.o"] for mistake, of in planned.alone.items() if not is_of_kernels(pathlib.Path(of))}
     for ending, of_mistake in objects.items():
         words = link(test, program + ending, [made, *of_mistake], main_of_parts())
         writer.link(program + ending, [word for word in words if word not in checks])
