@@ -102,7 +102,7 @@ def run(*command, stdout=None, **environment):
 
 CHECK = {"asan": asan, "tsan": tsan, "races": races, "arm": arm}
 FOLDERS = {"asan": lambda: sorted({folder_of(one) for one in programs("asan")}),
-       "tsan": lambda: sorted({folder_of(one) for one in programs("tsan")}),
+           "tsan": lambda: sorted({folder_of(one) for one in programs("tsan")}),
            "races": lambda: sorted(races.parent.name for races in (ROOT / "tests/wrong").glob("*/races")),
            "arm": lambda: ["10_pretrained", "12_quantization"]}
 

@@ -12,9 +12,27 @@ WORDS = {"sinusoids": "positions.html", "perplexity": "09_language_model.html", 
          "dropout": "18_experiments_more.html", "mpirun": "19_ranks.html"}
 FIRST = 5
 
+# What a reader wants to know: the words of a search, and the answer that must be on one of the first pages.
+QUESTIONS = {
+    "why v is not rotated": ("v rotated", "A score depends only on the distance because both of its factors, q and k, are rotated."),
+    "which command shows the cache's size": ("cache bytes run", "./learn run 05"),
+    "the mistake of a mask off by one": ("mask off by one", "The mask covers one key too few"),
+    "which processor the recorded run was made on": ("recorded run", "on AMD EPYC"),
+    "how fast rung 4 is": ("rung 4 TFLOP", "rung 4, swizzle, async 279 336 362"),
+}
+
 # Pages that together hold every kind of thing that a page holds.
 KINDS = ["index.html", "README.html", "03_rope.html", "07_swiglu.html", "11_flash_attention.html", "12_quantization.html", "glossary.html", "on_paper.html", "search.html",
          "source/chapters/03_rope/rope.hpp.html", "source/chapters/03_rope/index.html"]
+
+
+def found(reader, words):
+    """The first pages that a search finds."""
+    page = reader.open(f"search.html?q={words.replace(' ', '+')}")
+    page.wait_for_selector("#search-results ul.search li a")
+    page.wait_for_function("document.querySelector('#search-progress')?.textContent === '' || /finished|found/i.test(document.querySelector('.search-summary')?.textContent || '')")
+    links = page.eval_on_selector_all("#search-results ul.search li > a", "all => all.map((a) => a.getAttribute('href').split(/[?#]/)[0])")
+    return list(dict.fromkeys(links))[:FIRST]
 
 
 class Search(unittest.TestCase):
@@ -22,12 +40,24 @@ class Search(unittest.TestCase):
         reader = browser.browser().reader()
         for word, wanted in WORDS.items():
             with self.subTest(word=word):
-                page = reader.open(f"search.html?q={word}")
-                page.wait_for_selector("#search-results ul.search li a")
-                page.wait_for_function("document.querySelector('#search-progress')?.textContent === '' || /finished|found/i.test(document.querySelector('.search-summary')?.textContent || '')")
-                found = page.eval_on_selector_all("#search-results ul.search li > a", "all => all.map((a) => a.getAttribute('href').split(/[?#]/)[0])")
-                self.assertIn(wanted, list(dict.fromkeys(found))[:FIRST])
+                self.assertIn(wanted, found(reader, word))
                 self.assertEqual(reader.take(), {})
+
+    def test_questions(self):
+        """A question is answered by a page that a search finds at once."""
+        reader = browser.browser().reader()
+        for question, (words, answer) in QUESTIONS.items():
+            with self.subTest(question=question):
+                texts = [reader.open(name).inner_text("article") for name in found(reader, words)]
+                self.assertTrue(any(answer in " ".join(text.split()) for text in texts), f"{words}: not found on the first {FIRST} pages")
+
+
+    def test_how_to_read(self):
+        """The first page leads to the meaning of each letter."""
+        page = browser.browser().reader().open("index.html")
+        page.locator(".begin a", has_text="How to read").click()
+        page.wait_for_load_state()
+        self.assertIn("S positions of keys and values", " ".join(page.inner_text("article").split()))
 
 
 class Listings(unittest.TestCase):
