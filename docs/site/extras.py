@@ -12,8 +12,7 @@ import re
 
 
 FEWER_BYTES = [(r'<span class="[nwp]">([^<]*)</span>', r"\1"), (r'<span class="pre">([^<]*)</span>', r"\1"),
-               (r'<code class="docutils literal notranslate">', '<code class="literal">'), (r' class="row-(odd|even)"', ""),
-               (r"(<t[hd][^>]*>)<p>([^<]*)</p>(?=</t[hd]>)", r"\1\2")]
+               (r'<code class="docutils literal notranslate">', '<code class="literal">'), (r' class="row-(odd|even)"', "")]
 
 
 def add_scripts(app, body):
