@@ -277,6 +277,12 @@ refuses "--parts: wanted from 3, the data ranks, to 64, got 2" "$build/22_grid" 
 refuses "--limit: wanted a time above 0 seconds, got 0" "$build/22_grid" --limit 0
 accepts "$build/22_grid" --data 3 --stages 1 --tensor 2 --parts 3 --save grid --same-bits
 accepts test -s grid/logits.npy
+refuses "R, a head's rotated channels: wanted an even number of at least 2, got 3" "$build/23_latent" --rotated 3
+accepts "$build/23_latent" --tokens 9 --query-rank 0 --save latent
+accepts test -s latent/cache.npy
+refuses "--tokens: wanted" "$build/24_delta_rule" --tokens 0
+accepts "$build/24_delta_rule" --tokens 5 --save delta
+accepts test -s delta/memory.npy
 refuses "--svg-ladder: wanted two files" "$build/11_flash_attention" --svg-ladder "$home/README.md"
 refuses "README.md: no record of ./learn gpu" "$build/11_flash_attention" --svg-ladder "$home/README.md" ladder.svg
 

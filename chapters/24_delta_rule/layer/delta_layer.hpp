@@ -1,0 +1,65 @@
+// A layer with the gated delta rule in the place of attention: from x to y, with a state of fixed
+// size in the place of a cache.
+//
+//   q, k, v = silu(convolution of x·W_qkvᵀ)        q: unit length, then / √D      k: unit length
+//   β = sigmoid(x·W_βᵀ)       g = −e^a·softplus(x·W_gᵀ + b)      one of each for each head
+//   o = the gated delta rule, head by head          y = (norm(o)·gain ⊙ silu(x·W_zᵀ))·W_oᵀ
+//
+// The norm runs over the Dv channels of each head. In Qwen3-Next, whose linear layers these are, 16
+// heads of q and k serve 32 heads of v; here each head has its own. Yang et al. 2024, "Gated Delta
+// Networks". The layer's own backward pass is not here: backward/ goes through the rule.
+#pragma once
+
+#include "24_delta_rule/delta_rule.hpp"
+#include "random.hpp"
+#include "tensor.hpp"
+
+namespace t2t {
+
+struct DeltaLayerSettings {
+  std::size_t C, H, D, Dv;
+  std::size_t W = 4;       // tokens of the convolution
+  std::size_t chunk = 32;  // a call of more than one token goes in chunks of so many
+
+  std::size_t channels() const { return H * (2 * D + Dv); }  // of q, k and v
+};
+
+struct DeltaLayerWeights {
+  Tensor<2> w_qkv;           // [H·(2·D+Dv), C]: q of all heads, then k, then v
+  Tensor<2> conv;            // [H·(2·D+Dv), W]
+  Tensor<2> w_beta, w_gate;  // [H, C] each
+  Tensor<1> a, b;            // [H] each
+  Tensor<2> w_z;             // [H·Dv, C]
+  Tensor<1> gain;            // [Dv], shared by all heads
+  Tensor<2> w_o;             // [C, H·Dv]
+};
+
+/// What one sequence leaves in one layer. It does not grow.
+struct DeltaLayerState {
+  Tensor<3> memory;  // [H, D, Dv]
+  Tensor<2> kept;    // [W − 1, H·(2·D+Dv)], of the convolution
+};
+
+/// Throws std::invalid_argument, naming the value, unless all sizes are at least 1.
+void expect_delta_layer(const DeltaLayerSettings& settings);
+DeltaLayerWeights draw_delta_weights(const DeltaLayerSettings& settings, Random& random);
+DeltaLayerState empty_delta_state(const DeltaLayerSettings& settings);
+/// Bytes of the states of L layers for one sequence of any length.
+std::size_t delta_state_bytes(std::size_t L, const DeltaLayerSettings& settings,
+                              std::size_t number_bytes);
+
+/// Head h's inputs of the rule, from the layer's x and what the convolution made of it. Throws
+/// std::invalid_argument when shapes disagree.
+DeltaTokens delta_tokens(const Tensor<2>& x,    // [T, C]
+                         const Tensor<2>& qkv,  // [T, H·(2·D+Dv)]
+                         const DeltaLayerWeights& weights, const DeltaLayerSettings& settings,
+                         std::size_t h);
+
+/// The layer for T new tokens: [T, C] to [T, C]. One token takes a step of the recurrence, and
+/// several go in chunks. In calls of any lengths, a text gets what it gets in one call, up to
+/// rounding. Throws std::invalid_argument when shapes disagree, before the state is changed.
+Tensor<2> delta_layer(const Tensor<2>& x,  // [T, C]
+                      const DeltaLayerWeights& weights, const DeltaLayerSettings& settings,
+                      DeltaLayerState& state);
+
+}  // namespace t2t
