@@ -6,7 +6,8 @@
 //
 // All heads read the same rows (c, kʳ): it is chapter 06's attention with G = 1, with keys of K + R
 // elements and values that are the first K elements of the same row. latent_attention.hpp has the
-// plain form, its oracle; fast/latent_decode.hpp runs the middle of it in place. DeepSeek-AI 2024,
+// plain form, its oracle; fast/latent_decode.hpp
+// runs it in place for one token. DeepSeek-AI 2024,
 // "DeepSeek-V2", section 2.1.2.
 #pragma once
 

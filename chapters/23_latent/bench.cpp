@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "05_kv_cache/kv_cache.hpp"
 #include "06_gqa/fast/grouped_rows.hpp"
-#include "23_latent/absorbed.hpp"
 #include "23_latent/fast/latent_decode.hpp"
 
 namespace t2t {
@@ -21,21 +21,20 @@ constexpr std::size_t D = 128;
 
 /// One layer's latents, w_kvb and a query, and what one step needs.
 struct LatentLayer {
-  Tensor<2> q, rows, w_kvb, z;
+  Tensor<2> q, rows, w_kvb, out;
   LatentScratch scratch;
 
   explicit LatentLayer(std::size_t S)
       : q(Random(1).normal<2>({1, lite.H * lite.query_width()})),
         rows(Random(2).normal<2>({S, lite.row_width()})),
         w_kvb(Random(3).normal<2>({lite.H * (lite.N + lite.Dv), lite.K}, 0.04f)),
-        z(empty(1, lite.H * lite.K)),
+        out(empty(1, lite.H * lite.Dv)),
         scratch(lite, S) {}
 
   /// From the query to the heads' outputs.
-  Tensor<2> step() {
-    const Tensor<2> absorbed = absorb_queries(q, w_kvb, lite);
-    latent_decode(row(absorbed, 0), rows, lite, row(z, 0), scratch);
-    return expand_outputs(z, w_kvb, lite);
+  const Tensor<2>& step() {
+    latent_decode(row(std::as_const(q), 0), rows, w_kvb, lite, row(out, 0), scratch);
+    return out;
   }
 };
 

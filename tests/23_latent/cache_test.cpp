@@ -88,22 +88,21 @@ TEST_CASE("one token's kernel equals the formula, whatever the number of stretch
       for (float& number : row(rows, S - 1)) number *= 3;
       const Tensor<2> w = made_latent_weights(s).w_kvb;
       const LatentReference want = attend_in_double(Doubles(q), Doubles(rows), Doubles(w), s);
-      const Tensor<2> absorbed = absorb_queries(q, w, s);
-      Tensor<2> z = empty(1, s.H * s.K);
+      Tensor<2> out = empty(1, s.H * s.Dv);
       LatentScratch scratch(s, S);
-      latent_decode(row(absorbed, 0), rows, s, row(z, 0), scratch);
-      CHECK(all_close(expand_outputs(z, w, s), floats_of(want.heads), want.bound));
-      CHECK(all_close(expand_outputs(z, w, s), attend_absorbed(q, rows, w, s), 2 * want.bound));
+      latent_decode(row(q, 0), rows, w, s, row(out, 0), scratch);
+      CHECK(all_close(out, floats_of(want.heads), want.bound));
+      CHECK(all_close(out, attend_absorbed(q, rows, w, s), 2 * want.bound));
     }
 }
 
 TEST_CASE("one token's kernel allocates nothing") {
   const LatentSettings s = odd_latents()[2];
-  const Tensor<2> absorbed = numbers(1, 2, 0, 1, s.H * s.row_width()),
-                  rows = numbers(2, 2, 0, 200, s.row_width());
-  Tensor<2> z = empty(1, s.H * s.K);
+  const Tensor<2> q = numbers(1, 2, 0, 1, s.H * s.query_width()),
+                  rows = numbers(2, 2, 0, 200, s.row_width()), w = made_latent_weights(s).w_kvb;
+  Tensor<2> out = empty(1, s.H * s.Dv);
   LatentScratch scratch(s, 200);
-  const auto decode = [&] { latent_decode(row(absorbed, 0), rows, s, row(z, 0), scratch); };
+  const auto decode = [&] { latent_decode(row(q, 0), rows, w, s, row(out, 0), scratch); };
   decode();
   if (allocations_counted) CHECK(allocates_nothing(3, decode));
 }
@@ -129,12 +128,15 @@ TEST_CASE("what does not fit is refused by name, and the cache stays as it was")
   CHECK_THROWS_AS(latent_step(numbers(3, 2, 0, 1, s.C), w, s, rope, cache, none),
                   std::invalid_argument);
   CHECK(cache.length == 1);
-  Tensor<2> z = empty(1, s.H * s.K), absorbed = zeros(1, s.H * s.row_width());
-  REFUSES(latent_decode(row(std::as_const(absorbed), 0), zeros(0, s.row_width()), s, row(z, 0),
-                        scratch),
+  Tensor<2> out = empty(1, s.H * s.Dv);
+  const Tensor<2> q = zeros(1, s.H * s.query_width());
+  const auto decode = [&](const Tensor<2>& rows, Row to) {
+    latent_decode(row(q, 0), rows, w.w_kvb, s, to, scratch);
+  };
+  REFUSES(decode(zeros(0, s.row_width()), row(out, 0)),
           "S, the cached rows: wanted at least 1, got 0");
-  REFUSES(latent_decode(row(std::as_const(absorbed), 0), zeros(1, 12), s, row(z, 0), scratch),
-          "rows: wanted shape [1, 13], got [1, 12]");
+  REFUSES(decode(zeros(1, 12), row(out, 0)), "rows: wanted shape [1, 13], got [1, 12]");
+  REFUSES(decode(zeros(1, 13), row(out, 0).first(5)), "out: wanted shape [18], got [5]");
 }
 
 }  // namespace t2t::latent_cache_test

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "23_latent/absorbed.hpp"
 #include "linalg.hpp"
 #include "shapes.hpp"
 
@@ -50,10 +49,9 @@ Tensor<2> latent_step(const Tensor<2>& x, const LatentWeights& weights,
   // Several tokens share the expanded keys and values. One token attends to the latents themselves.
   if (x.shape(0) > 1)
     return matmul_bt(attend_latent(q, copy_of(rows), weights.w_kvb, settings), weights.w_o);
-  const Tensor<2> absorbed = absorb_queries(q, weights.w_kvb, settings);  // [1, H·(K+R)]
-  Tensor<2> z = empty(1, settings.H * settings.K);                        // [1, H·K]
-  latent_decode(row(absorbed, 0), rows, settings, row(z, 0), scratch);
-  return matmul_bt(expand_outputs(z, weights.w_kvb, settings), weights.w_o);  // [1, C]
+  Tensor<2> heads = empty(1, settings.H * settings.Dv);  // [1, H·Dv]
+  latent_decode(row(q, 0), rows, weights.w_kvb, settings, row(heads, 0), scratch);
+  return matmul_bt(heads, weights.w_o);  // [1, C]
 }
 
 }  // namespace t2t

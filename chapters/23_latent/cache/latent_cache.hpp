@@ -3,8 +3,9 @@
 //   rows[position] = (c, kʳ), [K+R]
 //
 // One row serves all heads, for keys and for values. A prompt expands the rows into keys and values
-// (attend_latent); a single new token attends to the rows themselves (absorbed.hpp). This cache is
-// for one layer and one sequence; chapter 05's keeps 2·G·D elements for each token instead.
+// (attend_latent); a single new token attends to the rows themselves (fast/latent_decode.hpp). This
+// cache is for one layer and one sequence; chapter 05's keeps 2·G·D elements for each token
+// instead.
 #pragma once
 
 #include "23_latent/fast/latent_decode.hpp"

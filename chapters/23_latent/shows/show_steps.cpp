@@ -50,8 +50,8 @@ void show_steps(const Program& program, const LatentSettings& settings, std::siz
   print_shapes({{"x", {T, C}, "each row is a token"},
                 {"q", {T, H * (N + R)}, "H queries per token, the last R channels rotated"},
                 {"cache", {T, K + R}, "c and the rotated key, for all heads"},
-                {"q absorbed", {1, H * (K + R)}, "of one new token"},
-                {"z", {1, H * K}, "each head's mean of the latents"},
+                {"q absorbed", {H, K + R}, "of one new token"},
+                {"z", {H, K}, "each head's mean of the latents"},
                 {"heads", {1, H * Dv}, "attention's output"},
                 {"y", {T, C}, "heads · w_oᵀ"}});
   fmt::print("\n");
@@ -72,14 +72,17 @@ void show_latent_speed() {
   print_section("Speed");
   const LatentSettings settings{.C = 2048, .H = 16, .N = 128, .R = 64, .Dv = 128, .K = 512};
   const std::size_t S = 4096;
-  const Tensor<2> absorbed = xt::ones<float>({1ul, settings.H * settings.row_width()});
+  const Tensor<2> q = xt::ones<float>({1ul, settings.H * settings.query_width()});
   const Tensor<2> rows = Random(1).normal<2>({S, settings.row_width()}, 0.1f);
-  Tensor<2> z = empty(1, settings.H * settings.K);
+  const Tensor<2> w_kvb =
+      Random(2).normal<2>({settings.H * (settings.N + settings.Dv), settings.K}, 0.04f);
+  Tensor<2> out = empty(1, settings.H * settings.Dv);
   LatentScratch scratch(settings, S);
-  const double seconds =
-      median_seconds([&] { latent_decode(row(absorbed, 0), rows, settings, row(z, 0), scratch); });
+  const double seconds = median_seconds(
+      [&] { latent_decode(row(q, 0), rows, w_kvb, settings, row(out, 0), scratch); });
   print_roofline_bytes(fmt::format("16 heads over {} latents", S), seconds,
-                       double(rows.size()) * sizeof(float), read_bandwidth(), "a read");
+                       double(rows.size() + w_kvb.size()) * sizeof(float), read_bandwidth(),
+                       "a read");
   print_roofline_flops("the same", seconds,
                        double(S) * 2 * 16 * (2 * double(settings.K) + double(settings.R)));
   fmt::print("\n");

@@ -26,7 +26,7 @@ static void back_through_error(const DeltaChunk& chunk, const Tensor<1>& beta,
                                Tensor<2>& dk, Tensor<1>& dbeta, Tensor<2>& before,
                                Tensor<1>& dsums) {
   const Tensor<2> dr = solve_lower_transposed(chunk.a, du);  // [c, Dv]
-  const Tensor<2> dx = as_column(beta) * dr;                 // [c, Dv]
+  const Tensor<2> dx = rows_times(beta, dr);                 // [c, Dv]
   Tensor<2> da = -matmul_bt(dr, chunk.u);                    // [c, c]
   for (std::size_t i = 0; i < da.shape(0); ++i)
     for (std::size_t j = i; j < da.shape(1); ++j) da(i, j) = 0;
@@ -34,9 +34,9 @@ static void back_through_error(const DeltaChunk& chunk, const Tensor<1>& beta,
   dbeta = row_sums(dr, chunk.x) + row_sums(da, chunk.decays * chunk.kk);
 
   // A holds Γ and K·Kᵀ; X holds e^G ⊙ (K·S₀).
-  const Tensor<2> e = as_column(beta) * da * chunk.decays;  // [c, c]
+  const Tensor<2> e = rows_times(beta, da * chunk.decays);  // [c, c]
   const Tensor<1> faded = xt::exp(chunk.sums);              // [c]
-  const Tensor<2> minus = -as_column(faded) * dx;           // [c, Dv]
+  const Tensor<2> minus = -rows_times(faded, dx);           // [c, Dv]
   dk += matmul_bt(minus, state) + matmul(Tensor<2>(e + xt::transpose(e)), chunk.k);
   add_matmul_at(chunk.k, minus, before);
   add_pairs(e * chunk.kk, dsums);
@@ -59,16 +59,16 @@ static ChunkGradients back_through_chunk(const DeltaChunk& chunk, StateRule rule
   const float last = std::exp(chunk.last());
 
   // O = e^G ⊙ (Q·S₀) + P·U, and what U gets from O and from the state after the chunk.
-  const Tensor<2> of_state = as_column(faded) * dout;                   // [c, Dv]
-  const Tensor<2> dp = matmul_bt(dout, chunk.u) * chunk.decays;         // [c, c], dP ⊙ Γ
-  Tensor<2> du = matmul(Tensor<2>(as_column(left) * chunk.k), dstate);  // [c, Dv]
+  const Tensor<2> of_state = rows_times(faded, dout);            // [c, Dv]
+  const Tensor<2> dp = matmul_bt(dout, chunk.u) * chunk.decays;  // [c, c], dP ⊙ Γ
+  Tensor<2> du = matmul(rows_times(left, chunk.k), dstate);      // [c, Dv]
   add_matmul_at(chunk.p, dout, du);
   ChunkGradients d{matmul_bt(of_state, state), empty(0, 0), du, xt::zeros<float>({c}),
                    xt::zeros<float>({c})};
   add_matmul(dp, chunk.k, d.q);
 
   // S = e^(G_c)·S₀ + (h ⊙ K)ᵀ·U.
-  d.k = as_column(left) * matmul_bt(chunk.u, dstate);  // [c, D]
+  d.k = rows_times(left, matmul_bt(chunk.u, dstate));  // [c, D]
   const Tensor<1> eta = row_sums(d.k, chunk.k);        // [c]
   const float kept = last * xt::sum(dstate * state)();
   Tensor<2> before = last * dstate;  // [D, Dv]

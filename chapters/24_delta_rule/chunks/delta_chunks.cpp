@@ -9,6 +9,12 @@
 
 namespace t2t {
 
+Tensor<2> rows_times(const Tensor<1>& factors, Tensor<2> x) {
+  for (std::size_t i = 0; i < x.shape(0); ++i)
+    for (float& value : row(x, i)) value *= factors(i);
+  return x;
+}
+
 // [chunk]
 DeltaChunk delta_chunk(const DeltaTokens& tokens, StateRule rule, std::size_t first,
                        std::size_t count, const Tensor<2>& state) {
@@ -25,18 +31,18 @@ DeltaChunk delta_chunk(const DeltaTokens& tokens, StateRule rule, std::size_t fi
   const Tensor<1> beta = xt::view(tokens.beta, xt::range(first, first + count));  // [c]
   const Tensor<1> faded = xt::exp(chunk.sums);                                    // [c]
   chunk.from_state = matmul(chunk.k, state);
-  chunk.x = chunk.u - as_column(faded) * chunk.from_state;
+  chunk.x = chunk.u - rows_times(faded, chunk.from_state);
   chunk.kk = matmul_bt(chunk.k, chunk.k);
-  chunk.a = as_column(beta) * chunk.decays * chunk.kk;
+  chunk.a = rows_times(beta, chunk.decays * chunk.kk);
   for (std::size_t i = 0; i < count; ++i) chunk.a(i, i) = 0;
-  chunk.u = solve_lower(chunk.a, as_column(beta) * chunk.x);
+  chunk.u = solve_lower(chunk.a, rows_times(beta, chunk.x));
   return chunk;
 }
 
 Tensor<2> state_after(const DeltaChunk& chunk, const Tensor<2>& state) {
   const Tensor<1> left = xt::exp(chunk.last() - chunk.sums);  // [c], h
   Tensor<2> after = std::exp(chunk.last()) * state;           // [D, Dv]
-  add_matmul_at(Tensor<2>(as_column(left) * chunk.k), chunk.u, after);
+  add_matmul_at(rows_times(left, chunk.k), chunk.u, after);
   return after;
 }
 
@@ -49,7 +55,7 @@ Tensor<2> delta_chunks(const DeltaTokens& tokens, StateRule rule, std::size_t ch
     const std::size_t count = std::min(chunk, tokens.T() - t);
     const DeltaChunk part = delta_chunk(tokens, rule, t, count, state);
     const Tensor<1> faded = xt::exp(part.sums);                     // [c]
-    Tensor<2> of_chunk = as_column(faded) * matmul(part.q, state);  // [c, Dv]
+    Tensor<2> of_chunk = rows_times(faded, matmul(part.q, state));  // [c, Dv]
     add_matmul(part.p, part.u, of_chunk);
     xt::view(out, xt::range(t, t + count), xt::all()) = of_chunk;
     state = state_after(part, state);

@@ -16,6 +16,10 @@
 
 namespace t2t {
 
+/// Each row of x times its factor. (As an xtensor expression that repeats a column, the same would
+/// take several times as long for such small matrices.)
+Tensor<2> rows_times(const Tensor<1>& factors, Tensor<2> x);  // [c], [c, C]
+
 /// What one chunk computes on its way.
 struct DeltaChunk {
   Tensor<2> q, k;        // [c, D]
