@@ -5,6 +5,7 @@
 
 #include "13_training/program/chosen_text.hpp"
 #include "18_experiments/shows/show_experiment.hpp"
+#include "18_experiments/shows/show_muon.hpp"
 #include "18_experiments/shows/show_reversal.hpp"
 #include "18_experiments/shows/show_which_chapter.hpp"
 #include "program/program.hpp"
@@ -21,7 +22,7 @@ static int show_encoder(const std::string& name, const TextFlags& text, std::siz
 int main(int argc, char** argv) {
   TextFlags text;
   std::size_t seeds = 3;
-  std::string experiment, encoder;
+  std::string experiment, encoder, muon;
   Program program("18_experiments",
                   "Trains small models that differ in one choice, and compares them. Without "
                   "flags: the experiments' names and questions, and a short one.");
@@ -31,6 +32,9 @@ int main(int argc, char** argv) {
       "encoder", encoder,
       "train a model that reads whole sequences: which-chapter (a classifier), or reversal (an "
       "encoder-decoder)");
+  program.word("muon", muon,
+               "show the optimizer Muon: values (what it makes of singular values), short (seconds "
+               "of training beside AdamW), or long (minutes)");
   program.size("seeds", seeds, "seeds of an experiment or an encoder");
   program.has_solutions(solutions);
 
@@ -40,6 +44,8 @@ int main(int argc, char** argv) {
                          }});
   table.tasks.push_back(
       {"encoder", {"seeds", "file", "folder"}, [&] { return show_encoder(encoder, text, seeds); }});
+  table.tasks.push_back(
+      {"muon", {"file", "folder"}, [&] { return show_muon(muon, text_of(text)); }});
   table.tasks.push_back({"", {"file", "folder", "save"}, [&] {
                            list_experiments();
                            program.save("losses", show_short_experiment(text_of(text)));
