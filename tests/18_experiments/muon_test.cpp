@@ -207,6 +207,16 @@ TEST_CASE("the first step starts from the loss and the gradients that AdamW's tr
   CHECK(got.update_ratio == doctest::Approx(std::sqrt(moved / size)).epsilon(1e-4));
 }
 
+TEST_CASE("each step starts from its own gradients") {
+  const Ids ids = letters();
+  TrainingOptions still = options();
+  still.schedule = {0, 0, 2, 60};  // no weight moves
+  MuonTrainer muon(drawn(), still, {.schedule = still.schedule}, ids);
+  Trainer adamw(drawn(), still, ids);
+  for (int n = 0; n < 3; ++n)
+    CHECK(muon.step().gradient_norm == doctest::Approx(adamw.step().gradient_norm).epsilon(1e-5));
+}
+
 TEST_CASE("clipping changes no matrix that Muon moves") {
   const Ids ids = letters();
   TrainingOptions clipped = options(), free = options();
