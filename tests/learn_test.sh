@@ -207,7 +207,7 @@ for flag in "save d" "tour-steps 20"; do takes_not "${flag% *}" "$training" --ru
 for flag in "width 32" "seed 2" "file x" "save d"; do takes_not "${flag% *}" "$training" --resume new --$flag; done
 refuses "--experiment and --encoder: wanted one of them at a time" "$build/18_experiments" --experiment norms --encoder reversal
 refuses "--seeds: wanted --experiment or --encoder too" "$build/18_experiments" --seeds 2
-refuses "--muon: wanted values, short or long, got x" "$build/18_experiments" --muon x
+refuses "--muon: wanted values, short, long or longer, got x" "$build/18_experiments" --muon x
 refuses "--width: wanted --run too" "$training" --width 32
 refuses "--run and --resume: wanted one of them at a time" "$training" --run a --resume a
 refuses "--solutions: wanted no other flag with it, got --seed" "$build/05_kv_cache" --seed 2 --solutions

@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
       "encoder-decoder)");
   program.word("muon", muon,
                "show the optimizer Muon: values (what it makes of singular values), short (seconds "
-               "of training beside AdamW), or long (minutes)");
+               "of training beside AdamW), or long and longer (minutes)");
   program.size("seeds", seeds, "seeds of an experiment or an encoder");
   program.has_solutions(solutions);
 

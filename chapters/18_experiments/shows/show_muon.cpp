@@ -109,6 +109,25 @@ static void compare(const Config& config, std::size_t steps, const SplitText& te
   print_sweep("Muon, the other tensors:", found.rest_sweep);
 }
 
+/// Four times as many steps, at the rates that the sweeps of "long" found, and at half of them.
+static void compare_longer(const Config& config, const SplitText& text) {
+  constexpr std::size_t steps = 1200;
+  const std::vector<int> train = byte_ids(text.train), held_out = byte_ids(text.held_out);
+  print_section("Muon and AdamW, longer");
+  Table table({"optimizer", ">steps", ">rates", ">held-out loss"});
+  for (const float share : {1.0f, 0.5f}) {
+    const OptimizerRun adamw{config, steps, share * 0.008f};
+    const OptimizerRun muon{config, steps, share * 0.064f, share * 0.016f};
+    for (const OptimizerRun& run : {adamw, muon}) {
+      show_progress(fmt::format("  rate {} ", rates_text(run)));
+      table.add({run.muon_rate > 0 ? "Muon" : "AdamW", std::to_string(steps), rates_text(run),
+                 fmt::format("{:.3f}", held_out_loss_of(run, train, held_out))});
+    }
+  }
+  show_progress("");
+  table.print();
+}
+
 int show_muon(const std::string& what, const std::string& text) {
   const auto config = [](std::size_t C, std::size_t H, std::size_t F) {
     return Config{
@@ -123,8 +142,10 @@ int show_muon(const std::string& what, const std::string& text) {
     compare(config(16, 2, 42), 32, split);
   } else if (what == "long") {
     compare(config(64, 4, 170), 300, split_by_passage(text));
+  } else if (what == "longer") {
+    compare_longer(config(64, 4, 170), split_by_passage(text));
   } else {
-    throw std::invalid_argument("--muon: wanted values, short or long, got " + what);
+    throw std::invalid_argument("--muon: wanted values, short, long or longer, got " + what);
   }
   return 0;
 }
