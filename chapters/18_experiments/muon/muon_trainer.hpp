@@ -5,7 +5,7 @@
 //                                          → Muon moves the matrices of blocks, one by one
 //
 // The parts of a batch are added up first: NS(g₁ + g₂) is not NS(g₁) + NS(g₂). Clipping concerns
-// AdamW's tensors alone, by the norm of their own gradients; a matrix's factor is lost in NS.
+// AdamW's tensors alone, by the norm of their own gradients: NS makes a step of one size anyway.
 #pragma once
 
 #include <span>

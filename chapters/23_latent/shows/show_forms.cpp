@@ -45,14 +45,14 @@ void show_by_hand() {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "In the plain form, the query meets expanded keys. In the absorbed form, the query is "
-      "multiplied by U and meets the cached rows themselves, and the mean of the latents is "
-      "multiplied by Y at the end.");
+      "In the plain form, the query is multiplied with expanded keys. In the absorbed form, U moves "
+      "to the query, which is multiplied with the cached rows themselves, and Y multiplies the "
+      "mean of the latents at the end.");
 }
 
 void show_equal(std::size_t seed) {
   print_section("Both forms at several sizes");
-  Table table({">T", ">H", ">N", ">R", ">Dv", ">K", "difference below 5 millionths"});
+  Table table({">T", ">H", ">N", ">R", ">Dv", ">K", "difference below 5 millionths of the largest"});
   Random random(seed);
   const auto row_of = [&](std::size_t T, const LatentSettings& settings) {
     const auto [C, H, N, R, Dv, K, Q, m, pairing, eps] = settings;
@@ -77,7 +77,7 @@ void show_equal(std::size_t seed) {
   table.print();
   fmt::print("\n");
   print_paragraph(
-      "The forms add the same products in another order, and floats differ by their roundings.");
+      "The forms multiply in another order, and their roundings differ.");
 }
 
 }  // namespace t2t

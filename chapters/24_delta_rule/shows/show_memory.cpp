@@ -31,8 +31,9 @@ void show_recall(std::size_t seed) {
   Table table({"keys", ">8", ">16", ">32", ">64", ">128"});
   add_memories(table, {{8}, {16}, {32}, {64}, {128}}, seed);
   print_paragraph(
-      "Random keys of length 1 and random values, 40 draws of each. A value is found if, of all "
-      "that were written, it is the nearest to what is read at its key.");
+      "Random keys of length 1 and random values, 40 draws of each; softmax multiplies products by "
+      "16. A value is found if, of all that were written, it is the nearest by angle to what is "
+      "read at its key.");
 }
 
 void show_rewritten(std::size_t seed) {
