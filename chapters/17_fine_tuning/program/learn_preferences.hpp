@@ -1,0 +1,11 @@
+// The task --preferences.
+#pragma once
+
+#include "17_fine_tuning/program/sums_tasks.hpp"
+
+namespace t2t {
+
+/// Throws std::invalid_argument, naming the flag, for a value that is not known or out of range.
+int learn_preferences(const Program& program, const SumFlags& flags);
+
+}  // namespace t2t
