@@ -13,7 +13,7 @@ struct SumFlags {
   std::string preferences;         // formats or answers
   std::string rewards;             // right or hole
   std::size_t steps = 200;         // of learning from either
-  std::size_t taught = 200;        // steps of supervised fine-tuning before
+  std::size_t taught = 240;        // steps of supervised fine-tuning before
   float rate = 3e-4f;              // of the steps of learning from either
   float beta = 0.1f, sft = 0;      // of DPO
   float kappa = 0;                 // of GRPO
