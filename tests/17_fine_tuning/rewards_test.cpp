@@ -100,7 +100,7 @@ TEST_CASE("all sums are there once, and none is both held out and learned") {
   REFUSES(split_sums(10000, 1), "sums that are held out: wanted below 10000, got 10000");
 }
 
-// Drawing.
+// Answers.
 
 TEST_CASE("an answer is its prompt's, ends with its end mark, and differs from its neighbour's") {
   const Model model = drawn();

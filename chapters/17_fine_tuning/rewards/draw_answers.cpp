@@ -21,7 +21,7 @@ struct OpenAnswer {
 /// Answers that are drawn at the same time, whose keys and values are in memory together.
 static constexpr std::size_t most_at_once = 1024;
 
-static void expect_drawing(const Drawing& drawing, std::size_t prompts, std::size_t V) {
+static void expect_drawing(const DrawOptions& drawing, std::size_t prompts, std::size_t V) {
   expect(prompts >= 1, "prompts", "at least 1", prompts);
   expect(drawing.most >= 1, "most, the tokens of an answer", "at least 1", drawing.most);
   expect(drawing.end >= 0 && std::size_t(drawing.end) < V, "end, the mark of an answer's end",
@@ -30,7 +30,7 @@ static void expect_drawing(const Drawing& drawing, std::size_t prompts, std::siz
 
 /// Draws the next token of each open answer. Those that ended are no longer open, and the
 /// others' new tokens are what the model reads next.
-static void draw_tokens(Tensor<2>& logits, const Drawing& drawing, SamplingScratch& scratch,
+static void draw_tokens(Tensor<2>& logits, const DrawOptions& drawing, SamplingScratch& scratch,
                         std::span<Transcript> answers, std::vector<OpenAnswer>& open,
                         std::vector<MoreTokens>& more) {
   std::vector<OpenAnswer> still_open;
@@ -48,7 +48,7 @@ static void draw_tokens(Tensor<2>& logits, const Drawing& drawing, SamplingScrat
 
 /// Draws the answers whose prompts are in the transcripts already, the first of which is number
 /// `first` of all.
-static void draw_some(const Model& model, const Drawing& drawing, std::size_t first,
+static void draw_some(const Model& model, const DrawOptions& drawing, std::size_t first,
                       std::span<Transcript> answers) {
   std::size_t longest = 0;
   std::vector<MoreTokens> more;
@@ -70,7 +70,7 @@ static void draw_some(const Model& model, const Drawing& drawing, std::size_t fi
 
 std::vector<Transcript> draw_answers(const Model& model,
                                      const std::vector<std::vector<int>>& prompts,
-                                     const Drawing& drawing) {
+                                     const DrawOptions& drawing) {
   expect_drawing(drawing, prompts.size(), model.config().V);
   std::vector<Transcript> answers(prompts.size());
   for (std::size_t i = 0; i < prompts.size(); ++i) {

@@ -16,7 +16,7 @@
 
 namespace t2t {
 
-struct Drawing {
+struct DrawOptions {
   int end = 0;           // the mark that ends an answer, and is its last token
   std::size_t most = 1;  // tokens of an answer, its end included
   std::uint64_t seed = 1;
@@ -28,7 +28,7 @@ struct Drawing {
 /// of 0 and an end outside [0, V).
 std::vector<Transcript> draw_answers(const Model& model,
                                      const std::vector<std::vector<int>>& prompts,
-                                     const Drawing& drawing);
+                                     const DrawOptions& drawing);
 
 /// The tokens of an answer, without its prompt.
 std::vector<int> answer_of(const Transcript& transcript);
