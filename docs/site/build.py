@@ -20,7 +20,7 @@ NOT_FOUND = """<p>There is no such page here. <a href="{root}index.html">The fir
 
 def write_404(into, address):
     """A host shows it for any path that it does not have, so that it takes its style along."""
-    style = (HERE / "static/source.css").read_text()
+    style = (HERE / "static/source.css").read_text().replace('@import "numbers.css";\n', "")
     root = address or "/"
     page = sources.PAGE.format(title="No such page", root=root, path="no such page", pages="", main=NOT_FOUND.format(root=root))
     page = page.replace(f'<link rel="stylesheet" href="{root}_static/source.css">', f"<style>{style}</style>")

@@ -4,7 +4,7 @@ The scripts of its interactive pieces: a page asks for the piece NAME by the com
 on a code host; stage.py makes a place of it; the script is static/pieces/NAME.js.
 
 Fewer bytes: names, punctuation and spaces have the listing's own colour, which a third of a page would say again and again; and
-the classes of rows and of words in code, for which the book's style has no rule.
+the classes of rows, links and words in code, for which the book's style has no rule.
 
 Levels of the headings in the list of pages, which Furo leaves out.
 """
@@ -12,7 +12,7 @@ import re
 
 
 FEWER_BYTES = [(r'<span class="[nwp]">([^<]*)</span>', r"\1"), (r'<span class="pre">([^<]*)</span>', r"\1"),
-               (r'<code class="docutils literal notranslate">', '<code class="literal">'), (r' class="row-(odd|even)"', "")]
+               (r'<code class="docutils literal notranslate">', '<code class="literal">'), (r' class="row-(odd|even)"', ""), (r'"reference internal"', '"reference"')]
 
 
 def add_scripts(app, body):

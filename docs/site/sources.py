@@ -1,5 +1,6 @@
 """The book's sources as pages: each file that a page links to, and each file of a folder that a page links to, with its
-lines numbered and highlighted. A line that a page links to has the anchor #L23, as on a code host.
+lines numbered and highlighted. A line that a page links to has the anchor #L23, as on a code host. The numbers are one
+text for all pages, of which a page shows as many as it has lines.
 
 These pages are plain: no navigation, and six colours, for there are many of them.
 """
@@ -62,8 +63,8 @@ def numbered(text, lexer, anchors=frozenset()):
     lines = spans(text, lexer).rstrip("\n").split("\n")
     if isinstance(lexer, DiffLexer):  # the lines of a patch have their numbers in it
         return "<pre tabindex=0>" + "\n".join(lines) + "\n</pre>"
-    names = (f" id=L{i}" if f"#L{i}" in anchors else "" for i in range(1, len(lines) + 1))
-    return "<pre tabindex=0>" + "".join(f"<i{name}>{line}\n</i>" for name, line in zip(names, lines)) + "</pre>"
+    shown = (f"<i id=L{i}>{line}</i>" if f"#L{i}" in anchors else line for i, line in enumerate(lines, 1))
+    return "<pre class=code tabindex=0>" + "\n".join(shown) + "\n</pre>"
 
 
 def breadcrumbs(inside, is_folder):
@@ -147,6 +148,11 @@ class Sources:
         rows = [f'<tr><td><a href="{name}{"" if name.endswith(".html") else "/index.html"}">{name.removesuffix(".html")}</a>' for name in inside]
         self.write(path, f"{path}/index.html", f"{path}/", "<table>" + "\n".join(rows) + "</table>")
 
+    def write_numbers(self):
+        pages = (page.read_text().count("\n") for page in self.written)
+        numbers = r"\a ".join(str(i) for i in range(1, max(pages) + 1))
+        (self.into / "_static/numbers.css").write_text(f'.code::before {{ content: "{numbers}"; }}\n')
+
     def all(self):
         for path in sorted(self.linked):
             self.folder(path) if path.is_dir() else self.file(path)
@@ -157,4 +163,5 @@ class Sources:
         for old in (self.into / "source").rglob("*.html"):
             if old not in self.written:
                 old.unlink()
+        self.write_numbers()
         return len(self.written)
