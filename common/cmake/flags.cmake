@@ -10,6 +10,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized;-Wno-restrict;-Wno-stringop-overflow>")
 endif()
 
+# From g++ 13 on, -O3 sets these two on x86 and -Og does not, and what was precompiled with other settings is not used.
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag(-munroll-only-small-loops T2T_UNROLLS_SMALL_LOOPS)
+if(T2T_UNROLLS_SMALL_LOOPS)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-munroll-only-small-loops;-mvzeroupper>")
+endif()
+
 # Little is gained by optimizing code that only shows, reads or tests something, and there is far more of it to
 # compile than to run.
 set(T2T_LITTLE_WORK $<$<CONFIG:Release>:-Og>)
