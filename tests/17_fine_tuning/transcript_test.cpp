@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ TEST_CASE("by hand: of two turns, both answers and their ends are learned") {
   const std::string text = "?system\ns.\n?user\na?.\n?assistant\nb!.\n?user\nc.\n?assistant\nde.";
   REQUIRE(got.ids.size() == text.size());
   REQUIRE(got.learned.size() == text.size());
+  CHECK(std::count(got.learned.begin(), got.learned.end(), true) == 6);
   const size_t first = text.find("b!."), second = text.find("de.");
   for (size_t t = 0; t < text.size(); ++t) {
     CAPTURE(t);
