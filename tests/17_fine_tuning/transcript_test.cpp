@@ -19,17 +19,17 @@ using std::size_t;
 TEST_CASE("by hand: of two turns, both answers and their ends are learned") {
   const Bpe bpe(tiny_tokenizer(258));
   const std::vector<ChatMessage> messages = {
-      {"user", "a?"}, {"assistant", "b!"}, {"user", "c"}, {"assistant", "de"}};
+      {"user", "a?"}, {"assistant", "bb!"}, {"user", "c"}, {"assistant", "de"}};
   const Transcript got = transcript_of(messages, bpe, "s");
   // ? for <|im_start|> and a question mark, . for <|im_end|>.
-  const std::string text = "?system\ns.\n?user\na?.\n?assistant\nb!.\n?user\nc.\n?assistant\nde.";
+  const std::string text = "?system\ns.\n?user\na?.\n?assistant\nbb!.\n?user\nc.\n?assistant\nde.";
   REQUIRE(got.ids.size() == text.size());
   REQUIRE(got.learned.size() == text.size());
-  CHECK(std::count(got.learned.begin(), got.learned.end(), true) == 6);
-  const size_t first = text.find("b!."), second = text.find("de.");
+  CHECK(std::count(got.learned.begin(), got.learned.end(), true) == 7);
+  const size_t first = text.find("bb!."), second = text.find("de.");
   for (size_t t = 0; t < text.size(); ++t) {
     CAPTURE(t);
-    const bool answer = (t >= first && t < first + 3) || (t >= second && t < second + 3);
+    const bool answer = (t >= first && t < first + 4) || (t >= second && t < second + 3);
     CHECK(got.learned[t] == answer);
     if (text[t] == '.') CHECK(got.ids[t] == 257);
     if (answer && text[t] != '.') CHECK(got.ids[t] == int(text[t]));
