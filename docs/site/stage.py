@@ -4,7 +4,6 @@ the table of contents from weaving/way.txt.
 
 stage(into) writes the pages, and returns the files and folders of the book to which they link, each with the anchors of its lines.
 """
-import collections
 import pathlib
 import re
 import sys
@@ -34,6 +33,9 @@ class Links:
     def __init__(self, folder, seen):
         self.folder, self.seen = folder, seen
 
+    def see(self, path, anchor=""):
+        self.seen.setdefault(path, set()).update([anchor] if anchor else [])
+
     def place(self, path, anchor=""):
         """(the page of the site, whether it is one of Sphinx's): of a path as a page writes it, or None if it is no such link.
         Wrong versions are on the page of their folder."""
@@ -45,9 +47,9 @@ class Links:
         if target.suffix in (".md", ".svg") and target.parent == HOME / "docs":
             return target.name, True
         if target.suffix == ".patch":
-            self.seen[target.parent]
+            self.see(target.parent)
             return f"{target.parent.relative_to(HOME)}/index.html#{target.stem}", False
-        self.seen[target].update([anchor] if anchor else [])
+        self.see(target, anchor)
         inside = str(target.relative_to(HOME))
         return inside + ("/index.html" if target.is_dir() else ".html"), False
 
@@ -70,7 +72,7 @@ def with_checks(text, name, links):
     main = [one for one in found if "kernels" not in one.name]
     if not main:
         return text
-    links.seen[main[0]]
+    links.see(main[0])
     line = f" · its checks: [`tests/{main[0].name}`](source:tests/{main[0].name}.html)"
     return re.sub(r"^(Read beside (?:.+\n)+)", lambda m: "{.beside}\n" + m[1].rstrip("\n") + line + "\n", text, count=1, flags=re.M)
 
@@ -119,7 +121,7 @@ def write_if_new(path, text):
 
 def stage(into):
     into.mkdir(parents=True, exist_ok=True)
-    ends, seen, kept = contents(), collections.defaultdict(set), set()
+    ends, seen, kept = contents(), {}, set()
     sources = {page.stem: page for page in sorted((HOME / "docs").glob("*.md"))} | {"index": HOME / "README.md", "replay": HOME / "docs/site/replay.md"}
     for name, path in sources.items():
         links = Links(HOME if name == "index" else HOME / "docs", seen)

@@ -2,8 +2,7 @@
 // of answers, or an answer that the model wrote itself.
 //
 //   ids      2 + 3 = 5 . 4 + 4 = 8 .        the mark . ends an answer
-//   learned  0 0 0 0 1 1 0 0 0 0 1 1        questions are given, answers are learned with their
-//   ends
+//   learned  0 0 0 0 1 1 0 0 0 0 1 1        answers and their ends are learned
 //
 // The target of a token is the token after it, so a target is learned if that next token is.
 #pragma once

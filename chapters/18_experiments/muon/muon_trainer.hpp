@@ -1,4 +1,4 @@
-// Training with two optimizers: Muon for the matrices inside of blocks, chapter 13's AdamW for the
+// Training with two optimizers: Muon for the matrices inside blocks, chapter 13's AdamW for the
 // rest.
 //
 //   gradients of the whole batch, in parts → AdamW moves embedding, head, gains, biases, routers
@@ -17,7 +17,7 @@
 
 namespace t2t {
 
-/// How the matrices inside of blocks are moved.
+/// How the matrices inside blocks are moved.
 struct MuonOptions {
   Muon muon = {};
   Schedule schedule = {};  // of the matrices' rate
