@@ -7,7 +7,7 @@
     unless_passed.py arm     some checks on an emulated ARM processor
 
 unless_passed.json holds for each of the four, and each folder, a hash of the sources that decide the result: the checks and
-their fixtures, the chapter, the chapters before it, and common. A folder that passes is noted there, to be committed.
+their fixtures, the chapter, the chapters that these include, and common. A folder that passes is noted there, to be committed.
 """
 import json
 import os

@@ -2,7 +2,7 @@
 
 tests/wrong/NN_name/failing_checks.json holds a key for each wrong version that was shown to be rejected: a hash of all that
 decides it, namely the patch, what is recorded of it, the chapter's checks with their fixtures, and the sources of the chapter,
-of the chapters before it and of common. Comments and line ends don't count, nor do programs, benches and the
+of the chapters that these include and of common. Comments and line ends don't count, nor do programs, benches and the
 pages' figures, which no check is linked with; kernels count only for folders that test kernels, and common/figure only where
 a part draws. If any of these has changed since, the key is stale, and the wrong version must be shown to be rejected again.
 """
@@ -65,11 +65,31 @@ def of_folder(folder):
 def ground(folder):
     """Of all that the wrong versions of a folder have in common."""
     files = [*_code("common"), *_checks(folder)]
-    files += [file for chapter in sorted((ROOT / "chapters").iterdir()) if folder[0].isdigit() and chapter.name <= folder
-              for file in _code(chapter.relative_to(ROOT)) if not re.match(r"(main|solutions|bench|gpu_bench|figure\w*)\.[ch]pp", file.name)]
+    files += [file for chapter in sorted(_chapters(folder)) for file in _code(f"chapters/{chapter}")
+              if not re.match(r"(main|solutions|bench|gpu_bench|figure\w*)\.[ch]pp", file.name)]
     tests_kernels = any(file.suffix == ".cu" for place in ("tests", "chapters") for file in _code(f"{place}/{folder}"))
     draws = any(b'#include "figure/' in file.read_bytes() for file in files if not _is_of_figures(file))
     return _hash_of(file for file in files if (tests_kernels or not _is_of_kernels(file)) and (draws or not _is_of_figures(file)))
+
+
+def _chapters(folder):
+    """The chapter of a folder, and those that its code and its checks include, directly or through others."""
+    if not folder[0].isdigit():
+        return set()
+    found, to_read = {folder}, _included(_checks(folder)) | {folder}
+    while to_read:
+        found |= to_read
+        to_read = set().union(*(_included(_code(f"chapters/{chapter}")) for chapter in to_read)) - found
+    return {chapter for chapter in found if chapter <= folder}  # a header for several chapters' checks may include later ones
+
+
+def _included(files):
+    return {chapter for file in files if file.suffix in (".cpp", ".hpp", ".cu") for chapter in _chapters_named_in(file)}
+
+
+@functools.cache
+def _chapters_named_in(file):
+    return set(re.findall(r'#include "(\d\d_\w+)/', file.read_text()))
 
 
 def _is_of_figures(file):
