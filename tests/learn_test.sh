@@ -400,6 +400,14 @@ chmod +x toy/build/release/01_toy toy/bin/cmake
 touch toy/build/release/build.ninja toy/chapters/01_toy/about
 accepts env PATH="$PWD/toy/bin:$PATH" T2T_WEIGHTS=none toy/learn tour
 grep -q '01_toy .* ok$' out || fail "a tour of one chapter printed: $(cat out)"
+# It ends with chapter 10, and one that begins at 11 goes on to the last.
+for name in 10_ten 11_more; do
+  mkdir toy/chapters/$name && touch toy/chapters/$name/about && cp toy/build/release/01_toy toy/build/release/$name
+done
+accepts env PATH="$PWD/toy/bin:$PATH" T2T_WEIGHTS=none toy/learn tour
+grep -q '10_ten .* ok$' out && ! grep -q 11_more out && grep -q 'tour 11 goes on' out || fail "a tour printed: $(cat out)"
+accepts env PATH="$PWD/toy/bin:$PATH" T2T_WEIGHTS=none toy/learn tour 11
+grep -q '11_more .* ok$' out && ! grep -q 10_ten out || fail "a tour from chapter 11 printed: $(cat out)"
 
 accepts "$learn"
 accepts "$learn" --help
@@ -423,7 +431,10 @@ nvidia-smi -L &>/dev/null || refuses "--gpu: wanted an NVIDIA GPU with its drive
 refuses "test does not take '--fast'; usage: ./learn test [NN ...] [--all] [--yes]" "$learn" test 01 --fast
 refuses "bench does not take '--yes'; usage: ./learn bench [NN ...] [--json FILE]" "$learn" bench --yes
 refuses "chapter 17 has nothing to measure" "$learn" bench 17
-for word in map doctor setup tour docs weights; do
+refuses "there is no chapter '99'" "$learn" tour 99
+refuses "tour does not take '04'; usage: ./learn tour [--yes] [CHAPTER]" "$learn" tour 03 04
+refuses "tour does not take '--fast'; usage: ./learn " "$learn" tour --fast
+for word in map doctor setup docs weights; do
   refuses "$word does not take '03'; usage: ./learn " "$learn" "$word" 03
   refuses "$word does not take '--fast'; usage: ./learn " "$learn" "$word" --fast
 done
