@@ -34,13 +34,13 @@ build_site() {
   tail -1 "$home/build/site.log"
 }
 
-# Checks the site in Chromium, and compares its pieces with the numbers of two programs. Where Chromium is missing, --yes
+# Checks the site in Chromium, and compares its pieces with the numbers of programs: chapter 10's if its weights are here. Where Chromium is missing, --yes
 # installs it; without --yes, a line says that nothing was checked, and how to install it.
 check_site() {
   local status=0
   python_packages "${1:-}" "$check_modules" "${check_packages[@]}"
   [[ ${1:-} != --yes ]] || has_chromium || ! command -v apt-get >/dev/null || install_chromium
-  compile_more 03_rope 04_causal_attention
+  compile_more 03_rope 04_causal_attention $([[ ! -e $fetched ]] || echo 10_pretrained)
   (settings && PYTHONUTF8=1 T2T_BUILD=$build "$venv/bin/python" "$home/tests/site/check.py") || status=$?
   [[ $status == 0 || $status == 77 ]] || die "the site is not as it should be (see above)"
 }

@@ -117,6 +117,20 @@ class Numbers(unittest.TestCase):
             ours = self.ask("sampling", "p.settled(x[0], x[1])", [by_hand, setting])
             self.assertEqual([v for v, p in enumerate(ours) if p > 0], kept)
 
+    def test_sampling_of_the_model(self):
+        """The recorded logits are the model's: other processors add in other orders, which moves a logit by less than 0.02."""
+        model = self.ask("sampling", "p.model")
+        self.assertEqual(len(model["likeliest"]), 50)
+        self.assertEqual(self.ask("sampling", "p.tokens('model').probabilities.length"), 50)
+        self.assertAlmostEqual(sum(self.ask("sampling", "p.tokens('model').probabilities")), 1, places=12)
+        logits = programs.logits(model["prompt"])
+        if logits is None:
+            self.skipTest("the real model's weights are not here: ./learn weights")
+        self.assertEqual(len(logits), model["V"])
+        for (_, recorded), z in zip(model["likeliest"], sorted(logits, reverse=True)):
+            self.assertAlmostEqual(recorded, z, delta=0.02)
+        self.assertAlmostEqual(model["logSum"], math.log(sum(math.exp(z) for z in logits)), delta=0.02)
+
     def test_scheduler(self):
         """The waits of a long prompt and of eight answers, which the page's table shows for four budgets."""
         texts = [{"arrives": 0, "prompt": 2, "most": 250}] * 8 + [{"arrives": 10, "prompt": 1500, "most": 1}]

@@ -44,3 +44,14 @@ def run(name, *flags):
         printed = subprocess.run([BUILD / name, "--save", folder, *flags], capture_output=True, text=True, check=True,
                                  env=os.environ | {"T2T_BRIEF": "1"}).stdout
         return printed, {one.stem: npy(one) for one in pathlib.Path(folder).glob("*.npy")}
+
+
+def logits(prompt):
+    """The real model's, for the token after the prompt; None where its weights are not."""
+    weights = pathlib.Path(os.environ.get("T2T_WEIGHTS", browser.HOME / "build/weights/smollm2-135m-instruct.q4_1.gguf"))
+    if not weights.exists():
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, "logits.npy")
+        subprocess.run([BUILD / "10_pretrained", "--model", weights, "--prompt", prompt, "--logits", file], capture_output=True, check=True)
+        return npy(file)[1]
