@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -13,6 +14,7 @@
 #include "17_fine_tuning/preferences/dpo.hpp"
 #include "17_fine_tuning/preferences/policy.hpp"
 #include "17_fine_tuning/program/sums_model.hpp"
+#include "17_fine_tuning/rewards/answers_to.hpp"
 #include "17_fine_tuning/rewards/draw_answers.hpp"
 #include "program/print.hpp"
 #include "program/progress.hpp"
@@ -45,10 +47,8 @@ static std::vector<PreferredAnswer> format_pairs(const std::vector<Sum>& sums) {
 static std::vector<PreferredAnswer> answer_pairs(const Model& model, const std::vector<Sum>& sums,
                                                  std::uint64_t seed) {
   constexpr std::size_t asked = 2000, m = 8;
-  std::vector<std::vector<int>> prompts;
-  for (std::size_t i = 0; i < asked; ++i)
-    prompts.insert(prompts.end(), m, sum_ids(sum_prompt(sums[i])));
-  const std::vector<Transcript> answers = draw_answers(model, prompts, {sum_end, sum_most, seed});
+  const std::vector<Sum> chosen(sums.begin(), sums.begin() + asked);
+  const std::vector<Transcript> answers = answers_to(model, repeated(chosen, m), sum_most, seed);
   std::vector<PreferredAnswer> pairs;
   for (std::size_t i = 0; i < asked; ++i) {
     std::optional<std::size_t> right, wrong;
@@ -95,14 +95,10 @@ struct PairScores {
 /// Of the answers to sums with two formats, how many are right in either, and begin with a zero.
 static PairScores score_formats(const Model& model, const std::vector<Sum>& held_out) {
   constexpr std::size_t m = 8;
-  std::vector<Sum> asked;
-  std::vector<std::vector<int>> prompts;
-  for (const Sum& sum : held_out)
-    if (has_two_formats(sum)) {
-      asked.insert(asked.end(), m, sum);
-      prompts.insert(prompts.end(), m, sum_ids(sum_prompt(sum)));
-    }
-  const std::vector<Transcript> answers = draw_answers(model, prompts, {sum_end, sum_most, 8});
+  std::vector<Sum> chosen;
+  std::ranges::copy_if(held_out, std::back_inserter(chosen), has_two_formats);
+  const std::vector<Sum> asked = repeated(chosen, m);
+  const std::vector<Transcript> answers = answers_to(model, asked, sum_most, 8);
   PairScores scores{};
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const std::string text = sum_text(answer_of(answers[i]));

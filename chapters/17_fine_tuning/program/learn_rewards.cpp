@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "17_fine_tuning/program/sums_model.hpp"
-#include "17_fine_tuning/rewards/draw_answers.hpp"
+#include "17_fine_tuning/rewards/answers_to.hpp"
 #include "17_fine_tuning/rewards/reward_trainer.hpp"
 #include "program/print.hpp"
 #include "program/progress.hpp"
@@ -70,10 +70,9 @@ static void show_gains(const SumScores& before, const SumScores& after, std::siz
 
 static void show_some_answers(const Model& model, const std::vector<Sum>& sums,
                               std::uint64_t seed) {
-  std::vector<std::vector<int>> prompts;
-  for (std::size_t i = 0; i < 6; ++i) prompts.push_back(sum_ids(sum_prompt(sums[i])));
+  const std::vector<Sum> asked(sums.begin(), sums.begin() + 6);
   std::string line = "Answers to six held-out sums:";
-  for (const Transcript& answer : draw_answers(model, prompts, {sum_end, sum_most, seed}))
+  for (const Transcript& answer : answers_to(model, asked, sum_most, seed))
     line += "  " + sum_text(answer.ids);
   print_paragraph(line);
 }

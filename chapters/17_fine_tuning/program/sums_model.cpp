@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "17_fine_tuning/preferences/policy.hpp"
+#include "17_fine_tuning/rewards/answers_to.hpp"
 #include "17_fine_tuning/rewards/draw_answers.hpp"
 #include "17_fine_tuning/rewards/pass_at_k.hpp"
 #include "program/progress.hpp"
@@ -35,9 +36,7 @@ Model taught_sums(const std::vector<Sum>& sums, std::size_t steps, std::uint64_t
 
 SumScores score_sums(const Model& model, const std::vector<Sum>& sums, std::size_t m,
                      std::uint64_t seed) {
-  std::vector<std::vector<int>> prompts;
-  for (const Sum& sum : sums) prompts.insert(prompts.end(), m, sum_ids(sum_prompt(sum)));
-  const std::vector<Transcript> answers = draw_answers(model, prompts, {sum_end, sum_most, seed});
+  const std::vector<Transcript> answers = answers_to(model, repeated(sums, m), sum_most, seed);
   SumScores scores{};
   scores.right.resize(sums.size());
   for (std::size_t i = 0; i < answers.size(); ++i) {

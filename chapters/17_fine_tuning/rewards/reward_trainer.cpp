@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "17_fine_tuning/rewards/answers_to.hpp"
 #include "17_fine_tuning/rewards/draw_answers.hpp"
 #include "random.hpp"
 #include "shapes.hpp"
@@ -43,13 +44,6 @@ std::vector<Sum> RewardTrainer::next_sums() const {
     asked.insert(asked.end(), options_.grpo.group, sum);
   }
   return asked;
-}
-
-static std::vector<Transcript> answers_to(const Model& model, const std::vector<Sum>& asked,
-                                          std::size_t most, std::uint64_t seed) {
-  std::vector<std::vector<int>> prompts;
-  for (const Sum& sum : asked) prompts.push_back(sum_ids(sum_prompt(sum)));
-  return draw_answers(model, prompts, {sum_end, most, seed});
 }
 
 /// The mean over learned targets of ln p − ln p_ref.
