@@ -10,61 +10,64 @@
 #include <vector>
 
 #include "09_language_model/sampling.hpp"
+#include "10_pretrained/model/architecture.hpp"
 #include "10_pretrained/model/tokenizer.hpp"
 #include "10_pretrained/program/flags.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
 #include "23_latent/model/load_latent.hpp"
-#include "memory.hpp"
+#include "linalg.hpp"
 #include "program/print.hpp"
+#include "utf8_start.hpp"
 
 namespace t2t {
 
-static std::string name_of(const GgufFile& file) {
-  const char* key = "general.name";
-  return file.metadata().has(key) ? printable(file.metadata().text(key)) : "without a name";
+static void add_size(Table& table, const char* what, std::size_t size, const char* key) {
+  table.add({what, with_commas(size), key});
+}
+
+static void add_attention(Table& table, const LatentConfig& config) {
+  const auto& [C, H, N, R, Dv, K, Q, m, pairing, eps] = config.attention;
+  add_size(table, "width C", C, "embedding_length");
+  add_size(table, "blocks L", config.L, "block_count");
+  add_size(table, "of which have one network", config.dense, "leading_dense_block_count");
+  add_size(table, "heads H", H, "attention.head_count");
+  add_size(table, "a head's channels without RoPE, N", N, "attention.key_length_mla, less R");
+  add_size(table, "and with it, R", R, "rope.dimension_count");
+  add_size(table, "a value's channels Dv", Dv, "attention.value_length_mla");
+  add_size(table, "rank of the latent K", K, "attention.kv_lora_rank");
+  add_size(table, "rank of the queries Q", Q, "attention.q_lora_rank; 0: none");
+  table.add({"YaRN's factor of the scores, m²", fmt::format("{:.4f}", m * m),
+             "rope.scaling.yarn_log_multiplier"});
+}
+
+static void add_experts(Table& table, const LatentConfig& config) {
+  const GroupedRouting& routing = config.routing;
+  const bool sigmoid = routing.router.scoring == Scoring::sigmoid;
+  add_size(table, "experts E", config.E, "expert_count");
+  add_size(table, "of which a token uses k", routing.router.k, "expert_used_count");
+  add_size(table, "groups of experts", routing.groups, "expert_group_count");
+  add_size(table, "of which a token uses", routing.open, "expert_group_used_count");
+  table.add({"scores become", sigmoid ? "sigmoids" : "softmax", "expert_gating_func"});
+  table.add({"factor of the weights", fmt::format("{}", routing.scale), "expert_weights_scale"});
+  add_size(table, "width of an expert", config.F_expert, "expert_feed_forward_length");
+  add_size(table, "width of the shared network", config.F_shared, "that times expert_shared_count");
 }
 
 static void show_sizes(const GgufFile& file, const LatentModel& model) {
   const LatentConfig& config = model.config;
-  const auto& [C, H, N, R, Dv, K, Q, m, pairing, eps] = config.attention;
   print_section("The file");
-  print_paragraph(
-      fmt::format("{}: {}", std::filesystem::path(file.name()).filename().string(), name_of(file)));
+  print_paragraph(fmt::format("{}: {}", std::filesystem::path(file.name()).filename().string(),
+                              model_name(file)));
   fmt::print("\n");
   Table table({"", ">", "deepseek2."});
-  const auto add = [&](const char* what, std::size_t size, const char* key) {
-    table.add({what, with_commas(size), key});
-  };
-  add("width C", C, "embedding_length");
-  add("blocks L", config.L, "block_count");
-  add("of which have one network", config.dense, "leading_dense_block_count");
-  add("heads H", H, "attention.head_count");
-  add("a head's channels without RoPE, N", N, "attention.key_length_mla, less R");
-  add("and with it, R", R, "rope.dimension_count");
-  add("a value's channels Dv", Dv, "attention.value_length_mla");
-  add("rank of the latent K", K, "attention.kv_lora_rank");
-  add("rank of the queries Q", Q, "attention.q_lora_rank; 0: none");
-  table.add({"YaRN's factor of the scores, m²", fmt::format("{:.4f}", m * m),
-             "rope.scaling.yarn_log_multiplier"});
-  if (config.dense < config.L) {
-    const GroupedRouting& routing = config.routing;
-    const bool sigmoid = routing.router.scoring == Scoring::sigmoid;
-    add("experts E", config.E, "expert_count");
-    add("of which a token uses k", routing.router.k, "expert_used_count");
-    add("groups of experts", routing.groups, "expert_group_count");
-    add("of which a token uses", routing.open, "expert_group_used_count");
-    table.add({"scores become", sigmoid ? "sigmoids" : "softmax", "expert_gating_func"});
-    table.add({"factor of the weights", fmt::format("{}", routing.scale), "expert_weights_scale"});
-    add("width of an expert", config.F_expert, "expert_feed_forward_length");
-    add("width of the shared network", config.F_shared, "that times expert_shared_count");
-  }
-  add("vocabulary V", config.V, "vocab_size");
-  add("longest sequence", config.T_max, "context_length");
+  add_attention(table, config);
+  if (config.dense < config.L) add_experts(table, config);
+  add_size(table, "vocabulary V", config.V, "vocab_size");
+  add_size(table, "longest sequence", config.T_max, "context_length");
   const LatentSizes sizes = sizes_of(model);
-  add("parameters", sizes.parameters, "counted from these sizes");
+  add_size(table, "parameters", sizes.parameters, "counted from these sizes");
+  add_size(table, "bytes in memory", sizes.bytes, "counted from the weights");
   table.print();
-  fmt::print("\n");
-  print_paragraph(fmt::format("In memory the weights are {}.", bytes_text(double(sizes.bytes))));
 }
 
 static void show_cache(const LatentConfig& config) {
@@ -73,10 +76,9 @@ static void show_cache(const LatentConfig& config) {
   const std::size_t heads = 2 * config.L * s.H * (s.query_width() + s.Dv);
   print_section("The cache, at 2 bytes per element");
   Table table({"it holds", "elements per token", ">bytes per token",
-               fmt::format(">{} tokens", with_commas(config.T_max))});
+               fmt::format(">for {} tokens", with_commas(config.T_max))});
   const auto add = [&](const char* what, const std::string& formula, std::size_t bytes) {
-    table.add(
-        {what, formula, with_commas(bytes), bytes_text(double(bytes) * double(config.T_max))});
+    table.add({what, formula, with_commas(bytes), with_commas(bytes * config.T_max)});
   };
   add("latents and rotated keys", fmt::format("{}·({} + {})", config.L, s.K, s.R), latent);
   add("all heads' keys and values",
@@ -103,57 +105,67 @@ static std::vector<int> continued(const LatentModel& model, const std::vector<in
   return more;
 }
 
-/// The tokenizer, or why there is none.
-static std::optional<Bpe> tokenizer_of(const GgufFile& file, std::string& why) {
+/// What is continued, and with which vocabulary, if the file has one that chapter 10 reads.
+struct Prompt {
+  std::optional<Bpe> bpe;
+  std::string why;  // there is no vocabulary
+  std::string text;
+  std::vector<int> ids;  // empty: there is nothing to continue
+};
+
+static Prompt prompt_of(const Program& program, const LatentFileFlags& flags, const GgufFile& file,
+                        const LatentConfig& config) {
+  Prompt prompt;
   try {
-    return read_tokenizer(file);
+    prompt.bpe = read_tokenizer(file);
   } catch (const std::runtime_error& error) {
-    why = error.what();
-    return std::nullopt;
+    if (program.given("prompt")) throw;
+    prompt.why = error.what();
   }
+  if (program.given("ids")) {
+    prompt.ids = parse_ids(flags.ids, config.V);
+  } else if (prompt.bpe) {
+    if (prompt.bpe->size() > config.V)
+      throw std::runtime_error(fmt::format("{}: {} tokens in its vocabulary, but V = {}",
+                                           file.name(), prompt.bpe->size(), config.V));
+    prompt.text = program.given("prompt") ? flags.prompt : "Once upon a time";
+    prompt.ids = prompt.bpe->encode(prompt.text);
+    if (const std::optional<int> first = prompt.bpe->first())
+      prompt.ids.insert(prompt.ids.begin(), *first);
+  } else {
+    return prompt;
+  }
+  if (prompt.ids.empty() || prompt.ids.size() >= config.T_max)
+    throw std::invalid_argument(fmt::format("the prompt: wanted 1 to {} tokens, got {}",
+                                            config.T_max - 1, prompt.ids.size()));
+  return prompt;
 }
 
-static void show_continuation(const Program& program, const LatentFileFlags& flags,
-                              const GgufFile& file, const LatentModel& model) {
-  std::string why;
-  const std::optional<Bpe> bpe = tokenizer_of(file, why);
-  if (program.given("prompt") && !bpe) throw std::runtime_error("--prompt: " + why);
+static void show_continuation(const Prompt& prompt, const LatentModel& model, std::size_t tokens) {
   print_section("Continued greedily");
-  if (!program.given("ids") && !bpe) {
-    print_paragraph(
-        fmt::format("There is no text to continue, because of its vocabulary: {}. "
-                    "--ids 1,2,3 continues ids.",
-                    why));
+  if (prompt.ids.empty()) {
+    print_paragraph(fmt::format(
+        "There is no text to continue, because of its vocabulary: {}. --ids 1,2,3 continues ids.",
+        prompt.why));
     return;
   }
-  const std::string text = program.given("prompt") ? flags.prompt : "Once upon a time";
-  std::vector<int> ids;
-  if (program.given("ids")) {
-    ids = parse_ids(flags.ids, model.config.V);
-  } else {
-    if (bpe->size() > model.config.V)
-      throw std::runtime_error(fmt::format("{}: {} tokens in its vocabulary, but V = {}",
-                                           file.name(), bpe->size(), model.config.V));
-    ids = bpe->encode(text);
-    if (const std::optional<int> first = bpe->first()) ids.insert(ids.begin(), *first);
-  }
-  const std::size_t T_max = model.config.T_max;
-  if (ids.empty() || ids.size() >= T_max)
-    throw std::invalid_argument(
-        fmt::format("the prompt: wanted 1 to {} tokens, got {}", T_max - 1, ids.size()));
-  const std::size_t most = std::min(flags.tokens, T_max - ids.size());
-  const std::vector<int> more = continued(model, ids, most, bpe ? bpe->ends() : std::vector<int>());
-  fmt::print("ids   [{}]\nthen  [{}]\n", fmt::join(ids, ", "), fmt::join(more, ", "));
-  if (bpe && !program.given("ids")) fmt::print("\n{}\n", printable_lines(text + bpe->said(more)));
+  const std::size_t most = std::min(tokens, model.config.T_max - prompt.ids.size());
+  const std::vector<int> more =
+      continued(model, prompt.ids, most, prompt.bpe ? prompt.bpe->ends() : std::vector<int>());
+  fmt::print("ids   [{}]\nthen  [{}]\n", fmt::join(prompt.ids, ", "), fmt::join(more, ", "));
+  if (!prompt.text.empty())
+    fmt::print("\n{}\n", printable_lines(prompt.text + prompt.bpe->said(more)));
 }
 
 int show_latent_file(const Program& program, const LatentFileFlags& flags) {
   const GgufFile file = GgufFile::open(flags.model);
+  // The prompt comes first: a model may take minutes to read.
+  const Prompt prompt = prompt_of(program, flags, file, read_latent_config(file));
   const LatentModel model =
       read_latent_model(file, flags.floats ? MakeWeight() : MakeWeight(packed_matrix));
   show_sizes(file, model);
   show_cache(model.config);
-  show_continuation(program, flags, file, model);
+  show_continuation(prompt, model, flags.tokens);
   return 0;
 }
 
