@@ -281,6 +281,14 @@ accepts test -s grid/logits.npy
 refuses "R, a head's rotated channels: wanted an even number of at least 2, got 3" "$build/23_latent" --rotated 3
 accepts "$build/23_latent" --tokens 9 --query-rank 0 --save latent
 accepts test -s latent/cache.npy
+latents=$home/tests/fixtures/23_latent
+accepts "$build/23_latent" --model "$latents/v2_lite.gguf" --prompt "the end" --tokens 3
+accepts "$build/23_latent" --model "$latents/v3.gguf" --ids 1,2 --float
+refuses "--prompt: wanted --model too" "$build/23_latent" --prompt x
+refuses "--prompt and --ids: wanted one of them" "$build/23_latent" --model "$latents/v3.gguf" --prompt x --ids 1
+refuses "v3.gguf: has no tokenizer.ggml.model" "$build/23_latent" --model "$latents/v3.gguf" --prompt x
+refuses "--ids: wanted integers below 59, as in 1,2,3, got 59" "$build/23_latent" --model "$latents/v3.gguf" --ids 59
+refuses "general.architecture: wanted deepseek2, got llama" "$build/23_latent" --model "$home/tests/fixtures/10_pretrained/tiny.gguf"
 refuses "--tokens: wanted" "$build/24_delta_rule" --tokens 0
 accepts "$build/24_delta_rule" --tokens 5 --save delta
 accepts test -s delta/memory.npy

@@ -8,8 +8,8 @@
 //
 // RoPE rotates qʳ and kʳ alone, and all heads share kʳ. A cache needs only c and kʳ of each token,
 // K + R elements however many heads there are. absorbed.hpp computes the same without making any
-// head's keys and values; cache/latent_cache.hpp generates with it. DeepSeek-AI 2024,
-// "DeepSeek-V2". What this chapter does not do: load a published model's file.
+// head's keys and values; cache/latent_cache.hpp generates with it, and model/ builds models of
+// such layers from files. DeepSeek-AI 2024, "DeepSeek-V2".
 #pragma once
 
 #include <cstddef>

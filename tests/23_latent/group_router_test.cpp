@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <vector>
 
 #include "13_training/differences.hpp"
@@ -101,22 +103,29 @@ TEST_CASE("with one group, or all groups open, it is chapter 14's router times s
 }
 
 TEST_CASE("chosen experts lie in open groups only, and a token's routing is its own") {
-  const size_t T = 40, C = 5, E = 12, size = 3;
-  const Tensor<2> x = numbers(4, 2, 0, T, C), router = numbers(5, 2, 0, E, C);
-  const GroupedRouting routing = {
-      .router = {.k = 5, .scoring = Scoring::sigmoid}, .groups = 4, .open = 2};
-  const Routed all = route_in_groups(x, router, routing);
-  std::vector<size_t> uses(4);
-  for (size_t t = 0; t < T; ++t) {
-    std::vector<bool> open(4);
-    for (size_t i = 0; i < 5; ++i) open[all.experts[t * 5 + i] / size] = true;
-    for (size_t g = 0; g < 4; ++g) uses[g] += open[g];
-    CHECK(std::count(open.begin(), open.end(), true) == 2);
-    const Routed alone = route_in_groups(rows_of(x, t, 1), router, routing);
-    CHECK(Experts(&all.experts[t * 5], &all.experts[t * 5] + 5) == alone.experts);
-    CHECK(all_close(rows_of(all.weights, t, 1), alone.weights, 0));
+  // The second has DeepSeek-V3's sizes.
+  for (const auto& [E, groups, open, k] :
+       {std::array<size_t, 4>{12, 4, 2, 5}, std::array<size_t, 4>{256, 8, 4, 8}}) {
+    const size_t T = 40, C = 5, experts = E, most = open;
+    CAPTURE(experts);
+    const Tensor<2> x = numbers(4, 2, 0, T, C), router = numbers(5, 2, 0, E, C);
+    const GroupedRouting routing = {
+        .router = {.k = k, .scoring = Scoring::sigmoid}, .groups = groups, .open = open};
+    const Routed all = route_in_groups(x, router, routing);
+    std::vector<size_t> uses(groups);
+    for (size_t t = 0; t < T; ++t) {
+      const Experts chosen(&all.experts[t * k], &all.experts[t * k] + k);
+      std::set<size_t> used;
+      for (const size_t e : chosen) used.insert(e / (E / groups));
+      for (const size_t g : used) ++uses[g];
+      CHECK(used.size() <= most);
+      CHECK(std::set(chosen.begin(), chosen.end()).size() == chosen.size());
+      const Routed alone = route_in_groups(rows_of(x, t, 1), router, routing);
+      CHECK(chosen == alone.experts);
+      CHECK(all_close(rows_of(all.weights, t, 1), alone.weights, 0));
+    }
+    for (const size_t count : uses) CHECK(count > 0);
   }
-  for (const size_t count : uses) CHECK(count > 0);
 }
 
 TEST_CASE("impossible groups are refused") {

@@ -124,10 +124,8 @@ TEST_CASE("a model of dense blocks needs nothing of experts") {
   const LatentModel model = model_of(config);
   const Ids ids = some_ids(6);
   CHECK(all_close(in_calls(ids, model, {5, 1}, 64), logits_by_formula(ids, model), near));
-  const LatentSizes sizes = sizes_of(model);
   const size_t block = latent_parameters(config.attention) + 2 * 11 + 3 * 9 * 11;
-  CHECK(sizes.parameters == 3 * block + 11 + 2 * 13 * 11);
-  CHECK(sizes.bytes == 4 * sizes.parameters);
+  CHECK(parameter_count(model) == 3 * block + 11 + 2 * 13 * 11);
 }
 
 TEST_CASE("what a model cannot run is refused, and the caches stay as they were") {

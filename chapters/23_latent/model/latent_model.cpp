@@ -60,16 +60,11 @@ LatentModel draw_latent_model(const LatentConfig& config, Random& random) {
   return model;
 }
 
-LatentSizes sizes_of(const LatentModel& model) {
-  LatentSizes sizes{0, 0};
-  for_each_latent_weight(model, [&](const LatentTensorInfo&, const auto& weight) {
-    sizes.parameters += weight.size();
-    if constexpr (std::is_same_v<decltype(weight), const Weight&>)
-      sizes.bytes += weight.bytes();
-    else
-      sizes.bytes += weight.size() * sizeof(float);
-  });
-  return sizes;
+std::size_t parameter_count(const LatentModel& model) {
+  std::size_t count = 0;
+  for_each_latent_weight(
+      model, [&](const LatentTensorInfo&, const auto& weight) { count += weight.size(); });
+  return count;
 }
 
 LatentState::LatentState(const LatentConfig& config, std::size_t S, std::size_t chunk)

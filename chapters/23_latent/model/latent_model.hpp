@@ -52,11 +52,8 @@ void expect_latent_model(const LatentModel& model);
 /// with a sigmoid router get biases from N(0, 0.1²). Throws as expect_latent_config does.
 LatentModel draw_latent_model(const LatentConfig& config, Random& random);
 
-/// The bytes in which the weights are stored, and the parameters that they stand for.
-struct LatentSizes {
-  std::size_t parameters, bytes;
-};
-LatentSizes sizes_of(const LatentModel& model);
+/// How many parameters the weights have.
+std::size_t parameter_count(const LatentModel& model);
 
 /// A sequence: the caches of all blocks, RoPE's table, and memory for calls of up to `chunk` rows.
 struct LatentState {

@@ -64,9 +64,10 @@ static void show_sizes(const GgufFile& file, const LatentModel& model) {
   if (config.dense < config.L) add_experts(table, config);
   add_size(table, "vocabulary V", config.V, "vocab_size");
   add_size(table, "longest sequence", config.T_max, "context_length");
-  const LatentSizes sizes = sizes_of(model);
-  add_size(table, "parameters", sizes.parameters, "counted from these sizes");
-  add_size(table, "bytes in memory", sizes.bytes, "counted from the weights");
+  add_size(table, "parameters", parameter_count(model), "counted from these sizes");
+  std::size_t stored = 0;
+  for (const GgufTensor& tensor : file.tensors()) stored += tensor.size;
+  add_size(table, "bytes of the file's tensors", stored, "counted from its directory");
   table.print();
 }
 
@@ -106,16 +107,16 @@ static std::vector<int> continued(const LatentModel& model, const std::vector<in
 }
 
 /// What is continued, and with which vocabulary, if the file has one that chapter 10 reads.
-struct Prompt {
+struct LatentPrompt {
   std::optional<Bpe> bpe;
   std::string why;  // there is no vocabulary
   std::string text;
   std::vector<int> ids;  // empty: there is nothing to continue
 };
 
-static Prompt prompt_of(const Program& program, const LatentFileFlags& flags, const GgufFile& file,
-                        const LatentConfig& config) {
-  Prompt prompt;
+static LatentPrompt prompt_of(const Program& program, const LatentFileFlags& flags,
+                              const GgufFile& file, const LatentConfig& config) {
+  LatentPrompt prompt;
   try {
     prompt.bpe = read_tokenizer(file);
   } catch (const std::runtime_error& error) {
@@ -141,7 +142,8 @@ static Prompt prompt_of(const Program& program, const LatentFileFlags& flags, co
   return prompt;
 }
 
-static void show_continuation(const Prompt& prompt, const LatentModel& model, std::size_t tokens) {
+static void show_continuation(const LatentPrompt& prompt, const LatentModel& model,
+                              std::size_t tokens) {
   print_section("Continued greedily");
   if (prompt.ids.empty()) {
     print_paragraph(fmt::format(
@@ -160,7 +162,7 @@ static void show_continuation(const Prompt& prompt, const LatentModel& model, st
 int show_latent_file(const Program& program, const LatentFileFlags& flags) {
   const GgufFile file = GgufFile::open(flags.model);
   // The prompt comes first: a model may take minutes to read.
-  const Prompt prompt = prompt_of(program, flags, file, read_latent_config(file));
+  const LatentPrompt prompt = prompt_of(program, flags, file, read_latent_config(file));
   const LatentModel model =
       read_latent_model(file, flags.floats ? MakeWeight() : MakeWeight(packed_matrix));
   show_sizes(file, model);
