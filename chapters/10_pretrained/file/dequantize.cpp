@@ -123,7 +123,7 @@ struct TypeRow {
 };
 }  // namespace
 
-/// The index of a type is its number in a file; 4 and 5 are no longer used.
+/// The index of a type is its number in a file; 4, 5 and 31 to 38 have no name here.
 static constexpr TypeRow types[] = {
     {"F32", {1, 4}, from_f32},
     {"F16", {1, 2}, from_f16},
@@ -156,6 +156,15 @@ static constexpr TypeRow types[] = {
     {"F64"},
     {"IQ1_M"},
     {"BF16", {1, 2}, from_bf16},
+    {},
+    {},
+    {},
+    {},
+    {},
+    {},
+    {},
+    {},
+    {"MXFP4", {32, 1 + 16}},
 };
 
 static TypeRow row_of(TensorType type) {
@@ -180,7 +189,7 @@ std::string types_read_here() {
 void dequantize_rows(TensorType type, std::span<const std::uint8_t> bytes, Matrix to) {
   const TypeRow row = row_of(type);
   const BlockLayout block = row.block;
-  if (block.numbers == 0) refuse("tensor type", types_read_here(), double(type));
+  if (!row.from_blocks) refuse("tensor type", types_read_here(), double(type));
   if (to.cols % block.numbers != 0)
     refuse("columns", fmt::format("whole blocks of {}", block.numbers), to.cols);
   const std::size_t row_bytes = to.cols / block.numbers * block.bytes;

@@ -40,7 +40,8 @@ enum class TensorType : std::uint32_t {
   q4_k = 12,
   q5_k = 13,
   q6_k = 14,
-  bf16 = 30
+  bf16 = 30,
+  mxfp4 = 39  // its size is known, so that its files open; chapter 25 reads its values
 };
 
 /// The weights and bytes of one block; a row is whole blocks. {0, 0} for other types.
