@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 

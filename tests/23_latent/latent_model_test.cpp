@@ -4,8 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include <limits>
-#include <numeric>
+#include <span>
 #include <vector>
 
 #include "02_normalization/rms_norm.hpp"
@@ -90,10 +89,9 @@ static Tensor<2> in_calls(const Ids& ids, const LatentModel& model,
 }
 
 TEST_CASE("a model is its parts put together, in calls and chunks of any lengths") {
-  for (const auto& [Q, scoring] :
-       {std::pair{size_t(0), Scoring::softmax}, {size_t(8), Scoring::sigmoid}}) {
+  for (const size_t Q : {0, 8}) {
     CAPTURE(Q);
-    LatentConfig config = odd_config(Q, scoring);
+    LatentConfig config = odd_config(Q, Q > 0 ? Scoring::sigmoid : Scoring::softmax);
     for (const size_t F_shared : {10, 0}) {
       config.F_shared = F_shared;
       const LatentModel model = model_of(config);

@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "linalg.hpp"
-#include "rows.hpp"
 #include "shapes.hpp"
 
 namespace t2t {

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
-#include <string_view>
-#include <utility>
+#include <type_traits>
 
 #include "01_embedding/embedding.hpp"
 #include "02_normalization/rms_norm.hpp"
@@ -43,7 +42,8 @@ void expect_latent_model(const LatentModel& model) {
 
 LatentModel draw_latent_model(const LatentConfig& config, Random& random) {
   expect_latent_config(config);
-  LatentModel model{.config = config, .embedding = {}, .blocks = {}, .final_gain = {}, .head = {}};
+  LatentModel model{};
+  model.config = config;
   model.blocks.resize(config.L);
   for (std::size_t l = config.dense; l < config.L; ++l) model.blocks[l].experts.resize(config.E);
   const auto matrix = [&](const LatentTensorInfo& info) {
@@ -69,8 +69,9 @@ std::size_t parameter_count(const LatentModel& model) {
 
 LatentState::LatentState(const LatentConfig& config, std::size_t S, std::size_t chunk)
     : chunk(chunk),
-      attention((expect_latent_config(config), config.attention), S),
+      attention(config.attention, S),
       network(chunk, config.dense > 0 ? config.F : 0, Activation::swiglu) {
+  expect_latent_config(config);
   expect(S >= 1 && S <= config.T_max, "S, the positions of the state",
          fmt::format("1 to T_max = {}", config.T_max), S);
   expect(chunk >= 1, "chunk", "at least 1", chunk);

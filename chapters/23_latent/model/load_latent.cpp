@@ -3,8 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 #include "10_pretrained/tokenizer/utf8.hpp"
 #include "23_latent/model/weight_list.hpp"
@@ -22,7 +25,8 @@ static std::string part_of_kv_b(std::string name, std::string_view part) {
 
 /// A model without weights, whose blocks have this many of their experts at most.
 static LatentModel without_weights(const LatentConfig& config, std::size_t most_experts) {
-  LatentModel model{.config = config, .embedding = {}, .blocks = {}, .final_gain = {}, .head = {}};
+  LatentModel model{};
+  model.config = config;
   model.blocks.resize(config.L);
   for (std::size_t l = config.dense; l < config.L; ++l)
     model.blocks[l].experts.resize(std::min(config.E, most_experts));

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "03_rope/scaling/rope_scaling.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
