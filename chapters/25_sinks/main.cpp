@@ -14,6 +14,7 @@ using namespace t2t;
 int main(int argc, char** argv) {
   std::string model, ids = "0";
   std::size_t tokens = 16;
+  bool integers = false;
   Program program("25_sinks",
                   "A sink is a learned score in each head that competes with the keys and has no "
                   "value. Shows what it takes of a row's weight, a head that learns one, and what "
@@ -21,9 +22,12 @@ int main(int argc, char** argv) {
   program.input("model", model, "run this file of gpt-oss or SmolLM3 (GGUF), and nothing else");
   program.word("ids", ids, "with --model: the tokens that are given, such as 3,14,15");
   program.size("tokens", tokens, "with --model: how many tokens follow");
+  program.yes(
+      "integers", integers,
+      "with --model: multiply gpt-oss's experts as integers, faster and in twice the memory");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
-    if (!model.empty()) return run_file(model, ids_from(ids), tokens);
+    if (!model.empty()) return run_file(model, ids_from(ids), tokens, integers);
     show_by_hand();
     program.save("shares", show_shares(program.seed()));
     show_learned(program.seed());

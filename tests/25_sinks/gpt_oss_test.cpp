@@ -93,7 +93,8 @@ static double experts_bound(size_t C, size_t F) {
 TEST_CASE("the formula and the rows equal the experts in float64, at odd sizes") {
   const struct {
     size_t T, E, k, C, F;
-  } sizes[] = {{1, 1, 1, 1, 1}, {5, 4, 2, 7, 3}, {9, 5, 5, 4, 6}, {17, 7, 3, 11, 5}};
+  } sizes[] = {
+      {1, 1, 1, 1, 1}, {5, 4, 2, 7, 3}, {9, 5, 5, 4, 6}, {17, 7, 3, 11, 5}, {3, 32, 4, 65, 33}};
   for (const auto& [T, E, k, C, F] : sizes) {
     const ClampedExperts mixture = experts(E, k, C, F);
     const Tensor<2> x = numbers(7, 4, 0, T, C), want = in_double(x, mixture);
@@ -170,9 +171,10 @@ TEST_CASE("by hand: gpt-oss's YaRN begins at pair 8.09 and ends at 17.40, not ro
 TEST_CASE("sinks from a cache equal the formula, for windows, groups and another factor") {
   const struct {
     size_t T, S, H, G, D;
-  } sizes[] = {{1, 1, 1, 1, 1}, {5, 9, 4, 2, 6}, {1, 70, 6, 3, 5}, {33, 40, 8, 8, 4}};
+  } sizes[] = {
+      {1, 1, 1, 1, 1}, {5, 9, 4, 2, 6}, {1, 70, 6, 3, 5}, {33, 40, 8, 8, 4}, {2, 150, 64, 8, 64}};
   for (const auto& [T, S, H, G, D] : sizes)
-    for (const Mask mask : {Mask::causal, Mask::sliding(3), Mask::none}) {
+    for (const Mask mask : {Mask::causal, Mask::sliding(3), Mask::sliding(128), Mask::none}) {
       const Tensor<2> q = numbers(1, 2, 0, T, H * D), k = numbers(2, 2, 0, S, G * D);
       const Tensor<2> v = numbers(3, 2, 0, S, G * D);
       const Tensor<1> sinks = numbers(4, 6, 0, H);

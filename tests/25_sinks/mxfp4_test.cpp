@@ -8,6 +8,7 @@
 
 #include "12_quantization/formats/quantize.hpp"
 #include "12_quantization/formats/relative_error.hpp"
+#include "12_quantization/packed/packed_weight.hpp"
 #include "13_training/differences.hpp"
 #include "25_sinks/mxfp4/mxfp4_weight.hpp"
 #include "linalg.hpp"
@@ -167,6 +168,9 @@ TEST_CASE("the same blocks in Q8_0 have the same values, to the last bit") {
     dequantize_rows(TensorType::q8_0, mxfp4_as_q8_0(block, 1, 32), one);
     CHECK(all_close(one, unpacked(block, 1, 32), 0));
   }
+  Tensor<2> none = empty(1, 32);
+  dequantize_rows(TensorType::q8_0, mxfp4_as_q8_0(block_of(0, 0x80), 1, 32), none);
+  CHECK(all_close(none, zeros(1, 32), 0));  // zeros, whatever their scale
 }
 
 TEST_CASE("products with packed weights are those with their floats") {
@@ -184,6 +188,17 @@ TEST_CASE("products with packed weights are those with their floats") {
       std::ranges::copy(row(floats, rows - 1), row(want, 0).begin());
       CHECK(all_close(row_of, want, 0));
     }
+}
+
+TEST_CASE(
+    "a row as wide as gpt-oss's experts: the product with its floats, and with its integers") {
+  const Tensor<2> w = numbers(5, 2, 0, 80, 2880), x = numbers(6, 2, 0, 2, 2880);
+  const Bytes bytes = pack_mxfp4(w);
+  const Tensor<2> want = matmul_bt(x, unpacked(bytes, 80, 2880));
+  CHECK(all_close(matmul_bt(x, mxfp4_weight(bytes, 80, 2880)), want, 2 * rounding(2880, 1.5)));
+  const Weight integers =
+      packed_weight(pack_rows(TensorType::q8_0, mxfp4_as_q8_0(bytes, 80, 2880), 80, 2880));
+  CHECK(relative_error(matmul_bt(x, integers), want) < 0.01);  // activations in 8 bits
 }
 
 TEST_CASE("weights from N(0, 1) lose more than in Q4_0, those beside an outlier less") {

@@ -11,6 +11,7 @@
 #include "10_pretrained/model/load_model.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
 #include "12_quantization/packed/half_weight.hpp"
+#include "12_quantization/packed/packed_weight.hpp"
 #include "25_sinks/file_values.hpp"
 #include "25_sinks/mxfp4/mxfp4_weight.hpp"
 #include "memory.hpp"
@@ -68,7 +69,7 @@ static std::string name_here(const TensorInfo& info) {
 /// Reads tensors and remembers their names, to find those that are surplus.
 class GptOssReader {
  public:
-  explicit GptOssReader(const GgufFile& file) : file_(file) {}
+  GptOssReader(const GgufFile& file, ExpertProducts products) : file_(file), products_(products) {}
 
   Tensor<1> vector(const std::string& name, std::size_t size) {
     read_.insert(name);
@@ -90,7 +91,9 @@ class GptOssReader {
       return half_weight(tensor.type, tensor.bytes, rows, cols);
     if (tensor.type != TensorType::mxfp4) return Weight(floats_of(tensor, rows, cols));
     try {
-      return mxfp4_weight(tensor.bytes, rows, cols);
+      if (products_ == ExpertProducts::floats) return mxfp4_weight(tensor.bytes, rows, cols);
+      const std::vector<std::uint8_t> blocks = mxfp4_as_q8_0(tensor.bytes, rows, cols);
+      return packed_weight(pack_rows(TensorType::q8_0, blocks, rows, cols));
     } catch (const std::invalid_argument& error) {
       throw std::invalid_argument(fmt::format("{}: {}", printable(tensor.name), error.what()));
     }
@@ -104,6 +107,7 @@ class GptOssReader {
 
  private:
   const GgufFile& file_;
+  ExpertProducts products_;
   std::set<std::string, std::less<>> read_;
 };
 
@@ -135,19 +139,22 @@ static ClampedExperts read_clamped_experts(const GgufFile& file, GptOssReader& r
   return mixture;
 }
 
-/// Bytes that the weights take: packed ones as in the file, others as floats.
-static double bytes_wanted(const GgufFile& file) {
+/// Bytes that the weights take.
+static double bytes_wanted(const GgufFile& file, ExpertProducts products) {
   double sum = 0;
   for (const GgufTensor& tensor : file.tensors()) {
     const BlockLayout block = block_layout(tensor.type);
-    const bool packed = block.bytes * 8 < 32 * block.numbers && tensor.type != TensorType::q8_0;
-    sum += double(tensor.size) * (packed ? 1 : 4 * double(block.numbers) / double(block.bytes));
+    double of_weight = sizeof(float);
+    if (tensor.type == TensorType::f16 || tensor.type == TensorType::bf16) of_weight = 2;
+    if (tensor.type == TensorType::mxfp4)
+      of_weight = (products == ExpertProducts::floats ? 17 : 34) / 32.0;
+    sum += double(tensor.size) / double(block.bytes) * double(block.numbers) * of_weight;
   }
   return sum;
 }
 
-static GptOss read_all(const GgufFile& file, const Config& config) {
-  GptOssReader reader(file);
+static GptOss read_all(const GgufFile& file, const Config& config, ExpertProducts products) {
+  GptOssReader reader(file, products);
   ModelWeights weights = room_for(config);
   for_each_tensor(weights, config, [&](const TensorInfo& info, auto& tensor) {
     if (info.size() == 0) return;
@@ -169,11 +176,11 @@ static GptOss read_all(const GgufFile& file, const Config& config) {
   return gpt_oss;
 }
 
-GptOss read_gpt_oss(const GgufFile& file) {
+GptOss read_gpt_oss(const GgufFile& file, ExpertProducts products) {
   const Config config = read_gpt_oss_config(file);
-  expect_memory(bytes_wanted(file), file.name(), "use a smaller model");
+  expect_memory(bytes_wanted(file, products), file.name(), "use a smaller model");
   try {
-    return read_all(file, config);
+    return read_all(file, config, products);
   } catch (const std::invalid_argument& error) {
     throw std::runtime_error(fmt::format("{}: {}", file.name(), error.what()));
   }

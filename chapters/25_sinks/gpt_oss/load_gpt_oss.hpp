@@ -23,9 +23,15 @@ bool is_gpt_oss(const GgufFile& file);
 /// for another architecture, for a value that is missing, out of range or not built here.
 Config read_gpt_oss_config(const GgufFile& file);
 
-/// The whole model. Weights of MXFP4, F16 and BF16 stay packed, others become floats; no value is
-/// rounded. Throws as read_gpt_oss_config does, and std::runtime_error, naming the file, for
-/// tensors that are missing, surplus or of another shape, and for a scale of MXFP4 that is NaN.
-GptOss read_gpt_oss(const GgufFile& file);
+/// How experts in MXFP4 are multiplied: as floats, exactly, from 4.25 bits per weight; or as
+/// integers, by chapter 12's product, which rounds activations to 8 bits and keeps weights in Q8_0,
+/// in twice the memory. No weight is rounded.
+enum class ExpertProducts { floats, integers };
+
+/// The whole model. Weights of F16 and BF16 stay as they are stored, others but MXFP4 become
+/// floats. Throws as read_gpt_oss_config does, and std::runtime_error, naming the file, for tensors
+/// that are missing, surplus or of another shape, for a scale of MXFP4 that is NaN, and, for
+/// integers, as mxfp4_as_q8_0 does.
+GptOss read_gpt_oss(const GgufFile& file, ExpertProducts products = ExpertProducts::floats);
 
 }  // namespace t2t

@@ -109,6 +109,8 @@ std::vector<std::uint8_t> mxfp4_as_q8_0(std::span<const std::uint8_t> bytes, std
   for (std::size_t b = 0; b < blocks; ++b) {
     const std::uint8_t* from = &bytes[b * mxfp4_bytes];
     std::uint8_t* to = &stored[b * q8_0_bytes];
+    const auto is_zero = [](std::uint8_t both) { return (both & 0x77) == 0; };  // without signs
+    if (std::all_of(from + 1, from + mxfp4_bytes, is_zero)) continue;  // 0 is there already
     expect(from[0] >= 104 && from[0] <= 143, "e, the scale's exponent",
            "104 to 143, whose halves an F16 can hold", from[0]);
     const std::uint16_t scale = float_to_half(std::ldexp(1.0f, int(from[0]) - 128));

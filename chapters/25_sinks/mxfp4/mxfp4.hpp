@@ -53,8 +53,9 @@ void unpack_mxfp4_row(const std::uint8_t* blocks, Row to);  // [cols]
 void expect_mxfp4(std::span<const std::uint8_t> bytes, std::size_t rows, std::size_t cols);
 
 /// The same values as blocks of Q8_0, exactly: twice a value is an integer from −12 to 12, and half
-/// a scale is an F16 if e is from 104 to 143. Chapter 12's product of integers can then multiply by
-/// them, with twice as many bytes. Throws as expect_mxfp4 does, and for an e outside of this range.
+/// a scale is an F16 if e is from 104 to 143. A block of zeros may have any scale. Chapter 12's
+/// product of integers can then multiply by them, with twice as many bytes. Throws as expect_mxfp4
+/// does, and for an e outside of this range.
 std::vector<std::uint8_t> mxfp4_as_q8_0(std::span<const std::uint8_t> bytes, std::size_t rows,
                                         std::size_t cols);
 

@@ -90,11 +90,13 @@ static void continue_ids(const GgufFile& file, const Model& model, ModelState& s
   if (!words.empty()) print_paragraph(words);
 }
 
-void run_file(const std::string& path, const std::vector<int>& ids, std::size_t most) {
+void run_file(const std::string& path, const std::vector<int>& ids, std::size_t most,
+              bool in_integers) {
   const GgufFile file = GgufFile::open(path);
   const std::size_t S = ids.size() + most;
   if (is_gpt_oss(file)) {
-    const GptOss gpt_oss = read_gpt_oss(file);
+    const GptOss gpt_oss =
+        read_gpt_oss(file, in_integers ? ExpertProducts::integers : ExpertProducts::floats);
     ModelState state = gpt_oss_state(gpt_oss, S);
     return continue_ids(file, gpt_oss.model, state, ids, most);
   }

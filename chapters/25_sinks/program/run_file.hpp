@@ -11,8 +11,10 @@ namespace t2t {
 std::vector<int> ids_from(const std::string& text);
 
 /// Loads the file, prints its sizes, the likeliest tokens after these ids, and `most` more tokens,
-/// each the likeliest. Words are the file's own, if it has a vocabulary. Throws std::runtime_error
-/// for a file of another architecture, and as the readers and forward do.
-void run_file(const std::string& path, const std::vector<int>& ids, std::size_t most);
+/// each the likeliest. Words are the file's own, if it has a vocabulary. in_integers: experts in
+/// MXFP4 are multiplied as integers. Throws std::runtime_error for a file of another architecture,
+/// and as the readers and forward do.
+void run_file(const std::string& path, const std::vector<int>& ids, std::size_t most,
+              bool in_integers);
 
 }  // namespace t2t
