@@ -11,6 +11,7 @@
 
 #include "25_sinks/fast/sink_rows.hpp"
 #include "25_sinks/in_double.hpp"
+#include "25_sinks/sink_attention.hpp"
 #include "25_sinks/tiny_gpt_oss.hpp"
 #include "rows.hpp"
 #include "support/all_close.hpp"
