@@ -2,7 +2,7 @@
 # How the book is built and run: CMake, the environment of its programs, and its own Python.
 source "$(dirname "${BASH_SOURCE[0]}")/needs.sh"
 cores=$(getconf _NPROCESSORS_ONLN)
-venv=$home/build/python # its own Python, with cogapp, which updates the pages
+venv=$home/build/python # its own Python
 arch=${T2T_ARCH:-native} # the processor to build for, as -march has it: x86-64-v3, say
 fetched=$home/build/weights/smollm2-135m-instruct.q4_1.gguf # what ./learn weights fetches
 
@@ -33,6 +33,7 @@ compile_now() {
 compile_more() { in_turn compile_more_now "$@" || exit 1; }
 compile_more_now() {
   local more=''
+  python_tools
   configure_now
   [[ $# == 1 ]] || more=" and $(($# - 1)) more"
   (quietly "building ${1##*/}$more" "$(basename "$(log_of "$1")" .log)" build_more "$@") || { expect_all && exit 1; }
@@ -114,11 +115,15 @@ settings() {
   export T2T_WEIGHTS=${T2T_WEIGHTS:-$fetched}
 }
 
-# Installs cogapp into the book's Python. Its scripts hold their folder's path, so it is run by -m.
+# Installs into the book's Python what weaves the pages and what reads C++, for them and for the tutor. Its scripts
+# hold their folder's path, so it is run by -m.
 python_tools() {
-  "$venv/bin/python" -c 'import cogapp' 2>/dev/null || in_turn quietly "installing cogapp" cogapp install_cogapp
+  "$venv/bin/python" -c 'import cogapp, tree_sitter_cpp' 2>/dev/null ||
+    in_turn quietly "installing cogapp and tree-sitter" python-tools install_python_tools
 }
-install_cogapp() { python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q cogapp==3.6.0; }
+install_python_tools() {
+  python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q cogapp==3.6.0 tree-sitter==0.26.1 tree-sitter-cpp==0.23.4
+}
 
 # workbook WHAT ARGUMENTS…: runs commands/lib/workbook/WHAT.py. While Python starts, Ctrl-C would show where it
 # stood, so it is ignored until house.py asks for it.
@@ -126,6 +131,7 @@ workbook() {
   expect_build
   command -v python3 >/dev/null || die "Python 3 is missing, and perhaps more: ./learn setup says what, and installs it"
   settings
+  [[ $1 == edited ]] || python_tools # which a chapter can be run without
   (
     trap '' INT
     PYTHONUTF8=1 python3 "$home/commands/lib/workbook/$1.py" "${@:2}"

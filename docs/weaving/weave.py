@@ -43,39 +43,30 @@ import gpu_tables
 import way as ways
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "commands/lib/workbook"))
+import source  # noqa: E402  how C++ is read
 BUILD = pathlib.Path(os.environ.get("T2T_BUILD", ROOT / "build/release"))
 
 
 def code(path, *names):
-    lines = (ROOT / path).read_text().splitlines()
-    spans = [_span(path, lines, name) for name in names]
+    text = source.plain((ROOT / path).read_text())
+    spans, lines = [_span(path, text, name) for name in names], text.split("\n")
     body = [line for begin, end in spans for line in ["", *lines[begin:end]]]
     _listing(path, spans[0][0], body[1:])
 
 
-def _span(path, lines, name):
-    """Quotes by name: from the comment above `name(` at column 0 to the closing brace at column 0, or on the same line."""
-    ends = "" if "(" in name else r"(\(| (: (public )?\w+ )?\{)"  # class X : public Y {
-    pattern = re.compile(rf"(?:\[\[[\w:]*\]\] )?(?:\w[\w:<>,&* ]* )?{re.escape(name)}{ends}")
-    starts = [i for i, line in enumerate(lines) if pattern.match(line) and not _declares(lines, i)]
-    if len(starts) != 1:
-        raise SystemExit(f"{path}: {len(starts)} definitions of {name}, wanted one")
-    begin = end = starts[0]
-    while lines[begin - 1].startswith(("//", "#pragma omp", "template <", "[[")):
+def _span(path, text, name):
+    """The lines of a definition, with the comment above it."""
+    word = re.findall(r"[\w:~]+", re.split(r"\(| : ", name)[0])[-1]
+    found = [(one.begin, one.end) for one in source.items(text) if one.kind != "declared" and
+             (one.name == word and re.search(rf"(?<![\w:]){re.escape(name)}", text[one.begin:one.brace]) or
+              one.kind == "check" and text.startswith(name, one.begin))]
+    if len(found) != 1:
+        raise SystemExit(f"{path}: {len(found)} definitions of {name}, wanted one")
+    (begin, end), lines = (text.count("\n", 0, at) for at in found[0]), text.split("\n")
+    while lines[begin - 1].startswith(("//", "#pragma omp")):
         begin -= 1
-    while not (lines[end].startswith("}") or re.search(r"\{.*\}$", lines[end]) and not lines[end].startswith(" ")):
-        end += 1
     return begin, end + 1
-
-
-def _declares(lines, at):
-    """Whether the name's statement ends before any body begins: a declaration, not a definition."""
-    for line in lines[at:]:
-        if "{" in line:
-            return False
-        if line.rstrip().endswith(";") or ";  //" in line:
-            return True
-    return True
 
 
 def part(path, name):

@@ -84,8 +84,8 @@ class Calling:
 def calls_of(chapter, part, function):
     """Check -> Calling."""
     names = _names_of(chapter, part, function)
-    return {piece.name: Calling(names, [text for text in _assertions(piece.code) if _mentions(names, text)])
-            for piece in _pieces_for(chapter, part) if piece.is_check and _mentions(names, piece.code)}
+    return {piece.name: Calling(names, [text for text in piece.assertions if _mentions(names, text)])
+            for piece in _pieces(house.checks_of(chapter, part).removesuffix("_test")) if piece.is_check and _mentions(names, piece.code)}
 
 
 def indirect_calls_of(chapter, part, function):
@@ -99,7 +99,7 @@ def _names_of(chapter, part, function):
     word = re.escape(function.split("::")[-1])
     names, grown = frozenset([rf"(?:\.|->){word}\(" if "::" in function else rf"\b{word}\b"]), True
     while grown:
-        found = {rf"\b{piece.name}\b" for piece in _pieces_for(chapter, part) if not piece.is_check and _mentions(names, piece.code)}
+        found = {rf"\b{piece.name}\b" for piece in _pieces(house.checks_of(chapter, part).removesuffix("_test")) if not piece.is_check and _mentions(names, piece.code)}
         names, grown = names | found, not found <= names
     return names
 
@@ -108,21 +108,13 @@ def _mentions(names, code):
     return any(re.search(name, code) for name in names)
 
 
-def _assertions(code):
-    return [code[found.start():source._closing(code, found.end() - 1, "()")]
-            for found in re.finditer(r"\b(CHECK|REQUIRE|REFUSES)\w*\(", code)]
-
-
 @dataclasses.dataclass
 class Piece:
     """What stands at the outermost level of a file of checks: a check, or something that checks use."""
     name: str
     is_check: bool
     code: str  # without comments and strings
-
-
-def _pieces_for(chapter, part):
-    return _pieces(house.checks_of(chapter, part).removesuffix("_test"))
+    assertions: list
 
 
 @functools.cache
@@ -133,12 +125,12 @@ def _pieces(name):
 
 
 def _pieces_of(text):
-    code = source.without_comments(text)
-    begins = [found.start() for found in re.finditer(r"^(?=[A-Za-z_])", code, re.M)] + [len(code)]
-    for begin, end in zip(begins, begins[1:]):
-        piece, of_check = code[begin:end], code.startswith("TEST_CASE", begin)
-        if of_check:
-            title = text[begin:source._closing(code, begin + len("TEST_CASE"), "()")].partition("doctest::")[0]
-            yield Piece("".join(re.findall(r'"((?:\\.|[^"\\])*)"', title)).replace('\\"', '"'), True, piece)
-        elif found := re.search(r"\b(?:struct|class)\s+(\w+)\s*\{|(\w+)\s*(?:\(|=|\{)", piece):
-            yield Piece(found.group(1) or found.group(2), False, piece)
+    for item in source.items(text):
+        asked = [source.bare(text, one) for one in _assertions(item.node)] if item.kind == "check" else []
+        yield Piece(item.name, item.kind == "check", source.bare(text, item.node), asked)
+
+
+def _assertions(node):
+    for call in source.nodes(node, "call_expression"):
+        is_one = re.match(rb"(CHECK|REQUIRE|REFUSES)\w*\(", call.text)
+        yield from [call] if is_one else _assertions(call)

@@ -10,11 +10,11 @@ import pathlib
 import re
 import tempfile
 
-import bodies
 import checks
 import house
 import skeleton
 import source
+import switches
 import trial
 import written
 
@@ -66,7 +66,7 @@ def found(chapter, part):
         return {check: functions for check in _without_the_part(chapter, part)}
     with tempfile.TemporaryDirectory(prefix="t2t-calls-") as folder:
         made = pathlib.Path(folder, f"{part}.cpp")
-        made.write_text(bodies.noting_calls(bodies.of_part(chapter, part)))
+        made.write_text(noting_calls(switches.of_part(chapter, part)))
         program = trial.program(chapter, part, made)
         if program is None:
             house.die(f"{chapter} {part} does not build if its functions note their calls")
@@ -74,6 +74,15 @@ def found(chapter, part):
     noted = re.findall(r"^check (.*)\n(?:(?!calls |check |took ).*\n)*calls (.*)\ntook (.*)$", told, re.M)
     noted.sort(key=lambda one: (len(one[1].split()), math.floor(math.log(max(float(one[2]), SHORT) / SHORT, 8))))
     return {check: functions.split() for check, functions, _ in noted}
+
+
+def noting_calls(split):
+    """The source, in which each function notes that it is called, but for those that the compiler may run."""
+    text = '#include "support/wrong_version.hpp"\n'
+    for between, one in zip(split.between, split.functions):
+        notes = f'{{ t2t::note_call("{one.name}"); {one.body} }}'
+        text += between + (one.body if one.may_run_in_compiler else notes)
+    return text + split.between[-1]
 
 
 def _without_the_part(chapter, part):

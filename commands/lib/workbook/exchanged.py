@@ -12,7 +12,6 @@ import tempfile
 import time
 
 import aligned
-import bodies
 import callers
 import house
 import switches
@@ -42,7 +41,7 @@ class Lines:
 def look(text, failing, waiting=()):
     """The exchanges by which the part passes, each as a list of Lines: of single places, if any of them suffices; else of
     two places; else of whole functions. Failing are the checks that fail, waiting those that call what isn't written yet."""
-    theirs, ours = bodies.cut(text.own), bodies.of_part(text.chapter, text.part)
+    theirs, ours = switches.cut(text.own), switches.of_part(text.chapter, text.part)
     functions = aligned.differing(theirs, ours)
     trial = _Trial(text, theirs, aligned.lacking(theirs, ours), failing, waiting)
     found = trial.passing(_single(functions), _double(functions))

@@ -23,11 +23,16 @@ def lacking(text, theirs, ours):
 
 def is_private(name, header):
     """Whether it is a member that its class alone can call: then a part may do without it."""
-    *_, of, short = ["", *name.split("::")]
-    found = re.search(rf"^(?:class|struct) {re.escape(of)}\b.*?^}};", header, re.M | re.S) if of else None
-    public, _, private = found.group(0).partition("private:") if found else ("", "", "")
-    declared = rf"\b{re.escape(short)}\("
-    return bool(re.search(declared, private)) and not re.search(declared, public)
+    of, _, short = name.rpartition("::")
+    for node in source.nodes(source.parsed(header), "class_specifier", "struct_specifier"):
+        body = node.child_by_field_name("body")
+        if body is not None and node.child_by_field_name("name").text.decode() == of:
+            access, declared = "private" if node.type == "class_specifier" else "public", set()
+            for member in body.children:
+                access = member.text.decode() if member.type == "access_specifier" else access
+                declared |= {access} if source.declared_name(member) == short else set()
+            return declared == {"private"}
+    return False
 
 
 def promised(chapter, part, ours):

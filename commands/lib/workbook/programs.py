@@ -208,7 +208,7 @@ def write_tests(writer):
     of_edited_test = "02_normalization_wrong_rms_norm"
     writer.phony("tests", [*passed, *built, of_edited_test])
     writer.phony("other_orders", other_orders)  # of the kernels' threads
-    helpers = [one for one in ("hostile", "tiny_model", "trace_texts") if one in commands()]
+    helpers = [one for one in ("10_pretrained", "hostile", "tiny_model", "trace_texts") if one in commands()]
     wrong_norms = [f"02_normalization_wrong_{part}" for part in ("rms_norm_rows", "layer_norm", "layer_norm_rows")]
     writer.phony("workbook", ["02_normalization_test", *helpers, "workbook_examples", of_edited_test, *wrong_norms])
 

@@ -8,47 +8,47 @@ import source
 
 @functools.cache
 def contracts(header):
-    """What the header says of each function: name -> [(its parameters, comment), ...], in the order of the declarations."""
-    found, comment, inside, before, code, at = {}, [], [], "", source.without_comments(header), 0
-    for line in header.splitlines():
-        begin, at = at, at + len(line) + 1
-        stripped = line.strip()
-        if not stripped or stripped.endswith(":") or (stripped.startswith("///") and not before.startswith("///")):
-            comment = []  # until then it is about all declarations that follow each other
-        before = stripped
-        if stripped.startswith("///"):
-            comment.append(stripped)
-            continue
-        kind = re.match(r"(?:struct|class) (\w+)", line)
-        if kind and not stripped.endswith(";"):
-            inside = [kind.group(1)]
-        elif line.startswith("}"):
-            inside = []
-        name = re.search(r"(~?\w+)\(", stripped)
-        if name and not stripped.startswith("//"):
-            known = "::".join([*inside, name.group(1)])
-            found.setdefault(known, []).append((_parameters(code[begin:]), "\n".join(comment)))
+    """What the header says of each function: name -> [(its parameters, comment), ...], in the order of
+    the declarations. A comment is about all of those that follow each other."""
+    found = {}
+    _read(header, source.outermost(source.parsed(header)), "", found)
     return found
+
+
+def _read(header, nodes, inside, found):
+    comment, before, lines = "", None, header.split("\n")
+    for node in nodes:
+        row = node.start_point.row
+        above = source.comment_above(header, row) if node.type != "comment" else ""
+        if above or before is None or row > before.end_point.row + 1 or before.type == "access_specifier":
+            comment = "\n".join(line for line in above.split("\n") if line.startswith("///"))
+        before = node
+        if node.type in ("struct_specifier", "class_specifier") and (body := node.child_by_field_name("body")):
+            _read(header, body.children[1:-1], f"{node.child_by_field_name('name').text.decode()}::", found)
+        elif parameters := next(source.nodes(node, "parameter_list"), None):
+            name = source.declared_name(node.named_children[-1] if node.type == "template_declaration" else node)
+            found.setdefault(inside + name, []).append((_parameters(parameters), comment))
 
 
 def contract(header, function):
     """What the header says of a function: of several with its name, of the one that has the same parameters."""
     some = contracts(header).get(function.name, [])
-    own = _parameters(source.without_comments(function.signature))
+    own = _parameters(next(source.nodes(source.parsed(f"{function.signature};"), "parameter_list"), None))
     return next((comment for parameters, comment in some if parameters == own), some[0][1] if some else "")
 
 
-def _parameters(code):
-    """The parameters of the first function declared there, without default values and blanks."""
-    opening = code.find("(")
-    inside = "".join(code[opening + 1:source._closing(code, opening, "()") - 1].split())
-    return re.sub(r"=[^,]*(\{\}|(?=,)|$)", "", inside)
+def _parameters(node):
+    """The parameters of a function, without default values and blanks."""
+    def text(one):
+        value = one.child_by_field_name("default_value")
+        words = [token.text.decode() for token in source.tokens(one) if not value or token.start_byte < value.start_byte]
+        return "".join(words).removesuffix("=")
+    return [text(one) for one in node.named_children if one.type != "comment"] if node else []
 
 
 def declarations(header):
     """The functions that a header declares, as they stand there, without those of classes and without contracts."""
-    found = re.finditer(r"^(?!using\b)\w([^;{}]|\{\})*\)[^;{}()]*;", source.without_comments(header), re.M)
-    return [header[one.start():header.index("\n", one.end())] for one in found]
+    return [header[one.begin:header.index("\n", one.end)] for one in source.items(header) if one.kind == "declared"]
 
 
 def of(chapter, part):
@@ -60,7 +60,7 @@ def made_of(name, text, header):
     """The part with every body replaced by "not written yet". Constructors are plumbing: they are given, with the helpers that
     they call."""
     declared = header.read_text()
-    given = source._given(text)
+    given = source.given(text)
     own, *rest = re.findall(r"^#include .*$", text, re.M)
     quoted = [i for i in rest if '"' in i]
     lines = [f"// {name}: what {header.name} promises, to be written.", own, "",
@@ -83,7 +83,9 @@ def made_of(name, text, header):
 
 
 def _constants(text):
-    return re.findall(r"^(?:static )?(?:constexpr|using) .*;.*$", text, re.M)
+    """The lines with which constants and other names of types are declared."""
+    some = (one for one in source.items(text) if one.kind in ("type", "value") and "\n" not in text[one.begin:one.end])
+    return [text.split("\n")[one.line - 1] for one in some if re.match(r"(static )?constexpr |using ", one.signature)]
 
 
 def _uses(texts, line):

@@ -1,178 +1,228 @@
-"""The functions of a part, read from its source: where each begins and ends, its signature, its contract.
-
-The book's own sources are formatted by clang-format, so that what stands outside of any function begins
-at column 0. A reader's file may be formatted otherwise: of it only the names are asked for.
-"""
+"""C++ as tree-sitter reads it: what a source defines, where each begins and ends, and the tokens
+of any piece of code."""
 import dataclasses
 import functools
+import pathlib
 import re
+import sys
+
+STRINGS = ("string_literal", "raw_string_literal", "char_literal")
+TYPES = ("struct_specifier", "class_specifier", "enum_specifier", "alias_declaration")
+STATIC = r"__(?:global|device|host|shared|forceinline)__"  # CUDA's words, which the grammar lacks
+LEFT_OUT = r"^[ \t]*#(?:\\\n|[^\n])*|__launch_bounds__\([^()]*\)|__restrict__"
 
 
 @dataclasses.dataclass
-class Function:
-    name: str  # without its arguments: "rms_norm", "Bpe::encode"
+class Item:
+    """What stands outside of functions and classes."""
+    kind: str  # "function", "lambda" that a constant holds, "type", "value", "declared" or "check"
+    name: str  # without its arguments: "rms_norm", "Bpe::encode"; a check's title
     signature: str  # all before the body, without the comment above and without a constructor's list
     comment: str  # the comment lines directly above
-    body: str  # with its braces
+    body: str  # with its brackets
     line: int  # of the signature, from 1
     local: bool  # whether no other file sees it
+    begin: int  # of the signature in the text
+    brace: int  # of the body, or the end where there is none
+    end: int
+    node: object  # of the tree
 
+    @property
+    def may_run_in_compiler(self):
+        return bool(re.search(r"\bconst(expr|eval)\b", self.signature))
 
-def functions(text):
-    """Every function that a file defines for others: not static ones, not those inside of a class."""
-    return [f for f in definitions(text) if not f.local]
+    @property
+    def is_constructor(self):
+        words = self.name.split("::")
+        return len(words) > 1 and words[0] == words[-1]
 
 
 @functools.cache
-def definitions(text):
-    text = text.replace("\r\n", "\n").lstrip("\ufeff")
-    code = without_comments(text)
-    unnamed = [(m.start(), _closing(code, m.end() - 1)) for m in re.finditer(r"\bnamespace\s*\{", code)]
-    found = []
-    for begin, brace, end in _spans(code):
-        head = code[begin:brace]
-        name = _name(head)
-        if name:
-            comment = _comment_above(text, begin)
-            signature = _without_list(text[begin:brace], head).rstrip()
-            local = bool(re.search(r"\bstatic\b|^inline\b|^template\b|__(global|device)__", signature))
-            local = local or any(first < begin < last for first, last in unnamed)
-            found.append(Function(name, signature, comment, text[brace:end], text.count("\n", 0, begin) + 1, local))
+def _parser():
+    """tree-sitter, which ./learn installs into a Python of its own. What reads no C++ can do without it."""
+    own = pathlib.Path(__file__).resolve().parents[3] / "build/python/lib"
+    sys.path.extend(map(str, own.glob(f"python3.{sys.version_info.minor}/site-packages")))
+    import tree_sitter
+    import tree_sitter_cpp
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cpp.language()))
+
+
+def plain(text):
+    """A text without the marks of other systems."""
+    return text.replace("\r\n", "\n").removeprefix("\ufeff")
+
+
+@functools.lru_cache(64)
+def parsed(text):
+    """The tree of a text, whose places are those of the text: lines of the preprocessor are left
+    out, and so are words that the grammar does not know."""
+    text = re.sub(STATIC, lambda found: f"{'static':<{len(found.group())}}", text)
+    text = re.sub(LEFT_OUT, _blank, re.sub(r"[^\0-\x7f]", "_", text), flags=re.M)
+    return _parser().parse(text.encode()).root_node
+
+
+def _blank(found):
+    return re.sub(r"[^\n]", " ", found.group())
+
+
+def nodes(node, *types):
+    """Those of these types in a tree, the outer ones alone."""
+    waiting = node.children[::-1]
+    while waiting:
+        one = waiting.pop()
+        if one.type in types:
+            yield one
+        else:
+            waiting += reversed(one.children)
+
+
+def tokens(node):
+    """The leaves of a tree, a string as one; without comments."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        inner = [] if one.type in STRINGS or one.type == "number_literal" else one.children
+        if inner:
+            waiting += reversed(inner)
+        elif one.type != "comment" and one.end_byte > one.start_byte:
+            yield one
+
+
+def outermost(node):
+    """What stands outside of functions and classes. Namespaces are looked into."""
+    for child in node.children:
+        if child.type in ("namespace_definition", "linkage_specification", "declaration_list", "ERROR"):
+            yield from outermost(child)
+        else:
+            yield child
+
+
+def unread(text):
+    """The first line that can't be read as C++, or 0. Some right code can't be read either."""
+    waiting = [parsed(text)]
+    while waiting:
+        node = waiting.pop()
+        if node.is_error or node.is_missing and node.type != "type_identifier":  # of "Options options = {}"
+            return node.start_point.row + 1
+        waiting += (child for child in reversed(node.children) if child.has_error)
+    return 0
+
+
+def bare(text, node):
+    """The text of a node, with blanks for comments and strings."""
+    for one in nodes(node, "comment", *STRINGS):
+        blank = re.sub(r"[^\n]", " ", text[one.start_byte:one.end_byte])
+        text = text[:one.start_byte] + blank + text[one.end_byte:]
+    return text[node.start_byte:node.end_byte]
+
+
+@functools.cache
+def items(text):
+    """What a source defines or declares outside of functions and classes, in its order."""
+    text, before, found = plain(text), None, []
+    for node in outermost(parsed(text)):
+        title = _title(text, before) if before is not None and node.type == "compound_statement" else ""
+        found += [_item(text, before, "check", title, node)] if title else []
+        inner = node.named_children[-1] if node.type == "template_declaration" else node
+        if inner.type in TYPES and (inner.child_by_field_name("body") or inner.child_by_field_name("type")):
+            found.append(_item(text, node, "type", inner.child_by_field_name("name").text.decode(), None))
+        elif inner.type in ("function_definition", "declaration") and (name := declared_name(inner)):
+            held = next(nodes(inner, "lambda_expression"), None) if inner.type == "declaration" else None
+            body = (held or inner).child_by_field_name("body")
+            kind = ("lambda" if held else "function" if body else
+                    "value" if next(nodes(inner, "init_declarator"), None) else "declared")
+            found.append(_item(text, node, kind, name, body))
+        before = node
     return found
 
 
-def without_comments(text):
-    """The same text, as long, with blanks for comments, strings and lines of the preprocessor."""
-    pattern = (r'//[^\n]*|/\*.*?\*/|R"(?P<mark>\w*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|(?<![\da-fA-F])\'(?:\\.|[^\'\\\n])+\'|'
-               r'^[ \t]*#(?:\\\n|[^\n])*')
-    return re.sub(pattern, lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.S | re.M)
+def _title(text, node):
+    """The name of the check whose body comes next, or "": TEST_CASE("name" * doctest::test_suite("slow"))."""
+    call = next(nodes(node, "call_expression"), None)
+    if call is None or not call.text.startswith(b"TEST_CASE"):
+        return ""
+    first = call.child_by_field_name("arguments").named_children[0]
+    pieces = nodes(first.child_by_field_name("left") or first, "string_content", "escape_sequence")
+    return "".join(text[one.start_byte:one.end_byte].replace('\\"', '"') for one in pieces)
 
 
-def _spans(code):
-    """(begin, brace, end) of each statement with a body; namespaces are looked into."""
-    begin, at = 0, 0
-    while at < len(code):
-        c = code[at]
-        if c == ";" or c == "}":
-            begin = at + 1
-        elif c == "{":
-            head = code[begin:at].strip()
-            if re.match(r"(inline\s+)?namespace\b[\w\s:]*$", head) or head.startswith('extern '):
-                begin = at + 1
-            else:
-                end = _closing(code, at)
-                if re.search(r"\)\s*((const|noexcept|override|try)\s*)*(->[^;=]*|:[^:].*)?$", head, re.S):
-                    brace, end = _tried(code, at, end) if re.search(r"\btry$", head) else _body(code, at, end)
-                    start = begin + len(code[begin:brace]) - len(code[begin:brace].lstrip())
-                    yield start, brace, end
-                    begin = end
-                elif re.match(r"(template\b.*)?(struct|class|enum|union)\b", head, re.S) or "=" in head:
-                    begin = end
-                at = end - 1
-        elif c == "(":
-            at = _closing(code, at, "()") - 1
-        at += 1
+def _item(text, node, kind, name, body):
+    begin, row, end = node.start_byte, node.start_point.row, (body or node).end_byte
+    brace = body.start_byte if body else end
+    setters = next(nodes(node, "field_initializer_list"), None) if kind == "function" else None
+    signature = text[begin:setters.start_byte if setters else brace].rstrip()
+    local = bool(re.search(rf"^(inline|template)\b|\bstatic\b|{STATIC}", signature)) or _is_unnamed(node)
+    return Item(kind, name, signature, comment_above(text, row), text[brace:end], row + 1, local,
+                begin, brace, end, body if kind == "check" else node)
 
 
-def _closing(code, at, pair="{}"):
-    """The place after what closes the bracket at `at`."""
-    depth = 0
-    for i in range(at, len(code)):
-        depth += (code[i] == pair[0]) - (code[i] == pair[1])
-        if depth == 0:
-            return i + 1
-    return len(code)
+def declared_name(node):
+    """The name that a declaration or a declarator gives, or ""."""
+    inner = innermost(node)
+    name = inner.text.decode() if inner.type.endswith(("identifier", "_name")) else ""
+    return name.partition("(")[0].strip()  # T::operator()
 
 
-def _tried(code, at, end):
-    """A body that begins with try: from this word to the last of its catches."""
-    while after := re.match(r"\s*catch\s*\([^)]*\)\s*(?=\{)", code[end:]):
-        end = _closing(code, end + after.end())
-    return code.rindex("try", 0, at), end
+def innermost(node):
+    """What is declared, without * and & and arguments around it."""
+    refers = node.type in ("reference_declarator", "parenthesized_declarator")  # without a name for what is behind
+    inner = node.child_by_field_name("declarator") or (node.children[-1] if refers else None)
+    return innermost(inner) if inner else node
 
 
-def _body(code, at, end):
-    """The last of the brace groups that follow each other: a constructor's list may have others before."""
-    while True:
-        after = re.match(r"\s*(,[^{};]*)?(?=\{)", code[end:])
-        if not after:
-            return at, end
-        at = end + after.end()
-        end = _closing(code, at)
+def _is_unnamed(node):
+    """Whether a namespace without a name is around it."""
+    while node := node.parent:
+        if node.type == "namespace_definition" and node.child_by_field_name("name") is None:
+            return True
+    return False
 
 
-def _name(head):
-    """The name before the first bracket that is not part of a template's or an attribute's arguments."""
-    if re.match(r"\s*(if|for|while|switch|catch|return|static_assert|namespace)\b", head):
-        return None
-    head = _without_attributes(head)
-    found = re.search(r"(~?[A-Za-z_][\w]*(?:::~?[A-Za-z_]\w*)*|operator\s*[^\s(]+)\s*\(", head)
-    return found.group(1) if found else None
+def comment_above(text, row):
+    """The lines of comments that end above a line."""
+    lines, first = text.split("\n"), row
+    while first > 0 and lines[first - 1].lstrip().startswith("//"):
+        first -= 1
+    return "\n".join(line.strip() for line in lines[first:row])
 
 
-def _without_attributes(head):
-    while found := re.search(r"\b(__attribute__|alignas)\s*(?=\()|\[\[", head):
-        end = head.find("]]", found.end()) + 2 if found.group() == "[[" else _closing(head, found.end(), "()")
-        head = head[:found.start()] + head[max(end, found.end()):]
-    return head
+def definitions(text):
+    """Every function that a file defines, but for those inside of a class."""
+    return [one for one in items(text) if one.kind == "function"]
 
 
-def _without_list(signature, code):
-    """A constructor's signature without what follows its arguments."""
-    depth = 0
-    for i, c in enumerate(code):
-        depth += (c == "(") - (c == ")")
-        if c == ")" and depth == 0:
-            rest = code[i + 1:]
-            keep = re.match(r"\s*(const|noexcept|override|&|\s)*", rest).end()
-            return signature[:i + 1 + keep] if rest[keep:].lstrip().startswith(":") else signature
-    return signature
+def functions(text):
+    """Those that it defines for others."""
+    return [f for f in definitions(text) if not f.local]
 
 
-def _comment_above(text, begin):
-    lines = text[:begin].rstrip(" ").split("\n")[:-1]
-    comment = []
-    while lines and lines[-1].startswith("//"):
-        comment.insert(0, lines.pop())
-    return "\n".join(comment)
-
-
-def to_write(source):
+def to_write(text):
     """The functions of a part that its reader is to write."""
-    return [f for f in functions(source) if not is_constructor(f)]
+    return [f for f in functions(text) if not f.is_constructor]
 
 
-def lines_to_write(source):
+def lines_to_write(text):
     """How many lines of ours the reader is to write anew: of code, and not of brackets alone."""
     def count(text):
-        return sum(bool(re.search(r"\w", line)) for line in without_comments(text).splitlines())
-    return count(source) - sum(map(count, _given(source).values()))
+        words = (one for one in tokens(parsed(text)) if one.type[0].isalpha() and one.type not in STRINGS)
+        return len({one.start_point.row for one in words})
+    return count(text) - sum(map(count, given(text).values()))
 
 
-def is_constructor(function):
-    words = function.name.split("::")
-    return len(words) > 1 and words[0] == words[-1]
-
-
-def _given(source):
+def given(text):
     """The text of each constructor, and of the local functions that constructors call, by its line."""
-    constructors = [f for f in functions(source) if is_constructor(f)]
-    return {f.line: "\n".join(filter(None, [f.comment, whole(source, f)])) for f in with_helpers(source, *constructors)}
+    constructors = [f for f in functions(text) if f.is_constructor]
+    return {f.line: "\n".join(filter(None, [f.comment, text[f.begin:f.end]]))
+            for f in with_helpers(text, *constructors)}
 
 
-def with_helpers(source, *some):
+def with_helpers(text, *some):
     """These functions and the local ones that they call, in the order of the source."""
     wanted = list(some)
     for function in wanted:
-        called = calls(whole(source, function))
-        wanted += [f for f in definitions(source) if f.local and f.name in called and f not in wanted]
+        called = calls(text[function.begin:function.end])
+        wanted += [f for f in definitions(text) if f.local and f.name in called and f not in wanted]
     return sorted(wanted, key=lambda f: f.line)
-
-
-def whole(source, function):
-    """A function as it stands in the source, a constructor's list included."""
-    begin = sum(len(line) + 1 for line in source.split("\n")[:function.line - 1])
-    return source[begin:source.index(function.body, begin) + len(function.body)]
 
 
 def outline(function):
@@ -180,8 +230,8 @@ def outline(function):
     return [m.group(1).strip() for m in re.finditer(r"^\s*// ?(.*)$", function.body, re.M)]
 
 
-def calls(body):
-    """The functions that a body calls, in the order of their first call."""
-    code = without_comments(body)
-    words = re.findall(r"\b([A-Za-z_]\w*)\s*\(", code)
-    return list(dict.fromkeys(w for w in words if w not in ("if", "for", "while", "switch", "return", "sizeof")))
+def calls(code):
+    """The functions that a piece of code calls, in the order of their first call."""
+    words = [(one.type, one.text.decode()) for one in tokens(parsed(code))]
+    return list(dict.fromkeys(name for (kind, name), (_, after) in zip(words, words[1:])
+                              if after == "(" and kind.endswith("identifier")))

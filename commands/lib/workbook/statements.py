@@ -1,15 +1,15 @@
-"""A function's body as tokens: where statements and blocks begin and end, and what is declared."""
+"""A function's body as tokens: its statements and blocks, and which names it declares."""
 import dataclasses
-import functools
 import re
 
 import source
 
-TOKEN = re.compile(r'"[^"]*"|'r"\d[\w.']*(?:e[-+]?\d+)?f?|[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:<[\w:, ]+>(?=[\s(>&*{]))?|->|\+\+|--|<<=|>>=|<<|>>|<=|>=|==|!=|&&|"
-                   r"\|\||[-+*/%&|^]=|\S")
-KINDS = [("whole", r"std::size_t|(std::)?u?int\w*|unsigned|long|std::ptrdiff_t"), ("real", r"float|double"), ("row", r"ConstRow|Row"),
-         ("matrix", r"ConstMatrix|Matrix")]
-NO_TYPE = {"return", "else", "case", "new", "throw", "const", "goto", "operator"}
+KINDS = [("whole", r"std::size_t|(std::)?u?int\w*|unsigned|long|std::ptrdiff_t"),
+         ("real", r"float|double"), ("row", r"ConstRow|Row"), ("matrix", r"ConstMatrix|Matrix")]
+DECLARES = ("parameter_declaration", "optional_parameter_declaration", "declaration",
+            "init_declarator", "for_range_loop")
+LOOSE = ("for_statement", "for_range_loop", "while_statement", "do_statement", "if_statement",
+         "else_clause")  # what is behind these may be a statement without brackets
 
 
 @dataclasses.dataclass
@@ -17,78 +17,98 @@ class Token:
     text: str
     begin: int
     end: int
+    may_be_local: bool  # not a member's name, nor one of another namespace
 
 
 class Code:
-    """The tokens of a body; places in it are numbers of tokens."""
+    """The tokens of a function; places in it are numbers of tokens."""
 
-    def __init__(self, head, body):
-        self.body = body
-        self.tokens = _tokens(body)
-        self.partner = self._partners()  # of each bracket
-        self.given = _declared(_tokens(head.partition("(")[2]))  # name -> kind, of the parameters
-        self.kinds = self.given | _declared(self.tokens)
-
-    def _partners(self):
-        open_ones, partner = [], {}
-        for i, token in enumerate(self.tokens):
-            if token.text in "([{":
-                open_ones.append(i)
-            elif token.text in ")]}" and open_ones:
-                partner[i] = open_ones.pop()
-                partner[partner[i]] = i
-        return partner
+    def __init__(self, function):
+        self.body, text = function.body, f"{function.signature} {function.body}"
+        self.offset = len(function.signature) + 1
+        root = source.parsed(text)
+        body = next(node for node in _below(root) if node.start_byte >= self.offset)
+        self.tokens = [Token(text[one.start_byte:one.end_byte], one.start_byte - self.offset,
+                             one.end_byte - self.offset, _may_be_local(one))
+                       for one in source.tokens(body)]
+        self._number = {token.begin: i for i, token in enumerate(self.tokens)}
+        declared = _declared(root)
+        self.given = {name: kind for name, kind, at in declared if at < self.offset}
+        self.names = {name for name, *_ in declared}
+        self.units = []  # (first token, the one after) of each statement, head and bracket
+        self._add_block(body)
 
     def text(self, i):
         return self.tokens[i].text if 0 <= i < len(self.tokens) else ""
 
-    def cut(self, first, after):
-        return self.body[self.tokens[first].begin:self.tokens[after - 1].end] if after > first else ""
+    def is_local(self, i):
+        return self.tokens[i].may_be_local and self.text(i) in self.names
 
-    def statement_end(self, i):
-        """The token after the statement that begins at i."""
-        if self.text(i) in ("for", "if", "while", "switch"):
-            bracket = i + 2 if self.text(i + 1) == "constexpr" else i + 1
-            end = self.statement_end(self.partner.get(bracket, bracket) + 1)
-            return self.statement_end(end + 1) if self.text(end) == "else" else end
-        if self.text(i) == "{":
-            return self.partner.get(i, i) + 1
-        while i < len(self.tokens) and self.text(i) not in (";", "}"):
-            i = self.partner.get(i, i) + 1 if self.text(i) in "([{" else i + 1
-        return i + 1
+    def _add_block(self, node):
+        """Brackets around a single statement of a loop or a condition are no units."""
+        if node.type != "compound_statement":
+            return self._add_statement(node)
+        inner = [one for one in node.named_children if one.type != "comment"]
+        is_around_one = len(inner) == 1 and node.start_byte > self.offset
+        if not is_around_one:
+            self._add(node.start_byte, node.start_byte + 1)
+        for one in inner:
+            self._add_statement(one)
+        if not is_around_one:
+            self._add(node.end_byte - 1, node.end_byte)
 
-    def is_block(self, i):
-        opening = min(i, self.partner.get(i, i))
-        return opening == 0 or self.text(opening - 1) in (")", "else", ";", "{", "}", "do", "mutable")
+    def _add_statement(self, node):
+        begin = node.start_byte
+        for inner in _inner_statements(node):
+            self._add(begin, inner.start_byte)
+            self._add_block(inner)
+            begin = inner.end_byte
+        self._add(begin, node.end_byte)
 
-
-def _tokens(text):
-    """The tokens of a text, a string as one."""
-    strings = [m.span() for m in re.finditer(r'"(?:\\.|[^"\\\n])*"|//[^\n]*', text) if m.group().startswith('"')]
-    code = source.without_comments(text)
-    for begin, end in strings:
-        code = f'{code[:begin]}"{"_" * (end - begin - 2)}"{code[end:]}'
-    return [Token(m.group(), *m.span()) for m in TOKEN.finditer(code)]
-
-
-def _declared(tokens):
-    """name -> kind of what is declared: a word before a name, and after a comma of the same declaration."""
-    kinds, kind, depth, at = {}, None, 0, 0
-    texts = ["", "", *(token.text for token in tokens), ""]
-    for of, before, name, after in zip(texts, texts[1:], texts[2:], texts[3:]):
-        depth += (name in ("(", "[")) - (name in (")", "]"))
-        if re.fullmatch(r"[A-Za-z_]\w*", name) and re.fullmatch(r"[=;,:)(\[{]", after):
-            word = of if before in ("&", "*") else before
-            if re.fullmatch(r"[A-Za-z_][\w:<>, ]*", word) and word not in NO_TYPE and (before == word or after != "("):
-                kind, at = _kind(word), depth
-                kinds.setdefault(name, kind)
-            elif before == "," and kind and depth == at and after in ("=", ",", ";"):
-                kinds.setdefault(name, kind)
-        if name in (";", "{", "}") or depth < at:
-            kind = None
-    return kinds
+    def _add(self, begin, end):
+        some = [i for at in range(begin, end) if (i := self._number.get(at - self.offset)) is not None]
+        if some:
+            self.units.append((some[0], some[-1] + 1))
 
 
-@functools.cache
-def _kind(word):
+def _below(node):
+    for child in node.children:
+        yield child
+        yield from _below(child)
+
+
+def _inner_statements(node):
+    """The blocks in a statement, those of lambdas too, and what stands behind a head without brackets."""
+    for child in node.children:
+        behind = child in (node.child_by_field_name("body"), node.child_by_field_name("consequence"))
+        loose = node.type in LOOSE and (behind or node.type == "else_clause" and child.is_named)
+        if child.type == "compound_statement" or loose:
+            yield child
+        elif node.type == "case_statement" and child.type.endswith("statement"):
+            yield child
+        else:
+            yield from _inner_statements(child)
+
+
+def _may_be_local(leaf):
+    parent = leaf.parent.type if leaf.parent else ""
+    return leaf.type in ("identifier", "type_identifier") and parent != "qualified_identifier"
+
+
+def _declared(root):
+    """[(name, kind, where), ...] of all that is declared in a function and its head."""
+    found = []
+    for node in _below(root):
+        if node.type not in DECLARES:
+            continue
+        kind = _kind(node.child_by_field_name("type"))
+        for declarator in map(source.innermost, node.children_by_field_name("declarator")):
+            is_some = declarator.type == "structured_binding_declarator"
+            found += [(one.text.decode(), kind, one.start_byte) for one in (declarator.named_children if is_some else [declarator])
+                      if one.type == "identifier"]
+    return found
+
+
+def _kind(node):
+    word = "".join(node.text.decode().split()) if node else ""
     return next((kind for kind, pattern in KINDS if re.fullmatch(pattern, word)), word)

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 
+import house
 import source
 from house import ROOT
 
@@ -19,8 +20,18 @@ from house import ROOT
 @dataclasses.dataclass
 class Split:
     """A source cut into the bodies of its functions, and what stands between them."""
-    between: list
-    bodies: list
+    text: str
+    functions: list
+
+    @property
+    def bodies(self):
+        return [function.body for function in self.functions]
+
+    @property
+    def between(self):
+        ends = [0, *(function.end for function in self.functions)]
+        braces = [*(function.brace for function in self.functions), len(self.text)]
+        return [self.text[end:brace] for end, brace in zip(ends, braces)]
 
     def heads(self):
         """What stands between the bodies, without comments and line ends."""
@@ -28,12 +39,18 @@ class Split:
 
 
 def split(text):
-    between, bodies, at = [], [], 0
-    for _, brace, end in source._spans(source.without_comments(text)):
-        between.append(text[at:brace])
-        bodies.append(text[brace:end])
-        at = end
-    return Split([*between, text[at:]], bodies)
+    return Split(source.plain(text), [one for one in source.items(text) if one.kind in ("function", "lambda")])
+
+
+def cut(text):
+    """The same, where a body may ask or note something. Functions that the compiler runs can't, so a
+    constant function of the file becomes one that isn't."""
+    return split(re.sub(r"^( *)static constexpr auto (\w+ = \[)", r"\1static const auto \2", text, flags=re.M))
+
+
+def of_part(chapter, part):
+    """Our source of a part, cut like that."""
+    return cut(house.ours(chapter, part).read_text())
 
 
 def _without_comments(text):
@@ -45,7 +62,7 @@ def changed(right, wrong):
     if right.heads() != wrong.heads():
         return None
     numbers = [i for i, (a, b) in enumerate(zip(right.bodies, wrong.bodies)) if a != b]
-    if any(re.search(r"\bconst(expr|eval)\b", right.between[i].rpartition("}")[2]) for i in numbers):
+    if any(right.functions[i].may_run_in_compiler for i in numbers):
         return None
     return numbers
 
@@ -109,8 +126,9 @@ def switched(right, wrong):
     for i, name, body in wrong:
         bodies[i].append(f'if (t2t::wrong_version == t2t::mistake("{name}"))\n#line 1 "wrong {name}"\n{body} else ')
     text = '#include "support/wrong_version.hpp"\n'
-    for between, mistakes, body in zip(right.between, bodies, right.bodies):
-        if mistakes and re.search(r"= \[[^]]*\]\([^()]*\)\s*$", between):  # a lambda's type is that of its first return
+    for between, mistakes, function in zip(right.between, bodies, right.functions):
+        body = function.body
+        if mistakes and function.kind == "lambda":  # a lambda's type is that of its first return
             mistakes.insert(0, f"if (t2t::wrong_version == 0) {body} else ")
         text += between + ("{ " + "".join(mistakes) + '\n#line 1 "right"\n' + body + " }" if mistakes else body)
     return text + right.between[-1]

@@ -8,6 +8,7 @@ import edited
 import house
 import judge
 import pages
+import source
 
 
 def tell(verdict):
@@ -182,6 +183,9 @@ def tell_mistake(verdict):
     else:
         house.say("\nWhich mistake it is can't be told: no known mistake fails the same checks with the same numbers, and no line or "
                   "function of ours that was tried in the place of yours makes the failing checks pass.")
+        if line := source.unread(verdict.text.own):
+            file = house.shown(house.theirs(verdict.chapter, verdict.part))
+            house.say(f"Lines were compared as far as they could be read: {file}:{line} is written in a way that is not understood here.")
 
 
 def tell_recorded(chapter, alike):

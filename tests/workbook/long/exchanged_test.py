@@ -4,9 +4,9 @@ import unittest
 import learner  # first: it says where the modules below are
 
 import aligned
-import bodies
 import callers
 import exchanged
+import switches
 import written
 
 PART = "02_normalization", "rms_norm"
@@ -40,7 +40,7 @@ FACTOR = "const Tensor<1> factor = 1 / xt::sqrt(power + tiny);"
 
 class Aligned(unittest.TestCase):
     def places(self, theirs, ours):
-        one, = aligned.differing(*(bodies.cut(f"void f(Row x, std::size_t n) {body}") for body in (theirs, ours)))
+        one, = aligned.differing(*(switches.cut(f"void f(Row x, std::size_t n) {body}") for body in (theirs, ours)))
         return [(one.body[place.begin:place.end], place.ours) for place in one.places]
 
     def test_a_place_is_told_in_the_names_of_the_reader(self):
@@ -53,12 +53,12 @@ class Aligned(unittest.TestCase):
         self.assertEqual(self.places("{ begin(x); done(n); use(n); }", "{ begin(x); use(n); }"), [("done(n);", "")])
 
     def test_equal_functions_have_no_places(self):
-        same = bodies.cut("int f(int a) { return a; }"), bodies.cut("int f(int b) {  return b;  // the same\n}")
+        same = switches.cut("int f(int a) { return a; }"), switches.cut("int f(int b) {  return b;  // the same\n}")
         self.assertEqual(aligned.differing(*same), [])
 
     def test_members_keep_their_names(self):
         same = "{ for (float v : x) use(v.x, v.total); }", "{ for (float w : x) use(w.x, w.total); }"
-        self.assertEqual(aligned.differing(*(bodies.cut(f"void f(Row x) {body}") for body in same)), [])
+        self.assertEqual(aligned.differing(*(switches.cut(f"void f(Row x) {body}") for body in same)), [])
 
     def test_brackets_around_a_statement_are_no_difference(self):
         self.assertEqual(self.places("{ for (float v : x) { use(v); } done(n); }", "{ for (float v : x) use(v); done(n + 1); }"),
@@ -73,13 +73,13 @@ class Aligned(unittest.TestCase):
         self.assertEqual(self.places("""{ use("a", 'c'); }""", """{ use("a", 'd'); }"""), [("""use("a", 'c');""", """use("a", 'd');""")])
 
     def test_what_a_place_uses_is_told(self):
-        one, = aligned.differing(bodies.cut("int g() { return 1; } void f(int n) { const int m = n * n; use(m + g()); }"),
-                                 bodies.cut("void f(int n) { const int m = n * n; use(n); }"))
+        one, = aligned.differing(switches.cut("int g() { return 1; } void f(int n) { const int m = n * n; use(m + g()); }"),
+                                 switches.cut("void f(int n) { const int m = n * n; use(n); }"))
         self.assertEqual([place.uses for place in one.places], [("g", "m")])
 
     def test_what_the_reader_does_not_declare_is_taken_along(self):
-        ours = bodies.cut("#include <x>\nnamespace t2t {\nstatic constexpr int n = 3;\nstatic int g() { return n; }\nint f() { return g(); }\n}")
-        text = " ".join(aligned.lacking(bodies.cut("const int n = 3; int f() { return n; }"), ours).split())
+        ours = switches.cut("#include <x>\nnamespace t2t {\nstatic constexpr int n = 3;\nstatic int g() { return n; }\nint f() { return g(); }\n}")
+        text = " ".join(aligned.lacking(switches.cut("const int n = 3; int f() { return n; }"), ours).split())
         self.assertEqual(text, "#include <x> namespace t2t { namespace of_ours { static constexpr int n = 3; static int g() { return n; } } using of_ours::g; }")
 
 

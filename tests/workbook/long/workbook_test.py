@@ -10,7 +10,6 @@ import unittest.mock
 import check_names
 from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
-import bodies
 import checks
 import graduate
 import house
@@ -24,6 +23,7 @@ import skeleton
 import source
 import start
 import missing_functions
+import switches
 import written
 import wrong
 
@@ -72,10 +72,20 @@ const std::vector<int>& b() {
         self.assertEqual(source.functions(text)[0].body, text[text.index("try"):text.index("\nint b")])
 
     def test_members_that_a_constructor_sets_are_no_functions(self):
-        thing, = bodies.cut("Thing::Thing(int x) : first_{x}, second_(x) { run(); }").between[:-1]
-        self.assertEqual(bodies.function_after(thing), "Thing::Thing")
-        thing, = bodies.cut("Thing::Thing(int x) : a_(f([](int y) { return y; })), b_{g({1, 2}), x}, c_(x) { run(); }").between[:-1]
-        self.assertEqual(bodies.function_after(thing), "Thing::Thing")
+        thing, = switches.cut("Thing::Thing(int x) : first_{x}, second_(x) { run(); }").functions
+        self.assertEqual(thing.name, "Thing::Thing")
+        thing, = switches.cut("Thing::Thing(int x) : a_(f([](int y) { return y; })), b_{g({1, 2}), x}, c_(x) { run(); }").functions
+        self.assertEqual(thing.name, "Thing::Thing")
+
+    def test_functions_may_begin_at_any_column(self):
+        text = "namespace t2t {\n  // What a does.\n  int a(int x)\n  {\n    return x;\n  }\n  struct S { int b(); };\n  int S::b() { return 1; }\n}\n"
+        self.assertEqual([(f.name, f.comment, f.line) for f in source.functions(text)], [("a", "// What a does.", 3), ("S::b", "", 8)])
+
+    def test_what_can_t_be_read_is_told_by_its_line(self):
+        text = "int a() {\n  return 1;\n}\nint b() {\n  return this ->* 1 +* ;\n}\n"
+        self.assertEqual((self.names(text), source.unread(text)), (["a", "b"], 5))
+        unread = [part for name, part in all_parts() if source.unread(house.ours(name, part).read_text())]
+        self.assertLessEqual(set(unread), {"lora", "bulk_copies"})  # pointers to members; a macro
 
     def test_line_ends_and_marks_of_other_systems(self):
         self.assertEqual(self.names("\ufeffnamespace t2t {\r\nint a() {\r\n  return 1;\r\n}\r\n}"), ["a"])
