@@ -6,7 +6,6 @@ import re
 import tempfile
 
 import checks
-import graduate
 import house
 import mine
 import operations
@@ -64,5 +63,5 @@ def _is_alike(program, patch, parting, ours, theirs):
         wrong = traces.make(program, [parting.text], pathlib.Path(folder), ours, patch.stem)
         if not parting.file(wrong).is_file():
             return False
-        got, want, same = (graduate.numbers_of(parting.file(one)) for one in (theirs, ours, wrong))
+        got, want, same = (traces.numbers_of(parting.file(one)) for one in (theirs, ours, wrong))
     return len(got) == len(want) == len(same) and math.dist(got, same) <= SAME * math.dist(got, want)

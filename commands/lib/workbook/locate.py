@@ -7,9 +7,9 @@ import struct
 import sys
 import tempfile
 
+import answers
 import blame
 import check
-import graduate
 import house
 import judge
 import mine
@@ -19,7 +19,7 @@ import traces
 import written
 from traces import Text
 
-CHAT = graduate.CHAT.format(graduate.QUESTIONS[0])
+CHAT = answers.CHAT.format(answers.QUESTIONS[0])
 IDS_OF_PAGE = house.ROOT / "tests/fixtures/10_pretrained/trace/ids.npy"
 MOST_IDS = 1024  # of another engine's trace
 
@@ -42,18 +42,23 @@ def main():
     parser = argparse.ArgumentParser(prog="./learn locate")
     parser.add_argument("what", nargs="*", metavar="NN [part ...]")
     parser.add_argument("--trace", type=pathlib.Path, metavar="DIR", help="compare another engine's trace with ours")
+    parser.add_argument("--answers", action="store_true", help="first let the model answer through all parts that pass")
     flags = parser.parse_args()
     if flags.trace and flags.what:
         house.die("--trace compares another engine, so it takes no parts of yours")
     if not pathlib.Path(os.environ["T2T_WEIGHTS"]).is_file():
         house.die("the real model's file is missing. ./learn weights fetches it")
-    parts = [] if flags.trace else that_build(chosen(flags.what))
+    passing, good = answers.compare() if flags.answers else ([], True)
+    pairs = [pair for pair in passing if pair in operations.seen()] if flags.answers else [] if flags.trace else chosen(flags.what)
+    parts = [] if flags.trace else that_build(pairs)
     if not house.build(traces.PROGRAM, traces.COMPARE):
         sys.exit(1)
     with tempfile.TemporaryDirectory(prefix="locate-", dir=house.ROOT / "build") as folder:
         folder = pathlib.Path(folder)
         agree = compare_engine(flags.trace, folder) if flags.trace else compare_parts(parts, folder)
-    sys.exit(not agree)
+    if flags.answers and agree and good:
+        house.say("\nTalk to it yourself: ./learn run 10 --mine --chat")
+    sys.exit(not (agree and good))
 
 
 def note(text):
@@ -151,7 +156,7 @@ def ids_of(trace):
         file = IDS_OF_PAGE
     with contextlib.suppress(OSError, struct.error):
         if file.is_file() and file.stat().st_size <= 4 * MOST_IDS + 256 and b"'<i4'" in file.read_bytes()[:256]:
-            return graduate.numbers_of(file)
+            return traces.numbers_of(file)
     house.die(f"{file}: wanted up to {MOST_IDS} ids as int32, as numpy.save writes them")
 
 

@@ -160,10 +160,22 @@ def _mark(want, got, t):
         return "x"  # other sizes, or not as NumPy writes it
 
 
+def numbers_of(file):
+    """The numbers of an .npy file, one after the other."""
+    content = file.read_bytes()
+    begin = _begin(content)
+    kind = "i" if b"'<i4'" in content[:begin] else "f"
+    return list(struct.unpack(f"<{(len(content) - begin) // 4}{kind}", content[begin:]))
+
+
+def _begin(content):
+    return 10 + int.from_bytes(content[8:10], "little")
+
+
 def _row(file, t):
     """A row of an .npy file; of one that has fewer, the last."""
     content, rows = file.read_bytes(), _rows(file)
-    begin = 10 + int.from_bytes(content[8:10], "little")
+    begin = _begin(content)
     width = (len(content) - begin) // 4 // rows
     return struct.unpack_from(f"<{width}f", content, begin + 4 * width * min(t, rows - 1))
 

@@ -11,7 +11,6 @@ import check_names
 from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
 import checks
-import graduate
 import house
 import judge
 import plan
@@ -24,6 +23,7 @@ import source
 import start
 import missing_functions
 import switches
+import traces
 import written
 import wrong
 
@@ -312,11 +312,11 @@ class Texts(unittest.TestCase):
                 path.touch()
 
 
-class Graduate(unittest.TestCase):
+class Numbers(unittest.TestCase):
     def test_numbers_of_our_files_are_read(self):
         fixtures = house.ROOT / "tests/fixtures/10_pretrained/trace"
-        ids = graduate.numbers_of(fixtures / "ids.npy")
-        norm = graduate.numbers_of(fixtures / "final_norm.npy")
+        ids = traces.numbers_of(fixtures / "ids.npy")
+        norm = traces.numbers_of(fixtures / "final_norm.npy")
         self.assertTrue(all(isinstance(one, int) and one >= 0 for one in ids))
         self.assertEqual(len(norm) % len(ids), 0)
         self.assertTrue(all(isinstance(one, float) for one in norm))
