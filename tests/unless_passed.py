@@ -16,9 +16,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "commands/lib/workbook"))
+sys.path.insert(0, str(ROOT / "commands/lib"))
 
-import keys  # noqa: E402
+from workbook import keys  # noqa: E402
 
 NOTED = pathlib.Path(__file__).with_suffix(".json")
 SERVER = "16_server_test"
@@ -55,7 +55,7 @@ def tsan(folders):
 
 
 def races(_):
-    run("python3", "commands/lib/workbook/programs.py", "races", T2T_BUILD=str(ROOT / "build/tsan"))
+    run("python3", "commands/lib/workbook", "programs", "races", T2T_BUILD=str(ROOT / "build/tsan"))
     run("ninja", "-C", "build/tsan", "-f", "programs.ninja", "races")
     return []
 

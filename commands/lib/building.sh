@@ -40,7 +40,7 @@ compile_more_now() {
 }
 build_more() {
   ninja -C "$build" build.ninja && # which is made anew if a CMakeLists.txt has changed
-    python3 "$home/commands/lib/workbook/programs.py" "$@" &&
+    python3 "$home/commands/lib/workbook" programs "$@" &&
     ninja -C "$build" -f programs.ninja -k 0 "$@"
 }
 
@@ -125,7 +125,7 @@ install_python_tools() {
   python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q cogapp==3.6.0 tree-sitter==0.26.1 tree-sitter-cpp==0.23.4
 }
 
-# workbook WHAT ARGUMENTS…: runs commands/lib/workbook/WHAT.py. While Python starts, Ctrl-C would show where it
+# workbook WHAT ARGUMENTS…: runs commands/lib/workbook/WHAT.py (__main__.py). While Python starts, Ctrl-C would show where it
 # stood, so it is ignored until house.py asks for it.
 workbook() {
   expect_build
@@ -134,6 +134,6 @@ workbook() {
   [[ $1 == edited ]] || python_tools # which a chapter can be run without
   (
     trap '' INT
-    PYTHONUTF8=1 python3 "$home/commands/lib/workbook/$1.py" "${@:2}"
+    PYTHONUTF8=1 python3 "$home/commands/lib/workbook" "$@"
   )
 }

@@ -43,8 +43,8 @@ import gpu_tables
 import way as ways
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "commands/lib/workbook"))
-import source  # noqa: E402  how C++ is read
+sys.path.append(str(ROOT / "commands/lib"))
+from workbook import source  # noqa: E402
 BUILD = pathlib.Path(os.environ.get("T2T_BUILD", ROOT / "build/release"))
 
 
@@ -203,23 +203,23 @@ def _expect_same_text(name, run):
 
 def verdict(chapter, part, mistake):
     """The checks that the wrong version fails, and their numbers, are the same on any machine."""
-    _workbook("import house, judge, telling; "
+    _workbook("from workbook import house, judge, telling; "
               f"telling.tell(judge.of_program('{chapter}', '{part}', house.BUILD / '{chapter}_wrong_{part}'))", T2T_WRONG=mistake)
 
 
 def examples(chapter, part, program):
-    _workbook(f"import example, house; program = house.BUILD / '{program}'; cases = example.tried(program).checks; "
+    _workbook(f"from workbook import example, house; program = house.BUILD / '{program}'; cases = example.tried(program).checks; "
               f"results = example.tried_on_each(dict.fromkeys(example.mistakes_of('{chapter}', '{part}'), program)); "
               f"example.tell('{chapter}', '{part}', cases, results)")
 
 
 def ladder():
-    _workbook("import ladder; ladder.show()", T2T_WORK="/nonexistent/work")
+    _workbook("from workbook import ladder; ladder.show()", T2T_WORK="/nonexistent/work")
 
 
 def _workbook(script, **environment):
     """What the code of commands/lib/workbook prints."""
-    environment = dict(os.environ, COLUMNS="80", NO_COLOR="1", PYTHONPATH=str(ROOT / "commands/lib/workbook"), **environment)
+    environment = dict(os.environ, COLUMNS="80", NO_COLOR="1", PYTHONPATH=str(ROOT / "commands/lib"), **environment)
     run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
     if run.returncode != 0:
         raise SystemExit(f"{script}: {run.stderr}")

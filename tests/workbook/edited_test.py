@@ -10,15 +10,7 @@ import unittest.mock
 
 from learner import BUILD  # first: it says where the modules below are
 
-import edited
-import house
-import judge
-import keys
-import own
-import plan
-import prove
-import telling
-import wrong
+from workbook import edited, house, judge, keys, own, plan, prove, telling, wrong
 
 CHAPTER, PART, SOURCE = "02_normalization", "rms_norm", "chapters/02_normalization/rms_norm.cpp"
 MISTAKE = "sum_for_mean"

@@ -21,13 +21,7 @@ import time
 
 from learner import ROOT  # first: it says where the modules below are
 
-import checks
-import diagnosis
-import house
-import judge
-import source
-import switches
-import written
+from workbook import checks, diagnosis, house, judge, source, switches, written
 
 
 @dataclasses.dataclass

@@ -11,13 +11,7 @@ import unittest
 
 from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
-import house
-import graph
-import plan
-import skeleton
-import source
-import switches
-import way
+from workbook import graph, house, plan, skeleton, source, switches, way
 
 WEIGHTS = pathlib.Path(os.environ.get("T2T_WEIGHTS", ROOT / "build/weights/smollm2-135m-instruct.q4_1.gguf"))
 

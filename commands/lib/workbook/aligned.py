@@ -5,8 +5,8 @@ import dataclasses
 import difflib
 import re
 
-import source
-from statements import Code
+from workbook import source
+from workbook.statements import Code
 
 PLACES = 6  # of a function: beyond them it is written otherwise as a whole
 

@@ -7,11 +7,7 @@ import dataclasses
 import functools
 import re
 
-import callers
-import checks
-import house
-import judge
-import source
+from workbook import callers, checks, house, judge, source
 
 
 @dataclasses.dataclass

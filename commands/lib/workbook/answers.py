@@ -7,10 +7,7 @@ import subprocess
 import tempfile
 import time
 
-import house
-import ladder
-import mine
-import traces
+from workbook import house, ladder, mine, traces
 
 MODEL = "10_pretrained"
 QUESTIONS = ["What is the capital of France?", "Why is the sky blue?"]

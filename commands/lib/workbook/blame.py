@@ -5,14 +5,7 @@ import pathlib
 import re
 import tempfile
 
-import checks
-import house
-import mine
-import operations
-import planted
-import source
-import traces
-import written
+from workbook import checks, house, mine, operations, planted, source, traces, written
 
 SAME = 1e-3  # how near two wrong results must be, of their difference from the right one
 

@@ -10,13 +10,7 @@ import pathlib
 import re
 import tempfile
 
-import checks
-import house
-import skeleton
-import source
-import switches
-import trial
-import written
+from workbook import checks, house, skeleton, source, switches, trial, written
 
 FILE = house.ROOT / "tests/workbook/calls.json"
 SHORT = 2e-4  # seconds: of checks that are shorter, and of those within a factor of 8, the order of the file is kept

@@ -3,23 +3,15 @@ import argparse
 import pathlib
 import sys
 
-import alone
-import house
-import judge
-import progress
-import report
-import source
-import start
-import telling
-import way
+from workbook import alone, house, judge, progress, report, source, start, telling, way
 
 
-def main():
+def main(*words):
     parser = argparse.ArgumentParser(prog="./learn check")
     parser.add_argument("what", nargs="*", metavar="NN [part ...] | NN part function")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--next", action="store_true", help="when all pass, begin the next part")
-    flags = parser.parse_args()
+    flags = parser.parse_args(words)
     if names_function(flags.what):
         if flags.json or flags.next:
             house.die("--json and --next are for parts, not for one function")
@@ -108,7 +100,3 @@ def tell_shorter_way(chapter, part):
         name, next_one = next((pair for pair in needed if pair[0] >= chapter), needed[0])
         command = "check" if house.begun(name, next_one) else "start"
         house.say(f"The chat can do without that part: ./learn {command} {name[:2]} {next_one} goes on towards it.")
-
-
-if __name__ == "__main__":
-    main()

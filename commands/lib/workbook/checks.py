@@ -13,7 +13,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as xml
 
-import running
+from workbook import running
 
 QUICK, SLOW = "--test-suite-exclude=slow", "--test-suite=slow"
 NOT_WRITTEN = r"not written yet: ([\w:~]+)(?: \((\d+) of \d+\))?"

@@ -2,11 +2,7 @@
 of (exchanged.py). judge.py keeps the program with the reader's part, and telling.py and report.py ask here."""
 import os
 
-import exchanged
-import house
-import progress
-import source
-import trial
+from workbook import exchanged, house, progress, source, trial
 
 TOLD = 3  # exchanges: of more, each would be no more than one of many
 

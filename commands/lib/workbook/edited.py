@@ -9,7 +9,7 @@ import difflib
 import functools
 import subprocess
 
-import house
+from workbook import house
 
 FOLDERS = ("chapters", "common", "tests")
 SOURCES = (".cpp", ".hpp", ".cu", ".npy")
@@ -68,6 +68,6 @@ def note():
     return f"Edited: {names}. To undo it: {back}"
 
 
-if __name__ == "__main__":
+def main():
     if text := note():
         house.say(text)

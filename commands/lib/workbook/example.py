@@ -6,15 +6,7 @@ import os
 import string
 import sys
 
-import checks
-import house
-import progress
-import skeleton
-import source
-import start
-import telling
-import written
-import wrong
+from workbook import checks, house, progress, skeleton, source, start, telling, written, wrong
 
 SHORT = 6  # so many mistakes are named in a line
 
@@ -44,10 +36,10 @@ TEST_CASE("by hand: say here which case it is") {
 """)
 
 
-def main():
+def main(*words):
     parser = argparse.ArgumentParser(prog="./learn example")
     parser.add_argument("what", nargs="+", metavar="NN [part]")
-    chapter, part = choose(parser.parse_args().what)
+    chapter, part = choose(parser.parse_args(words).what)
     if not house.begun(chapter, cases_of(part)):
         return begin(chapter, part)
     text = read(chapter, part)
@@ -215,7 +207,3 @@ def tell_next(chapter, part, text, good):
 def told(mistakes):
     names = ", ".join(name.replace("_", " ") for name in mistakes)
     return names if len(mistakes) <= SHORT else f"{len(mistakes)} mistakes"
-
-
-if __name__ == "__main__":
-    main()

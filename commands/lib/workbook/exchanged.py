@@ -11,11 +11,7 @@ import signal
 import tempfile
 import time
 
-import aligned
-import callers
-import house
-import switches
-import trial
+from workbook import aligned, callers, house, switches, trial
 
 SCREENED = 4  # failing checks that are run first
 SECONDS = 10  # of processor time for them

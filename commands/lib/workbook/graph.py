@@ -9,8 +9,8 @@ import shlex
 import subprocess
 import sys
 
-import house
-from house import BUILD
+from workbook import house
+from workbook.house import BUILD
 
 LITTLE_WORK = "-Og"  # as T2T_LITTLE_WORK of common/cmake/flags.cmake
 

@@ -3,22 +3,16 @@ import argparse
 import collections
 import re
 
-import house
-import pages
-import progress
-import sentences
-import skeleton
-import source
-import wrong
+from workbook import house, pages, progress, sentences, skeleton, source, wrong
 
 LONG = 25  # lines: of a longer function one group of lines is shown before the whole
 THEN = ["what the page says", "lines of our part", "the whole function"]
 
 
-def main():
+def main(*words):
     parser = argparse.ArgumentParser(prog="./learn hint")
     parser.add_argument("what", nargs="*", metavar="NN [part [function]]")
-    chapter, part, wanted = choose(parser.parse_args().what)
+    chapter, part, wanted = choose(parser.parse_args(words).what)
     ours = {f.name: f for f in reversed(source.to_write(house.ours(chapter, part).read_text()))}
     name = wanted or progress.of(chapter, part).get("next") or next(reversed(ours))
     if name not in ours:
@@ -152,7 +146,3 @@ def most_often_changed(chapter, lines):
     changed = collections.Counter(line for name, _, _ in wrong.patches(chapter) for line in wrong.lines_changed(chapter, name))
     groups = re.findall(r"(?:^ *//.*\n)*(?:^(?! *//).*\S.*\n)+", "\n".join([*lines, ""]), re.M)
     return max(groups, key=lambda group: sum(changed[line] for line in group.splitlines())).splitlines()
-
-
-if __name__ == "__main__":
-    main()

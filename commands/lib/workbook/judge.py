@@ -4,19 +4,8 @@ import dataclasses
 import os
 import pathlib
 
-import callers
-import checks
-import diagnosis
-import graph
-import house
-import missing_functions
-import mistakes
-import programs
-import progress
-import races
-import source
-import written
-import wrong
+from workbook import (callers, checks, diagnosis, graph, house, missing_functions, mistakes,
+                      programs, progress, races, source, written, wrong)
 
 
 @dataclasses.dataclass

@@ -12,8 +12,8 @@ import json
 import random
 import re
 
-import wrong
-from house import BUILD, ROOT
+from workbook import wrong
+from workbook.house import BUILD, ROOT
 
 LONG = 16  # hexadecimal digits of a key
 DRAWN = 5  # wrong versions that are tried in each run of all tests, whatever their keys say

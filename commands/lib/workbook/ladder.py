@@ -1,13 +1,11 @@
 """./learn list: what is written, what passes, where hints were taken, and what is still to come."""
 import argparse
 
-import house
-import progress
-import way
+from workbook import house, progress, way
 
 
-def main():
-    argparse.ArgumentParser(prog="./learn list").parse_args()
+def main(*words):
+    argparse.ArgumentParser(prog="./learn list").parse_args(words)
     show()
 
 
@@ -54,7 +52,3 @@ def state(chapter, part):
     current = progress.is_as_checked(chapter, part)
     word = ("passes" if current else "passed") if known.get("passes") else f"{passed} of {of} checks"
     return word + ("" if current else ", edited since") + said
-
-
-if __name__ == "__main__":
-    main()

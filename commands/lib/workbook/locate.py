@@ -7,17 +7,9 @@ import struct
 import sys
 import tempfile
 
-import answers
-import blame
-import check
-import house
-import judge
-import mine
-import operations
-import show_parting
-import traces
-import written
-from traces import Text
+from workbook import (answers, blame, check, house, judge, mine, operations, show_parting, traces,
+                      written)
+from workbook.traces import Text
 
 CHAT = answers.CHAT.format(answers.QUESTIONS[0])
 IDS_OF_PAGE = house.ROOT / "tests/fixtures/10_pretrained/trace/ids.npy"
@@ -38,12 +30,12 @@ TEXTS = [Text("0", "one token", "Once"),
          Text("5", "the end of a longer text, token by token", counting(128), 4)]
 
 
-def main():
+def main(*words):
     parser = argparse.ArgumentParser(prog="./learn locate")
     parser.add_argument("what", nargs="*", metavar="NN [part ...]")
     parser.add_argument("--trace", type=pathlib.Path, metavar="DIR", help="compare another engine's trace with ours")
     parser.add_argument("--answers", action="store_true", help="first let the model answer through all parts that pass")
-    flags = parser.parse_args()
+    flags = parser.parse_args(words)
     if flags.trace and flags.what:
         house.die("--trace compares another engine, so it takes no parts of yours")
     if not pathlib.Path(os.environ["T2T_WEIGHTS"]).is_file():
@@ -158,7 +150,3 @@ def ids_of(trace):
         if file.is_file() and file.stat().st_size <= 4 * MOST_IDS + 256 and b"'<i4'" in file.read_bytes()[:256]:
             return traces.numbers_of(file)
     house.die(f"{file}: wanted up to {MOST_IDS} ids as int32, as numpy.save writes them")
-
-
-if __name__ == "__main__":
-    main()

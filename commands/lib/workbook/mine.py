@@ -2,14 +2,10 @@
 import json
 import sys
 
-import house
-import judge
-import progress
-import start
-import written
+from workbook import house, judge, progress, start, written
 
 
-def main(programs):
+def main(*programs):
     """Builds these programs with the parts up to the last of their chapters."""
     named = [c for c in house.chapters() if any(program.startswith(c) for program in programs)]
     if not named:
@@ -67,7 +63,3 @@ def build(pairs, *programs):
 def listed(pairs):
     """The parts that go into the programs of --mine, for programs.py."""
     return json.dumps(pairs) + "\n"
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -4,8 +4,7 @@ import collections
 import re
 import subprocess
 
-import house
-import source
+from workbook import house, source
 
 Symbol = collections.namedtuple("Symbol", "linked name")  # what the linker goes by, and "t2t::rms_norm"
 

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import re
 
-import wrong
+from workbook import wrong
 
 SAME = 1e-3  # by how much two reported numbers may differ, of the larger
 ROUNDING = 1e-5  # numbers as small as this may be made of rounding, which differs between processors

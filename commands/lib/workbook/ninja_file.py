@@ -3,8 +3,8 @@ import os
 import re
 import shlex
 
-from graph import commands
-from house import BUILD
+from workbook.graph import commands
+from workbook.house import BUILD
 
 FILE = "programs.ninja"
 

@@ -6,12 +6,7 @@ the words of ./learn check.
 import os
 import sys
 
-import checks
-import edited
-import house
-import mistakes
-import telling
-import wrong
+from workbook import checks, edited, house, mistakes, telling, wrong
 
 TOLD = 8  # failing checks that are named
 FEW = 3  # edits that are shown, and lines of each
@@ -85,7 +80,3 @@ def tell_edits():
         print(f"\n  {name}:{line}")
         for sign, lines in (("-", was), ("+", now)):
             print("".join(f"  {sign} {one}\n" for one in lines[:FEW]), end="")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

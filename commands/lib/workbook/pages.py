@@ -3,8 +3,8 @@ import functools
 import itertools
 import re
 
-import source
-from house import ROOT, ours
+from workbook import source
+from workbook.house import ROOT, ours
 
 
 def pages_of(chapter):

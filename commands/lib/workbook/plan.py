@@ -11,8 +11,7 @@ import pathlib
 import re
 import subprocess
 
-import house
-import switches
+from workbook import house, switches
 
 
 @dataclasses.dataclass

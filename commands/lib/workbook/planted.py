@@ -1,10 +1,7 @@
 """Our source of a part with the book's wrong versions planted in it, to be built in the place of the reader's part."""
 import dataclasses
 
-import house
-import plan
-import switches
-import written
+from workbook import house, plan, switches, written
 
 
 @dataclasses.dataclass

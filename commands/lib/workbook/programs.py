@@ -1,7 +1,7 @@
 """Programs that CMake does not know of: those in which another source takes the place of one of our parts, and what shows that
 tests pass and that wrong versions are rejected. ninja builds them, from a file that is written here beside CMake's own.
 
-    programs.py TARGET ...   writes build/release/programs.ninja, in which these targets can be built
+    programs TARGET ...   writes build/release/programs.ninja, in which these targets can be built
 
     NN_name_wrong_PART       the checks of chapter NN with all wrong versions of a part that one source can hold; T2T_WRONG chooses
     NN_name_MISTAKE          the same with a wrong version that needs a source of its own
@@ -24,14 +24,13 @@ import re
 import shlex
 import sys
 
-import house
-import plan
-from graph import commands, compilation, for_checks, is_of_kernels, link, main_of_parts, object_of, without_precompiled
-from house import BUILD
-from ninja_file import Writer
+from workbook import house, plan
+from workbook.graph import commands, compilation, for_checks, is_of_kernels, link, main_of_parts, object_of, without_precompiled
+from workbook.house import BUILD
+from workbook.ninja_file import Writer
 
 
-def write(targets):
+def main(*targets):
     """Writes what these targets need."""
     writer = Writer()
     if "races" in targets:
@@ -232,7 +231,3 @@ def tests_of_ctest():
 @functools.cache
 def _files(folder):
     return sorted(file for file in (house.ROOT / folder).rglob("*") if file.is_file() and "__pycache__" not in file.parts)
-
-
-if __name__ == "__main__":
-    write(sys.argv[1:])

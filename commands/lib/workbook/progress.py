@@ -7,8 +7,7 @@ import json
 import os
 import sys
 
-import house
-import written
+from workbook import house, written
 
 FILE = house.WORK / "progress.json"
 

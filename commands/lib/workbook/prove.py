@@ -6,13 +6,8 @@ prove.py programs [--all] FOLDER ... prints the programs that make these mistake
 prove.py done [--all] FOLDER ...     once that is built: says how many, and with --all writes the keys
 """
 import collections
-import sys
 
-import edited
-import house
-import keys
-import plan
-import wrong
+from workbook import edited, house, keys, plan, wrong
 
 
 def main(what, *words):
@@ -76,7 +71,3 @@ def tell(chosen):
     rest = of - now - sum(left_out.values())
     by_record = f" {rest} by their record, whose keys are current;" if rest else ""
     print(f"{'All ' if not left_out else ''}{of - sum(left_out.values())} wrong versions are rejected:{by_record} {now} were tried now.")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

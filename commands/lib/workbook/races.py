@@ -10,11 +10,7 @@ import re
 import subprocess
 import tempfile
 
-import graph
-import house
-import missing_functions
-import running
-import written
+from workbook import graph, house, missing_functions, running, written
 
 # Names of what starts a thread, with OpenMP's loops.
 STARTS_THREAD = r"GOMP_|_ZNSt6thread15_M_start_thread|pthread_create|thrd_create|__kmpc_"

@@ -2,18 +2,16 @@
 parts: ./learn test NN --record."""
 import concurrent.futures
 import os
-import sys
 
-import callers
-import checks
-import expect_rejected
-import house
-import keys
-import mistakes
-import wrong
+from workbook import callers, checks, expect_rejected, house, keys, mistakes, wrong
 
 
-def main(chapter):
+def main(*chapters):
+    for chapter in chapters:
+        _record(chapter)
+
+
+def _record(chapter):
     patches = wrong.patches(chapter)
     fails = {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -44,8 +42,3 @@ def fails_of(chapter, mistake, part):
     if first is None:
         house.die(f"{chapter}: no check rejects {mistake} alone")
     return {first: fails[first], **{site: numbers for site, numbers in sorted(fails.items()) if site != first}}
-
-
-if __name__ == "__main__":
-    for folder in sys.argv[1:]:
-        main(folder)

@@ -2,10 +2,7 @@
 import dataclasses
 import json
 
-import checks
-import diagnosis
-import house
-import progress
+from workbook import checks, diagnosis, house, progress
 
 
 def expect_writable(path):

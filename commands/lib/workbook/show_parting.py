@@ -1,8 +1,5 @@
 """Tells where two models part: in the text, as a map of operations and layers, and what to read and do next."""
-import house
-import operations
-import pages
-import traces
+from workbook import house, operations, pages, traces
 
 
 def tell_texts(texts, parting, ours):

@@ -2,8 +2,7 @@
 import functools
 import re
 
-import house
-import source
+from workbook import house, source
 
 
 @functools.cache
@@ -16,7 +15,7 @@ def contracts(header):
 
 
 def _read(header, nodes, inside, found):
-    comment, before, lines = "", None, header.split("\n")
+    comment, before = "", None
     for node in nodes:
         row = node.start_point.row
         above = source.comment_above(header, row) if node.type != "comment" else ""

@@ -6,18 +6,14 @@ import pathlib
 import subprocess
 import sys
 
-import house
-import pages
-import progress
-import skeleton
-import source
+from workbook import house, pages, progress, skeleton, source
 
 
-def main():
+def main(*words):
     parser = argparse.ArgumentParser(prog="./learn start")
     parser.add_argument("what", nargs="+", metavar="NN [part ...]")
     parser.add_argument("--again", action="store_true", help="put what is written aside, and begin anew")
-    flags = parser.parse_args()
+    flags = parser.parse_args(words)
     chosen = [(name, part) for name, parts in house.chapters_and_parts(flags.what) for part in parts]
     if flags.again:
         for name, part in chosen:
@@ -42,7 +38,7 @@ def begin(chosen):
 
 def build_in_background(checks):
     """Builds the checks of a part while its reader writes it."""
-    subprocess.Popen([sys.executable, "-c", f"import house; house.build('{checks}')"], cwd=pathlib.Path(__file__).parent,
+    subprocess.Popen([sys.executable, "-c", f"from workbook import house; house.build('{checks}')"], cwd=pathlib.Path(__file__).parents[1],
                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
 
@@ -114,7 +110,3 @@ def export_compile_commands():
             every.append({key: text.replace(ours, theirs) for key, text in of[ours].items()})
     own.unlink(missing_ok=True)
     own.write_text(json.dumps(every, indent=1))
-
-
-if __name__ == "__main__":
-    main()

@@ -2,7 +2,7 @@
 import dataclasses
 import re
 
-import source
+from workbook import source
 
 KINDS = [("whole", r"std::size_t|(std::)?u?int\w*|unsigned|long|std::ptrdiff_t"),
          ("real", r"float|double"), ("row", r"ConstRow|Row"), ("matrix", r"ConstMatrix|Matrix")]

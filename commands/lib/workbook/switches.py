@@ -12,9 +12,8 @@ import re
 import subprocess
 import sys
 
-import house
-import source
-from house import ROOT
+from workbook import house, source
+from workbook.house import ROOT
 
 
 @dataclasses.dataclass
@@ -134,7 +133,7 @@ def switched(right, wrong):
     return text + right.between[-1]
 
 
-def check():
+def main():
     """Names the patches that do not fit."""
     bad = []
     for patch in sorted((ROOT / "tests/wrong").glob("*/**/*.patch")):
@@ -143,7 +142,3 @@ def check():
         except DoesNotFit as error:
             bad.append(str(error))
     sys.exit("\n".join(bad) or 0)
-
-
-if __name__ == "__main__":
-    check()

@@ -3,12 +3,7 @@ import pathlib
 import re
 import sys
 
-import diagnosis
-import edited
-import house
-import judge
-import pages
-import source
+from workbook import diagnosis, edited, house, judge, pages, source
 
 
 def tell(verdict):

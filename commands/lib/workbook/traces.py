@@ -8,9 +8,7 @@ import struct
 import subprocess
 import time
 
-import house
-import operations
-import running
+from workbook import house, operations, running
 
 PROGRAM = "trace_texts"
 COMPARE = "10_pretrained"  # whose --compare says whether two traces agree

@@ -10,9 +10,7 @@ import tempfile
 import threading
 import time
 
-import checks
-import graph
-import house
+from workbook import checks, graph, house
 
 COMPILER_SECONDS, COMPILER_BYTES = 180, 6 << 30
 BYTES, FILE_BYTES = 4 << 30, 64 << 20  # of a program of checks

@@ -3,15 +3,13 @@ import argparse
 import sys
 import time
 
-import check
-import house
-import telling
+from workbook import check, house, telling
 
 
-def main():
+def main(*words):
     parser = argparse.ArgumentParser(prog="./learn watch")
     parser.add_argument("what", nargs="*", metavar="NN [part ...]")
-    pairs = check.parts(parser.parse_args().what)
+    pairs = check.parts(parser.parse_args(words).what)
     print(f"Watching {', '.join(house.shown(house.theirs(*pair)) for pair in pairs)}. Ctrl-C ends it.")
     seen = {}
     try:
@@ -46,7 +44,3 @@ def tell(pairs):
         print()
         telling.tell_verdict(verdict)
         sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

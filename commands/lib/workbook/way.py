@@ -5,8 +5,7 @@ A chapter's file about lists those that are easy, those that are hard, and those
 import functools
 import math
 
-import house
-import source
+from workbook import house, source
 
 
 @functools.cache

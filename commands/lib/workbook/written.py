@@ -11,7 +11,7 @@ import posixpath
 import re
 import tempfile
 
-import house
+from workbook import house
 
 LARGEST = 1 << 20  # bytes of a file
 

@@ -9,8 +9,8 @@ import json
 import pathlib
 import re
 
-import plan
-from house import ROOT
+from workbook import plan
+from workbook.house import ROOT
 
 
 def patches(chapter):

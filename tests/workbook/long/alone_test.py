@@ -5,13 +5,7 @@ import unittest
 
 from learner import BUILD  # first: it says where the modules below are
 
-import alone
-import check
-import checks
-import house
-import progress
-import source
-import telling
+from workbook import alone, check, checks, house, progress, source, telling
 
 PART = "01_embedding", "embedding"
 OURS = house.ours(*PART).read_text()

@@ -3,10 +3,7 @@ import unittest
 
 import learner  # first: it says where the modules below are
 
-import diagnosis
-import house
-import judge
-import switches
+from workbook import diagnosis, house, judge, switches
 
 PART = "02_normalization", "rms_norm"
 

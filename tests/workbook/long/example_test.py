@@ -1,19 +1,13 @@
 """Checks of ./learn example, on one small part: given the build folder."""
 import contextlib
 import io
-import sys
 import unittest
 import unittest.mock
 
 from learner import ROOT  # first: it says where the modules below are
 
-import example
-import house
-import ladder as listed
-import progress
-import running
-import skeleton
-import source
+from workbook import example, house, progress, running, skeleton, source
+from workbook import ladder as listed
 
 PART = "02_normalization", "rms_norm"
 FILE = house.theirs("02_normalization", "rms_norm_examples")
@@ -31,10 +25,9 @@ class Example(unittest.TestCase):
             FILE.parent.mkdir(exist_ok=True)
             FILE.write_text(text)
         said = io.StringIO()
-        with (unittest.mock.patch.object(sys, "argv", ["example", *what]),
-              contextlib.redirect_stdout(said), contextlib.redirect_stderr(said)):
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             try:
-                example.main()
+                example.main(*what)
                 ended = 0
             except SystemExit as end:
                 ended = end.code

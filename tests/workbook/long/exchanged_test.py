@@ -3,11 +3,7 @@ import unittest
 
 import learner  # first: it says where the modules below are
 
-import aligned
-import callers
-import exchanged
-import switches
-import written
+from workbook import aligned, callers, exchanged, switches, written
 
 PART = "02_normalization", "rms_norm"
 

@@ -11,18 +11,8 @@ import unittest.mock
 import check_names
 from learner import ROOT  # first: it says where the modules below are
 
-import callers
-import checks
-import hint
-import house
-import judge
-import mine
-import progress
-import report
-import sentences
-import source
-import watch
-import written
+from workbook import (callers, checks, hint, house, judge, mine, progress, report, sentences,
+                      source, watch, written)
 
 PART = "02_normalization", "rms_norm"
 BY_HAND = "rms_norm: by hand, the row (3, 4) has root mean square sqrt(12.5)"

@@ -11,13 +11,7 @@ import unittest.mock
 
 from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
-import house
-import operations
-import planted
-import running
-import skeleton
-import source
-import traces
+from workbook import house, operations, planted, running, skeleton, source, traces
 
 SCRATCH = tempfile.TemporaryDirectory(prefix="t2t-locate-")
 MODEL = pathlib.Path(SCRATCH.name, "tiny.gguf")

@@ -4,9 +4,7 @@ import unittest.mock
 
 import learner  # first: it says where the modules below are
 
-import house
-import judge
-import races
+from workbook import house, judge, races
 
 PART = "02_normalization", "rms_norm_rows"
 LOOP = "  for_each_row(T, C, [&](std::size_t t) { rms_norm_row(x.row(t), gain, eps, y.row(t)); });\n"

@@ -10,22 +10,8 @@ import unittest.mock
 import check_names
 from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
-import checks
-import house
-import judge
-import plan
-import mistakes
-import pages
-import progress
-import running
-import skeleton
-import source
-import start
-import missing_functions
-import switches
-import traces
-import written
-import wrong
+from workbook import (checks, house, judge, missing_functions, mistakes, pages, plan, progress,
+                      running, skeleton, source, start, switches, traces, written, wrong)
 
 
 def all_parts():
