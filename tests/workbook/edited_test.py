@@ -92,6 +92,15 @@ class Told(unittest.TestCase):
               unittest.mock.patch.object(edited, "changes", lambda name: [(1, *edit) for edit in wrong.edits(CHAPTER, MISTAKE)[1]])):
             self.assertEqual([name for name, _ in own.made_by_an_edit(CHAPTER)], [MISTAKE])
 
+    def test_a_mistake_that_an_edit_makes_is_told_where_no_record_has_its_numbers(self):
+        said = io.StringIO()
+        with (unittest.mock.patch.dict(os.environ, T2T_WRONG=MISTAKE), contextlib.redirect_stdout(said),
+              unittest.mock.patch.object(own, "known", lambda *_: []),
+              unittest.mock.patch.object(own, "made_by_an_edit", lambda _: [(MISTAKE, "It adds up.")])):
+            self.assertFalse(own.tell(CHAPTER, wrong.program(CHAPTER, MISTAKE, PART)))
+        self.assertIn("An edit of yours is that of a known mistake", said.getvalue())
+        self.assertIn(f"{MISTAKE.replace('_', ' ')}: It adds up.", said.getvalue())
+
     def test_the_checks_of_a_chapter_say_which_fail_and_name_the_mistake(self):
         said = io.StringIO()
         program = wrong.program(CHAPTER, MISTAKE, PART)

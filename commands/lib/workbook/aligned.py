@@ -4,10 +4,15 @@ import collections
 import dataclasses
 import difflib
 import re
+from collections.abc import Iterable, Iterator
 
 from workbook import source
+from workbook.source import Item
 from workbook.statements import Code
+from workbook.switches import Split
 
+Words = tuple[str, ...]
+Opcode = tuple[str, int, int, int, int]
 PLACES = 6  # of a function: beyond them it is written otherwise as a whole
 
 
@@ -16,7 +21,7 @@ class Place:
     begin: int  # in the reader's body
     end: int
     ours: str  # what stands here in ours, in their names
-    uses: tuple  # names of theirs from before or from elsewhere that stand here, and not in ours
+    uses: tuple[str, ...]  # names of theirs from before or from elsewhere that stand here, and not in ours
 
 
 @dataclasses.dataclass
@@ -25,10 +30,10 @@ class Aligned:
     name: str
     body: str  # theirs
     ours: str  # in the names of their parameters
-    places: list
-    uses: tuple  # their functions that it calls and that ours has not
+    places: list[Place]
+    uses: tuple[str, ...]  # their functions that it calls and that ours has not
 
-    def exchanged(self, places):
+    def exchanged(self, places: Iterable[Place]) -> str:
         """Their body with ours at these places."""
         text, at = "", 0
         for place in sorted(places, key=lambda place: place.begin):
@@ -36,7 +41,7 @@ class Aligned:
         return text + self.body[at:]
 
 
-def differing(theirs, ours):
+def differing(theirs: Split, ours: Split) -> list[Aligned]:
     """The functions of two sources, cut into bodies (switches.Split), that both have and that differ."""
     names, of_ours, found = _names(theirs), _names(ours), []
     own = {f.name for f in names} - {f.name for f in of_ours}
@@ -52,7 +57,7 @@ def differing(theirs, ours):
     return found
 
 
-def lacking(theirs, ours):
+def lacking(theirs: Split, ours: Split) -> str:
     """What ours declares for itself, in a namespace of its own, with the names in it that theirs does not declare."""
     includes, declared = re.findall(r"^#include .*$", ours.text, re.M), _declarations(ours)
     names = declared.keys() - _declarations(theirs).keys() - {f.name for f in _names(theirs)}
@@ -60,9 +65,9 @@ def lacking(theirs, ours):
                       *(f"using of_ours::{name};" for name in declared if name in names), "}", ""])
 
 
-def _declarations(split):
+def _declarations(split: Split) -> dict[str, list[str]]:
     """{name: [text, ...]} of what a source declares for itself: constants, structures and helpers."""
-    found = {}
+    found: dict[str, list[str]] = {}
     for item in source.items(split.text):
         if item.kind in ("type", "value") or item.local and item.kind in ("function", "lambda"):
             text = split.text[item.begin:item.end]
@@ -70,12 +75,12 @@ def _declarations(split):
     return found
 
 
-def _names(split):
+def _names(split: Split) -> list[Item]:
     """The functions of which a body can be exchanged."""
     return [f for f in split.functions if not f.may_run_in_compiler]
 
 
-def _pairs(split, theirs, ours):
+def _pairs(split: Split, theirs: list[Item], ours: list[Item]) -> Iterator[tuple[int, Item, Item]]:
     """Each function of theirs with its number and ours: of several with the same name, the one with parameters of the same kinds."""
     for one in theirs:
         some, others = ([f for f in every if f.name == one.name] for every in (theirs, ours))
@@ -84,11 +89,11 @@ def _pairs(split, theirs, ours):
             yield split.functions.index(one), one, alike[0]
 
 
-def _kinds(function):
+def _kinds(function: Item) -> list[str]:
     return list(Code(function).given.values())
 
 
-def _renamed(code, names, first, after):
+def _renamed(code: Code, names: dict[str, str], first: int, after: int) -> str:
     """The text of these tokens, in other names."""
     changed, at = "", code.tokens[first].begin
     for i in range(first, after):
@@ -98,14 +103,15 @@ def _renamed(code, names, first, after):
     return changed + code.body[at:code.tokens[after - 1].end]
 
 
-def _places(theirs, ours, parameters, own):
+def _places(theirs: Code, ours: Code, parameters: dict[str, str], own: set[str]) -> list[Place]:
     """The places where theirs differs from ours; own are functions of theirs that ours has not."""
     a, b = theirs.units, ours.units
-    names = parameters | _same_locals(theirs, ours, a, b)
+    names = parameters | _same_locals(theirs, ours)
     names |= {name: f"{name}_" for name in ours.names if name not in names and name in names.values()}
     words_of_theirs, words_of_ours = [_words(theirs, unit, {}) for unit in a], [_words(ours, unit, names) for unit in b]
     found = []
-    for i, j, k, m in _balanced(difflib.SequenceMatcher(None, words_of_theirs, words_of_ours, autojunk=False).get_opcodes(), words_of_theirs, words_of_ours):
+    opcodes = difflib.SequenceMatcher(None, words_of_theirs, words_of_ours, autojunk=False).get_opcodes()
+    for i, j, k, m in _balanced(opcodes, words_of_theirs, words_of_ours):
         begin = theirs.tokens[a[i][0]].begin if i < len(a) else len(theirs.body) - 1
         end = theirs.tokens[_closed(theirs, a[i][0], a[j - 1][1]) - 1].end if j > i else begin
         text = _renamed(ours, names, b[k][0], _closed(ours, b[k][0], b[m - 1][1])) if m > k else ""
@@ -115,16 +121,17 @@ def _places(theirs, ours, parameters, own):
     return found
 
 
-def _closed(code, first, after):
+def _closed(code: Code, first: int, after: int) -> int:
     """The token after a range and after the brackets that it leaves open around single statements."""
     while code.text(after) == "}" and sum((code.text(i) == "{") - (code.text(i) == "}") for i in range(first, after)) > 0:
         after += 1
     return after
 
 
-def _balanced(opcodes, theirs, ours):
+def _balanced(opcodes: Iterable[Opcode], theirs: list[Words], ours: list[Words]) -> Iterator[tuple[int, int, int, int]]:
     """The ranges of units that differ, so that each takes out and puts in whole blocks."""
-    opened, start = 0, None
+    opened = 0
+    start: tuple[int, int] | None = None
     for differ, i, j, k, m in _steps(opcodes):
         if differ or start:
             start = start or (i, k)
@@ -136,7 +143,7 @@ def _balanced(opcodes, theirs, ours):
                 start = None
 
 
-def _steps(opcodes):
+def _steps(opcodes: Iterable[Opcode]) -> Iterator[tuple[bool, int, int, int, int]]:
     """(whether they differ, range of theirs, range of ours): of as many units one by one."""
     for tag, i, j, k, m in opcodes:
         if tag == "replace" and j - i == m - k:
@@ -145,26 +152,26 @@ def _steps(opcodes):
             yield tag != "equal", i, j, k, m
 
 
-def _open(units):
+def _open(units: list[Words]) -> int:
     return sum(words.count("{") - words.count("}") for words in units)
 
 
-def _same_locals(theirs, ours, a, b):
+def _same_locals(theirs: Code, ours: Code) -> dict[str, str]:
     """Our name -> theirs, of what functions declare for themselves: the name that stands most often where ours stands."""
-    def shape(code, unit):
-        return tuple("$" if code.is_local(i) else code.text(i) for i in range(*unit))
-    votes = collections.Counter()
-    shapes = [shape(theirs, unit) for unit in a], [shape(ours, unit) for unit in b]
-    for i, k, size in difflib.SequenceMatcher(None, *shapes, autojunk=False).get_matching_blocks():
-        for one, other in zip(a[i:i + size], b[k:k + size]):
-            votes.update((ours.text(y), theirs.text(x)) for x, y in zip(range(*one), range(*other)) if theirs.is_local(x) and ours.is_local(y))
-    names = {}
-    for our, their in sorted(votes, key=votes.get, reverse=True):
+    def shapes(code: Code) -> list[Words]:
+        return [tuple("$" if code.is_local(i) else code.text(i) for i in range(*unit)) for unit in code.units]
+    votes: collections.Counter[tuple[str, str]] = collections.Counter()
+    for i, k, size in difflib.SequenceMatcher(None, shapes(theirs), shapes(ours), autojunk=False).get_matching_blocks():
+        for one, other in zip(theirs.units[i:i + size], ours.units[k:k + size]):
+            votes.update((ours.text(y), theirs.text(x)) for x, y in zip(range(*one), range(*other))
+                         if theirs.is_local(x) and ours.is_local(y))
+    names: dict[str, str] = {}
+    for (our, their), _ in votes.most_common():
         if our not in ours.given and our not in names and their not in names.values():
             names[our] = their
     return names
 
 
-def _words(code, unit, names):
+def _words(code: Code, unit: tuple[int, int], names: dict[str, str]) -> Words:
     """The tokens of a unit, in other names."""
     return tuple(names.get(one.text, one.text) if one.may_be_local else one.text for one in code.tokens[slice(*unit)])

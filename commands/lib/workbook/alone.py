@@ -31,7 +31,7 @@ class Alone:
         return "passes" if any(check in judged for check in by_hand or judged) else "waits"
 
 
-def of(chapter, part, function):
+def of(chapter: str, part: str, function):
     """What the checks that call the function say of it; the whole verdict if it ended in one of them, or does not build."""
     calling = calls_of(chapter, part, function) or indirect_calls_of(chapter, part, function)
     if not calling:
@@ -55,16 +55,16 @@ def of(chapter, part, function):
                  list(dict.fromkeys(other for _, other in of_others)))
 
 
-def blamed(chapter, part, function, failures):
+def blamed(chapter: str, part: str, function, failures):
     """[(failure, the other function that it is about, or ""), ...]: one that is not written, one that the assertion names
     and not this one, or one that fails in such an assertion."""
     others = {one.name: _names_of(chapter, part, one.name) for one in source.to_write(house.ours(chapter, part).read_text())}
     own = others.pop(function)
 
-    def named(failure, some):
+    def named(failure: checks.Failure, some):
         return next((other for other in some if _mentions(others[other], failure.asked)), "")
 
-    def missing(failure):
+    def missing(failure: checks.Failure):
         return "" if failure.not_written[0] == function else failure.not_written[0]
     fails = {named(f, others) for f in failures if not f.not_written and not _mentions(own, f.asked)} - {""}
     return [(f, missing(f) if f.not_written else named(f, fails)) for f in failures]
@@ -77,25 +77,26 @@ class Calling:
     asked: list  # the assertions that name one of these
 
 
-def calls_of(chapter, part, function):
+def calls_of(chapter: str, part: str, function):
     """Check -> Calling."""
     names = _names_of(chapter, part, function)
     return {piece.name: Calling(names, [text for text in piece.assertions if _mentions(names, text)])
             for piece in _pieces(house.checks_of(chapter, part).removesuffix("_test")) if piece.is_check and _mentions(names, piece.code)}
 
 
-def indirect_calls_of(chapter, part, function):
+def indirect_calls_of(chapter: str, part: str, function):
     """The same of a function that no check names: other functions call it for them."""
     return {check: Calling(frozenset(), []) for check, functions in callers.of(chapter, part).items() if function in functions}
 
 
 @functools.cache
-def _names_of(chapter, part, function):
+def _names_of(chapter: str, part: str, function):
     """Patterns of the function's name, and of the names of what calls it in the checks' files."""
     word = re.escape(function.split("::")[-1])
+    pieces = _pieces(house.checks_of(chapter, part).removesuffix("_test"))
     names, grown = frozenset([rf"(?:\.|->){word}\(" if "::" in function else rf"\b{word}\b"]), True
     while grown:
-        found = {rf"\b{piece.name}\b" for piece in _pieces(house.checks_of(chapter, part).removesuffix("_test")) if not piece.is_check and _mentions(names, piece.code)}
+        found = {rf"\b{piece.name}\b" for piece in pieces if not piece.is_check and _mentions(names, piece.code)}
         names, grown = names | found, not found <= names
     return names
 

@@ -47,7 +47,7 @@ def responsible(parts, parting, ours, theirs, folder):
     return None, []
 
 
-def _is_alike(program, patch, parting, ours, theirs):
+def _is_alike(program, patch: pathlib.Path, parting, ours, theirs) -> bool:
     """Whether a wrong version gives the numbers of theirs where theirs part from ours."""
     if parting.ended or parting.name == "tokens":
         return False

@@ -23,21 +23,21 @@ def read():
     return json.loads(FILE.read_text()) if FILE.exists() else {}
 
 
-def of(chapter, part):
+def of(chapter: str, part: str):
     return read().get(f"{chapter}/{part}", {})
 
 
-def in_order_of_ease(chapter, part, failures):
+def in_order_of_ease(chapter: str, part: str, failures):
     """The failures with those first that are easy to follow."""
     order = list(of(chapter, part))
 
-    def ease(failure):
+    def ease(failure: checks.Failure):
         late = LATE.index(failure.kind) + 1 if failure.kind in LATE else 0
         return late, failure.kind != "by hand", order.index(failure.check) if failure.check in order else len(order)
     return sorted(failures, key=ease)
 
 
-def renew(chapter):
+def renew(chapter: str) -> None:
     """Records the checks of a chapter's parts; of parts that are gone nothing is kept."""
     known = {f"{name}/{part}": of(name, part) for name in house.chapters() for part in house.parts_to_write(name)}
     known |= {f"{chapter}/{part}": found(chapter, part) for part in house.parts_to_write(chapter)}
@@ -53,7 +53,7 @@ def _as_text(known):
     return "{" + ",\n".join(parts) + "}\n"
 
 
-def found(chapter, part):
+def found(chapter: str, part: str):
     """{check: names of functions}: of a kernel all functions of the file, since its program can't note its calls."""
     if house.is_kernel(chapter, part):
         functions = [f.name for f in source.to_write(house.ours(chapter, part).read_text())]
@@ -79,7 +79,7 @@ def noting_calls(split):
     return text + split.between[-1]
 
 
-def _without_the_part(chapter, part):
+def _without_the_part(chapter: str, part: str):
     """The checks that fail with the part as ./learn start writes it."""
     text, name = skeleton.of(chapter, part).encode(), house.ours(chapter, part).name
     with written.built([written.Text(chapter, part, {f"{chapter}/{name}": text})], f"mine_{chapter}_{part}") as build:

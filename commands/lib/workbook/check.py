@@ -6,7 +6,7 @@ import sys
 from workbook import alone, house, judge, progress, report, source, start, telling, way
 
 
-def main(*words):
+def main(*words) -> None:
     parser = argparse.ArgumentParser(prog="./learn check")
     parser.add_argument("what", nargs="*", metavar="NN [part ...] | NN part function")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
@@ -34,14 +34,14 @@ def main(*words):
     sys.exit(any(v.word != "passes" for v in verdicts))
 
 
-def names_function(what):
+def names_function(what) -> bool:
     """Whether the third word is a function of the part that the second names."""
     if len(what) != 3 or what[1] not in house.parts_to_write(chapter := house.chapter(what[0])):
         return False
     return what[2] in {f.name for f in source.to_write(house.ours(chapter, what[1]).read_text())}
 
 
-def check_function(word, part, function):
+def check_function(word, part: str, function):
     """Tells what the checks that call a function say of it; whether they find anything."""
     (chapter, part), = parts([word, part])
     one = alone.of(chapter, part, function)
@@ -64,9 +64,9 @@ def parts(what):
     return pairs
 
 
-def judged(chapter, part):
+def judged(chapter: str, part: str):
     """The verdict. While races are looked for, it says what the checks have found."""
-    def say_so_far(verdict):
+    def say_so_far(verdict: judge.Verdict) -> None:
         house.at_work(f"all {verdict.counts[1]} checks pass; running them once more to look for races between threads")
     verdict = judge.judge(chapter, part, say_so_far)
     if verdict.watched:
@@ -91,7 +91,7 @@ def suggest_next(chosen, begin):
     house.say("\nAll parts pass: ./learn graduate")
 
 
-def tell_shorter_way(chapter, part):
+def tell_shorter_way(chapter: str, part: str) -> None:
     """Says what the chat still needs, if it can do without this part."""
     needed = [pair for pair in way.to_chat() if not progress.passes(*pair)]
     if not needed:

@@ -139,7 +139,7 @@ def _run(program, environment, own_words, suite, names):
         return result
 
 
-def _take_the_end(result, ended, names):
+def _take_the_end(result, ended, names) -> None:
     """How the program ended, and which checks it did not come to."""
     crashes = [f for f in result.failures if f.got.startswith("crashed: ")]
     if crashes:
@@ -159,7 +159,7 @@ def _take_the_end(result, ended, names):
         result.ended += ": the memory of other numbers was written over, so something wrote outside of its array"
 
 
-def _blame_threads(result):
+def _blame_threads(result) -> None:
     """An exception that leaves a thread ends the program: what it said stands in what the program printed."""
     said = re.search(NOT_WRITTEN, result.printed)
     if said and result.running:
@@ -183,7 +183,7 @@ def _read(record):
     return result
 
 
-def _take(result, event, element):
+def _take(result, event, element) -> None:
     tag, case = element.tag, getattr(result, "case", None)
     if event == "start" and tag == "TestCase" and element.get("skipped") is None:
         result.case, result.running = element, element.get("name")

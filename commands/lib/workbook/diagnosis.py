@@ -7,7 +7,7 @@ from workbook import exchanged, house, progress, source, trial
 TOLD = 3  # exchanges: of more, each would be no more than one of many
 
 
-def keep(chapter, part, program):
+def keep(chapter: str, part: str, program):
     """Keeps the program in which the reader's part is linked; where it is now."""
     kept = house.BUILD / "judged" / f"{chapter}_{part}"
     kept.parent.mkdir(parents=True, exist_ok=True)
@@ -30,7 +30,7 @@ def look(verdict):
     return found
 
 
-def _fails_again(program, wrong_ones):
+def _fails_again(program, wrong_ones) -> bool:
     """Whether the checks fail with one thread, too. Otherwise they would pass after any exchange."""
     return not trial.passes(program, None, sorted(wrong_ones), exchanged.WHOLE_SECONDS)
 

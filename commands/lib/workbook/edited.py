@@ -68,6 +68,6 @@ def note():
     return f"Edited: {names}. To undo it: {back}"
 
 
-def main():
+def main() -> None:
     if text := note():
         house.say(text)

@@ -63,12 +63,12 @@ def choose(what):
     return pairs[0]
 
 
-def cases_of(part):
+def cases_of(part: str):
     """The name of the reader's cases of a part: their file lies beside the part's."""
     return f"{part}_examples"
 
 
-def begin(chapter, part):
+def begin(chapter: str, part: str) -> None:
     """Writes the file of cases, and shows that it builds."""
     file = house.theirs(chapter, cases_of(part))
     try:
@@ -84,7 +84,7 @@ def begin(chapter, part):
               f"Then, to try them: ./learn example {chapter[:2]} {part}")
 
 
-def expect_to_build(chapter, part):
+def expect_to_build(chapter: str, part: str) -> None:
     with written.built([written.read(chapter, cases_of(part))], program_of(chapter, part)) as build:
         good = build.good
     if not good:
@@ -92,7 +92,7 @@ def expect_to_build(chapter, part):
         house.die(f"{file} does not build as it was written. That is a fault of the book.")
 
 
-def untouched(chapter, part):
+def untouched(chapter: str, part: str):
     """The file as it is before the reader writes in it."""
     header = house.header(chapter, part)
     calls = "".join(f"//   {line}\n" for one in skeleton.declarations(header.read_text()) for line in one.splitlines())
@@ -100,7 +100,7 @@ def untouched(chapter, part):
                                 header=header.relative_to(house.ROOT / "chapters"))
 
 
-def read(chapter, part):
+def read(chapter: str, part: str):
     """The reader's cases, in which something must have been written."""
     try:
         text = written.read(chapter, cases_of(part))
@@ -111,7 +111,7 @@ def read(chapter, part):
     return text
 
 
-def tried_on_ours(text, part):
+def tried_on_ours(text, part: str):
     """What the cases say of our part."""
     file = house.shown(house.theirs(text.chapter, text.part))
     with written.built([text], program_of(text.chapter, part)) as build:
@@ -123,7 +123,7 @@ def tried_on_ours(text, part):
     return result
 
 
-def tried_on_mistakes(text, part):
+def tried_on_mistakes(text, part: str):
     """Mistake -> what the cases say of our part when it makes that mistake."""
     programs = {name: program_of(text.chapter, part, name) for name in mistakes_of(text.chapter, part)}
     with contextlib.ExitStack() as stack:
@@ -134,14 +134,14 @@ def tried_on_mistakes(text, part):
         return tried_on_each({name: copies[program] for name, program in programs.items()})
 
 
-def program_of(chapter, part, mistake=""):
+def program_of(chapter: str, part: str, mistake: str = ""):
     """The program of the reader's cases that makes this mistake when T2T_WRONG names it, and none when it is empty."""
     program = f"mine_{chapter}_{cases_of(part)}"
     alone = mistake and wrong.program(chapter, mistake, part) == f"{chapter}_{mistake}"
     return f"{program}_{mistake}" if alone else program
 
 
-def mistakes_of(chapter, part):
+def mistakes_of(chapter: str, part: str):
     """Mistake -> its one line."""
     return {name: says for name, of, says in wrong.patches(chapter) if of == part}
 
@@ -152,7 +152,7 @@ def tried_on_each(programs):
         return dict(zip(programs, pool.map(tried, programs.values(), programs)))
 
 
-def tried(program, mistake=""):
+def tried(program, mistake: str = ""):
     return checks.run(program, os.environ | {"T2T_WRONG": mistake})
 
 
@@ -165,7 +165,7 @@ def failed(result):
     return set(result.failed) | {f.check for f in result.failures} | {result.running} - {""}
 
 
-def tell_untrue(chapter, part, result):
+def tell_untrue(chapter: str, part: str, result):
     number = len(failed(result))
     untrue = ("a case of yours is not true, since the book's part fails it" if number == 1 else
               f"{number} cases of yours are not true, since the book's part fails them")
@@ -177,7 +177,7 @@ def tell_untrue(chapter, part, result):
         telling.tell_lines(*result.begins)
 
 
-def tell(chapter, part, cases, results):
+def tell(chapter: str, part: str, cases, results) -> None:
     """Which mistakes the cases catch and which they don't, and what each case catches."""
     found, says = caught(results), mistakes_of(chapter, part)
     yours = ("your case accepts the right part and catches" if len(cases) == 1 else
@@ -193,7 +193,7 @@ def tell(chapter, part, cases, results):
             house.say(f"{told([name])}: {what}", 2)
 
 
-def tell_next(chapter, part, text, good):
+def tell_next(chapter: str, part: str, text, good) -> None:
     """What to do after this: more cases, or the part itself."""
     names = {f.name.split("::")[-1]: None for f in source.functions(house.ours(chapter, part).read_text())}
     uncalled = [name for name in names if name not in source.calls(text)]

@@ -89,7 +89,7 @@ def _needed(trial, exchange):
 class _Trial:
     """Programs with exchanges, and the checks that they must pass."""
 
-    def __init__(self, text, theirs, declarations, failing, waiting):
+    def __init__(self, text, theirs, declarations, failing, waiting) -> None:
         self.text, self.theirs, self.declarations, self.until = text, theirs, declarations, time.monotonic() + PATIENCE
         checks = dict.fromkeys([*callers.of(text.chapter, text.part), *failing])
         self.checks = [check for check in checks if check not in waiting]

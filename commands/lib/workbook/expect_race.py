@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 
-def main(name, program, stamp):
+def main(name, program, stamp) -> None:
     environment = dict(os.environ, OMP_NUM_THREADS="1", TSAN_OPTIONS="halt_on_error=1")
     done = subprocess.run([program], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
     said = done.stdout + done.stderr

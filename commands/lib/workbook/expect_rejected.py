@@ -17,7 +17,7 @@ class NotRejected(Exception):
     pass
 
 
-def main(folder, mistake, program, stamp=None):
+def main(folder, mistake: str, program, stamp=None) -> None:
     record = pathlib.Path(folder, "failing_checks.json")
     try:
         said = rejection(record, mistake, program)
@@ -31,7 +31,7 @@ def main(folder, mistake, program, stamp=None):
         print(said)
 
 
-def rejection(record, mistake, program):
+def rejection(record, mistake: str, program):
     """What the checks say of the mistake: the recorded one, or else the first that rejects it."""
     check = first_check(record, mistake)
     if check is None:
@@ -40,7 +40,7 @@ def rejection(record, mistake, program):
     return by_check(check, mistake, program) or by_any(mistake, program)
 
 
-def by_check(check, mistake, program):
+def by_check(check, mistake: str, program):
     """What this check alone says of the mistake, if it rejects it: its first failed assertion."""
     # In a filter of doctest commas separate names, ? stands for a byte and * for any number of them.
     pattern = re.sub(r"[^ -~]", "*", re.sub(r'[,*?\\"]', "?", check))
@@ -48,7 +48,7 @@ def by_check(check, mistake, program):
     return told(out, failed) if failed and not ended_badly(out) else None
 
 
-def first_check(record, mistake):
+def first_check(record, mistake: str):
     if not record.exists():
         return None
     known = json.loads(record.read_text())
@@ -56,7 +56,7 @@ def first_check(record, mistake):
     return known["checks"][int(sites[0])].split(" | ")[0] if sites else None
 
 
-def by_any(mistake, program):
+def by_any(mistake: str, program):
     """The same of all checks together, which must come to their end."""
     out, failed = run(program, mistake, "--test-suite-exclude=slow", "--abort-after=20")
     if failed == 0:
@@ -70,7 +70,7 @@ def by_any(mistake, program):
     return told(out, failed)
 
 
-def run(program, mistake, *flags):
+def run(program, mistake: str, *flags):
     """What the checks print, and how many assertions fail; None if they do not come to their end."""
     try:
         done = subprocess.run([program, "--no-colors", *flags], env=dict(os.environ, T2T_WRONG=mistake), timeout=60,

@@ -41,7 +41,7 @@ def object_of(file):
     return found[0]
 
 
-def is_of_kernels(file):
+def is_of_kernels(file) -> bool:
     """Whether it is a kernel, or the host's code beside kernels."""
     return file.suffix == ".cu" or not {"kernels", "on_gpu"}.isdisjoint(file.parts)
 

@@ -9,7 +9,7 @@ LONG = 25  # lines: of a longer function one group of lines is shown before the 
 THEN = ["what the page says", "lines of our part", "the whole function"]
 
 
-def main(*words):
+def main(*words) -> None:
     parser = argparse.ArgumentParser(prog="./learn hint")
     parser.add_argument("what", nargs="*", metavar="NN [part [function]]")
     chapter, part, wanted = choose(parser.parse_args(words).what)
@@ -48,7 +48,7 @@ def choose(words):
     return *(open_ones or pairs)[0], None
 
 
-def take_step(chapter, part, name, steps):
+def take_step(chapter: str, part: str, name, steps):
     """The step to show now. Those of a part that passes are kept apart, so that nobody counts them."""
     known = progress.of(chapter, part)
     kind = "later" if progress.passes(chapter, part) else "hints"
@@ -59,11 +59,11 @@ def take_step(chapter, part, name, steps):
     return min(step, steps)
 
 
-def steps_for(chapter, part, function):
+def steps_for(chapter: str, part: str, function):
     return 3 + (len(listing(chapter, part, function)) > LONG)
 
 
-def text(chapter, part, function, step):
+def text(chapter: str, part: str, function, step):
     """The hint in words, as paragraphs of whole sentences, and what comes next. First stands what belongs to the step, and
     then other things until there are enough words."""
     page = (pages.section_of_function(chapter, part, function.name) or
@@ -91,30 +91,30 @@ def text(chapter, part, function, step):
     return paragraphs, ending
 
 
-def questions(chapter):
+def questions(chapter: str):
     """What the chapter's file questions asks of each function, to lead to its idea."""
     lines = (house.ROOT / "chapters" / chapter / "questions").read_text().splitlines()
     return dict(line.split(": ", 1) for line in lines)
 
 
-def contract(chapter, part, function):
+def contract(chapter: str, part: str, function):
     says = skeleton.contract(house.header(chapter, part).read_text(), function) or function.comment
     return " ".join(line.lstrip("/ ") for line in says.splitlines())
 
 
-def told_failure(chapter, part, function):
+def told_failure(chapter: str, part: str, function):
     known = progress.of(chapter, part)
     if known.get("failed") and known.get("next") == function.name:
         return f"The last check that failed is {known['failed']}."
     return f"To see what its checks say, run ./learn check {chapter[:2]} {part}."
 
 
-def beginning(chapter):
+def beginning(chapter: str):
     page = pages.pages_of(chapter)[0]
     return pages.prose_after(page, pages.lines_of(page)[0].lstrip("# ")).partition("\n")[2]  # after the line of links
 
 
-def told_lines(chapter, part, function, last):
+def told_lines(chapter: str, part: str, function, last):
     count, path = len(listing(chapter, part, function)), house.ours(chapter, part).relative_to(house.ROOT)
     helpers = [f.name for f in in_source(chapter, part, function) if f != function]
     place = f"It is in {path}, line {function.line}, and has {count} line{'s' * (count > 1)}."
@@ -125,23 +125,23 @@ def told_lines(chapter, part, function, last):
     return place
 
 
-def code(chapter, part, function, step):
+def code(chapter: str, part: str, function, step):
     """The lines of our part that the step shows."""
     lines = listing(chapter, part, function) if step >= 3 else []
     return lines if step < 3 or step == steps_for(chapter, part, function) else most_often_changed(chapter, lines)
 
 
-def listing(chapter, part, function):
+def listing(chapter: str, part: str, function):
     """The function, after the helpers that it calls."""
     texts = ["\n".join([*f.comment.splitlines(), f"{f.signature} {f.body}"]) for f in in_source(chapter, part, function)]
     return "\n\n".join(texts).splitlines()
 
 
-def in_source(chapter, part, function):
+def in_source(chapter: str, part: str, function):
     return source.with_helpers(house.ours(chapter, part).read_text(), function)
 
 
-def most_often_changed(chapter, lines):
+def most_often_changed(chapter: str, lines):
     """The group of lines, with the comment above it, that the chapter's wrong versions change most."""
     changed = collections.Counter(line for name, _, _ in wrong.patches(chapter) for line in wrong.lines_changed(chapter, name))
     groups = re.findall(r"(?:^ *//.*\n)*(?:^(?! *//).*\S.*\n)+", "\n".join([*lines, ""]), re.M)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from typing import NoReturn
 
 ROOT = pathlib.Path(os.path.abspath(__file__)).parents[3]
 WORK = pathlib.Path(os.environ.get("T2T_WORK", ROOT / "work"))
@@ -16,13 +17,13 @@ BUILD = pathlib.Path(os.environ.get("T2T_BUILD", ROOT / "build/release"))
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ./learn list | head
 signal.signal(signal.SIGINT, signal.default_int_handler)  # building.sh starts Python with Ctrl-C ignored
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started ends, and what was made is removed
-for stream in (sys.__stdout__, sys.__stderr__):
+for stream in filter(None, (sys.__stdout__, sys.__stderr__)):
     stream.reconfigure(errors="replace")  # a name or a text may hold bytes that are not UTF-8
 _hook = sys.excepthook
 sys.excepthook = lambda kind, error, trace: None if kind is KeyboardInterrupt else _hook(kind, error, trace)
 
 
-def die(*words):
+def die(*words: str) -> NoReturn:
     print(f"learn: {' '.join(words)}", file=sys.stderr)
     sys.exit(1)
 
@@ -35,7 +36,7 @@ def bold(text):
     return f"\033[1m{text}\033[0m" if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else text
 
 
-def say(text, indent=0, file=None):
+def say(text, indent=0, file=None) -> None:
     """Prints a paragraph, wrapped to the terminal; lines of their own stay so."""
     for line in text.splitlines():
         lead = " " * (indent + len(line) - len(line.lstrip()))
@@ -43,7 +44,7 @@ def say(text, indent=0, file=None):
                                       break_long_words=False, break_on_hyphens=False)) or "", file=file)
 
 
-def at_work(what):
+def at_work(what) -> None:
     """A line for whoever waits at a terminal; "" ends it."""
     if sys.stderr.isatty():
         print(f"\r\033[K{'  ' * bool(what)}{what}", end="", file=sys.stderr, flush=True)
@@ -88,34 +89,34 @@ def chapters_and_parts(words, of_all=parts_to_write):
     return [(name, parts or of_all(name)) for name, parts in chosen]
 
 
-def ours(name, part):
+def ours(name, part: str):
     """The book's own source of a part: C++, or a CUDA kernel."""
     folder = ROOT / "chapters" / name
     found = [file for ending in ("cpp", "cu") for file in folder.rglob(f"{part}.{ending}")]
     return found[0] if found else folder / f"{part}.cpp"
 
 
-def is_kernel(name, part):
+def is_kernel(name, part: str):
     return ours(name, part).suffix == ".cu"
 
 
-def header(name, part):
+def header(name, part: str):
     """What declares the part's functions. All kernels of a chapter share a header."""
     own = ours(name, part).with_suffix(".hpp")
     return own if own.exists() else next(above / "kernels.hpp" for above in own.parents if (above / "kernels.hpp").exists())
 
 
-def checks_of(name, part):
+def checks_of(name, part: str):
     """The program that runs the part's checks on ours."""
     return f"{name}_kernels_test" if is_kernel(name, part) else f"{name}_test"
 
 
-def theirs(name, part):
+def theirs(name, part: str):
     """The reader's source of a part."""
     return WORK / name / ours(name, part).name
 
 
-def begun(name, part):
+def begun(name, part: str) -> bool:
     """Whether anything stands where the reader writes the part, a broken link included."""
     return os.path.lexists(theirs(name, part))
 

@@ -3,6 +3,7 @@ known mistake that it makes."""
 import dataclasses
 import os
 import pathlib
+from typing import cast
 
 from workbook import (callers, checks, diagnosis, graph, house, missing_functions, mistakes,
                       programs, progress, races, source, written, wrong)
@@ -14,13 +15,13 @@ class Verdict:
     part: str
     word: str  # "passes", "fails", "is not written", "does not build", "ended", "races"
     why: str = ""
-    result: checks.Result = None
+    result: checks.Result = cast(checks.Result, None)  # of what builds
     alike: list = dataclasses.field(default_factory=list)  # the recorded mistakes that fail the same checks
-    program: pathlib.Path = None  # of the checks with the part, for a diagnosis
-    text: written.Text = None  # what was judged, for a diagnosis
+    program: pathlib.Path | None = None  # of the checks with the part, for a diagnosis
+    text: written.Text | None = None  # what was judged, for a diagnosis
     said: str = ""  # by the compiler, of what does not build
     warnings: list = dataclasses.field(default_factory=list)  # by the compiler, of what builds
-    watched: races.Told = None  # what came of a look for them, if all checks pass and there may be some
+    watched: races.Told = cast(races.Told, None)  # what came of a look for them, if all checks pass and there may be some
     left_out: set = dataclasses.field(default_factory=set)  # checks that our own parts fail, too: they do not count
 
     @property
@@ -87,7 +88,7 @@ class Verdict:
         return set(self.result.checks) - self.failed - {self.result.running}
 
 
-def _called(failure):
+def _called(failure: checks.Failure):
     """The functions that a failing check calls: those of the expression, then those of its lines, the last first; behind
     each helper of the test's file stands what the helper calls."""
     if not failure.file:
@@ -111,15 +112,15 @@ def _function_of(text, lines):
     return next((f.name for f in source.to_write(text) if wrong_one in source.with_helpers(text, f)), None)
 
 
-def numbered(chapter, part):
+def numbered(chapter: str, part: str):
     """(name, number among those of this name) -> function, in the order of our source."""
-    found = {}
+    found: dict[tuple[str, int], source.Item] = {}
     for f in source.functions(house.ours(chapter, part).read_text()):
         found[f.name, sum(name == f.name for name, _ in found) + 1] = f
     return found
 
 
-def judge(chapter, part, before_races=lambda verdict: None):
+def judge(chapter: str, part: str, before_races=lambda verdict: None):
     """The verdict on a part. A look for races takes some seconds more: before it, what the checks say is handed out."""
     try:
         text = written.read(chapter, part)
@@ -158,7 +159,7 @@ def unbuilt(text):
         return Verdict(text.chapter, text.part, "does not build", why) if why else None
 
 
-def objects_of(chapter, part):
+def objects_of(chapter: str, part: str):
     """The reader's object, our library, and our object in it, as the build names them."""
     library = f"{chapter}_stand_in" if house.is_kernel(chapter, part) else f"{chapter}_parts"
     return programs.mine_object(chapter, part), library, graph.object_of(house.ours(chapter, part))
@@ -169,7 +170,7 @@ def _not_built(text, build):
     return Verdict(text.chapter, text.part, "does not build", why, said=build.said)
 
 
-def of_program(chapter, part, program, names=(), ours=None):
+def of_program(chapter: str, part: str, program, names=(), ours=None):
     """The verdict on a test program in which the part is linked. Names are those of the checks that there are. What the program
     `ours`, in which our part is linked, fails too, because a source was edited or on this processor, does not count."""
     result = checks.run(program, os.environ, names=names)

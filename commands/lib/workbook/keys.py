@@ -19,7 +19,7 @@ LONG = 16  # hexadecimal digits of a key
 DRAWN = 5  # wrong versions that are tried in each run of all tests, whatever their keys say
 
 
-def key(folder, mistake, recorded):
+def key(folder, mistake: str, recorded):
     fails = [[recorded["checks"][int(site)], numbers] for site, numbers in recorded["mistakes"].get(mistake, {}).items()]
     patch = (ROOT / "tests/wrong" / folder / f"{mistake}.patch").read_text()
     return _hash(ground(folder), patch, json.dumps(fails))
@@ -31,7 +31,7 @@ def stale(folder):
     return [name for name, _, _ in wrong.patches(folder) if recorded["keys"].get(name) != key(folder, name, recorded)]
 
 
-def renew(folder, recorded):
+def renew(folder, recorded) -> None:
     """Writes a record with the keys that are current now, without wrong versions that are gone."""
     there = {name for name, _, _ in wrong.patches(folder)}
     fails = {name: found for name, found in recorded["mistakes"].items() if name in there}

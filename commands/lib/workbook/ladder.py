@@ -4,12 +4,12 @@ import argparse
 from workbook import house, progress, way
 
 
-def main(*words):
+def main(*words) -> None:
     argparse.ArgumentParser(prog="./learn list").parse_args(words)
     show()
 
 
-def show():
+def show() -> None:
     print(house.bold("Your parts, in work/") + "\n")
     done = of = 0
     for chapter in house.chapters():
@@ -24,7 +24,7 @@ def show():
               + ("Next: ./learn graduate" if done == of else "./learn start NN begins, ./learn check NN judges."), 2)
 
 
-def show_part(title, chapter, part):
+def show_part(title, chapter: str, part: str):
     """A line for each part, with its state on the next if that is long; or on a narrow terminal all in words."""
     says, minutes, difficulty = state(chapter, part), way.minutes(chapter, part), way.difficulty(chapter, part)
     mark = "*" if way.in_chat(chapter, part) else " "
@@ -39,7 +39,7 @@ def show_part(title, chapter, part):
     house.say(f"{mark} {part}: {minutes} minutes, {difficulty}{'' if says == '.' else f'; {says}'}".lstrip(), 4)
 
 
-def state(chapter, part):
+def state(chapter: str, part: str):
     known = progress.of(chapter, part)
     examples = "examples {} of {}".format(*known["examples"]) if "examples" in known else ""
     if not house.begun(chapter, part):

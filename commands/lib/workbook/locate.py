@@ -30,7 +30,7 @@ TEXTS = [Text("0", "one token", "Once"),
          Text("5", "the end of a longer text, token by token", counting(128), 4)]
 
 
-def main(*words):
+def main(*words) -> None:
     parser = argparse.ArgumentParser(prog="./learn locate")
     parser.add_argument("what", nargs="*", metavar="NN [part ...]")
     parser.add_argument("--trace", type=pathlib.Path, metavar="DIR", help="compare another engine's trace with ours")
@@ -45,15 +45,15 @@ def main(*words):
     parts = [] if flags.trace else that_build(pairs)
     if not house.build(traces.PROGRAM, traces.COMPARE):
         sys.exit(1)
-    with tempfile.TemporaryDirectory(prefix="locate-", dir=house.ROOT / "build") as folder:
-        folder = pathlib.Path(folder)
+    with tempfile.TemporaryDirectory(prefix="locate-", dir=house.ROOT / "build") as made:
+        folder = pathlib.Path(made)
         agree = compare_engine(flags.trace, folder) if flags.trace else compare_parts(parts, folder)
     if flags.answers and agree and good:
         house.say("\nTalk to it yourself: ./learn run 10 --mine --chat")
     sys.exit(not (agree and good))
 
 
-def note(text):
+def note(text) -> None:
     print(f"learn: {text}", file=sys.stderr)
 
 

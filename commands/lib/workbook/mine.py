@@ -5,7 +5,7 @@ import sys
 from workbook import house, judge, progress, start, written
 
 
-def main(*programs):
+def main(*programs) -> None:
     """Builds these programs with the parts up to the last of their chapters."""
     named = [c for c in house.chapters() if any(program.startswith(c) for program in programs)]
     if not named:
@@ -46,7 +46,7 @@ def told(pairs):
     return "; ".join(f"{c[:2]} {', '.join(part for name, part in pairs if name == c)}" for c in chapters)
 
 
-def build(pairs, *programs):
+def build(pairs, *programs) -> None:
     """Builds programs of --mine from the texts that passed."""
     try:
         texts = [written.read(*pair) for pair in pairs]

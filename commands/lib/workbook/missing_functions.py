@@ -20,7 +20,7 @@ def lacking(text, theirs, ours):
     return ""
 
 
-def is_private(name, header):
+def is_private(name, header) -> bool:
     """Whether it is a member that its class alone can call: then a part may do without it."""
     of, _, short = name.rpartition("::")
     for node in source.nodes(source.parsed(header), "class_specifier", "struct_specifier"):
@@ -34,7 +34,7 @@ def is_private(name, header):
     return False
 
 
-def promised(chapter, part, ours):
+def promised(chapter: str, part: str, ours):
     """[(function, symbol), ...]: what our object defines of the functions that the part is to define."""
     defined = _defined(ours, "T")
     return [(function, symbol) for function in source.functions(house.ours(chapter, part).read_text()) for symbol in defined

@@ -19,7 +19,7 @@ class Mistake:
 
 
 @functools.cache
-def known(chapter):
+def known(chapter: str):
     """The recorded mistakes of a chapter."""
     checks, mistakes = wrong.record(chapter)["checks"], wrong.record(chapter)["mistakes"]
     return [Mistake(name, part, says, {checks[int(i)]: numbers for i, numbers in mistakes[name].items()})
@@ -40,7 +40,7 @@ def _numbers(text):
     return [n if n.strip("-+") in ("inf", "nan") else float(f"{float(n):.5g}") for n in found[:4]]
 
 
-def recognized(chapter, part, failures, left_out=()):
+def recognized(chapter: str, part: str, failures, left_out=()):
     """The known mistakes that fail the same checks with the same numbers. Checks that call what is still to be written, and
     those that are left out, count on neither side."""
     waiting = {*left_out, *(f.check for f in failures if f.not_written)}
@@ -48,7 +48,7 @@ def recognized(chapter, part, failures, left_out=()):
     return [m for m in known(chapter) if m.part == part and same_fails(fails, _without(m, waiting).fails)]
 
 
-def _without(mistake, checks):
+def _without(mistake: Mistake, checks: set[str]) -> Mistake:
     fails = {site: numbers for site, numbers in mistake.fails.items() if site.split(" | ")[0] not in checks}
     return dataclasses.replace(mistake, fails=fails)
 
@@ -57,7 +57,7 @@ def same_fails(ours, theirs):
     return ours.keys() == theirs.keys() and all(_same_numbers(ours[site], theirs[site]) for site in ours) and _tell(ours)
 
 
-def _tell(fails):
+def _tell(fails) -> bool:
     """Whether not all of the numbers may be made of rounding."""
     return any(not numbers or any(isinstance(n, str) or abs(n) > ROUNDING for n in numbers) for numbers in fails.values())
 

@@ -12,15 +12,15 @@ FILE = "programs.ninja"
 class Writer:
     """Collects edges: what is built by a rule from what."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         cores = os.cpu_count()
         self.lines = ["include build.ninja", "pool runs", f"  depth = {cores}",
                       "rule compile", "  command = $words", "  depfile = $out.d", "  description = Building $out",
                       "rule link", "  command = $words", "  description = Linking $out",
                       "rule run", "  command = $words", "  pool = runs", "  description = Running $what", ""]
-        self.known = set()
+        self.known: set[str] = set()
 
-    def edge(self, rule, out, words, needs, **variables):
+    def edge(self, rule, out, words, needs, **variables) -> None:
         if out in self.known:
             return
         self.known.add(out)
@@ -30,23 +30,23 @@ class Writer:
             self.lines.append(f"  words = {shlex.join(map(str, words)).replace('$', '$$')}")
         self.lines += [f"  {name} = {value}" for name, value in variables.items()]
 
-    def phony(self, name, needs):
+    def phony(self, name, needs) -> None:
         if name not in commands():
             self.edge("phony", name, [], needs)
 
-    def compile(self, out, source, words, needs=()):
+    def compile(self, out, source, words, needs=()) -> None:
         headers = [output for output in commands() if output.endswith(("gch", "pch"))
                    and any(word in (f"{BUILD}/{output}", f"{BUILD}/{output}".removesuffix(".gch")) for word in words)]
         at = words.index("-o")
         self.edge("compile", str(out), [*words[:at], "-MD", "-MT", str(out), "-MF", f"{out}.d", *words[at:]], [source, *headers, *needs])
 
-    def link(self, out, words):
+    def link(self, out, words) -> None:
         self.edge("link", out, words, [word for word in words if word in commands() or word in self.known])
 
-    def run(self, out, what, words, needs):
+    def run(self, out, what, words, needs) -> None:
         self.edge("run", out, words, needs, what=what)
 
-    def write(self):
+    def write(self) -> None:
         path, text = BUILD / FILE, "\n".join(self.lines) + "\n"
         if not path.exists() or path.read_text() != text:
             path.write_text(text)

@@ -12,7 +12,7 @@ TOLD = 8  # failing checks that are named
 FEW = 3  # edits that are shown, and lines of each
 
 
-def main(chapter):
+def main(chapter: str) -> None:
     programs = [f"{name}_test" for name in (chapter, f"{chapter}_kernels") if (house.ROOT / f"tests/{name}_test.cpp").exists()]
     if not house.build(*programs):
         sys.exit(1)
@@ -23,7 +23,7 @@ def main(chapter):
         sys.exit(1)
 
 
-def tell(chapter, program):
+def tell(chapter: str, program):
     """Runs a program of checks and says what came of it; whether all is well."""
     path = house.BUILD / program
     house.at_work(f"{program.removesuffix('_test')}: its checks run")
@@ -56,13 +56,13 @@ def tell(chapter, program):
     return False
 
 
-def known(chapter, failures):
+def known(chapter: str, failures):
     """The known mistakes that fail the same checks with the same numbers, of any part of the chapter."""
     fails = mistakes.fails_of(failures)
     return [one for one in mistakes.known(chapter) if mistakes.same_fails(fails, one.fails)]
 
 
-def made_by_an_edit(chapter):
+def made_by_an_edit(chapter: str):
     """The known mistakes of the chapter of which some lines are changed just so: [(name, what it says), ...]"""
     edits = {(name, was, now) for name in edited.files() for _, was, now in edited.changes(name) if name.endswith((".cpp", ".hpp", ".cu"))}
     found = []
@@ -73,7 +73,7 @@ def made_by_an_edit(chapter):
     return found
 
 
-def tell_edits():
+def tell_edits() -> None:
     """The lines that were changed, as far as they are few."""
     some = [(name, *one) for name in edited.files() if name.endswith((".cpp", ".hpp", ".cu")) for one in edited.changes(name)]
     for name, line, was, now in some[:FEW]:

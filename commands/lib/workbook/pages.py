@@ -7,13 +7,13 @@ from workbook import source
 from workbook.house import ROOT, ours
 
 
-def pages_of(chapter):
+def pages_of(chapter: str):
     """The chapter's page, its other pages, then those of other chapters: some parts are explained on a page of their own."""
     own, others = ROOT / "docs" / f"{chapter}.md", (ROOT / "docs").glob("*.md")
     return [own, *sorted((p for p in others if p != own and p.name != "mistakes.md"), key=lambda p: (not _is_of(p, chapter), p))]
 
 
-def _is_of(page, chapter):
+def _is_of(page, chapter: str):
     return page.name.startswith(chapter[:3])
 
 
@@ -22,7 +22,7 @@ def lines_of(page):
     return page.read_text().splitlines()
 
 
-def section_of_mistake(chapter, name):
+def section_of_mistake(chapter: str, name):
     for page in pages_of(chapter):
         found = _section(page, rf"tests/wrong/{chapter}/{name}\.patch")
         if found:
@@ -30,7 +30,7 @@ def section_of_mistake(chapter, name):
     return "docs/mistakes.md"
 
 
-def section_of_function(chapter, part, name):
+def section_of_function(chapter: str, part: str, name):
     """(page, heading, line of the listing) where the function is quoted, or what it calls in its file, or else another
     function of the file; None if none is."""
     listings = list(_listings(chapter, part))
@@ -43,7 +43,7 @@ def section_of_function(chapter, part, name):
     return next(((page, _heading(lines_of(page), i), i) for page, i, _ in listings), None)
 
 
-def _listings(chapter, part):
+def _listings(chapter: str, part: str):
     """(page, line, lines) of each listing of the part's file."""
     for page in pages_of(chapter):
         lines = lines_of(page)
@@ -53,13 +53,13 @@ def _listings(chapter, part):
                 yield page, i, lines[i:end]
 
 
-def _begins(name, line):
+def _begins(name, line) -> bool:
     """Whether the function's definition begins on this line, or ends its head there."""
     name = re.escape(name)
     return bool(re.match(rf"(\w[\w:<>,&* ]* )?(\w+::)*{name}\(|\s.*\b{name}\(.*\{{|.*\bauto {name} = \[", line))
 
 
-def section_that_names(chapter, part, name):
+def section_that_names(chapter: str, part: str, name):
     """The same of the first paragraph of the chapter's pages that names the function, or else the part. The line is the
     paragraph's end."""
     for named in (rf"`[^`]*\b{re.escape(name.split('::')[-1])}\b[^`]*`", rf"\b{part}\b"):

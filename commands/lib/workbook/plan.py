@@ -92,14 +92,14 @@ def _instructions():
     return set(re.findall(r"^#define (\w+) 1$", subprocess.run(command, check=True, capture_output=True, text=True).stdout, re.M))
 
 
-def _patched(patch):
+def _patched(patch: pathlib.Path):
     try:
         return switches.patched(switches.part_of(patch), patch)
     except switches.DoesNotFit:
         return None
 
 
-def write(path, text):
+def write(path, text) -> None:
     """Writes a file if it is another, so that what was built of it stays current."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != text:

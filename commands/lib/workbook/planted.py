@@ -10,7 +10,7 @@ class Planted:
     patches: list  # those that T2T_WRONG chooses among by name; without it the text does what ours does
 
 
-def together(chapter, part):
+def together(chapter: str, part: str):
     """All wrong versions that one source can hold."""
     patches = [patch for patch in _patches(chapter, part) if not _is_alone(chapter, part, patch)]
     path = _path(chapter, part)
@@ -22,25 +22,25 @@ def together(chapter, part):
     return Planted(_text(chapter, part, switched.replace(include, chooses)), patches)
 
 
-def alone(chapter, part):
+def alone(chapter: str, part: str):
     """Those that need a source each."""
     return [Planted(_text(chapter, part, switches.patched(_path(chapter, part), patch)), [patch])
             for patch in _patches(chapter, part) if _is_alone(chapter, part, patch)]
 
 
-def _patches(chapter, part):
+def _patches(chapter: str, part: str):
     """A later chapter's wrong versions of the part included, and those left out that no longer fit it."""
     every = ((folder, patch) for folder in plan.folders() for patch in plan.patches_in(folder))
     return [patch for folder, patch in every if switches.part_of(patch) == _path(chapter, part) and patch.stem not in plan.of(folder).skipped]
 
 
-def _is_alone(chapter, part, patch):
+def _is_alone(chapter: str, part: str, patch):
     return switches.is_alone(_path(chapter, part), switches.patched(_path(chapter, part), patch))
 
 
-def _path(chapter, part):
+def _path(chapter: str, part: str):
     return str(house.ours(chapter, part).relative_to(house.ROOT))
 
 
-def _text(chapter, part, source):
+def _text(chapter: str, part: str, source):
     return written.Text(chapter, part, {f"{chapter}/{house.theirs(chapter, part).name}": source.encode()})

@@ -30,7 +30,7 @@ from workbook.house import BUILD
 from workbook.ninja_file import Writer
 
 
-def main(*targets):
+def main(*targets) -> None:
     """Writes what these targets need."""
     writer = Writer()
     if "races" in targets:
@@ -50,12 +50,12 @@ def main(*targets):
     writer.write()
 
 
-def is_built(folder):
+def is_built(folder) -> bool:
     """Whether the chapter is among those that CMake builds here."""
     return f"{folder}_test" in commands()
 
 
-def write_wrong(writer, folder):
+def write_wrong(writer, folder) -> None:
     """The programs of a folder of wrong versions, and their rejections."""
     planned = plan.of(folder)
     for part, mistakes in planned.together.items():
@@ -69,7 +69,7 @@ def write_wrong(writer, folder):
         rejection(writer, folder, mistake, program)
 
 
-def wrong_program(writer, folder, part, program, source):
+def wrong_program(writer, folder, part: str, program, source) -> None:
     """The folder's checks with a wrong source before the library that holds ours. Kernels are compiled as they are."""
     made, how = f"wrong/{folder}/{source.stem}.o", compilation if part.endswith(".cu") else for_checks
     checks = f"{folder}_kernels_test" if is_of_kernels(pathlib.Path(part)) else f"{folder}_test"
@@ -77,12 +77,12 @@ def wrong_program(writer, folder, part, program, source):
     writer.link(program, link(checks, program, [made]))
 
 
-def _include(part):
+def _include(part: str):
     """Where a patched source finds what lies beside ours, and what tests/support has."""
     return [f"-I{house.ROOT / 'tests'}", f"-I{(house.ROOT / part).parent}"]
 
 
-def rejection(writer, folder, mistake, program):
+def rejection(writer, folder, mistake: str, program) -> None:
     stamp = f"rejected/{folder}/{mistake}"
     shows = house.ROOT / "commands/lib/workbook/expect_rejected.py"
     record = house.ROOT / "tests/wrong" / folder / "failing_checks.json"
@@ -91,7 +91,7 @@ def rejection(writer, folder, mistake, program):
     writer.phony(f"{folder}_rejects_{mistake}", [stamp])
 
 
-def write_races(writer):
+def write_races(writer) -> None:
     """The kernels in which only the race detector finds the mistake."""
     stamps = []
     for patch in sorted((house.ROOT / "tests/wrong").glob("*/races/*.patch")):
@@ -106,7 +106,7 @@ def write_races(writer):
     writer.phony("races", stamps)
 
 
-def write_mine(writer, chapter, text):
+def write_mine(writer, chapter: str, text):
     """What is built of a text of the reader's: a part, or cases of one."""
     part = text.stem
     if part.endswith("_examples") and part.removesuffix("_examples") in _parts(chapter):
@@ -131,17 +131,17 @@ def write_mine(writer, chapter, text):
         writer.link(f"{mine}_races", [*link(f"{chapter}_test", f"{mine}_races", [watched, made], main_of_parts()), "-fsanitize=thread"])
 
 
-def mine_object(chapter, part):
+def mine_object(chapter: str, part: str):
     """The object of the reader's part as it is judged."""
     return f"mine/{chapter}/{part}.o"
 
 
 @functools.cache
-def _parts(chapter):
+def _parts(chapter: str):
     return {file.stem for file in (house.ROOT / "chapters" / chapter).rglob("*.c*") if file.suffix in (".cpp", ".cu")}
 
 
-def write_cases(writer, program, text, chapter, part):
+def write_cases(writer, program, text, chapter: str, part: str) -> None:
     """A reader's cases of a part: PROGRAM makes the part's mistakes that are compiled together, and PROGRAM_MISTAKE one of the
     chapter's others."""
     if program in writer.known:
@@ -164,7 +164,7 @@ def _checks_in(test):
     return [output for output in commands() if f"/{test}.dir/" in output and output.endswith(".o")]
 
 
-def write_with_mine(writer, target):
+def write_with_mine(writer, target) -> None:
     """A program or bench with the reader's parts before the libraries that hold ours."""
     listed = json.loads((BUILD / "mine.json").read_text()) if (BUILD / "mine.json").exists() else []
     program, objects = target.removesuffix("_mine"), []
@@ -177,9 +177,13 @@ def write_with_mine(writer, target):
     writer.link(target, link(program, target, objects))
 
 
-def write_tests(writer):
+def write_tests(writer) -> None:
     """That tests pass: those of ctest, and what is checked by scripts."""
-    passed, other_orders, runner, built = [], [], house.ROOT / "tests/expect_passed", []
+    passed: list[str] = []
+    other_orders: list[str] = []
+    built: list[str] = []
+    runner = house.ROOT / "tests/expect_passed"
+
     def passes(name, words, needs):
         stamp = f"passed/{name.replace('/', '_')}_passes"
         writer.run(stamp, name, [runner, name, stamp, *words], [runner, *needs])

@@ -32,7 +32,7 @@ def read():
     return everything
 
 
-def _is_sound(known):
+def _is_sound(known) -> bool:
     """Whether these are facts as check, hint, start and example note them of a part."""
     def numbers(values):
         return all(type(one) is int for one in values)
@@ -45,15 +45,15 @@ def _is_sound(known):
 
 
 @functools.cache
-def tell_once(what):
+def tell_once(what) -> None:
     print(f"learn: {house.shown(FILE)} {what}", file=sys.stderr)
 
 
-def of(chapter, part):
+def of(chapter: str, part: str):
     return read().get(f"{chapter}/{part}", {})
 
 
-def note(chapter, part, **what):
+def note(chapter: str, part: str, **what) -> None:
     """Adds to what is known of a part. A folder that can't be written costs the progress, not the check."""
     try:
         house.WORK.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def now():
     return datetime.datetime.now().strftime("%Y-%m-%d %H:%M")
 
 
-def is_as_checked(chapter, part):
+def is_as_checked(chapter: str, part: str) -> bool:
     """Whether the part is the one that was checked last: a later edit has another digest."""
     try:
         return of(chapter, part).get("digest") == written.read(chapter, part).digest
@@ -86,6 +86,6 @@ def is_as_checked(chapter, part):
         return False
 
 
-def passes(chapter, part):
+def passes(chapter: str, part: str) -> bool:
     """Whether the part as it is now passed its checks."""
     return bool(of(chapter, part).get("passes")) and is_as_checked(chapter, part)

@@ -10,7 +10,7 @@ import collections
 from workbook import edited, house, keys, plan, wrong
 
 
-def main(what, *words):
+def main(what, *words) -> None:
     every = "--all" in words
     named = [word for word in words if word != "--all"]
     folders = named or plan.folders()
@@ -41,7 +41,7 @@ def skipped(folder):
     return {*plan.of(folder).skipped, *plan.of(folder).elsewhere}
 
 
-def done(folders, chosen, every):
+def done(folders, chosen, every) -> None:
     for folder in folders if every else []:
         if not skipped(folder):  # all of them were shown to be rejected, whether or not sources are edited
             keys.renew(folder, wrong.record(folder))

@@ -32,7 +32,7 @@ class Told:
     unwatched: str = ""  # why it could not be looked for
 
 
-def keep_whether_possible(text, build):
+def keep_whether_possible(text, build) -> None:
     """Notes beside the copy of a text whether what the compiler made of it could have races."""
     if build.good:
         _kept(text).write_text(f"{text.digest} {possible(build.program)}")
@@ -47,7 +47,7 @@ def _kept(text):
     return house.BUILD / "mine" / text.chapter / f"{text.part}.threads"
 
 
-def possible(object_file):
+def possible(object_file) -> bool:
     """Whether an object file starts threads, or keeps what may change between calls."""
     return any(re.search(STARTS_THREAD, name) if kind == "U" else kind in "bBdD" and re.search(KEPT, name)
                for kind, name in missing_functions.named(object_file))

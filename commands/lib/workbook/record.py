@@ -6,12 +6,12 @@ import os
 from workbook import callers, checks, expect_rejected, house, keys, mistakes, wrong
 
 
-def main(*chapters):
+def main(*chapters) -> None:
     for chapter in chapters:
         _record(chapter)
 
 
-def _record(chapter):
+def _record(chapter: str) -> None:
     patches = wrong.patches(chapter)
     fails = {}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -28,7 +28,7 @@ def _record(chapter):
     print(f"{chapter}: {len(patches)} wrong versions recorded")
 
 
-def fails_of(chapter, mistake, part):
+def fails_of(chapter: str, mistake: str, part: str):
     """Check and expression -> numbers, first a check that rejects the mistake alone."""
     program = str(house.BUILD / wrong.program(chapter, mistake, part))
     environment = dict(os.environ, T2T_WRONG=mistake)

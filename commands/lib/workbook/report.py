@@ -5,7 +5,7 @@ import json
 from workbook import checks, diagnosis, house, progress
 
 
-def expect_writable(path):
+def expect_writable(path) -> None:
     """Before all is graded: whether the record can be written where it is wanted."""
     try:
         there = path.exists()
@@ -17,7 +17,7 @@ def expect_writable(path):
         house.die(f"{path} can't be written: {error.strerror}")
 
 
-def write(path, verdicts):
+def write(path, verdicts) -> None:
     record = []
     for v in verdicts:
         one = {"chapter": v.chapter, "part": v.part, "verdict": v.word, "why": v.why}

@@ -41,7 +41,7 @@ def run(words, environment, room, record, times=1, limited=True):
     return End(stopped, process.returncode, output.read_bytes()[-2000:].decode(errors="replace").strip())
 
 
-def _limits(memory):
+def _limits(memory) -> None:
     if memory:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_FSIZE, (256 << 20, 256 << 20))
@@ -75,12 +75,12 @@ def _wait(process, record, times):
         process.wait()
 
 
-def _sleeps(process, seconds):
+def _sleeps(process, seconds) -> bool:
     """Whether it computed for so little of these seconds that it can't have waited for its turn alone."""
     return pathlib.Path("/proc/self/stat").exists() and _busy(process) < seconds / 10
 
 
-def _end_what_is_left(mark):
+def _end_what_is_left(mark) -> None:
     """Ends what the program started in a session of its own: it has the mark in its environment, where Linux shows it."""
     for environment in pathlib.Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):

@@ -2,7 +2,7 @@
 from workbook import house, operations, pages, traces
 
 
-def tell_texts(texts, parting, ours):
+def tell_texts(texts, parting, ours) -> None:
     """Each text up to the first in which they part."""
     house.say(f"Every result of every layer, yours beside ours. They agree within {traces.TOLERANCE} of a token's length:")
     for text in texts:
@@ -15,7 +15,7 @@ def tell_texts(texts, parting, ours):
             return
 
 
-def tell(parting, ours, got):
+def tell(parting, ours, got) -> None:
     """The place in the text, the operation, and a map of what comes after. got is the folder of the other's trace."""
     tokens = ours.tokens(parting.text)
     print(house.bold(f"\nThe first difference is in {parting.text.says}, at token {parting.token} of {len(tokens)} (from 0)\n"))
@@ -31,7 +31,7 @@ def tell(parting, ours, got):
               "token's.")
 
 
-def tell_text(pieces, t):
+def tell_text(pieces, t) -> None:
     """The token in its text, with a mark below."""
     room = (house.width() - 4 - len(pieces[t])) // 2
     before, after = "".join(pieces[:t])[-room:], "".join(pieces[t + 1:])[:room]
@@ -39,7 +39,7 @@ def tell_text(pieces, t):
     print(f"  {' ' * len(before)}{'^' * max(1, len(pieces[t]))}\n")
 
 
-def tell_responsible(parts, suspect, alike, parting):
+def tell_responsible(parts, suspect, alike, parting) -> None:
     """Whose fault it is, where a page tells of it, which known mistake it may be, and what to do next."""
     makers = operations.makers(parting.name)
     if suspect:
@@ -58,12 +58,12 @@ def tell_responsible(parts, suspect, alike, parting):
     house.say("\nNext: " + (", ".join(f"./learn check {chapter[:2]} {part}" for chapter, part in at_fault) or "./learn check"))
 
 
-def page_of(chapter, part, function):
+def page_of(chapter: str, part: str, function):
     where = pages.section_of_function(chapter, part, function)
     return f'docs/{where[0].name}, line {where[2] + 1}: "{where[1]}"' if where else f"docs/{chapter}.md"
 
 
-def tell_mistakes(patches):
+def tell_mistakes(patches) -> None:
     if not patches:
         return
     house.say("\nA known mistake gives the same numbers there, so it is probably "

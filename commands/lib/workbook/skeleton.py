@@ -1,20 +1,25 @@
 """A part as ./learn start writes it: every function with what the header says of it, and without a body."""
 import functools
+import pathlib
 import re
+from collections.abc import Iterable
 
 from workbook import house, source
+from workbook.source import Item, Node
+
+Contracts = dict[str, list[tuple[list[str], str]]]  # name -> [(parameters, comment), ...]
 
 
 @functools.cache
-def contracts(header):
+def contracts(header: str) -> Contracts:
     """What the header says of each function: name -> [(its parameters, comment), ...], in the order of
     the declarations. A comment is about all of those that follow each other."""
-    found = {}
+    found: Contracts = {}
     _read(header, source.outermost(source.parsed(header)), "", found)
     return found
 
 
-def _read(header, nodes, inside, found):
+def _read(header: str, nodes: Iterable[Node], inside: str, found: Contracts) -> None:
     comment, before = "", None
     for node in nodes:
         row = node.start_point.row
@@ -29,33 +34,33 @@ def _read(header, nodes, inside, found):
             found.setdefault(inside + name, []).append((_parameters(parameters), comment))
 
 
-def contract(header, function):
+def contract(header: str, function: Item) -> str:
     """What the header says of a function: of several with its name, of the one that has the same parameters."""
     some = contracts(header).get(function.name, [])
     own = _parameters(next(source.nodes(source.parsed(f"{function.signature};"), "parameter_list"), None))
     return next((comment for parameters, comment in some if parameters == own), some[0][1] if some else "")
 
 
-def _parameters(node):
+def _parameters(node: Node) -> list[str]:
     """The parameters of a function, without default values and blanks."""
-    def text(one):
+    def text(one: Node) -> str:
         value = one.child_by_field_name("default_value")
         words = [token.text.decode() for token in source.tokens(one) if not value or token.start_byte < value.start_byte]
         return "".join(words).removesuffix("=")
     return [text(one) for one in node.named_children if one.type != "comment"] if node else []
 
 
-def declarations(header):
+def declarations(header: str) -> list[str]:
     """The functions that a header declares, as they stand there, without those of classes and without contracts."""
     return [header[one.begin:header.index("\n", one.end)] for one in source.items(header) if one.kind == "declared"]
 
 
-def of(chapter, part):
+def of(chapter: str, part: str) -> str:
     ours = house.ours(chapter, part)
     return made_of(ours.name, ours.read_text(), house.header(chapter, part))
 
 
-def made_of(name, text, header):
+def made_of(name: str, text: str, header: pathlib.Path) -> str:
     """The part with every body replaced by "not written yet". Constructors are plumbing: they are given, with the helpers that
     they call."""
     declared = header.read_text()
@@ -68,7 +73,7 @@ def made_of(name, text, header):
     lines += [line for line in _constants(text) if _uses(given.values(), line)]
     lines += [""] if lines[-1] else []
     names = [f.name for f in source.functions(text)]
-    seen = {}
+    seen: dict[str, int] = {}
     for function in source.definitions(text):
         if function.line in given:
             lines += [given[function.line], ""]
@@ -81,12 +86,12 @@ def made_of(name, text, header):
     return "\n".join([*lines, "}  // namespace t2t", ""])
 
 
-def _constants(text):
+def _constants(text: str) -> list[str]:
     """The lines with which constants and other names of types are declared."""
     some = (one for one in source.items(text) if one.kind in ("type", "value") and "\n" not in text[one.begin:one.end])
     return [text.split("\n")[one.line - 1] for one in some if re.match(r"(static )?constexpr |using ", one.signature)]
 
 
-def _uses(texts, line):
+def _uses(texts: Iterable[str], line: str) -> bool:
     name = re.search(r"(\w+) =", line)
-    return bool(name) and any(re.search(rf"\b{name.group(1)}\b", text) for text in texts)
+    return any(name and re.search(rf"\b{name[1]}\b", text) for text in texts)

@@ -5,6 +5,10 @@ import functools
 import pathlib
 import re
 import sys
+from collections.abc import Iterator
+from typing import Any
+
+Node = Any  # of tree-sitter, which what reads no C++ can do without
 
 STRINGS = ("string_literal", "raw_string_literal", "char_literal")
 TYPES = ("struct_specifier", "class_specifier", "enum_specifier", "alias_declaration")
@@ -25,21 +29,21 @@ class Item:
     begin: int  # of the signature in the text
     brace: int  # of the body, or the end where there is none
     end: int
-    node: object  # of the tree
+    node: Node
 
     @property
-    def may_run_in_compiler(self):
+    def may_run_in_compiler(self) -> bool:
         return bool(re.search(r"\bconst(expr|eval)\b", self.signature))
 
     @property
-    def is_constructor(self):
+    def is_constructor(self) -> bool:
         words = self.name.split("::")
         return len(words) > 1 and words[0] == words[-1]
 
 
 @functools.cache
-def _parser():
-    """tree-sitter, which ./learn installs into a Python of its own. What reads no C++ can do without it."""
+def _parser() -> Any:
+    """tree-sitter, which ./learn installs into a Python of its own."""
     own = pathlib.Path(__file__).resolve().parents[3] / "build/python/lib"
     sys.path.extend(map(str, own.glob(f"python3.{sys.version_info.minor}/site-packages")))
     import tree_sitter
@@ -47,13 +51,13 @@ def _parser():
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cpp.language()))
 
 
-def plain(text):
+def plain(text: str) -> str:
     """A text without the marks of other systems."""
     return text.replace("\r\n", "\n").removeprefix("\ufeff")
 
 
 @functools.lru_cache(64)
-def parsed(text):
+def parsed(text: str) -> Node:
     """The tree of a text, whose places are those of the text: lines of the preprocessor are left
     out, and so are words that the grammar does not know."""
     text = re.sub(STATIC, lambda found: f"{'static':<{len(found.group())}}", text)
@@ -61,11 +65,11 @@ def parsed(text):
     return _parser().parse(text.encode()).root_node
 
 
-def _blank(found):
+def _blank(found: re.Match[str]) -> str:
     return re.sub(r"[^\n]", " ", found.group())
 
 
-def nodes(node, *types):
+def nodes(node: Node, *types: str) -> Iterator[Node]:
     """Those of these types in a tree, the outer ones alone."""
     waiting = node.children[::-1]
     while waiting:
@@ -76,7 +80,7 @@ def nodes(node, *types):
             waiting += reversed(one.children)
 
 
-def tokens(node):
+def tokens(node: Node) -> Iterator[Node]:
     """The leaves of a tree, a string as one; without comments."""
     waiting = [node]
     while waiting:
@@ -88,7 +92,7 @@ def tokens(node):
             yield one
 
 
-def outermost(node):
+def outermost(node: Node) -> Iterator[Node]:
     """What stands outside of functions and classes. Namespaces are looked into."""
     for child in node.children:
         if child.type in ("namespace_definition", "linkage_specification", "declaration_list", "ERROR"):
@@ -97,7 +101,7 @@ def outermost(node):
             yield child
 
 
-def unread(text):
+def unread(text: str) -> int:
     """The first line that can't be read as C++, or 0. Some right code can't be read either."""
     waiting = [parsed(text)]
     while waiting:
@@ -108,7 +112,7 @@ def unread(text):
     return 0
 
 
-def bare(text, node):
+def bare(text: str, node: Node) -> str:
     """The text of a node, with blanks for comments and strings."""
     for one in nodes(node, "comment", *STRINGS):
         blank = re.sub(r"[^\n]", " ", text[one.start_byte:one.end_byte])
@@ -117,9 +121,10 @@ def bare(text, node):
 
 
 @functools.cache
-def items(text):
+def items(text: str) -> list[Item]:
     """What a source defines or declares outside of functions and classes, in its order."""
-    text, before, found = plain(text), None, []
+    text, before = plain(text), None
+    found: list[Item] = []
     for node in outermost(parsed(text)):
         title = _title(text, before) if before is not None and node.type == "compound_statement" else ""
         found += [_item(text, before, "check", title, node)] if title else []
@@ -136,7 +141,7 @@ def items(text):
     return found
 
 
-def _title(text, node):
+def _title(text: str, node: Node) -> str:
     """The name of the check whose body comes next, or "": TEST_CASE("name" * doctest::test_suite("slow"))."""
     call = next(nodes(node, "call_expression"), None)
     if call is None or not call.text.startswith(b"TEST_CASE"):
@@ -146,7 +151,7 @@ def _title(text, node):
     return "".join(text[one.start_byte:one.end_byte].replace('\\"', '"') for one in pieces)
 
 
-def _item(text, node, kind, name, body):
+def _item(text: str, node: Node, kind: str, name: str, body: Node | None) -> Item:
     begin, row, end = node.start_byte, node.start_point.row, (body or node).end_byte
     brace = body.start_byte if body else end
     setters = next(nodes(node, "field_initializer_list"), None) if kind == "function" else None
@@ -156,21 +161,21 @@ def _item(text, node, kind, name, body):
                 begin, brace, end, body if kind == "check" else node)
 
 
-def declared_name(node):
+def declared_name(node: Node) -> str:
     """The name that a declaration or a declarator gives, or ""."""
     inner = innermost(node)
     name = inner.text.decode() if inner.type.endswith(("identifier", "_name")) else ""
     return name.partition("(")[0].strip()  # T::operator()
 
 
-def innermost(node):
+def innermost(node: Node) -> Node:
     """What is declared, without * and & and arguments around it."""
     refers = node.type in ("reference_declarator", "parenthesized_declarator")  # without a name for what is behind
     inner = node.child_by_field_name("declarator") or (node.children[-1] if refers else None)
     return innermost(inner) if inner else node
 
 
-def _is_unnamed(node):
+def _is_unnamed(node: Node) -> bool:
     """Whether a namespace without a name is around it."""
     while node := node.parent:
         if node.type == "namespace_definition" and node.child_by_field_name("name") is None:
@@ -178,7 +183,7 @@ def _is_unnamed(node):
     return False
 
 
-def comment_above(text, row):
+def comment_above(text: str, row: int) -> str:
     """The lines of comments that end above a line."""
     lines, first = text.split("\n"), row
     while first > 0 and lines[first - 1].lstrip().startswith("//"):
@@ -186,37 +191,37 @@ def comment_above(text, row):
     return "\n".join(line.strip() for line in lines[first:row])
 
 
-def definitions(text):
+def definitions(text: str) -> list[Item]:
     """Every function that a file defines, but for those inside of a class."""
     return [one for one in items(text) if one.kind == "function"]
 
 
-def functions(text):
+def functions(text: str) -> list[Item]:
     """Those that it defines for others."""
     return [f for f in definitions(text) if not f.local]
 
 
-def to_write(text):
+def to_write(text: str) -> list[Item]:
     """The functions of a part that its reader is to write."""
     return [f for f in functions(text) if not f.is_constructor]
 
 
-def lines_to_write(text):
+def lines_to_write(text: str) -> int:
     """How many lines of ours the reader is to write anew: of code, and not of brackets alone."""
-    def count(text):
+    def count(text: str) -> int:
         words = (one for one in tokens(parsed(text)) if one.type[0].isalpha() and one.type not in STRINGS)
         return len({one.start_point.row for one in words})
     return count(text) - sum(map(count, given(text).values()))
 
 
-def given(text):
+def given(text: str) -> dict[int, str]:
     """The text of each constructor, and of the local functions that constructors call, by its line."""
     constructors = [f for f in functions(text) if f.is_constructor]
     return {f.line: "\n".join(filter(None, [f.comment, text[f.begin:f.end]]))
             for f in with_helpers(text, *constructors)}
 
 
-def with_helpers(text, *some):
+def with_helpers(text: str, *some: Item) -> list[Item]:
     """These functions and the local ones that they call, in the order of the source."""
     wanted = list(some)
     for function in wanted:
@@ -225,12 +230,12 @@ def with_helpers(text, *some):
     return sorted(wanted, key=lambda f: f.line)
 
 
-def outline(function):
+def outline(function: Item) -> list[str]:
     """The comments inside of a function, which say what it does step by step."""
     return [m.group(1).strip() for m in re.finditer(r"^\s*// ?(.*)$", function.body, re.M)]
 
 
-def calls(code):
+def calls(code: str) -> list[str]:
     """The functions that a piece of code calls, in the order of their first call."""
     words = [(one.type, one.text.decode()) for one in tokens(parsed(code))]
     return list(dict.fromkeys(name for (kind, name), (_, after) in zip(words, words[1:])

@@ -9,7 +9,7 @@ import sys
 from workbook import house, pages, progress, skeleton, source
 
 
-def main(*words):
+def main(*words) -> None:
     parser = argparse.ArgumentParser(prog="./learn start")
     parser.add_argument("what", nargs="+", metavar="NN [part ...]")
     parser.add_argument("--again", action="store_true", help="put what is written aside, and begin anew")
@@ -21,7 +21,7 @@ def main(*words):
     begin(chosen)
 
 
-def begin(chosen):
+def begin(chosen) -> None:
     """Writes the files of these parts that are not there yet. Their checks are built in the background, which takes longer."""
     house.WORK.mkdir(parents=True, exist_ok=True)
     begun = [(name, part) for name, part in chosen if start(name, part)]
@@ -36,13 +36,13 @@ def begin(chosen):
             house.say(f"Or write what it must do first: ./learn example {name[:2]} {part}")
 
 
-def build_in_background(checks):
+def build_in_background(checks) -> None:
     """Builds the checks of a part while its reader writes it."""
     subprocess.Popen([sys.executable, "-c", f"from workbook import house; house.build('{checks}')"], cwd=pathlib.Path(__file__).parents[1],
                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
 
-def pages_of(name, part):
+def pages_of(name, part: str):
     """The pages that explain the part: those that quote its functions."""
     functions = source.to_write(house.ours(name, part).read_text())
     found = [pages.section_of_function(name, part, function.name) for function in functions]
@@ -50,7 +50,7 @@ def pages_of(name, part):
     return " and ".join(f"docs/{page}" for page in names)
 
 
-def put_aside(name, part):
+def put_aside(name, part: str) -> None:
     """Gives what is written another name: rope.cpp.1, or the first number that is free."""
     theirs = house.theirs(name, part)
     if not theirs.is_file():
@@ -60,20 +60,20 @@ def put_aside(name, part):
     print(f"{house.shown(theirs)} is now {house.shown(aside)}")
 
 
-def tell_assistants():
+def tell_assistants() -> None:
     """Says in work/AGENTS.md, where an assistant in an editor looks, how it should help. The reader may change it."""
     told = house.WORK / "AGENTS.md"
     if not told.exists():
         told.write_text(pathlib.Path(__file__).with_name("assistants.md").read_text())
 
 
-def is_untouched(name, part):
+def is_untouched(name, part: str) -> bool:
     """Whether the file is as it was begun: nothing is written in it yet."""
     theirs = house.theirs(name, part)
     return theirs.is_file() and theirs.read_text(errors="replace") == skeleton.of(name, part)
 
 
-def start(name, part):
+def start(name, part: str) -> bool:
     """Whether the part is new; what the reader has written stays as it is."""
     theirs, text = house.theirs(name, part), skeleton.of(name, part)
     try:
@@ -93,7 +93,7 @@ def start(name, part):
     return True
 
 
-def export_compile_commands():
+def export_compile_commands() -> None:
     """An editor finds in work/ and build/ how each file is compiled: the reader's as if they were built where they lie,
     and those that were not built yet as ours are."""
     commands = house.BUILD / "compile_commands.json"

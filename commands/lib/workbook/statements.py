@@ -1,15 +1,17 @@
 """A function's body as tokens: its statements and blocks, and which names it declares."""
 import dataclasses
 import re
+from collections.abc import Iterator
 
 from workbook import source
+from workbook.source import Item, Node
 
 KINDS = [("whole", r"std::size_t|(std::)?u?int\w*|unsigned|long|std::ptrdiff_t"),
          ("real", r"float|double"), ("row", r"ConstRow|Row"), ("matrix", r"ConstMatrix|Matrix")]
 DECLARES = ("parameter_declaration", "optional_parameter_declaration", "declaration",
             "init_declarator", "for_range_loop")
-LOOSE = ("for_statement", "for_range_loop", "while_statement", "do_statement", "if_statement",
-         "else_clause")  # what is behind these may be a statement without brackets
+# Behind these may be a statement without brackets.
+LOOSE = ("for_statement", "for_range_loop", "while_statement", "do_statement", "if_statement")
 
 
 @dataclasses.dataclass
@@ -23,7 +25,7 @@ class Token:
 class Code:
     """The tokens of a function; places in it are numbers of tokens."""
 
-    def __init__(self, function):
+    def __init__(self, function: Item) -> None:
         self.body, text = function.body, f"{function.signature} {function.body}"
         self.offset = len(function.signature) + 1
         root = source.parsed(text)
@@ -35,16 +37,16 @@ class Code:
         declared = _declared(root)
         self.given = {name: kind for name, kind, at in declared if at < self.offset}
         self.names = {name for name, *_ in declared}
-        self.units = []  # (first token, the one after) of each statement, head and bracket
+        self.units: list[tuple[int, int]] = []  # (first token, the one after) of each statement, head and bracket
         self._add_block(body)
 
-    def text(self, i):
+    def text(self, i: int) -> str:
         return self.tokens[i].text if 0 <= i < len(self.tokens) else ""
 
-    def is_local(self, i):
+    def is_local(self, i: int) -> bool:
         return self.tokens[i].may_be_local and self.text(i) in self.names
 
-    def _add_block(self, node):
+    def _add_block(self, node: Node) -> None:
         """Brackets around a single statement of a loop or a condition are no units."""
         if node.type != "compound_statement":
             return self._add_statement(node)
@@ -57,7 +59,7 @@ class Code:
         if not is_around_one:
             self._add(node.end_byte - 1, node.end_byte)
 
-    def _add_statement(self, node):
+    def _add_statement(self, node: Node) -> None:
         begin = node.start_byte
         for inner in _inner_statements(node):
             self._add(begin, inner.start_byte)
@@ -65,39 +67,44 @@ class Code:
             begin = inner.end_byte
         self._add(begin, node.end_byte)
 
-    def _add(self, begin, end):
+    def _add(self, begin: int, end: int) -> None:
         some = [i for at in range(begin, end) if (i := self._number.get(at - self.offset)) is not None]
         if some:
             self.units.append((some[0], some[-1] + 1))
 
 
-def _below(node):
-    for child in node.children:
-        yield child
-        yield from _below(child)
+def _below(root: Node) -> Iterator[Node]:
+    waiting = [root]
+    while waiting:
+        yield (one := waiting.pop())
+        waiting += reversed(one.children)
 
 
-def _inner_statements(node):
+def _inner_statements(node: Node) -> Iterator[Node]:
     """The blocks in a statement, those of lambdas too, and what stands behind a head without brackets."""
-    for child in node.children:
-        behind = child in (node.child_by_field_name("body"), node.child_by_field_name("consequence"))
-        loose = node.type in LOOSE and (behind or node.type == "else_clause" and child.is_named)
-        if child.type == "compound_statement" or loose:
-            yield child
-        elif node.type == "case_statement" and child.type.endswith("statement"):
-            yield child
+    waiting = node.children[::-1]
+    while waiting:
+        one = waiting.pop()
+        if one.type == "compound_statement" or one.type.endswith("statement") and _is_behind_a_head(one):
+            yield one
         else:
-            yield from _inner_statements(child)
+            waiting += reversed(one.children)
 
 
-def _may_be_local(leaf):
+def _is_behind_a_head(node: Node) -> bool:
+    head = node.parent
+    fields = [head.child_by_field_name(name) for name in ("body", "consequence")]
+    return head.type in ("else_clause", "case_statement") or head.type in LOOSE and node in fields
+
+
+def _may_be_local(leaf: Node) -> bool:
     parent = leaf.parent.type if leaf.parent else ""
     return leaf.type in ("identifier", "type_identifier") and parent != "qualified_identifier"
 
 
-def _declared(root):
+def _declared(root: Node) -> list[tuple[str, str, int]]:
     """[(name, kind, where), ...] of all that is declared in a function and its head."""
-    found = []
+    found: list[tuple[str, str, int]] = []
     for node in _below(root):
         if node.type not in DECLARES:
             continue
@@ -109,6 +116,6 @@ def _declared(root):
     return found
 
 
-def _kind(node):
+def _kind(node: Node) -> str:
     word = "".join(node.text.decode().split()) if node else ""
     return next((kind for kind, pattern in KINDS if re.fullmatch(pattern, word)), word)

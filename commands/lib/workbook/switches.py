@@ -20,43 +20,43 @@ from workbook.house import ROOT
 class Split:
     """A source cut into the bodies of its functions, and what stands between them."""
     text: str
-    functions: list
+    functions: list[source.Item]
 
     @property
-    def bodies(self):
+    def bodies(self) -> list[str]:
         return [function.body for function in self.functions]
 
     @property
-    def between(self):
+    def between(self) -> list[str]:
         ends = [0, *(function.end for function in self.functions)]
         braces = [*(function.brace for function in self.functions), len(self.text)]
         return [self.text[end:brace] for end, brace in zip(ends, braces)]
 
-    def heads(self):
+    def heads(self) -> list[str]:
         """What stands between the bodies, without comments and line ends."""
         return [" ".join(_without_comments(text).split()) for text in self.between]
 
 
-def split(text):
+def split(text: str) -> Split:
     return Split(source.plain(text), [one for one in source.items(text) if one.kind in ("function", "lambda")])
 
 
-def cut(text):
+def cut(text: str) -> Split:
     """The same, where a body may ask or note something. Functions that the compiler runs can't, so a
     constant function of the file becomes one that isn't."""
     return split(re.sub(r"^( *)static constexpr auto (\w+ = \[)", r"\1static const auto \2", text, flags=re.M))
 
 
-def of_part(chapter, part):
+def of_part(chapter: str, part: str) -> Split:
     """Our source of a part, cut like that."""
     return cut(house.ours(chapter, part).read_text())
 
 
-def _without_comments(text):
+def _without_comments(text: str) -> str:
     return re.sub(r'("(?:\\.|[^"\\\n])*")|//[^\n]*', lambda m: m.group(1) or "", text)
 
 
-def changed(right, wrong):
+def changed(right: Split, wrong: Split) -> list[int] | None:
     """The numbers of the functions whose bodies differ; None where more differs, or where the compiler may run one."""
     if right.heads() != wrong.heads():
         return None
@@ -66,12 +66,12 @@ def changed(right, wrong):
     return numbers
 
 
-def file_of(patch):
+def file_of(patch: pathlib.Path) -> str:
     """The source that a patch changes."""
-    return re.search(r"^\+\+\+ b/(\S+)$", patch.read_text(), re.M).group(1)
+    return re.findall(r"^\+\+\+ b/(\S+)$", patch.read_text(), re.M)[0]
 
 
-def part_of(patch):
+def part_of(patch: pathlib.Path) -> str:
     """The source that is compiled with the mistake: the one that the patch changes; or, if that is a header of kernels, the kernel
     beside it that a line of the patch names: "In NAME.cu.\""""
     file = pathlib.Path(file_of(patch))
@@ -83,7 +83,7 @@ class DoesNotFit(Exception):
     """A patch that no longer finds its lines, since the source was changed."""
 
 
-def patched(part, patch):
+def patched(part: str, patch: pathlib.Path) -> str:
     """A part with the mistake of a patch. A header that has the mistake stands in the place of its #include."""
     file = file_of(patch)
     made = subprocess.run(["patch", "--quiet", "--fuzz=0", "--output=-", "--reject-file=/dev/null", file, str(patch)],
@@ -98,30 +98,30 @@ def patched(part, patch):
     return text.replace(include, made.stdout.replace("#pragma once\n", ""))
 
 
-def is_alone(part, text):
+def is_alone(part: str, text: str) -> bool:
     """Whether a patched source can't share a program with others."""
     return part.endswith(".cu") or not changed(split((ROOT / part).read_text()), split(text))
 
 
-def together(part, texts):
+def together(part: str, texts: dict[pathlib.Path, str]) -> str:
     """One source for several wrong versions: texts are {patch: the patched source}."""
     right = split((ROOT / part).read_text())
     return switched(right, wrong_bodies(right, texts))
 
 
-def wrong_bodies(right, texts):
+def wrong_bodies(right: Split, texts: dict[pathlib.Path, str]) -> list[tuple[int, str, str]]:
     """[(number of the function, name of the mistake, its body), ...]"""
     found = []
     for patch, text in texts.items():
         wrong = split(text)
-        found += [(i, patch.stem, wrong.bodies[i]) for i in changed(right, wrong)]
+        found += [(i, patch.stem, wrong.bodies[i]) for i in changed(right, wrong) or []]
     return found
 
 
-def switched(right, wrong):
+def switched(right: Split, wrong: list[tuple[int, str, str]]) -> str:
     """A source in which each function with wrong bodies asks which of them it is to take. A compiler's errors are in
     the file "wrong NAME"."""
-    bodies = [[] for _ in right.bodies]
+    bodies: list[list[str]] = [[] for _ in right.bodies]
     for i, name, body in wrong:
         bodies[i].append(f'if (t2t::wrong_version == t2t::mistake("{name}"))\n#line 1 "wrong {name}"\n{body} else ')
     text = '#include "support/wrong_version.hpp"\n'
@@ -133,7 +133,7 @@ def switched(right, wrong):
     return text + right.between[-1]
 
 
-def main():
+def main() -> None:
     """Names the patches that do not fit."""
     bad = []
     for patch in sorted((ROOT / "tests/wrong").glob("*/**/*.patch")):

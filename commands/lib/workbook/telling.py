@@ -3,10 +3,10 @@ import pathlib
 import re
 import sys
 
-from workbook import diagnosis, edited, house, judge, pages, source
+from workbook import checks, diagnosis, edited, house, judge, pages, source
 
 
-def tell(verdict):
+def tell(verdict: judge.Verdict) -> None:
     """Prints a verdict for a person."""
     tell_verdict(verdict)
     tell_help(verdict)
@@ -14,7 +14,7 @@ def tell(verdict):
         house.say(f"\nMore help: ./learn hint {verdict.chapter[:2]} {verdict.part}")
 
 
-def tell_verdict(verdict):
+def tell_verdict(verdict: judge.Verdict):
     """What it is, and the first check that fails."""
     title = f"{verdict.chapter[:2]} {verdict.part}"
     if verdict.word == "does not build":
@@ -38,7 +38,7 @@ def tell_verdict(verdict):
         tell_next(verdict) if verdict.word == "is not written" else tell_failure(verdict.first)
 
 
-def tell_left_out(verdict):
+def tell_left_out(verdict: judge.Verdict) -> None:
     """Which checks do not count, since our own parts fail them here."""
     if verdict.left_out:
         count = len(verdict.left_out)
@@ -47,7 +47,7 @@ def tell_left_out(verdict):
                   + (edited.note() or "No source is edited, so that is a fault of the book on this machine."), 2)
 
 
-def tell_help(verdict):
+def tell_help(verdict: judge.Verdict) -> None:
     """What helps with a verdict of checks: the mistake, what else happened, and what the part printed."""
     if verdict.word in ("fails", "ended"):
         tell_mistake(verdict)
@@ -84,14 +84,14 @@ def tell_function(one, function):
     house.say(f"The whole part: ./learn check {verdict.chapter[:2]} {verdict.part}")
 
 
-def tell_warnings(verdict):
+def tell_warnings(verdict: judge.Verdict) -> None:
     for where, says in verdict.warnings[:3]:
         house.say(f"The compiler warns, {where}: {says}")
     if len(verdict.warnings) > 3:
         house.say(f"It has {len(verdict.warnings) - 3} more warnings.")
 
 
-def tell_next(verdict):
+def tell_next(verdict: judge.Verdict) -> None:
     first = verdict.unwritten
     function = judge.numbered(verdict.chapter, verdict.part)[first.not_written]
     house.say("\nNext: write")
@@ -104,7 +104,7 @@ def tell_next(verdict):
                   "That ended the program, and the checks after it did not run.")
 
 
-def tell_the_end(title, verdict):
+def tell_the_end(title, verdict: judge.Verdict) -> None:
     print(house.bold(f"{title} did not end well."))
     house.say(f"It {verdict.why}.", 2)
     if not verdict.result.running and not verdict.result.unreached:
@@ -115,7 +115,7 @@ def tell_the_end(title, verdict):
             tell_lines(*verdict.result.begins)
 
 
-def tell_race(title, verdict):
+def tell_race(title, verdict: judge.Verdict) -> None:
     print(house.bold(f"{title}: all {verdict.counts[1]} checks pass, but its threads race."))
     house.say("\nTwo threads use the same memory at the same time, and at least one of them writes. What comes of it depends on which "
               "is first:")
@@ -130,7 +130,7 @@ def tell_race(title, verdict):
               "need for themselves is a variable inside of it, and not static or shared.")
 
 
-def tell_failure(failure):
+def tell_failure(failure: checks.Failure) -> None:
     house.say(f'\nThe first that fails: "{failure.check}"')
     tell_source(failure)
     for told in failure.told:
@@ -141,7 +141,7 @@ def tell_failure(failure):
     house.say(got[:1000], 2)
 
 
-def tell_source(failure):
+def tell_source(failure: checks.Failure):
     """The check's own lines, down to the one that fails: they say what was asked, with which input."""
     if not failure.file:
         return
@@ -156,7 +156,7 @@ def tell_source(failure):
             print(f"  {'>' if i >= failure.line - 1 else ' '} {lines[i]}")
 
 
-def tell_lines(file, begins):
+def tell_lines(file, begins) -> None:
     """The first lines of a check that did not come to its end; which of them it reached is not known."""
     print(f"\n  {house.shown(pathlib.Path(file))}:{begins}")
     for line in pathlib.Path(file).read_text().splitlines()[begins:begins + 12]:
@@ -166,7 +166,7 @@ def tell_lines(file, begins):
             print(f"    {line}")
 
 
-def tell_mistake(verdict):
+def tell_mistake(verdict: judge.Verdict):
     """The mistake that the part makes, if one is known that computes the same."""
     if verdict.alike:
         return tell_recorded(verdict.chapter, verdict.alike)
@@ -183,12 +183,17 @@ def tell_mistake(verdict):
             house.say(f"Lines were compared as far as they could be read: {file}:{line} is written in a way that is not understood here.")
 
 
-def tell_recorded(chapter, alike):
+def tell_recorded(chapter: str, alike) -> None:
     house.say("\nA known mistake fails the same checks with the same numbers, so it is probably "
               + ("this:" if len(alike) == 1 else "one of these:"))
-    for one in alike:
-        house.say(f"{one.name.replace('_', ' ')}: {one.says}", 2)
-        house.say(f"Read {pages.section_of_mistake(chapter, one.name)}", 2)
+    tell_known(chapter, [(one.name, one.says) for one in alike])
+
+
+def tell_known(chapter: str, some: list[tuple[str, str]]) -> None:
+    """Known mistakes with what they do, and where to read of them."""
+    for name, says in some:
+        house.say(f"{name.replace('_', ' ')}: {says}", 2)
+        house.say(f"Read {pages.section_of_mistake(chapter, name)}", 2)
 
 
 def tell_exchanges(exchanges):
@@ -217,14 +222,14 @@ def _exchanged(exchange):
             "lines": "The mistake is here: with ours in its place"}[exchange[0].kind]
 
 
-def tell_their_lines(lines):
+def tell_their_lines(lines) -> None:
     where = f"{house.shown(house.WORK / lines.file)}:{lines.first}, in {lines.function}"
     print(f"\n  {where}{', before this line' if lines.kind == 'place' else ''}:")
     for line in lines.text.splitlines():
         print(f"  > {line}")
 
 
-def tell_printed(verdict):
+def tell_printed(verdict: judge.Verdict) -> None:
     if verdict.result.printed:
         print("\n  In all checks together the part printed, at the end:")
         for line in verdict.result.printed.splitlines()[-5:]:

@@ -16,7 +16,7 @@ COMPILER_SECONDS, COMPILER_BYTES = 180, 6 << 30
 BYTES, FILE_BYTES = 4 << 30, 64 << 20  # of a program of checks
 
 
-def command(chapter, part, made):
+def command(chapter: str, part: str, made):
     """How the chapter's checks are compiled, for this file."""
     checks = next(output for output in graph.commands() if f"/{chapter}_test.dir/" in output and output.endswith(".o"))
     return graph.compilation(checks, made, made.with_suffix(".o"), "-w", "-fmax-errors=0", f"-I{house.ours(chapter, part).parent}")
@@ -37,7 +37,7 @@ def compiled(words, running=None):
     return subprocess.CompletedProcess(process.args, process.returncode, *said)
 
 
-def _limit(limits):
+def _limit(limits) -> None:
     for kind, most in limits.items():
         resource.setrlimit(kind, (most, most))
 
@@ -48,16 +48,16 @@ def bodies_named_in(errors):
     return set(re.findall(r"^(?:In file included from )?wrong ([\w ]+):\d+", understood, re.M))
 
 
-def program(chapter, part, made):
+def program(chapter: str, part: str, made):
     """Compiles a source and links it with the chapter's checks: the program, or None."""
     return linked(chapter, made) if compiled(command(chapter, part, made)).returncode == 0 else None
 
 
-def linked(chapter, made):
+def linked(chapter: str, made):
     return graph.linked(f"{chapter}_test", made.parent, made.with_suffix(".o"))
 
 
-def passes(program, body, names, seconds):
+def passes(program, body, names, seconds) -> bool:
     """Whether the program passes these checks in so much processor time, with this body, or None for those that are ours."""
     return _ran(program, seconds, [checks.pattern(names)], {"T2T_WRONG": body} if body else {}) == 0
 

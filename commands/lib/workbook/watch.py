@@ -6,12 +6,12 @@ import time
 from workbook import check, house, telling
 
 
-def main(*words):
+def main(*words) -> None:
     parser = argparse.ArgumentParser(prog="./learn watch")
     parser.add_argument("what", nargs="*", metavar="NN [part ...]")
     pairs = check.parts(parser.parse_args(words).what)
     print(f"Watching {', '.join(house.shown(house.theirs(*pair)) for pair in pairs)}. Ctrl-C ends it.")
-    seen = {}
+    seen: dict = {}
     try:
         while True:
             tell([pair for pair in pairs if is_saved(pair, seen)])
@@ -20,7 +20,7 @@ def main(*words):
         print()
 
 
-def is_saved(pair, seen):
+def is_saved(pair, seen) -> bool:
     """Whether the part was saved since it was last seen."""
     try:
         now = house.theirs(*pair).stat()
@@ -31,7 +31,7 @@ def is_saved(pair, seen):
     return before != saved
 
 
-def tell(pairs):
+def tell(pairs) -> None:
     """Checks these parts. The verdict comes last, so that it stays in sight."""
     if pairs and sys.stdout.isatty():
         print("\033[H\033[2J", end="")

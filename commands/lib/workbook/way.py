@@ -9,18 +9,18 @@ from workbook import house, source
 
 
 @functools.cache
-def minutes(chapter, part):
+def minutes(chapter: str, part: str):
     """An estimate, which is not measured with people: five minutes for a function, and one for each line of ours."""
     ours = house.ours(chapter, part).read_text()
     return 5 * math.ceil((5 * len(source.to_write(ours)) + source.lines_to_write(ours)) / 5)
 
 
-def difficulty(chapter, part):
+def difficulty(chapter: str, part: str):
     """Our judgement of it."""
     return next((word for word in ("easy", "hard") if part in house.parts_named(chapter, word)), "middling")
 
 
-def in_chat(chapter, part):
+def in_chat(chapter: str, part: str) -> bool:
     """Whether ./learn run 10 --mine --chat runs through the part: tests/workbook/way_test.py takes it away."""
     return part in house.parts_named(chapter, "chat")
 

@@ -62,7 +62,7 @@ def _bytes_of(name):
     return text
 
 
-def read(chapter, part):
+def read(chapter: str, part: str):
     """The part as it is now, or Unreadable."""
     files, waiting = {}, [f"{chapter}/{house.theirs(chapter, part).name}"]
     while waiting:
@@ -117,7 +117,7 @@ def limit_in(log):
     return ""
 
 
-def keep_warnings(text, build):
+def keep_warnings(text, build) -> None:
     """Keeps what the compiler said of a text beside its copy: the next build does not compile it again."""
     if "Building" in build.log and build.good:
         _kept(text).write_text(f"{text.digest}\n{build.log}")
