@@ -126,7 +126,7 @@ install_python_tools() {
 }
 
 # workbook WHAT ARGUMENTS…: runs commands/lib/workbook/WHAT.py (__main__.py). While Python starts, Ctrl-C would show where it
-# stood, so it is ignored until house.py asks for it.
+# stood, so it is ignored until book.py asks for it.
 workbook() {
   expect_build
   command -v python3 >/dev/null || die "Python 3 is missing, and perhaps more: ./learn setup says what, and installs it"

@@ -44,12 +44,12 @@ import way as ways
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "commands/lib"))
-from workbook import source  # noqa: E402
+from workbook import cpp  # noqa: E402
 BUILD = pathlib.Path(os.environ.get("T2T_BUILD", ROOT / "build/release"))
 
 
 def code(path, *names):
-    text = source.plain((ROOT / path).read_text())
+    text = cpp.plain((ROOT / path).read_text())
     spans, lines = [_span(path, text, name) for name in names], text.split("\n")
     body = [line for begin, end in spans for line in ["", *lines[begin:end]]]
     _listing(path, spans[0][0], body[1:])
@@ -58,7 +58,7 @@ def code(path, *names):
 def _span(path, text, name):
     """The lines of a definition, with the comment above it."""
     word = re.findall(r"[\w:~]+", re.split(r"\(| : ", name)[0])[-1]
-    found = [(one.begin, one.end) for one in source.items(text) if one.kind != "declared" and
+    found = [(one.begin, one.end) for one in cpp.items(text) if one.kind != "declared" and
              (one.name == word and re.search(rf"(?<![\w:]){re.escape(name)}", text[one.begin:one.brace]) or
               one.kind == "check" and text.startswith(name, one.begin))]
     if len(found) != 1:
@@ -203,18 +203,18 @@ def _expect_same_text(name, run):
 
 def verdict(chapter, part, mistake):
     """The checks that the wrong version fails, and their numbers, are the same on any machine."""
-    _workbook("from workbook import house, judge, telling; "
-              f"telling.tell(judge.of_program('{chapter}', '{part}', house.BUILD / '{chapter}_wrong_{part}'))", T2T_WRONG=mistake)
+    _workbook("from workbook import book, judge, telling; "
+              f"telling.tell(judge.of_program('{chapter}', '{part}', book.BUILD / '{chapter}_wrong_{part}'))", T2T_WRONG=mistake)
 
 
 def examples(chapter, part, program):
-    _workbook(f"from workbook import example, house; program = house.BUILD / '{program}'; cases = example.tried(program).checks; "
+    _workbook(f"from workbook import book, example; program = book.BUILD / '{program}'; cases = example.tried(program).checks; "
               f"results = example.tried_on_each(dict.fromkeys(example.mistakes_of('{chapter}', '{part}'), program)); "
               f"example.tell('{chapter}', '{part}', cases, results)")
 
 
 def ladder():
-    _workbook("from workbook import ladder; ladder.show()", T2T_WORK="/nonexistent/work")
+    _workbook("from workbook import parts_list; parts_list.show()", T2T_WORK="/nonexistent/work")
 
 
 def _workbook(script, **environment):

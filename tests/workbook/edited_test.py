@@ -10,7 +10,7 @@ import unittest.mock
 
 from learner import BUILD  # first: it says where the modules below are
 
-from workbook import edited, house, judge, keys, own, plan, prove, telling, wrong
+from workbook import book, edited, judge, keys, our_checks, plan, rejections, telling, wrong
 
 CHAPTER, PART, SOURCE = "02_normalization", "rms_norm", "chapters/02_normalization/rms_norm.cpp"
 MISTAKE = "sum_for_mean"
@@ -18,8 +18,8 @@ MISTAKE = "sum_for_mean"
 
 def with_mistake():
     """Our source with the mistake, and as it is."""
-    patch = house.ROOT / "tests/wrong" / CHAPTER / f"{MISTAKE}.patch"
-    return plan.switches.patched(SOURCE, patch), (house.ROOT / SOURCE).read_text()
+    patch = book.ROOT / "tests/wrong" / CHAPTER / f"{MISTAKE}.patch"
+    return plan.switches.patched(SOURCE, patch), (book.ROOT / SOURCE).read_text()
 
 
 class WrongVersions(unittest.TestCase):
@@ -49,10 +49,10 @@ class WrongVersions(unittest.TestCase):
         self.assertIn("__SSE2__" if platform.machine() == "x86_64" else "__ARM_NEON", plan._instructions())
 
     def test_with_edited_sources_all_tests_try_none_and_a_chapter_s_those_that_fit(self):
-        skips = unittest.mock.patch.object(prove, "skipped", lambda folder: {MISTAKE})
+        skips = unittest.mock.patch.object(rejections, "skipped", lambda folder: {MISTAKE})
         with unittest.mock.patch.object(edited, "files", lambda: [SOURCE]), skips:
-            self.assertEqual(prove.chosen_of([CHAPTER], False, []), {CHAPTER: []})
-            chosen = prove.chosen_of([CHAPTER], [SOURCE], [CHAPTER])[CHAPTER]
+            self.assertEqual(rejections.chosen_of([CHAPTER], False, []), {CHAPTER: []})
+            chosen = rejections.chosen_of([CHAPTER], [SOURCE], [CHAPTER])[CHAPTER]
         self.assertEqual(set(chosen), {name for name, _, _ in wrong.patches(CHAPTER)} - {MISTAKE})
 
     def test_without_edits_a_few_are_drawn_and_stay_the_same(self):
@@ -87,17 +87,17 @@ class Told(unittest.TestCase):
     def test_an_edit_that_is_a_known_mistake_is_named(self):
         wrong_text, right_text = with_mistake()
         with (unittest.mock.patch.object(edited, "files", lambda: [SOURCE]), unittest.mock.patch.object(edited, "original", lambda name: wrong_text)):
-            self.assertNotIn(MISTAKE, [name for name, _ in own.made_by_an_edit(CHAPTER)])
+            self.assertNotIn(MISTAKE, [name for name, _ in our_checks.made_by_an_edit(CHAPTER)])
         with (unittest.mock.patch.object(edited, "files", lambda: [SOURCE]), unittest.mock.patch.object(edited, "original", lambda name: right_text),
               unittest.mock.patch.object(edited, "changes", lambda name: [(1, *edit) for edit in wrong.edits(CHAPTER, MISTAKE)[1]])):
-            self.assertEqual([name for name, _ in own.made_by_an_edit(CHAPTER)], [MISTAKE])
+            self.assertEqual([name for name, _ in our_checks.made_by_an_edit(CHAPTER)], [MISTAKE])
 
     def test_a_mistake_that_an_edit_makes_is_told_where_no_record_has_its_numbers(self):
         said = io.StringIO()
         with (unittest.mock.patch.dict(os.environ, T2T_WRONG=MISTAKE), contextlib.redirect_stdout(said),
-              unittest.mock.patch.object(own, "known", lambda *_: []),
-              unittest.mock.patch.object(own, "made_by_an_edit", lambda _: [(MISTAKE, "It adds up.")])):
-            self.assertFalse(own.tell(CHAPTER, wrong.program(CHAPTER, MISTAKE, PART)))
+              unittest.mock.patch.object(our_checks, "known", lambda *_: []),
+              unittest.mock.patch.object(our_checks, "made_by_an_edit", lambda _: [(MISTAKE, "It adds up.")])):
+            self.assertFalse(our_checks.tell(CHAPTER, wrong.program(CHAPTER, MISTAKE, PART)))
         self.assertIn("An edit of yours is that of a known mistake", said.getvalue())
         self.assertIn(f"{MISTAKE.replace('_', ' ')}: It adds up.", said.getvalue())
 
@@ -105,7 +105,7 @@ class Told(unittest.TestCase):
         said = io.StringIO()
         program = wrong.program(CHAPTER, MISTAKE, PART)
         with unittest.mock.patch.dict(os.environ, T2T_WRONG=MISTAKE), contextlib.redirect_stdout(said):
-            self.assertFalse(own.tell(CHAPTER, program))
+            self.assertFalse(our_checks.tell(CHAPTER, program))
         self.assertIn("A known mistake fails the same checks", said.getvalue())
         self.assertIn("sum for mean", said.getvalue())
         self.assertLess(said.getvalue().count("\n"), 60)

@@ -21,7 +21,7 @@ import time
 
 from learner import ROOT  # first: it says where the modules below are
 
-from workbook import checks, diagnosis, house, judge, source, switches, written
+from workbook import book, checks, cpp, diagnosis, judge, switches, written
 
 
 @dataclasses.dataclass
@@ -44,13 +44,13 @@ class Mistake:
     @property
     def can_be_planted(self):
         is_header = self.file.suffix == ".patch" and not switches.file_of(self.file).endswith(".cpp")
-        return not is_header and self.chapter in house.chapters() and self.part in house.parts_to_write(self.chapter)
+        return not is_header and self.chapter in book.chapters() and self.part in book.parts_to_write(self.chapter)
 
     @functools.cached_property
     def text(self):
         if self.file.suffix == ".cpp":
             return self.file.read_text()
-        return switches.patched(str(house.ours(self.chapter, self.part).relative_to(ROOT)), self.file)
+        return switches.patched(str(book.ours(self.chapter, self.part).relative_to(ROOT)), self.file)
 
     @functools.cached_property
     def wrong_lines(self):
@@ -58,7 +58,7 @@ class Mistake:
         lines = self.text.splitlines()
         if self.file.suffix == ".cpp":
             return {n for n, line in enumerate(lines, 1) if "WRONG" in line}
-        ours, found = house.ours(self.chapter, self.part).read_text().splitlines(), set()
+        ours, found = book.ours(self.chapter, self.part).read_text().splitlines(), set()
         for tag, _, _, first, after in difflib.SequenceMatcher(None, ours, lines, autojunk=False).get_opcodes():
             if tag != "equal":
                 found |= set(range(first + 1, after + 1)) or {first, first + 1}
@@ -66,7 +66,7 @@ class Mistake:
 
     def wrong_functions(self):
         """The functions that have such a line."""
-        spans = {f.name: range(f.line, f.line + f.signature.count("\n") + f.body.count("\n") + 1) for f in source.definitions(self.text)}
+        spans = {f.name: range(f.line, f.line + f.signature.count("\n") + f.body.count("\n") + 1) for f in cpp.definitions(self.text)}
         return {name for name, lines in spans.items() if self.wrong_lines & set(lines)}
 
 
@@ -91,15 +91,15 @@ def main():
 
 def measured(mistake):
     chapter, part = mistake.chapter, mistake.part
-    text = written.Text(chapter, part, {f"{chapter}/{house.theirs(chapter, part).name}": mistake.text.encode()})
+    text = written.Text(chapter, part, {f"{chapter}/{book.theirs(chapter, part).name}": mistake.text.encode()})
     found, began = {"mistake": mistake.name, "part": f"{chapter}/{part}"}, time.monotonic()
-    with written.built([text], f"mine_{chapter}_{part}", house.checks_of(chapter, part)) as build:
+    with written.built([text], f"mine_{chapter}_{part}", book.checks_of(chapter, part)) as build:
         if not build.good:
             return found | {"verdict": "does not build"}
-        ours = house.BUILD / house.checks_of(chapter, part)
+        ours = book.BUILD / book.checks_of(chapter, part)
         verdict = judge.of_program(chapter, part, build.program, checks.names(ours), ours)
         found |= {"verdict": verdict.word, "seconds": since(began)}
-        if verdict.word in ("fails", "ended") and not house.is_kernel(chapter, part):
+        if verdict.word in ("fails", "ended") and not book.is_kernel(chapter, part):
             verdict.program, verdict.text = diagnosis.keep(chapter, part, build.program), text
             found |= by_records(verdict, mistake) | by_exchange(verdict, mistake)
     print(found, flush=True)

@@ -11,41 +11,41 @@ import unittest
 
 from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
-from workbook import graph, house, plan, skeleton, source, switches, way
+from workbook import book, cmake_commands, cpp, estimates, plan, skeleton, switches
 
 WEIGHTS = pathlib.Path(os.environ.get("T2T_WEIGHTS", ROOT / "build/weights/smollm2-135m-instruct.q4_1.gguf"))
 
-ALL = [(name, part) for name in house.chapters() for part in house.parts_to_write(name)]
-CPP = [pair for pair in ALL if house.ours(*pair).suffix == ".cpp"]
+ALL = [(name, part) for name in book.chapters() for part in book.parts_to_write(name)]
+CPP = [pair for pair in ALL if book.ours(*pair).suffix == ".cpp"]
 
 
 def command(name, part, made):
     """How our part is compiled, for another file."""
-    return graph.compilation(graph.object_of(house.ours(name, part)), made, made.with_suffix(".o"), "-w")
+    return cmake_commands.compilation(cmake_commands.object_of(book.ours(name, part)), made, made.with_suffix(".o"), "-w")
 
 
 class Way(unittest.TestCase):
     def test_what_is_said_of_a_part_is_said_of_one_that_is_to_be_written(self):
-        for name in house.chapters():
-            said = [part for word in ("easy", "hard") for part in house.parts_named(name, word)]
+        for name in book.chapters():
+            said = [part for word in ("easy", "hard") for part in book.parts_named(name, word)]
             self.assertEqual(len(said), len(set(said)), name)
-            self.assertLessEqual({*said, *house.parts_named(name, "chat")}, set(house.parts_to_write(name)), name)
+            self.assertLessEqual({*said, *book.parts_named(name, "chat")}, set(book.parts_to_write(name)), name)
 
     def test_minutes_count_what_is_to_be_written(self):
         text = "#include <a>\n// what\nA::A() { b(); }\n\nint a(int x) {\n  // why\n  return x;\n}\n"
-        self.assertEqual(([f.name for f in source.to_write(text)], source.lines_to_write(text)), (["a"], 2))
-        self.assertTrue(all(way.minutes(*pair) % 5 == 0 and way.minutes(*pair) > 5 for pair in ALL))
+        self.assertEqual(([f.name for f in cpp.to_write(text)], cpp.lines_to_write(text)), (["a"], 2))
+        self.assertTrue(all(estimates.minutes(*pair) % 5 == 0 and estimates.minutes(*pair) > 5 for pair in ALL))
 
     def test_a_wrong_kernel_and_the_hosts_code_beside_it_are_built_for_the_stand_in(self):
         """Which is there without a CUDA toolkit, too."""
         for folder in plan.folders():
             for part in {switches.part_of(patch) for patch in plan.patches_in(folder)}:
-                if graph.is_of_kernels(pathlib.Path(part)):
-                    self.assertIn("/stand_in/", graph.object_of(ROOT / part), part)
+                if cmake_commands.is_of_kernels(pathlib.Path(part)):
+                    self.assertIn("/stand_in/", cmake_commands.object_of(ROOT / part), part)
 
     def test_what_an_unnamed_namespace_holds_is_not_to_be_written(self):
         text = "namespace t2t {\nnamespace {\nint helper() { return 1; }\n}\nint a() { return helper(); }\n}\n"
-        self.assertEqual([f.name for f in source.functions(text)], ["a"])
+        self.assertEqual([f.name for f in cpp.functions(text)], ["a"])
 
     def test_every_skeleton_builds(self):
         """All in one file, since what the compiler takes longest for are the headers."""
@@ -61,12 +61,12 @@ class Way(unittest.TestCase):
     def test_a_chat_runs_through_the_parts_that_are_said_to_be_needed(self):
         """One that is needed and one that isn't, drawn anew each time; all of them where T2T_ALL is set."""
         until = [pair for pair in CPP if pair[0] <= "10_pretrained"]
-        kinds = [[pair for pair in until if way.in_chat(*pair) == needed] for needed in (True, False)]
+        kinds = [[pair for pair in until if estimates.in_chat(*pair) == needed] for needed in (True, False)]
         drawn = until if os.environ.get("T2T_ALL") else [random.choice(kind) for kind in kinds]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for pair, said in zip(drawn, pool.map(chat_without, drawn)):
                 with self.subTest(pair):
-                    self.assertEqual("not written yet" in said, way.in_chat(*pair), said[-300:])
+                    self.assertEqual("not written yet" in said, estimates.in_chat(*pair), said[-300:])
                     self.assertTrue("not written yet" in said or "tokens" in said, said[-300:])
 
 
@@ -76,7 +76,7 @@ def chat_without(pair):
         file = pathlib.Path(folder, f"{pair[1]}.cpp")
         file.write_text(skeleton.of(*pair))
         subprocess.run(command(*pair, file), cwd=BUILD, check=True)
-        program = graph.linked("10_pretrained", folder, file.with_suffix(".o"))
+        program = cmake_commands.linked("10_pretrained", folder, file.with_suffix(".o"))
         told = subprocess.run([program, "--model", WEIGHTS, "--chat", "--tokens", "8"], input="What is the capital of France?\n",
                               capture_output=True, text=True)
         return told.stdout + told.stderr
@@ -90,7 +90,7 @@ class Start(unittest.TestCase):
         self.assertIn("train_bpe.cpp: 2 functions to write", told.stdout)
         self.assertIn("Then: ./learn check 13 train_bpe", " ".join(told.stdout.split()))
         commands = json.loads((WORK / "compile_commands.json").read_text())
-        theirs = str(house.theirs("13_training", "train_bpe"))
+        theirs = str(book.theirs("13_training", "train_bpe"))
         self.assertTrue(any(one["file"] == theirs and one["command"].endswith(f"-c {theirs}") for one in commands))
 
 

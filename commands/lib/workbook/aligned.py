@@ -6,8 +6,8 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 
-from workbook import source
-from workbook.source import Item
+from workbook import cpp
+from workbook.cpp import Item
 from workbook.statements import Code
 from workbook.switches import Split
 
@@ -68,7 +68,7 @@ def lacking(theirs: Split, ours: Split) -> str:
 def _declarations(split: Split) -> dict[str, list[str]]:
     """{name: [text, ...]} of what a source declares for itself: constants, structures and helpers."""
     found: dict[str, list[str]] = {}
-    for item in source.items(split.text):
+    for item in cpp.items(split.text):
         if item.kind in ("type", "value") or item.local and item.kind in ("function", "lambda"):
             text = split.text[item.begin:item.end]
             found.setdefault(item.name, []).append(text if text.endswith(";") or item.kind == "function" else f"{text};")

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 
-from workbook import house, ladder, mine, traces
+from workbook import book, parts_list, passing_parts, traces
 
 MODEL = "10_pretrained"
 QUESTIONS = ["What is the capital of France?", "Why is the sky blue?"]
@@ -20,13 +20,13 @@ WHOSE = {"": "ours", "_mine": "yours"}  # ours first: it tells how long yours ma
 
 def compare():
     """Asks both models, and times them; the reader's parts, and whether their answers are as good as ours."""
-    pairs = mine.parts_that_pass(MODEL)  # checks what was edited since its check, so that the list is current
-    ladder.show()
-    house.say("\nThe model runs through these parts. " + mine.whose(MODEL, pairs))
-    mine.build(pairs, f"{MODEL}_mine", MODEL)
+    pairs = passing_parts.parts_that_pass(MODEL)  # checks what was edited since its check, so that the list is current
+    parts_list.show()
+    book.say("\nThe model runs through these parts. " + passing_parts.whose(MODEL, pairs))
+    passing_parts.build(pairs, f"{MODEL}_mine", MODEL)
     with tempfile.TemporaryDirectory(prefix="t2t-answers-") as folder:
         good = all([_compare_answers(pathlib.Path(folder), question) for question in QUESTIONS])
-    print(house.bold("\nSpeed, ours and yours in turn"))
+    print(book.bold("\nSpeed, ours and yours in turn"))
     for ending, whose in 2 * list(WHOSE.items()):
         print(f"  {whose:<6} {_speed(_run(ending, f'the speed, {whose}', '--bench'))}", flush=True)
     print()
@@ -40,17 +40,17 @@ def _compare_answers(folder, question):
         text = _run(ending, f"the answer, {whose}", "--prompt", prompt, "--special", "--tokens", "64", "--temperature", "0",
                     "--save", folder / f"said{ending}")
         said[ending] = traces.numbers_of(folder / f"said{ending}/said.npy")
-    print(house.bold(f"\nSmolLM2 through your parts: {question}"))
+    print(book.bold(f"\nSmolLM2 through your parts: {question}"))
     print(text.rpartition("assistant\n")[2].strip("\n"))
     if said["_mine"] == said[""]:
-        house.say(f"Each of its {len(said[''])} tokens is the one that our parts choose.", 2)
+        book.say(f"Each of its {len(said[''])} tokens is the one that our parts choose.", 2)
         return True
     same = next((i for i, (a, b) in enumerate(zip(said["_mine"], said[""])) if a != b), min(map(len, said.values())))
     apart = _how_much_likelier(folder, said, same)
     if apart < NEAR:
-        house.say(f"The first {same} tokens are those of ours. Then two were equally likely, by {apart:.2g} in their logits.", 2)
+        book.say(f"The first {same} tokens are those of ours. Then two were equally likely, by {apart:.2g} in their logits.", 2)
         return True
-    house.say(f"Our parts choose another token after {same}, by {apart:.2g} in the logits, so a part of yours is wrong where no "
+    book.say(f"Our parts choose another token after {same}, by {apart:.2g} in the logits, so a part of yours is wrong where no "
               f"check looks: for so many rows, or for one token at a time.", 2)
     return False
 
@@ -71,19 +71,19 @@ def _run(ending, what, *flags):
     """What a program prints. With their parts it may take twenty times as long as the longest with ours."""
     global longest
     limit, began = max(60, 20 * longest) if ending else None, time.monotonic()
-    house.at_work(what)
+    book.at_work(what)
     try:
-        done = subprocess.run([house.BUILD / f"{MODEL}{ending}", *flags], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, errors="replace", env=os.environ, cwd=house.ROOT, timeout=limit)
+        done = subprocess.run([book.BUILD / f"{MODEL}{ending}", *flags], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, errors="replace", env=os.environ, cwd=book.ROOT, timeout=limit)
     except subprocess.TimeoutExpired:
-        house.die(f"{what}: not there after {limit:.0f} seconds, where ours took {longest:.0f} at most. "
+        book.die(f"{what}: not there after {limit:.0f} seconds, where ours took {longest:.0f} at most. "
                   "A part works without end for so many rows")
     finally:
-        house.at_work("")
+        book.at_work("")
     if not ending:
         longest = max(longest, time.monotonic() - began)
     if done.returncode != 0:
-        house.die(f"{MODEL}{ending}, {what}: {done.stderr.strip() or f'exit status {done.returncode}'}")
+        book.die(f"{MODEL}{ending}, {what}: {done.stderr.strip() or f'exit status {done.returncode}'}")
     return done.stdout.strip("\n")
 
 

@@ -5,7 +5,7 @@ import pathlib
 import re
 import tempfile
 
-from workbook import checks, house, mine, operations, planted, source, traces, written
+from workbook import book, checks, cpp, operations, passing_parts, planted, traces, written
 
 SAME = 1e-3  # how near two wrong results must be, of their difference from the right one
 
@@ -13,10 +13,10 @@ SAME = 1e-3  # how near two wrong results must be, of their difference from the 
 @contextlib.contextmanager
 def program_of(parts):
     """The program of traces, with these parts of the reader's and ours for all others."""
-    listed = mine.listed([(part.chapter, part.part) for part in parts])
+    listed = passing_parts.listed([(part.chapter, part.part) for part in parts])
     with written.built(parts, f"{traces.PROGRAM}_mine", listed=listed) as made:
         if not made.good:
-            house.die("the program with your parts does not build")
+            book.die("the program with your parts does not build")
         yield made.program
 
 
@@ -24,7 +24,7 @@ def still_to_write(parts, parting):
     """The part whose function was called and is not written yet."""
     found = re.search(checks.NOT_WRITTEN, parting.says) if parting.ended else None
     return next((part for part in parts if found and found.group(1) in
-                 {f.name for f in source.functions(house.ours(part.chapter, part.part).read_text())}), None)
+                 {f.name for f in cpp.functions(book.ours(part.chapter, part.part).read_text())}), None)
 
 
 def responsible(parts, parting, ours, theirs, folder):
@@ -34,7 +34,7 @@ def responsible(parts, parting, ours, theirs, folder):
         others = [part for part in parts if part is not suspect]
         all_wrong = planted.together(suspect.chapter, suspect.part)
         with program_of([*others, all_wrong.text]) as program:
-            house.at_work(f"ours in the place of {suspect.part}")
+            book.at_work(f"ours in the place of {suspect.part}")
             again = traces.make(program, [parting.text], folder / suspect.part, ours)
             still = traces.parting([parting.text], ours, again)
             if still and still.place == parting.place:
@@ -51,8 +51,8 @@ def _is_alike(program, patch: pathlib.Path, parting, ours, theirs) -> bool:
     """Whether a wrong version gives the numbers of theirs where theirs part from ours."""
     if parting.ended or parting.name == "tokens":
         return False
-    house.at_work(f"is it {patch.stem.replace('_', ' ')}?")
-    with tempfile.TemporaryDirectory(prefix="locate-", dir=house.ROOT / "build") as folder:
+    book.at_work(f"is it {patch.stem.replace('_', ' ')}?")
+    with tempfile.TemporaryDirectory(prefix="locate-", dir=book.ROOT / "build") as folder:
         wrong = traces.make(program, [parting.text], pathlib.Path(folder), ours, patch.stem)
         if not parting.file(wrong).is_file():
             return False

@@ -10,9 +10,9 @@ import pathlib
 import re
 import tempfile
 
-from workbook import checks, house, skeleton, source, switches, trial, written
+from workbook import book, checks, cpp, skeleton, switches, trial, written
 
-FILE = house.ROOT / "tests/workbook/calls.json"
+FILE = book.ROOT / "tests/workbook/calls.json"
 SHORT = 2e-4  # seconds: of checks that are shorter, and of those within a factor of 8, the order of the file is kept
 LATE = ["unusual", "refusals", "allocation"]  # kinds of checks that are told after all others
 
@@ -39,8 +39,8 @@ def in_order_of_ease(chapter: str, part: str, failures):
 
 def renew(chapter: str) -> None:
     """Records the checks of a chapter's parts; of parts that are gone nothing is kept."""
-    known = {f"{name}/{part}": of(name, part) for name in house.chapters() for part in house.parts_to_write(name)}
-    known |= {f"{chapter}/{part}": found(chapter, part) for part in house.parts_to_write(chapter)}
+    known = {f"{name}/{part}": of(name, part) for name in book.chapters() for part in book.parts_to_write(name)}
+    known |= {f"{chapter}/{part}": found(chapter, part) for part in book.parts_to_write(chapter)}
     FILE.write_text(_as_text(known))
     read.cache_clear()
 
@@ -55,15 +55,15 @@ def _as_text(known):
 
 def found(chapter: str, part: str):
     """{check: names of functions}: of a kernel all functions of the file, since its program can't note its calls."""
-    if house.is_kernel(chapter, part):
-        functions = [f.name for f in source.to_write(house.ours(chapter, part).read_text())]
+    if book.is_kernel(chapter, part):
+        functions = [f.name for f in cpp.to_write(book.ours(chapter, part).read_text())]
         return {check: functions for check in _without_the_part(chapter, part)}
     with tempfile.TemporaryDirectory(prefix="t2t-calls-") as folder:
         made = pathlib.Path(folder, f"{part}.cpp")
         made.write_text(noting_calls(switches.of_part(chapter, part)))
         program = trial.program(chapter, part, made)
         if program is None:
-            house.die(f"{chapter} {part} does not build if its functions note their calls")
+            book.die(f"{chapter} {part} does not build if its functions note their calls")
         told = "".join(trial.told(program, suite, seconds=300) for suite in (checks.QUICK, checks.SLOW))
     noted = re.findall(r"^check (.*)\n(?:(?!calls |check |took ).*\n)*calls (.*)\ntook (.*)$", told, re.M)
     noted.sort(key=lambda one: (len(one[1].split()), math.floor(math.log(max(float(one[2]), SHORT) / SHORT, 8))))
@@ -81,9 +81,9 @@ def noting_calls(split):
 
 def _without_the_part(chapter: str, part: str):
     """The checks that fail with the part as ./learn start writes it."""
-    text, name = skeleton.of(chapter, part).encode(), house.ours(chapter, part).name
+    text, name = skeleton.of(chapter, part).encode(), book.ours(chapter, part).name
     with written.built([written.Text(chapter, part, {f"{chapter}/{name}": text})], f"mine_{chapter}_{part}") as build:
         if not build.good:
-            house.die(f"{chapter} {part} does not build as ./learn start writes it")
+            book.die(f"{chapter} {part} does not build as ./learn start writes it")
         result = checks.run(build.program, os.environ)
     return [check for check in result.checks if check in {*result.failed, result.running}]

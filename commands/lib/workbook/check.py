@@ -3,7 +3,7 @@ import argparse
 import pathlib
 import sys
 
-from workbook import alone, house, judge, progress, report, source, start, telling, way
+from workbook import book, cpp, estimates, judge, one_function, progress, report, start, telling
 
 
 def main(*words) -> None:
@@ -14,7 +14,7 @@ def main(*words) -> None:
     flags = parser.parse_args(words)
     if names_function(flags.what):
         if flags.json or flags.next:
-            house.die("--json and --next are for parts, not for one function")
+            book.die("--json and --next are for parts, not for one function")
         sys.exit(check_function(*flags.what))
     if flags.json:
         report.expect_writable(flags.json)
@@ -36,67 +36,67 @@ def main(*words) -> None:
 
 def names_function(what) -> bool:
     """Whether the third word is a function of the part that the second names."""
-    if len(what) != 3 or what[1] not in house.parts_to_write(chapter := house.chapter(what[0])):
+    if len(what) != 3 or what[1] not in book.parts_to_write(chapter := book.chapter(what[0])):
         return False
-    return what[2] in {f.name for f in source.to_write(house.ours(chapter, what[1]).read_text())}
+    return what[2] in {f.name for f in cpp.to_write(book.ours(chapter, what[1]).read_text())}
 
 
 def check_function(word, part: str, function):
     """Tells what the checks that call a function say of it; whether they find anything."""
     (chapter, part), = parts([word, part])
-    one = alone.of(chapter, part, function)
+    one = one_function.of(chapter, part, function)
     telling.tell_function(one, function)
     return one.word != "passes"
 
 
 def parts(what):
     """The parts to check: those that are named, or else all that are begun."""
-    chosen = house.chapters_and_parts(what or [c for c in house.chapters() if house.written(c)], house.written)
+    chosen = book.chapters_and_parts(what or [c for c in book.chapters() if book.written(c)], book.written)
     pairs = [(name, part) for name, some in chosen for part in some]
     for name, part in pairs:
-        if not house.begun(name, part):
-            house.die(f"{house.shown(house.theirs(name, part))} is not begun. Begin with: ./learn start {name[:2]} {part}")
+        if not book.begun(name, part):
+            book.die(f"{book.shown(book.theirs(name, part))} is not begun. Begin with: ./learn start {name[:2]} {part}")
     if not what:  # a chapter's parts are begun together, and some may wait
         pairs = [pair for pair in pairs if not start.is_untouched(*pair)] or pairs[:1]
     if not pairs:
         where = f" of {what[0]}" if what else ""
-        house.die(f"no part{where} is begun. Begin with: ./learn start {house.chapter(what[0])[:2] if what else '02'}")
+        book.die(f"no part{where} is begun. Begin with: ./learn start {book.chapter(what[0])[:2] if what else '02'}")
     return pairs
 
 
 def judged(chapter: str, part: str):
     """The verdict. While races are looked for, it says what the checks have found."""
     def say_so_far(verdict: judge.Verdict) -> None:
-        house.at_work(f"all {verdict.counts[1]} checks pass; running them once more to look for races between threads")
+        book.at_work(f"all {verdict.counts[1]} checks pass; running them once more to look for races between threads")
     verdict = judge.judge(chapter, part, say_so_far)
     if verdict.watched:
-        house.at_work("")
+        book.at_work("")
     return verdict
 
 
 def suggest_next(chosen, begin):
     """Names the part that comes next, of an earlier chapter if none is left in later ones, and begins it if that is asked for."""
     name, part = chosen[-1]
-    chapters = house.chapters()
+    chapters = book.chapters()
     at = chapters.index(name)
     for chapter in chapters[at:] + chapters[:at]:
-        rest = [p for p in house.parts_to_write(chapter) if not progress.passes(chapter, p)]
+        rest = [p for p in book.parts_to_write(chapter) if not progress.passes(chapter, p)]
         if rest:
-            is_begun = house.theirs(chapter, rest[0]).is_file()
+            is_begun = book.theirs(chapter, rest[0]).is_file()
             if begin and not is_begun:
                 return start.begin([(chapter, rest[0])])
             command = "check" if is_begun else "start"
-            house.say(f"\nNext: ./learn {command} {chapter[:2]} {rest[0]}. Ours of this part is {house.shown(house.ours(name, part))}")
+            book.say(f"\nNext: ./learn {command} {chapter[:2]} {rest[0]}. Ours of this part is {book.shown(book.ours(name, part))}")
             return tell_shorter_way(chapter, rest[0])
-    house.say("\nAll parts pass: ./learn graduate")
+    book.say("\nAll parts pass: ./learn graduate")
 
 
 def tell_shorter_way(chapter: str, part: str) -> None:
     """Says what the chat still needs, if it can do without this part."""
-    needed = [pair for pair in way.to_chat() if not progress.passes(*pair)]
+    needed = [pair for pair in estimates.to_chat() if not progress.passes(*pair)]
     if not needed:
-        house.say("All parts that the chat needs pass: ./learn graduate lets the real model talk through them.")
-    elif not way.in_chat(chapter, part):
+        book.say("All parts that the chat needs pass: ./learn graduate lets the real model talk through them.")
+    elif not estimates.in_chat(chapter, part):
         name, next_one = next((pair for pair in needed if pair[0] >= chapter), needed[0])
-        command = "check" if house.begun(name, next_one) else "start"
-        house.say(f"The chat can do without that part: ./learn {command} {name[:2]} {next_one} goes on towards it.")
+        command = "check" if book.begun(name, next_one) else "start"
+        book.say(f"The chat can do without that part: ./learn {command} {name[:2]} {next_one} goes on towards it.")

@@ -9,11 +9,11 @@ import difflib
 import functools
 import subprocess
 
-from workbook import house
+from workbook import book
 
 FOLDERS = ("chapters", "common", "tests")
 SOURCES = (".cpp", ".hpp", ".cu", ".npy")
-COPY = house.ROOT / "build/as_it_was"
+COPY = book.ROOT / "build/as_it_was"
 TOLD = 3  # files that are named
 
 
@@ -28,17 +28,17 @@ def files():
 
 def _git(*words):
     """What git says of the book's own repository, or None if there is none, or no git."""
-    if not (house.ROOT / ".git").exists():
+    if not (book.ROOT / ".git").exists():
         return None
     try:
-        told = subprocess.run(["git", *words], cwd=house.ROOT, capture_output=True, text=True)
+        told = subprocess.run(["git", *words], cwd=book.ROOT, capture_output=True, text=True)
     except OSError:
         return None
     return told.stdout if told.returncode == 0 else None
 
 
 def _differs(old, name):
-    new = house.ROOT / name
+    new = book.ROOT / name
     return not new.exists() or new.read_bytes() != old.read_bytes()
 
 
@@ -52,7 +52,7 @@ def changes(name):
     """[(line, lines that are gone, lines in their place), ...] of an edited file, without blanks at their ends and empty lines."""
     def lines(text):
         return [line.strip() for line in text.splitlines()]
-    was, now = lines(original(name)), lines((house.ROOT / name).read_text())
+    was, now = lines(original(name)), lines((book.ROOT / name).read_text())
     matched = difflib.SequenceMatcher(None, was, now, autojunk=False)
     return [(j + 1, tuple(filter(None, was[i:k])), tuple(filter(None, now[j:m])))
             for how, i, k, j, m in matched.get_opcodes() if how != "equal"]
@@ -70,4 +70,4 @@ def note():
 
 def main() -> None:
     if text := note():
-        house.say(text)
+        book.say(text)

@@ -6,7 +6,7 @@ import os
 import string
 import sys
 
-from workbook import checks, house, progress, skeleton, source, start, telling, written, wrong
+from workbook import book, checks, cpp, progress, skeleton, start, telling, written, wrong
 
 SHORT = 6  # so many mistakes are named in a line
 
@@ -40,7 +40,7 @@ def main(*words):
     parser = argparse.ArgumentParser(prog="./learn example")
     parser.add_argument("what", nargs="+", metavar="NN [part]")
     chapter, part = choose(parser.parse_args(words).what)
-    if not house.begun(chapter, cases_of(part)):
+    if not book.begun(chapter, cases_of(part)):
         return begin(chapter, part)
     text = read(chapter, part)
     ours = tried_on_ours(text, part)
@@ -55,11 +55,11 @@ def main(*words):
 
 def choose(what):
     """The one part that is named, or the only one of the chapter."""
-    pairs = [(name, part) for name, parts in house.chapters_and_parts(what) for part in parts]
+    pairs = [(name, part) for name, parts in book.chapters_and_parts(what) for part in parts]
     if len(pairs) != 1:
-        house.die(f"wanted one part, got {len(pairs)}: {', '.join(f'{name[:2]} {part}' for name, part in pairs)}")
-    if house.is_kernel(*pairs[0]):
-        house.die(f"{pairs[0][1]} is a CUDA kernel, for which this command has no cases")
+        book.die(f"wanted one part, got {len(pairs)}: {', '.join(f'{name[:2]} {part}' for name, part in pairs)}")
+    if book.is_kernel(*pairs[0]):
+        book.die(f"{pairs[0][1]} is a CUDA kernel, for which this command has no cases")
     return pairs[0]
 
 
@@ -70,17 +70,17 @@ def cases_of(part: str):
 
 def begin(chapter: str, part: str) -> None:
     """Writes the file of cases, and shows that it builds."""
-    file = house.theirs(chapter, cases_of(part))
+    file = book.theirs(chapter, cases_of(part))
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x") as new:
             new.write(untouched(chapter, part))
     except OSError as error:
-        house.die(f"{house.shown(file)} can't be written: {error.strerror}")
+        book.die(f"{book.shown(file)} can't be written: {error.strerror}")
     start.tell_assistants()
     expect_to_build(chapter, part)
     start.export_compile_commands()
-    house.say(f"Write cases in {house.shown(file)} with docs/{chapter}.md beside it. "
+    book.say(f"Write cases in {book.shown(file)} with docs/{chapter}.md beside it. "
               f"Then, to try them: ./learn example {chapter[:2]} {part}")
 
 
@@ -88,16 +88,16 @@ def expect_to_build(chapter: str, part: str) -> None:
     with written.built([written.read(chapter, cases_of(part))], program_of(chapter, part)) as build:
         good = build.good
     if not good:
-        file = house.shown(house.theirs(chapter, cases_of(part)))
-        house.die(f"{file} does not build as it was written. That is a fault of the book.")
+        file = book.shown(book.theirs(chapter, cases_of(part)))
+        book.die(f"{file} does not build as it was written. That is a fault of the book.")
 
 
 def untouched(chapter: str, part: str):
     """The file as it is before the reader writes in it."""
-    header = house.header(chapter, part)
+    header = book.header(chapter, part)
     calls = "".join(f"//   {line}\n" for one in skeleton.declarations(header.read_text()) for line in one.splitlines())
     return UNTOUCHED.substitute(part=part, number=chapter[:2], calls=calls,
-                                header=header.relative_to(house.ROOT / "chapters"))
+                                header=header.relative_to(book.ROOT / "chapters"))
 
 
 def read(chapter: str, part: str):
@@ -105,21 +105,21 @@ def read(chapter: str, part: str):
     try:
         text = written.read(chapter, cases_of(part))
     except written.Unreadable as error:
-        house.die(str(error))
+        book.die(str(error))
     if text.own == untouched(chapter, part):
-        house.die(f"{house.shown(house.theirs(chapter, text.part))} is as it was written: it has no case of yours yet")
+        book.die(f"{book.shown(book.theirs(chapter, text.part))} is as it was written: it has no case of yours yet")
     return text
 
 
 def tried_on_ours(text, part: str):
     """What the cases say of our part."""
-    file = house.shown(house.theirs(text.chapter, text.part))
+    file = book.shown(book.theirs(text.chapter, text.part))
     with written.built([text], program_of(text.chapter, part)) as build:
         if not build.good:
-            house.die(build.limit or f"{file} does not build; its first error is above")
+            book.die(build.limit or f"{file} does not build; its first error is above")
         result = tried(build.program)
     if not result.checks and not result.ended:
-        house.die(f"{file} has no TEST_CASE")
+        book.die(f"{file} has no TEST_CASE")
     return result
 
 
@@ -130,7 +130,7 @@ def tried_on_mistakes(text, part: str):
         copies = {}
         for program in dict.fromkeys(programs.values()):
             build = stack.enter_context(written.built([text], program, *programs.values()))
-            copies[program] = build.program if build.good else house.die("the wrong versions do not build")
+            copies[program] = build.program if build.good else book.die("the wrong versions do not build")
         return tried_on_each({name: copies[program] for name, program in programs.items()})
 
 
@@ -169,10 +169,10 @@ def tell_untrue(chapter: str, part: str, result):
     number = len(failed(result))
     untrue = ("a case of yours is not true, since the book's part fails it" if number == 1 else
               f"{number} cases of yours are not true, since the book's part fails them")
-    print(house.bold(f"{chapter[:2]} {part}: {untrue}."))
+    print(book.bold(f"{chapter[:2]} {part}: {untrue}."))
     if result.failures:
         return telling.tell_failure(result.failures[0])
-    house.say(f'\nIn the case "{result.running}" it {result.ended}.')
+    book.say(f'\nIn the case "{result.running}" it {result.ended}.')
     if result.begins:
         telling.tell_lines(*result.begins)
 
@@ -183,25 +183,25 @@ def tell(chapter: str, part: str, cases, results) -> None:
     yours = ("your case accepts the right part and catches" if len(cases) == 1 else
              f"your {len(cases)} cases accept the right part and catch")
     count = f"all {len(says)}" if len(found) == len(says) else f"{len(found)} of {len(says)}"
-    print(house.bold(f"{chapter[:2]} {part}: {yours} {count} mistakes.") + "\n")
+    print(book.bold(f"{chapter[:2]} {part}: {yours} {count} mistakes.") + "\n")
     for case in cases:
-        house.say(f'"{case}" catches {told([name for name in found if case in failed(results[name])]) or "none"}.', 2)
+        book.say(f'"{case}" catches {told([name for name in found if case in failed(results[name])]) or "none"}.', 2)
     if len(found) < len(says):
-        house.say("\nThese are not caught:")
+        book.say("\nThese are not caught:")
     for name, what in says.items():
         if name not in found:
-            house.say(f"{told([name])}: {what}", 2)
+            book.say(f"{told([name])}: {what}", 2)
 
 
 def tell_next(chapter: str, part: str, text, good) -> None:
     """What to do after this: more cases, or the part itself."""
-    names = {f.name.split("::")[-1]: None for f in source.functions(house.ours(chapter, part).read_text())}
-    uncalled = [name for name in names if name not in source.calls(text)]
+    names = {f.name.split("::")[-1]: None for f in cpp.functions(book.ours(chapter, part).read_text())}
+    uncalled = [name for name in names if name not in cpp.calls(text)]
     if good:
-        command = "check" if house.begun(chapter, part) else "start"
-        house.say(f"\nNext: ./learn {command} {chapter[:2]} {part}")
+        command = "check" if book.begun(chapter, part) else "start"
+        book.say(f"\nNext: ./learn {command} {chapter[:2]} {part}")
     elif uncalled:
-        house.say(f"\nYour cases do not call {', '.join(uncalled)}.")
+        book.say(f"\nYour cases do not call {', '.join(uncalled)}.")
 
 
 def told(mistakes):

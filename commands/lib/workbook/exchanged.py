@@ -11,7 +11,7 @@ import signal
 import tempfile
 import time
 
-from workbook import aligned, callers, house, switches, trial
+from workbook import aligned, book, callers, switches, trial
 
 SCREENED = 4  # failing checks that are run first
 SECONDS = 10  # of processor time for them
@@ -100,7 +100,7 @@ class _Trial:
         later list is built meanwhile, since it is often needed."""
         some = [{f"exchange {n}": exchange for n, exchange in enumerate(itertools.islice(one, EXCHANGES))} for one in lists]
         some = [one for one in some if one and time.monotonic() < self.until]
-        with (tempfile.TemporaryDirectory(prefix="exchanged-", dir=house.BUILD) as folder,
+        with (tempfile.TemporaryDirectory(prefix="exchanged-", dir=book.BUILD) as folder,
               concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool, self._compilers_ended()):
             built = [pool.submit(self._built, one, pathlib.Path(folder, str(n))) for n, one in enumerate(some)]
             for exchanges, program_and_names in zip(some, built):

@@ -3,7 +3,7 @@ import argparse
 import collections
 import re
 
-from workbook import house, pages, progress, sentences, skeleton, source, wrong
+from workbook import book, cpp, pages, progress, sentences, skeleton, wrong
 
 LONG = 25  # lines: of a longer function one group of lines is shown before the whole
 THEN = ["what the page says", "lines of our part", "the whole function"]
@@ -13,37 +13,37 @@ def main(*words) -> None:
     parser = argparse.ArgumentParser(prog="./learn hint")
     parser.add_argument("what", nargs="*", metavar="NN [part [function]]")
     chapter, part, wanted = choose(parser.parse_args(words).what)
-    ours = {f.name: f for f in reversed(source.to_write(house.ours(chapter, part).read_text()))}
+    ours = {f.name: f for f in reversed(cpp.to_write(book.ours(chapter, part).read_text()))}
     name = wanted or progress.of(chapter, part).get("next") or next(reversed(ours))
     if name not in ours:
-        house.die(f"{chapter} {part} has no function '{name}' to write; it has: {', '.join(reversed(ours))}")
+        book.die(f"{chapter} {part} has no function '{name}' to write; it has: {', '.join(reversed(ours))}")
     steps = steps_for(chapter, part, ours[name])
     step = take_step(chapter, part, name, steps)
-    print(house.bold(f"{chapter[:2]} {part}: hint {step} of {steps} for {name}"))
+    print(book.bold(f"{chapter[:2]} {part}: hint {step} of {steps} for {name}"))
     paragraphs, ending = text(chapter, part, ours[name], step)
     for paragraph in paragraphs:
-        house.say("\n" + paragraph, 2)
+        book.say("\n" + paragraph, 2)
     for i, line in enumerate(code(chapter, part, ours[name], step)):
         print("\n" * (i == 0) + f"    {line}".rstrip())
-    house.say(ending and "\n" + ending, 2)
+    book.say(ending and "\n" + ending, 2)
     if progress.passes(chapter, part):
-        house.say("The part passes its checks, so this hint is not counted.", 2)
+        book.say("The part passes its checks, so this hint is not counted.", 2)
 
 
 def choose(words):
     """The chapter, part and function that are named, or else the first part that is begun and does not pass."""
     if len(words) == 3:
-        name = house.chapter(words[0])
-        if words[1] not in house.parts_to_write(name):
-            house.die(f"chapter {name} has no part '{words[1]}' to write; it has: {', '.join(house.parts_to_write(name))}")
+        name = book.chapter(words[0])
+        if words[1] not in book.parts_to_write(name):
+            book.die(f"chapter {name} has no part '{words[1]}' to write; it has: {', '.join(book.parts_to_write(name))}")
         return name, words[1], words[2]
     if words:
-        chosen = house.chapters_and_parts(words)
+        chosen = book.chapters_and_parts(words)
     else:
-        chosen = [(c, house.written(c)) for c in house.chapters()]
+        chosen = [(c, book.written(c)) for c in book.chapters()]
     pairs = [(name, part) for name, parts in chosen for part in parts]
     if not pairs:
-        house.die("no part is begun. Begin with: ./learn start 02")
+        book.die("no part is begun. Begin with: ./learn start 02")
     open_ones = [pair for pair in pairs if not progress.passes(*pair)]
     return *(open_ones or pairs)[0], None
 
@@ -71,7 +71,7 @@ def text(chapter: str, part: str, function, step):
     near = sentences.last_of(pages.prose_before(page[0], page[2]))
     section = [one for one in sentences.of(pages.prose_after(*page[:2])) if one not in near]
     last = step == steps_for(chapter, part, function)
-    comments = [line for f in in_source(chapter, part, function) for line in source.outline(f)]
+    comments = [line for f in in_source(chapter, part, function) for line in cpp.outline(f)]
     ending = "" if last else f"The next hint shows {THEN[step - 1]}: ./learn hint {chapter[:2]} {part} {function.name}"
     said = {
         "question": [questions(chapter)[function.name]],
@@ -93,12 +93,12 @@ def text(chapter: str, part: str, function, step):
 
 def questions(chapter: str):
     """What the chapter's file questions asks of each function, to lead to its idea."""
-    lines = (house.ROOT / "chapters" / chapter / "questions").read_text().splitlines()
+    lines = (book.ROOT / "chapters" / chapter / "questions").read_text().splitlines()
     return dict(line.split(": ", 1) for line in lines)
 
 
 def contract(chapter: str, part: str, function):
-    says = skeleton.contract(house.header(chapter, part).read_text(), function) or function.comment
+    says = skeleton.contract(book.header(chapter, part).read_text(), function) or function.comment
     return " ".join(line.lstrip("/ ") for line in says.splitlines())
 
 
@@ -115,7 +115,7 @@ def beginning(chapter: str):
 
 
 def told_lines(chapter: str, part: str, function, last):
-    count, path = len(listing(chapter, part, function)), house.ours(chapter, part).relative_to(house.ROOT)
+    count, path = len(listing(chapter, part, function)), book.ours(chapter, part).relative_to(book.ROOT)
     helpers = [f.name for f in in_source(chapter, part, function) if f != function]
     place = f"It is in {path}, line {function.line}, and has {count} line{'s' * (count > 1)}."
     if helpers:
@@ -138,7 +138,7 @@ def listing(chapter: str, part: str, function):
 
 
 def in_source(chapter: str, part: str, function):
-    return source.with_helpers(house.ours(chapter, part).read_text(), function)
+    return cpp.with_helpers(book.ours(chapter, part).read_text(), function)
 
 
 def most_often_changed(chapter: str, lines):

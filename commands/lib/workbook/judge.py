@@ -5,8 +5,8 @@ import os
 import pathlib
 from typing import cast
 
-from workbook import (callers, checks, diagnosis, graph, house, missing_functions, mistakes,
-                      programs, progress, races, source, written, wrong)
+from workbook import (book, callers, checks, cmake_commands, cpp, diagnosis, missing_functions,
+                       mistakes, programs, progress, races, written, wrong)
 
 
 @dataclasses.dataclass
@@ -50,8 +50,8 @@ class Verdict:
         first = self.first if self.result and self.result.failures else None
         if first is None or first.not_written:
             return first.not_written[0] if first else None
-        text = house.ours(self.chapter, self.part).read_text()
-        names = {f.name.split("::")[-1]: f.name for f in reversed(source.to_write(text))}
+        text = book.ours(self.chapter, self.part).read_text()
+        names = {f.name.split("::")[-1]: f.name for f in reversed(cpp.to_write(text))}
         if self.alike:
             return _function_of(text, wrong.lines_changed(self.chapter, self.alike[0].name))
         return next((names[one] for one in _called(first) if one in names), None)
@@ -94,10 +94,10 @@ def _called(failure: checks.Failure):
     if not failure.file:
         return []
     file = pathlib.Path(failure.file).read_text()
-    helpers = {f.name: source.calls(f.body) for f in source.definitions(file)}
+    helpers = {f.name: cpp.calls(f.body) for f in cpp.definitions(file)}
     lines = "\n".join(file.splitlines()[failure.begins:failure.line])
     found = {}
-    waiting = [*source.calls(failure.asked), *reversed(source.calls(lines))]
+    waiting = [*cpp.calls(failure.asked), *reversed(cpp.calls(lines))]
     while waiting:
         name = waiting.pop(0)
         if name not in found:
@@ -108,14 +108,14 @@ def _called(failure: checks.Failure):
 
 def _function_of(text, lines):
     """The name of the function that has one of these lines, or that calls the helper which has."""
-    wrong_one = next((f for f in source.definitions(text) if set(lines) & set(f.body.splitlines())), None)
-    return next((f.name for f in source.to_write(text) if wrong_one in source.with_helpers(text, f)), None)
+    wrong_one = next((f for f in cpp.definitions(text) if set(lines) & set(f.body.splitlines())), None)
+    return next((f.name for f in cpp.to_write(text) if wrong_one in cpp.with_helpers(text, f)), None)
 
 
 def numbered(chapter: str, part: str):
     """(name, number among those of this name) -> function, in the order of our source."""
-    found: dict[tuple[str, int], source.Item] = {}
-    for f in source.functions(house.ours(chapter, part).read_text()):
+    found: dict[tuple[str, int], cpp.Item] = {}
+    for f in cpp.functions(book.ours(chapter, part).read_text()):
         found[f.name, sum(name == f.name for name, _ in found) + 1] = f
     return found
 
@@ -129,12 +129,12 @@ def judge(chapter: str, part: str, before_races=lambda verdict: None):
     verdict = unbuilt(text)
     if verdict:
         return verdict
-    with written.built([text], f"mine_{chapter}_{part}", house.checks_of(chapter, part)) as build:
+    with written.built([text], f"mine_{chapter}_{part}", book.checks_of(chapter, part)) as build:
         if not build.good:
             return _not_built(text, build)
-        ours = house.BUILD / house.checks_of(chapter, part)
+        ours = book.BUILD / book.checks_of(chapter, part)
         verdict = of_program(chapter, part, build.program, checks.names(ours), ours)
-        if verdict.word in ("fails", "ended") and not house.is_kernel(chapter, part):
+        if verdict.word in ("fails", "ended") and not book.is_kernel(chapter, part):
             verdict.program, verdict.text = diagnosis.keep(chapter, part, build.program), text
     verdict.warnings = written.warnings(text)
     if verdict.word == "passes" and races.may_be_in(text):
@@ -155,18 +155,18 @@ def unbuilt(text):
         races.keep_whether_possible(text, build)
         if not build.good:
             return _not_built(text, build)
-        why = missing_functions.lacking(text, build.program, house.BUILD / ours)
+        why = missing_functions.lacking(text, build.program, book.BUILD / ours)
         return Verdict(text.chapter, text.part, "does not build", why) if why else None
 
 
 def objects_of(chapter: str, part: str):
     """The reader's object, our library, and our object in it, as the build names them."""
-    library = f"{chapter}_stand_in" if house.is_kernel(chapter, part) else f"{chapter}_parts"
-    return programs.mine_object(chapter, part), library, graph.object_of(house.ours(chapter, part))
+    library = f"{chapter}_stand_in" if book.is_kernel(chapter, part) else f"{chapter}_parts"
+    return programs.mine_object(chapter, part), library, cmake_commands.object_of(book.ours(chapter, part))
 
 
 def _not_built(text, build):
-    why = build.limit or f"The first error of the build of {house.shown(house.theirs(text.chapter, text.part))} is above."
+    why = build.limit or f"The first error of the build of {book.shown(book.theirs(text.chapter, text.part))} is above."
     return Verdict(text.chapter, text.part, "does not build", why, said=build.said)
 
 

@@ -13,7 +13,7 @@ import random
 import re
 
 from workbook import wrong
-from workbook.house import BUILD, ROOT
+from workbook.book import BUILD, ROOT
 
 LONG = 16  # hexadecimal digits of a key
 DRAWN = 5  # wrong versions that are tried in each run of all tests, whatever their keys say

@@ -7,12 +7,12 @@ import struct
 import sys
 import tempfile
 
-from workbook import (answers, blame, check, house, judge, mine, operations, show_parting, traces,
-                      written)
+from workbook import (answers, blame, book, check, judge, operations, passing_parts, show_parting,
+                       traces, written)
 from workbook.traces import Text
 
 CHAT = answers.CHAT.format(answers.QUESTIONS[0])
-IDS_OF_PAGE = house.ROOT / "tests/fixtures/10_pretrained/trace/ids.npy"
+IDS_OF_PAGE = book.ROOT / "tests/fixtures/10_pretrained/trace/ids.npy"
 MOST_IDS = 1024  # of another engine's trace
 
 
@@ -37,19 +37,19 @@ def main(*words) -> None:
     parser.add_argument("--answers", action="store_true", help="first let the model answer through all parts that pass")
     flags = parser.parse_args(words)
     if flags.trace and flags.what:
-        house.die("--trace compares another engine, so it takes no parts of yours")
+        book.die("--trace compares another engine, so it takes no parts of yours")
     if not pathlib.Path(os.environ["T2T_WEIGHTS"]).is_file():
-        house.die("the real model's file is missing. ./learn weights fetches it")
+        book.die("the real model's file is missing. ./learn weights fetches it")
     passing, good = answers.compare() if flags.answers else ([], True)
     pairs = [pair for pair in passing if pair in operations.seen()] if flags.answers else [] if flags.trace else chosen(flags.what)
     parts = [] if flags.trace else that_build(pairs)
-    if not house.build(traces.PROGRAM, traces.COMPARE):
+    if not book.build(traces.PROGRAM, traces.COMPARE):
         sys.exit(1)
-    with tempfile.TemporaryDirectory(prefix="locate-", dir=house.ROOT / "build") as made:
+    with tempfile.TemporaryDirectory(prefix="locate-", dir=book.ROOT / "build") as made:
         folder = pathlib.Path(made)
         agree = compare_engine(flags.trace, folder) if flags.trace else compare_parts(parts, folder)
     if flags.answers and agree and good:
-        house.say("\nTalk to it yourself: ./learn run 10 --mine --chat")
+        book.say("\nTalk to it yourself: ./learn run 10 --mine --chat")
     sys.exit(not (agree and good))
 
 
@@ -65,7 +65,7 @@ def chosen(what):
         if what and (name, part) not in seen:
             note(f"{name[:2]} {part} makes nothing that a trace shows. ./learn check {name[:2]} {part} judges it")
     pairs = [pair for pair in pairs if pair in seen]
-    return pairs or house.die("none of these parts makes anything that a trace shows")
+    return pairs or book.die("none of these parts makes anything that a trace shows")
 
 
 def that_build(pairs):
@@ -81,49 +81,49 @@ def that_build(pairs):
         else:
             parts.append(text)
     if not parts:
-        house.die("there is nothing of yours to compare")
-    print(f"Yours: {mine.told([(one.chapter, one.part) for one in parts])}. All others are the book's.", file=sys.stderr)
+        book.die("there is nothing of yours to compare")
+    print(f"Yours: {passing_parts.told([(one.chapter, one.part) for one in parts])}. All others are the book's.", file=sys.stderr)
     return parts
 
 
 def compare_parts(parts, folder):
     ours = made_with_ours(TEXTS, folder)
     with blame.program_of(parts) as program:
-        house.at_work("the texts, with your parts")
+        book.at_work("the texts, with your parts")
         theirs = traces.make(program, TEXTS, folder / "theirs", ours)
-    house.at_work("comparing")
+    book.at_work("comparing")
     parting = traces.parting(TEXTS, ours, theirs)
-    house.at_work("")
+    book.at_work("")
     show_parting.tell_texts(TEXTS, parting, ours)
     if not parting and theirs.ended:
-        house.say(f"\nAll results agree, but then yours {theirs.ended}.")
+        book.say(f"\nAll results agree, but then yours {theirs.ended}.")
         return False
     if not parting:
-        house.say("\nHow a token is chosen is no part of a trace: ./learn check 09 and ./learn graduate look at it.")
+        book.say("\nHow a token is chosen is no part of a trace: ./learn check 09 and ./learn graduate look at it.")
         return True
     show_parting.tell(parting, ours, parting.file(theirs).parent)
     if unwritten := blame.still_to_write(parts, parting):
-        house.say(f"\nNext: write it. ./learn check {unwritten.chapter[:2]} {unwritten.part}")
+        book.say(f"\nNext: write it. ./learn check {unwritten.chapter[:2]} {unwritten.part}")
         return False
     suspect, alike = blame.responsible(parts, parting, ours, theirs, folder)
-    house.at_work("")
+    book.at_work("")
     show_parting.tell_responsible(parts, suspect, alike, parting)
     return False
 
 
 def made_with_ours(texts, folder):
-    house.at_work("the texts, with our parts")
-    ours = traces.make(house.BUILD / traces.PROGRAM, texts, folder / "ours")
-    house.at_work("")
+    book.at_work("the texts, with our parts")
+    ours = traces.make(book.BUILD / traces.PROGRAM, texts, folder / "ours")
+    book.at_work("")
     if ours.ended:
-        house.die(f"with our own parts, {os.environ['T2T_WEIGHTS']} {ours.ended}")
+        book.die(f"with our own parts, {os.environ['T2T_WEIGHTS']} {ours.ended}")
     return ours
 
 
 def compare_engine(trace, folder):
     """Another engine's trace beside ours of the same ids."""
     if not trace.is_dir():
-        house.die(f"{trace} is no folder of .npy files")
+        book.die(f"{trace} is no folder of .npy files")
     trace = trace.resolve()
     text = Text("0", "the text of its trace", ",".join(map(str, ids_of(trace))), "ids")
     ours = made_with_ours([text], folder)
@@ -131,12 +131,12 @@ def compare_engine(trace, folder):
     parting = traces.in_folders(text, want, trace)
     if not parting:
         common = {file.name for file in trace.glob("*.npy")} & {file.name for file in want.glob("*.npy")}
-        house.say(f"All {len(common)} results that both have agree, for {len(ours.tokens(text))} tokens.")
+        book.say(f"All {len(common)} results that both have agree, for {len(ours.tokens(text))} tokens.")
         return True
     show_parting.tell(parting, ours, trace)
-    house.say(f"\nUsual causes: {parting.causes}.")
+    book.say(f"\nUsual causes: {parting.causes}.")
     for chapter, part, function in operations.makers(parting.name)[:1]:
-        house.say(f"Ours is {function}, chapter {chapter[:2]}. Read {show_parting.page_of(chapter, part, function)}")
+        book.say(f"Ours is {function}, chapter {chapter[:2]}. Read {show_parting.page_of(chapter, part, function)}")
     return False
 
 
@@ -144,9 +144,9 @@ def ids_of(trace):
     """The ids that it was made for: its ids.npy, or else those that chapter 10's page tells."""
     file = trace / "ids.npy"
     if not file.exists():
-        note(f"{trace} has no ids.npy, so it is taken for a trace of the ids in {house.shown(IDS_OF_PAGE)}")
+        note(f"{trace} has no ids.npy, so it is taken for a trace of the ids in {book.shown(IDS_OF_PAGE)}")
         file = IDS_OF_PAGE
     with contextlib.suppress(OSError, struct.error):
         if file.is_file() and file.stat().st_size <= 4 * MOST_IDS + 256 and b"'<i4'" in file.read_bytes()[:256]:
             return traces.numbers_of(file)
-    house.die(f"{file}: wanted up to {MOST_IDS} ids as int32, as numpy.save writes them")
+    book.die(f"{file}: wanted up to {MOST_IDS} ids as int32, as numpy.save writes them")

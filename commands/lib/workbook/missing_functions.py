@@ -4,7 +4,7 @@ import collections
 import re
 import subprocess
 
-from workbook import house, source
+from workbook import book, cpp
 
 Symbol = collections.namedtuple("Symbol", "linked name")  # what the linker goes by, and "t2t::rms_norm"
 
@@ -13,7 +13,7 @@ def lacking(text, theirs, ours):
     """What to tell of the first function that our object defines for others and the reader's does not, or ""."""
     has = {symbol.linked for symbol in _defined(theirs, "TWi")}
     calls = {symbol for kind, symbol in named(theirs) if kind == "U"}
-    header = house.header(text.chapter, text.part).read_text()
+    header = book.header(text.chapter, text.part).read_text()
     for function, symbol in promised(text.chapter, text.part, ours):
         if symbol.linked not in has and not (is_private(function.name, header) and symbol.linked not in calls):
             return _told(text, function, symbol, _defined(theirs, "TtWi"))
@@ -23,13 +23,13 @@ def lacking(text, theirs, ours):
 def is_private(name, header) -> bool:
     """Whether it is a member that its class alone can call: then a part may do without it."""
     of, _, short = name.rpartition("::")
-    for node in source.nodes(source.parsed(header), "class_specifier", "struct_specifier"):
+    for node in cpp.nodes(cpp.parsed(header), "class_specifier", "struct_specifier"):
         body = node.child_by_field_name("body")
         if body is not None and node.child_by_field_name("name").text.decode() == of:
             access, declared = "private" if node.type == "class_specifier" else "public", set()
             for member in body.children:
                 access = member.text.decode() if member.type == "access_specifier" else access
-                declared |= {access} if source.declared_name(member) == short else set()
+                declared |= {access} if cpp.declared_name(member) == short else set()
             return declared == {"private"}
     return False
 
@@ -37,7 +37,7 @@ def is_private(name, header) -> bool:
 def promised(chapter: str, part: str, ours):
     """[(function, symbol), ...]: what our object defines of the functions that the part is to define."""
     defined = _defined(ours, "T")
-    return [(function, symbol) for function in source.functions(house.ours(chapter, part).read_text()) for symbol in defined
+    return [(function, symbol) for function in cpp.functions(book.ours(chapter, part).read_text()) for symbol in defined
             if symbol.name.endswith(f"::{function.name}")]
 
 
@@ -52,13 +52,13 @@ def named(file, *flags):
     """[(letter of nm, name), ...] of all that an object file or a program defines or takes from others."""
     told = subprocess.run(["nm", "-p", *flags, file], capture_output=True, text=True, errors="replace")
     if told.returncode != 0:
-        house.die(f"nm, which comes with the compiler, can't read {file}: {told.stderr.strip()}")
+        book.die(f"nm, which comes with the compiler, can't read {file}: {told.stderr.strip()}")
     return [(found.group(1), found.group(2)) for found in re.finditer(r"^[0-9a-fA-F ]+ (\w) (.*)$", told.stdout, re.M)]
 
 
 def _told(text, function, symbol, theirs):
     short = function.name.split("::")[-1]
-    alike = [f.signature for f in source.functions(house.ours(text.chapter, text.part).read_text()) if f.name == function.name]
+    alike = [f.signature for f in cpp.functions(book.ours(text.chapter, text.part).read_text()) if f.name == function.name]
     declared = "\n".join(f"  {line}" for line in re.sub(r"//.*", "", "\n".join(alike)).splitlines())
     says = f"{function.name} is missing. Other parts call it:\n{declared}\n"
     named = [one.name for one in theirs if "<" not in one.name and one.name.split("::")[-1] == short]  # no template for a part's lambda

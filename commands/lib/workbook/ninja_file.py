@@ -3,8 +3,8 @@ import os
 import re
 import shlex
 
-from workbook.graph import commands
-from workbook.house import BUILD
+from workbook.cmake_commands import commands
+from workbook.book import BUILD
 
 FILE = "programs.ninja"
 

@@ -3,8 +3,8 @@ import functools
 import itertools
 import re
 
-from workbook import source
-from workbook.house import ROOT, ours
+from workbook import cpp
+from workbook.book import ROOT, ours
 
 
 def pages_of(chapter: str):
@@ -34,9 +34,9 @@ def section_of_function(chapter: str, part: str, name):
     """(page, heading, line of the listing) where the function is quoted, or what it calls in its file, or else another
     function of the file; None if none is."""
     listings = list(_listings(chapter, part))
-    own = {f.name: f for f in source.definitions(ours(chapter, part).read_text())}
+    own = {f.name: f for f in cpp.definitions(ours(chapter, part).read_text())}
     body = own[name].body if name in own else ""  # a constant that holds a function is none
-    for wanted in [name, *(called for called in source.calls(body) if called in own)]:
+    for wanted in [name, *(called for called in cpp.calls(body) if called in own)]:
         for page, i, listing in listings:
             if any(_begins(wanted.split("::")[-1], line) for line in listing):
                 return page, _heading(lines_of(page), i), i

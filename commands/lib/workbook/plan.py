@@ -11,7 +11,7 @@ import pathlib
 import re
 import subprocess
 
-from workbook import house, switches
+from workbook import book, switches
 
 
 @dataclasses.dataclass
@@ -24,21 +24,21 @@ class Plan:
 
 def folders():
     """Every folder of wrong versions: the chapters', and those of the CUDA stand-in."""
-    return sorted(one.name for one in (house.ROOT / "tests/wrong").iterdir() if one.is_dir() and list(one.glob("*.patch")))
+    return sorted(one.name for one in (book.ROOT / "tests/wrong").iterdir() if one.is_dir() and list(one.glob("*.patch")))
 
 
 def patches_in(folder):
-    return sorted((house.ROOT / "tests/wrong" / folder).glob("*.patch"))
+    return sorted((book.ROOT / "tests/wrong" / folder).glob("*.patch"))
 
 
 def source_of(folder, name):
     """Where the source with wrong versions lies: NAME is a part's, or that of a mistake that needs one of its own."""
-    return house.BUILD / "wrong" / folder / f"{name}.cpp"
+    return book.BUILD / "wrong" / folder / f"{name}.cpp"
 
 
 @functools.cache
 def of(folder):
-    kept, key = house.BUILD / "wrong" / folder / "plan.json", _key(folder)
+    kept, key = book.BUILD / "wrong" / folder / "plan.json", _key(folder)
     if kept.exists() and (known := json.loads(kept.read_text())).pop("key") == key:
         return Plan(**known)
     made = _made(folder)
@@ -49,8 +49,8 @@ def of(folder):
 
 def _key(folder):
     patches = patches_in(folder)
-    parts = sorted({house.ROOT / of_patch(patch) for patch in patches for of_patch in (switches.part_of, switches.file_of)})
-    tools = [pathlib.Path(switches.__file__), pathlib.Path(switches.source.__file__), pathlib.Path(__file__)]
+    parts = sorted({book.ROOT / of_patch(patch) for patch in patches for of_patch in (switches.part_of, switches.file_of)})
+    tools = [pathlib.Path(switches.__file__), pathlib.Path(switches.cpp.__file__), pathlib.Path(__file__)]
     files = [*patches, *(part for part in parts if part.exists()), *tools]
     built_with = " ".join(_cached().values()).encode()
     return hashlib.sha256(built_with + b"\0".join(str(file).encode() + b"\0" + file.read_bytes() for file in files)).hexdigest()
@@ -80,7 +80,7 @@ def _made(folder):
 
 def _cached():
     """The compiler and the processor that the programs are built for."""
-    cache = (house.BUILD / "CMakeCache.txt").read_text()
+    cache = (book.BUILD / "CMakeCache.txt").read_text()
     return {name: re.search(rf"^{name}:\w+=(.*)$", cache, re.M).group(1) for name in ("CMAKE_CXX_COMPILER", "T2T_ARCH")}
 
 

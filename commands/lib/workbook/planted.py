@@ -1,7 +1,7 @@
 """Our source of a part with the book's wrong versions planted in it, to be built in the place of the reader's part."""
 import dataclasses
 
-from workbook import house, plan, switches, written
+from workbook import book, plan, switches, written
 
 
 @dataclasses.dataclass
@@ -15,7 +15,7 @@ def together(chapter: str, part: str):
     patches = [patch for patch in _patches(chapter, part) if not _is_alone(chapter, part, patch)]
     path = _path(chapter, part)
     switched = switches.together(path, {patch: switches.patched(path, patch) for patch in patches})
-    support = house.ROOT / "tests/support"
+    support = book.ROOT / "tests/support"
     include = '#include "support/wrong_version.hpp"\n'
     chooses = (support / "wrong_version.hpp").read_text().replace("#pragma once", "")
     chooses += (support / "wrong_version.cpp").read_text().replace(include, "")
@@ -39,8 +39,8 @@ def _is_alone(chapter: str, part: str, patch):
 
 
 def _path(chapter: str, part: str):
-    return str(house.ours(chapter, part).relative_to(house.ROOT))
+    return str(book.ours(chapter, part).relative_to(book.ROOT))
 
 
 def _text(chapter: str, part: str, source):
-    return written.Text(chapter, part, {f"{chapter}/{house.theirs(chapter, part).name}": source.encode()})
+    return written.Text(chapter, part, {f"{chapter}/{book.theirs(chapter, part).name}": source.encode()})

@@ -14,7 +14,7 @@ tests pass and that wrong versions are rejected. ninja builds them, from a file 
     pages_passes             the pages are as the sources and the programs are
     workbook                 what the checks of the workbook's commands need
 
-Each program is one of CMake's, linked once more with an object before the libraries (graph.py).
+Each program is one of CMake's, linked once more with an object before the libraries (cmake_commands.py).
 """
 import functools
 import json
@@ -24,9 +24,9 @@ import re
 import shlex
 import sys
 
-from workbook import house, plan
-from workbook.graph import commands, compilation, for_checks, is_of_kernels, link, main_of_parts, object_of, without_precompiled
-from workbook.house import BUILD
+from workbook import book, plan
+from workbook.cmake_commands import commands, compilation, for_checks, is_of_kernels, link, main_of_parts, object_of, without_precompiled
+from workbook.book import BUILD
 from workbook.ninja_file import Writer
 
 
@@ -43,7 +43,7 @@ def main(*targets) -> None:
         if text.suffix in (".cpp", ".cu") and is_built(text.parent.name):
             write_mine(writer, text.parent.name, text)
     if is_built("02_normalization"):
-        write_cases(writer, "workbook_examples", house.ROOT / "tests/workbook/rms_norm_examples.cpp", "02_normalization", "rms_norm")
+        write_cases(writer, "workbook_examples", book.ROOT / "tests/workbook/rms_norm_examples.cpp", "02_normalization", "rms_norm")
     for target in targets:
         if target.endswith("_mine"):
             write_with_mine(writer, target)
@@ -73,19 +73,19 @@ def wrong_program(writer, folder, part: str, program, source) -> None:
     """The folder's checks with a wrong source before the library that holds ours. Kernels are compiled as they are."""
     made, how = f"wrong/{folder}/{source.stem}.o", compilation if part.endswith(".cu") else for_checks
     checks = f"{folder}_kernels_test" if is_of_kernels(pathlib.Path(part)) else f"{folder}_test"
-    writer.compile(made, source, how(object_of(house.ROOT / part), source, made, *_include(part)))
+    writer.compile(made, source, how(object_of(book.ROOT / part), source, made, *_include(part)))
     writer.link(program, link(checks, program, [made]))
 
 
 def _include(part: str):
     """Where a patched source finds what lies beside ours, and what tests/support has."""
-    return [f"-I{house.ROOT / 'tests'}", f"-I{(house.ROOT / part).parent}"]
+    return [f"-I{book.ROOT / 'tests'}", f"-I{(book.ROOT / part).parent}"]
 
 
 def rejection(writer, folder, mistake: str, program) -> None:
     stamp = f"rejected/{folder}/{mistake}"
-    shows = house.ROOT / "commands/lib/workbook/expect_rejected.py"
-    record = house.ROOT / "tests/wrong" / folder / "failing_checks.json"
+    shows = book.ROOT / "commands/lib/workbook/expect_rejected.py"
+    record = book.ROOT / "tests/wrong" / folder / "failing_checks.json"
     writer.run(stamp, f"{folder}: {mistake}", ["python3", shows, record.parent, mistake, BUILD / program, stamp],
                [program, shows, *([record] if record.exists() else [])])
     writer.phony(f"{folder}_rejects_{mistake}", [stamp])
@@ -94,13 +94,13 @@ def rejection(writer, folder, mistake: str, program) -> None:
 def write_races(writer) -> None:
     """The kernels in which only the race detector finds the mistake."""
     stamps = []
-    for patch in sorted((house.ROOT / "tests/wrong").glob("*/races/*.patch")):
+    for patch in sorted((book.ROOT / "tests/wrong").glob("*/races/*.patch")):
         folder, part = patch.parts[-3], plan.switches.part_of(patch)
         source = plan.source_of(folder, f"race_{patch.stem}")
         plan.write(source, plan.switches.patched(part, patch))
         program, stamp = f"{folder}_race_{patch.stem}", f"rejected/{folder}/race_{patch.stem}"
         wrong_program(writer, folder, part, program, source)
-        shows = house.ROOT / "commands/lib/workbook/expect_race.py"
+        shows = book.ROOT / "commands/lib/workbook/expect_race.py"
         writer.run(stamp, f"{folder}: a race in {patch.stem}", ["python3", shows, patch.stem, BUILD / program, stamp], [program, shows])
         stamps.append(stamp)
     writer.phony("races", stamps)
@@ -111,9 +111,9 @@ def write_mine(writer, chapter: str, text):
     part = text.stem
     if part.endswith("_examples") and part.removesuffix("_examples") in _parts(chapter):
         return write_cases(writer, f"mine_{chapter}_{part}", text, chapter, part.removesuffix("_examples"))
-    if part not in _parts(chapter) or house.ours(chapter, part).suffix != text.suffix:
+    if part not in _parts(chapter) or book.ours(chapter, part).suffix != text.suffix:
         return
-    mine, ours = f"mine_{chapter}_{part}", object_of(house.ours(chapter, part))
+    mine, ours = f"mine_{chapter}_{part}", object_of(book.ours(chapter, part))
     made = mine_object(chapter, part)
     if text.suffix == ".cu":
         includer = BUILD / "mine" / chapter / f"{part}.cu.cpp"
@@ -138,7 +138,7 @@ def mine_object(chapter: str, part: str):
 
 @functools.cache
 def _parts(chapter: str):
-    return {file.stem for file in (house.ROOT / "chapters" / chapter).rglob("*.c*") if file.suffix in (".cpp", ".cu")}
+    return {file.stem for file in (book.ROOT / "chapters" / chapter).rglob("*.c*") if file.suffix in (".cpp", ".cu")}
 
 
 def write_cases(writer, program, text, chapter: str, part: str) -> None:
@@ -172,7 +172,7 @@ def write_with_mine(writer, target) -> None:
         text, made = BUILD / "mine" / chapter / f"{part}.cpp", f"mine/{chapter}/{part}.part.o"
         library = f"lib{chapter}_parts.a"
         if any(word.endswith(library) for word in link(program, target, [])):
-            writer.compile(made, text, compilation(object_of(house.ours(chapter, part)), text, made))
+            writer.compile(made, text, compilation(object_of(book.ours(chapter, part)), text, made))
             objects.append(made)
     writer.link(target, link(program, target, objects))
 
@@ -182,7 +182,7 @@ def write_tests(writer) -> None:
     passed: list[str] = []
     other_orders: list[str] = []
     built: list[str] = []
-    runner = house.ROOT / "tests/expect_passed"
+    runner = book.ROOT / "tests/expect_passed"
 
     def passes(name, words, needs):
         stamp = f"passed/{name.replace('/', '_')}_passes"
@@ -198,14 +198,14 @@ def write_tests(writer) -> None:
         fixtures = _files(f"tests/fixtures/{used[0].removesuffix('_test')}")
         stamps = other_orders if name.endswith("_shuffled") else passed
         stamps.append(passes(name, ["env", *environment, *words], [used[0], *fixtures]))
-    programs = house.chapters()
+    programs = book.chapters()
     if set(programs) <= set(commands()):  # with chapters left out, pages can't be compared
-        text = [house.ROOT / "learn", house.ROOT / "README.md", *(file for folder in ("commands", "docs", "chapters", "common", "tests")
+        text = [book.ROOT / "learn", book.ROOT / "README.md", *(file for folder in ("commands", "docs", "chapters", "common", "tests")
                                                                    for file in _files(folder) if file.suffix not in (".npy", ".gguf", ".pyc"))]
-        passed.append(passes("includes", ["python3", house.ROOT / "tests/includes_test.py"], text))
-        passed.append(passes("learn", [house.ROOT / "tests/learn_test.sh", BUILD], [*programs, "common_bench", "tiny_model", *text]))
+        passed.append(passes("includes", ["python3", book.ROOT / "tests/includes_test.py"], text))
+        passed.append(passes("learn", [book.ROOT / "tests/learn_test.sh", BUILD], [*programs, "common_bench", "tiny_model", *text]))
         write_wrong(writer, "02_normalization")
-        passes("pages", [house.ROOT / "commands/lib/pages.sh", "--check"],
+        passes("pages", [book.ROOT / "commands/lib/pages.sh", "--check"],
                [*programs, "13_by_hand", "02_normalization_wrong_rms_norm", "workbook_examples", *text])
         passes("10_pretrained/weights", [BUILD / "10_pretrained_weights_test"], ["10_pretrained_weights_test"])
     of_edited_test = "02_normalization_wrong_rms_norm"
@@ -234,4 +234,4 @@ def tests_of_ctest():
 
 @functools.cache
 def _files(folder):
-    return sorted(file for file in (house.ROOT / folder).rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    return sorted(file for file in (book.ROOT / folder).rglob("*") if file.is_file() and "__pycache__" not in file.parts)

@@ -7,9 +7,9 @@ import json
 import os
 import sys
 
-from workbook import house, written
+from workbook import book, written
 
-FILE = house.WORK / "progress.json"
+FILE = book.WORK / "progress.json"
 
 
 def read():
@@ -27,7 +27,7 @@ def read():
         kept = FILE.with_suffix(".damaged")
         with contextlib.suppress(OSError):
             os.replace(FILE, kept)
-        tell_once(f"is not as ./learn writes it. It is now {house.shown(kept)}, and nothing counts as done: ./learn check finds it out again")
+        tell_once(f"is not as ./learn writes it. It is now {book.shown(kept)}, and nothing counts as done: ./learn check finds it out again")
         return {}
     return everything
 
@@ -46,7 +46,7 @@ def _is_sound(known) -> bool:
 
 @functools.cache
 def tell_once(what) -> None:
-    print(f"learn: {house.shown(FILE)} {what}", file=sys.stderr)
+    print(f"learn: {book.shown(FILE)} {what}", file=sys.stderr)
 
 
 def of(chapter: str, part: str):
@@ -56,7 +56,7 @@ def of(chapter: str, part: str):
 def note(chapter: str, part: str, **what) -> None:
     """Adds to what is known of a part. A folder that can't be written costs the progress, not the check."""
     try:
-        house.WORK.mkdir(parents=True, exist_ok=True)
+        book.WORK.mkdir(parents=True, exist_ok=True)
         with _alone():
             everything = read()
             everything.setdefault(f"{chapter}/{part}", {}).update(what, when=now())
@@ -69,7 +69,7 @@ def note(chapter: str, part: str, **what) -> None:
 
 @contextlib.contextmanager
 def _alone():
-    with open(house.WORK / ".lock", "w") as lock:
+    with open(book.WORK / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

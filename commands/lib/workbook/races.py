@@ -10,7 +10,7 @@ import re
 import subprocess
 import tempfile
 
-from workbook import graph, house, missing_functions, running, written
+from workbook import book, cmake_commands, missing_functions, running, written
 
 # Names of what starts a thread, with OpenMP's loops.
 STARTS_THREAD = r"GOMP_|_ZNSt6thread15_M_start_thread|pthread_create|thrd_create|__kmpc_"
@@ -40,11 +40,11 @@ def keep_whether_possible(text, build) -> None:
 
 def may_be_in(text):
     """What was noted. Kernels are judged on the stand-in, and not watched."""
-    return not house.is_kernel(text.chapter, text.part) and _kept(text).read_text() != f"{text.digest} False"
+    return not book.is_kernel(text.chapter, text.part) and _kept(text).read_text() != f"{text.digest} False"
 
 
 def _kept(text):
-    return house.BUILD / "mine" / text.chapter / f"{text.part}.threads"
+    return book.BUILD / "mine" / text.chapter / f"{text.part}.threads"
 
 
 def possible(object_file) -> bool:
@@ -66,7 +66,7 @@ def look(text):
 
 
 def can_be_watched():
-    return any("/watched_threads.dir/" in output for output in graph.commands())
+    return any("/watched_threads.dir/" in output for output in cmake_commands.commands())
 
 
 def unknown_to_stand_in(program):
@@ -111,6 +111,6 @@ def _read(report):
 def _access(kind, frames):
     what = "writes" if kind.lower() == "write" else "reads"
     for function, file, line in re.findall(r"#\d+ (.*?) (/\S.*?):(\d+)", frames):
-        if file.startswith(f"{house.WORK}/"):
+        if file.startswith(f"{book.WORK}/"):
             return Access(what, function, file, int(line))
     return Access(what, re.search(r"#0 (\S+)", frames).group(1), "", 0)

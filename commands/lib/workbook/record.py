@@ -3,7 +3,7 @@ parts: ./learn test NN --record."""
 import concurrent.futures
 import os
 
-from workbook import callers, checks, expect_rejected, house, keys, mistakes, wrong
+from workbook import book, callers, checks, expect_rejected, keys, mistakes, wrong
 
 
 def main(*chapters) -> None:
@@ -17,28 +17,28 @@ def _record(chapter: str) -> None:
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for i, (name, found) in enumerate(pool.map(lambda one: (one[0], fails_of(chapter, *one[:2])), patches), 1):
             fails[name] = found
-            house.at_work(f"{chapter}: {i}/{len(patches)} {name}")
+            book.at_work(f"{chapter}: {i}/{len(patches)} {name}")
     sites = sorted({site for one in fails.values() for site in one})
     number = {site: str(i) for i, site in enumerate(sites)}
     recorded = {name: {number[site]: numbers for site, numbers in one.items()} for name, one in fails.items()}
     keys.renew(chapter, {"recorded": keys.of_checks(chapter), "checks": sites, "mistakes": recorded})
-    if chapter in house.chapters():
+    if chapter in book.chapters():
         callers.renew(chapter)
-    house.at_work("")
+    book.at_work("")
     print(f"{chapter}: {len(patches)} wrong versions recorded")
 
 
 def fails_of(chapter: str, mistake: str, part: str):
     """Check and expression -> numbers, first a check that rejects the mistake alone."""
-    program = str(house.BUILD / wrong.program(chapter, mistake, part))
+    program = str(book.BUILD / wrong.program(chapter, mistake, part))
     environment = dict(os.environ, T2T_WRONG=mistake)
     result = checks.run(program, environment)
     if not result.failures and result.ended:  # a check that the mistake ends may come before one that it fails: each alone
         result = next((alone for name in sum(checks.names(program), []) if (alone := checks.alone(program, environment, name)).failures), result)
     if not result.failures:
-        house.die(f"{chapter}: {mistake} fails no check; {result.ended or 'it ended well'}")
+        book.die(f"{chapter}: {mistake} fails no check; {result.ended or 'it ended well'}")
     fails = mistakes.fails_of(result.failures)
     first = next((site for site in fails if expect_rejected.by_check(site.split(" | ")[0], mistake, program)), None)
     if first is None:
-        house.die(f"{chapter}: no check rejects {mistake} alone")
+        book.die(f"{chapter}: no check rejects {mistake} alone")
     return {first: fails[first], **{site: numbers for site, numbers in sorted(fails.items()) if site != first}}

@@ -2,7 +2,7 @@
 import dataclasses
 import json
 
-from workbook import checks, diagnosis, house, progress
+from workbook import book, checks, diagnosis, progress
 
 
 def expect_writable(path) -> None:
@@ -14,7 +14,7 @@ def expect_writable(path) -> None:
         if not there:
             path.unlink()
     except OSError as error:
-        house.die(f"{path} can't be written: {error.strerror}")
+        book.die(f"{path} can't be written: {error.strerror}")
 
 
 def write(path, verdicts) -> None:
@@ -39,6 +39,6 @@ def write(path, verdicts) -> None:
     try:
         path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
-        house.die(f"{path} can't be written: {error.strerror}")
+        book.die(f"{path} can't be written: {error.strerror}")
     passed = sum(v.word == "passes" for v in verdicts)
     print(f"{passed} of {len(verdicts)} parts pass; {path} has each check")

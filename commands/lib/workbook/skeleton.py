@@ -4,8 +4,8 @@ import pathlib
 import re
 from collections.abc import Iterable
 
-from workbook import house, source
-from workbook.source import Item, Node
+from workbook import book, cpp
+from workbook.cpp import Item, Node
 
 Contracts = dict[str, list[tuple[list[str], str]]]  # name -> [(parameters, comment), ...]
 
@@ -15,7 +15,7 @@ def contracts(header: str) -> Contracts:
     """What the header says of each function: name -> [(its parameters, comment), ...], in the order of
     the declarations. A comment is about all of those that follow each other."""
     found: Contracts = {}
-    _read(header, source.outermost(source.parsed(header)), "", found)
+    _read(header, cpp.outermost(cpp.parsed(header)), "", found)
     return found
 
 
@@ -23,21 +23,21 @@ def _read(header: str, nodes: Iterable[Node], inside: str, found: Contracts) -> 
     comment, before = "", None
     for node in nodes:
         row = node.start_point.row
-        above = source.comment_above(header, row) if node.type != "comment" else ""
+        above = cpp.comment_above(header, row) if node.type != "comment" else ""
         if above or before is None or row > before.end_point.row + 1 or before.type == "access_specifier":
             comment = "\n".join(line for line in above.split("\n") if line.startswith("///"))
         before = node
         if node.type in ("struct_specifier", "class_specifier") and (body := node.child_by_field_name("body")):
             _read(header, body.children[1:-1], f"{node.child_by_field_name('name').text.decode()}::", found)
-        elif parameters := next(source.nodes(node, "parameter_list"), None):
-            name = source.declared_name(node.named_children[-1] if node.type == "template_declaration" else node)
+        elif parameters := next(cpp.nodes(node, "parameter_list"), None):
+            name = cpp.declared_name(node.named_children[-1] if node.type == "template_declaration" else node)
             found.setdefault(inside + name, []).append((_parameters(parameters), comment))
 
 
 def contract(header: str, function: Item) -> str:
     """What the header says of a function: of several with its name, of the one that has the same parameters."""
     some = contracts(header).get(function.name, [])
-    own = _parameters(next(source.nodes(source.parsed(f"{function.signature};"), "parameter_list"), None))
+    own = _parameters(next(cpp.nodes(cpp.parsed(f"{function.signature};"), "parameter_list"), None))
     return next((comment for parameters, comment in some if parameters == own), some[0][1] if some else "")
 
 
@@ -45,26 +45,26 @@ def _parameters(node: Node) -> list[str]:
     """The parameters of a function, without default values and blanks."""
     def text(one: Node) -> str:
         value = one.child_by_field_name("default_value")
-        words = [token.text.decode() for token in source.tokens(one) if not value or token.start_byte < value.start_byte]
+        words = [token.text.decode() for token in cpp.tokens(one) if not value or token.start_byte < value.start_byte]
         return "".join(words).removesuffix("=")
     return [text(one) for one in node.named_children if one.type != "comment"] if node else []
 
 
 def declarations(header: str) -> list[str]:
     """The functions that a header declares, as they stand there, without those of classes and without contracts."""
-    return [header[one.begin:header.index("\n", one.end)] for one in source.items(header) if one.kind == "declared"]
+    return [header[one.begin:header.index("\n", one.end)] for one in cpp.items(header) if one.kind == "declared"]
 
 
 def of(chapter: str, part: str) -> str:
-    ours = house.ours(chapter, part)
-    return made_of(ours.name, ours.read_text(), house.header(chapter, part))
+    ours = book.ours(chapter, part)
+    return made_of(ours.name, ours.read_text(), book.header(chapter, part))
 
 
 def made_of(name: str, text: str, header: pathlib.Path) -> str:
     """The part with every body replaced by "not written yet". Constructors are plumbing: they are given, with the helpers that
     they call."""
     declared = header.read_text()
-    given = source.given(text)
+    given = cpp.given(text)
     own, *rest = re.findall(r"^#include .*$", text, re.M)
     quoted = [i for i in rest if '"' in i]
     lines = [f"// {name}: what {header.name} promises, to be written.", own, "",
@@ -72,9 +72,9 @@ def made_of(name: str, text: str, header: pathlib.Path) -> str:
              *quoted, *([""] if quoted else []), "namespace t2t {", ""]
     lines += [line for line in _constants(text) if _uses(given.values(), line)]
     lines += [""] if lines[-1] else []
-    names = [f.name for f in source.functions(text)]
+    names = [f.name for f in cpp.functions(text)]
     seen: dict[str, int] = {}
-    for function in source.definitions(text):
+    for function in cpp.definitions(text):
         if function.line in given:
             lines += [given[function.line], ""]
         elif not function.local:
@@ -88,7 +88,7 @@ def made_of(name: str, text: str, header: pathlib.Path) -> str:
 
 def _constants(text: str) -> list[str]:
     """The lines with which constants and other names of types are declared."""
-    some = (one for one in source.items(text) if one.kind in ("type", "value") and "\n" not in text[one.begin:one.end])
+    some = (one for one in cpp.items(text) if one.kind in ("type", "value") and "\n" not in text[one.begin:one.end])
     return [text.split("\n")[one.line - 1] for one in some if re.match(r"(static )?constexpr |using ", one.signature)]
 
 

@@ -3,8 +3,8 @@ import dataclasses
 import re
 from collections.abc import Iterator
 
-from workbook import source
-from workbook.source import Item, Node
+from workbook import cpp
+from workbook.cpp import Item, Node
 
 KINDS = [("whole", r"std::size_t|(std::)?u?int\w*|unsigned|long|std::ptrdiff_t"),
          ("real", r"float|double"), ("row", r"ConstRow|Row"), ("matrix", r"ConstMatrix|Matrix")]
@@ -28,11 +28,11 @@ class Code:
     def __init__(self, function: Item) -> None:
         self.body, text = function.body, f"{function.signature} {function.body}"
         self.offset = len(function.signature) + 1
-        root = source.parsed(text)
+        root = cpp.parsed(text)
         body = next(node for node in _below(root) if node.start_byte >= self.offset)
         self.tokens = [Token(text[one.start_byte:one.end_byte], one.start_byte - self.offset,
                              one.end_byte - self.offset, _may_be_local(one))
-                       for one in source.tokens(body)]
+                       for one in cpp.tokens(body)]
         self._number = {token.begin: i for i, token in enumerate(self.tokens)}
         declared = _declared(root)
         self.given = {name: kind for name, kind, at in declared if at < self.offset}
@@ -109,7 +109,7 @@ def _declared(root: Node) -> list[tuple[str, str, int]]:
         if node.type not in DECLARES:
             continue
         kind = _kind(node.child_by_field_name("type"))
-        for declarator in map(source.innermost, node.children_by_field_name("declarator")):
+        for declarator in map(cpp.innermost, node.children_by_field_name("declarator")):
             is_some = declarator.type == "structured_binding_declarator"
             found += [(one.text.decode(), kind, one.start_byte) for one in (declarator.named_children if is_some else [declarator])
                       if one.type == "identifier"]

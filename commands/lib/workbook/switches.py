@@ -12,15 +12,15 @@ import re
 import subprocess
 import sys
 
-from workbook import house, source
-from workbook.house import ROOT
+from workbook import book, cpp
+from workbook.book import ROOT
 
 
 @dataclasses.dataclass
 class Split:
     """A source cut into the bodies of its functions, and what stands between them."""
     text: str
-    functions: list[source.Item]
+    functions: list[cpp.Item]
 
     @property
     def bodies(self) -> list[str]:
@@ -38,7 +38,7 @@ class Split:
 
 
 def split(text: str) -> Split:
-    return Split(source.plain(text), [one for one in source.items(text) if one.kind in ("function", "lambda")])
+    return Split(cpp.plain(text), [one for one in cpp.items(text) if one.kind in ("function", "lambda")])
 
 
 def cut(text: str) -> Split:
@@ -49,7 +49,7 @@ def cut(text: str) -> Split:
 
 def of_part(chapter: str, part: str) -> Split:
     """Our source of a part, cut like that."""
-    return cut(house.ours(chapter, part).read_text())
+    return cut(book.ours(chapter, part).read_text())
 
 
 def _without_comments(text: str) -> str:

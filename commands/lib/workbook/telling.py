@@ -3,7 +3,7 @@ import pathlib
 import re
 import sys
 
-from workbook import checks, diagnosis, edited, house, judge, pages, source
+from workbook import book, checks, cpp, diagnosis, edited, judge, pages
 
 
 def tell(verdict: judge.Verdict) -> None:
@@ -11,7 +11,7 @@ def tell(verdict: judge.Verdict) -> None:
     tell_verdict(verdict)
     tell_help(verdict)
     if verdict.word in ("fails", "ended"):
-        house.say(f"\nMore help: ./learn hint {verdict.chapter[:2]} {verdict.part}")
+        book.say(f"\nMore help: ./learn hint {verdict.chapter[:2]} {verdict.part}")
 
 
 def tell_verdict(verdict: judge.Verdict):
@@ -19,21 +19,21 @@ def tell_verdict(verdict: judge.Verdict):
     title = f"{verdict.chapter[:2]} {verdict.part}"
     if verdict.word == "does not build":
         says = verdict.word if verdict.said else "can't take the place of ours"
-        print(house.bold(f"{title} {says}."))
-        return house.say(verdict.why, 2)
+        print(book.bold(f"{title} {says}."))
+        return book.say(verdict.why, 2)
     tell_warnings(verdict)
     passed, of = verdict.counts
     if verdict.word == "passes":
-        print(house.bold(f"{title}: all {of} checks pass") + f" ({verdict.result.seconds:.1f} s)")
+        print(book.bold(f"{title}: all {of} checks pass") + f" ({verdict.result.seconds:.1f} s)")
         tell_left_out(verdict)
         if verdict.watched and verdict.watched.unwatched:
-            house.say(f"Races between its threads were not looked for: {verdict.watched.unwatched}.", 2)
+            book.say(f"Races between its threads were not looked for: {verdict.watched.unwatched}.", 2)
     elif verdict.word == "races":
         tell_race(title, verdict)
     elif verdict.word == "ended":
         tell_the_end(title, verdict)
     else:
-        print(house.bold(f"{title}: {passed} of {of} checks pass."))
+        print(book.bold(f"{title}: {passed} of {of} checks pass."))
         tell_left_out(verdict)
         tell_next(verdict) if verdict.word == "is not written" else tell_failure(verdict.first)
 
@@ -43,7 +43,7 @@ def tell_left_out(verdict: judge.Verdict) -> None:
     if verdict.left_out:
         count = len(verdict.left_out)
         some = "1 check is" if count == 1 else f"{count} checks are"
-        house.say(f"{some} left out, since our own parts fail {'it' if count == 1 else 'them'} here, too. "
+        book.say(f"{some} left out, since our own parts fail {'it' if count == 1 else 'them'} here, too. "
                   + (edited.note() or "No source is edited, so that is a fault of the book on this machine."), 2)
 
 
@@ -52,7 +52,7 @@ def tell_help(verdict: judge.Verdict) -> None:
     if verdict.word in ("fails", "ended"):
         tell_mistake(verdict)
         if verdict.word == "fails" and verdict.result.ended and not verdict.unwritten:
-            house.say(f'\nLater, in the check "{verdict.result.running}", it {verdict.result.ended}.')
+            book.say(f'\nLater, in the check "{verdict.result.running}", it {verdict.result.ended}.')
     if verdict.result and verdict.word != "is not written":
         tell_printed(verdict)
 
@@ -63,82 +63,82 @@ def tell_function(one, function):
     if one.word in ("does not build", "ended", "races"):
         return tell(verdict)
     if one.word == "is not written":
-        print(house.bold(f"{title} is not written yet."))
+        print(book.bold(f"{title} is not written yet."))
         return tell_next(verdict)
     tell_warnings(verdict)
     judged, others = len(one.whole + one.partly), ", ".join(one.others)
     if one.word == "waits":
-        print(house.bold(f"{title} can't be judged alone yet."))
+        print(book.bold(f"{title} can't be judged alone yet."))
     elif one.word == "passes":
-        print(house.bold(f"{title} passes the {judged} checks that can judge it."))
+        print(book.bold(f"{title} passes the {judged} checks that can judge it."))
     else:
-        print(house.bold(f"{title} fails {len({f.check for f in verdict.result.failures})} of the {judged} checks that can judge it."))
+        print(book.bold(f"{title} fails {len({f.check for f in verdict.result.failures})} of the {judged} checks that can judge it."))
         tell_failure(verdict.first)
         tell_mistake(verdict)
         print()
     if one.partly:
-        house.say(f"In {len(one.partly)} of them only what asks for {function} counts. They also call what is not right or not written "
+        book.say(f"In {len(one.partly)} of them only what asks for {function} counts. They also call what is not right or not written "
                   f"yet: {others}.")
     if one.waiting:
-        house.say(f"{len(one.waiting)} more that call it say nothing yet, because of " + (f"{others}." if others else "what ended before."))
-    house.say(f"The whole part: ./learn check {verdict.chapter[:2]} {verdict.part}")
+        book.say(f"{len(one.waiting)} more that call it say nothing yet, because of " + (f"{others}." if others else "what ended before."))
+    book.say(f"The whole part: ./learn check {verdict.chapter[:2]} {verdict.part}")
 
 
 def tell_warnings(verdict: judge.Verdict) -> None:
     for where, says in verdict.warnings[:3]:
-        house.say(f"The compiler warns, {where}: {says}")
+        book.say(f"The compiler warns, {where}: {says}")
     if len(verdict.warnings) > 3:
-        house.say(f"It has {len(verdict.warnings) - 3} more warnings.")
+        book.say(f"It has {len(verdict.warnings) - 3} more warnings.")
 
 
 def tell_next(verdict: judge.Verdict) -> None:
     first = verdict.unwritten
     function = judge.numbered(verdict.chapter, verdict.part)[first.not_written]
-    house.say("\nNext: write")
+    book.say("\nNext: write")
     for line in function.signature.splitlines():
         print(f"  {line}")
-    house.say(f'\nThe first check that calls it: "{first.check}".')
+    book.say(f'\nThe first check that calls it: "{first.check}".')
     tell_source(first)
     if verdict.result.ended:
-        house.say("\nNothing could catch what it threw, since it was called in a thread or by a function that may not throw. "
+        book.say("\nNothing could catch what it threw, since it was called in a thread or by a function that may not throw. "
                   "That ended the program, and the checks after it did not run.")
 
 
 def tell_the_end(title, verdict: judge.Verdict) -> None:
-    print(house.bold(f"{title} did not end well."))
-    house.say(f"It {verdict.why}.", 2)
+    print(book.bold(f"{title} did not end well."))
+    book.say(f"It {verdict.why}.", 2)
     if not verdict.result.running and not verdict.result.unreached:
-        house.say("\nIt happened after the last check.")
+        book.say("\nIt happened after the last check.")
     if verdict.result.running:
-        house.say(f'\nIt happened in the check "{verdict.result.running}".')
+        book.say(f'\nIt happened in the check "{verdict.result.running}".')
         if verdict.result.begins:
             tell_lines(*verdict.result.begins)
 
 
 def tell_race(title, verdict: judge.Verdict) -> None:
-    print(house.bold(f"{title}: all {verdict.counts[1]} checks pass, but its threads race."))
-    house.say("\nTwo threads use the same memory at the same time, and at least one of them writes. What comes of it depends on which "
+    print(book.bold(f"{title}: all {verdict.counts[1]} checks pass, but its threads race."))
+    book.say("\nTwo threads use the same memory at the same time, and at least one of them writes. What comes of it depends on which "
               "is first:")
     for one in verdict.watched.race:
         if one.file:
             path, lines = pathlib.Path(one.file), pathlib.Path(one.file).read_text(errors="replace").splitlines()
-            print(f"\n  {house.shown(path)}:{one.line}, one {one.what}:")
+            print(f"\n  {book.shown(path)}:{one.line}, one {one.what}:")
             print("".join(f"  > {line}" for line in lines[one.line - 1:one.line]))
         else:
             print(f"\n  one {one.what} in {one.function}")
-    house.say("\nA function that for_each_row or for_each_task calls must write only what belongs to its own call. What several calls "
+    book.say("\nA function that for_each_row or for_each_task calls must write only what belongs to its own call. What several calls "
               "need for themselves is a variable inside of it, and not static or shared.")
 
 
 def tell_failure(failure: checks.Failure) -> None:
-    house.say(f'\nThe first that fails: "{failure.check}"')
+    book.say(f'\nThe first that fails: "{failure.check}"')
     tell_source(failure)
     for told in failure.told:
-        house.say(f"where {told}", 4)
+        book.say(f"where {told}", 4)
     got = "" if failure.told and failure.got in ("false", "true") else failure.got  # "where weight := 0.25" says more
     if got:
         print()
-    house.say(got[:1000], 2)
+    book.say(got[:1000], 2)
 
 
 def tell_source(failure: checks.Failure):
@@ -150,7 +150,7 @@ def tell_source(failure: checks.Failure):
     lines = pathlib.Path(failure.file).read_text().splitlines()
     last = next((i for i in range(failure.line - 1, len(lines)) if re.search(r"[;{}]\s*(//.*)?$", lines[i])), len(lines) - 1)
     first = max(failure.begins, failure.line - 9)
-    print(f"\n  {house.shown(pathlib.Path(failure.file))}:{failure.line}")
+    print(f"\n  {book.shown(pathlib.Path(failure.file))}:{failure.line}")
     for i in range(first, last + 1):
         if lines[i].strip():
             print(f"  {'>' if i >= failure.line - 1 else ' '} {lines[i]}")
@@ -158,7 +158,7 @@ def tell_source(failure: checks.Failure):
 
 def tell_lines(file, begins) -> None:
     """The first lines of a check that did not come to its end; which of them it reached is not known."""
-    print(f"\n  {house.shown(pathlib.Path(file))}:{begins}")
+    print(f"\n  {book.shown(pathlib.Path(file))}:{begins}")
     for line in pathlib.Path(file).read_text().splitlines()[begins:begins + 12]:
         if line.startswith("}"):
             break
@@ -176,15 +176,15 @@ def tell_mistake(verdict: judge.Verdict):
     if exchanges := diagnosis.look(verdict):
         tell_exchanges(exchanges)
     else:
-        house.say("\nWhich mistake it is can't be told: no known mistake fails the same checks with the same numbers, and no line or "
+        book.say("\nWhich mistake it is can't be told: no known mistake fails the same checks with the same numbers, and no line or "
                   "function of ours that was tried in the place of yours makes the failing checks pass.")
-        if line := source.unread(verdict.text.own):
-            file = house.shown(house.theirs(verdict.chapter, verdict.part))
-            house.say(f"Lines were compared as far as they could be read: {file}:{line} is written in a way that is not understood here.")
+        if line := cpp.unread(verdict.text.own):
+            file = book.shown(book.theirs(verdict.chapter, verdict.part))
+            book.say(f"Lines were compared as far as they could be read: {file}:{line} is written in a way that is not understood here.")
 
 
 def tell_recorded(chapter: str, alike) -> None:
-    house.say("\nA known mistake fails the same checks with the same numbers, so it is probably "
+    book.say("\nA known mistake fails the same checks with the same numbers, so it is probably "
               + ("this:" if len(alike) == 1 else "one of these:"))
     tell_known(chapter, [(one.name, one.says) for one in alike])
 
@@ -192,27 +192,27 @@ def tell_recorded(chapter: str, alike) -> None:
 def tell_known(chapter: str, some: list[tuple[str, str]]) -> None:
     """Known mistakes with what they do, and where to read of them."""
     for name, says in some:
-        house.say(f"{name.replace('_', ' ')}: {says}", 2)
-        house.say(f"Read {pages.section_of_mistake(chapter, name)}", 2)
+        book.say(f"{name.replace('_', ' ')}: {says}", 2)
+        book.say(f"Read {pages.section_of_mistake(chapter, name)}", 2)
 
 
 def tell_exchanges(exchanges):
     """Which lines of the reader's are wrong: those for which ours can stand."""
     passes = "every check that failed passes"
     if len(exchanges) > diagnosis.TOLD:
-        return house.say(f"\nWith ours in the place of any of {len(exchanges)} pieces of yours, {passes}, so it can't be told which of them is wrong.")
+        return book.say(f"\nWith ours in the place of any of {len(exchanges)} pieces of yours, {passes}, so it can't be told which of them is wrong.")
     if exchanges[0][0].kind == "function":
         some = " or in ".join(" and ".join(f"your {lines.function}" for lines in exchange) for exchange in exchanges)
-        house.say(f"\nThe mistake is in {some}: with ours in {'their places' if ' your' in some[4:] else 'its place'}, {passes}. "
+        book.say(f"\nThe mistake is in {some}: with ours in {'their places' if ' your' in some[4:] else 'its place'}, {passes}. "
                   "Which line it is can't be told.")
     else:
         for n, exchange in enumerate(exchanges):
-            house.say(f"\n{_exchanged(exchange)}, {passes}." if n == 0 else "\nOr it is here:")
+            book.say(f"\n{_exchanged(exchange)}, {passes}." if n == 0 else "\nOr it is here:")
             for lines in exchange:
                 tell_their_lines(lines)
     uses = list(dict.fromkeys(name for exchange in exchanges for lines in exchange for name in lines.uses))
     if uses:
-        house.say(f"\nIt may also be in what is used there: {', '.join(uses)}.")
+        book.say(f"\nIt may also be in what is used there: {', '.join(uses)}.")
 
 
 def _exchanged(exchange):
@@ -223,7 +223,7 @@ def _exchanged(exchange):
 
 
 def tell_their_lines(lines) -> None:
-    where = f"{house.shown(house.WORK / lines.file)}:{lines.first}, in {lines.function}"
+    where = f"{book.shown(book.WORK / lines.file)}:{lines.first}, in {lines.function}"
     print(f"\n  {where}{', before this line' if lines.kind == 'place' else ''}:")
     for line in lines.text.splitlines():
         print(f"  > {line}")

@@ -8,7 +8,7 @@ import struct
 import subprocess
 import time
 
-from workbook import house, operations, running
+from workbook import book, operations, running
 
 PROGRAM = "trace_texts"
 COMPARE = "10_pretrained"  # whose --compare says whether two traces agree
@@ -120,13 +120,13 @@ def _not_reached(text, at, name, theirs):
 
 def in_folders(text, want, got):
     """Where chapter 10's --compare finds that two folders part first."""
-    run = subprocess.run([house.BUILD / COMPARE, "--compare", want, got], capture_output=True, text=True, errors="replace")
+    run = subprocess.run([book.BUILD / COMPARE, "--compare", want, got], capture_output=True, text=True, errors="replace")
     told = " ".join(run.stdout.split())
     if "common parts agree" in told:
         return None
     found = re.search(r"first differ at (\S+): (.*)\. Usual causes: (.*)\.$", told)
     if not found:
-        house.die(run.stderr.strip().removeprefix(f"{COMPARE}: ") or f"the traces in {got} can't be compared")
+        book.die(run.stderr.strip().removeprefix(f"{COMPARE}: ") or f"the traces in {got} can't be compared")
     name, says, causes = found.groups()
     numbers = re.match(r"for token (\d+) by (\S+) of its length, and most in channel (\d+), which has (\S+) in one and (\S+) in the other$", says)
     at = first_token(want)
@@ -145,7 +145,7 @@ def picture(want, got, parting):
     for name in sorted((file.stem for file in want.glob("*.npy")), key=operations.place_of):
         mark = _mark(want / f"{name}.npy", got / f"{name}.npy", parting.token - parting.at)
         marks[operations.split(name)[1]] += "X" if name == parting.name else mark
-    return [f"{operation:<22} {of_layers[:house.width() - 26]}" for operation, of_layers in marks.items() if of_layers]
+    return [f"{operation:<22} {of_layers[:book.width() - 26]}" for operation, of_layers in marks.items() if of_layers]
 
 
 def _mark(want, got, t):

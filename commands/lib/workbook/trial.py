@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 
-from workbook import checks, graph, house
+from workbook import book, checks, cmake_commands
 
 COMPILER_SECONDS, COMPILER_BYTES = 180, 6 << 30
 BYTES, FILE_BYTES = 4 << 30, 64 << 20  # of a program of checks
@@ -18,15 +18,15 @@ BYTES, FILE_BYTES = 4 << 30, 64 << 20  # of a program of checks
 
 def command(chapter: str, part: str, made):
     """How the chapter's checks are compiled, for this file."""
-    checks = next(output for output in graph.commands() if f"/{chapter}_test.dir/" in output and output.endswith(".o"))
-    return graph.compilation(checks, made, made.with_suffix(".o"), "-w", "-fmax-errors=0", f"-I{house.ours(chapter, part).parent}")
+    checks = next(output for output in cmake_commands.commands() if f"/{chapter}_test.dir/" in output and output.endswith(".o"))
+    return cmake_commands.compilation(checks, made, made.with_suffix(".o"), "-w", "-fmax-errors=0", f"-I{book.ours(chapter, part).parent}")
 
 
 def compiled(words, running=None):
     """Runs a compiler, which may take much time and memory for many bodies. Its process is added to the running ones, if they
     are given: it can be ended as a group."""
     limits = {resource.RLIMIT_CPU: COMPILER_SECONDS, resource.RLIMIT_AS: COMPILER_BYTES}
-    process = subprocess.Popen(words, cwd=house.BUILD, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    process = subprocess.Popen(words, cwd=book.BUILD, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                preexec_fn=lambda: _limit(limits), start_new_session=running is not None)
     if running is not None:
         running.append(process)
@@ -54,7 +54,7 @@ def program(chapter: str, part: str, made):
 
 
 def linked(chapter: str, made):
-    return graph.linked(f"{chapter}_test", made.parent, made.with_suffix(".o"))
+    return cmake_commands.linked(f"{chapter}_test", made.parent, made.with_suffix(".o"))
 
 
 def passes(program, body, names, seconds) -> bool:

@@ -3,14 +3,14 @@ import argparse
 import sys
 import time
 
-from workbook import check, house, telling
+from workbook import book, check, telling
 
 
 def main(*words) -> None:
     parser = argparse.ArgumentParser(prog="./learn watch")
     parser.add_argument("what", nargs="*", metavar="NN [part ...]")
     pairs = check.parts(parser.parse_args(words).what)
-    print(f"Watching {', '.join(house.shown(house.theirs(*pair)) for pair in pairs)}. Ctrl-C ends it.")
+    print(f"Watching {', '.join(book.shown(book.theirs(*pair)) for pair in pairs)}. Ctrl-C ends it.")
     seen: dict = {}
     try:
         while True:
@@ -23,7 +23,7 @@ def main(*words) -> None:
 def is_saved(pair, seen) -> bool:
     """Whether the part was saved since it was last seen."""
     try:
-        now = house.theirs(*pair).stat()
+        now = book.theirs(*pair).stat()
         saved = now.st_mtime_ns, now.st_size, now.st_ino
     except OSError:
         return False  # an editor may be just replacing it
@@ -37,7 +37,7 @@ def tell(pairs) -> None:
         print("\033[H\033[2J", end="")
     for pair in pairs:
         began = time.monotonic()
-        print("\n" + "-" * min(house.width(), 60))
+        print("\n" + "-" * min(book.width(), 60))
         verdict = check.judged(*pair)
         print(f"{time.monotonic() - began:.1f} s after the save was seen; Ctrl-C ends")
         telling.tell_help(verdict)

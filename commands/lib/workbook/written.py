@@ -11,7 +11,7 @@ import posixpath
 import re
 import tempfile
 
-from workbook import house
+from workbook import book
 
 LARGEST = 1 << 20  # bytes of a file
 
@@ -44,39 +44,39 @@ class Unreadable(Exception):
 
 def _bytes_of(name):
     """What a file in work/ holds, if it is the text of a part."""
-    path = house.WORK / name
+    path = book.WORK / name
     try:
         kind = ("a link to a file that is not there" if not path.exists() else "a folder" if path.is_dir() else
                 "" if path.is_file() else "a pipe or a device")
         if kind:
-            raise Unreadable(f"{house.shown(path)} is {kind}, and a part is a file. Move it away, and begin again.")
+            raise Unreadable(f"{book.shown(path)} is {kind}, and a part is a file. Move it away, and begin again.")
         if path.stat().st_size > LARGEST:
-            raise Unreadable(f"{house.shown(path)} has {path.stat().st_size:,} bytes; a part may have up to {LARGEST:,}.")
+            raise Unreadable(f"{book.shown(path)} has {path.stat().st_size:,} bytes; a part may have up to {LARGEST:,}.")
         text = path.read_bytes()
     except OSError as error:
-        raise Unreadable(f"{house.shown(path)} can't be read: {error.strerror}.") from error
+        raise Unreadable(f"{book.shown(path)} can't be read: {error.strerror}.") from error
     if b"\0" in text:
         wide = text.startswith((b"\xff\xfe", b"\xfe\xff")) or text.count(b"\0") > len(text) // 3
-        raise Unreadable(f"{house.shown(path)} is in UTF-16, and the compiler wants UTF-8. Save it in that encoding." if wide else
-                         f"{house.shown(path)} is not text: it holds bytes of value 0.")
+        raise Unreadable(f"{book.shown(path)} is in UTF-16, and the compiler wants UTF-8. Save it in that encoding." if wide else
+                         f"{book.shown(path)} is not text: it holds bytes of value 0.")
     return text
 
 
 def read(chapter: str, part: str):
     """The part as it is now, or Unreadable."""
-    files, waiting = {}, [f"{chapter}/{house.theirs(chapter, part).name}"]
+    files, waiting = {}, [f"{chapter}/{book.theirs(chapter, part).name}"]
     while waiting:
         name = waiting.pop()
         files[name] = _bytes_of(name)
         for included in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', files[name].decode(errors="replace"), re.M):
-            if included.endswith((".cpp", ".cu")) and (house.ROOT / "chapters" / included).is_file():
-                raise Unreadable(f"{house.shown(house.WORK / name)} includes our chapters/{included}, so ours would be judged.")
+            if included.endswith((".cpp", ".cu")) and (book.ROOT / "chapters" / included).is_file():
+                raise Unreadable(f"{book.shown(book.WORK / name)} includes our chapters/{included}, so ours would be judged.")
             beside = posixpath.normpath(posixpath.join(posixpath.dirname(name), included))
-            if not beside.startswith(("../", "/")) and beside not in files and (house.WORK / beside).is_file():
+            if not beside.startswith(("../", "/")) and beside not in files and (book.WORK / beside).is_file():
                 waiting.append(beside)
     text = Text(chapter, part, files)
     if not text.own.strip():
-        raise Unreadable(f"{house.shown(house.theirs(chapter, part))} is empty. Remove it, and begin again.")
+        raise Unreadable(f"{book.shown(book.theirs(chapter, part))} is empty. Remove it, and begin again.")
     return text
 
 
@@ -92,7 +92,7 @@ class Build:
 @contextlib.contextmanager
 def built(texts, *targets, listed=None):
     """Builds the targets with these texts as the reader's parts. What is listed goes into the programs of --mine."""
-    folder = house.ROOT / "build"
+    folder = book.ROOT / "build"
     folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="mine-", dir=folder) as made:
         made = pathlib.Path(made)
@@ -100,10 +100,10 @@ def built(texts, *targets, listed=None):
         for name, content in {name: content for text in texts for name, content in text.files.items()}.items():
             copy = made / "texts" / name
             copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(_named(house.WORK / name) + content.removeprefix(b"\xef\xbb\xbf"))
+            copy.write_bytes(_named(book.WORK / name) + content.removeprefix(b"\xef\xbb\xbf"))
         if listed is not None:
             (made / "mine.json").write_text(listed)
-        good = house.bash('in_turn compile_written "$@"', made, *targets).returncode == 0
+        good = book.bash('in_turn compile_written "$@"', made, *targets).returncode == 0
         log, said = (f.read_text(errors="replace") if f.exists() else "" for f in (made / "log", made / "error"))
         yield Build(good, made / "program", log, said, "" if good else limit_in(log))
 
@@ -127,12 +127,12 @@ def warnings(text):
     """[("file:line", what), ...]: the compiler's warnings of the reader's files in this text."""
     kept = _kept(text)
     digest, _, log = kept.read_text(errors="replace").partition("\n") if kept.exists() else ("", "", "")
-    pattern = rf"^{re.escape(str(house.WORK))}/.*?([^/\n]+:\d+):\d+: warning: (.*)$"
+    pattern = rf"^{re.escape(str(book.WORK))}/.*?([^/\n]+:\d+):\d+: warning: (.*)$"
     return re.findall(pattern, log, re.M) if digest == text.digest else []
 
 
 def _kept(text):
-    return house.BUILD / "mine" / text.chapter / f"{text.part}.said"
+    return book.BUILD / "mine" / text.chapter / f"{text.part}.said"
 
 
 def _named(path):

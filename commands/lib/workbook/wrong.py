@@ -10,7 +10,7 @@ import pathlib
 import re
 
 from workbook import plan
-from workbook.house import ROOT
+from workbook.book import ROOT
 
 
 def patches(chapter: str):

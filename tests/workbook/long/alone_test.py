@@ -5,11 +5,11 @@ import unittest
 
 from learner import BUILD  # first: it says where the modules below are
 
-from workbook import alone, check, checks, house, progress, source, telling
+from workbook import book, check, checks, cpp, one_function, progress, telling
 
 PART = "01_embedding", "embedding"
-OURS = house.ours(*PART).read_text()
-BODY = {f.name: f.body for f in source.functions(OURS)}
+OURS = book.ours(*PART).read_text()
+BODY = {f.name: f.body for f in cpp.functions(OURS)}
 
 
 def without(name, text=OURS):
@@ -21,10 +21,10 @@ class Text(unittest.TestCase):
     def test_every_check_is_found_in_the_files(self):
         for name in ("01_embedding", "02_normalization", "08_block", "13_training"):
             if (program := BUILD / f"{name}_test").exists():
-                self.assertEqual({piece.name for piece in alone._pieces(name) if piece.is_check}, set(sum(checks.names(program), [])))
+                self.assertEqual({piece.name for piece in one_function._pieces(name) if piece.is_check}, set(sum(checks.names(program), [])))
 
     def test_a_check_calls_a_function_by_name_and_through_helpers(self):
-        rows, formula = (alone.calls_of(*PART, name) for name in ("embed_rows", "embed"))
+        rows, formula = (one_function.calls_of(*PART, name) for name in ("embed_rows", "embed"))
         by_hand = "look-up: by hand, ids (3, 0, 3) select the last row, the first and the last again"
         self.assertEqual(rows[by_hand].asked, ["CHECK(all_close(by_rows({3, 0, 3}, small_table()), want, 0))"])
         self.assertEqual(len(formula[by_hand].asked), 1)
@@ -39,10 +39,10 @@ class Text(unittest.TestCase):
 
 class Function(unittest.TestCase):
     def judged(self, text, function):
-        path = house.theirs(*PART)
+        path = book.theirs(*PART)
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-        one, said = alone.of(*PART, function), io.StringIO()
+        one, said = one_function.of(*PART, function), io.StringIO()
         with contextlib.redirect_stdout(said):
             telling.tell_function(one, function)
         self.assertFalse(progress.passes(*PART))

@@ -3,7 +3,7 @@ import unittest
 
 import learner  # first: it says where the modules below are
 
-from workbook import diagnosis, house, judge, switches
+from workbook import book, diagnosis, judge, switches
 
 PART = "02_normalization", "rms_norm"
 
@@ -11,7 +11,7 @@ PART = "02_normalization", "rms_norm"
 class Diagnosis(unittest.TestCase):
     def judged(self, text):
         """The verdict on a part with this text, which fails."""
-        theirs = house.theirs(*PART)
+        theirs = book.theirs(*PART)
         theirs.parent.mkdir(exist_ok=True)
         theirs.write_text(text)
         verdict = judge.judge(*PART)
@@ -19,13 +19,13 @@ class Diagnosis(unittest.TestCase):
         return verdict
 
     def test_a_recorded_mistake_is_named(self):
-        path = house.ours(*PART).relative_to(house.ROOT)
-        patch = house.ROOT / "tests/wrong" / PART[0] / "sum_for_mean.patch"
+        path = book.ours(*PART).relative_to(book.ROOT)
+        patch = book.ROOT / "tests/wrong" / PART[0] / "sum_for_mean.patch"
         verdict = self.judged(switches.patched(str(path), patch))
         self.assertEqual([one.name for one in verdict.alike], [patch.stem])
 
     def test_what_nobody_recorded_is_located(self):
-        ours = house.ours(*PART).read_text()
+        ours = book.ours(*PART).read_text()
         verdict = self.judged(ours.replace("gain * x * as_column", "(1 + gain) * x * as_column"))
         self.assertEqual(verdict.alike, [])
         (lines,), = diagnosis.look(verdict)

@@ -6,11 +6,11 @@ import unittest.mock
 
 from learner import ROOT  # first: it says where the modules below are
 
-from workbook import example, house, progress, running, skeleton, source
-from workbook import ladder as listed
+from workbook import book, cpp, example, progress, running, skeleton
+from workbook import parts_list as listed
 
 PART = "02_normalization", "rms_norm"
-FILE = house.theirs("02_normalization", "rms_norm_examples")
+FILE = book.theirs("02_normalization", "rms_norm_examples")
 TRUE = (ROOT / "tests/workbook/rms_norm_examples.cpp").read_text()
 
 
@@ -43,12 +43,12 @@ class Example(unittest.TestCase):
 
     def test_every_function_of_a_part_is_named(self):
         """Those of classes have no declaration of their own."""
-        for name in house.chapters():
-            for part in house.parts_to_write(name):
-                functions = [f.name for f in source.functions(house.ours(name, part).read_text())]
-                said = "\n".join(skeleton.declarations(house.header(name, part).read_text()))
+        for name in book.chapters():
+            for part in book.parts_to_write(name):
+                functions = [f.name for f in cpp.functions(book.ours(name, part).read_text())]
+                said = "\n".join(skeleton.declarations(book.header(name, part).read_text()))
                 for function in functions:
-                    if "::" not in function and house.ours(name, part).suffix == ".cpp":
+                    if "::" not in function and book.ours(name, part).suffix == ".cpp":
                         self.assertRegex(said, rf"\b{function}\(", f"{name} {part}")
 
     def test_true_cases_catch_mistakes(self):

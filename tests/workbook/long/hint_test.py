@@ -11,16 +11,16 @@ import unittest.mock
 import check_names
 from learner import ROOT  # first: it says where the modules below are
 
-from workbook import (callers, checks, hint, house, judge, mine, progress, report, sentences,
-                      source, watch, written)
+from workbook import (book, callers, checks, cpp, hint, judge, passing_parts, progress, report,
+                       sentences, watch, written)
 
 PART = "02_normalization", "rms_norm"
 BY_HAND = "rms_norm: by hand, the row (3, 4) has root mean square sqrt(12.5)"
 
 
 def all_functions():
-    return [(name, part, function) for name in house.chapters() for part in house.parts_to_write(name)
-            for function in source.to_write(house.ours(name, part).read_text())]
+    return [(name, part, function) for name in book.chapters() for part in book.parts_to_write(name)
+            for function in cpp.to_write(book.ours(name, part).read_text())]
 
 
 def failure(check, got, asked="", file="", line=0, begins=0):
@@ -76,9 +76,9 @@ class Counts(unittest.TestCase):
         return subprocess.run([ROOT / "learn", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True).stdout
 
     def write(self, **known):
-        path = house.theirs(*PART)
+        path = book.theirs(*PART)
         path.parent.mkdir(exist_ok=True)
-        path.write_text(house.ours(*PART).read_text())
+        path.write_text(book.ours(*PART).read_text())
         progress.note(*PART, digest=written.read(*PART).digest, checks=[15, 15], **known)
         self.addCleanup(progress.FILE.unlink)
         self.addCleanup(path.unlink)
@@ -109,7 +109,7 @@ class Counts(unittest.TestCase):
         self.assertIn(" 0 of ", said)
 
     def test_graduate_says_whose_each_part_is(self):
-        said = mine.whose("03_rope", [PART])
+        said = passing_parts.whose("03_rope", [PART])
         self.assertEqual(said, "Yours: 02 rms_norm. Ours: 01 embedding; 02 layer_norm, rms_norm_rows, layer_norm_rows; 03 rope, rope_rows.")
 
     def test_only_checks_that_call_the_part_count(self):

@@ -11,7 +11,7 @@ import unittest.mock
 
 from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
-from workbook import house, operations, planted, running, skeleton, source, traces
+from workbook import book, cpp, operations, planted, running, skeleton, traces
 
 SCRATCH = tempfile.TemporaryDirectory(prefix="t2t-locate-")
 MODEL = pathlib.Path(SCRATCH.name, "tiny.gguf")
@@ -24,7 +24,7 @@ def learn(*words):
 
 
 class Parts(unittest.TestCase):
-    RIGHT = house.ours("02_normalization", "rms_norm_rows").read_text()
+    RIGHT = book.ours("02_normalization", "rms_norm_rows").read_text()
 
     def setUp(self):
         subprocess.run([BUILD / "tiny_model", MODEL], check=True)
@@ -67,7 +67,7 @@ class Parts(unittest.TestCase):
         self.assertNotIn("known mistake", said)
 
     def test_of_two_parts_the_one_at_fault_is_found(self):
-        block = house.ours("08_block", "block_rows").read_text()
+        block = book.ours("08_block", "block_rows").read_text()
         self.save("02_normalization", "rms_norm_rows", self.RIGHT)
         self.save("08_block", "block_rows", block.replace("norm_rows(from, gains, s.norm, s.eps, to)",
                                                           "norm_rows(from, gains, s.norm, s.eps + 0.1f, to)"))
@@ -79,7 +79,7 @@ class Parts(unittest.TestCase):
         self.assertIn("Next: ./learn check 08 block_rows", said)
 
     def test_what_is_not_written_or_does_not_build_is_told(self):
-        header = house.header("02_normalization", "rms_norm_rows")
+        header = book.header("02_normalization", "rms_norm_rows")
         status, said = self.locate(skeleton.made_of("rms_norm_rows.cpp", self.RIGHT, header))
         self.assertEqual(status, 1, said)
         self.assertIn("Yours did not come so far: it ended with", said)
@@ -157,8 +157,8 @@ class Pieces(unittest.TestCase):
         self.assertEqual(operations.ORDER, ["tokens", *names])
         for name in operations.ORDER:
             for chapter, part, function in operations.makers(name):
-                self.assertIn(part, house.parts_to_write(chapter))
-                self.assertIn(function, [f.name for f in source.functions(house.ours(chapter, part).read_text())])
+                self.assertIn(part, book.parts_to_write(chapter))
+                self.assertIn(function, [f.name for f in cpp.functions(book.ours(chapter, part).read_text())])
 
     def test_names_stand_in_the_order_of_computation(self):
         names = ["embedding", "layer_2_q", "layer_2_q_rotated", "layer_10_q", "final_norm", "logits", "other"]

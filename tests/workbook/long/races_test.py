@@ -4,7 +4,7 @@ import unittest.mock
 
 import learner  # first: it says where the modules below are
 
-from workbook import house, judge, races
+from workbook import book, judge, races
 
 PART = "02_normalization", "rms_norm_rows"
 LOOP = "  for_each_row(T, C, [&](std::size_t t) { rms_norm_row(x.row(t), gain, eps, y.row(t)); });\n"
@@ -13,7 +13,7 @@ ROW = "static void rms_norm_row(ConstRow x, ConstRow gain, float eps, Row y) {\n
 
 class Races(unittest.TestCase):
     def judged(self, was, now):
-        ours, theirs = house.ours(*PART).read_text(), house.theirs(*PART)
+        ours, theirs = book.ours(*PART).read_text(), book.theirs(*PART)
         self.assertEqual(ours.count(was), 1)
         theirs.parent.mkdir(parents=True, exist_ok=True)
         theirs.write_text(ours.replace(was, now))

@@ -10,17 +10,17 @@ import unittest.mock
 import check_names
 from learner import BUILD, ROOT, WORK  # first: it says where the modules below are
 
-from workbook import (checks, house, judge, missing_functions, mistakes, pages, plan, progress,
-                      running, skeleton, source, start, switches, traces, written, wrong)
+from workbook import (book, checks, cpp, judge, missing_functions, mistakes, pages, plan, progress,
+                       running, skeleton, start, switches, traces, written, wrong)
 
 
 def all_parts():
-    return [(name, part) for name in house.chapters() for part in house.parts_to_write(name)]
+    return [(name, part) for name in book.chapters() for part in book.parts_to_write(name)]
 
 
 class Source(unittest.TestCase):
     def names(self, text):
-        return [f.name for f in source.functions(text)]
+        return [f.name for f in cpp.functions(text)]
 
     def test_functions_are_found_whatever_stands_between_them(self):
         text = """#include "a.hpp"
@@ -46,7 +46,7 @@ const std::vector<int>& b() {
 """
         self.assertEqual(self.names(text), ["a", "Thing::Thing", "Thing::good", "b"])
 
-        a, thing = source.functions(text)[:2]
+        a, thing = cpp.functions(text)[:2]
         self.assertEqual(a.comment, "/// What a does.")
         self.assertTrue(a.body.startswith("{") and a.body.endswith("}") and "return 0" in a.body)
         self.assertEqual(thing.signature, "Thing::Thing(int x)")
@@ -55,7 +55,7 @@ const std::vector<int>& b() {
     def test_a_body_may_begin_with_try(self):
         text = "int a(int x) try { return g(1'000, '}'); } catch (const E& e) { throw; } catch (...) { throw; }\nint b() { return 1; }\n"
         self.assertEqual(self.names(text), ["a", "b"])
-        self.assertEqual(source.functions(text)[0].body, text[text.index("try"):text.index("\nint b")])
+        self.assertEqual(cpp.functions(text)[0].body, text[text.index("try"):text.index("\nint b")])
 
     def test_members_that_a_constructor_sets_are_no_functions(self):
         thing, = switches.cut("Thing::Thing(int x) : first_{x}, second_(x) { run(); }").functions
@@ -65,12 +65,12 @@ const std::vector<int>& b() {
 
     def test_functions_may_begin_at_any_column(self):
         text = "namespace t2t {\n  // What a does.\n  int a(int x)\n  {\n    return x;\n  }\n  struct S { int b(); };\n  int S::b() { return 1; }\n}\n"
-        self.assertEqual([(f.name, f.comment, f.line) for f in source.functions(text)], [("a", "// What a does.", 3), ("S::b", "", 8)])
+        self.assertEqual([(f.name, f.comment, f.line) for f in cpp.functions(text)], [("a", "// What a does.", 3), ("S::b", "", 8)])
 
     def test_what_can_t_be_read_is_told_by_its_line(self):
         text = "int a() {\n  return 1;\n}\nint b() {\n  return this ->* 1 +* ;\n}\n"
-        self.assertEqual((self.names(text), source.unread(text)), (["a", "b"], 5))
-        unread = [part for name, part in all_parts() if source.unread(house.ours(name, part).read_text())]
+        self.assertEqual((self.names(text), cpp.unread(text)), (["a", "b"], 5))
+        unread = [part for name, part in all_parts() if cpp.unread(book.ours(name, part).read_text())]
         self.assertLessEqual(set(unread), {"lora", "bulk_copies"})  # pointers to members; a macro
 
     def test_line_ends_and_marks_of_other_systems(self):
@@ -86,7 +86,7 @@ auto D::e() const -> int { return 1; }
     def test_every_skeleton_has_the_functions_of_our_part_and_their_contracts(self):
         for name, part in all_parts():
             with self.subTest(f"{name}/{part}"):
-                ours = house.ours(name, part)
+                ours = book.ours(name, part)
                 text = skeleton.of(name, part)
                 self.assertEqual(self.names(text), self.names(ours.read_text()))
                 constructors = [n for n in self.names(text) if n.split("::")[0] == n.split("::")[-1] and "::" in n]
@@ -95,13 +95,13 @@ auto D::e() const -> int { return 1; }
 
     def test_functions_with_one_name_have_their_own_contracts(self):
         header = "/// Of one.\nint a(int x,  // [T]\n      int y = f({1, 2}));\n\n/// Of all.\nint a(std::span<const int> all, Trace see = {});\n"
-        told = [skeleton.contract(header, one) for one in source.functions(
+        told = [skeleton.contract(header, one) for one in cpp.functions(
             "int a(std::span<const int> all, Trace see) { return 2; }\nint a(int x, int y) { return 1; }\nint b() { return 0; }\n")]
         self.assertEqual(told, ["/// Of all.", "/// Of one.", ""])
 
     def test_every_function_has_a_hint(self):
         for name, part in all_parts():
-            for function in source.functions(house.ours(name, part).read_text()):
+            for function in cpp.functions(book.ours(name, part).read_text()):
                 with self.subTest(f"{name}/{part}: {function.name}"):
                     page, heading, line = pages.section_of_function(name, part, function.name)
                     self.assertRegex(heading, "^[0-9A-Z]")
@@ -214,14 +214,14 @@ int find(int id);
             with self.subTest(f"{name}/{part}"):
                 ours = BUILD / judge.objects_of(name, part)[2]
                 found = [function.name for function, _ in missing_functions.promised(name, part, ours)]
-                wanted = [f.name for f in source.functions(house.ours(name, part).read_text())]
+                wanted = [f.name for f in cpp.functions(book.ours(name, part).read_text())]
                 self.assertEqual(set(found), set(wanted))
                 self.assertGreaterEqual(len(found), len(wanted))
 
 
 class Texts(unittest.TestCase):
     """A verdict is about the text that was read, whatever the times of files say."""
-    RIGHT = house.ours("02_normalization", "rms_norm_rows").read_text()
+    RIGHT = book.ours("02_normalization", "rms_norm_rows").read_text()
     WRONG = RIGHT.replace("std::sqrt(", "(", 1)
 
     def save(self, text):
@@ -247,7 +247,7 @@ class Texts(unittest.TestCase):
         self.assertFalse(progress.passes("02_normalization", "rms_norm_rows"))
         self.assertEqual(self.verdict(), "passes")
         self.assertTrue(progress.passes("02_normalization", "rms_norm_rows"))
-        copies = [f.name for f in (house.BUILD / "mine/02_normalization").iterdir() if f.stem == "rms_norm_rows"]
+        copies = [f.name for f in (book.BUILD / "mine/02_normalization").iterdir() if f.stem == "rms_norm_rows"]
         self.assertEqual(sorted(copies), ["rms_norm_rows.cpp", "rms_norm_rows.o", "rms_norm_rows.said", "rms_norm_rows.threads"])
 
     def test_ours_is_not_judged_in_the_place_of_a_function_that_is_missing(self):
@@ -300,7 +300,7 @@ class Texts(unittest.TestCase):
 
 class Numbers(unittest.TestCase):
     def test_numbers_of_our_files_are_read(self):
-        fixtures = house.ROOT / "tests/fixtures/10_pretrained/trace"
+        fixtures = book.ROOT / "tests/fixtures/10_pretrained/trace"
         ids = traces.numbers_of(fixtures / "ids.npy")
         norm = traces.numbers_of(fixtures / "final_norm.npy")
         self.assertTrue(all(isinstance(one, int) and one >= 0 for one in ids))

@@ -2,16 +2,16 @@
 import json
 import sys
 
-from workbook import house, judge, progress, start, written
+from workbook import book, judge, progress, start, written
 
 
 def main(*programs) -> None:
     """Builds these programs with the parts up to the last of their chapters."""
-    named = [c for c in house.chapters() if any(program.startswith(c) for program in programs)]
+    named = [c for c in book.chapters() if any(program.startswith(c) for program in programs)]
     if not named:
-        house.die(f"{' '.join(programs)} has no parts of yours: give a chapter")
+        book.die(f"{' '.join(programs)} has no parts of yours: give a chapter")
     pairs = parts_that_pass(named[-1])
-    house.say(whose(named[-1], pairs), file=sys.stderr)
+    book.say(whose(named[-1], pairs), file=sys.stderr)
     build(pairs, *programs)
 
 
@@ -19,7 +19,7 @@ def parts_that_pass(last):
     """The reader's parts up to this chapter that pass; those edited since their check are checked first."""
     passing = []
     for name in chapters_to(last):
-        for part in house.written(name):
+        for part in book.written(name):
             if start.is_untouched(name, part):
                 continue
             if progress.passes(name, part) or judge.judge(name, part).word == "passes":
@@ -27,18 +27,18 @@ def parts_that_pass(last):
             else:
                 print(f"learn: {name[:2]} {part} does not pass its checks, so ours is used", file=sys.stderr)
     if not passing:
-        house.die(f"no part of yours up to chapter {last[:2]} passes its checks yet. ./learn list shows them")
+        book.die(f"no part of yours up to chapter {last[:2]} passes its checks yet. ./learn list shows them")
     return passing
 
 
 def whose(last, pairs):
     """Which parts of the ladder up to this chapter are the reader's, and which are ours."""
-    rest = [(name, part) for name in chapters_to(last) for part in house.parts_to_write(name) if (name, part) not in pairs]
+    rest = [(name, part) for name in chapters_to(last) for part in book.parts_to_write(name) if (name, part) not in pairs]
     return f"Yours: {told(pairs)}. Ours: {told(rest) or 'no part that the ladder has'}."
 
 
 def chapters_to(last):
-    return house.chapters()[:house.chapters().index(last) + 1]
+    return book.chapters()[:book.chapters().index(last) + 1]
 
 
 def told(pairs):
@@ -51,13 +51,13 @@ def build(pairs, *programs) -> None:
     try:
         texts = [written.read(*pair) for pair in pairs]
     except written.Unreadable as error:
-        house.die(str(error))
+        book.die(str(error))
     for text in texts:
         if progress.of(text.chapter, text.part).get("digest") != text.digest:
-            house.die(f"{text.chapter[:2]} {text.part} was saved again after its check. Run this once more")
+            book.die(f"{text.chapter[:2]} {text.part} was saved again after its check. Run this once more")
     with written.built(texts, *programs, listed=listed(pairs)) as made:
         if not made.good:
-            house.die("the programs with your parts do not build")
+            book.die("the programs with your parts do not build")
 
 
 def listed(pairs):

@@ -1,58 +1,58 @@
 """./learn test NN: the chapter's checks on our own parts. If a source was edited and they fail, this says what they say of it, in
 the words of ./learn check.
 
-    own.py NN_name      runs the chapter's checks, and those of its kernels
+    our_checks.py NN_name      runs the chapter's checks, and those of its kernels
 """
 import os
 import sys
 
-from workbook import checks, edited, house, mistakes, telling, wrong
+from workbook import book, checks, edited, mistakes, telling, wrong
 
 TOLD = 8  # failing checks that are named
 FEW = 3  # edits that are shown, and lines of each
 
 
 def main(chapter: str) -> None:
-    programs = [f"{name}_test" for name in (chapter, f"{chapter}_kernels") if (house.ROOT / f"tests/{name}_test.cpp").exists()]
-    if not house.build(*programs):
+    programs = [f"{name}_test" for name in (chapter, f"{chapter}_kernels") if (book.ROOT / f"tests/{name}_test.cpp").exists()]
+    if not book.build(*programs):
         sys.exit(1)
     results = [tell(chapter, program) for program in programs]
     if not all(results):
         if text := edited.note():
-            house.say("\n" + text)
+            book.say("\n" + text)
         sys.exit(1)
 
 
 def tell(chapter: str, program):
     """Runs a program of checks and says what came of it; whether all is well."""
-    path = house.BUILD / program
-    house.at_work(f"{program.removesuffix('_test')}: its checks run")
+    path = book.BUILD / program
+    book.at_work(f"{program.removesuffix('_test')}: its checks run")
     result = checks.run(path, os.environ, names=checks.names(path))
-    house.at_work("")
+    book.at_work("")
     name = program.removesuffix("_test")
     if result.good:
         print(f"{name}: all {len(result.checks)} checks pass ({result.seconds:.1f} s)")
         return True
     failed = list(dict.fromkeys([*(f.check for f in result.failures), *result.failed, result.running]))
     failed = [check for check in failed if check]
-    house.say(house.bold(f"{name}: {len(failed)} of {len(result.checks)} checks fail."))
+    book.say(book.bold(f"{name}: {len(failed)} of {len(result.checks)} checks fail."))
     if result.ended:
-        house.say(f'\nIn the check "{result.running}" it {result.ended}.')
+        book.say(f'\nIn the check "{result.running}" it {result.ended}.')
     if result.failures:
         telling.tell_failure(result.failures[0])
     if alike := known(chapter, result.failures):
         telling.tell_recorded(chapter, alike)
     elif named := made_by_an_edit(chapter):
-        house.say("\nAn edit of yours is that of a known mistake, or a part of it:")
+        book.say("\nAn edit of yours is that of a known mistake, or a part of it:")
         telling.tell_known(chapter, named)
     tell_edits()
     if len(failed) > 1:
         print("\nThese fail, too:")
         for check in failed[1:TOLD]:
-            house.say(check, 2)
+            book.say(check, 2)
         if len(failed) > TOLD:
             print(f"  and {len(failed) - TOLD} more")
-    house.say(f"\nAll that they say: {house.shown(path)} prints it.")
+    book.say(f"\nAll that they say: {book.shown(path)} prints it.")
     return False
 
 

@@ -9,8 +9,8 @@ import shlex
 import subprocess
 import sys
 
-from workbook import house
-from workbook.house import BUILD
+from workbook import book
+from workbook.book import BUILD
 
 LITTLE_WORK = "-Og"  # as T2T_LITTLE_WORK of common/cmake/flags.cmake
 
@@ -18,7 +18,7 @@ LITTLE_WORK = "-Og"  # as T2T_LITTLE_WORK of common/cmake/flags.cmake
 @functools.cache
 def commands():
     """What CMake builds: output -> its command."""
-    if not (BUILD / "build.ninja").exists() and house.bash("configure").returncode != 0:
+    if not (BUILD / "build.ninja").exists() and book.bash("configure").returncode != 0:
         sys.exit(1)
     told = subprocess.run(["ninja", "-t", "compdb"], cwd=BUILD, capture_output=True, text=True, check=True)
     return {one["output"]: one for one in json.loads(told.stdout)}
@@ -50,7 +50,7 @@ def _outputs_through(file):
     """The objects that are compiled by way of a source that includes the file, as t2t_kernels does it."""
     if not is_of_kernels(file):
         return []
-    folder, chapter, *rest = file.relative_to(house.ROOT).parts
+    folder, chapter, *rest = file.relative_to(book.ROOT).parts
     return [output for output in commands() if output.startswith(f"{folder}/{chapter}/") and output.endswith(f"stand_in/{'/'.join(rest)}.cpp.o")]
 
 

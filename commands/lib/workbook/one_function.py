@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import re
 
-from workbook import callers, checks, house, judge, source
+from workbook import book, callers, checks, cpp, judge
 
 
 @dataclasses.dataclass
@@ -35,7 +35,7 @@ def of(chapter: str, part: str, function):
     """What the checks that call the function say of it; the whole verdict if it ended in one of them, or does not build."""
     calling = calls_of(chapter, part, function) or indirect_calls_of(chapter, part, function)
     if not calling:
-        house.die(f"no check calls {function}; it is judged with the part: ./learn check {chapter[:2]} {part}")
+        book.die(f"no check calls {function}; it is judged with the part: ./learn check {chapter[:2]} {part}")
     verdict = judge.judge(chapter, part)
     if verdict.result is None:
         return Alone(verdict, [], [], [], [])
@@ -58,7 +58,7 @@ def of(chapter: str, part: str, function):
 def blamed(chapter: str, part: str, function, failures):
     """[(failure, the other function that it is about, or ""), ...]: one that is not written, one that the assertion names
     and not this one, or one that fails in such an assertion."""
-    others = {one.name: _names_of(chapter, part, one.name) for one in source.to_write(house.ours(chapter, part).read_text())}
+    others = {one.name: _names_of(chapter, part, one.name) for one in cpp.to_write(book.ours(chapter, part).read_text())}
     own = others.pop(function)
 
     def named(failure: checks.Failure, some):
@@ -81,7 +81,7 @@ def calls_of(chapter: str, part: str, function):
     """Check -> Calling."""
     names = _names_of(chapter, part, function)
     return {piece.name: Calling(names, [text for text in piece.assertions if _mentions(names, text)])
-            for piece in _pieces(house.checks_of(chapter, part).removesuffix("_test")) if piece.is_check and _mentions(names, piece.code)}
+            for piece in _pieces(book.checks_of(chapter, part).removesuffix("_test")) if piece.is_check and _mentions(names, piece.code)}
 
 
 def indirect_calls_of(chapter: str, part: str, function):
@@ -93,7 +93,7 @@ def indirect_calls_of(chapter: str, part: str, function):
 def _names_of(chapter: str, part: str, function):
     """Patterns of the function's name, and of the names of what calls it in the checks' files."""
     word = re.escape(function.split("::")[-1])
-    pieces = _pieces(house.checks_of(chapter, part).removesuffix("_test"))
+    pieces = _pieces(book.checks_of(chapter, part).removesuffix("_test"))
     names, grown = frozenset([rf"(?:\.|->){word}\(" if "::" in function else rf"\b{word}\b"]), True
     while grown:
         found = {rf"\b{piece.name}\b" for piece in pieces if not piece.is_check and _mentions(names, piece.code)}
@@ -117,17 +117,17 @@ class Piece:
 @functools.cache
 def _pieces(name):
     """The pieces of the files of checks of a chapter, or of its kernels."""
-    files = [house.ROOT / f"tests/{name}_test.cpp", *sorted((house.ROOT / "tests" / name).glob("*.?pp"))]
+    files = [book.ROOT / f"tests/{name}_test.cpp", *sorted((book.ROOT / "tests" / name).glob("*.?pp"))]
     return [piece for file in files for piece in _pieces_of(file.read_text())]
 
 
 def _pieces_of(text):
-    for item in source.items(text):
-        asked = [source.bare(text, one) for one in _assertions(item.node)] if item.kind == "check" else []
-        yield Piece(item.name, item.kind == "check", source.bare(text, item.node), asked)
+    for item in cpp.items(text):
+        asked = [cpp.bare(text, one) for one in _assertions(item.node)] if item.kind == "check" else []
+        yield Piece(item.name, item.kind == "check", cpp.bare(text, item.node), asked)
 
 
 def _assertions(node):
-    for call in source.nodes(node, "call_expression"):
+    for call in cpp.nodes(node, "call_expression"):
         is_one = re.match(rb"(CHECK|REQUIRE|REFUSES)\w*\(", call.text)
         yield from [call] if is_one else _assertions(call)

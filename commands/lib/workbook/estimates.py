@@ -5,29 +5,29 @@ A chapter's file about lists those that are easy, those that are hard, and those
 import functools
 import math
 
-from workbook import house, source
+from workbook import book, cpp
 
 
 @functools.cache
 def minutes(chapter: str, part: str):
     """An estimate, which is not measured with people: five minutes for a function, and one for each line of ours."""
-    ours = house.ours(chapter, part).read_text()
-    return 5 * math.ceil((5 * len(source.to_write(ours)) + source.lines_to_write(ours)) / 5)
+    ours = book.ours(chapter, part).read_text()
+    return 5 * math.ceil((5 * len(cpp.to_write(ours)) + cpp.lines_to_write(ours)) / 5)
 
 
 def difficulty(chapter: str, part: str):
     """Our judgement of it."""
-    return next((word for word in ("easy", "hard") if part in house.parts_named(chapter, word)), "middling")
+    return next((word for word in ("easy", "hard") if part in book.parts_named(chapter, word)), "middling")
 
 
 def in_chat(chapter: str, part: str) -> bool:
     """Whether ./learn run 10 --mine --chat runs through the part: tests/workbook/way_test.py takes it away."""
-    return part in house.parts_named(chapter, "chat")
+    return part in book.parts_named(chapter, "chat")
 
 
 def to_chat():
     """The parts of the shortest way to a chat."""
-    return [(chapter, part) for chapter in house.chapters() for part in house.parts_named(chapter, "chat")]
+    return [(chapter, part) for chapter in book.chapters() for part in book.parts_named(chapter, "chat")]
 
 
 def hours(pairs):

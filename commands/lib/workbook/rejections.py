@@ -1,13 +1,13 @@
 """Which wrong versions ./learn test shows to be rejected: those whose key isn't current, and a few that are drawn. If our sources
 were edited, no key is current, and only those of the folders that are named are tried: without a folder, none.
 
-prove.py targets [--all] FOLDER ...  prints what to build, which shows it
-prove.py programs [--all] FOLDER ... prints the programs that make these mistakes
-prove.py done [--all] FOLDER ...     once that is built: says how many, and with --all writes the keys
+rejections.py targets [--all] FOLDER ...  prints what to build, which shows it
+rejections.py programs [--all] FOLDER ... prints the programs that make these mistakes
+rejections.py done [--all] FOLDER ...     once that is built: says how many, and with --all writes the keys
 """
 import collections
 
-from workbook import edited, house, keys, plan, wrong
+from workbook import book, edited, keys, plan, wrong
 
 
 def main(what, *words) -> None:
@@ -53,20 +53,20 @@ def done(folders, chosen, every) -> None:
 
 def recorded_with_others(folders):
     """The chapters whose checks have changed since their wrong versions were recorded."""
-    return [one[:2] for one in folders if one in house.chapters() and wrong.record(one)["recorded"] != keys.of_checks(one)]
+    return [one[:2] for one in folders if one in book.chapters() and wrong.record(one)["recorded"] != keys.of_checks(one)]
 
 
 def tell(chosen):
     of, now = sum(len(wrong.patches(folder)) for folder in chosen), sum(map(len, chosen.values()))
     if edited.files() and not now:
-        return house.say(f"None of the {of} wrong versions was tried, since they are made of our sources. " + edited.note() +
+        return book.say(f"None of the {of} wrong versions was tried, since they are made of our sources. " + edited.note() +
                          " Or try those of a chapter: ./learn test NN")
     left_out = collections.Counter(part for folder, names in chosen.items() if names for part in plan.of(folder).skipped.values())
     for part, count in left_out.items():
-        house.say(f"{part} was changed, and {count} wrong version{'s' * (count > 1)} of it no longer fit: skipped")
+        book.say(f"{part} was changed, and {count} wrong version{'s' * (count > 1)} of it no longer fit: skipped")
     elsewhere = collections.Counter(needed for folder, names in chosen.items() if names for needed in plan.of(folder).elsewhere.values())
     for needed, count in elsewhere.items():
-        house.say(f"{count} wrong version{'s' * (count > 1)} of code for {needed} can't be made for this processor: skipped")
+        book.say(f"{count} wrong version{'s' * (count > 1)} of code for {needed} can't be made for this processor: skipped")
     left_out += elsewhere
     rest = of - now - sum(left_out.values())
     by_record = f" {rest} by their record, whose keys are current;" if rest else ""
