@@ -149,7 +149,7 @@ class _Trial:
             if self.ended:
                 return None, []
             made.write_text(self.declarations + switches.switched(self.theirs, other))
-            said = trial.compiled(words, running=self.compilers)
+            said = trial.compiled(words, started=self.compilers)
             bad = trial.bodies_named_in(said.stderr)
             if said.returncode == 0 or not bad:
                 break

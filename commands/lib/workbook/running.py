@@ -35,17 +35,17 @@ def run(words, environment, room, record, times=1, limited=True):
     with output.open("wb") as printed:
         process = subprocess.Popen(words, cwd=room, env=needed | {"HOME": str(room), "TMPDIR": str(room), "T2T_RUN": mark},
                                    stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT,
-                                   start_new_session=True, preexec_fn=lambda: _limits(MEMORY if limited else 0))
+                                   start_new_session=True, preexec_fn=lambda: limit(memory=MEMORY if limited else None))
         stopped = _wait(process, record, times)
     _end_what_is_left(mark)
     return End(stopped, process.returncode, output.read_bytes()[-2000:].decode(errors="replace").strip())
 
 
-def _limits(memory) -> None:
-    if memory:
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (256 << 20, 256 << 20))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def limit(seconds: int | None = None, memory: int | None = None, file: int | None = 256 << 20) -> None:
+    """Limits of this process: seconds of processor time, bytes of address space, and of a file."""
+    for kind, most in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, file), (resource.RLIMIT_CORE, 0)):
+        if most is not None:
+            resource.setrlimit(kind, (most, most))
 
 
 def _wait(process, record, times):

@@ -4,16 +4,14 @@ checks say. Where the source holds several bodies of a function (switches.switch
 import os
 import pathlib
 import re
-import resource
 import subprocess
 import tempfile
 import threading
 import time
 
-from workbook import book, checks, cmake_commands
+from workbook import book, checks, cmake_commands, running
 
 COMPILER_SECONDS, COMPILER_BYTES = 180, 6 << 30
-BYTES, FILE_BYTES = 4 << 30, 64 << 20  # of a program of checks
 
 
 def command(chapter: str, part: str, made):
@@ -22,24 +20,19 @@ def command(chapter: str, part: str, made):
     return cmake_commands.compilation(checks, made, made.with_suffix(".o"), "-w", "-fmax-errors=0", f"-I{book.ours(chapter, part).parent}")
 
 
-def compiled(words, running=None):
-    """Runs a compiler, which may take much time and memory for many bodies. Its process is added to the running ones, if they
-    are given: it can be ended as a group."""
-    limits = {resource.RLIMIT_CPU: COMPILER_SECONDS, resource.RLIMIT_AS: COMPILER_BYTES}
+def compiled(words, started=None):
+    """Runs a compiler, which may take much time and memory for many bodies. Its process is added to those that were started, if
+    they are given: it can be ended as a group."""
     process = subprocess.Popen(words, cwd=book.BUILD, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               preexec_fn=lambda: _limit(limits), start_new_session=running is not None)
-    if running is not None:
-        running.append(process)
+                               preexec_fn=lambda: running.limit(COMPILER_SECONDS, COMPILER_BYTES, None),
+                               start_new_session=started is not None)
+    if started is not None:
+        started.append(process)
     try:
         said = process.communicate()
     finally:
         process.kill()  # if this is interrupted
     return subprocess.CompletedProcess(process.args, process.returncode, *said)
-
-
-def _limit(limits) -> None:
-    for kind, most in limits.items():
-        resource.setrlimit(kind, (most, most))
 
 
 def bodies_named_in(errors):
@@ -72,11 +65,10 @@ def told(program, suite, seconds):
 
 def _ran(program, seconds, flags, environment={}):
     """The exit status of a program of checks, or None if it took too long."""
-    limits = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_AS: BYTES, resource.RLIMIT_FSIZE: FILE_BYTES, resource.RLIMIT_CORE: 0}
     began = time.monotonic()
     with (tempfile.TemporaryDirectory(prefix="t2t-trial-") as room,
           subprocess.Popen([program, "--no-colors", *flags], cwd=room, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, preexec_fn=lambda: _limit(limits),
+                           stderr=subprocess.DEVNULL, preexec_fn=lambda: running.limit(seconds, running.MEMORY),
                            env=dict(os.environ, T2T_OWN_WORDS="1", OMP_NUM_THREADS="1", **environment)) as process):
         # A wait with a timeout would ask again and again, at longer and longer intervals, while the program takes milliseconds.
         late = threading.Timer(10 * seconds, process.kill)
