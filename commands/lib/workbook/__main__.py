@@ -3,6 +3,6 @@ import importlib
 import pathlib
 import sys
 
-sys.path[0] = str(pathlib.Path(__file__).parents[1])  # where the package lies
+sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])  # where the package lies
 sys.argv.pop(0)
 importlib.import_module(f"workbook.{sys.argv[0]}").main(*sys.argv[1:])
