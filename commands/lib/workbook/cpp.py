@@ -235,6 +235,7 @@ def outline(function: Item) -> list[str]:
     return [m.group(1).strip() for m in re.finditer(r"^\s*// ?(.*)$", function.body, re.M)]
 
 
+@functools.cache
 def calls(code: str) -> list[str]:
     """The functions that a piece of code calls, in the order of their first call."""
     words = [(one.type, one.text.decode()) for one in tokens(parsed(code))]
