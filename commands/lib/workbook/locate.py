@@ -48,8 +48,9 @@ def main(*words) -> None:
     with tempfile.TemporaryDirectory(prefix="locate-", dir=book.ROOT / "build") as made:
         folder = pathlib.Path(made)
         agree = compare_engine(flags.trace, folder) if flags.trace else compare_parts(parts, folder)
-    if flags.answers and agree and good:
-        book.say("\nTalk to it yourself: ./learn run 10 --mine --chat")
+    if agree and good and not flags.trace:
+        book.say("\nTalk to it yourself: ./learn run 10 --mine --chat" if flags.answers else
+                 "\nHow a token is chosen is no part of a trace: ./learn check 09 and ./learn graduate look at it.")
     sys.exit(not (agree and good))
 
 
@@ -99,7 +100,6 @@ def compare_parts(parts, folder):
         book.say(f"\nAll results agree, but then yours {theirs.ended}.")
         return False
     if not parting:
-        book.say("\nHow a token is chosen is no part of a trace: ./learn check 09 and ./learn graduate look at it.")
         return True
     show_parting.tell(parting, ours, parting.file(theirs).parent)
     if unwritten := blame.still_to_write(parts, parting):
