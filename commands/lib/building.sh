@@ -118,8 +118,10 @@ settings() {
 # Installs into the book's Python what weaves the pages and what reads C++, for them and for the tutor. Its scripts
 # hold their folder's path, so it is run by -m.
 python_tools() {
+  [[ -z ${has_python_tools:-} ]] || return 0 # which what this starts need not ask again
   "$venv/bin/python" -c 'import cogapp, tree_sitter_cpp' 2>/dev/null ||
     in_turn quietly "installing cogapp and tree-sitter" python-tools install_python_tools
+  export has_python_tools=yes
 }
 install_python_tools() {
   python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q cogapp==3.6.0 tree-sitter==0.26.1 tree-sitter-cpp==0.23.4
