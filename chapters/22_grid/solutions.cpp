@@ -11,13 +11,13 @@ namespace t2t {
 
 static Solution place_of_a_rank() {
   const GridShape shape = {.data = 4, .stages = 4, .tensor = 8};
-  const auto [data, stage, tensor] = place_of(shape, 77);
+  const GridPlace place = place_of(shape, 77);
   return {"the place of rank 77",
           fmt::format("77 = (2·4 + 1)·8 + 5: stage {}, data {}, tensor {}. Its tensor ranks are 72 "
                       "to 79, which are one machine if a machine has eight ranks. Its data ranks "
                       "are 69, 77, 85 and 93, and the ranks of its line of stages are 13, 45, 77 "
                       "and 109.",
-                      stage, data, tensor)};
+                      place.stage, place.data, place.tensor)};
 }
 
 /// An inner stage of LLaMA-2-7B, with messages of one rank per step.

@@ -66,6 +66,19 @@ double PipelineTrainer::loss_of_last(double loss) const {
   return sums[0] + sums[1];
 }
 
+/// A stage has whole tensors.
+PartState PipelineTrainer::state() {
+  const std::vector<TensorInfo> all = tensors_in_parts(whole_);
+  PartState state = {{}, {optimizer_.weights(), optimizer_.means(), optimizer_.squares()}};
+  for (const ListedTensor& tensor : optimizer_.weights()) {
+    const auto found = std::ranges::find(all, full_name(tensor.info),
+                                         [](const TensorInfo& info) { return full_name(info); });
+    state.parts.push_back(
+        {std::size_t(found - all.begin()), {{0, tensor.info.rows}}, {0, tensor.info.cols}});
+  }
+  return state;
+}
+
 StepReport PipelineTrainer::step() {
   optimizer_.begin_step();
   stage_.clear_times();

@@ -12,10 +12,12 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <span>
 #include <vector>
 
 #include "13_training/trainer/trainer.hpp"
+#include "21_pipeline/checkpoint/part_files.hpp"
 #include "21_pipeline/schedule.hpp"
 #include "21_pipeline/stages/stage.hpp"
 
@@ -45,7 +47,19 @@ class PipelineTrainer {
   const Stage& stage() const { return stage_; }
   const std::vector<Operation>& operations() const { return operations_; }
 
+  /// Writes a checkpoint, and goes on from one, which any number of stages may have written, or a
+  /// grid of chapter 22. All ranks must call them; they throw as part_files.hpp says. The options
+  /// and the ids must be those of the run that was saved.
+  void save(const std::filesystem::path& folder) {
+    save_parts(ranks_, folder, steps_done(), state());
+  }
+  void resume(const std::filesystem::path& folder) {
+    optimizer_.continue_from(load_parts(ranks_, folder, state()));
+  }
+  std::size_t steps_done() const { return optimizer_.steps_done(); }
+
  private:
+  PartState state();
   double run(const Operation& operation);
   double loss_of_last(double loss) const;
 

@@ -23,7 +23,7 @@ Stage::Stage(const Communicator& ranks, const Config& whole, const ModelWeights&
     : whole_(whole),
       place_{ranks.rank, ranks.size},
       model_(stage_config(whole, place_), stage_weights(weights, whole, place_)),
-      gradients_(zeros_of(model_.config())),
+      gradients_(zeros_of(model_.config(), functions.is_here)),
       blocks_(numbered_blocks(model_, blocks_of(whole, place_).begin)),
       functions_(std::move(functions)),
       passes_(whole, sizes.B, sizes.T, functions_.training),
@@ -32,7 +32,8 @@ Stage::Stage(const Communicator& ranks, const Config& whole, const ModelWeights&
   const std::size_t N = sizes.B * sizes.T;
   for (std::size_t i = 0; i < sizes.slots; ++i) {
     Slot& slot = slots_.emplace_back();
-    slot.kept = make_kept(settings_of_all(model_.config()), N);
+    slot.kept =
+        make_kept(settings_of_all(model_.config()), N, !functions_.training.network.backward);
     if (place_.is_first()) slot.batch = make_batch(sizes.B, sizes.T);
     if (place_.is_last()) slot.dx = empty(N, whole.block.C);
   }
@@ -87,11 +88,14 @@ void Stage::backward(std::size_t part, const Dropout& dropout) {
 
 std::vector<ListedTensor> Stage::weights() {
   std::vector<ListedTensor> list;
-  model_.change_weights([&](ModelWeights& own) { list = stage_tensors(own, whole_, place_); });
+  model_.change_weights(
+      [&](ModelWeights& own) { list = stage_tensors(own, whole_, place_, functions_.is_here); });
   return list;
 }
 
-std::vector<ListedTensor> Stage::gradients() { return stage_tensors(gradients_, whole_, place_); }
+std::vector<ListedTensor> Stage::gradients() {
+  return stage_tensors(gradients_, whole_, place_, functions_.is_here);
+}
 
 std::size_t Stage::kept_bytes() const {
   std::size_t sum = 0;

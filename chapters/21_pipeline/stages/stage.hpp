@@ -28,13 +28,15 @@ struct StageSizes {
   std::size_t slots;  // most of them in flight on this stage
 };
 
-/// What is computed in place of chapter 13's pieces if the stage has a part of each matrix only
-/// (chapter 22).
+/// What is computed in place of chapter 13's pieces if the stage has a part of each matrix only, or
+/// some of a layer's experts (chapter 22).
 struct StageFunctions {
   TrainingFunctions training = {};
   std::function<void(Passes&, const Model&, const Batch&, const Dropout&)> embed = &Passes::embed;
   std::function<void(Passes&, const Batch&, ModelWeights& gradients, const Dropout&)>
       embedding_backward = &Passes::embedding_backward;
+  /// Whether the stage has a tensor of its own blocks, whose layers it counts from 0; empty: all.
+  std::function<bool(const TensorInfo&)> is_here = {};
 };
 
 class Stage {

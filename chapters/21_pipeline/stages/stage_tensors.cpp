@@ -52,9 +52,14 @@ static std::string_view name_in_whole(const TensorInfo& info, StagePlace place) 
   return info.name;
 }
 
-std::vector<ListedTensor> stage_tensors(ModelWeights& own, const Config& whole, StagePlace place) {
+std::vector<ListedTensor> stage_tensors(ModelWeights& own, const Config& whole, StagePlace place,
+                                        const std::function<bool(const TensorInfo&)>& is_here) {
   const std::size_t first = blocks_of(whole, place).begin;
-  std::vector<ListedTensor> list = tensors_of(own, stage_config(whole, place));
+  std::vector<ListedTensor> list;
+  for_each_tensor(own, stage_config(whole, place), [&](const TensorInfo& info, auto& tensor) {
+    if (tensor.size() > 0 && (!is_here || is_here(info)))
+      list.push_back({info, numbers_of(tensor)});
+  });
   for (auto& [info, numbers] : list) {
     info.name = name_in_whole(info, place);
     if (info.layer) *info.layer += first;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "13_training/trainer/tensor_list.hpp"
@@ -35,8 +36,10 @@ ModelWeights stage_weights(const ModelWeights& weights, const Config& whole, Sta
 
 /// The tensors that the stage learns, of its weights or of their gradients, with the names and
 /// layers that they have in the whole model; the copies of a tied table are "embedding" and
-/// "head". In the order of the stage's Model, where the last stage's only table comes first.
-std::vector<ListedTensor> stage_tensors(ModelWeights& own, const Config& whole, StagePlace place);
+/// "head". In the order of the stage's Model, where the last stage's only table comes first. If
+/// is_here is given, only those for which it holds: it is asked with the stage's layers, from 0.
+std::vector<ListedTensor> stage_tensors(ModelWeights& own, const Config& whole, StagePlace place,
+                                        const std::function<bool(const TensorInfo&)>& is_here = {});
 
 /// All tensors of the whole model in its order. Those of other stages are empty, and so is the last
 /// stage's copy of a tied table: over all stages, each element counts once.

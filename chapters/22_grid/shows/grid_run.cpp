@@ -12,17 +12,25 @@ Config grid_config(std::size_t C) {
   return {.block = block, .L = 4, .V = 256, .T_max = shown_T, .tied = true};
 }
 
+Config grid_mixture_config() {
+  Config config = grid_config();
+  config.block.F /= 2;
+  config.block.experts = 8, config.block.chosen = 2;
+  return config;
+}
+
 TrainingOptions grid_options(std::uint64_t seed, std::size_t parts) {
   TrainingOptions options{.B = shown_B, .T = shown_T, .parts = parts, .seed = seed};
   options.schedule = {.peak = 6e-3f, .floor = 6e-4f, .warmup = 2, .steps = shown_steps};
   return options;
 }
 
-GridRun run_grid(const Communicator& world, const GridShape& shape, const Config& config,
-                 const TrainingOptions& options, const std::vector<int>& ids, std::size_t shards) {
+GridRun run_grid(const Communicator& world, const GridShape& shape, const GridTask& task,
+                 const std::vector<int>& ids) {
   const RankGrid grid(world, shape);
-  Random random(options.seed);
-  GridTrainer trainer(grid, config, draw_model(config, random), options, ids, shards);
+  Random random(task.options.seed);
+  GridTrainer trainer(grid, task.config, draw_model(task.config, random), task.options, ids,
+                      task.shards, task.balance);
   GridRun run;
   std::vector<double> seconds;
   for (std::size_t n = 0; n < shown_steps; ++n) {
@@ -32,6 +40,7 @@ GridRun run_grid(const Communicator& world, const GridShape& shape, const Config
     run.losses.push_back(report.loss), run.norms.push_back(report.gradient_norm);
   }
   run.sent = trainer.sent_in_step();
+  run.rows = trainer.rows_exchanged();
   run.memory = {trainer.held_bytes(), trainer.kept_bytes()};
   run.processor = std::ranges::min(seconds);
   return run;

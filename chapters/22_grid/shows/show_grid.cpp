@@ -12,18 +12,27 @@
 
 namespace t2t {
 
-/// Tensor ranks of one stage and data rank, as in "4=5".
-static std::string tensor_text(const GridShape& shape, std::size_t stage, std::size_t data) {
+/// The ranks of one stage and data rank, as in "4=5~6=7": two expert ranks with two tensor ranks.
+static std::string ranks_at(const GridShape& shape, std::size_t stage, std::size_t data) {
   std::string text;
-  for (std::size_t t = 0; t < shape.tensor; ++t)
-    text += fmt::format("{}{}", t == 0 ? "" : "=", rank_at(shape, {data, stage, t}));
+  for (std::size_t e = 0; e < shape.experts; ++e)
+    for (std::size_t t = 0; t < shape.tensor; ++t)
+      text += fmt::format("{}{}",
+                          t > 0   ? "="
+                          : e > 0 ? "~"
+                                  : "",
+                          rank_at(shape, {data, stage, t, e}));
   return text;
 }
 
+static std::string shape_text(const GridShape& shape) {
+  return fmt::format("{} data x {} stages x {} tensor", shape.data, shape.stages, shape.tensor) +
+         (shape.experts > 1 ? fmt::format(" x {} experts", shape.experts) : "");
+}
+
 std::string grid_text(const GridShape& shape, std::size_t L) {
-  const std::size_t width =
-      3 + std::max(tensor_text(shape, shape.stages - 1, shape.data - 1).size(),
-                   fmt::format("data {}", shape.data - 1).size());
+  const std::size_t width = 3 + std::max(ranks_at(shape, shape.stages - 1, shape.data - 1).size(),
+                                         fmt::format("data {}", shape.data - 1).size());
   const auto line = [&](const std::string& head, const auto& cell) {
     std::string text = fmt::format("  {:<24}", head);
     for (std::size_t d = 0; d < shape.data; ++d)
@@ -37,48 +46,65 @@ std::string grid_text(const GridShape& shape, std::size_t L) {
     const Range blocks = blocks_of(config, {s, shape.stages});
     if (s > 0) text += line("", [](std::size_t) { return std::string("|"); });
     text += line(fmt::format("stage {}, blocks {} to {}", s, blocks.begin, blocks.end - 1),
-                 [&](std::size_t d) { return tensor_text(shape, s, d); });
+                 [&](std::size_t d) { return ranks_at(shape, s, d); });
   }
   return text;
 }
 
 void show_grid(const GridShape& shape) {
-  print_section(fmt::format("{} on a grid: {} data x {} stages x {} tensor",
-                            ranks_text(shape.ranks()), shape.data, shape.stages, shape.tensor));
+  print_section(fmt::format("{} on a grid: {}", ranks_text(shape.ranks()), shape_text(shape)));
   fmt::print("{}\n", grid_text(shape, grid_config().L));
   print_paragraph(
       "Ranks with = between them divide every matrix of their blocks. Below each other, they are "
       "stages of one model. Ranks at the same place in two columns have the same weights, and add "
       "their gradients.");
+  if (shape.experts > 1)
+    print_paragraph(
+        "Ranks with ~ between them divide the experts. They send each other tokens, and of "
+        "everything but experts they add their gradients, too.");
 }
 
 /// Throws on all ranks unless every rank's counts are the formulas'.
-static void expect_formulas(const Communicator& world, const GridShape& shape,
-                            const TrainingOptions& options, const GridRun& run,
-                            std::size_t shards) {
+static void expect_formulas(const Communicator& world, const GridShape& shape, const GridTask& task,
+                            const GridRun& run) {
+  const auto& [config, options, shards, balance] = task;
   const GridPlace own = place_of(shape, world.rank);
-  const bool equal = run.sent == grid_step_cost(grid_config(), shape, own, options, shards) &&
-                     run.memory == grid_memory(grid_config(), shape, own, options, shards);
+  const bool equal =
+      run.sent == grid_step_cost(config, shape, own, options, shards, balance, run.rows) &&
+      run.memory == grid_memory(config, shape, own, options, shards, balance);
   expect_on_all(world, equal, "what was counted or measured is not the formula's");
 }
 
-void show_costs(const Communicator& world, const GridShape& shape, const TrainingOptions& options,
-                const GridRun& run, std::size_t shards) {
-  expect_formulas(world, shape, options, run, shards);
+void show_costs(const Communicator& world, const GridShape& shape, const GridTask& task,
+                const GridRun& run) {
+  expect_formulas(world, shape, task, run);
+  const auto& [config, options, shards, balance] = task;
+  std::vector<double> rows(world.size);
+  rows[world.rank] = double(run.rows);
+  rows = sum_of_values(world, rows);
   if (world.rank != 0) return;
   print_section("What each rank stores, and sends in a step");
-  Table table({">rank", ">data", ">stage", ">tensor", ">parameters", ">stored", ">saved",
-               ">to tensor", ">to stages", ">to data", ">values"});
+  const bool mixture = shape.experts > 1;
+  std::vector<std::string> titles = {">rank",       ">data",    ">stage", ">tensor",
+                                     ">parameters", ">stored",  ">saved", ">to tensor",
+                                     ">to stages",  ">to data", ">values"};
+  if (mixture) titles.insert(titles.begin() + 4, ">expert"), titles.push_back(">to experts");
+  Table table(titles);
   for (std::size_t rank = 0; rank < shape.ranks(); ++rank) {
     const GridPlace place = place_of(shape, rank);
-    const GridSent sent = grid_step_cost(grid_config(), shape, place, options, shards);
-    const GridMemory memory = grid_memory(grid_config(), shape, place, options, shards);
-    const auto text = [](std::size_t n) { return fmt::format("{}", n); };
-    table.add({text(rank), text(place.data), text(place.stage), text(place.tensor),
-               with_commas(memory.held.weights / sizeof(float)), with_commas(memory.held.all()),
-               with_commas(memory.kept), with_commas(sent.tensor.bytes),
-               with_commas(sent.stages.bytes), with_commas(sent.data.bytes),
-               with_commas(sent.values.bytes)});
+    const GridSent sent =
+        grid_step_cost(config, shape, place, options, shards, balance, std::size_t(rows[rank]));
+    const GridMemory memory = grid_memory(config, shape, place, options, shards, balance);
+    std::vector<std::string> cells;
+    for (const std::size_t n : {rank, place.data, place.stage, place.tensor})
+      cells.push_back(fmt::format("{}", n));
+    if (mixture) cells.push_back(fmt::format("{}", place.expert));
+    for (const std::size_t n : {memory.held.weights / sizeof(float), memory.held.all(), memory.kept,
+                                std::size_t(sent.tensor.bytes), std::size_t(sent.stages.bytes),
+                                std::size_t(sent.data.bytes), std::size_t(sent.values.bytes)})
+      cells.push_back(with_commas(n));
+    if (mixture) cells.push_back(with_commas(sent.experts.bytes));
+    table.add(cells);
   }
   table.print();
   fmt::print("\n");

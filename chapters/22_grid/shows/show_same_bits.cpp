@@ -69,8 +69,7 @@ void show_bits_times(const std::vector<int>& ids, std::uint64_t seed) {
   Table table({">C", ">undivided", fmt::format(">in {} shards", shown_shards), ">ratio"});
   for (const std::size_t C : {64, 128, 256}) {
     const auto step_in = [&](std::size_t shards) {
-      return run_grid(self, {1, 1, 1}, grid_config(C), grid_options(seed, 1), ids, shards)
-          .processor;
+      return run_grid(self, {}, {grid_config(C), grid_options(seed, 1), shards}, ids).processor;
     };
     const double whole = step_in(0), divided = step_in(shown_shards);
     table.add({fmt::format("{}", C), duration_text(whole), duration_text(divided),
