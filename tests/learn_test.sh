@@ -276,6 +276,11 @@ refuses "ranks that train: wanted at most G = 8, got 9" "$build/22_grid" --tenso
 refuses "ranks: wanted at most 64, got 9 data x 2 stages x 4 tensor = 72" "$build/22_grid" --data 9 --tensor 4
 refuses "--parts: wanted from 3, the data ranks, to 64, got 2" "$build/22_grid" --data 3 --parts 2
 refuses "--limit: wanted a time above 0 seconds, got 0" "$build/22_grid" --limit 0
+refuses "experts of a layer: wanted at least one for each of 9 expert ranks, got 8" "$build/22_grid" --data 1 --stages 1 --tensor 1 --experts 9 --parts 9
+refuses "--parts: wanted a multiple of 4, data ranks times expert ranks, got 6" "$build/22_grid" --tensor 1 --experts 2 --parts 6
+accepts "$build/22_grid" --data 1 --tensor 1 --experts 2 --train on-a-grid --steps 2 --every 1
+accepts "$build/22_grid" --stages 1 --tensor 1 --mixture --train on-a-grid --steps 2 --every 1
+refuses "--train: wanted a new folder, or in on-a-grid A training of chapter 22 on a grid, a dense model, 4 micro-batches, seed 1, 2 steps, got A training of chapter 22 on a grid, a mixture" "$build/22_grid" --train on-a-grid --steps 2
 accepts "$build/22_grid" --data 3 --stages 1 --tensor 2 --parts 3 --save grid --same-bits
 accepts test -s grid/logits.npy
 refuses "R, a head's rotated channels: wanted an even number of at least 2, got 3" "$build/23_latent" --rotated 3

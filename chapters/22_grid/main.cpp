@@ -2,6 +2,7 @@
 // tensor parallelism and by experts at once.
 #include <fmt/format.h>
 
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "19_ranks/shows/measured_text.hpp"
 #include "19_ranks/start/start_ranks.hpp"
 #include "22_grid/experts/mixture_shard.hpp"
+#include "22_grid/program/train_on_grid.hpp"
 #include "22_grid/shows/show_grid.hpp"
 #include "22_grid/shows/show_same_bits.hpp"
 #include "22_grid/shows/show_threads.hpp"
@@ -22,31 +24,29 @@ using namespace t2t;
 struct GridFlags {
   GridShape shape = {.data = 2, .stages = 2, .tensor = 2};
   std::size_t parts = 4;
-  bool same_bits = false, beside_threads = false;
+  bool same_bits = false, mixture = false, beside_threads = false;
   float limit = 60;  // seconds
-  /// On several expert ranks, the model is a mixture whose load is balanced.
+  GridTrainFlags trained;
+  bool trains_mixture() const { return mixture || shape.experts > 1; }
+  /// A mixture's load is balanced over the batch.
   GridTask task(std::uint64_t seed) const {
-    const bool mixture = shape.experts > 1;
-    return {mixture ? grid_mixture_config() : grid_config(),
+    return {trains_mixture() ? grid_mixture_config() : grid_config(),
             grid_options(seed, parts),
             same_bits ? shown_shards : 0,
-            {.switch_loss = mixture ? 0.01f : 0, .z_loss = mixture ? 0.001f : 0}};
+            {.switch_loss = trains_mixture() ? 0.01f : 0, .z_loss = trains_mixture() ? 0.001f : 0}};
   }
 };
 
 /// The same on each rank.
-static int tour(const Program& program, Communicator world, const GridFlags& flags) {
-  silence_others(world);
-  world.limit = flags.limit;
+static int tour(const Program& program, const Communicator& world, const GridFlags& flags) {
   const std::vector<int> ids = byte_ids(measured_text());
-  if (flags.beside_threads) return show_threads(world, ids, program.seed()), 0;
   if (world.rank == 0) show_grid(flags.shape);
   const GridTask task = flags.task(program.seed());
   const GridRun run = run_grid(world, flags.shape, task, ids);
   show_costs(world, flags.shape, task, run);
   if (world.rank == 0)
     program.save("losses", show_losses(flags.shape, run_grid(single_rank(), {}, task, ids), run));
-  if (!flags.same_bits || flags.shape.experts > 1) return 0;
+  if (!flags.same_bits || flags.trains_mixture()) return 0;
   const Tensor<2> logits = show_team_text(RankGrid(world, flags.shape), program.seed());
   if (world.rank != 0) return 0;
   show_bits_costs();
@@ -58,10 +58,8 @@ static int tour(const Program& program, Communicator world, const GridFlags& fla
 static void expect_flags(const GridFlags& flags) {
   constexpr std::size_t most_ranks = 64;
   if (flags.shape.ranks() > most_ranks)
-    throw std::invalid_argument(fmt::format(
-        "ranks: wanted at most {}, got {} data x {} stages x {} tensor x {} experts = {}",
-        most_ranks, flags.shape.data, flags.shape.stages, flags.shape.tensor, flags.shape.experts,
-        flags.shape.ranks()));
+    throw std::invalid_argument(fmt::format("ranks: wanted at most {}, got {} = {}", most_ranks,
+                                            shape_text(flags.shape), flags.shape.ranks()));
   const std::size_t replicas = flags.shape.data * flags.shape.experts;
   if (flags.shape.experts > 1 && flags.parts % replicas != 0)
     throw std::invalid_argument(
@@ -88,29 +86,55 @@ int main(int argc, char** argv) {
   program.size("data", flags.shape.data, "ranks among which the micro-batches are divided");
   program.size("stages", flags.shape.stages, "ranks among which the blocks are divided");
   program.size("tensor", flags.shape.tensor, "ranks among which every matrix is divided");
-  program.size(
-      "experts", flags.shape.experts,
-      "ranks among which the experts of a mixture are divided; 1: a model without experts");
+  program.size("experts", flags.shape.experts,
+               "ranks among which the experts of a mixture are divided");
+  program.yes("mixture", flags.mixture,
+              "train a mixture of experts, also on one expert rank; several always train one");
   program.size("parts", flags.parts, "micro-batches of a step");
   program.yes("same-bits", flags.same_bits,
               "add in one order on every grid: the model has 8 shards on any number of ranks");
-  program.yes("beside-threads", flags.beside_threads,
-              "time two ranks with one thread each beside one rank with two threads, and nothing "
-              "else");
   program.number("limit", flags.limit,
                  "seconds after which a message that has not gone through ends all ranks");
+  program.output("train", flags.trained.folder,
+                 "train in this folder, and go on if a training has begun there, on any grid",
+                 NamedFile::filled);
+  program.size("steps", flags.trained.steps, "steps of that training");
+  program.size("every", flags.trained.every, "steps from one checkpoint to the next");
+  program.yes("beside-threads", flags.beside_threads,
+              "time two ranks with one thread each beside one rank with two threads");
   program.has_solutions(solutions);
-  const auto show = [&] {
-    const std::size_t ranks = flags.beside_threads ? 2 : flags.shape.ranks();
+  const auto on = [&](std::size_t ranks, const std::function<int(const Communicator&)>& part) {
     if (!is_rank()) start_ranks(ranks, {argv, argv + argc});
-    return run_on_ranks("22_grid",
-                        [&](const Communicator& world) { return tour(program, world, flags); });
+    return run_on_ranks("22_grid", [&](Communicator world) {
+      silence_others(world);
+      world.limit = flags.limit;
+      return part(world);
+    });
   };
-  return program.run_tasks(argc, argv,
-                           {{{"",
-                              {"data", "stages", "tensor", "experts", "parts", "same-bits",
-                               "beside-threads", "limit", "seed", "save"},
-                              show}},
-                            {},
-                            [&] { expect_flags(flags); }});
+  const Task train = {"train",
+                      {"data", "stages", "tensor", "experts", "mixture", "parts", "same-bits",
+                       "limit", "steps", "every", "seed"},
+                      [&] {
+                        const GridTask task = flags.task(program.seed());
+                        if (!is_rank()) expect_grid_train(flags.trained, task);
+                        return on(flags.shape.ranks(), [&](const Communicator& world) {
+                          return train_on_grid(world, flags.shape, task, flags.trained,
+                                               byte_ids(measured_text()));
+                        });
+                      }};
+  const Task threads = {"beside-threads", {"limit", "seed"}, [&] {
+                          return on(2, [&](const Communicator& world) {
+                            show_threads(world, byte_ids(measured_text()), program.seed());
+                            return 0;
+                          });
+                        }};
+  const Task show = {"",
+                     {"data", "stages", "tensor", "experts", "mixture", "parts", "same-bits",
+                      "limit", "seed", "save"},
+                     [&] {
+                       return on(flags.shape.ranks(), [&](const Communicator& world) {
+                         return tour(program, world, flags);
+                       });
+                     }};
+  return program.run_tasks(argc, argv, {{train, threads, show}, {}, [&] { expect_flags(flags); }});
 }

@@ -25,7 +25,7 @@ static std::string ranks_at(const GridShape& shape, std::size_t stage, std::size
   return text;
 }
 
-static std::string shape_text(const GridShape& shape) {
+std::string shape_text(const GridShape& shape) {
   return fmt::format("{} data x {} stages x {} tensor", shape.data, shape.stages, shape.tensor) +
          (shape.experts > 1 ? fmt::format(" x {} experts", shape.experts) : "");
 }

@@ -7,6 +7,8 @@
 
 namespace t2t {
 
+/// As in "2 data x 2 stages x 2 tensor", with the expert ranks if there are several.
+std::string shape_text(const GridShape& shape);
 /// The grid as a picture: a row for each stage, a column for each data rank. Of ranks that divide
 /// matrices, a = stands between two, and of ranks that divide experts, a ~.
 std::string grid_text(const GridShape& shape, std::size_t L);
