@@ -46,8 +46,24 @@ static Solution shards_of_eight() {
       "halves. These are four messages."};
 }
 
+static Solution who_adds_gradients() {
+  const GridShape shape = {.data = 2, .stages = 2, .tensor = 1, .experts = 4};
+  const GridPlace place = place_of(shape, 13);
+  const auto at = [&](std::size_t data, std::size_t expert) {
+    return rank_at(shape, {data, place.stage, place.tensor, expert});
+  };
+  return {"who adds which gradients",
+          fmt::format("13 = (1·2 + 1)·4 + 1: stage {}, data {}, expert rank {}. Its router's "
+                      "gradient is added over the replicas, ranks {} to {}; those of its experts "
+                      "over ranks {} and {}. Each of the 8 replicas has 2 of 16 micro-batches. A "
+                      "row for each of them has the gradients of everything else, and a row for "
+                      "each of the line's {} micro-batches has those of its experts.",
+                      place.stage, place.data, place.expert, at(0, 0), at(1, 3),
+                      at(0, place.expert), at(1, place.expert), 16 / shape.data)};
+}
+
 std::vector<Solution> solutions() {
-  return {place_of_a_rank(), bytes_of_directions(), shards_of_eight()};
+  return {place_of_a_rank(), bytes_of_directions(), shards_of_eight(), who_adds_gradients()};
 }
 
 }  // namespace t2t
