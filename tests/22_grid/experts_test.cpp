@@ -225,6 +225,10 @@ TEST_CASE("what can't be trained is refused by name") {
           "experts of a layer: wanted at least one for each of 8 expert ranks, got 5");
   REFUSES(made({4, 1, 1, 2}, mixture_config(), 12),
           "parts of a batch: wanted a multiple of 8, data ranks times expert ranks, got 12");
+  const RankGrid eight(all_ranks(), {8, 1, 1});
+  REFUSES(GridTrainer(eight, llama_config(true), weights_of(llama_config(true)), options_of(8), ids,
+                      0, of_batch),
+          "balance: wanted no losses for a model without experts");
   Config shared = mixture_config();
   shared.block.shared = 8;
   REFUSES(made({4, 1, 1, 2}, shared, 8), "shared: wanted experts alone, got a network beside them");

@@ -22,7 +22,7 @@
 
 namespace t2t {
 
-static constexpr std::size_t turns = 7, most_tokens = 320;
+static constexpr std::size_t turns = 5, most_tokens = 320;
 
 /// Some work on one rank with two threads, and the same on two ranks.
 struct Compared {
@@ -75,10 +75,10 @@ static double seconds_of_messages(const Communicator& world, const Sent& of_rank
   return sent[0] * message_seconds(world, floats, Ways::at_once, 21);
 }
 
-/// A model of 25 million parameters whose heads two ranks divide evenly.
+/// A model of 17 million parameters whose heads two ranks divide evenly.
 static Config text_config() {
   return {
-      .block = llama_style(512, 8, 8, 1408), .L = 6, .V = 8192, .T_max = most_tokens, .tied = true};
+      .block = llama_style(512, 8, 8, 1408), .L = 4, .V = 8192, .T_max = most_tokens, .tied = true};
 }
 
 /// One model, whole and as this rank's shard, with a state for each.
@@ -97,7 +97,7 @@ struct TextModels {
 
 /// Prefill of a prompt, and then tokens one by one.
 static std::vector<Compared> texts(const std::shared_ptr<TextModels>& models) {
-  constexpr std::size_t prompt = 256, new_tokens = 8;
+  constexpr std::size_t prompt = 128, new_tokens = 8;
   std::vector<int> ids;
   for (std::size_t n = 0; n < prompt; ++n) ids.push_back(int(37 * n % 8192));
   const auto prefill = [models, ids](const Model& model, ModelState& state) {
@@ -117,7 +117,7 @@ static std::vector<Compared> texts(const std::shared_ptr<TextModels>& models) {
            [=] { decode(models->own, models->own_state); }}};
 }
 
-/// A training step of 4 micro-batches with 256 tokens each, divided in one direction.
+/// A training step of 4 micro-batches with 128 tokens each, divided in one direction.
 static Compared step(const Communicator& world, const std::vector<int>& ids, std::uint64_t seed,
                      const std::string& split, const GridShape& shape) {
   struct Trainers {
@@ -126,12 +126,12 @@ static Compared step(const Communicator& world, const std::vector<int>& ids, std
     Trainers(const Communicator& all, const GridShape& divided_in)
         : self(single_rank(), {}), both(all, divided_in) {}
   };
-  Config config{.block = llama_style(256, 8, 8, 704), .L = 4, .V = 256, .T_max = 128, .tied = true};
+  Config config{.block = llama_style(256, 8, 8, 704), .L = 2, .V = 256, .T_max = 128, .tied = true};
   if (shape.experts > 1) {
     config.block.F = 352;
     config.block.experts = 8, config.block.chosen = 2;
   }
-  TrainingOptions options{.B = 2, .T = 128, .parts = 4, .seed = seed};
+  TrainingOptions options{.B = 1, .T = 128, .parts = 4, .seed = seed};
   options.schedule = {.peak = 1e-3f, .floor = 1e-4f, .warmup = 2, .steps = 100};
   Random random(seed);
   const ModelWeights weights = draw_model(config, random);

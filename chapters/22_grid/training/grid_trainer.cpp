@@ -1,6 +1,7 @@
 #include "22_grid/training/grid_trainer.hpp"
 
 #include <numeric>
+#include <stdexcept>
 
 #include "19_ranks/collectives/pairs.hpp"
 #include "19_ranks/data_parallel/data_trainer.hpp"
@@ -19,6 +20,8 @@ GridTrainer::GridTrainer(const RankGrid& grid, const Config& whole, const ModelW
                          const TrainingOptions& options, std::span<const int> ids,
                          std::size_t shards, const GridBalance& balance)
     : grid_(grid), whole_(whole), options_(options), balance_(balance) {
+  if (balance.has_losses() && settings_of(whole, 0).experts == 0)
+    throw std::invalid_argument("balance: wanted no losses for a model without experts");
   if (shards > 0) team_.emplace(grid.tensor(), shards);
   const std::size_t own = team_ ? team_->own().size() : 1;
   for (std::size_t i = 0; i < own; ++i)

@@ -36,7 +36,7 @@ class GridTrainer {
   /// All ranks of the grid, which must outlive it, must make it with equal arguments. A step's
   /// batch is options.parts micro-batches of options.B windows. With 0 shards, each tensor rank has
   /// one, and sums over them are rings. The ids must outlive it. Throws as GridShard and ShardTeam
-  /// do.
+  /// do, and std::invalid_argument for a balance of a model without experts.
   GridTrainer(const RankGrid& grid, const Config& whole, const ModelWeights& weights,
               const TrainingOptions& options, std::span<const int> ids, std::size_t shards = 0,
               const GridBalance& balance = {});
