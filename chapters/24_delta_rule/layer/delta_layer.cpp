@@ -56,8 +56,8 @@ static float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 /// ln(1 + e^x), without overflow.
 static float softplus(float x) { return std::max(x, 0.0f) + std::log1p(std::exp(-std::abs(x))); }
 
-static void expect_layer_call(const Tensor<2>& x, const DeltaLayerWeights& weights,
-                              const DeltaLayerSettings& settings) {
+void expect_delta_call(const Tensor<2>& x, const DeltaLayerWeights& weights,
+                       const DeltaLayerSettings& settings) {
   expect_delta_layer(settings);
   const auto& [C, H, D, Dv, W, chunk] = settings;
   expect_shape("x", x, {x.shape(0), C});
@@ -75,7 +75,7 @@ static void expect_layer_call(const Tensor<2>& x, const DeltaLayerWeights& weigh
 // [layer]
 DeltaTokens delta_tokens(const Tensor<2>& x, const Tensor<2>& qkv, const DeltaLayerWeights& weights,
                          const DeltaLayerSettings& settings, std::size_t h) {
-  expect_layer_call(x, weights, settings);
+  expect_delta_call(x, weights, settings);
   const std::size_t T = x.shape(0), H = settings.H, D = settings.D, Dv = settings.Dv;
   expect_shape("qkv", qkv, {T, settings.channels()});
   expect(h < H, "h, a head", "below H", h);
@@ -95,7 +95,7 @@ DeltaTokens delta_tokens(const Tensor<2>& x, const Tensor<2>& qkv, const DeltaLa
 
 Tensor<2> delta_layer(const Tensor<2>& x, const DeltaLayerWeights& weights,
                       const DeltaLayerSettings& settings, DeltaLayerState& state) {
-  expect_layer_call(x, weights, settings);
+  expect_delta_call(x, weights, settings);
   const std::size_t T = x.shape(0), H = settings.H, D = settings.D, Dv = settings.Dv;
   expect_shape("memory", state.memory, {H, D, Dv});
   const Tensor<2> qkv = short_convolution(matmul_bt(x, weights.w_qkv), weights.conv, state.kept);

@@ -7,7 +7,7 @@
 //
 // The norm runs over the Dv channels of each head. In Qwen3-Next, whose linear layers these are, 16
 // heads of q and k serve 32 heads of v; here each head has its own. Yang et al. 2024, "Gated Delta
-// Networks". The layer's own backward pass is not here: backward/ goes through the rule.
+// Networks". delta_layer_backward.hpp is the layer's backward pass.
 #pragma once
 
 #include "24_delta_rule/delta_rule.hpp"
@@ -47,6 +47,11 @@ DeltaLayerState empty_delta_state(const DeltaLayerSettings& settings);
 /// Bytes of the states of L layers for one sequence of any length.
 std::size_t delta_state_bytes(std::size_t L, const DeltaLayerSettings& settings,
                               std::size_t number_bytes);
+
+/// Throws std::invalid_argument, naming the tensor, when x or a weight has another shape than the
+/// settings say, and as expect_delta_layer does.
+void expect_delta_call(const Tensor<2>& x,  // [T, C]
+                       const DeltaLayerWeights& weights, const DeltaLayerSettings& settings);
 
 /// Head h's inputs of the rule, from the layer's x and what the convolution made of it. Throws
 /// std::invalid_argument when shapes disagree.
