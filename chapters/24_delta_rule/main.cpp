@@ -1,8 +1,9 @@
 // Shows linear attention and the gated delta rule: two tokens by hand, what a state remembers, what
-// it weighs beside a cache, and a text in many calls.
+// it weighs beside a cache, and a text in many calls. --recall trains a model to look things up.
 #include <fmt/format.h>
 
 #include "24_delta_rule/chunks/delta_chunks.hpp"
+#include "24_delta_rule/shows/show_learned.hpp"
 #include "24_delta_rule/shows/show_memory.hpp"
 #include "24_delta_rule/shows/show_rules.hpp"
 #include "memory.hpp"
@@ -36,20 +37,33 @@ static void show_delta_speed() {
 
 int main(int argc, char** argv) {
   std::size_t T = 100;
+  RecallOptions recall{.kind = {}, .task = {.pairs = 8}};
   Program program("24_delta_rule",
                   "Linear attention and the gated delta rule: a state of fixed size in the place "
                   "of a cache, and what it remembers.");
   program.takes_text();
   program.size("tokens", T, "bytes of the text, T");
+  program.word("recall", recall.kind,
+               "train a small model to look up values: attention, window, linear, delta, hybrid");
+  program.size("pairs", recall.task.pairs, "with --recall: pairs of a key and a value");
+  program.size("times", recall.task.times, "with --recall: how often each key is written");
+  program.size("steps", recall.steps, "with --recall: steps of training at most");
+  program.number("rate", recall.rate, "with --recall: the learning rate at its peak");
   program.has_solutions(solutions);
-  return program.run(argc, argv, [&] {
-    expect_memory(double(program.text(T).size()) * 64 * 64, "--tokens");
-    show_two_tokens();
-    show_recall(program.seed());
-    show_rewritten(program.seed());
-    show_state_bytes();
-    show_delta_operations();
-    show_two_calls(program, T);
-    show_delta_speed();
-  });
+  const Task learned = {"recall", {"pairs", "times", "steps", "rate", "seed"}, [&] {
+                          recall.seed = program.seed();
+                          return show_learned(recall);
+                        }};
+  const Task tour = {"", {"tokens", "text", "file", "seed", "save"}, [&] {
+                       expect_memory(double(program.text(T).size()) * 64 * 64, "--tokens");
+                       show_two_tokens();
+                       show_recall(program.seed());
+                       show_rewritten(program.seed());
+                       show_state_bytes();
+                       show_delta_operations();
+                       show_two_calls(program, T);
+                       show_delta_speed();
+                       return 0;
+                     }};
+  return program.run_tasks(argc, argv, {{learned, tour}, {{"text", "file"}}});
 }

@@ -193,7 +193,9 @@ TEST_CASE("gradients add up over calls, and no token's gradient reaches a later 
   CHECK(largest_of(rows_of(dx, 0, 1)) > 0);
 
   DeltaLayerWeights twice = once;
+  const float* where = twice.gain.data();  // an optimizer holds views
   delta_layer_backward(x, w, s, delta_head(s), kept, dy, twice);
+  CHECK(twice.gain.data() == where);
   const auto doubled = [](const Tensor<2>& got, const Tensor<2>& one) {
     CHECK(all_close(got, Tensor<2>(2 * one), rounding(2 * T, 2 * (1 + largest_of(one)))));
   };

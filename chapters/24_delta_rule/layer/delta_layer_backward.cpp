@@ -77,7 +77,8 @@ static Tensor<2> back_through_gate(const DeltaLayerPass& kept, const Tensor<1>& 
       dz.row(t)[e] = dy * normed(t, e) * sigma * (1 + at * (1 - sigma));
     }
   const NormGradients d = norm_backward(kept.o[h], {gain, {}}, Norm::rms, 1e-6f, dnormed);
-  dgain += d.weights.gain;
+  // In place: an optimizer may hold views of the gradients.
+  for (std::size_t e = 0; e < Dv; ++e) dgain(e) += d.weights.gain(e);
   return d.x;
 }
 // [/gate]

@@ -48,7 +48,8 @@ Tensor<2> delta_layer_pass(const Tensor<2>& x,  // [T, C]
 DeltaLayerWeights zeros_like(const DeltaLayerWeights& weights);
 
 /// Returns the gradient of x, [T, C], and adds those of the weights. kept is what the forward pass
-/// left for the same x, weights and rule. Throws std::invalid_argument when shapes disagree.
+/// left for the same x, weights and rule. The gradients' storage stays where it is. Throws
+/// std::invalid_argument when shapes disagree.
 Tensor<2> delta_layer_backward(const Tensor<2>& x,  // [T, C]
                                const DeltaLayerWeights& weights, const DeltaLayerSettings& settings,
                                const HeadRule& rule, const DeltaLayerPass& kept,

@@ -1,0 +1,67 @@
+#include "24_delta_rule/learned/learn_recall.hpp"
+
+#include <algorithm>
+
+#include "13_training/backward/cross_entropy.hpp"
+#include "13_training/trainer/optimizer.hpp"
+#include "shapes.hpp"
+
+namespace t2t {
+
+DeltaLayerSettings recall_sizes() { return {.C = 32, .H = 2, .D = 8, .Dv = 8}; }
+
+/// What each stream of a seed is for.
+enum Stream : std::uint64_t { of_weights, of_training, of_stopping, of_result };
+
+double share_recalled(const RecallModel& model, const PairsTask& task, std::size_t count,
+                      std::uint64_t seed) {
+  Random random(seed);
+  std::size_t right = 0, asked = 0;
+  for (std::size_t n = 0; n < count; ++n) {
+    const PairsText text = draw_pairs_text(task, random);
+    const Tensor<2> logits = recall_logits(model, text);  // [asked, V]
+    std::size_t i = 0;
+    for (const int target : text.targets) {
+      if (target == not_learned) continue;
+      const ConstRow of_answer = row(logits, i++);
+      right += std::ranges::max_element(of_answer) - of_answer.begin() == target;
+    }
+    asked += i;
+  }
+  return double(right) / double(asked);
+}
+
+RecallResult learn_recall(const RecallOptions& options,
+                          const std::function<void(const RecallResult&)>& report) {
+  expect_pairs(options.task);
+  expect(options.steps >= 1, "steps", "at least 1", options.steps);
+  expect(options.rate > 0, "rate, the learning rate at its peak", "more than 0", options.rate);
+  expect(options.B >= 1, "B, the sequences of a step", "at least 1", options.B);
+  Random weights(options.seed, of_weights), training(options.seed, of_training);
+  RecallModel model =
+      draw_recall_model(recall_sizes(), options.task.V(), mixers_of(options.kind), weights);
+  RecallModel gradients = zeros_like(model);
+  Optimizer optimizer(
+      {.schedule = {options.rate, options.rate / 10, options.steps / 20, options.steps}},
+      tensors_of(model), tensors_of(gradients));
+  const double answers = double(options.B * options.task.pairs);
+  const auto share = [&](Stream stream, std::size_t count) {
+    return share_recalled(model, options.task, count,
+                          seed_of(SeedOf::stream, options.seed, stream));
+  };
+  for (std::size_t n = 1; n <= options.steps; ++n) {
+    optimizer.begin_step();
+    double loss = 0;
+    for (std::size_t b = 0; b < options.B; ++b)
+      loss += recall_loss(model, draw_pairs_text(options.task, training), float(1 / answers),
+                          gradients);
+    optimizer.end_step(loss / answers);
+    if (n % 50 != 0) continue;
+    const RecallResult so_far{n, share(of_stopping, 32)};
+    if (report) report(so_far);
+    if (so_far.share >= 0.99) break;
+  }
+  return {optimizer.steps_done(), share(of_result, 128)};
+}
+
+}  // namespace t2t
