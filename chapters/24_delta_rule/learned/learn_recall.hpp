@@ -4,14 +4,15 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "24_delta_rule/learned/recall_model.hpp"
 
 namespace t2t {
 
 struct RecallOptions {
-  std::string kind;  // attention, window, linear, delta or hybrid
-  PairsTask task;
+  std::string kind;         // attention, window, linear, delta or hybrid
+  PairsTask task;           // the longest: training draws from pairs_up_to(task.pairs)
   std::size_t steps = 600;  // at most: training ends early once the held-out share is 0.99
   std::size_t B = 16;       // sequences of a step
   float rate = 0.01f;       // at its peak
@@ -20,8 +21,12 @@ struct RecallOptions {
 
 struct RecallResult {
   std::size_t steps;  // that were done
-  double share;       // of the answers on held-out sequences that are right
+  double share;       // of the answers on held-out sequences of task.pairs that are right
+  std::vector<double> by_pairs = {};  // the same for each of pairs_up_to(task.pairs)
 };
+
+/// 1, 2, 4 … below `pairs`, and then `pairs`.
+std::vector<std::size_t> pairs_up_to(std::size_t pairs);
 
 /// The sizes of all kinds: two heads of width 8, and 32 channels.
 DeltaLayerSettings recall_sizes();

@@ -26,8 +26,12 @@ RecallModel draw_recall_model(const DeltaLayerSettings& settings, std::size_t V,
                     {},
                     norm,
                     random.normal<2>({V, C}, 1 / std::sqrt(float(C)))};
-  for (const Mixer mixer : mixers)
+  for (const Mixer mixer : mixers) {
     model.layers.push_back({mixer, norm, draw_delta_weights(settings, random)});
+    // Decays begin slow: a state that fades within a few tokens has nothing to learn from.
+    Tensor<1>& a = model.layers.back().mix.a;
+    a = random.uniform<1>({settings.H}, -7, -4);
+  }
   return model;
 }
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <vector>
 
 #include "program/print.hpp"
 #include "program/progress.hpp"
@@ -25,15 +25,21 @@ int show_learned(const RecallOptions& options) {
   });
   show_progress("");
   print_section(fmt::format("Recall after training: {}", options.kind));
-  Table table({">pairs", ">written", ">tokens", ">kept", ">seed", ">steps", ">found"});
-  table.add({fmt::to_string(options.task.pairs), fmt::to_string(options.task.times),
-             fmt::to_string(options.task.T()), fmt::to_string(kept), fmt::to_string(options.seed),
-             fmt::to_string(result.steps), fmt::format("{:.3f}", result.share)});
+  Table table({">pairs", ">written", ">tokens", ">found"});
+  const std::vector<std::size_t> pairs = pairs_up_to(options.task.pairs);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const PairsTask task{.pairs = pairs[i], .times = options.task.times};
+    table.add({fmt::to_string(task.pairs), fmt::to_string(task.times), fmt::to_string(task.T()),
+               fmt::format("{:.3f}", result.by_pairs[i])});
+  }
   table.print();
   fmt::print("\n");
-  print_paragraph(
-      "found: the share of the values of 128 held-out sequences that the model names. kept: the "
-      "elements that both layers keep of a sequence. A guess finds 1 in 32.");
+  print_paragraph(fmt::format(
+      "found: the share of the values of 128 held-out sequences that the model names; a guess "
+      "finds "
+      "1 in {}. It was trained for {} steps with seed {}. Of {} tokens, its two layers keep {} "
+      "elements.",
+      options.task.symbols, result.steps, options.seed, options.task.T(), with_commas(kept)));
   return 0;
 }
 
