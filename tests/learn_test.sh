@@ -475,7 +475,7 @@ done
 # Each chapter says what it is about; the map shows it.
 "$learn" >overview
 for chapter in "$home"/chapters/[0-9][0-9]_*; do
-  keys=$(sed '/^room [a-z_]*: /d; s/: .*//' "$chapter/about" | paste -sd' ' -)
+  keys=$(sed '/^room [a-z0-9_]*: /d; s/: .*//' "$chapter/about" | paste -sd' ' -)
   [[ $keys =~ ^"component adds shows write"(" easy")?(" hard")?(" chat")?(" gpu")?$ ]] || fail "$chapter/about has the lines: $keys"
   grep -qF -- "$(sed -n 's/^adds: //p' "$chapter/about")" overview || fail "the map does not show $chapter"
 done
