@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
       "with --model: multiply gpt-oss's experts as integers, faster and in twice the memory");
   program.has_solutions(solutions);
   return program.run(argc, argv, [&] {
-    if (!model.empty()) return run_file(model, ids_from(ids), tokens, integers);
+    if (!model.empty()) return run_file(model, ids, tokens, integers);
     show_by_hand();
     program.save("shares", show_shares(program.seed()));
     show_learned(program.seed());

@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "03_rope/scaling/rope_scaling.hpp"
+#include "10_pretrained/file/file_values.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
 
 namespace t2t {
@@ -81,27 +82,11 @@ std::string_view architecture_name(const BlockSettings& settings) {
   throw std::invalid_argument("no architecture that is read here has these choices");
 }
 
-/// A size from the metadata, from `least` to the largest int.
-static std::size_t size_of(const GgufFile& file, const std::string& key, std::int64_t least = 1) {
-  const std::int64_t value = file.metadata().integer(key);
-  if (value < least || value > std::numeric_limits<int>::max())
-    throw std::runtime_error(fmt::format("{}: {}: wanted {} to {}, got {}", file.name(), key, least,
-                                         std::numeric_limits<int>::max(), value));
-  return std::size_t(value);
-}
-/// The same for a key that some files leave out.
-static std::size_t size_or(const GgufFile& file, const std::string& key, std::size_t fallback) {
-  return file.metadata().has(key) ? size_of(file, key) : fallback;
-}
-
 /// What all frequencies are divided by: 1, or the factor of linear scaling. Refuses RoPE on a part
 /// of each head, and scalings other than this and rope_freqs.weight.
-static double linear_factor(const GgufFile& file, std::size_t D) {
-  const auto key = [&](const char* name) { return model_key(file, name); };
-  const std::size_t rotated = size_or(file, key("rope.dimension_count"), D);
-  if (rotated != D)
-    throw std::runtime_error(fmt::format("{}: {}: wanted D = {}, got {}", file.name(),
-                                         key("rope.dimension_count"), D, rotated));
+static double linear_factor(const GgufFile& file, const FileValues& values, std::size_t D) {
+  const auto key = [&](const char* name) { return values.full(name); };
+  values.expect_width_of_a_head("rope.dimension_count", D);
   const std::string type = key("rope.scaling.type");
   if (file.metadata().has(type) && file.metadata().text(type) == "linear") {
     const double factor = file.metadata().real(key("rope.scaling.factor"));
@@ -124,9 +109,10 @@ static double linear_factor(const GgufFile& file, std::size_t D) {
 
 /// The frequencies, if they are scaled: divided by the factor of linear scaling, or by the factors
 /// that the file stores for Llama 3's.
-static Frequencies read_frequencies(const GgufFile& file, const BlockSettings& block) {
+static Frequencies read_frequencies(const GgufFile& file, const FileValues& values,
+                                    const BlockSettings& block) {
   const char* name = "rope_freqs.weight";
-  const double factor = linear_factor(file, block.D);
+  const double factor = linear_factor(file, values, block.D);
   Frequencies frequencies = rope_frequencies(block.D, double(block.theta));  // [D/2]
   if (!file.has_tensor(name))
     return factor == 1 ? Frequencies{} : linear_scaling(frequencies, factor);
@@ -196,45 +182,41 @@ static void alternate(const Gemma& gemma, Config& config) {
 /// The sizes of experts, and what their architecture leaves to programs to know: in Qwen 2 and
 /// OLMoE the weights of a token's experts do not add up to 1, and Qwen 2 has a shared network with
 /// a gate.
-static void read_experts(const GgufFile& file, const Architecture& architecture, Config& config) {
-  const auto key = [&](const char* name) { return model_key(file, name); };
+static void read_experts(const FileValues& values, const Architecture& architecture,
+                         Config& config) {
   BlockSettings& block = config.block;
   if (architecture.experts == Experts::none) return;
-  if (architecture.experts == Experts::all || file.metadata().has(key("expert_count")))
+  if (architecture.experts == Experts::all || values.has("expert_count"))
     block.experts =
-        size_of(file, key("expert_count"), architecture.experts == Experts::all);  // 0: none
+        values.size("expert_count", {}, architecture.experts == Experts::all);  // 0: none
   if (block.experts == 0) return;
-  block.chosen = size_of(file, key("expert_used_count"));
-  block.F = size_or(file, key("expert_feed_forward_length"), block.F);
+  block.chosen = values.size("expert_used_count");
+  block.F = values.size("expert_feed_forward_length", block.F);
   block.normalized = architecture.name != "qwen2moe" && architecture.name != "olmoe";
   if (architecture.name != "qwen2moe") return;
   block.shared_gate = true;
-  block.shared = size_of(file, key("expert_shared_feed_forward_length"));
+  block.shared = values.size("expert_shared_feed_forward_length");
 }
 
 Config read_config(const GgufFile& file) {
   const Architecture& architecture = architecture_of(file);
-  const auto key = [&](const char* name) { return model_key(file, name); };
+  const FileValues values(file, architecture.name);
+  const auto key = [&](const char* name) { return values.full(name); };
   Config config{};
   BlockSettings& block = config.block;
-  block.C = size_of(file, key("embedding_length"));
-  block.H = size_of(file, key("attention.head_count"));
-  block.G = size_or(file, key("attention.head_count_kv"), block.H);
-  block.D = size_or(file, key("attention.key_length"), block.C / block.H);
-  block.F = size_of(file, key("feed_forward_length"));
-  config.L = size_of(file, key("block_count"));
-  config.T_max = size_of(file, key("context_length"));
-  // Some files leave the vocabulary's size out; the embedding's shape has it too.
-  config.V = size_or(file, key("vocab_size"), file.tensor("token_embd.weight").shape[0]);
+  std::tie(block.C, block.H, block.G, block.D) = values.head_sizes();
+  block.F = values.size("feed_forward_length");
+  config.L = values.size("block_count");
+  config.T_max = values.size("context_length");
+  config.V = values.vocabulary();
   config.tied = !file.has_tensor("output.weight");
 
   block.pairing = architecture.pairing;
   block.biases = architecture.biases;
   block.head_norms = architecture.head_norms != HeadNorms::none;
   block.heads_together = architecture.head_norms == HeadNorms::together;
-  if (file.metadata().has(key("attention.sliding_window")))
-    block.window = size_of(file, key("attention.sliding_window"), 0);  // 0: none
-  read_experts(file, architecture, config);
+  block.window = values.size("attention.sliding_window", 0, 0);  // 0: none
+  read_experts(values, architecture, config);
   block.theta = float(file.metadata().real(key("rope.freq_base"), 10000));
   block.eps = float(file.metadata().real(key("attention.layer_norm_rms_epsilon")));
   if (architecture.gemma) choose_as_gemma(file, *architecture.gemma, config);
@@ -244,12 +226,8 @@ Config read_config(const GgufFile& file) {
   } catch (const std::invalid_argument& error) {
     throw std::runtime_error(fmt::format("{}: {}", file.name(), error.what()));
   }
-  block.frequencies = read_frequencies(file, block);
-  // Each block has at least nine tensors. A larger count is wrong, and the list of missing tensors
-  // would be long.
-  if (config.L > file.tensors().size())
-    throw std::runtime_error(fmt::format("{}: {}: {}, but there are {} tensors", file.name(),
-                                         key("block_count"), config.L, file.tensors().size()));
+  block.frequencies = read_frequencies(file, values, block);
+  values.expect_blocks(config.L);
   if (architecture.gemma) alternate(*architecture.gemma, config);
   return config;
 }

@@ -5,14 +5,15 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include "10_pretrained/file/file_values.hpp"
 #include "10_pretrained/model/load_model.hpp"
 #include "10_pretrained/tokenizer/utf8.hpp"
 #include "12_quantization/packed/half_weight.hpp"
 #include "12_quantization/packed/packed_weight.hpp"
-#include "25_sinks/file_values.hpp"
 #include "25_sinks/mxfp4/mxfp4_weight.hpp"
 #include "memory.hpp"
 
@@ -34,20 +35,17 @@ static YarnScaling read_yarn(const FileValues& values) {
 Config read_gpt_oss_config(const GgufFile& file) {
   const FileValues values(file, "gpt-oss");
   GptOssSizes sizes{};
-  sizes.C = values.size("embedding_length");
-  sizes.H = values.size("attention.head_count");
-  sizes.G = values.size("attention.head_count_kv", sizes.H);
-  sizes.D = values.size("attention.key_length", sizes.C / sizes.H);
+  std::tie(sizes.C, sizes.H, sizes.G, sizes.D) = values.head_sizes();
   sizes.L = values.size("block_count");
-  sizes.V = values.size("vocab_size", file.tensor("token_embd.weight").shape[0]);
+  sizes.V = values.vocabulary();
   sizes.T_max = values.size("context_length");
   sizes.window = values.size("attention.sliding_window");
   sizes.period = values.size("attention.sliding_window_pattern", 2);
   sizes.theta = values.number("rope.freq_base", 150000);
   sizes.yarn = read_yarn(values);
   sizes.eps = float(values.number("attention.layer_norm_rms_epsilon"));
-  values.expect_equal("rope.dimension_count", sizes.D);
-  values.expect_equal("attention.value_length", sizes.D);
+  values.expect_width_of_a_head("rope.dimension_count", sizes.D);
+  values.expect_width_of_a_head("attention.value_length", sizes.D);
   values.expect_blocks(sizes.L);
   try {
     Config config = gpt_oss_config(sizes);

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
+#include <tuple>
 
+#include "10_pretrained/file/file_values.hpp"
 #include "10_pretrained/model/load_model.hpp"
-#include "10_pretrained/tokenizer/utf8.hpp"
-#include "25_sinks/file_values.hpp"
 #include "25_sinks/layers/layer_caches.hpp"
 
 namespace t2t {
@@ -18,20 +18,17 @@ bool is_smollm3(const GgufFile& file) { return is_of_architecture(file, "smollm3
 Config read_smollm3_config(const GgufFile& file) {
   const FileValues values(file, "smollm3");
   BlockSettings block{};
-  block.C = values.size("embedding_length");
-  block.H = values.size("attention.head_count");
-  block.G = values.size("attention.head_count_kv", block.H);
-  block.D = values.size("attention.key_length", block.C / block.H);
+  std::tie(block.C, block.H, block.G, block.D) = values.head_sizes();
   block.F = values.size("feed_forward_length");
   block.theta = float(values.number("rope.freq_base", 10000));
   block.eps = float(values.number("attention.layer_norm_rms_epsilon"));
-  values.expect_equal("rope.dimension_count", block.D);
-  values.expect_equal("attention.value_length", block.D);
+  values.expect_width_of_a_head("rope.dimension_count", block.D);
+  values.expect_width_of_a_head("attention.value_length", block.D);
   const std::string scaling = values.text("rope.scaling.type", "none");
   if (scaling != "none") values.fail("rope.scaling.type", "wanted none, got " + scaling);
   const Config config{.block = block,
                       .L = values.size("block_count"),
-                      .V = values.size("vocab_size", file.tensor("token_embd.weight").shape[0]),
+                      .V = values.vocabulary(),
                       .T_max = values.size("context_length"),
                       .tied = !file.has_tensor("output.weight")};
   values.expect_blocks(config.L);

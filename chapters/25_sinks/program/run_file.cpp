@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -12,6 +11,7 @@
 
 #include "09_language_model/generate.hpp"
 #include "10_pretrained/model/architecture.hpp"
+#include "10_pretrained/program/flags.hpp"
 #include "10_pretrained/tokenizer/byte_alphabet.hpp"
 #include "25_sinks/gpt_oss/load_gpt_oss.hpp"
 #include "25_sinks/layers/load_smollm3.hpp"
@@ -19,21 +19,6 @@
 #include "program/print.hpp"
 
 namespace t2t {
-
-std::vector<int> ids_from(const std::string& text) {
-  std::vector<int> ids;
-  const char *at = text.data(), *const end = at + text.size();
-  while (true) {
-    int id = 0;
-    const auto [after, error] = std::from_chars(at, end, id);
-    if (error != std::errc() || id < 0 || (after != end && *after != ','))
-      throw std::invalid_argument(
-          fmt::format("--ids: wanted token ids such as 3,14,15, got {}", visible(text)));
-    ids.push_back(id);
-    if (after == end) return ids;
-    at = after + 1;
-  }
-}
 
 /// What a token stands for, if the file says so.
 static std::string word_of(const GgufFile& file, std::size_t id) {
@@ -90,20 +75,20 @@ static void continue_ids(const GgufFile& file, const Model& model, ModelState& s
   if (!words.empty()) print_paragraph(words);
 }
 
-void run_file(const std::string& path, const std::vector<int>& ids, std::size_t most,
-              bool in_integers) {
+void run_file(const std::string& path, const std::string& ids, std::size_t most, bool in_integers) {
   const GgufFile file = GgufFile::open(path);
-  const std::size_t S = ids.size() + most;
   if (is_gpt_oss(file)) {
+    const std::vector<int> given = parse_ids(ids, read_gpt_oss_config(file).V);
     const GptOss gpt_oss =
         read_gpt_oss(file, in_integers ? ExpertProducts::integers : ExpertProducts::floats);
-    ModelState state = gpt_oss_state(gpt_oss, S);
-    return continue_ids(file, gpt_oss.model, state, ids, most);
+    ModelState state = gpt_oss_state(gpt_oss, given.size() + most);
+    return continue_ids(file, gpt_oss.model, state, given, most);
   }
   if (is_smollm3(file)) {
+    const std::vector<int> given = parse_ids(ids, read_smollm3_config(file).V);
     const Model model = read_smollm3(file);
-    ModelState state(model.config(), S);
-    return continue_ids(file, model, state, ids, most);
+    ModelState state(model.config(), given.size() + most);
+    return continue_ids(file, model, state, given, most);
   }
   throw std::runtime_error(
       fmt::format("{}: general.architecture: wanted gpt-oss or smollm3, got {}; chapter 10 reads "
