@@ -5,6 +5,8 @@ code(path, name, …)       the functions or structs of these names, each with t
 part(path, name)          the lines between "// [name]" and "// [/name]"
 output(chapter, section)  one section of what a chapter's program prints, by its title
 figure(chapter, name)     what a chapter's program draws with --svg FILE, as docs/NAME.svg, with its text alternative
+recorded_figure(name, source, run)
+                          docs/NAME.svg, which a run drew that takes too long to weave or shows times; run says which, where and when
 measured(chapter, only)   the chapter's figures from the recorded run, docs/recorded/measured.json; with only,
                           the lines whose name holds that text; with but, the others; with threads, those on so many
 kernels(chapter, only)    what the chapter's CUDA kernels take of a GPU, from docs/recorded/kernels.json; with
@@ -109,9 +111,20 @@ def figure(chapter, name, flags="--svg", source="shows/figure.cpp"):
         if os.environ.get("T2T_CHECK"):
             raise SystemExit(f"docs/{path.name} is not what {chapter} {flags} draws now")
         path.write_text(svg)
-    told = re.sub(r"([\\\[\]*_`])", r"\\\1", figures.alternative(svg))
     place = f"chapters/{chapter}/{source}"
-    _out(f"![{told}]({path.name})\n\n[`{place}`](../{place}) draws this figure: `./learn run {chapter[:2]} {flags} FILE`\n")
+    _out(f"{_image(path.name, svg)}[`{place}`](../{place}) draws this figure: `./learn run {chapter[:2]} {flags} FILE`\n")
+
+
+def recorded_figure(name, source, run):
+    svg = (ROOT / f"docs/{name}.svg").read_text()
+    for fault in figures.faults(svg):
+        raise SystemExit(f"{name}.svg {fault}")
+    _out(f"{_image(f'{name}.svg', svg)}[`{source}`](../{source}) drew this figure: {run}\n")
+
+
+def _image(file, svg):
+    told = re.sub(r"([\\\[\]*_`])", r"\\\1", figures.alternative(svg))
+    return f"![{told}]({file})\n\n"
 
 
 def solution(chapter, problem):
